@@ -1,0 +1,1 @@
+//! Experiment file in; rows, tables and figures out.

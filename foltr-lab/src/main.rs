@@ -1,0 +1,2 @@
+//! The `foltr` command.
+fn main() {}

@@ -1,0 +1,11 @@
+//! Documents in, ranking out; clicks in, better ranker out.
+//!
+//! This crate is what a device and the lab have in common. It has no I/O, no clock, no threads and no global
+//! randomness: every random number comes from a stream that the caller opens by name (see [`rng`]).
+//!
+//! Labels are not reachable from here: a learner sees [`QueryView`]s and [`Clicks`], nothing else.
+
+pub mod query;
+pub mod rng;
+
+pub use query::{Clicks, Impression, MAX_SHOWN, QueryView, Ranking, row_stride};

@@ -1,0 +1,195 @@
+//! What a device holds for one query: candidate documents, the list it showed, the clicks it saw.
+
+/// Rows are padded to a multiple of this many features, so that a row is a whole number of vector registers.
+pub const LANES: usize = 8;
+
+/// The longest list a user is shown. The papers show ten; the rest is room for other cut-offs.
+pub const MAX_SHOWN: usize = 16;
+
+/// Floats from one document's features to the next document's: `n_features` rounded up to a whole [`LANES`].
+///
+/// ```
+/// assert_eq!(foltr_rank::row_stride(46), 48);
+/// assert_eq!(foltr_rank::row_stride(136), 136);
+/// ```
+pub const fn row_stride(n_features: usize) -> usize {
+    n_features.div_ceil(LANES) * LANES
+}
+
+/// The candidate documents of one query, one padded row of features each. No label is reachable from here.
+#[derive(Clone, Copy, Debug)]
+pub struct QueryView<'a> {
+    rows: &'a [f32],
+    n_features: usize,
+}
+
+impl<'a> QueryView<'a> {
+    /// Wraps rows of [`row_stride`]`(n_features)` floats. The floats that pad a row must be zero.
+    ///
+    /// # Panics
+    /// If `rows` is not a whole number of rows, or `n_features` is zero.
+    pub fn new(rows: &'a [f32], n_features: usize) -> Self {
+        let stride = row_stride(n_features);
+        assert!(
+            n_features > 0 && rows.len().is_multiple_of(stride),
+            "{} floats are not whole rows of {stride} (= {n_features} features, padded)",
+            rows.len()
+        );
+        Self { rows, n_features }
+    }
+
+    /// Features of one document, without the padding.
+    pub const fn n_features(&self) -> usize {
+        self.n_features
+    }
+
+    /// Number of candidate documents.
+    pub const fn n_docs(&self) -> usize {
+        self.rows.len() / self.stride()
+    }
+
+    /// Floats from one row to the next.
+    pub const fn stride(&self) -> usize {
+        row_stride(self.n_features)
+    }
+
+    /// All rows, padded, one after the other.
+    pub const fn rows(&self) -> &'a [f32] {
+        self.rows
+    }
+
+    /// The padded row of one document.
+    pub fn row(&self, doc_idx: usize) -> &'a [f32] {
+        let stride = self.stride();
+        &self.rows[doc_idx * stride..(doc_idx + 1) * stride]
+    }
+}
+
+/// Copies unpadded features (document after document) into padded rows as [`QueryView`] wants them.
+pub fn pad_rows(features: &[f32], n_features: usize) -> Vec<f32> {
+    let stride = row_stride(n_features);
+    let mut rows = vec![0.0; features.len() / n_features * stride];
+    for (row, doc) in rows.chunks_exact_mut(stride).zip(features.chunks_exact(n_features)) {
+        row[..n_features].copy_from_slice(doc);
+    }
+    rows
+}
+
+/// The documents a user is shown, best first, all distinct. At most [`MAX_SHOWN`].
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Ranking {
+    docs: [u32; MAX_SHOWN],
+    len: usize,
+}
+
+impl Ranking {
+    /// A list from document indices.
+    ///
+    /// # Panics
+    /// If there are more than [`MAX_SHOWN`].
+    pub fn from_docs(docs: &[u32]) -> Self {
+        let mut ranking = Self::default();
+        ranking.docs[..docs.len()].copy_from_slice(docs);
+        ranking.len = docs.len();
+        ranking
+    }
+
+    /// The shown documents, best first.
+    #[inline]
+    pub fn docs(&self) -> &[u32] {
+        &self.docs[..self.len]
+    }
+
+    /// Room for `len` documents, to be filled in place by a selection kernel.
+    #[inline]
+    pub(crate) fn resize(&mut self, len: usize) -> &mut [u32] {
+        assert!(len <= MAX_SHOWN, "at most {MAX_SHOWN} documents can be shown, not {len}");
+        self.len = len;
+        &mut self.docs[..len]
+    }
+
+    /// Number of shown documents.
+    #[inline]
+    pub const fn len(&self) -> usize {
+        self.len
+    }
+
+    /// Whether nothing was shown.
+    #[inline]
+    pub const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+}
+
+/// Which of the shown positions were clicked: bit `i` is position `i`, counted from 0.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Clicks(pub u32);
+
+impl Clicks {
+    /// Clicks from one flag a position.
+    pub fn from_flags(flags: &[bool]) -> Self {
+        Self(flags.iter().enumerate().fold(0, |bits, (position, &clicked)| bits | (u32::from(clicked) << position)))
+    }
+
+    /// Whether the document at `position` was clicked.
+    #[inline]
+    pub const fn at(self, position: usize) -> bool {
+        self.0 >> position & 1 == 1
+    }
+
+    /// Adds a click at `position`.
+    #[inline]
+    pub const fn click(&mut self, position: usize) {
+        self.0 |= 1 << position;
+    }
+
+    /// The first clicked position.
+    #[inline]
+    pub const fn first(self) -> Option<usize> {
+        if self.0 == 0 { None } else { Some(self.0.trailing_zeros() as usize) }
+    }
+
+    /// The last clicked position.
+    #[inline]
+    pub const fn last(self) -> Option<usize> {
+        if self.0 == 0 { None } else { Some(31 - self.0.leading_zeros() as usize) }
+    }
+
+    /// Number of clicks.
+    #[inline]
+    pub const fn count(self) -> usize {
+        self.0.count_ones() as usize
+    }
+}
+
+/// One interaction as the device saw it: a query, the list shown, the clicks on it.
+#[derive(Clone, Copy, Debug)]
+pub struct Impression<'a> {
+    /// The query's candidate documents.
+    pub query: QueryView<'a>,
+    /// The list that was shown.
+    pub ranking: &'a Ranking,
+    /// The clicks on that list.
+    pub clicks: Clicks,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn padded_rows_keep_every_document() {
+        let rows = pad_rows(&[1.0, 2.0, 3.0, 4.0, 5.0, 6.0], 3);
+        let query = QueryView::new(&rows, 3);
+        assert_eq!((query.n_docs(), query.stride()), (2, 8));
+        assert_eq!(query.row(1), [4.0, 5.0, 6.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
+    }
+
+    #[test]
+    fn clicks_know_their_ends() {
+        let clicks = Clicks::from_flags(&[false, true, false, true]);
+        assert_eq!((clicks.first(), clicks.last(), clicks.count()), (Some(1), Some(3), 2));
+        assert!(clicks.at(3) && !clicks.at(2));
+        assert_eq!((Clicks::default().first(), Clicks::default().last()), (None, None));
+    }
+}

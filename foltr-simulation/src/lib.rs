@@ -1,0 +1,1 @@
+//! What a real device does not have: labelled data, simulated users, client rounds.
