@@ -5,7 +5,13 @@
 //!
 //! Labels are not reachable from here: a learner sees [`QueryView`]s and [`Clicks`], nothing else.
 
+pub mod learn;
+pub mod normal;
+pub mod params;
 pub mod query;
 pub mod rng;
+mod simd;
 
+pub use learn::{OnlineLearner, Update};
+pub use params::{Activation, Initialisation, Params, Shape};
 pub use query::{Clicks, Impression, MAX_SHOWN, QueryView, Ranking, row_stride};

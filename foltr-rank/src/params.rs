@@ -1,0 +1,123 @@
+//! The one learnable state of a ranker: a flat vector whose meaning its [`Shape`] tells.
+
+use serde::{Deserialize, Serialize};
+
+use crate::normal::fill_standard_normal;
+use crate::rng::Stream;
+
+/// All parameters of a ranker, flat. A step, an update or a gradient has the same form.
+pub type Params = Vec<f32>;
+
+/// Activation of the hidden layer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Activation {
+    /// 1 / (1 + e^-x): the PDGD network of spec section 7.
+    Logistic,
+    /// max(0, x): the FOLtR-ES network of spec section 4.
+    Relu,
+}
+
+/// What a parameter vector means.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+pub enum Shape {
+    /// score = w . x, without bias. Layout: w.
+    Linear {
+        /// Features of a document.
+        n_features: usize,
+    },
+    /// score = w2 . activation(W1^T x + b1). Layout: W1 (feature after feature, a value for each unit), b1, w2.
+    Mlp {
+        /// Features of a document.
+        n_features: usize,
+        /// Hidden units.
+        n_hidden: usize,
+        /// Of the hidden units.
+        activation: Activation,
+    },
+}
+
+impl Shape {
+    /// Features of a document that this ranker scores.
+    pub const fn n_features(&self) -> usize {
+        match *self {
+            Self::Linear { n_features } | Self::Mlp { n_features, .. } => n_features,
+        }
+    }
+
+    /// Length of the parameter vector.
+    pub const fn n_params(&self) -> usize {
+        match *self {
+            Self::Linear { n_features } => n_features,
+            Self::Mlp { n_features, n_hidden, .. } => (n_features + 2) * n_hidden,
+        }
+    }
+}
+
+/// How a ranker starts.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case", deny_unknown_fields, tag = "kind")]
+pub enum Initialisation {
+    /// All zero.
+    Zero,
+    /// A uniformly random direction of this length: what the released FPDGD code does with .01 (spec section 6.5).
+    RandomNorm {
+        /// Euclidean length of the initial vector.
+        norm: f32,
+    },
+    /// Every weight and hidden bias normal with standard deviation 1 / fan-in (spec section 7).
+    FanIn,
+}
+
+impl Initialisation {
+    /// Initial parameters of a ranker of this shape.
+    pub fn params(self, shape: Shape, stream: &mut Stream) -> Params {
+        let mut params = vec![0.0; shape.n_params()];
+        match self {
+            Self::Zero => {}
+            Self::RandomNorm { norm } => {
+                fill_standard_normal(stream, &mut params);
+                let length = params.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt();
+                params.iter_mut().for_each(|x| *x = (f64::from(*x) * f64::from(norm) / length) as f32);
+            }
+            Self::FanIn => {
+                fill_standard_normal(stream, &mut params);
+                let n_inner = match shape {
+                    Shape::Linear { n_features } => n_features,
+                    Shape::Mlp { n_features, n_hidden, .. } => (n_features + 1) * n_hidden,
+                };
+                let (inner, output) = params.split_at_mut(n_inner);
+                inner.iter_mut().for_each(|x| *x /= shape.n_features() as f32);
+                let n_hidden = output.len() as f32;
+                output.iter_mut().for_each(|x| *x /= n_hidden);
+            }
+        }
+        params
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::rng::{Purpose, Streams};
+
+    #[test]
+    fn random_initialisation_has_the_norm_asked_for() {
+        let shape = Shape::Linear { n_features: 46 };
+        let mut stream = Streams::new(1).open(Purpose::Initialisation, 0, 0);
+        let params = Initialisation::RandomNorm { norm: 0.01 }.params(shape, &mut stream);
+        let norm = params.iter().map(|x| x * x).sum::<f32>().sqrt();
+        assert!((norm - 0.01).abs() < 1e-7);
+    }
+
+    #[test]
+    fn fan_in_scales_each_layer_by_its_own_inputs() {
+        let shape = Shape::Mlp { n_features: 50, n_hidden: 400, activation: Activation::Logistic };
+        let mut stream = Streams::new(1).open(Purpose::Initialisation, 0, 0);
+        let params = Initialisation::FanIn.params(shape, &mut stream);
+        let deviation = |part: &[f32]| (part.iter().map(|x| x * x).sum::<f32>() / part.len() as f32).sqrt();
+        assert_eq!(params.len(), 52 * 400);
+        assert!((deviation(&params[..51 * 400]) * 50.0 - 1.0).abs() < 0.03);
+        assert!((deviation(&params[51 * 400..]) * 400.0 - 1.0).abs() < 0.15);
+    }
+}

@@ -1,0 +1,41 @@
+//! One source, two compilations: portable, and for x86 machines with AVX2 and FMA, chosen at run time.
+//!
+//! Kernels are plain loops over fixed-size arrays that the compiler turns into vector instructions. Both
+//! compilations perform the same operations in the same order (Rust never contracts `a * b + c` by itself; where a
+//! fused operation is wanted the source says `mul_add`), so a result has the same bits on every machine.
+
+/// Whether this machine runs the wide compilation.
+#[cfg(target_arch = "x86_64")]
+#[inline(always)]
+pub(crate) fn is_wide() -> bool {
+    std::arch::is_x86_feature_detected!("avx2") && std::arch::is_x86_feature_detected!("fma")
+}
+
+/// Defines a function twice, portable and wide, and dispatches between the two.
+macro_rules! two_widths {
+    ($(#[$attribute:meta])* $visibility:vis fn $name:ident($($argument:ident: $kind:ty),* $(,)?) $(-> $result:ty)? $body:block) => {
+        $(#[$attribute])*
+        #[inline]
+        #[allow(clippy::too_many_arguments)]
+        $visibility fn $name($($argument: $kind),*) $(-> $result)? {
+            #[inline(always)]
+            #[allow(clippy::too_many_arguments)]
+            fn portable($($argument: $kind),*) $(-> $result)? $body
+
+            #[cfg(target_arch = "x86_64")]
+            {
+                #[target_feature(enable = "avx2,fma,bmi1,bmi2,lzcnt,popcnt")]
+                #[allow(clippy::too_many_arguments)]
+                fn wide($($argument: $kind),*) $(-> $result)? {
+                    portable($($argument),*)
+                }
+                if $crate::simd::is_wide() {
+                    // SAFETY: the processor has AVX2 and FMA, as just checked; every such processor has BMI, LZCNT and POPCNT.
+                    return unsafe { wide($($argument),*) };
+                }
+            }
+            portable($($argument),*)
+        }
+    };
+}
+pub(crate) use two_widths;
