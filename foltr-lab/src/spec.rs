@@ -18,7 +18,7 @@ pub use data::{Data, Normalise, SyntheticShape};
 pub use learner::{EvolutionStream, Learner, LocalUpdates, Ranker};
 pub use measure::{Evaluate, Measures, Metric, QueriesWithoutRelevant, Split, UnknownMetric};
 pub use problem::{Problem, SpecError};
-pub use standin::{Privacy, ServerOptimiser};
+pub use standin::{Privacy, ServerOptimiser, Unprotected};
 pub use users::{Preset, Users};
 
 /// One experiment: everything that a result depends on, apart from the data files themselves.
@@ -53,7 +53,7 @@ pub struct Experiment {
 
 /// Without a `[privacy]` section updates leave the device as they are.
 const fn no_privacy() -> Privacy {
-    Privacy::None
+    Privacy::Unprotected(Unprotected {})
 }
 
 /// Who takes part in a round.
