@@ -148,7 +148,7 @@ mod tests {
         // Spec section 6.4, tail check: shown 2, 4, 3; hidden 1 and 5.
         let ours = pair_weights(&[2.0, 4.0, 3.0], 6.0, Clicks(0b010));
         for (a, b) in ours.iter().zip([-0.120_370_4_f32, 0.236_374_7, -0.116_004_4]) {
-            assert!((a - b).abs() < 1e-7);
+            assert!((a - b).abs() < 2e-7);
         }
     }
 
