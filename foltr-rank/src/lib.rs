@@ -7,6 +7,7 @@
 
 mod elementary;
 pub mod learn;
+pub mod metric;
 pub mod normal;
 pub mod params;
 pub mod plackett_luce;
