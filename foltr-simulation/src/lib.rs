@@ -1,1 +1,4 @@
 //! What a real device does not have: labelled data, simulated users, client rounds.
+
+pub mod dataset;
+mod mapping;
