@@ -18,8 +18,8 @@ impl MappedFile {
         // SAFETY: the mapping is private to this process and never written through. What remains is that another
         // process changes or truncates the file while it is mapped. Cache files are never changed in place by this
         // program: they are written to a temporary file and renamed, so a mapping keeps the old file alive. Source
-        // files are mapped only while they are parsed, and the parser does not rely on reading the same byte twice:
-        // every index is checked on use, and text is checked to be UTF-8 on the copy it keeps.
+        // files are mapped only while they are parsed; the parser checks every index on use and checks text to be UTF-8
+        // on the copy it keeps, so a byte that changes between two reads gives an error or a panic, not a bad access.
         unsafe { Mmap::map(file) }.map(|map| Self(Some(map)))
     }
 
