@@ -1,1 +1,5 @@
 //! What a real device does not have: labelled data, simulated users, client rounds.
+
+pub mod dataset;
+pub mod letor;
+mod mapping;
