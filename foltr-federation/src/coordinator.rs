@@ -32,6 +32,28 @@ pub struct Setup {
     pub optimiser: ServerOptimiser,
 }
 
+/// Why a coordinator cannot be made.
+#[derive(Clone, Copy, Debug, PartialEq, Error)]
+pub enum BadSetup {
+    /// A parameter of the optimiser.
+    #[error(transparent)]
+    Optimiser(#[from] BadOptimiser),
+    /// The gradient divides by sigma.
+    #[error("sigma = {sigma} must be a positive number")]
+    Sigma {
+        /// What was asked for.
+        sigma: f64,
+    },
+    /// NaN or infinite.
+    #[error("initial parameter {index} is {value}; it must be finite")]
+    Initial {
+        /// Which parameter, from 0.
+        index: usize,
+        /// Its value.
+        value: f32,
+    },
+}
+
 /// One federation, between two messages.
 #[derive(Clone, Debug)]
 pub struct Coordinator {
@@ -130,9 +152,18 @@ pub enum CloseError {
 
 impl Coordinator {
     /// A coordinator in round 0.
-    pub fn new(setup: Setup) -> Result<Self, BadOptimiser> {
+    pub fn new(setup: Setup) -> Result<Self, BadSetup> {
         let Setup { initial, n_clients, n_interactions, rule, aggregation, optimiser } = setup;
         optimiser.check()?;
+        if let Some(index) = initial.iter().position(|value| !value.is_finite()) {
+            return Err(BadSetup::Initial { index, value: initial[index] });
+        }
+        match rule {
+            Rule::Evolution { sigma, .. } if !(sigma.is_finite() && sigma > 0.0) => {
+                return Err(BadSetup::Sigma { sigma });
+            }
+            Rule::Evolution { .. } | Rule::Averaging => {}
+        }
         // The mean is the only rule; one that must see all contributions will have an inbox that keeps them.
         let Aggregation::Mean(_) = aggregation;
         Ok(Self {
@@ -200,6 +231,9 @@ impl Coordinator {
     /// [`laplace_of_mean`](crate::privacy::DistributedLaplace::laplace_of_mean).
     pub fn close_with(&mut self, change: impl FnOnce(&mut [f64])) -> Result<RoundReport, CloseError> {
         let round = self.task.round;
+        if self.inbox.n_contributions() == 0 {
+            return Err(CloseError::Empty { round });
+        }
         let total = self.inbox.fold();
         let mut step = total.mean().ok_or(CloseError::Empty { round })?;
         change(&mut step);
@@ -225,5 +259,129 @@ impl Coordinator {
         self.task.global.iter_mut().zip(&master).for_each(|(published, &value)| *published = value as f32);
         (self.master, self.state) = (master, state);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::aggregate::Mean;
+    use crate::message::{Kind, Payload};
+
+    fn coordinator(n_clients: u32) -> Coordinator {
+        Coordinator::new(Setup {
+            initial: vec![1.0, -1.0],
+            n_clients,
+            n_interactions: 5,
+            rule: Rule::Averaging,
+            aggregation: Aggregation::Mean(Mean {}),
+            optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
+        })
+        .expect("a good setup")
+    }
+
+    fn step(round: u32, client: u32, n_interactions: u32, delta: [f32; 2]) -> Message {
+        Message { round, client, payload: Payload::Step { n_interactions, delta: delta.to_vec() } }
+    }
+
+    #[test]
+    fn a_round_moves_the_model_by_the_weighted_mean() {
+        let mut coordinator = coordinator(3);
+        for message in [step(0, 2, 5, [0.0, 4.0]), step(0, 0, 1, [1.0, 2.0]), step(0, 1, 3, [3.0, -2.0])] {
+            coordinator.receive(message).expect("a good message");
+        }
+        let report = coordinator.close().expect("three clients");
+        assert_eq!((report.round, report.n_contributions, report.weight), (0, 3, 9.0));
+        assert!((report.step_norm - (356_f64).sqrt() / 9.0).abs() < 1e-12);
+        assert_eq!(coordinator.master(), [1.0 + 10.0 / 9.0, -1.0 + 16.0 / 9.0]);
+        assert_eq!((coordinator.task().round, coordinator.task().global[1]), (1, (7.0 / 9.0) as f32));
+        assert_eq!(coordinator.receive(step(1, 2, 5, [0.0, 4.0])), Ok(()));
+    }
+
+    #[test]
+    fn every_reason_to_refuse_has_a_name_and_changes_nothing() {
+        let mut coordinator = coordinator(2);
+        coordinator.receive(step(0, 0, 1, [1.0, 0.0])).expect("a good message");
+        for (message, refusal) in [
+            (step(1, 1, 1, [9.0, 9.0]), Rejected::Round { expected: 0, got: 1 }),
+            (step(0, 2, 1, [9.0, 9.0]), Rejected::UnknownClient { client: 2, n_clients: 2 }),
+            (step(0, 0, 1, [9.0, 9.0]), Rejected::Duplicate { client: 0 }),
+            (step(0, 0, 1, [1.0, 0.0]), Rejected::Duplicate { client: 0 }),
+            (step(0, 1, 0, [9.0, 9.0]), BadPayload::Interactions { max: 5, got: 0 }.into()),
+            (step(0, 1, 6, [9.0, 9.0]), BadPayload::Interactions { max: 5, got: 6 }.into()),
+            (step(0, 1, 1, [9.0, f32::NAN]), BadPayload::NotFinite { index: 1 }.into()),
+            (
+                Message { round: 0, client: 1, payload: Payload::Step { n_interactions: 1, delta: vec![9.0] } },
+                BadPayload::Params { expected: 2, got: 1 }.into(),
+            ),
+            (
+                Message { round: 0, client: 1, payload: Payload::default() },
+                BadPayload::Kind { expected: Kind::Step, got: Kind::Evolution }.into(),
+            ),
+        ] {
+            assert_eq!(coordinator.receive(message), Err(refusal));
+        }
+        assert_eq!(coordinator.close().map(|report| report.n_contributions), Ok(1));
+        assert_eq!(coordinator.task().global, [2.0, -1.0]);
+    }
+
+    #[test]
+    fn a_complete_chunk_takes_nothing_more() {
+        let mut coordinator = coordinator(CHUNK as u32 + 1);
+        let mut partial = Partial::new(2);
+        partial.add_step(&[1.0, 1.0], 1.0);
+        assert_eq!(coordinator.receive_partial(0, partial.clone()), Ok(()));
+        assert_eq!(coordinator.receive(step(0, 7, 1, [1.0, 1.0])), Err(Rejected::Duplicate { client: 7 }));
+        assert_eq!(coordinator.receive_partial(0, partial.clone()), Err(Rejected::DuplicateChunk { chunk_idx: 0 }));
+        let unknown = Rejected::UnknownChunk { chunk_idx: 2, n_chunks: 2 };
+        assert_eq!(coordinator.receive_partial(2, partial.clone()), Err(unknown));
+        partial.add_step(&[1.0, 1.0], 1.0);
+        assert_eq!(coordinator.receive_partial(1, partial), Err(Rejected::ChunkSize { n_clients: 1, got: 2 }));
+        let short = Rejected::Payload(BadPayload::Params { expected: 2, got: 3 });
+        assert_eq!(coordinator.receive_partial(1, Partial::new(3)), Err(short));
+    }
+
+    #[test]
+    fn an_empty_round_stays_open() {
+        let mut coordinator = coordinator(2);
+        assert_eq!(coordinator.close(), Err(CloseError::Empty { round: 0 }));
+        assert_eq!(coordinator.receive(step(0, 1, 1, [1.0, 1.0])), Ok(()));
+        assert!(coordinator.close().is_ok());
+    }
+
+    #[test]
+    fn a_model_beyond_f32_is_never_published() {
+        let mut coordinator = coordinator(1);
+        for round in 0..2 {
+            coordinator.receive(step(round, 0, 1, [0.0, f32::MAX])).expect("finite");
+            // The first one just fits.
+            let closed = coordinator.close().map(|report| report.round);
+            assert_eq!(closed, if round == 0 { Ok(0) } else { Err(CloseError::Overflow { round, index: 1 }) });
+        }
+        assert_eq!((coordinator.task().round, coordinator.task().global[1]), (2, f32::MAX));
+    }
+
+    #[test]
+    fn the_averaged_step_can_be_changed_before_it_is_applied() {
+        let mut coordinator = coordinator(1);
+        coordinator.receive(step(0, 0, 1, [1.0, 1.0])).expect("a good message");
+        coordinator.close_with(|step| step[0] += 0.5).expect("one client");
+        assert_eq!(coordinator.task().global, [2.5, 0.0]);
+    }
+
+    #[test]
+    fn a_bad_setup_is_refused() {
+        let setup = |rule, initial| Setup {
+            initial,
+            n_clients: 1,
+            n_interactions: 1,
+            rule,
+            aggregation: Aggregation::Mean(Mean {}),
+            optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
+        };
+        let sigma = setup(Rule::Evolution { sigma: 0.0, antithetic: true }, vec![0.0]);
+        assert_eq!(Coordinator::new(sigma).err(), Some(BadSetup::Sigma { sigma: 0.0 }));
+        let infinite = setup(Rule::Averaging, vec![0.0, f32::INFINITY]);
+        assert_eq!(Coordinator::new(infinite).err(), Some(BadSetup::Initial { index: 1, value: f32::INFINITY }));
     }
 }

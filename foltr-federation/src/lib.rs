@@ -12,7 +12,7 @@ pub mod privacy;
 pub mod server_optimiser;
 
 pub use aggregate::{Aggregation, Aggregator, CHUNK, Contribution, Partial, Rule, TooFewClients};
-pub use coordinator::{CloseError, Coordinator, Rejected, RoundReport, Setup};
+pub use coordinator::{BadSetup, CloseError, Coordinator, Rejected, RoundReport, Setup};
 pub use message::{BadPayload, DecodeError, Expected, Kind, Message, Payload, RoundTask, decode, encode};
 pub use privacy::{LocalPrivacy, Privacy};
 pub use server_optimiser::ServerOptimiser;

@@ -30,6 +30,7 @@ pub(super) struct Inbox {
     total: Partial,
     n_merged: usize,
     n_held: usize,
+    n_contributions: u32,
     /// Scratch for regenerated perturbations.
     direction: Vec<f32>,
 }
@@ -44,6 +45,7 @@ impl Inbox {
             total: Partial::new(n_params),
             n_merged: 0,
             n_held: 0,
+            n_contributions: 0,
             direction: vec![0.0; n_params],
         }
     }
@@ -52,7 +54,12 @@ impl Inbox {
     pub(super) fn clear(&mut self) {
         self.chunks.fill(Chunk::Empty);
         self.total.clear();
-        (self.n_merged, self.n_held) = (0, 0);
+        (self.n_merged, self.n_held, self.n_contributions) = (0, 0, 0);
+    }
+
+    /// Clients that have contributed so far.
+    pub(super) const fn n_contributions(&self) -> u32 {
+        self.n_contributions
     }
 
     /// Messages that are kept because their chunk is not complete.
@@ -81,6 +88,7 @@ impl Inbox {
         *n_received += 1;
         let is_complete = *n_received == len;
         self.n_held += 1;
+        self.n_contributions += 1;
         if is_complete {
             self.fold_chunk(chunk_idx);
             self.merge_complete();
@@ -97,16 +105,14 @@ impl Inbox {
         if !matches!(self.chunks[chunk_idx], Chunk::Empty) {
             return Err(Rejected::DuplicateChunk { chunk_idx });
         }
+        self.n_contributions += partial.n_contributions();
         self.chunks[chunk_idx] = Chunk::Folded(partial);
         self.merge_complete();
         Ok(())
     }
 
-    /// The sum of everything that has come so far. More may still come afterwards only if nothing had.
+    /// The sum of everything that has come. Nothing can be received until the inbox is cleared.
     pub(super) fn fold(&mut self) -> &Partial {
-        if self.n_held == 0 && self.chunks.iter().all(|chunk| matches!(chunk, Chunk::Empty | Chunk::Merged)) {
-            return &self.total;
-        }
         for chunk_idx in self.n_merged..self.chunks.len() {
             self.fold_chunk(chunk_idx);
             if let Chunk::Folded(partial) = std::mem::replace(&mut self.chunks[chunk_idx], Chunk::Merged) {
