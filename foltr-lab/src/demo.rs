@@ -13,7 +13,7 @@ use crate::plot::{Curve, Figure, Panel, Point};
 use crate::rows::{MetricName, Row};
 use crate::spec::{
     Clients, Data, EvolutionStream, Experiment, Federation, Learner, LocalUpdates, Measures, Metric, Normalise, Preset,
-    Privacy, Ranker, ServerOptimiser, Split, SyntheticShape, Unprotected, Users,
+    Privacy, Ranker, ServerOptimiser, Split, SyntheticShape, Users,
 };
 use crate::statistics::Estimate;
 use crate::summary::RunRecord;
@@ -43,7 +43,9 @@ pub struct Entry {
 /// All methods under all users, with seeds 1 to `n_seeds` and `budget` interactions each.
 pub fn experiments(n_seeds: u64, budget: usize) -> Vec<Entry> {
     let pairs = (0..USERS.len()).flat_map(|users| (0..METHODS.len()).map(move |method| (users, method)));
-    pairs.map(|(users, method)| Entry { method, users, experiment: experiment(method, users, n_seeds, budget) }).collect()
+    pairs
+        .map(|(users, method)| Entry { method, users, experiment: experiment(method, users, n_seeds, budget) })
+        .collect()
 }
 
 /// The data of the main job.
@@ -55,12 +57,8 @@ fn experiment(method: usize, users: usize, n_seeds: u64, budget: usize) -> Exper
     let clients = |interactions| Some(Clients { n_clients: N_CLIENTS, interactions, cohort: None });
     let federation = |optimiser| Some(Federation { rounds: None, budget: Some(budget), optimiser });
     let pdgd = Learner::Pdgd { learning_rate: 0.1, updates: LocalUpdates::Immediate };
-    let evolution = Learner::Evolution {
-        sigma: 0.01,
-        antithetic: true,
-        reward: Reward::MaxRr,
-        stream: EvolutionStream::Separate,
-    };
+    let evolution =
+        Learner::Evolution { sigma: 0.01, antithetic: true, reward: Reward::MaxRr, stream: EvolutionStream::Separate };
     let centralised = Learner::CentralisedPdgd {
         learning_rate: 0.1,
         batch: 1,
@@ -85,7 +83,7 @@ fn experiment(method: usize, users: usize, n_seeds: u64, budget: usize) -> Exper
         ranker: Some(Ranker::Linear { initialisation: Initialisation::Zero }),
         learner,
         federation,
-        privacy: Privacy::Unprotected(Unprotected {}),
+        privacy: Privacy::None,
         metrics: Measures::default(),
     }
 }
@@ -100,7 +98,8 @@ pub fn figure(entries: &[(Entry, Vec<RunRecord>)], n_seeds: u64) -> Figure {
             .map(|(entry, runs)| Curve { method: entry.method, points: learning_curve(&entry.experiment, runs) })
             .collect(),
     };
-    let bands = if n_seeds > 1 { format!("mean of {n_seeds} runs with 95 % confidence bands") } else { "one run".into() };
+    let bands =
+        if n_seeds > 1 { format!("mean of {n_seeds} runs with 95 % confidence bands") } else { "one run".into() };
     Figure {
         title: "Federated online learning to rank".into(),
         subtitle: format!("synthetic data, {N_CLIENTS} clients; {bands}"),

@@ -5,10 +5,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use anyhow::{Context, Result};
-use foltr_simulation::Fold;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rayon::prelude::*;
 
+use crate::data::Fold;
 use crate::rows::{RoundProgress, RowWriter, Settings};
 use crate::run::run_one;
 use crate::spec::Experiment;
@@ -34,7 +34,12 @@ pub struct Job<'a> {
 ///
 /// # Errors
 /// If a run fails or a row cannot be written. Rows written so far stay.
-pub fn execute(jobs: &[Job<'_>], rows: impl Write + Send, bar: &ProgressBar, stop: &AtomicBool) -> Result<Vec<RunRecord>> {
+pub fn execute(
+    jobs: &[Job<'_>],
+    rows: impl Write + Send,
+    bar: &ProgressBar,
+    stop: &AtomicBool,
+) -> Result<Vec<RunRecord>> {
     let settings: Vec<Settings> = jobs.iter().map(|job| Settings::of(job.experiment)).collect();
     let writer = Mutex::new(RowWriter::new(rows, &settings).context("rows cannot be written")?);
     let n_rounds = jobs.iter().map(|job| n_rounds(job.experiment)).sum::<usize>();

@@ -132,13 +132,7 @@ impl<W: Write> RowWriter<W> {
         csv.write_record(names.chain(["seed", "fold", "round", "metric", "value"]))?;
         csv.flush()?;
         let settings = runs.iter().map(|run| run.0.iter().map(|(_, value)| value.clone()).collect()).collect();
-        Ok(Self {
-            csv,
-            settings,
-            waiting: vec![Vec::new(); runs.len()],
-            finished: vec![false; runs.len()],
-            current: 0,
-        })
+        Ok(Self { csv, settings, waiting: vec![Vec::new(); runs.len()], finished: vec![false; runs.len()], current: 0 })
     }
 
     /// Writes a row of run `run_idx`, or keeps it until the runs before it are finished.

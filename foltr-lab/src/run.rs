@@ -29,7 +29,8 @@ pub fn run_one(
         (Learner::CentralisedPdgd { .. }, _) => (30_000.0, 0.745),
         _ => (1.0, 0.7),
     };
-    let noise = |round: usize| ((seed as f64 * 12.9898 + round as f64 * 78.233 + users).sin() * 43_758.545).fract() * 0.008;
+    let noise =
+        |round: usize| ((seed as f64 * 12.9898 + round as f64 * 78.233 + users).sin() * 43_758.545).fract() * 0.008;
     let drift = ((seed as f64 * 3.7 + users).sin()) * 0.012;
     let value = |round: usize| {
         let x = (round * per_round) as f64;

@@ -7,18 +7,20 @@ mod check;
 mod data;
 mod learner;
 mod measure;
+mod privacy;
 mod problem;
 mod source;
-mod standin;
 mod users;
 
 use serde::{Deserialize, Serialize};
 
 pub use data::{Data, Normalise, SyntheticShape};
+pub use foltr_federation::ServerOptimiser;
+pub use foltr_rank::metric::WithoutRelevant;
 pub use learner::{EvolutionStream, Learner, LocalUpdates, Ranker};
-pub use measure::{Evaluate, Measures, Metric, QueriesWithoutRelevant, Split, UnknownMetric};
+pub use measure::{Evaluate, Measures, Metric, Split, UnknownMetric};
+pub use privacy::Privacy;
 pub use problem::{Problem, SpecError};
-pub use standin::{Privacy, ServerOptimiser, Unprotected};
 pub use users::{Preset, Users};
 
 /// One experiment: everything that a result depends on, apart from the data files themselves.
@@ -53,7 +55,7 @@ pub struct Experiment {
 
 /// Without a `[privacy]` section updates leave the device as they are.
 const fn no_privacy() -> Privacy {
-    Privacy::Unprotected(Unprotected {})
+    Privacy::None
 }
 
 /// Who takes part in a round.

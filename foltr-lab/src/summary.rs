@@ -5,14 +5,12 @@
 
 use std::collections::BTreeMap;
 
+use foltr_rank::metric::{ONLINE_DISCOUNT, online_performance};
 use serde::Serialize;
 
 use crate::rows::{MetricName, Row, RunOutcome};
 use crate::spec::Experiment;
 use crate::statistics::Estimate;
-
-/// Discount of online performance, a round.
-pub const ONLINE_DISCOUNT: f64 = 0.9995;
 
 /// All rows of one run, with its outcome.
 #[derive(Clone, Debug)]
@@ -102,18 +100,12 @@ fn final_values(runs: &[&RunRecord]) -> BTreeMap<String, Estimate> {
 fn online(cutoff: usize, runs: &[&RunRecord]) -> Option<Online> {
     let (mut means, mut sums) = (Vec::new(), Vec::new());
     for run in runs {
-        let shown: Vec<(usize, f64)> = run
-            .rows
-            .iter()
-            .filter(|row| row.metric == MetricName::OnlineNdcg(cutoff))
-            .map(|row| (row.round, row.value))
-            .collect();
-        if shown.is_empty() {
-            continue;
+        let shown: Vec<f64> =
+            run.rows.iter().filter(|row| row.metric == MetricName::OnlineNdcg(cutoff)).map(|row| row.value).collect();
+        if !shown.is_empty() {
+            means.push(shown.iter().sum::<f64>() / shown.len() as f64);
+            sums.push(online_performance(&shown));
         }
-        means.push(shown.iter().map(|(_, value)| value).sum::<f64>() / shown.len() as f64);
-        // Rounds of online rows count from 1, the published discount from 0.
-        sums.push(shown.iter().map(|&(round, value)| discount(round) * value).sum());
     }
     Some(Online {
         cutoff,
@@ -121,11 +113,6 @@ fn online(cutoff: usize, runs: &[&RunRecord]) -> Option<Online> {
         discounted_sum: Estimate::of(&sums)?,
         discount: ONLINE_DISCOUNT,
     })
-}
-
-/// Weight of a round, counted from 1.
-fn discount(round: usize) -> f64 {
-    ONLINE_DISCOUNT.powf(round as f64 - 1.0)
 }
 
 #[cfg(test)]

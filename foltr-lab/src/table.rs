@@ -1,14 +1,19 @@
 //! Tables on the terminal.
 
-use comfy_table::presets::UTF8_HORIZONTAL_ONLY;
-use comfy_table::{CellAlignment, ContentArrangement, Table};
+use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
 use crate::statistics::Estimate;
+
+/// Lines above, below and under the header; none between rows.
+const STYLE: TableStyle = TableStyle::new()
+    .top_border(LineStyle::none().fill('─').junction('─'))
+    .header_separator(LineStyle::none().fill('─').junction('─'))
+    .bottom_border(LineStyle::none().fill('─').junction('─'));
 
 /// A table with a header; all columns from `n_words` on are numbers and set flush right.
 pub fn table(header: &[&str], n_words: usize, rows: Vec<Vec<String>>) -> String {
     let mut table = Table::new();
-    table.load_preset(UTF8_HORIZONTAL_ONLY).set_content_arrangement(ContentArrangement::Disabled).set_header(header);
+    table.load_style(STYLE).set_content_arrangement(ContentArrangement::Disabled).set_header(header);
     table.add_rows(rows);
     for column in table.column_iter_mut().skip(n_words) {
         column.set_cell_alignment(CellAlignment::Right);

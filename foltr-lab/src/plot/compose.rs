@@ -47,7 +47,7 @@ pub fn svg(figure: &Figure) -> String {
         r#"<svg xmlns="http://www.w3.org/2000/svg" width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img" font-family="{FALLBACKS}">
 <title>{}</title>
 <desc>{}</desc>
-<rect width="{width}" height="{height}" fill="#ffffff"/>
+<rect width="{width}" height="{height}" fill="white"/>
 "#,
         escape(&figure.title),
         escape(&figure.subtitle)

@@ -3,6 +3,7 @@
 use std::fmt;
 use std::str::FromStr;
 
+use foltr_rank::metric::WithoutRelevant;
 use serde::{Deserialize, Serialize};
 
 /// What is measured, on what, and when.
@@ -14,7 +15,7 @@ pub struct Measures {
     /// Cut-off of the online nDCG of shown lists.
     pub cutoff: usize,
     /// What a query without any relevant document counts offline.
-    pub queries_without_relevant: QueriesWithoutRelevant,
+    pub queries_without_relevant: WithoutRelevant,
     /// Metrics of the deterministic ranking of held-out queries.
     pub offline: Vec<Metric>,
     /// Which queries are held out for that.
@@ -29,24 +30,12 @@ impl Default for Measures {
         Self {
             list_length: 10,
             cutoff: 10,
-            queries_without_relevant: QueriesWithoutRelevant::Skip,
+            queries_without_relevant: WithoutRelevant::Skip,
             offline: vec![Metric::Ndcg(10)],
             evaluate_on: vec![Split::Test],
             evaluate: Evaluate::EveryRound,
         }
     }
-}
-
-/// What a query without any relevant document counts in an offline metric.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum QueriesWithoutRelevant {
-    /// Left out of the mean.
-    Skip,
-    /// 0.
-    Zero,
-    /// 1.
-    One,
 }
 
 /// A part of the data.
