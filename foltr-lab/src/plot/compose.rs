@@ -57,7 +57,7 @@ pub fn svg(figure: &Figure) -> String {
     for (panel_idx, panel) in figure.panels.iter().enumerate() {
         add_panel(&mut out, &layout, panel_idx, panel);
     }
-    add_axis_labels(&mut out, &layout, figure);
+    add_axis_labels(&mut out, figure);
     add_legend(&mut out, &layout, figure);
     out.push_str("</svg>\n");
     out
@@ -121,18 +121,11 @@ fn add_panel(out: &mut String, layout: &Layout, panel_idx: usize, panel: &Panel)
             label(out, (left - 9.0, y + 4.5), "end", TICK_SIZE, SOFT_INK, false, &layout.y.label(tick));
         }
     }
-    let last_tick = layout.x.ticks.len() - 1;
-    for (tick_idx, &tick) in layout.x.ticks.iter().enumerate() {
+    for &tick in &layout.x.ticks {
         let (x, _) = layout.place(panel_idx, tick, layout.y.low);
         line(out, (x, ABOVE_PANELS), (x, bottom), GRID);
         line(out, (x, bottom), (x, bottom + 5.0), SOFT_INK);
-        // Labels at the ends keep inside their panel, away from the neighbour's.
-        let anchor = match tick_idx {
-            0 => "start",
-            end if end == last_tick => "end",
-            _ => "middle",
-        };
-        label(out, (x, bottom + 20.0), anchor, TICK_SIZE, SOFT_INK, false, &layout.x.label(tick));
+        label(out, (x, bottom + 20.0), "middle", TICK_SIZE, SOFT_INK, false, &layout.x.label(tick));
     }
     line(out, (left, bottom), (right, bottom), SOFT_INK);
     for curve in &panel.curves {
@@ -168,7 +161,7 @@ fn add_line(out: &mut String, layout: &Layout, panel_idx: usize, curve: &Curve) 
     );
 }
 
-fn add_axis_labels(out: &mut String, layout: &Layout, figure: &Figure) {
+fn add_axis_labels(out: &mut String, figure: &Figure) {
     let n_panels = figure.panels.len().max(1) as f64;
     let middle = LEFT_MARGIN + (n_panels * PANEL_WIDTH + (n_panels - 1.0) * BETWEEN_PANELS) / 2.0;
     let bottom = ABOVE_PANELS + PANEL_HEIGHT;
@@ -177,7 +170,6 @@ fn add_axis_labels(out: &mut String, layout: &Layout, figure: &Figure) {
     let _ = writeln!(out, r#"<g transform="translate({x} {y}) rotate(-90)">"#);
     label(out, (0.0, 0.0), "middle", LABEL_SIZE, INK, false, &figure.y_label);
     out.push_str("</g>\n");
-    debug_assert!(layout.height > bottom);
 }
 
 fn add_legend(out: &mut String, layout: &Layout, figure: &Figure) {

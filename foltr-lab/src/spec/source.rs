@@ -157,10 +157,26 @@ fn read_value<T: DeserializeOwned>(path: &str, mut value: Value, problems: &mut 
             table_at(&mut value, &owner)?.remove(&unknown);
             continue;
         }
-        let culprit = culprit::<T>(&value);
-        let key = culprit.map_or_else(|| path.to_owned(), |culprit| format!("{path}.{culprit}"));
+        let missing = error.strip_prefix("missing field ").map(quoted).unwrap_or_default();
+        // A misspelled or wrong key was told already; that it is missing without its value is no news.
+        let known = |key: &String| {
+            let told = joined(path, &[], key);
+            problems.iter().any(|problem| problem.key.starts_with(&told) || problem.message.contains(&guess(key)))
+        };
+        if missing.iter().any(known) {
+            return None;
+        }
+        let Some(culprit) = culprit::<T>(&value, !missing.is_empty()) else {
+            problems.push(Problem::new(path, kindly(&error)));
+            return None;
+        };
+        let inner = value.get(&culprit).and_then(Value::as_table).and_then(|inner| quoted_in(inner, &error));
+        let key = inner.map_or_else(|| joined(path, &[], &culprit), |inner| joined(path, &[culprit.clone()], &inner));
         problems.push(Problem::new(key, kindly(&error)));
-        return None;
+        table_at(&mut value, &[])?.remove(&culprit);
+        if culprit == "kind" {
+            return None;
+        }
     }
 }
 
@@ -198,43 +214,44 @@ fn table_at<'a>(value: &'a mut Value, path: &[String]) -> Option<&'a mut Table> 
     path.iter().try_fold(value, |value, key| value.get_mut(key))?.as_table_mut()
 }
 
-/// The key whose value is wrong: without it, serde misses it or is content.
-fn culprit<T: DeserializeOwned>(value: &Value) -> Option<String> {
+/// The key whose value is wrong: without it, serde complains about something else. What misses a key is a table.
+fn culprit<T: DeserializeOwned>(value: &Value, only_tables: bool) -> Option<String> {
     let table = value.as_table()?;
     let original = value.clone().try_into::<T>().err()?.message().to_owned();
-    let fixes = |key: &&String| {
+    let matters = |key: &&String| {
         let mut without = table.clone();
         without.remove(*key);
-        match Value::Table(without).try_into::<T>() {
-            Ok(_) => true,
-            Err(error) => error.message() != original && error.message().contains(&format!("missing field `{key}`")),
-        }
+        Value::Table(without).try_into::<T>().err().is_none_or(|error| error.message() != original)
     };
-    table.keys().find(fixes).map(|key| match &table[key] {
-        Value::Table(inner) => inner_culprit(key, inner, &original),
-        _ => key.clone(),
-    })
+    let candidates = || table.keys().filter(|key| !only_tables || table[*key].is_table());
+    // Without its kind a section always fails in another way: a kind is to blame only when nothing else is.
+    let other = candidates().filter(|key| *key != "kind").find(matters);
+    other.or_else(|| candidates().find(|key| *key == "kind")).cloned()
 }
 
-/// Inside a table with a `kind` the wrong value is the one that the message quotes, if it quotes one.
-fn inner_culprit(key: &str, inner: &Table, message: &str) -> String {
-    let wrong = inner.iter().find(|(_, value)| match value {
+/// The key of an inner table whose value a message quotes.
+fn quoted_in(inner: &Table, message: &str) -> Option<String> {
+    let is_quoted = |value: &Value| match value {
         Value::String(text) => message.contains(&format!("`{text}`")) || message.contains(&format!("\"{text}\"")),
         other => message.contains(&format!("`{other}`")),
-    });
-    wrong.map_or_else(|| key.to_owned(), |(inner_key, _)| format!("{key}.{inner_key}"))
+    };
+    inner.iter().find(|(_, value)| is_quoted(value)).map(|(key, _)| key.clone())
+}
+
+fn guess(known: &str) -> String {
+    format!("; did you mean `{known}`?")
 }
 
 /// "No such key", with the nearest name and all allowed ones.
 fn no_such(what: &str, name: &str, allowed: &[&str]) -> String {
     let near =
         allowed.iter().map(|known| (strsim::jaro_winkler(name, known), known)).max_by(|a, b| a.0.total_cmp(&b.0));
-    let guess = near.filter(|(likeness, _)| *likeness > 0.8).map(|(_, known)| format!("; did you mean `{known}`?"));
-    let guess = guess.unwrap_or_default();
+    let near = near.filter(|(likeness, _)| *likeness > 0.8).map(|(_, known)| guess(known));
+    let near = near.unwrap_or_default();
     if allowed.is_empty() {
         return format!("no such {what}; no other key is allowed here");
     }
-    format!("no such {what}{guess} (allowed: {})", allowed.join(", "))
+    format!("no such {what}{near} (allowed: {})", allowed.join(", "))
 }
 
 /// Serde's message in the words of a person who edits a file.
@@ -250,5 +267,18 @@ fn kindly(error: &str) -> String {
             return no_such("choice", wrong, &allowed);
         }
     }
-    error.replace("invalid type: ", "wrong kind of value: ").replace("floating point ", "number ")
+    let mut text = error.to_owned();
+    for (serde, plain) in [
+        ("invalid type: ", "wrong kind of value: "),
+        ("invalid value: ", "wrong value: "),
+        ("floating point ", "number "),
+        ("expected f64", "expected a number"),
+        ("expected f32", "expected a number"),
+        ("expected usize", "expected a whole number, 0 or more"),
+        ("expected u64", "expected a whole number, 0 or more"),
+        ("expected a sequence", "expected a list"),
+    ] {
+        text = text.replace(serde, plain);
+    }
+    text
 }
