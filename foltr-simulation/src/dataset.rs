@@ -11,7 +11,7 @@ use thiserror::Error;
 use xxhash_rust::xxh3::Xxh3;
 
 pub use crate::dataset::rows::AlignedRows;
-use crate::dataset::rows::FeatureRows;
+pub(crate) use crate::dataset::rows::FeatureRows;
 
 mod rows;
 
