@@ -2,6 +2,7 @@
 
 pub mod cache;
 pub mod dataset;
+pub mod datasets;
 pub mod letor;
 mod mapping;
 pub mod normalise;
