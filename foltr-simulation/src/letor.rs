@@ -22,7 +22,7 @@ use crate::dataset::{AlignedRows, Dataset};
 use chunk::{Chunk, Fault, Limits, read_chunk};
 pub use error::{Expected, LetorError};
 pub use source::read_letor;
-pub(crate) use source::{SourceBytes, source_bytes};
+pub(crate) use source::{SourceBytes, decompressed, source_bytes};
 pub use write::{letor_text, write_letor};
 
 mod chunk;
