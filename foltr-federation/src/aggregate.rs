@@ -18,7 +18,7 @@ pub use mean::Mean;
 use crate::message::{Kind, Payload};
 
 /// Cohort slots in a chunk. Part of the result: another size adds in another order and gives other last bits.
-pub const CHUNK: usize = 256;
+pub const CHUNK: usize = 64;
 
 /// Which payload a round takes, and how it becomes a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
