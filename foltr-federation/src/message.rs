@@ -262,14 +262,10 @@ pub fn decode(bytes: &[u8], expected: &Expected) -> Result<Message, DecodeError>
         _ => {}
     }
     let payload = match kind {
-        Kind::Step => {
-            let n_interactions = word(content, 0);
-            if !(1..=expected.max_interactions).contains(&n_interactions) {
-                return Err(BadPayload::Interactions { max: expected.max_interactions, got: n_interactions }.into());
-            }
-            let delta = (1..=expected.n_params).map(|index| f32::from_bits(word(content, index))).collect();
-            Payload::Step { n_interactions, delta }
-        }
+        Kind::Step => Payload::Step {
+            n_interactions: word(content, 0),
+            delta: (1..=expected.n_params).map(|index| f32::from_bits(word(content, index))).collect(),
+        },
         Kind::Evolution | Kind::EvolutionAntithetic => Payload::Evolution {
             seed: word(content, 0),
             plus: f32::from_bits(word(content, 1)),

@@ -1,5 +1,7 @@
 //! Whole rounds: the same bits for any order of arrival, and a million clients in little memory.
 
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
 use foltr_federation::aggregate::Mean;
@@ -34,7 +36,10 @@ fn payload(rule: &Rule, client: u32) -> Payload {
     match *rule {
         Rule::Averaging => Payload::Step {
             n_interactions: stream.random_range(1..=8),
-            delta: (0..N_PARAMS).map(|_| stream.random::<f32>() - 0.3).collect(),
+            // Of very different sizes: sums of similar f32 are exact in f64 and would hide the order of addition.
+            delta: (0..N_PARAMS)
+                .map(|_| (stream.random::<f32>() - 0.3) * (-40.0 * stream.random::<f32>()).exp2())
+                .collect(),
         },
         Rule::Evolution { antithetic, .. } => Payload::Evolution {
             seed: stream.random(),
@@ -104,6 +109,43 @@ fn the_bits_do_not_depend_on_the_order_of_arrival() {
 }
 
 #[test]
+fn the_bits_do_not_depend_on_the_number_of_threads() {
+    let (n_clients, n_chunks) = (5000, 20);
+    for rule in RULES {
+        let folded = |n_threads: usize| {
+            let coordinator = Mutex::new(coordinator(rule, n_clients));
+            let next_chunk = AtomicUsize::new(0);
+            let work = || {
+                let mut direction = vec![0.0; N_PARAMS];
+                loop {
+                    let chunk_idx = next_chunk.fetch_add(1, Ordering::Relaxed);
+                    if chunk_idx >= n_chunks {
+                        return;
+                    }
+                    let mut partial = Partial::new(N_PARAMS);
+                    let first = (chunk_idx * CHUNK) as u32;
+                    for client in first..n_clients.min(first + CHUNK as u32) {
+                        partial.add_payload(&payload(&rule, client), &rule, &mut direction);
+                    }
+                    coordinator.lock().expect("no panic").receive_partial(chunk_idx, partial).expect("a new chunk");
+                }
+            };
+            std::thread::scope(|scope| {
+                for _ in 0..n_threads {
+                    scope.spawn(work);
+                }
+            });
+            let mut coordinator = coordinator.into_inner().expect("no panic");
+            assert_eq!(coordinator.close().map(|report| report.n_contributions), Ok(n_clients));
+            bits(&coordinator)
+        };
+        let alone = folded(1);
+        assert_eq!(folded(2), alone);
+        assert_eq!(folded(8), alone);
+    }
+}
+
+#[test]
 fn a_rule_that_sees_all_has_the_bits_of_the_fold() {
     let contribution = |client| match payload(&Rule::Averaging, client) {
         Payload::Step { n_interactions, delta } => Contribution { client, weight: n_interactions.into(), delta },
@@ -129,7 +171,8 @@ fn chunks_and_messages_mix_and_the_next_round_starts_empty() {
             let message = Message { round, client, payload: payload(&rule, client) };
             coordinator.receive(message).expect("a good message");
         }
-        coordinator.close().expect("a full round");
+        let report = coordinator.close().expect("a full round");
+        assert_eq!((report.round, report.n_contributions), (round, 600));
         if round == 0 {
             assert_eq!(bits(&coordinator), want);
         } else {
