@@ -96,20 +96,33 @@ impl Initialisation {
     }
 }
 
-/// Scales parameters down to a Euclidean norm of `radius`, if they are longer.
-pub fn clip_to_radius(params: &mut [f32], radius: f32) {
+/// Shortens the vector to `radius` if it is longer (spec section 9); says whether it was.
+///
+/// The zero vector is left alone: it has no direction, and no length to divide by.
+pub fn clip_to_radius(params: &mut [f32], radius: f32) -> bool {
     let norm = params.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt();
-    // Also leaves a norm of 0 alone, by which nothing can be divided.
-    if norm > f64::from(radius) {
+    let is_longer = norm > f64::from(radius);
+    if is_longer {
         let scale = f64::from(radius) / norm;
         params.iter_mut().for_each(|x| *x = (f64::from(*x) * scale) as f32);
     }
+    is_longer
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::rng::{Purpose, Streams};
+
+    #[test]
+    fn clipping_keeps_the_direction_and_spares_short_vectors() {
+        let mut long = [6.0, 8.0];
+        assert!(clip_to_radius(&mut long, 5.0));
+        assert_eq!(long, [3.0, 4.0]);
+        let mut short = [0.0, 0.0];
+        assert!(!clip_to_radius(&mut short, 5.0));
+        assert_eq!(short, [0.0, 0.0]);
+    }
 
     #[test]
     fn random_initialisation_has_the_norm_asked_for() {
@@ -129,19 +142,5 @@ mod tests {
         assert_eq!(params.len(), 52 * 400);
         assert!((deviation(&params[..51 * 400]) * 50.0 - 1.0).abs() < 0.03);
         assert!((deviation(&params[51 * 400..]) * 400.0 - 1.0).abs() < 0.15);
-    }
-
-    #[test]
-    fn clipping_shortens_and_keeps_the_direction() {
-        // Spec section 9: (6, 8) to 2.5 and to 5; (3, 4) is already of norm 5; 0 stays.
-        let clipped = |mut params: [f32; 2], radius| {
-            clip_to_radius(&mut params, radius);
-            params
-        };
-        assert_eq!(clipped([6.0, 8.0], 2.5), [1.5, 2.0]);
-        assert_eq!(clipped([6.0, 8.0], 5.0), [3.0, 4.0]);
-        assert_eq!(clipped([3.0, 4.0], 5.0), [3.0, 4.0]);
-        assert_eq!(clipped([0.0, 0.0], 5.0), [0.0, 0.0]);
-        assert_eq!(clipped([3.0, 4.0], 0.0), [0.0, 0.0]);
     }
 }

@@ -1,0 +1,114 @@
+//! Which content a path had, and the evidence by which that is still believed.
+
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use xxhash_rust::xxh3::xxh3_64;
+
+/// What the file system says about a source without reading it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Fingerprint {
+    size: u64,
+    modified: [i64; 2],
+    /// Set by the system on every change and not settable by programs, unlike the modification time.
+    changed: [i64; 2],
+    inode: u64,
+    device: u64,
+}
+
+impl Fingerprint {
+    #[cfg(unix)]
+    pub(super) fn of(path: &Path) -> Option<Self> {
+        use std::os::unix::fs::MetadataExt;
+        let metadata = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+        Some(Self {
+            size: metadata.size(),
+            modified: [metadata.mtime(), metadata.mtime_nsec()],
+            changed: [metadata.ctime(), metadata.ctime_nsec()],
+            inode: metadata.ino(),
+            device: metadata.dev(),
+        })
+    }
+
+    #[cfg(not(unix))]
+    pub(super) fn of(path: &Path) -> Option<Self> {
+        let metadata = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+        let since = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+        let modified = [i64::try_from(since.as_secs()).ok()?, i64::from(since.subsec_nanos())];
+        Some(Self { size: metadata.len(), modified, changed: modified, inode: 0, device: 0 })
+    }
+
+    pub(super) fn last_change(&self) -> i64 {
+        self.modified[0].max(self.changed[0])
+    }
+}
+
+/// The hash a source had when it looked like `fingerprint`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Stamp {
+    pub(super) fingerprint: Fingerprint,
+    /// Seconds since 1970, taken before the source was hashed.
+    pub(super) hashed_at: i64,
+    pub(super) source_hash: u128,
+}
+
+/// File systems keep times to two seconds or better.
+const CLOCK_TICK_SECONDS: i64 = 2;
+
+const MAGIC: &[u8; 8] = b"FOLTRst1";
+const N_FIELDS: usize = 10;
+const STAMP_BYTES: usize = 8 + 8 * N_FIELDS + 8;
+
+impl Stamp {
+    /// Whether the source is certainly still the one that was hashed.
+    pub(super) fn is_current(&self, now: &Fingerprint) -> bool {
+        self.fingerprint == *now && now.last_change().saturating_add(CLOCK_TICK_SECONDS) < self.hashed_at
+    }
+
+    /// The stamp in a file, if it is whole.
+    pub(super) fn read(path: &Path) -> Option<Self> {
+        let bytes: [u8; STAMP_BYTES] = fs::read(path).ok()?.try_into().ok()?;
+        let (body, checksum) = bytes.split_at(STAMP_BYTES - 8);
+        if !body.starts_with(MAGIC) || xxh3_64(body).to_le_bytes() != checksum {
+            return None;
+        }
+        let field = |i: usize| u64::from_le_bytes(body[8 + 8 * i..16 + 8 * i].try_into().expect("eight bytes"));
+        let fingerprint = Fingerprint {
+            size: field(0),
+            modified: [field(1) as i64, field(2) as i64],
+            changed: [field(3) as i64, field(4) as i64],
+            inode: field(5),
+            device: field(6),
+        };
+        let source_hash = u128::from(field(8)) | u128::from(field(9)) << 64;
+        Some(Self { fingerprint, hashed_at: field(7) as i64, source_hash })
+    }
+
+    /// Writes the stamp in one piece.
+    pub(super) fn write(&self, path: &Path) -> io::Result<()> {
+        let print = &self.fingerprint;
+        let fields: [u64; N_FIELDS] = [
+            print.size,
+            print.modified[0] as u64,
+            print.modified[1] as u64,
+            print.changed[0] as u64,
+            print.changed[1] as u64,
+            print.inode,
+            print.device,
+            self.hashed_at as u64,
+            self.source_hash as u64,
+            (self.source_hash >> 64) as u64,
+        ];
+        let mut bytes = MAGIC.to_vec();
+        bytes.extend(fields.iter().flat_map(|field| field.to_le_bytes()));
+        bytes.extend(xxh3_64(&bytes).to_le_bytes());
+        super::file::replace_file(path, |file| file.write_all(&bytes))
+    }
+}
+
+/// Seconds since 1970; 0 on a clock before that, which makes every stamp untrusted.
+pub(super) fn seconds_now() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).ok().and_then(|since| i64::try_from(since.as_secs()).ok()).unwrap_or(0)
+}

@@ -1,0 +1,160 @@
+//! Decimal text to `f32`, eight digits at a time, bit for bit what `str::parse::<f32>` gives.
+//!
+//! Digits are found and combined inside one 64-bit word. A number `digits / 10^k` with both parts exact in `f64` takes
+//! one correctly rounded division; rounding that once more to `f32` is right unless the quotient lies exactly between
+//! two `f32`s, which is tested. Whatever is unusual (exponents, many digits, ties) is left to the standard library.
+
+const ASCII_ZEROS: u64 = 0x3030_3030_3030_3030;
+const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
+const LOW_BITS: u64 = !HIGH_BITS;
+
+/// Bits of an `f64` significand that an `f32` has no room for.
+const DROPPED_BITS: u64 = (1 << 29) - 1;
+const HALF_OF_DROPPED: u64 = 1 << 28;
+
+/// The largest integer up to which every integer is an `f64`.
+const MAX_EXACT: u64 = 1 << 53;
+
+const POWERS: [u64; 9] = [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000];
+
+/// The eight bytes from `at` on, with zeros behind the end.
+#[inline(always)]
+pub(super) fn word_at(bytes: &[u8], at: usize) -> u64 {
+    match bytes.get(at..at + 8) {
+        Some(word) => u64::from_le_bytes(word.try_into().expect("eight bytes")),
+        None => last_word(bytes, at),
+    }
+}
+
+#[cold]
+fn last_word(bytes: &[u8], at: usize) -> u64 {
+    let mut word = [0; 8];
+    let rest = bytes.get(at..).unwrap_or(&[]);
+    word[..rest.len()].copy_from_slice(rest);
+    u64::from_le_bytes(word)
+}
+
+/// How many of the word's first bytes are digits, and the number they spell.
+#[inline(always)]
+pub(super) fn leading_digits(word: u64) -> (usize, u64) {
+    let values = word ^ ASCII_ZEROS;
+    // A byte's high bit ends up set where it is no digit: 10 + 0x76 = 0x80.
+    let other = (((values & LOW_BITS) + 0x7676_7676_7676_7676) | values) & HIGH_BITS;
+    let n_digits = other.trailing_zeros() as usize / 8;
+    if n_digits == 0 {
+        return (0, 0);
+    }
+    // The last digit goes to the highest byte; the zeros shifted in are leading zeros.
+    let digits = values << (64 - 8 * n_digits);
+    let pairs = digits.wrapping_mul(10).wrapping_add(digits >> 8);
+    let high = (pairs & 0x0000_00FF_0000_00FF).wrapping_mul(0x000F_4240_0000_0064);
+    let low = ((pairs >> 16) & 0x0000_00FF_0000_00FF).wrapping_mul(0x0000_2710_0000_0001);
+    (n_digits, high.wrapping_add(low) >> 32)
+}
+
+/// Reads a plain decimal that begins at `at`: its value and where it ends. `None` for all else, and for every number
+/// whose end is not certain; [`parse_token`] decides then.
+#[inline(always)]
+pub(super) fn plain_decimal(bytes: &[u8], at: usize) -> Option<(f32, usize)> {
+    let word = word_at(bytes, at);
+    let negative = word as u8 == b'-';
+    let (word, at) = if negative { (word_at(bytes, at + 1), at + 1) } else { (word, at) };
+    let (n_whole, whole) = leading_digits(word);
+    if n_whole == 0 || n_whole == 8 && bytes.get(at + 8).is_some_and(u8::is_ascii_digit) {
+        return None;
+    }
+    let point = at + n_whole;
+    let sign = u32::from(negative) << 31;
+    let signed = |value: f32| f32::from_bits(value.to_bits() | sign);
+    if bytes.get(point) != Some(&b'.') {
+        return Some((signed(whole as u32 as f32), point));
+    }
+    let (n_fraction, fraction) = leading_digits(word_at(bytes, point + 1));
+    let end = point + 1 + n_fraction;
+    if n_fraction == 8 && bytes.get(end).is_some_and(u8::is_ascii_digit) {
+        return None;
+    }
+    let digits = whole * POWERS[n_fraction] + fraction;
+    let quotient = digits as f64 / POWERS[n_fraction] as f64;
+    if digits > MAX_EXACT || quotient.to_bits() & DROPPED_BITS == HALF_OF_DROPPED {
+        return None;
+    }
+    Some((signed(quotient as f32), end))
+}
+
+/// Reads a whole token the slow way. `None` if it is no number.
+#[cold]
+pub(super) fn parse_token(token: &[u8]) -> Option<f32> {
+    std::str::from_utf8(token).ok()?.parse().ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn check(text: &str) {
+        if let Some((value, end)) = plain_decimal(text.as_bytes(), 0) {
+            let expected: f32 = text[..end].parse().expect("a plain decimal");
+            assert_eq!(value.to_bits(), expected.to_bits(), "{text}: {value} is not {expected}");
+        }
+    }
+
+    #[test]
+    fn digits_are_counted_and_read() {
+        let read = |text: &str| leading_digits(word_at(text.as_bytes(), 0));
+        assert_eq!(read("12345678"), (8, 12_345_678));
+        assert_eq!(read("907 1"), (3, 907));
+        assert_eq!(read("0"), (1, 0));
+        assert_eq!(read(":1"), (0, 0));
+        assert_eq!(read("/1"), (0, 0));
+        assert_eq!(read("5\u{ff}5"), (1, 5));
+    }
+
+    #[test]
+    fn common_values_take_the_fast_path() {
+        let read = |text: &str| plain_decimal(text.as_bytes(), 0);
+        assert_eq!(read("0.471076 "), Some((0.471076, 8)));
+        assert_eq!(read("-27.690319 "), Some((-27.690319, 10)));
+        assert_eq!(read("11089534\r"), Some((11_089_534.0, 8)));
+        assert_eq!(read("3"), Some((3.0, 1)));
+        assert_eq!(read("5."), Some((5.0, 2)));
+        assert_eq!(read("-0").map(|(value, _)| value.to_bits()), Some((-0.0f32).to_bits()));
+        assert_eq!(read("123456789"), None);
+        assert_eq!(read("0.123456789"), None);
+        assert_eq!(read(".5"), None);
+        assert_eq!(read(""), None);
+        assert_eq!(read("-"), None);
+    }
+
+    #[test]
+    fn a_tie_between_two_floats_is_left_to_the_library() {
+        // 2^24 + 1 lies halfway between two f32s.
+        assert_eq!(plain_decimal(b"16777217.0", 0), None);
+        assert_eq!(plain_decimal(b"16777217", 0), Some((16_777_216.0, 8)));
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(20_000))]
+
+        #[test]
+        fn plain_decimals_equal_the_library(text in "-?[0-9]{1,9}(\\.[0-9]{0,10})?") {
+            check(&text);
+        }
+
+        #[test]
+        fn printed_floats_equal_the_library(bits: u32) {
+            let value = f32::from_bits(bits);
+            check(&format!("{value}"));
+            check(&format!("{value:.6}"));
+            check(&format!("{:.7}", value % 100.0));
+        }
+
+        #[test]
+        fn decimals_near_ties_equal_the_library(whole in 0u32..1 << 20, eighths in 0u32..256, nudge in -1i64..=1) {
+            // Multiples of 1/256 around 2^20 include exact ties; the nudge lies in the eighth decimal.
+            let hundred_millionths = (f64::from(eighths) / 256.0 * 1e8) as i64 + nudge;
+            check(&format!("{}.{:08}", whole | 1 << 19, hundred_millionths.max(0)));
+        }
+    }
+}

@@ -1,0 +1,84 @@
+//! Per-query min-max normalisation of features (spec section 1.3).
+//!
+//! `x' = (x - min) / (max - min)` over the documents of one query; 0 where all documents agree.
+//!
+//! Deviation from the ielab code, as the spec recommends: a query with one document becomes 0 instead of staying raw.
+//!
+//! Call it on a client's own documents to normalise after a split, or on the whole set to normalise before.
+
+use foltr_rank::row_stride;
+use rayon::prelude::*;
+
+use crate::dataset::{AlignedRows, Dataset};
+
+/// The data with every feature scaled to `[0, 1]` within each query.
+pub fn normalise_per_query(data: &Dataset) -> Dataset {
+    let stride = row_stride(data.n_features());
+    let mut features = AlignedRows::zeroed(data.rows().len());
+    let mut queries = Vec::with_capacity(data.n_queries());
+    let mut rest = features.as_mut_slice();
+    for query_idx in 0..data.n_queries() {
+        let n_floats = data.docs(query_idx).len() * stride;
+        queries.push(rest.split_off_mut(..n_floats).expect("a row for each document"));
+    }
+    queries.into_par_iter().enumerate().with_min_len(16).for_each(|(query_idx, rows)| {
+        normalise_rows(data.query(query_idx).rows(), rows, stride);
+    });
+    data.with_rows(features)
+}
+
+/// Normalises the documents of one query. Padding is constant and so stays 0.
+fn normalise_rows(from: &[f32], to: &mut [f32], stride: usize) {
+    let (mut min, mut max) = (from[..stride].to_vec(), from[..stride].to_vec());
+    for row in from.chunks_exact(stride) {
+        for ((min, max), &value) in min.iter_mut().zip(&mut max).zip(row) {
+            *min = min.min(value);
+            *max = max.max(value);
+        }
+    }
+    for (to, from) in to.chunks_exact_mut(stride).zip(from.chunks_exact(stride)) {
+        for (((to, &value), &min), &max) in to.iter_mut().zip(from).zip(&min).zip(&max) {
+            // f64: the range of two finite f32s can exceed the largest f32.
+            let range = f64::from(max) - f64::from(min);
+            let scaled = (f64::from(value) - f64::from(min)) / range;
+            *to = if range > 0.0 { scaled as f32 } else { 0.0 };
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::letor::{ReadOptions, parse_letor};
+    use std::path::Path;
+
+    fn normalised(text: &str) -> Dataset {
+        let raw = parse_letor(text.as_bytes(), Path::new("n.txt"), &ReadOptions::default()).expect("valid");
+        normalise_per_query(&raw)
+    }
+
+    #[test]
+    fn features_are_scaled_within_each_query() {
+        let data = normalised("0 qid:1 1:2 2:5\n1 qid:1 1:4 2:5\n2 qid:1 1:3 2:5\n0 qid:2 1:-1 2:0\n1 qid:2 1:1 2:8\n");
+        let column = |query: usize, feature: usize| -> Vec<f32> {
+            (0..data.query(query).n_docs()).map(|doc| data.query(query).row(doc)[feature]).collect()
+        };
+        assert_eq!(column(0, 0), [0.0, 1.0, 0.5]);
+        assert_eq!(column(0, 1), [0.0, 0.0, 0.0], "a constant feature is 0");
+        assert_eq!(column(1, 0), [0.0, 1.0]);
+        assert_eq!(column(1, 1), [0.0, 1.0]);
+        assert_eq!(data.labels(0), [0, 1, 2]);
+    }
+
+    #[test]
+    fn a_single_document_is_zero() {
+        assert_eq!(normalised("1 qid:1 1:1e9 2:-3\n").query(0).row(0), [0.0; 8]);
+    }
+
+    #[test]
+    fn the_widest_range_stays_finite() {
+        let data = normalised("0 qid:1 1:-3.4e38\n0 qid:1 1:3.4e38\n0 qid:1 1:0\n");
+        let values: Vec<f32> = (0..3).map(|doc| data.query(0).row(doc)[0]).collect();
+        assert_eq!(values, [0.0, 1.0, 0.5]);
+    }
+}
