@@ -233,6 +233,10 @@ mod tests {
         let antithetic = gradient([(0.5, Some(1.0 / 3.0)), (1.0, Some(0.2))]);
         close(antithetic, [-1.833_333_3, -0.333_333_3, 26.083_333_3]);
         assert_eq!(gradient([(0.5, Some(0.5)), (0.2, Some(0.2))]), [0.0; 3]);
+        // A constant on all rewards cancels in antithetic pairs only (spec section 20).
+        let shifted = gradient([(1.0, Some(0.75)), (0.5, Some(0.25))]);
+        assert_eq!(shifted, gradient([(2.0, Some(1.75)), (1.5, Some(1.25))]));
+        assert_ne!(gradient([(1.0, None), (0.5, None)]), gradient([(2.0, None), (1.5, None)]));
     }
 
     #[test]
