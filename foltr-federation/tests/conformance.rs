@@ -32,6 +32,10 @@ fn mechanisms() -> Vec<Privacy> {
     ]
 }
 
+fn rules() -> Vec<Aggregation> {
+    vec![Aggregation::Mean(Mean {})]
+}
+
 /// The name under which a configuration is written.
 fn name(config: &impl serde::Serialize) -> String {
     let value = serde_json::to_value(config).expect("a configuration");
@@ -46,7 +50,26 @@ fn names(list: &[(&str, &str)]) -> Vec<String> {
 fn the_lists_are_complete() {
     assert_eq!(optimisers().iter().map(name).collect::<Vec<_>>(), names(ServerOptimiser::LIST));
     assert_eq!(mechanisms().iter().map(name).collect::<Vec<_>>(), names(Privacy::LIST));
-    assert_eq!([name(&Aggregation::Mean(Mean {}))].to_vec(), names(Aggregation::LIST));
+    assert_eq!(rules().iter().map(name).collect::<Vec<_>>(), names(Aggregation::LIST));
+}
+
+/// A configuration is read back as it was written, and refused with one key too many.
+fn check_keys<T>(config: &T)
+where
+    T: serde::Serialize + serde::de::DeserializeOwned + PartialEq + std::fmt::Debug,
+{
+    let mut value = serde_json::to_value(config).expect("a configuration");
+    assert_eq!(serde_json::from_value::<T>(value.clone()).ok().as_ref(), Some(config));
+    value["typo"] = 1.into();
+    let error = serde_json::from_value::<T>(value).expect_err("an unknown key").to_string();
+    assert!(error.contains("typo"), "{config:?}: {error}");
+}
+
+#[test]
+fn every_configuration_refuses_unknown_keys() {
+    optimisers().iter().for_each(check_keys);
+    mechanisms().iter().for_each(check_keys);
+    rules().iter().for_each(check_keys);
 }
 
 #[test]
@@ -128,7 +151,7 @@ fn every_mechanism_depends_on_its_stream_alone() {
 
 #[test]
 fn every_rule_is_translation_equivariant_and_refuses_an_empty_round() {
-    for mut rule in [Aggregation::Mean(Mean {})] {
+    for mut rule in rules() {
         let round = |shift: f32| -> Vec<Contribution> {
             let client = |client: u16| {
                 let at = f32::from(client);

@@ -5,7 +5,7 @@ use foltr_federation::privacy::{ClipRadius, DistributedLaplace, RandomisedRespon
 use foltr_federation::{
     Aggregation, Aggregator, Contribution, Coordinator, LocalPrivacy, Partial, Payload, Rule, ServerOptimiser, Setup,
 };
-use foltr_rank::learn::evolution::Reward;
+use foltr_rank::learn::evolution::{Reward, fill_direction};
 use foltr_rank::params::clip_to_radius;
 use rand_mt::Mt;
 use serde_json::Value;
@@ -68,6 +68,21 @@ fn evolution_gradient_and_adam_steps() {
         assert_close(&params, &numbers(want), 1e-9, "Adam");
     }
     assert_eq!(after.len(), 3);
+}
+
+#[test]
+fn the_direction_of_a_seed_is_that_of_the_protocol() {
+    // Computed from the words of docs/protocol.md alone, in f64, by another program.
+    let want = [1.788_019_14, -1.545_698_19, 0.689_637_41, -1.198_168_65];
+    let last = [-1.377_200_14, -1.408_148_27, 0.948_535_53, -0.006_515_99];
+    let mut direction = vec![0.0; 20];
+    fill_direction(7, &mut direction);
+    let got: Vec<f64> = direction.iter().map(|&value| f64::from(value)).collect();
+    assert_close(&got[..4], &want, 1e-6, "first block");
+    assert_close(&got[16..], &last, 1e-6, "second block");
+    // The bits themselves are part of the protocol.
+    let bits: Vec<u32> = direction[..4].iter().map(|value| value.to_bits()).collect();
+    assert_eq!(bits, [0x3FE4_DDCF, 0xBFC5_D970, 0x3F30_8C13, 0xBF99_5D97]);
 }
 
 /// The published perturbation: the polar method on 53-bit uniforms of MT19937 (spec section 4).
