@@ -12,8 +12,10 @@ use xxhash_rust::xxh3::Xxh3;
 
 pub use crate::dataset::rows::AlignedRows;
 pub(crate) use crate::dataset::rows::FeatureRows;
+pub use crate::dataset::summary::{Summary, summary};
 
 mod rows;
+mod summary;
 
 /// Labelled queries: features, grades, and where each query begins.
 #[derive(Clone, Debug)]

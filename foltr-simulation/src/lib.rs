@@ -5,6 +5,7 @@ pub mod click;
 pub mod client_round;
 pub mod cohort;
 pub mod dataset;
+pub mod datasets;
 pub mod federation_run;
 pub mod letor;
 mod mapping;

@@ -1,0 +1,187 @@
+//! Collections on disk: which files are the training, validation and test data of which fold.
+//!
+//! Known layouts, found by the names in a folder (each file also as `.gz` or `.zst`):
+//!
+//! | layout | names | collections |
+//! |---|---|---|
+//! | folds | `Fold1` ... with `train.txt`, `vali.txt`, `test.txt` | MQ2007, MQ2008, MSLR-WEB10K, MSLR-WEB30K |
+//! | parts | `S1.txt` ... `S5.txt` | LETOR 4.0 before its folds were made |
+//! | Yahoo | `set1.train.txt`, `set1.valid.txt`, `set1.test.txt` | Yahoo learning to rank challenge, set 1 |
+//! | split | `train.txt`, `vali.txt`, `test.txt` | Istella-S, or any other |
+//! | named | files with `train`, `vali` or `dev`, and `test` in their names | any other |
+//!
+//! Anything else is given as lists of files with [`Source::from_files`].
+
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use crate::cache::{Cache, load_letor};
+use crate::dataset::{Dataset, PartsError};
+use crate::letor::{LetorError, ReadOptions};
+
+pub use layout::Layout;
+pub use synthetic::{Split, Synthetic, SyntheticError, SyntheticSet, SyntheticShape};
+
+mod layout;
+pub mod synthetic;
+
+/// Training, validation and test data with the same features.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Fold {
+    /// What clients learn from.
+    pub train: Dataset,
+    /// What parameters are chosen on, if there is such a part.
+    pub validation: Option<Dataset>,
+    /// What results are reported on.
+    pub test: Dataset,
+}
+
+/// How files are to be loaded.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct LoadOptions {
+    /// Whether features are scaled to `[0, 1]` within each query (spec section 1.3).
+    pub normalise: bool,
+    /// Where the binary cache is kept.
+    pub cache: Cache,
+    /// What the files may hold. Without a declared width all parts get the largest width found in any of them.
+    pub read: ReadOptions,
+}
+
+impl LoadOptions {
+    /// Options with the cache that the environment asks for and the usual limits of files.
+    pub fn new(normalise: bool) -> Self {
+        Self { normalise, cache: Cache::from_environment(), read: ReadOptions::default() }
+    }
+}
+
+/// Why data could not be found or loaded.
+#[derive(Debug, Error)]
+pub enum DataError {
+    /// A file could not be read.
+    #[error(transparent)]
+    Letor(#[from] LetorError),
+    /// A folder could not be listed.
+    #[error("{}: cannot be listed: {source}", folder.display())]
+    Folder {
+        /// The folder.
+        folder: PathBuf,
+        /// What the system said.
+        source: std::io::Error,
+    },
+    /// A folder holds none of the known layouts, or only a part of one.
+    #[error("{}: no data found; looked for {looked_for}; found {found}", folder.display())]
+    Layout {
+        /// The folder.
+        folder: PathBuf,
+        /// Names that would have been data.
+        looked_for: String,
+        /// What is there.
+        found: String,
+    },
+    /// There are fewer folds.
+    #[error("{}: fold {} was asked for, but there are only {n_folds} (counted from 1)", folder.display(), fold_idx + 1)]
+    NoSuchFold {
+        /// The folder.
+        folder: PathBuf,
+        /// The fold asked for, counted from 0.
+        fold_idx: usize,
+        /// Number of folds.
+        n_folds: usize,
+    },
+    /// A list of files is empty.
+    #[error("no file was given for the {part} data; expected at least one")]
+    NoFiles {
+        /// `train` or `test`.
+        part: &'static str,
+    },
+    /// Files do not fit together.
+    #[error(transparent)]
+    Parts(#[from] PartsError),
+}
+
+/// The files of one fold.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FoldFiles {
+    /// Training data.
+    pub train: Vec<PathBuf>,
+    /// Validation data; may be empty.
+    pub validation: Vec<PathBuf>,
+    /// Test data.
+    pub test: Vec<PathBuf>,
+}
+
+/// A collection on disk: its layout and the files of its folds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Source {
+    folder: PathBuf,
+    layout: Layout,
+    folds: Vec<FoldFiles>,
+}
+
+impl Source {
+    /// Finds the collection in a folder. Reads no data yet.
+    pub fn open(folder: &Path) -> Result<Self, DataError> {
+        let (layout, folds) = layout::detect(folder)?;
+        Ok(Self { folder: folder.into(), layout, folds })
+    }
+
+    /// A collection of one fold from lists of files. Files of a list are joined; each file's queries are its own.
+    pub fn from_files(train: &[PathBuf], validation: &[PathBuf], test: &[PathBuf]) -> Result<Self, DataError> {
+        for (part, files) in [("train", train), ("test", test)] {
+            if files.is_empty() {
+                return Err(DataError::NoFiles { part });
+            }
+        }
+        let folder = train[0].parent().unwrap_or(Path::new("")).to_path_buf();
+        let files = FoldFiles { train: train.to_vec(), validation: validation.to_vec(), test: test.to_vec() };
+        Ok(Self { folder, layout: Layout::Files, folds: vec![files] })
+    }
+
+    /// How the files are laid out.
+    pub fn layout(&self) -> Layout {
+        self.layout
+    }
+
+    /// Number of folds.
+    pub fn n_folds(&self) -> usize {
+        self.folds.len()
+    }
+
+    /// The files of each fold.
+    pub fn folds(&self) -> &[FoldFiles] {
+        &self.folds
+    }
+
+    /// Loads fold `fold_idx`, counted from 0.
+    pub fn load_fold(&self, fold_idx: usize, options: &LoadOptions) -> Result<Fold, DataError> {
+        let files = self.folds.get(fold_idx).ok_or_else(|| DataError::NoSuchFold {
+            folder: self.folder.clone(),
+            fold_idx,
+            n_folds: self.n_folds(),
+        })?;
+        let mut options = options.clone();
+        options.read.n_features = options.read.n_features.or(self.layout.n_features());
+        let load = |paths: &[PathBuf]| -> Result<Vec<Dataset>, DataError> {
+            let load_one = |path| load_letor(path, &options.read, options.normalise, &options.cache);
+            Ok(paths.iter().map(|path| load_one(path).map(|loaded| loaded.data)).collect::<Result<_, _>>()?)
+        };
+        let (train, validation, test) = (load(&files.train)?, load(&files.validation)?, load(&files.test)?);
+        let all = || train.iter().chain(&validation).chain(&test);
+        let n_features = all().map(Dataset::n_features).max().unwrap_or(0);
+        Ok(Fold {
+            train: join(&train, n_features)?,
+            validation: if validation.is_empty() { None } else { Some(join(&validation, n_features)?) },
+            test: join(&test, n_features)?,
+        })
+    }
+}
+
+/// One data set of the given width; a single file stays mapped.
+fn join(parts: &[Dataset], n_features: usize) -> Result<Dataset, PartsError> {
+    let wide: Vec<Dataset> = parts.iter().map(|part| part.widen(n_features)).collect();
+    if let [only] = wide.as_slice() { Ok(only.clone()) } else { Dataset::concat(&wide) }
+}
+
+#[cfg(test)]
+mod tests;

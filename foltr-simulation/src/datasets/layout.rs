@@ -1,0 +1,157 @@
+//! Finds out by names how a folder's files make training, validation and test data.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use super::{DataError, FoldFiles};
+
+/// How the files of a collection are laid out.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Layout {
+    /// `Fold1/{train,vali,test}.txt` and so on: MQ2007, MQ2008, MSLR-WEB10K, MSLR-WEB30K.
+    Folds,
+    /// `S1.txt` to `S5.txt`, from which five folds are made: fold `i` trains on parts `i`, `i+1`, `i+2`, validates on
+    /// `i+3` and tests on `i+4`, counting round.
+    Parts,
+    /// `set1.{train,valid,test}.txt`.
+    Yahoo,
+    /// `train.txt`, `vali.txt` (optional) and `test.txt`: Istella-S and others.
+    Split,
+    /// Other names that contain `train`, `vali` or `dev` (optional), and `test`.
+    Named,
+    /// Files given one by one.
+    Files,
+}
+
+impl Layout {
+    /// The width that a layout's names promise. Other widths are read off the data.
+    pub(super) fn n_features(self) -> Option<usize> {
+        match self {
+            // Set 1 uses 519 of the challenge's 700 features; the numbering is that of the challenge.
+            Self::Yahoo => Some(700),
+            _ => None,
+        }
+    }
+}
+
+/// Parts that LETOR collections come in.
+const N_PARTS: usize = 5;
+
+const LOOKED_FOR: &str = "Fold1/train.txt, S1.txt to S5.txt, set1.train.txt with set1.test.txt, train.txt with test.txt, \
+                          or other files with `train` and `test` in their names (.txt, .letor, .svm, .dat; also .gz, .zst)";
+
+/// Names of files in a folder.
+struct Listing<'a> {
+    folder: &'a Path,
+    files: Vec<String>,
+    folders: Vec<String>,
+}
+
+/// The layout of a folder and the files of its folds.
+pub(super) fn detect(folder: &Path) -> Result<(Layout, Vec<FoldFiles>), DataError> {
+    let listing = Listing::read(folder)?;
+    let one = |layout, files: Option<FoldFiles>| files.map(|files| (layout, vec![files]));
+    let found = match listing.folds()? {
+        Some(folds) => Some((Layout::Folds, folds)),
+        None => listing
+            .parts()
+            .map(|folds| (Layout::Parts, folds))
+            .or_else(|| one(Layout::Yahoo, listing.split("set1.")))
+            .or_else(|| one(Layout::Split, listing.split("")))
+            .or_else(|| one(Layout::Named, listing.named())),
+    };
+    found.ok_or_else(|| listing.not_found(LOOKED_FOR))
+}
+
+impl<'a> Listing<'a> {
+    fn read(folder: &'a Path) -> Result<Self, DataError> {
+        let failed = |source| DataError::Folder { folder: folder.into(), source };
+        let mut listing = Self { folder, files: Vec::new(), folders: Vec::new() };
+        for entry in fs::read_dir(folder).map_err(failed)? {
+            let path = entry.map_err(failed)?.path();
+            // Names that are not UTF-8 are none of ours.
+            if let Some(name) = path.file_name().and_then(|name| name.to_str()) {
+                let list = if path.is_dir() { &mut listing.folders } else { &mut listing.files };
+                list.push(name.to_owned());
+            }
+        }
+        listing.files.sort_unstable();
+        listing.folders.sort_unstable();
+        Ok(listing)
+    }
+
+    fn not_found(&self, looked_for: &str) -> DataError {
+        const MAX_LISTED: usize = 20;
+        let names: Vec<&str> = self.folders.iter().chain(&self.files).map(String::as_str).collect();
+        let listed = names[..names.len().min(MAX_LISTED)].join(", ");
+        let found = match names.len() {
+            0 => "an empty folder".to_owned(),
+            n if n > MAX_LISTED => format!("{listed} and {} more", n - MAX_LISTED),
+            _ => listed,
+        };
+        DataError::Layout { folder: self.folder.into(), looked_for: looked_for.into(), found }
+    }
+
+    /// The first of the names that is there, plain or compressed.
+    fn file(&self, names: &[String]) -> Option<PathBuf> {
+        let endings = ["", ".gz", ".zst"];
+        let candidates = names.iter().flat_map(|name| endings.map(|ending| format!("{name}{ending}")));
+        candidates.into_iter().find(|name| self.files.contains(name)).map(|name| self.folder.join(name))
+    }
+
+    /// `train`, `vali` and `test` files with a common beginning of their names.
+    fn split(&self, prefix: &str) -> Option<FoldFiles> {
+        let find = |names: &[&str]| self.file(&names.iter().map(|n| format!("{prefix}{n}.txt")).collect::<Vec<_>>());
+        Some(FoldFiles {
+            train: vec![find(&["train"])?],
+            validation: find(&["vali", "valid", "validation"]).into_iter().collect(),
+            test: vec![find(&["test"])?],
+        })
+    }
+
+    /// `Fold1`, `Fold2`, ...: all that are there must be complete and without a gap.
+    fn folds(&self) -> Result<Option<Vec<FoldFiles>>, DataError> {
+        let number = |name: &String| name.to_ascii_lowercase().strip_prefix("fold")?.parse::<usize>().ok();
+        let mut folds: Vec<_> = self.folders.iter().filter_map(|name| Some((number(name)?, name))).collect();
+        folds.sort_unstable();
+        if folds.is_empty() {
+            return Ok(None);
+        }
+        if folds.iter().enumerate().any(|(i, &(number, _))| number != i + 1) {
+            return Err(self.not_found("Fold1, Fold2 and so on without a gap"));
+        }
+        let read = |(_, name): (usize, &String)| {
+            let folder = self.folder.join(name);
+            let listing = Listing::read(&folder)?;
+            listing.split("").ok_or_else(|| listing.not_found("train.txt, vali.txt (optional) and test.txt"))
+        };
+        folds.into_iter().map(read).collect::<Result<_, _>>().map(Some)
+    }
+
+    /// Five folds from the parts `S1` to `S5`.
+    fn parts(&self) -> Option<Vec<FoldFiles>> {
+        let parts: Vec<PathBuf> =
+            (1..=N_PARTS).map(|number| self.file(&[format!("S{number}.txt")])).collect::<Option<_>>()?;
+        let part = |i: usize| parts[i % N_PARTS].clone();
+        let fold = |i| FoldFiles {
+            train: vec![part(i), part(i + 1), part(i + 2)],
+            validation: vec![part(i + 3)],
+            test: vec![part(i + 4)],
+        };
+        Some((0..N_PARTS).map(fold).collect())
+    }
+
+    /// Files that say in their names what they are for.
+    fn named(&self) -> Option<FoldFiles> {
+        let with = |words: &[&str]| -> Vec<PathBuf> {
+            let is_data = |name: &str| {
+                let plain = name.trim_end_matches(".gz").trim_end_matches(".zst");
+                [".txt", ".letor", ".svm", ".dat"].iter().any(|ending| plain.ends_with(ending))
+            };
+            let matches = |name: &&String| is_data(name) && words.iter().any(|word| name.contains(word));
+            self.files.iter().filter(matches).map(|name| self.folder.join(name)).collect()
+        };
+        let files = FoldFiles { train: with(&["train"]), validation: with(&["vali", "dev"]), test: with(&["test"]) };
+        (!files.train.is_empty() && !files.test.is_empty()).then_some(files)
+    }
+}

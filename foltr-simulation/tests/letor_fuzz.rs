@@ -1,0 +1,181 @@
+//! The reader meets broken text: it may refuse it, but never panics, and what it accepts obeys the rules.
+//!
+//! Bounded in the suite. `FOLTR_FUZZ_ITERATIONS=5000000 cargo test --release --test letor_fuzz -- --nocapture mutated`
+//! runs as long as asked.
+
+use std::path::Path;
+use std::time::Instant;
+
+use foltr_rank::rng::{Purpose, Stream, Streams};
+use foltr_simulation::dataset::Dataset;
+use foltr_simulation::letor::{LetorError, ReadOptions, letor_text, parse_letor};
+use rand::{Rng, RngExt};
+
+/// Reads text and checks what must hold of every result.
+fn read_and_check(bytes: &[u8], options: &ReadOptions) -> bool {
+    match parse_letor(bytes, Path::new("fuzz.txt"), options) {
+        Ok(data) => {
+            check_data(&data, options);
+            true
+        }
+        Err(error) => {
+            check_error(&error, bytes);
+            false
+        }
+    }
+}
+
+fn check_data(data: &Dataset, options: &ReadOptions) {
+    assert!(data.n_docs() > 0 && data.n_queries() > 0 && data.max_label() <= options.max_label);
+    assert!(data.rows().iter().all(|value| value.is_finite()), "a value is not finite");
+    if let Some(n_features) = options.n_features {
+        assert_eq!(data.n_features(), n_features);
+    }
+    for query in 0..data.n_queries() {
+        let view = data.query(query);
+        assert!(view.n_docs() > 0 && !data.query_id(query).is_empty());
+        for doc in 0..view.n_docs() {
+            assert!(view.row(doc)[data.n_features()..].iter().all(|&pad| pad == 0.0), "padding is not zero");
+        }
+    }
+}
+
+fn check_error(error: &LetorError, bytes: &[u8]) {
+    if let LetorError::Line { line, column, .. } = error {
+        let text = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+        let named = text.split(|&byte| byte == b'\n').nth(line - 1).expect("the line exists");
+        assert!((1..=named.len() + 1).contains(column), "column {column} of a line of {} bytes", named.len());
+    }
+    assert!(!error.to_string().is_empty());
+}
+
+const OPTIONS: [ReadOptions; 3] = [
+    ReadOptions { n_features: None, max_label: 4 },
+    ReadOptions { n_features: Some(12), max_label: 4 },
+    ReadOptions { n_features: None, max_label: 255 },
+];
+
+/// Pieces that a reader might stumble over.
+const PIECES: [&str; 36] = [
+    " ",
+    "\t",
+    "\n",
+    "\r\n",
+    "\r",
+    "#",
+    ":",
+    ".",
+    "-",
+    "+",
+    "0",
+    "9",
+    "1:",
+    "2:0.5",
+    "16384:1",
+    "16385:1",
+    "0:1",
+    "qid:",
+    "qid:7",
+    "nan",
+    "inf",
+    "-inf",
+    "1e38",
+    "1e39",
+    "1e-46",
+    "123456789012345678901234567890",
+    "0.00000000000001",
+    "99999999",
+    "999999999",
+    "16777217",
+    "16777217.0",
+    "4",
+    "5",
+    "255",
+    "256",
+    "\u{feff}",
+];
+
+/// Valid text: a few lines in any of the dresses the format allows.
+fn valid_text(stream: &mut Stream, text: &mut Vec<u8>) {
+    text.clear();
+    for _ in 0..stream.random_range(1..6) {
+        let mut line = format!("{} qid:{}", stream.random_range(0..5), stream.random_range(0..3));
+        let mut index = 0;
+        for _ in 0..stream.random_range(0..8) {
+            index += stream.random_range(1..3);
+            let value = match stream.random_range(0..4) {
+                0 => stream.random_range(0..10).to_string(),
+                1 => format!("{:.6}", f32::from_bits(stream.next_u32()) % 1000.0).replace("NaN", "7"),
+                2 => format!("{}", f64::from(stream.random_range(-1e6f32..1e6))),
+                _ => format!("{:e}", stream.random_range(-1.0f32..1.0)),
+            };
+            line.push_str(&format!(" {index}:{value}"));
+        }
+        text.extend(line.as_bytes());
+        text.extend([&b"\n"[..], b"\r\n", b" # c\n", b"\n\n"][stream.random_range(0..4)]);
+    }
+}
+
+/// Changes text in one place: bytes or whole pieces, put in, taken out, repeated or cut off.
+fn mutate(stream: &mut Stream, text: &mut Vec<u8>) {
+    let at = stream.random_range(0..=text.len());
+    let end = (at + stream.random_range(0..12)).min(text.len());
+    match stream.random_range(0..8) {
+        0 if at < text.len() => text[at] ^= 1 << stream.random_range(0..8),
+        1 if at < text.len() => text[at] = stream.random(),
+        2 => text.insert(at, stream.random()),
+        3 => drop(text.drain(at..end)),
+        4 => text.extend_from_within(at..end),
+        5 => text.truncate(at),
+        6 => {
+            let copy = text[at..end].to_vec();
+            let to = stream.random_range(0..=text.len());
+            text.splice(to..to, copy);
+        }
+        _ => {
+            let piece = PIECES[stream.random_range(0..PIECES.len())];
+            text.splice(at..at, piece.bytes());
+        }
+    }
+}
+
+#[test]
+fn mutated_text_never_panics() {
+    let setting = std::env::var("FOLTR_FUZZ_ITERATIONS").ok();
+    let n_iterations: u32 = setting.map_or(20_000, |text| text.parse().expect("FOLTR_FUZZ_ITERATIONS is a number"));
+    // One thread: pieces are smaller than what is worth sharing, and a panic stays where it happened.
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a pool");
+    let start = Instant::now();
+    let n_accepted = pool.install(|| {
+        let streams = Streams::new(2026);
+        let mut text = Vec::new();
+        let mut n_accepted = 0;
+        for iteration in 0..n_iterations {
+            let mut stream = streams.open(Purpose::Adversary, iteration, 0);
+            valid_text(&mut stream, &mut text);
+            for _ in 0..stream.random_range(0..4) {
+                mutate(&mut stream, &mut text);
+            }
+            n_accepted += u32::from(read_and_check(&text, &OPTIONS[iteration as usize % OPTIONS.len()]));
+        }
+        n_accepted
+    });
+    println!("{n_iterations} texts, {n_accepted} accepted, {:.1} s", start.elapsed().as_secs_f64());
+    let share = f64::from(n_accepted) / f64::from(n_iterations);
+    assert!((0.1..0.9).contains(&share), "{share} accepted: both outcomes must be met");
+}
+
+#[test]
+fn arbitrary_bytes_never_panic() {
+    bolero::check!().with_iterations(20_000).for_each(|bytes: &[u8]| {
+        let accepted = read_and_check(bytes, &OPTIONS[0]);
+        // The same bytes behind a good line, so that more than the first token is met.
+        let behind = [b"1 qid:1 1:1\n2 qid:1 ".as_slice(), bytes].concat();
+        read_and_check(&behind, &OPTIONS[1]);
+        if accepted {
+            let data = parse_letor(bytes, Path::new("fuzz.txt"), &OPTIONS[0]).expect("accepted before");
+            let again = parse_letor(&letor_text(&data), Path::new("again.txt"), &OPTIONS[0]).expect("our own text");
+            assert_eq!(again, data, "written and read back");
+        }
+    });
+}
