@@ -4,7 +4,7 @@
 //! partials are merged in chunk order, so a sum has the same bits for any number of threads and any order of arrival
 //! (`docs/adr/0002-chunked-folding.md`).
 //!
-//! FOLtR-ES payloads become steps here: [KO19] Kharitonov, *Federated Online Learning to Rank with Evolution
+//! FOLtR-ES payloads become steps here: Kharitonov (KO19), *Federated Online Learning to Rank with Evolution
 //! Strategies*, WSDM 2019, Algorithm 1; spec section 4. FedAvg: spec section 8.
 
 mod mean;
@@ -18,7 +18,7 @@ pub use mean::Mean;
 use crate::message::{Kind, Payload};
 
 /// Cohort slots in a chunk. Part of the result: another size adds in another order and gives other last bits.
-pub const CHUNK: usize = 256;
+pub const CHUNK: usize = 64;
 
 /// Which payload a round takes, and how it becomes a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -233,6 +233,10 @@ mod tests {
         let antithetic = gradient([(0.5, Some(1.0 / 3.0)), (1.0, Some(0.2))]);
         close(antithetic, [-1.833_333_3, -0.333_333_3, 26.083_333_3]);
         assert_eq!(gradient([(0.5, Some(0.5)), (0.2, Some(0.2))]), [0.0; 3]);
+        // A constant on all rewards cancels in antithetic pairs only (spec section 20).
+        let shifted = gradient([(1.0, Some(0.75)), (0.5, Some(0.25))]);
+        assert_eq!(shifted, gradient([(2.0, Some(1.75)), (1.5, Some(1.25))]));
+        assert_ne!(gradient([(1.0, None), (0.5, None)]), gradient([(2.0, None), (1.5, None)]));
     }
 
     #[test]

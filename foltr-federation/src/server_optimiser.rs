@@ -141,13 +141,7 @@ impl ServerOptimiser {
     /// # Panics
     /// If the lengths differ.
     pub fn climb(&self, state: &mut OptimiserState, params: &mut [f64], step: &[f64]) {
-        assert!(
-            step.len() == params.len() && state.first.len() == params.len(),
-            "{} parameters, a step of {} and a state of {} do not fit",
-            params.len(),
-            step.len(),
-            state.first.len()
-        );
+        assert_eq!((step.len(), state.first.len()), (params.len(), params.len()), "step and state must fit the model");
         state.n_steps = state.n_steps.saturating_add(1);
         let moment_pairs = state.first.iter_mut().zip(&mut state.second);
         let coordinates = params.iter_mut().zip(step).zip(moment_pairs);
@@ -177,10 +171,9 @@ impl ServerOptimiser {
             Self::Rprop { increase, decrease, min_step, max_step, .. } => {
                 coordinates.for_each(|((param, &g), (last, length))| {
                     let agreement = sign(*last) * sign(g);
-                    if agreement > 0.0 {
-                        *length = (*length * increase).min(max_step);
-                    } else if agreement < 0.0 {
-                        *length = (*length * decrease).max(min_step);
+                    let factor = if agreement > 0.0 { increase } else { decrease };
+                    if agreement != 0.0 {
+                        *length = (*length * factor).clamp(min_step, max_step);
                     }
                     // iRprop-: after a change of sign the coordinate rests for a round.
                     *last = if agreement < 0.0 { 0.0 } else { g };

@@ -7,7 +7,7 @@
 pub(crate) fn horner<const N: usize>(x: f32, coefficients: [f32; N]) -> f32 {
     let mut value = coefficients[0];
     for &coefficient in &coefficients[1..] {
-        value = value * x + coefficient;
+        value = value.mul_add(x, coefficient);
     }
     value
 }
@@ -21,7 +21,7 @@ fn ln_1p_small(f: f32) -> f32 {
         [0.070376836, -0.1151461, 0.11676998, -0.12420141, 0.1424932, -0.16668057, 0.20000714, -0.24999994, 0.33333331],
     );
     let square = f * f;
-    f + (square * f * p - 0.5 * square)
+    (square * f).mul_add(p, -0.5 * square) + f
 }
 
 /// Splits x = 2^exponent * mantissa with the mantissa in [sqrt(1/2), sqrt(2)).
@@ -38,7 +38,7 @@ fn split(x: f32) -> (f32, f32) {
 #[inline(always)]
 pub(crate) fn ln(x: f32) -> f32 {
     let (exponent, mantissa) = split(x);
-    exponent * std::f32::consts::LN_2 + ln_1p_small(mantissa - 1.0)
+    exponent.mul_add(std::f32::consts::LN_2, ln_1p_small(mantissa - 1.0))
 }
 
 /// -ln(1 - v) for v in [2^-32, 1): an exponential variate from a uniform one, precise for the small values that win.
@@ -47,7 +47,7 @@ pub(crate) fn exponential_from_uniform(v: f32) -> f32 {
     let (exponent, mantissa) = split(1.0 - v);
     // Near 1 the subtraction has lost the low digits of v: use v itself.
     let f = if exponent == 0.0 { -v } else { mantissa - 1.0 };
-    -(exponent * std::f32::consts::LN_2 + ln_1p_small(f))
+    -exponent.mul_add(std::f32::consts::LN_2, ln_1p_small(f))
 }
 
 /// A 32-bit word as a uniform number in (0, 1): 31 bits and a half step, so never 0.
@@ -62,12 +62,12 @@ pub(crate) fn uniform_from_word(word: u32) -> f32 {
 fn exp_parts(x: f32) -> (i32, f32) {
     // Adding and subtracting 1.5 * 2^23 rounds to the nearest integer without a special instruction.
     const ROUND: f32 = 12_582_912.0;
-    let turns = x * std::f32::consts::LOG2_E + ROUND;
+    let turns = x.mul_add(std::f32::consts::LOG2_E, ROUND);
     let exponent = turns - ROUND;
     // ln 2 in two parts: the first has so few digits that its product with the exponent is exact.
-    let rest = (x - exponent * 0.693_359_4) - exponent * -2.121_944_4e-4;
+    let rest = exponent.mul_add(2.121_944_4e-4, exponent.mul_add(-0.693_359_4, x));
     let p = horner(rest, [1.988_065_8e-4, 1.398_199_9e-3, 8.333_452e-3, 4.166_579_6e-2, 0.166_666_66, 0.5]);
-    ((turns.to_bits() as i32).wrapping_sub(ROUND.to_bits() as i32), (rest * rest * p + rest) + 1.0)
+    ((turns.to_bits() as i32).wrapping_sub(ROUND.to_bits() as i32), (rest * rest).mul_add(p, rest) + 1.0)
 }
 
 /// e^x for x in [-87, 88]; smaller arguments give (about) e^-87, larger ones e^88.

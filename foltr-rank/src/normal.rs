@@ -15,32 +15,36 @@ use crate::rng::Stream;
 use crate::simd::two_widths;
 
 const LANES: usize = 8;
-/// Normals made at a time: two for each pair of 32-bit words.
+/// Normals made at a time, two for each pair of 32-bit words.
 const BLOCK: usize = 2 * LANES;
+/// Words drawn at a time: several blocks are transformed side by side.
+const WORDS: usize = 4 * BLOCK;
 
 /// Fills `out` with independent standard normal numbers.
 pub fn fill_standard_normal(stream: &mut Stream, out: &mut [f32]) {
-    let mut words = [0_u32; BLOCK];
-    for block in out.chunks_mut(BLOCK) {
-        stream.fill_bytes(cast_slice_mut(&mut words));
-        // The stream is defined by its words, which a big-endian machine must read as a little-endian one does.
-        let normals = box_muller(&words.map(u32::from_le));
-        block.copy_from_slice(&normals[..block.len()]);
+    let mut words = [0_u32; WORDS];
+    let mut normals = [0.0; WORDS];
+    for part in out.chunks_mut(WORDS) {
+        let n_words = part.len().next_multiple_of(BLOCK);
+        stream.fill_bytes(cast_slice_mut(&mut words[..n_words]));
+        box_muller(&words[..n_words], &mut normals[..n_words]);
+        part.copy_from_slice(&normals[..part.len()]);
     }
 }
 
 two_widths! {
-    fn box_muller(words: &[u32; BLOCK]) -> [f32; BLOCK] {
-        let mut normals = [0.0; BLOCK];
-        for lane in 0..LANES {
-            // Never 0, so the logarithm is finite; the largest normal is 6.6.
-            let uniform = uniform_from_word(words[lane]);
-            let radius = (-2.0 * ln(uniform)).max(0.0).sqrt();
-            let (sine, cosine) = sin_cos_turn(words[LANES + lane]);
-            normals[lane] = radius * cosine;
-            normals[LANES + lane] = radius * sine;
+    /// Blocks of sixteen words to blocks of sixteen normals: radii from the first eight, angles from the others.
+    fn box_muller(words: &[u32], normals: &mut [f32]) {
+        for (words, normals) in words.chunks_exact(BLOCK).zip(normals.chunks_exact_mut(BLOCK)) {
+            for lane in 0..LANES {
+                // The stream is defined by its little-endian words. Never 0, so the logarithm is finite.
+                let uniform = uniform_from_word(u32::from_le(words[lane]));
+                let radius = (-2.0 * ln(uniform)).max(0.0).sqrt();
+                let (sine, cosine) = sin_cos_turn(u32::from_le(words[LANES + lane]));
+                normals[lane] = radius * cosine;
+                normals[LANES + lane] = radius * sine;
+            }
         }
-        normals
     }
 }
 

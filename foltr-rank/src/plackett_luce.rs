@@ -11,7 +11,7 @@ use bytemuck::cast_slice_mut;
 use rand::Rng;
 
 use crate::elementary::{exponential_from_uniform, ln, uniform_from_word};
-use crate::query::Ranking;
+use crate::query::{LANES, Ranking};
 use crate::rng::Stream;
 use crate::select::ScoreBuffer;
 use crate::simd::two_widths;
@@ -26,41 +26,46 @@ pub struct ListSampler {
 impl ListSampler {
     /// Draws a list of `n_shown` documents (or all, if there are fewer) with these scores.
     #[inline]
-    pub fn sample(&mut self, scores: &[f32], n_shown: usize, stream: &mut Stream, ranking: &mut Ranking) {
-        if self.words.len() < scores.len() {
-            self.words.resize(scores.len(), 0);
+    pub fn sample(&mut self, scores: &ScoreBuffer, n_shown: usize, stream: &mut Stream, ranking: &mut Ranking) {
+        let n_docs = scores.scores().len();
+        let n_padded = scores.padded().len();
+        if self.words.len() < n_padded {
+            self.words.resize(n_padded, 0);
         }
-        let words = &mut self.words[..scores.len()];
-        stream.fill_bytes(cast_slice_mut(words));
-        gumbel_keys(scores, words, self.keys.reset(scores.len()));
+        stream.fill_bytes(cast_slice_mut(&mut self.words[..n_docs]));
+        gumbel_keys(scores.padded(), &self.words[..n_padded], self.keys.reset_padded(n_docs));
         self.keys.select(n_shown, ranking);
     }
 }
 
 two_widths! {
+    /// Whole blocks; the padding's negative infinity stays what it is.
     fn gumbel_keys(scores: &[f32], words: &[u32], keys: &mut [f32]) {
         // Relative to the best score, where rounding matters most.
         let best = maximum(scores);
-        for ((key, &score), &word) in keys.iter_mut().zip(scores).zip(words) {
-            let gumbel = -ln(exponential_from_uniform(uniform_from_word(u32::from_le(word))));
-            *key = (score - best) + gumbel;
+        for ((keys, scores), words) in
+            keys.chunks_exact_mut(LANES).zip(scores.chunks_exact(LANES)).zip(words.chunks_exact(LANES))
+        {
+            for lane in 0..LANES {
+                let uniform = uniform_from_word(u32::from_le(words[lane]));
+                keys[lane] = (scores[lane] - best) - ln(exponential_from_uniform(uniform));
+            }
         }
     }
 }
 
-/// The largest of the scores, eight lanes at a time.
+/// The largest of the scores, whole blocks at a time.
 #[inline(always)]
-pub(crate) fn maximum(scores: &[f32]) -> f32 {
+pub(crate) fn maximum(padded: &[f32]) -> f32 {
     let larger = |a: f32, b: f32| if b > a { b } else { a };
-    let mut lanes = [f32::NEG_INFINITY; 8];
-    let blocks = scores.chunks_exact(8);
-    let rest = blocks.remainder();
-    for block in blocks {
-        for lane in 0..8 {
+    let mut lanes = [f32::NEG_INFINITY; LANES];
+    for block in padded.chunks_exact(LANES) {
+        for lane in 0..LANES {
             lanes[lane] = larger(lanes[lane], block[lane]);
         }
     }
-    lanes.iter().chain(rest).fold(f32::NEG_INFINITY, |a, &b| larger(a, b))
+    let four: [f32; 4] = std::array::from_fn(|i| larger(lanes[i], lanes[i + 4]));
+    larger(larger(four[0], four[1]), larger(four[2], four[3]))
 }
 
 #[cfg(test)]
@@ -68,13 +73,20 @@ mod tests {
     use super::*;
     use crate::rng::{Purpose, Streams};
 
+    fn buffer(scores: &[f32]) -> ScoreBuffer {
+        let mut buffer = ScoreBuffer::default();
+        buffer.reset(scores.len()).copy_from_slice(scores);
+        buffer
+    }
+
     /// Frequencies of ordered pairs (first, second) in `n` lists of two.
     fn pair_frequencies(scores: &[f32], n: u32) -> Vec<Vec<f64>> {
         let mut stream = Streams::new(11).open(Purpose::Interaction, 0, 0);
         let (mut sampler, mut ranking) = (ListSampler::default(), Ranking::default());
         let mut counts = vec![vec![0.0; scores.len()]; scores.len()];
+        let buffer = buffer(scores);
         for _ in 0..n {
-            sampler.sample(scores, 2, &mut stream, &mut ranking);
+            sampler.sample(&buffer, 2, &mut stream, &mut ranking);
             let docs = ranking.docs();
             counts[docs[0] as usize][docs[1] as usize] += 1.0 / f64::from(n);
         }
@@ -118,7 +130,7 @@ mod tests {
             let (mut sampler, mut ranking) = (ListSampler::default(), Ranking::default());
             let mut lists = Vec::new();
             for _ in 0..100 {
-                sampler.sample(&scores, 3, &mut stream, &mut ranking);
+                sampler.sample(&buffer(&scores), 3, &mut stream, &mut ranking);
                 lists.push(ranking);
             }
             lists

@@ -38,6 +38,13 @@ impl ScoreBuffer {
         &mut self.padded[..n_docs]
     }
 
+    /// Like [`Self::reset`], but the caller writes whole groups, the padding included.
+    #[inline]
+    pub(crate) fn reset_padded(&mut self, n_docs: usize) -> &mut [f32] {
+        self.reset(n_docs);
+        &mut self.padded[..n_docs.div_ceil(GROUPS) * GROUPS]
+    }
+
     /// The scores.
     #[inline]
     pub fn scores(&self) -> &[f32] {
@@ -90,22 +97,17 @@ two_widths! {
         let mut candidates = [f32::NEG_INFINITY; MAX_CANDIDATES];
         let mut documents = [0_u32; MAX_CANDIDATES];
         let mut n_candidates = 0;
-        for (block_idx, block) in scores.chunks_exact(8).enumerate() {
-            let mut reached = 0_u32;
-            for (lane, &score) in block.iter().enumerate() {
-                reached |= u32::from(score >= threshold) << lane;
-            }
-            while reached != 0 {
-                if n_candidates == MAX_CANDIDATES {
-                    return false;
-                }
-                let lane = reached.trailing_zeros();
-                candidates[n_candidates] = block[lane as usize];
-                documents[n_candidates] = block_idx as u32 * 8 + lane;
-                n_candidates += 1;
-                reached &= reached - 1;
-            }
+        // Without a branch: every score is written to the next free place, which only a candidate then takes.
+        for (document, &score) in scores.iter().enumerate() {
+            let place = n_candidates % MAX_CANDIDATES;
+            candidates[place] = score;
+            documents[place] = document as u32;
+            n_candidates += usize::from(score >= threshold);
         }
+        if n_candidates >= MAX_CANDIDATES {
+            return false;
+        }
+        candidates[n_candidates..].fill(f32::NEG_INFINITY);
         place_by_rank(&candidates[..n_candidates.next_multiple_of(8)], &documents[..n_candidates], best)
     }
 }
@@ -138,13 +140,14 @@ fn lower_bound(scores: &[f32], k: usize) -> f32 {
 #[inline(always)]
 fn place_by_rank(candidates: &[f32], documents: &[u32], best: &mut [u32]) -> bool {
     let mut n_larger = [0_i32; MAX_CANDIDATES];
-    let n_larger = &mut n_larger[..candidates.len()];
-    for &other in &candidates[..documents.len()] {
-        for (counts, block) in n_larger.chunks_exact_mut(8).zip(candidates.chunks_exact(8)) {
-            for (count, &score) in counts.iter_mut().zip(block) {
-                *count += i32::from(other > score);
+    for (counts, block) in n_larger.chunks_exact_mut(8).zip(candidates.chunks_exact(8)) {
+        let mut count = [0_i32; 8];
+        for &other in &candidates[..documents.len()] {
+            for lane in 0..8 {
+                count[lane] += i32::from(other > block[lane]);
             }
         }
+        counts.copy_from_slice(&count);
     }
     // Documents of lower rank than the last shown all write to a slot that nobody reads.
     let mut slots = [EMPTY; MAX_SHOWN + 1];

@@ -203,12 +203,16 @@ mod tests {
     }
 
     #[test]
-    fn most_noise_of_a_large_cohort_is_zero_and_its_variance_is_right() {
+    fn noise_of_a_large_cohort_is_mostly_zero_and_has_the_right_variance() {
         // Variance of one message: 2 lambda^2 / C; for scale 1 and C = 1000 that is .002.
         let (noise, mut stream) = (GammaDifference::new(1000), Streams::new(9).open(Purpose::Noise, 0, 0));
         let n = 4_000_000;
-        let square = (0..n).map(|_| noise.sample(&mut stream).powi(2)).sum::<f64>() / f64::from(n);
+        let sample: Vec<f64> = (0..n).map(|_| noise.sample(&mut stream)).collect();
+        let square = sample.iter().map(|x| x * x).sum::<f64>() / f64::from(n);
         // The fourth moment of Gamma(a) - Gamma(a) is 12 a + 12 a^2 = .012: a standard error of 5.5e-5.
         assert!((square - 0.002).abs() < 5.0 * 5.5e-5, "{square}");
+        // Both factors vanish where ln U < -200/1000 twice: e^-.4 = .6703.
+        let zeros = sample.iter().filter(|&&x| x == 0.0).count() as f64 / f64::from(n);
+        assert!((zeros - 0.6703).abs() < 0.002, "{zeros}");
     }
 }

@@ -11,6 +11,7 @@ use rand::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
 use super::{OnlineLearner, Update};
+use crate::metric::discount;
 use crate::normal::fill_standard_normal;
 use crate::params::Shape;
 use crate::query::{Clicks, Impression, QueryView, Ranking};
@@ -54,15 +55,14 @@ impl Reward {
     #[inline]
     pub fn value(self, outcome: u16) -> f64 {
         let clicked = (0..16).filter(|position| outcome >> position & 1 == 1);
-        let discount = |position: u32| 1.0 / f64::from(position + 2).log2();
         match self {
             Self::MaxRr if outcome == 0 => 0.0,
             Self::MaxRr => 1.0 / f64::from(outcome),
             Self::ClickDcg => clicked.map(discount).sum(),
-            Self::ClickDcgDebiased => clicked.map(|position| discount(position) * f64::from(position + 1)).sum(),
+            Self::ClickDcgDebiased => clicked.map(|position| discount(position) * (position + 1) as f64).sum(),
             Self::ReciprocalRank if outcome == 0 => 0.0,
             Self::ReciprocalRank => {
-                clicked.map(|position| 1.0 / f64::from(position + 1)).sum::<f64>() / f64::from(outcome.count_ones())
+                clicked.map(|position| 1.0 / (position + 1) as f64).sum::<f64>() / f64::from(outcome.count_ones())
             }
         }
     }

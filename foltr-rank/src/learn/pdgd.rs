@@ -16,7 +16,7 @@ use super::{OnlineLearner, Update};
 use crate::elementary::exp_wide;
 use crate::params::{Shape, clip_to_radius};
 use crate::plackett_luce::{ListSampler, maximum};
-use crate::query::{Clicks, Impression, MAX_SHOWN, QueryView, Ranking};
+use crate::query::{Clicks, Impression, LANES, MAX_SHOWN, QueryView, Ranking};
 use crate::ranker::Ranker;
 use crate::rng::Stream;
 use crate::select::ScoreBuffer;
@@ -80,14 +80,12 @@ impl Pdgd {
     /// Weight of each shown document, by position, from the scores that ranked the list.
     #[inline]
     fn position_weights(&mut self, ranking: &Ranking, clicks: Clicks) -> [f32; MAX_SHOWN] {
-        let n_docs = self.scores.scores().len();
-        if self.exponentials.len() < n_docs {
-            self.exponentials.resize(n_docs, 0.0);
+        let n_padded = self.scores.padded().len();
+        if self.exponentials.len() < n_padded {
+            self.exponentials.resize(n_padded, 0.0);
         }
-        if let Some(weights) = weigh(self.scores.scores(), &mut self.exponentials[..n_docs], ranking, clicks) {
-            return weights;
-        }
-        weigh_in_log_space(self.scores.scores(), ranking, clicks)
+        weigh(self.scores.padded(), &mut self.exponentials[..n_padded], ranking, clicks)
+            .unwrap_or_else(|| weigh_in_log_space(self.scores.scores(), ranking, clicks))
     }
 
     fn clip(&mut self) {
@@ -101,15 +99,10 @@ impl Pdgd {
 }
 
 two_widths! {
-    /// Pair weights in linear space; nothing if the scores spread too far for it.
+    /// Pair weights in linear space; nothing if the scores spread too far for it. Scores come in whole blocks.
     fn weigh(scores: &[f32], exponentials: &mut [f64], ranking: &Ranking, clicks: Clicks) -> Option<[f32; MAX_SHOWN]> {
         let best = maximum(scores);
-        let mut worst = best;
-        for (exponential, &score) in exponentials.iter_mut().zip(scores) {
-            worst = if score < worst { score } else { worst };
-            *exponential = exp_wide((score - best).max(-LINEAR_RANGE - 1.0));
-        }
-        if !(best - worst < LINEAR_RANGE) {
+        if !exponentiate(scores, best, exponentials) {
             return None;
         }
         let mut shown = [0.0; MAX_SHOWN];
@@ -117,23 +110,33 @@ two_widths! {
             *weight = std::mem::take(&mut exponentials[doc as usize]);
         }
         // Summed without the shown documents, never subtracted: the rest may be far smaller than the whole.
-        let hidden = sum(exponentials);
+        let mut lanes = [0.0; LANES];
+        for block in exponentials.chunks_exact(LANES) {
+            for lane in 0..LANES {
+                lanes[lane] += block[lane];
+            }
+        }
+        let hidden = ((lanes[0] + lanes[4]) + (lanes[1] + lanes[5])) + ((lanes[2] + lanes[6]) + (lanes[3] + lanes[7]));
         Some(pair_weights(&shown[..ranking.len()], hidden, clicks))
     }
 }
 
-/// A sum in four lanes, which the compiler can vectorise.
+/// e^(score - best) for whole blocks, 0 for padding; false if a score is too far from the best for a double.
 #[inline(always)]
-fn sum(values: &[f64]) -> f64 {
-    let mut lanes = [0.0; 4];
-    let blocks = values.chunks_exact(4);
-    let rest: f64 = blocks.remainder().iter().sum();
-    for block in blocks {
-        for lane in 0..4 {
-            lanes[lane] += block[lane];
+fn exponentiate(scores: &[f32], best: f32, exponentials: &mut [f64]) -> bool {
+    let mut n_too_far = [0_i32; LANES];
+    for (block, out) in scores.chunks_exact(LANES).zip(exponentials.chunks_exact_mut(LANES)) {
+        for lane in 0..LANES {
+            let below = block[lane] - best;
+            let is_far = below < -LINEAR_RANGE;
+            let is_padding = block[lane] == f32::NEG_INFINITY;
+            n_too_far[lane] += i32::from(is_far & !is_padding);
+            let near = if is_far { -LINEAR_RANGE } else { below };
+            let value = exp_wide(near);
+            out[lane] = if is_far { 0.0 } else { value };
         }
     }
-    (lanes[0] + lanes[1]) + (lanes[2] + lanes[3]) + rest
+    n_too_far.iter().all(|&n| n == 0)
 }
 
 #[cold]
@@ -161,7 +164,7 @@ impl OnlineLearner for Pdgd {
 
     fn rank(&mut self, query: QueryView<'_>, private: &mut Stream, ranking: &mut Ranking) {
         self.ranker.score(query, self.scores.reset(query.n_docs()));
-        self.sampler.sample(self.scores.scores(), self.settings.n_shown, private, ranking);
+        self.sampler.sample(&self.scores, self.settings.n_shown, private, ranking);
     }
 
     fn observe(&mut self, impression: &Impression<'_>) {

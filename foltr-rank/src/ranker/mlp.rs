@@ -3,11 +3,11 @@
 //! Spec section 7 (64 logistic units, PDGD) and section 4 (10 ReLU units, FOLtR-ES); any size.
 //! Hidden units are padded with zeros to whole tiles, which changes no score: a padded unit's w2 is zero.
 
-use super::dot::sum_lanes;
-use super::layer::{TILE_DOCS, TILE_UNITS, hidden_layer};
+use super::dot::dot_rows;
+use super::layer::{TILE_DOCS, TILE_UNITS, add_hidden_gradient, hidden_layer};
 use crate::elementary::logistic;
 use crate::params::Activation;
-use crate::query::{LANES, MAX_SHOWN, QueryView};
+use crate::query::{MAX_SHOWN, QueryView};
 use crate::simd::two_widths;
 
 /// One hidden layer, ready to score: W1 as rows of padded units, one row a feature.
@@ -73,19 +73,18 @@ impl Mlp {
             self.hidden.resize(n_values, 0.0);
         }
         hidden_layer(query.rows(), query.stride(), &self.w1, &self.b1, &mut self.hidden[..n_values]);
-        match self.activation {
-            Activation::Logistic => activate_logistic(&mut self.hidden, &self.w2, scores),
-            Activation::Relu => activate_relu(&mut self.hidden, &self.w2, scores),
-        }
+        let hidden = &mut self.hidden[..query.n_docs() * self.n_padded];
+        activate(self.activation, hidden);
+        dot_rows(hidden, &self.w2, scores);
     }
 
     /// params += sum over documents of weight * d score / d params, for the query scored last.
     pub(super) fn ascend(&mut self, query: QueryView<'_>, docs: &[u32], doc_weights: &[f32]) {
-        let Self { n_features, n_hidden, n_padded, activation, w1, b1, w2, hidden, signals, .. } = self;
+        let Self { n_hidden, n_padded, activation, w1, b1, w2, hidden, signals, .. } = self;
         back_propagate(*activation, *n_padded, hidden, w2, docs, doc_weights, signals);
         // Without the padded units: their w2 must stay zero, for their constant logistic(0) would enter the score.
         add_output_gradient(*n_padded, hidden, docs, doc_weights, &mut w2[..*n_hidden]);
-        add_hidden_gradient(query, *n_features, docs, signals, w1, b1);
+        add_hidden_gradient(query, docs, signals, w1, b1);
     }
 
     /// The same into a separate flat gradient.
@@ -112,31 +111,10 @@ impl Mlp {
 }
 
 two_widths! {
-    fn activate_logistic(hidden: &mut [f32], w2: &[f32], scores: &mut [f32]) {
-        for (units, score) in hidden.chunks_exact_mut(w2.len()).zip(scores) {
-            let mut lanes = [0.0_f32; LANES];
-            for (block, w) in units.chunks_exact_mut(LANES).zip(w2.chunks_exact(LANES)) {
-                for lane in 0..LANES {
-                    block[lane] = logistic(block[lane]);
-                    lanes[lane] = block[lane].mul_add(w[lane], lanes[lane]);
-                }
-            }
-            *score = sum_lanes(&lanes);
-        }
-    }
-}
-
-two_widths! {
-    fn activate_relu(hidden: &mut [f32], w2: &[f32], scores: &mut [f32]) {
-        for (units, score) in hidden.chunks_exact_mut(w2.len()).zip(scores) {
-            let mut lanes = [0.0_f32; LANES];
-            for (block, w) in units.chunks_exact_mut(LANES).zip(w2.chunks_exact(LANES)) {
-                for lane in 0..LANES {
-                    block[lane] = if block[lane] > 0.0 { block[lane] } else { 0.0 };
-                    lanes[lane] = block[lane].mul_add(w[lane], lanes[lane]);
-                }
-            }
-            *score = sum_lanes(&lanes);
+    fn activate(activation: Activation, hidden: &mut [f32]) {
+        match activation {
+            Activation::Logistic => hidden.iter_mut().for_each(|h| *h = logistic(*h)),
+            Activation::Relu => hidden.iter_mut().for_each(|h| *h = if *h > 0.0 { *h } else { 0.0 }),
         }
     }
 }
@@ -166,43 +144,6 @@ two_widths! {
             let units = &hidden[doc as usize * n_padded..][..n_padded];
             for (w, &h) in w2.iter_mut().zip(units) {
                 *w = weight.mul_add(h, *w);
-            }
-        }
-    }
-}
-
-two_widths! {
-    /// W1 += sum of x (outer) signal, b1 += sum of signal. Units in registers, documents inside.
-    fn add_hidden_gradient(
-        query: QueryView<'_>, n_features: usize, docs: &[u32], signals: &[f32], w1: &mut [f32], b1: &mut [f32],
-    ) {
-        let n_padded = b1.len();
-        let mut shown: [&[f32]; MAX_SHOWN] = [&[]; MAX_SHOWN];
-        for (row, &doc) in shown.iter_mut().zip(docs) {
-            *row = &query.row(doc as usize)[..n_features];
-        }
-        let shown = &shown[..docs.len()];
-        for unit in (0..n_padded).step_by(TILE_UNITS) {
-            let mut tile = [[0.0_f32; TILE_UNITS]; MAX_SHOWN];
-            for (signal, part) in signals.chunks_exact(n_padded).zip(&mut tile[..docs.len()]) {
-                part.copy_from_slice(&signal[unit..unit + TILE_UNITS]);
-            }
-            let tile = &tile[..docs.len()];
-            for feature in 0..n_features {
-                let target = &mut w1[feature * n_padded + unit..][..TILE_UNITS];
-                let mut sum: [f32; TILE_UNITS] = std::array::from_fn(|lane| target[lane]);
-                for (row, signal) in shown.iter().zip(tile) {
-                    let x = row[feature];
-                    for lane in 0..TILE_UNITS {
-                        sum[lane] = x.mul_add(signal[lane], sum[lane]);
-                    }
-                }
-                target.copy_from_slice(&sum);
-            }
-            for signal in tile {
-                for lane in 0..TILE_UNITS {
-                    b1[unit + lane] += signal[lane];
-                }
             }
         }
     }
