@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Args, Parser, Subcommand};
 
-use crate::spec::SyntheticShape;
+use crate::spec::{SyntheticShape, in_words};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -86,12 +86,12 @@ pub enum Command {
 pub enum DataCommand {
     /// Write synthetic data as LETOR text: train.txt, vali.txt and test.txt.
     Generate {
-        /// What the queries look like.
-        #[arg(long, value_parser = shape, value_name = "tiny|mq2007|mslr")]
+        /// What the queries look like: tiny, mq2007, mslr, yahoo or istella.
+        #[arg(long, value_parser = shape, value_name = "SHAPE")]
         shape: SyntheticShape,
-        /// Training queries.
-        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
-        queries: u32,
+        /// Training queries; the shape's usual number when absent, and always for validation and test queries.
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+        queries: Option<u32>,
         /// The same seed gives the same data.
         #[arg(long, value_name = "SEED", default_value_t = 1)]
         seed: u64,
@@ -114,9 +114,8 @@ pub enum DataCommand {
 }
 
 fn shape(text: &str) -> Result<SyntheticShape, String> {
-    let found = SyntheticShape::ALL.into_iter().find(|shape| shape.name() == text);
-    let names = || SyntheticShape::ALL.map(SyntheticShape::name).join(", ");
-    found.ok_or_else(|| format!("allowed: {}", names()))
+    let found = SyntheticShape::ALL.into_iter().find(|shape| in_words(shape) == text);
+    found.ok_or_else(|| format!("allowed: {}", SyntheticShape::ALL.map(|shape| in_words(&shape)).join(", ")))
 }
 
 #[cfg(test)]

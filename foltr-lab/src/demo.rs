@@ -50,7 +50,14 @@ pub fn experiments(n_seeds: u64, budget: usize) -> Vec<Entry> {
 
 /// The data of the main job.
 pub const fn data() -> Data {
-    Data::Synthetic { shape: SyntheticShape::Tiny, queries: 1000, seed: 1, normalise: Normalise::None }
+    Data::Synthetic {
+        shape: SyntheticShape::Tiny,
+        queries: 1000,
+        validation_queries: Some(0),
+        test_queries: Some(500),
+        seed: 1,
+        normalise: Normalise::None,
+    }
 }
 
 fn experiment(method: usize, users: usize, n_seeds: u64, budget: usize) -> Experiment {

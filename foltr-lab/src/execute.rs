@@ -5,10 +5,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 
 use anyhow::{Context, Result};
+use foltr_simulation::datasets::Fold;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rayon::prelude::*;
 
-use crate::data::Fold;
 use crate::rows::{RoundProgress, RowWriter, Settings};
 use crate::run::run_one;
 use crate::spec::Experiment;

@@ -4,9 +4,8 @@ use std::fmt;
 use std::io::Write;
 
 use foltr_rank::Params;
-use serde::Serialize;
 
-use crate::spec::{Experiment, Metric, Split, Users};
+use crate::spec::{Experiment, Metric, Split, Users, in_words};
 
 /// What a number measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -86,26 +85,6 @@ impl Settings {
             ("privacy", in_words(&experiment.privacy)),
         ])
     }
-}
-
-/// A section in one cell: its kind, then its other keys: `adam learning_rate=0.001`.
-pub fn in_words(section: &impl Serialize) -> String {
-    fn words(value: &serde_json::Value) -> String {
-        match value {
-            serde_json::Value::Object(keys) => {
-                let kind = keys.get("kind").map(words);
-                let others = keys.iter().filter(|(key, _)| *key != "kind");
-                let others = others.map(|(key, value)| match value {
-                    serde_json::Value::Object(_) => format!("{key}=({})", words(value)),
-                    _ => format!("{key}={}", words(value)),
-                });
-                kind.into_iter().chain(others).collect::<Vec<_>>().join(" ")
-            }
-            serde_json::Value::String(text) => text.clone(),
-            other => other.to_string(),
-        }
-    }
-    serde_json::to_value(section).map(|value| words(&value)).unwrap_or_default()
 }
 
 /// Writes rows as CSV. The rows of several runs may come at the same time; they are written run after run, so that a

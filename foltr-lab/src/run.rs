@@ -3,9 +3,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::Result;
 
-use crate::data::Fold;
 use crate::rows::{MetricName, RoundProgress, Row, RunOutcome};
 use crate::spec::{Experiment, Learner};
+use foltr_simulation::datasets::Fold;
 
 /// Runs one experiment on one fold with one seed.
 pub fn run_one(

@@ -100,9 +100,11 @@ const LISTS: [List; 11] = [
         title: "Shapes of synthetic data",
         place: "data.shape",
         names: &[
-            ("tiny", "10 features, about 15 documents a query, grades 0 to 2"),
+            ("tiny", "12 features, about 15 documents a query, grades 0 to 2"),
             ("mq2007", "46 features, about 41 documents a query, grades 0 to 2"),
             ("mslr", "136 features, about 120 documents a query, grades 0 to 4"),
+            ("yahoo", "700 features, about 24 documents a query, grades 0 to 4"),
+            ("istella", "220 features, about 103 documents a query, grades 0 to 4"),
         ],
     },
 ];
@@ -114,4 +116,47 @@ pub fn told() -> String {
         format!("{}\n", table(&[list.place, list.title], 2, rows))
     });
     lists.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use foltr_rank::learn::evolution::Reward;
+    use foltr_simulation::datasets::SyntheticShape;
+
+    use super::*;
+    use crate::spec::{Experiment, Preset, in_words};
+
+    /// Names of a list.
+    fn names(place: &str) -> Vec<&'static str> {
+        let list = LISTS.iter().find(|list| list.place == place).expect("a list");
+        list.names.iter().map(|(name, _)| *name).collect()
+    }
+
+    #[test]
+    fn what_a_list_names_is_what_a_file_may_say() {
+        // An impossible name makes the reader say what is possible.
+        let allowed = |place: &str| {
+            let (section, key) = place.rsplit_once('.').expect("a key in a section");
+            let text = format!("[{section}]\n{key} = \"?\"\n");
+            let problems = Experiment::from_toml(&text).expect_err("not a sound file");
+            let problem = problems.iter().find(|problem| problem.message.contains("allowed")).expect("a choice");
+            let (_, names) = problem.message.split_once("(allowed: ").expect("names");
+            names.trim_end_matches(')').split(", ").map(str::to_owned).collect::<Vec<_>>()
+        };
+        for place in ["learner.kind", "users.kind", "ranker.kind", "privacy.kind", "data.kind"] {
+            assert_eq!(names(place), allowed(place), "{place}");
+        }
+    }
+
+    #[test]
+    fn enums_are_listed_completely() {
+        let mut shapes = SyntheticShape::ALL.map(|shape| in_words(&shape));
+        let mut listed = names("data.shape");
+        shapes.sort();
+        listed.sort_unstable();
+        assert_eq!(listed, shapes);
+        assert_eq!(names("users.preset"), Preset::ALL.map(Preset::name));
+        let rewards = [Reward::MaxRr, Reward::ClickDcg, Reward::ClickDcgDebiased, Reward::ReciprocalRank];
+        assert_eq!(names("learner.reward"), rewards.map(|reward| in_words(&reward)));
+    }
 }

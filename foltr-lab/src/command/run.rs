@@ -10,7 +10,7 @@ use super::{End, STOP, make_folder, write_file};
 use crate::data;
 use crate::execute::{Job, execute, progress_bar};
 use crate::rows::MetricName;
-use crate::spec::Experiment;
+use crate::spec::{Experiment, Problem, SpecError, Split};
 use crate::summary::Summary;
 use crate::table::{grouped, table, with_interval};
 
@@ -21,6 +21,11 @@ use crate::table::{grouped, table, with_interval};
 pub fn run(spec: &Path, out: &Path) -> Result<End> {
     let experiment = Experiment::read(spec)?;
     let folds = data::load(&experiment.data)?;
+    let no_validation = folds.iter().any(|(_, fold)| fold.validation.is_none());
+    if no_validation && experiment.metrics.evaluate_on.contains(&Split::Validation) {
+        let problem = Problem::new("metrics.evaluate_on", "the data has no validation queries to evaluate on");
+        return Err(SpecError::Wrong { path: spec.into(), problems: vec![problem] }.into());
+    }
     make_folder(out)?;
     write_file(&out.join("resolved.toml"), experiment.to_toml()?.as_bytes())?;
     let jobs: Vec<Job<'_>> = folds

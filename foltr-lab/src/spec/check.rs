@@ -38,8 +38,11 @@ impl Experiment {
     fn check_data(&self, problems: &mut Problems) {
         let no_width = |n_features: Option<usize>| n_features == Some(0);
         match &self.data {
-            Data::Synthetic { queries, .. } => {
+            Data::Synthetic { queries, validation_queries, test_queries, .. } => {
                 problems.when(*queries == 0, "data.queries", "at least one query is needed");
+                problems.when(*test_queries == Some(0), "data.test_queries", "at least one query is needed");
+                let unseen = *validation_queries == Some(0) && self.metrics.evaluate_on.contains(&Split::Validation);
+                problems.when(unseen, "metrics.evaluate_on", "`data.validation_queries` is 0: nothing to evaluate on");
             }
             Data::Folder { path, folds, n_features, .. } => {
                 problems.when(path.as_os_str().is_empty(), "data.path", "a folder is needed");

@@ -2,7 +2,10 @@
 
 use std::path::PathBuf;
 
+use foltr_simulation::datasets::{Synthetic, SyntheticShape};
 use serde::{Deserialize, Serialize};
+
+use super::in_words;
 
 /// Where labelled queries come from.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -14,6 +17,12 @@ pub enum Data {
         shape: SyntheticShape,
         /// Number of training queries.
         queries: usize,
+        /// Number of validation queries; the shape's usual number when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        validation_queries: Option<usize>,
+        /// Number of test queries; the shape's usual number when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        test_queries: Option<usize>,
         /// Generates the data; has nothing to do with the seeds of the runs.
         seed: u64,
         /// Feature scaling.
@@ -63,18 +72,6 @@ pub enum Normalise {
     Query,
 }
 
-/// What synthetic queries look like.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum SyntheticShape {
-    /// 10 features, 15 documents a query, grades 0 to 2: for the main job and for tests.
-    Tiny,
-    /// 46 features, about 41 documents a query, grades 0 to 2: like MQ2007.
-    Mq2007,
-    /// 136 features, about 120 documents a query, grades 0 to 4: like MSLR-WEB10K.
-    Mslr,
-}
-
 impl Data {
     /// How features are scaled.
     pub const fn normalise(&self) -> Normalise {
@@ -85,29 +82,24 @@ impl Data {
         }
     }
 
+    /// Fills in numbers that follow from others, so that a resolved file shows them.
+    pub(super) fn resolve(&mut self) {
+        if let Self::Synthetic { shape, validation_queries, test_queries, .. } = self {
+            let usual = Synthetic::new(*shape);
+            validation_queries.get_or_insert(usual.n_validation);
+            test_queries.get_or_insert(usual.n_test);
+        }
+    }
+
     /// A word for tables and setting columns.
     pub fn name(&self) -> String {
         match self {
-            Self::Synthetic { shape, .. } => format!("synthetic-{}", shape.name()),
+            Self::Synthetic { shape, .. } => format!("synthetic-{}", in_words(shape)),
             Self::Folder { path, .. } => path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned(),
             Self::Files { train, .. } => {
                 let stem = train.first().and_then(|path| path.file_stem());
                 stem.map_or_else(|| "files".into(), |stem| stem.to_string_lossy().into_owned())
             }
-        }
-    }
-}
-
-impl SyntheticShape {
-    /// All shapes, for lists.
-    pub const ALL: [Self; 3] = [Self::Tiny, Self::Mq2007, Self::Mslr];
-
-    /// The name in experiment files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Tiny => "tiny",
-            Self::Mq2007 => "mq2007",
-            Self::Mslr => "mslr",
         }
     }
 }

@@ -34,7 +34,10 @@ impl Experiment {
     /// With everything that is wrong with it.
     pub fn from_toml(text: &str) -> Result<Self, Vec<Problem>> {
         let places = Places::of(text)?;
-        let read = read_sections(text);
+        let mut read = read_sections(text);
+        if let Ok(experiment) = &mut read {
+            experiment.data.resolve();
+        }
         let problems = match &read {
             Ok(experiment) => experiment.check(),
             Err(problems) => problems.clone(),
