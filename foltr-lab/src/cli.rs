@@ -8,13 +8,20 @@ use crate::spec::{SyntheticShape, in_words};
 
 const AFTER_HELP: &str = "\
 Examples:
-  foltr                                            train four methods on built-in data; table and figure in ./out
-  foltr --seeds 10 --out results                   the same with ten runs each: narrower confidence bands
+  foltr
+      trains four methods on built-in data; table on the screen, figure in out/
+  foltr --seeds 10 --out results
+      the same with ten runs each: narrower confidence bands
   foltr run specs/fpdgd-synthetic.toml --out out/fpdgd
-  foltr run specs/foltr-es-mq2008.toml --out out/es     (reads MQ2008 below the folder that FOLTR_DATA names)
-  foltr data generate --shape mq2007 --queries 1000 --seed 1 --out my-data
-  foltr data check my-data                         find what is wrong with your own LETOR files
-  foltr list                                       every learner, user, metric, ... that a file can name
+      runs an experiment file on generated data
+  FOLTR_DATA=~/letor foltr run specs/foltr-es-mq2008.toml --out out/es
+      runs one on ~/letor/MQ2008
+  foltr data generate --shape mq2007 --seed 1 --out my-data
+      writes LETOR files
+  foltr data check my-data
+      says what is wrong with LETOR files, line by line
+  foltr list
+      prints every learner, user, metric, ... that a file can name
 
 Exit codes:
   0    done

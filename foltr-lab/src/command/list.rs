@@ -2,8 +2,6 @@
 
 use foltr_federation::ServerOptimiser;
 
-use crate::table::table;
-
 /// A list: its title, where its names go in a file, and each name with one line of explanation.
 struct List {
     title: &'static str,
@@ -111,11 +109,13 @@ const LISTS: [List; 11] = [
 
 /// All lists as text.
 pub fn told() -> String {
-    let lists = LISTS.iter().map(|list| {
-        let rows = list.names.iter().map(|(name, about)| vec![(*name).to_owned(), (*about).to_owned()]).collect();
-        format!("{}\n", table(&[list.place, list.title], 2, rows))
-    });
-    lists.collect()
+    let names = || LISTS.iter().flat_map(|list| list.names).map(|(name, _)| name.len());
+    let width = names().max().unwrap_or(0);
+    let list = |list: &List| {
+        let lines: String = list.names.iter().map(|(name, about)| format!("  {name:width$}  {about}\n")).collect();
+        format!("{} ({})\n{lines}", list.title, list.place)
+    };
+    LISTS.iter().map(list).collect::<Vec<_>>().join("\n")
 }
 
 #[cfg(test)]

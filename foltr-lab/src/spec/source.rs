@@ -174,7 +174,8 @@ fn read_value<T: DeserializeOwned>(path: &str, mut value: Value, problems: &mut 
             return None;
         };
         let inner = value.get(&culprit).and_then(Value::as_table).and_then(|inner| quoted_in(inner, &error));
-        let key = inner.map_or_else(|| joined(path, &[], &culprit), |inner| joined(path, &[culprit.clone()], &inner));
+        let key = inner
+            .map_or_else(|| joined(path, &[], &culprit), |inner| joined(path, std::slice::from_ref(&culprit), &inner));
         problems.push(Problem::new(key, kindly(&error)));
         table_at(&mut value, &[])?.remove(&culprit);
         if culprit == "kind" {
