@@ -13,7 +13,7 @@ use crate::plot::{Curve, Figure, Panel, Point};
 use crate::rows::{MetricName, Row};
 use crate::spec::{
     Clients, Data, EvolutionStream, Experiment, Federation, Learner, LocalUpdates, Measures, Metric, Normalise, Preset,
-    Privacy, Ranker, ServerOptimiser, Split, SyntheticShape, Users,
+    Privacy, Ranker, ServerOptimiser, Split, SyntheticShape, Users, in_words,
 };
 use crate::statistics::Estimate;
 use crate::summary::RunRecord;
@@ -98,7 +98,7 @@ fn experiment(method: usize, users: usize, n_seeds: u64, budget: usize) -> Exper
 /// Learning curves of all entries, one panel a kind of users.
 pub fn figure(entries: &[(Entry, Vec<RunRecord>)], n_seeds: u64) -> Figure {
     let panel = |users: usize| Panel {
-        title: format!("{} users", USERS[users].name()),
+        title: format!("{} users", in_words(&USERS[users])),
         curves: entries
             .iter()
             .filter(|(entry, _)| entry.users == users)

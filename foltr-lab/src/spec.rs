@@ -18,12 +18,13 @@ use serde::{Deserialize, Serialize};
 pub use data::{Data, Normalise};
 pub use foltr_federation::ServerOptimiser;
 pub use foltr_rank::metric::WithoutRelevant;
+pub use foltr_simulation::click::Preset;
 pub use foltr_simulation::datasets::SyntheticShape;
 pub use learner::{EvolutionStream, Learner, LocalUpdates, Ranker};
 pub use measure::{Evaluate, Measures, Metric, Split, UnknownMetric};
 pub use privacy::Privacy;
 pub use problem::{Problem, SpecError};
-pub use users::{Preset, Users};
+pub use users::Users;
 pub use words::in_words;
 
 /// One experiment: everything that a result depends on, apart from the data files themselves.

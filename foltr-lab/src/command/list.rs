@@ -26,7 +26,7 @@ const LISTS: [List; 11] = [
         place: "users.kind",
         names: &[
             ("cascade", "Reads from the top, clicks by grade, may stop after a click"),
-            ("position-based", "Examines position i with probability (1/i)^eta"),
+            ("position-based", "Examines position i with probability (1/i)^eta, clicks as a perfect user"),
         ],
     },
     List {
@@ -155,7 +155,7 @@ mod tests {
         shapes.sort();
         listed.sort_unstable();
         assert_eq!(listed, shapes);
-        assert_eq!(names("users.preset"), Preset::ALL.map(Preset::name));
+        assert_eq!(names("users.preset"), Preset::ALL.map(|preset| in_words(&preset)));
         let rewards = [Reward::MaxRr, Reward::ClickDcg, Reward::ClickDcgDebiased, Reward::ReciprocalRank];
         assert_eq!(names("learner.reward"), rewards.map(|reward| in_words(&reward)));
     }

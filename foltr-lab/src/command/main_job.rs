@@ -9,6 +9,7 @@ use anyhow::{Context, Result};
 use super::{End, STOP, make_folder, write_file};
 use crate::demo::{self, Entry, METHODS, USERS};
 use crate::execute::{Job, execute, progress_bar};
+use crate::spec::in_words;
 use crate::summary::{RunRecord, Summary};
 use crate::table::{grouped, table, with_interval};
 use crate::{data, plot};
@@ -63,9 +64,9 @@ fn finish(out: &Path, done: &[(Entry, Vec<RunRecord>)], n_seeds: u64) -> Result<
 fn told(done: &[(Entry, Vec<RunRecord>)], summaries: &[Summary<'_>]) -> String {
     let row = |(entry, summary): (&Entry, &Summary<'_>)| {
         // The name of the users once, on the first line of their block.
-        let users = if entry.method == 0 { USERS[entry.users].name() } else { "" };
+        let users = if entry.method == 0 { in_words(&USERS[entry.users]) } else { String::new() };
         vec![
-            users.to_owned(),
+            users,
             METHODS[entry.method].to_owned(),
             summary.final_values.get("test-ndcg@10").map(with_interval).unwrap_or_default(),
             summary.online.map(|online| with_interval(&online.mean_ndcg)).unwrap_or_default(),

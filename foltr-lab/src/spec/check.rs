@@ -5,8 +5,7 @@ use foltr_federation::message::Kind;
 use foltr_rank::{Initialisation, MAX_SHOWN};
 
 use super::{
-    Data, Evaluate, EvolutionStream, Experiment, Federation, Learner, Metric, Preset, Privacy, Problem, Ranker, Split,
-    Users,
+    Data, Evaluate, EvolutionStream, Experiment, Federation, Learner, Metric, Privacy, Problem, Ranker, Split, Users,
 };
 
 impl Experiment {
@@ -88,7 +87,11 @@ impl Experiment {
 
     fn check_clients(&self, problems: &mut Problems) {
         let Some(clients) = self.clients else { return };
+        // Clients and interactions are numbered with 32 bits on the wire.
+        let most = u32::MAX as usize;
         problems.when(clients.n_clients == 0, "clients.n_clients", "at least one client is needed");
+        problems.when(clients.n_clients > most, "clients.n_clients", format!("must be at most {most}"));
+        problems.when(clients.interactions > most, "clients.interactions", format!("must be at most {most}"));
         problems.when(clients.interactions == 0, "clients.interactions", "at least one interaction a round is needed");
         let Some(cohort) = clients.cohort else { return };
         problems.when(cohort == 0, "clients.cohort", "at least one client must take part; leave the key out for all");
@@ -97,7 +100,7 @@ impl Experiment {
     }
 
     fn check_users(&self, problems: &mut Problems) {
-        if let Some(Users::PositionBased { eta, .. }) = self.users {
+        if let Some(Users::PositionBased { eta }) = self.users {
             let sound = eta.is_finite() && eta >= 0.0;
             problems.when(!sound, "users.eta", "must be 0 (no position bias) or a positive number");
         }
@@ -153,8 +156,6 @@ impl Experiment {
         let only = |what: &str| format!("\"published\" needs {what}: the published code did nothing else");
         let cascade = !matches!(self.users, Some(Users::PositionBased { .. }));
         problems.when(!cascade, "learner.stream", only("users.kind = \"cascade\""));
-        let poison = matches!(self.users, Some(Users::Cascade { preset: Preset::Poison }));
-        problems.when(poison, "learner.stream", only("honest users"));
         problems.when(self.privacy != Privacy::None, "learner.stream", only("no [privacy]"));
         let cohort = self.clients.is_some_and(|clients| clients.cohort.is_some());
         problems.when(cohort, "learner.stream", only("all clients in every round (no clients.cohort)"));

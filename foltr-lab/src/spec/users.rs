@@ -1,8 +1,11 @@
 //! `[users]`: who clicks (spec section 2).
 
+use foltr_simulation::click::{self, Cascade, PositionBased, Preset, UnknownGrades};
 use serde::{Deserialize, Serialize};
 
-/// A simulated user.
+use super::in_words;
+
+/// A simulated user, before the number of grades is known: that follows from the data.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, tag = "kind")]
 pub enum Users {
@@ -11,56 +14,30 @@ pub enum Users {
         /// Click and stop probabilities.
         preset: Preset,
     },
-    /// Examines position i with probability (1/i)^eta, independent of other positions (spec section 2.2).
+    /// Examines position i with probability (1/i)^eta and clicks as a perfect user would (spec section 2.2).
     PositionBased {
         /// Severity of the position bias; 0 is none.
         eta: f64,
-        /// Click probabilities; the papers use perfect ones. Stop probabilities are not used.
-        #[serde(default = "perfect")]
-        preset: Preset,
     },
 }
 
-/// Click and stop probabilities by grade. The number of grades (2, 3 or 5) follows from the data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Preset {
-    /// Clicks what is relevant, reads everything.
-    Perfect,
-    /// Looks for one good document and leaves.
-    Navigational,
-    /// Clicks a lot, also on what is not relevant.
-    Informational,
-    /// Clicks what is not relevant: an attacker.
-    Poison,
-}
-
-const fn perfect() -> Preset {
-    Preset::Perfect
-}
-
-impl Preset {
-    /// All presets, for lists.
-    pub const ALL: [Self; 4] = [Self::Perfect, Self::Navigational, Self::Informational, Self::Poison];
-
-    /// The name in experiment files.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Perfect => "perfect",
-            Self::Navigational => "navigational",
-            Self::Informational => "informational",
-            Self::Poison => "poison",
-        }
-    }
-}
-
 impl Users {
+    /// These users for labels 0 to `max_label`.
+    ///
+    /// # Errors
+    /// If no probabilities are known for so many grades.
+    pub fn model(&self, max_label: u8) -> Result<click::Users, UnknownGrades> {
+        Ok(match *self {
+            Self::Cascade { preset } => click::Users::Cascade(Cascade::preset(preset, max_label)?),
+            Self::PositionBased { eta } => click::Users::PositionBased(PositionBased::perfect(eta, max_label)?),
+        })
+    }
+
     /// A word for tables and setting columns.
     pub fn name(&self) -> String {
         match self {
-            Self::Cascade { preset } => preset.name().into(),
-            Self::PositionBased { eta, preset: Preset::Perfect } => format!("position-based-{eta}"),
-            Self::PositionBased { eta, preset } => format!("position-based-{eta}-{}", preset.name()),
+            Self::Cascade { preset } => in_words(preset),
+            Self::PositionBased { eta } => format!("position-based-{eta}"),
         }
     }
 }

@@ -25,13 +25,13 @@ pub fn in_words(section: &impl Serialize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::{Preset, ServerOptimiser, Users};
+    use crate::spec::{ServerOptimiser, Users};
 
     #[test]
     fn the_kind_comes_first_and_every_number_is_there() {
         let momentum = ServerOptimiser::Momentum { rate: 10.0, momentum: 0.9 };
         assert_eq!(in_words(&momentum), "momentum momentum=0.9 rate=10.0");
-        let users = Users::PositionBased { eta: 0.5, preset: Preset::Perfect };
-        assert_eq!(in_words(&users), "position-based eta=0.5 preset=perfect");
+        let users = Users::PositionBased { eta: 0.5 };
+        assert_eq!(in_words(&users), "position-based eta=0.5");
     }
 }
