@@ -64,11 +64,16 @@ fn do_one<W: Write>(
     let progress = |progress: RoundProgress| {
         let before = done.swap(progress.round, Ordering::Relaxed);
         bar.inc(progress.round.saturating_sub(before) as u64);
+        if let Some(value) = progress.value {
+            bar.set_message(format!("{} {value:.4}", job.experiment.learner.name()));
+        }
     };
     let mut sink = |row| {
         rows.push(row);
         if let Err(error) = lock().write(run_idx, row) {
             unwritten.get_or_insert(error);
+            // A full disk will not empty itself: no run can be kept.
+            stop.store(true, Ordering::Relaxed);
         }
     };
     let told = || format!("the run with seed {} on fold {} failed", job.seed, job.fold_number);
@@ -87,8 +92,9 @@ fn n_rounds(experiment: &Experiment) -> usize {
 
 /// A bar on standard error; hidden when that is not a terminal.
 pub fn progress_bar(what: &str) -> ProgressBar {
-    let style = ProgressStyle::with_template("{msg} {wide_bar:.cyan/238} {percent:>3} %  {elapsed} + {eta}")
-        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    let style =
+        ProgressStyle::with_template("{prefix} {wide_bar:.cyan/238} {percent:>3} %  {elapsed} + {eta}  {msg:23}")
+            .unwrap_or_else(|_| ProgressStyle::default_bar());
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
-    bar.with_style(style).with_message(what.to_owned())
+    bar.with_style(style).with_prefix(what.to_owned())
 }

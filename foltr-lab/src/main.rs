@@ -1,5 +1,6 @@
 //! The `foltr` command.
 
+use std::io::Write;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
@@ -22,7 +23,8 @@ fn run(cli: &Cli) -> Result<End> {
         Some(Command::Run { spec, out }) => command::run::run(spec, out),
         Some(Command::Data(data)) => command::data::run(data),
         Some(Command::List) => {
-            print!("{}", command::list::told());
+            // Whoever reads may stop reading, as `head` does.
+            let _ = std::io::stdout().write_all(command::list::told().as_bytes());
             Ok(End::Done)
         }
         Some(Command::Bench { json }) => foltr_lab::bench::run(*json).map(|()| End::Done),

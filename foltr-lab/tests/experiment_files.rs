@@ -197,7 +197,7 @@ fn numbers_out_of_range_are_refused_together() {
         ("interactions = 2", "interactions = 2\ncohort = 11"),
         ("kind = \"linear\"", "kind = \"mlp\"\nhidden = 0\nactivation = \"logistic\""),
         ("{ kind = \"zero\" }", "{ kind = \"fan-in\" }"),
-        ("[federation]", "[metrics]\nlist_length = 17\n\n[federation]"),
+        ("[federation]", "[metrics]\nlist_length = 17\noffline = [\"map\", \"map\"]\n\n[federation]"),
     ]);
     assert_eq!(
         found,
@@ -206,6 +206,7 @@ fn numbers_out_of_range_are_refused_together() {
             "12: `clients.cohort` = 11: more than there are clients (n_clients = 10)",
             "20: `ranker.hidden` = 0: a network needs at least one hidden unit",
             "30: `metrics.list_length` = 17: must be 1 to 16",
+            "31: `metrics.offline` = [\"map\", \"map\"]: a metric is there twice; its rows would count twice",
         ]
     );
 }
@@ -215,7 +216,7 @@ fn a_baseline_has_no_clients_no_server_and_no_ranker() {
     let baseline = ("kind = \"pdgd\"\nlearning_rate = 0.1\nupdates = \"immediate\"", "kind = \"least-squares\"");
     let keys: Vec<String> =
         problems(&[baseline]).iter().map(|problem| problem[..problem.len().min(16)].into()).collect();
-    assert_eq!(keys, ["9: `clients`: re", "17: `ranker`: re", "24: `federation`"]);
+    assert_eq!(keys, ["1: `seeds` = [1,", "9: `clients`: re", "17: `ranker`: re", "24: `federation`"]);
 }
 
 #[test]
@@ -264,4 +265,12 @@ fn a_missing_file_ends_with_code_2() {
     let foltr = Command::cargo_bin("foltr").expect("built").args(["run", "no-such.toml", "--out", "out"]).assert();
     let text = String::from_utf8_lossy(&foltr.code(2).get_output().stderr.clone()).into_owned();
     assert!(text.starts_with("no-such.toml: "), "{text}");
+}
+
+#[test]
+fn the_file_in_the_readme_is_sound() {
+    let readme = std::fs::read_to_string(Path::new(env!("CARGO_MANIFEST_DIR")).join("../README.md")).expect("a README");
+    let (_, rest) = readme.split_once("```toml\n").expect("an example");
+    let (example, _) = rest.split_once("```").expect("an end");
+    Experiment::from_toml(example).unwrap_or_else(|problems| panic!("{problems:?}"));
 }

@@ -37,7 +37,7 @@ pub fn run(spec: &Path, out: &Path) -> Result<End> {
         .collect();
     let rows_path = out.join("rows.csv");
     let rows = File::create(&rows_path).with_context(|| format!("{} cannot be written", rows_path.display()))?;
-    let bar = progress_bar(experiment.learner.name());
+    let bar = progress_bar(&format!("{} runs", jobs.len()));
     let records = execute(&jobs, rows, &bar, &STOP)?;
     bar.finish_and_clear();
     let summary = Summary::of(&experiment, &records);

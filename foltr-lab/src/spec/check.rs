@@ -1,5 +1,7 @@
 //! Values and combinations that cannot work, refused before any work.
 
+use std::collections::HashSet;
+
 use foltr_federation::LocalPrivacy;
 use foltr_federation::message::Kind;
 use foltr_rank::{Initialisation, MAX_SHOWN};
@@ -32,6 +34,9 @@ impl Experiment {
         if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
             problems.add("seeds", format!("seed {} is there twice; equal runs would count as two", pair[0]));
         }
+        let idle = self.learner.is_baseline() && self.seeds.len() > 1;
+        let advice = format!("{} draws nothing at random: one seed is enough", self.learner.name());
+        problems.when(idle, "seeds", advice);
     }
 
     fn check_data(&self, problems: &mut Problems) {
@@ -211,6 +216,11 @@ impl Experiment {
         problems.when(metrics.cutoff == 0, "metrics.cutoff", "must be at least 1");
         problems.when(metrics.offline.is_empty(), "metrics.offline", "at least one metric is needed");
         problems.when(metrics.evaluate_on.is_empty(), "metrics.evaluate_on", "at least one split is needed");
+        let n_metrics = metrics.offline.iter().collect::<HashSet<_>>().len();
+        let n_splits = metrics.evaluate_on.iter().collect::<HashSet<_>>().len();
+        let twice = "is there twice; its rows would count twice";
+        problems.when(n_metrics < metrics.offline.len(), "metrics.offline", format!("a metric {twice}"));
+        problems.when(n_splits < metrics.evaluate_on.len(), "metrics.evaluate_on", format!("a split {twice}"));
         let never = metrics.evaluate == Evaluate::Every(0);
         problems.when(never, "metrics.evaluate.every", "must be at least 1; use evaluate = \"final\" for the end only");
         let homeless = metrics.offline.contains(&Metric::ExpectedMaxRr) && self.users.is_none();

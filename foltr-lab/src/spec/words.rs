@@ -19,7 +19,9 @@ pub fn in_words(section: &impl Serialize) -> String {
             other => other.to_string(),
         }
     }
-    serde_json::to_value(section).map(|value| words(&value)).unwrap_or_default()
+    // Through text: a 32-bit float must show as 0.01, not as the 64-bit float next to it.
+    let text = serde_json::to_string(section).unwrap_or_default();
+    serde_json::from_str(&text).map(|value| words(&value)).unwrap_or_default()
 }
 
 #[cfg(test)]
@@ -31,6 +33,8 @@ mod tests {
     fn the_kind_comes_first_and_every_number_is_there() {
         let momentum = ServerOptimiser::Momentum { rate: 10.0, momentum: 0.9 };
         assert_eq!(in_words(&momentum), "momentum momentum=0.9 rate=10.0");
+        let norm = foltr_rank::Initialisation::RandomNorm { norm: 0.01 };
+        assert_eq!(in_words(&norm), "random-norm norm=0.01");
         let users = Users::PositionBased { eta: 0.5 };
         assert_eq!(in_words(&users), "position-based eta=0.5");
     }
