@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::{Args, Parser, Subcommand};
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::spec::{SyntheticShape, in_words};
 
@@ -34,7 +35,7 @@ Exit codes:
 /// Without a command, foltr runs its main job: it trains centralised PDGD, FPDGD, FPDGD with server momentum and
 /// FOLtR-ES under three kinds of simulated users on built-in synthetic data, and ends with a table and a figure.
 #[derive(Debug, Parser)]
-#[command(name = "foltr", version, after_help = AFTER_HELP, args_conflicts_with_subcommands = true)]
+#[command(name = "foltr", version, after_help = AFTER_HELP)]
 pub struct Cli {
     /// What to do; the main job when absent.
     #[command(subcommand)]
@@ -50,12 +51,25 @@ pub struct Cli {
 /// Options of the main job.
 #[derive(Debug, Args)]
 pub struct MainJob {
-    /// Folder for the figure (SVG and PNG), rows.csv and summary.json.
-    #[arg(long, value_name = "DIR", default_value = "out")]
-    pub out: PathBuf,
-    /// Runs of every method under every kind of users. Confidence bands need at least two.
-    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
-    pub seeds: u64,
+    /// Main job: folder for the figure (SVG and PNG), rows.csv and summary.json [default: out].
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Main job: runs of every method under every kind of users; confidence bands need two [default: 5].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub seeds: Option<u64>,
+}
+
+impl Cli {
+    /// Reads the command line; ends the program with code 2 if it is wrong.
+    pub fn read() -> Self {
+        let cli = Self::parse();
+        // A flag that does nothing would be worse than an error.
+        if cli.command.is_some() && (cli.main_job.out.is_some() || cli.main_job.seeds.is_some()) {
+            let message = "--out and --seeds before a command are for the main job; write them behind the command";
+            Self::command().error(ErrorKind::ArgumentConflict, message).exit();
+        }
+        cli
+    }
 }
 
 /// What foltr can do.
@@ -127,8 +141,6 @@ fn shape(text: &str) -> Result<SyntheticShape, String> {
 
 #[cfg(test)]
 mod tests {
-    use clap::CommandFactory;
-
     use super::*;
 
     #[test]

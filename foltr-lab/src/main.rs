@@ -1,15 +1,15 @@
 //! The `foltr` command.
 
 use std::io::Write;
+use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use clap::Parser;
 use foltr_lab::cli::{Cli, Command};
 use foltr_lab::command::{self, End};
 
 fn main() -> ExitCode {
-    command::exit_code(run(&Cli::parse()))
+    command::exit_code(run(&Cli::read()))
 }
 
 fn run(cli: &Cli) -> Result<End> {
@@ -19,7 +19,10 @@ fn run(cli: &Cli) -> Result<End> {
     }
     command::catch_interrupts()?;
     match &cli.command {
-        None => command::main_job::run(&cli.main_job.out, cli.main_job.seeds),
+        None => {
+            let out = cli.main_job.out.as_deref().unwrap_or(Path::new("out"));
+            command::main_job::run(out, cli.main_job.seeds.unwrap_or(5))
+        }
         Some(Command::Run { spec, out }) => command::run::run(spec, out),
         Some(Command::Data(data)) => command::data::run(data),
         Some(Command::List) => {

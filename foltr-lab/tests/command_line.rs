@@ -173,6 +173,8 @@ fn help_teaches_and_wrong_usage_ends_with_code_2() {
     }
     foltr().arg("train").assert().code(2);
     foltr().args(["--seeds", "0"]).assert().code(2);
+    foltr().args(["--seeds", "2", "list"]).assert().code(2);
+    foltr().args(["--threads", "2", "list"]).assert().success();
     foltr().args(["data", "generate", "--shape", "huge", "--out", "x"]).assert().code(2);
 }
 
