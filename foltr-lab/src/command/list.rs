@@ -26,7 +26,7 @@ const LISTS: [List; 11] = [
         place: "users.kind",
         names: &[
             ("cascade", "Reads from the top, clicks by grade, may stop after a click"),
-            ("position-based", "Examines position i with probability (1/i)^eta, clicks as a perfect user"),
+            ("position-based", "Examines position i with probability (1/i)^eta, each by itself"),
         ],
     },
     List {

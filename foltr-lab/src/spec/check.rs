@@ -105,7 +105,7 @@ impl Experiment {
     }
 
     fn check_users(&self, problems: &mut Problems) {
-        if let Some(Users::PositionBased { eta }) = self.users {
+        if let Some(Users::PositionBased { eta, .. }) = self.users {
             let sound = eta.is_finite() && eta >= 0.0;
             problems.when(!sound, "users.eta", "must be 0 (no position bias) or a positive number");
         }

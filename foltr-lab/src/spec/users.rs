@@ -1,6 +1,6 @@
 //! `[users]`: who clicks (spec section 2).
 
-use foltr_simulation::click::{self, Cascade, PositionBased, Preset, UnknownGrades};
+use foltr_simulation::click::Preset;
 use serde::{Deserialize, Serialize};
 
 use super::in_words;
@@ -14,30 +14,27 @@ pub enum Users {
         /// Click and stop probabilities.
         preset: Preset,
     },
-    /// Examines position i with probability (1/i)^eta and clicks as a perfect user would (spec section 2.2).
+    /// Examines position i with probability (1/i)^eta, independent of other positions (spec section 2.2).
     PositionBased {
         /// Severity of the position bias; 0 is none.
         eta: f64,
+        /// Click probabilities; the papers use perfect ones. Stop probabilities are not used.
+        #[serde(default = "perfect")]
+        preset: Preset,
     },
 }
 
-impl Users {
-    /// These users for labels 0 to `max_label`.
-    ///
-    /// # Errors
-    /// If no probabilities are known for so many grades.
-    pub fn model(&self, max_label: u8) -> Result<click::Users, UnknownGrades> {
-        Ok(match *self {
-            Self::Cascade { preset } => click::Users::Cascade(Cascade::preset(preset, max_label)?),
-            Self::PositionBased { eta } => click::Users::PositionBased(PositionBased::perfect(eta, max_label)?),
-        })
-    }
+const fn perfect() -> Preset {
+    Preset::Perfect
+}
 
+impl Users {
     /// A word for tables and setting columns.
     pub fn name(&self) -> String {
         match self {
             Self::Cascade { preset } => in_words(preset),
-            Self::PositionBased { eta } => format!("position-based-{eta}"),
+            Self::PositionBased { eta, preset: Preset::Perfect } => format!("position-based-{eta}"),
+            Self::PositionBased { eta, preset } => format!("position-based-{eta}-{}", in_words(preset)),
         }
     }
 }

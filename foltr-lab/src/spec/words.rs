@@ -27,7 +27,7 @@ pub fn in_words(section: &impl Serialize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::{ServerOptimiser, Users};
+    use crate::spec::{Preset, ServerOptimiser, Users};
 
     #[test]
     fn the_kind_comes_first_and_every_number_is_there() {
@@ -35,7 +35,7 @@ mod tests {
         assert_eq!(in_words(&momentum), "momentum momentum=0.9 rate=10.0");
         let norm = foltr_rank::Initialisation::RandomNorm { norm: 0.01 };
         assert_eq!(in_words(&norm), "random-norm norm=0.01");
-        let users = Users::PositionBased { eta: 0.5 };
-        assert_eq!(in_words(&users), "position-based eta=0.5");
+        let users = Users::PositionBased { eta: 0.5, preset: Preset::Perfect };
+        assert_eq!(in_words(&users), "position-based eta=0.5 preset=perfect");
     }
 }
