@@ -118,11 +118,15 @@ pub fn figure(entries: &[(Entry, Vec<RunRecord>)], n_seeds: u64) -> Figure {
 }
 
 /// Test nDCG@10 over interactions: mean and confidence interval over runs.
+///
+/// Without round 0: a ranker of zeros scores all documents alike, and its value tells only how ties are broken.
 pub fn learning_curve(experiment: &Experiment, runs: &[RunRecord]) -> Vec<Point> {
     let per_round = experiment.schedule().map_or(0, |schedule| schedule.interactions_per_round());
     let wanted = MetricName::Offline(Split::Test, Metric::Ndcg(10));
     let mut rounds: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
-    for Row { round, value, .. } in runs.iter().flat_map(|run| &run.rows).filter(|row| row.metric == wanted) {
+    for Row { round, value, .. } in
+        runs.iter().flat_map(|run| &run.rows).filter(|row| row.metric == wanted && row.round > 0)
+    {
         rounds.entry(*round).or_default().push(*value);
     }
     let point = |(round, values): (usize, Vec<f64>)| {
@@ -136,6 +140,7 @@ pub fn learning_curve(experiment: &Experiment, runs: &[RunRecord]) -> Vec<Point>
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::rows::RunOutcome;
 
     #[test]
     fn every_method_gets_the_same_budget() {
@@ -144,5 +149,21 @@ mod tests {
             let schedule = entry.experiment.schedule().expect("all learn online");
             assert_eq!(schedule.n_interactions(), BUDGET, "{}", METHODS[entry.method]);
         }
+    }
+
+    #[test]
+    fn a_curve_is_drawn_over_interactions_from_the_first_round_on() {
+        let metric = MetricName::Offline(Split::Test, Metric::Ndcg(10));
+        let row = |seed, round, value| Row { fold: 1, seed, round, metric, value };
+        let outcome = RunOutcome { params: vec![], n_interactions: 0, training_seconds: 0.0, interrupted: false };
+        let run = |seed, value| RunRecord {
+            rows: vec![row(seed, 0, 0.0), row(seed, 1, value), row(seed, 2, value)],
+            outcome: outcome.clone(),
+        };
+        let entry = experiments(2, BUDGET).remove(2);
+        let curve = learning_curve(&entry.experiment, &[run(1, 0.5), run(2, 0.75)]);
+        let places: Vec<(f64, f64)> = curve.iter().map(|point| (point.x, point.mean)).collect();
+        assert_eq!(places, [(2000.0, 0.625), (4000.0, 0.625)]);
+        assert!(curve[0].low < 0.5 && curve[0].high > 0.75);
     }
 }

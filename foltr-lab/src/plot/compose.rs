@@ -9,7 +9,7 @@ use super::{COLOURS, Curve, Figure, Panel};
 /// Units of the SVG, which a browser shows as pixels.
 const PANEL_WIDTH: f64 = 330.0;
 const PANEL_HEIGHT: f64 = 290.0;
-const BETWEEN_PANELS: f64 = 26.0;
+const BETWEEN_PANELS: f64 = 44.0;
 const RIGHT_MARGIN: f64 = 30.0;
 const LEFT_MARGIN: f64 = 76.0;
 /// Title, subtitle, and the panels' own titles.
