@@ -60,9 +60,9 @@ fn a_run_writes_tidy_rows_a_summary_and_the_resolved_experiment() {
     );
     // Four online values and three offline ones (rounds 0, 2 and 4) for each of three seeds.
     assert_eq!(lines.len(), 1 + 3 * (4 + 3));
-    let setting = "synthetic-tiny,navigational,linear initialisation=(zero),pdgd learning_rate=0.1 updates=immediate,\
+    let initial = "synthetic-tiny,navigational,linear initialisation=(zero),pdgd learning_rate=0.1 updates=immediate,\
                    10,2,momentum momentum=0.9 rate=10.0,none,1,1,0,test-ndcg@10,";
-    assert!(lines[1].starts_with(setting), "{}", lines[1]);
+    assert!(lines.iter().any(|line| line.starts_with(initial)), "{rows}");
 
     let out = folder.path().join("out");
     let summary = std::fs::read(out.join("summary.json")).expect("a summary");
