@@ -47,7 +47,7 @@ pub fn run_one(
     let Some(schedule) = experiment.schedule() else {
         return run_baseline(experiment, fold, &mut rows);
     };
-    let users = users.context("a learner from clicks needs [users]")?;
+    let users = users.clone().context("a learner from clicks needs [users]")?;
     let training = TrainingSet::new(fold.train.clone(), experiment.metrics.cutoff);
     let initialisation = ranker.map_or(Initialisation::Zero, |ranker| ranker.initialisation());
     let initial = initialisation.params(shape, &mut Streams::new(seed).open(Purpose::Initialisation, 0, 0));

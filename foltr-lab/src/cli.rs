@@ -1,0 +1,138 @@
+//! The command line: what can be asked for, and how it is explained.
+
+use std::path::PathBuf;
+
+use clap::{Args, Parser, Subcommand};
+
+use crate::spec::{SyntheticShape, in_words};
+
+const AFTER_HELP: &str = "\
+Examples:
+  foltr
+      trains four methods on built-in data; table on the screen, figure in out/
+  foltr --seeds 10 --out results
+      the same with ten runs each: narrower confidence bands
+  foltr run specs/fpdgd-synthetic.toml --out out/fpdgd
+      runs an experiment file on generated data
+  FOLTR_DATA=~/letor foltr run specs/foltr-es-mq2008.toml --out out/es
+      runs one on ~/letor/MQ2008
+  foltr data generate --shape mq2007 --seed 1 --out my-data
+      writes LETOR files
+  foltr data check my-data
+      says what is wrong with LETOR files, line by line
+  foltr list
+      prints every learner, user, metric, ... that a file can name
+
+Exit codes:
+  0    done
+  1    a run, a check or a file operation failed
+  2    wrong usage or wrong experiment file; nothing was run
+  130  interrupted (Ctrl-C); rows written so far are kept";
+
+/// Federated online learning to rank: simulate it exactly and fast.
+///
+/// Without a command, foltr runs its main job: it trains centralised PDGD, FPDGD, FPDGD with server momentum and
+/// FOLtR-ES under three kinds of simulated users on built-in synthetic data, and ends with a table and a figure.
+#[derive(Debug, Parser)]
+#[command(name = "foltr", version, after_help = AFTER_HELP, args_conflicts_with_subcommands = true)]
+pub struct Cli {
+    /// What to do; the main job when absent.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// Options of the main job.
+    #[command(flatten)]
+    pub main_job: MainJob,
+    /// Threads to use; all cores when absent. Results do not depend on it.
+    #[arg(long, value_name = "N", global = true, value_parser = clap::value_parser!(u16).range(1..))]
+    pub threads: Option<u16>,
+}
+
+/// Options of the main job.
+#[derive(Debug, Args)]
+pub struct MainJob {
+    /// Folder for the figure (SVG and PNG), rows.csv and summary.json.
+    #[arg(long, value_name = "DIR", default_value = "out")]
+    pub out: PathBuf,
+    /// Runs of every method under every kind of users. Confidence bands need at least two.
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = clap::value_parser!(u64).range(1..))]
+    pub seeds: u64,
+}
+
+/// What foltr can do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run one experiment file; write rows.csv, summary.json and the resolved experiment.
+    ///
+    /// The file says what is trained on what, by whom, and what is measured; the README explains one line by line.
+    /// It is checked as a whole before any work. Runs of all folds and seeds go side by side. rows.csv has one number
+    /// a line: setting columns, seed, fold, round, metric, value. summary.json has the mean, standard deviation and
+    /// 95 % confidence interval of every metric. resolved.toml is the experiment with every default filled in.
+    Run {
+        /// Experiment file.
+        #[arg(value_name = "SPEC.toml")]
+        spec: PathBuf,
+        /// Folder for the results; made if needed, files in it are replaced.
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+    },
+    /// Generate, check or describe labelled data.
+    #[command(subcommand)]
+    Data(DataCommand),
+    /// Print everything that an experiment file can name, with one line of explanation each.
+    List,
+    /// Measure how fast this machine trains and evaluates.
+    Bench {
+        /// One JSON document instead of a table.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// What can be done with data.
+#[derive(Debug, Subcommand)]
+pub enum DataCommand {
+    /// Write synthetic data as LETOR text: train.txt, vali.txt and test.txt.
+    Generate {
+        /// What the queries look like: tiny, mq2007, mslr, yahoo or istella.
+        #[arg(long, value_parser = shape, value_name = "SHAPE")]
+        shape: SyntheticShape,
+        /// Training queries; the shape's usual number when absent, and always for validation and test queries.
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+        queries: Option<u32>,
+        /// The same seed gives the same data.
+        #[arg(long, value_name = "SEED", default_value_t = 1)]
+        seed: u64,
+        /// Folder; made if needed, files in it are replaced.
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+    },
+    /// Read LETOR data and say what is wrong with it: file, line, value, and what would be right.
+    Check {
+        /// A file, or a folder in LETOR layout. Looked up here, then below FOLTR_DATA.
+        #[arg(value_name = "PATH")]
+        path: PathBuf,
+    },
+    /// Read LETOR data and describe it: queries, documents, features, labels.
+    Info {
+        /// A file, or a folder in LETOR layout. Looked up here, then below FOLTR_DATA.
+        #[arg(value_name = "PATH")]
+        path: PathBuf,
+    },
+}
+
+fn shape(text: &str) -> Result<SyntheticShape, String> {
+    let found = SyntheticShape::ALL.into_iter().find(|shape| in_words(shape) == text);
+    found.ok_or_else(|| format!("allowed: {}", SyntheticShape::ALL.map(|shape| in_words(&shape)).join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::CommandFactory;
+
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+}

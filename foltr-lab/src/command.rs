@@ -1,0 +1,62 @@
+//! The commands: one file each, and how they end.
+
+pub mod data;
+pub mod list;
+pub mod main_job;
+pub mod run;
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context, Result};
+
+use crate::spec::SpecError;
+
+/// Becomes true on Ctrl-C.
+pub static STOP: AtomicBool = AtomicBool::new(false);
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Everything was done.
+    Done,
+    /// Ctrl-C.
+    Interrupted,
+}
+
+/// Turns the first Ctrl-C into [`STOP`], the second into an immediate end.
+///
+/// # Errors
+/// If the handler cannot be set.
+pub fn catch_interrupts() -> Result<()> {
+    let handler = || {
+        if STOP.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+        eprintln!("\nstopping after this round; press Ctrl-C again to stop at once");
+    };
+    ctrlc::set_handler(handler).context("Ctrl-C cannot be caught")
+}
+
+/// The exit code for how a command ended; errors are told on standard error.
+pub fn exit_code(end: Result<End>) -> ExitCode {
+    match end {
+        Ok(End::Done) => ExitCode::SUCCESS,
+        Ok(End::Interrupted) => ExitCode::from(130),
+        Err(error) => {
+            let wrong_file = error.downcast_ref::<SpecError>().is_some();
+            eprintln!("{}{error:#}", if wrong_file { "" } else { "error: " });
+            ExitCode::from(if wrong_file { 2 } else { 1 })
+        }
+    }
+}
+
+/// Makes the folder for results.
+fn make_folder(path: &Path) -> Result<()> {
+    std::fs::create_dir_all(path).with_context(|| format!("the folder {} cannot be made", path.display()))
+}
+
+fn write_file(path: &Path, content: &[u8]) -> Result<()> {
+    std::fs::write(path, content).with_context(|| format!("{} cannot be written", path.display()))
+}

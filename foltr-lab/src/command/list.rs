@@ -1,0 +1,162 @@
+//! `foltr list`: every name that an experiment file can use.
+
+use foltr_federation::ServerOptimiser;
+
+/// A list: its title, where its names go in a file, and each name with one line of explanation.
+struct List {
+    title: &'static str,
+    place: &'static str,
+    names: &'static [(&'static str, &'static str)],
+}
+
+const LISTS: [List; 11] = [
+    List {
+        title: "Learners",
+        place: "learner.kind",
+        names: &[
+            ("pdgd", "FPDGD: clients learn from pairs of documents, the server averages"),
+            ("evolution", "FOLtR-ES: clients try perturbed rankers, the server follows what users liked"),
+            ("centralised-pdgd", "PDGD with all interactions in one place"),
+            ("least-squares", "Offline baseline: least squares of the label on the features"),
+            ("ranking-svm", "Offline baseline: pairwise hinge loss"),
+        ],
+    },
+    List {
+        title: "Users",
+        place: "users.kind",
+        names: &[
+            ("cascade", "Reads from the top, clicks by grade, may stop after a click"),
+            ("position-based", "Examines position i with probability (1/i)^eta"),
+        ],
+    },
+    List {
+        title: "Presets of users",
+        place: "users.preset",
+        names: &[
+            ("perfect", "Clicks what is relevant, reads everything"),
+            ("navigational", "Looks for one good document and leaves"),
+            ("informational", "Clicks a lot, also on what is not relevant"),
+            ("poison", "Clicks what is not relevant: an attacker"),
+        ],
+    },
+    List {
+        title: "Rankers",
+        place: "ranker.kind",
+        names: &[("linear", "A weighted sum of the features"), ("mlp", "One hidden layer of logistic or relu units")],
+    },
+    List {
+        title: "Initialisations",
+        place: "ranker.initialisation.kind",
+        names: &[
+            ("zero", "All parameters 0"),
+            ("random-norm", "A random direction of the given norm"),
+            ("fan-in", "Normal with standard deviation 1 / number of inputs"),
+        ],
+    },
+    List {
+        title: "Rewards of FOLtR-ES",
+        place: "learner.reward",
+        names: &[
+            ("max-rr", "Reciprocal rank of the first click"),
+            ("click-dcg", "Discounted number of clicks"),
+            ("click-dcg-debiased", "The same, divided by the examination probability"),
+            ("reciprocal-rank", "Mean reciprocal rank of the clicks"),
+        ],
+    },
+    List { title: "Server optimisers", place: "federation.optimiser.kind", names: ServerOptimiser::LIST },
+    List {
+        title: "Privacy",
+        place: "privacy.kind",
+        names: &[
+            ("none", "The update as it is"),
+            ("randomised-response", "FOLtR-ES: a reward is replaced by another one with some probability"),
+            ("distributed-laplace", "FPDGD: noise whose sum over all clients is Laplace"),
+        ],
+    },
+    List {
+        title: "Metrics",
+        place: "metrics.offline",
+        names: &[
+            ("ndcg@K", "Discounted cumulative gain of the first K, divided by the best possible"),
+            ("dcg@K", "Discounted cumulative gain of the first K"),
+            ("mrr@K", "Reciprocal rank of the first relevant document, 0 below K"),
+            ("p@K", "Share of relevant documents among the first K"),
+            ("map", "Mean over relevant documents of the precision at their rank"),
+            ("expected-maxrr", "Expected reciprocal rank of the first click of the experiment's users"),
+        ],
+    },
+    List {
+        title: "Data",
+        place: "data.kind",
+        names: &[
+            ("synthetic", "Generated from a shape, a number of queries and a seed"),
+            ("folder", "A folder in LETOR layout, with or without folds"),
+            ("files", "LETOR files named one by one"),
+        ],
+    },
+    List {
+        title: "Shapes of synthetic data",
+        place: "data.shape",
+        names: &[
+            ("tiny", "12 features, about 15 documents a query, grades 0 to 2"),
+            ("mq2007", "46 features, about 41 documents a query, grades 0 to 2"),
+            ("mslr", "136 features, about 120 documents a query, grades 0 to 4"),
+            ("yahoo", "700 features, about 24 documents a query, grades 0 to 4"),
+            ("istella", "220 features, about 103 documents a query, grades 0 to 4"),
+        ],
+    },
+];
+
+/// All lists as text.
+pub fn told() -> String {
+    let names = || LISTS.iter().flat_map(|list| list.names).map(|(name, _)| name.len());
+    let width = names().max().unwrap_or(0);
+    let list = |list: &List| {
+        let lines: String = list.names.iter().map(|(name, about)| format!("  {name:width$}  {about}\n")).collect();
+        format!("{} ({})\n{lines}", list.title, list.place)
+    };
+    LISTS.iter().map(list).collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use foltr_rank::learn::evolution::Reward;
+    use foltr_simulation::datasets::SyntheticShape;
+
+    use super::*;
+    use crate::spec::{Experiment, Preset, in_words};
+
+    /// Names of a list.
+    fn names(place: &str) -> Vec<&'static str> {
+        let list = LISTS.iter().find(|list| list.place == place).expect("a list");
+        list.names.iter().map(|(name, _)| *name).collect()
+    }
+
+    #[test]
+    fn what_a_list_names_is_what_a_file_may_say() {
+        // An impossible name makes the reader say what is possible.
+        let allowed = |place: &str| {
+            let (section, key) = place.rsplit_once('.').expect("a key in a section");
+            let text = format!("[{section}]\n{key} = \"?\"\n");
+            let problems = Experiment::from_toml(&text).expect_err("not a sound file");
+            let problem = problems.iter().find(|problem| problem.message.contains("allowed")).expect("a choice");
+            let (_, names) = problem.message.split_once("(allowed: ").expect("names");
+            names.trim_end_matches(')').split(", ").map(str::to_owned).collect::<Vec<_>>()
+        };
+        for place in ["learner.kind", "users.kind", "ranker.kind", "privacy.kind", "data.kind"] {
+            assert_eq!(names(place), allowed(place), "{place}");
+        }
+    }
+
+    #[test]
+    fn enums_are_listed_completely() {
+        let mut shapes = SyntheticShape::ALL.map(|shape| in_words(&shape));
+        let mut listed = names("data.shape");
+        shapes.sort();
+        listed.sort_unstable();
+        assert_eq!(listed, shapes);
+        assert_eq!(names("users.preset"), Preset::ALL.map(Preset::name));
+        let rewards = [Reward::MaxRr, Reward::ClickDcg, Reward::ClickDcgDebiased, Reward::ReciprocalRank];
+        assert_eq!(names("learner.reward"), rewards.map(|reward| in_words(&reward)));
+    }
+}

@@ -1,0 +1,137 @@
+//! The experiment file: what is trained on what, by whom, and what is measured.
+//!
+//! A file is read by [`read`](Experiment::read) and checked as a whole before any work: every problem is reported with
+//! its line, key and value. What has a default is printed in the resolved experiment, so no number is hidden.
+
+mod check;
+mod data;
+mod learner;
+mod measure;
+mod privacy;
+mod problem;
+mod source;
+mod users;
+mod words;
+
+use serde::{Deserialize, Serialize};
+
+pub use data::{Data, Normalise};
+pub use foltr_federation::ServerOptimiser;
+pub use foltr_rank::metric::WithoutRelevant;
+pub use foltr_simulation::datasets::SyntheticShape;
+pub use learner::{EvolutionStream, Learner, LocalUpdates, Ranker};
+pub use measure::{Evaluate, Measures, Metric, Split, UnknownMetric};
+pub use privacy::Privacy;
+pub use problem::{Problem, SpecError};
+pub use users::{Preset, Users};
+pub use words::in_words;
+
+/// One experiment: everything that a result depends on, apart from the data files themselves.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Experiment {
+    /// One run a seed (and fold).
+    pub seeds: Vec<u64>,
+    /// Where the labelled queries come from.
+    pub data: Data,
+    /// Who takes part. Federated learners only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clients: Option<Clients>,
+    /// Who clicks. Not needed by an offline baseline, unless a metric asks for users.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub users: Option<Users>,
+    /// What is learned. Offline baselines are always linear and have no such section.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranker: Option<Ranker>,
+    /// How it is learned.
+    pub learner: Learner,
+    /// How long it is learned, and what the server does with the updates. Federated learners only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub federation: Option<Federation>,
+    /// What happens to an update before it leaves a device.
+    #[serde(default = "no_privacy")]
+    pub privacy: Privacy,
+    /// What is measured, and when.
+    #[serde(default)]
+    pub metrics: Measures,
+}
+
+/// Without a `[privacy]` section updates leave the device as they are.
+const fn no_privacy() -> Privacy {
+    Privacy::None
+}
+
+/// Who takes part in a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Clients {
+    /// All clients of the federation.
+    pub n_clients: usize,
+    /// Interactions (B) of one client in one round.
+    pub interactions: usize,
+    /// Clients sampled without replacement for each round; all of them when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cohort: Option<usize>,
+}
+
+/// How long a federation learns, and how the server steps.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Federation {
+    /// Rounds; give either this or `budget`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<usize>,
+    /// Interactions of all clients over all rounds; rounds = budget div clients div interactions (spec section 8).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<usize>,
+    /// What the server does with the averaged step.
+    pub optimiser: ServerOptimiser,
+}
+
+/// The course of an online run. A centralised learner is one client whose round is a stretch between two evaluations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    /// All clients.
+    pub n_clients: usize,
+    /// Clients that take part in one round.
+    pub cohort: usize,
+    /// Interactions of one client in one round.
+    pub interactions: usize,
+    /// Number of rounds.
+    pub n_rounds: usize,
+}
+
+impl Schedule {
+    /// Interactions of all clients in one round.
+    pub const fn interactions_per_round(&self) -> usize {
+        self.cohort * self.interactions
+    }
+
+    /// Interactions of the whole run.
+    pub const fn n_interactions(&self) -> usize {
+        self.interactions_per_round() * self.n_rounds
+    }
+}
+
+impl Experiment {
+    /// The course of the run; `None` for an offline baseline, which has no rounds.
+    pub fn schedule(&self) -> Option<Schedule> {
+        if let Learner::CentralisedPdgd { budget, interactions_per_round, .. } = self.learner {
+            let n_rounds = budget.checked_div(interactions_per_round)?;
+            return Some(Schedule { n_clients: 1, cohort: 1, interactions: interactions_per_round, n_rounds });
+        }
+        let (clients, federation) = (self.clients?, self.federation.as_ref()?);
+        let cohort = clients.cohort.unwrap_or(clients.n_clients);
+        let from_budget = |budget: usize| budget.checked_div(cohort)?.checked_div(clients.interactions);
+        let n_rounds = federation.rounds.or_else(|| federation.budget.and_then(from_budget))?;
+        Some(Schedule { n_clients: clients.n_clients, cohort, interactions: clients.interactions, n_rounds })
+    }
+
+    /// The experiment as TOML with every default filled in.
+    ///
+    /// # Errors
+    /// If a number is too large for TOML, whose integers have 64 bits with sign.
+    pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
+        toml::to_string(self)
+    }
+}

@@ -1,0 +1,238 @@
+//! Values and combinations that cannot work, refused before any work.
+
+use foltr_federation::LocalPrivacy;
+use foltr_federation::message::Kind;
+use foltr_rank::{Initialisation, MAX_SHOWN};
+
+use super::{
+    Data, Evaluate, EvolutionStream, Experiment, Federation, Learner, Metric, Preset, Privacy, Problem, Ranker, Split,
+    Users,
+};
+
+impl Experiment {
+    /// Everything that is wrong with this experiment; nothing when it can be run.
+    pub fn check(&self) -> Vec<Problem> {
+        let mut problems = Problems::default();
+        self.check_seeds(&mut problems);
+        self.check_data(&mut problems);
+        self.check_sections(&mut problems);
+        self.check_clients(&mut problems);
+        self.check_users(&mut problems);
+        self.check_ranker(&mut problems);
+        self.check_learner(&mut problems);
+        self.check_federation(&mut problems);
+        self.check_privacy(&mut problems);
+        self.check_metrics(&mut problems);
+        problems.0
+    }
+
+    fn check_seeds(&self, problems: &mut Problems) {
+        problems.when(self.seeds.is_empty(), "seeds", "at least one seed is needed, such as seeds = [1, 2, 3]");
+        let mut sorted = self.seeds.clone();
+        sorted.sort_unstable();
+        if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
+            problems.add("seeds", format!("seed {} is there twice; equal runs would count as two", pair[0]));
+        }
+    }
+
+    fn check_data(&self, problems: &mut Problems) {
+        let no_width = |n_features: Option<usize>| n_features == Some(0);
+        match &self.data {
+            Data::Synthetic { queries, validation_queries, test_queries, .. } => {
+                problems.when(*queries == 0, "data.queries", "at least one query is needed");
+                problems.when(*test_queries == Some(0), "data.test_queries", "at least one query is needed");
+                let unseen = *validation_queries == Some(0) && self.metrics.evaluate_on.contains(&Split::Validation);
+                problems.when(unseen, "metrics.evaluate_on", "`data.validation_queries` is 0: nothing to evaluate on");
+            }
+            Data::Folder { path, folds, n_features, .. } => {
+                problems.when(path.as_os_str().is_empty(), "data.path", "a folder is needed");
+                problems.when(no_width(*n_features), "data.n_features", "at least one feature is needed");
+                let folds = folds.as_deref().unwrap_or(&[1]);
+                problems.when(folds.is_empty(), "data.folds", "name at least one fold, or leave the key out for all");
+                problems.when(folds.contains(&0), "data.folds", "folds are counted from 1");
+                let mut sorted = folds.to_vec();
+                sorted.sort_unstable();
+                let twice = sorted.windows(2).any(|pair| pair[0] == pair[1]);
+                problems.when(twice, "data.folds", "a fold is there twice; equal runs would count as two");
+            }
+            Data::Files { train, test, validation, n_features, .. } => {
+                problems.when(train.is_empty(), "data.train", "at least one file is needed");
+                problems.when(test.is_empty(), "data.test", "at least one file is needed");
+                problems.when(no_width(*n_features), "data.n_features", "at least one feature is needed");
+                let unseen = validation.is_empty() && self.metrics.evaluate_on.contains(&Split::Validation);
+                problems.when(unseen, "metrics.evaluate_on", "`data.validation` names no file to evaluate on");
+            }
+        }
+    }
+
+    /// Which sections a learner needs, and which ones it cannot have.
+    fn check_sections(&self, problems: &mut Problems) {
+        let learner = self.learner.name();
+        let (federated, baseline) = (self.learner.is_federated(), self.learner.is_baseline());
+        let sections = [
+            ("clients", self.clients.is_some(), federated),
+            ("federation", self.federation.is_some(), federated),
+            ("ranker", self.ranker.is_some(), !baseline),
+        ];
+        for (section, is_there, belongs) in sections {
+            let refusal = if baseline {
+                "an offline baseline; it learns from labels, has no clients and is always linear"
+            } else {
+                "centralised; its length is `learner.budget`"
+            };
+            problems.when(is_there && !belongs, section, format!("remove this section: {learner} is {refusal}"));
+            problems.when(!is_there && belongs, section, format!("missing; {learner} needs a section [{section}]"));
+        }
+        problems.when(!baseline && self.users.is_none(), "users", format!("missing; {learner} learns from clicks"));
+    }
+
+    fn check_clients(&self, problems: &mut Problems) {
+        let Some(clients) = self.clients else { return };
+        problems.when(clients.n_clients == 0, "clients.n_clients", "at least one client is needed");
+        problems.when(clients.interactions == 0, "clients.interactions", "at least one interaction a round is needed");
+        let Some(cohort) = clients.cohort else { return };
+        problems.when(cohort == 0, "clients.cohort", "at least one client must take part; leave the key out for all");
+        let too_many = format!("more than there are clients (n_clients = {})", clients.n_clients);
+        problems.when(cohort > clients.n_clients, "clients.cohort", too_many);
+    }
+
+    fn check_users(&self, problems: &mut Problems) {
+        if let Some(Users::PositionBased { eta, .. }) = self.users {
+            let sound = eta.is_finite() && eta >= 0.0;
+            problems.when(!sound, "users.eta", "must be 0 (no position bias) or a positive number");
+        }
+    }
+
+    fn check_ranker(&self, problems: &mut Problems) {
+        let Some(ranker) = self.ranker else { return };
+        if let Ranker::Mlp { hidden, .. } = ranker {
+            problems.when(hidden == 0, "ranker.hidden", "a network needs at least one hidden unit");
+        }
+        if let Initialisation::RandomNorm { norm } = ranker.initialisation() {
+            let sound = norm.is_finite() && norm > 0.0;
+            problems.when(!sound, "ranker.initialisation.norm", "must be a positive number; use kind = \"zero\" for 0");
+        }
+        // With zero weights every gradient of a hidden layer is zero, for ever.
+        let stuck = matches!(ranker, Ranker::Mlp { .. }) && ranker.initialisation() == Initialisation::Zero;
+        let stuck = stuck && matches!(self.learner, Learner::Pdgd { .. } | Learner::CentralisedPdgd { .. });
+        let advice = "a network with zero weights has no gradient and PDGD would never move it; use \"fan-in\"";
+        problems.when(stuck, "ranker.initialisation.kind", advice);
+    }
+
+    fn check_learner(&self, problems: &mut Problems) {
+        match self.learner {
+            Learner::Pdgd { learning_rate, .. } => problems.positive("learner.learning_rate", learning_rate),
+            Learner::Evolution { sigma, antithetic, stream, .. } => {
+                problems.positive("learner.sigma", sigma);
+                if let Some(clients) = self.clients {
+                    let odd = antithetic && !clients.interactions.is_multiple_of(2);
+                    let advice = "must be even: half of them try the opposite perturbation (learner.antithetic = true)";
+                    problems.when(odd, "clients.interactions", advice);
+                }
+                if stream == EvolutionStream::Published {
+                    self.check_published_stream(problems);
+                }
+            }
+            Learner::CentralisedPdgd { learning_rate, batch, decay, budget, interactions_per_round } => {
+                problems.positive("learner.learning_rate", learning_rate);
+                problems.when(batch == 0, "learner.batch", "at least one interaction a step is needed");
+                let sound = decay.is_none_or(|decay| decay > 0.0 && decay <= 1.0);
+                problems.when(!sound, "learner.decay", "must be above 0 and at most 1");
+                let none = interactions_per_round == 0;
+                problems.when(none, "learner.interactions_per_round", "at least one interaction a round is needed");
+                let short = format!("is less than one round (interactions_per_round = {interactions_per_round})");
+                problems.when(budget < interactions_per_round.max(1), "learner.budget", short);
+            }
+            Learner::LeastSquares => {}
+            Learner::RankingSvm { c } => problems.positive("learner.c", c),
+        }
+    }
+
+    /// The published generator is only defined for what the published code did.
+    fn check_published_stream(&self, problems: &mut Problems) {
+        let only = |what: &str| format!("\"published\" needs {what}: the published code did nothing else");
+        let cascade = !matches!(self.users, Some(Users::PositionBased { .. }));
+        problems.when(!cascade, "learner.stream", only("users.kind = \"cascade\""));
+        let poison = matches!(self.users, Some(Users::Cascade { preset: Preset::Poison }));
+        problems.when(poison, "learner.stream", only("honest users"));
+        problems.when(self.privacy != Privacy::None, "learner.stream", only("no [privacy]"));
+        let cohort = self.clients.is_some_and(|clients| clients.cohort.is_some());
+        problems.when(cohort, "learner.stream", only("all clients in every round (no clients.cohort)"));
+    }
+
+    fn check_federation(&self, problems: &mut Problems) {
+        let Some(Federation { rounds, budget, optimiser }) = &self.federation else { return };
+        match (rounds, budget) {
+            (None, None) => problems.add("federation", "either `rounds` or `budget` (interactions) is needed"),
+            (Some(_), Some(_)) => problems.add("federation.budget", "give either `rounds` or `budget`, not both"),
+            (Some(0), None) => problems.add("federation.rounds", "at least one round is needed"),
+            _ => {}
+        }
+        if let (Some(_), Some(schedule)) = (budget, self.schedule()) {
+            let short = format!("is less than one round of {} interactions", schedule.interactions_per_round());
+            problems.when(rounds.is_none() && schedule.n_rounds == 0, "federation.budget", short);
+        }
+        if let Err(bad) = optimiser.check() {
+            problems.add(format!("federation.optimiser.{}", bad.name), format!("must be {}", bad.right));
+        }
+    }
+
+    fn check_privacy(&self, problems: &mut Problems) {
+        if self.privacy == Privacy::None {
+            return;
+        }
+        let kind = match self.learner {
+            Learner::Pdgd { .. } => Kind::Step,
+            Learner::Evolution { antithetic: true, .. } => Kind::EvolutionAntithetic,
+            Learner::Evolution { .. } => Kind::Evolution,
+            _ => {
+                let message = format!("remove this section: {} sends no updates", self.learner.name());
+                return problems.add("privacy", message);
+            }
+        };
+        match self.mechanism() {
+            Ok(mechanism) if mechanism.accepts(kind) => {}
+            Ok(_) => {
+                let right = if kind == Kind::Step { "distributed-laplace" } else { "randomised-response" };
+                let learner = self.learner.name();
+                let message = format!("is not defined for what {learner} sends (allowed: none, {right})");
+                problems.add("privacy.kind", message);
+            }
+            Err(bad) => problems.add("privacy.probability", bad.to_string()),
+        }
+    }
+
+    fn check_metrics(&self, problems: &mut Problems) {
+        let metrics = &self.metrics;
+        let shown = metrics.list_length;
+        let range = format!("must be 1 to {MAX_SHOWN}");
+        problems.when(!(1..=MAX_SHOWN).contains(&shown), "metrics.list_length", range);
+        problems.when(metrics.cutoff == 0, "metrics.cutoff", "must be at least 1");
+        problems.when(metrics.offline.is_empty(), "metrics.offline", "at least one metric is needed");
+        problems.when(metrics.evaluate_on.is_empty(), "metrics.evaluate_on", "at least one split is needed");
+        let never = metrics.evaluate == Evaluate::Every(0);
+        problems.when(never, "metrics.evaluate.every", "must be at least 1; use evaluate = \"final\" for the end only");
+        let homeless = metrics.offline.contains(&Metric::ExpectedMaxRr) && self.users.is_none();
+        problems.when(homeless, "metrics.offline", "expected-maxrr needs a section [users]: it is about their clicks");
+    }
+}
+
+/// Problems found so far.
+#[derive(Default)]
+struct Problems(Vec<Problem>);
+
+impl Problems {
+    fn add(&mut self, key: impl Into<String>, message: impl Into<String>) {
+        self.0.push(Problem::new(key, message));
+    }
+
+    fn when(&mut self, wrong: bool, key: &str, message: impl Into<String>) {
+        if wrong {
+            self.add(key, message);
+        }
+    }
+
+    fn positive(&mut self, key: &str, value: f64) {
+        self.when(!(value.is_finite() && value > 0.0), key, "must be a positive number");
+    }
+}

@@ -1,0 +1,186 @@
+//! `[metrics]`: what is measured, on what, and when (spec section 3).
+
+use std::fmt;
+use std::str::FromStr;
+
+use foltr_rank::metric::WithoutRelevant;
+use serde::{Deserialize, Serialize};
+
+/// What is measured, on what, and when.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Measures {
+    /// Documents shown to a user.
+    pub list_length: usize,
+    /// Cut-off of the online nDCG of shown lists.
+    pub cutoff: usize,
+    /// What a query without any relevant document counts offline.
+    pub queries_without_relevant: WithoutRelevant,
+    /// Metrics of the deterministic ranking of held-out queries.
+    pub offline: Vec<Metric>,
+    /// Which queries are held out for that.
+    pub evaluate_on: Vec<Split>,
+    /// After which rounds.
+    pub evaluate: Evaluate,
+}
+
+impl Default for Measures {
+    /// What the FPDGD papers report: nDCG@10 on the test queries in every round.
+    fn default() -> Self {
+        Self {
+            list_length: 10,
+            cutoff: 10,
+            queries_without_relevant: WithoutRelevant::Skip,
+            offline: vec![Metric::Ndcg(10)],
+            evaluate_on: vec![Split::Test],
+            evaluate: Evaluate::EveryRound,
+        }
+    }
+}
+
+/// A part of the data.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Split {
+    /// Queries that clients draw from.
+    Train,
+    /// Queries for model selection.
+    Validation,
+    /// Queries for the reported values.
+    Test,
+}
+
+impl Split {
+    /// All splits, for lists.
+    pub const ALL: [Self; 3] = [Self::Train, Self::Validation, Self::Test];
+
+    /// The name in experiment files.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Train => "train",
+            Self::Validation => "validation",
+            Self::Test => "test",
+        }
+    }
+}
+
+/// After which rounds the ranker is evaluated offline. The final ranker always is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Evaluate {
+    /// After each, and before the first.
+    EveryRound,
+    /// After each round whose number is a multiple of this.
+    Every(usize),
+    /// Only at the end.
+    Final,
+}
+
+impl Evaluate {
+    /// Whether the ranker after `round` rounds of `n_rounds` is evaluated.
+    pub const fn at(self, round: usize, n_rounds: usize) -> bool {
+        match self {
+            Self::EveryRound => true,
+            Self::Every(step) => round == n_rounds || round.is_multiple_of(step),
+            Self::Final => round == n_rounds,
+        }
+    }
+}
+
+/// A metric of a ranking, in the words of experiment files: `ndcg@10`, `dcg@5`, `mrr@10`, `p@10`, `map`, `expected-maxrr`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize)]
+#[serde(try_from = "String", into = "String")]
+pub enum Metric {
+    /// Discounted cumulative gain at a cut-off, divided by the best possible.
+    Ndcg(usize),
+    /// Discounted cumulative gain at a cut-off.
+    Dcg(usize),
+    /// Reciprocal rank of the first relevant document, within a cut-off.
+    Mrr(usize),
+    /// Share of relevant documents above a cut-off.
+    Precision(usize),
+    /// Mean over the relevant documents of the precision at their rank.
+    AveragePrecision,
+    /// Expected reciprocal rank of the first click of the experiment's users (spec section 2.3).
+    ExpectedMaxRr,
+}
+
+/// A metric that does not exist.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "unknown metric `{0}`, expected one of `ndcg@K`, `dcg@K`, `mrr@K`, `p@K` (K from 1, such as ndcg@10), `map`, \
+     `expected-maxrr`"
+)]
+pub struct UnknownMetric(String);
+
+impl FromStr for Metric {
+    type Err = UnknownMetric;
+
+    fn from_str(text: &str) -> Result<Self, UnknownMetric> {
+        let unknown = || UnknownMetric(text.into());
+        let Some((name, cutoff)) = text.split_once('@') else {
+            return match text {
+                "map" => Ok(Self::AveragePrecision),
+                "expected-maxrr" => Ok(Self::ExpectedMaxRr),
+                _ => Err(unknown()),
+            };
+        };
+        let cutoff = cutoff.parse().ok().filter(|&cutoff| cutoff > 0).ok_or_else(unknown)?;
+        match name {
+            "ndcg" => Ok(Self::Ndcg(cutoff)),
+            "dcg" => Ok(Self::Dcg(cutoff)),
+            "mrr" => Ok(Self::Mrr(cutoff)),
+            "p" => Ok(Self::Precision(cutoff)),
+            _ => Err(unknown()),
+        }
+    }
+}
+
+impl fmt::Display for Metric {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Ndcg(cutoff) => write!(f, "ndcg@{cutoff}"),
+            Self::Dcg(cutoff) => write!(f, "dcg@{cutoff}"),
+            Self::Mrr(cutoff) => write!(f, "mrr@{cutoff}"),
+            Self::Precision(cutoff) => write!(f, "p@{cutoff}"),
+            Self::AveragePrecision => f.write_str("map"),
+            Self::ExpectedMaxRr => f.write_str("expected-maxrr"),
+        }
+    }
+}
+
+impl TryFrom<String> for Metric {
+    type Error = UnknownMetric;
+
+    fn try_from(text: String) -> Result<Self, UnknownMetric> {
+        text.parse()
+    }
+}
+
+impl From<Metric> for String {
+    fn from(metric: Metric) -> Self {
+        metric.to_string()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn metrics_are_read_as_they_are_written() {
+        for text in ["ndcg@10", "dcg@5", "mrr@1", "p@3", "map", "expected-maxrr"] {
+            assert_eq!(text.parse::<Metric>().expect(text).to_string(), text);
+        }
+        for text in ["ndcg", "ndcg@0", "ndcg@ten", "map@10", "recall@10", ""] {
+            assert!(text.parse::<Metric>().is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn every_third_round_and_the_last() {
+        let rounds: Vec<usize> = (0..=7).filter(|&round| Evaluate::Every(3).at(round, 7)).collect();
+        assert_eq!(rounds, [0, 3, 6, 7]);
+        assert!(!Evaluate::Final.at(0, 7) && Evaluate::Final.at(7, 7));
+    }
+}

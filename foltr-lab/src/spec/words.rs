@@ -1,0 +1,37 @@
+//! A section of an experiment in a few words, for tables and setting columns.
+
+use serde::Serialize;
+
+/// A section in one cell: its kind, then its other keys: `adam learning_rate=0.001`.
+pub fn in_words(section: &impl Serialize) -> String {
+    fn words(value: &serde_json::Value) -> String {
+        match value {
+            serde_json::Value::Object(keys) => {
+                let kind = keys.get("kind").map(words);
+                let others = keys.iter().filter(|(key, _)| *key != "kind");
+                let others = others.map(|(key, value)| match value {
+                    serde_json::Value::Object(_) => format!("{key}=({})", words(value)),
+                    _ => format!("{key}={}", words(value)),
+                });
+                kind.into_iter().chain(others).collect::<Vec<_>>().join(" ")
+            }
+            serde_json::Value::String(text) => text.clone(),
+            other => other.to_string(),
+        }
+    }
+    serde_json::to_value(section).map(|value| words(&value)).unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::{Preset, ServerOptimiser, Users};
+
+    #[test]
+    fn the_kind_comes_first_and_every_number_is_there() {
+        let momentum = ServerOptimiser::Momentum { rate: 10.0, momentum: 0.9 };
+        assert_eq!(in_words(&momentum), "momentum momentum=0.9 rate=10.0");
+        let users = Users::PositionBased { eta: 0.5, preset: Preset::Perfect };
+        assert_eq!(in_words(&users), "position-based eta=0.5 preset=perfect");
+    }
+}

@@ -1,0 +1,186 @@
+//! The commands as a user meets them: files, output, exit codes.
+
+use std::path::Path;
+
+use assert_cmd::Command;
+
+fn foltr() -> Command {
+    Command::cargo_bin("foltr").expect("built")
+}
+
+const SMALL: &str = r#"seeds = [1, 2, 3]
+
+[data]
+kind = "synthetic"
+shape = "tiny"
+queries = 50
+test_queries = 20
+seed = 1
+
+[clients]
+n_clients = 10
+interactions = 2
+
+[users]
+kind = "cascade"
+preset = "navigational"
+
+[ranker]
+kind = "linear"
+initialisation = { kind = "zero" }
+
+[learner]
+kind = "pdgd"
+learning_rate = 0.1
+updates = "immediate"
+
+[federation]
+rounds = 4
+optimiser = { kind = "momentum", rate = 10.0, momentum = 0.9 }
+
+[metrics]
+evaluate = { every = 2 }
+"#;
+
+fn run(folder: &Path, name: &str, arguments: &[&str]) -> String {
+    let (spec, out) = (folder.join("small.toml"), folder.join(name));
+    std::fs::write(&spec, SMALL).expect("a file");
+    foltr().arg("run").arg(spec).arg("--out").arg(&out).args(arguments).assert().success();
+    std::fs::read_to_string(out.join("rows.csv")).expect("rows")
+}
+
+#[test]
+fn a_run_writes_tidy_rows_a_summary_and_the_resolved_experiment() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let rows = run(folder.path(), "out", &[]);
+    let lines: Vec<&str> = rows.lines().collect();
+    assert_eq!(
+        lines[0],
+        "data,users,ranker,learner,n_clients,interactions,optimiser,privacy,seed,fold,round,metric,value"
+    );
+    // Four online values and three offline ones (rounds 0, 2 and 4) for each of three seeds.
+    assert_eq!(lines.len(), 1 + 3 * (4 + 3));
+    let setting = "synthetic-tiny,navigational,linear initialisation=(zero),pdgd learning_rate=0.1 updates=immediate,\
+                   10,2,momentum momentum=0.9 rate=10.0,none,1,1,0,test-ndcg@10,";
+    assert!(lines[1].starts_with(setting), "{}", lines[1]);
+
+    let out = folder.path().join("out");
+    let summary = std::fs::read(out.join("summary.json")).expect("a summary");
+    let summary: serde_json::Value = serde_json::from_slice(&summary).expect("JSON");
+    assert_eq!((summary["n_runs"].as_u64(), summary["n_rounds"].as_u64()), (Some(3), Some(4)));
+    assert_eq!(summary["n_interactions"], 3 * 4 * 20);
+    assert_eq!(summary["experiment"]["metrics"]["list_length"], 10);
+    let mean = summary["final"]["test-ndcg@10"]["mean"].as_f64().expect("a mean");
+    let last: Vec<f64> = lines
+        .iter()
+        .filter(|line| line.contains(",4,test-ndcg@10,"))
+        .map(|line| line.rsplit(',').next().expect("a value").parse().expect("a number"))
+        .collect();
+    assert!((mean - last.iter().sum::<f64>() / 3.0).abs() < 1e-12, "{mean} of {last:?}");
+
+    let resolved = std::fs::read_to_string(out.join("resolved.toml")).expect("a resolved experiment");
+    assert!(resolved.contains("queries_without_relevant = \"skip\"") && resolved.contains("validation_queries = 100"));
+}
+
+#[test]
+fn rows_do_not_depend_on_the_number_of_threads() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let single = run(folder.path(), "one", &["--threads", "1"]);
+    assert_eq!(single, run(folder.path(), "four", &["--threads", "4"]));
+}
+
+#[test]
+fn the_main_job_ends_with_a_table_and_a_figure() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let done = foltr().arg("--seeds").arg("1").arg("--out").arg(folder.path()).assert().success();
+    let text = String::from_utf8_lossy(&done.get_output().stdout).into_owned();
+    for word in ["offline nDCG@10", "online nDCG@10", "interactions/s", "FOLtR-ES", "learning-curves.svg"] {
+        assert!(text.contains(word), "{word} is not in\n{text}");
+    }
+    let svg = std::fs::read_to_string(folder.path().join("learning-curves.svg")).expect("a figure");
+    assert!(svg.contains(">informational users</text>") && svg.contains("sans-serif"));
+    let png = std::fs::read(folder.path().join("learning-curves.png")).expect("a picture");
+    assert!(png.len() > 20_000, "{} bytes", png.len());
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupted_run_keeps_its_rows_and_ends_with_code_130() {
+    use std::process::{Command, Stdio};
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let (spec, out) = (folder.path().join("long.toml"), folder.path().join("out"));
+    std::fs::write(&spec, SMALL.replace("rounds = 4", "rounds = 100_000_000")).expect("a file");
+    let mut child = Command::new(assert_cmd::cargo::cargo_bin!("foltr"));
+    let child = child.arg("run").arg(spec).arg("--out").arg(&out).stdout(Stdio::null()).stderr(Stdio::null());
+    let mut child = child.spawn().expect("started");
+    let n_rows = || std::fs::read_to_string(out.join("rows.csv")).map_or(0, |rows| rows.lines().count());
+    for _ in 0..600 {
+        if n_rows() > 10 {
+            break;
+        }
+        std::thread::sleep(std::time::Duration::from_millis(50));
+    }
+    let sent = Command::new("kill").arg("-INT").arg(child.id().to_string()).status().expect("kill");
+    assert!(sent.success());
+    assert_eq!(child.wait().expect("ended").code(), Some(130));
+    assert!(n_rows() > 10);
+    let summary = std::fs::read_to_string(out.join("summary.json")).expect("a summary");
+    assert!(summary.contains("\"n_runs\": 0"), "{summary}");
+}
+
+#[test]
+fn generated_data_is_sound_and_described() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let out = folder.path().join("data");
+    let generate = ["data", "generate", "--shape", "tiny", "--queries", "30", "--seed", "3", "--out"];
+    foltr().args(generate).arg(&out).assert().success();
+    let checked = foltr().args(["data", "check"]).arg(&out).assert().success();
+    let text = String::from_utf8_lossy(&checked.get_output().stdout).into_owned();
+    assert_eq!(text.matches(": sound").count(), 3, "{text}");
+    let described = foltr().args(["data", "info"]).arg(&out).assert().success();
+    let text = String::from_utf8_lossy(&described.get_output().stdout).into_owned();
+    assert!(text.contains("train.txt") && text.contains(" 30 "), "{text}");
+}
+
+#[test]
+fn broken_data_is_told_with_its_line_and_ends_with_code_1() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let file = folder.path().join("broken.txt");
+    std::fs::write(&file, "1 qid:1 1:0.5\n2 qid:1 1:half\n").expect("a file");
+    let failed = foltr().args(["data", "check"]).arg(&file).assert().code(1);
+    let text = String::from_utf8_lossy(&failed.get_output().stderr).into_owned();
+    assert!(text.contains("broken.txt:2") && text.contains("half"), "{text}");
+    assert!(text.ends_with("error: 1 of 1 files cannot be used\n"), "{text}");
+}
+
+#[test]
+fn data_that_is_not_there_says_where_to_put_it() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let spec = folder.path().join("small.toml");
+    let data = "kind = \"synthetic\"\nshape = \"tiny\"\nqueries = 50\ntest_queries = 20\nseed = 1";
+    std::fs::write(&spec, SMALL.replace(data, "kind = \"folder\"\npath = \"no-such-data\"")).expect("a file");
+    let run = foltr().env_remove("FOLTR_DATA").arg("run").arg(&spec).arg("--out").arg(folder.path()).assert();
+    run.code(1)
+        .stderr("error: no-such-data: no such file or folder; set FOLTR_DATA to the folder with your data sets\n");
+}
+
+#[test]
+fn help_teaches_and_wrong_usage_ends_with_code_2() {
+    let help = foltr().arg("--help").assert().success();
+    let text = String::from_utf8_lossy(&help.get_output().stdout).into_owned();
+    for word in ["Examples:", "Exit codes:", "130", "foltr run specs/", "--threads"] {
+        assert!(text.contains(word), "{word} is not in\n{text}");
+    }
+    foltr().arg("train").assert().code(2);
+    foltr().args(["--seeds", "0"]).assert().code(2);
+    foltr().args(["data", "generate", "--shape", "huge", "--out", "x"]).assert().code(2);
+}
+
+#[test]
+fn the_lists_are_printed() {
+    let list = foltr().arg("list").assert().success();
+    let text = String::from_utf8_lossy(&list.get_output().stdout).into_owned();
+    for name in ["pdgd", "evolution", "cascade", "mlp", "ndcg@K", "distributed-laplace", "yogi", "mq2007", "max-rr"] {
+        assert!(text.contains(name), "{name} is not in\n{text}");
+    }
+}
