@@ -142,7 +142,7 @@ mod tests {
     fn common_values_take_the_fast_path() {
         let read = |text: &str| plain_decimal(text.as_bytes(), 0);
         assert_eq!(read("0.471076 "), Some((0.471076, 8)));
-        assert_eq!(read("-27.690319 "), Some((-27.690319, 10)));
+        assert_eq!(read("-27.690319 "), Some((-27.690_32, 10)));
         assert_eq!(read("11089534\r"), Some((11_089_534.0, 8)));
         assert_eq!(read("3"), Some((3.0, 1)));
         assert_eq!(read("5."), Some((5.0, 2)));
