@@ -1,1 +1,18 @@
 //! What crosses the wire, and what the server makes of it.
+//!
+//! A device turns the raw [`Update`](foltr_rank::Update) of its round into a [`Payload`] through a [`LocalPrivacy`]
+//! mechanism, the only door out. The [`Coordinator`] checks and folds payloads into one step, which a
+//! [`ServerOptimiser`] applies to the global model. No I/O, no clock, no threads and no global randomness: the lab
+//! drives a coordinator in a loop, a server drives the same one from its handlers.
+
+pub mod aggregate;
+pub mod coordinator;
+pub mod message;
+pub mod privacy;
+pub mod server_optimiser;
+
+pub use aggregate::{Aggregation, Aggregator, CHUNK, Contribution, Partial, Rule, TooFewClients};
+pub use coordinator::{BadSetup, CloseError, Coordinator, Rejected, RoundReport, Setup};
+pub use message::{BadPayload, DecodeError, Expected, Kind, Message, Payload, RoundTask, decode, encode};
+pub use privacy::{LocalPrivacy, Privacy};
+pub use server_optimiser::ServerOptimiser;

@@ -1,6 +1,7 @@
 //! Learners: one client, one round. Event driven, so that the same code serves a loop in the lab and a day on a phone.
 
 pub mod evolution;
+pub mod pdgd;
 
 use crate::query::{Impression, QueryView, Ranking};
 use crate::rng::Stream;

@@ -5,13 +5,19 @@
 //!
 //! Labels are not reachable from here: a learner sees [`QueryView`]s and [`Clicks`], nothing else.
 
+mod elementary;
 pub mod learn;
+pub mod metric;
 pub mod normal;
 pub mod params;
+pub mod plackett_luce;
 pub mod query;
+pub mod ranker;
 pub mod rng;
+pub mod select;
 mod simd;
 
 pub use learn::{OnlineLearner, Update};
 pub use params::{Activation, Initialisation, Params, Shape};
 pub use query::{Clicks, Impression, MAX_SHOWN, QueryView, Ranking, row_stride};
+pub use ranker::Ranker;

@@ -10,56 +10,42 @@
 use bytemuck::cast_slice_mut;
 use rand::Rng;
 
+use crate::elementary::{horner, ln, uniform_from_word};
 use crate::rng::Stream;
 use crate::simd::two_widths;
 
 const LANES: usize = 8;
-/// Normals made at a time: two for each pair of 32-bit words.
+/// Normals made at a time, two for each pair of 32-bit words.
 const BLOCK: usize = 2 * LANES;
+/// Words drawn at a time: several blocks are transformed side by side.
+const WORDS: usize = 4 * BLOCK;
 
 /// Fills `out` with independent standard normal numbers.
 pub fn fill_standard_normal(stream: &mut Stream, out: &mut [f32]) {
-    let mut words = [0_u32; BLOCK];
-    for block in out.chunks_mut(BLOCK) {
-        stream.fill_bytes(cast_slice_mut(&mut words));
-        // The stream is defined by its words, which a big-endian machine must read as a little-endian one does.
-        let normals = box_muller(&words.map(u32::from_le));
-        block.copy_from_slice(&normals[..block.len()]);
+    let mut words = [0_u32; WORDS];
+    let mut normals = [0.0; WORDS];
+    for part in out.chunks_mut(WORDS) {
+        let n_words = part.len().next_multiple_of(BLOCK);
+        stream.fill_bytes(cast_slice_mut(&mut words[..n_words]));
+        box_muller(&words[..n_words], &mut normals[..n_words]);
+        part.copy_from_slice(&normals[..part.len()]);
     }
 }
 
 two_widths! {
-    fn box_muller(words: &[u32; BLOCK]) -> [f32; BLOCK] {
-        let mut normals = [0.0; BLOCK];
-        for lane in 0..LANES {
-            // 31 bits and a half step: never 0, so the logarithm is finite; the largest normal is 6.6.
-            let uniform = ((words[lane] >> 1) as i32 as f32 + 0.5) * (1.0 / (1_u64 << 31) as f32);
-            let radius = (-2.0 * ln_unit(uniform)).max(0.0).sqrt();
-            let (sine, cosine) = sin_cos_turn(words[LANES + lane]);
-            normals[lane] = radius * cosine;
-            normals[LANES + lane] = radius * sine;
+    /// Blocks of sixteen words to blocks of sixteen normals: radii from the first eight, angles from the others.
+    fn box_muller(words: &[u32], normals: &mut [f32]) {
+        for (words, normals) in words.chunks_exact(BLOCK).zip(normals.chunks_exact_mut(BLOCK)) {
+            for lane in 0..LANES {
+                // The stream is defined by its little-endian words. Never 0, so the logarithm is finite.
+                let uniform = uniform_from_word(u32::from_le(words[lane]));
+                let radius = (-2.0 * ln(uniform)).max(0.0).sqrt();
+                let (sine, cosine) = sin_cos_turn(u32::from_le(words[LANES + lane]));
+                normals[lane] = radius * cosine;
+                normals[LANES + lane] = radius * sine;
+            }
         }
-        normals
     }
-}
-
-/// Natural logarithm of a normal number in (0, 1], relative error below 2e-7.
-#[inline(always)]
-pub(crate) fn ln_unit(x: f32) -> f32 {
-    // x = 2^exponent * mantissa with mantissa in [sqrt(1/2), sqrt(2)): subtracting the bits of sqrt(1/2) first makes
-    // the exponent field carry exactly there.
-    const SQRT_HALF_BITS: u32 = 0x3F35_04F3;
-    let shifted = x.to_bits().wrapping_sub(SQRT_HALF_BITS);
-    let exponent = (shifted as i32 >> 23) as f32;
-    let mantissa = f32::from_bits((shifted & 0x007F_FFFF).wrapping_add(SQRT_HALF_BITS));
-    let f = mantissa - 1.0;
-    // ln(1 + f) = f - f^2/2 + f^3 p(f), p fitted on [sqrt(1/2) - 1, sqrt(2) - 1].
-    let p = horner(
-        f,
-        [0.070376836, -0.1151461, 0.11676998, -0.12420141, 0.1424932, -0.16668057, 0.20000714, -0.24999994, 0.33333331],
-    );
-    let square = f * f;
-    exponent * std::f32::consts::LN_2 + (f + (square * f * p - 0.5 * square))
 }
 
 /// Sine and cosine of `word` / 2^32 of a full turn.
@@ -80,33 +66,10 @@ fn sin_cos_turn(word: u32) -> (f32, f32) {
     (f32::from_bits(a.to_bits() ^ sine_sign), f32::from_bits(b.to_bits() ^ cosine_sign))
 }
 
-/// Polynomial with the highest coefficient first.
-#[inline(always)]
-pub(crate) fn horner<const N: usize>(x: f32, coefficients: [f32; N]) -> f32 {
-    let mut value = coefficients[0];
-    for &coefficient in &coefficients[1..] {
-        value = value * x + coefficient;
-    }
-    value
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::rng::{Purpose, Streams};
-
-    #[test]
-    fn the_logarithm_is_accurate() {
-        let mut worst: f64 = 0.0;
-        for i in 1..400_000_u32 {
-            let x = i as f32 / 400_000.0;
-            let exact = f64::from(x).ln();
-            worst = worst.max(((f64::from(ln_unit(x)) - exact) / exact).abs());
-        }
-        assert!(worst < 3e-7, "worst relative error {worst:e}");
-        assert!((ln_unit(1e-9) - (1e-9_f32).ln()).abs() < 1e-5);
-        assert_eq!(ln_unit(1.0), 0.0);
-    }
 
     #[test]
     fn sine_and_cosine_are_accurate_all_the_way_round() {

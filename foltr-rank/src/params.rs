@@ -96,10 +96,33 @@ impl Initialisation {
     }
 }
 
+/// Shortens the vector to `radius` if it is longer (spec section 9); says whether it was.
+///
+/// The zero vector is left alone: it has no direction, and no length to divide by.
+pub fn clip_to_radius(params: &mut [f32], radius: f32) -> bool {
+    let norm = params.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt();
+    let is_longer = norm > f64::from(radius);
+    if is_longer {
+        let scale = f64::from(radius) / norm;
+        params.iter_mut().for_each(|x| *x = (f64::from(*x) * scale) as f32);
+    }
+    is_longer
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::rng::{Purpose, Streams};
+
+    #[test]
+    fn clipping_keeps_the_direction_and_spares_short_vectors() {
+        let mut long = [6.0, 8.0];
+        assert!(clip_to_radius(&mut long, 5.0));
+        assert_eq!(long, [3.0, 4.0]);
+        let mut short = [0.0, 0.0];
+        assert!(!clip_to_radius(&mut short, 5.0));
+        assert_eq!(short, [0.0, 0.0]);
+    }
 
     #[test]
     fn random_initialisation_has_the_norm_asked_for() {

@@ -1,8 +1,14 @@
 //! What a real device does not have: labelled data, simulated users, client rounds.
 
 pub mod cache;
+pub mod centralised;
+pub mod click;
+pub mod client_round;
+pub mod cohort;
 pub mod dataset;
 pub mod datasets;
+pub mod federation_run;
 pub mod letor;
 mod mapping;
 pub mod normalise;
+pub mod published_stream;

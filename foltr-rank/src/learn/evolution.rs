@@ -7,11 +7,17 @@
 //! Deviation: the seed that is transmitted generates the perturbation and nothing else. The published code also draws
 //! queries and clicks from it, which biases the gradient; that stream is available in the simulation, by name.
 
-use rand::SeedableRng;
+use rand::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
+use super::{OnlineLearner, Update};
+use crate::metric::discount;
 use crate::normal::fill_standard_normal;
+use crate::params::Shape;
+use crate::query::{Clicks, Impression, QueryView, Ranking};
+use crate::ranker::Ranker;
 use crate::rng::Stream;
+use crate::select::ScoreBuffer;
 
 /// What an interaction is worth, as a function of its clicks alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -38,7 +44,7 @@ impl Reward {
 
     /// The outcome of an interaction: the first click (from 1; 0 is none) for [`Self::MaxRr`], else all clicks.
     #[inline]
-    pub fn outcome(self, clicks: crate::Clicks) -> u16 {
+    pub fn outcome(self, clicks: Clicks) -> u16 {
         match self {
             Self::MaxRr => clicks.first().map_or(0, |position| position as u16 + 1),
             Self::ClickDcg | Self::ClickDcgDebiased | Self::ReciprocalRank => clicks.0 as u16,
@@ -49,15 +55,14 @@ impl Reward {
     #[inline]
     pub fn value(self, outcome: u16) -> f64 {
         let clicked = (0..16).filter(|position| outcome >> position & 1 == 1);
-        let discount = |position: u32| 1.0 / f64::from(position + 2).log2();
         match self {
             Self::MaxRr if outcome == 0 => 0.0,
             Self::MaxRr => 1.0 / f64::from(outcome),
             Self::ClickDcg => clicked.map(discount).sum(),
-            Self::ClickDcgDebiased => clicked.map(|position| discount(position) * f64::from(position + 1)).sum(),
+            Self::ClickDcgDebiased => clicked.map(|position| discount(position) * (position + 1) as f64).sum(),
             Self::ReciprocalRank if outcome == 0 => 0.0,
             Self::ReciprocalRank => {
-                clicked.map(|position| 1.0 / f64::from(position + 1)).sum::<f64>() / f64::from(outcome.count_ones())
+                clicked.map(|position| 1.0 / (position + 1) as f64).sum::<f64>() / f64::from(outcome.count_ones())
             }
         }
     }
@@ -69,10 +74,104 @@ pub fn fill_direction(seed: u32, direction: &mut [f32]) {
     fill_standard_normal(&mut stream, direction);
 }
 
+/// FOLtR-ES's settings on the client.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EvolutionSettings {
+    /// Standard deviation of the perturbation.
+    pub sigma: f32,
+    /// Whether the second half of the interactions uses the mirrored perturbation.
+    pub antithetic: bool,
+    /// What an interaction is worth.
+    pub reward: Reward,
+    /// Interactions of a round; even when antithetic.
+    pub n_interactions: usize,
+    /// Documents a user is shown.
+    pub n_shown: usize,
+}
+
+/// One client's FOLtR-ES learner.
+#[derive(Clone, Debug)]
+pub struct Evolution {
+    settings: EvolutionSettings,
+    plus: Ranker,
+    minus: Ranker,
+    seed: u32,
+    direction: Vec<f32>,
+    perturbed: Vec<f32>,
+    outcomes: Vec<u16>,
+    scores: ScoreBuffer,
+}
+
+impl Evolution {
+    /// A learner for rankers of this shape. Begin a round before use.
+    pub fn new(shape: Shape, settings: EvolutionSettings) -> Self {
+        Self {
+            settings,
+            plus: Ranker::new(shape),
+            minus: Ranker::new(shape),
+            seed: 0,
+            direction: vec![0.0; shape.n_params()],
+            perturbed: vec![0.0; shape.n_params()],
+            outcomes: Vec::with_capacity(settings.n_interactions),
+            scores: ScoreBuffer::default(),
+        }
+    }
+
+    /// The direction of this round's perturbation, as the server will generate it from the seed.
+    pub fn direction(&self) -> &[f32] {
+        &self.direction
+    }
+
+    /// Starts a round in a direction that `fill` writes instead of the protocol's [`fill_direction`].
+    pub fn begin_with(&mut self, global: &[f32], seed: u32, fill: impl FnOnce(u32, &mut [f32])) {
+        self.seed = seed;
+        self.outcomes.clear();
+        fill(seed, &mut self.direction);
+        let Self { settings: EvolutionSettings { sigma, antithetic, .. }, direction, perturbed, .. } = self;
+        perturb(global, *sigma, direction, perturbed);
+        self.plus.load(perturbed);
+        if *antithetic {
+            perturb(global, -*sigma, direction, perturbed);
+            self.minus.load(perturbed);
+        }
+    }
+
+    /// Interactions with the positive perturbation; they come first.
+    fn n_plus(&self) -> usize {
+        if self.settings.antithetic { self.settings.n_interactions / 2 } else { self.settings.n_interactions }
+    }
+}
+
+fn perturb(global: &[f32], sigma: f32, direction: &[f32], perturbed: &mut [f32]) {
+    for ((p, &g), &v) in perturbed.iter_mut().zip(global).zip(direction) {
+        *p = g + sigma * v;
+    }
+}
+
+impl OnlineLearner for Evolution {
+    fn begin(&mut self, global: &[f32], public: &mut Stream) {
+        self.begin_with(global, public.next_u32(), fill_direction);
+    }
+
+    fn rank(&mut self, query: QueryView<'_>, _private: &mut Stream, ranking: &mut Ranking) {
+        let ranker = if self.outcomes.len() < self.n_plus() { &mut self.plus } else { &mut self.minus };
+        ranker.score(query, self.scores.reset(query.n_docs()));
+        self.scores.select(self.settings.n_shown, ranking);
+    }
+
+    fn observe(&mut self, impression: &Impression<'_>) {
+        self.outcomes.push(self.settings.reward.outcome(impression.clicks));
+    }
+
+    fn finish(&mut self) -> Update<'_> {
+        let (plus, minus) = self.outcomes.split_at(self.n_plus().min(self.outcomes.len()));
+        Update::Evolution { seed: self.seed, plus, minus }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::Clicks;
 
     #[test]
     fn rewards_of_two_clicks() {

@@ -1,0 +1,271 @@
+//! Many payloads in, one ascent step out: the chunked fold of mean-like rules, and the interface of rules that see all.
+//!
+//! A cohort is cut into chunks of [`CHUNK`] consecutive slots. A chunk is summed in slot order into a [`Partial`], and
+//! partials are merged in chunk order, so a sum has the same bits for any number of threads and any order of arrival
+//! (`docs/adr/0002-chunked-folding.md`).
+//!
+//! FOLtR-ES payloads become steps here: Kharitonov (KO19), *Federated Online Learning to Rank with Evolution
+//! Strategies*, WSDM 2019, Algorithm 1; spec section 4. FedAvg: spec section 8.
+
+mod mean;
+
+use foltr_rank::learn::evolution::fill_direction;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+pub use mean::Mean;
+
+use crate::message::{Kind, Payload};
+
+/// Cohort slots in a chunk. Part of the result: another size adds in another order and gives other last bits.
+pub const CHUNK: usize = 64;
+
+/// Which payload a round takes, and how it becomes a step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Rule {
+    /// Steps, weighted by their interactions (FedAvg).
+    Averaging,
+    /// Rewards of perturbed models (FOLtR-ES).
+    Evolution {
+        /// Length of the perturbation in units of its direction.
+        sigma: f64,
+        /// Whether each client tries both signs.
+        antithetic: bool,
+    },
+}
+
+impl Rule {
+    /// The kind of payload that this rule reads.
+    pub const fn kind(&self) -> Kind {
+        match self {
+            Self::Averaging => Kind::Step,
+            Self::Evolution { antithetic: false, .. } => Kind::Evolution,
+            Self::Evolution { antithetic: true, .. } => Kind::EvolutionAntithetic,
+        }
+    }
+}
+
+/// How much a client's direction enters the ascent gradient: the summand of spec section 4 without 1/C and v.
+pub fn evolution_coefficient(plus: f32, minus: Option<f32>, sigma: f64) -> f64 {
+    match minus {
+        None => f64::from(plus) / sigma,
+        Some(minus) => (f64::from(plus) - f64::from(minus)) / (2.0 * sigma),
+    }
+}
+
+/// A weighted sum of client steps.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Partial {
+    sum: Vec<f64>,
+    weight: f64,
+    n_contributions: u32,
+}
+
+impl Partial {
+    /// The empty sum.
+    pub fn new(n_params: usize) -> Self {
+        Self { sum: vec![0.0; n_params], weight: 0.0, n_contributions: 0 }
+    }
+
+    /// Empties the sum and keeps its memory.
+    pub fn clear(&mut self) {
+        self.sum.fill(0.0);
+        (self.weight, self.n_contributions) = (0.0, 0);
+    }
+
+    /// Length of the sum.
+    pub fn n_params(&self) -> usize {
+        self.sum.len()
+    }
+
+    /// How many clients are in the sum.
+    pub const fn n_contributions(&self) -> u32 {
+        self.n_contributions
+    }
+
+    /// Their total weight.
+    pub const fn weight(&self) -> f64 {
+        self.weight
+    }
+
+    /// Adds a client's step.
+    #[inline]
+    pub fn add_step(&mut self, delta: &[f32], weight: f64) {
+        self.add_scaled(delta, weight);
+        self.weight += weight;
+        self.n_contributions += 1;
+    }
+
+    /// Adds a client's direction, of weight 1; see [`evolution_coefficient`].
+    #[inline]
+    pub fn add_direction(&mut self, direction: &[f32], coefficient: f64) {
+        self.add_scaled(direction, coefficient);
+        self.weight += 1.0;
+        self.n_contributions += 1;
+    }
+
+    #[inline]
+    fn add_scaled(&mut self, values: &[f32], factor: f64) {
+        assert_eq!(values.len(), self.sum.len(), "a contribution must be as long as the model");
+        for (sum, &value) in self.sum.iter_mut().zip(values) {
+            *sum += f64::from(value) * factor;
+        }
+    }
+
+    /// Adds what a client sent. `direction` is scratch memory as long as the model.
+    ///
+    /// # Panics
+    /// If the payload is not of the rule's kind and length: [`Expected::check`](crate::Expected::check) comes first.
+    #[inline]
+    pub fn add_payload(&mut self, payload: &Payload, rule: &Rule, direction: &mut [f32]) {
+        if let Payload::Evolution { seed, .. } = payload {
+            fill_direction(*seed, direction);
+        }
+        self.add_payload_with(payload, rule, direction);
+    }
+
+    /// Adds what a client sent, where the simulation still has the direction that the payload's seed generates.
+    ///
+    /// # Panics
+    /// As [`Self::add_payload`].
+    #[inline]
+    pub fn add_payload_with(&mut self, payload: &Payload, rule: &Rule, direction: &[f32]) {
+        match (payload, *rule) {
+            (Payload::Step { n_interactions, delta }, Rule::Averaging) => {
+                self.add_step(delta, f64::from(*n_interactions));
+            }
+            (&Payload::Evolution { plus, minus, .. }, Rule::Evolution { sigma, antithetic })
+                if antithetic == minus.is_some() =>
+            {
+                self.add_direction(direction, evolution_coefficient(plus, minus, sigma));
+            }
+            _ => panic!("a payload of kind {:?} cannot enter a sum of kind {:?}", payload.kind(), rule.kind()),
+        }
+    }
+
+    /// Adds another sum.
+    ///
+    /// # Panics
+    /// If the lengths differ.
+    pub fn merge(&mut self, other: &Self) {
+        assert_eq!(other.sum.len(), self.sum.len(), "partial sums must be of one model");
+        for (sum, value) in self.sum.iter_mut().zip(&other.sum) {
+            *sum += value;
+        }
+        self.weight += other.weight;
+        self.n_contributions += other.n_contributions;
+    }
+
+    /// The weighted mean: the ascent step. Nothing when no client is in the sum.
+    pub fn mean(&self) -> Option<Vec<f64>> {
+        (self.n_contributions > 0).then(|| self.sum.iter().map(|sum| sum / self.weight).collect())
+    }
+}
+
+/// One client's step, for a rule that must see all of them.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Contribution {
+    /// Slot in the cohort.
+    pub client: u32,
+    /// Reported interactions, or 1.
+    pub weight: f64,
+    /// One value a parameter; finite.
+    pub delta: Vec<f32>,
+}
+
+/// Contributions in, one ascent step out.
+pub trait Aggregator {
+    /// Combines the contributions, which are in client order and of one length.
+    fn aggregate(&mut self, contributions: &[Contribution]) -> Result<Vec<f64>, TooFewClients>;
+}
+
+/// A rule cannot work on so few clients.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("this rule needs at least {needed} clients, only {got} contributed")]
+pub struct TooFewClients {
+    /// What the rule needs.
+    pub needed: usize,
+    /// What it got.
+    pub got: usize,
+}
+
+/// How contributions are combined.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "kind", deny_unknown_fields)]
+pub enum Aggregation {
+    /// The weighted mean.
+    Mean(Mean),
+}
+
+impl Aggregation {
+    /// Every rule: its name in an experiment file, and what it does.
+    pub const LIST: &[(&str, &str)] = &[("mean", "The weighted mean (FedAvg)")];
+}
+
+impl Aggregator for Aggregation {
+    fn aggregate(&mut self, contributions: &[Contribution]) -> Result<Vec<f64>, TooFewClients> {
+        match self {
+            Self::Mean(mean) => mean.aggregate(contributions),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn evolution_gradients_of_two_clients() {
+        // Spec section 4: sigma = .01, f+ = (.5, 1), f- = (1/3, .2).
+        let directions = [[1.0, -2.0, 0.5], [-0.3, 0.4, 1.2]];
+        let gradient = |rewards: [(f32, Option<f32>); 2]| {
+            let rule = Rule::Evolution { sigma: 0.01, antithetic: rewards[0].1.is_some() };
+            let mut partial = Partial::new(3);
+            for ((plus, minus), direction) in rewards.into_iter().zip(&directions) {
+                partial.add_payload_with(&Payload::Evolution { seed: 0, plus, minus }, &rule, direction);
+            }
+            partial.mean().expect("two clients")
+        };
+        let close = |got: Vec<f64>, want: [f64; 3]| {
+            got.iter().zip(want).for_each(|(got, want)| assert!((got - want).abs() < 1e-5, "{got} is not {want}"));
+        };
+        close(gradient([(0.5, None), (1.0, None)]), [10.0, -30.0, 72.5]);
+        let antithetic = gradient([(0.5, Some(1.0 / 3.0)), (1.0, Some(0.2))]);
+        close(antithetic, [-1.833_333_3, -0.333_333_3, 26.083_333_3]);
+        assert_eq!(gradient([(0.5, Some(0.5)), (0.2, Some(0.2))]), [0.0; 3]);
+        // A constant on all rewards cancels in antithetic pairs only (spec section 20).
+        let shifted = gradient([(1.0, Some(0.75)), (0.5, Some(0.25))]);
+        assert_eq!(shifted, gradient([(2.0, Some(1.75)), (1.5, Some(1.25))]));
+        assert_ne!(gradient([(1.0, None), (0.5, None)]), gradient([(2.0, None), (1.5, None)]));
+    }
+
+    #[test]
+    fn a_regenerated_direction_gives_the_same_bits() {
+        let payload = Payload::Evolution { seed: 77, plus: 0.7, minus: Some(0.1) };
+        let rule = Rule::Evolution { sigma: 0.01, antithetic: true };
+        let (mut kept, mut scratch) = (vec![0.0; 46], vec![9.0; 46]);
+        fill_direction(77, &mut kept);
+        let (mut with, mut without) = (Partial::new(46), Partial::new(46));
+        with.add_payload_with(&payload, &rule, &kept);
+        without.add_payload(&payload, &rule, &mut scratch);
+        assert_eq!(with, without);
+        assert!(with.mean().expect("one client").iter().any(|&value| value != 0.0));
+    }
+
+    #[test]
+    fn the_empty_sum_has_no_mean() {
+        let mut partial = Partial::new(2);
+        assert_eq!(partial.mean(), None);
+        partial.add_step(&[1.0, 2.0], 3.0);
+        assert_eq!(partial.mean(), Some(vec![1.0, 2.0]));
+        partial.clear();
+        assert_eq!(partial, Partial::new(2));
+    }
+
+    #[test]
+    #[should_panic(expected = "kind Step cannot enter a sum of kind Evolution")]
+    fn a_payload_of_another_kind_is_a_broken_invariant() {
+        let step = Payload::Step { n_interactions: 1, delta: vec![1.0] };
+        Partial::new(1).add_payload(&step, &Rule::Evolution { sigma: 0.01, antithetic: false }, &mut [0.0]);
+    }
+}

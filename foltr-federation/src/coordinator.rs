@@ -1,0 +1,387 @@
+//! The server of a federation as a plain struct: gives out the task, takes messages, closes the round.
+//!
+//! Whoever drives it decides when a round closes. Membership is by (round, client slot) alone; no clock is involved.
+//!
+//! A second message of a client is refused as [`Rejected::Duplicate`], whether or not its bytes are the same: a folded
+//! message is gone, so the two cannot be compared here. A server that answers repeated uploads with the same receipt
+//! keeps the receipts, and must look there first.
+
+mod inbox;
+
+use thiserror::Error;
+
+use crate::aggregate::{Aggregation, CHUNK, Partial, Rule};
+use crate::message::{BadPayload, Expected, Message, RoundTask};
+use crate::server_optimiser::{BadOptimiser, OptimiserState, ServerOptimiser};
+use inbox::Inbox;
+
+/// What a coordinator is made of.
+#[derive(Clone, Debug)]
+pub struct Setup {
+    /// The model of round 0.
+    pub initial: foltr_rank::Params,
+    /// Size of the cohort.
+    pub n_clients: u32,
+    /// The most interactions that a client may report.
+    pub n_interactions: u32,
+    /// What clients send.
+    pub rule: Rule,
+    /// How it is combined.
+    pub aggregation: Aggregation,
+    /// What is done with the result.
+    pub optimiser: ServerOptimiser,
+}
+
+/// Why a coordinator cannot be made.
+#[derive(Clone, Copy, Debug, PartialEq, Error)]
+pub enum BadSetup {
+    /// A parameter of the optimiser.
+    #[error(transparent)]
+    Optimiser(#[from] BadOptimiser),
+    /// The gradient divides by sigma.
+    #[error("sigma = {sigma} must be a positive number")]
+    Sigma {
+        /// What was asked for.
+        sigma: f64,
+    },
+    /// NaN or infinite.
+    #[error("initial parameter {index} is {value}; it must be finite")]
+    Initial {
+        /// Which parameter, from 0.
+        index: usize,
+        /// Its value.
+        value: f32,
+    },
+}
+
+/// One federation, between two messages.
+#[derive(Clone, Debug)]
+pub struct Coordinator {
+    task: RoundTask,
+    /// The model in f64: small steps add up here that an f32 would swallow. The task publishes it in f32.
+    master: Vec<f64>,
+    optimiser: ServerOptimiser,
+    state: OptimiserState,
+    expected: Expected,
+    inbox: Inbox,
+}
+
+/// What a closed round did.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct RoundReport {
+    /// The round that was closed.
+    pub round: u32,
+    /// Clients that took part.
+    pub n_contributions: u32,
+    /// Their total weight.
+    pub weight: f64,
+    /// Euclidean norm of the aggregated step, before the optimiser.
+    pub step_norm: f64,
+}
+
+/// Why a message or a partial sum is not taken. The round is as it was before.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum Rejected {
+    /// Stale or from the future.
+    #[error("the message is of round {got}, the open round is {expected}")]
+    Round {
+        /// The open round.
+        expected: u32,
+        /// The message's round.
+        got: u32,
+    },
+    /// No such slot in the cohort.
+    #[error("client {client} is not one of the {n_clients} of this round, counted from 0")]
+    UnknownClient {
+        /// The message's client.
+        client: u32,
+        /// Size of the cohort.
+        n_clients: u32,
+    },
+    /// The client has already contributed, alone or in a partial sum.
+    #[error("client {client} has already contributed to this round")]
+    Duplicate {
+        /// The message's client.
+        client: u32,
+    },
+    /// The content is refused.
+    #[error(transparent)]
+    Payload(#[from] BadPayload),
+    /// No such chunk in the cohort.
+    #[error("chunk {chunk_idx} is not one of the {n_chunks} of this round, counted from 0")]
+    UnknownChunk {
+        /// The partial sum's chunk.
+        chunk_idx: usize,
+        /// Chunks of the cohort.
+        n_chunks: usize,
+    },
+    /// A client of the chunk has already contributed.
+    #[error("chunk {chunk_idx} already has contributions")]
+    DuplicateChunk {
+        /// The partial sum's chunk.
+        chunk_idx: usize,
+    },
+    /// A partial sum of more clients than the chunk has.
+    #[error("a partial sum of {got} clients cannot come from a chunk of {n_clients}")]
+    ChunkSize {
+        /// Clients of the chunk.
+        n_clients: u32,
+        /// Clients in the sum.
+        got: u32,
+    },
+}
+
+/// Why a round was not closed with a new model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum CloseError {
+    /// Nobody contributed. The round stays open.
+    #[error("round {round} has no contribution")]
+    Empty {
+        /// The open round.
+        round: u32,
+    },
+    /// The new model would leave the range of f32. The round is dropped, the model stays, the next round is open.
+    #[error("round {round} would make parameter {index} infinite; its contributions were dropped")]
+    Overflow {
+        /// The dropped round.
+        round: u32,
+        /// The first parameter concerned.
+        index: usize,
+    },
+}
+
+impl Coordinator {
+    /// A coordinator in round 0.
+    pub fn new(setup: Setup) -> Result<Self, BadSetup> {
+        let Setup { initial, n_clients, n_interactions, rule, aggregation, optimiser } = setup;
+        optimiser.check()?;
+        if let Some(index) = initial.iter().position(|value| !value.is_finite()) {
+            return Err(BadSetup::Initial { index, value: initial[index] });
+        }
+        match rule {
+            Rule::Evolution { sigma, .. } if !(sigma.is_finite() && sigma > 0.0) => {
+                return Err(BadSetup::Sigma { sigma });
+            }
+            Rule::Evolution { .. } | Rule::Averaging => {}
+        }
+        // The mean is the only rule; one that must see all contributions will have an inbox that keeps them.
+        let Aggregation::Mean(_) = aggregation;
+        Ok(Self {
+            master: initial.iter().map(|&value| f64::from(value)).collect(),
+            state: optimiser.start(initial.len()),
+            expected: Expected { n_params: initial.len(), kind: rule.kind(), max_interactions: n_interactions },
+            inbox: Inbox::new(rule, n_clients, initial.len()),
+            task: RoundTask { round: 0, global: initial, n_clients, n_interactions },
+            optimiser,
+        })
+    }
+
+    /// The task of the open round.
+    pub const fn task(&self) -> &RoundTask {
+        &self.task
+    }
+
+    /// What a payload of the open round must be; for [`decode`](crate::decode).
+    pub const fn expected(&self) -> &Expected {
+        &self.expected
+    }
+
+    /// The global model before it is rounded to f32.
+    pub fn master(&self) -> &[f64] {
+        &self.master
+    }
+
+    /// Messages that wait for their chunk to be complete; all others are folded and gone.
+    pub const fn n_held(&self) -> usize {
+        self.inbox.n_held()
+    }
+
+    /// Takes a client's message.
+    pub fn receive(&mut self, message: Message) -> Result<(), Rejected> {
+        let Message { round, client, payload } = message;
+        if round != self.task.round {
+            return Err(Rejected::Round { expected: self.task.round, got: round });
+        }
+        if client >= self.task.n_clients {
+            return Err(Rejected::UnknownClient { client, n_clients: self.task.n_clients });
+        }
+        self.expected.check(&payload)?;
+        self.inbox.receive(client, payload)
+    }
+
+    /// Takes the sum of a whole chunk, folded elsewhere in slot order: slots `chunk_idx * CHUNK` and following.
+    pub fn receive_partial(&mut self, chunk_idx: usize, partial: Partial) -> Result<(), Rejected> {
+        let n_chunks = (self.task.n_clients as usize).div_ceil(CHUNK);
+        if chunk_idx >= n_chunks {
+            return Err(Rejected::UnknownChunk { chunk_idx, n_chunks });
+        }
+        let n_params = self.expected.n_params;
+        if partial.n_params() != n_params {
+            return Err(BadPayload::Params { expected: n_params, got: partial.n_params() }.into());
+        }
+        self.inbox.receive_partial(chunk_idx, partial)
+    }
+
+    /// Aggregates what has come, moves the model and opens the next round.
+    pub fn close(&mut self) -> Result<RoundReport, CloseError> {
+        self.close_with(|_| {})
+    }
+
+    /// As [`Self::close`], with a last change to the averaged step, such as
+    /// [`laplace_of_mean`](crate::privacy::DistributedLaplace::laplace_of_mean).
+    pub fn close_with(&mut self, change: impl FnOnce(&mut [f64])) -> Result<RoundReport, CloseError> {
+        let round = self.task.round;
+        if self.inbox.n_contributions() == 0 {
+            return Err(CloseError::Empty { round });
+        }
+        let total = self.inbox.fold();
+        let mut step = total.mean().ok_or(CloseError::Empty { round })?;
+        change(&mut step);
+        let report = RoundReport {
+            round,
+            n_contributions: total.n_contributions(),
+            weight: total.weight(),
+            step_norm: step.iter().map(|value| value * value).sum::<f64>().sqrt(),
+        };
+        self.inbox.clear();
+        self.task.round += 1;
+        self.apply(&step).map_err(|index| CloseError::Overflow { round, index })?;
+        Ok(report)
+    }
+
+    /// Moves model and optimiser together, or neither and says which parameter would leave the range of f32.
+    fn apply(&mut self, step: &[f64]) -> Result<(), usize> {
+        let (mut master, mut state) = (self.master.clone(), self.state.clone());
+        self.optimiser.climb(&mut state, &mut master, step);
+        if let Some(index) = master.iter().position(|&value| !(value as f32).is_finite()) {
+            return Err(index);
+        }
+        self.task.global.iter_mut().zip(&master).for_each(|(published, &value)| *published = value as f32);
+        (self.master, self.state) = (master, state);
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::aggregate::Mean;
+    use crate::message::{Kind, Payload};
+
+    fn coordinator(n_clients: u32) -> Coordinator {
+        Coordinator::new(Setup {
+            initial: vec![1.0, -1.0],
+            n_clients,
+            n_interactions: 5,
+            rule: Rule::Averaging,
+            aggregation: Aggregation::Mean(Mean {}),
+            optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
+        })
+        .expect("a good setup")
+    }
+
+    fn step(round: u32, client: u32, n_interactions: u32, delta: [f32; 2]) -> Message {
+        Message { round, client, payload: Payload::Step { n_interactions, delta: delta.to_vec() } }
+    }
+
+    #[test]
+    fn a_round_moves_the_model_by_the_weighted_mean() {
+        let mut coordinator = coordinator(3);
+        for message in [step(0, 2, 5, [0.0, 4.0]), step(0, 0, 1, [1.0, 2.0]), step(0, 1, 3, [3.0, -2.0])] {
+            coordinator.receive(message).expect("a good message");
+        }
+        let report = coordinator.close().expect("three clients");
+        assert_eq!((report.round, report.n_contributions, report.weight), (0, 3, 9.0));
+        assert!((report.step_norm - (356_f64).sqrt() / 9.0).abs() < 1e-12);
+        assert_eq!(coordinator.master(), [1.0 + 10.0 / 9.0, -1.0 + 16.0 / 9.0]);
+        assert_eq!((coordinator.task().round, coordinator.task().global[1]), (1, (7.0 / 9.0) as f32));
+        assert_eq!(coordinator.receive(step(1, 2, 5, [0.0, 4.0])), Ok(()));
+    }
+
+    #[test]
+    fn every_reason_to_refuse_has_a_name_and_changes_nothing() {
+        let mut coordinator = coordinator(2);
+        coordinator.receive(step(0, 0, 1, [1.0, 0.0])).expect("a good message");
+        for (message, refusal) in [
+            (step(1, 1, 1, [9.0, 9.0]), Rejected::Round { expected: 0, got: 1 }),
+            (step(0, 2, 1, [9.0, 9.0]), Rejected::UnknownClient { client: 2, n_clients: 2 }),
+            (step(0, 0, 1, [9.0, 9.0]), Rejected::Duplicate { client: 0 }),
+            (step(0, 0, 1, [1.0, 0.0]), Rejected::Duplicate { client: 0 }),
+            (step(0, 1, 0, [9.0, 9.0]), BadPayload::Interactions { max: 5, got: 0 }.into()),
+            (step(0, 1, 6, [9.0, 9.0]), BadPayload::Interactions { max: 5, got: 6 }.into()),
+            (step(0, 1, 1, [9.0, f32::NAN]), BadPayload::NotFinite { index: 1 }.into()),
+            (
+                Message { round: 0, client: 1, payload: Payload::Step { n_interactions: 1, delta: vec![9.0] } },
+                BadPayload::Params { expected: 2, got: 1 }.into(),
+            ),
+            (
+                Message { round: 0, client: 1, payload: Payload::default() },
+                BadPayload::Kind { expected: Kind::Step, got: Kind::Evolution }.into(),
+            ),
+        ] {
+            assert_eq!(coordinator.receive(message), Err(refusal));
+        }
+        assert_eq!(coordinator.close().map(|report| report.n_contributions), Ok(1));
+        assert_eq!(coordinator.task().global, [2.0, -1.0]);
+    }
+
+    #[test]
+    fn a_complete_chunk_takes_nothing_more() {
+        let mut coordinator = coordinator(CHUNK as u32 + 1);
+        let mut partial = Partial::new(2);
+        partial.add_step(&[1.0, 1.0], 1.0);
+        assert_eq!(coordinator.receive_partial(0, partial.clone()), Ok(()));
+        assert_eq!(coordinator.receive(step(0, 7, 1, [1.0, 1.0])), Err(Rejected::Duplicate { client: 7 }));
+        assert_eq!(coordinator.receive_partial(0, partial.clone()), Err(Rejected::DuplicateChunk { chunk_idx: 0 }));
+        let unknown = Rejected::UnknownChunk { chunk_idx: 2, n_chunks: 2 };
+        assert_eq!(coordinator.receive_partial(2, partial.clone()), Err(unknown));
+        partial.add_step(&[1.0, 1.0], 1.0);
+        assert_eq!(coordinator.receive_partial(1, partial), Err(Rejected::ChunkSize { n_clients: 1, got: 2 }));
+        let short = Rejected::Payload(BadPayload::Params { expected: 2, got: 3 });
+        assert_eq!(coordinator.receive_partial(1, Partial::new(3)), Err(short));
+    }
+
+    #[test]
+    fn an_empty_round_stays_open() {
+        let mut coordinator = coordinator(2);
+        assert_eq!(coordinator.close(), Err(CloseError::Empty { round: 0 }));
+        assert_eq!(coordinator.receive(step(0, 1, 1, [1.0, 1.0])), Ok(()));
+        assert!(coordinator.close().is_ok());
+    }
+
+    #[test]
+    fn a_model_beyond_f32_is_never_published() {
+        let mut coordinator = coordinator(1);
+        for round in 0..2 {
+            coordinator.receive(step(round, 0, 1, [0.0, f32::MAX])).expect("finite");
+            // The first one just fits.
+            let closed = coordinator.close().map(|report| report.round);
+            assert_eq!(closed, if round == 0 { Ok(0) } else { Err(CloseError::Overflow { round, index: 1 }) });
+        }
+        assert_eq!((coordinator.task().round, coordinator.task().global[1]), (2, f32::MAX));
+    }
+
+    #[test]
+    fn the_averaged_step_can_be_changed_before_it_is_applied() {
+        let mut coordinator = coordinator(1);
+        coordinator.receive(step(0, 0, 1, [1.0, 1.0])).expect("a good message");
+        coordinator.close_with(|step| step[0] += 0.5).expect("one client");
+        assert_eq!(coordinator.task().global, [2.5, 0.0]);
+    }
+
+    #[test]
+    fn a_bad_setup_is_refused() {
+        let setup = |rule, initial| Setup {
+            initial,
+            n_clients: 1,
+            n_interactions: 1,
+            rule,
+            aggregation: Aggregation::Mean(Mean {}),
+            optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
+        };
+        let sigma = setup(Rule::Evolution { sigma: 0.0, antithetic: true }, vec![0.0]);
+        assert_eq!(Coordinator::new(sigma).err(), Some(BadSetup::Sigma { sigma: 0.0 }));
+        let infinite = setup(Rule::Averaging, vec![0.0, f32::INFINITY]);
+        assert_eq!(Coordinator::new(infinite).err(), Some(BadSetup::Initial { index: 1, value: f32::INFINITY }));
+    }
+}

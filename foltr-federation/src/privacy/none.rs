@@ -1,0 +1,69 @@
+//! No protection: a step is sent as it is, outcomes are sent as their average value.
+
+use foltr_rank::Update;
+use foltr_rank::learn::evolution::Reward;
+use foltr_rank::rng::Stream;
+use serde::{Deserialize, Serialize};
+
+use crate::message::{Kind, Payload, RoundTask};
+use crate::privacy::{LocalPrivacy, average};
+
+/// Sends what was learnt.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Unprotected {
+    /// What an outcome of FOLtR-ES is worth; steps have no outcomes.
+    pub reward: Reward,
+}
+
+impl LocalPrivacy for Unprotected {
+    fn protect(&self, update: Update<'_>, _: &RoundTask, _: &mut Stream, payload: &mut Payload) {
+        match update {
+            Update::Step { delta, n_interactions } => payload.as_step(n_interactions).extend_from_slice(delta),
+            Update::Evolution { seed, plus, minus } => {
+                let value = |outcomes: &[u16]| average(outcomes.iter().map(|&outcome| self.reward.value(outcome)));
+                *payload =
+                    Payload::Evolution { seed, plus: value(plus), minus: (!minus.is_empty()).then(|| value(minus)) };
+            }
+        }
+    }
+
+    fn accepts(&self, _: Kind) -> bool {
+        true
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foltr_rank::rng::{Purpose, Streams};
+
+    fn protect(update: Update<'_>, payload: &mut Payload) {
+        let task = RoundTask { round: 0, global: vec![0.0; 2], n_clients: 1, n_interactions: 4 };
+        let mut stream = Streams::new(1).open(Purpose::Noise, 0, 0);
+        Unprotected { reward: Reward::MaxRr }.protect(update, &task, &mut stream, payload);
+    }
+
+    #[test]
+    fn outcomes_are_averaged_in_each_direction() {
+        let mut payload = Payload::default();
+        protect(Update::Evolution { seed: 7, plus: &[1, 0, 2, 4], minus: &[0, 0] }, &mut payload);
+        assert_eq!(payload, Payload::Evolution { seed: 7, plus: 0.4375, minus: Some(0.0) });
+        protect(Update::Evolution { seed: 7, plus: &[2], minus: &[] }, &mut payload);
+        assert_eq!(payload, Payload::Evolution { seed: 7, plus: 0.5, minus: None });
+    }
+
+    #[test]
+    fn a_step_reuses_the_memory_of_the_last_one() {
+        let mut payload = Payload::default();
+        protect(Update::Step { delta: &[1.0, 2.0], n_interactions: 4 }, &mut payload);
+        let address = |payload: &Payload| match payload {
+            Payload::Step { delta, .. } => delta.as_ptr(),
+            Payload::Evolution { .. } => panic!("a step"),
+        };
+        let before = address(&payload);
+        protect(Update::Step { delta: &[3.0, 4.0], n_interactions: 2 }, &mut payload);
+        assert_eq!(payload, Payload::Step { n_interactions: 2, delta: vec![3.0, 4.0] });
+        assert_eq!(address(&payload), before);
+    }
+}

@@ -1,0 +1,197 @@
+//! Randomised response on the outcome of every interaction: the truth with probability p, else another one.
+//!
+//! [KO19] Kharitonov: *Federated Online Learning to Rank with Evolution Strategies*, WSDM 2019; spec
+//! section 5. With n outcomes of values f_i and truth f_0: E[f_p] = f_0 (pn - 1)/(n - 1) + (1 - p)/(n - 1) sum_i f_i.
+//!
+//! Deviation: another outcome is drawn by its index among the n - 1 others, instead of drawing values until one
+//! differs. For click DCG all click vectors are equally likely replacements, instead of a random number of clicks.
+
+use foltr_rank::learn::evolution::Reward;
+use foltr_rank::rng::Stream;
+use foltr_rank::{MAX_SHOWN, Update};
+use rand::RngExt;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::message::{Kind, Payload, RoundTask};
+use crate::privacy::{LocalPrivacy, average, outcome_values};
+
+/// Replaces each outcome with probability 1 - p before averaging. Its stream is
+/// [`Purpose::RandomisedResponse`](foltr_rank::rng::Purpose::RandomisedResponse).
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(try_from = "Parameters", into = "Parameters")]
+pub struct RandomisedResponse {
+    parameters: Parameters,
+    /// So that no logarithm is taken in the loop.
+    values: Vec<f64>,
+}
+
+/// What an experiment file says.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Parameters {
+    probability: f64,
+    reward: Reward,
+    n_shown: usize,
+}
+
+/// Parameters with which randomised response is not defined.
+#[derive(Clone, Copy, Debug, PartialEq, Error)]
+pub enum BadResponse {
+    /// The probability of the truth is not above 1/n, or above 1.
+    #[error(
+        "probability = {probability} must be above 1/{n_outcomes} = {:.4}, where the answer says nothing, and at most 1",
+        1.0 / *n_outcomes as f64
+    )]
+    Probability {
+        /// What was asked for.
+        probability: f64,
+        /// Outcomes of an interaction.
+        n_outcomes: usize,
+    },
+    /// No list, or one longer than any learner shows.
+    #[error("n_shown = {n_shown} must be 1 to {MAX_SHOWN}")]
+    Shown {
+        /// What was asked for.
+        n_shown: usize,
+    },
+}
+
+impl RandomisedResponse {
+    /// Tells the truth with `probability`, about lists of at most `n_shown` documents.
+    pub fn new(probability: f64, reward: Reward, n_shown: usize) -> Result<Self, BadResponse> {
+        if !(1..=MAX_SHOWN).contains(&n_shown) {
+            return Err(BadResponse::Shown { n_shown });
+        }
+        let n_outcomes = reward.n_outcomes(n_shown);
+        if !(probability > 1.0 / n_outcomes as f64 && probability <= 1.0) {
+            return Err(BadResponse::Probability { probability, n_outcomes });
+        }
+        let parameters = Parameters { probability, reward, n_shown };
+        Ok(Self { parameters, values: outcome_values(reward, n_shown) })
+    }
+
+    /// Scale and offset of the expected answer: E\[f_p | f_0\] = scale f_0 + offset (spec section 5).
+    pub fn expected_response(&self) -> (f64, f64) {
+        let (p, n) = (self.parameters.probability, self.values.len() as f64);
+        ((p * n - 1.0) / (n - 1.0), (1.0 - p) / (n - 1.0) * self.values.iter().sum::<f64>())
+    }
+
+    fn answer(&self, truth: u16, private: &mut Stream) -> f64 {
+        let outcome = respond(usize::from(truth), self.parameters.probability, self.values.len(), private);
+        self.values[outcome]
+    }
+}
+
+/// The truth with probability p, else one of the other n - 1 indices.
+#[inline]
+fn respond(truth: usize, p: f64, n: usize, private: &mut Stream) -> usize {
+    if private.random::<f64>() < p {
+        return truth;
+    }
+    let other = private.random_range(0..n as u32 - 1) as usize;
+    other + usize::from(other >= truth)
+}
+
+/// The law of the answer, given the law of the truth: q'_j = p q_j + (1 - p)(1 - q_j)/(n - 1) (spec section 5).
+pub fn privatise_distribution(truth: &[f64], p: f64) -> Vec<f64> {
+    let others = truth.len() as f64 - 1.0;
+    truth.iter().map(|q| p * q + (1.0 - p) * (1.0 - q) / others).collect()
+}
+
+impl LocalPrivacy for RandomisedResponse {
+    fn protect(&self, update: Update<'_>, _: &RoundTask, private: &mut Stream, payload: &mut Payload) {
+        let Update::Evolution { seed, plus, minus } = update else {
+            panic!("randomised response is defined for outcomes, not for a step")
+        };
+        let mut answers = |outcomes: &[u16]| average(outcomes.iter().map(|&truth| self.answer(truth, private)));
+        let plus = answers(plus);
+        *payload = Payload::Evolution { seed, plus, minus: (!minus.is_empty()).then(|| answers(minus)) };
+    }
+
+    fn accepts(&self, kind: Kind) -> bool {
+        kind != Kind::Step
+    }
+}
+
+impl TryFrom<Parameters> for RandomisedResponse {
+    type Error = BadResponse;
+
+    fn try_from(parameters: Parameters) -> Result<Self, BadResponse> {
+        Self::new(parameters.probability, parameters.reward, parameters.n_shown)
+    }
+}
+
+impl From<RandomisedResponse> for Parameters {
+    fn from(response: RandomisedResponse) -> Self {
+        response.parameters
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foltr_rank::rng::{Purpose, Streams};
+
+    fn shares(truth: usize, p: f64, n: usize) -> Vec<f64> {
+        const DRAWS: usize = 1_000_000;
+        let mut stream = Streams::new(5).open(Purpose::RandomisedResponse, 0, 0);
+        let mut shares = vec![0.0; n];
+        for _ in 0..DRAWS {
+            shares[respond(truth, p, n, &mut stream)] += 1.0 / DRAWS as f64;
+        }
+        shares
+    }
+
+    #[test]
+    fn every_other_outcome_is_equally_likely() {
+        for truth in [0, 4, 10] {
+            let shares = shares(truth, 0.9, 11);
+            for (outcome, share) in shares.iter().enumerate() {
+                let want = if outcome == truth { 0.9 } else { 0.01 };
+                // Five standard errors.
+                assert!((share - want).abs() < 5.0 * (want * (1.0 - want) / 1e6).sqrt(), "{outcome}: {share}");
+            }
+        }
+    }
+
+    #[test]
+    fn at_one_in_n_the_answer_does_not_depend_on_the_truth() {
+        for truth in [0, 3] {
+            shares(truth, 0.25, 4).iter().for_each(|share| assert!((share - 0.25).abs() < 0.0022, "{share}"));
+        }
+        let refused = RandomisedResponse::new(0.25, Reward::MaxRr, 3);
+        assert_eq!(refused, Err(BadResponse::Probability { probability: 0.25, n_outcomes: 4 }));
+        assert!(RandomisedResponse::new(0.25 + 1e-12, Reward::MaxRr, 3).is_ok());
+        for probability in [f64::NAN, 1.0 + 1e-12, -1.0] {
+            assert!(RandomisedResponse::new(probability, Reward::MaxRr, 3).is_err());
+        }
+    }
+
+    #[test]
+    fn certainty_tells_the_truth() {
+        let response = RandomisedResponse::new(1.0, Reward::ClickDcg, 10).expect("p = 1");
+        let mut stream = Streams::new(5).open(Purpose::RandomisedResponse, 0, 0);
+        for truth in 0..1024 {
+            assert_eq!(response.answer(truth, &mut stream), Reward::ClickDcg.value(truth));
+        }
+        assert_eq!(response.expected_response(), (1.0, 0.0));
+    }
+
+    #[test]
+    fn the_average_answer_is_that_of_section_5() {
+        for (p, scale, offset) in [(0.5, 0.45, 0.146_448_4), (0.9, 0.89, 0.029_289_7), (0.15, 0.065, 0.248_962_3)] {
+            let response = RandomisedResponse::new(p, Reward::MaxRr, 10).expect("p > 1/11");
+            let expected = response.expected_response();
+            assert!((expected.0 - scale).abs() < 1e-7 && (expected.1 - offset).abs() < 1e-7);
+            let mut stream = Streams::new(5).open(Purpose::RandomisedResponse, 0, 0);
+            for truth in [0, 1, 2, 10] {
+                let n = 200_000;
+                let mean = (0..n).map(|_| response.answer(truth, &mut stream)).sum::<f64>() / f64::from(n);
+                let want = scale * Reward::MaxRr.value(truth) + offset;
+                // A value in [0, 1] has a standard deviation of at most 1/2: five standard errors.
+                assert!((mean - want).abs() < 2.5 / f64::from(n).sqrt(), "p {p}, truth {truth}: {mean} is not {want}");
+            }
+        }
+    }
+}

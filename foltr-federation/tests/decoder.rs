@@ -1,0 +1,131 @@
+//! The decoder against arbitrary bytes and damaged messages.
+//!
+//! `FOLTR_FUZZ_ITERATIONS` sets how many inputs each fuzz test tries; the default keeps the suite quick.
+
+use bolero::check;
+use foltr_federation::{Expected, Kind, Message, Payload, decode, encode};
+use proptest::prelude::*;
+
+const N_PARAMS: usize = 5;
+const MAX_INTERACTIONS: u32 = 8;
+
+fn expected(kind: Kind) -> Expected {
+    Expected { n_params: N_PARAMS, kind, max_interactions: MAX_INTERACTIONS }
+}
+
+fn n_iterations() -> usize {
+    match std::env::var("FOLTR_FUZZ_ITERATIONS") {
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("FOLTR_FUZZ_ITERATIONS = {text} must be a number")),
+        Err(_) => 100_000,
+    }
+}
+
+fn encoded(message: &Message) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    encode(message, &mut bytes);
+    bytes
+}
+
+/// What must hold for any input: no panic, and what is accepted is valid and has exactly these bytes.
+fn check_total(bytes: &[u8]) -> bool {
+    let mut is_accepted = false;
+    for kind in Kind::ALL {
+        if let Ok(message) = decode(bytes, &expected(kind)) {
+            assert!(!is_accepted, "{bytes:?} is of two kinds");
+            is_accepted = true;
+            assert_eq!(expected(kind).check(&message.payload), Ok(()));
+            assert_eq!(encoded(&message), bytes);
+        }
+    }
+    is_accepted
+}
+
+fn valid(kind: Kind, round: u32, client: u32, values: [u16; N_PARAMS]) -> Message {
+    let value = |index: usize| f32::from(values[index]) / 64.0 - 512.0;
+    let payload = match kind {
+        Kind::Step => Payload::Step {
+            n_interactions: 1 + u32::from(values[0]) % MAX_INTERACTIONS,
+            delta: (0..N_PARAMS).map(value).collect(),
+        },
+        Kind::Evolution => Payload::Evolution { seed: client ^ round, plus: value(0), minus: None },
+        Kind::EvolutionAntithetic => Payload::Evolution { seed: client ^ round, plus: value(0), minus: Some(value(1)) },
+    };
+    Message { round, client, payload }
+}
+
+/// One way to damage a message; `at` and `word` choose the place and the value.
+fn damage(bytes: &mut Vec<u8>, (how, at, word): (u8, u16, u32)) {
+    // Words that decoders trip over: the ends of the integers, zero, NaNs, infinities, subnormals.
+    const WORDS: [u32; 8] = [0, 1, u32::MAX, 1 << 31, 0x7F80_0000, 0xFF80_0000, 0x7FC0_0001, 0x7F80_0001];
+    let place = usize::from(at) % bytes.len().max(1);
+    match how % 7 {
+        0 if !bytes.is_empty() => bytes[place] ^= 1 << (word % 8),
+        1 if !bytes.is_empty() => bytes[place] = word as u8,
+        2 => bytes.truncate(place),
+        3 => bytes.extend(&word.to_le_bytes()[..1 + usize::from(at) % 4]),
+        4 => {
+            let special = WORDS[word as usize % WORDS.len()].to_le_bytes();
+            // Fields are words after the two bytes of version and kind.
+            let field = 2 + 4 * (usize::from(at) % (bytes.len() / 4).max(1));
+            bytes.iter_mut().skip(field).zip(special).for_each(|(byte, value)| *byte = value);
+        }
+        5 if !bytes.is_empty() => drop(bytes.remove(place)),
+        6 => bytes.insert(place, word as u8),
+        _ => {}
+    }
+}
+
+#[test]
+fn arbitrary_bytes_never_panic() {
+    check!().with_type::<Vec<u8>>().with_iterations(n_iterations()).for_each(|bytes| {
+        check_total(bytes);
+    });
+}
+
+#[test]
+fn damaged_messages_never_panic() {
+    type Case = (u8, u32, u32, [u16; N_PARAMS], [(u8, u16, u32); 3], u8);
+    let (mut n_intact, mut n_accepted, mut n_refused) = (0_u64, 0_u64, 0_u64);
+    check!().with_type::<Case>().with_iterations(n_iterations()).for_each(
+        |(kind, round, client, values, damages, n_damages)| {
+            let mut bytes = encoded(&valid(Kind::ALL[usize::from(*kind) % 3], *round, *client, *values));
+            let original = bytes.clone();
+            damages.iter().take(usize::from(*n_damages) % 4).for_each(|&one| damage(&mut bytes, one));
+            let is_accepted = check_total(&bytes);
+            assert!(is_accepted || bytes != original, "a valid message was refused");
+            match (bytes == original, is_accepted) {
+                (true, _) => n_intact += 1,
+                (false, true) => n_accepted += 1,
+                (false, false) => n_refused += 1,
+            }
+        },
+    );
+    println!("{n_intact} intact, {n_accepted} damaged but valid, {n_refused} refused");
+    assert!(n_intact > 0 && n_accepted > 0 && n_refused > 0, "the damage does not reach both sides of the decoder");
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn every_valid_message_survives_a_round_trip(
+        kind in 0_usize..3,
+        (round, client) in (any::<u32>(), any::<u32>()),
+        n_interactions in 1..=MAX_INTERACTIONS,
+        values in prop::array::uniform5(
+            prop::num::f32::NORMAL | prop::num::f32::SUBNORMAL | prop::num::f32::ZERO
+        ),
+    ) {
+        let kind = Kind::ALL[kind];
+        let payload = match kind {
+            Kind::Step => Payload::Step { n_interactions, delta: values.to_vec() },
+            Kind::Evolution => Payload::Evolution { seed: client, plus: values[0], minus: None },
+            Kind::EvolutionAntithetic => Payload::Evolution { seed: round, plus: values[0], minus: Some(values[1]) },
+        };
+        let message = Message { round, client, payload };
+        let bytes = encoded(&message);
+        prop_assert_eq!(bytes.len(), 10 + kind.content_len(N_PARAMS));
+        let decoded = decode(&bytes, &expected(kind));
+        prop_assert_eq!(decoded.map(|message| encoded(&message)), Ok(bytes));
+    }
+}

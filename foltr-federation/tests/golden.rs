@@ -1,0 +1,189 @@
+//! Numbers of the algorithm spec, sections 4, 5, 8 and 9.
+
+use foltr_federation::aggregate::Mean;
+use foltr_federation::privacy::{ClipRadius, DistributedLaplace, RandomisedResponse, privatise_distribution};
+use foltr_federation::{
+    Aggregation, Aggregator, Contribution, Coordinator, LocalPrivacy, Partial, Payload, Rule, ServerOptimiser, Setup,
+};
+use foltr_rank::learn::evolution::{Reward, fill_direction};
+use foltr_rank::params::clip_to_radius;
+use rand_mt::Mt;
+use serde_json::Value;
+
+const ADAM: ServerOptimiser = ServerOptimiser::Adam { rate: 0.001, beta1: 0.9, beta2: 0.999, epsilon: 1e-8 };
+
+fn vectors(text: &str) -> Value {
+    serde_json::from_str(text).expect("a JSON file")
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))
+}
+
+/// All numbers in a value, nested lists flattened in order.
+fn numbers(value: &Value) -> Vec<f64> {
+    match value {
+        Value::Array(items) => items.iter().flat_map(numbers).collect(),
+        _ => vec![number(value)],
+    }
+}
+
+fn floats(value: &Value) -> Vec<f32> {
+    numbers(value).into_iter().map(|value| value as f32).collect()
+}
+
+fn items(value: &Value) -> &[Value] {
+    value.as_array().unwrap_or_else(|| panic!("{value} is not a list"))
+}
+
+fn assert_close(got: &[f64], want: &[f64], tolerance: f64, what: &str) {
+    assert_eq!(got.len(), want.len(), "{what}");
+    for (got, want) in got.iter().zip(want) {
+        assert!((got - want).abs() <= tolerance, "{what}: {got} is not {want}");
+    }
+}
+
+#[test]
+fn evolution_gradient_and_adam_steps() {
+    let golden = vectors(include_str!("vectors/es_vectors.json"));
+    let (plus, minus) = (numbers(&golden["metric_plus"]), numbers(&golden["metric_minus"]));
+    let sigma = number(&golden["sigma"]);
+    let (mut plain, mut antithetic) = (Partial::new(3), Partial::new(3));
+    for (client, noise) in items(&golden["unit_noise_per_client"]).iter().enumerate() {
+        plain.add_direction(&floats(noise), plus[client] / sigma);
+        antithetic.add_direction(&floats(noise), (plus[client] - minus[client]) / (2.0 * sigma));
+    }
+    let gradient = antithetic.mean().expect("two clients");
+    // Directions cross no wire here but are f32 in memory: -.3 and .4 are only 1e-8 exact, times 100.
+    assert_close(&plain.mean().expect("two clients"), &numbers(&golden["ascent_gradient_plain"]), 5e-6, "plain");
+    assert_close(&gradient, &numbers(&golden["ascent_gradient_antithetic"]), 2e-6, "antithetic");
+
+    let gradient = numbers(&golden["ascent_gradient_antithetic"]);
+    let (mut state, mut params) = (ADAM.start(3), vec![0.0; 3]);
+    let after = items(&golden["adam_theta_after_steps_minimising_negated_antithetic_gradient"]);
+    // The vector's three steps feed the gradient, twice the gradient, and the gradient negated.
+    for (factor, want) in [1.0, 2.0, -1.0].into_iter().zip(after) {
+        let step: Vec<f64> = gradient.iter().map(|g| factor * g).collect();
+        ADAM.climb(&mut state, &mut params, &step);
+        assert_close(&params, &numbers(want), 1e-9, "Adam");
+    }
+    assert_eq!(after.len(), 3);
+}
+
+#[test]
+fn the_direction_of_a_seed_is_that_of_the_protocol() {
+    // Computed from the words of docs/protocol.md alone, in f64, by another program.
+    let want = [1.788_019_14, -1.545_698_19, 0.689_637_41, -1.198_168_65];
+    let last = [-1.377_200_14, -1.408_148_27, 0.948_535_53, -0.006_515_99];
+    let mut direction = vec![0.0; 20];
+    fill_direction(7, &mut direction);
+    let got: Vec<f64> = direction.iter().map(|&value| f64::from(value)).collect();
+    assert_close(&got[..4], &want, 1e-6, "first block");
+    assert_close(&got[16..], &last, 1e-6, "second block");
+    // The bits themselves are part of the protocol.
+    let bits: Vec<u32> = direction[..4].iter().map(|value| value.to_bits()).collect();
+    assert_eq!(bits, [0x3FE4_DDCF, 0xBFC5_D970, 0x3F30_8C13, 0xBF99_5D97]);
+}
+
+/// The published perturbation: the polar method on 53-bit uniforms of MT19937 (spec section 4).
+fn published_direction(seed: u32, n_params: usize) -> Vec<f32> {
+    let mut generator = Mt::new(seed);
+    let mut uniform = move || {
+        let (a, b) = (generator.next_u32() >> 5, generator.next_u32() >> 6);
+        (f64::from(a) * 67_108_864.0 + f64::from(b)) / 9_007_199_254_740_992.0
+    };
+    let mut normals = Vec::new();
+    while normals.len() < n_params {
+        let (x1, x2) = (2.0 * uniform() - 1.0, 2.0 * uniform() - 1.0);
+        let square = x1 * x1 + x2 * x2;
+        if square > 0.0 && square < 1.0 {
+            let factor = (-2.0 * square.ln() / square).sqrt();
+            normals.extend([(factor * x2) as f32, (factor * x1) as f32]);
+        }
+    }
+    normals.truncate(n_params);
+    normals
+}
+
+#[test]
+fn the_reference_run_of_foltr_es_from_messages_to_weights() {
+    let golden = vectors(include_str!("vectors/foltr_es_reference_run.json"));
+    for run in items(&golden["runs"]) {
+        let flatten = |weights: &Value| {
+            let tensors = ["fc.weight", "fc1.weight", "fc1.bias", "fc2.weight"];
+            tensors.iter().filter_map(|name| weights.get(name)).flat_map(numbers).collect::<Vec<_>>()
+        };
+        let rounds = items(&run["rounds"]);
+        let n_params = flatten(&rounds[0]["weights"]).len();
+        let rule = Rule::Evolution { sigma: 0.01, antithetic: true };
+        let mut coordinator = Coordinator::new(Setup {
+            initial: vec![0.0; n_params],
+            n_clients: 4,
+            n_interactions: 4,
+            rule,
+            aggregation: Aggregation::Mean(Mean {}),
+            optimiser: ADAM,
+        })
+        .expect("a good setup");
+        for round in rounds {
+            let mut partial = Partial::new(n_params);
+            for message in items(&round["messages"]) {
+                let seed = message["seed"].as_u64().and_then(|seed| u32::try_from(seed).ok()).expect("a 32-bit seed");
+                let (plus, minus) = (number(&message["plus"]) as f32, Some(number(&message["minus"]) as f32));
+                let payload = Payload::Evolution { seed, plus, minus };
+                partial.add_payload_with(&payload, &rule, &published_direction(seed, n_params));
+            }
+            coordinator.receive_partial(0, partial).expect("the only chunk");
+            coordinator.close().expect("four clients");
+            let published: Vec<f64> = coordinator.task().global.iter().map(|&value| f64::from(value)).collect();
+            assert_close(&published, &flatten(&round["weights"]), 1e-6, "weights");
+        }
+        assert_eq!(coordinator.task().round, 4);
+    }
+}
+
+#[test]
+fn randomised_response() {
+    let golden = vectors(include_str!("vectors/foltr_es_privacy.json"));
+    let values: Vec<f64> = (0..11).map(|outcome| Reward::MaxRr.value(outcome)).collect();
+    assert_close(&values, &numbers(&golden["metric_values"]), 1e-15, "values");
+    for case in items(&golden["privatized_expectation"]) {
+        let p = number(&case["p"]);
+        let response = RandomisedResponse::new(p, Reward::MaxRr, 10).expect("p > 1/11");
+        let (scale, offset) = response.expected_response();
+        let expected = scale * number(&case["true"]) + offset;
+        let want = [&case["scale"], &case["offset"], &case["expected_privatized"]].map(number);
+        assert_close(&[scale, offset, expected], &want, 1e-12, &format!("p = {p}"));
+    }
+    let case = &golden["privatize_distribution"];
+    let got = privatise_distribution(&numbers(&case["input"]), number(&case["p"]));
+    assert_close(&got, &numbers(&case["output"]), 1e-12, "distribution");
+}
+
+#[test]
+fn clipping_noise_and_averaging() {
+    let golden = vectors(include_str!("vectors/dp_fedavg_vectors.json"));
+    for case in items(&golden["clip"]) {
+        for (clip, want) in [
+            (ClipRadius::Paper, &case["paper_bound_delta_over_2"]),
+            (ClipRadius::ReleasedCode, &case["released_code_bound_delta"]),
+        ] {
+            let mechanism = DistributedLaplace::new(number(&case["delta"]), 4.5, clip).expect("positive");
+            let mut theta = floats(&case["theta"]);
+            clip_to_radius(&mut theta, mechanism.clip_radius().expect("a radius"));
+            assert_eq!(theta, floats(want), "{case}");
+        }
+    }
+    for case in items(&golden["noise"]) {
+        let (delta, epsilon) = (number(&case["delta"]), number(&case["epsilon"]));
+        let mechanism = DistributedLaplace::new(delta, epsilon, ClipRadius::Paper).expect("positive");
+        let want = number(&case["laplace_scale"]);
+        assert_close(&[mechanism.laplace_scale()], &[want], 1e-12, "scale");
+    }
+    let case = &golden["fedavg"];
+    let models = items(&case["models"]).iter().zip(numbers(&case["n_c"])).zip(0..);
+    let contributions: Vec<_> =
+        models.map(|((model, weight), client)| Contribution { client, weight, delta: floats(model) }).collect();
+    let mean = Mean {}.aggregate(&contributions).expect("three clients");
+    assert_close(&mean, &numbers(&case["result"]), 1e-12, "FedAvg");
+}

@@ -1,0 +1,210 @@
+//! PDGD: pairwise differentiable gradient descent, one client's side of FPDGD.
+//!
+//! [OdR18] Oosterhuis, de Rijke: *Differentiable Unbiased Online Learning to Rank*, CIKM 2018, Algorithm 1;
+//! [WLLZ21] Wang, Liu, Zhuang, Zuccon: *Effective and Privacy-preserving Federated Online Learning to Rank*, ICTIR
+//! 2021, Algorithm 1; spec sections 6 to 9.
+//!
+//! Deviation: the result is sent as a step (local minus global) instead of a whole model: the same average, with
+//! more digits.
+
+pub mod pair_weights;
+
+use serde::{Deserialize, Serialize};
+
+use self::pair_weights::{log_add_exp, pair_weights, pair_weights_log, unclicked_considered};
+use super::{OnlineLearner, Update};
+use crate::elementary::exp_wide;
+use crate::params::{Shape, clip_to_radius};
+use crate::plackett_luce::{ListSampler, maximum};
+use crate::query::{Clicks, Impression, LANES, MAX_SHOWN, QueryView, Ranking};
+use crate::ranker::Ranker;
+use crate::rng::Stream;
+use crate::select::ScoreBuffer;
+use crate::simd::two_widths;
+
+/// Scores that spread further than this are weighed in log space: beyond e^-700 a double has no normal numbers.
+const LINEAR_RANGE: f32 = 600.0;
+
+/// When a client's model moves within a round.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Updates {
+    /// After every interaction: the next list comes from the moved model (spec section 8).
+    Immediate,
+    /// Gradients are summed on frozen weights and applied once, at the end.
+    Accumulated,
+}
+
+/// PDGD's settings.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PdgdSettings {
+    /// eta of spec section 6.3.
+    pub learning_rate: f32,
+    /// When the model moves.
+    pub updates: Updates,
+    /// Documents a user is shown.
+    pub n_shown: usize,
+    /// Longest model allowed: clipped after every local step, also after one with a zero gradient (spec section 9).
+    pub clip_radius: Option<f32>,
+}
+
+/// One client's PDGD learner.
+#[derive(Clone, Debug)]
+pub struct Pdgd {
+    settings: PdgdSettings,
+    ranker: Ranker,
+    global: Vec<f32>,
+    /// The sum of gradients (accumulated), then local minus global.
+    delta: Vec<f32>,
+    scores: ScoreBuffer,
+    exponentials: Vec<f64>,
+    sampler: ListSampler,
+    n_interactions: u32,
+}
+
+impl Pdgd {
+    /// A learner for rankers of this shape. Begin a round before use.
+    pub fn new(shape: Shape, settings: PdgdSettings) -> Self {
+        Self {
+            settings,
+            ranker: Ranker::new(shape),
+            global: vec![0.0; shape.n_params()],
+            delta: vec![0.0; shape.n_params()],
+            scores: ScoreBuffer::default(),
+            exponentials: Vec::new(),
+            sampler: ListSampler::default(),
+            n_interactions: 0,
+        }
+    }
+
+    /// Changes the learning rate of the steps to come.
+    pub const fn set_learning_rate(&mut self, learning_rate: f32) {
+        self.settings.learning_rate = learning_rate;
+    }
+
+    /// Writes the local model as it is now.
+    pub fn local_params(&self, params: &mut [f32]) {
+        self.ranker.store(params);
+    }
+
+    /// Weight of each shown document, by position, from the scores that ranked the list.
+    #[inline]
+    fn position_weights(&mut self, ranking: &Ranking, clicks: Clicks) -> [f32; MAX_SHOWN] {
+        let n_padded = self.scores.padded().len();
+        if self.exponentials.len() < n_padded {
+            self.exponentials.resize(n_padded, 0.0);
+        }
+        weigh(self.scores.padded(), &mut self.exponentials[..n_padded], ranking, clicks)
+            .unwrap_or_else(|| weigh_in_log_space(self.scores.scores(), ranking, clicks))
+    }
+
+    fn clip(&mut self) {
+        if let Some(radius) = self.settings.clip_radius {
+            self.ranker.store(&mut self.delta);
+            if clip_to_radius(&mut self.delta, radius) {
+                self.ranker.load(&self.delta);
+            }
+        }
+    }
+}
+
+two_widths! {
+    /// Pair weights in linear space; nothing if the scores spread too far for it. Scores come in whole blocks.
+    fn weigh(scores: &[f32], exponentials: &mut [f64], ranking: &Ranking, clicks: Clicks) -> Option<[f32; MAX_SHOWN]> {
+        let best = maximum(scores);
+        if !exponentiate(scores, best, exponentials) {
+            return None;
+        }
+        let mut shown = [0.0; MAX_SHOWN];
+        for (weight, &doc) in shown.iter_mut().zip(ranking.docs()) {
+            *weight = std::mem::take(&mut exponentials[doc as usize]);
+        }
+        // Summed without the shown documents, never subtracted: the rest may be far smaller than the whole.
+        let mut lanes = [0.0; LANES];
+        for block in exponentials.chunks_exact(LANES) {
+            for lane in 0..LANES {
+                lanes[lane] += block[lane];
+            }
+        }
+        let hidden = ((lanes[0] + lanes[4]) + (lanes[1] + lanes[5])) + ((lanes[2] + lanes[6]) + (lanes[3] + lanes[7]));
+        Some(pair_weights(&shown[..ranking.len()], hidden, clicks))
+    }
+}
+
+/// e^(score - best) for whole blocks, 0 for padding; false if a score is too far from the best for a double.
+#[inline(always)]
+fn exponentiate(scores: &[f32], best: f32, exponentials: &mut [f64]) -> bool {
+    let mut n_too_far = [0_i32; LANES];
+    for (block, out) in scores.chunks_exact(LANES).zip(exponentials.chunks_exact_mut(LANES)) {
+        for lane in 0..LANES {
+            let below = block[lane] - best;
+            let is_far = below < -LINEAR_RANGE;
+            let is_padding = block[lane] == f32::NEG_INFINITY;
+            n_too_far[lane] += i32::from(is_far & !is_padding);
+            let near = if is_far { -LINEAR_RANGE } else { below };
+            let value = exp_wide(near);
+            out[lane] = if is_far { 0.0 } else { value };
+        }
+    }
+    n_too_far.iter().all(|&n| n == 0)
+}
+
+#[cold]
+fn weigh_in_log_space(scores: &[f32], ranking: &Ranking, clicks: Clicks) -> [f32; MAX_SHOWN] {
+    let mut shown = [0.0; MAX_SHOWN];
+    for (score, &doc) in shown.iter_mut().zip(ranking.docs()) {
+        *score = f64::from(scores[doc as usize]);
+    }
+    let is_hidden = |doc: &usize| !ranking.docs().contains(&(*doc as u32));
+    let hidden = (0..scores.len())
+        .filter(is_hidden)
+        .fold(f64::NEG_INFINITY, |total, doc| log_add_exp(total, f64::from(scores[doc])));
+    pair_weights_log(&shown[..ranking.len()], hidden, clicks)
+}
+
+impl OnlineLearner for Pdgd {
+    fn begin(&mut self, global: &[f32], _public: &mut Stream) {
+        self.global.copy_from_slice(global);
+        self.ranker.load(global);
+        self.n_interactions = 0;
+        if self.settings.updates == Updates::Accumulated {
+            self.delta.fill(0.0);
+        }
+    }
+
+    fn rank(&mut self, query: QueryView<'_>, private: &mut Stream, ranking: &mut Ranking) {
+        self.ranker.score(query, self.scores.reset(query.n_docs()));
+        self.sampler.sample(&self.scores, self.settings.n_shown, private, ranking);
+    }
+
+    fn observe(&mut self, impression: &Impression<'_>) {
+        self.n_interactions += 1;
+        let Impression { query, ranking, clicks } = *impression;
+        let immediate = self.settings.updates == Updates::Immediate;
+        if unclicked_considered(clicks, ranking.len()) != 0 {
+            let mut weights = self.position_weights(ranking, clicks);
+            weights.iter_mut().for_each(|weight| *weight *= self.settings.learning_rate);
+            if immediate {
+                self.ranker.ascend(query, ranking.docs(), &weights[..ranking.len()]);
+            } else {
+                self.ranker.add_score_gradient(query, ranking.docs(), &weights[..ranking.len()], &mut self.delta);
+            }
+        }
+        if immediate {
+            self.clip();
+        }
+    }
+
+    fn finish(&mut self) -> Update<'_> {
+        if self.settings.updates == Updates::Accumulated && self.settings.clip_radius.is_some() {
+            self.delta.iter_mut().zip(&self.global).for_each(|(delta, global)| *delta += global);
+            self.ranker.load(&self.delta);
+            self.clip();
+        }
+        if self.settings.updates == Updates::Immediate || self.settings.clip_radius.is_some() {
+            self.ranker.store(&mut self.delta);
+            self.delta.iter_mut().zip(&self.global).for_each(|(delta, global)| *delta -= global);
+        }
+        Update::Step { delta: &self.delta, n_interactions: self.n_interactions }
+    }
+}

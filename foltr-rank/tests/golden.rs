@@ -1,0 +1,154 @@
+//! The specification's golden vectors for metrics, PDGD and the neural ranker.
+
+use foltr_rank::learn::pdgd::pair_weights::{pair_weights, pair_weights_log, unclicked_considered};
+use foltr_rank::learn::pdgd::{Pdgd, PdgdSettings, Updates};
+use foltr_rank::metric::{WithoutRelevant, ideal_dcg, ndcg, online_performance};
+use foltr_rank::query::pad_rows;
+use foltr_rank::rng::{Purpose, Streams};
+use foltr_rank::{Activation, Clicks, Impression, OnlineLearner, QueryView, Ranker, Ranking, Shape, Update};
+use serde_json::Value;
+
+fn vectors(name: &str) -> Value {
+    let path = format!("{}/tests/vectors/{name}.json", env!("CARGO_MANIFEST_DIR"));
+    let text = std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    serde_json::from_str(&text).expect("the vectors are JSON")
+}
+
+fn numbers(value: &Value) -> Vec<f64> {
+    value.as_array().expect("a list").iter().map(|x| x.as_f64().expect("a number")).collect()
+}
+
+fn flat(value: &Value) -> Vec<f32> {
+    value.as_array().expect("a list").iter().flat_map(numbers).map(|x| x as f32).collect()
+}
+
+fn clicks(value: &Value) -> Clicks {
+    Clicks::from_flags(&numbers(value).iter().map(|&x| x != 0.0).collect::<Vec<_>>())
+}
+
+fn documents(value: &Value) -> Vec<u32> {
+    numbers(value).iter().map(|&x| x as u32).collect()
+}
+
+fn assert_close(ours: f64, expected: f64, tolerance: f64, what: &str) {
+    assert!((ours - expected).abs() <= tolerance, "{what}: {ours} instead of {expected}");
+}
+
+#[test]
+fn metrics() {
+    let vectors = vectors("metric_vectors");
+    let mut values = Vec::new();
+    for (name, labels) in vectors["labels"].as_object().expect("labels by query") {
+        let labels: Vec<u8> = numbers(labels).iter().map(|&x| x as u8).collect();
+        let ranked = documents(&vectors["rankings"][name]).into_iter().map(|doc| labels[doc as usize]);
+        let value = ndcg(ranked, ideal_dcg(&labels, 10), 10);
+        assert_close(value.unwrap_or(0.0), vectors["ndcg_at_10"][name].as_f64().unwrap(), 1e-12, name);
+        values.push(value);
+    }
+    let mean = |convention: WithoutRelevant| {
+        let kept: Vec<f64> = values.iter().filter_map(|&value| convention.apply(value)).collect();
+        kept.iter().sum::<f64>() / kept.len() as f64
+    };
+    assert_close(mean(WithoutRelevant::Skip), vectors["offline_mean_skip_zero_ideal"].as_f64().unwrap(), 1e-12, "skip");
+    let zero = vectors["mean_counting_zero_ideal_as_zero"].as_f64().unwrap();
+    assert_close(mean(WithoutRelevant::Zero), zero, 1e-12, "zero");
+    let example = &vectors["online"]["example"];
+    let online = online_performance(&numbers(&example["round_means"]));
+    assert_close(online, example["online_performance"].as_f64().unwrap(), 1e-12, "online");
+}
+
+/// A PDGD learner whose scores are given: unit features make the parameters the scores.
+fn learner_with_scores(scores: &[f64]) -> (Pdgd, Vec<f32>) {
+    let settings = PdgdSettings { learning_rate: 1.0, updates: Updates::Accumulated, n_shown: 10, clip_radius: None };
+    let n_docs = scores.len();
+    let mut identity = vec![0.0; n_docs * n_docs];
+    (0..n_docs).for_each(|doc| identity[doc * n_docs + doc] = 1.0);
+    let rows = pad_rows(&identity, n_docs);
+    let mut learner = Pdgd::new(Shape::Linear { n_features: n_docs }, settings);
+    let mut stream = Streams::new(1).open(Purpose::Interaction, 0, 0);
+    learner.begin(&scores.iter().map(|&s| s as f32).collect::<Vec<_>>(), &mut stream);
+    learner.rank(QueryView::new(&rows, n_docs), &mut stream, &mut Ranking::default());
+    (learner, rows)
+}
+
+#[test]
+fn pdgd_document_weights() {
+    for case in vectors("pdgd_vectors")["cases"].as_array().expect("cases") {
+        let name = case["name"].as_str().expect("a name");
+        let scores = numbers(&case["scores"]);
+        let ranking = Ranking::from_docs(&documents(&case["ranking"]));
+        let (mut learner, rows) = learner_with_scores(&scores);
+        let query = QueryView::new(&rows, scores.len());
+        learner.observe(&Impression { query, ranking: &ranking, clicks: clicks(&case["clicks"]) });
+        let Update::Step { delta, .. } = learner.finish() else { panic!("PDGD makes steps") };
+        for (&ours, expected) in delta.iter().zip(numbers(&case["doc_weights"])) {
+            assert_close(f64::from(ours), expected, 2e-6 * expected.abs() + 1e-9, name);
+        }
+    }
+}
+
+#[test]
+fn pdgd_pair_weights_in_double_precision() {
+    for case in vectors("pdgd_vectors")["cases"].as_array().expect("cases") {
+        let name = case["name"].as_str().expect("a name");
+        let (scores, ranking) = (numbers(&case["scores"]), documents(&case["ranking"]));
+        let best = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        let shown: Vec<f64> = ranking.iter().map(|&doc| scores[doc as usize]).collect();
+        let weight: Vec<f64> = shown.iter().map(|s| (s - best).exp()).collect();
+        let hidden: f64 = (0..scores.len())
+            .filter(|&doc| !ranking.contains(&(doc as u32)))
+            .map(|doc| (scores[doc] - best).exp())
+            .sum();
+        let linear = pair_weights(&weight, hidden, clicks(&case["clicks"]));
+        let log = pair_weights_log(&shown, hidden.ln() + best, clicks(&case["clicks"]));
+        let expected = numbers(&case["doc_weights"]);
+        for (position, &doc) in ranking.iter().enumerate() {
+            let expected = expected[doc as usize];
+            assert_close(f64::from(linear[position]), expected, 1e-7 * expected.abs() + 1e-12, name);
+            assert_close(f64::from(log[position]), expected, 1e-7 * expected.abs() + 1e-12, name);
+        }
+    }
+}
+
+#[test]
+fn pdgd_pair_rule() {
+    for case in vectors("pdgd_vectors")["pair_rule_k5"].as_array().expect("cases") {
+        let clicks = clicks(&case["clicks"]);
+        let unclicked = unclicked_considered(clicks, 5);
+        // Without a click or without a candidate there is no pair, and the vectors list neither side.
+        let considered = |bits: u32| (0..5).filter(|i| bits >> i & 1 == 1).collect::<Vec<u32>>();
+        assert_eq!(considered(unclicked), documents(&case["unclicked_used"]), "{case}");
+    }
+}
+
+#[test]
+fn neural_ranker() {
+    let vectors = vectors("neural_vectors");
+    let shape = Shape::Mlp { n_features: 2, n_hidden: 2, activation: Activation::Logistic };
+    let mut params = flat(&vectors["W1"]);
+    params.extend(numbers(&vectors["b1"]).iter().chain(&numbers(&vectors["w2"])).map(|&x| x as f32));
+    let rows = pad_rows(&flat(&vectors["X"]), 2);
+    let query = QueryView::new(&rows, 2);
+    let mut ranker = Ranker::new(shape);
+    ranker.load(&params);
+    let mut scores = [0.0; 3];
+    ranker.score(query, &mut scores);
+    for (&ours, expected) in scores.iter().zip(numbers(&vectors["scores"])) {
+        assert_close(f64::from(ours), expected, 2e-7, "score");
+    }
+    let mut expected = flat(&vectors["grad_W1"]);
+    expected.extend(numbers(&vectors["grad_b1"]).iter().chain(&numbers(&vectors["grad_w2"])).map(|&x| x as f32));
+    for updates in [Updates::Accumulated, Updates::Immediate] {
+        let settings = PdgdSettings { learning_rate: 1.0, updates, n_shown: 10, clip_radius: None };
+        let mut learner = Pdgd::new(shape, settings);
+        let mut stream = Streams::new(1).open(Purpose::Interaction, 0, 0);
+        learner.begin(&params, &mut stream);
+        learner.rank(query, &mut stream, &mut Ranking::default());
+        let ranking = Ranking::from_docs(&documents(&vectors["ranking"]));
+        learner.observe(&Impression { query, ranking: &ranking, clicks: clicks(&vectors["clicks"]) });
+        let Update::Step { delta, n_interactions: 1 } = learner.finish() else { panic!("one step") };
+        for (&ours, &expected) in delta.iter().zip(&expected) {
+            assert_close(f64::from(ours), f64::from(expected), 3e-7, "gradient");
+        }
+    }
+}

@@ -1,0 +1,136 @@
+//! The cascade click model: the user walks down the list and may stop, but only after a click.
+//!
+//! Guo, Liu, Wang: *Efficient Multiple-Click Models in Web Search*, WSDM 2009, with the instantiations of [KO19] and
+//! [WLLZ21]; spec section 2.1, which warns of a simulator that throws the stop coin at every position.
+
+use foltr_rank::Clicks;
+use foltr_rank::rng::Stream;
+use rand::Rng;
+use serde::{Deserialize, Serialize};
+
+use super::{ClickModel, UnknownGrades, threshold};
+
+/// The papers' users.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Preset {
+    /// Clicks by relevance alone and never stops.
+    Perfect,
+    /// Looks for one good document and then stops.
+    Navigational,
+    /// Clicks on much, also on the irrelevant.
+    Informational,
+    /// The reverse of perfect: an attacker.
+    Poison,
+}
+
+impl Preset {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Perfect, Self::Navigational, Self::Informational, Self::Poison];
+
+    /// P(click | label) and P(stop | label, click), for labels 0 to `max_label`.
+    const fn tables(self, max_label: u8) -> Option<(&'static [f64], &'static [f64])> {
+        Some(match (max_label, self) {
+            (1, Self::Perfect) => (&[0.0, 1.0], &[0.0, 0.0]),
+            (1, Self::Navigational) => (&[0.05, 0.95], &[0.2, 0.9]),
+            (1, Self::Informational) => (&[0.3, 0.7], &[0.1, 0.5]),
+            (1, Self::Poison) => (&[1.0, 0.0], &[0.0, 0.0]),
+            (2, Self::Perfect) => (&[0.0, 0.5, 1.0], &[0.0, 0.0, 0.0]),
+            (2, Self::Navigational) => (&[0.05, 0.5, 0.95], &[0.2, 0.5, 0.9]),
+            (2, Self::Informational) => (&[0.4, 0.7, 0.9], &[0.1, 0.3, 0.5]),
+            (2, Self::Poison) => (&[1.0, 0.5, 0.0], &[0.0, 0.0, 0.0]),
+            (4, Self::Perfect) => (&[0.0, 0.2, 0.4, 0.8, 1.0], &[0.0; 5]),
+            (4, Self::Navigational) => (&[0.05, 0.3, 0.5, 0.7, 0.95], &[0.2, 0.3, 0.5, 0.7, 0.9]),
+            (4, Self::Informational) => (&[0.4, 0.6, 0.7, 0.8, 0.9], &[0.1, 0.2, 0.3, 0.4, 0.5]),
+            (4, Self::Poison) => (&[1.0, 0.8, 0.4, 0.2, 0.0], &[0.0; 5]),
+            _ => return None,
+        })
+    }
+}
+
+/// A cascade user.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Cascade {
+    click: Vec<f64>,
+    stop: Vec<f64>,
+    /// By label: a word below the first is a click, below the second a click and a stop. One word serves both coins.
+    thresholds: Vec<(u64, u64)>,
+}
+
+impl Cascade {
+    /// One of the papers' users, for labels 0 to `max_label`.
+    pub fn preset(preset: Preset, max_label: u8) -> Result<Self, UnknownGrades> {
+        let (click, stop) = preset.tables(max_label).ok_or(UnknownGrades { max_label })?;
+        Ok(Self::new(click, stop))
+    }
+
+    /// Any cascade user: P(click | label) and P(stop | label, click).
+    ///
+    /// # Panics
+    /// If the two have different lengths or hold something that is no probability.
+    pub fn new(click: &[f64], stop: &[f64]) -> Self {
+        assert_eq!(click.len(), stop.len(), "one stop probability for each click probability");
+        assert!(click.iter().chain(stop).all(|p| (0.0..=1.0).contains(p)), "probabilities lie between 0 and 1");
+        let thresholds = click.iter().zip(stop).map(|(&c, &s)| (threshold(c), threshold(c * s))).collect();
+        Self { click: click.to_vec(), stop: stop.to_vec(), thresholds }
+    }
+
+    /// P(click | label), by label.
+    pub fn click_probabilities(&self) -> &[f64] {
+        &self.click
+    }
+
+    /// P(stop | label, click), by label.
+    pub fn stop_probabilities(&self) -> &[f64] {
+        &self.stop
+    }
+}
+
+impl ClickModel for Cascade {
+    #[inline]
+    fn click(&self, shown: &[u8], stream: &mut Stream) -> Clicks {
+        let mut clicks = Clicks::default();
+        for (position, &label) in shown.iter().enumerate() {
+            let (click, click_and_stop) = self.thresholds[label as usize];
+            let word = u64::from(stream.next_u32());
+            if word < click {
+                clicks.click(position);
+                if word < click_and_stop {
+                    break;
+                }
+            }
+        }
+        clicks
+    }
+
+    fn marginals(&self, shown: &[u8]) -> Vec<f64> {
+        let mut examined = 1.0;
+        shown
+            .iter()
+            .map(|&label| {
+                let (click, stop) = (self.click[label as usize], self.stop[label as usize]);
+                let clicked = examined * click;
+                examined *= 1.0 - click * stop;
+                clicked
+            })
+            .collect()
+    }
+
+    fn click_probability(&self, _position: usize, label: u8) -> f64 {
+        self.click[label as usize]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn marginals_of_the_specification() {
+        let users = Cascade::preset(Preset::Navigational, 2).unwrap();
+        let expected = [0.05, 0.0495, 0.931_095, 0.071_057_3, 0.005_329_3];
+        for (seen, expected) in users.marginals(&[0, 0, 2, 1, 0]).iter().zip(expected) {
+            assert!((seen - expected).abs() < 5e-7);
+        }
+    }
+}

@@ -1,0 +1,301 @@
+//! The hot loop: what a client does in one round. Query, list, clicks, learning; then one protected message.
+//!
+//! Nothing is allocated between interactions. The next query is known one step ahead, so that its features can be
+//! requested from memory while the current one is worked on.
+
+use foltr_federation::{LocalPrivacy, Partial, Payload, Privacy, RoundTask, Rule};
+use foltr_rank::learn::evolution::Evolution;
+use foltr_rank::learn::pdgd::Pdgd;
+use foltr_rank::metric::{discount, gain, ideal_dcg};
+use foltr_rank::ranker::dot::prefetch;
+use foltr_rank::rng::{Purpose, Stream, Streams};
+use foltr_rank::{Clicks, Impression, MAX_SHOWN, OnlineLearner, QueryView, Ranking, Update};
+use rand::RngExt;
+
+use crate::click::{ClickModel, Users};
+use crate::dataset::Dataset;
+
+/// Queries to issue, with what their lists can be worth at best.
+#[derive(Clone, Debug)]
+pub struct TrainingSet {
+    data: Dataset,
+    /// 1 / ideal DCG, or 0 for a query without relevant documents: its online nDCG counts as 0 (spec section 3).
+    inverse_ideal: Vec<f64>,
+    gains: Vec<f64>,
+    cutoff: usize,
+}
+
+impl TrainingSet {
+    /// Prepares a data set for online evaluation with nDCG@`cutoff`.
+    pub fn new(data: Dataset, cutoff: usize) -> Self {
+        let inverse_ideal = (0..data.n_queries())
+            .map(|query| ideal_dcg(data.labels(query), cutoff))
+            .map(|ideal| if ideal > 0.0 { 1.0 / ideal } else { 0.0 })
+            .collect();
+        let gains = (0..=data.max_label()).map(gain).collect();
+        Self { data, inverse_ideal, gains, cutoff }
+    }
+
+    /// The labelled queries.
+    pub const fn data(&self) -> &Dataset {
+        &self.data
+    }
+
+    /// nDCG of a shown list.
+    #[inline]
+    fn online_ndcg(&self, query: usize, shown: &[u8]) -> f64 {
+        let gains = shown.iter().take(self.cutoff).enumerate();
+        let dcg: f64 = gains.map(|(position, &label)| self.gains[label as usize] * discount(position)).sum();
+        dcg * self.inverse_ideal[query]
+    }
+}
+
+/// What happened in some interactions.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Tally {
+    /// Sum over clients of their mean online nDCG.
+    pub ndcg: f64,
+    /// Sum over clients of their mean MaxRR, before any privatisation.
+    pub max_rr: f64,
+    /// Clicks.
+    pub n_clicks: u64,
+    /// Interactions.
+    pub n_interactions: u64,
+    /// Clients.
+    pub n_clients: u64,
+}
+
+impl Tally {
+    /// Adds another tally.
+    pub fn merge(&mut self, other: &Self) {
+        self.ndcg += other.ndcg;
+        self.max_rr += other.max_rr;
+        self.n_clicks += other.n_clicks;
+        self.n_interactions += other.n_interactions;
+        self.n_clients += other.n_clients;
+    }
+
+    pub(crate) fn add(&mut self, client: &Session) {
+        let n_interactions = client.n_interactions.max(1) as f64;
+        self.ndcg += client.ndcg / n_interactions;
+        self.max_rr += client.max_rr / n_interactions;
+        self.n_clicks += client.n_clicks;
+        self.n_interactions += client.n_interactions;
+        self.n_clients += 1;
+    }
+}
+
+/// One client's interactions so far.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Session {
+    /// Sum of online nDCG.
+    pub ndcg: f64,
+    /// Sum of MaxRR.
+    pub max_rr: f64,
+    /// Clicks.
+    pub n_clicks: u64,
+    /// Interactions.
+    pub n_interactions: u64,
+}
+
+impl Session {
+    /// Counts one list and its clicks.
+    #[inline]
+    pub fn count(&mut self, training: &TrainingSet, query: usize, shown: &[u8], clicks: Clicks) {
+        self.ndcg += training.online_ndcg(query, shown);
+        self.max_rr += foltr_rank::metric::max_rr(clicks);
+        self.n_clicks += clicks.count() as u64;
+        self.n_interactions += 1;
+    }
+}
+
+/// The learner that all clients of a run use.
+#[derive(Clone, Debug)]
+pub enum ClientLearner {
+    /// FPDGD.
+    Pdgd(Box<Pdgd>),
+    /// FOLtR-ES.
+    Evolution(Box<Evolution>),
+}
+
+impl OnlineLearner for ClientLearner {
+    fn begin(&mut self, global: &[f32], public: &mut Stream) {
+        match self {
+            Self::Pdgd(learner) => learner.begin(global, public),
+            Self::Evolution(learner) => learner.begin(global, public),
+        }
+    }
+
+    #[inline]
+    fn rank(&mut self, query: QueryView<'_>, private: &mut Stream, ranking: &mut Ranking) {
+        match self {
+            Self::Pdgd(learner) => learner.rank(query, private, ranking),
+            Self::Evolution(learner) => learner.rank(query, private, ranking),
+        }
+    }
+
+    #[inline]
+    fn observe(&mut self, impression: &Impression<'_>) {
+        match self {
+            Self::Pdgd(learner) => learner.observe(impression),
+            Self::Evolution(learner) => learner.observe(impression),
+        }
+    }
+
+    fn finish(&mut self) -> Update<'_> {
+        match self {
+            Self::Pdgd(learner) => learner.finish(),
+            Self::Evolution(learner) => learner.finish(),
+        }
+    }
+}
+
+/// One interaction: rank, click, learn. Returns the labels shown and the clicks on them.
+#[inline]
+pub fn interact(
+    learner: &mut impl OnlineLearner,
+    training: &TrainingSet,
+    users: &Users,
+    query: usize,
+    next_query: usize,
+    stream: &mut Stream,
+    session: &mut Session,
+) {
+    let view = training.data.query(query);
+    let ahead = training.data.query(next_query).rows();
+    let ahead = &ahead[..ahead.len().min(PREFETCHED)];
+    let mut ranking = Ranking::default();
+    // Half of the next query's features are requested before each stage, so that neither floods the memory system.
+    prefetch(&ahead[..ahead.len() / 2]);
+    learner.rank(view, stream, &mut ranking);
+    prefetch(&ahead[ahead.len() / 2..]);
+    let labels = training.data.labels(query);
+    let mut shown = [0_u8; MAX_SHOWN];
+    for (label, &doc) in shown.iter_mut().zip(ranking.docs()) {
+        *label = labels[doc as usize];
+    }
+    let shown = &shown[..ranking.len()];
+    let clicks = users.click(shown, stream);
+    session.count(training, query, shown, clicks);
+    learner.observe(&Impression { query: view, ranking: &ranking, clicks });
+}
+
+/// Floats of the next query that are requested ahead (16 KiB): a longer query is streamed by its own scoring.
+const PREFETCHED: usize = 4096;
+
+/// What all clients of a round have in common.
+#[derive(Clone, Copy)]
+pub struct Round<'a> {
+    /// What the server asks for.
+    pub task: &'a RoundTask,
+    /// Where queries come from.
+    pub training: &'a TrainingSet,
+    /// Who clicks.
+    pub users: &'a Users,
+    /// What happens to an update before it is sent.
+    pub privacy: &'a Privacy,
+    /// How the server reads it.
+    pub rule: Rule,
+    /// All randomness.
+    pub streams: &'a Streams,
+}
+
+/// Memory of one thread that simulates clients, one after the other.
+#[derive(Debug)]
+pub struct Worker {
+    learner: ClientLearner,
+    payload: Payload,
+    current: Visit,
+    next: Visit,
+    public: Stream,
+    protection: Stream,
+}
+
+/// One client's private stream and the queries it will issue.
+#[derive(Debug)]
+struct Visit {
+    stream: Stream,
+    queries: Vec<u32>,
+}
+
+impl Visit {
+    /// Opens a client's private stream. Its queries are drawn first, uniformly with replacement (spec section 1.4).
+    #[inline]
+    fn open(&mut self, client: u32, round: &Round<'_>) {
+        Streams::rewind(&mut self.stream, Purpose::Interaction, client, round.task.round);
+        let n_queries = round.training.data.n_queries() as u32;
+        self.queries.clear();
+        self.queries.extend((0..round.task.n_interactions).map(|_| self.stream.random_range(0..n_queries)));
+    }
+}
+
+impl Worker {
+    /// A worker of the run that these streams belong to.
+    pub fn new(learner: ClientLearner, streams: &Streams) -> Self {
+        let visit = || Visit { stream: streams.open(Purpose::Interaction, 0, 0), queries: Vec::new() };
+        Self {
+            learner,
+            payload: Payload::default(),
+            current: visit(),
+            next: visit(),
+            public: streams.open(Purpose::PerturbationSeed, 0, 0),
+            protection: streams.open(Purpose::Noise, 0, 0),
+        }
+    }
+
+    /// Simulates these clients in order and folds their messages into `partial`.
+    pub fn run(&mut self, round: &Round<'_>, clients: impl Iterator<Item = u32>, partial: &mut Partial) -> Tally {
+        let mut tally = Tally::default();
+        self.run_each(round, clients, |_, payload, direction, session| {
+            partial.add_payload_with(payload, &round.rule, direction);
+            tally.add(session);
+        });
+        tally
+    }
+
+    /// Simulates these clients in order and shows each message to `receive`, with the direction its seed generates.
+    pub fn run_each(
+        &mut self,
+        round: &Round<'_>,
+        clients: impl Iterator<Item = u32>,
+        mut receive: impl FnMut(u32, &Payload, &[f32], &Session),
+    ) {
+        let mut clients = clients.peekable();
+        if let Some(&first) = clients.peek() {
+            self.next.open(first, round);
+        }
+        while let Some(client) = clients.next() {
+            std::mem::swap(&mut self.current, &mut self.next);
+            if let Some(&following) = clients.peek() {
+                self.next.open(following, round);
+            }
+            let session = self.visit(round, client);
+            let direction: &[f32] = match &self.learner {
+                ClientLearner::Pdgd(_) => &[],
+                ClientLearner::Evolution(learner) => learner.direction(),
+            };
+            receive(client, &self.payload, direction, &session);
+        }
+    }
+
+    /// One client's round; its message is in `self.payload` afterwards.
+    #[inline]
+    fn visit(&mut self, round: &Round<'_>, client: u32) -> Session {
+        let Self { learner, payload, current, next, public, protection } = self;
+        Streams::rewind(public, Purpose::PerturbationSeed, client, round.task.round);
+        learner.begin(&round.task.global, public);
+        let mut session = Session::default();
+        for (i, &query) in current.queries.iter().enumerate() {
+            let upcoming = current.queries.get(i + 1).or(next.queries.first()).copied().unwrap_or(query);
+            let (query, upcoming) = (query as usize, upcoming as usize);
+            interact(learner, round.training, round.users, query, upcoming, &mut current.stream, &mut session);
+        }
+        let purpose = match learner {
+            ClientLearner::Pdgd(_) => Purpose::Noise,
+            ClientLearner::Evolution(_) => Purpose::RandomisedResponse,
+        };
+        Streams::rewind(protection, purpose, client, round.task.round);
+        round.privacy.protect(learner.finish(), round.task, protection, payload);
+        session
+    }
+}

@@ -1,0 +1,183 @@
+//! One whole federation, round after round: task, client rounds in parallel, aggregation.
+//!
+//! Clients of a chunk are simulated in order by one thread and folded at once; chunks are merged in order by the
+//! coordinator. Results therefore do not depend on the number of threads, and a million clients need no more memory
+//! than the partial sums.
+
+use std::sync::{Mutex, PoisonError};
+
+use foltr_federation::{
+    Aggregation, BadSetup, CHUNK, CloseError, Coordinator, Partial, Privacy, Rejected, RoundTask, Rule,
+    ServerOptimiser, Setup, privacy::Unprotected,
+};
+use foltr_rank::learn::evolution::{Evolution, EvolutionSettings, Reward};
+use foltr_rank::learn::pdgd::{Pdgd, PdgdSettings};
+use foltr_rank::rng::{Purpose, Streams};
+use foltr_rank::{Params, Shape};
+use rayon::prelude::*;
+
+use crate::click::Users;
+use crate::client_round::{ClientLearner, Round, Tally, TrainingSet, Worker};
+use crate::cohort::draw_cohort;
+use crate::published_stream::PublishedClients;
+
+/// What clients do in a federation.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Learning {
+    /// FPDGD.
+    Pdgd(PdgdSettings),
+    /// FOLtR-ES.
+    Evolution {
+        /// Its settings.
+        settings: EvolutionSettings,
+        /// Whether to use the published code's random stream, which biases the gradient (spec section 4).
+        published_stream: bool,
+    },
+}
+
+/// Everything that defines a federation but its data.
+#[derive(Clone, Debug)]
+pub struct FederationSettings {
+    /// Seed of all randomness.
+    pub seed: u64,
+    /// The ranker.
+    pub shape: Shape,
+    /// The model of round 0.
+    pub initial: Params,
+    /// What clients do.
+    pub learning: Learning,
+    /// All clients.
+    pub n_clients: u32,
+    /// Clients in a round: all, or a fresh sample each round.
+    pub cohort: u32,
+    /// Interactions of a client in a round.
+    pub n_interactions: u32,
+    /// What happens to an update before it is sent.
+    pub privacy: Privacy,
+    /// What the server does with the averaged step.
+    pub optimiser: ServerOptimiser,
+    /// Who clicks.
+    pub users: Users,
+}
+
+/// Why a round could not be run.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum RoundError {
+    /// The coordinator refused a sum.
+    #[error(transparent)]
+    Rejected(#[from] Rejected),
+    /// The round could not be closed.
+    #[error(transparent)]
+    Close(#[from] CloseError),
+}
+
+/// A federation in the middle of its run.
+pub struct FederationRun<'a> {
+    settings: FederationSettings,
+    training: &'a TrainingSet,
+    streams: Streams,
+    coordinator: Coordinator,
+    rule: Rule,
+    /// What is done on the device; the noise of the mean, if any, is added once at the server.
+    device_privacy: Privacy,
+    /// One for each thread of the pool, and one for a caller outside of it.
+    workers: Vec<Mutex<Worker>>,
+    published: Option<PublishedClients>,
+}
+
+impl<'a> FederationRun<'a> {
+    /// A federation in round 0.
+    pub fn new(settings: FederationSettings, training: &'a TrainingSet) -> Result<Self, BadSetup> {
+        let rule = match settings.learning {
+            Learning::Pdgd(_) => Rule::Averaging,
+            Learning::Evolution { settings: EvolutionSettings { sigma, antithetic, .. }, .. } => {
+                Rule::Evolution { sigma: f64::from(sigma), antithetic }
+            }
+        };
+        let coordinator = Coordinator::new(Setup {
+            initial: settings.initial.clone(),
+            n_clients: settings.cohort,
+            n_interactions: settings.n_interactions,
+            rule,
+            aggregation: Aggregation::Mean(foltr_federation::aggregate::Mean {}),
+            optimiser: settings.optimiser.clone(),
+        })?;
+        let streams = Streams::new(settings.seed);
+        let learner = client_learner(&settings);
+        let workers =
+            (0..=rayon::current_num_threads()).map(|_| Mutex::new(Worker::new(learner.clone(), &streams))).collect();
+        let published = match settings.learning {
+            Learning::Evolution { settings: evolution, published_stream: true } => {
+                Some(PublishedClients::new(settings.seed, settings.n_clients, settings.shape, evolution))
+            }
+            _ => None,
+        };
+        let device_privacy = match &settings.privacy {
+            // Equal weights and a plain mean: the sum of all shares is drawn once, with the same law (spec section 9).
+            Privacy::DistributedLaplace(_) => Privacy::Unprotected(Unprotected { reward: Reward::MaxRr }),
+            other => other.clone(),
+        };
+        Ok(Self { settings, training, streams, coordinator, rule, device_privacy, workers, published })
+    }
+
+    /// The open round.
+    pub const fn task(&self) -> &RoundTask {
+        self.coordinator.task()
+    }
+
+    /// Runs one round and says what happened in it.
+    pub fn round(&mut self) -> Result<Tally, RoundError> {
+        let clients = draw_cohort(&self.streams, self.task().round, self.settings.n_clients, self.settings.cohort);
+        let round = Round {
+            task: self.coordinator.task(),
+            training: self.training,
+            users: &self.settings.users,
+            privacy: &self.device_privacy,
+            rule: self.rule,
+            streams: &self.streams,
+        };
+        let workers = &self.workers;
+        let chunks: Vec<(Partial, Tally)> = match &mut self.published {
+            Some(published) => published.run(&round),
+            None => clients.par_chunks(CHUNK).map(|chunk| run_chunk(workers, &round, chunk)).collect(),
+        };
+        let mut tally = Tally::default();
+        for (chunk_idx, (partial, part)) in chunks.into_iter().enumerate() {
+            self.coordinator.receive_partial(chunk_idx, partial)?;
+            tally.merge(&part);
+        }
+        self.close()?;
+        Ok(tally)
+    }
+
+    fn close(&mut self) -> Result<(), CloseError> {
+        let mut noise = self.streams.open(Purpose::Noise, u32::MAX, self.coordinator.task().round);
+        let n_clients = self.settings.cohort;
+        match &self.settings.privacy {
+            Privacy::DistributedLaplace(mechanism) => {
+                self.coordinator.close_with(|step| mechanism.laplace_of_mean(n_clients, &mut noise, step))
+            }
+            _ => self.coordinator.close(),
+        }
+        .map(|_| ())
+    }
+}
+
+fn client_learner(settings: &FederationSettings) -> ClientLearner {
+    match settings.learning {
+        Learning::Pdgd(pdgd) => ClientLearner::Pdgd(Box::new(Pdgd::new(settings.shape, pdgd))),
+        Learning::Evolution { settings: evolution, .. } => {
+            ClientLearner::Evolution(Box::new(Evolution::new(settings.shape, evolution)))
+        }
+    }
+}
+
+/// One chunk of clients on the worker of this thread.
+fn run_chunk(workers: &[Mutex<Worker>], round: &Round<'_>, clients: &[u32]) -> (Partial, Tally) {
+    let thread = rayon::current_thread_index().unwrap_or(workers.len() - 1);
+    // A worker is only memory: after a panic elsewhere it is begun anew like any other.
+    let mut worker = workers[thread % workers.len()].lock().unwrap_or_else(PoisonError::into_inner);
+    let mut partial = Partial::new(round.task.global.len());
+    let tally = worker.run(round, clients.iter().copied(), &mut partial);
+    (partial, tally)
+}

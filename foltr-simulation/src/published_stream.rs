@@ -1,0 +1,275 @@
+//! FOLtR-ES with the random stream of its published code, to match published numbers. Off by default.
+//!
+//! Spec section 4, pitfalls: each client owns one MT19937 generator, draws the seed it will transmit from it, re-seeds
+//! it with that very seed, and draws queries and clicks from it; the perturbation comes from a second generator with
+//! the same seed. Click coins thus reuse the uniforms behind the perturbation, which biases the gradient.
+
+use foltr_federation::{CHUNK, LocalPrivacy, Partial, Payload};
+use foltr_rank::learn::evolution::{Evolution, EvolutionSettings};
+use foltr_rank::rng::{Purpose, Stream};
+use foltr_rank::{Clicks, Impression, MAX_SHOWN, OnlineLearner, Ranking, Shape};
+use rand_mt::Mt;
+use rayon::prelude::*;
+
+use crate::click::{Cascade, Users};
+use crate::client_round::{Round, Session, Tally};
+
+/// A 53-bit uniform number in [0, 1) from two outputs.
+fn uniform(generator: &mut Mt) -> f64 {
+    let (a, b) = (generator.next_u32() >> 5, generator.next_u32() >> 6);
+    (f64::from(a) * 67_108_864.0 + f64::from(b)) / 9_007_199_254_740_992.0
+}
+
+/// A number below `n`: outputs masked to the next power of two minus one, until one is small enough.
+fn below(generator: &mut Mt, n: u32) -> u32 {
+    let mask = n.next_power_of_two() - 1;
+    loop {
+        let value = generator.next_u32() & mask;
+        if value < n {
+            return value;
+        }
+    }
+}
+
+/// Normal numbers by the polar method, in the published order: the second of a pair first.
+fn fill_normals(seed: u32, normals: &mut [f32]) {
+    let mut generator = Mt::new(seed);
+    let mut kept = None;
+    for normal in normals {
+        *normal = kept.take().unwrap_or_else(|| {
+            loop {
+                let (x1, x2) = (2.0 * uniform(&mut generator) - 1.0, 2.0 * uniform(&mut generator) - 1.0);
+                let square = x1 * x1 + x2 * x2;
+                if square > 0.0 && square < 1.0 {
+                    let factor = (-2.0 * square.ln() / square).sqrt();
+                    kept = Some(factor * x1);
+                    break factor * x2;
+                }
+            }
+        }) as f32;
+    }
+}
+
+/// The published direction in our layout: the published W1 lists unit after unit, ours feature after feature.
+fn fill_direction(shape: Shape, seed: u32, direction: &mut [f32]) {
+    fill_normals(seed, direction);
+    if let Shape::Mlp { n_features, n_hidden, .. } = shape {
+        let published = direction[..n_features * n_hidden].to_vec();
+        for (unit, weights) in published.chunks_exact(n_features).enumerate() {
+            for (feature, &weight) in weights.iter().enumerate() {
+                direction[feature * n_hidden + unit] = weight;
+            }
+        }
+    }
+}
+
+/// Clicks with one uniform a position, and one more for the stop after a click.
+fn click(users: &Cascade, shown: &[u8], generator: &mut Mt) -> Clicks {
+    let mut clicks = Clicks::default();
+    for (position, &label) in shown.iter().enumerate() {
+        if uniform(generator) < users.click_probabilities()[label as usize] {
+            clicks.click(position);
+            if uniform(generator) < users.stop_probabilities()[label as usize] {
+                break;
+            }
+        }
+    }
+    clicks
+}
+
+/// All clients of a federation, each with its own generator.
+pub struct PublishedClients {
+    generators: Vec<Mt>,
+    shape: Shape,
+    settings: EvolutionSettings,
+}
+
+impl PublishedClients {
+    /// Clients seeded `run_seed + client`.
+    pub fn new(run_seed: u64, n_clients: u32, shape: Shape, settings: EvolutionSettings) -> Self {
+        let generators = (0..n_clients).map(|client| Mt::new((run_seed as u32).wrapping_add(client))).collect();
+        Self { generators, shape, settings }
+    }
+
+    /// One round of all clients, chunk by chunk.
+    pub fn run(&mut self, round: &Round<'_>) -> Vec<(Partial, Tally)> {
+        let (shape, settings) = (self.shape, self.settings);
+        self.generators
+            .par_chunks_mut(CHUNK)
+            .enumerate()
+            .map(|(chunk_idx, generators)| {
+                let mut learner = Evolution::new(shape, settings);
+                let mut partial = Partial::new(shape.n_params());
+                let mut tally = Tally::default();
+                for (slot, generator) in generators.iter_mut().enumerate() {
+                    let client = (chunk_idx * CHUNK + slot) as u32;
+                    let (payload, session) = client_round(&mut learner, shape, round, client, generator);
+                    partial.add_payload_with(&payload, &round.rule, learner.direction());
+                    tally.add(&session);
+                }
+                (partial, tally)
+            })
+            .collect()
+    }
+}
+
+/// One client's round.
+fn client_round(
+    learner: &mut Evolution,
+    shape: Shape,
+    round: &Round<'_>,
+    client: u32,
+    generator: &mut Mt,
+) -> (Payload, Session) {
+    let Users::Cascade(users) = round.users else {
+        panic!("the published stream is defined for cascade users only");
+    };
+    let seed = generator.next_u32();
+    generator.reseed(seed);
+    learner.begin_with(&round.task.global, seed, |seed, direction| fill_direction(shape, seed, direction));
+    let mut unused: Stream = round.streams.open(Purpose::Interaction, client, round.task.round);
+    let (mut session, mut ranking) = (Session::default(), Ranking::default());
+    let data = round.training.data();
+    for _ in 0..round.task.n_interactions {
+        let query = below(generator, data.n_queries() as u32) as usize;
+        // FOLtR-ES ranks deterministically: nothing is drawn here.
+        learner.rank(data.query(query), &mut unused, &mut ranking);
+        let mut shown = [0_u8; MAX_SHOWN];
+        for (label, &doc) in shown.iter_mut().zip(ranking.docs()) {
+            *label = data.labels(query)[doc as usize];
+        }
+        let clicks = click(users, &shown[..ranking.len()], generator);
+        session.count(round.training, query, &shown[..ranking.len()], clicks);
+        learner.observe(&Impression { query: data.query(query), ranking: &ranking, clicks });
+    }
+    let mut payload = Payload::default();
+    // The published coin comes from a global generator; ours from the client's own stream.
+    let mut coin = round.streams.open(Purpose::RandomisedResponse, client, round.task.round);
+    round.privacy.protect(learner.finish(), round.task, &mut coin, &mut payload);
+    (payload, session)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::click::Preset;
+    use crate::client_round::TrainingSet;
+    use crate::dataset::{AlignedRows, Dataset};
+    use foltr_federation::privacy::Unprotected;
+    use foltr_federation::{Aggregation, Coordinator, Privacy, Rule, ServerOptimiser, Setup, aggregate::Mean};
+    use foltr_rank::Activation;
+    use foltr_rank::learn::evolution::Reward;
+    use foltr_rank::rng::Streams;
+    use serde_json::Value;
+
+    fn vectors() -> Value {
+        serde_json::from_str(include_str!("../tests/vectors/foltr_es_reference_run.json")).expect("JSON")
+    }
+
+    fn numbers(value: &Value) -> Vec<f64> {
+        value.as_array().expect("a list").iter().map(|x| x.as_f64().expect("a number")).collect()
+    }
+
+    #[test]
+    fn the_generators_give_the_published_numbers() {
+        let example = &vectors()["stream_example"];
+        let seed = example["seed"].as_u64().expect("a seed") as u32;
+        let mut normals = [0.0; 5];
+        fill_normals(seed, &mut normals);
+        for (ours, expected) in normals.iter().zip(numbers(&example["normals"])) {
+            assert_eq!(*ours, expected as f32);
+        }
+        let mut generator = Mt::new(seed);
+        let drawn: Vec<f64> = (0..5).map(|_| f64::from(below(&mut generator, 12))).collect();
+        assert_eq!(drawn, numbers(&example["randint_0_12"]));
+        let mut generator = Mt::new(seed);
+        let drawn: Vec<f64> = (0..5).map(|_| uniform(&mut generator)).collect();
+        // Equal but for the last bit, which the JSON reader may round.
+        drawn.iter().zip(numbers(&example["uniform"])).for_each(|(a, b)| assert!((a - b).abs() < 1e-15));
+    }
+
+    fn training(vectors: &Value) -> TrainingSet {
+        let queries = vectors["queries"].as_array().expect("queries");
+        let mut rows = Vec::new();
+        let (mut labels, mut starts, mut ids) = (Vec::new(), vec![0], Vec::new());
+        for (id, query) in queries.iter().enumerate() {
+            labels.extend(numbers(&query["labels"]).iter().map(|&x| x as u8));
+            for features in query["features"].as_array().expect("documents") {
+                rows.extend(numbers(features).iter().map(|&x| x as f32));
+            }
+            starts.push(labels.len() as u32);
+            ids.push(id.to_string().into_boxed_str());
+        }
+        let padded = foltr_rank::query::pad_rows(&rows, 5);
+        TrainingSet::new(
+            Dataset::from_parts(5, AlignedRows::from_slice(&padded), labels, starts, ids).expect("data"),
+            10,
+        )
+    }
+
+    /// Our flat parameters in the published layout: W1 unit after unit, then b1 and w2.
+    fn published_weights(shape: Shape, weights: &Value) -> Vec<f64> {
+        match shape {
+            Shape::Linear { .. } => numbers(&weights["fc.weight"][0]),
+            Shape::Mlp { n_features, n_hidden, .. } => {
+                let rows: Vec<Vec<f64>> = weights["fc1.weight"].as_array().expect("rows").iter().map(numbers).collect();
+                let w1 = (0..n_features).flat_map(|j| (0..n_hidden).map(|u| rows[u][j]).collect::<Vec<_>>());
+                w1.chain(numbers(&weights["fc1.bias"])).chain(numbers(&weights["fc2.weight"][0])).collect()
+            }
+        }
+    }
+
+    #[test]
+    fn the_reference_run_is_matched_message_by_message() {
+        let vectors = vectors();
+        let training = training(&vectors);
+        for run in vectors["runs"].as_array().expect("runs") {
+            let shape = match run["model"].as_str() {
+                Some("linear") => Shape::Linear { n_features: 5 },
+                _ => Shape::Mlp { n_features: 5, n_hidden: 10, activation: Activation::Relu },
+            };
+            let preset = match run["click_model"].as_str() {
+                Some("Navigational") => Preset::Navigational,
+                _ => Preset::Informational,
+            };
+            let reward = Reward::MaxRr;
+            let settings = EvolutionSettings { sigma: 0.01, antithetic: true, reward, n_interactions: 4, n_shown: 10 };
+            let rule = Rule::Evolution { sigma: 0.01, antithetic: true };
+            let mut coordinator = Coordinator::new(Setup {
+                initial: vec![0.0; shape.n_params()],
+                n_clients: 4,
+                n_interactions: 4,
+                rule,
+                aggregation: Aggregation::Mean(Mean {}),
+                optimiser: ServerOptimiser::Adam { rate: 0.001, beta1: 0.9, beta2: 0.999, epsilon: 1e-8 },
+            })
+            .expect("a sound setup");
+            let users = Users::Cascade(Cascade::preset(preset, 2).expect("three grades"));
+            let (privacy, streams) = (Privacy::Unprotected(Unprotected { reward }), Streams::new(7));
+            let mut generators: Vec<Mt> = (0..4).map(|client| Mt::new(7 + client)).collect();
+            let mut learner = Evolution::new(shape, settings);
+            for expected in run["rounds"].as_array().expect("rounds") {
+                let task = coordinator.task().clone();
+                let (privacy, streams) = (&privacy, &streams);
+                let round = Round { task: &task, training: &training, users: &users, privacy, rule, streams };
+                let mut partial = Partial::new(shape.n_params());
+                for (client, (generator, message)) in
+                    generators.iter_mut().zip(expected["messages"].as_array().expect("messages")).enumerate()
+                {
+                    let (payload, _) = client_round(&mut learner, shape, &round, client as u32, generator);
+                    let Payload::Evolution { seed, plus, minus } = payload else { panic!("an ES message") };
+                    assert_eq!(u64::from(seed), message["seed"].as_u64().expect("a seed"));
+                    assert_eq!(plus, message["plus"].as_f64().expect("a metric") as f32);
+                    assert_eq!(minus, message["minus"].as_f64().map(|x| x as f32));
+                    partial.add_payload_with(&payload, &rule, learner.direction());
+                }
+                coordinator.receive_partial(0, partial).expect("one chunk");
+                coordinator.close().expect("four clients");
+                let expected = published_weights(shape, &expected["weights"]);
+                for (ours, expected) in coordinator.task().global.iter().zip(expected) {
+                    assert!((f64::from(*ours) - expected).abs() < 1e-6, "{ours} instead of {expected}");
+                }
+            }
+        }
+    }
+}
