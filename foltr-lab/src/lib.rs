@@ -1,10 +1,12 @@
 //! Experiment file in; rows, tables and figures out.
 
+pub mod baseline;
 pub mod bench;
 pub mod cli;
 pub mod command;
 pub mod data;
 pub mod demo;
+pub mod evaluate;
 pub mod execute;
 pub mod plot;
 pub mod rows;

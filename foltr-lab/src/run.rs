@@ -1,64 +1,263 @@
-//! Stand-in for the run loop: a seeded formula.
+//! One run: one experiment on one fold with one seed. Read this first.
+//!
+//! Each round: clients learn, the server steps, and a snapshot of the model waits to be evaluated with others in one
+//! pass over the held-out queries. Rows leave through `sink` as soon as they are known.
+
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
 
-use anyhow::Result;
-
-use crate::rows::{MetricName, RoundProgress, Row, RunOutcome};
-use crate::spec::{Experiment, Learner};
+use anyhow::{Context, Result};
+use foltr_federation::LocalPrivacy;
+use foltr_rank::learn::evolution::EvolutionSettings;
+use foltr_rank::learn::pdgd::{PdgdSettings, Updates};
+use foltr_rank::rng::{Purpose, Streams};
+use foltr_rank::{Initialisation, Params, Shape};
+use foltr_simulation::centralised::{CentralisedRun, CentralisedSettings};
+use foltr_simulation::click::{Cascade, PositionBased, Users};
+use foltr_simulation::client_round::{Tally, TrainingSet};
+use foltr_simulation::dataset::Dataset;
 use foltr_simulation::datasets::Fold;
+use foltr_simulation::federation_run::{FederationRun, FederationSettings, Learning};
+
+use crate::baseline::{least_squares, ranking_svm};
+use crate::evaluate::{Evaluator, SNAPSHOTS};
+use crate::rows::{MetricName, RoundProgress, Row, RunOutcome};
+use crate::spec::{self, EvolutionStream, Experiment, Learner, LocalUpdates, Split};
 
 /// Runs one experiment on one fold with one seed.
+///
+/// # Errors
+/// If the experiment does not fit the data, or a round fails.
 pub fn run_one(
     experiment: &Experiment,
-    _fold: &Fold,
+    fold: &Fold,
     fold_number: usize,
     seed: u64,
     progress: &dyn Fn(RoundProgress),
     sink: &mut dyn FnMut(Row),
     stop: &AtomicBool,
 ) -> Result<RunOutcome> {
-    let started = std::time::Instant::now();
-    let schedule = experiment.schedule();
-    let n_rounds = schedule.map_or(0, |schedule| schedule.n_rounds);
-    let per_round = schedule.map_or(0, |schedule| schedule.interactions_per_round());
-    let users = experiment.users.as_ref().map_or(0, |users| users.name().len()) as f64;
-    let (speed, ceiling) = match (experiment.learner, experiment.federation.as_ref().map(|f| f.optimiser)) {
-        (Learner::Pdgd { .. }, Some(crate::spec::ServerOptimiser::Momentum { .. })) => (60_000.0, 0.74),
-        (Learner::Pdgd { .. }, _) => (150_000.0, 0.73),
-        (Learner::Evolution { .. }, _) => (300_000.0, 0.69),
-        (Learner::CentralisedPdgd { .. }, _) => (30_000.0, 0.745),
-        _ => (1.0, 0.7),
+    let users = experiment.users.map(|users| users_of(users, fold)).transpose()?;
+    let ranker = experiment.ranker;
+    let shape = ranker.map_or(Shape::Linear { n_features: fold.train.n_features() }, |ranker| {
+        ranker.shape(fold.train.n_features())
+    });
+    let evaluators = evaluators(experiment, fold, users.as_ref())?;
+    let mut rows = Rows { fold: fold_number, seed, shape, evaluators, pending: Vec::new(), newest: None, sink };
+    let Some(schedule) = experiment.schedule() else {
+        return run_baseline(experiment, fold, &mut rows);
     };
-    let noise =
-        |round: usize| ((seed as f64 * 12.9898 + round as f64 * 78.233 + users).sin() * 43_758.545).fract() * 0.008;
-    let drift = ((seed as f64 * 3.7 + users).sin()) * 0.012;
-    let value = |round: usize| {
-        let x = (round * per_round) as f64;
-        0.42 + (ceiling - 0.004 * users - 0.42) * (1.0 - (-x / speed).exp()) + noise(round) + drift
-    };
+    let users = users.clone().context("a learner from clicks needs [users]")?;
+    let training = TrainingSet::new(fold.train.clone(), experiment.metrics.cutoff);
+    let initialisation = ranker.map_or(Initialisation::Zero, |ranker| ranker.initialisation());
+    let initial = initialisation.params(shape, &mut Streams::new(seed).open(Purpose::Initialisation, 0, 0));
+    let mut trainer = Trainer::new(experiment, shape, initial, users, seed, &training)?;
+    let (n_rounds, evaluate) = (schedule.n_rounds, experiment.metrics.evaluate);
+    let mut training_time = Duration::ZERO;
+    let mut tally = Tally::default();
     for round in 0..=n_rounds {
-        if stop.load(Ordering::Relaxed) {
-            return Ok(RunOutcome { params: vec![], n_interactions: 0, training_seconds: 0.0, interrupted: true });
+        if evaluate.at(round, n_rounds) {
+            rows.snapshot(round, trainer.params());
         }
-        std::thread::sleep(std::time::Duration::from_micros(300));
-        if round > 0 {
-            let metric = MetricName::OnlineNdcg(experiment.metrics.cutoff);
-            sink(Row { fold: fold_number, seed, round, metric, value: value(round) - 0.1 });
+        progress(RoundProgress { round, n_rounds, value: rows.newest });
+        let interrupted = stop.load(Ordering::Relaxed);
+        if round == n_rounds || interrupted {
+            rows.flush();
+            return Ok(RunOutcome {
+                params: trainer.params().to_vec(),
+                n_interactions: tally.n_interactions,
+                training_seconds: training_time.as_secs_f64(),
+                interrupted,
+            });
         }
-        if experiment.metrics.evaluate.at(round, n_rounds) {
-            for &split in &experiment.metrics.evaluate_on {
-                for &metric in &experiment.metrics.offline {
-                    let metric = MetricName::Offline(split, metric);
-                    sink(Row { fold: fold_number, seed, round, metric, value: value(round) });
+        let started = Instant::now();
+        let this = trainer.round().with_context(|| format!("fold {fold_number}, seed {seed}, round {}", round + 1))?;
+        training_time += started.elapsed();
+        tally.merge(&this);
+        rows.online(round + 1, experiment.metrics.cutoff, this.ndcg / this.n_clients as f64);
+    }
+    unreachable!("the last round returns")
+}
+
+/// A learner from clicks, whoever holds the interactions.
+enum Trainer<'a> {
+    Federated(Box<FederationRun<'a>>),
+    Centralised(Box<CentralisedRun<'a>>),
+}
+
+impl<'a> Trainer<'a> {
+    fn new(
+        experiment: &Experiment,
+        shape: Shape,
+        initial: Params,
+        users: Users,
+        seed: u64,
+        training: &'a TrainingSet,
+    ) -> Result<Self> {
+        let schedule = experiment.schedule().context("a learner from clicks needs a schedule")?;
+        let n_shown = experiment.metrics.list_length;
+        if let Learner::CentralisedPdgd { learning_rate, batch, decay, interactions_per_round, .. } = experiment.learner {
+            let settings = CentralisedSettings {
+                seed,
+                shape,
+                initial,
+                learning_rate,
+                decay: decay.unwrap_or(1.0),
+                batch,
+                n_interactions: interactions_per_round,
+                n_shown,
+                users,
+            };
+            return Ok(Self::Centralised(Box::new(CentralisedRun::new(settings, training))));
+        }
+        let federation = experiment.federation.as_ref().context("a federated learner needs [federation]")?;
+        let privacy = experiment.mechanism()?;
+        let settings = FederationSettings {
+            seed,
+            shape,
+            initial,
+            learning: learning(experiment, n_shown, schedule.interactions, privacy.clip_radius())?,
+            n_clients: u32::try_from(schedule.n_clients)?,
+            cohort: u32::try_from(schedule.cohort)?,
+            n_interactions: u32::try_from(schedule.interactions)?,
+            privacy,
+            optimiser: federation.optimiser,
+            users,
+        };
+        Ok(Self::Federated(Box::new(FederationRun::new(settings, training)?)))
+    }
+
+    fn params(&self) -> &[f32] {
+        match self {
+            Self::Federated(run) => &run.task().global,
+            Self::Centralised(run) => run.params(),
+        }
+    }
+
+    fn round(&mut self) -> Result<Tally> {
+        match self {
+            Self::Federated(run) => Ok(run.round()?),
+            Self::Centralised(run) => Ok(run.round()),
+        }
+    }
+}
+
+/// What clients do, from the experiment file's words.
+fn learning(
+    experiment: &Experiment,
+    n_shown: usize,
+    n_interactions: usize,
+    clip_radius: Option<f32>,
+) -> Result<Learning> {
+    match experiment.learner {
+        Learner::Pdgd { learning_rate, updates } => {
+            let updates = match updates {
+                LocalUpdates::Immediate => Updates::Immediate,
+                LocalUpdates::Accumulated => Updates::Accumulated,
+            };
+            Ok(Learning::Pdgd(PdgdSettings { learning_rate: learning_rate as f32, updates, n_shown, clip_radius }))
+        }
+        Learner::Evolution { sigma, antithetic, reward, stream } => Ok(Learning::Evolution {
+            settings: EvolutionSettings { sigma: sigma as f32, antithetic, reward, n_interactions, n_shown },
+            published_stream: stream == EvolutionStream::Published,
+        }),
+        other => anyhow::bail!("{} is not a federated learner", other.name()),
+    }
+}
+
+/// The experiment's users for the grades of this fold.
+fn users_of(users: spec::Users, fold: &Fold) -> Result<Users> {
+    let parts = [Some(&fold.train), fold.validation.as_ref(), Some(&fold.test)];
+    let max_label = parts.into_iter().flatten().map(Dataset::max_label).max().unwrap_or(0);
+    // Data in which the highest grades happen to be missing still has the grades of its kind: 2, 3 or 5.
+    let max_label = match max_label {
+        0 | 1 => 1,
+        3 => 4,
+        other => other,
+    };
+    Ok(match users {
+        spec::Users::Cascade { preset } => Users::Cascade(Cascade::preset(preset, max_label)?),
+        spec::Users::PositionBased { eta, preset } => {
+            let clicks = Cascade::preset(preset, max_label)?;
+            Users::PositionBased(PositionBased::new(eta, clicks.click_probabilities()))
+        }
+    })
+}
+
+fn evaluators<'a>(
+    experiment: &Experiment,
+    fold: &'a Fold,
+    users: Option<&'a Users>,
+) -> Result<Vec<(Split, Evaluator<'a>, Vec<spec::Metric>)>> {
+    let measures = &experiment.metrics;
+    let evaluator = |&split: &Split| {
+        let data = match split {
+            Split::Train => &fold.train,
+            Split::Validation => {
+                fold.validation.as_ref().context("evaluate_on asks for validation queries, but the data has none")?
+            }
+            Split::Test => &fold.test,
+        };
+        let without = measures.queries_without_relevant;
+        let evaluator = Evaluator::new(data, &measures.offline, without, users, measures.list_length);
+        Ok((split, evaluator, measures.offline.clone()))
+    };
+    measures.evaluate_on.iter().map(evaluator).collect()
+}
+
+fn run_baseline(experiment: &Experiment, fold: &Fold, rows: &mut Rows<'_, '_>) -> Result<RunOutcome> {
+    let started = Instant::now();
+    let params = match experiment.learner {
+        Learner::LeastSquares => least_squares(&fold.train),
+        Learner::RankingSvm { c } => ranking_svm(&fold.train, c),
+        other => anyhow::bail!("{} has no schedule: its rounds or budget are missing", other.name()),
+    };
+    let training_seconds = started.elapsed().as_secs_f64();
+    rows.snapshot(0, &params);
+    rows.flush();
+    Ok(RunOutcome { params, n_interactions: 0, training_seconds, interrupted: false })
+}
+
+/// Snapshots on their way to becoming rows.
+struct Rows<'a, 's> {
+    fold: usize,
+    seed: u64,
+    shape: Shape,
+    evaluators: Vec<(Split, Evaluator<'a>, Vec<spec::Metric>)>,
+    pending: Vec<(usize, Params)>,
+    newest: Option<f64>,
+    sink: &'s mut dyn FnMut(Row),
+}
+
+impl Rows<'_, '_> {
+    fn send(&mut self, round: usize, metric: MetricName, value: f64) {
+        (self.sink)(Row { fold: self.fold, seed: self.seed, round, metric, value });
+    }
+
+    fn online(&mut self, round: usize, cutoff: usize, value: f64) {
+        self.send(round, MetricName::OnlineNdcg(cutoff), value);
+    }
+
+    fn snapshot(&mut self, round: usize, params: &[f32]) {
+        self.pending.push((round, params.to_vec()));
+        if self.pending.len() == SNAPSHOTS {
+            self.flush();
+        }
+    }
+
+    /// Evaluates all waiting snapshots together.
+    fn flush(&mut self) {
+        let (rounds, models): (Vec<usize>, Vec<Params>) = self.pending.drain(..).unzip();
+        let evaluators = std::mem::take(&mut self.evaluators);
+        for (split, evaluator, metrics) in &evaluators {
+            let values = evaluator.evaluate(self.shape, &models);
+            for (&round, values) in rounds.iter().zip(values) {
+                self.newest = values.first().copied();
+                for (&metric, value) in metrics.iter().zip(values) {
+                    self.send(round, MetricName::Offline(*split, metric), value);
                 }
             }
         }
-        progress(RoundProgress { round, n_rounds, value: Some(value(round)) });
+        self.evaluators = evaluators;
     }
-    Ok(RunOutcome {
-        params: vec![],
-        n_interactions: (n_rounds * per_round) as u64,
-        training_seconds: started.elapsed().as_secs_f64(),
-        interrupted: false,
-    })
 }

@@ -140,10 +140,8 @@ fn read(
 
 /// Everything that determines the contents is in the name.
 fn data_file_name(path: &Path, hash: u128, options: &ReadOptions, normalise: bool) -> String {
-    let encoding = match path.extension().and_then(OsStr::to_str) {
-        Some(packed @ ("gz" | "zst")) => packed,
-        _ => "text",
-    };
+    let extension = path.extension().and_then(OsStr::to_str);
+    let encoding = extension.filter(|extension| matches!(*extension, "gz" | "zst")).unwrap_or("text");
     let width = options.n_features.map_or("any".to_owned(), |n_features| n_features.to_string());
     let scale = if normalise { "normalised" } else { "raw" };
     format!("{hash:032x}-{encoding}-{width}-{}-{scale}.foltr{}", options.max_label, file::FORMAT_VERSION)

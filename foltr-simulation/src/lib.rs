@@ -1,6 +1,7 @@
 //! What a real device does not have: labelled data, simulated users, client rounds.
 
 pub mod cache;
+pub mod centralised;
 pub mod click;
 pub mod client_round;
 pub mod cohort;

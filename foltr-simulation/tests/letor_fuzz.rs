@@ -1,26 +1,85 @@
-//! The reader meets broken text: it may refuse it, but never panics, and what it accepts obeys the rules.
+//! The reader meets broken text: it never panics, and accepts exactly what a slow and simple reader accepts, with the
+//! same values.
 //!
 //! Bounded in the suite. `FOLTR_FUZZ_ITERATIONS=5000000 cargo test --release --test letor_fuzz -- --nocapture mutated`
 //! runs as long as asked.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::time::Instant;
 
 use foltr_rank::rng::{Purpose, Stream, Streams};
 use foltr_simulation::dataset::Dataset;
-use foltr_simulation::letor::{LetorError, ReadOptions, letor_text, parse_letor};
+use foltr_simulation::letor::{LetorError, MAX_FEATURES, ReadOptions, letor_text, parse_letor};
 use rand::{Rng, RngExt};
 
 /// Reads text and checks what must hold of every result.
 fn read_and_check(bytes: &[u8], options: &ReadOptions) -> bool {
+    let expected = simple_lines(bytes, options).filter(|lines| has_content(lines, options));
     match parse_letor(bytes, Path::new("fuzz.txt"), options) {
         Ok(data) => {
             check_data(&data, options);
+            check_values(&data, &expected.expect("the simple reader refuses this text"));
             true
         }
         Err(error) => {
             check_error(&error, bytes);
+            assert!(expected.is_none(), "refused, though the simple reader accepts it: {error}");
             false
+        }
+    }
+}
+
+/// A document as the simple reader sees it: label, query, features.
+type Line<'a> = (u8, &'a str, BTreeMap<usize, f32>);
+
+/// The format in as few words as possible. `None` if any line is bad.
+fn simple_lines<'a>(bytes: &'a [u8], options: &ReadOptions) -> Option<Vec<Line<'a>>> {
+    let text = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+    let mut lines = Vec::new();
+    for line in text.split(|&byte| byte == b'\n') {
+        let content = line.split(|&byte| byte == b'#').next().unwrap_or(&[]);
+        let mut tokens = content.split(|byte| b" \t\r".contains(byte)).filter(|token| !token.is_empty());
+        if let Some(label) = tokens.next() {
+            let label: f32 = str::from_utf8(label).ok()?.parse().ok()?;
+            let query = str::from_utf8(tokens.next()?).ok()?.strip_prefix("qid:")?;
+            let mut features = BTreeMap::new();
+            for token in tokens {
+                let (index, value) = str::from_utf8(token).ok()?.split_once(':')?;
+                let is_index = !index.is_empty() && index.bytes().all(|byte| byte.is_ascii_digit());
+                let index: usize = index.parse().ok().filter(|_| is_index)?;
+                let value: f32 = value.parse().ok().filter(|value: &f32| value.is_finite())?;
+                let in_range = (1..=options.n_features.unwrap_or(MAX_FEATURES)).contains(&index);
+                if !in_range || features.insert(index, value).is_some() {
+                    return None;
+                }
+            }
+            if query.is_empty() || label.fract() != 0.0 || !(0.0..=f32::from(options.max_label)).contains(&label) {
+                return None;
+            }
+            lines.push((label as u8, query, features));
+        }
+    }
+    Some(lines)
+}
+
+fn has_content(lines: &[Line], options: &ReadOptions) -> bool {
+    !lines.is_empty() && (options.n_features.is_some() || lines.iter().any(|line| !line.2.is_empty()))
+}
+
+/// Compares documents query by query, in the order of the text.
+fn check_values(data: &Dataset, lines: &[Line]) {
+    assert_eq!(data.n_docs(), lines.len());
+    for query in 0..data.n_queries() {
+        let ours = lines.iter().filter(|line| line.1 == data.query_id(query));
+        let n_docs = ours.clone().count();
+        assert_eq!(data.labels(query).len(), n_docs);
+        for (doc, (label, _, features)) in ours.enumerate() {
+            assert_eq!(data.labels(query)[doc], *label);
+            for (feature, value) in data.query(query).row(doc).iter().enumerate() {
+                let expected = features.get(&(feature + 1)).copied().unwrap_or(0.0);
+                assert_eq!(value.to_bits(), expected.to_bits(), "feature {}", feature + 1);
+            }
         }
     }
 }

@@ -77,6 +77,16 @@ impl Pdgd {
         }
     }
 
+    /// Changes the learning rate of the steps to come.
+    pub const fn set_learning_rate(&mut self, learning_rate: f32) {
+        self.settings.learning_rate = learning_rate;
+    }
+
+    /// Writes the local model as it is now.
+    pub fn local_params(&self, params: &mut [f32]) {
+        self.ranker.store(params);
+    }
+
     /// Weight of each shown document, by position, from the scores that ranked the list.
     #[inline]
     fn position_weights(&mut self, ranking: &Ranking, clicks: Clicks) -> [f32; MAX_SHOWN] {

@@ -11,7 +11,7 @@
 //! ```
 //!
 //! Opening checks lengths, the checksum of header and index, and the checksums of [`N_CHECKED_BLOCKS`] blocks spread
-//! over the features: all of them up to 64 MiB, a bounded number beyond, so that opening stays a matter of milliseconds.
+//! over the features: all of them up to 32 MiB, a bounded number beyond, so that opening stays a matter of milliseconds.
 
 use std::fs::{self, File};
 use std::io::{self, Write};
@@ -36,7 +36,7 @@ const PAGE: usize = 4096;
 const BLOCK_BYTES: usize = 1 << 20;
 
 /// Blocks of features whose checksum is checked on opening.
-const N_CHECKED_BLOCKS: usize = 64;
+const N_CHECKED_BLOCKS: usize = 32;
 
 /// Writes a file under a temporary name in the same folder, then renames it. Creates the folder if need be.
 pub(super) fn replace_file(path: &Path, write: impl FnOnce(&mut File) -> io::Result<()>) -> io::Result<()> {

@@ -11,7 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{ClickModel, UnknownGrades, threshold};
 
 /// The papers' users.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Preset {
     /// Clicks by relevance alone and never stops.
@@ -27,6 +27,16 @@ pub enum Preset {
 impl Preset {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Perfect, Self::Navigational, Self::Informational, Self::Poison];
+
+    /// The name in experiment files and tables.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Perfect => "perfect",
+            Self::Navigational => "navigational",
+            Self::Informational => "informational",
+            Self::Poison => "poison",
+        }
+    }
 
     /// P(click | label) and P(stop | label, click), for labels 0 to `max_label`.
     const fn tables(self, max_label: u8) -> Option<(&'static [f64], &'static [f64])> {

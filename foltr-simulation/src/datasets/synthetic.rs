@@ -1,8 +1,8 @@
 //! Synthetic collections of the shapes of real ones, with planted relevance, for tests, benchmarks and first steps.
 //!
 //! A document has a few hidden factors. Its relevance is a linear part, plus products and saturations of factors, plus
-//! noise that differs from query to query ([`relevance`]): a linear ranker learns some of it, a network more. Features
-//! are informative, redundant, weak, useless, constant, or the same for a whole query ([`features`]). Labels are cut from
+//! noise that differs from query to query (`relevance`): a linear ranker learns some of it, a network more. Features
+//! are informative, redundant, weak, useless, constant, or the same for a whole query (`features`). Labels are cut from
 //! relevance so that their shares are those of the collection imitated; an offset for each query leaves some queries
 //! without any relevant document.
 //!

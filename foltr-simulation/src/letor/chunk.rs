@@ -214,15 +214,12 @@ fn read_query_id(bytes: &[u8], at: usize) -> Result<(&[u8], usize), Fault> {
     }
 }
 
-/// Reads `index:value` pairs from `at` to the end of the line into a zeroed row.
-#[inline(always)]
+/// Reads `index:value` pairs from `at` to the end of the line into a zeroed row. A function of its own, so that its
+/// loop has all registers to itself.
+#[inline(never)]
 fn read_features(bytes: &[u8], mut at: usize, row: &mut [f32], limits: Limits) -> Result<Features, Fault> {
     let (mut last_index, mut max_index, mut in_order) = (0, 0, true);
     loop {
-        // One blank between pairs is the rule, anything else the exception.
-        if bytes.get(at) == Some(&b' ') {
-            at += 1;
-        }
         let start = at;
         let word = word_at(bytes, at);
         let predicted = INDEX_TEXT.get(last_index + 1).unwrap_or(&INDEX_TEXT[0]);
@@ -251,13 +248,15 @@ fn read_features(bytes: &[u8], mut at: usize, row: &mut [f32], limits: Limits) -
             return Ok(Features::NeedWidth(index));
         }
         let (value, end) = match plain_decimal(bytes, at) {
+            Some((value, end)) if bytes.get(end) == Some(&b' ') => (value, end),
             Some((value, end)) if bytes.get(end).is_none_or(|&byte| ends_token(byte)) => (value, end),
             _ => read_odd_value(bytes, start, at)?,
         };
         in_order &= index > last_index;
         max_index = max_index.max(index);
         row[index - 1] = value;
-        (last_index, at) = (index, end);
+        // One blank between pairs is the rule; anything else is met at the top of the loop.
+        (last_index, at) = (index, end + usize::from(bytes.get(end) == Some(&b' ')));
     }
 }
 

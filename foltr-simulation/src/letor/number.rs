@@ -1,16 +1,15 @@
 //! Decimal text to `f32`, eight digits at a time, bit for bit what `str::parse::<f32>` gives.
 //!
-//! Digits are found and combined inside one 64-bit word. A number `digits / 10^k` with both parts exact in `f64` takes
-//! one correctly rounded division; rounding that once more to `f32` is right unless the quotient lies exactly between
-//! two `f32`s, which is tested. Whatever is unusual (exponents, many digits, ties) is left to the standard library.
+//! Digits are found and combined inside one 64-bit word. A number `N / 10^m` with `N <= 2^53` and `m <= 8` has both parts
+//! exact in `f64` and takes one correctly rounded division. Rounding the quotient once more, to `f32`, is right too: it
+//! could only go wrong if the quotient fell on a midpoint `M` of two `f32`s without the number being `M` itself. But
+//! `M = k / 2^j` with `k < 2^25`, so a number other than `M` is off by at least `M / (10^8 2^25) > 2^-52 M`, or, where `M`
+//! is whole, by `10^-8 > 2^-27`, and the division errs by at most `2^-53` of the quotient, or `2^-27` below `10^8`.
+//! Whatever is unusual (exponents, more digits) is left to the standard library.
 
 const ASCII_ZEROS: u64 = 0x3030_3030_3030_3030;
 const HIGH_BITS: u64 = 0x8080_8080_8080_8080;
 const LOW_BITS: u64 = !HIGH_BITS;
-
-/// Bits of an `f64` significand that an `f32` has no room for.
-const DROPPED_BITS: u64 = (1 << 29) - 1;
-const HALF_OF_DROPPED: u64 = 1 << 28;
 
 /// The largest integer up to which every integer is an `f64`.
 const MAX_EXACT: u64 = 1 << 53;
@@ -100,13 +99,12 @@ fn with_fraction(bytes: &[u8], whole: u64, at: usize) -> Option<(f32, usize)> {
     }
 }
 
-/// `whole + fraction / 10^n_digits`, correctly rounded, or `None` where that is not certain.
+/// `whole + fraction / 10^n_digits`, correctly rounded, or `None` for too many digits.
 #[inline(always)]
 fn decimal(whole: u64, fraction: u64, n_digits: usize) -> Option<f32> {
     let digits = whole * POWERS[n_digits] + fraction;
     let quotient = digits as i64 as f64 / POWERS[n_digits] as f64;
-    let is_certain = digits <= MAX_EXACT && quotient.to_bits() & DROPPED_BITS != HALF_OF_DROPPED;
-    is_certain.then_some(quotient as f32)
+    (digits <= MAX_EXACT).then_some(quotient as f32)
 }
 
 /// Reads a whole token the slow way. `None` if it is no number.
@@ -142,7 +140,7 @@ mod tests {
     fn common_values_take_the_fast_path() {
         let read = |text: &str| plain_decimal(text.as_bytes(), 0);
         assert_eq!(read("0.471076 "), Some((0.471076, 8)));
-        assert_eq!(read("-27.690319 "), Some((-27.690319, 10)));
+        assert_eq!(read("-27.690319 "), Some((-27.690_32, 10)));
         assert_eq!(read("11089534\r"), Some((11_089_534.0, 8)));
         assert_eq!(read("3"), Some((3.0, 1)));
         assert_eq!(read("5."), Some((5.0, 2)));
@@ -155,10 +153,14 @@ mod tests {
     }
 
     #[test]
-    fn a_tie_between_two_floats_is_left_to_the_library() {
-        // 2^24 + 1 lies halfway between two f32s.
-        assert_eq!(plain_decimal(b"16777217.0", 0), None);
-        assert_eq!(plain_decimal(b"16777217", 0), Some((16_777_216.0, 8)));
+    fn ties_and_their_neighbours_are_rounded_as_the_library_does() {
+        // 2^24 + 1 lies halfway between two f32s and goes to the even one; a trifle more goes up.
+        assert_eq!(plain_decimal(b"16777217.0", 0), Some((16_777_216.0, 10)));
+        assert_eq!(plain_decimal(b"16777217.00000001", 0), Some((16_777_218.0, 17)));
+        // 2^26 + 4 is such a midpoint where f64s are scarcest.
+        assert_eq!(plain_decimal(b"67108868.00000001", 0), Some((67_108_872.0, 17)));
+        assert_eq!(plain_decimal(b"67108867.99999999", 0), Some((67_108_864.0, 17)));
+        assert_eq!(plain_decimal(b"99999999.99999999", 0), None);
     }
 
     proptest! {
@@ -178,10 +180,11 @@ mod tests {
         }
 
         #[test]
-        fn decimals_near_ties_equal_the_library(whole in 0u32..1 << 20, eighths in 0u32..256, nudge in -1i64..=1) {
-            // Multiples of 1/256 around 2^20 include exact ties; the nudge lies in the eighth decimal.
-            let hundred_millionths = (f64::from(eighths) / 256.0 * 1e8) as i64 + nudge;
-            check(&format!("{}.{:08}", whole | 1 << 19, hundred_millionths.max(0)));
+        fn decimals_near_ties_equal_the_library(bits in 0u32..0x4CBE_BC20, nudge in -2i64..=2) {
+            // The midpoint of a random f32 below 10^8 and its successor, to eight decimals, and the decimals around it.
+            let [low, high] = [bits, bits + 1].map(|bits| f64::from(f32::from_bits(bits)));
+            let hundred_millionths = (((low + high) / 2.0 * 1e8) as i64 + nudge).max(0);
+            check(&format!("{}.{:08}", hundred_millionths / 100_000_000, hundred_millionths % 100_000_000));
         }
     }
 }
