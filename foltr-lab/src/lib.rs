@@ -1,1 +1,3 @@
 //! Experiment file in; rows, tables and figures out.
+
+pub mod baseline;
