@@ -39,9 +39,8 @@ pub fn run_one(
 ) -> Result<RunOutcome> {
     let users = experiment.users.map(|users| users_of(users, fold)).transpose()?;
     let ranker = experiment.ranker;
-    let shape = ranker.map_or(Shape::Linear { n_features: fold.train.n_features() }, |ranker| {
-        ranker.shape(fold.train.n_features())
-    });
+    let shape = ranker
+        .map_or(Shape::Linear { n_features: fold.train.n_features() }, |ranker| ranker.shape(fold.train.n_features()));
     let evaluators = evaluators(experiment, fold, users.as_ref())?;
     let mut rows = Rows { fold: fold_number, seed, shape, evaluators, pending: Vec::new(), newest: None, sink };
     let Some(schedule) = experiment.schedule() else {
@@ -96,7 +95,8 @@ impl<'a> Trainer<'a> {
     ) -> Result<Self> {
         let schedule = experiment.schedule().context("a learner from clicks needs a schedule")?;
         let n_shown = experiment.metrics.list_length;
-        if let Learner::CentralisedPdgd { learning_rate, batch, decay, interactions_per_round, .. } = experiment.learner {
+        if let Learner::CentralisedPdgd { learning_rate, batch, decay, interactions_per_round, .. } = experiment.learner
+        {
             let settings = CentralisedSettings {
                 seed,
                 shape,

@@ -34,6 +34,9 @@ pub fn dot_rows_many(rows: &[f32], stride: usize, weights: &[f32], scores: &mut 
     if scores.is_empty() {
         return;
     }
+    if n_models == 1 {
+        return dot_rows(rows, weights, scores);
+    }
     #[cfg(target_arch = "x86_64")]
     if crate::simd::is_wide() {
         // SAFETY: AVX2 and FMA are there, and the lengths were just checked.
