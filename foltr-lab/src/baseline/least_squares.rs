@@ -1,18 +1,24 @@
 //! Ordinary least squares of label on features: the MSE baseline.
 //!
-//! [KO19] section 6.2; spec section 17. Fitted with an intercept, which is then dropped: it moves all scores alike.
-//! Features that are constant or repeat each other leave many solutions; this is the one of least norm, with singular
-//! values counted as zero below eps * max(documents, features) times the largest, as NumPy's `lstsq` does.
+//! [KO19], baseline "MSE"; spec section 17. Fitted with an intercept, which is then dropped: it moves all scores alike.
+//! Features that are constant or depend on each other leave many solutions; this is the one of least norm.
 //!
-//! The matrix is reduced to a triangle block by block (Golub, Van Loan: *Matrix Computations*, section 5.3), so that the
-//! memory needed does not grow with the number of documents.
+//! Deviation: which features depend on each other is decided after scaling each to length 1, and to the precision that
+//! features are stored with (f32). The usual cut-off, eps of f64 times the largest singular value, takes the rounding of
+//! stored features for information: on MSLR, scaled to `[0, 1]`, it finds weights of two million that cancel out.
+//!
+//! The matrix is reduced to a triangle block by block (each block is stacked under the triangle of those before it), so
+//! that the memory needed does not grow with the number of documents.
 
-use faer::{Mat, MatRef};
+use faer::{Col, ColRef, Mat, MatRef};
 use foltr_rank::{Params, row_stride};
 use foltr_simulation::dataset::Dataset;
 
 /// Documents that are reduced at a time.
 const BLOCK_ROWS: usize = 2_048;
+
+/// Features are stored as f32: smaller differences, relative to their size, say nothing.
+const STORED_PRECISION: f64 = f32::EPSILON as f64;
 
 /// Weights that predict the labels of all documents best, in the mean square; of several such the shortest.
 ///
@@ -24,15 +30,17 @@ pub fn least_squares(data: &Dataset) -> Params {
     if data.n_docs() == 0 {
         return vec![0.0; data.n_features()];
     }
-    let triangle = triangle_of_centred(data);
-    let tolerance = f64::EPSILON * data.n_docs().max(data.n_features()) as f64;
-    shortest_solution(triangle.as_ref(), tolerance).iter().map(|&weight| weight as f32).collect()
+    let (feature_means, label_mean) = means(data);
+    let triangle = triangle_of_centred(data, &feature_means, label_mean);
+    let (scaled, lengths) = columns_of_length_one(triangle.as_ref(), &feature_means, data.n_docs());
+    let target = triangle.col(data.n_features());
+    let weights = shortest_solution(&scaled, &lengths, target);
+    weights.iter().map(|&weight| weight as f32).collect()
 }
 
 /// R of the QR factorisation of `[features | label]`, each column less its mean.
-fn triangle_of_centred(data: &Dataset) -> Mat<f64> {
+fn triangle_of_centred(data: &Dataset, feature_means: &[f64], label_mean: f64) -> Mat<f64> {
     let (n_features, stride) = (data.n_features(), row_stride(data.n_features()));
-    let (feature_means, label_mean) = means(data);
     let n_columns = n_features + 1;
     let mut triangle = Mat::<f64>::zeros(n_columns, n_columns);
     for (rows, labels) in data.rows().chunks(BLOCK_ROWS * stride).zip(data.all_labels().chunks(BLOCK_ROWS)) {
@@ -60,21 +68,44 @@ fn means(data: &Dataset) -> (Vec<f64>, f64) {
     (sums.iter().map(|sum| sum / n_docs).collect(), label_sum / n_docs)
 }
 
-/// w = sum over singular values s above the cut-off of v (u . y) / s, where `[A | y]` is the triangle.
-fn shortest_solution(triangle: MatRef<'_, f64>, tolerance: f64) -> Vec<f64> {
-    let n_features = triangle.ncols() - 1;
-    let svd = triangle.submatrix(0, 0, n_features, n_features).thin_svd().expect("finite features");
+/// The feature columns of the triangle, scaled to length 1, and the lengths they had.
+///
+/// A feature that varies by no more than its own rounding is constant: its column becomes zero.
+fn columns_of_length_one(triangle: MatRef<'_, f64>, means: &[f64], n_docs: usize) -> (Mat<f64>, Vec<f64>) {
+    let n_features = means.len();
+    let lengths: Vec<f64> = (0..n_features)
+        .map(|feature| {
+            let length = triangle.col(feature).norm_l2();
+            let rounding = STORED_PRECISION * means[feature].abs() * (n_docs as f64).sqrt();
+            if length > rounding { length } else { f64::INFINITY }
+        })
+        .collect();
+    let scaled = Mat::from_fn(n_features, n_features, |row, feature| triangle[(row, feature)] / lengths[feature]);
+    (scaled, lengths)
+}
+
+/// The shortest w whose prediction A w is nearest to the target, A being the scaled matrix times the lengths.
+///
+/// One solution is the sum over singular values s above the cut-off of v (u . target) / s, divided by the lengths; the
+/// shortest has no part along the directions that the cut-off left free.
+fn shortest_solution(scaled: &Mat<f64>, lengths: &[f64], target: ColRef<'_, f64>) -> Vec<f64> {
+    let n_features = lengths.len();
+    let svd = scaled.thin_svd().expect("finite features");
     let (u, v, s) = (svd.U(), svd.V(), svd.S().column_vector());
-    let target = triangle.col(n_features);
-    let mut weights = vec![0.0; n_features];
-    for k in 0..n_features {
-        // Not `>=`: where all singular values are zero, so are the weights.
-        if s[k] > tolerance * s[0] {
-            let along = (0..n_features).map(|row| u[(row, k)] * target[row]).sum::<f64>() / s[k];
-            weights.iter_mut().enumerate().for_each(|(feature, weight)| *weight += v[(feature, k)] * along);
-        }
-    }
-    weights
+    let cut_off = STORED_PRECISION * (n_features as f64).sqrt() * s[0];
+    let rank = (0..n_features).filter(|&k| s[k] > cut_off).count();
+    let along: Vec<f64> =
+        (0..rank).map(|k| (0..n_features).map(|row| u[(row, k)] * target[row]).sum::<f64>() / s[k]).collect();
+    let solution = Col::from_fn(n_features, |feature| {
+        (0..rank).map(|k| v[(feature, k)] * along[k]).sum::<f64>() / lengths[feature]
+    });
+    let free = Mat::from_fn(n_features, n_features - rank, |feature, k| {
+        // A constant feature was never scaled; its weight is free by itself.
+        v[(feature, rank + k)] / if lengths[feature].is_finite() { lengths[feature] } else { 1.0 }
+    });
+    let free = free.qr().compute_thin_Q();
+    let shortest = &solution - &free * (free.transpose() * &solution);
+    (0..n_features).map(|feature| shortest[feature]).collect()
 }
 
 #[cfg(test)]
@@ -110,6 +141,23 @@ mod tests {
         let features = [0.0, 0.0, 0.1, 1.0, 1.0, 0.1, 2.0, 2.0, 0.1];
         let data = dataset(3, &features, &[&[0, 2, 1]]);
         assert_close(&least_squares(&data), &[0.25, 0.25, 0.0]);
+    }
+
+    #[test]
+    fn rounding_of_stored_features_is_not_learned_from() {
+        // x3 = x1 + x2 up to rounding, label = 3 x1: of (3, 0, 0) + t (1, 1, -1) the shortest is (2, -1, 1). The units
+        // of a feature do not matter for what depends on what, only for which solution is shortest.
+        let features: Vec<f32> = (0..64_u16)
+            .flat_map(|i| {
+                let (x1, x2) = (f32::from(i % 5) / 3.0, f32::from(i * 13 % 64) / 7.0);
+                [x1, x2, x1 + x2, 1e6 * x2]
+            })
+            .collect();
+        let labels: Vec<u8> = (0..64).map(|i| i % 5).collect();
+        let first_three: Vec<f32> = features.chunks_exact(4).flat_map(|x| x[..3].to_vec()).collect();
+        assert_close(&least_squares(&dataset(3, &first_three, &[&labels])), &[2.0, -1.0, 1.0]);
+        // With x2 also in small units, the weight of x2 costs nothing: (3 - t, 0, t, -t / 1e6), shortest at t = 3 / 2.
+        assert_close(&least_squares(&dataset(4, &features, &[&labels])), &[1.5, 0.0, 1.5, -1.5e-6]);
     }
 
     #[test]

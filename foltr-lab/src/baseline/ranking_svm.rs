@@ -25,7 +25,7 @@ use foltr_simulation::dataset::Dataset;
 use line_search::{Line, best_step};
 use objective::{Evaluation, Objective};
 
-/// C of [KO19], section 6.3.
+/// C of [KO19].
 pub const PUBLISHED_C: f64 = 1_000.0;
 
 /// The duality gap at which [`ranking_svm`] stops, as a share of the objective.

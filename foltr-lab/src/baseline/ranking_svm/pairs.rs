@@ -1,7 +1,7 @@
 //! The hinge loss of all pairs of one query without visiting all pairs: sort the scores, then count.
 //!
-//! Joachims: *Training Linear SVMs in Linear Time*, KDD 2006, section 4.2 (the counting); for more than two grades each
-//! two grades are swept in turn.
+//! Joachims: *Training Linear SVMs in Linear Time*, KDD 2006, counts so for ordinal regression; here each two grades
+//! of a query are swept in turn.
 //!
 //! A pair (i, j) with label_i > label_j has the violation t = 1 - (s_i - s_j). Its hinge max(0, t) is smoothed to
 //! max over 0 <= a <= 1 of a t - (h / 2) a^2: the multiplier a is 0 for t <= 0, t / h up to t = h, and 1 above.
@@ -133,11 +133,16 @@ impl PairSweep {
             balance[better as usize] += pull;
             self.fully_violated_from[fully] += 1;
         }
-        let mut n_above = 0;
-        for (&worse, &n_more) in low_docs.iter().zip(&self.fully_violated_from) {
-            n_above += n_more;
-            balance[worse as usize] -= f64::from(n_above);
-        }
+        take_fully_violated(low_docs, &self.fully_violated_from, balance);
+    }
+}
+
+/// Takes 1 for each fully violated pair from its worse document: such pairs reach from a place to the grade's end.
+fn take_fully_violated(worse_docs: &[u32], n_from: &[u32], balance: &mut [f64]) {
+    let mut n_pairs = 0;
+    for (&worse, &n_more) in worse_docs.iter().zip(n_from) {
+        n_pairs += n_more;
+        balance[worse as usize] -= f64::from(n_pairs);
     }
 }
 
