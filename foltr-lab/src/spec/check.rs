@@ -161,7 +161,6 @@ impl Experiment {
         let only = |what: &str| format!("\"published\" needs {what}: the published code did nothing else");
         let cascade = !matches!(self.users, Some(Users::PositionBased { .. }));
         problems.when(!cascade, "learner.stream", only("users.kind = \"cascade\""));
-        problems.when(self.privacy != Privacy::None, "learner.stream", only("no [privacy]"));
         let cohort = self.clients.is_some_and(|clients| clients.cohort.is_some());
         problems.when(cohort, "learner.stream", only("all clients in every round (no clients.cohort)"));
     }

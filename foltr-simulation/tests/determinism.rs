@@ -1,0 +1,151 @@
+//! Same seed, same bits: whatever the number of threads, and in whatever order messages arrive.
+
+use foltr_federation::aggregate::Mean;
+use foltr_federation::privacy::{ClipRadius, DistributedLaplace, RandomisedResponse, Unprotected};
+use foltr_federation::{Aggregation, Coordinator, Message, Privacy, Rule, ServerOptimiser, Setup};
+use foltr_rank::learn::evolution::{Evolution, EvolutionSettings, Reward};
+use foltr_rank::learn::pdgd::{Pdgd, PdgdSettings, Updates};
+use foltr_rank::rng::{Purpose, Streams};
+use foltr_rank::{Activation, Params, Shape};
+use foltr_simulation::click::{Cascade, Preset, Users};
+use foltr_simulation::client_round::{ClientLearner, Round, Tally, TrainingSet, Worker};
+use foltr_simulation::datasets::{Synthetic, SyntheticShape};
+use foltr_simulation::federation_run::{FederationRun, FederationSettings, Learning};
+use rand::RngExt;
+
+const N_CLIENTS: u32 = 300;
+const PDGD: PdgdSettings =
+    PdgdSettings { learning_rate: 0.1, updates: Updates::Immediate, n_shown: 10, clip_radius: None };
+const EVOLUTION: EvolutionSettings =
+    EvolutionSettings { sigma: 0.01, antithetic: true, reward: Reward::MaxRr, n_interactions: 4, n_shown: 10 };
+
+fn training() -> TrainingSet {
+    let synthetic = Synthetic { n_train: 60, n_test: 1, n_validation: 0, ..Synthetic::new(SyntheticShape::Tiny) };
+    TrainingSet::new(synthetic.generate(1).expect("a sound description").train, 10)
+}
+
+fn users() -> Users {
+    Users::Cascade(Cascade::preset(Preset::Navigational, 2).expect("three grades"))
+}
+
+fn settings(shape: Shape, learning: Learning, privacy: Privacy) -> FederationSettings {
+    FederationSettings {
+        seed: 5,
+        shape,
+        initial: vec![0.01; shape.n_params()],
+        learning,
+        n_clients: N_CLIENTS,
+        cohort: N_CLIENTS,
+        n_interactions: 4,
+        privacy,
+        optimiser: ServerOptimiser::Momentum { rate: 2.0, momentum: 0.9 },
+        users: users(),
+    }
+}
+
+fn all_settings(n_features: usize) -> Vec<FederationSettings> {
+    let linear = Shape::Linear { n_features };
+    let mlp = Shape::Mlp { n_features, n_hidden: 10, activation: Activation::Logistic };
+    let none = || Privacy::Unprotected(Unprotected { reward: Reward::MaxRr });
+    let response = || Privacy::RandomisedResponse(RandomisedResponse::new(0.9, Reward::MaxRr, 10).expect("p > 1/n"));
+    let laplace = Privacy::DistributedLaplace(DistributedLaplace::new(5.0, 4.5, ClipRadius::Paper).expect("positive"));
+    let evolution = |published_stream| Learning::Evolution { settings: EVOLUTION, published_stream };
+    let sampled = settings(linear, Learning::Pdgd(PDGD), none());
+    vec![
+        settings(linear, Learning::Pdgd(PDGD), none()),
+        settings(mlp, Learning::Pdgd(PdgdSettings { updates: Updates::Accumulated, ..PDGD }), none()),
+        settings(linear, Learning::Pdgd(PdgdSettings { clip_radius: Some(2.5), ..PDGD }), laplace),
+        settings(mlp, evolution(false), response()),
+        settings(linear, evolution(true), none()),
+        FederationSettings { cohort: 100, ..sampled },
+    ]
+}
+
+fn run(settings: FederationSettings, training: &TrainingSet, n_threads: usize) -> (Params, Vec<Tally>) {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().expect("threads");
+    pool.install(|| {
+        let mut run = FederationRun::new(settings, training).expect("sound settings");
+        let tallies = (0..3).map(|_| run.round().expect("a round")).collect();
+        (run.task().global.clone(), tallies)
+    })
+}
+
+#[test]
+fn any_number_of_threads_gives_the_same_bits() {
+    let training = training();
+    for settings in all_settings(training.data().n_features()) {
+        let (params, tallies) = run(settings.clone(), &training, 1);
+        assert!(params.iter().any(|&p| p != 0.01), "something was learnt");
+        for n_threads in [2, 8] {
+            let other = run(settings.clone(), &training, n_threads);
+            assert_eq!((&params, &tallies), (&other.0, &other.1), "{n_threads} threads, {:?}", settings.learning);
+        }
+    }
+}
+
+#[test]
+fn another_seed_gives_another_model() {
+    let training = training();
+    for settings in all_settings(training.data().n_features()) {
+        let other = FederationSettings { seed: settings.seed + 1_000, ..settings.clone() };
+        assert_ne!(run(settings, &training, 2).0, run(other, &training, 2).0);
+    }
+}
+
+/// Every message of round 0, one by one.
+fn messages(training: &TrainingSet, shape: Shape, learner: ClientLearner, rule: Rule) -> (Vec<Message>, Setup) {
+    let optimiser = ServerOptimiser::Momentum { rate: 2.0, momentum: 0.9 };
+    let setup = Setup {
+        initial: vec![0.01; shape.n_params()],
+        n_clients: N_CLIENTS,
+        n_interactions: 4,
+        rule,
+        aggregation: Aggregation::Mean(Mean {}),
+        optimiser,
+    };
+    let coordinator = Coordinator::new(setup.clone()).expect("a sound setup");
+    let (streams, users) = (Streams::new(5), users());
+    let privacy = Privacy::Unprotected(Unprotected { reward: Reward::MaxRr });
+    let round = Round { task: coordinator.task(), training, users: &users, privacy: &privacy, rule, streams: &streams };
+    let mut messages = Vec::new();
+    Worker::new(learner, &streams).run_each(&round, 0..N_CLIENTS, |client, payload, _, _| {
+        messages.push(Message { round: 0, client, payload: payload.clone() });
+    });
+    (messages, setup)
+}
+
+#[test]
+fn shuffled_messages_give_the_bits_of_the_simulation() {
+    let training = training();
+    let shape = Shape::Linear { n_features: training.data().n_features() };
+    let cases = [
+        (ClientLearner::Pdgd(Box::new(Pdgd::new(shape, PDGD))), Rule::Averaging, Learning::Pdgd(PDGD)),
+        (
+            ClientLearner::Evolution(Box::new(Evolution::new(shape, EVOLUTION))),
+            Rule::Evolution { sigma: f64::from(EVOLUTION.sigma), antithetic: true },
+            Learning::Evolution { settings: EVOLUTION, published_stream: false },
+        ),
+    ];
+    for (learner, rule, learning) in cases {
+        let (mut messages, setup) = messages(&training, shape, learner, rule);
+        let privacy = Privacy::Unprotected(Unprotected { reward: Reward::MaxRr });
+        let mut simulated = FederationRun::new(settings(shape, learning, privacy), &training).expect("sound");
+        simulated.round().expect("a round");
+        for seed in 0..3 {
+            let mut stream = Streams::new(seed).open(Purpose::Data, 0, 0);
+            for last in (1..messages.len()).rev() {
+                messages.swap(last, stream.random_range(0..=last));
+            }
+            let mut coordinator = Coordinator::new(setup.clone()).expect("a sound setup");
+            for message in &messages {
+                // Over the wire and back: the codec keeps every bit.
+                let mut bytes = Vec::new();
+                foltr_federation::encode(message, &mut bytes);
+                let message = foltr_federation::decode(&bytes, coordinator.expected()).expect("a sound message");
+                coordinator.receive(message).expect("an expected message");
+            }
+            coordinator.close().expect("all clients");
+            assert_eq!(coordinator.task().global, simulated.task().global, "{learning:?}");
+        }
+    }
+}
