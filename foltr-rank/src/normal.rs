@@ -5,7 +5,8 @@
 //! last are polynomials here, because the system's mathematical library differs between platforms and is not
 //! vectorised. No crate promises both.
 //!
-//! Box, Muller: *A Note on the Generation of Random Normal Deviates*, Annals of Mathematical Statistics 29, 1958.
+//! `BM58` Box, Muller: *A Note on the Generation of Random Normal Deviates*, Annals of Mathematical Statistics 29,
+//! 1958.
 
 use bytemuck::cast_slice_mut;
 use rand::Rng;

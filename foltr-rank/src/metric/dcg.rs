@@ -1,7 +1,7 @@
 //! Discounted cumulative gain, plain and normalised.
 //!
-//! Järvelin, Kekäläinen: *Cumulated Gain-Based Evaluation of IR Techniques*, TOIS 20, 2002, with the exponential gain
-//! of Burges et al., ICML 2005; spec section 3. The ideal is taken over all documents of the query.
+//! `JK02` Järvelin, Kekäläinen: *Cumulated Gain-Based Evaluation of IR Techniques*, TOIS 20, 2002, with the exponential
+//! gain of `BSR05` Burges et al., ICML 2005; spec section 3. The ideal is taken over all documents of the query.
 
 /// 2^label - 1.
 #[inline]

@@ -1,6 +1,6 @@
 //! PDGD's weight of each shown document: which pairs the clicks suggest, and how much each pair counts.
 //!
-//! [OdR18] Oosterhuis, de Rijke: *Differentiable Unbiased Online Learning to Rank*, CIKM 2018, Eqs. 5 to 9; spec
+//! `OdR18` Oosterhuis, de Rijke: *Differentiable Unbiased Online Learning to Rank*, CIKM 2018, Eqs. 5 to 9; spec
 //! sections 6.2 and 6.3, which give the closed form used here. For positions a < b with documents x and y, R* being R
 //! with the two exchanged and Z_i the sum of e^score over all documents of the query not shown above position i:
 //!
