@@ -113,7 +113,8 @@ fn dependencies() -> BTreeMap<String, [BTreeSet<String>; 2]> {
     let of = |package: &serde_json::Value| {
         let dependencies = package["dependencies"].as_array().expect("a list");
         let needed = dependencies.iter().filter(|dependency| dependency["kind"] != "dev");
-        let names = [needed.map(|it| text(&it["name"])).collect(), dependencies.iter().map(|it| text(&it["name"])).collect()];
+        let names =
+            [needed.map(|it| text(&it["name"])).collect(), dependencies.iter().map(|it| text(&it["name"])).collect()];
         (text(&package["name"]), names)
     };
     metadata["packages"].as_array().expect("a list").iter().map(of).collect()
@@ -155,7 +156,8 @@ fn what_devices_and_servers_link_is_pure() {
     let modules = ["env", "fs", "io", "net", "process", "thread", "time"];
     let mut forbidden: Vec<String> = modules.iter().map(|module| format!("std::{module}")).collect();
     // A group would hide a module from the words above.
-    forbidden.extend(["std::{", "rayon", "tokio", "SystemTime", "thread_rng", "rand::rng(", "OsRng"].map(str::to_owned));
+    forbidden
+        .extend(["std::{", "rayon", "tokio", "SystemTime", "thread_rng", "rand::rng(", "OsRng"].map(str::to_owned));
     let forbidden: Vec<&str> = forbidden.iter().map(String::as_str).collect();
     for name in PURE {
         assert_none(&uses(name, &forbidden), "no I/O, clock, threads or global randomness:");
@@ -251,11 +253,8 @@ fn every_list_is_printed() {
         let is_line = |line: &str| line.trim_start().strip_prefix(name).is_some_and(|rest| rest.trim() == *about);
         assert!(text.lines().any(is_line), "`{name}`: {about}\nis not in\n{text}");
     }
-    let n_lists: usize = CRATES
-        .iter()
-        .flat_map(|name| sources(name))
-        .map(|(_, source)| source.matches("pub const LIST:").count())
-        .sum();
+    let n_lists: usize =
+        CRATES.iter().flat_map(|name| sources(name)).map(|(_, source)| source.matches("pub const LIST:").count()).sum();
     assert_eq!(n_lists, lists.len(), "a list is missing in this test");
 }
 
