@@ -6,7 +6,7 @@
 //!
 //! P(R*) / P(R) = prod_{i = a+1}^{b} Z_i / Z*_i,   Z*_i = Z_i + e^{s_x} - e^{s_y},   rho = 1 / (1 + prod Z*_i / Z_i).
 //!
-//! Z* is built from positive terms only (Z*_b = Z_{b+1} + e^{s_x}, then each R[i] on the way up), so nothing cancels.
+//! Z* is built from positive terms only (Z*_b = Z_{b+1} + e^{s_x}, then each R\[i\] on the way up), so nothing cancels.
 
 use crate::query::{Clicks, MAX_SHOWN};
 
@@ -181,8 +181,8 @@ mod tests {
             }
             // They sum to zero; clicked documents gain, the others lose.
             prop_assert!(expected.iter().sum::<f64>().abs() < 1e-12);
-            for i in 0..score.len() {
-                let gain = if clicks.at(i) { linear[i] } else { -linear[i] };
+            for (i, &weight) in linear.iter().enumerate().take(score.len()) {
+                let gain = if clicks.at(i) { weight } else { -weight };
                 prop_assert!(gain >= 0.0);
             }
         }
