@@ -25,16 +25,29 @@ pub struct ListSampler {
 
 impl ListSampler {
     /// Draws a list of `n_shown` documents (or all, if there are fewer) with these scores.
+    ///
+    /// `between` is called with 0 to 3 between the stages: a good moment to request other memory.
     #[inline]
-    pub fn sample(&mut self, scores: &ScoreBuffer, n_shown: usize, stream: &mut Stream, ranking: &mut Ranking) {
+    pub fn sample(
+        &mut self,
+        scores: &ScoreBuffer,
+        n_shown: usize,
+        stream: &mut Stream,
+        ranking: &mut Ranking,
+        between: impl Fn(usize),
+    ) {
+        between(0);
         let n_docs = scores.scores().len();
         let n_padded = scores.padded().len();
         if self.words.len() < n_padded {
             self.words.resize(n_padded, 0);
         }
         stream.fill_bytes(cast_slice_mut(&mut self.words[..n_docs]));
+        between(1);
         gumbel_keys(scores.padded(), &self.words[..n_padded], self.keys.reset_padded(n_docs));
+        between(2);
         self.keys.select(n_shown, ranking);
+        between(3);
     }
 }
 
@@ -86,7 +99,7 @@ mod tests {
         let mut counts = vec![vec![0.0; scores.len()]; scores.len()];
         let buffer = buffer(scores);
         for _ in 0..n {
-            sampler.sample(&buffer, 2, &mut stream, &mut ranking);
+            sampler.sample(&buffer, 2, &mut stream, &mut ranking, |_| {});
             let docs = ranking.docs();
             counts[docs[0] as usize][docs[1] as usize] += 1.0 / f64::from(n);
         }
@@ -130,7 +143,7 @@ mod tests {
             let (mut sampler, mut ranking) = (ListSampler::default(), Ranking::default());
             let mut lists = Vec::new();
             for _ in 0..100 {
-                sampler.sample(&buffer(&scores), 3, &mut stream, &mut ranking);
+                sampler.sample(&buffer(&scores), 3, &mut stream, &mut ranking, |_| {});
                 lists.push(ranking);
             }
             lists

@@ -8,7 +8,6 @@
 //! among the best, or more candidates than the buffer holds, take the plain path that sorts.
 
 use crate::query::{MAX_SHOWN, Ranking};
-use crate::simd::two_widths;
 
 /// Score buffers are padded to a multiple of this with negative infinity.
 const GROUPS: usize = 16;
@@ -87,33 +86,34 @@ impl ScoreBuffer {
     }
 }
 
-two_widths! {
-    /// Whether the best could be told apart; if not, `best` holds rubbish.
-    fn select_distinct(scores: &[f32], best: &mut [u32]) -> bool {
-        let threshold = lower_bound(scores, best.len());
-        if threshold == f32::NEG_INFINITY {
-            return false; // the padding would be among the candidates
-        }
-        let mut candidates = [f32::NEG_INFINITY; MAX_CANDIDATES];
-        let mut documents = [0_u32; MAX_CANDIDATES];
-        let mut n_candidates = 0;
-        // Without a branch: every score is written to the next free place, which only a candidate then takes.
-        for (document, &score) in scores.iter().enumerate() {
-            let place = n_candidates % MAX_CANDIDATES;
-            candidates[place] = score;
-            documents[place] = document as u32;
-            n_candidates += usize::from(score >= threshold);
-        }
-        if n_candidates >= MAX_CANDIDATES {
-            return false;
-        }
-        candidates[n_candidates..].fill(f32::NEG_INFINITY);
-        place_by_rank(&candidates[..n_candidates.next_multiple_of(8)], &documents[..n_candidates], best)
+/// Whether the best could be told apart; if not, `best` holds rubbish.
+#[inline]
+fn select_distinct(scores: &[f32], best: &mut [u32]) -> bool {
+    #[cfg(target_arch = "x86_64")]
+    if crate::simd::is_wide() {
+        // SAFETY: AVX2 is there; buffers are whole groups and at most MAX_SHOWN are asked for.
+        return unsafe { wide::select_distinct(scores, best) };
     }
+    portable_select_distinct(scores, best)
+}
+
+/// The definition of the fast path, used where there is no AVX2.
+fn portable_select_distinct(scores: &[f32], best: &mut [u32]) -> bool {
+    let threshold = lower_bound(scores, best.len());
+    if threshold == f32::NEG_INFINITY {
+        return false; // the padding would be among the candidates
+    }
+    let reaches = scores.iter().enumerate().filter(|&(_, &score)| score >= threshold);
+    let (documents, candidates): (Vec<u32>, Vec<f32>) =
+        reaches.map(|(document, &score)| (document as u32, score)).unzip();
+    if candidates.len() > MAX_CANDIDATES {
+        return false;
+    }
+    let ranks = candidates.iter().map(|score| candidates.iter().filter(|&other| other > score).count() as u32);
+    place(&documents, &ranks.collect::<Vec<_>>(), best)
 }
 
 /// A value that at least `k` scores reach: the k-th largest of the sixteen group maxima.
-#[inline(always)]
 fn lower_bound(scores: &[f32], k: usize) -> f32 {
     let mut maxima = [f32::NEG_INFINITY; GROUPS];
     for group in scores.chunks_exact(GROUPS) {
@@ -121,43 +121,135 @@ fn lower_bound(scores: &[f32], k: usize) -> f32 {
             *maximum = if score > *maximum { score } else { *maximum };
         }
     }
-    let mut n_larger = [0_i32; GROUPS];
-    for &other in &maxima {
-        for (count, &maximum) in n_larger.iter_mut().zip(&maxima) {
-            *count += i32::from(other > maximum);
-        }
-    }
     // The smallest maximum with fewer than k larger ones is reached by at least k groups.
-    let mut bound = f32::INFINITY;
-    for (&count, &maximum) in n_larger.iter().zip(&maxima) {
-        let value = if count < k as i32 { maximum } else { f32::INFINITY };
-        bound = if value < bound { value } else { bound };
-    }
-    bound
+    let n_larger = |maximum: f32| maxima.iter().filter(|&&other| other > maximum).count();
+    maxima.into_iter().filter(|&maximum| n_larger(maximum) < k).fold(f32::INFINITY, f32::min)
 }
 
 /// Writes each document to the slot of its rank. False when equal scores left a slot empty.
 #[inline(always)]
-fn place_by_rank(candidates: &[f32], documents: &[u32], best: &mut [u32]) -> bool {
-    let mut n_larger = [0_i32; MAX_CANDIDATES];
-    for (counts, block) in n_larger.chunks_exact_mut(8).zip(candidates.chunks_exact(8)) {
-        let mut count = [0_i32; 8];
-        for &other in &candidates[..documents.len()] {
-            for lane in 0..8 {
-                count[lane] += i32::from(other > block[lane]);
-            }
-        }
-        counts.copy_from_slice(&count);
-    }
+fn place(documents: &[u32], ranks: &[u32], best: &mut [u32]) -> bool {
     // Documents of lower rank than the last shown all write to a slot that nobody reads.
     let mut slots = [EMPTY; MAX_SHOWN + 1];
-    for (&document, &rank) in documents.iter().zip(n_larger.iter()) {
+    for (&document, &rank) in documents.iter().zip(ranks) {
         slots[(rank as usize).min(best.len())] = document;
     }
     // Equal scores share a slot and leave the next one empty. If the shared slot is the last shown, the later
     // document has overwritten the earlier one, as the tie rule wants.
-    best.copy_from_slice(&slots[..best.len()]);
-    best.iter().all(|&document| document != EMPTY)
+    let mut is_full = true;
+    for (document, &slot) in best.iter_mut().zip(&slots) {
+        *document = slot;
+        is_full &= slot != EMPTY;
+    }
+    is_full
+}
+
+#[cfg(target_arch = "x86_64")]
+mod wide {
+    use std::arch::x86_64::*;
+
+    use super::{GROUPS, MAX_CANDIDATES, place};
+
+    /// For each set of lanes, those lanes first: the permutation that moves the candidates of a block together.
+    const CANDIDATES_FIRST: [[u8; 8]; 256] = {
+        let mut table = [[0; 8]; 256];
+        let mut set = 0;
+        while set < 256 {
+            let (mut lane, mut place) = (0, 0);
+            while lane < 8 {
+                if set >> lane & 1 == 1 {
+                    table[set][place] = lane;
+                    place += 1;
+                }
+                lane += 1;
+            }
+            set += 1;
+        }
+        table
+    };
+
+    /// [`super::portable_select_distinct`] without a branch that depends on the scores.
+    ///
+    /// # Safety
+    /// AVX2; `scores` is a whole number of groups, `best` at most `MAX_SHOWN` long.
+    #[target_feature(enable = "avx2,popcnt")]
+    pub unsafe fn select_distinct(scores: &[f32], best: &mut [u32]) -> bool {
+        // SAFETY: the caller's contract.
+        let threshold = unsafe { lower_bound(scores, best.len()) };
+        if threshold == f32::NEG_INFINITY {
+            return false;
+        }
+        let limit = _mm256_set1_ps(threshold);
+        let mut candidates = [0.0_f32; MAX_CANDIDATES + 8];
+        let mut documents = [0_u32; MAX_CANDIDATES + 8];
+        let mut n = 0;
+        for (block_idx, block) in scores.chunks_exact(8).enumerate() {
+            // SAFETY: a block has eight floats; n is at most MAX_CANDIDATES, so eight more fit behind it.
+            unsafe {
+                let values = _mm256_loadu_ps(block.as_ptr());
+                let set = _mm256_movemask_ps(_mm256_cmp_ps::<_CMP_GE_OQ>(values, limit)) as usize;
+                let order = _mm256_cvtepu8_epi32(_mm_loadl_epi64(CANDIDATES_FIRST[set].as_ptr().cast()));
+                let first = _mm256_set1_epi32(8 * block_idx as i32);
+                _mm256_storeu_ps(candidates.as_mut_ptr().add(n), _mm256_permutevar8x32_ps(values, order));
+                _mm256_storeu_si256(documents.as_mut_ptr().add(n).cast(), _mm256_add_epi32(order, first));
+                n += set.count_ones() as usize;
+            }
+            if n > MAX_CANDIDATES {
+                return false;
+            }
+        }
+        let mut ranks = [0_u32; MAX_CANDIDATES + 8];
+        for start in (0..n).step_by(8) {
+            // SAFETY: n is at most MAX_CANDIDATES, so eight floats and ranks are there from `start` on.
+            unsafe {
+                let values = _mm256_loadu_ps(candidates.as_ptr().add(start));
+                let mut n_larger = _mm256_setzero_si256();
+                for other in &candidates[..n] {
+                    let is_larger = _mm256_cmp_ps::<_CMP_GT_OQ>(_mm256_broadcast_ss(other), values);
+                    n_larger = _mm256_sub_epi32(n_larger, _mm256_castps_si256(is_larger));
+                }
+                _mm256_storeu_si256(ranks.as_mut_ptr().add(start).cast(), n_larger);
+            }
+        }
+        place(&documents[..n], &ranks[..n], best)
+    }
+
+    /// [`super::lower_bound`].
+    ///
+    /// # Safety
+    /// AVX2; `scores` is a whole number of groups.
+    #[inline]
+    #[target_feature(enable = "avx2")]
+    unsafe fn lower_bound(scores: &[f32], k: usize) -> f32 {
+        let mut low = _mm256_set1_ps(f32::NEG_INFINITY);
+        let mut high = low;
+        for group in scores.chunks_exact(GROUPS) {
+            // SAFETY: a group has sixteen floats. A NaN is never the larger one, as in the definition.
+            unsafe {
+                low = _mm256_max_ps(_mm256_loadu_ps(group.as_ptr()), low);
+                high = _mm256_max_ps(_mm256_loadu_ps(group.as_ptr().add(8)), high);
+            }
+        }
+        let mut maxima = [0.0_f32; GROUPS];
+        // SAFETY: the array has sixteen floats.
+        unsafe {
+            _mm256_storeu_ps(maxima.as_mut_ptr(), low);
+            _mm256_storeu_ps(maxima.as_mut_ptr().add(8), high);
+        }
+        let (mut n_low, mut n_high) = (_mm256_setzero_si256(), _mm256_setzero_si256());
+        for other in &maxima {
+            let other = _mm256_broadcast_ss(other);
+            n_low = _mm256_sub_epi32(n_low, _mm256_castps_si256(_mm256_cmp_ps::<_CMP_GT_OQ>(other, low)));
+            n_high = _mm256_sub_epi32(n_high, _mm256_castps_si256(_mm256_cmp_ps::<_CMP_GT_OQ>(other, high)));
+        }
+        let (k, infinity) = (_mm256_set1_epi32(k as i32), _mm256_set1_ps(f32::INFINITY));
+        let low = _mm256_blendv_ps(infinity, low, _mm256_castsi256_ps(_mm256_cmpgt_epi32(k, n_low)));
+        let high = _mm256_blendv_ps(infinity, high, _mm256_castsi256_ps(_mm256_cmpgt_epi32(k, n_high)));
+        let eight = _mm256_min_ps(low, high);
+        let four = _mm_min_ps(_mm256_castps256_ps128(eight), _mm256_extractf128_ps::<1>(eight));
+        let two = _mm_min_ps(four, _mm_movehl_ps(four, four));
+        _mm_cvtss_f32(_mm_min_ss(two, _mm_shuffle_ps::<1>(two, two)))
+    }
 }
 
 #[cfg(test)]
@@ -198,7 +290,26 @@ mod tests {
         assert_eq!(select(&[f32::NEG_INFINITY, 1.0, f32::INFINITY], 3), [2, 1, 0]);
     }
 
+    /// Both fast paths on the same scores: whether they succeed, and what they select.
+    fn fast_paths(scores: &[f32], n_shown: usize) -> [(bool, Vec<u32>); 2] {
+        let mut buffer = ScoreBuffer::default();
+        buffer.reset(scores.len()).copy_from_slice(scores);
+        [select_distinct, portable_select_distinct].map(|select| {
+            let mut best = vec![0; n_shown.min(scores.len())];
+            (select(buffer.padded(), &mut best), best)
+        })
+    }
+
     proptest! {
+        #[test]
+        fn both_fast_paths_are_the_same(
+            scores in prop::collection::vec(prop_oneof![9 => -3.0_f32..3.0, 1 => Just(0.5)], 1..300),
+            n_shown in 1_usize..=MAX_SHOWN,
+        ) {
+            let [ours, defined] = fast_paths(&scores, n_shown);
+            prop_assert_eq!(ours, defined);
+        }
+
         #[test]
         fn agrees_with_sorting(scores in prop::collection::vec(-3.0_f32..3.0, 1..400), n_shown in 1_usize..=MAX_SHOWN) {
             prop_assert_eq!(select(&scores, n_shown), by_sorting(&scores, n_shown));

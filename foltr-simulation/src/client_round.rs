@@ -7,7 +7,6 @@ use foltr_federation::{LocalPrivacy, Partial, Payload, Privacy, RoundTask, Rule}
 use foltr_rank::learn::evolution::Evolution;
 use foltr_rank::learn::pdgd::Pdgd;
 use foltr_rank::metric::{discount, gain, ideal_dcg};
-use foltr_rank::ranker::dot::prefetch;
 use foltr_rank::rng::{Purpose, Stream, Streams};
 use foltr_rank::{Clicks, Impression, MAX_SHOWN, OnlineLearner, QueryView, Ranking, Update};
 use rand::RngExt;
@@ -21,8 +20,9 @@ pub struct TrainingSet {
     data: Dataset,
     /// 1 / ideal DCG, or 0 for a query without relevant documents: its online nDCG counts as 0 (spec section 3).
     inverse_ideal: Vec<f64>,
-    gains: Vec<f64>,
-    cutoff: usize,
+    /// Gain times discount, by position below the cut-off, then label.
+    worth: Vec<f64>,
+    n_grades: usize,
 }
 
 impl TrainingSet {
@@ -32,8 +32,10 @@ impl TrainingSet {
             .map(|query| ideal_dcg(data.labels(query), cutoff))
             .map(|ideal| if ideal > 0.0 { 1.0 / ideal } else { 0.0 })
             .collect();
-        let gains = (0..=data.max_label()).map(gain).collect();
-        Self { data, inverse_ideal, gains, cutoff }
+        let grades = 0..=data.max_label();
+        let worth_at = |position| grades.clone().map(move |label| gain(label) * discount(position));
+        let worth = (0..cutoff.min(MAX_SHOWN)).flat_map(worth_at).collect();
+        Self { inverse_ideal, worth, n_grades: grades.len(), data }
     }
 
     /// The labelled queries.
@@ -44,8 +46,8 @@ impl TrainingSet {
     /// nDCG of a shown list.
     #[inline]
     fn online_ndcg(&self, query: usize, shown: &[u8]) -> f64 {
-        let gains = shown.iter().take(self.cutoff).enumerate();
-        let dcg: f64 = gains.map(|(position, &label)| self.gains[label as usize] * discount(position)).sum();
+        let positions = self.worth.chunks_exact(self.n_grades);
+        let dcg: f64 = shown.iter().zip(positions).map(|(&label, worth)| worth[label as usize]).sum();
         dcg * self.inverse_ideal[query]
     }
 }
@@ -161,14 +163,10 @@ pub fn interact(
     stream: &mut Stream,
     session: &mut Session,
 ) {
-    let view = training.data.query(query);
-    let ahead = training.data.query(next_query).rows();
-    let ahead = &ahead[..ahead.len().min(PREFETCHED)];
+    let view = training.data.query(query).before(training.data.query(next_query));
     let mut ranking = Ranking::default();
-    // Half of the next query's features are requested before each stage, so that neither floods the memory system.
-    prefetch(&ahead[..ahead.len() / 2]);
     learner.rank(view, stream, &mut ranking);
-    prefetch(&ahead[ahead.len() / 2..]);
+    view.prefetch(4);
     let labels = training.data.labels(query);
     let mut shown = [0_u8; MAX_SHOWN];
     for (label, &doc) in shown.iter_mut().zip(ranking.docs()) {
@@ -176,12 +174,10 @@ pub fn interact(
     }
     let shown = &shown[..ranking.len()];
     let clicks = users.click(shown, stream);
+    view.prefetch(5);
     session.count(training, query, shown, clicks);
     learner.observe(&Impression { query: view, ranking: &ranking, clicks });
 }
-
-/// Floats of the next query that are requested ahead (16 KiB): a longer query is streamed by its own scoring.
-const PREFETCHED: usize = 4096;
 
 /// What all clients of a round have in common.
 #[derive(Clone, Copy)]

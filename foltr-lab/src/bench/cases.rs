@@ -17,6 +17,7 @@ use foltr_simulation::dataset::Dataset;
 use foltr_simulation::datasets::{Synthetic, SyntheticShape};
 use foltr_simulation::federation_run::{FederationRun, FederationSettings, Learning};
 use foltr_simulation::letor::{ReadOptions, parse_letor};
+use foltr_simulation::normalise::normalise_per_query;
 
 use super::{Case, Report, Work, bandwidth, best_seconds, on_threads};
 use crate::evaluate::{Evaluator, SNAPSHOTS};
@@ -35,7 +36,12 @@ struct Data {
 impl Data {
     fn new(name: &'static str, shape: SyntheticShape, n_train: usize, n_test: usize, copies: usize) -> Result<Self> {
         let synthetic = Synthetic { n_train, n_test, n_validation: 0, fixed_docs: true, ..Synthetic::new(shape) };
-        let fold = synthetic.generate(1)?;
+        let mut fold = synthetic.generate(1)?;
+        if shape == SyntheticShape::Mslr {
+            // As the papers do on this collection.
+            fold.train = normalise_per_query(&fold.train);
+            fold.test = normalise_per_query(&fold.test);
+        }
         let train = Dataset::concat(&vec![fold.train; copies])?;
         let max_label = train.max_label().max(fold.test.max_label());
         let users = Users::Cascade(Cascade::preset(Preset::Navigational, max_label)?);

@@ -14,7 +14,7 @@ use super::{OnlineLearner, Update};
 use crate::metric::discount;
 use crate::normal::fill_standard_normal;
 use crate::params::Shape;
-use crate::query::{Clicks, Impression, QueryView, Ranking};
+use crate::query::{Clicks, Impression, PREFETCH_PARTS, QueryView, Ranking};
 use crate::ranker::Ranker;
 use crate::rng::Stream;
 use crate::select::ScoreBuffer;
@@ -156,11 +156,14 @@ impl OnlineLearner for Evolution {
     fn rank(&mut self, query: QueryView<'_>, _private: &mut Stream, ranking: &mut Ranking) {
         let ranker = if self.outcomes.len() < self.n_plus() { &mut self.plus } else { &mut self.minus };
         ranker.score(query, self.scores.reset(query.n_docs()));
+        (0..2).for_each(|part| query.prefetch(part));
         self.scores.select(self.settings.n_shown, ranking);
+        (2..4).for_each(|part| query.prefetch(part));
     }
 
     fn observe(&mut self, impression: &Impression<'_>) {
         self.outcomes.push(self.settings.reward.outcome(impression.clicks));
+        (6..PREFETCH_PARTS).for_each(|part| impression.query.prefetch(part));
     }
 
     fn finish(&mut self) -> Update<'_> {

@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use self::pair_weights::{log_add_exp, pair_weights, pair_weights_log, unclicked_considered};
 use super::{OnlineLearner, Update};
-use crate::elementary::exp_wide;
+use crate::elementary::{exp_parts, scale};
 use crate::params::{Shape, clip_to_radius};
 use crate::plackett_luce::{ListSampler, maximum};
 use crate::query::{Clicks, Impression, LANES, MAX_SHOWN, QueryView, Ranking};
@@ -112,9 +112,10 @@ two_widths! {
     /// Pair weights in linear space; nothing if the scores spread too far for it. Scores come in whole blocks.
     fn weigh(scores: &[f32], exponentials: &mut [f64], ranking: &Ranking, clicks: Clicks) -> Option<[f32; MAX_SHOWN]> {
         let best = maximum(scores);
-        if !exponentiate(scores, best, exponentials) {
+        if best - minimum(scores) > LINEAR_RANGE {
             return None;
         }
+        exponentiate(scores, best, exponentials);
         let mut shown = [0.0; MAX_SHOWN];
         for (weight, &doc) in shown.iter_mut().zip(ranking.docs()) {
             *weight = std::mem::take(&mut exponentials[doc as usize]);
@@ -131,22 +132,33 @@ two_widths! {
     }
 }
 
-/// e^(score - best) for whole blocks, 0 for padding; false if a score is too far from the best for a double.
+/// The smallest of the scores, the padding's negative infinity aside.
 #[inline(always)]
-fn exponentiate(scores: &[f32], best: f32, exponentials: &mut [f64]) -> bool {
-    let mut n_too_far = [0_i32; LANES];
-    for (block, out) in scores.chunks_exact(LANES).zip(exponentials.chunks_exact_mut(LANES)) {
+fn minimum(padded: &[f32]) -> f32 {
+    let mut lanes = [f32::INFINITY; LANES];
+    for block in padded.chunks_exact(LANES) {
         for lane in 0..LANES {
-            let below = block[lane] - best;
-            let is_far = below < -LINEAR_RANGE;
-            let is_padding = block[lane] == f32::NEG_INFINITY;
-            n_too_far[lane] += i32::from(is_far & !is_padding);
-            let near = if is_far { -LINEAR_RANGE } else { below };
-            let value = exp_wide(near);
-            out[lane] = if is_far { 0.0 } else { value };
+            let score = if block[lane] == f32::NEG_INFINITY { f32::INFINITY } else { block[lane] };
+            lanes[lane] = if score < lanes[lane] { score } else { lanes[lane] };
         }
     }
-    n_too_far.iter().all(|&n| n == 0)
+    lanes.iter().fold(f32::INFINITY, |a, &b| if b < a { b } else { a })
+}
+
+/// e^(score - best) for whole blocks. Padding becomes e^-700, which is nothing beside any score in the linear range.
+#[inline(always)]
+fn exponentiate(scores: &[f32], best: f32, exponentials: &mut [f64]) {
+    for (block, out) in scores.chunks_exact(LANES).zip(exponentials.chunks_exact_mut(LANES)) {
+        let (mut exponents, mut fractions) = ([0; LANES], [0.0; LANES]);
+        for lane in 0..LANES {
+            let below = block[lane] - best;
+            let below = if below > -700.0 { below } else { -700.0 };
+            (exponents[lane], fractions[lane]) = exp_parts(below);
+        }
+        for lane in 0..LANES {
+            out[lane] = scale(exponents[lane], fractions[lane]);
+        }
+    }
 }
 
 #[cold]
@@ -174,7 +186,7 @@ impl OnlineLearner for Pdgd {
 
     fn rank(&mut self, query: QueryView<'_>, private: &mut Stream, ranking: &mut Ranking) {
         self.ranker.score(query, self.scores.reset(query.n_docs()));
-        self.sampler.sample(&self.scores, self.settings.n_shown, private, ranking);
+        self.sampler.sample(&self.scores, self.settings.n_shown, private, ranking, |stage| query.prefetch(stage));
     }
 
     fn observe(&mut self, impression: &Impression<'_>) {
@@ -184,6 +196,7 @@ impl OnlineLearner for Pdgd {
         if unclicked_considered(clicks, ranking.len()) != 0 {
             let mut weights = self.position_weights(ranking, clicks);
             weights.iter_mut().for_each(|weight| *weight *= self.settings.learning_rate);
+            query.prefetch(6);
             if immediate {
                 self.ranker.ascend(query, ranking.docs(), &weights[..ranking.len()]);
             } else {
@@ -193,6 +206,7 @@ impl OnlineLearner for Pdgd {
         if immediate {
             self.clip();
         }
+        query.prefetch(7);
     }
 
     fn finish(&mut self) -> Update<'_> {

@@ -67,53 +67,35 @@ pub(super) fn sum_lanes(l: &[f32; LANES]) -> f32 {
     ((l[0] + l[1]) + (l[2] + l[3])) + ((l[4] + l[5]) + (l[6] + l[7]))
 }
 
-/// Asks for the cache lines of a slice ahead of their use. Never changes a result.
-#[inline]
-pub fn prefetch(rows: &[f32]) {
-    #[cfg(target_arch = "x86_64")]
-    for line in rows.chunks(16) {
-        // SAFETY: a prefetch of an address inside a slice has no effect but on the cache.
-        unsafe { std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T0 }>(line.as_ptr().cast()) };
-    }
-    #[cfg(not(target_arch = "x86_64"))]
-    let _ = rows;
-}
-
 #[cfg(target_arch = "x86_64")]
 mod wide {
     use std::arch::x86_64::*;
 
     use super::LANES;
 
-    /// How far ahead of the arithmetic the rows of a long query are requested, in floats (8 KiB).
-    const AHEAD: usize = 2048;
-
     /// # Safety
     /// AVX2 and FMA; `rows.len() == weights.len() * scores.len()`; neither is empty.
     #[target_feature(enable = "avx2,fma")]
     pub unsafe fn dot_rows(rows: &[f32], weights: &[f32], scores: &mut [f32]) {
-        let (stride, n_docs) = (weights.len(), scores.len());
-        let end = rows.len();
-        for first in (0..n_docs).step_by(LANES) {
-            let n_valid = (n_docs - first).min(LANES);
-            // A last group of fewer than eight rows reads its last row again.
-            let row: [*const f32; LANES] = std::array::from_fn(|i| {
-                // SAFETY: the row index is below n_docs.
-                unsafe { rows.as_ptr().add((first + i.min(n_valid - 1)) * stride) }
-            });
-            let ahead = (first * stride + AHEAD).min(end)..((first + LANES) * stride + AHEAD).min(end);
-            super::prefetch(&rows[ahead]);
-            // SAFETY: each pointer starts a row of `stride` floats.
-            let sums = unsafe { reduce(dot_eight(row, weights)) };
-            if n_valid == LANES {
-                // SAFETY: eight scores are left from `first` on.
-                unsafe { _mm256_storeu_ps(scores.as_mut_ptr().add(first), sums) };
-            } else {
-                let mut last = [0.0; LANES];
-                // SAFETY: the array has eight floats.
-                unsafe { _mm256_storeu_ps(last.as_mut_ptr(), sums) };
-                scores[first..].copy_from_slice(&last[..n_valid]);
+        let stride = weights.len();
+        let mut groups = rows.chunks_exact(LANES * stride);
+        let mut results = scores.chunks_exact_mut(LANES);
+        for (group, result) in groups.by_ref().zip(results.by_ref()) {
+            // SAFETY: the group has eight rows of `stride` floats, the result eight floats.
+            unsafe {
+                let row = std::array::from_fn(|i| group.as_ptr().add(i * stride));
+                _mm256_storeu_ps(result.as_mut_ptr(), reduce(dot_eight(row, weights)));
             }
+        }
+        let (rest, result) = (groups.remainder(), results.into_remainder());
+        if !result.is_empty() {
+            let mut last = [0.0; LANES];
+            // SAFETY: the row index is below the number of rows left; a row too many reads the last one again.
+            unsafe {
+                let row = std::array::from_fn(|i| rest.as_ptr().add(i.min(result.len() - 1) * stride));
+                _mm256_storeu_ps(last.as_mut_ptr(), reduce(dot_eight(row, weights)));
+            }
+            result.iter_mut().zip(last).for_each(|(score, sum)| *score = sum);
         }
     }
 

@@ -18,6 +18,11 @@ pub(super) fn hidden_layer(rows: &[f32], stride: usize, w1: &[f32], bias: &[f32]
     let (n_docs, n_units) = (rows.len() / stride, bias.len());
     assert!(n_units.is_multiple_of(TILE_UNITS) && w1.len().is_multiple_of(n_units) && w1.len() / n_units <= stride);
     assert!(rows.len() == n_docs * stride && hidden.len() == n_docs.next_multiple_of(TILE_DOCS) * n_units);
+    #[cfg(target_arch = "x86_64")]
+    if std::arch::is_x86_feature_detected!("avx512f") {
+        // SAFETY: AVX-512 is there; the asserts above bound every access, as `wider::hidden_layer` asks.
+        return unsafe { wider::hidden_layer(rows, stride, w1, bias, hidden) };
+    }
     for first in (0..n_docs).step_by(TILE_DOCS) {
         // A last tile of fewer than six documents computes its last document again.
         let starts: [usize; TILE_DOCS] = std::array::from_fn(|i| (first + i).min(n_docs - 1) * stride);
@@ -85,6 +90,95 @@ fn portable_gradient(shown: &[&[f32]], signals: &[f32], n_units: usize, unit: us
     for (row, signal) in shown.iter().zip(signals.chunks_exact(n_units)) {
         for (w, &s) in target.iter_mut().zip(&signal[unit..]) {
             *w = row[feature].mul_add(s, *w);
+        }
+    }
+}
+
+/// AVX-512: a tile's sixteen units fit one register, so twice the documents or units fit the same loop.
+#[cfg(target_arch = "x86_64")]
+mod wider {
+    use std::arch::x86_64::*;
+
+    use super::{TILE_DOCS, TILE_UNITS};
+
+    /// [`super::hidden_layer`].
+    ///
+    /// # Safety
+    /// AVX-512F; lengths as `super::hidden_layer` asserts.
+    #[target_feature(enable = "avx512f")]
+    pub unsafe fn hidden_layer(rows: &[f32], stride: usize, w1: &[f32], bias: &[f32], hidden: &mut [f32]) {
+        let (n_docs, n_units) = (rows.len() / stride, bias.len());
+        let is_pair = n_units.is_multiple_of(2 * TILE_UNITS);
+        let mut first = 0;
+        while first < n_docs {
+            // One register a document leaves room for twelve documents, two leave room for six.
+            let is_double = !is_pair && n_docs - first > TILE_DOCS;
+            for unit in (0..n_units).step_by(if is_pair { 2 * TILE_UNITS } else { TILE_UNITS }) {
+                let tile = Tile { rows, stride, first, w1, bias, unit };
+                // SAFETY: `hidden` has whole tiles of documents; `unit` and its tile lie inside the units.
+                unsafe {
+                    match (is_pair, is_double) {
+                        (true, _) => tile.compute::<TILE_DOCS, 2>(hidden),
+                        (false, true) => tile.compute::<{ 2 * TILE_DOCS }, 1>(hidden),
+                        (false, false) => tile.compute::<TILE_DOCS, 1>(hidden),
+                    }
+                }
+            }
+            first += if is_double { 2 * TILE_DOCS } else { TILE_DOCS };
+        }
+    }
+
+    struct Tile<'a> {
+        rows: &'a [f32],
+        stride: usize,
+        first: usize,
+        w1: &'a [f32],
+        bias: &'a [f32],
+        unit: usize,
+    }
+
+    impl Tile<'_> {
+        /// # Safety
+        /// AVX-512F; `hidden` has at least `first + DOCS` rows of `bias.len()`, rounded up to whole tiles of documents;
+        /// `unit + 16 * VECTORS <= bias.len()`; every row has a float for each row of `w1`.
+        #[inline]
+        #[target_feature(enable = "avx512f")]
+        unsafe fn compute<const DOCS: usize, const VECTORS: usize>(&self, hidden: &mut [f32]) {
+            let Self { rows, stride, first, w1, bias, unit } = *self;
+            let (n_docs, n_units) = (rows.len() / stride, bias.len());
+            // SAFETY: all offsets are inside the slices by the contract; documents past the last one repeat it, and are
+            // stored only where `hidden` has a row for them.
+            unsafe {
+                let mut row = [rows.as_ptr(); DOCS];
+                for (i, row) in row.iter_mut().enumerate() {
+                    *row = rows.as_ptr().add((first + i).min(n_docs - 1) * stride);
+                }
+                let mut sums = [[_mm512_setzero_ps(); VECTORS]; DOCS];
+                for sum in &mut sums {
+                    for (vector, sum) in sum.iter_mut().enumerate() {
+                        *sum = _mm512_loadu_ps(bias.as_ptr().add(unit + 16 * vector));
+                    }
+                }
+                let mut weights = w1.as_ptr().wrapping_add(unit);
+                for feature in 0..w1.len() / n_units {
+                    for vector in 0..VECTORS {
+                        let w = _mm512_loadu_ps(weights.add(16 * vector));
+                        for doc in 0..DOCS {
+                            let x = _mm512_set1_ps(*row[doc].add(feature));
+                            sums[doc][vector] = _mm512_fmadd_ps(x, w, sums[doc][vector]);
+                        }
+                    }
+                    weights = weights.wrapping_add(n_units);
+                }
+                for (i, sum) in sums.iter().enumerate() {
+                    let target = (first + i) * n_units + unit;
+                    if target + 16 * VECTORS <= hidden.len() {
+                        for (vector, &sum) in sum.iter().enumerate() {
+                            _mm512_storeu_ps(hidden.as_mut_ptr().add(target + 16 * vector), sum);
+                        }
+                    }
+                }
+            }
         }
     }
 }
@@ -211,20 +305,29 @@ mod tests {
     }
 
     #[test]
-    fn both_paths_give_the_bits_of_the_definition() {
-        for (n_docs, n_features, stride, n_units) in [(1, 3, 8, 16), (6, 46, 48, 64), (41, 46, 48, 16), (13, 8, 8, 32)]
+    fn all_paths_give_the_bits_of_the_definition() {
+        for (n_docs, n_features, stride, n_units) in
+            [(1, 3, 8, 16), (6, 46, 48, 64), (41, 46, 48, 16), (13, 8, 8, 32), (12, 5, 8, 48), (7, 5, 8, 16)]
         {
             let (rows, w1, bias) = (random(n_docs * stride, 0), random(n_features * n_units, 1), random(n_units, 2));
             let mut hidden = vec![0.0; n_docs.next_multiple_of(TILE_DOCS) * n_units];
             hidden_layer(&rows, stride, &w1, &bias, &mut hidden);
-            let mut portable = hidden.clone();
+            let (mut portable, mut wide) = (vec![0.0; hidden.len()], vec![0.0; hidden.len()]);
             for first in (0..n_docs).step_by(TILE_DOCS) {
                 let starts = std::array::from_fn(|i| (first + i).min(n_docs - 1) * stride);
                 for unit in (0..n_units).step_by(TILE_UNITS) {
                     portable_tile(&rows, starts, &w1, &bias, unit, &mut portable[first * n_units..]);
+                    #[cfg(target_arch = "x86_64")]
+                    if crate::simd::is_wide() {
+                        // SAFETY: AVX2 and FMA are there, and all slices have the sizes of `hidden_layer`.
+                        unsafe { wide::tile(&rows, starts, &w1, &bias, unit, &mut wide[first * n_units..]) };
+                    }
                 }
             }
-            assert_eq!(hidden, portable);
+            let n_valid = n_docs * n_units;
+            assert_eq!(hidden[..n_valid], portable[..n_valid]);
+            #[cfg(target_arch = "x86_64")]
+            assert!(!crate::simd::is_wide() || wide == portable);
             let (doc, unit) = (n_docs - 1, n_units - 1);
             let defined =
                 (0..n_features).fold(bias[unit], |sum, j| rows[doc * stride + j].mul_add(w1[j * n_units + unit], sum));

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use bytemuck::{Pod, Zeroable};
+use memmap2::MmapMut;
 
 use crate::mapping::MappedFile;
 
@@ -11,9 +12,19 @@ use crate::mapping::MappedFile;
 #[repr(C, align(32))]
 struct Lanes([f32; foltr_rank::query::LANES]);
 
+/// From this many bytes on, rows live in memory of their own that the system may back with huge pages: queries are
+/// visited in random order, and with small pages most visits would begin with a walk through the page tables.
+const HUGE: usize = 4 << 20;
+
 /// Floats in owned memory that begins on a 32-byte boundary; their number is a whole number of registers.
-#[derive(Clone, Debug)]
-pub struct AlignedRows(Vec<Lanes>);
+#[derive(Debug)]
+pub struct AlignedRows(Memory);
+
+#[derive(Debug)]
+enum Memory {
+    Vector(Vec<Lanes>),
+    Pages(MmapMut),
+}
 
 impl AlignedRows {
     /// Zeros.
@@ -28,7 +39,15 @@ impl AlignedRows {
     pub(crate) fn try_zeroed(n_floats: usize) -> Option<Self> {
         let lanes = foltr_rank::query::LANES;
         assert!(n_floats.is_multiple_of(lanes), "{n_floats} floats are not whole registers of {lanes}");
-        bytemuck::allocation::try_zeroed_vec(n_floats / lanes).ok().map(Self)
+        let n_bytes = n_floats.checked_mul(size_of::<f32>())?;
+        if n_bytes < HUGE {
+            return bytemuck::allocation::try_zeroed_vec(n_floats / lanes).ok().map(|rows| Self(Memory::Vector(rows)));
+        }
+        let pages = MmapMut::map_anon(n_bytes).ok()?;
+        // Only advice: a system without huge pages refuses it, and nothing is lost.
+        #[cfg(target_os = "linux")]
+        let _ = pages.advise(memmap2::Advice::HugePage);
+        Some(Self(Memory::Pages(pages)))
     }
 
     /// A copy of padded rows.
@@ -42,13 +61,26 @@ impl AlignedRows {
     }
 
     /// The floats.
+    #[inline]
     pub fn as_slice(&self) -> &[f32] {
-        bytemuck::cast_slice(&self.0)
+        match &self.0 {
+            Memory::Vector(rows) => bytemuck::cast_slice(rows),
+            Memory::Pages(pages) => bytemuck::cast_slice(pages),
+        }
     }
 
     /// The floats, to be changed.
     pub fn as_mut_slice(&mut self) -> &mut [f32] {
-        bytemuck::cast_slice_mut(&mut self.0)
+        match &mut self.0 {
+            Memory::Vector(rows) => bytemuck::cast_slice_mut(rows),
+            Memory::Pages(pages) => bytemuck::cast_slice_mut(pages),
+        }
+    }
+}
+
+impl Clone for AlignedRows {
+    fn clone(&self) -> Self {
+        Self::from_slice(self.as_slice())
     }
 }
 

@@ -42,6 +42,7 @@ pub fn pair_weights(weight: &[f64], hidden: f64, clicks: Clicks) -> [f32; MAX_SH
     while clicked_left != 0 {
         let c = clicked_left.trailing_zeros() as usize;
         clicked_left &= clicked_left - 1;
+        let mut gained = 0.0;
         let mut unclicked_left = unclicked;
         while unclicked_left != 0 {
             let u = unclicked_left.trailing_zeros() as usize;
@@ -57,9 +58,10 @@ pub fn pair_weights(weight: &[f64], hidden: f64, clicks: Clicks) -> [f32; MAX_SH
             let both = weight[a] + weight[b];
             // rho * e^{s_x} e^{s_y} / (e^{s_x} + e^{s_y})^2: Eqs. 6 and 8.
             let pair = (weight[a] / both) * (weight[b] / both) / (1.0 + ratio);
-            result[c] += pair;
+            gained += pair;
             result[u] -= pair;
         }
+        result[c] = gained;
     }
     result.map(|w| w as f32)
 }
