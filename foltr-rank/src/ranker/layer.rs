@@ -161,6 +161,8 @@ mod wider {
                 }
                 let mut weights = w1.as_ptr().wrapping_add(unit);
                 for feature in 0..w1.len() / n_units {
+                    // The index also selects the weights.
+                    #[allow(clippy::needless_range_loop)]
                     for vector in 0..VECTORS {
                         let w = _mm512_loadu_ps(weights.add(16 * vector));
                         for doc in 0..DOCS {
