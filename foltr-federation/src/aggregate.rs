@@ -4,8 +4,8 @@
 //! partials are merged in chunk order, so a sum has the same bits for any number of threads and any order of arrival
 //! (`docs/adr/0002-chunked-folding.md`).
 //!
-//! FOLtR-ES payloads become steps here: Kharitonov (KO19), *Federated Online Learning to Rank with Evolution
-//! Strategies*, WSDM 2019, Algorithm 1; spec section 4. FedAvg: spec section 8.
+//! FOLtR-ES payloads become steps here: `KO19` Kharitonov: *Federated Online Learning to Rank with Evolution
+//! Strategies*, WSDM 2019, section 3.2, Eq. 6; spec section 4. FedAvg: spec section 8.
 
 mod mean;
 

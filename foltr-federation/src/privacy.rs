@@ -72,7 +72,7 @@ macro_rules! mechanisms {
 }
 
 mechanisms! {
-    "unprotected": Unprotected, "The update as it is";
+    "none": Unprotected, "The update as it is";
     "randomised-response": RandomisedResponse, "FOLtR-ES: a reward is replaced by another one with some probability";
     "distributed-laplace": DistributedLaplace, "FPDGD: noise whose sum over all clients is Laplace";
 }
@@ -105,7 +105,7 @@ mod tests {
     #[test]
     fn configurations_survive_a_round_trip() {
         for text in [
-            r#"{"kind":"unprotected","reward":"max-rr"}"#,
+            r#"{"kind":"none","reward":"max-rr"}"#,
             r#"{"kind":"randomised-response","probability":0.9,"reward":"max-rr","n_shown":10}"#,
             r#"{"kind":"distributed-laplace","sensitivity":5.0,"epsilon":4.5,"clip":"paper"}"#,
         ] {

@@ -1,12 +1,13 @@
 //! What the server does with the averaged ascent step.
 //!
-//! * Adam: Kingma, Ba: *Adam: A Method for Stochastic Optimization*, ICLR 2015, Algorithm 1; FOLtR-ES uses it with
-//!   rate .001, betas .9 and .999, epsilon 1e-8 (spec section 4).
-//! * Momentum: Hsu, Qi, Brown: *Measuring the Effects of Non-Identical Data Distribution*, 2019 (FedAvgM).
-//! * Yogi and Adagrad: Reddi et al.: *Adaptive Federated Optimization*, ICLR 2021, Algorithm 2, whose second moment
-//!   starts at epsilon squared and has no bias correction. Adagrad has beta1 = 0, as in that paper's experiments.
-//! * Rprop: Igel, Hüsken: *Empirical Evaluation of the Improved Rprop Learning Algorithms*, Neurocomputing 50, 2003:
-//!   the variant iRprop-, which uses only the signs of the step.
+//! * Adam: `KB15` Kingma, Ba: *Adam: A Method for Stochastic Optimization*, ICLR 2015, Algorithm 1; FOLtR-ES uses it
+//!   with rate .001, betas .9 and .999, epsilon 1e-8 (spec section 4).
+//! * Momentum: `HQB19` Hsu, Qi, Brown: *Measuring the Effects of Non-Identical Data Distribution*, 2019 (FedAvgM).
+//! * Yogi and Adagrad: `RCZ21` Reddi et al.: *Adaptive Federated Optimization*, ICLR 2021, Algorithm 2, whose second
+//!   moment starts at epsilon squared and has no bias correction. Adagrad has beta1 = 0, as in that paper's
+//!   experiments.
+//! * Rprop: `IH03` Igel, Hüsken: *Empirical Evaluation of the Improved Rprop Learning Algorithms*, Neurocomputing 50,
+//!   2003: the variant iRprop-, which uses only the signs of the step.
 //!
 //! Deviation: all of them climb. The step is an ascent direction, where the papers minimise.
 

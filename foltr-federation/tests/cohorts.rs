@@ -89,16 +89,22 @@ fn by_chunk(rule: &Rule, n_clients: u32, absent: &[u32], chunk_order: &[usize]) 
     bits(&coordinator)
 }
 
+/// All chunks of a cohort, in order.
+fn chunks(n_clients: u32) -> Vec<usize> {
+    (0..(n_clients as usize).div_ceil(CHUNK)).collect()
+}
+
 #[test]
 fn the_bits_do_not_depend_on_the_order_of_arrival() {
     let n_clients = 1000;
     let absent = [0, 255, 256, 700, 999];
     for rule in RULES {
         let mut clients: Vec<u32> = (0..n_clients).collect();
-        let (all, some) =
-            (by_chunk(&rule, n_clients, &[], &[0, 1, 2, 3]), by_chunk(&rule, n_clients, &absent, &[3, 1, 0, 2]));
+        let in_order = chunks(n_clients);
+        let backwards: Vec<usize> = in_order.iter().rev().copied().collect();
+        let (all, some) = (by_chunk(&rule, n_clients, &[], &in_order), by_chunk(&rule, n_clients, &absent, &backwards));
         assert_ne!(all, some);
-        assert_eq!(by_chunk(&rule, n_clients, &[], &[2, 0, 3, 1]), all);
+        assert_eq!(by_chunk(&rule, n_clients, &[], &backwards), all);
         assert_eq!(by_message(&rule, n_clients, &clients), all);
         for seed in 0..3 {
             shuffle(&mut clients, seed);
@@ -111,7 +117,8 @@ fn the_bits_do_not_depend_on_the_order_of_arrival() {
 
 #[test]
 fn the_bits_do_not_depend_on_the_number_of_threads() {
-    let (n_clients, n_chunks) = (5000, 20);
+    let n_clients = 5000;
+    let n_chunks = chunks(n_clients).len();
     for rule in RULES {
         let folded = |n_threads: usize| {
             let coordinator = Mutex::new(coordinator(rule, n_clients));
@@ -155,20 +162,21 @@ fn a_rule_that_sees_all_has_the_bits_of_the_fold() {
     let contributions: Vec<_> = (0..1000).map(contribution).collect();
     let step = Mean {}.aggregate(&contributions).expect("1000 clients");
     let moved: Vec<u64> = step.iter().map(|step| step.to_bits()).collect();
-    assert_eq!(moved, by_chunk(&Rule::Averaging, 1000, &[], &[0, 1, 2, 3]));
+    assert_eq!(moved, by_chunk(&Rule::Averaging, 1000, &[], &chunks(1000)));
 }
 
 #[test]
 fn chunks_and_messages_mix_and_the_next_round_starts_empty() {
     let rule = Rule::Averaging;
-    let want = by_chunk(&rule, 600, &[], &[0, 1, 2]);
+    let want = by_chunk(&rule, 600, &[], &chunks(600));
     let mut coordinator = coordinator(rule, 600);
     for round in 0..2 {
         let before = coordinator.master().to_vec();
         let mut middle = Partial::new(N_PARAMS);
-        (256..512).for_each(|client| middle.add_payload(&payload(&rule, client), &rule, &mut []));
+        let (first, last) = (CHUNK as u32, 2 * CHUNK as u32);
+        (first..last).for_each(|client| middle.add_payload(&payload(&rule, client), &rule, &mut []));
         coordinator.receive_partial(1, middle).expect("a new chunk");
-        for client in (512..600).chain(0..256) {
+        for client in (last..600).chain(0..first) {
             let message = Message { round, client, payload: payload(&rule, client) };
             coordinator.receive(message).expect("a good message");
         }

@@ -1,6 +1,6 @@
 //! Rankers that are trained offline on labels: what online learning from clicks is compared with.
 //!
-//! [KO19] Kharitonov: *Federated Online Learning to Rank with Evolution Strategies*, WSDM 2019, Table 3;
+//! `KO19` Kharitonov: *Federated Online Learning to Rank with Evolution Strategies*, WSDM 2019, Table 3;
 //! spec section 17. Both are linear, without bias, deterministic, and computed in f64.
 
 mod least_squares;

@@ -15,7 +15,8 @@ use resvg::usvg::{self, Options, Tree};
 
 pub use compose::svg;
 
-/// Okabe and Ito's palette, which people with any kind of colour vision can tell apart; black and yellow left out.
+/// The palette of `OI08` Okabe and Ito, which people with any kind of colour vision can tell apart; black and yellow
+/// left out.
 pub const COLOURS: [&str; 6] = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00"];
 
 /// Pixels of the PNG for each unit of the SVG.

@@ -18,7 +18,7 @@ fn ln_1p_small(f: f32) -> f32 {
     // f - f^2/2 + f^3 p(f): the leading terms are exact, so a small f keeps its relative precision.
     let p = horner(
         f,
-        [0.070376836, -0.1151461, 0.11676998, -0.12420141, 0.1424932, -0.16668057, 0.20000714, -0.24999994, 0.33333331],
+        [0.070376836, -0.1151461, 0.11676998, -0.12420141, 0.1424932, -0.16668057, 0.20000714, -0.24999994, 0.3333333],
     );
     let square = f * f;
     (square * f).mul_add(p, -0.5 * square) + f

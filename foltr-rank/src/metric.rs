@@ -23,7 +23,7 @@ pub use reciprocal_rank::reciprocal_rank;
 pub enum WithoutRelevant {
     /// It is left out: the offline figures of the FPDGD family.
     Skip,
-    /// It counts 0: the online figures, and the offline ones of Oosterhuis.
+    /// It counts 0: the online figures, and the offline ones of `OdR18`.
     Zero,
     /// It counts 1: nothing better could have been shown.
     One,
@@ -72,7 +72,7 @@ mod tests {
         for (n_rounds, expected) in [(200, 190.3704), (1_000, 787.0904), (10_000, 1986.5409)] {
             assert!((online_performance(&vec![1.0; n_rounds]) - expected).abs() < 5e-5);
         }
-        // Four of five one-label clients always score 1 (thesis Table 4.3).
+        // Four of five one-label clients always score 1 (`W24` Table 4.3).
         assert!((online_performance(&vec![0.8; 10_000]) - 1589.2328).abs() < 5e-5);
     }
 

@@ -3,7 +3,7 @@
 //! Spec section 6.1, by the Gumbel trick: add independent standard Gumbel noise to every score and take the k largest.
 //! Exactly the same law, no exponential of a score, hence no underflow and no clamp at any range of scores.
 //!
-//! Yellott: *The Relationship between Luce's Choice Axiom, Thurstone's Theory, and the Double Exponential
+//! `Y77` Yellott: *The Relationship between Luce's Choice Axiom, Thurstone's Theory, and the Double Exponential
 //! Distribution*, Journal of Mathematical Psychology 15, 1977. The noise has 31 random bits and single precision, with
 //! the digits where the largest values are: the law is exact to about 1e-6.
 

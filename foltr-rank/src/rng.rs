@@ -1,5 +1,7 @@
 //! Named random streams: one ChaCha8 key a run, one stream for each (purpose, client, round).
 //!
+//! `B08` Bernstein: *ChaCha, a Variant of Salsa20*, 2008, with eight rounds.
+//!
 //! Streams never overlap, so results do not depend on thread count, arrival order or on what else was drawn.
 //! A seed that goes on the wire (FOLtR-ES) comes from its own stream and drives nothing private.
 

@@ -1,7 +1,7 @@
 //! Centralised PDGD: all interactions in one place, as the yardstick of every federation.
 //!
-//! [OdR18] Oosterhuis, de Rijke, CIKM 2018, Algorithm 1; spec sections 6.5 and 6.6. A step follows every interaction, or
-//! the sum (not the mean) of a batch's gradients on frozen weights.
+//! `OdR18` Oosterhuis, de Rijke, CIKM 2018, Algorithm 1; spec sections 6.5 and 6.6. A step follows every interaction,
+//! or the sum (not the mean) of a batch's gradients on frozen weights.
 
 use foltr_rank::learn::pdgd::{Pdgd, PdgdSettings, Updates};
 use foltr_rank::rng::{Purpose, Streams};

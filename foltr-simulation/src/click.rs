@@ -48,8 +48,8 @@ pub enum Users {
 impl Users {
     /// Every kind of user: its name in an experiment file, and what it does.
     pub const LIST: &[(&str, &str)] = &[
-        ("cascade", "scans downwards and may stop after a click: perfect, navigational, informational, poison"),
-        ("position-based", "examines position i with probability (1/i)^eta, each by itself"),
+        ("cascade", "Reads from the top, clicks by grade, may stop after a click"),
+        ("position-based", "Examines position i with probability (1/i)^eta, each by itself"),
     ];
 }
 

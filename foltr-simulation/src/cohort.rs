@@ -5,8 +5,8 @@ use rand::RngExt;
 
 /// The clients of a round, in rising order.
 ///
-/// A sample is drawn by Floyd's method (Bentley, Floyd: *A Sample of Brilliance*, CACM 30, 1987): `size` draws whatever
-/// the number of clients.
+/// A sample is drawn by Floyd's method (`BF87` Bentley, Floyd: *A Sample of Brilliance*, CACM 30, 1987): `size` draws
+/// whatever the number of clients.
 pub fn draw_cohort(streams: &Streams, round: u32, n_clients: u32, size: u32) -> Vec<u32> {
     if size >= n_clients {
         return (0..n_clients).collect();

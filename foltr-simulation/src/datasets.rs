@@ -10,6 +10,7 @@
 //! | split | `train.txt`, `vali.txt`, `test.txt` | Istella-S, or any other |
 //! | named | files with `train`, `vali` or `dev`, and `test` in their names | any other |
 //!
+//! `QL13` Qin, Liu (MQ2007, MQ2008, MSLR); `CC11` Chapelle, Chang (Yahoo); `LNO16` Lucchese et al. (Istella-S).
 //! Anything else is given as lists of files with [`Source::from_files`].
 
 use std::path::{Path, PathBuf};

@@ -100,7 +100,7 @@ impl<'a> FederationRun<'a> {
             n_interactions: settings.n_interactions,
             rule,
             aggregation: Aggregation::Mean(foltr_federation::aggregate::Mean {}),
-            optimiser: settings.optimiser.clone(),
+            optimiser: settings.optimiser,
         })?;
         let streams = Streams::new(settings.seed);
         let learner = client_learner(&settings);

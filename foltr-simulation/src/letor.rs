@@ -1,5 +1,7 @@
 //! Reads LETOR/SVMlight text, `label qid:Q f:v f:v ... # comment`, at the speed of memory (spec section 1.2).
 //!
+//! `QL13` Qin, Liu: *Introducing LETOR 4.0 Datasets*, 2013, describes the format.
+//!
 //! Feature indices count from 1 and may come in any order; missing features are 0; labels may be written as floats;
 //! blank lines, comments and Windows line ends are fine. A query's lines need not be contiguous: they are appended to
 //! the query, and queries keep the order in which they first appear.

@@ -1,8 +1,9 @@
 //! FOLtR-ES with the random stream of its published code, to match published numbers. Off by default.
 //!
-//! Spec section 4, pitfalls: each client owns one MT19937 generator, draws the seed it will transmit from it, re-seeds
-//! it with that very seed, and draws queries and clicks from it; the perturbation comes from a second generator with
-//! the same seed. Click coins thus reuse the uniforms behind the perturbation, which biases the gradient.
+//! Spec section 4, pitfalls: each client owns one MT19937 generator (`MN98` Matsumoto, Nishimura, 1998), draws the seed
+//! it will transmit from it, re-seeds it with that very seed, and draws queries and clicks from it; the perturbation
+//! comes from a second generator with the same seed. Click coins thus reuse the uniforms behind the perturbation, which
+//! biases the gradient.
 
 use foltr_federation::{CHUNK, LocalPrivacy, Partial, Payload};
 use foltr_rank::learn::evolution::{Evolution, EvolutionSettings};
@@ -31,7 +32,8 @@ fn below(generator: &mut Mt, n: u32) -> u32 {
     }
 }
 
-/// Normal numbers by the polar method, in the published order: the second of a pair first.
+/// Normal numbers by the polar method (`MB64` Marsaglia, Bray, 1964), in the published order: the second of a pair
+/// first.
 fn fill_normals(seed: u32, normals: &mut [f32]) {
     let mut generator = Mt::new(seed);
     let mut kept = None;

@@ -1,6 +1,6 @@
 //! Weighted mean of client steps: federated averaging.
 //!
-//! [MMRHA17] McMahan, Moore, Ramage, Hampson, Arcas: *Communication-Efficient Learning of Deep Networks from
+//! `MMRHA17` McMahan, Moore, Ramage, Hampson, Arcas: *Communication-Efficient Learning of Deep Networks from
 //! Decentralized Data*, AISTATS 2017, Algorithm 1; spec section 8. The weight is the number of interactions.
 //!
 //! Deviation: steps are averaged instead of models. With a server learning rate of 1 that is the same average.

@@ -1,7 +1,7 @@
 //! Each client adds a difference of two gamma variates, so that the noise of all clients together is Laplace.
 //!
-//! [WZ21] Wang, Liu, Zhuang, Zuccon: *Effective and Privacy-preserving Federated Online Learning to Rank*, ICTIR 2021;
-//! spec section 9. With C clients: Gamma(1/C, Delta/epsilon) - Gamma(1/C, Delta/epsilon) a coordinate.
+//! `WLZZ21` Wang, Liu, Zhuang, Zuccon: *Effective and Privacy-preserving Federated Online Learning to Rank*, ICTIR
+//! 2021, Algorithm 3; spec section 9. With C clients: Gamma(1/C, Delta/epsilon) - Gamma(1/C, Delta/epsilon) a coordinate.
 //!
 //! Floating-point noise is for simulation. Deviation: the released code clips to norm Delta where the paper says
 //! Delta/2; both are offered by name.

@@ -1,7 +1,8 @@
 //! Randomised response on the outcome of every interaction: the truth with probability p, else another one.
 //!
-//! [KO19] Kharitonov: *Federated Online Learning to Rank with Evolution Strategies*, WSDM 2019; spec
-//! section 5. With n outcomes of values f_i and truth f_0: E[f_p] = f_0 (pn - 1)/(n - 1) + (1 - p)/(n - 1) sum_i f_i.
+//! `KO19` Kharitonov: *Federated Online Learning to Rank with Evolution Strategies*, WSDM 2019, section 3.3,
+//! Eq. 7; spec section 5. With n outcomes of values f_i and truth f_0:
+//! E\[f_p\] = f_0 (pn - 1)/(n - 1) + (1 - p)/(n - 1) sum_i f_i.
 //!
 //! Deviation: another outcome is drawn by its index among the n - 1 others, instead of drawing values until one
 //! differs. For click DCG all click vectors are equally likely replacements, instead of a random number of clicks.

@@ -1,11 +1,11 @@
 //! Ordinary least squares of label on features: the MSE baseline.
 //!
-//! [KO19], baseline "MSE"; spec section 17. Fitted with an intercept, which is then dropped: it moves all scores alike.
+//! `KO19`, baseline "MSE"; spec section 17. Fitted with an intercept, which is then dropped: it moves all scores alike.
 //! Features that are constant or depend on each other leave many solutions; this is the one of least norm.
 //!
 //! Deviation: which features depend on each other is decided after scaling each to length 1, and to the precision that
-//! features are stored with (f32). The usual cut-off, eps of f64 times the largest singular value, takes the rounding of
-//! stored features for information: on MSLR, scaled to `[0, 1]`, it finds weights of two million that cancel out.
+//! features are stored with (f32). The usual cut-off, eps of f64 times the largest singular value, takes the rounding
+//! of stored features for information: on MSLR, scaled to `[0, 1]`, it finds weights of two million that cancel out.
 //!
 //! The matrix is reduced to a triangle block by block (each block is stacked under the triangle of those before it), so
 //! that the memory needed does not grow with the number of documents.

@@ -1,7 +1,7 @@
 //! RankingSVM: a linear ranker of large margin between the documents of each pair with different labels.
 //!
-//! Joachims: *Optimizing Search Engines using Clickthrough Data*, KDD 2002, and *Training Linear SVMs in Linear Time*,
-//! KDD 2006; baseline of [KO19] Table 3, spec section 17. Minimises
+//! `J02` Joachims: *Optimizing Search Engines using Clickthrough Data*, KDD 2002, and `J06` *Training Linear SVMs in
+//! Linear Time*, KDD 2006; baseline of `KO19` Table 3, spec section 17. Minimises
 //!
 //! P(w) = 1/2 |w|^2 + C / n * sum over pairs max(0, 1 - w . (x_i - x_j)),
 //!
@@ -9,10 +9,10 @@
 //! meaning of `-c C` in Joachims' program.
 //!
 //! Deviation: that program adds cutting planes until the mean slack is within .001. Here the hinge is smoothed over a
-//! width h, the smooth problem is solved by Newton's method, and h shrinks tenfold (Nesterov: *Smooth Minimization of
-//! Non-smooth Functions*, 2005; Chapelle, Keerthi: *Efficient Algorithms for Ranking with SVMs*, 2010). The multipliers
-//! of the smoothed problem are feasible in the dual of the true one, so every iterate bounds its own distance from the
-//! optimum: P(w) - D(a) with D(a) = sum a - 1/2 |sum a (x_i - x_j)|^2, 0 <= a <= C / n.
+//! width h, the smooth problem is solved by Newton's method, and h shrinks tenfold (`N05` Nesterov: *Smooth
+//! Minimization of Non-smooth Functions*, 2005; `CK10` Chapelle, Keerthi: *Efficient Algorithms for Ranking with SVMs*,
+//! 2010). The multipliers of the smoothed problem are feasible in the dual of the true one, so every iterate bounds its
+//! own distance from the optimum: P(w) - D(a) with D(a) = sum a - 1/2 |sum a (x_i - x_j)|^2, 0 <= a <= C / n.
 
 mod line_search;
 mod objective;
@@ -25,7 +25,7 @@ use foltr_simulation::dataset::Dataset;
 use line_search::{Line, best_step};
 use objective::{Evaluation, Objective};
 
-/// C of [KO19].
+/// C of `KO19`.
 pub const PUBLISHED_C: f64 = 1_000.0;
 
 /// The duality gap at which [`ranking_svm`] stops, as a share of the objective.

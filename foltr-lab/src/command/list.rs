@@ -1,6 +1,7 @@
 //! `foltr list`: every name that an experiment file can use.
 
-use foltr_federation::ServerOptimiser;
+use foltr_federation::{Aggregation, Privacy, ServerOptimiser};
+use foltr_simulation::click::Users;
 
 /// A list: its title, where its names go in a file, and each name with one line of explanation.
 struct List {
@@ -9,7 +10,7 @@ struct List {
     names: &'static [(&'static str, &'static str)],
 }
 
-const LISTS: [List; 11] = [
+const LISTS: [List; 12] = [
     List {
         title: "Learners",
         place: "learner.kind",
@@ -21,14 +22,7 @@ const LISTS: [List; 11] = [
             ("ranking-svm", "Offline baseline: pairwise hinge loss"),
         ],
     },
-    List {
-        title: "Users",
-        place: "users.kind",
-        names: &[
-            ("cascade", "Reads from the top, clicks by grade, may stop after a click"),
-            ("position-based", "Examines position i with probability (1/i)^eta, each by itself"),
-        ],
-    },
+    List { title: "Users", place: "users.kind", names: Users::LIST },
     List {
         title: "Presets of users",
         place: "users.preset",
@@ -64,15 +58,8 @@ const LISTS: [List; 11] = [
         ],
     },
     List { title: "Server optimisers", place: "federation.optimiser.kind", names: ServerOptimiser::LIST },
-    List {
-        title: "Privacy",
-        place: "privacy.kind",
-        names: &[
-            ("none", "The update as it is"),
-            ("randomised-response", "FOLtR-ES: a reward is replaced by another one with some probability"),
-            ("distributed-laplace", "FPDGD: noise whose sum over all clients is Laplace"),
-        ],
-    },
+    List { title: "Aggregation rules", place: "no key yet: always this one", names: Aggregation::LIST },
+    List { title: "Privacy", place: "privacy.kind", names: Privacy::LIST },
     List {
         title: "Metrics",
         place: "metrics.offline",

@@ -1,7 +1,7 @@
 //! FOLtR-ES: evolution strategies on any metric of the clicks.
 //!
-//! [KO19] Kharitonov: *Federated Online Learning to Rank with Evolution Strategies*, WSDM 2019, Algorithm 1; spec
-//! section 4. The client perturbs the global model in a random direction, shows what the perturbed model ranks, and
+//! `KO19` Kharitonov: *Federated Online Learning to Rank with Evolution Strategies*, WSDM 2019, section 3.2;
+//! spec section 4. The client perturbs the global model in a random direction, shows what the perturbed model ranks, and
 //! reports the direction's seed with what the users did.
 //!
 //! Deviation: the seed that is transmitted generates the perturbation and nothing else. The published code also draws

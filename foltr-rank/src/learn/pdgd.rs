@@ -1,8 +1,8 @@
 //! PDGD: pairwise differentiable gradient descent, one client's side of FPDGD.
 //!
-//! [OdR18] Oosterhuis, de Rijke: *Differentiable Unbiased Online Learning to Rank*, CIKM 2018, Algorithm 1;
-//! [WLLZ21] Wang, Liu, Zhuang, Zuccon: *Effective and Privacy-preserving Federated Online Learning to Rank*, ICTIR
-//! 2021, Algorithm 1; spec sections 6 to 9.
+//! `OdR18` Oosterhuis, de Rijke: *Differentiable Unbiased Online Learning to Rank*, CIKM 2018, Algorithm 1;
+//! `WLZZ21` Wang, Liu, Zhuang, Zuccon: *Effective and Privacy-preserving Federated Online Learning to Rank*, ICTIR
+//! 2021, Algorithms 1 and 2; spec sections 6 to 9.
 //!
 //! Deviation: the result is sent as a step (local minus global) instead of a whole model: the same average, with
 //! more digits.

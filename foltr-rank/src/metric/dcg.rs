@@ -1,7 +1,7 @@
 //! Discounted cumulative gain, plain and normalised.
 //!
-//! Järvelin, Kekäläinen: *Cumulated Gain-Based Evaluation of IR Techniques*, TOIS 20, 2002, with the exponential gain
-//! of Burges et al., ICML 2005; spec section 3. The ideal is taken over all documents of the query.
+//! `JK02` Järvelin, Kekäläinen: *Cumulated Gain-Based Evaluation of IR Techniques*, TOIS 20, 2002, with the exponential
+//! gain of `BSR05` Burges et al., ICML 2005; spec section 3. The ideal is taken over all documents of the query.
 
 /// 2^label - 1.
 #[inline]
@@ -23,7 +23,7 @@ pub fn discount(position: usize) -> f64 {
         0.356_207_187_108_022_2,
         0.333_333_333_333_333_3,
         0.315_464_876_785_728_7,
-        0.301_029_995_663_981_2,
+        std::f64::consts::LOG10_2, // 1 / log2(10)
         0.289_064_826_317_887_9,
         0.278_942_945_651_129_8,
         0.270_238_154_427_319_74,

@@ -1,6 +1,6 @@
 //! MaxRR: the reciprocal rank of the highest clicked document, and its exact expectation under a click model.
 //!
-//! [KO19] Kharitonov, WSDM 2019, section 5; spec section 2.3. Stopping plays no part: a user can stop only after a
+//! `KO19` Kharitonov, WSDM 2019, section 5; spec section 2.3. Stopping plays no part: a user can stop only after a
 //! click, and only the first click counts.
 
 use crate::query::Clicks;

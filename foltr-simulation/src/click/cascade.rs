@@ -1,7 +1,7 @@
 //! The cascade click model: the user walks down the list and may stop, but only after a click.
 //!
-//! Guo, Liu, Wang: *Efficient Multiple-Click Models in Web Search*, WSDM 2009, with the instantiations of [KO19] and
-//! [WLLZ21]; spec section 2.1, which warns of a simulator that throws the stop coin at every position.
+//! `GLW09` Guo, Liu, Wang: *Efficient Multiple-Click Models in Web Search*, WSDM 2009, with the instantiations of
+//! `KO19` and `WLZZ21`; spec section 2.1, which warns of a simulator that throws the stop coin at every position.
 
 use foltr_rank::Clicks;
 use foltr_rank::rng::Stream;

@@ -1,7 +1,7 @@
 //! The position-based click model: position i (from 0) is examined with probability (1/(i+1))^eta, independently.
 //!
-//! Craswell, Zoeter, Taylor, Ramsey: *An Experimental Comparison of Click Position-Bias Models*, WSDM 2008; spec
-//! section 2.2, with the click probabilities of the perfect user.
+//! `CZTR08` Craswell, Zoeter, Taylor, Ramsey: *An Experimental Comparison of Click Position-Bias Models*, WSDM 2008;
+//! spec section 2.2, with the click probabilities of the perfect user.
 
 use foltr_rank::rng::Stream;
 use foltr_rank::{Clicks, MAX_SHOWN};

@@ -1,8 +1,8 @@
 //! How far to go along a descent direction of the smoothed objective.
 //!
 //! Along a line the objective is convex, so its slope rises and has one zero: bracket it, then close in by false
-//! position with the Illinois weights (Dowell, Jarratt: *A Modified Regula Falsi Method*, 1971). No feature is read:
-//! scores along the line are linear in the step.
+//! position with the Illinois weights (`DJ71` Dowell, Jarratt: *A Modified Regula Falsi Method*, 1971). No feature is
+//! read: scores along the line are linear in the step.
 
 use super::objective::{Objective, Scores};
 

@@ -1,7 +1,7 @@
 //! The hinge loss of all pairs of one query without visiting all pairs: sort the scores, then count.
 //!
-//! Joachims: *Training Linear SVMs in Linear Time*, KDD 2006, counts so for ordinal regression; here each two grades
-//! of a query are swept in turn.
+//! `J06` Joachims: *Training Linear SVMs in Linear Time*, KDD 2006, counts so for ordinal regression; here each two
+//! grades of a query are swept in turn.
 //!
 //! A pair (i, j) with label_i > label_j has the violation t = 1 - (s_i - s_j). Its hinge max(0, t) is smoothed to
 //! max over 0 <= a <= 1 of a t - (h / 2) a^2: the multiplier a is 0 for t <= 0, t / h up to t = h, and 1 above.

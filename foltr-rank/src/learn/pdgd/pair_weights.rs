@@ -1,12 +1,12 @@
 //! PDGD's weight of each shown document: which pairs the clicks suggest, and how much each pair counts.
 //!
-//! [OdR18] Oosterhuis, de Rijke: *Differentiable Unbiased Online Learning to Rank*, CIKM 2018, Eqs. 5 to 9; spec
+//! `OdR18` Oosterhuis, de Rijke: *Differentiable Unbiased Online Learning to Rank*, CIKM 2018, Eqs. 5 to 9; spec
 //! sections 6.2 and 6.3, which give the closed form used here. For positions a < b with documents x and y, R* being R
 //! with the two exchanged and Z_i the sum of e^score over all documents of the query not shown above position i:
 //!
 //! P(R*) / P(R) = prod_{i = a+1}^{b} Z_i / Z*_i,   Z*_i = Z_i + e^{s_x} - e^{s_y},   rho = 1 / (1 + prod Z*_i / Z_i).
 //!
-//! Z* is built from positive terms only (Z*_b = Z_{b+1} + e^{s_x}, then each R[i] on the way up), so nothing cancels.
+//! Z* is built from positive terms only (Z*_b = Z_{b+1} + e^{s_x}, then each R\[i\] on the way up), so nothing cancels.
 
 use crate::query::{Clicks, MAX_SHOWN};
 
@@ -183,8 +183,8 @@ mod tests {
             }
             // They sum to zero; clicked documents gain, the others lose.
             prop_assert!(expected.iter().sum::<f64>().abs() < 1e-12);
-            for i in 0..score.len() {
-                let gain = if clicks.at(i) { linear[i] } else { -linear[i] };
+            for (i, &weight) in linear.iter().enumerate().take(score.len()) {
+                let gain = if clicks.at(i) { weight } else { -weight };
                 prop_assert!(gain >= 0.0);
             }
         }

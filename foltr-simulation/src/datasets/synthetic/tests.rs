@@ -95,12 +95,10 @@ fn a_linear_ranker_learns_a_part_and_a_network_more() {
         fill_standard_normal(&mut Streams::new(1).open(Purpose::Data, 0, 0), &mut noise);
         let random = mean_ndcg(&test, |query, doc| f64::from(noise[(query * 37 + doc) % 1000]));
         let linear = ridge_ndcg(&train, &test, 0);
-        println!("{shape:?}: random {random:.3}, linear {linear:.3}");
         assert!(linear > random + 0.12, "{shape:?}: linear {linear:.3} is not clearly above random {random:.3}");
         assert!(linear < 0.9, "{shape:?}: linear {linear:.3} is too close to perfect");
         if n_units > 0 {
             let network = ridge_ndcg(&train, &test, n_units);
-            println!("{shape:?}: network {network:.3}");
             assert!(network > linear + 0.01, "{shape:?}: network {network:.3} is not above linear {linear:.3}");
         }
     }
@@ -111,7 +109,6 @@ fn shapes_and_label_shares_are_those_asked_for() {
     for shape in SyntheticShape::ALL {
         let fold = Synthetic { n_train: 300, ..small(shape) }.generate(5).expect("valid");
         let numbers = summary(&fold.train);
-        println!("{shape:?}: {numbers:?}");
         assert_eq!((numbers.n_queries, numbers.n_features), (300, shape.n_features()));
         let mean_docs = numbers.n_docs as f64 / 300.0;
         assert!((mean_docs / shape.mean_docs() as f64 - 1.0).abs() < 0.15, "{shape:?}: {mean_docs} documents a query");
