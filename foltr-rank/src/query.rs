@@ -62,7 +62,7 @@ impl<'a> QueryView<'a> {
         let start = (part * PREFETCH_FLOATS).min(self.next.len());
         let end = (start + PREFETCH_FLOATS).min(self.next.len());
         for line in self.next[start..end].chunks(32) {
-            prefetch_line(line);
+            prefetch_start(line);
         }
     }
 
@@ -93,16 +93,17 @@ impl<'a> QueryView<'a> {
     }
 }
 
-#[cfg(target_arch = "x86_64")]
+/// Requests the cache line where a slice begins from memory. Never changes a result.
 #[inline(always)]
-fn prefetch_line(line: &[f32]) {
-    // SAFETY: a prefetch of an address inside a slice has no effect but on the cache.
-    unsafe { std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T1 }>(line.as_ptr().cast()) };
+pub fn prefetch_start<T>(slice: &[T]) {
+    #[cfg(target_arch = "x86_64")]
+    // SAFETY: a prefetch has no effect but on the cache, whatever the address.
+    unsafe {
+        std::arch::x86_64::_mm_prefetch::<{ std::arch::x86_64::_MM_HINT_T1 }>(slice.as_ptr().cast());
+    }
+    #[cfg(not(target_arch = "x86_64"))]
+    let _ = slice;
 }
-
-#[cfg(not(target_arch = "x86_64"))]
-#[inline(always)]
-const fn prefetch_line(_: &[f32]) {}
 
 /// Copies unpadded features (document after document) into padded rows as [`QueryView`] wants them.
 pub fn pad_rows(features: &[f32], n_features: usize) -> Vec<f32> {

@@ -7,6 +7,7 @@ use foltr_federation::{LocalPrivacy, Partial, Payload, Privacy, RoundTask, Rule}
 use foltr_rank::learn::evolution::Evolution;
 use foltr_rank::learn::pdgd::Pdgd;
 use foltr_rank::metric::{discount, gain, ideal_dcg};
+use foltr_rank::query::prefetch_start;
 use foltr_rank::rng::{Purpose, Stream, Streams};
 use foltr_rank::{Clicks, Impression, MAX_SHOWN, OnlineLearner, QueryView, Ranking, Update};
 use rand::RngExt;
@@ -164,10 +165,11 @@ pub fn interact(
     session: &mut Session,
 ) {
     let view = training.data.query(query).before(training.data.query(next_query));
+    let labels = training.data.labels(query);
+    prefetch_start(labels);
     let mut ranking = Ranking::default();
     learner.rank(view, stream, &mut ranking);
     view.prefetch(4);
-    let labels = training.data.labels(query);
     let mut shown = [0_u8; MAX_SHOWN];
     for (label, &doc) in shown.iter_mut().zip(ranking.docs()) {
         *label = labels[doc as usize];
