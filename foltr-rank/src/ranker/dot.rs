@@ -136,11 +136,18 @@ mod wide {
                 let (a, b) = unsafe { (weights.as_ptr().add(model * stride), weights.as_ptr().add(other * stride)) };
                 // SAFETY: each pointer starts a row of `stride` floats.
                 let sums = unsafe { reduce(dot_four_by_two(row, a, b, stride)) };
-                let mut result = [0.0; LANES];
-                // SAFETY: the array has eight floats.
-                unsafe { _mm256_storeu_ps(result.as_mut_ptr(), sums) };
-                for (model, part) in [model, other].into_iter().zip(result.chunks_exact(ROWS)) {
-                    scores[model * n_docs + first..][..n_valid].copy_from_slice(&part[..n_valid]);
+                let (of_a, of_b) = (_mm256_castps256_ps128(sums), _mm256_extractf128_ps::<1>(sums));
+                for (model, sums) in [(model, of_a), (other, of_b)] {
+                    let target = &mut scores[model * n_docs + first..][..n_valid];
+                    if n_valid == ROWS {
+                        // SAFETY: the target has four floats.
+                        unsafe { _mm_storeu_ps(target.as_mut_ptr(), sums) };
+                    } else {
+                        let mut last = [0.0; ROWS];
+                        // SAFETY: the array has four floats.
+                        unsafe { _mm_storeu_ps(last.as_mut_ptr(), sums) };
+                        target.iter_mut().zip(last).for_each(|(score, sum)| *score = sum);
+                    }
                 }
             }
         }
