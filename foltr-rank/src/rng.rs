@@ -15,9 +15,7 @@ pub type Stream = ChaCha8Rng;
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Purpose {
-    /// Which queries a client issues.
-    Queries = 1,
-    /// Which list a client shows, and where its user clicks.
+    /// Which queries a client issues, which lists it shows, and where its user clicks.
     Interaction = 2,
     /// The seed of a FOLtR-ES perturbation: the only stream whose output is transmitted.
     PerturbationSeed = 3,
@@ -31,9 +29,10 @@ pub enum Purpose {
     Cohort = 7,
     /// Synthetic data.
     Data = 8,
-    /// What an adversary draws.
-    Adversary = 9,
 }
+
+/// Rounds of a run are numbered below this, for a stream's number to hold purpose, round and client.
+pub const MAX_ROUNDS: u32 = 1 << 28;
 
 /// The streams of one run.
 #[derive(Clone, Debug)]
@@ -57,8 +56,8 @@ impl Streams {
     /// Turns a stream that [`Self::open`] of the same run returned into another one, without a copy.
     #[inline]
     pub fn rewind(stream: &mut Stream, purpose: Purpose, client: u32, round: u32) {
-        debug_assert!(round < 1 << 24, "a stream id has 24 bits for the round, {round} needs more");
-        stream.set_stream((purpose as u64) << 56 | u64::from(round) << 32 | u64::from(client));
+        assert!(round < MAX_ROUNDS, "a stream id has 28 bits for the round, {round} needs more");
+        stream.set_stream((purpose as u64) << 60 | u64::from(round) << 32 | u64::from(client));
     }
 }
 
@@ -72,7 +71,7 @@ mod tests {
         let streams = Streams::new(7);
         let first = |purpose, client, round| streams.open(purpose, client, round).next_u64();
         assert_eq!(first(Purpose::Noise, 3, 4), first(Purpose::Noise, 3, 4));
-        assert_ne!(first(Purpose::Noise, 3, 4), first(Purpose::Queries, 3, 4));
+        assert_ne!(first(Purpose::Noise, 3, 4), first(Purpose::Interaction, 3, 4));
         assert_ne!(first(Purpose::Noise, 3, 4), first(Purpose::Noise, 4, 3));
         assert_ne!(first(Purpose::Noise, 3, 4), Streams::new(8).open(Purpose::Noise, 3, 4).next_u64());
     }
@@ -82,7 +81,7 @@ mod tests {
         let streams = Streams::new(7);
         let mut stream = streams.open(Purpose::Noise, 1, 1);
         stream.next_u32();
-        Streams::rewind(&mut stream, Purpose::Queries, 5, 6);
-        assert_eq!(stream.next_u64(), streams.open(Purpose::Queries, 5, 6).next_u64());
+        Streams::rewind(&mut stream, Purpose::Interaction, 5, 6);
+        assert_eq!(stream.next_u64(), streams.open(Purpose::Interaction, 5, 6).next_u64());
     }
 }

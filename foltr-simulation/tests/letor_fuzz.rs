@@ -210,7 +210,7 @@ fn mutated_text_never_panics() {
         let mut text = Vec::new();
         let mut n_accepted = 0;
         for iteration in 0..n_iterations {
-            let mut stream = streams.open(Purpose::Adversary, iteration, 0);
+            let mut stream = streams.open(Purpose::Data, iteration, 0);
             valid_text(&mut stream, &mut text);
             for _ in 0..stream.random_range(0..4) {
                 mutate(&mut stream, &mut text);

@@ -8,7 +8,7 @@ use super::{Work, best_seconds};
 
 /// Bytes a second. The data should be larger than 1 GiB, so that no cache holds it.
 pub fn measure(data: &Dataset) -> f64 {
-    let mut stream = Streams::new(1).open(Purpose::Queries, 0, 0);
+    let mut stream = Streams::new(1).open(Purpose::Data, 0, 0);
     let mut checksum = 0_u32;
     let seconds_a_byte = best_seconds(|| {
         let mut n_bytes = 0;

@@ -4,6 +4,7 @@ use std::collections::HashSet;
 
 use foltr_federation::LocalPrivacy;
 use foltr_federation::message::Kind;
+use foltr_rank::rng::MAX_ROUNDS;
 use foltr_rank::{Initialisation, MAX_SHOWN};
 
 use super::{
@@ -22,6 +23,7 @@ impl Experiment {
         self.check_ranker(&mut problems);
         self.check_learner(&mut problems);
         self.check_federation(&mut problems);
+        self.check_schedule(&mut problems);
         self.check_privacy(&mut problems);
         self.check_metrics(&mut problems);
         problems.0
@@ -180,6 +182,22 @@ impl Experiment {
         if let Err(bad) = optimiser.check() {
             problems.add(format!("federation.optimiser.{}", bad.name), format!("must be {}", bad.right));
         }
+    }
+
+    /// Clients and rounds are numbered in the messages and in the random streams.
+    fn check_schedule(&self, problems: &mut Problems) {
+        let Some(schedule) = self.schedule() else { return };
+        let key = match (&self.learner, &self.federation) {
+            (Learner::CentralisedPdgd { .. }, _) => "learner.interactions_per_round",
+            (_, Some(Federation { rounds: Some(_), .. })) => "federation.rounds",
+            _ => "federation.budget",
+        };
+        let too_long = format!("makes {} rounds, at most {} can be numbered", schedule.n_rounds, MAX_ROUNDS - 1);
+        problems.when(schedule.n_rounds >= MAX_ROUNDS as usize, key, too_long);
+        let too_many = schedule.n_clients > u32::MAX as usize;
+        problems.when(too_many, "clients.n_clients", format!("at most {} clients can be numbered", u32::MAX));
+        let too_busy = schedule.interactions > u32::MAX as usize;
+        problems.when(too_busy && self.learner.is_federated(), "clients.interactions", format!("at most {}", u32::MAX));
     }
 
     fn check_privacy(&self, problems: &mut Problems) {
