@@ -12,8 +12,8 @@ use foltr_rank::learn::evolution::Reward;
 use crate::plot::{Curve, Figure, Panel, Point};
 use crate::rows::{MetricName, Row};
 use crate::spec::{
-    Clients, Data, EvolutionStream, Experiment, Federation, Learner, LocalUpdates, Measures, Metric, Normalise, Preset,
-    Privacy, Ranker, ServerOptimiser, Split, SyntheticShape, Users, in_words,
+    Clients, Data, EvolutionStream, Experiment, Federation, Learner, Measures, Metric, Normalise, Preset, Privacy,
+    Ranker, ServerOptimiser, Split, SyntheticShape, Updates, Users, in_words,
 };
 use crate::statistics::Estimate;
 use crate::summary::RunRecord;
@@ -63,7 +63,7 @@ pub const fn data() -> Data {
 fn experiment(method: usize, users: usize, n_seeds: u64, budget: usize) -> Experiment {
     let clients = |interactions| Some(Clients { n_clients: N_CLIENTS, interactions, cohort: None });
     let federation = |optimiser| Some(Federation { rounds: None, budget: Some(budget), optimiser });
-    let pdgd = Learner::Pdgd { learning_rate: 0.1, updates: LocalUpdates::Immediate };
+    let pdgd = Learner::Pdgd { learning_rate: 0.1, updates: Updates::Immediate };
     let evolution =
         Learner::Evolution { sigma: 0.01, antithetic: true, reward: Reward::MaxRr, stream: EvolutionStream::Separate };
     let centralised = Learner::CentralisedPdgd {
@@ -86,7 +86,7 @@ fn experiment(method: usize, users: usize, n_seeds: u64, budget: usize) -> Exper
         seeds: (1..=n_seeds).collect(),
         data: data(),
         clients,
-        users: Some(Users::Cascade { preset: USERS[users] }),
+        users: Some(Users::Cascade { preset: USERS[users], grades: Some(3) }),
         ranker: Some(Ranker::Linear { initialisation: Initialisation::Zero }),
         learner,
         federation,

@@ -14,6 +14,8 @@ pub enum MetricName {
     Offline(Split, Metric),
     /// Mean nDCG of the lists shown to users during a round, at the cut-off.
     OnlineNdcg(usize),
+    /// Mean MaxRR of the clicks on the lists shown to users during a round, before any privatisation (spec section 4).
+    OnlineMaxRr,
 }
 
 impl fmt::Display for MetricName {
@@ -21,6 +23,7 @@ impl fmt::Display for MetricName {
         match self {
             Self::Offline(split, metric) => write!(f, "{}-{metric}", split.name()),
             Self::OnlineNdcg(cutoff) => write!(f, "online-ndcg@{cutoff}"),
+            Self::OnlineMaxRr => f.write_str("online-maxrr"),
         }
     }
 }

@@ -6,10 +6,11 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, ensure};
 use foltr_federation::LocalPrivacy;
 use foltr_rank::learn::evolution::EvolutionSettings;
-use foltr_rank::learn::pdgd::{PdgdSettings, Updates};
+use foltr_rank::learn::pdgd::PdgdSettings;
+use foltr_rank::metric::WithoutRelevant;
 use foltr_rank::rng::{Purpose, Streams};
 use foltr_rank::{Initialisation, Params, Shape};
 use foltr_simulation::centralised::{CentralisedRun, CentralisedSettings};
@@ -22,7 +23,7 @@ use foltr_simulation::federation_run::{FederationRun, FederationSettings, Learni
 use crate::baseline::{least_squares, ranking_svm};
 use crate::evaluate::{Evaluator, SNAPSHOTS};
 use crate::rows::{MetricName, RoundProgress, Row, RunOutcome};
-use crate::spec::{self, EvolutionStream, Experiment, Learner, LocalUpdates, Split};
+use crate::spec::{self, EvolutionStream, Experiment, Learner, Split};
 
 /// Runs one experiment on one fold with one seed.
 ///
@@ -59,7 +60,7 @@ pub fn run_one(
             rows.snapshot(round, trainer.params());
         }
         progress(RoundProgress { round, n_rounds, value: rows.newest });
-        let interrupted = stop.load(Ordering::Relaxed);
+        let interrupted = round < n_rounds && stop.load(Ordering::Relaxed);
         if round == n_rounds || interrupted {
             rows.flush();
             return Ok(RunOutcome {
@@ -73,7 +74,9 @@ pub fn run_one(
         let this = trainer.round().with_context(|| format!("fold {fold_number}, seed {seed}, round {}", round + 1))?;
         training_time += started.elapsed();
         tally.merge(&this);
-        rows.online(round + 1, experiment.metrics.cutoff, this.ndcg / this.n_clients as f64);
+        let n_clients = this.n_clients as f64;
+        rows.send(round + 1, MetricName::OnlineNdcg(experiment.metrics.cutoff), this.ndcg / n_clients);
+        rows.send(round + 1, MetricName::OnlineMaxRr, this.max_rr / n_clients);
     }
     unreachable!("the last round returns")
 }
@@ -137,7 +140,7 @@ impl<'a> Trainer<'a> {
     fn round(&mut self) -> Result<Tally> {
         match self {
             Self::Federated(run) => Ok(run.round()?),
-            Self::Centralised(run) => Ok(run.round()),
+            Self::Centralised(run) => Ok(run.round()?),
         }
     }
 }
@@ -151,10 +154,6 @@ fn learning(
 ) -> Result<Learning> {
     match experiment.learner {
         Learner::Pdgd { learning_rate, updates } => {
-            let updates = match updates {
-                LocalUpdates::Immediate => Updates::Immediate,
-                LocalUpdates::Accumulated => Updates::Accumulated,
-            };
             Ok(Learning::Pdgd(PdgdSettings { learning_rate: learning_rate as f32, updates, n_shown, clip_radius }))
         }
         Learner::Evolution { sigma, antithetic, reward, stream } => Ok(Learning::Evolution {
@@ -165,20 +164,35 @@ fn learning(
     }
 }
 
-/// The experiment's users for the grades of this fold.
-fn users_of(users: spec::Users, fold: &Fold) -> Result<Users> {
+/// The largest label of a fold.
+fn max_label(fold: &Fold) -> u8 {
     let parts = [Some(&fold.train), fold.validation.as_ref(), Some(&fold.test)];
-    let max_label = parts.into_iter().flatten().map(Dataset::max_label).max().unwrap_or(0);
-    // Data in which the highest grades happen to be missing still has the grades of its kind: 2, 3 or 5.
-    let max_label = match max_label {
-        0 | 1 => 1,
-        3 => 4,
-        other => other,
-    };
+    parts.into_iter().flatten().map(Dataset::max_label).max().unwrap_or(0)
+}
+
+/// Writes the number of grades that all folds together have into the experiment, unless it says so itself.
+///
+/// One fold may lack the highest grade; all runs of an experiment must have the same users nevertheless.
+pub fn resolve_grades<'a>(experiment: &mut Experiment, folds: impl Iterator<Item = &'a Fold>) {
+    if let Some(users) = &mut experiment.users {
+        users.resolve_grades(folds.map(max_label).max().unwrap_or(0));
+    }
+}
+
+/// The experiment's users, for the grades that it names or, if it names none, for those of this fold.
+fn users_of(mut users: spec::Users, fold: &Fold) -> Result<Users> {
+    let max_label = max_label(fold);
+    users.resolve_grades(max_label);
+    let grades = users.grades().unwrap_or(0);
+    ensure!(
+        max_label < grades,
+        "users.grades = {grades}, but the data has label {max_label}: at least {} are needed",
+        max_label + 1
+    );
     Ok(match users {
-        spec::Users::Cascade { preset } => Users::Cascade(Cascade::preset(preset, max_label)?),
-        spec::Users::PositionBased { eta, preset } => {
-            let clicks = Cascade::preset(preset, max_label)?;
+        spec::Users::Cascade { preset, .. } => Users::Cascade(Cascade::preset(preset, grades - 1)?),
+        spec::Users::PositionBased { eta, preset, .. } => {
+            let clicks = Cascade::preset(preset, grades - 1)?;
             Users::PositionBased(PositionBased::new(eta, clicks.click_probabilities()))
         }
     })
@@ -199,6 +213,13 @@ fn evaluators<'a>(
             Split::Test => &fold.test,
         };
         let without = measures.queries_without_relevant;
+        let by_labels = measures.offline.iter().any(|&metric| metric != spec::Metric::ExpectedMaxRr);
+        let is_empty = (0..data.n_queries()).all(|query| !data.has_relevant(query));
+        ensure!(
+            !(without == WithoutRelevant::Skip && by_labels && is_empty),
+            "no {} query has a relevant document, so nothing can be averaged; use queries_without_relevant = \"zero\"",
+            split.name()
+        );
         let evaluator = Evaluator::new(data, &measures.offline, without, users, measures.list_length);
         Ok((split, evaluator, measures.offline.clone()))
     };
@@ -232,10 +253,6 @@ struct Rows<'a, 's> {
 impl Rows<'_, '_> {
     fn send(&mut self, round: usize, metric: MetricName, value: f64) {
         (self.sink)(Row { fold: self.fold, seed: self.seed, round, metric, value });
-    }
-
-    fn online(&mut self, round: usize, cutoff: usize, value: f64) {
-        self.send(round, MetricName::OnlineNdcg(cutoff), value);
     }
 
     fn snapshot(&mut self, round: usize, params: &[f32]) {

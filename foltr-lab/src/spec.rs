@@ -20,7 +20,7 @@ pub use foltr_federation::ServerOptimiser;
 pub use foltr_rank::metric::WithoutRelevant;
 pub use foltr_simulation::click::Preset;
 pub use foltr_simulation::datasets::SyntheticShape;
-pub use learner::{EvolutionStream, Learner, LocalUpdates, Ranker};
+pub use learner::{EvolutionStream, Learner, Ranker, Updates};
 pub use measure::{Evaluate, Measures, Metric, Split, UnknownMetric};
 pub use privacy::Privacy;
 pub use problem::{Problem, SpecError};

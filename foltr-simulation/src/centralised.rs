@@ -34,6 +34,14 @@ pub struct CentralisedSettings {
     pub users: Users,
 }
 
+/// A model that has left the range of numbers.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[error("the model has grown beyond all numbers with learning rate {learning_rate}; a smaller one is needed")]
+pub struct Diverged {
+    /// The rate of the last step.
+    pub learning_rate: f64,
+}
+
 /// A centralised learner in the middle of its run.
 pub struct CentralisedRun<'a> {
     settings: CentralisedSettings,
@@ -72,7 +80,10 @@ impl<'a> CentralisedRun<'a> {
     }
 
     /// Runs one round and says what happened in it.
-    pub fn round(&mut self) -> Tally {
+    ///
+    /// # Errors
+    /// If the model has grown beyond all numbers.
+    pub fn round(&mut self) -> Result<Tally, Diverged> {
         let mut stream = self.streams.open(Purpose::Interaction, 0, self.round);
         let n_queries = self.training.data().n_queries();
         let mut session = Session::default();
@@ -90,9 +101,12 @@ impl<'a> CentralisedRun<'a> {
             self.learner.local_params(&mut self.params);
         }
         self.round += 1;
+        if self.params.iter().any(|param| !param.is_finite()) {
+            return Err(Diverged { learning_rate: self.learning_rate });
+        }
         let mut tally = Tally::default();
         tally.add(&session);
-        tally
+        Ok(tally)
     }
 
     /// Ends a batch. With single interactions the learner has moved already, and simply goes on.
@@ -112,5 +126,48 @@ impl<'a> CentralisedRun<'a> {
     fn begin(&mut self) {
         // PDGD transmits nothing: the stream is not drawn from.
         self.learner.begin(&self.params, &mut self.streams.open(Purpose::PerturbationSeed, 0, 0));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::click::{Cascade, Preset};
+    use crate::datasets::{Synthetic, SyntheticShape};
+
+    fn run(learning_rate: f64, batch: usize) -> (Result<Tally, Diverged>, Params) {
+        let synthetic = Synthetic { n_train: 50, n_test: 1, n_validation: 0, ..Synthetic::new(SyntheticShape::Tiny) };
+        let training = TrainingSet::new(synthetic.generate(1).expect("a sound description").train, 10);
+        let shape = Shape::Linear { n_features: training.data().n_features() };
+        let settings = CentralisedSettings {
+            seed: 1,
+            shape,
+            initial: vec![0.0; shape.n_params()],
+            learning_rate,
+            decay: 0.999,
+            batch,
+            n_interactions: 200,
+            n_shown: 10,
+            users: Users::Cascade(Cascade::preset(Preset::Perfect, 2).expect("three grades")),
+        };
+        let mut run = CentralisedRun::new(settings, &training);
+        let tally = run.round();
+        (tally, run.params.clone())
+    }
+
+    #[test]
+    fn a_model_that_leaves_all_numbers_is_an_error() {
+        assert!(run(0.1, 1).0.is_ok());
+        assert!(run(f64::from(f32::MAX), 1).0.is_err());
+    }
+
+    #[test]
+    fn one_batch_of_all_interactions_is_one_step_of_their_sum() {
+        // 200 interactions on frozen weights: twice the rate moves exactly twice as far.
+        let (one, two) = (run(0.1, 200).1, run(0.2, 200).1);
+        assert!(one.iter().any(|&w| w != 0.0));
+        one.iter().zip(&two).for_each(|(a, b)| assert!((2.0 * a - b).abs() <= 1e-5 * b.abs()));
+        // An unfinished batch has not moved the model yet.
+        assert!(run(0.1, 201).1.iter().all(|&w| w == 0.0));
     }
 }

@@ -60,8 +60,6 @@ pub struct Tally {
     pub ndcg: f64,
     /// Sum over clients of their mean MaxRR, before any privatisation.
     pub max_rr: f64,
-    /// Clicks.
-    pub n_clicks: u64,
     /// Interactions.
     pub n_interactions: u64,
     /// Clients.
@@ -73,7 +71,6 @@ impl Tally {
     pub fn merge(&mut self, other: &Self) {
         self.ndcg += other.ndcg;
         self.max_rr += other.max_rr;
-        self.n_clicks += other.n_clicks;
         self.n_interactions += other.n_interactions;
         self.n_clients += other.n_clients;
     }
@@ -82,7 +79,6 @@ impl Tally {
         let n_interactions = client.n_interactions.max(1) as f64;
         self.ndcg += client.ndcg / n_interactions;
         self.max_rr += client.max_rr / n_interactions;
-        self.n_clicks += client.n_clicks;
         self.n_interactions += client.n_interactions;
         self.n_clients += 1;
     }
@@ -95,8 +91,6 @@ pub struct Session {
     pub ndcg: f64,
     /// Sum of MaxRR.
     pub max_rr: f64,
-    /// Clicks.
-    pub n_clicks: u64,
     /// Interactions.
     pub n_interactions: u64,
 }
@@ -107,7 +101,6 @@ impl Session {
     pub fn count(&mut self, training: &TrainingSet, query: usize, shown: &[u8], clicks: Clicks) {
         self.ndcg += training.online_ndcg(query, shown);
         self.max_rr += foltr_rank::metric::max_rr(clicks);
-        self.n_clicks += clicks.count() as u64;
         self.n_interactions += 1;
     }
 }

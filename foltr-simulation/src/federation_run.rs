@@ -7,8 +7,8 @@
 use std::sync::{Mutex, PoisonError};
 
 use foltr_federation::{
-    Aggregation, BadSetup, CHUNK, CloseError, Coordinator, Partial, Privacy, Rejected, RoundTask, Rule,
-    ServerOptimiser, Setup, privacy::Unprotected,
+    Aggregation, BadSetup, CHUNK, CloseError, Coordinator, Kind, LocalPrivacy, Partial, Privacy, Rejected, RoundTask,
+    Rule, ServerOptimiser, Setup, privacy::Unprotected,
 };
 use foltr_rank::learn::evolution::{Evolution, EvolutionSettings, Reward};
 use foltr_rank::learn::pdgd::{Pdgd, PdgdSettings};
@@ -20,6 +20,9 @@ use crate::click::Users;
 use crate::client_round::{ClientLearner, Round, Tally, TrainingSet, Worker};
 use crate::cohort::draw_cohort;
 use crate::published_stream::PublishedClients;
+
+/// Chunks whose sums are in memory at a time. They are merged in order, so the number changes no result.
+const WAVE: usize = 256;
 
 /// What clients do in a federation.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -60,6 +63,57 @@ pub struct FederationSettings {
     pub users: Users,
 }
 
+/// Why a federation cannot be made.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum BadFederation {
+    /// The coordinator cannot be made.
+    #[error(transparent)]
+    Setup(#[from] BadSetup),
+    /// A mechanism for another kind of update.
+    #[error("this privacy mechanism is not defined for what these clients send ({kind:?})")]
+    Privacy {
+        /// What they send.
+        kind: Kind,
+    },
+    /// Half of the interactions try the mirrored perturbation.
+    #[error("{n_interactions} interactions cannot be halved; with mirrored perturbations their number must be even")]
+    Odd {
+        /// Interactions of a client in a round.
+        n_interactions: u32,
+    },
+    /// The published code did nothing else.
+    #[error("the published random stream needs cascade users and all clients in every round")]
+    Published,
+}
+
+impl FederationSettings {
+    fn rule(&self) -> Rule {
+        match self.learning {
+            Learning::Pdgd(_) => Rule::Averaging,
+            Learning::Evolution { settings: EvolutionSettings { sigma, antithetic, .. }, .. } => {
+                Rule::Evolution { sigma: f64::from(sigma), antithetic }
+            }
+        }
+    }
+
+    fn check(&self) -> Result<(), BadFederation> {
+        let kind = self.rule().kind();
+        if !self.privacy.accepts(kind) {
+            return Err(BadFederation::Privacy { kind });
+        }
+        if let Learning::Evolution { settings, published_stream } = self.learning {
+            if settings.antithetic && !self.n_interactions.is_multiple_of(2) {
+                return Err(BadFederation::Odd { n_interactions: self.n_interactions });
+            }
+            let as_published = matches!(self.users, Users::Cascade(_)) && self.cohort >= self.n_clients;
+            if published_stream && !as_published {
+                return Err(BadFederation::Published);
+            }
+        }
+        Ok(())
+    }
+}
+
 /// Why a round could not be run.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum RoundError {
@@ -87,13 +141,12 @@ pub struct FederationRun<'a> {
 
 impl<'a> FederationRun<'a> {
     /// A federation in round 0.
-    pub fn new(settings: FederationSettings, training: &'a TrainingSet) -> Result<Self, BadSetup> {
-        let rule = match settings.learning {
-            Learning::Pdgd(_) => Rule::Averaging,
-            Learning::Evolution { settings: EvolutionSettings { sigma, antithetic, .. }, .. } => {
-                Rule::Evolution { sigma: f64::from(sigma), antithetic }
-            }
-        };
+    ///
+    /// # Errors
+    /// If the settings contradict each other.
+    pub fn new(settings: FederationSettings, training: &'a TrainingSet) -> Result<Self, BadFederation> {
+        settings.check()?;
+        let rule = settings.rule();
         let coordinator = Coordinator::new(Setup {
             initial: settings.initial.clone(),
             n_clients: settings.cohort,
@@ -128,23 +181,25 @@ impl<'a> FederationRun<'a> {
     /// Runs one round and says what happened in it.
     pub fn round(&mut self) -> Result<Tally, RoundError> {
         let clients = draw_cohort(&self.streams, self.task().round, self.settings.n_clients, self.settings.cohort);
+        let task = self.coordinator.task().clone();
         let round = Round {
-            task: self.coordinator.task(),
+            task: &task,
             training: self.training,
             users: &self.settings.users,
             privacy: &self.device_privacy,
             rule: self.rule,
             streams: &self.streams,
         };
-        let workers = &self.workers;
-        let chunks: Vec<(Partial, Tally)> = match &mut self.published {
-            Some(published) => published.run(&round),
-            None => clients.par_chunks(CHUNK).map(|chunk| run_chunk(workers, &round, chunk)).collect(),
-        };
         let mut tally = Tally::default();
-        for (chunk_idx, (partial, part)) in chunks.into_iter().enumerate() {
-            self.coordinator.receive_partial(chunk_idx, partial)?;
-            tally.merge(&part);
+        for (wave, clients) in clients.chunks(WAVE * CHUNK).enumerate() {
+            let chunks: Vec<(Partial, Tally)> = match &mut self.published {
+                Some(published) => published.run(&round, clients),
+                None => clients.par_chunks(CHUNK).map(|chunk| run_chunk(&self.workers, &round, chunk)).collect(),
+            };
+            for (i, (partial, part)) in chunks.into_iter().enumerate() {
+                self.coordinator.receive_partial(wave * WAVE + i, partial)?;
+                tally.merge(&part);
+            }
         }
         self.close()?;
         Ok(tally)

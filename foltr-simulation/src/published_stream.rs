@@ -79,7 +79,7 @@ fn click(users: &Cascade, shown: &[u8], generator: &mut Mt) -> Clicks {
     clicks
 }
 
-/// All clients of a federation, each with its own generator.
+/// All clients of a federation, each with its own generator of 2.5 KB that lives from round to round.
 pub struct PublishedClients {
     generators: Vec<Mt>,
     shape: Shape,
@@ -93,10 +93,11 @@ impl PublishedClients {
         Self { generators, shape, settings }
     }
 
-    /// One round of all clients, chunk by chunk.
-    pub fn run(&mut self, round: &Round<'_>) -> Vec<(Partial, Tally)> {
+    /// One round of these consecutive clients, chunk by chunk.
+    pub fn run(&mut self, round: &Round<'_>, clients: &[u32]) -> Vec<(Partial, Tally)> {
         let (shape, settings) = (self.shape, self.settings);
-        self.generators
+        let first = clients.first().map_or(0, |&client| client as usize);
+        self.generators[first..first + clients.len()]
             .par_chunks_mut(CHUNK)
             .enumerate()
             .map(|(chunk_idx, generators)| {
@@ -104,7 +105,7 @@ impl PublishedClients {
                 let mut partial = Partial::new(shape.n_params());
                 let mut tally = Tally::default();
                 for (slot, generator) in generators.iter_mut().enumerate() {
-                    let client = (chunk_idx * CHUNK + slot) as u32;
+                    let client = (first + chunk_idx * CHUNK + slot) as u32;
                     let (payload, session) = client_round(&mut learner, shape, round, client, generator);
                     partial.add_payload_with(&payload, &round.rule, learner.direction());
                     tally.add(&session);

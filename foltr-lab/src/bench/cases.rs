@@ -115,7 +115,7 @@ impl Bench<'_> {
         self.federation("es-two-layer", data, 1, evolution(data, two_layer))?;
         let mut run = CentralisedRun::new(centralised(data, linear), &data.training);
         self.case(("pdgd-linear", data.name), 1, ("interactions", data.query_bytes()), || {
-            Work::units(run.round().n_interactions as f64)
+            Work::units(run.round().expect("a rate that does not diverge").n_interactions as f64)
         })
     }
 
@@ -193,7 +193,7 @@ fn letor_text(data: &Dataset, n_bytes: usize) -> String {
 fn trained(data: &Data, shape: Shape) -> Params {
     let mut run = CentralisedRun::new(centralised(data, shape), &data.training);
     for _ in 0..50 {
-        run.round();
+        run.round().expect("a rate that does not diverge");
     }
     run.params().to_vec()
 }

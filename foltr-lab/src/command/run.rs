@@ -10,6 +10,7 @@ use super::{End, STOP, make_folder, write_file};
 use crate::data;
 use crate::execute::{Job, execute, progress_bar};
 use crate::rows::MetricName;
+use crate::run::resolve_grades;
 use crate::spec::{Experiment, Problem, SpecError, Split};
 use crate::summary::Summary;
 use crate::table::{grouped, table, with_interval};
@@ -19,8 +20,9 @@ use crate::table::{grouped, table, with_interval};
 /// # Errors
 /// If the file is wrong, data cannot be read, a run fails or results cannot be written.
 pub fn run(spec: &Path, out: &Path) -> Result<End> {
-    let experiment = Experiment::read(spec)?;
+    let mut experiment = Experiment::read(spec)?;
     let folds = data::load(&experiment.data)?;
+    resolve_grades(&mut experiment, folds.iter().map(|(_, fold)| fold));
     let no_validation = folds.iter().any(|(_, fold)| fold.validation.is_none());
     if no_validation && experiment.metrics.evaluate_on.contains(&Split::Validation) {
         let problem = Problem::new("metrics.evaluate_on", "the data has no validation queries to evaluate on");

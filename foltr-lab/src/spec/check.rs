@@ -11,6 +11,9 @@ use super::{
     Data, Evaluate, EvolutionStream, Experiment, Federation, Learner, Metric, Privacy, Problem, Ranker, Split, Users,
 };
 
+/// Beyond any use, and within any memory.
+const MAX_HIDDEN: usize = 65_536;
+
 impl Experiment {
     /// Everything that is wrong with this experiment; nothing when it can be run.
     pub fn check(&self) -> Vec<Problem> {
@@ -107,6 +110,9 @@ impl Experiment {
     }
 
     fn check_users(&self, problems: &mut Problems) {
+        let grades = self.users.and_then(|users| users.grades());
+        let unknown = grades.is_some_and(|grades| ![2, 3, 5].contains(&grades));
+        problems.when(unknown, "users.grades", "users are defined for 2, 3 or 5 grades");
         if let Some(Users::PositionBased { eta, .. }) = self.users {
             let sound = eta.is_finite() && eta >= 0.0;
             problems.when(!sound, "users.eta", "must be 0 (no position bias) or a positive number");
@@ -117,6 +123,7 @@ impl Experiment {
         let Some(ranker) = self.ranker else { return };
         if let Ranker::Mlp { hidden, .. } = ranker {
             problems.when(hidden == 0, "ranker.hidden", "a network needs at least one hidden unit");
+            problems.when(hidden > MAX_HIDDEN, "ranker.hidden", format!("at most {MAX_HIDDEN} hidden units"));
         }
         if let Initialisation::RandomNorm { norm } = ranker.initialisation() {
             let sound = norm.is_finite() && norm > 0.0;

@@ -1,6 +1,7 @@
 //! `[ranker]` and `[learner]`: what is learned, and how.
 
 use foltr_rank::learn::evolution::Reward;
+pub use foltr_rank::learn::pdgd::Updates;
 use foltr_rank::{Activation, Initialisation, Shape};
 use serde::{Deserialize, Serialize};
 
@@ -33,7 +34,7 @@ pub enum Learner {
         /// Of the client's steps.
         learning_rate: f64,
         /// When a client steps.
-        updates: LocalUpdates,
+        updates: Updates,
     },
     /// FOLtR-ES: clients try perturbed rankers, the server follows what users liked (spec section 4).
     Evolution {
@@ -67,16 +68,6 @@ pub enum Learner {
         /// Weight of the slack, divided among the training queries.
         c: f64,
     },
-}
-
-/// When a PDGD client steps.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum LocalUpdates {
-    /// After every interaction; the next list comes from the updated ranker.
-    Immediate,
-    /// Once a round, with the sum of the gradients.
-    Accumulated,
 }
 
 /// Which random numbers drive the queries and clicks of an evolution client.

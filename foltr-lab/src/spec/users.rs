@@ -13,6 +13,9 @@ pub enum Users {
     Cascade {
         /// Click and stop probabilities.
         preset: Preset,
+        /// How many grades the labels have: 2, 3 or 5. Found in the data when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        grades: Option<u8>,
     },
     /// Examines position i with probability (1/i)^eta, independent of other positions (spec section 2.2).
     PositionBased {
@@ -21,6 +24,9 @@ pub enum Users {
         /// Click probabilities; the papers use perfect ones. Stop probabilities are not used.
         #[serde(default = "perfect")]
         preset: Preset,
+        /// How many grades the labels have: 2, 3 or 5. Found in the data when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        grades: Option<u8>,
     },
 }
 
@@ -29,12 +35,31 @@ const fn perfect() -> Preset {
 }
 
 impl Users {
+    /// How many grades the labels have, if that is known.
+    pub const fn grades(&self) -> Option<u8> {
+        match self {
+            Self::Cascade { grades, .. } | Self::PositionBased { grades, .. } => *grades,
+        }
+    }
+
+    /// Takes the smallest number of grades that covers the labels, unless the number is known. Users exist for 2, 3 and
+    /// 5 grades: data whose highest grade happens to be missing still has the grades of its kind.
+    pub fn resolve_grades(&mut self, max_label: u8) {
+        let (Self::Cascade { grades, .. } | Self::PositionBased { grades, .. }) = self;
+        grades.get_or_insert(match max_label {
+            0 | 1 => 2,
+            2 => 3,
+            3 | 4 => 5,
+            more => more.saturating_add(1),
+        });
+    }
+
     /// A word for tables and setting columns.
     pub fn name(&self) -> String {
         match self {
-            Self::Cascade { preset } => in_words(preset),
-            Self::PositionBased { eta, preset: Preset::Perfect } => format!("position-based-{eta}"),
-            Self::PositionBased { eta, preset } => format!("position-based-{eta}-{}", in_words(preset)),
+            Self::Cascade { preset, .. } => in_words(preset),
+            Self::PositionBased { eta, preset: Preset::Perfect, .. } => format!("position-based-{eta}"),
+            Self::PositionBased { eta, preset, .. } => format!("position-based-{eta}-{}", in_words(preset)),
         }
     }
 }

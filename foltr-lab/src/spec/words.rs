@@ -35,7 +35,7 @@ mod tests {
         assert_eq!(in_words(&momentum), "momentum momentum=0.9 rate=10.0");
         let norm = foltr_rank::Initialisation::RandomNorm { norm: 0.01 };
         assert_eq!(in_words(&norm), "random-norm norm=0.01");
-        let users = Users::PositionBased { eta: 0.5, preset: Preset::Perfect };
+        let users = Users::PositionBased { eta: 0.5, preset: Preset::Perfect, grades: None };
         assert_eq!(in_words(&users), "position-based eta=0.5 preset=perfect");
     }
 }
