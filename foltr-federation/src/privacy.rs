@@ -37,7 +37,7 @@ pub trait LocalPrivacy {
 /// Defines [`Privacy`], its list and its delegation from one line a mechanism.
 macro_rules! mechanisms {
     ($($name:literal: $mechanism:ident, $about:literal;)*) => {
-        /// A privacy mechanism, as an experiment file names it.
+        /// A privacy mechanism with its parameters.
         #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
         #[serde(tag = "kind")]
         pub enum Privacy {
@@ -45,7 +45,7 @@ macro_rules! mechanisms {
         }
 
         impl Privacy {
-            /// Every mechanism: its name in an experiment file, and what it does.
+            /// Every mechanism: its name, and what it does.
             pub const LIST: &[(&str, &str)] = &[$(($name, $about)),*];
         }
 

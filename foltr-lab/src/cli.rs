@@ -20,7 +20,7 @@ Examples:
   foltr data generate --shape mq2007 --seed 1 --out my-data
       writes LETOR files
   foltr data check my-data
-      says what is wrong with LETOR files, line by line
+      says the first thing wrong in each LETOR file, with its line
   foltr list
       prints every learner, user, metric, ... that a file can name
 
@@ -43,7 +43,7 @@ pub struct Cli {
     /// Options of the main job.
     #[command(flatten)]
     pub main_job: MainJob,
-    /// Threads to use; all cores when absent. Results do not depend on it.
+    /// Threads to use; all cores when absent. Results do not depend on it. `bench` uses its own threads.
     #[arg(long, value_name = "N", global = true, value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
 }
@@ -120,7 +120,7 @@ pub enum DataCommand {
         #[arg(long, value_name = "DIR")]
         out: PathBuf,
     },
-    /// Read LETOR data and say what is wrong with it: file, line, value, and what would be right.
+    /// Read LETOR data and say the first thing wrong in each file: line, value, and what would be right.
     Check {
         /// A file, or a folder in LETOR layout. Looked up here, then below FOLTR_DATA.
         #[arg(value_name = "PATH")]

@@ -25,11 +25,11 @@ pub enum End {
     Interrupted,
 }
 
-/// Turns the first Ctrl-C into [`STOP`], the second into an immediate end.
+/// Turns the first Ctrl-C into [`STOP`], the second into an immediate end. To be called where [`STOP`] is looked at.
 ///
 /// # Errors
 /// If the handler cannot be set.
-pub fn catch_interrupts() -> Result<()> {
+fn catch_interrupts() -> Result<()> {
     let handler = || {
         if STOP.swap(true, Ordering::Relaxed) {
             std::process::exit(130);

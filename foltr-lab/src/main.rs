@@ -17,7 +17,6 @@ fn run(cli: &Cli) -> Result<End> {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(threads));
         pool.build_global().context("threads cannot be started")?;
     }
-    command::catch_interrupts()?;
     match &cli.command {
         None => {
             let out = cli.main_job.out.as_deref().unwrap_or(Path::new("out"));

@@ -77,13 +77,22 @@ impl Settings {
         let schedule = experiment.schedule();
         let optional = |text: Option<String>| text.unwrap_or_default();
         let federation = experiment.federation.as_ref();
+        let data = &experiment.data;
         Self(vec![
-            ("data", experiment.data.name()),
+            ("data", data.name()),
+            ("queries", optional(data.generated().map(|[train, _, _]| train.to_string()))),
+            ("validation_queries", optional(data.generated().map(|[_, validation, _]| validation.to_string()))),
+            ("test_queries", optional(data.generated().map(|[_, _, test]| test.to_string()))),
+            ("data_seed", optional(data.seed().map(|seed| seed.to_string()))),
+            ("normalise", in_words(&data.normalise())),
             ("users", optional(experiment.users.as_ref().map(Users::name))),
             ("ranker", optional(experiment.ranker.as_ref().map(in_words))),
             ("learner", in_words(&experiment.learner)),
+            ("list_length", experiment.metrics.list_length.to_string()),
             ("n_clients", optional(schedule.map(|schedule| schedule.n_clients.to_string()))),
+            ("cohort", optional(schedule.map(|schedule| schedule.cohort.to_string()))),
             ("interactions", optional(schedule.map(|schedule| schedule.interactions.to_string()))),
+            ("rounds", optional(schedule.map(|schedule| schedule.n_rounds.to_string()))),
             ("optimiser", optional(federation.map(|federation| in_words(&federation.optimiser)))),
             ("privacy", in_words(&experiment.privacy)),
         ])
@@ -176,6 +185,42 @@ mod tests {
 
     fn row(seed: u64, round: usize) -> Row {
         Row { fold: 1, seed, round, metric: MetricName::OnlineNdcg(10), value: 0.1 + 0.2 }
+    }
+
+    /// An experiment on generated data, in which `from` is replaced by `to`.
+    fn settings(from: &str, to: &str) -> Settings {
+        let text = r#"
+            seeds = [1]
+            data = { kind = "synthetic", shape = "tiny", queries = 50, test_queries = 20, seed = 1, normalise = "none" }
+            clients = { n_clients = 10, interactions = 2, cohort = 5 }
+            users = { kind = "cascade", preset = "perfect" }
+            ranker = { kind = "linear", initialisation = { kind = "zero" } }
+            learner = { kind = "pdgd", learning_rate = 0.1, updates = "immediate" }
+            federation = { rounds = 4, optimiser = { kind = "learning-rate", rate = 1.0 } }
+            metrics = { list_length = 10 }
+        "#;
+        assert!(text.contains(from), "{from}");
+        Settings::of(&Experiment::from_toml(&text.replacen(from, to, 1)).expect("a good experiment"))
+    }
+
+    #[test]
+    fn different_settings_have_different_columns() {
+        let first = settings("seeds = [1]", "seeds = [2]");
+        let value = |name: &str| first.0.iter().find(|column| column.0 == name).map(|column| column.1.as_str());
+        let values =
+            ["queries", "test_queries", "data_seed", "normalise", "list_length", "cohort", "rounds"].map(value);
+        assert_eq!(values, ["50", "20", "1", "none", "10", "5", "4"].map(Some));
+        for (from, to) in [
+            ("queries = 50", "queries = 51"),
+            ("test_queries = 20", "test_queries = 21"),
+            ("seed = 1,", "seed = 2,"),
+            ("normalise = \"none\"", "normalise = \"query\""),
+            ("cohort = 5", "cohort = 6"),
+            ("rounds = 4", "rounds = 5"),
+            ("list_length = 10", "list_length = 9"),
+        ] {
+            assert_ne!(settings(from, to), first, "{to}");
+        }
     }
 
     #[test]

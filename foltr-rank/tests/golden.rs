@@ -1,6 +1,6 @@
 //! The specification's golden vectors for metrics, PDGD and the neural ranker.
 
-use foltr_rank::learn::pdgd::pair_weights::{pair_weights, pair_weights_log, unclicked_considered};
+use foltr_rank::learn::pdgd::pair_weights::{log_add_exp, pair_weights, pair_weights_log, unclicked_considered};
 use foltr_rank::learn::pdgd::{Pdgd, PdgdSettings, Updates};
 use foltr_rank::metric::{WithoutRelevant, ideal_dcg, ndcg, online_performance};
 use foltr_rank::query::pad_rows;
@@ -57,33 +57,84 @@ fn metrics() {
     assert_close(online, example["online_performance"].as_f64().unwrap(), 1e-12, "online");
 }
 
-/// A PDGD learner whose scores are given: unit features make the parameters the scores.
-fn learner_with_scores(scores: &[f64]) -> (Pdgd, Vec<f32>) {
+/// The step of a PDGD learner on a case whose scores are given: unit features before the case's own ones make the first
+/// parameters the scores, and the step starts with the weights of the documents and ends with the gradient.
+fn step(case: &Value) -> Vec<f32> {
+    let (scores, features) = (numbers(&case["scores"]), case["features"].as_array().expect("a row a document"));
+    let (n_docs, n_own) = (scores.len(), numbers(&features[0]).len());
+    let n_features = n_docs + n_own;
+    let mut dense = vec![0.0; n_docs * n_features];
+    for (doc, row) in dense.chunks_exact_mut(n_features).enumerate() {
+        row[doc] = 1.0;
+        row[n_docs..].iter_mut().zip(numbers(&features[doc])).for_each(|(own, value)| *own = value as f32);
+    }
+    let rows = pad_rows(&dense, n_features);
+    let query = QueryView::new(&rows, n_features);
     let settings = PdgdSettings { learning_rate: 1.0, updates: Updates::Accumulated, n_shown: 10, clip_radius: None };
-    let n_docs = scores.len();
-    let mut identity = vec![0.0; n_docs * n_docs];
-    (0..n_docs).for_each(|doc| identity[doc * n_docs + doc] = 1.0);
-    let rows = pad_rows(&identity, n_docs);
-    let mut learner = Pdgd::new(Shape::Linear { n_features: n_docs }, settings);
+    let mut learner = Pdgd::new(Shape::Linear { n_features }, settings);
     let mut stream = Streams::new(1).open(Purpose::Interaction, 0, 0);
-    learner.begin(&scores.iter().map(|&s| s as f32).collect::<Vec<_>>(), &mut stream);
-    learner.rank(QueryView::new(&rows, n_docs), &mut stream, &mut Ranking::default());
-    (learner, rows)
+    let mut params: Vec<f32> = scores.iter().map(|&s| s as f32).collect();
+    params.resize(n_features, 0.0);
+    learner.begin(&params, &mut stream);
+    learner.rank(query, &mut stream, &mut Ranking::default());
+    let ranking = Ranking::from_docs(&documents(&case["ranking"]));
+    learner.observe(&Impression { query, ranking: &ranking, clicks: clicks(&case["clicks"]) });
+    let Update::Step { delta, .. } = learner.finish() else { panic!("PDGD makes steps") };
+    delta.to_vec()
 }
 
 #[test]
-fn pdgd_document_weights() {
+fn pdgd_document_weights_and_gradient() {
     for case in vectors("pdgd_vectors")["cases"].as_array().expect("cases") {
         let name = case["name"].as_str().expect("a name");
-        let scores = numbers(&case["scores"]);
-        let ranking = Ranking::from_docs(&documents(&case["ranking"]));
-        let (mut learner, rows) = learner_with_scores(&scores);
-        let query = QueryView::new(&rows, scores.len());
-        learner.observe(&Impression { query, ranking: &ranking, clicks: clicks(&case["clicks"]) });
-        let Update::Step { delta, .. } = learner.finish() else { panic!("PDGD makes steps") };
-        for (&ours, expected) in delta.iter().zip(numbers(&case["doc_weights"])) {
+        let (step, weights, gradient) = (step(case), numbers(&case["doc_weights"]), numbers(&case["gradient"]));
+        assert_eq!(step.len(), weights.len() + gradient.len(), "{name}");
+        for (&ours, &expected) in step.iter().zip(&weights) {
             assert_close(f64::from(ours), expected, 2e-6 * expected.abs() + 1e-9, name);
         }
+        // Terms of a sum may cancel, and features are rounded to f32.
+        let size = weights.iter().fold(0.0_f64, |size, weight| size.max(weight.abs()));
+        for (&ours, &expected) in step[weights.len()..].iter().zip(&gradient) {
+            assert_close(f64::from(ours), expected, 4e-6 * size + 1e-9, name);
+        }
+    }
+}
+
+/// Scores by position, and the log-sum-exp of those not shown.
+fn shown_and_hidden(case: &Value) -> (Vec<f64>, f64) {
+    let (scores, ranking) = (numbers(&case["scores"]), documents(&case["ranking"]));
+    let hidden = (0..scores.len()).filter(|&doc| !ranking.contains(&(doc as u32))).map(|doc| scores[doc]);
+    let hidden = hidden.fold(f64::NEG_INFINITY, log_add_exp);
+    (ranking.iter().map(|&doc| scores[doc as usize]).collect(), hidden)
+}
+
+#[test]
+fn pdgd_single_pairs() {
+    for case in vectors("pdgd_vectors")["cases"].as_array().expect("cases") {
+        let (shown, hidden) = shown_and_hidden(case);
+        let (seen, mut pairs) = (clicks(&case["clicks"]), Vec::new());
+        for pair in case["pairs"].as_array().expect("pairs") {
+            let [clicked, unclicked] = ["clicked_pos", "unclicked_pos"].map(|key| pair[key].as_u64().unwrap() as usize);
+            pairs.push((clicked, unclicked));
+            // A pair's weight depends neither on other clicks nor on which of the two was clicked. With one click at
+            // the lower position the upper document belongs to no other pair.
+            let (upper, lower) = (clicked.min(unclicked), clicked.max(unclicked));
+            let ours = -f64::from(pair_weights_log(&shown, hidden, Clicks(1 << lower))[upper]);
+            let [rho, sigma, weight] = ["rho", "sigma_grad", "weight"].map(|key| pair[key].as_f64().unwrap());
+            assert_close(ours, weight, 1e-7 * weight + 1e-12, "weight");
+            let gap = (shown[upper] - shown[lower]).abs();
+            let slope = (-gap).exp() / (1.0 + (-gap).exp()).powi(2);
+            assert_close(slope, sigma, 1e-12, "slope");
+            // Weights are stored as f32, where those of extreme scores vanish.
+            if weight > f64::from(f32::MIN_POSITIVE) {
+                assert_close(ours / slope, rho, 1e-7 * rho, "rho");
+            }
+        }
+        let unclicked = unclicked_considered(seen, shown.len());
+        let positions = |bits: u32| (0..shown.len()).filter(move |i| bits >> i & 1 == 1);
+        let considered: Vec<_> = positions(seen.0).flat_map(|c| positions(unclicked).map(move |u| (c, u))).collect();
+        pairs.sort_unstable();
+        assert_eq!(considered, pairs, "{}", case["name"]);
     }
 }
 

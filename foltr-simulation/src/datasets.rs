@@ -8,7 +8,7 @@
 //! | parts | `S1.txt` ... `S5.txt` | LETOR 4.0 before its folds were made |
 //! | Yahoo | `set1.train.txt`, `set1.valid.txt`, `set1.test.txt` | Yahoo learning to rank challenge, set 1 |
 //! | split | `train.txt`, `vali.txt`, `test.txt` | Istella-S, or any other |
-//! | named | files with `train`, `vali` or `dev`, and `test` in their names | any other |
+//! | named | files with the words `train`, `vali` or `dev`, and `test` in their names | any other |
 //!
 //! `QL13` Qin, Liu (MQ2007, MQ2008, MSLR); `CC11` Chapelle, Chang (Yahoo); `LNO16` Lucchese et al. (Istella-S).
 //! Anything else is given as lists of files with [`Source::from_files`].
@@ -79,6 +79,18 @@ pub enum DataError {
         looked_for: String,
         /// What is there.
         found: String,
+    },
+    /// A file's name says that it is two kinds of data.
+    #[error(
+        "{}: the name says both {first} and {second}; rename the file, or give the files one by one", file.display()
+    )]
+    TwoRoles {
+        /// The file.
+        file: PathBuf,
+        /// What it could be.
+        first: &'static str,
+        /// What else it could be.
+        second: &'static str,
     },
     /// There are fewer folds.
     #[error("{}: fold {} was asked for, but there are only {n_folds} (counted from 1)", folder.display(), fold_idx + 1)]

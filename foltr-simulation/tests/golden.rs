@@ -1,5 +1,7 @@
-//! The specification's golden vectors for users, and the exact expectation of PDGD's gradient under them.
+//! The specification's golden vectors for users, the exact expectation of PDGD's gradient under them, and what
+//! randomised response leaks about them.
 
+use foltr_federation::privacy::privatise_distribution;
 use foltr_rank::learn::pdgd::{Pdgd, PdgdSettings, Updates};
 use foltr_rank::metric::{expected_max_rr, first_click_law};
 use foltr_rank::query::pad_rows;
@@ -141,5 +143,53 @@ fn equal_labels_give_no_expected_gradient() {
             let ours = expected_weights(&[0.9, -0.4, 2.5, 0.1], &[label; 4], 3, &users);
             assert!(ours.iter().all(|w| w.abs() < 1e-7), "{preset:?}, label {label}: {ours:?}");
         }
+    }
+}
+
+/// The greatest log-ratio of the probabilities that two truths give to one answer (spec section 5).
+fn privacy_loss(truths: &[Vec<f64>], p: f64) -> f64 {
+    let answers: Vec<Vec<f64>> = truths.iter().map(|truth| privatise_distribution(truth, p)).collect();
+    let loss = |outcome: usize| {
+        let of_outcome = || answers.iter().map(|answer| answer[outcome]);
+        (of_outcome().fold(0.0, f64::max) / of_outcome().fold(1.0, f64::min)).ln()
+    };
+    (0..truths[0].len()).map(loss).fold(0.0, f64::max)
+}
+
+/// The laws of users who certainly give one outcome: no users can be told apart better.
+fn certain_outcomes(n: usize) -> Vec<Vec<f64>> {
+    (0..n).map(|truth| (0..n).map(|outcome| f64::from(u8::from(outcome == truth))).collect()).collect()
+}
+
+/// The first-click laws of a user on all lists of five documents with three grades.
+fn first_click_laws(preset: Preset) -> Vec<Vec<f64>> {
+    let users = Cascade::preset(preset, 2).expect("three grades");
+    let law = |number: u32| {
+        let grades = (0..5).map(|position| (number / 3_u32.pow(position) % 3) as u8);
+        first_click_law(&grades.map(|label| users.click_probability(0, label)).collect::<Vec<_>>())
+    };
+    (0..3_u32.pow(5)).map(law).collect()
+}
+
+#[test]
+fn privacy_loss_of_randomised_response() {
+    let golden = vectors("foltr_es_privacy");
+    for case in golden["epsilon_table2"].as_array().expect("cases") {
+        let p = case["p"].as_f64().expect("a number");
+        for (truths, key) in [
+            (certain_outcomes(6), "theoretical_n6"),
+            (certain_outcomes(11), "theoretical_n11"),
+            (first_click_laws(Preset::Perfect), "perfect_all_values"),
+            (first_click_laws(Preset::Navigational), "navigational_all_values"),
+            (first_click_laws(Preset::Informational), "informational_all_values"),
+        ] {
+            let expected = case[key].as_f64().unwrap_or_else(|| panic!("{key} is a number"));
+            assert_all_close(&[privacy_loss(&truths, p)], &[expected], 1e-9, case);
+        }
+    }
+    for case in golden["fpdgd_budget_match"].as_array().expect("cases") {
+        let n = case["n"].as_u64().expect("a number") as usize;
+        let ours = privacy_loss(&certain_outcomes(n), case["p"].as_f64().expect("a number"));
+        assert_all_close(&[ours], &[case["eps"].as_f64().expect("a number")], 1e-9, case);
     }
 }

@@ -36,7 +36,7 @@ pub enum ClipRadius {
     ReleasedCode,
 }
 
-/// What an experiment file says.
+/// The parameters as they are stored, before they are checked.
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {

@@ -27,7 +27,7 @@ pub struct RandomisedResponse {
     values: Vec<f64>,
 }
 
-/// What an experiment file says.
+/// The parameters as they are stored, before they are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct Parameters {

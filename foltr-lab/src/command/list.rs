@@ -53,7 +53,10 @@ const LISTS: [List; 12] = [
         names: &[
             ("max-rr", "Reciprocal rank of the first click"),
             ("click-dcg", "Discounted number of clicks"),
-            ("click-dcg-debiased", "The same, divided by the examination probability"),
+            (
+                "click-dcg-debiased",
+                "The same, divided by the examination probability of a position-based user with eta = 1",
+            ),
             ("reciprocal-rank", "Mean reciprocal rank of the clicks"),
         ],
     },

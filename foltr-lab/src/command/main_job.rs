@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use anyhow::{Context, Result};
 
-use super::{End, STOP, make_folder, write_file};
+use super::{End, STOP, catch_interrupts, make_folder, write_file};
 use crate::demo::{self, Entry, METHODS, USERS};
 use crate::execute::{Job, execute, progress_bar};
 use crate::spec::in_words;
@@ -21,6 +21,8 @@ use crate::{data, plot};
 pub fn run(out: &Path, n_seeds: u64) -> Result<End> {
     let entries = demo::experiments(n_seeds, demo::BUDGET);
     let folds = data::load(&demo::data())?;
+    // Not before: only runs look at STOP, and loading must end at once.
+    catch_interrupts()?;
     make_folder(out)?;
     let jobs: Vec<Job<'_>> = entries
         .iter()

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 
 use anyhow::{Context, Result};
 
-use super::{End, STOP, make_folder, write_file};
+use super::{End, STOP, catch_interrupts, make_folder, write_file};
 use crate::data;
 use crate::execute::{Job, execute, progress_bar};
 use crate::rows::MetricName;
@@ -28,6 +28,8 @@ pub fn run(spec: &Path, out: &Path) -> Result<End> {
         let problem = Problem::new("metrics.evaluate_on", "the data has no validation queries to evaluate on");
         return Err(SpecError::Wrong { path: spec.into(), problems: vec![problem] }.into());
     }
+    // Not before: only runs look at STOP, and loading must end at once.
+    catch_interrupts()?;
     make_folder(out)?;
     write_file(&out.join("resolved.toml"), experiment.to_toml()?.as_bytes())?;
     let jobs: Vec<Job<'_>> = folds

@@ -82,6 +82,18 @@ impl Data {
         }
     }
 
+    /// Training, validation and test queries of generated data; those of files are in the files.
+    pub fn generated(&self) -> Option<[usize; 3]> {
+        let Self::Synthetic { shape, queries, validation_queries, test_queries, .. } = self else { return None };
+        let usual = Synthetic::new(*shape);
+        Some([*queries, validation_queries.unwrap_or(usual.n_validation), test_queries.unwrap_or(usual.n_test)])
+    }
+
+    /// The seed of generated data.
+    pub const fn seed(&self) -> Option<u64> {
+        if let Self::Synthetic { seed, .. } = self { Some(*seed) } else { None }
+    }
+
     /// Fills in numbers that follow from others, so that a resolved file shows them.
     pub(super) fn resolve(&mut self) {
         if let Self::Synthetic { shape, validation_queries, test_queries, .. } = self {

@@ -27,7 +27,8 @@ pub enum Reward {
     MaxRr,
     /// Sum over clicks of 1/log2(position + 2).
     ClickDcg,
-    /// Click DCG with every term divided by the examination probability 1/(position + 1) of a position-based user.
+    /// Click DCG with every term divided by the examination probability 1/(position + 1). Assumes a position-based user
+    /// with eta = 1: under other users it is biased.
     ClickDcgDebiased,
     /// Mean over the clicks of their reciprocal ranks, 0 without a click.
     ReciprocalRank,

@@ -15,11 +15,6 @@ impl Linear {
         Self { n_features, weights: vec![0.0; row_stride(n_features)] }
     }
 
-    /// The weights, padded with zeros to a whole row.
-    pub fn padded_weights(&self) -> &[f32] {
-        &self.weights
-    }
-
     #[inline]
     pub(super) fn load(&mut self, params: &[f32]) {
         self.weights[..self.n_features].copy_from_slice(params);

@@ -17,7 +17,7 @@ pub enum Layout {
     Yahoo,
     /// `train.txt`, `vali.txt` (optional) and `test.txt`: Istella-S and others.
     Split,
-    /// Other names that contain `train`, `vali` or `dev` (optional), and `test`.
+    /// Other names with the words `train`, `vali` or `dev` (optional), and `test`.
     Named,
     /// Files given one by one.
     Files,
@@ -38,7 +38,7 @@ impl Layout {
 const N_PARTS: usize = 5;
 
 const LOOKED_FOR: &str = "Fold1/train.txt, S1.txt to S5.txt, set1.train.txt with set1.test.txt, train.txt with test.txt, \
-                          or other files with `train` and `test` in their names (.txt, .letor, .svm, .dat; also .gz, .zst)";
+                          or other files with the words `train` and `test` in their names (.txt, .letor, .svm, .dat; also .gz, .zst)";
 
 /// Names of files in a folder.
 struct Listing<'a> {
@@ -51,14 +51,17 @@ struct Listing<'a> {
 pub(super) fn detect(folder: &Path) -> Result<(Layout, Vec<FoldFiles>), DataError> {
     let listing = Listing::read(folder)?;
     let one = |layout, files: Option<FoldFiles>| files.map(|files| (layout, vec![files]));
-    let found = match listing.folds()? {
+    let by_fixed_names = match listing.folds()? {
         Some(folds) => Some((Layout::Folds, folds)),
         None => listing
             .parts()
             .map(|folds| (Layout::Parts, folds))
             .or_else(|| one(Layout::Yahoo, listing.split("set1.")))
-            .or_else(|| one(Layout::Split, listing.split("")))
-            .or_else(|| one(Layout::Named, listing.named())),
+            .or_else(|| one(Layout::Split, listing.split(""))),
+    };
+    let found = match by_fixed_names {
+        Some(found) => Some(found),
+        None => one(Layout::Named, listing.named()?),
     };
     found.ok_or_else(|| listing.not_found(LOOKED_FOR))
 }
@@ -142,16 +145,67 @@ impl<'a> Listing<'a> {
     }
 
     /// Files that say in their names what they are for.
-    fn named(&self) -> Option<FoldFiles> {
-        let with = |words: &[&str]| -> Vec<PathBuf> {
-            let is_data = |name: &str| {
-                let plain = name.trim_end_matches(".gz").trim_end_matches(".zst");
-                [".txt", ".letor", ".svm", ".dat"].iter().any(|ending| plain.ends_with(ending))
+    fn named(&self) -> Result<Option<FoldFiles>, DataError> {
+        let mut files = FoldFiles::default();
+        for name in &self.files {
+            let mut roles = roles(name).into_iter();
+            let Some(role) = roles.next() else { continue };
+            if let Some(other) = roles.next() {
+                return Err(DataError::TwoRoles {
+                    file: self.folder.join(name),
+                    first: role.name(),
+                    second: other.name(),
+                });
+            }
+            let list = match role {
+                Role::Train => &mut files.train,
+                Role::Validation => &mut files.validation,
+                Role::Test => &mut files.test,
             };
-            let matches = |name: &&String| is_data(name) && words.iter().any(|word| name.contains(word));
-            self.files.iter().filter(matches).map(|name| self.folder.join(name)).collect()
-        };
-        let files = FoldFiles { train: with(&["train"]), validation: with(&["vali", "dev"]), test: with(&["test"]) };
-        (!files.train.is_empty() && !files.test.is_empty()).then_some(files)
+            list.push(self.folder.join(name));
+        }
+        Ok((!files.train.is_empty() && !files.test.is_empty()).then_some(files))
     }
+}
+
+/// What a file is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Role {
+    Train,
+    Validation,
+    Test,
+}
+
+impl Role {
+    const ALL: [Self; 3] = [Self::Train, Self::Validation, Self::Test];
+
+    const fn name(self) -> &'static str {
+        match self {
+            Self::Train => "train",
+            Self::Validation => "validation",
+            Self::Test => "test",
+        }
+    }
+
+    const fn words(self) -> &'static [&'static str] {
+        match self {
+            Self::Train => &["train", "training"],
+            Self::Validation => &["vali", "valid", "validation", "dev"],
+            Self::Test => &["test", "testing"],
+        }
+    }
+}
+
+/// The roles that the words of a data file's name give it; a number behind a word, as in `train2`, does not count.
+fn roles(name: &str) -> Vec<Role> {
+    let plain = [".gz", ".zst"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name);
+    let Some(stem) = [".txt", ".letor", ".svm", ".dat"].iter().find_map(|ending| plain.strip_suffix(ending)) else {
+        return Vec::new();
+    };
+    let stem = stem.to_ascii_lowercase();
+    let words: Vec<&str> = stem
+        .split(|letter: char| !letter.is_alphanumeric())
+        .map(|word| word.trim_end_matches(|letter: char| letter.is_ascii_digit()))
+        .collect();
+    Role::ALL.into_iter().filter(|role| role.words().iter().any(|word| words.contains(word))).collect()
 }

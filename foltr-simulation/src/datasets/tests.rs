@@ -77,6 +77,21 @@ fn a_split_and_named_files_are_found() {
 }
 
 #[test]
+fn roles_are_whole_words_of_a_name() {
+    let folder = folder_with(&["latest_train.txt", "web-Train2.svm", "devices-test.dat", "contest.txt", "x_dev.letor"]);
+    let source = Source::open(folder.path()).expect("named files");
+    let paths = |names: &[&str]| names.iter().map(|name| folder.path().join(name)).collect::<Vec<_>>();
+    let files = &source.folds()[0];
+    assert_eq!(files.train, paths(&["latest_train.txt", "web-Train2.svm"]));
+    assert_eq!((&files.validation, &files.test), (&paths(&["x_dev.letor"]), &paths(&["devices-test.dat"])));
+
+    let error = refused(&["a.train.txt", "a.test.txt", "train-vs-test.txt.zst"]);
+    let told =
+        "train-vs-test.txt.zst: the name says both train and test; rename the file, or give the files one by one";
+    assert!(error.ends_with(told), "{error}");
+}
+
+#[test]
 fn explicit_lists_are_joined() {
     let folder = folder_with(&["a", "b", "c"]);
     let path = |name: &str| folder.path().join(name);
