@@ -194,7 +194,7 @@ fn the_published_stream_is_what_was_published() {
 fn more_rounds_than_can_be_numbered_are_refused() {
     assert_eq!(
         problems(&[("rounds = 5", "rounds = 300_000_000")]),
-        ["27: `federation.rounds` = 300000000: makes 300000000 rounds, at most 268435455 can be numbered"]
+        ["27: `federation.rounds` = 300_000_000: makes 300000000 rounds, at most 268435455 can be numbered"]
     );
 }
 
