@@ -59,8 +59,8 @@ fn a_run_writes_tidy_rows_a_summary_and_the_resolved_experiment() {
         "data,queries,validation_queries,test_queries,data_seed,normalise,users,ranker,learner,list_length,n_clients,\
          cohort,interactions,rounds,optimiser,privacy,seed,fold,round,metric,value"
     );
-    // Four online values and three offline ones (rounds 0, 2 and 4) for each of three seeds.
-    assert_eq!(lines.len(), 1 + 3 * (4 + 3));
+    // Four rounds with two online values, and three offline ones (rounds 0, 2 and 4), for each of three seeds.
+    assert_eq!(lines.len(), 1 + 3 * (4 * 2 + 3));
     let data = "synthetic-tiny,50,100,20,1,none,navigational,";
     let method = "linear initialisation=(zero),pdgd learning_rate=0.1 updates=immediate,10,10,10,2,4,\
                   momentum momentum=0.9 rate=10.0,none,1,1,0,test-ndcg@10,";

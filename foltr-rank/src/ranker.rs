@@ -140,10 +140,10 @@ mod tests {
             let numeric: Vec<f64> = (0..params.len())
                 .map(|i| {
                     let mut moved = params.clone();
-                    moved[i] = params[i] + 1e-2;
+                    moved[i] = params[i] + 1e-3;
                     let up = objective(&moved);
-                    moved[i] = params[i] - 1e-2;
-                    (up - objective(&moved)) / 2e-2
+                    moved[i] = params[i] - 1e-3;
+                    (up - objective(&moved)) / 2e-3
                 })
                 .collect();
             objective(&params);

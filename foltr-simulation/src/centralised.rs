@@ -158,7 +158,8 @@ mod tests {
     #[test]
     fn a_model_that_leaves_all_numbers_is_an_error() {
         assert!(run(0.1, 1).0.is_ok());
-        assert!(run(f64::from(f32::MAX), 1).0.is_err());
+        // Beyond single precision: the first step is infinite.
+        assert!(run(1e300, 1).0.is_err());
     }
 
     #[test]
