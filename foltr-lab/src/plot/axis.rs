@@ -47,7 +47,12 @@ impl Axis {
             largest if largest >= 1e4 => (1e3, "k"),
             _ => (1.0, ""),
         };
-        let digits = (-(self.step / scale).log10() - 1e-9).ceil().max(0.0) as usize;
+        // The fewest digits that write the step exactly: .025 needs three.
+        let is_exact = |digits: &usize| {
+            let shifted = self.step / scale * 10_f64.powi(*digits as i32);
+            (shifted - shifted.round()).abs() < 1e-6 * shifted
+        };
+        let digits = (0..9).find(is_exact).unwrap_or(9);
         format!("{:.digits$}{unit}", tick / scale)
     }
 }
@@ -70,6 +75,13 @@ mod tests {
         let labels: Vec<String> = axis.ticks.iter().map(|&tick| axis.label(tick)).collect();
         assert_eq!(labels, ["0.4", "0.5", "0.6", "0.7", "0.8"]);
         assert!((axis.share(0.5) - 0.25).abs() < 1e-12);
+    }
+
+    #[test]
+    fn a_step_of_a_fortieth_keeps_its_three_digits() {
+        let axis = Axis::around([0.68, 0.82].into_iter(), 6);
+        let labels: Vec<String> = axis.ticks.iter().map(|&tick| axis.label(tick)).collect();
+        assert_eq!(labels[..3], ["0.675", "0.700", "0.725"]);
     }
 
     #[test]
