@@ -3,6 +3,7 @@
 pub mod data;
 pub mod list;
 pub mod main_job;
+pub mod reproduce;
 pub mod run;
 
 use std::path::Path;
@@ -21,6 +22,8 @@ pub static STOP: AtomicBool = AtomicBool::new(false);
 pub enum End {
     /// Everything was done.
     Done,
+    /// Everything was done, and something was found wanting; it was told already.
+    Failed,
     /// Ctrl-C.
     Interrupted,
 }
@@ -43,6 +46,7 @@ fn catch_interrupts() -> Result<()> {
 pub fn exit_code(end: Result<End>) -> ExitCode {
     match end {
         Ok(End::Done) => ExitCode::SUCCESS,
+        Ok(End::Failed) => ExitCode::FAILURE,
         Ok(End::Interrupted) => ExitCode::from(130),
         Err(error) => {
             let wrong_file = error.downcast_ref::<SpecError>().is_some();

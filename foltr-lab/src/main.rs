@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use foltr_lab::cli::{Cli, Command};
+use foltr_lab::command::reproduce::Which;
 use foltr_lab::command::{self, End};
 
 fn main() -> ExitCode {
@@ -28,6 +29,13 @@ fn run(cli: &Cli) -> Result<End> {
             // Whoever reads may stop reading, as `head` does.
             let _ = std::io::stdout().write_all(command::list::told().as_bytes());
             Ok(End::Done)
+        }
+        Some(Command::Reproduce { list: true, .. }) => {
+            let _ = writeln!(std::io::stdout(), "{}", command::reproduce::listed());
+            Ok(End::Done)
+        }
+        Some(Command::Reproduce { ids, all, quick, out, .. }) => {
+            command::reproduce::run(if *all { Which::All } else { Which::Named(ids) }, *quick, out)
         }
         Some(Command::Bench { json }) => foltr_lab::bench::run(*json).map(|()| End::Done),
     }

@@ -1,0 +1,59 @@
+//! Every table, figure and research question of the papers, run again and judged: what is an entry, and which are there?
+//!
+//! An entry runs experiment files of `specs/`, compares its numbers with the printed ones cell by cell, checks what the
+//! paper concluded (the findings of spec section 19), and draws the figure. It says which data it used: numbers on other
+//! data than the paper's are never judged, only told.
+
+mod stand_in;
+mod study;
+mod verdict;
+
+use std::time::Instant;
+
+use anyhow::Result;
+
+pub use stand_in::{StandIn, Wanted};
+pub use study::{Interrupted, Settled, Study};
+pub use verdict::{Cell, Finding, Judgement, Verdict};
+
+/// One table, figure or question of a paper.
+#[derive(Clone, Copy, Debug)]
+pub struct Entry {
+    /// What the command line calls it, such as `foltr-es-table-3`.
+    pub id: &'static str,
+    /// Where it comes from, with a key of `PAPERS.md`.
+    pub paper: &'static str,
+    /// What it shows, in a line.
+    pub what: &'static str,
+    /// Runs and judges it.
+    pub run: fn(&mut Study<'_>) -> Result<()>,
+}
+
+/// All entries, in the order in which `--all` runs them.
+pub const ENTRIES: &[Entry] = &[];
+
+/// The entry with this name.
+///
+/// # Errors
+/// If there is none: the nearest name, in words.
+pub fn find(id: &str) -> Result<&'static Entry> {
+    if let Some(entry) = ENTRIES.iter().find(|entry| entry.id == id) {
+        return Ok(entry);
+    }
+    let nearest = ENTRIES.iter().max_by(|a, b| {
+        let [a, b] = [a, b].map(|entry| strsim::jaro_winkler(id, entry.id));
+        a.total_cmp(&b)
+    });
+    let meant = nearest.map(|entry| format!("; did you mean `{}`?", entry.id)).unwrap_or_default();
+    anyhow::bail!("there is no entry `{id}`{meant} (foltr reproduce --list names all of them)")
+}
+
+/// Runs an entry in its study's folder and writes its verdicts.
+///
+/// # Errors
+/// If a run fails or is interrupted, or a file cannot be written. Finished runs stay and are not repeated.
+pub fn run(entry: &Entry, mut study: Study<'_>) -> Result<Settled> {
+    let started = Instant::now();
+    (entry.run)(&mut study)?;
+    study.settle(started.elapsed().as_secs_f64())
+}
