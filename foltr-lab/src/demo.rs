@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 use foltr_rank::Initialisation;
 use foltr_rank::learn::evolution::Reward;
 
-use crate::plot::{Curve, Figure, Panel, Point};
+use crate::plot::{Curve, CurveFigure, Panel, PanelRow, Point};
 use crate::rows::{MetricName, Row};
 use crate::spec::{
     Clients, Data, EvolutionStream, Experiment, Federation, Learner, Measures, Metric, Normalise, Preset, Privacy,
@@ -96,24 +96,26 @@ fn experiment(method: usize, users: usize, n_seeds: u64, budget: usize) -> Exper
 }
 
 /// Learning curves of all entries, one panel a kind of users.
-pub fn figure(entries: &[(Entry, Vec<RunRecord>)], n_seeds: u64) -> Figure {
+pub fn figure(entries: &[(Entry, Vec<RunRecord>)], n_seeds: u64) -> CurveFigure {
     let panel = |users: usize| Panel {
-        title: format!("{} users", in_words(&USERS[users])),
         curves: entries
             .iter()
             .filter(|(entry, _)| entry.users == users)
             .map(|(entry, runs)| Curve { method: entry.method, points: learning_curve(&entry.experiment, runs) })
             .collect(),
+        references: Vec::new(),
     };
     let bands =
         if n_seeds > 1 { format!("mean of {n_seeds} runs with 95 % confidence bands") } else { "one run".into() };
-    Figure {
+    CurveFigure {
         title: "Federated online learning to rank".into(),
         subtitle: format!("synthetic data, {N_CLIENTS} clients; {bands}"),
         x_label: "interactions of all clients together".into(),
         y_label: "nDCG@10 on test queries".into(),
         methods: METHODS.iter().map(|&method| method.to_owned()).collect(),
-        panels: (0..USERS.len()).map(panel).collect(),
+        columns: USERS.iter().map(|users| format!("{} users", in_words(users))).collect(),
+        rows: vec![PanelRow { title: String::new(), panels: (0..USERS.len()).map(panel).collect() }],
+        ..CurveFigure::default()
     }
 }
 

@@ -58,7 +58,7 @@ fn finish(out: &Path, done: &[(Entry, Vec<RunRecord>)], n_seeds: u64) -> Result<
     let summaries: Vec<Summary<'_>> = done.iter().map(|(entry, runs)| Summary::of(&entry.experiment, runs)).collect();
     write_file(&out.join("summary.json"), &serde_json::to_vec_pretty(&summaries)?)?;
     println!("{}", told(done, &summaries));
-    let (svg, png) = plot::write(&demo::figure(done, n_seeds), &out.join("learning-curves"))?;
+    let (svg, png) = plot::write(&demo::figure(done, n_seeds).svg(), &out.join("learning-curves"))?;
     println!("figure: {}\n        {}", svg.display(), png.display());
     Ok(End::Done)
 }
