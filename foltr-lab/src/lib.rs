@@ -16,6 +16,7 @@ pub mod probe;
 pub mod results;
 pub mod rows;
 pub mod run;
+pub mod schema;
 pub mod spec;
 pub mod statistics;
 pub mod summary;
