@@ -19,7 +19,8 @@ fn python() -> Option<PathBuf> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a workspace");
     let made = Some(root.join("target/python/bin/python")).filter(|python| python.exists());
     let python = std::env::var_os("FOLTR_PYTHON").map(PathBuf::from).or(made)?;
-    let has_package = Command::new(&python).args(["-c", "import jsonschema"]).output().is_ok_and(|it| it.status.success());
+    let has_package =
+        Command::new(&python).args(["-c", "import jsonschema"]).output().is_ok_and(|it| it.status.success());
     has_package.then_some(python)
 }
 
