@@ -71,7 +71,7 @@ impl Collection {
             (false, true) => 400_000,
             (false, false) if data.is_the_papers => 2_000_000,
             (false, false) => 1_000_000,
-            (true, true) => 40_000,
+            (true, true) => 64_000,
             (true, false) => 240_000,
         };
         Self { wanted, data, budget }

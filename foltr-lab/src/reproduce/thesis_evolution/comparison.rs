@@ -74,7 +74,7 @@ pub(super) fn figure_3(study: &mut Study<'_>) -> Result<()> {
         let collection = Collection::new(study, wanted);
         let (evolution, pdgd) = (collection.evolution(study)?, pdgd(study, &collection)?);
         let lines = lines(&evolution, &pdgd, Smoothing::FoltrEs);
-        rows.push(row(wanted.name(), MetricName::OnlineMaxRr, &lines)?);
+        rows.push(row(&collection.data.name, MetricName::OnlineMaxRr, &lines)?);
         methods = names(&lines);
         for (ranker, (pdgd, evolution)) in RANKERS.iter().zip([(&lines[2], &lines[0]), (&lines[3], &lines[1])]) {
             let gaps = gaps(&collection, pdgd, evolution)?;
@@ -139,10 +139,10 @@ pub(super) fn figure_5(study: &mut Study<'_>) -> Result<()> {
         let collection = Collection::new(study, wanted);
         let (evolution, pdgd) = (collection.evolution(study)?, pdgd(study, &collection)?);
         let lines = lines(&evolution, &pdgd, Smoothing::None);
-        rows.push(row(wanted.name(), metric, &lines)?);
+        rows.push(row(&collection.data.name, metric, &lines)?);
         methods = names(&lines);
         for line in &lines {
-            let mut cells = vec![wanted.name().to_owned(), line.name.clone()];
+            let mut cells = vec![collection.data.name.clone(), line.name.clone()];
             for users in USERS {
                 cells.push(format!("{:.4}", mean(&line.results.final_values(line.setting(users)?, metric))));
             }

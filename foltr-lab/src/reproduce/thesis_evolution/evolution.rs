@@ -36,7 +36,7 @@ fn rows_by_privatisation(
         let collection = Collection::new(study, wanted);
         let results = collection.evolution(study)?;
         let lines = by_privatisation(&results);
-        rows.push(row(wanted.name(), metric, &lines)?);
+        rows.push(row(&collection.data.name, metric, &lines)?);
         judge(study, &collection, &lines)?;
         collection.note(study);
     }
@@ -103,9 +103,9 @@ pub(super) fn figure_2(study: &mut Study<'_>) -> Result<()> {
             smoothing: Smoothing::FoltrEs,
         };
         let lines: Vec<Line<'_>> = cases().map(line).collect();
-        rows.push(row(wanted.name(), MetricName::OnlineMaxRr, &lines)?);
+        rows.push(row(&collection.data.name, MetricName::OnlineMaxRr, &lines)?);
         for line in &lines {
-            let mut cells = vec![wanted.name().to_owned(), line.name.clone()];
+            let mut cells = vec![collection.data.name.clone(), line.name.clone()];
             for users in USERS {
                 let end = over(line.results, line.setting(users)?, MetricName::OnlineMaxRr, END);
                 cells.push(format!("{:.4}", mean(&end)));
