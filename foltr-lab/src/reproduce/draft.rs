@@ -4,14 +4,15 @@
 
 use anyhow::Result;
 
-use super::course::{WHOLE, over, points, select};
+use super::course::{WHOLE, difference, over, points, select};
+use super::study::mean;
 use super::{Entry, Study, Wanted};
 use crate::plot::{Curve, CurveFigure, Panel, PanelRow};
 use crate::results::Results;
 use crate::rows::MetricName;
 use crate::spec::{Metric, Split};
-use crate::statistics::{Estimate, Smoothing};
-use crate::table::{table, with_interval};
+use crate::statistics::Smoothing;
+use crate::table::table;
 
 const PAPER: &str = "draft study of FOLtR-ES";
 
@@ -94,16 +95,25 @@ impl Question {
         Ok(())
     }
 
+    /// Means over folds and seeds; differences are paired, for folds differ more than methods.
     fn told(&self, results: &Results, offline: MetricName) -> Result<String> {
-        let mut rows = Vec::new();
+        let (mut rows, mut first) = (Vec::new(), None);
         for (label, name) in self.values {
             let setting = select(results, &[(self.axis, label)])?;
-            let told = |values: &[f64]| Estimate::of(values).map(|it| with_interval(&it)).unwrap_or_default();
             let finals = results.final_values(setting, offline);
             let online = over(results, setting, MetricName::OnlineNdcg(10), WHOLE);
-            rows.push(vec![(*name).to_owned(), told(&finals), told(&online), finals.len().to_string()]);
+            let (first_finals, first_online) = first.get_or_insert_with(|| (finals.clone(), online.clone()));
+            rows.push(vec![
+                (*name).to_owned(),
+                format!("{:.4}", mean(&finals)),
+                difference(&finals, first_finals).1,
+                format!("{:.4}", mean(&online)),
+                difference(&online, first_online).1,
+                finals.len().to_string(),
+            ]);
         }
-        Ok(table(&["", "final nDCG@10, test", "mean online nDCG@10", "runs"], 1, rows))
+        let header = ["", "final nDCG@10, test", "to the first", "mean online nDCG@10", "to the first", "runs"];
+        Ok(table(&header, 1, rows))
     }
 
     fn figure(&self, results: &Results, metric: MetricName, data: &str) -> Result<CurveFigure> {
