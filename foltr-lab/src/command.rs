@@ -1,9 +1,11 @@
 //! The commands: one file each, and how they end.
 
 pub mod data;
+pub mod evaluate;
 pub mod list;
 pub mod main_job;
 pub mod run;
+pub mod trec;
 
 use std::path::Path;
 use std::process::ExitCode;

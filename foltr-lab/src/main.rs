@@ -23,6 +23,9 @@ fn run(cli: &Cli) -> Result<End> {
             command::main_job::run(out, cli.main_job.seeds.unwrap_or(5))
         }
         Some(Command::Run { spec, out }) => command::run::run(spec, out),
+        Some(Command::Evaluate(arguments)) => command::evaluate::run(arguments),
+        Some(Command::Rank(arguments)) => command::trec::rank(arguments),
+        Some(Command::Qrels(arguments)) => command::trec::qrels(arguments),
         Some(Command::Data(data)) => command::data::run(data),
         Some(Command::List) => {
             // Whoever reads may stop reading, as `head` does.

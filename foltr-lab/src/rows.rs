@@ -1,5 +1,7 @@
 //! Rows: what a run reports while it runs, and the tidy table (one number a line) they are written to.
 
+pub mod parquet;
+
 use std::fmt;
 use std::io::Write;
 
