@@ -17,6 +17,7 @@ pub mod probe;
 pub mod results;
 pub mod rows;
 pub mod run;
+pub mod schema;
 pub mod selection;
 pub mod spec;
 pub mod statistics;
