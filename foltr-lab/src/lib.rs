@@ -9,6 +9,7 @@ pub mod demo;
 pub mod evaluate;
 pub mod execute;
 pub mod plot;
+pub mod report;
 pub mod rows;
 pub mod run;
 pub mod spec;
