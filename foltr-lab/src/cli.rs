@@ -18,6 +18,8 @@ Examples:
       runs an experiment file on generated data
   FOLTR_DATA=~/letor foltr run specs/foltr-es-mq2008.toml --out out/es
       runs one on ~/letor/MQ2008
+  foltr report out/fpdgd
+      puts the results of a folder on one page: out/fpdgd/report.html
   foltr data generate --shape mq2007 --seed 1 --out my-data
       writes LETOR files
   foltr data check my-data
@@ -115,6 +117,25 @@ pub enum Command {
         #[arg(long)]
         parquet: bool,
     },
+    /// Put the results of a folder on one page that opens without a network: tables, tests, curves, settings.
+    ///
+    /// Writes DIR/report.html, which is complete in itself, and the same figures as SVG and PNG in DIR/figures. Reads only
+    /// the files of the folder. Settings are compared with a baseline by t-tests: paired where folds and seeds pair up,
+    /// else Welch's, corrected after Bonferroni.
+    Report {
+        /// Result folder of `foltr run`.
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+        /// What everything is compared with, such as method=FPDGD; by default the first label of the axis of methods.
+        #[arg(long, value_name = "AXIS=LABEL", value_parser = axis_and_label)]
+        baseline: Option<(String, String)>,
+        /// Axis whose labels are panels side by side; by default that of users.
+        #[arg(long, value_name = "AXIS")]
+        columns: Option<String>,
+        /// Axis whose labels are rows of panels; by default that of data.
+        #[arg(long, value_name = "AXIS")]
+        rows: Option<String>,
+    },
     /// Generate, check or describe labelled data.
     #[command(subcommand)]
     Data(DataCommand),
@@ -158,6 +179,12 @@ pub enum DataCommand {
         #[arg(value_name = "PATH")]
         path: PathBuf,
     },
+}
+
+fn axis_and_label(text: &str) -> Result<(String, String), String> {
+    let parts = text.split_once('=').map(|(axis, label)| (axis.trim(), label.trim()));
+    let (axis, label) = parts.ok_or("expected AXIS=LABEL, such as method=FPDGD")?;
+    Ok((axis.into(), label.into()))
 }
 
 fn shape(text: &str) -> Result<SyntheticShape, String> {

@@ -5,6 +5,7 @@ pub mod dry_run;
 pub mod list;
 pub mod main_job;
 pub mod merge;
+pub mod report;
 pub mod run;
 
 use std::path::Path;

@@ -1,21 +1,24 @@
 //! `report.html`: the results of a folder on one page that opens from disk without a network.
 //!
-//! [`source`] reads a result folder into a [`Report`]; everything else only looks at that. The template escapes every
+//! [`read`] reads a result folder into a [`Report`]; everything else only looks at that. The template escapes every
 //! text by itself; what is put in as it is (style, script, figures, embedded numbers) is made in this crate.
 
 mod bars;
 mod comparison;
 mod curves;
+pub mod figures;
 mod heat_map;
 mod page;
 mod panel;
 mod roles;
+mod source;
 mod tables;
 
 use crate::statistics::Estimate;
 
 pub use page::{PageError, html};
 pub use roles::{ChoiceError, Choices};
+pub use source::read;
 
 /// All that a page tells.
 #[derive(Clone, Debug, Default, PartialEq)]

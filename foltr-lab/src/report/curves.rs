@@ -117,30 +117,33 @@ fn chart(report: &Report, roles: &Roles, metric: usize, most: usize, numbers: &m
         Line { series: roles.series_of[setting], points }
     };
     let lines: Vec<Line> = (0..report.settings.len()).map(line).collect();
-    let points = || lines.iter().flat_map(|line| &line.points);
-    let axes = Axes {
-        x: Axis::around(
-            lines.iter().filter(|line| line.points.len() > 1).flat_map(|line| &line.points).map(|at| at.x),
-            4,
-        ),
-        y: Axis::around(points().flat_map(|at| [at.low, at.mean, at.high]), 5),
-        x_label: if by_interactions { "interactions" } else { "rounds" },
-        y_label: escape(&report.metrics[metric]),
-    };
+    let courses = lines.iter().filter(|line| line.points.len() > 1);
+    let x = Axis::around(courses.flat_map(|line| &line.points).map(|point| point.x), 4);
     let rows = Roles::places(report, roles.rows).into_iter().map(|row| {
-        let panels = Roles::places(report, roles.columns).into_iter().filter_map(|column| {
-            let settings = roles.panel(report, column, row);
-            let lines: Vec<Line> =
-                settings.iter().map(|&setting| lines[setting].clone()).filter(|line| !line.points.is_empty()).collect();
-            (!lines.is_empty()).then(|| {
-                numbers.push(panel_data(&axes, &lines));
-                let title = place_title(report, roles.columns, column);
-                let told =
-                    [&report.metrics[metric], &place_title(report, roles.rows, row), &title].map(|text| escape(text));
-                PanelView { svg: panel::svg(numbers.len() - 1, &axes, &lines, told.join(" ").trim()), title, lines }
+        let columns = Roles::places(report, roles.columns).into_iter();
+        let here: Vec<(String, Vec<&Line>)> = columns
+            .map(|column| {
+                let settings = roles.panel(report, column, row).into_iter();
+                let lines = settings.map(|setting| &lines[setting]).filter(|line| !line.points.is_empty());
+                (place_title(report, roles.columns, column), lines.collect())
             })
+            .filter(|(_, lines): &(_, Vec<&Line>)| !lines.is_empty())
+            .collect();
+        let points = here.iter().flat_map(|(_, lines)| lines).flat_map(|line| &line.points);
+        let axes = Axes {
+            x: x.clone(),
+            y: Axis::around(points.flat_map(|point| [point.low, point.mean, point.high]), 5),
+            x_label: if by_interactions { "interactions" } else { "rounds" },
+            y_label: escape(&report.metrics[metric]),
+        };
+        let title = place_title(report, roles.rows, row);
+        let panels = here.into_iter().map(|(column, lines)| {
+            let lines: Vec<Line> = lines.into_iter().cloned().collect();
+            numbers.push(panel_data(&axes, &lines));
+            let told = escape([&report.metrics[metric], &title, &column].map(String::as_str).join(" ").trim());
+            PanelView { svg: panel::svg(numbers.len() - 1, &axes, &lines, &told), title: column, lines }
         });
-        PanelRow { panels: panels.collect(), title: place_title(report, roles.rows, row) }
+        PanelRow { panels: panels.collect(), title }
     });
     let rows = rows.filter(|row| !row.panels.is_empty()).collect();
     Chart { metric: report.metrics[metric].clone(), is_open: false, rows }

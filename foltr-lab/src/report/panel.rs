@@ -11,7 +11,7 @@ pub const HEIGHT: f64 = 286.0;
 /// Left, top, width and height of the field that curves are drawn in.
 pub const FIELD: [f64; 4] = [58.0, 10.0, 346.0, 226.0];
 
-/// Both axes, the same for all panels of a metric.
+/// Both axes: x is the same for all panels of a metric, y for those of a row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axes {
     /// Interactions or rounds.
@@ -65,7 +65,8 @@ pub fn svg(idx: usize, axes: &Axes, lines: &[Line], escaped_title: &str) -> Stri
 
 fn place(axes: &Axes, x: f64, y: f64) -> (f64, f64) {
     let [left, top, width, height] = FIELD;
-    (left + axes.x.share(x) * width, top + (1.0 - axes.y.share(y)) * height)
+    let share = |axis: &Axis, value: f64| (value - axis.low) / (axis.high - axis.low);
+    (left + share(&axes.x, x) * width, top + (1.0 - share(&axes.y, y)) * height)
 }
 
 fn add_axes(out: &mut String, axes: &Axes) {
