@@ -4,6 +4,7 @@ use super::curves::place_title;
 use super::roles::Roles;
 use super::{MeasureOf, Report};
 use crate::plot::axis::Axis;
+use crate::statistics::Estimate;
 
 /// Bars of one measure.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,8 +37,10 @@ pub struct Bar {
     pub length: String,
     /// Where the interval begins, and how long it is; none for a single run.
     pub interval: Option<(String, String)>,
-    /// The mean.
+    /// The mean as text.
     pub value: String,
+    /// What the runs say.
+    pub estimate: Estimate,
 }
 
 /// Bars of every measure of the final ranker that is not negative.
@@ -69,6 +72,7 @@ fn bar_chart(report: &Report, roles: &Roles, measure: usize) -> Option<BarChart>
             length: percent(estimate.mean),
             interval,
             value: super::tables::number(estimate.mean),
+            estimate,
         })
     };
     let places = Roles::places(report, roles.rows)

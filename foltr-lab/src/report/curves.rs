@@ -20,6 +20,8 @@ const FEWEST_POINTS: usize = 40;
 pub struct Chart {
     /// Name of the metric.
     pub metric: String,
+    /// What x counts.
+    pub x_label: &'static str,
     /// Whether it is shown at once.
     pub is_open: bool,
     /// From top to bottom.
@@ -117,6 +119,7 @@ fn chart(report: &Report, roles: &Roles, metric: usize, most: usize, numbers: &m
         Line { series: roles.series_of[setting], points }
     };
     let lines: Vec<Line> = (0..report.settings.len()).map(line).collect();
+    let x_label = if by_interactions { "interactions" } else { "rounds" };
     let courses = lines.iter().filter(|line| line.points.len() > 1);
     let x = Axis::around(courses.flat_map(|line| &line.points).map(|point| point.x), 4);
     let rows = Roles::places(report, roles.rows).into_iter().map(|row| {
@@ -133,7 +136,7 @@ fn chart(report: &Report, roles: &Roles, metric: usize, most: usize, numbers: &m
         let axes = Axes {
             x: x.clone(),
             y: Axis::around(points.flat_map(|point| [point.low, point.mean, point.high]), 5),
-            x_label: if by_interactions { "interactions" } else { "rounds" },
+            x_label,
             y_label: escape(&report.metrics[metric]),
         };
         let title = place_title(report, roles.rows, row);
@@ -146,7 +149,7 @@ fn chart(report: &Report, roles: &Roles, metric: usize, most: usize, numbers: &m
         PanelRow { panels: panels.collect(), title }
     });
     let rows = rows.filter(|row| !row.panels.is_empty()).collect();
-    Chart { metric: report.metrics[metric].clone(), is_open: false, rows }
+    Chart { metric: report.metrics[metric].clone(), x_label, is_open: false, rows }
 }
 
 /// The heading of a column or row; empty without an axis.

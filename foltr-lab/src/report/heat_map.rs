@@ -33,6 +33,8 @@ pub struct HeatRow {
 /// One mean.
 #[derive(Clone, Debug, PartialEq)]
 pub struct HeatCell {
+    /// The mean.
+    pub mean: f64,
     /// As text.
     pub value: String,
     /// 0 for the smallest mean of the table, 1 for the largest.
@@ -78,7 +80,7 @@ fn heat_map(report: &Report, across: usize, down: &[usize], measure: usize) -> O
         };
         let mean = means[report.settings.iter().position(is_here)?]?;
         let share = if high > low { (mean - low) / (high - low) } else { 0.5 };
-        Some(HeatCell { value: number(mean), share: format!("{share:.3}") })
+        Some(HeatCell { mean, value: number(mean), share: format!("{share:.3}") })
     };
     let rows = names.into_iter().map(|name| {
         let cells = columns.iter().map(|column| cell(&name, column)).collect();

@@ -21,6 +21,9 @@ pub enum PageError {
     /// The numbers for the script cannot be written.
     #[error("the numbers of the curves cannot be written: {0}")]
     Numbers(#[from] serde_json::Error),
+    /// A figure cannot be drawn or written.
+    #[error(transparent)]
+    Figure(#[from] crate::plot::PlotError),
     /// The template cannot be filled in.
     #[error("the page cannot be composed: {0}")]
     Template(#[from] askama::Error),

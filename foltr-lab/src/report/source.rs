@@ -37,7 +37,8 @@ pub fn report(results: &Results, name: &str) -> Result<Report> {
     let metrics = metrics(results);
     let columns = columns(&metrics);
     let axes = results.grid.axes();
-    let settings = (0..results.grid.settings.len()).map(|setting| setting_result(results, setting, &axes, &metrics, &columns));
+    let settings =
+        (0..results.grid.settings.len()).map(|setting| setting_result(results, setting, &axes, &metrics, &columns));
     Ok(Report {
         title: format!("Results of {name}"),
         facts: facts(results, &axes),
@@ -131,7 +132,12 @@ fn setting_result(
 /// Folds of a setting's data, as run.json has them.
 fn n_folds(results: &Results, setting: usize) -> usize {
     let start = format!("{} fold ", results.grid.settings[setting].experiment.data.name());
-    results.about.data.keys().filter(|key| key.strip_prefix(&start).is_some_and(|fold| fold.parse::<usize>().is_ok())).count()
+    results
+        .about
+        .data
+        .keys()
+        .filter(|key| key.strip_prefix(&start).is_some_and(|fold| fold.parse::<usize>().is_ok()))
+        .count()
 }
 
 /// A metric over rounds, thinned before anything is estimated.
@@ -207,7 +213,12 @@ fn provenance(about: &About) -> Vec<Fact> {
         let shard = session.shard.as_ref().map(|shard| format!(", share {shard}")).unwrap_or_default();
         let told = format!(
             "{} runs in {:.1} s with {} threads{shard}; {}, {} logical processors, {}",
-            session.n_finished, session.seconds, session.threads, machine.processor, machine.n_processors, machine.system
+            session.n_finished,
+            session.seconds,
+            session.threads,
+            machine.processor,
+            machine.n_processors,
+            machine.system
         );
         Fact::new(&format!("Start {}", idx + 1), told)
     }));
