@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::axis::Axis;
-use super::canvas::{Anchor, Canvas, GRID, INK, LABEL, SOFT_INK, TICK};
+use super::canvas::{Anchor, Canvas, Font, GRID, INK, LABEL, SOFT_INK, TICK};
 use super::legend::{Legend, Swatch};
 use super::style::{fill, hatches};
 use super::text::{escape, widest_word, wrap};
@@ -18,6 +18,7 @@ const RIGHT_MARGIN: f64 = 24.0;
 const LEAST_WIDTH: f64 = 460.0;
 /// From a bar's end to its number.
 const NUMBER_GAP: f64 = 5.0;
+const NUMBER: Font = Font { has_halo: true, ..TICK };
 
 /// Grouped bars.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -137,15 +138,18 @@ impl BarFigure {
         let bars = self.groups.iter().flat_map(|group| &group.bars).filter(|bar| bar.value.is_finite());
         let ends: Vec<f64> = bars.flat_map(|bar| [bar.value, bar.low, bar.high]).chain([0.0]).collect();
         let axis = Axis::around(ends.iter().copied(), 6);
-        if self.digits.is_none() {
+        let share = (number_height + 2.0 * NUMBER_GAP) / HEIGHT;
+        let beyond = |axis: &Axis, room: f64| -> Vec<f64> {
+            let signed = |end: &f64| end + (room * (axis.high - axis.low)).copysign(*end);
+            ends.iter().filter(|end| **end != 0.0 && end.is_finite()).map(signed).collect()
+        };
+        let has_room = beyond(&axis, share).iter().all(|end| (axis.low..=axis.high).contains(end));
+        if self.digits.is_none() || has_room {
             return axis;
         }
-        let share = (number_height + 2.0 * NUMBER_GAP) / HEIGHT;
-        // The axis may grow by what is added: hence the share of what remains.
-        let room = (axis.high - axis.low) * share / (1.0 - 2.0 * share).max(0.2);
-        let beyond =
-            ends.iter().filter(|end| end.is_finite()).map(|end| if *end < 0.0 { end - room } else { end + room });
-        Axis::around(ends.iter().copied().chain(beyond.filter(|_| ends.len() > 1)), 6)
+        // The axis grows by what is added, at both ends perhaps: hence the share of what remains.
+        let more = beyond(&axis, share / (1.0 - 2.0 * share).max(0.2));
+        Axis::around(ends.iter().copied().chain(more), 6)
     }
 
     fn add_group(&self, canvas: &mut Canvas, layout: &Layout, idx: usize, group: &BarGroup) {
@@ -201,9 +205,9 @@ fn add_number(canvas: &mut Canvas, layout: &Layout, bar: &Bar, x: f64, number: &
     let end = if is_below { bar.low.min(bar.value) } else { bar.high.max(bar.value) };
     let Some(y) = layout.y(end) else { return };
     match (layout.is_upright, is_below) {
-        (false, false) => canvas.label((x, y - NUMBER_GAP), Anchor::Middle, TICK, number),
-        (false, true) => canvas.label((x, y + NUMBER_GAP + 0.75 * TICK.size), Anchor::Middle, TICK, number),
-        (true, false) => canvas.upright((x + 4.5, y - NUMBER_GAP), Anchor::Start, TICK, number),
-        (true, true) => canvas.upright((x + 4.5, y + NUMBER_GAP), Anchor::End, TICK, number),
+        (false, false) => canvas.label((x, y - NUMBER_GAP), Anchor::Middle, NUMBER, number),
+        (false, true) => canvas.label((x, y + NUMBER_GAP + 0.75 * TICK.size), Anchor::Middle, NUMBER, number),
+        (true, false) => canvas.upright((x + 4.5, y - NUMBER_GAP), Anchor::Start, NUMBER, number),
+        (true, true) => canvas.upright((x + 4.5, y + NUMBER_GAP), Anchor::End, NUMBER, number),
     }
 }

@@ -26,13 +26,15 @@ pub struct Font {
     pub size: f64,
     pub fill: &'static str,
     pub is_bold: bool,
+    /// A white rim, for text above lines.
+    pub has_halo: bool,
 }
 
-pub const TITLE: Font = Font { size: TITLE_SIZE, fill: INK, is_bold: true };
-pub const HEADING: Font = Font { size: LABEL_SIZE, fill: INK, is_bold: true };
-pub const LABEL: Font = Font { size: LABEL_SIZE, fill: INK, is_bold: false };
-pub const SUBTITLE: Font = Font { size: LABEL_SIZE, fill: SOFT_INK, is_bold: false };
-pub const TICK: Font = Font { size: TICK_SIZE, fill: SOFT_INK, is_bold: false };
+pub const TITLE: Font = Font { size: TITLE_SIZE, fill: INK, is_bold: true, has_halo: false };
+pub const HEADING: Font = Font { size: LABEL_SIZE, fill: INK, is_bold: true, has_halo: false };
+pub const LABEL: Font = Font { size: LABEL_SIZE, fill: INK, is_bold: false, has_halo: false };
+pub const SUBTITLE: Font = Font { size: LABEL_SIZE, fill: SOFT_INK, is_bold: false, has_halo: false };
+pub const TICK: Font = Font { size: TICK_SIZE, fill: SOFT_INK, is_bold: false, has_halo: false };
 
 impl Font {
     pub fn width(&self, text: &str) -> f64 {
@@ -89,10 +91,11 @@ impl Canvas {
             Anchor::End => ("end", width),
         };
         let weight = if font.is_bold { r#" font-weight="bold""# } else { "" };
+        let halo = if font.has_halo { r#" stroke="white" stroke-width="3" paint-order="stroke""# } else { "" };
         let turn = if is_upright { format!(r#" transform="rotate(-90 {x:.1} {y:.1})""#) } else { String::new() };
         let _ = writeln!(
             self.body,
-            r#"<text x="{x:.1}" y="{y:.1}" text-anchor="{word}" font-size="{}"{weight} fill="{}"{turn}>{}</text>"#,
+            r#"<text x="{x:.1}" y="{y:.1}" text-anchor="{word}" font-size="{}"{weight} fill="{}"{halo}{turn}>{}</text>"#,
             font.size,
             font.fill,
             escape(text)

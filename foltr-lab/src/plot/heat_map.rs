@@ -204,7 +204,7 @@ fn add_mark(canvas: &mut Canvas, mark: Mark, (x, y): (f64, f64), ink: &'static s
         Mark::StrongGain => triangle(up, ink),
         Mark::StrongLoss => triangle(down, ink),
         Mark::Letter(letter) => {
-            let font = Font { size: 10.0, fill: ink, is_bold: false };
+            let font = Font { size: 10.0, fill: ink, ..LABEL };
             canvas.label((x, y - 5.0), Anchor::Start, font, &letter.to_string());
         }
     }

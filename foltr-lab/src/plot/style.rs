@@ -71,8 +71,8 @@ pub fn hatches(n_methods: usize) -> String {
     let mut out = String::new();
     for method in COLOURS.len()..n_methods {
         let lines = match method / COLOURS.len() % 3 {
-            1 => "M-1 3L3 -1M-1 9L9 -1M5 9L9 5",
-            2 => "M-1 5L5 -1M3 9L9 3M-1 3L5 9M3 -1L9 5",
+            1 => "M-1 1L1 -1M-1 9L9 -1M7 9L9 7",
+            2 => "M-1 1L1 -1M-1 9L9 -1M7 9L9 7M-1 7L1 9M-1 -1L9 9M7 -1L9 1",
             _ => "M0 4H8",
         };
         let _ = writeln!(

@@ -38,12 +38,13 @@ fn width_in(font: &[u8], text: &str, size: f64) -> f64 {
     text.chars().map(|letter| advance(letter).map_or(0.6 * size, f64::from)).sum()
 }
 
-/// Lines that are not wider than `available`, broken at spaces; a longer word is broken where it must.
+/// Lines that are not wider than `available`, broken at spaces, but not before `%`; a longer word is broken where it must.
 pub fn wrap(text: &str, size: f64, available: f64) -> Vec<String> {
     // Bold letters are the wider ones: a line that fits in bold fits anyway.
     let fits = |line: &str| bold_width(line, size) <= available;
     let mut lines: Vec<String> = Vec::new();
-    for word in text.split_whitespace() {
+    let text = text.replace(" %", "\u{a0}%");
+    for word in text.split([' ', '\t', '\n']).filter(|word| !word.is_empty()) {
         let joined = lines.last().map(|line| format!("{line} {word}")).filter(|joined| fits(joined));
         match (joined, lines.last_mut()) {
             (Some(joined), Some(last)) => *last = joined,
@@ -90,6 +91,7 @@ mod tests {
         assert_eq!(lines[1..].concat(), "immeasurably");
         assert!(lines.iter().all(|line| bold_width(line, 10.0) <= bold_width("one two", 10.0) + 0.1), "{lines:?}");
         assert!(wrap("", 10.0, 50.0).is_empty());
+        assert_eq!(wrap("95 % of all", 10.0, bold_width("95", 10.0) * 2.2), ["95\u{a0}%", "of all"]);
     }
 
     #[test]

@@ -129,7 +129,7 @@ fn draw_curve(layout: &Layout, place: (usize, usize), curve: &Curve) -> String {
     let points = thin(&points, MOST_POINTS);
     let at = |x: f64, y: f64| layout.place(place, x, y);
     let mut out = String::new();
-    if points.iter().any(|point| point.low < point.high) {
+    if points.len() > 1 && points.iter().any(|point| point.low < point.high) {
         // An end that is not finite is as good as none.
         let end = |point: &Point, end: f64| at(point.x, end).or_else(|| at(point.x, point.mean));
         let upper = points.iter().filter_map(|point| end(point, point.high));
@@ -141,6 +141,12 @@ fn draw_curve(layout: &Layout, place: (usize, usize), curve: &Curve) -> String {
             colour(curve.method)
         );
     }
+    // A band without width cannot be seen: a single point has an error bar.
+    if let [point] = points[..]
+        && let (Some((x, low)), Some((_, high))) = (at(point.x, point.low), at(point.x, point.high))
+    {
+        let _ = write!(out, r#"<path class="band" d="M{x:.1} {low:.1}V{high:.1}" stroke="{}"/>"#, colour(curve.method));
+    }
     let line = path(points.iter().filter_map(|point| at(point.x, point.mean)));
     let _ = write!(
         out,
@@ -148,10 +154,9 @@ fn draw_curve(layout: &Layout, place: (usize, usize), curve: &Curve) -> String {
         colour(curve.method),
         dashes(curve.method)
     );
-    for idx in marked(points.len(), curve.method) {
-        if let Some(spot) = at(points[idx].x, points[idx].mean) {
-            out.push_str(&marker(curve.method, spot));
-        }
+    let spots: Vec<(f64, f64)> = points.iter().filter_map(|point| at(point.x, point.mean)).collect();
+    for idx in marked(&spots, curve.method) {
+        out.push_str(&marker(curve.method, spots[idx]));
     }
     out
 }
@@ -164,15 +169,17 @@ fn thin<T: Copy>(all: &[T], most: usize) -> Vec<T> {
     (0..most).map(|idx| all[idx * (all.len() - 1) / (most - 1)]).collect()
 }
 
-/// Which points carry a marker: all of a few, else some, shifted from method to method so that they do not hide each
-/// other.
-fn marked(n_points: usize, method: usize) -> Vec<usize> {
-    if n_points <= 2 * N_MARKERS {
-        return (0..n_points).collect();
+/// Which points carry a marker: all of a few, else some at even distances, shifted from method to method so that they
+/// do not hide each other.
+fn marked(spots: &[(f64, f64)], method: usize) -> Vec<usize> {
+    let (Some(first), Some(last)) = (spots.first(), spots.last()) else { return Vec::new() };
+    if spots.len() <= 2 * N_MARKERS {
+        return (0..spots.len()).collect();
     }
-    let step = n_points as f64 / N_MARKERS as f64;
+    let step = (last.0 - first.0) / N_MARKERS as f64;
     let shift = (method % 7) as f64 / 7.0;
-    (0..N_MARKERS).map(|idx| ((idx as f64 + shift) * step) as usize).filter(|&idx| idx < n_points).collect()
+    let wanted = (0..N_MARKERS).map(|idx| first.0 + (idx as f64 + shift) * step);
+    wanted.filter_map(|x| spots.iter().position(|spot| spot.0 >= x)).collect()
 }
 
 #[cfg(test)]
@@ -190,9 +197,13 @@ mod tests {
 
     #[test]
     fn markers_of_different_methods_lie_apart() {
-        let (first, second) = (marked(1000, 0), marked(1000, 1));
-        assert_eq!(first.len(), N_MARKERS);
-        assert!(first.iter().all(|idx| !second.contains(idx)));
-        assert_eq!(marked(3, 5), [0, 1, 2]);
+        let spots: Vec<(f64, f64)> = (0..1000).map(|idx| (f64::from(idx), 0.0)).collect();
+        let (first, second) = (marked(&spots, 0), marked(&spots, 1));
+        assert_eq!(first, [0, 200, 400, 600, 800]);
+        assert!(first.iter().all(|idx| !second.contains(idx)) && second.len() == N_MARKERS);
+        assert_eq!(marked(&spots[..3], 5), [0, 1, 2]);
+        // Crowded at the right end, as on a logarithmic axis: still at even distances.
+        let crowded: Vec<(f64, f64)> = (1..=1000).map(|idx| (f64::from(idx).ln(), 0.0)).collect();
+        assert_eq!(marked(&crowded, 0), [0, 3, 15, 63, 251]);
     }
 }

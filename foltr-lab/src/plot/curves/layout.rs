@@ -132,7 +132,7 @@ fn axes(figure: &CurveFigure, panel: (f64, f64)) -> Vec<Vec<(Axis, Axis)>> {
         };
         places().filter(|&(row, column, _)| is_with(row, column)).map(|(.., panel)| panel).collect()
     };
-    let n_y_ticks = (panel.1 / 45.0) as usize;
+    let n_y_ticks = if panel == LARGE { 6 } else { 5 };
     let axes_of = |row: usize, column: usize| {
         let (x, y) = (shared(figure.x_sharing, row, column), shared(figure.y_sharing, row, column));
         (x_axis(&x, figure.x_scale), Axis::around(y.iter().flat_map(|panel| heights(panel)), n_y_ticks))
