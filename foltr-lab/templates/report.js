@@ -128,6 +128,7 @@
       const value = (row) => row.cells[column].dataset.value;
       const compare = (a, b) => (isNumber ? value(a) - value(b) : value(a).localeCompare(value(b), "en", { numeric: true }));
       const sign = order === "ascending" ? 1 : -1;
+      for (const row of body.rows) row.classList.remove("first");
       body.append(...Array.from(body.rows).sort((a, b) => sign * compare(a, b)));
     });
   }

@@ -67,7 +67,7 @@ impl Column {
     fn measure(&self) -> Measure {
         let (name, of) = match self {
             Self::Final(metric) => (metric.to_string(), MeasureOf::FinalRanker),
-            Self::OnlineMean(metric) => (format!("{metric}, mean over rounds"), MeasureOf::ShownLists),
+            Self::OnlineMean(metric) => (format!("{metric}, mean"), MeasureOf::ShownLists),
             Self::DiscountedSum => ("online nDCG, discounted sum".into(), MeasureOf::ShownLists),
         };
         Measure { name, of }

@@ -1,7 +1,7 @@
 //! The tables: every setting with mean, interval, number of runs, and how it compares with the baseline.
 
 use super::comparison::{Comparison, Verdict};
-use super::roles::Roles;
+use super::roles::{Roles, labels};
 use super::{MeasureOf, Report};
 
 /// All settings with some of the measures.
@@ -19,14 +19,27 @@ pub struct ResultTable {
 #[derive(Clone, Debug, PartialEq)]
 pub struct ResultRow {
     /// Under [`ResultTable::axes`].
-    pub labels: Vec<String>,
+    pub labels: Vec<RowLabel>,
     /// Colour of its series.
     pub class: String,
     /// Under [`ResultTable::measures`]; none where it was not measured.
     pub cells: Vec<Option<ResultCell>>,
     /// Finished runs.
     pub n: usize,
-    /// Whether others are compared with it.
+    /// Whether it is the first with its users and data.
+    pub is_first: bool,
+}
+
+/// A setting's label on one axis.
+#[derive(Clone, Debug, PartialEq)]
+pub struct RowLabel {
+    /// A dash where it has none.
+    pub text: String,
+    /// Whether it may be broken anywhere.
+    pub is_long: bool,
+    /// Whether the colour of the series stands beside it.
+    pub has_chip: bool,
+    /// Whether others are compared with it because of this label.
     pub is_baseline: bool,
 }
 
@@ -47,29 +60,62 @@ pub struct ResultCell {
     pub told: String,
 }
 
-/// A table of the measures of this kind; none where there are none.
+/// Labels longer than this may be broken anywhere.
+const LONG: usize = 26;
+
+/// A table of the measures of this kind; none where there are none. Settings with the same data and users stand together.
 pub fn table(report: &Report, roles: &Roles, comparison: &Comparison, of: MeasureOf) -> Option<ResultTable> {
     let measures: Vec<usize> = (0..report.measures.len()).filter(|&idx| report.measures[idx].of == of).collect();
     let columns: Vec<Vec<Option<ResultCell>>> =
         measures.iter().map(|&measure| column(report, roles, comparison, measure)).collect();
-    let rows: Vec<ResultRow> = (0..report.settings.len())
-        .filter(|&setting| columns.iter().any(|column| column[setting].is_some()))
-        .map(|setting| {
-            let result = &report.settings[setting];
-            let labels = result.labels.iter().map(|label| label.clone().unwrap_or_else(|| "–".into()));
-            let is_named = report.axes.is_empty();
-            ResultRow {
-                labels: labels.chain(is_named.then(|| result.method.clone())).collect(),
-                class: super::panel::class(roles.series_of[setting]),
-                cells: columns.iter().map(|column| column[setting].clone()).collect(),
-                n: result.runs.len(),
-                is_baseline: comparison.partner.contains(&Some(setting)),
-            }
-        })
-        .collect();
-    let axes = if report.axes.is_empty() { vec!["learner".into()] } else { report.axes.clone() };
-    let measures = measures.into_iter().map(|measure| report.measures[measure].name.clone()).collect();
-    (!rows.is_empty()).then_some(ResultTable { axes, measures, rows })
+    let places: Vec<usize> = [roles.rows, roles.columns].into_iter().flatten().collect();
+    let others = (0..report.axes.len()).filter(|axis| !places.contains(axis));
+    let axes: Vec<usize> = places.iter().copied().chain(others).collect();
+    let is_told = |setting: &usize| columns.iter().any(|column| column[*setting].is_some());
+    let mut order: Vec<usize> = (0..report.settings.len()).filter(is_told).collect();
+    let first_met = |axis: usize, setting: usize| {
+        labels(report, axis).iter().position(|label| *label == report.settings[setting].labels[axis].as_deref())
+    };
+    let place = |&setting: &usize| places.iter().map(|&axis| first_met(axis, setting)).collect::<Vec<_>>();
+    order.sort_by_cached_key(place);
+    let row = |(idx, &setting): (usize, &usize)| ResultRow {
+        labels: row_labels(report, roles, comparison, setting, &axes),
+        class: super::panel::class(roles.series_of[setting]),
+        cells: columns.iter().map(|column| column[setting].clone()).collect(),
+        n: report.settings[setting].runs.len(),
+        is_first: idx == 0 || place(&order[idx - 1]) != place(&setting),
+    };
+    let names = axes.iter().map(|&axis| report.axes[axis].clone());
+    (!order.is_empty()).then(|| ResultTable {
+        axes: if axes.is_empty() { vec!["learner".into()] } else { names.collect() },
+        measures: measures.iter().map(|&measure| report.measures[measure].name.clone()).collect(),
+        rows: order.iter().enumerate().map(row).collect(),
+    })
+}
+
+/// Labels in the order of the table's axes; the learner for a setting without axes.
+fn row_labels(
+    report: &Report,
+    roles: &Roles,
+    comparison: &Comparison,
+    setting: usize,
+    axes: &[usize],
+) -> Vec<RowLabel> {
+    let result = &report.settings[setting];
+    let label = |text: String, has_chip, is_baseline| {
+        let is_long = text.chars().count() > LONG;
+        RowLabel { text, is_long, has_chip, is_baseline }
+    };
+    if axes.is_empty() {
+        return vec![label(result.method.clone(), true, false)];
+    }
+    let with_chip = roles.series.first().or(axes.first());
+    let baseline = comparison.baseline.as_ref().filter(|_| comparison.partner.contains(&Some(setting)));
+    let of_axis = |axis: &usize| {
+        let text = result.labels[*axis].clone().unwrap_or_else(|| "–".into());
+        label(text, with_chip == Some(axis), baseline.is_some_and(|(of, _)| of == axis))
+    };
+    axes.iter().map(of_axis).collect()
 }
 
 fn column(report: &Report, roles: &Roles, comparison: &Comparison, measure: usize) -> Vec<Option<ResultCell>> {
