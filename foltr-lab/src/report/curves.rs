@@ -9,7 +9,7 @@ use crate::plot::axis::Axis;
 use crate::plot::text::escape;
 
 /// Points of one curve at most; more cannot be told apart on a screen.
-pub const MOST_POINTS: usize = 500;
+const MOST_POINTS: usize = 500;
 /// Points of the whole page at most, so that it opens at once.
 const MOST_POINTS_OF_PAGE: usize = 60_000;
 /// Points that every curve may have, however many curves there are.
@@ -69,6 +69,11 @@ struct CurveData {
     n: Vec<usize>,
 }
 
+/// Points that each of so many curves may have.
+pub fn most_points(n_curves: usize) -> usize {
+    (MOST_POINTS_OF_PAGE / n_curves.max(1)).clamp(FEWEST_POINTS, MOST_POINTS)
+}
+
 /// At most `most` of the points, evenly spread, with the first and the last.
 pub fn thinned<T>(all: Vec<T>, most: usize) -> Vec<T> {
     let n = all.len();
@@ -84,8 +89,7 @@ pub fn thinned<T>(all: Vec<T>, most: usize) -> Vec<T> {
 pub fn charts(report: &Report, roles: &Roles) -> (Vec<Chart>, Vec<PanelData>) {
     let has_course = |&metric: &usize| report.settings.iter().any(|setting| course(setting, metric).len() > 1);
     let metrics: Vec<usize> = (0..report.metrics.len()).filter(has_course).collect();
-    let n_curves = metrics.len() * report.settings.len();
-    let most = (MOST_POINTS_OF_PAGE / n_curves.max(1)).clamp(FEWEST_POINTS, MOST_POINTS);
+    let most = most_points(metrics.len() * report.settings.len());
     let mut numbers = Vec::new();
     let mut charts: Vec<Chart> =
         metrics.iter().map(|&metric| chart(report, roles, metric, most, &mut numbers)).collect();
@@ -190,5 +194,6 @@ mod tests {
         assert_eq!(thinned(vec![1, 2, 3], 5), [1, 2, 3]);
         let many = thinned((0..100_000).collect::<Vec<usize>>(), 500);
         assert_eq!((many.len(), many[0], many[499]), (500, 0, 99_999));
+        assert_eq!([most_points(0), most_points(12), most_points(600), most_points(10_000)], [500, 500, 100, 40]);
     }
 }

@@ -66,19 +66,21 @@ fn heat_map(report: &Report, across: usize, down: &[usize], measure: usize) -> O
         let words = |&axis: &usize| Some(in_words(&report.axes[axis], setting.labels[axis].as_deref()?));
         down.iter().filter_map(words).collect::<Vec<_>>().join(" · ")
     };
+    let row_of: Vec<String> = report.settings.iter().map(name).collect();
     let mut names: Vec<String> = Vec::new();
-    for name in report.settings.iter().map(name) {
-        if !names.contains(&name) {
-            names.push(name);
+    for name in &row_of {
+        if !names.contains(name) {
+            names.push(name.clone());
         }
     }
     let columns: Vec<&str> = labels(report, across).into_iter().flatten().collect();
     let cell = |row: &str, column: &str| {
         // A setting without the axis across, such as a baseline without users, is the same everywhere.
-        let is_here = |setting: &SettingResult| {
-            setting.labels[across].as_deref().is_none_or(|label| label == column) && name(setting) == row
+        let is_here = |setting: &usize| {
+            let label = report.settings[*setting].labels[across].as_deref();
+            label.is_none_or(|label| label == column) && row_of[*setting] == row
         };
-        let mean = means[report.settings.iter().position(is_here)?]?;
+        let mean = means[(0..means.len()).find(is_here)?]?;
         let share = if high > low { (mean - low) / (high - low) } else { 0.5 };
         Some(HeatCell { mean, value: number(mean), share: format!("{share:.3}") })
     };

@@ -5,7 +5,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 
-use super::curves::{MOST_POINTS, thinned};
+use super::curves::{most_points, thinned};
 use super::{Fact, Measure, MeasureOf, Report, SettingResult};
 use crate::about::About;
 use crate::grid::Setting;
@@ -117,13 +117,14 @@ fn setting_result(
     let about: &Setting = &results.grid.settings[setting];
     let experiment = &about.experiment;
     let n_folds = n_folds(results, setting);
+    let most = most_points(metrics.len() * results.grid.settings.len());
     Ok(SettingResult {
         labels: axes.iter().map(|axis| about.label(axis).map(str::to_owned)).collect(),
         method: in_words(&experiment.learner),
         n_planned: (n_folds > 0).then(|| n_folds * experiment.seeds.len()),
         runs: results.runs_of(setting).map(|run| (run.fold, run.seed)).collect(),
         values: columns.iter().map(|column| column.values(results, setting)).collect(),
-        courses: metrics.iter().map(|&metric| course(results, setting, metric)).collect(),
+        courses: metrics.iter().map(|&metric| course(results, setting, metric, most)).collect(),
         interactions_per_round: experiment.schedule().map(|schedule| schedule.interactions_per_round()),
         experiment: experiment.to_toml()?,
     })
@@ -144,13 +145,13 @@ fn n_folds(results: &Results, setting: usize) -> usize {
 ///
 /// Without round 0, unless there is no other: a ranker of zeros scores all documents alike, and its value tells only how
 /// ties are broken.
-fn course(results: &Results, setting: usize, metric: MetricName) -> Vec<(usize, Estimate)> {
+fn course(results: &Results, setting: usize, metric: MetricName, most: usize) -> Vec<(usize, Estimate)> {
     let mut rounds = results.curve(setting, metric);
     if rounds.len() > 1 {
         rounds.remove(&0);
     }
     let estimate = |(round, values): (usize, Vec<f64>)| Some((round, Estimate::of(&values)?));
-    thinned(rounds.into_iter().collect(), MOST_POINTS).into_iter().filter_map(estimate).collect()
+    thinned(rounds.into_iter().collect(), most).into_iter().filter_map(estimate).collect()
 }
 
 /// Texts of all settings, each once.

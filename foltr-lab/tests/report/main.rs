@@ -6,7 +6,7 @@ mod folder;
 
 use browser::{Scheme, browser, judge};
 use fabricated::{DATA, HOSTILE, METHODS, USERS, report};
-use foltr_lab::report::{Choices, html};
+use foltr_lab::report::{Choices, Report, html};
 
 fn page() -> String {
     html(&report(40), &Choices::default()).expect("a page")
@@ -112,6 +112,40 @@ fn choices_that_do_not_exist_are_refused_with_those_that_do() {
     let both = Some("method".to_owned());
     let twice = Choices { columns: both.clone(), rows: both, ..Choices::default() };
     assert_eq!(refusal(&twice), "the axis `method` cannot be both the columns and the rows");
+}
+
+#[test]
+fn an_offline_baseline_is_a_level_in_every_panel() {
+    let mut results = report(9);
+    let mut level = results.settings[0].clone();
+    level.labels[1] = None;
+    level.labels[2] = Some("Least squares".into());
+    level.interactions_per_round = None;
+    level.courses = level.courses.iter().map(|course| vec![(0, course[9].1)]).collect();
+    results.settings.push(level);
+    let page = html(&results, &Choices::default()).expect("a page");
+    // In the three panels of its data set and two metrics, but not in those of the other data set.
+    assert_eq!(page.matches("<g class=\"series s4 d0\" data-series=\"4\">").count(), 3 * 2);
+    assert!(page.contains(">–</td>"), "it has no users");
+}
+
+#[test]
+fn one_setting_and_nothing_at_all_are_still_pages() {
+    let mut single = report(5);
+    single.axes.clear();
+    single.settings.truncate(1);
+    single.settings[0].labels.clear();
+    let page = html(&single, &Choices::default()).expect("a page");
+    assert_eq!(page.matches("class=\"panel\"").count(), 2);
+    assert!(page.contains("data-value=\"pdgd\"") && !page.contains("baseline</span>"));
+    for setting in &mut single.settings {
+        setting.runs.clear();
+        setting.values.iter_mut().for_each(Vec::clear);
+        setting.courses.iter_mut().for_each(Vec::clear);
+    }
+    let page = html(&single, &Choices::default()).expect("a page");
+    assert!(page.contains("0 of 120 runs are finished") && !page.contains("class=\"panel\""));
+    assert!(html(&Report::default(), &Choices::default()).is_ok());
 }
 
 #[test]
