@@ -125,7 +125,7 @@ fn chart(report: &Report, roles: &Roles, metric: usize, most: usize, numbers: &m
     let lines: Vec<Line> = (0..report.settings.len()).map(line).collect();
     let x_label = if by_interactions { "interactions" } else { "rounds" };
     let courses = lines.iter().filter(|line| line.points.len() > 1);
-    let x = Axis::around(courses.flat_map(|line| &line.points).map(|point| point.x), 4);
+    let x = from_zero(courses.flat_map(|line| &line.points).map(|point| point.x));
     let rows = Roles::places(report, roles.rows).into_iter().map(|row| {
         let columns = Roles::places(report, roles.columns).into_iter();
         let here: Vec<(String, Vec<&Line>)> = columns
@@ -154,6 +154,17 @@ fn chart(report: &Report, roles: &Roles, metric: usize, most: usize, numbers: &m
     });
     let rows = rows.filter(|row| !row.panels.is_empty()).collect();
     Chart { metric: report.metrics[metric].clone(), x_label, is_open: false, rows }
+}
+
+/// An axis from 0 to the last value: curves end at the edge, not at the next round number.
+fn from_zero(values: impl Iterator<Item = f64>) -> Axis {
+    let last = values.fold(0.0, f64::max);
+    let mut axis = Axis::around([0.0, last].into_iter(), 4);
+    if last > 0.0 {
+        axis.high = last;
+        axis.ticks.retain(|&tick| tick <= last * (1.0 + 1e-9));
+    }
+    axis
 }
 
 /// The heading of a column or row; empty without an axis.

@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use rayon::prelude::*;
+
 use super::bars::bar_charts;
 use super::curves::{Chart, charts};
 use super::heat_map::heat_maps;
@@ -26,12 +28,10 @@ pub fn write(report: &Report, choices: &Choices, folder: &Path) -> Result<Vec<Pa
     let bars = bars.map(|chart| (file_name("final", &chart.measure), bar_figure(&roles, chart).svg()));
     let maps = heat_maps(report, &roles).into_iter();
     let maps = maps.map(|map| (file_name("heat-map", &map.measure), heat_map_figure(map).svg()));
-    let mut written = Vec::new();
-    for (name, svg) in curves.chain(bars).chain(maps) {
-        let (svg_path, png_path) = plot::write(&svg, &folder.join(name))?;
-        written.extend([svg_path, png_path]);
-    }
-    Ok(written)
+    let all: Vec<(String, String)> = curves.chain(bars).chain(maps).collect();
+    let write = |(name, svg): &(String, String)| plot::write(svg, &folder.join(name)).map(<[PathBuf; 2]>::from);
+    let written: Vec<[PathBuf; 2]> = all.par_iter().map(write).collect::<Result<_, _>>()?;
+    Ok(written.into_iter().flatten().collect())
 }
 
 /// A name without anything that a file system or a shell minds: `curves-test-ndcg-10`.

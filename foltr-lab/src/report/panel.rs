@@ -52,8 +52,10 @@ pub struct LinePoint {
 
 /// The panel as SVG; `idx` is its place in the embedded numbers.
 pub fn svg(idx: usize, axes: &Axes, lines: &[Line], escaped_title: &str) -> String {
+    // Bands of many curves would hide the curves.
+    let crowded = if lines.len() > 6 { " crowded" } else { "" };
     let mut out = format!(
-        r#"<svg class="panel" data-panel="{idx}" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" tabindex="0" aria-label="{escaped_title}">"#
+        r#"<svg class="panel{crowded}" data-panel="{idx}" viewBox="0 0 {WIDTH} {HEIGHT}" role="img" tabindex="0" aria-label="{escaped_title}">"#
     );
     add_axes(&mut out, axes);
     for line in lines {

@@ -62,13 +62,16 @@
   const tip = document.getElementById("tip");
   const numbers = JSON.parse(document.getElementById("numbers").textContent);
   for (const svg of all("svg.panel")) {
-    const group = all(".series", svg).at(-1);
-    const path = group.querySelector(".curve");
-    const end = path.getPointAtLength(path.getTotalLength()).matrixTransform(svg.getScreenCTM());
-    svg.dispatchEvent(new PointerEvent("pointermove", { clientX: end.x, clientY: end.y, bubbles: true }));
-    const curve = numbers.panels[svg.dataset.panel].curves.find((curve) => curve.series === Number(group.dataset.series));
-    const wanted = [numbers.series[curve.series], `round `, `mean ${curve.mean.at(-1).toFixed(4)}`, `${curve.low.at(-1).toFixed(4)} to ${curve.high.at(-1).toFixed(4)}`];
-    check(!tip.hidden && wanted.every((words) => tip.textContent.includes(words)), `tip "${tip.textContent}" instead of ${wanted.join(", ")}`);
+    const groups = all(".series", svg);
+    for (const group of [groups[0], groups.at(-1)]) {
+      const path = group.querySelector(".curve");
+      const end = path.getPointAtLength(path.getTotalLength()).matrixTransform(svg.getScreenCTM());
+      svg.dispatchEvent(new PointerEvent("pointermove", { clientX: end.x, clientY: end.y, bubbles: true }));
+      const curve = numbers.panels[svg.dataset.panel].curves.find((curve) => curve.series === Number(group.dataset.series));
+      const interval = `${curve.low.at(-1).toFixed(4)} to ${curve.high.at(-1).toFixed(4)}`;
+      const wanted = [numbers.series[curve.series], `round `, `mean ${curve.mean.at(-1).toFixed(4)}`, interval];
+      check(!tip.hidden && wanted.every((words) => tip.textContent.includes(words)), `tip "${tip.textContent}" instead of ${wanted.join(", ")}`);
+    }
     const box = tip.getBoundingClientRect();
     check(box.left >= 0 && box.right <= innerWidth, "the tip is outside the window");
     svg.dispatchEvent(new PointerEvent("pointerleave"));
