@@ -41,6 +41,10 @@ fn run(cli: &Cli) -> Result<End> {
             let _ = std::io::stdout().write_all(command::list::told().as_bytes());
             Ok(End::Done)
         }
+        Some(Command::Schema) => {
+            let _ = writeln!(std::io::stdout(), "{:#}", foltr_lab::schema::schema());
+            Ok(End::Done)
+        }
         Some(Command::Bench { json }) => foltr_lab::bench::run(*json).map(|()| End::Done),
     }
 }
