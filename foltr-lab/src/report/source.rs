@@ -37,6 +37,7 @@ pub fn report(results: &Results, name: &str) -> Result<Report> {
     let metrics = metrics(results);
     let columns = columns(&metrics);
     let axes = results.grid.axes();
+    let again = quoted(&format!("{name}-again"));
     let settings =
         (0..results.grid.settings.len()).map(|setting| setting_result(results, setting, &axes, &metrics, &columns));
     Ok(Report {
@@ -49,11 +50,17 @@ pub fn report(results: &Results, name: &str) -> Result<Report> {
         resolved: String::new(),
         provenance: provenance(&results.about),
         commands: vec![
-            format!("foltr run {name}/resolved.toml --out {name}-again"),
-            format!("foltr report {name}-again"),
+            format!("foltr run {} --out {again}", quoted(&format!("{name}/resolved.toml"))),
+            format!("foltr report {again}"),
         ],
         axes,
     })
+}
+
+/// A path as a shell wants it.
+fn quoted(path: &str) -> String {
+    let is_plain = |letter: char| letter.is_alphanumeric() || "/._-+".contains(letter);
+    if path.chars().all(is_plain) { path.into() } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }
 
 /// A column of the tables.
@@ -206,22 +213,28 @@ fn provenance(about: &About) -> Vec<Fact> {
     let mut facts = vec![
         Fact::new("Version of foltr", about.version.clone()),
         Fact::new("Hash of its code", about.code_hash.clone()),
-        Fact::new("Training time", format!("{:.1} s on one thread, without evaluation", about.training_seconds)),
+        Fact::new("Training time", format!("{:.1} s, the sum of all runs, without evaluation", about.training_seconds)),
     ];
     facts.extend(about.data.iter().map(|(name, hash)| Fact::new(&format!("Data: {name}"), hash.clone())));
-    facts.extend(about.sessions.iter().enumerate().map(|(idx, session)| {
-        let machine = &session.machine;
-        let shard = session.shard.as_ref().map(|shard| format!(", share {shard}")).unwrap_or_default();
+    facts.extend(about.starts.iter().enumerate().map(|(idx, start)| {
+        let machine = &start.machine;
+        let shard = start.shard.as_ref().map(|shard| format!(", share {shard}")).unwrap_or_default();
         let told = format!(
             "{} runs in {:.1} s with {} threads{shard}; {}, {} logical processors, {}",
-            session.n_finished,
-            session.seconds,
-            session.threads,
-            machine.processor,
-            machine.n_processors,
-            machine.system
+            start.n_finished, start.seconds, start.threads, machine.processor, machine.n_processors, machine.system
         );
         Fact::new(&format!("Start {}", idx + 1), told)
     }));
     facts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_can_be_pasted_whatever_the_folder_is_called() {
+        assert_eq!(quoted("out/fpdgd-1.2"), "out/fpdgd-1.2");
+        assert_eq!(quoted("it's; mine"), r"'it'\''s; mine'");
+    }
 }
