@@ -26,6 +26,8 @@ Examples:
       measures a trained ranker on the test queries of ~/letor/MQ2008/Fold1
   foltr rank model.safetensors MQ2008 --fold 1 --out ranked.run
       writes its rankings for trec_eval and others
+  foltr report out/fpdgd
+      puts the results of a folder on one page: out/fpdgd/report.html
   foltr data generate --shape mq2007 --seed 1 --out my-data
       writes LETOR files
   foltr data check my-data
@@ -134,6 +136,25 @@ pub enum Command {
     Rank(RankArgs),
     /// Write the labels of all documents as qrels for trec_eval and others.
     Qrels(QrelsArgs),
+    /// Put the results of a folder on one page that opens without a network: tables, tests, curves, settings.
+    ///
+    /// Writes DIR/report.html, which is complete in itself, and the same figures as SVG and PNG in DIR/figures. Reads only
+    /// the files of the folder. Settings are compared with a baseline by t-tests: paired where folds and seeds pair up,
+    /// else Welch's, corrected after Bonferroni.
+    Report {
+        /// Result folder of `foltr run`.
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+        /// What everything is compared with, such as method=FPDGD; by default the first label of the axis of methods.
+        #[arg(long, value_name = "AXIS=LABEL", value_parser = axis_and_label)]
+        baseline: Option<(String, String)>,
+        /// Axis whose labels are panels side by side; by default that of users.
+        #[arg(long, value_name = "AXIS")]
+        columns: Option<String>,
+        /// Axis whose labels are rows of panels; by default that of data.
+        #[arg(long, value_name = "AXIS")]
+        rows: Option<String>,
+    },
     /// Generate, check or describe labelled data.
     #[command(subcommand)]
     Data(DataCommand),
@@ -179,6 +200,12 @@ pub enum DataCommand {
         #[arg(value_name = "PATH")]
         path: PathBuf,
     },
+}
+
+fn axis_and_label(text: &str) -> Result<(String, String), String> {
+    let parts = text.split_once('=').map(|(axis, label)| (axis.trim(), label.trim()));
+    let (axis, label) = parts.ok_or("expected AXIS=LABEL, such as method=FPDGD")?;
+    Ok((axis.into(), label.into()))
 }
 
 fn shape(text: &str) -> Result<SyntheticShape, String> {

@@ -6,6 +6,7 @@ pub mod evaluate;
 pub mod list;
 pub mod main_job;
 pub mod merge;
+pub mod report;
 pub mod run;
 pub mod trec;
 
@@ -15,6 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
 
+use crate::report::PageError;
 use crate::spec::SpecError;
 
 /// Becomes true on Ctrl-C.
@@ -50,8 +52,9 @@ pub fn exit_code(end: Result<End>) -> ExitCode {
         Ok(End::Interrupted) => ExitCode::from(130),
         Err(error) => {
             let wrong_file = error.downcast_ref::<SpecError>().is_some();
+            let wrong_choice = matches!(error.downcast_ref(), Some(PageError::Choice(_)));
             eprintln!("{}{error:#}", if wrong_file { "" } else { "error: " });
-            ExitCode::from(if wrong_file { 2 } else { 1 })
+            ExitCode::from(if wrong_file || wrong_choice { 2 } else { 1 })
         }
     }
 }

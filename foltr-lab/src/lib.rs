@@ -14,6 +14,7 @@ pub mod grid;
 pub mod model;
 pub mod plot;
 pub mod probe;
+pub mod report;
 pub mod results;
 pub mod rows;
 pub mod run;

@@ -7,6 +7,7 @@ use std::process::ExitCode;
 use anyhow::{Context, Result};
 use foltr_lab::cli::{Cli, Command};
 use foltr_lab::command::{self, End};
+use foltr_lab::report::Choices;
 
 fn main() -> ExitCode {
     command::exit_code(run(&Cli::read()))
@@ -33,6 +34,10 @@ fn run(cli: &Cli) -> Result<End> {
             command::run::run(spec, overrides, out, *shard, *parquet)
         }
         Some(Command::Merge { folders, out, parquet }) => command::merge::run(folders, out, *parquet),
+        Some(Command::Report { folder, baseline, columns, rows }) => {
+            let choices = Choices { baseline: baseline.clone(), columns: columns.clone(), rows: rows.clone() };
+            command::report::run(folder, &choices)
+        }
         Some(Command::Data(data)) => command::data::run(data),
         Some(Command::List) => {
             // Whoever reads may stop reading, as `head` does.
