@@ -2,11 +2,13 @@
 
 pub mod data;
 pub mod dry_run;
+pub mod evaluate;
 pub mod list;
 pub mod main_job;
 pub mod merge;
 pub mod report;
 pub mod run;
+pub mod trec;
 
 use std::path::Path;
 use std::process::ExitCode;

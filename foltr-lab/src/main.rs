@@ -23,6 +23,9 @@ fn run(cli: &Cli) -> Result<End> {
             let out = cli.main_job.out.as_deref().unwrap_or(Path::new("out"));
             command::main_job::run(out, cli.main_job.seeds.unwrap_or(5))
         }
+        Some(Command::Evaluate(arguments)) => command::evaluate::run(arguments),
+        Some(Command::Rank(arguments)) => command::trec::rank(arguments),
+        Some(Command::Qrels(arguments)) => command::trec::qrels(arguments),
         Some(Command::Run { spec, overrides, dry_run: true, shard, .. }) => {
             command::dry_run::run(spec, overrides, *shard)
         }

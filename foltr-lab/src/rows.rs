@@ -1,5 +1,7 @@
 //! Rows: what a run reports while it runs.
 
+pub mod parquet;
+
 use std::fmt;
 use std::str::FromStr;
 
