@@ -22,12 +22,12 @@ Examples:
       runs an experiment file on generated data
   FOLTR_DATA=~/letor foltr run specs/foltr-es-mq2008.toml --out out/es
       runs one on ~/letor/MQ2008
+  foltr report out/fpdgd
+      puts the results of a folder on one page: out/fpdgd/report.html
   foltr evaluate model.safetensors MQ2008 --fold 1
       measures a trained ranker on the test queries of ~/letor/MQ2008/Fold1
   foltr rank model.safetensors MQ2008 --fold 1 --out ranked.run
       writes its rankings for trec_eval and others
-  foltr report out/fpdgd
-      puts the results of a folder on one page: out/fpdgd/report.html
   foltr data generate --shape mq2007 --seed 1 --out my-data
       writes LETOR files
   foltr data check my-data
@@ -125,17 +125,6 @@ pub enum Command {
         #[arg(long)]
         parquet: bool,
     },
-    /// Measure a trained ranker on labelled queries.
-    ///
-    /// Features are scaled as they were in training. Every split of every fold is measured by itself; to judge a
-    /// ranker by queries that it has not seen, name the fold that it was trained on.
-    Evaluate(EvaluateArgs),
-    /// Rank the documents of all queries with a trained ranker; write a run file for trec_eval and others.
-    ///
-    /// Documents are called by query and place: 18219-000007 is the seventh document of query 18219.
-    Rank(RankArgs),
-    /// Write the labels of all documents as qrels for trec_eval and others.
-    Qrels(QrelsArgs),
     /// Put the results of a folder on one page that opens without a network: tables, tests, curves, settings.
     ///
     /// Writes DIR/report.html, which is complete in itself, and the same figures as SVG and PNG in DIR/figures. Reads only
@@ -155,6 +144,17 @@ pub enum Command {
         #[arg(long, value_name = "AXIS")]
         rows: Option<String>,
     },
+    /// Measure a trained ranker on labelled queries.
+    ///
+    /// Features are scaled as they were in training. Every split of every fold is measured by itself; to judge a
+    /// ranker by queries that it has not seen, name the fold that it was trained on.
+    Evaluate(EvaluateArgs),
+    /// Rank the documents of all queries with a trained ranker; write a run file for trec_eval and others.
+    ///
+    /// Documents are called by query and place: 18219-000007 is the seventh document of query 18219.
+    Rank(RankArgs),
+    /// Write the labels of all documents as qrels for trec_eval and others.
+    Qrels(QrelsArgs),
     /// Generate, check or describe labelled data.
     #[command(subcommand)]
     Data(DataCommand),

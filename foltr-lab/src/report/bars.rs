@@ -71,7 +71,7 @@ fn bar_chart(report: &Report, roles: &Roles, measure: usize) -> Option<BarChart>
             name: roles.names[series].clone(),
             length: percent(estimate.mean),
             interval,
-            value: super::tables::number(estimate.mean),
+            value: super::tables::with_digits_of(axis.high, estimate.mean),
             estimate,
         })
     };

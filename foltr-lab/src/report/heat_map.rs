@@ -1,7 +1,7 @@
 //! A measure over two or more swept axes as a coloured table: the darker, the higher.
 
 use super::roles::{Roles, in_words, labels};
-use super::tables::number;
+use super::tables::with_digits_of;
 use super::{MeasureOf, Report, SettingResult};
 
 /// A table of means.
@@ -62,6 +62,7 @@ fn heat_map(report: &Report, across: usize, down: &[usize], measure: usize) -> O
         .collect();
     let low = means.iter().flatten().copied().reduce(f64::min)?;
     let high = means.iter().flatten().copied().reduce(f64::max)?;
+    let number = |value: f64| with_digits_of(low.abs().max(high.abs()), value);
     let name = |setting: &SettingResult| {
         let words = |&axis: &usize| Some(in_words(&report.axes[axis], setting.labels[axis].as_deref()?));
         down.iter().filter_map(words).collect::<Vec<_>>().join(" · ")

@@ -41,6 +41,7 @@ struct Page<'a> {
     missing: Vec<String>,
     tables: Vec<(&'static str, &'static str, ResultTable)>,
     baseline: Option<String>,
+    has_intervals: bool,
     legend: Vec<(usize, String, &'a str)>,
     bars: Vec<BarChart>,
     charts: Vec<Chart>,
@@ -71,7 +72,7 @@ pub fn html(report: &Report, choices: &Choices) -> Result<String, PageError> {
         ("online", "Online performance, of the lists that users saw", MeasureOf::ShownLists),
     ];
     let told = |(id, title, of)| Some((id, title, table(report, &roles, &comparison, of)?));
-    let has_partners = comparison.partner.iter().any(Option::is_some);
+    let has_tests = (0..report.measures.len()).any(|idx| comparison.verdicts(report, idx).iter().any(Option::is_some));
     let page = Page {
         style: include_str!("../../templates/report.css"),
         script: include_str!("../../templates/report.js"),
@@ -81,8 +82,9 @@ pub fn html(report: &Report, choices: &Choices) -> Result<String, PageError> {
         tables: kinds.into_iter().filter_map(told).collect(),
         baseline: comparison
             .baseline
-            .filter(|_| has_partners)
+            .filter(|_| has_tests)
             .map(|(axis, label)| format!("{} = {label}", report.axes[axis])),
+        has_intervals: report.settings.iter().any(|setting| setting.runs.len() > 1),
         legend: roles.names.iter().enumerate().map(|(idx, name)| (idx, panel::class(idx), name.as_str())).collect(),
         bars: bar_charts(report, &roles),
         charts,

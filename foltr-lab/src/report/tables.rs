@@ -130,11 +130,12 @@ fn column(report: &Report, roles: &Roles, comparison: &Comparison, measure: usiz
         let best = |other: usize| estimates[other].is_none_or(|estimate| estimate.mean <= mean);
         rivals.clone().next().is_some() && rivals.all(best)
     };
+    let largest = estimates.iter().flatten().map(|estimate| estimate.mean.abs()).fold(0.0, f64::max);
     let cell = |setting: usize| {
         let estimate = estimates[setting]?;
-        let half = estimate.confidence_interval_95.map(|_| with_digits_of(estimate.mean, estimate.half_width()));
+        let half = estimate.confidence_interval_95.map(|_| with_digits_of(largest, estimate.half_width()));
         Some(ResultCell {
-            mean: number(estimate.mean),
+            mean: with_digits_of(largest, estimate.mean),
             half_width: half.unwrap_or_default(),
             sort: estimate.mean,
             is_best: is_best(setting, estimate.mean),
@@ -145,13 +146,8 @@ fn column(report: &Report, roles: &Roles, comparison: &Comparison, measure: usiz
     (0..report.settings.len()).map(cell).collect()
 }
 
-/// A number with as many digits as are read: four decimals below 10, fewer above.
-pub fn number(value: f64) -> String {
-    with_digits_of(value, value)
-}
-
-/// A number with the digits of another: an interval is as exact as its mean.
-fn with_digits_of(scale: f64, value: f64) -> String {
+/// A number with as many digits as are read in a column whose largest is `scale`: four decimals below 10, fewer above.
+pub fn with_digits_of(scale: f64, value: f64) -> String {
     match scale.abs() {
         size if size >= 1000.0 => format!("{value:.1}"),
         size if size >= 10.0 => format!("{value:.2}"),

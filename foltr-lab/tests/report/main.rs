@@ -138,6 +138,10 @@ fn one_setting_and_nothing_at_all_are_still_pages() {
     let page = html(&single, &Choices::default()).expect("a page");
     assert_eq!(page.matches("class=\"panel\"").count(), 2);
     assert!(page.contains("data-value=\"pdgd\"") && !page.contains("baseline</span>"));
+    single.settings[0].runs.truncate(1);
+    single.settings[0].values.iter_mut().for_each(|values| values.truncate(1));
+    let page = html(&single, &Choices::default()).expect("a page");
+    assert!(page.contains("Single runs: there is neither an interval nor a test.") && !page.contains("t-test"));
     for setting in &mut single.settings {
         setting.runs.clear();
         setting.values.iter_mut().for_each(Vec::clear);
