@@ -4,6 +4,7 @@
 //! paper concluded (the findings of spec section 19), and draws the figure. It says which data it used: numbers on other
 //! data than the paper's are never judged, only told.
 
+mod fpdgd;
 mod stand_in;
 mod study;
 mod verdict;
@@ -30,7 +31,20 @@ pub struct Entry {
 }
 
 /// All entries, in the order in which `--all` runs them.
-pub const ENTRIES: &[Entry] = &[];
+pub const ENTRIES: &[Entry] = &[
+    fpdgd::TABLE_2,
+    fpdgd::FIGURE_2,
+    fpdgd::FIGURE_3,
+    fpdgd::FIGURE_4,
+    fpdgd::FIGURE_5,
+    fpdgd::FIGURE_6,
+    fpdgd::THESIS_TABLE_1,
+    fpdgd::THESIS_FIGURE_6,
+    fpdgd::THESIS_FIGURE_7,
+    fpdgd::THESIS_FIGURE_8,
+    fpdgd::THESIS_FIGURE_9,
+    fpdgd::THESIS_FIGURE_10,
+];
 
 /// The entry with this name.
 ///
