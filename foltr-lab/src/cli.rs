@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
+use crate::execute::Shard;
 use crate::spec::{SyntheticShape, in_words};
 
 const AFTER_HELP: &str = "\
@@ -77,19 +78,44 @@ impl Cli {
 /// What foltr can do.
 #[derive(Debug, Subcommand)]
 pub enum Command {
-    /// Run one experiment file; write rows.csv, summary.json and the resolved experiment.
+    /// Run an experiment file and everything that it sweeps.
     ///
-    /// The file says what is trained on what, by whom, and what is measured; the README explains one line by line.
-    /// It is checked as a whole before any work. Runs of all folds and seeds go side by side. rows.csv has one number
-    /// a line: setting columns, seed, fold, round, metric, value. summary.json has the mean, standard deviation and
-    /// 95 % confidence interval of every metric. resolved.toml is the experiment with every default filled in.
+    /// The file says what is trained on what, by whom, and what is measured; the README explains one line by line. Any
+    /// value may be a list: the runs of all settings, folds and seeds go side by side. The file is checked as a whole
+    /// before any work. Results: resolved.toml (what was run), rows.csv (one number a line), summary.json (mean,
+    /// deviation and 95 % interval of every setting), run.json (version, data, machine, time), runs/ (every run with its
+    /// model). After Ctrl-C or a crash the same command continues: finished runs are not done again.
     Run {
         /// Experiment file.
         #[arg(value_name = "SPEC.toml")]
         spec: PathBuf,
-        /// Folder for the results; made if needed, files in it are replaced.
+        /// Folder for the results; made if needed.
+        #[arg(long, value_name = "DIR", required_unless_present = "dry_run")]
+        out: Option<PathBuf>,
+        /// A value in place of the one in the file, such as users.preset=perfect or 'clients.interactions=[2, 4, 8]'.
+        #[arg(long = "set", value_name = "KEY=VALUE")]
+        overrides: Vec<String>,
+        /// Only say what would be run, how long it would take and how much memory it needs.
+        #[arg(long)]
+        dry_run: bool,
+        /// Do only the I-th of N shares of the runs; `foltr merge` joins the folders.
+        #[arg(long, value_name = "I/N")]
+        shard: Option<Shard>,
+        /// Also write the rows as rows.parquet.
+        #[arg(long)]
+        parquet: bool,
+    },
+    /// Join result folders of one experiment, such as the shards of several machines.
+    Merge {
+        /// Result folders.
+        #[arg(value_name = "DIR", required = true)]
+        folders: Vec<PathBuf>,
+        /// Folder for all results; made if needed.
         #[arg(long, value_name = "DIR")]
         out: PathBuf,
+        /// Also write the rows as rows.parquet.
+        #[arg(long)]
+        parquet: bool,
     },
     /// Run tables, figures and questions of the papers again, and say where our results agree.
     ///

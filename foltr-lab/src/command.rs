@@ -1,8 +1,10 @@
 //! The commands: one file each, and how they end.
 
 pub mod data;
+pub mod dry_run;
 pub mod list;
 pub mod main_job;
+pub mod merge;
 pub mod reproduce;
 pub mod run;
 
@@ -59,8 +61,4 @@ pub fn exit_code(end: Result<End>) -> ExitCode {
 /// Makes the folder for results.
 fn make_folder(path: &Path) -> Result<()> {
     std::fs::create_dir_all(path).with_context(|| format!("the folder {} cannot be made", path.display()))
-}
-
-fn write_file(path: &Path, content: &[u8]) -> Result<()> {
-    std::fs::write(path, content).with_context(|| format!("{} cannot be written", path.display()))
 }

@@ -1,167 +1,115 @@
 //! The main job: four methods under three kinds of users on synthetic data, ending with a table and a figure.
 //!
-//! Centralised PDGD and FPDGD as in spec sections 6 and 8, FOLtR-ES as in section 4. The server momentum closes most of
-//! the gap between federated and centralised learning, which is a gap of step size: an average over 1000 clients
-//! divides every step by 1000.
+//! Centralised PDGD and FPDGD as in spec sections 6 and 8, FOLtR-ES as in section 4, at the same number of interactions.
 
-use std::collections::BTreeMap;
-
-use foltr_rank::Initialisation;
-use foltr_rank::learn::evolution::Reward;
-
+use crate::grid::Grid;
 use crate::plot::{Curve, Figure, Panel, Point};
-use crate::rows::{MetricName, Row};
-use crate::spec::{
-    Clients, Data, EvolutionStream, Experiment, Federation, Learner, Measures, Metric, Normalise, Preset, Privacy,
-    Ranker, ServerOptimiser, Split, SyntheticShape, Updates, Users, in_words,
-};
+use crate::results::Results;
+use crate::rows::MetricName;
+use crate::spec::{Metric, Problem, Split};
 use crate::statistics::Estimate;
-use crate::summary::RunRecord;
 
-/// Interactions of every run.
-pub const BUDGET: usize = 400_000;
+/// The experiment file of the main job.
+pub const SPEC: &str = include_str!("../../specs/main-job.toml");
 
-const N_CLIENTS: usize = 1000;
+/// What the table and the figure are about.
+pub const METRIC: MetricName = MetricName::Offline(Split::Test, Metric::Ndcg(10));
 
-/// Methods in the order of the table and the legend.
-pub const METHODS: [&str; 4] = ["Centralised PDGD", "FPDGD + server momentum", "FPDGD", "FOLtR-ES"];
-
-/// Users in the order of the table and the panels.
-pub const USERS: [Preset; 3] = [Preset::Perfect, Preset::Navigational, Preset::Informational];
-
-/// One method under one kind of users.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Entry {
-    /// Index of [`METHODS`].
-    pub method: usize,
-    /// Index of [`USERS`].
-    pub users: usize,
-    /// What is run.
-    pub experiment: Experiment,
+/// The grid of the main job with seeds 1 to `n_seeds`.
+///
+/// # Errors
+/// Never, as long as the embedded file is sound.
+pub fn grid(n_seeds: u64) -> Result<Grid, Vec<Problem>> {
+    let seeds: Vec<u64> = (1..=n_seeds).collect();
+    Grid::from_toml(SPEC, &[format!("seeds={seeds:?}")])
 }
 
-/// All methods under all users, with seeds 1 to `n_seeds` and `budget` interactions each.
-pub fn experiments(n_seeds: u64, budget: usize) -> Vec<Entry> {
-    let pairs = (0..USERS.len()).flat_map(|users| (0..METHODS.len()).map(move |method| (users, method)));
-    pairs
-        .map(|(users, method)| Entry { method, users, experiment: experiment(method, users, n_seeds, budget) })
-        .collect()
-}
-
-/// The data of the main job.
-pub const fn data() -> Data {
-    Data::Synthetic {
-        shape: SyntheticShape::Tiny,
-        queries: 1000,
-        validation_queries: Some(0),
-        test_queries: Some(500),
-        seed: 1,
-        normalise: Normalise::None,
+/// The labels of an axis in the order of the file.
+pub fn labels(grid: &Grid, axis: &str) -> Vec<String> {
+    let mut labels: Vec<String> = Vec::new();
+    for label in grid.settings.iter().filter_map(|setting| setting.label(axis)) {
+        if !labels.iter().any(|known| known == label) {
+            labels.push(label.into());
+        }
     }
+    labels
 }
 
-fn experiment(method: usize, users: usize, n_seeds: u64, budget: usize) -> Experiment {
-    let clients = |interactions| Some(Clients { n_clients: N_CLIENTS, interactions, cohort: None });
-    let federation = |optimiser| Some(Federation { rounds: None, budget: Some(budget), optimiser });
-    let pdgd = Learner::Pdgd { learning_rate: 0.1, updates: Updates::Immediate };
-    let evolution =
-        Learner::Evolution { sigma: 0.01, antithetic: true, reward: Reward::MaxRr, stream: EvolutionStream::Separate };
-    let centralised = Learner::CentralisedPdgd {
-        learning_rate: 0.1,
-        batch: 1,
-        decay: None,
-        budget,
-        interactions_per_round: 2 * N_CLIENTS,
-    };
-    let average = ServerOptimiser::LearningRate { rate: 1.0 };
-    let momentum = ServerOptimiser::Momentum { rate: 10.0, momentum: 0.9 };
-    let adam = ServerOptimiser::Adam { rate: 0.001, beta1: 0.9, beta2: 0.999, epsilon: 1e-8 };
-    let (learner, clients, federation) = match method {
-        0 => (centralised, None, None),
-        1 => (pdgd, clients(2), federation(momentum)),
-        2 => (pdgd, clients(2), federation(average)),
-        _ => (evolution, clients(4), federation(adam)),
-    };
-    Experiment {
-        seeds: (1..=n_seeds).collect(),
-        data: data(),
-        clients,
-        users: Some(Users::Cascade { preset: USERS[users], grades: Some(3) }),
-        ranker: Some(Ranker::Linear { initialisation: Initialisation::Zero }),
-        learner,
-        federation,
-        privacy: Privacy::None,
-        metrics: Measures::default(),
-    }
-}
-
-/// Learning curves of all entries, one panel a kind of users.
-pub fn figure(entries: &[(Entry, Vec<RunRecord>)], n_seeds: u64) -> Figure {
-    let panel = |users: usize| Panel {
-        title: format!("{} users", in_words(&USERS[users])),
-        curves: entries
-            .iter()
-            .filter(|(entry, _)| entry.users == users)
-            .map(|(entry, runs)| Curve { method: entry.method, points: learning_curve(&entry.experiment, runs) })
+/// Learning curves of all methods, one panel a kind of users.
+pub fn figure(results: &Results) -> Figure {
+    let (methods, users) = (labels(&results.grid, "method"), labels(&results.grid, "users.preset"));
+    let settings = || results.grid.settings.iter().enumerate();
+    let panel = |preset: &String| Panel {
+        title: format!("{preset} users"),
+        curves: settings()
+            .filter(|(_, setting)| setting.label("users.preset") == Some(preset))
+            .filter_map(|(i, setting)| {
+                let method = methods.iter().position(|method| Some(method.as_str()) == setting.label("method"))?;
+                Some(Curve { method, points: learning_curve(results, i, METRIC) })
+            })
             .collect(),
     };
-    let bands =
-        if n_seeds > 1 { format!("mean of {n_seeds} runs with 95 % confidence bands") } else { "one run".into() };
+    let n_runs = results.runs_of(0).count();
+    let bands = if n_runs > 1 { format!("mean of {n_runs} runs with 95 % confidence bands") } else { "one run".into() };
     Figure {
         title: "Federated online learning to rank".into(),
-        subtitle: format!("synthetic data, {N_CLIENTS} clients; {bands}"),
+        subtitle: format!("synthetic data, 1000 clients; {bands}"),
         x_label: "interactions of all clients together".into(),
         y_label: "nDCG@10 on test queries".into(),
-        methods: METHODS.iter().map(|&method| method.to_owned()).collect(),
-        panels: (0..USERS.len()).map(panel).collect(),
+        panels: users.iter().map(panel).collect(),
+        methods,
     }
 }
 
-/// Test nDCG@10 over interactions: mean and confidence interval over runs.
+/// A metric over interactions: mean and confidence interval over the runs of a setting.
 ///
 /// Without round 0: a ranker of zeros scores all documents alike, and its value tells only how ties are broken.
-pub fn learning_curve(experiment: &Experiment, runs: &[RunRecord]) -> Vec<Point> {
-    let per_round = experiment.schedule().map_or(0, |schedule| schedule.interactions_per_round());
-    let wanted = MetricName::Offline(Split::Test, Metric::Ndcg(10));
-    let mut rounds: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
-    for Row { round, value, .. } in
-        runs.iter().flat_map(|run| &run.rows).filter(|row| row.metric == wanted && row.round > 0)
-    {
-        rounds.entry(*round).or_default().push(*value);
-    }
+pub fn learning_curve(results: &Results, setting: usize, metric: MetricName) -> Vec<Point> {
+    let schedule = results.grid.settings[setting].experiment.schedule();
+    let per_round = schedule.map_or(0, |schedule| schedule.interactions_per_round());
     let point = |(round, values): (usize, Vec<f64>)| {
         let estimate = Estimate::of(&values)?;
         let (low, high) = estimate.confidence_interval_95.unwrap_or((estimate.mean, estimate.mean));
         Some(Point { x: (round * per_round) as f64, mean: estimate.mean, low, high })
     };
-    rounds.into_iter().filter_map(point).collect()
+    results.curve(setting, metric).into_iter().filter(|(round, _)| *round > 0).filter_map(point).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::rows::RunOutcome;
+    use crate::about::About;
+    use crate::results::Run;
+    use crate::rows::Row;
 
     #[test]
     fn every_method_gets_the_same_budget() {
-        for entry in experiments(2, BUDGET) {
-            assert_eq!(entry.experiment.check(), [], "{}", METHODS[entry.method]);
-            let schedule = entry.experiment.schedule().expect("all learn online");
-            assert_eq!(schedule.n_interactions(), BUDGET, "{}", METHODS[entry.method]);
+        let grid = grid(2).expect("a sound file");
+        assert_eq!(grid.settings.len(), 12);
+        for setting in &grid.settings {
+            let schedule = setting.experiment.schedule().expect("all learn online");
+            assert_eq!(schedule.n_interactions(), 400_000, "{}", setting.name());
+            assert_eq!(setting.experiment.seeds, [1, 2]);
         }
     }
 
     #[test]
     fn a_curve_is_drawn_over_interactions_from_the_first_round_on() {
-        let metric = MetricName::Offline(Split::Test, Metric::Ndcg(10));
-        let row = |seed, round, value| Row { fold: 1, seed, round, metric, value };
-        let outcome = RunOutcome { params: vec![], n_interactions: 0, training_seconds: 0.0, interrupted: false };
-        let run = |seed, value| RunRecord {
-            rows: vec![row(seed, 0, 0.0), row(seed, 1, value), row(seed, 2, value)],
-            outcome: outcome.clone(),
+        let grid = grid(2).expect("a sound file");
+        let fpdgd = grid.settings.iter().position(|setting| setting.label("method") == Some("FPDGD")).expect("there");
+        let run = |seed, value| Run {
+            setting: fpdgd,
+            fold: 1,
+            seed,
+            key: String::new(),
+            rows: (0..3)
+                .map(|round| Row { round, metric: METRIC, value: if round == 0 { 0.0 } else { value } })
+                .collect(),
+            n_interactions: 0,
+            training_seconds: 0.0,
         };
-        let entry = experiments(2, BUDGET).remove(2);
-        let curve = learning_curve(&entry.experiment, &[run(1, 0.5), run(2, 0.75)]);
+        let results = Results { grid, runs: vec![run(1, 0.5), run(2, 0.75)], about: About::default() };
+        let curve = learning_curve(&results, fpdgd, METRIC);
         let places: Vec<(f64, f64)> = curve.iter().map(|point| (point.x, point.mean)).collect();
         assert_eq!(places, [(2000.0, 0.625), (4000.0, 0.625)]);
         assert!(curve[0].low < 0.5 && curve[0].high > 0.75);

@@ -1,5 +1,6 @@
 //! Experiment file in; rows, tables and figures out.
 
+pub mod about;
 pub mod baseline;
 pub mod bench;
 pub mod cli;
@@ -8,8 +9,12 @@ pub mod data;
 pub mod demo;
 pub mod evaluate;
 pub mod execute;
+pub mod folder;
+pub mod grid;
 pub mod plot;
+pub mod probe;
 pub mod reproduce;
+pub mod results;
 pub mod rows;
 pub mod run;
 pub mod spec;

@@ -23,7 +23,14 @@ fn run(cli: &Cli) -> Result<End> {
             let out = cli.main_job.out.as_deref().unwrap_or(Path::new("out"));
             command::main_job::run(out, cli.main_job.seeds.unwrap_or(5))
         }
-        Some(Command::Run { spec, out }) => command::run::run(spec, out),
+        Some(Command::Run { spec, overrides, dry_run: true, shard, .. }) => {
+            command::dry_run::run(spec, overrides, *shard)
+        }
+        Some(Command::Run { spec, out, overrides, shard, parquet, .. }) => {
+            let out = out.as_deref().context("--out is needed")?;
+            command::run::run(spec, overrides, out, *shard, *parquet)
+        }
+        Some(Command::Merge { folders, out, parquet }) => command::merge::run(folders, out, *parquet),
         Some(Command::Data(data)) => command::data::run(data),
         Some(Command::List) => {
             // Whoever reads may stop reading, as `head` does.

@@ -43,7 +43,7 @@ pub fn run_one(
     let shape = ranker
         .map_or(Shape::Linear { n_features: fold.train.n_features() }, |ranker| ranker.shape(fold.train.n_features()));
     let evaluators = evaluators(experiment, fold, users.as_ref())?;
-    let mut rows = Rows { fold: fold_number, seed, shape, evaluators, pending: Vec::new(), newest: None, sink };
+    let mut rows = Rows { shape, evaluators, pending: Vec::new(), newest: None, sink };
     let Some(schedule) = experiment.schedule() else {
         return run_baseline(experiment, fold, &mut rows);
     };
@@ -241,8 +241,6 @@ fn run_baseline(experiment: &Experiment, fold: &Fold, rows: &mut Rows<'_, '_>) -
 
 /// Snapshots on their way to becoming rows.
 struct Rows<'a, 's> {
-    fold: usize,
-    seed: u64,
     shape: Shape,
     evaluators: Vec<(Split, Evaluator<'a>, Vec<spec::Metric>)>,
     pending: Vec<(usize, Params)>,
@@ -252,7 +250,7 @@ struct Rows<'a, 's> {
 
 impl Rows<'_, '_> {
     fn send(&mut self, round: usize, metric: MetricName, value: f64) {
-        (self.sink)(Row { fold: self.fold, seed: self.seed, round, metric, value });
+        (self.sink)(Row { round, metric, value });
     }
 
     fn snapshot(&mut self, round: usize, params: &[f32]) {

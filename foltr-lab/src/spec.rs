@@ -7,9 +7,10 @@ mod check;
 mod data;
 mod learner;
 mod measure;
+pub(crate) mod places;
 mod privacy;
 mod problem;
-mod source;
+pub(crate) mod source;
 mod users;
 mod words;
 

@@ -3,6 +3,7 @@
 use std::path::Path;
 
 use assert_cmd::Command;
+use foltr_lab::grid::Grid;
 use foltr_lab::spec::Experiment;
 
 /// A sound file; tests break one thing in it at a time.
@@ -56,16 +57,29 @@ fn problems(replacements: &[(&str, &str)]) -> Vec<String> {
 
 #[test]
 fn every_example_is_sound_and_survives_being_resolved() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../specs");
-    let mut n_files = 0;
-    for entry in std::fs::read_dir(folder).expect("a folder of examples") {
-        let path = entry.expect("a file").path();
-        let experiment = Experiment::read(&path).unwrap_or_else(|error| panic!("{error}"));
-        let resolved = experiment.to_toml().expect("numbers of a sensible size");
-        assert_eq!(Experiment::from_toml(&resolved).as_ref(), Ok(&experiment), "{}", path.display());
-        n_files += 1;
+    let mut files = Vec::new();
+    collect(&Path::new(env!("CARGO_MANIFEST_DIR")).join("../specs"), &mut files);
+    let n_files = files.len();
+    for path in files {
+        let grid = Grid::read(&path, &[]).unwrap_or_else(|error| panic!("{error}"));
+        let resolved = grid.to_toml().expect("numbers of a sensible size");
+        let again = Grid::from_toml(&resolved, &[]).unwrap_or_else(|problems| panic!("{resolved}\n{problems:?}"));
+        assert_eq!(again.settings, grid.settings, "{}", path.display());
+        assert_eq!(again.to_toml().as_ref(), Ok(&resolved), "{}", path.display());
     }
     assert!(n_files >= 6, "{n_files} examples");
+}
+
+/// All experiment files below a folder.
+fn collect(folder: &Path, files: &mut Vec<std::path::PathBuf>) {
+    for entry in std::fs::read_dir(folder).expect("a folder of examples") {
+        let path = entry.expect("a file").path();
+        if path.is_dir() {
+            collect(&path, files);
+        } else {
+            files.push(path);
+        }
+    }
 }
 
 #[test]

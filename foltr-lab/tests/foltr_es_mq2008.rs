@@ -53,7 +53,7 @@ probability = 0.9
 [metrics]
 offline = ["expected-maxrr"]
 evaluate_on = ["train", "test"]
-evaluate = "final"
+evaluate = "first-and-last"
 "#
     );
     Experiment::from_toml(&text).unwrap_or_else(|problems| panic!("{problems:#?}"))
@@ -85,7 +85,7 @@ fn measure(folds: &[(usize, Fold)], ranker: &str, stream: &str) -> Vec<[f64; 2]>
             .map(|((number, fold), seed)| {
                 let mut values = Vec::new();
                 let mut sink = |row: foltr_lab::rows::Row| {
-                    if row.metric.to_string().ends_with("expected-maxrr") {
+                    if row.round > 0 && row.metric.to_string().ends_with("expected-maxrr") {
                         values.push(row.value);
                     }
                 };

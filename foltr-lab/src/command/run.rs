@@ -1,79 +1,95 @@
-//! `foltr run`: one experiment file.
+//! `foltr run`: one experiment file, with everything that it sweeps.
 
-use std::fs::File;
 use std::path::Path;
-use std::sync::atomic::Ordering;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
-use super::{End, STOP, catch_interrupts, make_folder, write_file};
-use crate::data;
-use crate::execute::{Job, execute, progress_bar};
+use super::{End, STOP, catch_interrupts};
+use crate::execute::{Completion, Execution, Shard, progress_bar, run_grid};
+use crate::grid::Grid;
+use crate::results::Results;
 use crate::rows::MetricName;
-use crate::run::resolve_grades;
-use crate::spec::{Experiment, Problem, SpecError, Split};
-use crate::summary::Summary;
+use crate::spec::Split;
+use crate::summary::SettingSummary;
 use crate::table::{grouped, table, with_interval};
 
-/// Runs an experiment file and writes `rows.csv`, `summary.json` and `resolved.toml`.
+/// Settings that the table on the screen shows; all are in summary.json.
+const MOST_SHOWN: usize = 60;
+
+/// Runs an experiment file into a result folder; continues what an earlier start has left.
 ///
 /// # Errors
 /// If the file is wrong, data cannot be read, a run fails or results cannot be written.
-pub fn run(spec: &Path, out: &Path) -> Result<End> {
-    let mut experiment = Experiment::read(spec)?;
-    let folds = data::load(&experiment.data)?;
-    resolve_grades(&mut experiment, folds.iter().map(|(_, fold)| fold));
-    let no_validation = folds.iter().any(|(_, fold)| fold.validation.is_none());
-    if no_validation && experiment.metrics.evaluate_on.contains(&Split::Validation) {
-        let problem = Problem::new("metrics.evaluate_on", "the data has no validation queries to evaluate on");
-        return Err(SpecError::Wrong { path: spec.into(), problems: vec![problem] }.into());
-    }
-    // Not before: only runs look at STOP, and loading must end at once.
+pub fn run(spec: &Path, overrides: &[String], out: &Path, shard: Option<Shard>, parquet: bool) -> Result<End> {
+    let grid = Grid::read(spec, overrides)?;
     catch_interrupts()?;
-    make_folder(out)?;
-    write_file(&out.join("resolved.toml"), experiment.to_toml()?.as_bytes())?;
-    let jobs: Vec<Job<'_>> = folds
-        .iter()
-        .flat_map(|(fold_number, fold)| {
-            let job = |&seed| Job { experiment: &experiment, fold, fold_number: *fold_number, seed };
-            experiment.seeds.iter().map(job)
-        })
-        .collect();
-    let rows_path = out.join("rows.csv");
-    let rows = File::create(&rows_path).with_context(|| format!("{} cannot be written", rows_path.display()))?;
-    let bar = progress_bar(&format!("{} runs", jobs.len()));
-    let records = execute(&jobs, rows, &bar, &STOP)?;
-    bar.finish_and_clear();
-    let summary = Summary::of(&experiment, &records);
-    let summary_path = out.join("summary.json");
-    write_file(&summary_path, &serde_json::to_vec_pretty(&summary)?)?;
-    println!("{}", told(&summary));
-    println!("rows:    {}\nsummary: {}", rows_path.display(), summary_path.display());
-    if STOP.load(Ordering::Relaxed) {
-        eprintln!("interrupted: {} of {} runs were complete", summary.n_runs, jobs.len());
+    let bar = progress_bar();
+    let how = Execution { shard, bar: &bar, stop: &STOP, parquet };
+    let Completion { results, n_wanted, n_found, interrupted } = run_grid(grid, out, &how)?;
+    if n_found > 0 {
+        println!("{n_found} of {n_wanted} runs had been finished before");
+    }
+    tell(&results, out);
+    if interrupted {
+        let n_finished = results.runs.len();
+        eprintln!("interrupted: {n_finished} of {n_wanted} runs are finished; the same command goes on from there");
         return Ok(End::Interrupted);
     }
     Ok(End::Done)
 }
 
-/// The summary as a table.
-fn told(summary: &Summary<'_>) -> String {
-    let mut rows: Vec<Vec<String>> = summary
-        .final_values
-        .iter()
-        .map(|(metric, estimate)| vec![format!("{metric}, final"), with_interval(estimate), estimate.n.to_string()])
-        .collect();
-    if let Some(online) = &summary.online {
-        let name = MetricName::OnlineNdcg(online.cutoff);
-        let estimates = [("mean", &online.mean_ndcg), ("discounted sum", &online.discounted_sum)];
-        rows.extend(
-            estimates.map(|(what, estimate)| {
-                vec![format!("{name}, {what}"), with_interval(estimate), estimate.n.to_string()]
-            }),
-        );
+/// Prints what a result folder says.
+pub fn tell(results: &Results, out: &Path) {
+    println!("{}", told(results));
+    if results.grid.settings.len() > MOST_SHOWN {
+        println!("{MOST_SHOWN} of {} settings; all are in summary.json", results.grid.settings.len());
     }
-    if let Some(rate) = summary.interactions_per_second {
-        rows.push(vec!["interactions a second".into(), grouped(rate as u64), summary.n_runs.to_string()]);
+    let (seconds, n) = (results.about.training_seconds, results.about.n_interactions);
+    if n > 0 && seconds > 0.0 {
+        println!("{} interactions, {} a second and thread", grouped(n), grouped((n as f64 / seconds) as u64));
     }
-    table(&["metric", "mean ± 95 %", "runs"], 1, rows)
+    println!("rows:    {}\nsummary: {}", out.join("rows.csv").display(), out.join("summary.json").display());
+}
+
+/// One line a setting: labels, number of runs, final value of every offline metric on the best split, online value.
+fn told(results: &Results) -> String {
+    let axes = results.grid.axes();
+    let shown: Vec<SettingSummary<'_>> =
+        (0..results.grid.settings.len().min(MOST_SHOWN)).map(|i| SettingSummary::of(results, i)).collect();
+    let metrics = shown_metrics(results);
+    let mut header: Vec<String> = axes.clone();
+    header.extend(metrics.iter().map(|metric| format!("{metric}, final")));
+    let online = shown.iter().any(|setting| setting.online.is_some());
+    if online {
+        header.extend(["online nDCG, mean".into(), "discounted sum".into()]);
+    }
+    header.push("runs".into());
+    let rows = shown.iter().map(|setting| {
+        let mut row: Vec<String> =
+            axes.iter().map(|axis| (*setting.labels.get(axis.as_str()).unwrap_or(&"")).to_owned()).collect();
+        let value = |metric: &String| setting.final_values.get(metric).map(with_interval).unwrap_or_default();
+        row.extend(metrics.iter().map(value));
+        if online {
+            let pair = setting.online.map(|online| [online.mean_ndcg, online.discounted_sum]);
+            row.extend(pair.map_or_else(|| [const { String::new() }; 2], |pair| pair.map(|one| with_interval(&one))));
+        }
+        row.push(setting.n_runs.to_string());
+        row
+    });
+    let header: Vec<&str> = header.iter().map(String::as_str).collect();
+    table(&header, axes.len(), rows.collect())
+}
+
+/// All offline metrics, or those of test queries alone when there are too many for a screen.
+fn shown_metrics(results: &Results) -> Vec<String> {
+    let mut metrics: Vec<MetricName> = Vec::new();
+    for metric in (0..results.grid.settings.len()).flat_map(|i| results.metrics(i)) {
+        if matches!(metric, MetricName::Offline(..)) && !metrics.contains(&metric) {
+            metrics.push(metric);
+        }
+    }
+    if metrics.len() > 4 {
+        metrics.retain(|metric| matches!(metric, MetricName::Offline(Split::Test, _)));
+    }
+    metrics.iter().map(ToString::to_string).collect()
 }

@@ -246,7 +246,10 @@ impl Experiment {
         problems.when(n_metrics < metrics.offline.len(), "metrics.offline", format!("a metric {twice}"));
         problems.when(n_splits < metrics.evaluate_on.len(), "metrics.evaluate_on", format!("a split {twice}"));
         let never = metrics.evaluate == Evaluate::Every(0);
-        problems.when(never, "metrics.evaluate.every", "must be at least 1; use evaluate = \"final\" for the end only");
+        let advice = "must be at least 1; use evaluate = \"first-and-last\" for the ends only";
+        problems.when(never, "metrics.evaluate.every", advice);
+        let never = metrics.evaluate == Evaluate::Logarithmic(0);
+        problems.when(never, "metrics.evaluate.logarithmic", "must be at least 1");
         let homeless = metrics.offline.contains(&Metric::ExpectedMaxRr) && self.users.is_none();
         problems.when(homeless, "metrics.offline", "expected-maxrr needs a section [users]: it is about their clicks");
     }

@@ -64,7 +64,7 @@ impl Split {
     }
 }
 
-/// After which rounds the ranker is evaluated offline. The final ranker always is.
+/// After which rounds the ranker is evaluated offline. The first and the final ranker always are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Evaluate {
@@ -72,18 +72,33 @@ pub enum Evaluate {
     EveryRound,
     /// After each round whose number is a multiple of this.
     Every(usize),
-    /// Only at the end.
-    Final,
+    /// This many times while the number of rounds doubles, evenly spread: with 2 after rounds 1, 2, 3, 4, 6, 8, 12, ...
+    Logarithmic(usize),
+    /// Only before the first round and after the last.
+    #[serde(alias = "final")]
+    FirstAndLast,
 }
 
 impl Evaluate {
     /// Whether the ranker after `round` rounds of `n_rounds` is evaluated.
     pub const fn at(self, round: usize, n_rounds: usize) -> bool {
         match self {
+            _ if round == 0 || round == n_rounds => true,
             Self::EveryRound => true,
-            Self::Every(step) => round == n_rounds || round.is_multiple_of(step),
-            Self::Final => round == n_rounds,
+            Self::Every(step) => round.is_multiple_of(step),
+            Self::Logarithmic(times) => {
+                // Whole numbers only: every machine must evaluate after the same rounds.
+                let octave = 1 << round.ilog2();
+                let step = if times < octave { octave / times } else { 1 };
+                (round - octave).is_multiple_of(step)
+            }
+            Self::FirstAndLast => false,
         }
+    }
+
+    /// How many rankers of a run with `n_rounds` rounds are evaluated.
+    pub fn count(self, n_rounds: usize) -> usize {
+        (0..=n_rounds).filter(|&round| self.at(round, n_rounds)).count()
     }
 }
 
@@ -181,6 +196,15 @@ mod tests {
     fn every_third_round_and_the_last() {
         let rounds: Vec<usize> = (0..=7).filter(|&round| Evaluate::Every(3).at(round, 7)).collect();
         assert_eq!(rounds, [0, 3, 6, 7]);
-        assert!(!Evaluate::Final.at(0, 7) && Evaluate::Final.at(7, 7));
+        let ends: Vec<usize> = (0..=7).filter(|&round| Evaluate::FirstAndLast.at(round, 7)).collect();
+        assert_eq!(ends, [0, 7]);
+    }
+
+    #[test]
+    fn logarithmic_rounds_thin_out_by_the_same_factor() {
+        let rounds = |times| (0..=40).filter(|&round| Evaluate::Logarithmic(times).at(round, 40)).collect::<Vec<_>>();
+        assert_eq!(rounds(1), [0, 1, 2, 4, 8, 16, 32, 40]);
+        assert_eq!(rounds(2), [0, 1, 2, 3, 4, 6, 8, 12, 16, 24, 32, 40]);
+        assert_eq!(Evaluate::Logarithmic(2).count(40), 12);
     }
 }

@@ -4,153 +4,171 @@
 //! unknown keys are taken out and reading goes on, and a value of the wrong type is found by leaving one key out at a
 //! time: the key that is then missing is the one that was wrong.
 
-use std::collections::HashMap;
-use std::path::Path;
-
 use serde::de::DeserializeOwned;
-use toml::de::{DeTable, DeValue};
 use toml::{Table, Value};
 
-use super::{Experiment, Problem, SpecError};
+use super::places::Places;
+use super::{Experiment, Measures, Problem};
 
 /// Sections and top-level keys, in the order in which a file should have them.
-const SECTIONS: [&str; 9] =
+pub(crate) const SECTIONS: [&str; 9] =
     ["seeds", "data", "clients", "users", "ranker", "learner", "federation", "privacy", "metrics"];
 
 impl Experiment {
-    /// Reads and checks an experiment file.
-    ///
-    /// # Errors
-    /// If the file cannot be read, or with everything that is wrong with it.
-    pub fn read(path: &Path) -> Result<Self, SpecError> {
-        let text =
-            std::fs::read_to_string(path).map_err(|source| SpecError::Unreadable { path: path.into(), source })?;
-        Self::from_toml(&text).map_err(|problems| SpecError::Wrong { path: path.into(), problems })
-    }
-
-    /// Reads and checks the text of an experiment file.
+    /// Reads and checks a plain experiment: one setting, nothing swept.
     ///
     /// # Errors
     /// With everything that is wrong with it.
     pub fn from_toml(text: &str) -> Result<Self, Vec<Problem>> {
         let places = Places::of(text)?;
-        let mut read = read_sections(text);
-        if let Ok(experiment) = &mut read {
+        let table = toml::from_str(text).map_err(|error| vec![Problem::new("file", error.message())])?;
+        Self::from_table(table).map_err(|problems| {
+            let located = problems.into_iter().map(|mut problem| {
+                let path = problem.key.clone();
+                places.locate(&mut problem, &path);
+                problem
+            });
+            in_order(located.collect())
+        })
+    }
+
+    /// Reads and checks a plain experiment whose problems have no lines yet.
+    ///
+    /// # Errors
+    /// With everything that is wrong with it.
+    pub fn from_table(table: Table) -> Result<Self, Vec<Problem>> {
+        let mut sections = Sections::read(table);
+        if let Some(experiment) = &mut sections.experiment {
             experiment.data.resolve();
+            // What is said about a section that could not be read is about its stand-in.
+            let told = experiment.check().into_iter().filter(|problem| {
+                !sections.unreadable.iter().any(|section| problem.key.split('.').next() == Some(section))
+            });
+            sections.problems.extend(told);
         }
-        let problems = match &read {
-            Ok(experiment) => experiment.check(),
-            Err(problems) => problems.clone(),
-        };
-        if problems.is_empty() { read } else { Err(places.locate(problems)) }
-    }
-}
-
-/// Line and spelling of every key of a file.
-struct Places(HashMap<String, (usize, Option<String>)>);
-
-impl Places {
-    /// Finds all keys. A file that is not TOML is one problem a syntax error.
-    fn of(text: &str) -> Result<Self, Vec<Problem>> {
-        let (table, errors) = DeTable::parse_recoverable(text);
-        if errors.is_empty() {
-            let mut places = HashMap::new();
-            note_places(text, "", table.get_ref(), &mut places);
-            return Ok(Self(places));
+        match sections.experiment {
+            Some(experiment) if sections.problems.is_empty() => Ok(experiment),
+            _ => Err(sections.problems),
         }
-        let problem = |error: &toml::de::Error| {
-            let start = error.span().map_or(0, |span| span.start.min(text.len()));
-            let line = line_of(text, start);
-            let spelled = text.lines().nth(line - 1).unwrap_or_default().trim();
-            let message = format!("this is not TOML: {}", error.message().trim_end());
-            Problem { line: Some(line), key: spelled.into(), value: None, message }
-        };
-        Err(errors.iter().map(problem).collect())
-    }
-
-    /// Fills in lines and values, and puts problems in the order of the file.
-    fn locate(&self, mut problems: Vec<Problem>) -> Vec<Problem> {
-        for problem in &mut problems {
-            let section = problem.key.split('.').next().unwrap_or_default();
-            if let Some((line, spelled)) = self.0.get(&problem.key) {
-                problem.line = Some(*line);
-                problem.value.clone_from(spelled);
-            } else if let Some((line, _)) = self.0.get(section) {
-                problem.line = Some(*line);
-            }
-        }
-        problems.sort_by_key(|problem| problem.line);
-        problems
     }
 }
 
-fn note_places(text: &str, prefix: &str, table: &DeTable<'_>, places: &mut HashMap<String, (usize, Option<String>)>) {
-    for (key, value) in table.iter() {
-        let path = if prefix.is_empty() { key.get_ref().to_string() } else { format!("{prefix}.{}", key.get_ref()) };
-        let spelled = match value.get_ref() {
-            DeValue::Table(inner) => {
-                note_places(text, &path, inner, places);
-                None
-            }
-            _ => text.get(value.span()).map(|spelled| spelled.split_whitespace().collect::<Vec<_>>().join(" ")),
-        };
-        places.insert(path, (line_of(text, key.span().start), spelled));
+/// Problems in the order of the file.
+pub(crate) fn in_order(mut problems: Vec<Problem>) -> Vec<Problem> {
+    problems.sort_by_key(|problem| problem.line);
+    problems
+}
+
+/// Everything read from a file, as far as it could be read.
+struct Sections {
+    /// Sections that could not be read have a stand-in that is in nobody's way, so that the others can be checked. None
+    /// without a learner, on which all other sections depend.
+    experiment: Option<Experiment>,
+    unreadable: Vec<&'static str>,
+    problems: Vec<Problem>,
+}
+
+impl Sections {
+    /// Reads all sections; the problems of one do not hide those of another.
+    fn read(mut table: Table) -> Self {
+        let mut problems: Vec<Problem> = table
+            .keys()
+            .filter(|key| !SECTIONS.contains(&key.as_str()))
+            .map(|key| Problem::new(key, no_such("section", key, &SECTIONS)))
+            .collect();
+        // A misspelled section is told as that, not as missing.
+        let is_meant = |section: &&str| problems.iter().any(|problem| problem.message.contains(&guess(section)));
+        let mut unreadable: Vec<&'static str> = SECTIONS.into_iter().filter(|section| is_meant(&section)).collect();
+        let (table, problems_of) = (&mut table, &mut problems);
+        let seeds = required(table, "seeds", "seeds = [1, 2, 3]", problems_of, &mut unreadable);
+        let data = required(table, "data", "[data]", problems_of, &mut unreadable);
+        let clients = optional(table, "clients", problems_of, &mut unreadable, stand_in::CLIENTS);
+        let users = optional(table, "users", problems_of, &mut unreadable, stand_in::USERS);
+        let ranker = optional(table, "ranker", problems_of, &mut unreadable, stand_in::RANKER);
+        let learner = required(table, "learner", "[learner]", problems_of, &mut unreadable);
+        let federation = optional(table, "federation", problems_of, &mut unreadable, stand_in::FEDERATION);
+        let privacy = optional(table, "privacy", problems_of, &mut unreadable, super::no_privacy());
+        let metrics = optional(table, "metrics", problems_of, &mut unreadable, Measures::default());
+        let experiment = learner.map(|learner| Experiment {
+            seeds: seeds.unwrap_or_else(|| vec![1]),
+            data: data.unwrap_or(stand_in::DATA),
+            clients,
+            users,
+            ranker,
+            learner,
+            federation,
+            privacy: privacy.unwrap_or_else(super::no_privacy),
+            metrics: metrics.unwrap_or_default(),
+        });
+        Self { experiment, unreadable, problems }
     }
 }
 
-fn line_of(text: &str, byte: usize) -> usize {
-    text.as_bytes()[..byte].iter().filter(|&&letter| letter == b'\n').count() + 1
+/// Sections in place of unreadable ones: small, so that no check of another section fails because of them.
+mod stand_in {
+    use foltr_rank::Initialisation;
+
+    use crate::spec::{Clients, Data, Federation, Normalise, Preset, Ranker, ServerOptimiser, SyntheticShape, Users};
+
+    pub const CLIENTS: Clients = Clients { n_clients: 1, interactions: 2, cohort: None };
+    pub const USERS: Users = Users::Cascade { preset: Preset::Perfect, grades: None };
+    pub const RANKER: Ranker = Ranker::Linear { initialisation: Initialisation::Zero };
+    pub const FEDERATION: Federation =
+        Federation { rounds: Some(1), budget: None, optimiser: ServerOptimiser::LearningRate { rate: 1.0 } };
+    pub const DATA: Data = Data::Synthetic {
+        shape: SyntheticShape::Tiny,
+        queries: 1,
+        validation_queries: None,
+        test_queries: None,
+        seed: 1,
+        normalise: Normalise::None,
+    };
 }
 
-/// Reads all sections; the problems of one do not hide those of another.
-fn read_sections(text: &str) -> Result<Experiment, Vec<Problem>> {
-    let mut table: Table = toml::from_str(text).map_err(|error| vec![Problem::new("file", error.message())])?;
-    let mut problems = Vec::new();
-    for key in table.keys().filter(|key| !SECTIONS.contains(&key.as_str())) {
-        problems.push(Problem::new(key, no_such("section", key, &SECTIONS)));
-    }
-    let seeds = required(&mut table, "seeds", "seeds = [1, 2, 3]", &mut problems);
-    let data = required(&mut table, "data", "[data]", &mut problems);
-    let clients = optional(&mut table, "clients", &mut problems);
-    let users = optional(&mut table, "users", &mut problems);
-    let ranker = optional(&mut table, "ranker", &mut problems);
-    let learner = required(&mut table, "learner", "[learner]", &mut problems);
-    let federation = optional(&mut table, "federation", &mut problems);
-    let privacy = optional(&mut table, "privacy", &mut problems).unwrap_or_else(super::no_privacy);
-    let metrics = optional(&mut table, "metrics", &mut problems).unwrap_or_default();
-    match (seeds, data, learner) {
-        (Some(seeds), Some(data), Some(learner)) if problems.is_empty() => {
-            Ok(Experiment { seeds, data, clients, users, ranker, learner, federation, privacy, metrics })
-        }
-        _ => Err(problems),
-    }
-}
-
+/// A section that every experiment has; none if it is missing or cannot be read.
 fn required<T: DeserializeOwned>(
     table: &mut Table,
-    key: &str,
+    key: &'static str,
     example: &str,
     problems: &mut Vec<Problem>,
+    unreadable: &mut Vec<&'static str>,
 ) -> Option<T> {
-    if !table.contains_key(key) {
-        problems.push(Problem::new(key, format!("missing; every experiment needs `{example}`")));
+    let read = match table.remove(key) {
+        Some(value) => read_value(key, value, problems),
+        None => {
+            problems.push(Problem::new(key, format!("missing; every experiment needs `{example}`")));
+            None
+        }
+    };
+    if read.is_none() {
+        unreadable.push(key);
     }
-    optional(table, key, problems)
+    read
 }
 
-fn optional<T: DeserializeOwned>(table: &mut Table, key: &str, problems: &mut Vec<Problem>) -> Option<T> {
-    read_value(key, table.remove(key)?, problems)
+/// A section that some experiments have; a stand-in if it is there but cannot be read.
+fn optional<T: DeserializeOwned>(
+    table: &mut Table,
+    key: &'static str,
+    problems: &mut Vec<Problem>,
+    unreadable: &mut Vec<&'static str>,
+    stand_in: T,
+) -> Option<T> {
+    let read = read_value(key, table.remove(key)?, problems);
+    if read.is_none() {
+        unreadable.push(key);
+    }
+    Some(read.unwrap_or(stand_in))
 }
 
-/// Reads a value; takes unknown keys out one by one, then names the key whose value is wrong.
-fn read_value<T: DeserializeOwned>(path: &str, mut value: Value, problems: &mut Vec<Problem>) -> Option<T> {
-    let mut sound = true;
+/// Reads a value; takes unknown keys out one by one, then names the key whose value is wrong. What is left after that
+/// is returned if it can be read, so that it can be checked with the rest.
+pub(crate) fn read_value<T: DeserializeOwned>(path: &str, mut value: Value, problems: &mut Vec<Problem>) -> Option<T> {
     loop {
         let error = match value.clone().try_into::<T>() {
-            Ok(read) => return sound.then_some(read),
+            Ok(read) => return Some(read),
             Err(error) => error.message().trim_end().to_owned(),
         };
-        sound = false;
         if let Some((unknown, known)) = unknown_field(&error)
             && let Some(owner) = path_of_unknown(&value, &unknown, &known)
         {
@@ -247,7 +265,7 @@ fn guess(known: &str) -> String {
 }
 
 /// "No such key", with the nearest name and all allowed ones.
-fn no_such(what: &str, name: &str, allowed: &[&str]) -> String {
+pub(crate) fn no_such(what: &str, name: &str, allowed: &[&str]) -> String {
     let near =
         allowed.iter().map(|known| (strsim::jaro_winkler(name, known), known)).max_by(|a, b| a.0.total_cmp(&b.0));
     let near = near.filter(|(likeness, _)| *likeness > 0.8).map(|(_, known)| guess(known));
