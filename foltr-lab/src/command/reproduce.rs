@@ -46,7 +46,7 @@ pub fn run_entries(entries: &[&Entry], is_quick: bool, out: &Path) -> End {
     let mut done: Vec<(&Entry, Option<Settled>)> = Vec::new();
     for &entry in entries {
         println!("\n{}: {} ({})", entry.id, entry.what, entry.paper);
-        let bar = progress_bar(entry.id);
+        let bar = progress_bar();
         let outcome = reproduce::run(entry, Study::new(entry, out, is_quick, &bar, &STOP));
         bar.finish_and_clear();
         match outcome {

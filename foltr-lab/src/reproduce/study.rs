@@ -104,10 +104,10 @@ impl<'a> Study<'a> {
         self.bar.set_prefix(format!("{}: {}", self.id, folder.file_name().unwrap_or_default().to_string_lossy()));
         let how = Execution { shard: None, bar: self.bar, stop: self.stop, parquet: false };
         let completion = run_grid(grid, folder, &how)?;
-        if !completion.is_complete() {
+        if completion.interrupted {
             return Err(Interrupted.into());
         }
-        Results::open(folder)
+        Ok(completion.results)
     }
 
     /// Judges a number that can be compared.

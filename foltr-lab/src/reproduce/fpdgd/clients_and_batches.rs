@@ -66,10 +66,10 @@ pub fn figure_6(study: &mut Study<'_>) -> Result<()> {
     Ok(())
 }
 
-/// As many rounds as the paper has for the collection; a small budget has those of MSLR-WEB10K for both.
+/// As many rounds as the paper has for the collection, or fewer.
 fn rounds(study: &Study<'_>, collection: &Collection) -> Vec<String> {
-    let is_long = !study.is_quick() && !collection.is_mslr();
-    vec![format!("federation.rounds={}", if is_long { 1000 } else { 200 })]
+    let n = if collection.is_mslr() { study.either(100, 200) } else { study.either(200, 1000) };
+    vec![format!("federation.rounds={n}")]
 }
 
 /// A hundred clients instead of a thousand for a small budget: by finding 11 they learn the same.

@@ -76,7 +76,7 @@ fn cells(
     for (budget, (epsilon, &paper)) in EPSILONS.iter().zip(printed).enumerate() {
         let Some(runs) = at_budget(group, budget) else { continue };
         let cell = format!("{} {users} {method} epsilon {epsilon}", collection.wanted.name());
-        match collection.data.why_not(collection.wanted) {
+        match collection.why_not(study) {
             None => study.cell_of_runs(cell, paper, runs, tolerance * paper),
             Some(why) => study.not_comparable(cell, Some(paper), mean(runs), &why),
         }

@@ -36,11 +36,6 @@ impl Level {
 }
 
 impl Group {
-    /// The level whose name has this word among its labels.
-    pub fn level(&self, word: &str) -> Option<&Level> {
-        self.levels.iter().find(|level| level.name.split(", ").any(|label| label == word))
-    }
-
     /// The level of two labels.
     pub fn level_of(&self, words: [&str; 2]) -> Option<&Level> {
         self.levels.iter().find(|level| words.iter().all(|word| level.name.split(", ").any(|label| label == *word)))
@@ -140,8 +135,7 @@ mod tests {
     fn levels_are_found_by_their_labels() {
         let level = |name: &str| Level { name: name.into(), runs: vec![1.0] };
         let group = Group { users: "perfect".into(), levels: vec![level("with DP, 10"), level("with DP, 100")] };
-        assert_eq!(group.level("10").map(|level| level.name.as_str()), Some("with DP, 10"));
         assert_eq!(group.level_of(["with DP", "100"]).map(|level| level.name.as_str()), Some("with DP, 100"));
-        assert_eq!(group.level("1"), None);
+        assert_eq!(group.level_of(["with DP", "1"]), None);
     }
 }
