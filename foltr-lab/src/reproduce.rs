@@ -4,9 +4,14 @@
 //! paper concluded (the findings of spec section 19), and draws the figure. It says which data it used: numbers on other
 //! data than the paper's are never judged, only told.
 
+mod course;
+mod draft;
+mod drawing;
+mod foltr_es;
 mod fpdgd;
 mod stand_in;
 mod study;
+mod thesis_evolution;
 mod verdict;
 
 use std::time::Instant;
@@ -32,6 +37,21 @@ pub struct Entry {
 
 /// All entries, in the order in which `--all` runs them.
 pub const ENTRIES: &[Entry] = &[
+    foltr_es::FIGURE_1,
+    foltr_es::FIGURE_2,
+    foltr_es::FIGURE_3,
+    foltr_es::FIGURE_4,
+    foltr_es::FIGURE_5,
+    foltr_es::TABLE_2,
+    foltr_es::TABLE_3,
+    thesis_evolution::FIGURE_1,
+    thesis_evolution::FIGURE_2,
+    thesis_evolution::FIGURE_3,
+    thesis_evolution::FIGURE_4,
+    thesis_evolution::FIGURE_5,
+    draft::CLIENTS,
+    draft::PDGD,
+    draft::DEBIASING,
     fpdgd::TABLE_2,
     fpdgd::FIGURE_2,
     fpdgd::FIGURE_3,

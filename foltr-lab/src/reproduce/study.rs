@@ -101,7 +101,8 @@ impl<'a> Study<'a> {
             anyhow::anyhow!("the experiment of {} is wrong: {}", folder.display(), lines.join("; "))
         };
         let grid = Grid::from_toml(spec, overrides).map_err(told)?;
-        self.bar.set_prefix(format!("{}: {}", self.id, folder.file_name().unwrap_or_default().to_string_lossy()));
+        // The last grid has ended it.
+        self.bar.reset();
         let how = Execution { shard: None, bar: self.bar, stop: self.stop, parquet: false };
         let completion = run_grid(grid, folder, &how)?;
         if completion.interrupted {

@@ -118,7 +118,7 @@ pub fn told_findings(judgements: &[Judgement]) -> Option<String> {
     let row = |judgement: &Judgement| {
         let Judgement::Finding(finding) = judgement else { return None };
         let verdict = if finding.holds { "holds" } else { "FAILS" };
-        Some(vec![finding.finding.to_string(), verdict.to_owned(), finding.evidence.clone()])
+        Some(vec![finding.finding.to_string(), verdict.to_owned(), finding.evidence.replace("; ", ";\n")])
     };
     let rows: Vec<Vec<String>> = judgements.iter().filter_map(row).collect();
     (!rows.is_empty()).then(|| table(&["finding", "verdict", "evidence"], 3, rows))
