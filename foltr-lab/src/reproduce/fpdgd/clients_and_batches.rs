@@ -4,23 +4,37 @@ use anyhow::Result;
 
 use super::super::{Study, Wanted};
 use super::curves::course;
-use super::values::{Group, curve_heights, finals, groups, in_use, level_name, users_of};
+use super::values::{Group, USERS, curve_heights, finals, groups, in_use, level_name, users_of};
 use super::{BATCH_BUDGET, BATCH_ROUNDS, CLIENTS, Collection, Spec, judge, shared};
-use crate::plot::{Curve, Figure, Panel};
+use crate::plot::{Curve, CurveFigure, Panel, PanelRow};
 use crate::results::Results;
 use crate::rows::MetricName;
 use crate::spec::{Metric, Split};
 
 const NDCG: MetricName = MetricName::Offline(Split::Test, Metric::Ndcg(10));
 
-/// The share of the interactions that is early.
-const EARLY: f64 = 0.2;
-
-/// What the x-axis counts.
+/// What is varied, and what the x-axis counts.
 #[derive(Clone, Copy)]
 enum Along {
-    Rounds,
-    Interactions,
+    Clients,
+    Batches { by_interactions: bool },
+}
+
+impl Along {
+    /// Before a level in the legend.
+    const fn prefix(self) -> &'static str {
+        match self {
+            Self::Clients => "clients: ",
+            Self::Batches { .. } => "B = ",
+        }
+    }
+
+    const fn x_label(self) -> &'static str {
+        match self {
+            Self::Batches { by_interactions: true } => "interactions of all clients together",
+            _ => "rounds",
+        }
+    }
 }
 
 /// The number of clients, with and without noise: finding 11.
@@ -32,7 +46,7 @@ pub fn figure_4(study: &mut Study<'_>) -> Result<()> {
             more.push("clients.interactions=4".into());
         }
         let results = run(study, &collection, CLIENTS, &more)?;
-        draw(study, &collection, &results, "number of clients", Along::Rounds)?;
+        draw(study, &collection, &results, "number of clients", Along::Clients)?;
         collection.conclude(study, 11, judge::clients_matter_with_noise(&finals(&results, NDCG)));
     }
     Ok(())
@@ -42,9 +56,15 @@ pub fn figure_4(study: &mut Study<'_>) -> Result<()> {
 pub fn figure_5(study: &mut Study<'_>) -> Result<()> {
     for wanted in [Wanted::Mq2007, Wanted::Mslr] {
         let collection = Collection::of(study, wanted);
-        let more = [rounds(study, &collection), fewer_clients(study)].concat();
+        let more = [rounds(study, &collection), fewer_clients(study, 100)].concat();
         let results = run(study, &collection, BATCH_ROUNDS, &more)?;
-        draw(study, &collection, &results, "interactions of a client in a round, equal rounds", Along::Rounds)?;
+        draw(
+            study,
+            &collection,
+            &results,
+            "interactions of a client in a round, equal rounds",
+            Along::Batches { by_interactions: false },
+        )?;
         let heights = groups(&results, |_| true, |setting| curve_heights(&results.curve(setting, NDCG)));
         collection.conclude(study, 12, judge::larger_batches_are_better(&heights));
     }
@@ -55,12 +75,23 @@ pub fn figure_5(study: &mut Study<'_>) -> Result<()> {
 pub fn figure_6(study: &mut Study<'_>) -> Result<()> {
     for wanted in [Wanted::Mq2007, Wanted::Mslr] {
         let collection = Collection::of(study, wanted);
-        let mut more = fewer_clients(study);
-        let budget = study.either(40_000, 400_000) * if collection.is_mslr() { 1 } else { 10 };
-        more.push(format!("federation.budget={budget}"));
+        // Noise comes with every round, so fewer clients would set small batches back: only where time must be saved.
+        let (clients, budget) = match (study.is_quick(), collection.is_mslr()) {
+            (true, true) => (fewer_clients(study, 250), 100_000),
+            (true, false) | (false, true) => (Vec::new(), 400_000),
+            (false, false) => (Vec::new(), 4_000_000),
+        };
+        let more = [clients, vec![format!("federation.budget={budget}")]].concat();
         let results = run(study, &collection, BATCH_BUDGET, &more)?;
-        draw(study, &collection, &results, "interactions of a client in a round, equal budget", Along::Interactions)?;
-        let judged = judge::batches_are_equal_at_equal_budget(&finals(&results, NDCG), &early(&results));
+        draw(
+            study,
+            &collection,
+            &results,
+            "interactions of a client in a round, equal budget",
+            Along::Batches { by_interactions: true },
+        )?;
+        let [early, later] = rankers_in_use(&results);
+        let judged = judge::batches_are_equal_at_equal_budget(&finals(&results, NDCG), &early, &later);
         collection.conclude(study, 12, judged);
     }
     Ok(())
@@ -72,57 +103,57 @@ fn rounds(study: &Study<'_>, collection: &Collection) -> Vec<String> {
     vec![format!("federation.rounds={n}")]
 }
 
-/// A hundred clients instead of a thousand for a small budget: by finding 11 they learn the same.
-fn fewer_clients(study: &Study<'_>) -> Vec<String> {
-    if study.is_quick() { vec!["clients.n_clients=100".into()] } else { Vec::new() }
+/// Fewer clients instead of a thousand for a small budget.
+fn fewer_clients(study: &Study<'_>, n: usize) -> Vec<String> {
+    if study.is_quick() { vec![format!("clients.n_clients={n}")] } else { Vec::new() }
 }
 
 fn run(study: &mut Study<'_>, collection: &Collection, spec: Spec, more: &[String]) -> Result<Results> {
     shared(study, collection, spec, if collection.is_mslr() { "-mslr" } else { "-mq2007" }, more)
 }
 
-/// The ranker in use over the early interactions, from where every batch has moved it once.
-fn early(results: &Results) -> Vec<Group> {
+/// The rankers in use at two times: from the first update of the smallest batch to that of the largest, when the paper
+/// sees small batches ahead, and from then to a fifth of the interactions.
+fn rankers_in_use(results: &Results) -> [Vec<Group>; 2] {
     let schedules = results.grid.settings.iter().filter_map(|setting| setting.experiment.schedule());
     let per_round: Vec<usize> = schedules.clone().map(|schedule| schedule.interactions_per_round()).collect();
     let budget = schedules.map(|schedule| schedule.n_interactions()).min().unwrap_or(0);
-    let (step, from) = (per_round.iter().copied().min().unwrap_or(1), per_round.iter().copied().max().unwrap_or(1));
-    let to = (budget as f64 * EARLY) as usize;
-    groups(results, |_| true, |setting| in_use(&results.curve(setting, NDCG), per_round[setting], step, from, to))
+    let (least, most) = (per_round.iter().copied().min().unwrap_or(1), per_round.iter().copied().max().unwrap_or(1));
+    [(least, most), (most, budget / 5)].map(|(from, to)| {
+        groups(results, |_| true, |idx| in_use(&results.curve(idx, NDCG), per_round[idx], least, from, to))
+    })
 }
 
-/// One panel a kind of users, one colour a level.
+/// One panel a kind of users, one look a level.
 fn draw(study: &mut Study<'_>, collection: &Collection, results: &Results, what: &str, along: Along) -> Result<()> {
     let mut methods: Vec<String> = Vec::new();
-    let mut panels: Vec<Panel> = Vec::new();
+    let mut panels = vec![Panel::default(); USERS.len()];
     for (idx, setting) in results.grid.settings.iter().enumerate() {
-        let (level, users) = (level_name(setting), users_of(setting));
+        let level = format!("{}{}", along.prefix(), level_name(setting));
         let method = methods.iter().position(|method| *method == level).unwrap_or_else(|| {
-            methods.push(level.clone());
+            methods.push(level);
             methods.len() - 1
         });
         let per_round = match along {
-            Along::Rounds => 1,
-            Along::Interactions => setting.experiment.schedule().map_or(1, |it| it.interactions_per_round()),
+            Along::Batches { by_interactions: true } => {
+                setting.experiment.schedule().map_or(1, |it| it.interactions_per_round())
+            }
+            _ => 1,
         };
         let curve = Curve { method, points: course(results, idx, NDCG, per_round as f64) };
-        match panels.iter_mut().find(|panel| panel.title == users) {
-            Some(panel) => panel.curves.push(curve),
-            None => panels.push(Panel { title: users, curves: vec![curve] }),
-        }
+        let place = USERS.iter().position(|users| *users == users_of(setting)).unwrap_or(0);
+        panels[place].curves.push(curve);
     }
     let n_runs = results.runs_of(0).count();
-    let x_label = match along {
-        Along::Rounds => "rounds",
-        Along::Interactions => "interactions of all clients together",
-    };
-    let figure = Figure {
+    let figure = CurveFigure {
         title: format!("FPDGD by {what}: {}", collection.data.name),
         subtitle: format!("mean of {n_runs} runs, bands of one standard deviation, moving average of up to 10 rounds"),
-        x_label: x_label.into(),
+        x_label: along.x_label().into(),
         y_label: "nDCG@10 on test queries".into(),
         methods,
-        panels,
+        columns: USERS.map(|users| format!("{users} users")).into(),
+        rows: vec![PanelRow { title: String::new(), panels }],
+        ..CurveFigure::default()
     };
-    study.figure(if collection.is_mslr() { "mslr" } else { "mq2007" }, &figure)
+    study.figure(if collection.is_mslr() { "mslr" } else { "mq2007" }, figure)
 }

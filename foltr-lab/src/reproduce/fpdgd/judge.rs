@@ -4,7 +4,7 @@
 //! before any run: the papers call differences of a point of nDCG small, and their curves with 10 clients and noise lie
 //! more than five points below the others.
 
-use super::values::{Group, difference};
+use super::values::{Group, Level, difference};
 
 /// nDCG that may lie between curves the paper calls equal.
 pub const NEARLY_EQUAL: f64 = 0.02;
@@ -105,7 +105,7 @@ fn largest_minus_smallest(groups: &[Group], what: &str, digits: usize, is_right:
 pub fn clients_matter_with_noise(finals: &[Group]) -> Judged {
     let mut tally = Tally::new();
     for group in finals {
-        let mean = |privacy: &str, n: &str| group.level_of([privacy, n]).map_or(f64::NAN, super::values::Level::mean);
+        let mean = |privacy: &str, n: &str| group.level_of([privacy, n]).map_or(f64::NAN, Level::mean);
         let [without, with] = ["without DP", "with DP"].map(|privacy| ["10", "100", "1000"].map(|n| mean(privacy, n)));
         tally.count(spread(&without) <= NEARLY_EQUAL);
         tally.count(without[0] - with[0] >= MUCH_WORSE);
@@ -138,17 +138,23 @@ pub fn larger_batches_are_better(heights: &[Group]) -> Judged {
     tally.judged("mean nDCG@10 over the rounds rises with the batch")
 }
 
-/// Finding 12, second part: at equal interactions batches end alike, and the smallest is ahead early.
-pub fn batches_are_equal_at_equal_budget(finals: &[Group], early: &[Group]) -> Judged {
+/// Finding 12, second part: at equal interactions batches end alike, and the smallest is ahead early, because its first
+/// update comes earlier: `early` is the time until the largest has its first, with a ranker of zeros. What follows
+/// (`later`) is told, not judged.
+pub fn batches_are_equal_at_equal_budget(finals: &[Group], early: &[Group], later: &[Group]) -> Judged {
     let mut tally = Tally::new();
-    for (finals, early) in finals.iter().zip(early) {
-        let means: Vec<f64> = finals.levels.iter().map(super::values::Level::mean).collect();
+    for ((finals, early), later) in finals.iter().zip(early).zip(later) {
+        let means: Vec<f64> = finals.levels.iter().map(Level::mean).collect();
         tally.count(spread(&means) <= NEARLY_EQUAL);
         let ahead = early.levels.first().zip(early.levels.last());
         tally.count(ahead.is_some_and(|(small, large)| small.mean() > large.mean()));
-        tally.parts.push(format!("{} final {}, early {}", finals.users, listed(finals), listed(early)));
+        let words = [finals, early, later].map(listed);
+        tally.parts.push(format!("{} final {}, early {}, then {}", finals.users, words[0], words[1], words[2]));
     }
-    tally.judged(&format!("nDCG@10 by batch: final within {NEARLY_EQUAL}, early the smallest ahead of the largest"))
+    tally.judged(&format!(
+        "nDCG@10 by batch: final within {NEARLY_EQUAL}; early (to the first update of the largest batch, whose ranker of \
+         zeros shows the later of equals first) the smallest ahead of the largest; then (to a fifth of the budget) told only"
+    ))
 }
 
 fn listed(group: &Group) -> String {

@@ -4,9 +4,9 @@ use anyhow::Result;
 
 use super::super::{Study, Wanted};
 use super::curves::course;
-use super::values::{finals, is_as_published, users_of};
+use super::values::{USERS, finals, is_as_published, users_of};
 use super::{Overall, judge};
-use crate::plot::{Curve, Figure, Panel};
+use crate::plot::{Curve, CurveFigure, Panel, PanelRow};
 use crate::results::Results;
 use crate::rows::MetricName;
 use crate::spec::{Metric, Split};
@@ -38,34 +38,35 @@ pub fn figure_3(study: &mut Study<'_>) -> Result<()> {
     Ok(())
 }
 
-/// Two panels a kind of users, FPDGD and FOLtR-ES, each beside PDGD of both lengths.
+/// One column a kind of users; FPDGD above FOLtR-ES, both beside PDGD of both lengths.
 fn draw(study: &mut Study<'_>, overall: &Overall, metric: MetricName, y_label: &str) -> Result<()> {
-    let n_budgets = overall.fpdgd.grid.settings.iter().filter(|it| users_of(it) == "perfect").count();
-    let budgets: &[&str] = if n_budgets == 2 {
-        &["1.2 (p .25)", "10 (p 1)"]
-    } else {
-        &["1.2 (p .25)", "2.3 (p .5)", "4.5 (p .9)", "10 (p 1)"]
+    let n_budgets = overall.fpdgd.grid.settings.iter().filter(|it| users_of(it) == USERS[0]).count();
+    let budgets: &[&str] = match n_budgets {
+        2 => &["1.2 (p .25)", "10 (p 1)"],
+        _ => &["1.2 (p .25)", "2.3 (p .5)", "4.5 (p .9)", "10 (p 1)"],
     };
     let methods = budgets.iter().map(|budget| format!("epsilon {budget}"));
     let methods = methods.chain(["PDGD, as many updates", "PDGD, as many interactions"].map(str::to_owned)).collect();
-    let mut panels = Vec::new();
-    for users in ["perfect", "navigational", "informational"] {
-        for (name, federated) in [("FPDGD", &overall.fpdgd), ("FOLtR-ES", &overall.foltr_es)] {
+    let row = |(name, federated): (&str, &Results)| {
+        let panel = |users: &str| {
             let mut curves = curves_of(federated, users, metric, 0);
             curves.extend(curves_of(&overall.pdgd, users, metric, n_budgets));
-            panels.push(Panel { title: format!("{users}, {name}"), curves });
-        }
-    }
+            Panel { curves, ..Panel::default() }
+        };
+        PanelRow { title: name.into(), panels: USERS.map(panel).into() }
+    };
     let n_runs = overall.fpdgd.runs_of(0).count();
-    let figure = Figure {
+    let figure = CurveFigure {
         title: format!("FPDGD, FOLtR-ES and PDGD: {}", overall.collection.data.name),
         subtitle: format!("mean of {n_runs} runs, bands of one standard deviation, moving average of 10 rounds"),
-        x_label: "updates of the ranker (PDGD of as many interactions: thousands of them)".into(),
+        x_label: "rounds, or updates of PDGD".into(),
         y_label: y_label.into(),
         methods,
-        panels,
+        columns: USERS.map(|users| format!("{users} users")).into(),
+        rows: [("FPDGD", &overall.fpdgd), ("FOLtR-ES", &overall.foltr_es)].map(row).into(),
+        ..CurveFigure::default()
     };
-    study.figure(if overall.collection.is_mslr() { "mslr" } else { "mq2007" }, &figure)
+    study.figure(if overall.collection.is_mslr() { "mslr" } else { "mq2007" }, figure)
 }
 
 /// Curves of one kind of users, coloured from `first` on.

@@ -8,7 +8,10 @@ use crate::rows::MetricName;
 use crate::statistics::Estimate;
 
 /// The axis of every experiment of this paper that tells users apart.
-const USERS: &str = "users.preset";
+const AXIS: &str = "users.preset";
+
+/// Its labels, in the paper's order.
+pub const USERS: [&str; 3] = ["perfect", "navigational", "informational"];
 
 /// One setting: a number for every run, by fold and seed.
 #[derive(Clone, Debug, PartialEq)]
@@ -44,13 +47,13 @@ impl Group {
 
 /// The labels of a setting without the users', in one line.
 pub fn level_name(setting: &Setting) -> String {
-    let labels = setting.labels.iter().filter(|(axis, _)| axis != USERS);
+    let labels = setting.labels.iter().filter(|(axis, _)| axis != AXIS);
     labels.map(|(_, label)| label.as_str()).collect::<Vec<_>>().join(", ")
 }
 
 /// The users of a setting; empty if the experiment has only one kind.
 pub fn users_of(setting: &Setting) -> String {
-    setting.label(USERS).unwrap_or_default().to_owned()
+    setting.label(AXIS).unwrap_or_default().to_owned()
 }
 
 /// Groups the settings that are `wanted`; `value` gives the numbers of a setting by its index.

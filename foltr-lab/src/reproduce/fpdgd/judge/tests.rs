@@ -69,9 +69,9 @@ fn batches_rise_at_equal_rounds_and_agree_at_equal_budget() {
     let apart = [group("perfect", &[("2", &[0.45]), ("4", &[0.42]), ("8", &[0.42])])];
     assert!(larger_batches_are_better(&rising).holds);
     assert!(!larger_batches_are_better(&level).holds && !larger_batches_are_better(&falling).holds);
-    assert!(batches_are_equal_at_equal_budget(&level, &falling).holds);
-    assert!(!batches_are_equal_at_equal_budget(&apart, &falling).holds);
-    assert!(!batches_are_equal_at_equal_budget(&level, &rising).holds);
+    assert!(batches_are_equal_at_equal_budget(&level, &falling, &level).holds);
+    assert!(!batches_are_equal_at_equal_budget(&apart, &falling, &level).holds);
+    assert!(!batches_are_equal_at_equal_budget(&level, &rising, &level).holds);
 }
 
 #[test]
