@@ -3,7 +3,7 @@
 //! Centralised PDGD and FPDGD as in spec sections 6 and 8, FOLtR-ES as in section 4, at the same number of interactions.
 
 use crate::grid::Grid;
-use crate::plot::{Curve, Figure, Panel, Point};
+use crate::plot::{Curve, CurveFigure, Panel, PanelRow, Point};
 use crate::results::Results;
 use crate::rows::MetricName;
 use crate::spec::{Metric, Problem, Split};
@@ -36,11 +36,10 @@ pub fn labels(grid: &Grid, axis: &str) -> Vec<String> {
 }
 
 /// Learning curves of all methods, one panel a kind of users.
-pub fn figure(results: &Results) -> Figure {
+pub fn figure(results: &Results) -> CurveFigure {
     let (methods, users) = (labels(&results.grid, "method"), labels(&results.grid, "users.preset"));
     let settings = || results.grid.settings.iter().enumerate();
     let panel = |preset: &String| Panel {
-        title: format!("{preset} users"),
         curves: settings()
             .filter(|(_, setting)| setting.label("users.preset") == Some(preset))
             .filter_map(|(i, setting)| {
@@ -48,16 +47,19 @@ pub fn figure(results: &Results) -> Figure {
                 Some(Curve { method, points: learning_curve(results, i, METRIC) })
             })
             .collect(),
+        references: Vec::new(),
     };
     let n_runs = results.runs_of(0).count();
     let bands = if n_runs > 1 { format!("mean of {n_runs} runs with 95 % confidence bands") } else { "one run".into() };
-    Figure {
+    CurveFigure {
         title: "Federated online learning to rank".into(),
         subtitle: format!("synthetic data, 1000 clients; {bands}"),
         x_label: "interactions of all clients together".into(),
         y_label: "nDCG@10 on test queries".into(),
-        panels: users.iter().map(panel).collect(),
+        columns: users.iter().map(|preset| format!("{preset} users")).collect(),
+        rows: vec![PanelRow { title: String::new(), panels: users.iter().map(panel).collect() }],
         methods,
+        ..CurveFigure::default()
     }
 }
 

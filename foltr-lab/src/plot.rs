@@ -1,10 +1,18 @@
-//! Learning curves with confidence bands: one panel a kind of user, one colour a method, as SVG and PNG.
+//! Figures as SVG and PNG: learning curves, grouped bars, heat maps.
 //!
 //! The SVG is composed here, so that every label has its place. The PNG is drawn from it with an embedded font (Noto
 //! Sans, SIL Open Font License 1.1), because a fresh machine may have none.
 
 mod axis;
-mod compose;
+mod bars;
+mod canvas;
+mod curves;
+mod heat_map;
+mod legend;
+mod palette;
+mod style;
+#[cfg(test)]
+mod tests;
 mod text;
 
 use std::path::{Path, PathBuf};
@@ -13,61 +21,53 @@ use std::sync::Arc;
 use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{self, Options, Tree};
 
-pub use compose::svg;
-
-/// The palette of `OI08` Okabe and Ito, which people with any kind of colour vision can tell apart; black and yellow
-/// left out.
-pub const COLOURS: [&str; 6] = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00"];
+pub use bars::{Bar, BarFigure, BarGroup};
+pub use curves::{Curve, CurveFigure, Panel, PanelRow, Point, Reference, Scale, Sharing};
+pub use heat_map::{Cell, HeatMap};
+pub use palette::Palette;
+pub use style::COLOURS;
 
 /// Pixels of the PNG for each unit of the SVG.
 const PNG_SCALE: f32 = 2.0;
 
-/// A figure of one or more panels with the same axes.
+/// Any figure.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Figure {
-    /// Above all panels.
-    pub title: String,
-    /// A smaller line below the title: what the reader must know to read the figure.
-    pub subtitle: String,
-    /// Below the panels.
-    pub x_label: String,
-    /// Left of the panels.
-    pub y_label: String,
-    /// Methods in the order of the legend. A curve's colour is its method's.
-    pub methods: Vec<String>,
-    /// From left to right.
-    pub panels: Vec<Panel>,
+pub enum Figure {
+    /// Learning curves in panels.
+    Curves(CurveFigure),
+    /// Grouped bars.
+    Bars(BarFigure),
+    /// A table of coloured numbers.
+    HeatMap(HeatMap),
 }
 
-/// One pair of axes.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Panel {
-    /// Above the panel.
-    pub title: String,
-    /// One a method.
-    pub curves: Vec<Curve>,
+impl Figure {
+    /// The figure as SVG.
+    pub fn svg(&self) -> String {
+        match self {
+            Self::Curves(figure) => figure.svg(),
+            Self::Bars(figure) => figure.svg(),
+            Self::HeatMap(figure) => figure.svg(),
+        }
+    }
 }
 
-/// One method's course.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Curve {
-    /// Index of [`Figure::methods`].
-    pub method: usize,
-    /// From left to right.
-    pub points: Vec<Point>,
+impl From<CurveFigure> for Figure {
+    fn from(figure: CurveFigure) -> Self {
+        Self::Curves(figure)
+    }
 }
 
-/// A mean with its confidence interval.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Point {
-    /// Interactions.
-    pub x: f64,
-    /// Mean over runs.
-    pub mean: f64,
-    /// Lower end of the interval.
-    pub low: f64,
-    /// Upper end of the interval.
-    pub high: f64,
+impl From<BarFigure> for Figure {
+    fn from(figure: BarFigure) -> Self {
+        Self::Bars(figure)
+    }
+}
+
+impl From<HeatMap> for Figure {
+    fn from(figure: HeatMap) -> Self {
+        Self::HeatMap(figure)
+    }
 }
 
 /// Why a figure could not be drawn or written.
@@ -92,17 +92,22 @@ pub enum PlotError {
     },
 }
 
-/// Draws an SVG as PNG, with the embedded font.
-///
-/// # Errors
-/// If the SVG is not sound.
-pub fn png(svg: &str) -> Result<Vec<u8>, PlotError> {
+/// How an SVG is read: with the embedded font and no other.
+fn options() -> Options<'static> {
     let mut options = Options { font_family: text::FAMILY.into(), ..Options::default() };
     let fonts = Arc::make_mut(&mut options.fontdb);
     fonts.load_font_data(notosans::REGULAR_TTF.to_vec());
     fonts.load_font_data(notosans::BOLD_TTF.to_vec());
     fonts.set_sans_serif_family(text::FAMILY);
-    let tree = Tree::from_str(svg, &options)?;
+    options
+}
+
+/// Draws an SVG as PNG, with the embedded font.
+///
+/// # Errors
+/// If the SVG is not sound.
+pub fn png(svg: &str) -> Result<Vec<u8>, PlotError> {
+    let tree = Tree::from_str(svg, &options())?;
     let size = tree.size();
     let (width, height) = ((size.width() * PNG_SCALE).ceil() as u32, (size.height() * PNG_SCALE).ceil() as u32);
     let mut pixels = Pixmap::new(width, height).ok_or(PlotError::Size(width, height))?;
@@ -114,68 +119,17 @@ pub fn png(svg: &str) -> Result<Vec<u8>, PlotError> {
 ///
 /// # Errors
 /// If a file cannot be written.
-pub fn write(figure: &Figure, stem: &Path) -> Result<(PathBuf, PathBuf), PlotError> {
-    let text = svg(figure);
-    let picture = png(&text)?;
-    let (svg_path, png_path) = (stem.with_extension("svg"), stem.with_extension("png"));
-    for (path, bytes) in [(&svg_path, text.as_bytes()), (&png_path, picture.as_slice())] {
+pub fn write(svg: &str, stem: &Path) -> Result<(PathBuf, PathBuf), PlotError> {
+    let picture = png(svg)?;
+    // Not `with_extension`, which would take the end off a stem such as `figure-3.1`.
+    let ending = |ending: &str| {
+        let mut path = stem.as_os_str().to_owned();
+        path.push(ending);
+        PathBuf::from(path)
+    };
+    let (svg_path, png_path) = (ending(".svg"), ending(".png"));
+    for (path, bytes) in [(&svg_path, svg.as_bytes()), (&png_path, picture.as_slice())] {
         std::fs::write(path, bytes).map_err(|source| PlotError::Write { path: path.clone(), source })?;
     }
     Ok((svg_path, png_path))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    pub(super) fn figure() -> Figure {
-        let curve = |method: usize| Curve {
-            method,
-            points: (0..=10)
-                .map(|step| {
-                    let mean = 0.5 + 0.02 * f64::from(step) + 0.05 * method as f64;
-                    Point { x: f64::from(step) * 1e4, mean, low: mean - 0.01, high: mean + 0.01 }
-                })
-                .collect(),
-        };
-        let panel = |title: &str| Panel { title: title.into(), curves: vec![curve(0), curve(1)] };
-        Figure {
-            title: "A <title> & more".into(),
-            subtitle: "mean of 3 runs".into(),
-            x_label: "interactions".into(),
-            y_label: "nDCG@10".into(),
-            methods: vec!["one".into(), "two".into()],
-            panels: vec![panel("perfect"), panel("navigational")],
-        }
-    }
-
-    #[test]
-    fn the_png_shows_text_without_any_font_of_the_machine() {
-        let with_text = png(&svg(&figure())).expect("a sound figure");
-        let mut silent = figure();
-        for text in [&mut silent.title, &mut silent.subtitle, &mut silent.x_label, &mut silent.y_label] {
-            text.clear();
-        }
-        assert_eq!(with_text[..8], *b"\x89PNG\r\n\x1a\n");
-        assert_ne!(with_text, png(&svg(&silent)).expect("a sound figure"));
-    }
-
-    #[test]
-    fn all_labels_lie_inside_the_picture() {
-        let options = Options { font_family: text::FAMILY.into(), ..Options::default() };
-        let mut options = options;
-        Arc::make_mut(&mut options.fontdb).load_font_data(notosans::REGULAR_TTF.to_vec());
-        Arc::make_mut(&mut options.fontdb).load_font_data(notosans::BOLD_TTF.to_vec());
-        let tree = Tree::from_str(&svg(&figure()), &options).expect("a sound figure");
-        let content = tree.root().abs_bounding_box();
-        assert!(content.left() >= 0.0 && content.top() >= 0.0, "{content:?}");
-        assert!(content.right() <= tree.size().width() && content.bottom() <= tree.size().height(), "{content:?}");
-    }
-
-    #[test]
-    fn a_figure_without_points_is_still_a_figure() {
-        let mut empty = figure();
-        empty.panels.iter_mut().for_each(|panel| panel.curves.clear());
-        assert!(png(&svg(&empty)).is_ok());
-    }
 }

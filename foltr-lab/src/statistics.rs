@@ -1,4 +1,14 @@
-//! Mean, standard deviation and Student's 95 % confidence interval over runs.
+//! What several runs say: mean, standard deviation and Student's 95 % confidence interval; tests; smoothed courses.
+
+mod comparison;
+mod marks;
+mod smoothing;
+mod t_test;
+
+pub use comparison::{Comparison, ComparisonError, Sample, compare, comparison_table};
+pub use marks::{Mark, Marks, bonferroni};
+pub use smoothing::Smoothing;
+pub use t_test::{TTest, TTestError, Test};
 
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};

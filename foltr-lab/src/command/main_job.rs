@@ -38,7 +38,7 @@ pub fn run(out: &Path, n_seeds: u64) -> Result<End> {
         return Ok(End::Interrupted);
     }
     println!("{}", told(&results));
-    let (svg, png) = plot::write(&demo::figure(&results), &out.join("learning-curves"))?;
+    let (svg, png) = plot::write(&demo::figure(&results).svg(), &out.join("learning-curves"))?;
     println!("figure: {}\n        {}", svg.display(), png.display());
     Ok(End::Done)
 }

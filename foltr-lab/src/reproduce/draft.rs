@@ -4,13 +4,13 @@
 
 use anyhow::Result;
 
-use super::course::select;
+use super::course::{WHOLE, over, points, select};
 use super::{Entry, Study, Wanted};
-use crate::plot::{Figure, Panel};
+use crate::plot::{Curve, CurveFigure, Panel, PanelRow};
 use crate::results::Results;
 use crate::rows::MetricName;
 use crate::spec::{Metric, Split};
-use crate::statistics::Estimate;
+use crate::statistics::{Estimate, Smoothing};
 use crate::table::{table, with_interval};
 
 const PAPER: &str = "draft study of FOLtR-ES";
@@ -86,7 +86,7 @@ impl Question {
             &self.told(&results, offline)?,
         );
         let figure = self.figure(&results, offline, &data.name)?;
-        study.figure("learning-curves", &figure)?;
+        study.figure("learning-curves", figure)?;
         study.note(format!(
             "{}; the draft prints no results, so nothing is judged",
             study.either("seed 1", "seeds 1 to 5")
@@ -100,25 +100,26 @@ impl Question {
             let setting = select(results, &[(self.axis, label)])?;
             let told = |values: &[f64]| Estimate::of(values).map(|it| with_interval(&it)).unwrap_or_default();
             let finals = results.final_values(setting, offline);
-            let online = super::course::over(results, setting, MetricName::OnlineNdcg(10), 0.0..1.0);
+            let online = over(results, setting, MetricName::OnlineNdcg(10), WHOLE);
             rows.push(vec![(*name).to_owned(), told(&finals), told(&online), finals.len().to_string()]);
         }
         Ok(table(&["", "final nDCG@10, test", "mean online nDCG@10", "runs"], 1, rows))
     }
 
-    fn figure(&self, results: &Results, metric: MetricName, data: &str) -> Result<Figure> {
+    fn figure(&self, results: &Results, metric: MetricName, data: &str) -> Result<CurveFigure> {
         let mut curves = Vec::new();
         for (method, (label, _)) in self.values.iter().enumerate() {
             let setting = select(results, &[(self.axis, label)])?;
-            curves.push(super::course::curve(results, setting, metric, 1, method));
+            curves.push(Curve { method, points: points(results, setting, metric, Smoothing::None, None) });
         }
-        Ok(Figure {
+        Ok(CurveFigure {
             title: self.title.into(),
             subtitle: format!("{data}; position-based users, eta = 1"),
             x_label: "interactions of all clients together".into(),
             y_label: "nDCG@10 on test queries".into(),
             methods: self.values.iter().map(|(_, name)| (*name).to_owned()).collect(),
-            panels: vec![Panel { title: "all folds".into(), curves }],
+            rows: vec![PanelRow { title: String::new(), panels: vec![Panel { curves, references: Vec::new() }] }],
+            ..CurveFigure::default()
         })
     }
 }

@@ -1,11 +1,12 @@
-//! Learning curves of an entry: one panel a kind of users, one line a method, whichever grid its runs are in.
+//! Learning curves of an entry: one column a kind of users, one row a collection or a stream, one look a method.
 
 use anyhow::Result;
 
-use super::course::{USERS, curve, select};
-use crate::plot::{Figure, Panel};
+use super::course::{USERS, points, select};
+use crate::plot::{Curve, CurveFigure, Panel, PanelRow, Sharing};
 use crate::results::Results;
 use crate::rows::MetricName;
+use crate::statistics::Smoothing;
 
 /// One line of a figure: a grid's settings that differ in their users only.
 pub(super) struct Line<'a> {
@@ -15,6 +16,8 @@ pub(super) struct Line<'a> {
     pub results: &'a Results,
     /// Labels of its settings, apart from the users.
     pub labels: Vec<(&'a str, &'a str)>,
+    /// How it is smoothed.
+    pub smoothing: Smoothing,
 }
 
 impl Line<'_> {
@@ -24,39 +27,44 @@ impl Line<'_> {
         labels.push(("users.preset", users));
         select(self.results, &labels)
     }
-}
 
-/// Words and measure of a figure.
-pub(super) struct Sheet<'a> {
-    /// Above the panels.
-    pub title: &'a str,
-    /// Data, stream, runs.
-    pub subtitle: String,
-    /// What is measured, in words.
-    pub measure: &'a str,
-    /// What is measured.
-    pub metric: MetricName,
-    /// Values of the moving average.
-    pub window: usize,
-}
-
-impl Sheet<'_> {
-    /// The figure with these lines.
-    pub(super) fn figure(&self, lines: &[Line<'_>]) -> Result<Figure> {
-        let panel = |users: &str| -> Result<Panel> {
-            let curve_of = |(method, line): (usize, &Line<'_>)| {
-                Ok(curve(line.results, line.setting(users)?, self.metric, self.window, method))
-            };
-            let curves = lines.iter().enumerate().map(curve_of).collect::<Result<_>>()?;
-            Ok(Panel { title: format!("{users} users"), curves })
-        };
-        Ok(Figure {
-            title: self.title.into(),
-            subtitle: self.subtitle.clone(),
-            x_label: "interactions of all clients together".into(),
-            y_label: self.measure.into(),
-            methods: lines.iter().map(|line| line.name.clone()).collect(),
-            panels: USERS.map(panel).into_iter().collect::<Result<_>>()?,
-        })
+    fn curve(&self, users: &str, metric: MetricName, method: usize) -> Result<Curve> {
+        Ok(Curve { method, points: points(self.results, self.setting(users)?, metric, self.smoothing, None) })
     }
+}
+
+/// A row of panels, one a kind of users. All rows have the same methods in the same order.
+pub(super) fn row(title: &str, metric: MetricName, lines: &[Line<'_>]) -> Result<PanelRow> {
+    let panel = |users: &str| -> Result<Panel> {
+        let curves = lines.iter().enumerate().map(|(method, line)| line.curve(users, metric, method));
+        Ok(Panel { curves: curves.collect::<Result<_>>()?, references: Vec::new() })
+    };
+    Ok(PanelRow { title: title.into(), panels: USERS.map(panel).into_iter().collect::<Result<_>>()? })
+}
+
+/// The figure of some rows; every panel has its own axes, as in the papers.
+pub(super) fn sheet(
+    title: &str,
+    subtitle: String,
+    measure: &str,
+    methods: Vec<String>,
+    rows: Vec<PanelRow>,
+) -> CurveFigure {
+    CurveFigure {
+        title: title.into(),
+        subtitle,
+        x_label: "interactions of all clients together".into(),
+        y_label: measure.into(),
+        methods,
+        columns: USERS.map(|users| format!("{users} users")).to_vec(),
+        rows,
+        x_sharing: Sharing::Row,
+        y_sharing: Sharing::Panel,
+        ..CurveFigure::default()
+    }
+}
+
+/// Names of lines, for the legend.
+pub(super) fn names(lines: &[Line<'_>]) -> Vec<String> {
+    lines.iter().map(|line| line.name.clone()).collect()
 }

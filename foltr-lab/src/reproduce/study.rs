@@ -169,9 +169,9 @@ impl<'a> Study<'a> {
     ///
     /// # Errors
     /// If the figure cannot be drawn or written.
-    pub fn figure(&mut self, name: &str, figure: &Figure) -> Result<()> {
+    pub fn figure(&mut self, name: &str, figure: impl Into<Figure>) -> Result<()> {
         let folder = self.made_folder()?;
-        let (_, png) = plot::write(figure, &folder.join(name))?;
+        let (_, png) = plot::write(&figure.into().svg(), &folder.join(name))?;
         self.figures.push(png);
         Ok(())
     }

@@ -10,6 +10,8 @@ mod evolution;
 use anyhow::Result;
 
 use super::{Entry, StandIn, Study, Wanted};
+use crate::results::Results;
+use crate::table::grouped;
 
 const PAPER: &str = "Wang's thesis 2024, section 3.1";
 
@@ -61,15 +63,16 @@ struct Collection {
 }
 
 impl Collection {
-    /// Generated data gets shorter runs: nothing can be judged by it.
+    /// Stand-ins get shorter runs: less can be judged by them.
     fn new(study: &Study<'_>, wanted: Wanted) -> Self {
         let data = study.data(wanted);
         let is_generated = data.section.contains("synthetic");
         let budget = match (study.is_quick(), is_generated) {
-            (false, false) => 2_000_000,
             (false, true) => 400_000,
-            (true, false) => 400_000,
-            (true, true) => 80_000,
+            (false, false) if data.is_the_papers => 2_000_000,
+            (false, false) => 1_000_000,
+            (true, true) => 40_000,
+            (true, false) => 240_000,
         };
         Self { wanted, data, budget }
     }
@@ -78,30 +81,24 @@ impl Collection {
         self.wanted.name().to_lowercase().replace(' ', "-")
     }
 
+    fn is_generated(&self) -> bool {
+        self.data.section.contains("synthetic")
+    }
+
     fn note(&self, study: &mut Study<'_>) {
         let n_folds = if self.data.section.contains("folder") { "all folds" } else { "one fold" };
         study.note(format!(
             "{}: {}, {} interactions a run (the thesis: 2 000 000), {n_folds}, seed 7",
             self.wanted.name(),
             self.data.name,
-            crate::table::grouped(self.budget as u64)
+            grouped(self.budget as u64)
         ));
     }
 
-    /// The runs of FOLtR-ES by privatisation, shared by four figures.
-    fn evolution(&self, study: &mut Study<'_>) -> Result<crate::results::Results> {
-        let overrides = [
-            self.data.setting(),
-            format!("federation.budget={}", self.budget),
-            format!("learner.stream={}", self.streams(study)),
-        ];
+    /// The runs of FOLtR-ES by privatisation, shared by all five figures.
+    fn evolution(&self, study: &mut Study<'_>) -> Result<Results> {
+        let overrides = [self.data.setting(), format!("federation.budget={}", self.budget)];
         let spec = include_str!("../../../specs/thesis/privatisation.toml");
         study.shared_grid(&format!("thesis-{}", self.slug()), spec, &overrides)
-    }
-
-    /// Both streams where that is affordable; the thesis's is the published one.
-    fn streams(&self, study: &Study<'_>) -> &'static str {
-        let is_small = matches!(self.wanted, Wanted::Mq2007 | Wanted::Mq2008);
-        if is_small && !study.is_quick() { r#"["published", "separate"]"# } else { r#"["published"]"# }
     }
 }

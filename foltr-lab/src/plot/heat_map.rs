@@ -1,0 +1,211 @@
+//! Heat maps: a table of numbers on colours, with marks of significance.
+
+use std::fmt::Write as _;
+
+use super::canvas::{Anchor, Canvas, Font, GRID, HEADING, LABEL, SUBTITLE, TICK, path};
+use super::palette::Palette;
+use super::text::{widest_word, wrap};
+use crate::statistics::Mark;
+
+const MARGIN: f64 = 24.0;
+const CELL_HEIGHT: f64 = 34.0;
+const LEAST_CELL: f64 = 74.0;
+/// A column does not grow beyond this for its title.
+const WIDEST_CELL: f64 = 150.0;
+const WIDEST_ROW_TITLE: f64 = 260.0;
+/// Room for a mark beside a number.
+const MARK: f64 = 13.0;
+const KEY: (f64, f64) = (220.0, 12.0);
+const LEAST_WIDTH: f64 = 460.0;
+
+/// A table of numbers.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct HeatMap {
+    /// Above the table.
+    pub title: String,
+    /// A smaller line below the title.
+    pub subtitle: String,
+    /// Titles of the columns.
+    pub columns: Vec<String>,
+    /// Titles of the rows.
+    pub rows: Vec<String>,
+    /// By row and column; missing ones are empty.
+    pub cells: Vec<Vec<Cell>>,
+    /// Digits after the point.
+    pub digits: usize,
+    /// How numbers become colours.
+    pub palette: Palette,
+    /// A line below the table, such as what the marks mean.
+    pub note: String,
+}
+
+/// A number with its mark.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Cell {
+    /// Shown as an empty cell when it is not finite.
+    pub value: f64,
+    /// Beside the number.
+    pub mark: Mark,
+}
+
+struct Layout {
+    width: f64,
+    left: f64,
+    top: f64,
+    cell: f64,
+    rows: Vec<(Vec<String>, f64)>,
+    columns: Vec<Vec<String>>,
+    ends: (f64, f64),
+}
+
+impl HeatMap {
+    /// The figure as SVG. A cell is a `<g class="cell" data-row="R" data-column="C" data-value="V">`.
+    pub fn svg(&self) -> String {
+        let (canvas, size) = self.compose();
+        canvas.finish("heat-map", size, &self.title, &self.subtitle)
+    }
+
+    pub(super) fn compose(&self) -> (Canvas, (f64, f64)) {
+        let layout = self.layout();
+        let mut canvas = Canvas::default();
+        canvas.head(MARGIN, layout.width - 2.0 * MARGIN, &self.title, &self.subtitle);
+        for (column, lines) in layout.columns.iter().enumerate() {
+            let x = layout.left + (column as f64 + 0.5) * layout.cell;
+            let first = layout.top - 9.0 - lines.len().saturating_sub(1) as f64 * HEADING.line();
+            canvas.lines((x, first), Anchor::Middle, HEADING, lines);
+        }
+        let mut y = layout.top;
+        for (row, (lines, height)) in layout.rows.iter().enumerate() {
+            let first = y + (height - lines.len() as f64 * LABEL.line()) / 2.0 + 0.95 * LABEL.size;
+            canvas.lines((layout.left - 12.0, first), Anchor::End, LABEL, lines);
+            for column in 0..layout.columns.len() {
+                let cell = self.cells.get(row).and_then(|cells| cells.get(column)).copied();
+                self.add_cell(&mut canvas, &layout, (row, column), (y, *height), cell);
+            }
+            y += height;
+        }
+        let bottom = self.add_key(&mut canvas, &layout, y + 18.0);
+        let note = wrap(&self.note, SUBTITLE.size, layout.width - 2.0 * MARGIN);
+        let height = canvas.lines((MARGIN, bottom + 24.0), Anchor::Start, SUBTITLE, &note);
+        (canvas, (layout.width, bottom + height + 20.0))
+    }
+
+    fn values(&self) -> impl Iterator<Item = f64> {
+        self.cells.iter().flatten().map(|cell| cell.value).filter(|value| value.is_finite())
+    }
+
+    fn layout(&self) -> Layout {
+        let n_columns = self.columns.len().max(self.cells.iter().map(Vec::len).max().unwrap_or(0));
+        let n_rows = self.rows.len().max(self.cells.len());
+        let number = Font { is_bold: true, ..LABEL };
+        let widest = self.values().map(|value| number.width(&self.number(value))).fold(0.0, f64::max);
+        let word = self.columns.iter().map(|title| widest_word(title, HEADING.size)).fold(0.0, f64::max);
+        let cell = (widest + 2.0 * MARK + 12.0).max((word + 10.0).min(WIDEST_CELL)).max(LEAST_CELL);
+        let title = |titles: &[String], idx: usize| titles.get(idx).cloned().unwrap_or_default();
+        let row_lines = |idx| wrap(&title(&self.rows, idx), LABEL.size, WIDEST_ROW_TITLE);
+        let rows: Vec<_> = (0..n_rows)
+            .map(row_lines)
+            .map(|lines| (lines.clone(), CELL_HEIGHT.max(lines.len() as f64 * LABEL.line() + 8.0)))
+            .collect();
+        let columns: Vec<_> =
+            (0..n_columns).map(|idx| wrap(&title(&self.columns, idx), HEADING.size, cell - 8.0)).collect();
+        let title_width = rows.iter().flat_map(|(lines, _)| lines).map(|line| LABEL.width(line)).fold(0.0, f64::max);
+        let left = MARGIN + title_width + 12.0;
+        let width = (left + n_columns as f64 * cell + MARGIN).max(LEAST_WIDTH);
+        let head = Canvas::default().head(MARGIN, width - 2.0 * MARGIN, &self.title, &self.subtitle);
+        let deepest = columns.iter().map(Vec::len).max().unwrap_or(0) as f64;
+        let (low, high) =
+            self.values().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), it| (low.min(it), high.max(it)));
+        let (low, high) = if low <= high { (low, high) } else { (0.0, 1.0) };
+        let top = head + 20.0 + deepest * HEADING.line();
+        Layout { width, left, top, cell, rows, columns, ends: self.palette.ends(low, high) }
+    }
+
+    fn number(&self, value: f64) -> String {
+        format!("{value:.*}", self.digits).replace('-', "\u{2212}")
+    }
+
+    fn add_cell(
+        &self,
+        canvas: &mut Canvas,
+        layout: &Layout,
+        (row, column): (usize, usize),
+        (top, height): (f64, f64),
+        cell: Option<Cell>,
+    ) {
+        let left = layout.left + column as f64 * layout.cell;
+        let rect = |fill: &str| {
+            format!(
+                r#"<rect x="{left:.1}" y="{top:.1}" width="{:.1}" height="{height:.1}" fill="{fill}" stroke="white" stroke-width="1.5"/>"#,
+                layout.cell
+            )
+        };
+        let middle = (left + layout.cell / 2.0, top + height / 2.0 + 5.0);
+        let Some(Cell { value, mark }) = cell.filter(|cell| cell.value.is_finite()) else {
+            canvas.add(&rect("#f2f2f2"));
+            canvas.label(middle, Anchor::Middle, SUBTITLE, "\u{2013}");
+            return;
+        };
+        let (low, high) = layout.ends;
+        let (fill, ink) = self.palette.colours((value - low) / (high - low));
+        canvas.add(&format!(
+            r#"<g class="cell" data-row="{row}" data-column="{column}" data-value="{value}">{}"#,
+            rect(&fill)
+        ));
+        let font = Font { fill: ink, is_bold: mark == Mark::Bold, ..LABEL };
+        let text = self.number(value);
+        canvas.label(middle, Anchor::Middle, font, &text);
+        add_mark(canvas, mark, (middle.0 + font.width(&text) / 2.0 + 3.0, middle.1), ink);
+        canvas.add("</g>");
+    }
+
+    /// The colours with the values at their ends. Returns where it ends.
+    fn add_key(&self, canvas: &mut Canvas, layout: &Layout, top: f64) -> f64 {
+        let (width, height) = KEY;
+        let left = (layout.width - width) / 2.0;
+        let n_steps = 44;
+        let step = width / f64::from(n_steps);
+        let mut bar = String::new();
+        for idx in 0..n_steps {
+            let (fill, _) = self.palette.colours((f64::from(idx) + 0.5) / f64::from(n_steps));
+            let x = left + f64::from(idx) * step;
+            // A little wider than a step, against hairlines between them.
+            let _ = write!(
+                bar,
+                r#"<rect x="{x:.1}" y="{top:.1}" width="{:.1}" height="{height}" fill="{fill}"/>"#,
+                step + 0.4
+            );
+        }
+        canvas.add(&bar);
+        canvas.add(&format!(
+            r#"<path d="{}Z" fill="none" stroke="{GRID}"/>"#,
+            path([(left, top), (left + width, top), (left + width, top + height), (left, top + height)].into_iter())
+        ));
+        canvas.label((left - 8.0, top + 11.0), Anchor::End, TICK, &self.number(layout.ends.0));
+        canvas.label((left + width + 8.0, top + 11.0), Anchor::Start, TICK, &self.number(layout.ends.1));
+        top + height
+    }
+}
+
+/// Triangles are drawn, because few fonts have them.
+fn add_mark(canvas: &mut Canvas, mark: Mark, (x, y): (f64, f64), ink: &'static str) {
+    let (up, down) = ("l4 -7.5l4 7.5Z", "m0 -7.5l4 7.5l4 -7.5Z");
+    let mut triangle = |shape: &str, fill: &str| {
+        canvas.add(&format!(
+            r#"<path class="mark" d="M{:.1} {:.1}{shape}" fill="{fill}" stroke="{ink}" stroke-width="1"/>"#,
+            x,
+            y - 2.0
+        ));
+    };
+    match mark {
+        Mark::None | Mark::Bold => {}
+        Mark::Gain => triangle(up, "none"),
+        Mark::Loss => triangle(down, "none"),
+        Mark::StrongGain => triangle(up, ink),
+        Mark::StrongLoss => triangle(down, ink),
+        Mark::Letter(letter) => {
+            let font = Font { size: 10.0, fill: ink, ..LABEL };
+            canvas.label((x, y - 5.0), Anchor::Start, font, &letter.to_string());
+        }
+    }
+}
