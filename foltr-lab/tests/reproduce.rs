@@ -34,7 +34,14 @@ fn names_are_unique_and_say_where_they_come_from() {
         let is_plain = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || c == '-' || c == '.';
         assert!(entry.id.chars().all(is_plain), "{} is a folder name too", entry.id);
     }
-    for wanted in ["foltr-es-figure-1", "foltr-es-table-2", "foltr-es-table-3", "thesis-figure-3.1", "draft-clients"] {
+    for wanted in [
+        "foltr-es-figure-1",
+        "foltr-es-table-2",
+        "foltr-es-table-3",
+        "thesis-figure-3.1",
+        "draft-clients",
+        "fpdgd-table-2",
+    ] {
         assert!(reproduce::find(wanted).is_ok(), "{wanted}");
     }
 }
@@ -48,7 +55,7 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
 #[test]
 fn every_file_that_an_entry_runs_is_a_sound_grid() {
     let specs = Path::new(env!("CARGO_MANIFEST_DIR")).join("../specs");
-    for paper in ["foltr-es", "thesis", "draft"] {
+    for paper in ["foltr-es", "thesis", "draft", "fpdgd"] {
         let files = files_below(&specs.join(paper));
         assert!(files.len() >= 3, "{paper}");
         for file in files {

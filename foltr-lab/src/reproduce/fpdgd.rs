@@ -202,6 +202,23 @@ mod tests {
     }
 
     #[test]
+    fn small_budgets_and_stand_ins_are_sound() {
+        let synthetic =
+            |shape: &str| format!("data={{ kind = \"synthetic\", shape = \"{shape}\", queries = 10, seed = 1 }}");
+        for spec in SPECS {
+            let shape = if spec.name.starts_with("mq2007") { "mq2007" } else { "mslr" };
+            let small = small(*spec).iter().map(|&change| change.to_owned());
+            let overrides: Vec<String> =
+                [synthetic(shape), "data.normalise=query".into()].into_iter().chain(small).collect();
+            let grid = Grid::from_toml(spec.text, &overrides);
+            let grid = grid.unwrap_or_else(|problems| panic!("{}: {problems:?}", spec.name));
+            let rounds = |setting: &crate::grid::Setting| setting.experiment.schedule().map(|it| it.n_rounds);
+            let full = Grid::from_toml(spec.text, &[]).expect("a sound file");
+            assert_eq!(grid.settings.first().map(rounds), full.settings.first().map(rounds), "{}", spec.name);
+        }
+    }
+
+    #[test]
     fn budgets_are_the_papers() {
         let n_rounds = |spec: Spec| {
             let grid = Grid::from_toml(spec.text, &[]).expect("a sound file");
