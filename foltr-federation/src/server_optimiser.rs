@@ -16,6 +16,7 @@ use thiserror::Error;
 
 /// A server optimiser, as an experiment file names it.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", tag = "kind", deny_unknown_fields)]
 pub enum ServerOptimiser {
     /// params += rate * step. Rate 1 is FedAvg.

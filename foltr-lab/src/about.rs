@@ -26,12 +26,12 @@ pub struct About {
     /// Training time of the finished runs, without evaluation.
     pub training_seconds: f64,
     /// One for each time that the command was started, or folder that was merged.
-    pub sessions: Vec<Session>,
+    pub starts: Vec<Start>,
 }
 
 /// One start of the command.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
-pub struct Session {
+pub struct Start {
     /// Which share of the runs was asked for, such as `1/3`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<String>,

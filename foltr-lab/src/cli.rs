@@ -146,6 +146,8 @@ pub enum Command {
     Data(DataCommand),
     /// Print everything that an experiment file can name, with one line of explanation each.
     List,
+    /// Print the JSON schema of experiment files, for editors that complete and check while one types.
+    Schema,
     /// Measure how fast this machine trains and evaluates.
     Bench {
         /// One JSON document instead of a table.

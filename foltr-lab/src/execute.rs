@@ -12,7 +12,7 @@ use anyhow::{Context, Result};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use rayon::ThreadPoolBuilder;
 
-use crate::about::{About, Machine, Session};
+use crate::about::{About, Machine, Start};
 use crate::folder::{CODE_HASH, ResultFolder, RunFacts};
 use crate::grid::Grid;
 use crate::results::Results;
@@ -62,14 +62,14 @@ pub fn run_grid(grid: Grid, out: &Path, how: &Execution<'_>) -> Result<Completio
         data: collections.hashes(),
         keys: plan.jobs.iter().map(|job| job.key.clone()).collect(),
         n_runs: plan.n_runs,
-        sessions: earlier_sessions(out),
+        starts: earlier_starts(out),
         ..About::this_program()
     };
     folder.write("run.json", &serde_json::to_vec_pretty(&about)?)?;
     let pending: Vec<&Job> = plan.jobs.iter().filter(|job| !folder.has(&job.key)).collect();
     let n_found = plan.jobs.len() - pending.len();
     let ran = run_all(&pending, &plan, &collections, &folder, n_found, how);
-    about.sessions.push(Session {
+    about.starts.push(Start {
         shard: how.shard.map(|shard| shard.to_string()),
         n_finished: pending.iter().filter(|job| folder.has(&job.key)).count(),
         seconds: started.elapsed().as_secs_f64(),
@@ -81,9 +81,9 @@ pub fn run_grid(grid: Grid, out: &Path, how: &Execution<'_>) -> Result<Completio
     Ok(Completion { results, n_wanted: plan.jobs.len(), n_found, interrupted: how.stop.load(Ordering::Relaxed) })
 }
 
-fn earlier_sessions(out: &Path) -> Vec<Session> {
+fn earlier_starts(out: &Path) -> Vec<Start> {
     let about = std::fs::read_to_string(out.join("run.json")).ok();
-    about.and_then(|text| serde_json::from_str::<About>(&text).ok()).map_or_else(Vec::new, |about| about.sessions)
+    about.and_then(|text| serde_json::from_str::<About>(&text).ok()).map_or_else(Vec::new, |about| about.starts)
 }
 
 /// Does all jobs. Runs go side by side; clients of one run share its threads, of which there are more than one only when

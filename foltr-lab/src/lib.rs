@@ -17,6 +17,7 @@ pub mod reproduce;
 pub mod results;
 pub mod rows;
 pub mod run;
+pub mod schema;
 pub mod spec;
 pub mod statistics;
 pub mod summary;

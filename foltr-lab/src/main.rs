@@ -37,6 +37,10 @@ fn run(cli: &Cli) -> Result<End> {
             let _ = std::io::stdout().write_all(command::list::told().as_bytes());
             Ok(End::Done)
         }
+        Some(Command::Schema) => {
+            let _ = writeln!(std::io::stdout(), "{:#}", foltr_lab::schema::schema());
+            Ok(End::Done)
+        }
         Some(Command::Reproduce { list: true, .. }) => {
             let _ = writeln!(std::io::stdout(), "{}", command::reproduce::listed());
             Ok(End::Done)

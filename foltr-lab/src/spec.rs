@@ -14,6 +14,7 @@ pub(crate) mod source;
 mod users;
 mod words;
 
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use data::{Data, Normalise};
@@ -29,7 +30,7 @@ pub use users::Users;
 pub use words::in_words;
 
 /// One experiment: everything that a result depends on, apart from the data files themselves.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Experiment {
     /// One run a seed (and fold).
@@ -64,7 +65,7 @@ const fn no_privacy() -> Privacy {
 }
 
 /// Who takes part in a round.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Clients {
     /// All clients of the federation.
@@ -77,7 +78,7 @@ pub struct Clients {
 }
 
 /// How long a federation learns, and how the server steps.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Federation {
     /// Rounds; give either this or `budget`.

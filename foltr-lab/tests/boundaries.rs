@@ -9,8 +9,8 @@ use foltr_simulation::click::Users;
 
 /// What each library crate may depend on, tests apart.
 const ALLOWED: [(&str, &[&str]); 3] = [
-    ("foltr-rank", &["bytemuck", "rand", "serde", "thiserror"]),
-    ("foltr-federation", &["foltr-rank", "rand", "rand_distr", "serde", "thiserror"]),
+    ("foltr-rank", &["bytemuck", "rand", "schemars", "serde", "thiserror"]),
+    ("foltr-federation", &["foltr-rank", "rand", "rand_distr", "schemars", "serde", "thiserror"]),
     (
         "foltr-simulation",
         &[
@@ -25,6 +25,7 @@ const ALLOWED: [(&str, &[&str]); 3] = [
             "rand_distr",
             "rand_mt",
             "rayon",
+            "schemars",
             "serde",
             "tempfile",
             "thiserror",

@@ -19,6 +19,7 @@ pub use reciprocal_rank::reciprocal_rank;
 
 /// What a mean over queries makes of a query without any relevant document.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum WithoutRelevant {
     /// It is left out: the offline figures of the FPDGD family.

@@ -10,6 +10,7 @@ pub type Params = Vec<f32>;
 
 /// Activation of the hidden layer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Activation {
     /// 1 / (1 + e^-x): the PDGD network of spec section 7.
@@ -56,6 +57,7 @@ impl Shape {
 
 /// How a ranker starts.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, tag = "kind")]
 pub enum Initialisation {
     /// All zero.

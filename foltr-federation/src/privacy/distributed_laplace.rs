@@ -19,6 +19,8 @@ use crate::privacy::LocalPrivacy;
 /// Clipping at every local step, and gamma noise on the message. Its stream is
 /// [`Purpose::Noise`](foltr_rank::rng::Purpose::Noise).
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(with = "Parameters"))]
 #[serde(try_from = "Parameters", into = "Parameters")]
 pub struct DistributedLaplace {
     sensitivity: f64,
@@ -28,6 +30,7 @@ pub struct DistributedLaplace {
 
 /// To which norm the learner clips its local model.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum ClipRadius {
     /// Delta/2.
@@ -38,6 +41,7 @@ pub enum ClipRadius {
 
 /// The parameters as they are stored, before they are checked.
 #[derive(Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 struct Parameters {
     sensitivity: f64,

@@ -70,7 +70,7 @@ pub fn merge(folders: &[PathBuf], out: &Path, parquet: bool) -> Result<Results> 
     let parts: Result<Vec<Results>> = folders.iter().map(|folder| Results::open(folder)).collect();
     let parts = parts?;
     let (first, _) = parts.split_first().context("at least one result folder is needed")?;
-    let mut about = About { keys: Vec::new(), sessions: Vec::new(), ..first.about.clone() };
+    let mut about = About { keys: Vec::new(), starts: Vec::new(), ..first.about.clone() };
     for (part, folder) in parts.iter().zip(folders) {
         let (one, other) = (folders[0].display(), folder.display());
         ensure!(part.grid == first.grid, "{one} and {other} are of different experiments: see their resolved.toml");
@@ -83,7 +83,7 @@ pub fn merge(folders: &[PathBuf], out: &Path, parquet: bool) -> Result<Results> 
             ensure!(known == hash, "{one} and {other} were made from different data: {name}");
         }
         about.keys.extend(part.about.keys.iter().cloned());
-        about.sessions.extend(part.about.sessions.iter().cloned());
+        about.starts.extend(part.about.starts.iter().cloned());
     }
     about.keys.sort();
     about.keys.dedup();

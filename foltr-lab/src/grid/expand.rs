@@ -66,6 +66,12 @@ pub fn expand(mut document: Table) -> (Vec<Point>, Vec<Problem>) {
     for (axis, keys) in &section.zip {
         points = with_zip(points, axis, keys, &mut problems);
     }
+    for point in points.iter().take(1) {
+        if let Some(key) = empty_list("", &point.table) {
+            problems.push(Problem::new(key, "an empty list; name at least one value to try"));
+            return (Vec::new(), problems);
+        }
+    }
     while let Some(i) = points.iter().position(|point| first_list("", &point.table).is_some()) {
         points = with_list(points, i);
         if points.len() > MAX_SETTINGS {
@@ -214,7 +220,19 @@ fn first_list(prefix: &str, table: &Table) -> Option<String> {
     })
 }
 
-/// Whether a list is a list of values to try. An empty one is left for the checks to refuse.
+/// A key that is swept over nothing.
+fn empty_list(prefix: &str, table: &Table) -> Option<String> {
+    table.iter().find_map(|(key, value)| {
+        let path = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+        match value {
+            Value::Table(inner) => empty_list(&path, inner),
+            Value::Array(elements) if elements.is_empty() && !LISTS.contains(&path.as_str()) => Some(path),
+            _ => None,
+        }
+    })
+}
+
+/// Whether a list is a list of values to try. An empty list by nature is left for the checks to refuse.
 fn is_swept(path: &str, elements: &[Value]) -> bool {
     let by_nature = LISTS.contains(&path);
     path != "seeds" && !elements.is_empty() && (!by_nature || elements.iter().all(Value::is_array))

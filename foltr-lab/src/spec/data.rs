@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 
 use foltr_simulation::datasets::{Synthetic, SyntheticShape};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::in_words;
 
 /// Where labelled queries come from.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, tag = "kind")]
 pub enum Data {
     /// Generated queries; every part of them follows from `shape`, `queries` and `seed`.
@@ -62,7 +63,7 @@ pub enum Data {
 }
 
 /// Feature scaling (spec section 1.3).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Normalise {
     /// Values as they are in the file.

@@ -3,10 +3,11 @@
 use foltr_rank::learn::evolution::Reward;
 pub use foltr_rank::learn::pdgd::Updates;
 use foltr_rank::{Activation, Initialisation, Shape};
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// The form of the ranking function and its first parameters.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, tag = "kind")]
 pub enum Ranker {
     /// A weighted sum of the features.
@@ -26,7 +27,7 @@ pub enum Ranker {
 }
 
 /// How a ranker is learned.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, tag = "kind")]
 pub enum Learner {
     /// FPDGD: every client learns by PDGD, the server averages (spec sections 6 and 8).
@@ -71,7 +72,7 @@ pub enum Learner {
 }
 
 /// Which random numbers drive the queries and clicks of an evolution client.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum EvolutionStream {
     /// Independent of the transmitted seed.

@@ -4,10 +4,11 @@ use std::fmt;
 use std::str::FromStr;
 
 use foltr_rank::metric::WithoutRelevant;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// What is measured, on what, and when.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct Measures {
     /// Documents shown to a user.
@@ -39,7 +40,7 @@ impl Default for Measures {
 }
 
 /// A part of the data.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Split {
     /// Queries that clients draw from.
@@ -65,7 +66,7 @@ impl Split {
 }
 
 /// After which rounds the ranker is evaluated offline. The first and the final ranker always are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Evaluate {
     /// After each, and before the first.
@@ -118,6 +119,20 @@ pub enum Metric {
     AveragePrecision,
     /// Expected reciprocal rank of the first click of the experiment's users (spec section 2.3).
     ExpectedMaxRr,
+}
+
+impl JsonSchema for Metric {
+    fn schema_name() -> std::borrow::Cow<'static, str> {
+        "Metric".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({
+            "type": "string",
+            "description": "ndcg@K, dcg@K, mrr@K, p@K (K from 1), map or expected-maxrr",
+            "examples": ["ndcg@10", "mrr@10", "p@5", "map", "expected-maxrr"],
+        })
+    }
 }
 
 /// A metric that does not exist.

@@ -5,12 +5,13 @@
 
 use foltr_federation::privacy::{BadResponse, DistributedLaplace, RandomisedResponse, Unprotected};
 use foltr_rank::learn::evolution::Reward;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Experiment, Learner};
 
 /// A privacy mechanism as a file names it.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, tag = "kind")]
 pub enum Privacy {
     /// The update leaves the device as it is.

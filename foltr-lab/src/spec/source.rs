@@ -41,10 +41,15 @@ impl Experiment {
         if let Some(experiment) = &mut sections.experiment {
             experiment.data.resolve();
             // What is said about a section that could not be read is about its stand-in.
-            let told = experiment.check().into_iter().filter(|problem| {
-                !sections.unreadable.iter().any(|section| problem.key.split('.').next() == Some(section))
-            });
-            sections.problems.extend(told);
+            let of_stand_in = |problem: &Problem| {
+                sections.unreadable.iter().any(|section| problem.key.split('.').next() == Some(section))
+            };
+            // A section that lacks something may lack just what was wrong with it.
+            let told = |key: &str| sections.problems.iter().any(|known| known.key.starts_with(&format!("{key}.")));
+            let checked: Vec<Problem> = experiment.check();
+            let news = checked.into_iter().filter(|problem| !of_stand_in(problem) && !told(&problem.key));
+            let news: Vec<Problem> = news.collect();
+            sections.problems.extend(news);
         }
         match sections.experiment {
             Some(experiment) if sections.problems.is_empty() => Ok(experiment),
@@ -74,11 +79,14 @@ impl Sections {
         let mut problems: Vec<Problem> = table
             .keys()
             .filter(|key| !SECTIONS.contains(&key.as_str()))
-            .map(|key| Problem::new(key, no_such("section", key, &SECTIONS)))
+            .map(|key| {
+                let allowed: Vec<&str> = SECTIONS.into_iter().chain(["grid"]).collect();
+                Problem::new(key, no_such("section", key, &allowed))
+            })
             .collect();
         // A misspelled section is told as that, not as missing.
         let is_meant = |section: &&str| problems.iter().any(|problem| problem.message.contains(&guess(section)));
-        let mut unreadable: Vec<&'static str> = SECTIONS.into_iter().filter(|section| is_meant(&section)).collect();
+        let mut unreadable: Vec<&'static str> = SECTIONS.into_iter().filter(|section| is_meant(section)).collect();
         let (table, problems_of) = (&mut table, &mut problems);
         let seeds = required(table, "seeds", "seeds = [1, 2, 3]", problems_of, &mut unreadable);
         let data = required(table, "data", "[data]", problems_of, &mut unreadable);

@@ -1,12 +1,13 @@
 //! `[users]`: who clicks (spec section 2).
 
 use foltr_simulation::click::Preset;
+use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::in_words;
 
 /// A simulated user, before the number of grades is known: that follows from the data.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields, tag = "kind")]
 pub enum Users {
     /// Reads from the top, clicks by grade, may stop after a click (spec section 2.1).

@@ -21,6 +21,7 @@ use crate::select::ScoreBuffer;
 
 /// What an interaction is worth, as a function of its clicks alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Reward {
     /// Reciprocal rank of the first click, 0 without a click: the highest reciprocal rank of all clicks.

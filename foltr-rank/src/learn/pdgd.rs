@@ -27,6 +27,7 @@ const LINEAR_RANGE: f32 = 600.0;
 
 /// When a client's model moves within a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Updates {
     /// After every interaction: the next list comes from the moved model (spec section 8).

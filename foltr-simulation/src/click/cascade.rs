@@ -12,6 +12,7 @@ use super::{ClickModel, UnknownGrades, threshold};
 
 /// The papers' users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Preset {
     /// Clicks by relevance alone and never stops.

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 /// A collection to imitate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "lowercase")]
 pub enum SyntheticShape {
     /// MQ2007: 46 features, about 41 documents, three grades.
