@@ -29,7 +29,7 @@ Examples:
 
 Exit codes:
   0    done
-  1    a run, a check or a file operation failed
+  1    a run, a check or a file operation failed, or a result of a paper was not reproduced
   2    wrong usage or wrong experiment file; nothing was run
   130  interrupted (Ctrl-C); rows written so far are kept";
 

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
 
+use crate::reproduce::UnknownEntry;
 use crate::spec::SpecError;
 
 /// Becomes true on Ctrl-C.
@@ -53,7 +54,7 @@ pub fn exit_code(end: Result<End>) -> ExitCode {
         Err(error) => {
             let wrong_file = error.downcast_ref::<SpecError>().is_some();
             eprintln!("{}{error:#}", if wrong_file { "" } else { "error: " });
-            ExitCode::from(if wrong_file { 2 } else { 1 })
+            ExitCode::from(if wrong_file || error.is::<UnknownEntry>() { 2 } else { 1 })
         }
     }
 }

@@ -66,20 +66,29 @@ pub const ENTRIES: &[Entry] = &[
     fpdgd::THESIS_FIGURE_10,
 ];
 
+/// A name that no entry has.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("there is no entry `{id}`{} (foltr reproduce --list names all of them)", meant(.nearest))]
+pub struct UnknownEntry {
+    id: String,
+    nearest: Option<&'static str>,
+}
+
+fn meant(nearest: &Option<&str>) -> String {
+    nearest.map(|id| format!("; did you mean `{id}`?")).unwrap_or_default()
+}
+
 /// The entry with this name.
 ///
 /// # Errors
-/// If there is none: the nearest name, in words.
-pub fn find(id: &str) -> Result<&'static Entry> {
+/// If there is none, with the nearest name.
+pub fn find(id: &str) -> Result<&'static Entry, UnknownEntry> {
     if let Some(entry) = ENTRIES.iter().find(|entry| entry.id == id) {
         return Ok(entry);
     }
-    let nearest = ENTRIES.iter().max_by(|a, b| {
-        let [a, b] = [a, b].map(|entry| strsim::jaro_winkler(id, entry.id));
-        a.total_cmp(&b)
-    });
-    let meant = nearest.map(|entry| format!("; did you mean `{}`?", entry.id)).unwrap_or_default();
-    anyhow::bail!("there is no entry `{id}`{meant} (foltr reproduce --list names all of them)")
+    let nearness = |entry: &&Entry| strsim::jaro_winkler(id, entry.id);
+    let nearest = ENTRIES.iter().max_by(|a, b| nearness(a).total_cmp(&nearness(b)));
+    Err(UnknownEntry { id: id.into(), nearest: nearest.map(|entry| entry.id) })
 }
 
 /// Runs an entry in its study's folder and writes its verdicts.

@@ -76,7 +76,7 @@ fn the_list_names_every_entry() {
 
 #[test]
 fn an_unknown_name_is_answered_with_the_nearest() {
-    let told = foltr().args(["reproduce", "foltr-es-tabel-3"]).assert().failure();
+    let told = foltr().args(["reproduce", "foltr-es-tabel-3"]).assert().code(2);
     let text = String::from_utf8_lossy(&told.get_output().stderr).into_owned();
     assert!(text.contains("`foltr-es-tabel-3`") && text.contains("`foltr-es-table-3`"), "{text}");
     assert!(text.contains("--list"), "{text}");

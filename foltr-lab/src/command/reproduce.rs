@@ -32,7 +32,7 @@ pub fn listed() -> String {
 pub fn run(which: Which<'_>, is_quick: bool, out: &Path) -> Result<End> {
     let entries: Vec<&Entry> = match which {
         Which::All => ENTRIES.iter().collect(),
-        Which::Named(ids) => ids.iter().map(|id| reproduce::find(id)).collect::<Result<_>>()?,
+        Which::Named(ids) => ids.iter().map(|id| reproduce::find(id)).collect::<Result<_, _>>()?,
     };
     catch_interrupts()?;
     Ok(run_entries(&entries, is_quick, out))
@@ -83,6 +83,9 @@ fn print_entry(settled: &Settled, folder: &Path) {
 
 /// One line an entry.
 fn print_summary(done: &[(&Entry, Option<Settled>)], seconds: f64) {
+    if done.is_empty() {
+        return;
+    }
     let row = |(entry, settled): &(&Entry, Option<Settled>)| {
         let Some(settled) = settled else {
             return [entry.id, "error", "", "", "", ""].map(str::to_owned).to_vec();

@@ -109,3 +109,58 @@ pub(super) fn difference(a: &[f64], b: &[f64]) -> (f64, String) {
 pub(super) fn bands(n_runs: usize) -> String {
     if n_runs > 1 { format!("{n_runs} runs with 95 % confidence bands") } else { "one run".into() }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::about::About;
+    use crate::grid::Grid;
+    use crate::results::Run;
+    use crate::rows::Row;
+
+    const METRIC: MetricName = MetricName::OnlineMaxRr;
+
+    /// Two kinds of users; two runs a setting, whose values are their round, and ten more in the second run.
+    fn results() -> Results {
+        let text = include_str!("../../../specs/foltr-es/figure-3.toml");
+        let grid = Grid::from_toml(text, &["learner.stream=[\"separate\"]".into()]).expect("a sound file");
+        let run = |setting: usize, fold: usize| {
+            let value = |round: usize| round as f64 + 10.0 * (fold - 1) as f64;
+            let rows = (1..=10).map(|round| Row { round, metric: METRIC, value: value(round) }).collect();
+            Run { setting, fold, seed: 1, key: String::new(), rows, n_interactions: 0, training_seconds: 0.0 }
+        };
+        let runs = (0..grid.settings.len()).flat_map(|setting| [run(setting, 1), run(setting, 2)]).collect();
+        Results { grid, runs, about: About::default() }
+    }
+
+    #[test]
+    fn settings_are_found_by_all_their_labels_and_numbers_by_their_value() {
+        let results = results();
+        let found =
+            select(&results, &[("users.preset", "informational"), ("privacy.probability", "0.50")]).expect("one");
+        let setting = &results.grid.settings[found];
+        assert_eq!(setting.label("users.preset"), Some("informational"));
+        assert_eq!(setting.label("privacy.probability"), Some("0.5"));
+        assert!(select(&results, &[("users.preset", "informational")]).is_err(), "four settings");
+        assert!(select(&results, &[("users.preset", "drunk"), ("privacy.probability", "0.5")]).is_err(), "none");
+    }
+
+    #[test]
+    fn parts_of_a_course_by_hand() {
+        let results = results();
+        assert_eq!(over(&results, 3, METRIC, WHOLE), [5.5, 15.5]);
+        assert_eq!(over(&results, 3, METRIC, END), [10.0, 20.0]);
+        // Less than a round is still one round.
+        assert_eq!(over(&results, 3, METRIC, 0.0..0.01), [1.0, 11.0]);
+        assert_eq!(difference(&[1.0, 2.0], &[0.5, 1.5]), (0.5, "+0.5000 ± 0.0000".into()));
+    }
+
+    #[test]
+    fn points_are_smoothed_and_lie_over_interactions() {
+        let points = points(&results(), 0, METRIC, Smoothing::FoltrEs, Some(2));
+        let places: Vec<(f64, f64)> = points.iter().map(|point| (point.x, point.mean)).collect();
+        // Rounds of 2,000 clients with four interactions; (11 + 12 + 13 + 14) / 4 stands at the fourth.
+        assert_eq!(places[..2], [(32_000.0, 12.5), (40_000.0, 13.5)]);
+        assert_eq!(places.len(), 7);
+    }
+}
