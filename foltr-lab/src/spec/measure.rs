@@ -76,7 +76,6 @@ pub enum Evaluate {
     /// This many times while the number of rounds doubles, evenly spread: with 2 after rounds 1, 2, 3, 4, 6, 8, 12, ...
     Logarithmic(usize),
     /// Only before the first round and after the last.
-    #[serde(alias = "final")]
     FirstAndLast,
 }
 
