@@ -13,7 +13,9 @@ use serde::{Deserialize, Serialize};
 
 pub use distributed_laplace::{BadLaplace, ClipRadius, DistributedLaplace};
 pub use none::Unprotected;
-pub use randomised_response::{BadResponse, RandomisedResponse, privatise_distribution};
+pub use randomised_response::{
+    BadResponse, RandomisedResponse, certain_outcomes, privacy_loss, privatise_distribution,
+};
 
 use crate::message::{Kind, Payload, RoundTask};
 

@@ -32,12 +32,14 @@ Examples:
       writes LETOR files
   foltr data check my-data
       says the first thing wrong in each LETOR file, with its line
+  foltr reproduce foltr-es-table-2 fpdgd-figure-2 --quick
+      runs entries of the papers again with small budgets and judges the results
   foltr list
       prints every learner, user, metric, ... that a file can name
 
 Exit codes:
   0    done
-  1    a run, a check or a file operation failed
+  1    a run, a check or a file operation failed, or a result of a paper was not reproduced
   2    wrong usage or wrong experiment file; nothing was run
   130  interrupted (Ctrl-C); rows written so far are kept";
 
@@ -155,6 +157,30 @@ pub enum Command {
     Rank(RankArgs),
     /// Write the labels of all documents as qrels for trec_eval and others.
     Qrels(QrelsArgs),
+    /// Run tables, figures and questions of the papers again, and say where our results agree.
+    ///
+    /// Every entry runs its experiment files (those of specs/ are built in), prints each number beside the paper's with
+    /// a verdict, checks what the paper concluded, and draws its figure. Numbers on other data than the paper's are
+    /// told, but not judged. DIR/ID/verdict.json has all verdicts. Finished runs are kept: the same command goes on
+    /// where it was interrupted. Ends with code 1 if a comparable number differs or a conclusion fails.
+    #[command(group = clap::ArgGroup::new("which").required(true))]
+    Reproduce {
+        /// Entries, such as foltr-es-table-3.
+        #[arg(value_name = "ID", group = "which")]
+        ids: Vec<String>,
+        /// Every entry.
+        #[arg(long, group = "which")]
+        all: bool,
+        /// Print all entries instead of running any.
+        #[arg(long, group = "which")]
+        list: bool,
+        /// Smaller budgets: all entries in about ten minutes on two cores.
+        #[arg(long)]
+        quick: bool,
+        /// Folder for runs, verdicts and figures; made if needed.
+        #[arg(long, value_name = "DIR", default_value = "out/reproduce")]
+        out: PathBuf,
+    },
     /// Generate, check or describe labelled data.
     #[command(subcommand)]
     Data(DataCommand),

@@ -7,6 +7,7 @@ pub mod list;
 pub mod main_job;
 pub mod merge;
 pub mod report;
+pub mod reproduce;
 pub mod run;
 pub mod trec;
 
@@ -17,6 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, Result};
 
 use crate::report::PageError;
+use crate::reproduce::UnknownEntry;
 use crate::spec::SpecError;
 
 /// Becomes true on Ctrl-C.
@@ -27,6 +29,8 @@ pub static STOP: AtomicBool = AtomicBool::new(false);
 pub enum End {
     /// Everything was done.
     Done,
+    /// Everything was done, and something was found wanting; it was told already.
+    Failed,
     /// Ctrl-C.
     Interrupted,
 }
@@ -49,10 +53,11 @@ fn catch_interrupts() -> Result<()> {
 pub fn exit_code(end: Result<End>) -> ExitCode {
     match end {
         Ok(End::Done) => ExitCode::SUCCESS,
+        Ok(End::Failed) => ExitCode::FAILURE,
         Ok(End::Interrupted) => ExitCode::from(130),
         Err(error) => {
             let wrong_file = error.downcast_ref::<SpecError>().is_some();
-            let wrong_choice = matches!(error.downcast_ref(), Some(PageError::Choice(_)));
+            let wrong_choice = matches!(error.downcast_ref(), Some(PageError::Choice(_))) || error.is::<UnknownEntry>();
             eprintln!("{}{error:#}", if wrong_file { "" } else { "error: " });
             ExitCode::from(if wrong_file || wrong_choice { 2 } else { 1 })
         }

@@ -15,6 +15,7 @@ pub mod model;
 pub mod plot;
 pub mod probe;
 pub mod report;
+pub mod reproduce;
 pub mod results;
 pub mod rows;
 pub mod run;

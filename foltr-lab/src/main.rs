@@ -6,6 +6,7 @@ use std::process::ExitCode;
 
 use anyhow::{Context, Result};
 use foltr_lab::cli::{Cli, Command};
+use foltr_lab::command::reproduce::Which;
 use foltr_lab::command::{self, End};
 use foltr_lab::report::Choices;
 
@@ -47,6 +48,13 @@ fn run(cli: &Cli) -> Result<End> {
         Some(Command::Schema) => {
             let _ = writeln!(std::io::stdout(), "{:#}", foltr_lab::schema::schema());
             Ok(End::Done)
+        }
+        Some(Command::Reproduce { list: true, .. }) => {
+            let _ = writeln!(std::io::stdout(), "{}", command::reproduce::listed());
+            Ok(End::Done)
+        }
+        Some(Command::Reproduce { ids, all, quick, out, .. }) => {
+            command::reproduce::run(if *all { Which::All } else { Which::Named(ids) }, *quick, out)
         }
         Some(Command::Bench { json }) => foltr_lab::bench::run(*json).map(|()| End::Done),
     }

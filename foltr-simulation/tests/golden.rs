@@ -1,7 +1,7 @@
 //! The specification's golden vectors for users, the exact expectation of PDGD's gradient under them, and what
 //! randomised response leaks about them.
 
-use foltr_federation::privacy::privatise_distribution;
+use foltr_federation::privacy::{certain_outcomes, privacy_loss};
 use foltr_rank::learn::pdgd::{Pdgd, PdgdSettings, Updates};
 use foltr_rank::metric::{expected_max_rr, first_click_law};
 use foltr_rank::query::pad_rows;
@@ -144,21 +144,6 @@ fn equal_labels_give_no_expected_gradient() {
             assert!(ours.iter().all(|w| w.abs() < 1e-7), "{preset:?}, label {label}: {ours:?}");
         }
     }
-}
-
-/// The greatest log-ratio of the probabilities that two truths give to one answer (spec section 5).
-fn privacy_loss(truths: &[Vec<f64>], p: f64) -> f64 {
-    let answers: Vec<Vec<f64>> = truths.iter().map(|truth| privatise_distribution(truth, p)).collect();
-    let loss = |outcome: usize| {
-        let of_outcome = || answers.iter().map(|answer| answer[outcome]);
-        (of_outcome().fold(0.0, f64::max) / of_outcome().fold(1.0, f64::min)).ln()
-    };
-    (0..truths[0].len()).map(loss).fold(0.0, f64::max)
-}
-
-/// The laws of users who certainly give one outcome: no users can be told apart better.
-fn certain_outcomes(n: usize) -> Vec<Vec<f64>> {
-    (0..n).map(|truth| (0..n).map(|outcome| f64::from(u8::from(outcome == truth))).collect()).collect()
 }
 
 /// The first-click laws of a user on all lists of five documents with three grades.

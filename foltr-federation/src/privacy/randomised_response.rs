@@ -100,6 +100,23 @@ pub fn privatise_distribution(truth: &[f64], p: f64) -> Vec<f64> {
     truth.iter().map(|q| p * q + (1.0 - p) * (1.0 - q) / others).collect()
 }
 
+/// The largest epsilon by which an answer tells two of these truths apart: max over answers and pairs of truths of
+/// ln(q'_a / q'_b) (Eq. 9 of `KO19`, over all values). Every truth is a law over the same outcomes.
+pub fn privacy_loss(truths: &[Vec<f64>], p: f64) -> f64 {
+    let answers: Vec<Vec<f64>> = truths.iter().map(|truth| privatise_distribution(truth, p)).collect();
+    let loss = |outcome: usize| {
+        let of_outcome = || answers.iter().map(|answer| answer[outcome]);
+        (of_outcome().fold(0.0, f64::max) / of_outcome().fold(1.0, f64::min)).ln()
+    };
+    (0..truths.first().map_or(0, Vec::len)).map(loss).fold(0.0, f64::max)
+}
+
+/// The laws of users who certainly give one outcome: no users can be told apart better, so their loss is the bound
+/// ln(p (n - 1)/(1 - p)) (Eq. 10 of `KO19`).
+pub fn certain_outcomes(n: usize) -> Vec<Vec<f64>> {
+    (0..n).map(|truth| (0..n).map(|outcome| f64::from(u8::from(outcome == truth))).collect()).collect()
+}
+
 impl LocalPrivacy for RandomisedResponse {
     fn protect(&self, update: Update<'_>, _: &RoundTask, private: &mut Stream, payload: &mut Payload) {
         let Update::Evolution { seed, plus, minus } = update else {

@@ -1,0 +1,170 @@
+//! Which data stands in for a paper's: the real collection if it is there, else the best at hand, with the words to say
+//! so.
+
+use std::path::{Path, PathBuf};
+
+use foltr_simulation::datasets::Source;
+
+use crate::data;
+
+/// A collection that a paper used.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Wanted {
+    /// LETOR 4.0 MQ2007, five folds.
+    Mq2007,
+    /// The validation queries of MQ2007's first fold as training queries: the exploratory runs of `KO19`.
+    Mq2007Validation,
+    /// LETOR 4.0 MQ2008, five folds.
+    Mq2008,
+    /// MSLR-WEB10K, five folds.
+    Mslr,
+    /// Yahoo set 1, one fold.
+    Yahoo,
+}
+
+/// What is used instead of a paper's collection, or the collection itself.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct StandIn {
+    /// The section `[data]` as a TOML value, for the override `data=...`.
+    pub section: String,
+    /// What it is, in words for tables and figures.
+    pub name: String,
+    /// Whether it is the paper's own collection, so that numbers can be compared.
+    pub is_the_papers: bool,
+}
+
+/// The sample of MQ2007 that some machines have instead of the whole.
+const MQ2007_SAMPLE: (&str, &str) = ("MQ2007-85", "MQ2007, 85 % sample");
+
+impl Wanted {
+    /// The name of the paper's collection.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Mq2007 | Self::Mq2007Validation => "MQ2007",
+            Self::Mq2008 => "MQ2008",
+            Self::Mslr => "MSLR-WEB10K",
+            Self::Yahoo => "Yahoo set 1",
+        }
+    }
+
+    /// Names that its folder may have.
+    const fn folders(self) -> &'static [&'static str] {
+        match self {
+            Self::Mq2007 | Self::Mq2007Validation => &["MQ2007", "mq2007"],
+            Self::Mq2008 => &["MQ2008", "mq2008"],
+            Self::Mslr => &["MSLR-WEB10K", "MSLR10K", "MSLR-10K", "mslr-web10k", "mslr10k", "MSLR-WEB10k"],
+            Self::Yahoo => &["Yahoo", "yahoo", "YAHOO", "Yahoo-set1", "set1", "ltrc_yahoo", "Webscope_C14_Set1"],
+        }
+    }
+
+    const fn n_features(self) -> usize {
+        match self {
+            Self::Mq2007 | Self::Mq2007Validation | Self::Mq2008 => 46,
+            Self::Mslr => 136,
+            Self::Yahoo => 700,
+        }
+    }
+
+    /// Generated data of the same shape.
+    fn synthetic(self) -> StandIn {
+        let (shape, queries) = match self {
+            Self::Mq2007 => ("mq2007", 1000),
+            // A fifth of 1,692 and 784 queries, and three fifths of 784.
+            Self::Mq2007Validation => ("mq2007", 339),
+            Self::Mq2008 => ("mq2007", 470),
+            Self::Mslr => ("mslr", 2000),
+            Self::Yahoo => ("yahoo", 2000),
+        };
+        StandIn {
+            section: format!("{{ kind = \"synthetic\", shape = \"{shape}\", queries = {queries}, seed = 1 }}"),
+            name: format!("synthetic data of the shape of {}", self.name()),
+            is_the_papers: false,
+        }
+    }
+
+    /// The best data at hand; there is always some.
+    pub fn find(self) -> StandIn {
+        let real = self.folders().iter().map(|&folder| (folder, self.name(), true));
+        let sample =
+            matches!(self, Self::Mq2007 | Self::Mq2007Validation).then_some((MQ2007_SAMPLE.0, MQ2007_SAMPLE.1, false));
+        let at_hand = |(folder, name, is_the_papers): (&str, &str, bool)| {
+            let source = Source::open(&data::found(Path::new(folder)).ok()?).ok()?;
+            let section = self.section(folder, &source)?;
+            Some(StandIn { section, name: self.named(name), is_the_papers })
+        };
+        real.chain(sample).find_map(at_hand).unwrap_or_else(|| self.synthetic())
+    }
+
+    fn named(self, name: &str) -> String {
+        if self == Self::Mq2007Validation { format!("{name}, fold 1, validation queries") } else { name.to_owned() }
+    }
+
+    /// `[data]` for a collection in a folder; none if it lacks what is needed.
+    fn section(self, folder: &str, source: &Source) -> Option<String> {
+        let width = self.n_features();
+        if self != Self::Mq2007Validation {
+            let path = quoted(Path::new(folder));
+            return Some(format!("{{ kind = \"folder\", path = {path}, n_features = {width} }}"));
+        }
+        let first = source.folds().first()?;
+        let list = |paths: &[PathBuf]| paths.iter().map(|path| quoted(path)).collect::<Vec<_>>().join(", ");
+        let (train, test) = (list(&first.validation), list(&first.test));
+        (!first.validation.is_empty())
+            .then(|| format!("{{ kind = \"files\", train = [{train}], test = [{test}], n_features = {width} }}"))
+    }
+}
+
+/// A path as TOML.
+fn quoted(path: &Path) -> String {
+    toml::Value::String(path.to_string_lossy().into_owned()).to_string()
+}
+
+impl StandIn {
+    /// The override that puts this data into an experiment.
+    pub fn setting(&self) -> String {
+        format!("data={}", self.section)
+    }
+
+    /// The same data with these folds only; generated data and lists of files have one.
+    #[must_use]
+    pub fn only_folds(mut self, folds: &[usize]) -> Self {
+        if self.section.contains("kind = \"folder\"") {
+            self.section = self.section.replacen(" }", &format!(", folds = {folds:?} }}"), 1);
+        }
+        self
+    }
+
+    /// Why numbers on it cannot be compared with the paper's; none if they can.
+    pub fn why_not(&self, wanted: Wanted) -> Option<String> {
+        (!self.is_the_papers).then(|| format!("{} instead of {}", self.name, wanted.name()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::Data;
+
+    fn data_of(stand_in: &StandIn) -> Data {
+        let value: toml::Table = toml::from_str(&format!("data = {}", stand_in.section)).expect("TOML");
+        value["data"].clone().try_into().expect("a section [data]")
+    }
+
+    #[test]
+    fn generated_data_stands_in_for_everything_and_is_never_the_papers() {
+        for wanted in [Wanted::Mq2007, Wanted::Mq2007Validation, Wanted::Mq2008, Wanted::Mslr, Wanted::Yahoo] {
+            let stand_in = wanted.synthetic();
+            assert!(data_of(&stand_in).generated().is_some(), "{wanted:?}");
+            assert!(stand_in.why_not(wanted).is_some_and(|why| why.contains(wanted.name())), "{wanted:?}");
+            assert_eq!(stand_in.clone().only_folds(&[1]), stand_in);
+        }
+    }
+
+    #[test]
+    fn folds_are_chosen_in_the_section() {
+        let section = "{ kind = \"folder\", path = \"MQ2008\", n_features = 46 }".to_owned();
+        let chosen = StandIn { section, name: String::new(), is_the_papers: true }.only_folds(&[1, 3]);
+        let Data::Folder { folds, .. } = data_of(&chosen) else { panic!("{chosen:?}") };
+        assert_eq!(folds, Some(vec![1, 3]));
+    }
+}
