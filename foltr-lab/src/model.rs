@@ -2,8 +2,8 @@
 //!
 //! | ranker | tensors (32-bit floats) | score of a document x |
 //! |---|---|---|
-//! | linear | `weights` [features] | x . weights |
-//! | mlp | `hidden.weights` [features, units], `hidden.bias` [units], `output.weights` [units] | activation(x hidden.weights + hidden.bias) . output.weights |
+//! | linear | `weights` (features) | x . weights |
+//! | mlp | `hidden.weights` (features, units), `hidden.bias` (units), `output.weights` (units) | activation(x hidden.weights + hidden.bias) . output.weights |
 //!
 //! Everything else is JSON text under the one metadata key `foltr`. The format keeps metadata in a hash map, so several
 //! keys would be written in any order; one key makes the same model the same bytes.

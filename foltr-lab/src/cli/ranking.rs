@@ -12,10 +12,10 @@ use crate::trec::{Gain, Scores};
 /// Which queries of a folder.
 #[derive(Clone, Debug, Args)]
 pub struct SelectionArgs {
-    /// Which queries of a folder: train, validation or test; can be repeated [default: test].
+    /// Which queries of a folder: train, validation or test; can be repeated (default: test).
     #[arg(long = "split", value_name = "SPLIT", value_parser = split)]
     splits: Vec<Split>,
-    /// Which fold of a folder, from 1; can be repeated [default: all].
+    /// Which fold of a folder, from 1; can be repeated (default: all).
     #[arg(long = "fold", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     folds: Vec<u16>,
 }
@@ -36,7 +36,7 @@ pub struct EvaluateArgs {
     /// A LETOR file, or a folder in LETOR layout. Looked up here, then below FOLTR_DATA.
     #[arg(value_name = "DATA")]
     pub data: PathBuf,
-    /// What to measure, in our words or those of ir-measures; can be repeated [default: ndcg@10, mrr@10, p@10, map].
+    /// What to measure, in our words or those of ir-measures; can be repeated (default: ndcg@10, mrr@10, p@10, map).
     #[arg(long = "metric", value_name = "NAME", value_parser = metric_by_labels)]
     pub metrics: Vec<Metric>,
     /// Which queries.

@@ -128,7 +128,7 @@ fn setting_result(
     Ok(SettingResult {
         labels: axes.iter().map(|axis| about.label(axis).map(str::to_owned)).collect(),
         method: in_words(&experiment.learner),
-        n_planned: (n_folds > 0).then(|| n_folds * experiment.seeds.len()),
+        n_planned: (n_folds > 0).then(|| n_folds * experiment.seeds_of_runs().len()),
         runs: results.runs_of(setting).map(|run| (run.fold, run.seed)).collect(),
         values: columns.iter().map(|column| column.values(results, setting)).collect(),
         courses: metrics.iter().map(|&metric| course(results, setting, metric, most)).collect(),
