@@ -65,7 +65,7 @@ impl Wanted {
         }
     }
 
-    /// Generated data of the same shape.
+    /// Generated data of the same shape, under a name that says so.
     fn synthetic(self) -> StandIn {
         let (shape, queries) = match self {
             Self::Mq2007 => ("mq2007", 1000),
@@ -77,7 +77,7 @@ impl Wanted {
         };
         StandIn {
             section: format!("{{ kind = \"synthetic\", shape = \"{shape}\", queries = {queries}, seed = 1 }}"),
-            name: format!("synthetic data of the shape of {}", self.name()),
+            name: format!("synthetic {}", self.name()),
             is_the_papers: false,
         }
     }

@@ -68,11 +68,10 @@ impl Collection {
         let data = study.data(wanted);
         let is_generated = data.section.contains("synthetic");
         let budget = match (study.is_quick(), is_generated) {
-            (false, true) => 400_000,
-            (false, false) if data.is_the_papers => 2_000_000,
-            (false, false) => 1_000_000,
-            (true, true) => 40_000,
-            (true, false) => 240_000,
+            (false, _) if data.is_the_papers => 2_000_000,
+            (false, _) => 400_000,
+            (true, true) => 64_000,
+            (true, false) => 160_000,
         };
         Self { wanted, data, budget }
     }
