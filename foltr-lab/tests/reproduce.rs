@@ -114,8 +114,20 @@ fn only_what_can_be_compared_decides() {
         Ok(())
     };
     assert_eq!(end_of(sound), End::Done);
-    assert_eq!(end_of(|study| Ok(study.cell("outside".into(), 0.5, 0.52, 0.01))), End::Failed);
-    assert_eq!(end_of(|study| Ok(study.finding(1, false, "the other way round".into()))), End::Failed);
+    assert_eq!(
+        end_of(|study| {
+            study.cell("outside".into(), 0.5, 0.52, 0.01);
+            Ok(())
+        }),
+        End::Failed
+    );
+    assert_eq!(
+        end_of(|study| {
+            study.finding(1, false, "the other way round".into());
+            Ok(())
+        }),
+        End::Failed
+    );
     assert_eq!(end_of(|_| anyhow::bail!("no data")), End::Failed);
     assert_eq!(end_of(|_| Err(reproduce::Interrupted.into())), End::Interrupted);
 }
