@@ -1,5 +1,7 @@
 //! The command line: what can be asked for, and how it is explained.
 
+mod ranking;
+
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
@@ -7,6 +9,8 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 
 use crate::execute::Shard;
 use crate::spec::{SyntheticShape, in_words};
+
+pub use ranking::{EvaluateArgs, QrelsArgs, RankArgs, SelectionArgs};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -18,6 +22,12 @@ Examples:
       runs an experiment file on generated data
   FOLTR_DATA=~/letor foltr run specs/foltr-es-mq2008.toml --out out/es
       runs one on ~/letor/MQ2008
+  foltr report out/fpdgd
+      puts the results of a folder on one page: out/fpdgd/report.html
+  foltr evaluate model.safetensors MQ2008 --fold 1
+      measures a trained ranker on the test queries of ~/letor/MQ2008/Fold1
+  foltr rank model.safetensors MQ2008 --fold 1 --out ranked.run
+      writes its rankings for trec_eval and others
   foltr data generate --shape mq2007 --seed 1 --out my-data
       writes LETOR files
   foltr data check my-data
@@ -117,6 +127,36 @@ pub enum Command {
         #[arg(long)]
         parquet: bool,
     },
+    /// Put the results of a folder on one page that opens without a network: tables, tests, curves, settings.
+    ///
+    /// Writes DIR/report.html, which is complete in itself, and the same figures as SVG and PNG in DIR/figures. Reads only
+    /// the files of the folder. Settings are compared with a baseline by t-tests: paired where folds and seeds pair up,
+    /// else Welch's, corrected after Bonferroni.
+    Report {
+        /// Result folder of `foltr run`.
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+        /// What everything is compared with, such as method=FPDGD; by default the first label of the axis of methods.
+        #[arg(long, value_name = "AXIS=LABEL", value_parser = axis_and_label)]
+        baseline: Option<(String, String)>,
+        /// Axis whose labels are panels side by side; by default that of users.
+        #[arg(long, value_name = "AXIS")]
+        columns: Option<String>,
+        /// Axis whose labels are rows of panels; by default that of data.
+        #[arg(long, value_name = "AXIS")]
+        rows: Option<String>,
+    },
+    /// Measure a trained ranker on labelled queries.
+    ///
+    /// Features are scaled as they were in training. Every split of every fold is measured by itself; to judge a
+    /// ranker by queries that it has not seen, name the fold that it was trained on.
+    Evaluate(EvaluateArgs),
+    /// Rank the documents of all queries with a trained ranker; write a run file for trec_eval and others.
+    ///
+    /// Documents are called by query and place: 18219-000007 is the seventh document of query 18219.
+    Rank(RankArgs),
+    /// Write the labels of all documents as qrels for trec_eval and others.
+    Qrels(QrelsArgs),
     /// Run tables, figures and questions of the papers again, and say where our results agree.
     ///
     /// Every entry runs its experiment files (those of specs/ are built in), prints each number beside the paper's with
@@ -186,6 +226,12 @@ pub enum DataCommand {
         #[arg(value_name = "PATH")]
         path: PathBuf,
     },
+}
+
+fn axis_and_label(text: &str) -> Result<(String, String), String> {
+    let parts = text.split_once('=').map(|(axis, label)| (axis.trim(), label.trim()));
+    let (axis, label) = parts.ok_or("expected AXIS=LABEL, such as method=FPDGD")?;
+    Ok((axis.into(), label.into()))
 }
 
 fn shape(text: &str) -> Result<SyntheticShape, String> {

@@ -2,11 +2,14 @@
 
 pub mod data;
 pub mod dry_run;
+pub mod evaluate;
 pub mod list;
 pub mod main_job;
 pub mod merge;
+pub mod report;
 pub mod reproduce;
 pub mod run;
+pub mod trec;
 
 use std::path::Path;
 use std::process::ExitCode;
@@ -14,6 +17,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
 
+use crate::report::PageError;
 use crate::reproduce::UnknownEntry;
 use crate::spec::SpecError;
 
@@ -53,8 +57,9 @@ pub fn exit_code(end: Result<End>) -> ExitCode {
         Ok(End::Interrupted) => ExitCode::from(130),
         Err(error) => {
             let wrong_file = error.downcast_ref::<SpecError>().is_some();
+            let wrong_choice = matches!(error.downcast_ref(), Some(PageError::Choice(_))) || error.is::<UnknownEntry>();
             eprintln!("{}{error:#}", if wrong_file { "" } else { "error: " });
-            ExitCode::from(if wrong_file || error.is::<UnknownEntry>() { 2 } else { 1 })
+            ExitCode::from(if wrong_file || wrong_choice { 2 } else { 1 })
         }
     }
 }

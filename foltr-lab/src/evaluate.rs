@@ -5,7 +5,7 @@
 //! evaluated together.
 
 use foltr_rank::metric::{
-    WithoutRelevant, average_precision, dcg, expected_max_rr, ideal_dcg, ndcg, precision, reciprocal_rank,
+    WithoutRelevant, average_precision, dcg, expected_max_rr, ideal_dcg, linear_ndcg, ndcg, precision, reciprocal_rank,
 };
 use foltr_rank::ranker::dot::dot_rows_many;
 use foltr_rank::select::ScoreBuffer;
@@ -59,6 +59,21 @@ impl<'a> Evaluator<'a> {
         models.chunks(SNAPSHOTS).flat_map(|block| self.evaluate_block(shape, block)).collect()
     }
 
+    /// Every metric of one model by query; nothing where a query does not enter the mean.
+    pub fn by_query(&self, shape: Shape, model: &Params) -> Vec<Vec<Option<f64>>> {
+        let queries: Vec<usize> = (0..self.data.n_queries()).collect();
+        let of_chunk = |scratch: &mut Scratch, queries: &[usize]| {
+            let values = queries.iter().map(|&query| {
+                let mut values = vec![None; self.metrics.len()];
+                self.visit_query(query, scratch, |i, value| values[i] = value);
+                values
+            });
+            values.collect::<Vec<_>>()
+        };
+        let chunks = queries.par_chunks(QUERIES_A_CHUNK);
+        chunks.map_init(|| Scratch::new(shape, std::slice::from_ref(model)), of_chunk).flatten_iter().collect()
+    }
+
     fn evaluate_block(&self, shape: Shape, models: &[Params]) -> Vec<Vec<f64>> {
         let n_sums = models.len() * self.metrics.len();
         let queries: Vec<usize> = (0..self.data.n_queries()).collect();
@@ -68,7 +83,7 @@ impl<'a> Evaluator<'a> {
                 || Scratch::new(shape, models),
                 |scratch, queries| {
                     let mut sums = Sums::new(n_sums);
-                    queries.iter().for_each(|&query| self.add_query(query, scratch, &mut sums));
+                    queries.iter().for_each(|&query| self.visit_query(query, scratch, |i, value| sums.add(i, value)));
                     sums
                 },
             )
@@ -78,7 +93,8 @@ impl<'a> Evaluator<'a> {
         total.means().chunks(self.metrics.len().max(1)).map(<[f64]>::to_vec).collect()
     }
 
-    fn add_query(&self, query: usize, scratch: &mut Scratch, sums: &mut Sums) {
+    /// Hands over the value of each metric, model after model, unless no metric counts the query.
+    fn visit_query(&self, query: usize, scratch: &mut Scratch, mut visit: impl FnMut(usize, Option<f64>)) {
         if self.is_skipped(query) {
             return;
         }
@@ -87,8 +103,7 @@ impl<'a> Evaluator<'a> {
         for model in 0..scratch.n_models {
             scratch.rank(model, labels, self.depth);
             for (i, &metric) in self.metrics.iter().enumerate() {
-                let value = self.value(i, metric, query, &scratch.ranked);
-                sums.add(model * self.metrics.len() + i, value);
+                visit(model * self.metrics.len() + i, self.value(i, metric, query, &scratch.ranked));
             }
         }
     }
@@ -106,6 +121,7 @@ impl<'a> Evaluator<'a> {
         let labels = ranked.iter().copied();
         let value = match metric {
             Metric::Ndcg(k) => ndcg(labels, self.ideals[i][query], k),
+            Metric::NdcgLinear(k) => linear_ndcg(labels, self.data.labels(query), k),
             Metric::Dcg(k) => by_labels(dcg(labels, k)),
             Metric::Mrr(k) => by_labels(reciprocal_rank(labels, k)),
             Metric::Precision(k) => by_labels(precision(labels, k)),
@@ -125,10 +141,19 @@ impl<'a> Evaluator<'a> {
 /// How far down the ranking a metric looks.
 const fn metric_depth(metric: Metric, list_length: usize) -> usize {
     match metric {
-        Metric::Ndcg(k) | Metric::Dcg(k) | Metric::Mrr(k) | Metric::Precision(k) => k,
+        Metric::Ndcg(k) | Metric::NdcgLinear(k) | Metric::Dcg(k) | Metric::Mrr(k) | Metric::Precision(k) => k,
         Metric::AveragePrecision => usize::MAX,
         Metric::ExpectedMaxRr => list_length,
     }
+}
+
+/// All documents in `order`, best first; of equal scores the later document first.
+pub fn rank_all(scores: &[f32], order: &mut Vec<u32>) {
+    order.clear();
+    order.extend(0..scores.len() as u32);
+    // Adding zero makes -0 equal to 0, as the selection of a short list has it.
+    let score = |doc: u32| scores[doc as usize] + 0.0;
+    order.sort_unstable_by(|&a, &b| score(b).total_cmp(&score(a)).then(b.cmp(&a)));
 }
 
 /// Sums and counts of values, to be averaged.
@@ -234,11 +259,7 @@ impl Scratch {
             self.buffer.select(depth, &mut self.ranking);
             self.ranked.extend(self.ranking.docs().iter().map(|&doc| labels[doc as usize]));
         } else {
-            self.order.clear();
-            self.order.extend(0..self.n_docs as u32);
-            // Adding zero makes -0 equal to 0, as the selection of a short list has it.
-            let score = |doc: u32| scores[doc as usize] + 0.0;
-            self.order.sort_unstable_by(|&a, &b| score(b).total_cmp(&score(a)).then(b.cmp(&a)));
+            rank_all(scores, &mut self.order);
             self.ranked.extend(self.order.iter().map(|&doc| labels[doc as usize]));
         }
     }

@@ -15,6 +15,7 @@ use rayon::ThreadPoolBuilder;
 use crate::about::{About, Machine, Start};
 use crate::folder::{CODE_HASH, ResultFolder, RunFacts};
 use crate::grid::Grid;
+use crate::model::{self, Model};
 use crate::results::Results;
 use crate::rows::RoundProgress;
 use crate::run::run_one;
@@ -157,6 +158,10 @@ fn do_one(
         writer.discard();
         return Ok(());
     }
+    let normalise = setting.experiment.data.normalise();
+    let model = Model { shape: outcome.shape, normalise, params: outcome.params };
+    let about = format!("{}; fold {}, seed {}", setting.name(), job.fold, job.seed);
+    model.write(&writer.path().join(model::FILE_NAME), about.trim_start_matches("; "))?;
     writer.finish(&RunFacts {
         labels: setting.labels.clone(),
         fold: job.fold,

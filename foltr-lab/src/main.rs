@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use foltr_lab::cli::{Cli, Command};
 use foltr_lab::command::reproduce::Which;
 use foltr_lab::command::{self, End};
+use foltr_lab::report::Choices;
 
 fn main() -> ExitCode {
     command::exit_code(run(&Cli::read()))
@@ -23,6 +24,9 @@ fn run(cli: &Cli) -> Result<End> {
             let out = cli.main_job.out.as_deref().unwrap_or(Path::new("out"));
             command::main_job::run(out, cli.main_job.seeds.unwrap_or(5))
         }
+        Some(Command::Evaluate(arguments)) => command::evaluate::run(arguments),
+        Some(Command::Rank(arguments)) => command::trec::rank(arguments),
+        Some(Command::Qrels(arguments)) => command::trec::qrels(arguments),
         Some(Command::Run { spec, overrides, dry_run: true, shard, .. }) => {
             command::dry_run::run(spec, overrides, *shard)
         }
@@ -31,6 +35,10 @@ fn run(cli: &Cli) -> Result<End> {
             command::run::run(spec, overrides, out, *shard, *parquet)
         }
         Some(Command::Merge { folders, out, parquet }) => command::merge::run(folders, out, *parquet),
+        Some(Command::Report { folder, baseline, columns, rows }) => {
+            let choices = Choices { baseline: baseline.clone(), columns: columns.clone(), rows: rows.clone() };
+            command::report::run(folder, &choices)
+        }
         Some(Command::Data(data)) => command::data::run(data),
         Some(Command::List) => {
             // Whoever reads may stop reading, as `head` does.

@@ -3,7 +3,7 @@
 //! The SVG is composed here, so that every label has its place. The PNG is drawn from it with an embedded font (Noto
 //! Sans, SIL Open Font License 1.1), because a fresh machine may have none.
 
-mod axis;
+pub(crate) mod axis;
 mod bars;
 mod canvas;
 mod curves;
@@ -13,7 +13,7 @@ mod palette;
 mod style;
 #[cfg(test)]
 mod tests;
-mod text;
+pub(crate) mod text;
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;

@@ -8,6 +8,7 @@ mod course;
 mod draft;
 mod drawing;
 mod foltr_es;
+mod fpdgd;
 mod stand_in;
 mod study;
 mod thesis_evolution;
@@ -51,6 +52,18 @@ pub const ENTRIES: &[Entry] = &[
     draft::CLIENTS,
     draft::PDGD,
     draft::DEBIASING,
+    fpdgd::TABLE_2,
+    fpdgd::FIGURE_2,
+    fpdgd::FIGURE_3,
+    fpdgd::FIGURE_4,
+    fpdgd::FIGURE_5,
+    fpdgd::FIGURE_6,
+    fpdgd::THESIS_TABLE_1,
+    fpdgd::THESIS_FIGURE_6,
+    fpdgd::THESIS_FIGURE_7,
+    fpdgd::THESIS_FIGURE_8,
+    fpdgd::THESIS_FIGURE_9,
+    fpdgd::THESIS_FIGURE_10,
 ];
 
 /// A name that no entry has.

@@ -1,9 +1,11 @@
 //! Rows: what a run reports while it runs.
 
+pub mod parquet;
+
 use std::fmt;
 use std::str::FromStr;
 
-use foltr_rank::Params;
+use foltr_rank::{Params, Shape};
 
 use crate::spec::{Metric, Split};
 
@@ -77,6 +79,8 @@ pub struct RoundProgress {
 /// What remains of a run besides its rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunOutcome {
+    /// What its parameters mean.
+    pub shape: Shape,
     /// The final ranker.
     pub params: Params,
     /// Interactions that were simulated.

@@ -64,6 +64,7 @@ pub fn run_one(
         if round == n_rounds || interrupted {
             rows.flush();
             return Ok(RunOutcome {
+                shape,
                 params: trainer.params().to_vec(),
                 n_interactions: tally.n_interactions,
                 training_seconds: training_time.as_secs_f64(),
@@ -236,7 +237,7 @@ fn run_baseline(experiment: &Experiment, fold: &Fold, rows: &mut Rows<'_, '_>) -
     let training_seconds = started.elapsed().as_secs_f64();
     rows.snapshot(0, &params);
     rows.flush();
-    Ok(RunOutcome { params, n_interactions: 0, training_seconds, interrupted: false })
+    Ok(RunOutcome { shape: rows.shape, params, n_interactions: 0, training_seconds, interrupted: false })
 }
 
 /// Snapshots on their way to becoming rows.

@@ -1,6 +1,6 @@
 //! The experiment file: what is trained on what, by whom, and what is measured.
 //!
-//! A file is read by [`read`](Experiment::read) and checked as a whole before any work: every problem is reported with
+//! A file is read by [`Grid::read`](crate::grid::Grid::read) and checked as a whole before any work: every problem is reported with
 //! its line, key and value. What has a default is printed in the resolved experiment, so no number is hidden.
 
 mod check;
@@ -128,6 +128,11 @@ impl Experiment {
         let from_budget = |budget: usize| budget.checked_div(cohort)?.checked_div(clients.interactions);
         let n_rounds = federation.rounds.or_else(|| federation.budget.and_then(from_budget))?;
         Some(Schedule { n_clients: clients.n_clients, cohort, interactions: clients.interactions, n_rounds })
+    }
+
+    /// The seeds that runs have: all, or the first for a baseline, which draws nothing at random.
+    pub fn seeds_of_runs(&self) -> &[u64] {
+        if self.learner.is_baseline() { &self.seeds[..self.seeds.len().min(1)] } else { &self.seeds }
     }
 
     /// The experiment as TOML with every default filled in.

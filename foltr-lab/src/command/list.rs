@@ -68,6 +68,7 @@ const LISTS: [List; 12] = [
         place: "metrics.offline",
         names: &[
             ("ndcg@K", "Discounted cumulative gain of the first K, divided by the best possible"),
+            ("ndcg-linear@K", "The same with the label itself as gain, as trec_eval has it"),
             ("dcg@K", "Discounted cumulative gain of the first K"),
             ("mrr@K", "Reciprocal rank of the first relevant document, 0 below K"),
             ("p@K", "Share of relevant documents among the first K"),

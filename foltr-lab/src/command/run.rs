@@ -49,6 +49,7 @@ pub fn tell(results: &Results, out: &Path) {
         println!("{} interactions, {} a second and thread", grouped(n), grouped((n as f64 / seconds) as u64));
     }
     println!("rows:    {}\nsummary: {}", out.join("rows.csv").display(), out.join("summary.json").display());
+    println!("a page:  foltr report {}", out.display());
 }
 
 /// One line a setting: labels, number of runs, final value of every offline metric on the best split, online value.

@@ -8,6 +8,7 @@ use anyhow::{Context, Result, ensure};
 use crate::about::About;
 use crate::folder::ResultFolder;
 use crate::results::{Results, Run};
+use crate::rows::parquet::write_parquet;
 use crate::summary::Summary;
 
 /// Writes `rows.csv`, `summary.json` and `run.json` from the finished runs of a folder.
@@ -23,7 +24,11 @@ pub fn assemble(folder: &ResultFolder, mut about: About, parquet: bool) -> Resul
     folder.write_with("rows.csv", |file| write_rows(&results, file))?;
     folder.write("summary.json", &serde_json::to_vec_pretty(&Summary::of(&results))?)?;
     folder.write("run.json", &serde_json::to_vec_pretty(&about)?)?;
-    let _ = parquet;
+    if parquet {
+        let (rows, new) = (folder.path().join("rows.csv"), folder.path().join(".rows.parquet.new"));
+        write_parquet(&rows, &new)?;
+        std::fs::rename(&new, folder.path().join("rows.parquet"))?;
+    }
     results.about = about;
     Ok(results)
 }

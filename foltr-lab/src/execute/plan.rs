@@ -164,7 +164,7 @@ impl Plan {
             let schedule = setting.experiment.schedule();
             for (fold, _) in collections.numbered(&data) {
                 let (_, hash) = collections.fold(&data, fold)?;
-                for &seed in &setting.experiment.seeds {
+                for &seed in setting.experiment.seeds_of_runs() {
                     jobs.push(Job {
                         setting: i,
                         fold,

@@ -39,9 +39,6 @@ impl Experiment {
         if let Some(pair) = sorted.windows(2).find(|pair| pair[0] == pair[1]) {
             problems.add("seeds", format!("seed {} is there twice; equal runs would count as two", pair[0]));
         }
-        let idle = self.learner.is_baseline() && self.seeds.len() > 1;
-        let advice = format!("{} draws nothing at random: one seed is enough", self.learner.name());
-        problems.when(idle, "seeds", advice);
     }
 
     fn check_data(&self, problems: &mut Problems) {

@@ -48,6 +48,17 @@ pub fn ideal_dcg(labels: &[u8], k: usize) -> f64 {
     dcg(sorted, k)
 }
 
+/// nDCG@k with the label itself as gain (`JK02`), as trec_eval has it; nothing when no label is above 0.
+pub fn linear_ndcg(ranked_labels: impl IntoIterator<Item = u8>, labels: &[u8], k: usize) -> Option<f64> {
+    fn sum(labels: impl IntoIterator<Item = u8>, k: usize) -> f64 {
+        labels.into_iter().take(k).enumerate().map(|(position, label)| f64::from(label) * discount(position)).sum()
+    }
+    let mut sorted = labels.to_vec();
+    sorted.sort_unstable_by(|a, b| b.cmp(a));
+    let ideal = sum(sorted, k);
+    (ideal > 0.0).then(|| sum(ranked_labels, k) / ideal)
+}
+
 /// nDCG@k of labels in ranked order; nothing when the ideal is 0.
 pub fn ndcg(ranked_labels: impl IntoIterator<Item = u8>, ideal: f64, k: usize) -> Option<f64> {
     (ideal > 0.0).then(|| dcg(ranked_labels, k) / ideal)
@@ -64,6 +75,15 @@ mod tests {
         assert!((ideal - (3.0 + 1.0 / 3_f64.log2())).abs() < 1e-12);
         assert!((ndcg([1, 0, 2], ideal, 10).unwrap() - 2.5 / ideal).abs() < 1e-12);
         assert_eq!(ndcg([0, 0], ideal_dcg(&[0, 0], 10), 10), None);
+    }
+
+    #[test]
+    fn the_label_itself_as_gain() {
+        // Labels 1, 0, 2 as ranked: 1 + 0 + 2/2 = 2; ideal 2 + 1/log2(3).
+        let ideal = 2.0 + 1.0 / 3_f64.log2();
+        assert!((linear_ndcg([1, 0, 2], &[0, 2, 1], 10).unwrap() - 2.0 / ideal).abs() < 1e-12);
+        assert_eq!(linear_ndcg([0, 0, 2], &[0, 0, 2], 2), Some(0.0));
+        assert_eq!(linear_ndcg([0, 0], &[0, 0], 10), None);
     }
 
     #[test]

@@ -1,0 +1,156 @@
+use rand::{Rng, RngExt};
+
+use super::*;
+
+fn linear() -> Model {
+    Model { shape: Shape::Linear { n_features: 3 }, normalise: Normalise::Query, params: vec![1.0, -2.5, 1e-30] }
+}
+
+fn mlp() -> Model {
+    let shape = Shape::Mlp { n_features: 3, n_hidden: 2, activation: Activation::Relu };
+    Model { shape, normalise: Normalise::None, params: (1..=10).map(|i| i as f32).collect() }
+}
+
+/// Reads bytes as a file `m.safetensors` in a temporary folder.
+fn told(bytes: &[u8]) -> String {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let path = folder.path().join("m.safetensors");
+    std::fs::write(&path, bytes).expect("a file");
+    let error = Model::read(&path).expect_err("not a model").to_string();
+    error.rsplit_once("m.safetensors").map(|(_, rest)| format!("m.safetensors{rest}")).expect("the file is named")
+}
+
+/// A file with one tensor and this text under the key `foltr`.
+fn file(header: Option<&str>, name: &str, dtype: Dtype, dimensions: &[usize]) -> Vec<u8> {
+    let data = vec![0; dimensions.iter().product::<usize>() * dtype.bitsize() / 8];
+    let tensor = TensorView::new(dtype, dimensions.to_vec(), &data).expect("sizes fit");
+    let metadata = header.map(|text| HashMap::from([(KEY.to_owned(), text.to_owned())]));
+    serialize([(name, tensor)], metadata).expect("a file")
+}
+
+const LINEAR: &str = r#"{"format":1,"foltr":"0.1.0","ranker":"linear","normalise":"none","about":""}"#;
+const MLP: &str = r#"{"format":1,"foltr":"0.1.0","ranker":"mlp","activation":"relu","normalise":"none","about":""}"#;
+
+#[test]
+fn models_are_read_as_they_were_written_and_always_the_same_bytes() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for model in [linear(), mlp()] {
+        let (one, two) = (folder.path().join("one"), folder.path().join("two"));
+        model.write(&one, "users = navigational").expect("written");
+        model.write(&two, "users = navigational").expect("written");
+        assert_eq!(Model::read(&one).expect("a model"), model);
+        assert_eq!(std::fs::read(&one).expect("bytes"), std::fs::read(&two).expect("bytes"));
+    }
+}
+
+#[test]
+fn the_bytes_are_those_of_the_format() {
+    let bytes = linear().to_bytes("a");
+    let n_header = u64::from_le_bytes(bytes[..8].try_into().expect("eight bytes")) as usize;
+    let header: serde_json::Value = serde_json::from_slice(&bytes[8..8 + n_header]).expect("JSON");
+    let about: serde_json::Value =
+        serde_json::from_str(header["__metadata__"]["foltr"].as_str().expect("a text")).expect("JSON");
+    let version = env!("CARGO_PKG_VERSION");
+    let expected =
+        serde_json::json!({"format": 1, "foltr": version, "ranker": "linear", "normalise": "query", "about": "a"});
+    assert_eq!(about, expected);
+    assert_eq!(header["weights"], serde_json::json!({"dtype": "F32", "shape": [3], "data_offsets": [0, 12]}));
+    assert_eq!(bytes[8 + n_header..8 + n_header + 8], [0, 0, 0x80, 0x3f, 0, 0, 0x20, 0xc0]);
+    // One hidden layer keeps its two dimensions; the writer sorts tensors by name, so the bias comes first.
+    let bytes = mlp().to_bytes("");
+    let read = SafeTensors::deserialize(&bytes).expect("a file");
+    assert_eq!(read.tensor("hidden.weights").expect("a tensor").shape(), [3, 2]);
+    assert_eq!(read.tensor("hidden.bias").expect("a tensor").data()[..4], 7_f32.to_le_bytes());
+}
+
+#[test]
+fn wrong_files_are_told_with_what_would_be_right() {
+    let good = linear().to_bytes("");
+    let is_told = |bytes: &[u8], words: &[&str]| {
+        let text = told(bytes);
+        assert!(text.starts_with("m.safetensors: not a model that foltr can read: "), "{text}");
+        words.iter().for_each(|word| assert!(text.contains(word), "{word} is not in {text}"));
+    };
+    is_told(b"", &["expected a whole file in the safetensors format"]);
+    is_told(b"0 qid:1 1:0.5 2:0.25\n", &["expected a whole file in the safetensors format"]);
+    is_told(&good[..good.len() - 1], &["expected a whole file in the safetensors format"]);
+    is_told(&good[..20], &["expected a whole file in the safetensors format"]);
+    let one = |header: &str| file(Some(header), "weights", Dtype::F32, &[3]);
+    is_told(&file(None, "weights", Dtype::F32, &[3]), &["no metadata key `foltr`", "a model that `foltr run` wrote"]);
+    is_told(&one("?"), &["metadata `foltr`"]);
+    is_told(&one(&LINEAR.replace("\"format\":1", "\"format\":2")), &["`format` is 2; expected 1, or a newer foltr"]);
+    is_told(&one(&LINEAR.replace("\"format\":1,", "")), &["missing field `format`"]);
+    is_told(&one(&LINEAR.replace("\"normalise\":\"none\",", "")), &["missing field `normalise`"]);
+    is_told(&one(&LINEAR.replace("linear", "tree")), &["`tree`", "`linear` or `mlp`"]);
+    is_told(&one(&MLP.replace("relu", "tanh")), &["`tanh`", "`logistic` or `relu`"]);
+    is_told(&one(&MLP.replace("\"activation\":\"relu\",", "")), &["without `activation`"]);
+    is_told(&one(MLP), &["no tensor `hidden.weights`"]);
+    is_told(&file(Some(LINEAR), "weight", Dtype::F32, &[3]), &["no tensor `weights`"]);
+    is_told(&file(Some(LINEAR), "weights", Dtype::F64, &[3]), &["type F64; expected F32"]);
+    is_told(&file(Some(LINEAR), "weights", Dtype::F32, &[3, 1]), &["shape [3, 1]; expected [features] with 1 to"]);
+    is_told(&file(Some(LINEAR), "weights", Dtype::F32, &[0]), &["shape [0]; expected [features] with 1 to"]);
+    is_told(&file(Some(MLP), "hidden.weights", Dtype::F32, &[3, 2]), &["no tensor `hidden.bias`"]);
+    is_told(&one(&LINEAR.replace("none", "sum")), &["`sum`", "`none` or `query`"]);
+}
+
+#[test]
+fn tensors_that_do_not_fit_together_and_numbers_that_are_none_are_told() {
+    let floats = [0_u8; 4 * 6];
+    let tensor = |sizes: &[usize]| {
+        let n_bytes = 4 * sizes.iter().product::<usize>();
+        TensorView::new(Dtype::F32, sizes.to_vec(), &floats[..n_bytes]).expect("sizes fit")
+    };
+    let with = |tensors: Vec<(&str, TensorView<'_>)>| {
+        told(&serialize(tensors, Some(HashMap::from([(KEY.into(), MLP.into())]))).expect("a file"))
+    };
+    let hidden = ("hidden.weights", tensor(&[3, 2]));
+    let text = with(vec![hidden.clone(), ("hidden.bias", tensor(&[3])), ("output.weights", tensor(&[2]))]);
+    assert!(
+        text.contains("`hidden.bias` has the shape [3]; expected `hidden.weights` [3, 2], `hidden.bias` [2]"),
+        "{text}"
+    );
+    let text = with(vec![hidden, ("more", tensor(&[2]))]);
+    assert!(text.contains("there is a tensor `more`"), "{text}");
+    for value in [f32::NAN, f32::INFINITY] {
+        let mut broken = mlp();
+        broken.params[7] = value;
+        let text = told(&broken.to_bytes(""));
+        assert!(text.ends_with(&format!("`hidden.bias` has {value} at position 1; expected finite numbers")), "{text}");
+    }
+}
+
+#[test]
+fn a_file_that_is_not_there_is_named() {
+    let error = Model::read(Path::new("no-such/model.safetensors")).expect_err("no file").to_string();
+    assert!(error.starts_with("no-such/model.safetensors: cannot be read: "), "{error}");
+}
+
+/// Damaged files are refused or, where the damage hit a number or free text, are still models; nothing panics.
+#[test]
+fn damaged_bytes_never_panic_and_never_make_a_broken_model() {
+    let asked = std::env::var("FOLTR_FUZZ_ITERATIONS").ok().and_then(|n| n.parse().ok());
+    let mut stream = foltr_rank::rng::Streams::new(7).open(foltr_rank::rng::Purpose::Data, 0, 0);
+    let mut n_read = 0;
+    for iteration in 0..asked.unwrap_or(20_000_u32) {
+        let mut bytes = if iteration % 2 == 0 { linear() } else { mlp() }.to_bytes("fuzz");
+        for _ in 0..stream.random_range(1..4) {
+            let at = stream.random_range(0..bytes.len());
+            match stream.random_range(0..5) {
+                0 => bytes[at] ^= 1 << stream.random_range(0..8),
+                1 => bytes[at] = b"0123456789[]{}\",:"[stream.random_range(0..17)],
+                2 => bytes.truncate(at.max(1)),
+                3 => bytes.insert(at, stream.next_u32() as u8),
+                _ => drop(bytes.remove(at)),
+            }
+            if bytes.is_empty() {
+                bytes.push(0);
+            }
+        }
+        if let Ok(model) = Model::from_bytes(&bytes) {
+            n_read += 1;
+            assert_eq!(model.params.len(), model.shape.n_params());
+            assert!(model.params.iter().all(|param| param.is_finite()));
+        }
+    }
+    assert!(n_read > 0, "the damage is too heavy to test anything behind the header");
+}
