@@ -234,7 +234,7 @@ fn learning_curves(study: &mut Study<'_>, wanted: Wanted, title: &str) -> Result
         let rows = COLUMNS.map(|users| panel_row(&runs, results, users, &folds));
         let figure = CurveFigure {
             title: title.into(),
-            subtitle: format!("{}; {stream} stream, p = .9; {} runs a fold", runs.data.name, n_seeds(results, &folds)),
+            subtitle: format!("{}; {stream} stream, p = .9; {}", runs.data.name, runs_a_fold(results, &folds)),
             x_label: "interactions of all clients together".into(),
             y_label: "mean batch MaxRR".into(),
             methods: METHODS.map(str::to_owned).to_vec(),
@@ -249,8 +249,11 @@ fn learning_curves(study: &mut Study<'_>, wanted: Wanted, title: &str) -> Result
     Ok(())
 }
 
-fn n_seeds(results: &Results, folds: &[usize]) -> usize {
-    results.runs_of(0).count() / folds.len().max(1)
+fn runs_a_fold(results: &Results, folds: &[usize]) -> String {
+    match results.runs_of(0).count() / folds.len().max(1) {
+        1 => "one run a fold".into(),
+        n => format!("{n} runs a fold"),
+    }
 }
 
 fn panel_row(runs: &Runs, results: &Results, users: &str, folds: &[usize]) -> Result<PanelRow> {

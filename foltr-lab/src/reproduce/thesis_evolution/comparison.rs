@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use anyhow::Result;
 
-use super::{COLLECTIONS, Collection, RANKERS};
+use super::{Collection, RANKERS, collections};
 use crate::reproduce::course::{END, USERS, difference, over};
 use crate::reproduce::drawing::{Line, names, row, sheet};
 use crate::reproduce::study::mean;
@@ -70,8 +70,7 @@ fn gaps(collection: &Collection, pdgd: &Line<'_>, evolution: &Line<'_>) -> Resul
 /// RQ1.1.3 and finding 7.
 pub(super) fn figure_3(study: &mut Study<'_>) -> Result<()> {
     let (mut rows, mut late, mut methods) = (Vec::new(), Vec::new(), Vec::new());
-    for wanted in COLLECTIONS {
-        let collection = Collection::new(study, wanted);
+    for collection in collections(study) {
         let (evolution, pdgd) = (collection.evolution(study)?, pdgd(study, &collection)?);
         let lines = lines(&evolution, &pdgd, Smoothing::FoltrEs);
         rows.push(row(&collection.data.name, MetricName::OnlineMaxRr, &lines)?);
@@ -135,8 +134,7 @@ fn smaller_steps(study: &mut Study<'_>, collection: &Collection, evolution: &Lin
 pub(super) fn figure_5(study: &mut Study<'_>) -> Result<()> {
     let metric = MetricName::Offline(Split::Test, Metric::Ndcg(10));
     let (mut rows, mut told, mut methods) = (Vec::new(), Vec::new(), Vec::new());
-    for wanted in COLLECTIONS {
-        let collection = Collection::new(study, wanted);
+    for collection in collections(study) {
         let (evolution, pdgd) = (collection.evolution(study)?, pdgd(study, &collection)?);
         let lines = lines(&evolution, &pdgd, Smoothing::None);
         rows.push(row(&collection.data.name, metric, &lines)?);

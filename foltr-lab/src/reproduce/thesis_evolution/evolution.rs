@@ -2,7 +2,7 @@
 
 use anyhow::Result;
 
-use super::{COLLECTIONS, Collection, RANKERS};
+use super::{Collection, RANKERS, collections};
 use crate::plot::PanelRow;
 use crate::reproduce::course::{END, USERS, difference, over, select};
 use crate::reproduce::drawing::{Line, row, sheet};
@@ -32,8 +32,7 @@ fn rows_by_privatisation(
     mut judge: impl FnMut(&mut Study<'_>, &Collection, &[Line<'_>]) -> Result<()>,
 ) -> Result<Vec<PanelRow>> {
     let mut rows = Vec::new();
-    for wanted in COLLECTIONS {
-        let collection = Collection::new(study, wanted);
+    for collection in collections(study) {
         let results = collection.evolution(study)?;
         let lines = by_privatisation(&results);
         rows.push(row(&collection.data.name, metric, &lines)?);
@@ -89,8 +88,7 @@ pub(super) fn figure_2(study: &mut Study<'_>) -> Result<()> {
     const CLIENTS: [&str; 3] = ["50", "1000", "2000"];
     let cases = || RANKERS.into_iter().flat_map(|ranker| CLIENTS.map(|n| (ranker, n)));
     let (mut rows, mut told) = (Vec::new(), Vec::new());
-    for wanted in COLLECTIONS {
-        let collection = Collection::new(study, wanted);
+    for collection in collections(study) {
         let data = collection.data.clone();
         // No finding rests on this figure.
         let data = if study.is_quick() { data.only_folds(&[1]) } else { data };
