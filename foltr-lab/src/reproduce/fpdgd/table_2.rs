@@ -6,6 +6,7 @@ use super::super::{Study, Wanted};
 use super::judge;
 use super::values::{Group, online};
 use super::{Collection, MQ2007_FOLTR_ES, MQ2007_FPDGD, Overall, shared};
+use crate::reproduce::study::mean;
 use crate::table::table;
 
 /// Budgets of the columns; FOLtR-ES answers truly with probability .25, .5, .9 and 1.
@@ -119,10 +120,6 @@ fn shown(fpdgd: &[Group], foltr_es: &[Group]) -> String {
     };
     let rows = fpdgd.iter().zip(foltr_es).flat_map(|(a, b)| [row("FPDGD", a), row("FOLtR-ES", b)]).collect();
     table(&["users", "method", "epsilon 1.2", "2.3", "4.5", "10"], 2, rows)
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
 }
 
 #[cfg(test)]
