@@ -1,6 +1,7 @@
 //! The one door out of a device: the only functions that turn an [`Update`] into a [`Payload`].
 //!
-//! No guarantee is claimed here: what a mechanism protects, and under which assumptions, is the accountant's to say.
+//! A mechanism says what a message costs ([`LocalPrivacy::cost`]) and who could see it ([`Mode`]); what that adds up to is
+//! the [accountant](crate::accountant)'s to say.
 
 mod discrete_gaussian;
 mod distributed_laplace;
@@ -29,6 +30,7 @@ pub use randomised_response::{
 };
 pub use sampled_response::SampledResponse;
 
+use crate::accountant::PrivacyCost;
 use crate::aggregate::Rule;
 use crate::message::{Kind, Payload, RoundTask};
 
@@ -45,6 +47,10 @@ pub trait LocalPrivacy {
 
     /// Who can see a single message.
     fn mode(&self) -> Mode;
+
+    /// What one message of this many interactions about a model of `n_params` parameters costs its sender, for the
+    /// accountant. Against whom follows from [`Self::mode`].
+    fn cost(&self, n_params: usize, n_interactions: u32) -> PrivacyCost;
 
     /// How the server reads what this mechanism makes of payloads that it would read by `usual` without it.
     fn rule(&self, usual: Rule, _divisor: f64) -> Rule {
@@ -82,6 +88,12 @@ macro_rules! mechanisms {
             fn accepts(&self, kind: Kind) -> bool {
                 match self {
                     $(Self::$mechanism(mechanism) => mechanism.accepts(kind),)*
+                }
+            }
+
+            fn cost(&self, n_params: usize, n_interactions: u32) -> PrivacyCost {
+                match self {
+                    $(Self::$mechanism(mechanism) => mechanism.cost(n_params, n_interactions),)*
                 }
             }
 

@@ -290,7 +290,9 @@ mod tests {
                 n_clients: 4,
                 n_interactions: 4,
                 rule,
-                aggregation: Aggregation::Mean(Mean { mode: foltr_federation::Mode::Clear, clip_norm: None }),
+                aggregation: Aggregation::Mean(Mean {}),
+                mode: foltr_federation::Mode::Clear,
+                clip_norm: None,
                 optimiser: ServerOptimiser::Adam { rate: 0.001, beta1: 0.9, beta2: 0.999, epsilon: 1e-8 },
             })
             .expect("a sound setup");

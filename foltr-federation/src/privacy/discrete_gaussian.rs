@@ -20,6 +20,7 @@ use rand::distr::Distribution;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::accountant::{PrivacyCost, distributed};
 use crate::aggregate::Rule;
 use crate::message::{Kind, Payload, RoundTask, Share};
 use crate::privacy::gaussian::positive;
@@ -192,6 +193,12 @@ impl LocalPrivacy for DiscreteGaussian {
 
     fn accepts(&self, kind: Kind) -> bool {
         kind == Kind::Share
+    }
+
+    fn cost(&self, n_params: usize, _: u32) -> PrivacyCost {
+        let n_honest = self.min_survivors() - self.colluders();
+        let rho = distributed::rho(f64::from(LEVELS), self.share_deviation(), n_honest, n_params);
+        PrivacyCost::Concentrated { rho }
     }
 
     fn mode(&self) -> Mode {

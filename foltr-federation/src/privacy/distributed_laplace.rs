@@ -13,6 +13,7 @@ use rand_distr::{Distribution, Exp1, Gamma, Open01};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::accountant::PrivacyCost;
 use crate::message::{Kind, Payload, RoundTask};
 use crate::privacy::{LocalPrivacy, Mode};
 
@@ -146,6 +147,10 @@ impl LocalPrivacy for DistributedLaplace {
 
     fn clip_radius(&self) -> Option<f32> {
         Some(self.radius() as f32)
+    }
+
+    fn cost(&self, n_params: usize, _: u32) -> PrivacyCost {
+        PrivacyCost::Laplace { scale: self.laplace_scale(), shift: 2.0 * self.radius(), n_params }
     }
 
     fn mode(&self) -> Mode {

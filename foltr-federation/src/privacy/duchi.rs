@@ -13,6 +13,7 @@ use foltr_rank::rng::Stream;
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
+use crate::accountant::PrivacyCost;
 use crate::message::{Kind, Payload, RoundTask};
 use crate::privacy::gaussian::positive;
 use crate::privacy::{BadGaussian, LocalPrivacy, Mode};
@@ -75,6 +76,10 @@ impl LocalPrivacy for Duchi {
 
     fn accepts(&self, kind: Kind) -> bool {
         kind == Kind::Step
+    }
+
+    fn cost(&self, _: usize, _: u32) -> PrivacyCost {
+        PrivacyCost::Pure { per_interaction: None, per_message: self.epsilon }
     }
 
     fn mode(&self) -> Mode {

@@ -18,6 +18,7 @@ use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::accountant::PrivacyCost;
 use crate::aggregate::Rule;
 use crate::message::{Kind, Payload, RoundTask};
 use crate::privacy::{CentralMode, LocalPrivacy, Mode};
@@ -169,6 +170,10 @@ impl LocalPrivacy for Gaussian {
 
     fn accepts(&self, kind: Kind) -> bool {
         kind == Kind::Clipped
+    }
+
+    fn cost(&self, _: usize, _: u32) -> PrivacyCost {
+        PrivacyCost::Gaussian { mu: (2.0 * self.rho()).sqrt() }
     }
 
     fn mode(&self) -> Mode {

@@ -5,6 +5,7 @@ use foltr_rank::learn::evolution::Reward;
 use foltr_rank::rng::Stream;
 use serde::{Deserialize, Serialize};
 
+use crate::accountant::PrivacyCost;
 use crate::message::{Kind, Payload, RoundTask};
 use crate::privacy::{LocalPrivacy, Mode, average};
 
@@ -30,6 +31,10 @@ impl LocalPrivacy for Unprotected {
 
     fn accepts(&self, kind: Kind) -> bool {
         matches!(kind, Kind::Step | Kind::Evolution | Kind::EvolutionAntithetic)
+    }
+
+    fn cost(&self, _: usize, _: u32) -> PrivacyCost {
+        PrivacyCost::Unbounded
     }
 
     fn mode(&self) -> Mode {

@@ -19,6 +19,7 @@ use serde::{Deserialize, Serialize};
 use statrs::function::beta::{beta_reg, ln_beta};
 use thiserror::Error;
 
+use crate::accountant::PrivacyCost;
 use crate::message::{Kind, Payload, RoundTask};
 use crate::privacy::gaussian::positive;
 use crate::privacy::{BadGaussian, LocalPrivacy, Mode};
@@ -187,6 +188,10 @@ impl LocalPrivacy for PrivUnit {
 
     fn accepts(&self, kind: Kind) -> bool {
         kind == Kind::Step
+    }
+
+    fn cost(&self, _: usize, _: u32) -> PrivacyCost {
+        PrivacyCost::Pure { per_interaction: None, per_message: self.epsilon() }
     }
 
     fn mode(&self) -> Mode {

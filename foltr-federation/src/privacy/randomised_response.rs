@@ -14,6 +14,7 @@ use rand::RngExt;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::accountant::PrivacyCost;
 use crate::message::{Kind, Payload, RoundTask};
 use crate::privacy::{LocalPrivacy, Mode, average, outcome_values};
 
@@ -141,6 +142,14 @@ impl LocalPrivacy for RandomisedResponse {
 
     fn accepts(&self, kind: Kind) -> bool {
         matches!(kind, Kind::Evolution | Kind::EvolutionAntithetic)
+    }
+
+    fn cost(&self, _: usize, n_interactions: u32) -> PrivacyCost {
+        let per_interaction = self.epsilon();
+        PrivacyCost::Pure {
+            per_interaction: Some(per_interaction),
+            per_message: per_interaction * f64::from(n_interactions),
+        }
     }
 
     fn mode(&self) -> Mode {

@@ -13,6 +13,7 @@ use foltr_rank::rng::Stream;
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
+use crate::accountant::PrivacyCost;
 use crate::message::{Kind, Payload, RoundTask};
 use crate::privacy::{BadResponse, LocalPrivacy, Mode, RandomisedResponse};
 
@@ -58,6 +59,10 @@ impl LocalPrivacy for SampledResponse {
 
     fn accepts(&self, kind: Kind) -> bool {
         matches!(kind, Kind::Evolution | Kind::EvolutionAntithetic)
+    }
+
+    fn cost(&self, _: usize, _: u32) -> PrivacyCost {
+        PrivacyCost::Pure { per_interaction: None, per_message: self.epsilon() }
     }
 
     fn mode(&self) -> Mode {
