@@ -59,6 +59,13 @@ pub enum PrivacyCost {
         /// l2-sensitivity over deviation: 1 over the noise multiplier.
         mu: f64,
     },
+    /// Gaussian noise on the sum of those clients whose own coin said so, which nobody else has seen.
+    Subsampled {
+        /// Probability of taking part.
+        probability: f64,
+        /// Deviation of the noise over the l2-sensitivity.
+        noise_multiplier: f64,
+    },
     /// Laplace noise on every coordinate of the sum, against whoever sees the sum only.
     Laplace {
         /// Of the noise.
@@ -88,7 +95,9 @@ impl PrivacyCost {
         match *self {
             Self::Pure { per_message, .. } => per_message,
             Self::Laplace { scale, shift, n_params } => laplace::epsilon(scale, shift, n_params),
-            Self::Unbounded | Self::Concentrated { .. } | Self::Gaussian { .. } => f64::INFINITY,
+            Self::Unbounded | Self::Concentrated { .. } | Self::Gaussian { .. } | Self::Subsampled { .. } => {
+                f64::INFINITY
+            }
         }
     }
 
@@ -99,6 +108,9 @@ impl PrivacyCost {
             Self::Pure { per_message, .. } => pure::divergence(per_message, t),
             Self::Concentrated { rho } => (1.0 + t) * rho,
             Self::Gaussian { mu } => (1.0 + t) * mu * mu / 2.0 * ABOVE,
+            Self::Subsampled { probability, noise_multiplier } => {
+                subsampled::divergence(probability, noise_multiplier, t)
+            }
             Self::Laplace { scale, shift, n_params } => laplace::spread_divergence(scale, shift, n_params, t),
         }
     }
@@ -201,6 +213,7 @@ mod tests {
             r#"{"kind":"pure","per_interaction":1.5,"per_message":6.0}"#,
             r#"{"kind":"concentrated","rho":0.5}"#,
             r#"{"kind":"gaussian","mu":0.25}"#,
+            r#"{"kind":"subsampled","probability":0.1,"noise_multiplier":2.0}"#,
             r#"{"kind":"laplace","scale":1.25,"shift":5.0,"n_params":46}"#,
         ] {
             let cost: PrivacyCost = serde_json::from_str(text).expect(text);

@@ -162,6 +162,9 @@ fn is_finite(cost: &PrivacyCost) -> bool {
         PrivacyCost::Pure { per_interaction, per_message } => fine(&[per_interaction.unwrap_or(0.0), per_message]),
         PrivacyCost::Concentrated { rho } => fine(&[rho]),
         PrivacyCost::Gaussian { mu } => fine(&[mu]),
+        PrivacyCost::Subsampled { probability, noise_multiplier } => {
+            fine(&[probability, noise_multiplier]) && probability <= 1.0 && noise_multiplier > 0.0
+        }
         PrivacyCost::Laplace { scale, shift, .. } => fine(&[scale, shift]) && scale > 0.0,
     }
 }

@@ -131,6 +131,9 @@ fn words_of(cost: &PrivacyCost) -> [u64; 4] {
         }
         PrivacyCost::Concentrated { rho } => [2, rho.to_bits(), 0, 0],
         PrivacyCost::Gaussian { mu } => [3, mu.to_bits(), 0, 0],
+        PrivacyCost::Subsampled { probability, noise_multiplier } => {
+            [5, probability.to_bits(), noise_multiplier.to_bits(), 0]
+        }
         PrivacyCost::Laplace { scale, shift, n_params } => [4, scale.to_bits(), shift.to_bits(), n_params as u64],
     }
 }

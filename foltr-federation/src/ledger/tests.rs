@@ -134,6 +134,7 @@ fn any_cost() -> impl Strategy<Value = PrivacyCost> {
             shift,
             n_params
         }),
+        Just(PrivacyCost::Subsampled { probability: 0.1, noise_multiplier: 2.0 }),
         Just(PrivacyCost::Unbounded),
         Just(gaussian(f64::NAN)),
         Just(pure(-2.0)),
