@@ -1,0 +1,1 @@
+//! Known numbers of the papers' mechanisms.
