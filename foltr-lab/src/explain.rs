@@ -12,7 +12,7 @@ use serde::Serialize;
 
 use crate::data;
 use crate::grid::{Grid, Setting};
-use crate::spec::{Data, Experiment, Learner, Privacy};
+use crate::spec::{Data, Experiment, Privacy};
 
 /// Delta where neither the command line nor the experiment names one.
 const USUAL_DELTA: f64 = 1e-5;
@@ -35,7 +35,7 @@ pub struct Explanation {
     pub learner: &'static str,
     /// Kind of mechanism, as a file spells it.
     pub mechanism: &'static str,
-    /// Parameters of the model, where they are known or matter.
+    /// Parameters of the model, where a number depends on them.
     pub n_params: Option<usize>,
     /// Interactions behind one message.
     pub interactions: usize,
@@ -53,12 +53,26 @@ pub struct Explanation {
 /// What somebody says.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Claim {
-    /// Who says so, and of what.
+    /// Who says so.
     pub by: &'static str,
+    /// Of what.
+    pub unit: Unit,
     /// The number.
     pub epsilon: f64,
     /// 0 where none is named.
     pub delta: f64,
+}
+
+/// What a number is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// One list and the clicks on it.
+    Interaction,
+    /// All that is behind one message, or one round.
+    Message,
+    /// Everything that one client does in the whole run.
+    Run,
 }
 
 /// What holds against one observer. Without a guarantee, nothing is hidden or nothing is proven.
@@ -161,36 +175,28 @@ fn own_delta(experiment: &Experiment) -> Option<f64> {
     of_privacy.or(experiment.budget.map(|budget| budget.delta))
 }
 
-/// Parameters of the model: read from the file, or from the data where a number depends on them.
+/// Parameters of the model, where a number depends on them: read from the file, or else from the data.
 fn n_params(experiment: &Experiment, widths: &mut Vec<(Data, usize)>) -> Result<Option<usize>> {
-    let n_features = match &experiment.data {
+    let depends = matches!(
+        experiment.privacy,
+        Privacy::DistributedLaplace(_) | Privacy::DiscreteGaussian { .. } | Privacy::PrivUnit { .. }
+    );
+    let Some(ranker) = experiment.ranker.filter(|_| depends) else { return Ok(None) };
+    let named = match &experiment.data {
         Data::Synthetic { shape, .. } => Some(shape.n_features()),
         Data::Folder { n_features, .. } | Data::Files { n_features, .. } => *n_features,
     };
-    let Some(ranker) = experiment.ranker else { return Ok(None) };
-    let of = |n_features: usize| Some(ranker.shape(n_features).n_params());
-    if let Some(n_features) = n_features {
-        return Ok(of(n_features));
-    }
-    if !depends_on_width(experiment) {
-        return Ok(None);
-    }
-    if let Some((_, known)) = widths.iter().find(|(data, _)| *data == experiment.data) {
-        return Ok(of(*known));
-    }
-    let folds = data::load(&experiment.data)?;
-    let widest = folds.iter().map(|(_, fold)| fold.train.n_features()).max().unwrap_or(0);
-    widths.push((experiment.data.clone(), widest));
-    Ok(of(widest))
-}
-
-/// Whether a number or a sentence needs the number of parameters.
-fn depends_on_width(experiment: &Experiment) -> bool {
-    match experiment.privacy {
-        Privacy::None => matches!(experiment.learner, Learner::Pdgd { .. }),
-        Privacy::DistributedLaplace(_) | Privacy::DiscreteGaussian { .. } | Privacy::PrivUnit { .. } => true,
-        _ => false,
-    }
+    let known = || widths.iter().find(|(data, _)| *data == experiment.data).map(|(_, width)| *width);
+    let width = match named.or_else(known) {
+        Some(width) => width,
+        None => {
+            let folds = data::load(&experiment.data)?;
+            let widest = folds.iter().map(|(_, fold)| fold.train.n_features()).max().unwrap_or(0);
+            widths.push((experiment.data.clone(), widest));
+            widest
+        }
+    };
+    Ok(Some(ranker.shape(width).n_params()))
 }
 
 /// What one message costs, and what that adds up to.

@@ -3,7 +3,7 @@
 use anyhow::{Context, Result};
 use foltr_federation::privacy::CentralMode;
 
-use super::{Claim, Held, Observer, Price, Words, cost_when_seen};
+use super::{Claim, Held, Observer, Price, Unit, Words, cost_when_seen};
 use crate::spec::{Experiment, Learner, Privacy};
 use crate::table::grouped;
 
@@ -12,6 +12,7 @@ const ANY_MODEL: usize = 2;
 
 const EVERY_MESSAGE: &str = "every message";
 const SUMS: &str = "only sums or models";
+const UNSEEN: &str = "models, not who took part";
 const MODELS: &str = "the models";
 
 /// One experiment, its prices and what they depend on.
@@ -58,15 +59,15 @@ impl<'a> Facts<'a> {
     pub fn claim(&self) -> Option<Claim> {
         match self.experiment.privacy {
             Privacy::DistributedLaplace(mechanism) => {
-                Some(Claim { by: "the paper, a round", epsilon: mechanism.printed_epsilon(), delta: 0.0 })
+                Some(Claim { by: "the paper", unit: Unit::Message, epsilon: mechanism.printed_epsilon(), delta: 0.0 })
             }
             Privacy::RandomisedResponse { .. } => {
                 let epsilon = self.seen?.interaction()?.epsilon;
-                Some(Claim { by: "the paper, an interaction", epsilon, delta: 0.0 })
+                Some(Claim { by: "the paper", unit: Unit::Interaction, epsilon, delta: 0.0 })
             }
             Privacy::Gaussian { epsilon: Some(epsilon), delta: Some(delta), .. }
             | Privacy::DiscreteGaussian { epsilon: Some(epsilon), delta: Some(delta), .. } => {
-                Some(Claim { by: "the file, a run", epsilon, delta })
+                Some(Claim { by: "the file", unit: Unit::Run, epsilon, delta })
             }
             _ => None,
         }
@@ -74,11 +75,12 @@ impl<'a> Facts<'a> {
 
     /// What holds against whom.
     pub fn guarantees(&self) -> Vec<Held> {
+        let (sums, models) = if self.participation().is_some() { (UNSEEN, UNSEEN) } else { (SUMS, MODELS) };
         let all = |server, sees, others| {
             vec![
                 Price::against(server, Observer::Server, sees),
-                Price::against(others, Observer::SumsAndModels, SUMS),
-                Price::against(others, Observer::OtherClients, MODELS),
+                Price::against(others, Observer::SumsAndModels, sums),
+                Price::against(others, Observer::OtherClients, models),
             ]
         };
         match self.experiment.privacy {
@@ -152,42 +154,24 @@ impl<'a> Facts<'a> {
     }
 
     fn unprotected(&self) -> Words {
-        let n_shown = self.experiment.metrics.list_length;
-        let unknowns = n_shown * self.interactions;
-        let betrayal = match (self.experiment.learner, self.n_params) {
-            (Learner::Evolution { antithetic: true, .. }, _) => format!(
-                "A single message gives the clicks away: it has the exact mean reward of {} and of {} interactions.",
-                self.interactions.div_ceil(2),
-                self.interactions / 2
-            ),
-            (Learner::Evolution { .. }, _) => format!(
-                "A single message gives the clicks away: it has the exact mean reward of {} interactions.",
-                self.interactions
-            ),
-            (_, n_params) => format!(
-                "A single update gives the clicks away: to whoever knows the lists shown it is a system of {} equations \
-                 for the clicks on {unknowns} documents ({} lists of {n_shown}).",
-                n_params.map_or_else(|| "linear".into(), |n_params| format!("{n_params} linear")),
-                self.interactions
-            ),
+        let betrayal = match self.experiment.learner {
+            Learner::Evolution { .. } => {
+                "A single message gives the clicks away: it has the exact mean reward of a few interactions."
+            }
+            _ => {
+                "A single update gives the clicks away: to whoever knows the lists shown it is a system of linear \
+                 equations, one a parameter, for the clicks on their documents."
+            }
         };
-        words("No privacy mechanism: updates leave the device as they are", "", [], [betrayal])
+        words("No privacy mechanism: updates leave the device as they are", "", [], [betrayal.into()])
     }
 
     fn randomised_response(&self) -> Words {
-        let summary = "FOLtR-ES: the outcome of every interaction is randomised on the device";
-        let mut words = self.local(summary);
+        let mut words = self.local("FOLtR-ES: the outcome of every interaction is randomised on the device");
         words.remarks.extend([
-            format!(
-                "The paper's epsilon is that of one interaction; a message has {}, a client sends {} messages.",
-                self.interactions,
-                grouped(self.messages as u64)
-            ),
-            "Not comparable with FPDGD's epsilon, which is printed for a whole round and needs a trusted sum.".into(),
+            "The paper's epsilon is that of one interaction; those of a message and of all rounds add up.".into(),
+            "Not comparable with FPDGD's epsilon, which is printed for a round and needs a trusted sum.".into(),
         ]);
-        if self.seen.is_some_and(|price| price.message().is_none()) {
-            words.remarks.push("With probability 1 the truth is told: nothing is hidden.".into());
-        }
         words
     }
 
@@ -195,21 +179,20 @@ impl<'a> Facts<'a> {
     fn local(&self, summary: &str) -> Words {
         words(
             summary,
-            "anything else that the client could have done, in all its rounds",
-            ["The device draws from a generator that nobody else knows; a retry resends the same bytes.".into()],
-            ["Everybody sees less than the server, so what holds against it holds against all.".into()],
+            "one client does anything else, in all its rounds",
+            ["Devices draw from a generator that nobody else knows; a retry resends the same bytes.".into()],
+            [],
         )
     }
 
     fn distributed_laplace(&self) -> Words {
-        let mut remarks = vec![format!(
-            "Against the server that sees single messages: none. A message has one of {} shares of the noise.",
-            grouped(self.cohort as u64)
-        )];
+        let mut remarks = vec![
+            "Against the server that sees single messages: none. A message has one small share of the noise.".into(),
+        ];
         if let (Some(price), Some(claim)) = (self.seen, self.claim()) {
             remarks.push(format!(
-                "A round costs {:.1} times what the paper says: the clip bounds the l2 norm of {} coordinates, the noise \
-                 of each would have to hide their l1 norm.",
+                "A round costs {:.1} times what the paper says: the clip bounds the l2 norm of {} coordinates, the \
+                 noise would have to hide the l1 norm.",
                 price.cost.epsilon() / claim.epsilon,
                 self.n_params.unwrap_or(0)
             ));
@@ -223,10 +206,9 @@ impl<'a> Facts<'a> {
         remarks.push("Not comparable with FOLtR-ES's epsilon, which is for one interaction and needs no trust.".into());
         words(
             "FPDGD: models are clipped; the noise of all clients together is Laplace",
-            "other messages of one client, in all its rounds",
+            "one client sends any other messages, in all its rounds",
             [
-                "Nobody sees a single message: the server is trusted, or a secure sum hides them (here: neither)."
-                    .into(),
+                "Nobody sees a single message: the server is trusted, or a secure sum hides them (here: not).".into(),
                 "All noise arrives: if half of the clients or fewer survive, the central guarantee is gone.".into(),
                 "All clients count the same: weighting by a client-reported count makes the sensitivity unbounded."
                     .into(),

@@ -2,155 +2,168 @@
 
 use foltr_federation::Guarantee;
 
-use super::{Explained, Explanation, Held, Observer};
-use crate::table::{grouped, table};
+use super::{Explained, Explanation, Held, Observer, Unit};
+use crate::table::grouped;
 
 /// Columns of a line of text.
 const WIDTH: usize = 100;
-/// Settings that are named one by one.
+/// Labels that are named one by one.
 const MOST_NAMED: usize = 4;
+
+const HEADER: [&str; 4] = ["epsilon, or (epsilon, delta), of", "an interaction", "a message", "a client, whole run"];
 
 impl Explained {
     /// All of it, for the terminal.
     pub fn told(&self) -> String {
         let mut sections: Vec<Vec<&Explanation>> = Vec::new();
         for explanation in &self.explanations {
-            match sections.iter_mut().find(|section| section[0].reads_like(explanation)) {
+            let is_alike = |section: &&mut Vec<&Explanation>| section[0].words == explanation.words;
+            match sections.iter_mut().find(is_alike) {
                 Some(section) => section.push(explanation),
                 None => sections.push(vec![explanation]),
             }
         }
-        sections.iter().map(|section| told(section)).collect::<Vec<_>>().join("\n")
+        let axes = self.telling_axes();
+        let told: Vec<String> = sections.iter().map(|section| told(section, &axes)).collect();
+        told.join("\n") + "\nnone: nothing is hidden, or nothing is proven\n"
+    }
+
+    /// Axes whose labels tell explanations apart.
+    fn telling_axes(&self) -> Vec<&str> {
+        let mut axes: Vec<&str> = Vec::new();
+        for (axis, _) in self.explanations.iter().flat_map(|one| one.settings.iter().flatten()) {
+            let labels = |one: &Explanation| one.labels(axis).into_iter().map(str::to_owned).collect::<Vec<_>>();
+            let differs = self.explanations.iter().any(|one| labels(one) != labels(&self.explanations[0]));
+            if differs && !axes.contains(&axis.as_str()) {
+                axes.push(axis);
+            }
+        }
+        axes
     }
 }
 
 impl Explanation {
-    /// Whether only numbers differ.
-    fn reads_like(&self, other: &Self) -> bool {
-        let line = |explanation: &Self| explanation.line();
-        self.words == other.words && self.learner == other.learner && line(self) == line(other)
-    }
-
-    fn line(&self) -> String {
-        let params = self.n_params.map(|n| format!("{} parameters", grouped(n as u64)));
-        let messages = (self.messages > 0).then(|| {
-            let (interactions, messages) = (self.interactions, grouped(self.messages as u64));
-            format!("{interactions} interactions a message, at most {messages} messages of a client")
-        });
-        params.into_iter().chain(messages).collect::<Vec<_>>().join("; ")
-    }
-
-    /// Its settings in a few words; empty where there is only one.
-    fn name(&self) -> String {
-        let mut axes: Vec<(&str, Vec<&str>)> = Vec::new();
-        for (axis, label) in self.settings.iter().flatten() {
-            let known = axes.iter().position(|(known, _)| known == axis);
-            let labels = &mut match known {
-                Some(idx) => &mut axes[idx],
-                None => {
-                    axes.push((axis, Vec::new()));
-                    let last = axes.len() - 1;
-                    &mut axes[last]
-                }
-            }
-            .1;
+    /// All labels of its settings on an axis.
+    fn labels(&self, axis: &str) -> Vec<&str> {
+        let mut labels: Vec<&str> = Vec::new();
+        for (_, label) in self.settings.iter().flatten().filter(|(known, _)| known == axis) {
             if !labels.contains(&label.as_str()) {
                 labels.push(label);
             }
         }
-        axes.iter().map(|(axis, labels)| format!("{axis} = {}", shortened(labels))).collect::<Vec<_>>().join(", ")
+        labels
     }
-}
 
-fn shortened(labels: &[&str]) -> String {
-    match labels {
-        few if few.len() <= MOST_NAMED => few.join(" | "),
-        many => format!("{} values", many.len()),
+    fn name(&self, axes: &[&str]) -> String {
+        let named = axes.iter().map(|axis| (axis, self.labels(axis))).filter(|(_, labels)| !labels.is_empty());
+        let told = named.map(|(axis, labels)| match labels.len() {
+            n if n > MOST_NAMED => format!("{axis} = {n} values"),
+            _ => format!("{axis} = {}", labels.join(" | ")),
+        });
+        told.collect::<Vec<_>>().join(", ")
+    }
+
+    /// What the numbers depend on.
+    fn numbers(&self) -> String {
+        let params = self.n_params.map(|n| format!("{} parameters", grouped(n as u64)));
+        let messages = (self.messages > 0).then(|| {
+            let (interactions, messages) = (grouped(self.interactions as u64), grouped(self.messages as u64));
+            format!("{interactions} interactions a message, at most {messages} messages of a client")
+        });
+        params.into_iter().chain(messages).collect::<Vec<_>>().join(", ")
     }
 }
 
 /// One section.
-fn told(section: &[&Explanation]) -> String {
-    let first = section[0];
-    let mut text = format!("{} ({})\n", first.words.summary, first.mechanism);
-    let mut line = |words: String| text.extend([wrapped("  ", "  ", &words), "\n".into()]);
-    if !first.line().is_empty() {
-        line(first.line());
+fn told(section: &[&Explanation], axes: &[&str]) -> String {
+    let words = &section[0].words;
+    let mut lines = vec![format!("{} ({})", words.summary, section[0].mechanism)];
+    let numbers = section[0].numbers();
+    let is_shared = section.iter().all(|one| one.numbers() == numbers);
+    if is_shared && !numbers.is_empty() {
+        lines.push(format!("  {numbers}"));
     }
-    if let [only] = section
-        && !only.name().is_empty()
-    {
-        line(only.name());
+    let mut rows: Vec<[String; 4]> = vec![HEADER.map(str::to_owned)];
+    for one in section.iter().filter(|one| !one.guarantees.is_empty()) {
+        let own = if is_shared { String::new() } else { one.numbers() };
+        let heading = [one.name(axes), own].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ");
+        rows.extend(rows_of(one, heading));
     }
-    if section.iter().any(|explanation| !explanation.guarantees.is_empty()) {
-        text += &format!("{}\n", numbers(section));
+    if rows.len() > 1 {
+        lines.push(String::new());
+        lines.extend(aligned(&rows));
+        lines.push(String::new());
     }
-    if !first.words.neighbours.is_empty() {
-        text.extend([wrapped("  compared with: ", "    ", &first.words.neighbours), "\n".into()]);
+    if !words.neighbours.is_empty() {
+        lines.push(wrapped("  adjacent runs: ", "    ", &words.neighbours));
     }
-    for (title, sentences) in [("  holds only if:\n", &first.words.assumptions), ("", &first.words.remarks)] {
-        if !sentences.is_empty() {
-            text += title;
-        }
-        let bullet = if title.is_empty() { "  " } else { "    - " };
-        for sentence in sentences {
-            text.extend([wrapped(bullet, if title.is_empty() { "    " } else { "      " }, sentence), "\n".into()]);
-        }
+    if !words.assumptions.is_empty() {
+        lines.push("  holds only if".into());
+        lines.extend(words.assumptions.iter().map(|sentence| wrapped("  - ", "    ", sentence)));
     }
-    text
+    if !words.remarks.is_empty() {
+        lines.push("  note".into());
+        lines.extend(words.remarks.iter().map(|sentence| wrapped("  - ", "    ", sentence)));
+    }
+    lines.join("\n") + "\n"
 }
 
-/// The table of a section.
-fn numbers(section: &[&Explanation]) -> String {
-    let (named, claimed) = (section.len() > 1, section.iter().any(|one| one.claim.is_some()));
-    let by = section.iter().find_map(|one| one.claim.as_ref()).map_or("", |claim| claim.by);
-    let said = format!("epsilon ({by})");
-    let mut header: Vec<&str> = Vec::new();
-    header.extend(named.then_some("setting"));
-    header.extend(claimed.then_some(said.as_str()));
-    header.push("what holds against");
-    let n_words = header.len();
-    header.extend(["an interaction", "a message", "a client, whole run"]);
+/// The rows of one explanation, below its heading.
+fn rows_of(explanation: &Explanation, heading: String) -> Vec<[String; 4]> {
     let mut rows = Vec::new();
-    for explanation in section {
-        for (i, (observers, held)) in merged(&explanation.guarantees).into_iter().enumerate() {
-            let mut row = Vec::new();
-            let once = |text: String| if i == 0 { text } else { String::new() };
-            row.extend(named.then(|| once(explanation.name())));
-            row.extend(claimed.then(|| once(explanation.claim.as_ref().map_or_else(String::new, claim))));
-            row.push(observers);
-            row.extend([held.interaction, held.message].map(|one| one.map_or_else(|| "none".into(), pair)));
-            row.push(whole(&held));
-            rows.push(row);
-        }
+    let indent = if heading.is_empty() { "" } else { "  " };
+    if !heading.is_empty() {
+        rows.push([heading, String::new(), String::new(), String::new()]);
     }
-    table(&header, n_words, rows)
+    if let Some(claim) = &explanation.claim {
+        let said = pair(Guarantee { epsilon: claim.epsilon, delta: claim.delta });
+        let cell = |unit: Unit| if claim.unit == unit { said.clone() } else { String::new() };
+        let cells = [Unit::Interaction, Unit::Message, Unit::Run].map(cell);
+        let [interaction, message, run] = cells;
+        rows.push([format!("{indent}{} says", claim.by), interaction, message, run]);
+    }
+    for (observers, held) in merged(&explanation.guarantees) {
+        let cell = |one: Option<Guarantee>| one.map_or_else(|| "none".into(), pair);
+        rows.push([format!("{indent}{observers}"), cell(held.interaction), cell(held.message), whole(&held)]);
+    }
+    rows
 }
 
-fn claim(claim: &super::Claim) -> String {
-    pair(Guarantee { epsilon: claim.epsilon, delta: claim.delta })
+/// Columns under each other: words flush left, numbers flush right. A heading may be longer than its column.
+fn aligned(rows: &[[String; 4]]) -> Vec<String> {
+    let is_heading = |row: &[String; 4]| row[1..].iter().all(String::is_empty);
+    let width = |column: usize| {
+        let cells = rows.iter().filter(|row| !is_heading(row)).map(|row| row[column].chars().count());
+        cells.max().unwrap_or(0)
+    };
+    let widths = [0, 1, 2, 3].map(width);
+    let line = |row: &[String; 4]| {
+        let [words, a, b, c] = row;
+        let [w, x, y, z] = widths;
+        format!("  {words:w$}   {a:>x$}   {b:>y$}   {c:>z$}").trim_end().to_owned()
+    };
+    rows.iter().map(line).collect()
 }
 
 /// Observers against whom the same holds share a line.
 fn merged(guarantees: &[Held]) -> Vec<(String, Held)> {
-    let mut lines: Vec<(String, Held)> = Vec::new();
-    for held in guarantees {
-        let same = |line: &&mut (String, Held)| Held { against: held.against, sees: held.sees, ..line.1 } == *held;
-        match lines.iter_mut().find(same) {
-            // Whoever sees models sees less than whoever sees sums.
-            Some((names, _)) if held.against == Observer::OtherClients => *names += ", other clients",
-            Some((names, _)) => *names += ", anybody else",
-            None => lines.push((observer(held), *held)),
+    let same = |a: &Held, b: &Held| Held { against: b.against, sees: b.sees, ..*a } == *b;
+    match guarantees {
+        [server, others, clients] if same(server, others) && same(server, clients) => {
+            vec![("anybody, the server included".into(), *server)]
         }
+        [server, others, clients] if same(others, clients) => {
+            vec![(observer(server), *server), (format!("others (see {})", others.sees), *others)]
+        }
+        all => all.iter().map(|held| (observer(held), *held)).collect(),
     }
-    lines
 }
 
 fn observer(held: &Held) -> String {
     match held.against {
-        Observer::Server => format!("the server, which sees {}", held.sees),
-        Observer::SumsAndModels => format!("who sees {}", held.sees),
-        Observer::OtherClients => format!("other clients, who see {}", held.sees),
+        Observer::Server => format!("the server (sees {})", held.sees),
+        Observer::SumsAndModels => format!("anybody who sees {}", held.sees),
+        Observer::OtherClients => format!("other clients (see {})", held.sees),
     }
 }
 
@@ -171,7 +184,7 @@ pub(super) fn pair(Guarantee { epsilon, delta }: Guarantee) -> String {
 /// Three digits or more, thousands divided.
 fn number(epsilon: f64) -> String {
     match epsilon {
-        e if e >= 1000.0 => grouped(e.round() as u64),
+        e if e >= 999.5 => grouped(e.round() as u64),
         e if e >= 99.95 => format!("{e:.0}"),
         e if e >= 9.995 => format!("{e:.1}"),
         e => format!("{e:.2}"),
@@ -181,18 +194,18 @@ fn number(epsilon: f64) -> String {
 /// Words in lines of at most [`WIDTH`] columns.
 fn wrapped(first: &str, others: &str, text: &str) -> String {
     let mut lines = vec![first.to_owned()];
+    let mut is_begun = false;
     for word in text.split_whitespace() {
-        let last = lines.len() - 1;
-        let line = &mut lines[last];
-        let is_begun = line.trim_end().len() > first.trim_end().len().min(others.len()) && !line.ends_with(' ');
-        if is_begun && line.chars().count() + 1 + word.chars().count() > WIDTH {
-            lines.push(format!("{others}{word}"));
-        } else {
-            if is_begun {
-                line.push(' ');
-            }
+        let n_chars = lines.last().map_or(0, |line| line.chars().count());
+        if is_begun && n_chars + 1 + word.chars().count() > WIDTH {
+            lines.push(others.to_owned());
+            is_begun = false;
+        }
+        if let Some(line) = lines.last_mut() {
+            line.push_str(if is_begun { " " } else { "" });
             line.push_str(word);
         }
+        is_begun = true;
     }
     lines.join("\n")
 }
