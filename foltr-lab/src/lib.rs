@@ -3,6 +3,7 @@
 pub mod about;
 pub mod baseline;
 pub mod bench;
+pub mod caution;
 pub mod cli;
 pub mod command;
 pub mod data;
