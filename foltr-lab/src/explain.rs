@@ -7,7 +7,8 @@ mod facts;
 mod told;
 
 use anyhow::{Result, ensure};
-use foltr_federation::{Guarantee, LocalPrivacy, PrivacyCost};
+use foltr_federation::LocalPrivacy;
+use foltr_federation::accountant::{self, Guarantee, PrivacyCost};
 use serde::Serialize;
 
 use crate::data;
@@ -232,15 +233,18 @@ impl Price {
         pure.or_else(|| finite(self.cost.after(1, self.delta)))
     }
 
-    /// Where interactions are randomised one by one, they are added up one by one: that costs less than by messages.
+    /// The smallest epsilon. Where interactions are randomised one by one, they are added up one by one: that costs no
+    /// more than by messages.
     fn run(&self) -> Option<Guarantee> {
-        finite(match self.cost {
+        let (cost, n) = match self.cost {
             PrivacyCost::Pure { per_interaction: Some(epsilon), .. } => {
                 let one = PrivacyCost::Pure { per_interaction: None, per_message: epsilon };
-                one.after(self.messages.saturating_mul(self.interactions), self.delta)
+                (one, self.messages.saturating_mul(self.interactions))
             }
-            cost => cost.after(self.messages, self.delta),
-        })
+            cost => (cost, self.messages),
+        };
+        let bounds = accountant::bounds(&[(cost, n)], self.delta).into_iter().map(|(_, guarantee)| guarantee);
+        bounds.min_by(|a, b| a.epsilon.total_cmp(&b.epsilon))
     }
 }
 

@@ -74,11 +74,6 @@ impl DistributedLaplace {
         Ok(Self { sensitivity, epsilon, clip })
     }
 
-    /// The epsilon that the paper prints, which is not what a round costs: see [`LocalPrivacy::cost`].
-    pub fn printed_epsilon(&self) -> f64 {
-        self.epsilon
-    }
-
     /// lambda = Delta/epsilon, the scale of the noise in the sum of all messages.
     pub fn laplace_scale(&self) -> f64 {
         self.sensitivity / self.epsilon

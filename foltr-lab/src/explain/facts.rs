@@ -59,7 +59,7 @@ impl<'a> Facts<'a> {
     pub fn claim(&self) -> Option<Claim> {
         match self.experiment.privacy {
             Privacy::DistributedLaplace(mechanism) => {
-                Some(Claim { by: "the paper", unit: Unit::Message, epsilon: mechanism.printed_epsilon(), delta: 0.0 })
+                Some(Claim { by: "the paper", unit: Unit::Message, epsilon: mechanism.claimed_epsilon(), delta: 0.0 })
             }
             Privacy::RandomisedResponse { .. } => {
                 let epsilon = self.seen?.interaction()?.epsilon;
@@ -208,7 +208,8 @@ impl<'a> Facts<'a> {
             "FPDGD: models are clipped; the noise of all clients together is Laplace",
             "one client sends any other messages, in all its rounds",
             [
-                "Nobody sees a single message: the server is trusted, or a secure sum hides them (here: not).".into(),
+                "Nobody sees a single message: the server is trusted, or a secure sum hides them (here it is neither)."
+                    .into(),
                 "All noise arrives: if half of the clients or fewer survive, the central guarantee is gone.".into(),
                 "All clients count the same: weighting by a client-reported count makes the sensitivity unbounded."
                     .into(),

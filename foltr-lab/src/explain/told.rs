@@ -2,7 +2,7 @@
 
 use foltr_federation::Guarantee;
 
-use super::{Explained, Explanation, Held, Observer, Unit};
+use super::{Explained, Explanation, Held, Observer, Unit, Words};
 use crate::table::grouped;
 
 /// Columns of a line of text.
@@ -25,7 +25,8 @@ impl Explained {
         }
         let axes = self.telling_axes();
         let told: Vec<String> = sections.iter().map(|section| told(section, &axes)).collect();
-        told.join("\n") + "\nnone: nothing is hidden, or nothing is proven\n"
+        let has_numbers = self.explanations.iter().any(|one| !one.guarantees.is_empty());
+        told.join("\n") + if has_numbers { "\nnone: nothing is hidden, or nothing is proven\n" } else { "" }
     }
 
     /// Axes whose labels tell explanations apart.
@@ -92,6 +93,8 @@ fn told(section: &[&Explanation], axes: &[&str]) -> String {
     if rows.len() > 1 {
         lines.push(String::new());
         lines.extend(aligned(&rows));
+    }
+    if *words != (Words { summary: words.summary.clone(), ..Words::default() }) {
         lines.push(String::new());
     }
     if !words.neighbours.is_empty() {
