@@ -170,9 +170,10 @@ fn observer(held: &Held) -> String {
     }
 }
 
-/// The whole run, with and without a delta where both say something.
+/// The whole run, with and without a delta where the delta makes a difference.
 fn whole(held: &Held) -> String {
     match (held.run, held.run_without_delta) {
+        (Some(run), Some(added_up)) if number(run.epsilon) == number(added_up) => number(added_up),
         (Some(run), Some(added_up)) if run.delta > 0.0 => format!("{} or {}", number(added_up), pair(run)),
         (Some(run), _) => pair(run),
         (None, _) => "none".into(),
