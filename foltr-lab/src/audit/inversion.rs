@@ -1,0 +1,102 @@
+//! Which clicks can be read from what a server sees? An attack on real lists, for each mode.
+//!
+//! The server knows the queries, the lists shown, the global model and the learning rate: only the clicks are unknown to
+//! it, and a PDGD update is a sum of one known vector for each list and each possible set of clicks on it. The attack
+//! ([`decoder`]) looks for the most likely sets. It is compared with chance: the share of interactions whose clicks are
+//! the most frequent ones for a list of that length, which one can guess without seeing any message.
+
+mod decoder;
+mod scene;
+mod table;
+mod view;
+
+use foltr_rank::rng::Purpose;
+use indicatif::ProgressBar;
+use rayon::prelude::*;
+use serde::Serialize;
+
+pub use scene::{Scene, Session, Shown};
+pub use view::{Seen, View, views};
+
+use super::{Expected, Finding, Part, Verdict, epsilon::ALPHA, lower_limit};
+
+/// Interactions of a client in a round.
+const INTERACTIONS: [usize; 4] = [1, 2, 3, 4];
+/// What inverting a message counts in the progress bar, beside a sample.
+pub(super) const SAMPLES_A_CLIENT: u64 = 5_000;
+
+/// How well the clicks of clients could be recovered.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Inversion {
+    /// What the server sees.
+    pub view: String,
+    /// Interactions behind a message.
+    pub n_interactions: usize,
+    /// Clients that were attacked.
+    pub n_clients: usize,
+    /// Share of click vectors recovered exactly.
+    pub recovered: f64,
+    /// Its lower 99.9 % confidence limit.
+    pub lower_limit: f64,
+    /// Share recovered without looking at any message.
+    pub chance: f64,
+    /// What is known about the mode, where it is judged.
+    #[serde(skip)]
+    pub expected: Option<Expected>,
+}
+
+impl Inversion {
+    /// The row of the audit, where the mode is judged.
+    pub fn finding(&self) -> Option<Finding> {
+        let expected = self.expected?;
+        Some(Finding {
+            mechanism: format!("inversion, {}, B = {}", self.view, self.n_interactions),
+            claimed: self.chance,
+            lower_bound: self.lower_limit,
+            expected,
+            verdict: Verdict::of(expected, self.chance, self.lower_limit),
+            part: Part::Inversion,
+            what: format!("{:.1} % of click vectors recovered", 100.0 * self.recovered),
+            unit: "share of click vectors recovered: by chance, and by the attack at least".into(),
+            samples: (self.n_clients * self.n_interactions) as u64,
+        })
+    }
+}
+
+/// All views with all numbers of interactions.
+pub fn plan() -> Vec<(View, usize)> {
+    views().into_iter().flat_map(|view| INTERACTIONS.map(|n| (view.clone(), n))).collect()
+}
+
+/// Attacks so many clients in every view.
+pub fn invert_all(scene: &Scene, n_clients: usize, bar: &ProgressBar) -> Vec<Inversion> {
+    plan().iter().map(|(view, n)| invert(scene, view, *n, n_clients, bar)).collect()
+}
+
+/// Attacks so many clients of `n_interactions` each.
+pub fn invert(scene: &Scene, view: &View, n_interactions: usize, n_clients: usize, bar: &ProgressBar) -> Inversion {
+    let seen = view.prepare(scene, n_interactions);
+    let attack = |client: u32| {
+        let session = scene.play(client, n_interactions);
+        let mut stream = scene.streams().open(Purpose::Noise, client, n_interactions as u32);
+        let observed = seen.observe(scene, &session, client, &mut stream);
+        let guess = decoder::decode(scene, &session.shown, &observed, seen.noise(), client);
+        bar.inc(SAMPLES_A_CLIENT);
+        let right = guess.iter().zip(&session.clicks).filter(|(guess, clicks)| guess == clicks).count();
+        let by_chance = session.shown.iter().zip(&session.clicks);
+        let by_chance = by_chance.filter(|(shown, clicks)| scene.most_frequent(shown.ranking.len()) == **clicks).count();
+        (right as u64, by_chance as u64)
+    };
+    let counts: Vec<(u64, u64)> = (0..n_clients as u32).into_par_iter().map(attack).collect();
+    let total = (n_clients * n_interactions) as u64;
+    let (right, by_chance) = counts.iter().fold((0, 0), |sum, count| (sum.0 + count.0, sum.1 + count.1));
+    Inversion {
+        view: view.name(),
+        n_interactions,
+        n_clients,
+        recovered: right as f64 / total as f64,
+        lower_limit: lower_limit(right, total, ALPHA),
+        chance: by_chance as f64 / total as f64,
+        expected: view.judged(n_interactions),
+    }
+}
