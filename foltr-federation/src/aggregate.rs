@@ -15,7 +15,7 @@ use thiserror::Error;
 
 pub use mean::Mean;
 
-use crate::message::{Kind, Payload};
+use crate::message::{Kind, Payload, Share};
 
 /// Cohort slots in a chunk. Part of the result: another size adds in another order and gives other last bits.
 pub const CHUNK: usize = 64;
@@ -32,6 +32,20 @@ pub enum Rule {
         /// Whether each client tries both signs.
         antithetic: bool,
     },
+    /// Clipped steps, each counting as 1; their sum is divided by a number that no client can change.
+    Summing {
+        /// Usually the expected size of the cohort.
+        divisor: f64,
+    },
+    /// Sealed shares: the same in integers.
+    Shares {
+        /// What one unit of a share is worth.
+        unit: f64,
+        /// As above.
+        divisor: f64,
+        /// With fewer shares the sum is not opened.
+        min_survivors: u32,
+    },
 }
 
 impl Rule {
@@ -41,6 +55,16 @@ impl Rule {
             Self::Averaging => Kind::Step,
             Self::Evolution { antithetic: false, .. } => Kind::Evolution,
             Self::Evolution { antithetic: true, .. } => Kind::EvolutionAntithetic,
+            Self::Summing { .. } => Kind::Clipped,
+            Self::Shares { .. } => Kind::Share,
+        }
+    }
+
+    /// What in this rule needs single updates, if anything does.
+    pub const fn needs_single_updates(&self) -> Option<&'static str> {
+        match self {
+            Self::Evolution { .. } => Some("FOLtR-ES, whose server reads the seed and reward of every message,"),
+            Self::Averaging | Self::Summing { .. } | Self::Shares { .. } => None,
         }
     }
 }
@@ -59,18 +83,19 @@ pub struct Partial {
     sum: Vec<f64>,
     weight: f64,
     n_contributions: u32,
+    n_within: u32,
 }
 
 impl Partial {
     /// The empty sum.
     pub fn new(n_params: usize) -> Self {
-        Self { sum: vec![0.0; n_params], weight: 0.0, n_contributions: 0 }
+        Self { sum: vec![0.0; n_params], weight: 0.0, n_contributions: 0, n_within: 0 }
     }
 
     /// Empties the sum and keeps its memory.
     pub fn clear(&mut self) {
         self.sum.fill(0.0);
-        (self.weight, self.n_contributions) = (0.0, 0);
+        (self.weight, self.n_contributions, self.n_within) = (0.0, 0, 0);
     }
 
     /// Length of the sum.
@@ -81,6 +106,11 @@ impl Partial {
     /// How many clients are in the sum.
     pub const fn n_contributions(&self) -> u32 {
         self.n_contributions
+    }
+
+    /// How many of them sent a step that was within the clip norm.
+    pub const fn n_within(&self) -> u32 {
+        self.n_within
     }
 
     /// Their total weight.
@@ -139,8 +169,23 @@ impl Partial {
             {
                 self.add_direction(direction, evolution_coefficient(plus, minus, sigma));
             }
+            (Payload::Clipped { within, delta }, Rule::Summing { .. }) => {
+                self.add_step(delta, 1.0);
+                self.n_within += u32::from(*within);
+            }
+            (Payload::Share(share), Rule::Shares { .. }) => self.add_share(share),
             _ => panic!("a payload of kind {:?} cannot enter a sum of kind {:?}", payload.kind(), rule.kind()),
         }
+    }
+
+    /// Adds integers; exact while the sum is below 2^53 units, far beyond what honest shares add up to.
+    fn add_share(&mut self, share: &Share) {
+        assert_eq!(share.values().len(), self.sum.len(), "a share must be as long as the model");
+        for (sum, &value) in self.sum.iter_mut().zip(share.values()) {
+            *sum += value as f64;
+        }
+        self.weight += 1.0;
+        self.n_contributions += 1;
     }
 
     /// Adds another sum.
@@ -154,6 +199,20 @@ impl Partial {
         }
         self.weight += other.weight;
         self.n_contributions += other.n_contributions;
+        self.n_within += other.n_within;
+    }
+
+    /// The ascent step that a rule makes of this sum; nothing when too few clients are in it.
+    pub fn step(&self, rule: &Rule) -> Option<Vec<f64>> {
+        let scaled = |factor: f64| self.sum.iter().map(|sum| sum * factor).collect();
+        match *rule {
+            Rule::Averaging | Rule::Evolution { .. } => self.mean(),
+            // Nobody is an answer like any other here: whether anyone came must not be seen.
+            Rule::Summing { divisor } => Some(scaled(1.0 / divisor)),
+            Rule::Shares { unit, divisor, min_survivors } => {
+                (self.n_contributions >= min_survivors).then(|| scaled(unit / divisor))
+            }
+        }
     }
 
     /// The weighted mean: the ascent step. Nothing when no client is in the sum.
@@ -200,6 +259,13 @@ pub enum Aggregation {
 impl Aggregation {
     /// Every rule: its name in an experiment file, and what it does.
     pub const LIST: &[(&str, &str)] = &[("mean", "The weighted mean (FedAvg)")];
+
+    /// What in this rule needs single updates, if anything does.
+    pub const fn needs_single_updates(&self) -> Option<&'static str> {
+        match self {
+            Self::Mean(_) => None,
+        }
+    }
 }
 
 impl Aggregator for Aggregation {
@@ -250,6 +316,26 @@ mod tests {
         without.add_payload(&payload, &rule, &mut scratch);
         assert_eq!(with, without);
         assert!(with.mean().expect("one client").iter().any(|&value| value != 0.0));
+    }
+
+    #[test]
+    fn a_fixed_divisor_does_not_follow_the_number_of_clients() {
+        let mut partial = Partial::new(2);
+        let summing = Rule::Summing { divisor: 4.0 };
+        assert_eq!(partial.step(&summing), Some(vec![0.0, 0.0]));
+        partial.add_payload(&Payload::Clipped { within: true, delta: vec![1.0, 2.0] }, &summing, &mut []);
+        partial.add_payload(&Payload::Clipped { within: false, delta: vec![3.0, 2.0] }, &summing, &mut []);
+        assert_eq!((partial.step(&summing), partial.n_within()), (Some(vec![1.0, 1.0]), 1));
+    }
+
+    #[test]
+    fn a_sealed_sum_is_opened_when_enough_survive() {
+        let shares = Rule::Shares { unit: 0.5, divisor: 4.0, min_survivors: 2 };
+        let mut partial = Partial::new(1);
+        partial.add_payload(&Payload::Share(Share::new(vec![16])), &shares, &mut []);
+        assert_eq!(partial.step(&shares), None);
+        partial.add_payload(&Payload::Share(Share::new(vec![-8])), &shares, &mut []);
+        assert_eq!(partial.step(&shares), Some(vec![1.0]));
     }
 
     #[test]

@@ -12,6 +12,7 @@ use thiserror::Error;
 
 use crate::aggregate::{Aggregation, CHUNK, Partial, Rule};
 use crate::message::{BadPayload, Expected, Message, RoundTask};
+use crate::privacy::{Mode, NeedsSingleUpdates};
 use crate::server_optimiser::{BadOptimiser, OptimiserState, ServerOptimiser};
 use inbox::Inbox;
 
@@ -30,6 +31,10 @@ pub struct Setup {
     pub aggregation: Aggregation,
     /// What is done with the result.
     pub optimiser: ServerOptimiser,
+    /// Who can see a single message.
+    pub mode: Mode,
+    /// The norm to which updates of the first round are clipped, where it changes from round to round.
+    pub clip_norm: Option<f32>,
 }
 
 /// Why a coordinator cannot be made.
@@ -44,6 +49,9 @@ pub enum BadSetup {
         /// What was asked for.
         sigma: f64,
     },
+    /// The rule looks at single updates, and there are none.
+    #[error(transparent)]
+    Sealed(#[from] NeedsSingleUpdates),
     /// NaN or infinite.
     #[error("initial parameter {index} is {value}; it must be finite")]
     Initial {
@@ -63,6 +71,7 @@ pub struct Coordinator {
     optimiser: ServerOptimiser,
     state: OptimiserState,
     expected: Expected,
+    mode: Mode,
     inbox: Inbox,
 }
 
@@ -75,6 +84,8 @@ pub struct RoundReport {
     pub n_contributions: u32,
     /// Their total weight.
     pub weight: f64,
+    /// Clients whose update was within the clip norm, if the rule counts them.
+    pub n_within: u32,
     /// Euclidean norm of the aggregated step, before the optimiser.
     pub step_norm: f64,
 }
@@ -104,6 +115,9 @@ pub enum Rejected {
         /// The message's client.
         client: u32,
     },
+    /// A single message where only sums may be seen.
+    #[error("this federation is sealed: the server takes the sums of secure aggregation, never a single message")]
+    Sealed,
     /// The content is refused.
     #[error(transparent)]
     Payload(#[from] BadPayload),
@@ -140,6 +154,16 @@ pub enum CloseError {
         /// The open round.
         round: u32,
     },
+    /// Too few shares to hide the single ones. The round is dropped, the model stays, the next round is open.
+    #[error("round {round} has {got} survivors; with fewer than {needed} its sum would not be hidden and is dropped")]
+    TooFewSurvivors {
+        /// The dropped round.
+        round: u32,
+        /// Shares that came.
+        got: u32,
+        /// Shares that the rule needs.
+        needed: u32,
+    },
     /// The new model would leave the range of f32. The round is dropped, the model stays, the next round is open.
     #[error("round {round} would make parameter {index} infinite; its contributions were dropped")]
     Overflow {
@@ -153,7 +177,7 @@ pub enum CloseError {
 impl Coordinator {
     /// A coordinator in round 0.
     pub fn new(setup: Setup) -> Result<Self, BadSetup> {
-        let Setup { initial, n_clients, n_interactions, rule, aggregation, optimiser } = setup;
+        let Setup { initial, n_clients, n_interactions, rule, aggregation, optimiser, mode, clip_norm } = setup;
         optimiser.check()?;
         if let Some(index) = initial.iter().position(|value| !value.is_finite()) {
             return Err(BadSetup::Initial { index, value: initial[index] });
@@ -162,8 +186,10 @@ impl Coordinator {
             Rule::Evolution { sigma, .. } if !(sigma.is_finite() && sigma > 0.0) => {
                 return Err(BadSetup::Sigma { sigma });
             }
-            Rule::Evolution { .. } | Rule::Averaging => {}
+            _ => {}
         }
+        mode.admit(rule.needs_single_updates())?;
+        mode.admit(aggregation.needs_single_updates())?;
         // The mean is the only rule; one that must see all contributions will have an inbox that keeps them.
         let Aggregation::Mean(_) = aggregation;
         Ok(Self {
@@ -171,8 +197,9 @@ impl Coordinator {
             state: optimiser.start(initial.len()),
             expected: Expected { n_params: initial.len(), kind: rule.kind(), max_interactions: n_interactions },
             inbox: Inbox::new(rule, n_clients, initial.len()),
-            task: RoundTask { round: 0, global: initial, n_clients, n_interactions },
+            task: RoundTask { round: 0, global: initial, n_clients, n_interactions, clip_norm },
             optimiser,
+            mode,
         })
     }
 
@@ -198,6 +225,9 @@ impl Coordinator {
 
     /// Takes a client's message.
     pub fn receive(&mut self, message: Message) -> Result<(), Rejected> {
+        if self.mode == Mode::Sealed {
+            return Err(Rejected::Sealed);
+        }
         let Message { round, client, payload } = message;
         if round != self.task.round {
             return Err(Rejected::Round { expected: self.task.round, got: round });
@@ -231,22 +261,37 @@ impl Coordinator {
     /// [`laplace_of_mean`](crate::privacy::DistributedLaplace::laplace_of_mean).
     pub fn close_with(&mut self, change: impl FnOnce(&mut [f64])) -> Result<RoundReport, CloseError> {
         let round = self.task.round;
-        if self.inbox.n_contributions() == 0 {
+        let rule = self.inbox.rule();
+        if self.inbox.n_contributions() == 0 && !matches!(rule, Rule::Summing { .. }) {
             return Err(CloseError::Empty { round });
         }
+        if let Rule::Shares { min_survivors: needed, .. } = rule
+            && self.inbox.n_contributions() < needed
+        {
+            let got = self.inbox.n_contributions();
+            self.inbox.clear();
+            self.task.round += 1;
+            return Err(CloseError::TooFewSurvivors { round, got, needed });
+        }
         let total = self.inbox.fold();
-        let mut step = total.mean().ok_or(CloseError::Empty { round })?;
+        let mut step = total.step(&rule).ok_or(CloseError::Empty { round })?;
         change(&mut step);
         let report = RoundReport {
             round,
             n_contributions: total.n_contributions(),
             weight: total.weight(),
+            n_within: total.n_within(),
             step_norm: step.iter().map(|value| value * value).sum::<f64>().sqrt(),
         };
         self.inbox.clear();
         self.task.round += 1;
         self.apply(&step).map_err(|index| CloseError::Overflow { round, index })?;
         Ok(report)
+    }
+
+    /// Sets the norm to which updates of the open round are clipped.
+    pub fn set_clip_norm(&mut self, norm: f32) {
+        self.task.clip_norm = Some(norm);
     }
 
     /// Moves model and optimiser together, or neither and says which parameter would leave the range of f32.
@@ -276,6 +321,8 @@ mod tests {
             rule: Rule::Averaging,
             aggregation: Aggregation::Mean(Mean {}),
             optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
+            mode: Mode::Clear,
+            clip_norm: None,
         })
         .expect("a good setup")
     }
@@ -370,6 +417,43 @@ mod tests {
     }
 
     #[test]
+    fn a_sealed_federation_takes_sums_and_nothing_else() {
+        let setup = |rule| Setup {
+            initial: vec![0.0; 2],
+            n_clients: 3,
+            n_interactions: 5,
+            rule,
+            aggregation: Aggregation::Mean(Mean {}),
+            optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
+            mode: Mode::Sealed,
+            clip_norm: None,
+        };
+        let refused = Coordinator::new(setup(Rule::Evolution { sigma: 0.1, antithetic: true })).err();
+        let told = refused.expect("needs seeds and rewards").to_string();
+        assert!(
+            told.contains("FOLtR-ES, whose server reads the seed and reward of every message, needs them"),
+            "{told}"
+        );
+        let rule = Rule::Shares { unit: 0.5, divisor: 4.0, min_survivors: 2 };
+        let mut coordinator = Coordinator::new(setup(rule)).expect("a sum needs no single update");
+        let share = |values: [i64; 2]| Payload::Share(crate::message::Share::new(values.to_vec()));
+        let message = Message { round: 0, client: 0, payload: share([8, 0]) };
+        assert_eq!(coordinator.receive(message), Err(Rejected::Sealed));
+        let sum = |n: i64| {
+            let mut partial = Partial::new(2);
+            (0..n).for_each(|_| partial.add_payload(&share([8, -16]), &rule, &mut []));
+            partial
+        };
+        coordinator.receive_partial(0, sum(1)).expect("a sum");
+        let few = coordinator.close();
+        assert_eq!(few, Err(CloseError::TooFewSurvivors { round: 0, got: 1, needed: 2 }));
+        assert_eq!((coordinator.task().round, coordinator.master()), (1, [0.0; 2].as_slice()));
+        coordinator.receive_partial(0, sum(2)).expect("a sum");
+        coordinator.close().expect("two survivors");
+        assert_eq!(coordinator.master(), [2.0, -4.0]);
+    }
+
+    #[test]
     fn a_bad_setup_is_refused() {
         let setup = |rule, initial| Setup {
             initial,
@@ -378,6 +462,8 @@ mod tests {
             rule,
             aggregation: Aggregation::Mean(Mean {}),
             optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
+            mode: Mode::Clear,
+            clip_norm: None,
         };
         let sigma = setup(Rule::Evolution { sigma: 0.0, antithetic: true }, vec![0.0]);
         assert_eq!(Coordinator::new(sigma).err(), Some(BadSetup::Sigma { sigma: 0.0 }));

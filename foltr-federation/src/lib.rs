@@ -5,14 +5,18 @@
 //! [`ServerOptimiser`] applies to the global model. No I/O, no clock, no threads and no global randomness: the lab
 //! drives a coordinator in a loop, a server drives the same one from its handlers.
 
+pub mod accountant;
 pub mod aggregate;
 pub mod coordinator;
 pub mod message;
 pub mod privacy;
 pub mod server_optimiser;
+pub mod tail_mean;
 
+pub use accountant::{Guarantee, PrivacyCost};
 pub use aggregate::{Aggregation, Aggregator, CHUNK, Contribution, Partial, Rule, TooFewClients};
 pub use coordinator::{BadSetup, CloseError, Coordinator, Rejected, RoundReport, Setup};
-pub use message::{BadPayload, DecodeError, Expected, Kind, Message, Payload, RoundTask, decode, encode};
-pub use privacy::{LocalPrivacy, Privacy};
+pub use message::{BadPayload, DecodeError, Expected, Kind, Message, Payload, RoundTask, Share, decode, encode};
+pub use privacy::{LocalPrivacy, Mode, Privacy};
 pub use server_optimiser::ServerOptimiser;
+pub use tail_mean::TailMean;

@@ -18,6 +18,8 @@ pub struct RoundTask {
     pub n_clients: u32,
     /// The most interactions that a client may report.
     pub n_interactions: u32,
+    /// The norm to which updates are clipped, where it changes from round to round.
+    pub clip_norm: Option<f32>,
 }
 
 /// What leaves a device, apart from where it belongs.
@@ -39,6 +41,41 @@ pub enum Payload {
         /// Average reward of global - perturbation, if both were tried.
         minus: Option<f32>,
     },
+    /// A step of bounded norm that counts as much as any other.
+    Clipped {
+        /// Whether it was within the norm before it was clipped.
+        within: bool,
+        /// One value a parameter.
+        delta: Vec<f32>,
+    },
+    /// A summand of a sealed sum.
+    Share(Share),
+}
+
+/// A summand of a sealed sum: integers that can be added up and, outside of this crate, not be looked at.
+#[derive(Clone, PartialEq, Eq)]
+pub struct Share {
+    values: Vec<i64>,
+}
+
+/// Values beyond this are refused: sums of shares stay exact.
+const MOST_OF_SHARE: u64 = 1 << 44;
+
+impl Share {
+    pub(crate) fn new(values: Vec<i64>) -> Self {
+        Self { values }
+    }
+
+    pub(crate) fn values(&self) -> &[i64] {
+        &self.values
+    }
+}
+
+impl std::fmt::Debug for Share {
+    /// Says nothing of the values: a log is a place where single updates must not be found either.
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Share({} sealed values)", self.values.len())
+    }
 }
 
 impl Default for Payload {
@@ -69,11 +106,15 @@ pub enum Kind {
     Evolution = 2,
     /// [`Payload::Evolution`] with two rewards.
     EvolutionAntithetic = 3,
+    /// [`Payload::Clipped`].
+    Clipped = 4,
+    /// [`Payload::Share`].
+    Share = 5,
 }
 
 impl Kind {
     /// Every kind.
-    pub const ALL: [Self; 3] = [Self::Step, Self::Evolution, Self::EvolutionAntithetic];
+    pub const ALL: [Self; 5] = [Self::Step, Self::Evolution, Self::EvolutionAntithetic, Self::Clipped, Self::Share];
 
     /// Bytes of a payload of this kind, without the header; at most what the task allows, whatever a message claims.
     pub const fn content_len(self, n_params: usize) -> usize {
@@ -81,6 +122,8 @@ impl Kind {
             Self::Step => 4 + 4 * n_params,
             Self::Evolution => 8,
             Self::EvolutionAntithetic => 12,
+            Self::Clipped => 1 + 4 * n_params,
+            Self::Share => 8 * n_params,
         }
     }
 }
@@ -92,6 +135,8 @@ impl Payload {
             Self::Step { .. } => Kind::Step,
             Self::Evolution { minus: None, .. } => Kind::Evolution,
             Self::Evolution { minus: Some(_), .. } => Kind::EvolutionAntithetic,
+            Self::Clipped { .. } => Kind::Clipped,
+            Self::Share(_) => Kind::Share,
         }
     }
 
@@ -104,6 +149,16 @@ impl Payload {
         *reported = n_interactions;
         delta.clear();
         delta
+    }
+
+    /// Makes this an empty clipped step and returns its parts, whose memory is reused if it was one before.
+    pub fn as_clipped(&mut self) -> (&mut bool, &mut Vec<f32>) {
+        if !matches!(self, Self::Clipped { .. }) {
+            *self = Self::Clipped { within: true, delta: Vec::new() };
+        }
+        let Self::Clipped { within, delta } = self else { unreachable!("it was just made a clipped step") };
+        delta.clear();
+        (within, delta)
     }
 }
 
@@ -129,13 +184,26 @@ impl Expected {
                 if !(1..=self.max_interactions).contains(n_interactions) {
                     return Err(BadPayload::Interactions { max: self.max_interactions, got: *n_interactions });
                 }
-                if delta.len() != self.n_params {
-                    return Err(BadPayload::Params { expected: self.n_params, got: delta.len() });
-                }
+                self.check_length(delta.len())?;
                 check_finite(delta)
             }
             Payload::Evolution { plus, minus, .. } => check_finite(&[*plus, minus.unwrap_or(0.0)]),
+            Payload::Clipped { delta, .. } => {
+                self.check_length(delta.len())?;
+                check_finite(delta)
+            }
+            Payload::Share(share) => {
+                self.check_length(share.values.len())?;
+                match share.values.iter().position(|value| value.unsigned_abs() > MOST_OF_SHARE) {
+                    Some(index) => Err(BadPayload::Share { index }),
+                    None => Ok(()),
+                }
+            }
         }
+    }
+
+    fn check_length(&self, got: usize) -> Result<(), BadPayload> {
+        if got == self.n_params { Ok(()) } else { Err(BadPayload::Params { expected: self.n_params, got }) }
     }
 }
 
@@ -172,6 +240,18 @@ pub enum BadPayload {
         expected: usize,
         /// Length of the step.
         got: usize,
+    },
+    /// A share too large for an exact sum.
+    #[error("value {index} of the share is beyond {MOST_OF_SHARE} grid units; sums of such shares are not exact")]
+    Share {
+        /// Which value, from 0.
+        index: usize,
+    },
+    /// Neither yes nor no.
+    #[error("the byte that says whether a step was within the norm is {got}; it must be 0 or 1")]
+    Within {
+        /// The byte.
+        got: u8,
     },
     /// NaN or infinite.
     #[error("value {index} is NaN or infinite; only finite numbers can be averaged")]

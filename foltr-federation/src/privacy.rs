@@ -1,22 +1,37 @@
 //! The one door out of a device: the only functions that turn an [`Update`] into a [`Payload`].
 //!
-//! No guarantee is claimed here: what a mechanism protects, and under which assumptions, is the accountant's to say.
+//! A mechanism says what a message costs ([`LocalPrivacy::cost`]) and who could see it ([`Mode`]); what that adds up to is
+//! the [accountant](crate::accountant)'s to say.
 
+mod discrete_gaussian;
 mod distributed_laplace;
+mod duchi;
+mod gaussian;
+mod mode;
 mod none;
+mod priv_unit;
 mod randomised_response;
+mod sampled_response;
 
 use foltr_rank::Update;
 use foltr_rank::learn::evolution::Reward;
 use foltr_rank::rng::Stream;
 use serde::{Deserialize, Serialize};
 
+pub use discrete_gaussian::{BadShares, DiscreteGaussian, LEVELS, TooLong};
 pub use distributed_laplace::{BadLaplace, ClipRadius, DistributedLaplace};
+pub use duchi::Duchi;
+pub use gaussian::{AdaptiveClip, BadGaussian, Clip, Gaussian};
+pub use mode::{CentralMode, Mode, NeedsSingleUpdates};
 pub use none::Unprotected;
+pub use priv_unit::{BadPrivUnit, PrivUnit};
 pub use randomised_response::{
     BadResponse, RandomisedResponse, certain_outcomes, privacy_loss, privatise_distribution,
 };
+pub use sampled_response::SampledResponse;
 
+use crate::accountant::PrivacyCost;
+use crate::aggregate::Rule;
 use crate::message::{Kind, Payload, RoundTask};
 
 /// What happens to an update before it leaves the device.
@@ -29,6 +44,18 @@ pub trait LocalPrivacy {
 
     /// Whether the mechanism is defined for this kind of payload; to be checked before any work.
     fn accepts(&self, kind: Kind) -> bool;
+
+    /// Who can see a single message.
+    fn mode(&self) -> Mode;
+
+    /// What one message of this many interactions about a model of `n_params` parameters costs its sender, for the
+    /// accountant. Against whom follows from [`Self::mode`].
+    fn cost(&self, n_params: usize, n_interactions: u32) -> PrivacyCost;
+
+    /// How the server reads what this mechanism makes of payloads that it would read by `usual` without it.
+    fn rule(&self, usual: Rule, _divisor: f64) -> Rule {
+        usual
+    }
 
     /// The norm to which the learner must clip its local model after every step, if the mechanism relies on one.
     fn clip_radius(&self) -> Option<f32> {
@@ -64,6 +91,24 @@ macro_rules! mechanisms {
                 }
             }
 
+            fn cost(&self, n_params: usize, n_interactions: u32) -> PrivacyCost {
+                match self {
+                    $(Self::$mechanism(mechanism) => mechanism.cost(n_params, n_interactions),)*
+                }
+            }
+
+            fn rule(&self, usual: Rule, divisor: f64) -> Rule {
+                match self {
+                    $(Self::$mechanism(mechanism) => mechanism.rule(usual, divisor),)*
+                }
+            }
+
+            fn mode(&self) -> Mode {
+                match self {
+                    $(Self::$mechanism(mechanism) => mechanism.mode(),)*
+                }
+            }
+
             fn clip_radius(&self) -> Option<f32> {
                 match self {
                     $(Self::$mechanism(mechanism) => mechanism.clip_radius(),)*
@@ -77,6 +122,11 @@ mechanisms! {
     "none": Unprotected, "The update as it is";
     "randomised-response": RandomisedResponse, "FOLtR-ES: a reward is replaced by another one with some probability";
     "distributed-laplace": DistributedLaplace, "FPDGD: noise whose sum over all clients is Laplace";
+    "gaussian": Gaussian, "Clipped updates, Gaussian noise on their sum: sound if the server is trusted or sealed";
+    "discrete-gaussian": DiscreteGaussian, "The same as devices can run it: integers, exact shares of noise, sealed";
+    "duchi": Duchi, "Local: one randomised bit about one coordinate of the update";
+    "priv-unit": PrivUnit, "Local: a random direction that leans towards that of the update";
+    "sampled-response": SampledResponse, "Local, FOLtR-ES: randomised response on one of the interactions";
 }
 
 /// Average value of some outcomes; 0 without any, as an interaction without a click is worth.
@@ -110,6 +160,12 @@ mod tests {
             r#"{"kind":"none","reward":"max-rr"}"#,
             r#"{"kind":"randomised-response","probability":0.9,"reward":"max-rr","n_shown":10}"#,
             r#"{"kind":"distributed-laplace","sensitivity":5.0,"epsilon":4.5,"clip":"paper"}"#,
+            r#"{"kind":"gaussian","clip":0.17,"noise_multiplier":6.9,"mode":"sealed"}"#,
+            r#"{"kind":"gaussian","clip":{"initial":0.1,"quantile":0.5,"rate":0.2,"count_noise":9.0},"noise_multiplier":6.9,"mode":"clear"}"#,
+            r#"{"kind":"discrete-gaussian","clip":0.17,"noise_multiplier":6.9,"min_survivors":90,"colluders":5}"#,
+            r#"{"kind":"duchi","epsilon":1.0,"bound":0.1}"#,
+            r#"{"kind":"priv-unit","epsilon":1.0,"norm":0.1,"n_params":46}"#,
+            r#"{"kind":"sampled-response","probability":0.9,"reward":"max-rr","n_shown":10}"#,
         ] {
             let privacy: Privacy = serde_json::from_str(text).expect(text);
             assert_eq!(serde_json::to_string(&privacy).expect(text), text);

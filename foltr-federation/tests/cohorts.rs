@@ -6,13 +6,14 @@ use std::time::Instant;
 
 use foltr_federation::aggregate::Mean;
 use foltr_federation::{
-    Aggregation, Aggregator, CHUNK, Contribution, Coordinator, Message, Partial, Payload, Rule, ServerOptimiser, Setup,
-    decode, encode,
+    Aggregation, Aggregator, CHUNK, Contribution, Coordinator, Message, Mode, Partial, Payload, Rule, ServerOptimiser,
+    Setup, decode, encode,
 };
 use foltr_rank::rng::{Purpose, Stream, Streams};
 use rand::RngExt;
 
-const RULES: [Rule; 3] = [
+const RULES: [Rule; 4] = [
+    Rule::Summing { divisor: 7.0 },
     Rule::Averaging,
     Rule::Evolution { sigma: 0.01, antithetic: false },
     Rule::Evolution { sigma: 0.01, antithetic: true },
@@ -28,6 +29,8 @@ fn coordinator(rule: Rule, n_clients: u32) -> Coordinator {
         rule,
         aggregation: Aggregation::Mean(Mean {}),
         optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
+        mode: Mode::Clear,
+        clip_norm: None,
     })
     .expect("a good setup")
 }
@@ -47,6 +50,10 @@ fn payload(rule: &Rule, client: u32) -> Payload {
             plus: stream.random(),
             minus: antithetic.then(|| stream.random()),
         },
+        Rule::Summing { .. } => {
+            Payload::Clipped { within: stream.random(), delta: (0..N_PARAMS).map(|_| stream.random()).collect() }
+        }
+        Rule::Shares { .. } => unreachable!("single shares are not received"),
     }
 }
 
@@ -157,7 +164,7 @@ fn the_bits_do_not_depend_on_the_number_of_threads() {
 fn a_rule_that_sees_all_has_the_bits_of_the_fold() {
     let contribution = |client| match payload(&Rule::Averaging, client) {
         Payload::Step { n_interactions, delta } => Contribution { client, weight: n_interactions.into(), delta },
-        Payload::Evolution { .. } => unreachable!("averaging takes steps"),
+        _ => unreachable!("averaging takes steps"),
     };
     let contributions: Vec<_> = (0..1000).map(contribution).collect();
     let step = Mean {}.aggregate(&contributions).expect("1000 clients");
@@ -202,8 +209,11 @@ fn a_million_clients_pass_through_one_chunk_of_memory() {
         for client in 0..N_CLIENTS {
             message.client = client;
             match &mut message.payload {
-                Payload::Step { delta, .. } => delta[client as usize % N_PARAMS] = (client % 7) as f32,
+                Payload::Step { delta, .. } | Payload::Clipped { delta, .. } => {
+                    delta[client as usize % N_PARAMS] = (client % 7) as f32;
+                }
                 Payload::Evolution { seed, .. } => *seed = client,
+                Payload::Share(_) => unreachable!("no rule here takes shares"),
             }
             // Through the codec, as a server would.
             bytes.clear();

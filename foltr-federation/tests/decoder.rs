@@ -3,7 +3,9 @@
 //! `FOLTR_FUZZ_ITERATIONS` sets how many inputs each fuzz test tries; the default keeps the suite quick.
 
 use bolero::check;
+use foltr_federation::privacy::DiscreteGaussian;
 use foltr_federation::{Expected, Kind, Message, Payload, decode, encode};
+use foltr_rank::rng::{Purpose, Streams};
 use proptest::prelude::*;
 
 const N_PARAMS: usize = 5;
@@ -49,8 +51,16 @@ fn valid(kind: Kind, round: u32, client: u32, values: [u16; N_PARAMS]) -> Messag
         },
         Kind::Evolution => Payload::Evolution { seed: client ^ round, plus: value(0), minus: None },
         Kind::EvolutionAntithetic => Payload::Evolution { seed: client ^ round, plus: value(0), minus: Some(value(1)) },
+        Kind::Clipped => Payload::Clipped { within: values[0] % 2 == 0, delta: (0..N_PARAMS).map(value).collect() },
+        Kind::Share => share(&(0..N_PARAMS).map(value).collect::<Vec<_>>(), round, client),
     };
     Message { round, client, payload }
+}
+
+fn share(delta: &[f32], round: u32, client: u32) -> Payload {
+    let mechanism = DiscreteGaussian::new(600.0, 1.0, 2, 0).expect("sound");
+    let mut noise = Streams::new(u64::from(round)).open(Purpose::Noise, client, 0);
+    Payload::Share(mechanism.share(delta, &mut noise).expect("clipped"))
 }
 
 /// One way to damage a message; `at` and `word` choose the place and the value.
@@ -88,7 +98,7 @@ fn damaged_messages_never_panic() {
     let (mut n_intact, mut n_accepted, mut n_refused) = (0_u64, 0_u64, 0_u64);
     check!().with_type::<Case>().with_iterations(n_iterations()).for_each(
         |(kind, round, client, values, damages, n_damages)| {
-            let mut bytes = encoded(&valid(Kind::ALL[usize::from(*kind) % 3], *round, *client, *values));
+            let mut bytes = encoded(&valid(Kind::ALL[usize::from(*kind) % Kind::ALL.len()], *round, *client, *values));
             let original = bytes.clone();
             damages.iter().take(usize::from(*n_damages) % 4).for_each(|&one| damage(&mut bytes, one));
             let is_accepted = check_total(&bytes);
@@ -109,7 +119,7 @@ proptest! {
 
     #[test]
     fn every_valid_message_survives_a_round_trip(
-        kind in 0_usize..3,
+        kind in 0..Kind::ALL.len(),
         (round, client) in (any::<u32>(), any::<u32>()),
         n_interactions in 1..=MAX_INTERACTIONS,
         values in prop::array::uniform5(
@@ -121,6 +131,8 @@ proptest! {
             Kind::Step => Payload::Step { n_interactions, delta: values.to_vec() },
             Kind::Evolution => Payload::Evolution { seed: client, plus: values[0], minus: None },
             Kind::EvolutionAntithetic => Payload::Evolution { seed: round, plus: values[0], minus: Some(values[1]) },
+            Kind::Clipped => Payload::Clipped { within: round % 2 == 0, delta: values.to_vec() },
+            Kind::Share => share(&values, round, client),
         };
         let message = Message { round, client, payload };
         let bytes = encoded(&message);

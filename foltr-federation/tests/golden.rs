@@ -126,6 +126,8 @@ fn the_reference_run_of_foltr_es_from_messages_to_weights() {
             rule,
             aggregation: Aggregation::Mean(Mean {}),
             optimiser: ADAM,
+            mode: foltr_federation::Mode::Clear,
+            clip_norm: None,
         })
         .expect("a good setup");
         for round in rounds {
@@ -237,7 +239,7 @@ fn drawn_noise_has_the_law_of_section_9() {
         let (scale, shape) = (number(&case["laplace_scale"]), number(&case["gamma_shape"]));
         let n_clients = number(&case["clients"]) as u32;
         let zero = vec![0.0; DRAWS / n_clients as usize];
-        let task = RoundTask { round: 0, global: zero.clone(), n_clients, n_interactions: 4 };
+        let task = RoundTask { round: 0, global: zero.clone(), n_clients, n_interactions: 4, clip_norm: None };
         let (mut single, mut sums, mut payload) = (Noise::default(), vec![0.0; zero.len()], Payload::default());
         for client in 0..n_clients {
             let mut stream = Streams::new(seed).open(Purpose::Noise, client, 0);

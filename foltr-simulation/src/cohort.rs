@@ -1,13 +1,62 @@
-//! Who takes part in a round: everyone, or a fresh uniform sample without replacement.
+//! Who takes part in a round: everyone, a fresh sample that the server draws, or whoever tosses heads; and who is lost.
 
 use foltr_rank::rng::{Purpose, Streams};
 use rand::RngExt;
 
-/// The clients of a round, in rising order.
-///
+/// Who takes part in a round.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Cohort {
+    /// All clients.
+    Everyone,
+    /// So many clients, drawn by the server without replacement.
+    Sample(u32),
+    /// Every client tosses its own coin with this probability of heads.
+    Coins(f64),
+}
+
+impl Cohort {
+    /// The expected number of clients in a round.
+    pub fn expected(&self, n_clients: u32) -> f64 {
+        match *self {
+            Self::Everyone => f64::from(n_clients),
+            Self::Sample(size) => f64::from(size.min(n_clients)),
+            Self::Coins(probability) => probability * f64::from(n_clients),
+        }
+    }
+
+    /// The most clients that a round can have.
+    pub fn most(&self, n_clients: u32) -> u32 {
+        match *self {
+            Self::Everyone | Self::Coins(_) => n_clients,
+            Self::Sample(size) => size.min(n_clients),
+        }
+    }
+
+    /// The clients of a round, in rising order.
+    pub fn draw(&self, streams: &Streams, round: u32, n_clients: u32) -> Vec<u32> {
+        match *self {
+            Self::Everyone => (0..n_clients).collect(),
+            Self::Sample(size) => sample(streams, round, n_clients, size),
+            Self::Coins(probability) => {
+                let mut stream = streams.open(Purpose::Cohort, 0, round);
+                (0..n_clients).filter(|_| stream.random::<f64>() < probability).collect()
+            }
+        }
+    }
+}
+
+/// Those of a round's clients whose message arrives, when each is lost with this probability.
+pub fn survivors(clients: Vec<u32>, dropout: f64, streams: &Streams, round: u32) -> Vec<u32> {
+    if dropout == 0.0 {
+        return clients;
+    }
+    let mut stream = streams.open(Purpose::Cohort, 1, round);
+    clients.into_iter().filter(|_| stream.random::<f64>() >= dropout).collect()
+}
+
 /// A sample is drawn by Floyd's method (`BF87` Bentley, Floyd: *A Sample of Brilliance*, CACM 30, 1987): `size` draws
 /// whatever the number of clients.
-pub fn draw_cohort(streams: &Streams, round: u32, n_clients: u32, size: u32) -> Vec<u32> {
+fn sample(streams: &Streams, round: u32, n_clients: u32, size: u32) -> Vec<u32> {
     if size >= n_clients {
         return (0..n_clients).collect();
     }
@@ -28,7 +77,21 @@ mod tests {
 
     #[test]
     fn everyone_takes_part_when_the_cohort_is_everyone() {
-        assert_eq!(draw_cohort(&Streams::new(1), 0, 4, 4), [0, 1, 2, 3]);
+        for cohort in [Cohort::Everyone, Cohort::Sample(4), Cohort::Coins(1.0)] {
+            assert_eq!(cohort.draw(&Streams::new(1), 0, 4), [0, 1, 2, 3]);
+            assert_eq!((cohort.most(4), cohort.expected(4)), (4, 4.0));
+        }
+    }
+
+    #[test]
+    fn coins_and_losses_have_their_probability() {
+        let streams = Streams::new(2);
+        let cohort = Cohort::Coins(0.25).draw(&streams, 3, 100_000);
+        // Five standard deviations of Binomial(100000, 1/4), and of the losses of a tenth.
+        assert!(cohort.len().abs_diff(25_000) < 685, "{}", cohort.len());
+        let n = cohort.len();
+        let arrived = survivors(cohort, 0.1, &streams, 3);
+        assert!(arrived.len().abs_diff(n * 9 / 10) < 240, "{} of {n}", arrived.len());
     }
 
     #[test]
@@ -36,7 +99,7 @@ mod tests {
         let streams = Streams::new(2);
         let mut counts = [0_u32; 20];
         for round in 0..20_000 {
-            let cohort = draw_cohort(&streams, round, 20, 5);
+            let cohort = Cohort::Sample(5).draw(&streams, round, 20);
             assert_eq!(cohort.len(), 5);
             assert!(cohort.is_sorted_by(|a, b| a < b));
             cohort.iter().for_each(|&client| counts[client as usize] += 1);

@@ -8,7 +8,8 @@ use std::sync::{Mutex, PoisonError};
 
 use foltr_federation::{
     Aggregation, BadSetup, CHUNK, CloseError, Coordinator, Kind, LocalPrivacy, Partial, Privacy, Rejected, RoundTask,
-    Rule, ServerOptimiser, Setup, privacy::Unprotected,
+    Rule, ServerOptimiser, Setup, TailMean,
+    privacy::{Clip, Unprotected},
 };
 use foltr_rank::learn::evolution::{Evolution, EvolutionSettings, Reward};
 use foltr_rank::learn::pdgd::{Pdgd, PdgdSettings};
@@ -18,7 +19,7 @@ use rayon::prelude::*;
 
 use crate::click::Users;
 use crate::client_round::{ClientLearner, Round, Tally, TrainingSet, Worker};
-use crate::cohort::draw_cohort;
+use crate::cohort::{Cohort, survivors};
 use crate::published_stream::PublishedClients;
 
 /// Chunks whose sums are in memory at a time. They are merged in order, so the number changes no result.
@@ -51,14 +52,18 @@ pub struct FederationSettings {
     pub learning: Learning,
     /// All clients.
     pub n_clients: u32,
-    /// Clients in a round: all, or a fresh sample each round.
-    pub cohort: u32,
+    /// Clients in a round.
+    pub cohort: Cohort,
+    /// Probability that a client's message of a round is lost.
+    pub dropout: f64,
     /// Interactions of a client in a round.
     pub n_interactions: u32,
     /// What happens to an update before it is sent.
     pub privacy: Privacy,
     /// What the server does with the averaged step.
     pub optimiser: ServerOptimiser,
+    /// The round (from 1) from which models are averaged into the published one; none for the newest model.
+    pub average_from: Option<u32>,
     /// Who clicks.
     pub users: Users,
 }
@@ -88,12 +93,18 @@ pub enum BadFederation {
 
 impl FederationSettings {
     fn rule(&self) -> Rule {
-        match self.learning {
+        let usual = match self.learning {
             Learning::Pdgd(_) => Rule::Averaging,
             Learning::Evolution { settings: EvolutionSettings { sigma, antithetic, .. }, .. } => {
                 Rule::Evolution { sigma: f64::from(sigma), antithetic }
             }
-        }
+        };
+        self.privacy.rule(usual, self.cohort.expected(self.n_clients))
+    }
+
+    /// Whether every client that the task counts on takes part.
+    fn is_complete(&self) -> bool {
+        self.dropout == 0.0 && !matches!(self.cohort, Cohort::Coins(_))
     }
 
     fn check(&self) -> Result<(), BadFederation> {
@@ -105,7 +116,8 @@ impl FederationSettings {
             if settings.antithetic && !self.n_interactions.is_multiple_of(2) {
                 return Err(BadFederation::Odd { n_interactions: self.n_interactions });
             }
-            let as_published = matches!(self.users, Users::Cascade(_)) && self.cohort >= self.n_clients;
+            let everyone = self.cohort == Cohort::Everyone && self.dropout == 0.0;
+            let as_published = matches!(self.users, Users::Cascade(_)) && everyone;
             if published_stream && !as_published {
                 return Err(BadFederation::Published);
             }
@@ -137,6 +149,7 @@ pub struct FederationRun<'a> {
     /// One for each thread of the pool, and one for a caller outside of it.
     workers: Vec<Mutex<Worker>>,
     published: Option<PublishedClients>,
+    tail: Option<TailMean>,
 }
 
 impl<'a> FederationRun<'a> {
@@ -149,11 +162,13 @@ impl<'a> FederationRun<'a> {
         let rule = settings.rule();
         let coordinator = Coordinator::new(Setup {
             initial: settings.initial.clone(),
-            n_clients: settings.cohort,
+            n_clients: settings.cohort.most(settings.n_clients),
             n_interactions: settings.n_interactions,
             rule,
             aggregation: Aggregation::Mean(foltr_federation::aggregate::Mean {}),
             optimiser: settings.optimiser,
+            mode: settings.privacy.mode(),
+            clip_norm: None,
         })?;
         let streams = Streams::new(settings.seed);
         let learner = client_learner(&settings);
@@ -166,11 +181,15 @@ impl<'a> FederationRun<'a> {
             _ => None,
         };
         let device_privacy = match &settings.privacy {
-            // Equal weights and a plain mean: the sum of all shares is drawn once, with the same law (spec section 9).
-            Privacy::DistributedLaplace(_) => Privacy::Unprotected(Unprotected { reward: Reward::MaxRr }),
+            // Equal weights, a plain mean and nobody lost: the sum of all shares is drawn once, with the same law (spec
+            // section 9).
+            Privacy::DistributedLaplace(_) if settings.is_complete() => {
+                Privacy::Unprotected(Unprotected { reward: Reward::MaxRr })
+            }
             other => other.clone(),
         };
-        Ok(Self { settings, training, streams, coordinator, rule, device_privacy, workers, published })
+        let tail = settings.average_from.map(|round| TailMean::new(round, settings.initial.len()));
+        Ok(Self { settings, training, streams, coordinator, rule, device_privacy, workers, published, tail })
     }
 
     /// The open round.
@@ -178,9 +197,17 @@ impl<'a> FederationRun<'a> {
         self.coordinator.task()
     }
 
+    /// The ranker to use after the rounds so far: the newest, or the mean of the last ones.
+    pub fn ranker(&self) -> Params {
+        let mean = self.tail.as_ref().and_then(TailMean::mean);
+        mean.unwrap_or_else(|| self.task().global.clone())
+    }
+
     /// Runs one round and says what happened in it.
     pub fn round(&mut self) -> Result<Tally, RoundError> {
-        let clients = draw_cohort(&self.streams, self.task().round, self.settings.n_clients, self.settings.cohort);
+        let (settings, number) = (&self.settings, self.task().round);
+        let clients = settings.cohort.draw(&self.streams, number, settings.n_clients);
+        let clients = survivors(clients, settings.dropout, &self.streams, number);
         let task = self.coordinator.task().clone();
         let round = Round {
             task: &task,
@@ -202,19 +229,36 @@ impl<'a> FederationRun<'a> {
             }
         }
         self.close()?;
+        if let Some(tail) = &mut self.tail {
+            tail.add(self.coordinator.task().round, self.coordinator.master());
+        }
         Ok(tally)
     }
 
     fn close(&mut self) -> Result<(), CloseError> {
-        let mut noise = self.streams.open(Purpose::Noise, u32::MAX, self.coordinator.task().round);
-        let n_clients = self.settings.cohort;
-        match &self.settings.privacy {
-            Privacy::DistributedLaplace(mechanism) => {
-                self.coordinator.close_with(|step| mechanism.laplace_of_mean(n_clients, &mut noise, step))
+        let round = self.coordinator.task().round;
+        let mut noise = self.streams.open(Purpose::Noise, u32::MAX, round);
+        let cohort = self.settings.cohort.expected(self.settings.n_clients);
+        let closed = match &self.settings.privacy {
+            Privacy::DistributedLaplace(mechanism) if self.settings.is_complete() => {
+                self.coordinator.close_with(|step| mechanism.laplace_of_mean(cohort as u32, &mut noise, step))
+            }
+            Privacy::Gaussian(mechanism) => {
+                let clip = self.coordinator.task().clip_norm.map_or(mechanism.clip().initial(), f64::from);
+                let report =
+                    self.coordinator.close_with(|step| mechanism.noise_of_step(clip, cohort, &mut noise, step));
+                if let (Ok(report), Clip::Adaptive(adaptive)) = (&report, mechanism.clip()) {
+                    self.coordinator.set_clip_norm(adaptive.next(clip, report.n_within, cohort, &mut noise) as f32);
+                }
+                report
             }
             _ => self.coordinator.close(),
+        };
+        match closed {
+            // What a round without enough survivors leaves is the model as it was.
+            Err(CloseError::TooFewSurvivors { .. }) => Ok(()),
+            other => other.map(|_| ()),
         }
-        .map(|_| ())
     }
 }
 

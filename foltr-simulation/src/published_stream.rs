@@ -291,6 +291,8 @@ mod tests {
                 n_interactions: 4,
                 rule,
                 aggregation: Aggregation::Mean(Mean {}),
+                mode: foltr_federation::Mode::Clear,
+                clip_norm: None,
                 optimiser: ServerOptimiser::Adam { rate: 0.001, beta1: 0.9, beta2: 0.999, epsilon: 1e-8 },
             })
             .expect("a sound setup");

@@ -9,6 +9,7 @@ use foltr_rank::rng::{Purpose, Streams};
 use foltr_rank::{Activation, Params, Shape};
 use foltr_simulation::click::{Cascade, Preset, Users};
 use foltr_simulation::client_round::{ClientLearner, Round, Tally, TrainingSet, Worker};
+use foltr_simulation::cohort::Cohort;
 use foltr_simulation::datasets::{Synthetic, SyntheticShape};
 use foltr_simulation::federation_run::{FederationRun, FederationSettings, Learning};
 use rand::RngExt;
@@ -35,7 +36,9 @@ fn settings(shape: Shape, learning: Learning, privacy: Privacy) -> FederationSet
         initial: vec![0.01; shape.n_params()],
         learning,
         n_clients: N_CLIENTS,
-        cohort: N_CLIENTS,
+        cohort: Cohort::Everyone,
+        dropout: 0.0,
+        average_from: None,
         n_interactions: 4,
         privacy,
         optimiser: ServerOptimiser::Momentum { rate: 2.0, momentum: 0.9 },
@@ -57,7 +60,7 @@ fn all_settings(n_features: usize) -> Vec<FederationSettings> {
         settings(linear, Learning::Pdgd(PdgdSettings { clip_radius: Some(2.5), ..PDGD }), laplace),
         settings(mlp, evolution(false), response()),
         settings(linear, evolution(true), none()),
-        FederationSettings { cohort: 100, ..sampled },
+        FederationSettings { cohort: Cohort::Sample(100), ..sampled },
     ]
 }
 

@@ -8,6 +8,7 @@ use foltr_rank::rng::{Purpose, Streams};
 use foltr_rank::{Activation, Initialisation, Shape};
 use foltr_simulation::click::{Cascade, Preset, Users};
 use foltr_simulation::client_round::TrainingSet;
+use foltr_simulation::cohort::Cohort;
 use foltr_simulation::datasets::{Synthetic, SyntheticShape};
 use foltr_simulation::federation_run::{FederationRun, FederationSettings, Learning};
 
@@ -36,7 +37,9 @@ fn a_million_clients_fit_in_a_fraction_of_a_gibibyte() {
             clip_radius: None,
         }),
         n_clients: 1_000_000,
-        cohort: 1_000_000,
+        cohort: Cohort::Everyone,
+        dropout: 0.0,
+        average_from: None,
         n_interactions: 1,
         privacy: Privacy::Unprotected(Unprotected { reward: Reward::MaxRr }),
         optimiser: ServerOptimiser::LearningRate { rate: 1.0 },

@@ -57,6 +57,11 @@ impl Inbox {
         (self.n_merged, self.n_held, self.n_contributions) = (0, 0, 0);
     }
 
+    /// How messages become a step.
+    pub(super) const fn rule(&self) -> Rule {
+        self.rule
+    }
+
     /// Clients that have contributed so far.
     pub(super) const fn n_contributions(&self) -> u32 {
         self.n_contributions

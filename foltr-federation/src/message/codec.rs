@@ -5,7 +5,7 @@
 
 use thiserror::Error;
 
-use crate::message::{BadPayload, Expected, Kind, Message, Payload};
+use crate::message::{BadPayload, Expected, Kind, Message, Payload, Share};
 
 /// First byte of every message.
 pub const VERSION: u8 = 1;
@@ -38,7 +38,7 @@ pub enum DecodeError {
         got: u8,
     },
     /// No payload has this kind byte.
-    #[error("kind byte {got} is unknown; 1 is a step, 2 and 3 are evolution")]
+    #[error("kind byte {got} is unknown; 1 is a step, 2 and 3 are evolution, 4 is a clipped step, 5 a share")]
     UnknownKind {
         /// The kind byte.
         got: u8,
@@ -63,6 +63,11 @@ pub fn encode(message: &Message, bytes: &mut Vec<u8>) {
             bytes.extend(plus.to_le_bytes());
             bytes.extend(minus.iter().flat_map(|value| value.to_le_bytes()));
         }
+        Payload::Clipped { within, delta } => {
+            bytes.push(u8::from(*within));
+            bytes.extend(delta.iter().flat_map(|value| value.to_le_bytes()));
+        }
+        Payload::Share(share) => bytes.extend(share.values().iter().flat_map(|value| value.to_le_bytes())),
     }
 }
 
@@ -97,6 +102,15 @@ pub fn decode(bytes: &[u8], expected: &Expected) -> Result<Message, DecodeError>
             plus: f32::from_bits(word(content, 1)),
             minus: (kind == Kind::EvolutionAntithetic).then(|| f32::from_bits(word(content, 2))),
         },
+        Kind::Clipped => Payload::Clipped {
+            within: match content[0] {
+                0 => false,
+                1 => true,
+                got => return Err(BadPayload::Within { got }.into()),
+            },
+            delta: (0..expected.n_params).map(|index| f32::from_bits(word(&content[1..], index))).collect(),
+        },
+        Kind::Share => Payload::Share(Share::new((0..expected.n_params).map(|index| long(content, index)).collect())),
     };
     expected.check(&payload)?;
     Ok(Message { round: word(&header[2..], 0), client: word(&header[2..], 1), payload })
@@ -107,6 +121,12 @@ fn word(bytes: &[u8], index: usize) -> u32 {
     let mut word = [0; 4];
     word.copy_from_slice(&bytes[4 * index..4 * index + 4]);
     u32::from_le_bytes(word)
+}
+
+/// The `index`-th pair of words as a signed number.
+fn long(bytes: &[u8], index: usize) -> i64 {
+    let (low, high) = (word(bytes, 2 * index), word(bytes, 2 * index + 1));
+    (u64::from(high) << 32 | u64::from(low)) as i64
 }
 
 #[cfg(test)]
@@ -160,6 +180,26 @@ mod tests {
             let refused = decode(&step(4, [0.0, value]), &STEP);
             assert_eq!(refused, Err(BadPayload::NotFinite { index: 1 }.into()));
         }
+    }
+
+    #[test]
+    fn clipped_steps_and_shares_have_the_bytes_of_the_protocol() {
+        let clipped = Expected { kind: Kind::Clipped, ..STEP };
+        let good = bytes_of(Payload::Clipped { within: true, delta: vec![1.0, -2.0] });
+        assert_eq!((good[1], &good[10..]), (4, [1, 0, 0, 0x80, 0x3F, 0, 0, 0, 0xC0].as_slice()));
+        assert!(decode(&good, &clipped).is_ok());
+        let mut bad = good;
+        bad[10] = 2;
+        assert_eq!(decode(&bad, &clipped), Err(BadPayload::Within { got: 2 }.into()));
+        let shares = Expected { kind: Kind::Share, ..STEP };
+        let good = bytes_of(Payload::Share(Share::new(vec![258, -2])));
+        assert_eq!((good[1], &good[10..18]), (5, [2, 1, 0, 0, 0, 0, 0, 0].as_slice()));
+        assert_eq!(good[18..], [0xFE, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF]);
+        let read = decode(&good, &shares).map(|message| message.payload);
+        assert_eq!(read, Ok(Payload::Share(Share::new(vec![258, -2]))));
+        let large = bytes_of(Payload::Share(Share::new(vec![0, i64::MIN])));
+        assert_eq!(decode(&large, &shares), Err(BadPayload::Share { index: 1 }.into()));
+        assert_eq!(format!("{:?}", Share::new(vec![258, -2])), "Share(2 sealed values)");
     }
 
     #[test]

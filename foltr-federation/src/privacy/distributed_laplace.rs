@@ -13,8 +13,9 @@ use rand_distr::{Distribution, Exp1, Gamma, Open01};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::accountant::PrivacyCost;
 use crate::message::{Kind, Payload, RoundTask};
-use crate::privacy::LocalPrivacy;
+use crate::privacy::{LocalPrivacy, Mode};
 
 /// Clipping at every local step, and gamma noise on the message. Its stream is
 /// [`Purpose::Noise`](foltr_rank::rng::Purpose::Noise).
@@ -78,6 +79,19 @@ impl DistributedLaplace {
         self.sensitivity / self.epsilon
     }
 
+    /// The epsilon that the paper claims.
+    pub const fn claimed_epsilon(&self) -> f64 {
+        self.epsilon
+    }
+
+    /// The norm to which local models are clipped; two of them differ by at most twice this.
+    pub const fn radius(&self) -> f64 {
+        match self.clip {
+            ClipRadius::Paper => self.sensitivity / 2.0,
+            ClipRadius::ReleasedCode => self.sensitivity,
+        }
+    }
+
     /// Adds Laplace(lambda)/C to each coordinate of an average of C messages.
     ///
     /// This is the law of the averaged noise of [`LocalPrivacy::protect`] when all weights are equal, at a price that
@@ -132,10 +146,15 @@ impl LocalPrivacy for DistributedLaplace {
     }
 
     fn clip_radius(&self) -> Option<f32> {
-        Some(match self.clip {
-            ClipRadius::Paper => self.sensitivity / 2.0,
-            ClipRadius::ReleasedCode => self.sensitivity,
-        } as f32)
+        Some(self.radius() as f32)
+    }
+
+    fn cost(&self, n_params: usize, _: u32) -> PrivacyCost {
+        PrivacyCost::Laplace { scale: self.laplace_scale(), shift: 2.0 * self.radius(), n_params }
+    }
+
+    fn mode(&self) -> Mode {
+        Mode::Clear
     }
 }
 
@@ -178,7 +197,7 @@ mod tests {
     #[test]
     fn messages_of_all_clients_sum_to_laplace_noise() {
         for n_clients in [1, 10, 100] {
-            let task = RoundTask { round: 0, global: vec![0.0; N], n_clients, n_interactions: 4 };
+            let task = RoundTask { round: 0, global: vec![0.0; N], n_clients, n_interactions: 4, clip_norm: None };
             let (mut sums, zero, mut payload) = (vec![0.0; N], vec![0.0; N], Payload::default());
             for client in 0..n_clients {
                 let mut stream = Streams::new(9).open(Purpose::Noise, client, 0);

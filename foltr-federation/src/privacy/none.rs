@@ -5,8 +5,9 @@ use foltr_rank::learn::evolution::Reward;
 use foltr_rank::rng::Stream;
 use serde::{Deserialize, Serialize};
 
+use crate::accountant::PrivacyCost;
 use crate::message::{Kind, Payload, RoundTask};
-use crate::privacy::{LocalPrivacy, average};
+use crate::privacy::{LocalPrivacy, Mode, average};
 
 /// Sends what was learnt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -28,8 +29,16 @@ impl LocalPrivacy for Unprotected {
         }
     }
 
-    fn accepts(&self, _: Kind) -> bool {
-        true
+    fn accepts(&self, kind: Kind) -> bool {
+        matches!(kind, Kind::Step | Kind::Evolution | Kind::EvolutionAntithetic)
+    }
+
+    fn cost(&self, _: usize, _: u32) -> PrivacyCost {
+        PrivacyCost::Unbounded
+    }
+
+    fn mode(&self) -> Mode {
+        Mode::Clear
     }
 }
 
@@ -39,7 +48,7 @@ mod tests {
     use foltr_rank::rng::{Purpose, Streams};
 
     fn protect(update: Update<'_>, payload: &mut Payload) {
-        let task = RoundTask { round: 0, global: vec![0.0; 2], n_clients: 1, n_interactions: 4 };
+        let task = RoundTask { round: 0, global: vec![0.0; 2], n_clients: 1, n_interactions: 4, clip_norm: None };
         let mut stream = Streams::new(1).open(Purpose::Noise, 0, 0);
         Unprotected { reward: Reward::MaxRr }.protect(update, &task, &mut stream, payload);
     }
@@ -59,7 +68,7 @@ mod tests {
         protect(Update::Step { delta: &[1.0, 2.0], n_interactions: 4 }, &mut payload);
         let address = |payload: &Payload| match payload {
             Payload::Step { delta, .. } => delta.as_ptr(),
-            Payload::Evolution { .. } => panic!("a step"),
+            _ => panic!("a step"),
         };
         let before = address(&payload);
         protect(Update::Step { delta: &[3.0, 4.0], n_interactions: 2 }, &mut payload);

@@ -14,8 +14,9 @@ use rand::RngExt;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::accountant::PrivacyCost;
 use crate::message::{Kind, Payload, RoundTask};
-use crate::privacy::{LocalPrivacy, average, outcome_values};
+use crate::privacy::{LocalPrivacy, Mode, average, outcome_values};
 
 /// Replaces each outcome with probability 1 - p before averaging. Its stream is
 /// [`Purpose::RandomisedResponse`](foltr_rank::rng::Purpose::RandomisedResponse).
@@ -78,7 +79,19 @@ impl RandomisedResponse {
         ((p * n - 1.0) / (n - 1.0), (1.0 - p) / (n - 1.0) * self.values.iter().sum::<f64>())
     }
 
-    fn answer(&self, truth: u16, private: &mut Stream) -> f64 {
+    /// ln(p (n - 1)/(1 - p)): the price of one interaction (Eq. 10 of `KO19`).
+    pub fn epsilon(&self) -> f64 {
+        let (p, n) = (self.parameters.probability, self.values.len() as f64);
+        (p * (n - 1.0) / (1.0 - p)).ln()
+    }
+
+    /// The mean of all values.
+    pub(super) fn mean_value(&self) -> f64 {
+        self.values.iter().sum::<f64>() / self.values.len() as f64
+    }
+
+    /// The randomised value of a true outcome.
+    pub(super) fn answer(&self, truth: u16, private: &mut Stream) -> f64 {
         let outcome = respond(usize::from(truth), self.parameters.probability, self.values.len(), private);
         self.values[outcome]
     }
@@ -128,7 +141,19 @@ impl LocalPrivacy for RandomisedResponse {
     }
 
     fn accepts(&self, kind: Kind) -> bool {
-        kind != Kind::Step
+        matches!(kind, Kind::Evolution | Kind::EvolutionAntithetic)
+    }
+
+    fn cost(&self, _: usize, n_interactions: u32) -> PrivacyCost {
+        let per_interaction = self.epsilon();
+        PrivacyCost::Pure {
+            per_interaction: Some(per_interaction),
+            per_message: per_interaction * f64::from(n_interactions),
+        }
+    }
+
+    fn mode(&self) -> Mode {
+        Mode::Local
     }
 }
 

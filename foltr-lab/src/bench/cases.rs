@@ -13,6 +13,7 @@ use foltr_rank::{Activation, Initialisation, Params, Shape};
 use foltr_simulation::centralised::{CentralisedRun, CentralisedSettings};
 use foltr_simulation::click::{Cascade, Preset, Users};
 use foltr_simulation::client_round::TrainingSet;
+use foltr_simulation::cohort::Cohort;
 use foltr_simulation::dataset::Dataset;
 use foltr_simulation::datasets::{Synthetic, SyntheticShape};
 use foltr_simulation::federation_run::{FederationRun, FederationSettings, Learning};
@@ -240,7 +241,9 @@ fn federation(
         initial,
         learning,
         n_clients,
-        cohort: n_clients,
+        cohort: Cohort::Everyone,
+        dropout: 0.0,
+        average_from: None,
         n_interactions: data.n_interactions,
         privacy: Privacy::Unprotected(Unprotected { reward: Reward::MaxRr }),
         optimiser,

@@ -1,0 +1,190 @@
+//! What does Gaussian noise guarantee, exactly?
+//!
+//! `BW18` Balle, Wang: *Improving the Gaussian Mechanism for Differential Privacy*, ICML 2018, Theorem 8. With mu =
+//! sqrt(K) C / sigma for K rounds of l2-sensitivity C and noise of deviation sigma:
+//! delta(epsilon) = Phi(-epsilon/mu + mu/2) - e^epsilon Phi(-epsilon/mu - mu/2). Many rounds are one round with a larger
+//! mu: Dong, Roth, Su, `DRS22` *Gaussian Differential Privacy*, JRSS B 84(1), 2022, Corollary 3.3.
+//!
+//! Deviation: e^epsilon never appears. With a = epsilon/mu - mu/2, b = a + mu, density phi and Mills' ratio R it is
+//! e^epsilon phi(b) = phi(a), so delta = phi(a) (R(a) - R(b)).
+
+use super::search::boundary;
+use super::{ABOVE, tail};
+
+/// Where two Mills' ratios would cancel, their difference is integrated instead.
+const NARROW: f64 = 0.1;
+/// Gauss-Legendre points and weights on [-1, 1].
+const POINTS: [(f64, f64); 4] = [
+    (-0.861_136_311_594_052_6, 0.347_854_845_137_453_85),
+    (-0.339_981_043_584_856_3, 0.652_145_154_862_546_1),
+    (0.339_981_043_584_856_3, 0.652_145_154_862_546_1),
+    (0.861_136_311_594_052_6, 0.347_854_845_137_453_85),
+];
+
+/// The smallest delta at this epsilon.
+pub fn delta(mu: f64, epsilon: f64) -> f64 {
+    if mu == 0.0 {
+        return 0.0;
+    }
+    let (a, b) = (epsilon / mu - mu / 2.0, epsilon / mu + mu / 2.0);
+    let exact = if mu < NARROW {
+        tail::density(a) * decline(a, b)
+    } else if a < 0.0 {
+        tail::upper(a) - tail::density(a) * tail::mills(b)
+    } else {
+        tail::density(a) * (tail::mills(a) - tail::mills(b))
+    };
+    (exact * ABOVE).min(1.0)
+}
+
+/// R(a) - R(b) as the integral of -R'(x) = 1 - x R(x).
+fn decline(a: f64, b: f64) -> f64 {
+    let (middle, half) = ((a + b) / 2.0, (b - a) / 2.0);
+    let slope = |x: f64| 1.0 - x * tail::mills(x);
+    half * POINTS.iter().map(|(point, weight)| weight * slope(middle + half * point)).sum::<f64>()
+}
+
+/// The smallest epsilon at this delta; infinite at delta 0.
+pub fn epsilon(mu: f64, delta: f64) -> f64 {
+    if mu == 0.0 || delta >= self::delta(mu, 0.0) {
+        return 0.0;
+    }
+    if !(delta > 0.0 && mu.is_finite()) {
+        return f64::INFINITY;
+    }
+    // The tail above a is below e^(-a^2/2), so that this is enough.
+    let enough = mu * (mu / 2.0 + (-2.0 * delta.ln()).sqrt());
+    boundary(enough * ABOVE, 0.0, |epsilon| self::delta(mu, epsilon) <= delta)
+}
+
+/// The largest mu that stays within (epsilon, delta).
+pub fn mu_for(epsilon: f64, delta: f64) -> f64 {
+    if delta >= 1.0 || epsilon == f64::INFINITY {
+        return f64::INFINITY;
+    }
+    if delta <= 0.0 || delta.is_nan() {
+        return 0.0;
+    }
+    let fits = |mu: f64| self::delta(mu, epsilon) <= delta;
+    let mut too_much = 1.0;
+    while fits(too_much) {
+        too_much *= 2.0;
+    }
+    boundary(0.0, too_much, fits)
+}
+
+/// Deviation of the noise over the sensitivity, so that this many rounds stay within (epsilon, delta).
+pub fn noise_multiplier(rounds: u32, epsilon: f64, delta: f64) -> f64 {
+    f64::from(rounds).sqrt() / mu_for(epsilon, delta)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::zcdp;
+    use super::*;
+
+    /// By zCDP, to compare with.
+    fn by_zcdp(rounds: u32, epsilon: f64, delta: f64) -> f64 {
+        (f64::from(rounds) / (2.0 * zcdp::rho_for(epsilon, delta))).sqrt()
+    }
+
+    #[test]
+    fn noise_multipliers_are_the_known_ones() {
+        for (rounds, epsilon, delta, ours, theirs) in [
+            (1, 2.0, 1e-6, 2.23, 2.38),
+            (100, 2.0, 1e-6, 22.3, 23.8),
+            (1, 8.0, 1e-6, 0.65, 0.69),
+            (100, 8.0, 1e-6, 6.53, 6.89),
+            (200, 1.2, 1e-5, 44.7, 48.4),
+            (200, 4.5, 1e-5, 13.8, 14.8),
+            (50, 1.2, 1e-5, 22.4, 24.2),
+            (50, 4.5, 1e-5, 6.9, 7.4),
+        ] {
+            for (name, value, known) in [
+                ("exact", noise_multiplier(rounds, epsilon, delta), ours),
+                ("zCDP", by_zcdp(rounds, epsilon, delta), theirs),
+            ] {
+                // The known ones have three digits, or two below 1.
+                let last = if known >= 10.0 {
+                    0.1
+                } else if known == 6.9 || known == 7.4 {
+                    0.1
+                } else {
+                    0.01
+                };
+                assert!((value - known).abs() <= 0.5001 * last, "{name} {rounds} {epsilon}: {value}, not {known}");
+            }
+        }
+    }
+
+    /// mu, epsilon, delta.
+    const REFERENCE: [(f64, f64, f64); 16] = [
+        (1e-05, 1e-05, 8.331_588_716_541_962_2e-7),
+        (0.001, 0.0, 0.000_398_942_263_778_838_29),
+        (0.001, 0.004, 7.159_562_434_938_246_9e-9),
+        (0.05, 0.2, 3.947_243_281_789_342_2e-7),
+        (0.0999, 0.01, 0.035_213_126_517_502_137),
+        (0.1, 0.01, 0.035_252_970_759_279_498),
+        (0.1, 0.5, 6.856_582_455_838_737_1e-9),
+        (0.5, 2.0, 9.439_168_634_947_233_8e-6),
+        (1.0, 1.0, 0.126_936_737_506_643_95),
+        (1.0, 20.0, 2.664_706_705_365_497_7e-86),
+        (3.0, 0.5, 0.829_995_809_947_690_31),
+        (5.0, 40.0, 8.823_257_920_004_711_1e-9),
+        (20.0, 100.0, 0.999_999_614_668_556_45),
+        (20.0, 300.0, 2.272_774_882_319_489_4e-7),
+        (300.0, 44000.0, 0.999_565_741_032_623_83),
+        (300.0, 46000.0, 0.000_423_975_952_202_464_38),
+    ];
+
+    // References: the same formula with 60 digits by arbitrary-precision arithmetic.
+    #[test]
+    fn delta_is_exact_and_never_below() {
+        for (mu, epsilon, reference) in REFERENCE {
+            let ours = delta(mu, epsilon);
+            assert!(ours >= reference && ours <= reference * (1.0 + 1e-6), "{mu}, {epsilon}: {ours}, not {reference}");
+        }
+    }
+
+    #[test]
+    fn inverses_are_on_the_safe_side_and_close() {
+        for mu in [1e-4, 0.03, 0.5, 2.0, 9.0, 300.0] {
+            for wanted in [1e-12, 1e-6, 1e-5, 0.01] {
+                let needed = epsilon(mu, wanted);
+                if needed == 0.0 {
+                    assert!(delta(mu, 0.0) <= wanted);
+                    continue;
+                }
+                assert!(delta(mu, needed) <= wanted, "{mu}, {wanted}");
+                assert!(delta(mu, needed * (1.0 - 1e-7)) > wanted, "{mu}, {wanted}");
+                let back = mu_for(needed, wanted);
+                assert!((back / mu - 1.0).abs() < 1e-7, "{back}, not {mu}");
+                assert!(delta(back, needed) <= wanted);
+            }
+        }
+    }
+
+    #[test]
+    fn zcdp_is_never_below() {
+        for mu in [0.01, 0.1, 1.0, 3.0, 20.0, 300.0] {
+            for wanted in [1e-9, 1e-5, 1e-3] {
+                let (exact, bound) = (epsilon(mu, wanted), zcdp::epsilon(mu * mu / 2.0, wanted));
+                assert!(exact <= bound, "{mu}, {wanted}: {exact} above {bound}");
+                assert!(delta(mu, bound) <= zcdp::delta(mu * mu / 2.0, bound));
+            }
+        }
+    }
+
+    #[test]
+    fn extremes_are_answered() {
+        assert_eq!(mu_for(f64::INFINITY, 1e-5), f64::INFINITY);
+        assert_eq!(epsilon(0.0, 1e-5), 0.0);
+        assert_eq!(epsilon(1.0, 0.0), f64::INFINITY);
+        assert_eq!(epsilon(1.0, 1.0), 0.0);
+        assert_eq!(epsilon(f64::INFINITY, 1e-5), f64::INFINITY);
+        assert_eq!(delta(0.0, 1.0), 0.0);
+        assert_eq!(mu_for(1.0, 1.0), f64::INFINITY);
+        assert_eq!(mu_for(1.0, 0.0), 0.0);
+        assert_eq!(noise_multiplier(1, 1.0, 0.0), f64::INFINITY);
+    }
+}

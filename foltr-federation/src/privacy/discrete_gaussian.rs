@@ -1,0 +1,280 @@
+//! The sound central mechanism as devices can run it: integers, and a share of exact noise from every client.
+//!
+//! `KLS21` Kairouz, Liu, Steinke: *The Distributed Discrete Gaussian Mechanism for Federated Learning with Secure
+//! Aggregation*, ICML 2021, Algorithm 1 without the random rotation. An update is clipped to norm C, cut to the grid of
+//! unit C / 2^16, checked in integers, and given a discrete Gaussian share of variance sigma^2 / (t - f): with t
+//! survivors of whom f pass their share to the server, what remains has variance sigma^2. Fewer than t survivors: the
+//! sum is not opened. Secure aggregation adds the integers up; the server divides by a number fixed beforehand.
+//!
+//! Samples are exact (`CKS20` Canonne, Kamath, Steinke: *The Discrete Gaussian for Differential Privacy*, NeurIPS 2020,
+//! by the `prio` crate): floating-point noise betrays its summands by its last bits.
+//!
+//! Deviation: values are cut towards zero, which never lengthens an update, instead of being rounded at random.
+
+use foltr_rank::Update;
+use foltr_rank::rng::Stream;
+use prio::dp::Rational;
+use prio::dp::distributions::DiscreteGaussian as Sampler;
+use rand::Rng;
+use rand::distr::Distribution;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::accountant::{PrivacyCost, distributed};
+use crate::aggregate::Rule;
+use crate::message::{Kind, Payload, RoundTask, Share};
+use crate::privacy::gaussian::positive;
+use crate::privacy::{BadGaussian, LocalPrivacy, Mode};
+
+/// Grid units in the clip norm.
+pub const LEVELS: u32 = 1 << 16;
+
+/// The least deviation of a share in grid units: the sum of shares of this deviation is as good as one Gaussian.
+pub const LEAST_DEVIATION: f64 = 2.0;
+
+/// The fraction with which a deviation is told to the sampler; it is rounded up to the next one.
+const FRACTION: u64 = 1 << 10;
+
+/// Shares of a sealed sum. Their stream is [`Purpose::Noise`](foltr_rank::rng::Purpose::Noise) in a simulation and the
+/// operating system's generator on a device: see [`Self::share`].
+#[derive(Clone, Debug, Deserialize, Serialize)]
+#[serde(try_from = "Parameters", into = "Parameters")]
+pub struct DiscreteGaussian {
+    parameters: Parameters,
+    sampler: Sampler,
+}
+
+impl PartialEq for DiscreteGaussian {
+    fn eq(&self, other: &Self) -> bool {
+        self.parameters == other.parameters
+    }
+}
+
+/// The parameters as they are stored, before they are checked.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Parameters {
+    clip: f64,
+    noise_multiplier: f64,
+    min_survivors: u32,
+    colluders: u32,
+}
+
+/// Parameters with which the sum would not be protected.
+#[derive(Clone, Copy, Debug, PartialEq, Error)]
+pub enum BadShares {
+    /// Clip norm or noise.
+    #[error(transparent)]
+    Gaussian(#[from] BadGaussian),
+    /// Nobody honest is left.
+    #[error("colluders = {colluders} must be below min_survivors = {min_survivors}: honest shares hide the others")]
+    Colluders {
+        /// Clients that may pass their noise to the server.
+        colluders: u32,
+        /// Clients that must survive.
+        min_survivors: u32,
+    },
+    /// The grid is too coarse for so little noise.
+    #[error(
+        "each share would have a deviation of {deviation:.2} grid units, at least {LEAST_DEVIATION} are needed: raise \
+         the noise or lower min_survivors"
+    )]
+    Deviation {
+        /// Of a share, in grid units.
+        deviation: f64,
+    },
+}
+
+/// An update longer than the clip norm, found by counting in integers: it is not sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("the squared norm of the update is {squared_norm} grid units, at most {} are allowed", bound())]
+pub struct TooLong {
+    /// Of the update, in squared grid units.
+    pub squared_norm: u128,
+}
+
+const fn bound() -> u128 {
+    (LEVELS as u128) * (LEVELS as u128)
+}
+
+impl DiscreteGaussian {
+    /// Noise of deviation `noise_multiplier * clip` remains when `min_survivors` shares are in the sum and `colluders`
+    /// of them are known to the server.
+    ///
+    /// # Errors
+    /// If the parameters cannot protect a sum.
+    pub fn new(clip: f64, noise_multiplier: f64, min_survivors: u32, colluders: u32) -> Result<Self, BadShares> {
+        positive("clip", clip)?;
+        positive("noise_multiplier", noise_multiplier)?;
+        if colluders >= min_survivors {
+            return Err(BadShares::Colluders { colluders, min_survivors });
+        }
+        let n_honest = f64::from(min_survivors - colluders);
+        let deviation = noise_multiplier * f64::from(LEVELS) / n_honest.sqrt();
+        // Beyond 2^40 units a sum of shares could leave the integers.
+        positive("noise_multiplier", 2_f64.powi(40) - deviation)?;
+        if deviation < LEAST_DEVIATION {
+            return Err(BadShares::Deviation { deviation });
+        }
+        let numerator = (deviation * FRACTION as f64).ceil() as u64;
+        let sampler = Rational::from_unsigned(numerator, FRACTION).and_then(Sampler::new);
+        let sampler = sampler.map_err(|_| BadShares::Deviation { deviation })?;
+        Ok(Self { parameters: Parameters { clip, noise_multiplier, min_survivors, colluders }, sampler })
+    }
+
+    /// The norm to which updates are clipped.
+    pub const fn clip(&self) -> f64 {
+        self.parameters.clip
+    }
+
+    /// Standard deviation of the noise that remains, in units of the clip norm.
+    pub const fn noise_multiplier(&self) -> f64 {
+        self.parameters.noise_multiplier
+    }
+
+    /// Clients whose shares must be in a sum for it to be opened.
+    pub const fn min_survivors(&self) -> u32 {
+        self.parameters.min_survivors
+    }
+
+    /// Clients that may pass their share of the noise to the server.
+    pub const fn colluders(&self) -> u32 {
+        self.parameters.colluders
+    }
+
+    /// The grid unit.
+    pub fn unit(&self) -> f64 {
+        self.parameters.clip / f64::from(LEVELS)
+    }
+
+    /// Standard deviation of one share in grid units, as it is sampled.
+    pub fn share_deviation(&self) -> f64 {
+        let n_honest = f64::from(self.parameters.min_survivors - self.parameters.colluders);
+        let deviation = self.parameters.noise_multiplier * f64::from(LEVELS) / n_honest.sqrt();
+        (deviation * FRACTION as f64).ceil() / FRACTION as f64
+    }
+
+    /// An update on the grid, no longer than the clip norm.
+    ///
+    /// # Errors
+    /// If it is longer all the same: whatever happened before, the count in integers decides.
+    pub fn quantise(&self, delta: &[f32]) -> Result<Vec<i64>, TooLong> {
+        let norm = delta.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt();
+        // An update that is not finite has no direction and counts as zero.
+        let shortening = if norm.is_finite() { (self.parameters.clip / norm).min(1.0) } else { 0.0 };
+        let scale = shortening / self.unit();
+        let cut: Vec<i64> = delta.iter().map(|&x| (f64::from(x) * scale).trunc() as i64).collect();
+        let squared_norm = cut.iter().map(|&x| u128::from(x.unsigned_abs()).pow(2)).sum();
+        if squared_norm > bound() { Err(TooLong { squared_norm }) } else { Ok(cut) }
+    }
+
+    /// What a device adds to the sealed sum. On a device `noise` must be the operating system's generator.
+    ///
+    /// # Errors
+    /// If the update is too long: nothing leaves the device.
+    pub fn share(&self, delta: &[f32], noise: &mut impl Rng) -> Result<Share, TooLong> {
+        let mut values = self.quantise(delta)?;
+        for value in &mut values {
+            let noise = self.sampler.sample(noise);
+            // A share beyond 2^63 units does not happen: its deviation is below 2^40.
+            *value = value.wrapping_add(i64::try_from(noise).unwrap_or(i64::MAX));
+        }
+        Ok(Share::new(values))
+    }
+}
+
+impl LocalPrivacy for DiscreteGaussian {
+    fn protect(&self, update: Update<'_>, _: &RoundTask, private: &mut Stream, payload: &mut Payload) {
+        let Update::Step { delta, .. } = update else {
+            panic!("Gaussian shares are defined for a step, not for outcomes")
+        };
+        *payload = Payload::Share(self.share(delta, private).expect("a clipped update that is cut is within the norm"));
+    }
+
+    fn accepts(&self, kind: Kind) -> bool {
+        kind == Kind::Share
+    }
+
+    fn cost(&self, n_params: usize, _: u32) -> PrivacyCost {
+        let n_honest = self.min_survivors() - self.colluders();
+        let rho = distributed::rho(f64::from(LEVELS), self.share_deviation(), n_honest, n_params);
+        PrivacyCost::Concentrated { rho }
+    }
+
+    fn mode(&self) -> Mode {
+        Mode::Sealed
+    }
+
+    fn rule(&self, usual: Rule, divisor: f64) -> Rule {
+        let shares = Rule::Shares { unit: self.unit(), divisor, min_survivors: self.min_survivors() };
+        if usual == Rule::Averaging { shares } else { usual }
+    }
+}
+
+impl TryFrom<Parameters> for DiscreteGaussian {
+    type Error = BadShares;
+
+    fn try_from(
+        Parameters { clip, noise_multiplier, min_survivors, colluders }: Parameters,
+    ) -> Result<Self, BadShares> {
+        Self::new(clip, noise_multiplier, min_survivors, colluders)
+    }
+}
+
+impl From<DiscreteGaussian> for Parameters {
+    fn from(mechanism: DiscreteGaussian) -> Self {
+        mechanism.parameters
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foltr_rank::rng::{Purpose, Streams};
+    use proptest::prelude::*;
+
+    fn mechanism(noise_multiplier: f64) -> DiscreteGaussian {
+        DiscreteGaussian::new(0.5, noise_multiplier, 10, 2).expect("sound")
+    }
+
+    proptest! {
+        #[test]
+        fn no_update_is_longer_than_the_norm_in_integers(delta in proptest::collection::vec(any::<f32>(), 1..50)) {
+            let cut = mechanism(1.0).quantise(&delta);
+            prop_assert!(cut.is_ok(), "{cut:?}");
+        }
+    }
+
+    #[test]
+    fn values_are_cut_to_the_grid_and_clipped() {
+        let unit = 0.5 / 65_536.0;
+        let cut = mechanism(1.0).quantise(&[(10.7 * unit) as f32, (-10.7 * unit) as f32]);
+        assert_eq!(cut, Ok(vec![10, -10]));
+        let cut = mechanism(1.0).quantise(&[3.0, -4.0]).expect("clipped");
+        assert!((39_320..=39_321).contains(&cut[0]) && (-52_428..=-52_427).contains(&cut[1]), "{cut:?}");
+    }
+
+    #[test]
+    fn shares_of_the_honest_survivors_have_the_variance_of_the_label() {
+        // 8 honest survivors; deviation of the sum: 2 * 65536 units.
+        let mechanism = mechanism(2.0);
+        let n = 20_000;
+        let mut stream = Streams::new(3).open(Purpose::Noise, 0, 0);
+        let mut sums = vec![0.0; n];
+        for _ in 0..8 {
+            let share = mechanism.share(&vec![0.0; n], &mut stream).expect("zero is short");
+            sums.iter_mut().zip(share.values()).for_each(|(sum, &value)| *sum += value as f64);
+        }
+        let variance = sums.iter().map(|x| x * x).sum::<f64>() / n as f64;
+        let ratio = variance / (2.0 * 65_536.0_f64).powi(2);
+        assert!((ratio - 1.0).abs() < 5.0 * (2.0 / n as f64).sqrt(), "{ratio}");
+    }
+
+    #[test]
+    fn what_cannot_protect_is_refused() {
+        let told = |result: Result<DiscreteGaussian, BadShares>| result.expect_err("refused").to_string();
+        assert!(told(DiscreteGaussian::new(0.5, 1.0, 5, 5)).contains("colluders = 5 must be below min_survivors = 5"));
+        assert!(told(DiscreteGaussian::new(0.5, 1e-5, 5, 0)).contains("0.29 grid units"));
+        assert!(told(DiscreteGaussian::new(-1.0, 1.0, 5, 0)).contains("clip = -1 must be a positive number"));
+    }
+}

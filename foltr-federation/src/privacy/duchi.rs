@@ -1,0 +1,140 @@
+//! One bit about one coordinate of the update: pure local privacy that is easy to do right.
+//!
+//! `DJW18` Duchi, Jordan, Wainwright: *Minimax Optimal Procedures for Locally Private Estimation*, JASA 113, 2018,
+//! section 4.2 in one dimension. With x in \[-1, 1\] the device sends the sign of
+//! +-(e^eps + 1)/(e^eps - 1), where P(+) = 1/2 + x (e^eps - 1)/(2 (e^eps + 1)): unbiased.
+//!
+//! Which coordinate is told is drawn without looking at the update (`NXYHSS16` Nguyên, Xiao, Yang, Hui, Shin, Shin:
+//! *Collecting and Analyzing Data from Smart Device Users with Local Differential Privacy*, 2016, Algorithm 1) and the
+//! value is multiplied by the number of coordinates, so the message is unbiased as a whole and costs epsilon once.
+
+use foltr_rank::Update;
+use foltr_rank::rng::Stream;
+use rand::RngExt;
+use serde::{Deserialize, Serialize};
+
+use crate::accountant::PrivacyCost;
+use crate::message::{Kind, Payload, RoundTask};
+use crate::privacy::gaussian::positive;
+use crate::privacy::{BadGaussian, LocalPrivacy, Mode};
+
+/// One randomised bit a message. Its stream is [`Purpose::Noise`](foltr_rank::rng::Purpose::Noise).
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[cfg_attr(feature = "schema", schemars(with = "Parameters"))]
+#[serde(try_from = "Parameters", into = "Parameters")]
+pub struct Duchi {
+    epsilon: f64,
+    bound: f64,
+}
+
+/// The parameters as they are stored, before they are checked.
+#[derive(Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+struct Parameters {
+    /// Of one message.
+    epsilon: f64,
+    /// A coordinate is clipped to this size.
+    bound: f64,
+}
+
+impl Duchi {
+    /// Coordinates are clipped to \[-bound, bound\]; a message costs `epsilon`.
+    ///
+    /// # Errors
+    /// If a parameter is not positive and finite.
+    pub fn new(epsilon: f64, bound: f64) -> Result<Self, BadGaussian> {
+        positive("epsilon", epsilon)?;
+        positive("bound", bound)?;
+        Ok(Self { epsilon, bound })
+    }
+
+    /// Of one message.
+    pub const fn epsilon(&self) -> f64 {
+        self.epsilon
+    }
+
+    /// (e^eps - 1)/(e^eps + 1).
+    fn certainty(&self) -> f64 {
+        (self.epsilon / 2.0).tanh()
+    }
+}
+
+impl LocalPrivacy for Duchi {
+    fn protect(&self, update: Update<'_>, task: &RoundTask, private: &mut Stream, payload: &mut Payload) {
+        let Update::Step { delta, .. } = update else { panic!("one bit is defined for a step, not for outcomes") };
+        let coordinate = private.random_range(0..delta.len());
+        let value = (f64::from(delta[coordinate]) / self.bound).clamp(-1.0, 1.0);
+        let is_positive = private.random::<f64>() < 0.5 + value * self.certainty() / 2.0;
+        let size = self.bound * delta.len() as f64 / self.certainty();
+        // The number of interactions is nobody's business: every message says the task's.
+        let step = payload.as_step(task.n_interactions);
+        step.resize(delta.len(), 0.0);
+        step[coordinate] = if is_positive { size } else { -size } as f32;
+    }
+
+    fn accepts(&self, kind: Kind) -> bool {
+        kind == Kind::Step
+    }
+
+    fn cost(&self, _: usize, _: u32) -> PrivacyCost {
+        PrivacyCost::Pure { per_interaction: None, per_message: self.epsilon }
+    }
+
+    fn mode(&self) -> Mode {
+        Mode::Local
+    }
+}
+
+impl TryFrom<Parameters> for Duchi {
+    type Error = BadGaussian;
+
+    fn try_from(Parameters { epsilon, bound }: Parameters) -> Result<Self, BadGaussian> {
+        Self::new(epsilon, bound)
+    }
+}
+
+impl From<Duchi> for Parameters {
+    fn from(Duchi { epsilon, bound }: Duchi) -> Self {
+        Self { epsilon, bound }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foltr_rank::rng::{Purpose, Streams};
+
+    /// Messages about one update, by coordinate and sign.
+    fn counts(epsilon: f64, delta: &[f32], n: usize) -> Vec<[usize; 2]> {
+        let mechanism = Duchi::new(epsilon, 0.5).expect("positive");
+        let task =
+            RoundTask { round: 0, global: vec![0.0; delta.len()], n_clients: 1, n_interactions: 4, clip_norm: None };
+        let (mut stream, mut payload) = (Streams::new(4).open(Purpose::Noise, 0, 0), Payload::default());
+        let mut counts = vec![[0; 2]; delta.len()];
+        for _ in 0..n {
+            mechanism.protect(Update::Step { delta, n_interactions: 1 }, &task, &mut stream, &mut payload);
+            let Payload::Step { n_interactions: 4, delta } = &payload else { panic!("a step that says 4") };
+            let told: Vec<usize> = (0..delta.len()).filter(|&i| delta[i] != 0.0).collect();
+            assert_eq!(told.len(), 1);
+            counts[told[0]][usize::from(delta[told[0]] > 0.0)] += 1;
+        }
+        counts
+    }
+
+    #[test]
+    fn coordinates_are_uniform_and_signs_have_the_law_of_the_paper() {
+        let n = 400_000;
+        // 2 is clipped to the bound .5, so x = 1; .1 is x = .2; 0 is a fair coin.
+        let counts = counts(1.5, &[2.0, -0.1, 0.0, 0.5], n);
+        let certainty = (1.5_f64.exp() - 1.0) / (1.5_f64.exp() + 1.0);
+        for (counts, x) in counts.iter().zip([1.0, -0.2, 0.0, 1.0]) {
+            let (total, plus) = ((counts[0] + counts[1]) as f64, counts[1] as f64);
+            // Five standard deviations of Binomial(n, 1/4) and of the signs.
+            assert!((total - n as f64 / 4.0).abs() < 5.0 * (n as f64 * 0.1875).sqrt(), "{total}");
+            let p = 0.5 + x * certainty / 2.0;
+            assert!((plus - total * p).abs() < 5.0 * (total * p * (1.0 - p)).sqrt(), "{plus} of {total} at {p}");
+        }
+    }
+}

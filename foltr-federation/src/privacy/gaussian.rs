@@ -1,0 +1,260 @@
+//! The sound central mechanism: clip every update, add Gaussian noise to the sum, divide by a number fixed beforehand.
+//!
+//! `MRTZ18` McMahan, Ramage, Talwar, Zhang: *Learning Differentially Private Recurrent Language Models*, ICLR 2018,
+//! Algorithm 1 with the fixed-denominator estimator. With clip norm C and noise multiplier z:
+//! step = (sum_i u_i min(1, C/||u_i||) + N(0, (z C)^2 I)) / n. One client more or less moves the sum by at most C.
+//!
+//! Adaptive clip norm: `ATMR21` Andrew, Thakkar, McMahan, Ramaswamy: *Differentially Private Learning with Adaptive
+//! Clipping*, NeurIPS 2021, Algorithm 1: C <- C exp(-rate (b - quantile)), where b is the noisy share of updates within C.
+//!
+//! Deviations: a client counts as 1 whatever its interactions, for a reported weight would make the sensitivity unbounded.
+//! The noise is drawn once, in floating point, on behalf of a trusted server or a secure sum: for simulation.
+//! [`DiscreteGaussian`](super::DiscreteGaussian) is the form that devices can run.
+
+use foltr_rank::Update;
+use foltr_rank::params::clip_to_radius;
+use foltr_rank::rng::Stream;
+use rand_distr::{Distribution, StandardNormal};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::accountant::PrivacyCost;
+use crate::aggregate::Rule;
+use crate::message::{Kind, Payload, RoundTask};
+use crate::privacy::{CentralMode, LocalPrivacy, Mode};
+
+/// Clipping on the device, and Gaussian noise on the sum. The noise's stream is
+/// [`Purpose::Noise`](foltr_rank::rng::Purpose::Noise).
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(try_from = "Parameters", into = "Parameters")]
+pub struct Gaussian {
+    clip: Clip,
+    noise_multiplier: f64,
+    mode: CentralMode,
+}
+
+/// To which norm an update is clipped.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged)]
+pub enum Clip {
+    /// The same in all rounds.
+    Fixed(f64),
+    /// Follows a quantile of the updates' norms.
+    Adaptive(AdaptiveClip),
+}
+
+/// A clip norm that follows a quantile of the updates' norms.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct AdaptiveClip {
+    /// Norm of the first round.
+    pub initial: f64,
+    /// The share of updates that shall be within the norm.
+    pub quantile: f64,
+    /// How fast the norm follows.
+    pub rate: f64,
+    /// Standard deviation of the noise on the number of updates within the norm.
+    pub count_noise: f64,
+}
+
+/// The parameters as they are stored, before they are checked.
+#[derive(Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Parameters {
+    clip: Clip,
+    noise_multiplier: f64,
+    mode: CentralMode,
+}
+
+/// A parameter with which the mechanism is not defined.
+#[derive(Clone, Copy, Debug, PartialEq, Error)]
+#[error("{name} = {value} must be {right}")]
+pub struct BadGaussian {
+    /// Which parameter.
+    pub name: &'static str,
+    /// Its value.
+    pub value: f64,
+    /// What it must be.
+    pub right: &'static str,
+}
+
+impl Clip {
+    /// The norm of the first round.
+    pub const fn initial(&self) -> f64 {
+        match self {
+            Self::Fixed(norm) => *norm,
+            Self::Adaptive(adaptive) => adaptive.initial,
+        }
+    }
+
+    fn check(&self) -> Result<(), BadGaussian> {
+        positive("clip", self.initial())?;
+        let Self::Adaptive(AdaptiveClip { quantile, rate, count_noise, .. }) = *self else { return Ok(()) };
+        positive("rate", rate)?;
+        positive("count_noise", count_noise)?;
+        let right = "above 0 and below 1";
+        let holds = quantile > 0.0 && quantile < 1.0;
+        if holds { Ok(()) } else { Err(BadGaussian { name: "quantile", value: quantile, right }) }
+    }
+}
+
+impl AdaptiveClip {
+    /// The norm of the next round, from the number of updates within the norm of this one.
+    pub fn next(&self, norm: f64, n_within: u32, divisor: f64, stream: &mut Stream) -> f64 {
+        let noise: f64 = StandardNormal.sample(stream);
+        let share = (f64::from(n_within) + self.count_noise * noise) / divisor;
+        norm * (-self.rate * (share - self.quantile)).exp()
+    }
+
+    /// zCDP of the count in one round. Each client reports 1/2 or -1/2, which is the count up to a known constant.
+    pub fn rho(&self) -> f64 {
+        0.25 / (2.0 * self.count_noise * self.count_noise)
+    }
+}
+
+impl Gaussian {
+    /// Noise of standard deviation `noise_multiplier` times the clip norm, on each coordinate of the sum.
+    ///
+    /// # Errors
+    /// If a parameter is not positive and finite.
+    pub fn new(clip: Clip, noise_multiplier: f64, mode: CentralMode) -> Result<Self, BadGaussian> {
+        clip.check()?;
+        positive("noise_multiplier", noise_multiplier)?;
+        Ok(Self { clip, noise_multiplier, mode })
+    }
+
+    /// To which norm updates are clipped.
+    pub const fn clip(&self) -> Clip {
+        self.clip
+    }
+
+    /// Standard deviation of the noise in units of the clip norm.
+    pub const fn noise_multiplier(&self) -> f64 {
+        self.noise_multiplier
+    }
+
+    /// zCDP of one round: C^2 / (2 sigma^2), and the price of the adaptive norm if there is one.
+    pub fn rho(&self) -> f64 {
+        let of_count = if let Clip::Adaptive(adaptive) = self.clip { adaptive.rho() } else { 0.0 };
+        1.0 / (2.0 * self.noise_multiplier * self.noise_multiplier) + of_count
+    }
+
+    /// Adds the noise of the sum to a step that is the sum divided by `divisor`.
+    pub fn noise_of_step(&self, clip_norm: f64, divisor: f64, stream: &mut Stream, step: &mut [f64]) {
+        let deviation = self.noise_multiplier * clip_norm / divisor;
+        for value in step {
+            let noise: f64 = StandardNormal.sample(stream);
+            *value += deviation * noise;
+        }
+    }
+}
+
+/// Refuses what is not a positive number.
+pub(super) fn positive(name: &'static str, value: f64) -> Result<(), BadGaussian> {
+    let holds = value.is_finite() && value > 0.0;
+    if holds { Ok(()) } else { Err(BadGaussian { name, value, right: "a positive number" }) }
+}
+
+impl LocalPrivacy for Gaussian {
+    fn protect(&self, update: Update<'_>, task: &RoundTask, _: &mut Stream, payload: &mut Payload) {
+        let Update::Step { delta, .. } = update else {
+            panic!("Gaussian noise is defined for a step, not for outcomes")
+        };
+        let norm = task.clip_norm.unwrap_or(self.clip.initial() as f32);
+        let (within, clipped) = payload.as_clipped();
+        clipped.extend_from_slice(delta);
+        *within = !clip_to_radius(clipped, norm);
+    }
+
+    fn accepts(&self, kind: Kind) -> bool {
+        kind == Kind::Clipped
+    }
+
+    fn cost(&self, _: usize, _: u32) -> PrivacyCost {
+        PrivacyCost::Gaussian { mu: (2.0 * self.rho()).sqrt() }
+    }
+
+    fn mode(&self) -> Mode {
+        self.mode.into()
+    }
+
+    fn rule(&self, usual: Rule, divisor: f64) -> Rule {
+        if usual == Rule::Averaging { Rule::Summing { divisor } } else { usual }
+    }
+}
+
+impl TryFrom<Parameters> for Gaussian {
+    type Error = BadGaussian;
+
+    fn try_from(Parameters { clip, noise_multiplier, mode }: Parameters) -> Result<Self, BadGaussian> {
+        Self::new(clip, noise_multiplier, mode)
+    }
+}
+
+impl From<Gaussian> for Parameters {
+    fn from(Gaussian { clip, noise_multiplier, mode }: Gaussian) -> Self {
+        Self { clip, noise_multiplier, mode }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foltr_rank::rng::{Purpose, Streams};
+
+    fn gaussian(clip: Clip) -> Gaussian {
+        Gaussian::new(clip, 2.0, CentralMode::Clear).expect("positive")
+    }
+
+    fn protect(delta: &[f32], clip_norm: Option<f32>) -> Payload {
+        let task = RoundTask { round: 0, global: vec![0.0; 2], n_clients: 1, n_interactions: 4, clip_norm };
+        let (mut payload, mut stream) = (Payload::default(), Streams::new(1).open(Purpose::Noise, 0, 0));
+        let update = Update::Step { delta, n_interactions: 4 };
+        gaussian(Clip::Fixed(1.0)).protect(update, &task, &mut stream, &mut payload);
+        payload
+    }
+
+    #[test]
+    fn long_updates_are_shortened_and_said_to_be() {
+        assert_eq!(protect(&[3.0, 4.0], None), Payload::Clipped { within: false, delta: vec![0.6, 0.8] });
+        assert_eq!(protect(&[0.3, 0.4], None), Payload::Clipped { within: true, delta: vec![0.3, 0.4] });
+        // The task's norm goes before that of the first round.
+        assert_eq!(protect(&[3.0, 4.0], Some(10.0)), Payload::Clipped { within: true, delta: vec![3.0, 4.0] });
+    }
+
+    #[test]
+    fn the_noise_has_the_deviation_that_the_label_says() {
+        let n = 1_000_000;
+        let (mut step, mut stream) = (vec![0.0; n], Streams::new(5).open(Purpose::Noise, 0, 0));
+        gaussian(Clip::Fixed(1.0)).noise_of_step(0.5, 100.0, &mut stream, &mut step);
+        let variance = step.iter().map(|x| x * x).sum::<f64>() / n as f64;
+        // Relative standard error of a variance: sqrt(2/n) = .0014; 1 % in sigma is 2 % in the variance, 14 of them.
+        let ratio = variance / (2.0_f64 * 0.5 / 100.0).powi(2);
+        assert!((ratio - 1.0).abs() < 5.0 * (2.0 / n as f64).sqrt(), "{ratio}");
+    }
+
+    #[test]
+    fn the_adaptive_norm_finds_the_median_of_the_norms() {
+        let adaptive = AdaptiveClip { initial: 10.0, quantile: 0.5, rate: 0.2, count_noise: 5.0 };
+        let mut stream = Streams::new(5).open(Purpose::Noise, 0, 0);
+        // Norms are 1, 2, ..., 1000: the median is 500.
+        let mut norm = adaptive.initial;
+        for _ in 0..200 {
+            norm = adaptive.next(norm, norm.clamp(0.0, 1000.0) as u32, 1000.0, &mut stream);
+        }
+        assert!((norm - 500.0).abs() < 25.0, "{norm}");
+        assert!((gaussian(Clip::Adaptive(adaptive)).rho() - (0.125 + 0.005)).abs() < 1e-15);
+    }
+
+    #[test]
+    fn impossible_parameters_are_named() {
+        let error = Gaussian::new(Clip::Fixed(0.0), 1.0, CentralMode::Clear).expect_err("no norm").to_string();
+        assert_eq!(error, "clip = 0 must be a positive number");
+        let adaptive = AdaptiveClip { initial: 1.0, quantile: 1.0, rate: 0.2, count_noise: 5.0 };
+        let error =
+            Gaussian::new(Clip::Adaptive(adaptive), 1.0, CentralMode::Sealed).expect_err("no quantile").to_string();
+        assert_eq!(error, "quantile = 1 must be above 0 and below 1");
+    }
+}

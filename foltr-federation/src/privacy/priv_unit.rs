@@ -1,0 +1,304 @@
+//! A random unit vector that leans towards the direction of the update: pure local privacy for directions.
+//!
+//! `BDFKR18` Bhowmick, Duchi, Freudiger, Kapoor, Rogers: *Protection Against Reconstruction and Its Applications in
+//! Private Federated Learning*, 2018, Algorithm 1 (PrivUnit_2). With unit vector u: with probability p a uniform vector
+//! of the cap <v, u> >= gamma, else one of the rest of the sphere, divided by m = E<v, u>, so that it is unbiased. With
+//! q = P(<v, u> < gamma) for a uniform v, the densities differ by the factor p q/((1 - p)(1 - q)) at most:
+//! epsilon = ln(p/(1 - p)) + ln(q/(1 - q)).
+//!
+//! The two parts of epsilon are divided so that m is largest, as `AFT22` Asi, Feldman, Talwar: *Optimal Algorithms for
+//! Mean Estimation under Local Differential Privacy*, ICML 2022, section 4 recommends.
+//!
+//! Deviation: only the direction is told. The length of every message is the same number, `norm` / m.
+
+use foltr_rank::Update;
+use foltr_rank::rng::Stream;
+use rand::RngExt;
+use rand_distr::{Beta, Distribution, StandardNormal};
+use serde::{Deserialize, Serialize};
+use statrs::function::beta::{beta_reg, ln_beta};
+use thiserror::Error;
+
+use crate::accountant::PrivacyCost;
+use crate::message::{Kind, Payload, RoundTask};
+use crate::privacy::gaussian::positive;
+use crate::privacy::{BadGaussian, LocalPrivacy, Mode};
+
+/// Ways to divide epsilon that are tried.
+const N_SPLITS: u32 = 200;
+
+/// A randomised direction a message. Its stream is [`Purpose::Noise`](foltr_rank::rng::Purpose::Noise).
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(try_from = "Parameters", into = "Parameters")]
+pub struct PrivUnit {
+    parameters: Parameters,
+    cap: Cap,
+}
+
+/// The parameters as they are stored, before they are checked.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+struct Parameters {
+    epsilon: f64,
+    norm: f64,
+    n_params: usize,
+}
+
+/// Parameters with which no direction can be told.
+#[derive(Clone, Copy, Debug, PartialEq, Error)]
+pub enum BadPrivUnit {
+    /// Epsilon or the norm.
+    #[error(transparent)]
+    Gaussian(#[from] BadGaussian),
+    /// A line has two directions only.
+    #[error("a direction needs a model of at least 2 parameters, not {n_params}; use kind = \"duchi\" for one")]
+    Params {
+        /// Of the model.
+        n_params: usize,
+    },
+}
+
+/// A part of the sphere, and how likely it is chosen.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct Cap {
+    /// Of the cap.
+    probability: f64,
+    /// Least inner product with the centre.
+    gamma: f64,
+    /// Share of the sphere outside of the cap.
+    outside: f64,
+    /// Expected inner product with the centre.
+    mean: f64,
+}
+
+impl Cap {
+    /// The cap with the given share of the sphere outside, chosen with the given probability, in n dimensions.
+    fn new(probability: f64, outside: f64, n: usize) -> Self {
+        let half = (n as f64 - 1.0) / 2.0;
+        let gamma = 2.0 * quantile(outside, half) - 1.0;
+        // The density of <v, u> is (1 - t^2)^((n - 3)/2) / B(1/2, half); its first moment above gamma is elementary.
+        let moment = (half * (1.0 - gamma * gamma).ln() - ln_beta(0.5, half)).exp() / (2.0 * half);
+        // What gamma truly leaves outside, so that the label is that of the cap in use.
+        let outside = beta_reg(half, half, (1.0 + gamma) / 2.0);
+        Self {
+            probability,
+            gamma,
+            outside,
+            mean: moment * (probability / (1.0 - outside) - (1.0 - probability) / outside),
+        }
+    }
+
+    /// The division of epsilon with the largest mean.
+    fn best(epsilon: f64, n: usize) -> Self {
+        let logistic = |x: f64| 1.0 / (1.0 + (-x).exp());
+        let split = |i: u32| {
+            let for_cap = epsilon * f64::from(i) / f64::from(N_SPLITS);
+            Self::new(logistic(epsilon - for_cap), logistic(for_cap), n)
+        };
+        let larger = |a: Self, b: Self| if b.mean > a.mean { b } else { a };
+        (1..=N_SPLITS).map(split).fold(split(0), larger)
+    }
+
+    fn epsilon(&self) -> f64 {
+        (self.probability / (1.0 - self.probability)).ln() + (self.outside / (1.0 - self.outside)).ln()
+    }
+
+    /// The inner product of a vector of the chosen part with the centre.
+    fn inner_product(&self, half: f64, stream: &mut Stream) -> f64 {
+        let is_inside = stream.random::<f64>() < self.probability;
+        if is_inside && self.outside > 0.9 {
+            return self.tail(half, stream);
+        }
+        let Ok(law) = Beta::new(half, half) else { unreachable!("half is at least 1/2") };
+        loop {
+            let t = 2.0 * law.sample(stream) - 1.0;
+            if (t >= self.gamma) == is_inside {
+                return t;
+            }
+        }
+    }
+
+    /// The same within a small cap: with w = (1 - t^2)/(1 - gamma^2), w^(half - 1) dw is drawn by inversion, and the
+    /// remaining factor 1/t of the density is at most 1/gamma.
+    fn tail(&self, half: f64, stream: &mut Stream) -> f64 {
+        loop {
+            let w = stream.random::<f64>().powf(1.0 / half);
+            let t = (1.0 - w * (1.0 - self.gamma * self.gamma)).max(0.0).sqrt();
+            if stream.random::<f64>() * t <= self.gamma {
+                return t;
+            }
+        }
+    }
+}
+
+/// The x with I_x(a, a) = share, from above: bisection, for a share of at least one half.
+fn quantile(share: f64, a: f64) -> f64 {
+    let (mut low, mut high) = (0.5, 1.0);
+    for _ in 0..60 {
+        let middle = (low + high) / 2.0;
+        if beta_reg(a, a, middle) <= share { low = middle } else { high = middle }
+    }
+    low
+}
+
+impl PrivUnit {
+    /// Directions of models of `n_params` parameters; a message costs `epsilon` and stands for a step of length `norm`.
+    ///
+    /// # Errors
+    /// If a parameter is not positive and finite, or there are fewer than two coordinates.
+    pub fn new(epsilon: f64, norm: f64, n_params: usize) -> Result<Self, BadPrivUnit> {
+        positive("epsilon", epsilon)?;
+        positive("norm", norm)?;
+        if n_params < 2 {
+            return Err(BadPrivUnit::Params { n_params });
+        }
+        Ok(Self { parameters: Parameters { epsilon, norm, n_params }, cap: Cap::best(epsilon, n_params) })
+    }
+
+    /// Of one message, as it is drawn.
+    pub fn epsilon(&self) -> f64 {
+        self.cap.epsilon()
+    }
+
+    /// Length of every message.
+    pub fn message_norm(&self) -> f64 {
+        self.parameters.norm / self.cap.mean
+    }
+}
+
+impl LocalPrivacy for PrivUnit {
+    fn protect(&self, update: Update<'_>, task: &RoundTask, private: &mut Stream, payload: &mut Payload) {
+        let Update::Step { delta, .. } = update else { panic!("a direction is defined for a step, not for outcomes") };
+        assert_eq!(delta.len(), self.parameters.n_params, "the cap was chosen for another model");
+        // The number of interactions is nobody's business: every message says the task's.
+        let message = payload.as_step(task.n_interactions);
+        // A normal vector without its part along the centre is uniform among the directions across.
+        message.extend((0..delta.len()).map(|_| -> f32 { StandardNormal.sample(private) }));
+        let centre = if delta.iter().any(|&x| x != 0.0) { delta.to_vec() } else { anywhere(delta.len(), private) };
+        let (length, dot) = (norm(&centre), inner(&centre, message));
+        let along = dot / (length * length);
+        message.iter_mut().zip(&centre).for_each(|(x, &c)| *x -= (along * f64::from(c)) as f32);
+        let t = self.cap.inner_product((delta.len() as f64 - 1.0) / 2.0, private);
+        let across = (1.0 - t * t).max(0.0).sqrt() / norm(message);
+        let size = self.message_norm();
+        for (x, &c) in message.iter_mut().zip(&centre) {
+            *x = (size * (t * f64::from(c) / length + across * f64::from(*x))) as f32;
+        }
+    }
+
+    fn accepts(&self, kind: Kind) -> bool {
+        kind == Kind::Step
+    }
+
+    fn cost(&self, _: usize, _: u32) -> PrivacyCost {
+        PrivacyCost::Pure { per_interaction: None, per_message: self.epsilon() }
+    }
+
+    fn mode(&self) -> Mode {
+        Mode::Local
+    }
+}
+
+/// An update of zero has no direction: it gets one by chance.
+fn anywhere(n: usize, stream: &mut Stream) -> Vec<f32> {
+    (0..n).map(|_| StandardNormal.sample(stream)).collect()
+}
+
+fn inner(a: &[f32], b: &[f32]) -> f64 {
+    a.iter().zip(b).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum()
+}
+
+fn norm(a: &[f32]) -> f64 {
+    inner(a, a).sqrt()
+}
+
+impl TryFrom<Parameters> for PrivUnit {
+    type Error = BadPrivUnit;
+
+    fn try_from(Parameters { epsilon, norm, n_params }: Parameters) -> Result<Self, BadPrivUnit> {
+        Self::new(epsilon, norm, n_params)
+    }
+}
+
+impl From<PrivUnit> for Parameters {
+    fn from(mechanism: PrivUnit) -> Self {
+        mechanism.parameters
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foltr_rank::rng::{Purpose, Streams};
+
+    fn messages(epsilon: f64, delta: &[f32], n: usize) -> Vec<Vec<f32>> {
+        let mechanism = PrivUnit::new(epsilon, 1.0, delta.len()).expect("sound");
+        let task = RoundTask { round: 0, global: vec![0.0; 2], n_clients: 1, n_interactions: 4, clip_norm: None };
+        let (mut stream, mut payload) = (Streams::new(4).open(Purpose::Noise, 0, 0), Payload::default());
+        let mut draw = || {
+            mechanism.protect(Update::Step { delta, n_interactions: 1 }, &task, &mut stream, &mut payload);
+            let Payload::Step { n_interactions: 4, delta } = &payload else { panic!("a step that says 4") };
+            delta.clone()
+        };
+        (0..n).map(|_| draw()).collect()
+    }
+
+    #[test]
+    fn the_division_never_costs_more_than_epsilon() {
+        for n in [2, 3, 46, 136, 10_000] {
+            for epsilon in [0.1, 1.0, 4.5, 20.0] {
+                let mechanism = PrivUnit::new(epsilon, 1.0, n).expect("sound");
+                let spent = mechanism.epsilon();
+                assert!(spent <= epsilon + 1e-9 && spent > 0.999 * epsilon, "{n} {epsilon}: {spent}");
+                assert!(mechanism.cap.mean > 0.0 && mechanism.cap.mean <= 1.0);
+            }
+        }
+    }
+
+    #[test]
+    fn messages_are_unbiased_and_of_one_length() {
+        let n = 40_000;
+        for epsilon in [1.0, 8.0] {
+            let messages = messages(epsilon, &[3.0, 0.0, -4.0, 0.0, 0.0], n);
+            let length = norm(&messages[0]);
+            let mean = |i: usize| messages.iter().map(|message| f64::from(message[i])).sum::<f64>() / n as f64;
+            for (i, want) in [0.6, 0.0, -0.8, 0.0, 0.0].into_iter().enumerate() {
+                let got = mean(i);
+                assert!((got - want).abs() < 5.0 * length / (n as f64).sqrt(), "{epsilon}, {i}: {got} is not {want}");
+            }
+            assert!(messages.iter().all(|message| (norm(message) / length - 1.0).abs() < 1e-5));
+        }
+    }
+
+    #[test]
+    fn the_cap_is_hit_with_its_probability_by_both_ways_to_draw() {
+        let n = 200_000;
+        // In two dimensions <v, u> is the cosine of a uniform angle; in 46 it is Beta.
+        for (dimension, probability, outside) in [(2, 0.7, 0.6), (46, 0.8, 0.5), (46, 0.8, 0.95), (2, 0.8, 0.99)] {
+            let cap = Cap::new(probability, outside, dimension);
+            assert!((cap.outside - outside).abs() < 1e-9);
+            let mut stream = Streams::new(6).open(Purpose::Noise, 0, 0);
+            let half = (dimension as f64 - 1.0) / 2.0;
+            let draws: Vec<f64> = (0..n).map(|_| cap.inner_product(half, &mut stream)).collect();
+            let inside = draws.iter().filter(|&&t| t >= cap.gamma).count() as f64;
+            let limit = 5.0 * (n as f64 * probability * (1.0 - probability)).sqrt();
+            assert!((inside - n as f64 * probability).abs() < limit, "{inside}");
+            let mean = draws.iter().sum::<f64>() / n as f64;
+            assert!((mean - cap.mean).abs() < 5.0 / (n as f64).sqrt(), "{mean} is not {}", cap.mean);
+        }
+    }
+
+    #[test]
+    fn a_zero_update_gives_no_direction_away() {
+        let messages = messages(4.0, &[0.0; 3], 20_000);
+        let length = norm(&messages[0]);
+        let mean = messages.iter().map(|message| f64::from(message[0])).sum::<f64>() / 20_000.0;
+        assert!(mean.abs() < 5.0 * length / 20_000_f64.sqrt(), "{mean}");
+    }
+
+    #[test]
+    fn what_has_no_direction_is_refused() {
+        assert_eq!(PrivUnit::new(1.0, 1.0, 1), Err(BadPrivUnit::Params { n_params: 1 }));
+        assert!(PrivUnit::new(0.0, 1.0, 3).is_err());
+    }
+}

@@ -1,0 +1,109 @@
+//! FOLtR-ES at a price that does not grow with the message: one interaction is drawn, and its outcome is randomised.
+//!
+//! `KO19` Kharitonov: *Federated Online Learning to Rank with Evolution Strategies*, WSDM 2019, section 3.3 randomises
+//! every interaction before they are averaged, so that a message of B of them costs B epsilon_0. Here only one of the
+//! B enters the message, chosen without looking, and the message costs epsilon_0 = ln(p (n - 1)/(1 - p)) as a whole.
+//!
+//! With mirrored perturbations the drawn interaction stands for its side and the other side says nothing: the answer
+//! minus the mean of all values, twice, estimates the difference of the sides without bias.
+
+use foltr_rank::Update;
+use foltr_rank::learn::evolution::Reward;
+use foltr_rank::rng::Stream;
+use rand::RngExt;
+use serde::{Deserialize, Serialize};
+
+use crate::accountant::PrivacyCost;
+use crate::message::{Kind, Payload, RoundTask};
+use crate::privacy::{BadResponse, LocalPrivacy, Mode, RandomisedResponse};
+
+/// Randomised response on one of the interactions. Its stream is
+/// [`Purpose::RandomisedResponse`](foltr_rank::rng::Purpose::RandomisedResponse).
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(transparent)]
+pub struct SampledResponse {
+    response: RandomisedResponse,
+}
+
+impl SampledResponse {
+    /// Tells the truth about the drawn interaction with `probability`.
+    ///
+    /// # Errors
+    /// As [`RandomisedResponse::new`].
+    pub fn new(probability: f64, reward: Reward, n_shown: usize) -> Result<Self, BadResponse> {
+        Ok(Self { response: RandomisedResponse::new(probability, reward, n_shown)? })
+    }
+
+    /// Of one message: the epsilon of one randomised response.
+    pub fn epsilon(&self) -> f64 {
+        self.response.epsilon()
+    }
+}
+
+impl LocalPrivacy for SampledResponse {
+    fn protect(&self, update: Update<'_>, _: &RoundTask, private: &mut Stream, payload: &mut Payload) {
+        let Update::Evolution { seed, plus, minus } = update else {
+            panic!("randomised response is defined for outcomes, not for a step")
+        };
+        let drawn = private.random_range(0..(plus.len() + minus.len()).max(1));
+        let truth = plus.iter().chain(minus).nth(drawn).copied().unwrap_or(0);
+        let answer = self.response.answer(truth, private);
+        *payload = if minus.is_empty() {
+            Payload::Evolution { seed, plus: answer as f32, minus: None }
+        } else {
+            let centred = (2.0 * (answer - self.response.mean_value())) as f32;
+            let (plus, minus) = if drawn < plus.len() { (centred, 0.0) } else { (0.0, centred) };
+            Payload::Evolution { seed, plus, minus: Some(minus) }
+        };
+    }
+
+    fn accepts(&self, kind: Kind) -> bool {
+        matches!(kind, Kind::Evolution | Kind::EvolutionAntithetic)
+    }
+
+    fn cost(&self, _: usize, _: u32) -> PrivacyCost {
+        PrivacyCost::Pure { per_interaction: None, per_message: self.epsilon() }
+    }
+
+    fn mode(&self) -> Mode {
+        Mode::Local
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foltr_rank::rng::{Purpose, Streams};
+
+    fn mean_difference(plus: &[u16], minus: &[u16], n: usize) -> f64 {
+        let mechanism = SampledResponse::new(0.6, Reward::MaxRr, 10).expect("p > 1/11");
+        let task = RoundTask { round: 0, global: vec![0.0; 2], n_clients: 1, n_interactions: 4, clip_norm: None };
+        let (mut stream, mut payload) = (Streams::new(4).open(Purpose::RandomisedResponse, 0, 0), Payload::default());
+        let mut sum = 0.0;
+        for _ in 0..n {
+            mechanism.protect(Update::Evolution { seed: 1, plus, minus }, &task, &mut stream, &mut payload);
+            let Payload::Evolution { seed: 1, plus, minus } = payload else { panic!("an evolution of seed 1") };
+            assert!(minus.is_none_or(|minus| plus == 0.0 || minus == 0.0), "only one side speaks");
+            sum += f64::from(plus - minus.unwrap_or(0.0));
+        }
+        sum / n as f64
+    }
+
+    #[test]
+    fn the_difference_of_the_sides_is_estimated_without_bias() {
+        // E[f_p] = scale f_0 + offset; the offset cancels between the sides. scale = (.6 * 11 - 1)/10 = .56.
+        let n = 400_000;
+        let got = mean_difference(&[1, 2, 1, 1], &[0, 4, 2, 0], n);
+        let want = 0.56 * (3.5 / 4.0 - 0.75 / 4.0);
+        // Values are within 2 * .74 of 0: five standard errors at most.
+        assert!((got - want).abs() < 5.0 * 1.5 / (n as f64).sqrt(), "{got} is not {want}");
+    }
+
+    #[test]
+    fn one_side_alone_is_the_expected_response() {
+        let n = 400_000;
+        let got = mean_difference(&[1, 2, 0, 1], &[], n);
+        let want = 0.56 * (2.5 / 4.0) + 0.4 / 10.0 * 2.928_968_3;
+        assert!((got - want).abs() < 5.0 / (n as f64).sqrt(), "{got} is not {want}");
+    }
+}
