@@ -1,168 +1,209 @@
 //! Which mechanisms are audited, under which label? One line each; the broken ones are controls.
 //!
-//! Everything is drawn through [`LocalPrivacy::protect`], the door that messages leave by. Noise that protects a sum only
-//! is audited on the sum of all messages of a cohort, in which one client's update is the one or the other and all
-//! other updates are zero.
+//! Labels are what [`LocalPrivacy::cost`] and the accountant say, unless a control puts another one on. Noise that
+//! protects a sum only is audited on the sum of a cohort, in which one client's update is the one or the other and all
+//! other updates are zero. Where a mechanism clips, updates are ten times as long as the clip.
 
-use foltr_federation::privacy::{ClipRadius, DistributedLaplace, RandomisedResponse, Unprotected};
-use foltr_federation::{LocalPrivacy, Payload, RoundTask};
+use foltr_federation::accountant::Guarantee;
+use foltr_federation::privacy::{
+    CentralMode, Clip, ClipRadius, DiscreteGaussian, DistributedLaplace, Duchi, Gaussian, PrivUnit,
+    RandomisedResponse, SampledResponse, Unprotected,
+};
+use foltr_federation::{LocalPrivacy, Payload, Privacy, RoundTask};
 use foltr_rank::Update;
 use foltr_rank::learn::evolution::Reward;
-use foltr_rank::rng::Stream;
 
 use super::Expected::{self, Broken, Sound};
 use super::epsilon::{Case, Draw, Neighbour};
-use super::sampling::Scratch;
 
 /// Documents shown, as in the papers: MaxRR then has eleven outcomes.
-const N_SHOWN: usize = 10;
-/// The clip and label of FPDGD's first setting, and the features of MQ2007.
-const FPDGD: (f64, f64, usize) = (3.0, 1.2, 46);
+pub(super) const N_SHOWN: usize = 10;
+/// Sensitivity and label of FPDGD's first setting.
+const FPDGD: (f64, f64) = (3.0, 1.2);
+/// Features of MQ2007 and MQ2008.
+pub(super) const N_FEATURES: usize = 46;
+/// Shares in a sealed sum.
+pub(super) const N_SURVIVORS: u32 = 4;
+/// A delta at which events are frequent enough to be counted.
+const DELTA: f64 = 0.02;
+/// Updates are this much longer than the clip.
+const TOO_LONG: f64 = 10.0;
 
 /// All cases, in the order of the table.
 pub fn all() -> Vec<Case> {
-    let (sensitivity, epsilon, d) = FPDGD;
-    let laplace = |factor| distributed_laplace(sensitivity, epsilon / factor);
-    let mut cases: Vec<Case> = [0.25, 0.5, 0.9].map(|p| response(p, p, 1, Sound)).into();
-    cases.extend([
-        response(0.55, 0.5, 1, Broken).named("randomised response, a tenth of the lies left out"),
-        response(0.5, 0.5, 8, Broken).named("randomised response, message of 8 labelled as one interaction"),
-        sum_of_shares(laplace(1.0), 1, 10, true_label(&laplace(1.0), 1), Sound),
-        sum_of_shares(laplace(1.0), 4, 10, true_label(&laplace(1.0), 4), Sound),
-        sum_of_shares(laplace(1.0), d, 3, true_label(&laplace(1.0), d), Sound),
-        sum_of_shares(laplace(1.0), d, 3, epsilon, Broken).named("distributed Laplace, FPDGD's own label"),
-        sum_of_shares(laplace(0.5), 1, 10, epsilon, Broken).named("distributed Laplace, half of the noise"),
-        sum_of_shares(laplace(0.9), 1, 10, epsilon, Broken).named("distributed Laplace, 0.9 of the noise"),
-        ten_rounds(sum_of_shares(laplace(1.0), 1, 10, epsilon, Broken))
-            .named("distributed Laplace, ten rounds labelled as one"),
-        single_message(laplace(1.0), d, 1000, epsilon, "one message of FPDGD among 1000"),
-        single_message(Unprotected { reward: Reward::MaxRr }, d, 1000, epsilon, "no protection at all"),
-    ]);
-    cases
+    let fpdgd_label = Guarantee { epsilon: FPDGD.1, delta: 0.0 };
+    vec![
+        outcomes("randomised response, p = 0.25", response(0.25), 1, Sound),
+        outcomes("randomised response, p = 0.5", response(0.5), 1, Sound),
+        outcomes("randomised response, p = 0.9", response(0.9), 1, Sound),
+        outcomes("randomised response, message of 2", response(0.5), 2, Sound),
+        outcomes("sampled response, message of 8", sampled_response(0.5), 8, Sound),
+        message("Duchi, d = 46", duchi(2.0), N_FEATURES, Sound),
+        message("PrivUnit, d = 46", priv_unit(2.0), N_FEATURES, Sound),
+        sum("Gaussian, one round", gaussian(1.0), 4, 2, Sound),
+        rounds(10, sum("Gaussian, ten rounds", gaussian(3.0), 4, 2, Sound), &gaussian(3.0)),
+        sum("discrete Gaussian, four shares", discrete_gaussian(1.0), 1, N_SURVIVORS, Sound),
+        sum("distributed Laplace, d = 1", laplace(1.0), 1, 10, Sound),
+        sum("distributed Laplace, d = 4", laplace(1.0), 4, 10, Sound),
+        sum("distributed Laplace, d = 46", laplace(1.0), N_FEATURES, 3, Sound),
+        // Controls.
+        outcomes("randomised response, message of 8 labelled as one", response(0.5), 8, Broken)
+            .labelled(response(0.5).cost(1, 1).after(1, 0.0)),
+        outcomes("randomised response, a tenth of the lies left out", response(0.55), 1, Broken)
+            .labelled(response(0.5).cost(1, 1).after(1, 0.0)),
+        message("Duchi, 0.9 of its epsilon on the label", duchi(2.0), N_FEATURES, Broken)
+            .labelled(duchi(1.8).cost(N_FEATURES, 1).after(1, 0.0)),
+        message("PrivUnit, 0.9 of its epsilon on the label", priv_unit(2.0), N_FEATURES, Broken)
+            .labelled(priv_unit(1.8).cost(N_FEATURES, 1).after(1, 0.0)),
+        sum("Gaussian, half of the noise", gaussian(0.5), 4, 2, Broken).labelled(one_round(&gaussian(1.0))),
+        sum("Gaussian, 0.9 of the noise", gaussian(0.9), 4, 2, Broken).labelled(one_round(&gaussian(1.0))),
+        rounds(10, sum("Gaussian, ten rounds labelled as one", gaussian(1.0), 4, 2, Broken), &gaussian(1.0))
+            .labelled(one_round(&gaussian(1.0))),
+        sum("distributed Laplace, half of the noise", laplace(0.5), 1, 10, Broken).labelled(fpdgd_label),
+        sum("distributed Laplace, 0.9 of the noise", laplace(0.9), 1, 10, Broken).labelled(fpdgd_label),
+        rounds(10, sum("distributed Laplace, ten rounds labelled as one", laplace(1.0), 1, 10, Broken), &laplace(1.0))
+            .labelled(fpdgd_label),
+        sum("FPDGD's own label on the sum", laplace(1.0), N_FEATURES, 3, Broken).labelled(fpdgd_label),
+        message("FPDGD's own label on one message of 1000", laplace(1.0), N_FEATURES, Broken).labelled(fpdgd_label),
+        message("FPDGD's label on no noise at all", clear(), N_FEATURES, Broken).labelled(fpdgd_label),
+    ]
+}
+
+pub(super) fn response(p: f64) -> Privacy {
+    Privacy::RandomisedResponse(RandomisedResponse::new(p, Reward::MaxRr, N_SHOWN).expect("more than 1/11"))
+}
+
+pub(super) fn sampled_response(p: f64) -> Privacy {
+    Privacy::SampledResponse(SampledResponse::new(p, Reward::MaxRr, N_SHOWN).expect("more than 1/11"))
+}
+
+/// FPDGD's noise, this many times as large as it should be.
+pub(super) fn laplace(factor: f64) -> Privacy {
+    let mechanism = DistributedLaplace::new(FPDGD.0, FPDGD.1 / factor, ClipRadius::Paper);
+    Privacy::DistributedLaplace(mechanism.expect("positive"))
+}
+
+pub(super) fn duchi(epsilon: f64) -> Privacy {
+    Privacy::Duchi(Duchi::new(epsilon, 1.0).expect("positive"))
+}
+
+pub(super) fn priv_unit(epsilon: f64) -> Privacy {
+    Privacy::PrivUnit(PrivUnit::new(epsilon, 1.0, N_FEATURES).expect("positive"))
+}
+
+pub(super) fn gaussian(noise_multiplier: f64) -> Privacy {
+    let mechanism = Gaussian::new(Clip::Fixed(1.0), noise_multiplier, CentralMode::Sealed);
+    Privacy::Gaussian(mechanism.expect("positive"))
+}
+
+/// Shares for four survivors, none of whom passes its noise on.
+pub(super) fn discrete_gaussian(noise_multiplier: f64) -> Privacy {
+    Privacy::DiscreteGaussian(DiscreteGaussian::new(1.0, noise_multiplier, N_SURVIVORS, 0).expect("wide enough"))
+}
+
+fn clear() -> Privacy {
+    Privacy::Unprotected(Unprotected { reward: Reward::MaxRr })
+}
+
+/// What one round guarantees at [`DELTA`].
+fn one_round(privacy: &Privacy) -> Guarantee {
+    privacy.cost(1, 1).after(1, DELTA)
 }
 
 impl Case {
-    fn named(mut self, name: &str) -> Self {
-        name.clone_into(&mut self.mechanism);
-        self
+    /// The same under another label.
+    #[must_use]
+    pub fn labelled(self, Guarantee { epsilon, delta }: Guarantee) -> Self {
+        Self { claimed: epsilon, delta, ..self }
     }
 }
 
-/// Randomised response that tells the truth with probability `p`, labelled as if it were `label`, in a message of
-/// `n_interactions`. Inputs: a click at the first rank each time, or none ever.
-fn response(p: f64, label: f64, n_interactions: usize, expected: Expected) -> Case {
-    let mechanism = RandomisedResponse::new(p, Reward::MaxRr, N_SHOWN).expect("more than 1/11");
-    let others = Reward::MaxRr.n_outcomes(N_SHOWN) as f64 - 1.0;
-    Case {
-        mechanism: format!("randomised response, p = {p}"),
-        what: "click at the first rank or no click; by the reward sent".into(),
-        claimed: (label * others / (1.0 - label)).ln(),
-        delta: 0.0,
-        expected,
-        n_samples: 1_000_000,
-        draw: outcomes(mechanism, n_interactions),
-    }
-}
-
-/// Draws the reward that is sent when all interactions have a click at the first rank, or none.
-fn outcomes(mechanism: impl LocalPrivacy + Send + Sync + 'static, n_interactions: usize) -> Draw {
+/// One message of `n_interactions` outcomes: a click at the first rank each time, or none ever. Statistic: the reward.
+pub fn outcomes(name: &str, privacy: Privacy, n_interactions: usize, expected: Expected) -> Case {
+    let Guarantee { epsilon, delta } = privacy.cost(1, n_interactions as u32).after(1, 0.0);
     let inputs = [vec![1_u16; n_interactions], vec![0_u16; n_interactions]];
     let task = task(1, 1, n_interactions);
-    Box::new(move |input, stream, scratch| {
-        let plus = &inputs[usize::from(input == Neighbour::Second)];
-        mechanism.protect(Update::Evolution { seed: 0, plus, minus: &[] }, &task, stream, &mut scratch.payload);
+    let draw: Draw = Box::new(move |input, stream, scratch| {
+        let plus = &inputs[input.index()];
+        privacy.protect(Update::Evolution { seed: 0, plus, minus: &[] }, &task, stream, &mut scratch.payload);
         let Payload::Evolution { plus, .. } = scratch.payload else { unreachable!("outcomes stay outcomes") };
         f64::from(plus)
-    })
+    });
+    let what = "a click at the first rank or none; by the reward sent".into();
+    Case { mechanism: name.into(), what, claimed: epsilon, delta, expected, n_samples: 1_000_000, draw }
 }
 
-pub(super) fn distributed_laplace(sensitivity: f64, epsilon: f64) -> DistributedLaplace {
-    DistributedLaplace::new(sensitivity, epsilon, ClipRadius::Paper).expect("positive")
-}
-
-/// 2 R sqrt(d) / b: what an L2 clip to R and Laplace noise of scale b on each of d coordinates give.
-fn true_label(mechanism: &DistributedLaplace, d: usize) -> f64 {
-    2.0 * f64::from(mechanism.clip_radius().expect("it clips")) * (d as f64).sqrt() / mechanism.laplace_scale()
-}
-
-/// The sum of the messages of all clients. One client's model is as long as allowed, in opposite directions that differ
-/// in all coordinates alike: no pair has a larger L1 distance. Statistic: the privacy loss.
-fn sum_of_shares(mechanism: DistributedLaplace, d: usize, n_clients: u32, claimed: f64, expected: Expected) -> Case {
-    let shift = f64::from(mechanism.clip_radius().expect("it clips")) / (d as f64).sqrt();
-    let (inputs, scale, task) = (opposite(shift, d), mechanism.laplace_scale(), task(n_clients, d, 1));
-    let draw = move |input: Neighbour, stream: &mut Stream, scratch: &mut Scratch| {
-        add_up(&mechanism, &inputs[usize::from(input == Neighbour::Second)], &task, stream, scratch);
-        scratch.sum.iter().map(|x| ((x + shift).abs() - (x - shift).abs()) / scale).sum()
-    };
-    Case {
-        mechanism: format!("distributed Laplace, d = {d}"),
-        what: format!("sum of {n_clients} messages; opposite models of norm R; by the privacy loss"),
-        claimed,
-        delta: 0.0,
-        expected,
-        n_samples: if d > 10 { 200_000 } else { 400_000 },
-        draw: Box::new(draw),
-    }
-}
-
-/// One message as the server sees it, labelled with the epsilon of the sum. Statistic: the sum of its coordinates.
-fn single_message(
-    mechanism: impl LocalPrivacy + Send + Sync + 'static,
-    d: usize,
-    n_clients: u32,
-    claimed: f64,
-    name: &str,
-) -> Case {
-    let shift = FPDGD.0 / 2.0 / (d as f64).sqrt();
-    let (inputs, task) = (opposite(shift, d), task(n_clients, d, 1));
-    let draw = move |input: Neighbour, stream: &mut Stream, scratch: &mut Scratch| {
-        let update = Update::Step { delta: &inputs[usize::from(input == Neighbour::Second)], n_interactions: 1 };
-        mechanism.protect(update, &task, stream, &mut scratch.payload);
+/// One message about opposite updates. Statistic: the sum of its coordinates.
+pub fn message(name: &str, privacy: Privacy, d: usize, expected: Expected) -> Case {
+    let Guarantee { epsilon, delta } = privacy.cost(d, 1).after(1, 0.0);
+    let (inputs, task) = (opposite(longest(&privacy), d), task(1000, d, 1));
+    let draw: Draw = Box::new(move |input, stream, scratch| {
+        let update = Update::Step { delta: &inputs[input.index()], n_interactions: 1 };
+        privacy.protect(update, &task, stream, &mut scratch.payload);
         step_of(&scratch.payload).iter().map(|&x| f64::from(x)).sum()
+    });
+    let what = "one message about opposite updates; by the sum of its coordinates".into();
+    Case { mechanism: name.into(), what, claimed: epsilon, delta, expected, n_samples: 400_000, draw }
+}
+
+/// The sum of a cohort's messages. Statistic: the privacy loss, which for Gaussian noise grows with the sum.
+///
+/// Laplace: one client's model is as long as allowed, in opposite directions that differ in all coordinates alike: no
+/// pair has a larger L1 distance. Gaussian: the client's update is too long, or it takes no part.
+pub fn sum(name: &str, privacy: Privacy, d: usize, n_clients: u32, expected: Expected) -> Case {
+    let Guarantee { epsilon, delta } = privacy.cost(d, 1).after(1, DELTA);
+    let mut inputs = opposite(longest(&privacy), d);
+    let laplace = if let Privacy::DistributedLaplace(mechanism) = privacy { Some(mechanism) } else { None };
+    if laplace.is_none() {
+        inputs[1].fill(0.0);
+    }
+    let (task, shift) = (task(n_clients, d, 1), f64::from(inputs[0][0]));
+    let draw: Draw = Box::new(move |input, stream, scratch| {
+        let others = (1..n_clients).map(|_| task.global.as_slice());
+        let updates = std::iter::once(inputs[input.index()].as_slice()).chain(others);
+        let sum = scratch.sum(&privacy, updates, &task, stream);
+        match &laplace {
+            Some(noise) => sum.iter().map(|x| ((x + shift).abs() - (x - shift).abs()) / noise.laplace_scale()).sum(),
+            None => sum.iter().sum(),
+        }
+    });
+    let n_samples = match (d, laplace.is_some()) {
+        (..10, true) => 400_000,
+        (_, true) => 200_000,
+        (_, false) => 1_000_000,
     };
-    Case {
-        mechanism: format!("{name}, labelled {claimed}"),
-        what: "one message; opposite models of norm R; by the sum of its coordinates".into(),
-        claimed,
-        delta: 0.0,
-        expected: Broken,
-        n_samples: 100_000,
-        draw: Box::new(draw),
+    let what = format!("sum of {n_clients} messages; by the privacy loss");
+    Case { mechanism: name.into(), what, claimed: epsilon, delta, expected, n_samples, draw }
+}
+
+/// The same mechanism several times on the same input, with the label that the accountant gives to all rounds.
+pub fn rounds(n_rounds: u32, case: Case, privacy: &Privacy) -> Case {
+    let once = case.draw;
+    let draw: Draw = Box::new(move |input, stream, scratch| (0..n_rounds).map(|_| once(input, stream, scratch)).sum());
+    let what = format!("{n_rounds} rounds: {}", case.what);
+    Case { draw, what, n_samples: case.n_samples / 4, ..case }.labelled(privacy.cost(1, 1).after(n_rounds, DELTA))
+}
+
+impl Neighbour {
+    const fn index(self) -> usize {
+        self as usize
     }
 }
 
-/// The same mechanism ten times on the same input, with the same label.
-fn ten_rounds(case: Case) -> Case {
-    let once = case.draw;
-    let draw: Draw = Box::new(move |input, stream, scratch| (0..10).map(|_| once(input, stream, scratch)).sum());
-    Case { draw, what: format!("ten rounds: {}", case.what), n_samples: case.n_samples / 4, ..case }
+/// The longest update that matters: that of the learner's clip, or one that the mechanism must clip itself.
+fn longest(privacy: &Privacy) -> f64 {
+    privacy.clip_radius().map_or(TOO_LONG, f64::from)
 }
 
-/// Vectors of this value, and of its negative, in every coordinate.
-fn opposite(shift: f64, d: usize) -> [Vec<f32>; 2] {
-    [vec![shift as f32; d], vec![-shift as f32; d]]
+/// Vectors of this length in opposite directions, with equal coordinates.
+fn opposite(length: f64, d: usize) -> [Vec<f32>; 2] {
+    let value = (length / (d as f64).sqrt()) as f32;
+    [vec![value; d], vec![-value; d]]
 }
 
 pub(super) fn task(n_clients: u32, d: usize, n_interactions: usize) -> RoundTask {
-    RoundTask { round: 0, global: vec![0.0; d], n_clients, n_interactions: n_interactions as u32 }
-}
-
-/// Sums the messages of a cohort in which the first client has this update and all others have none.
-pub(super) fn add_up(
-    mechanism: &impl LocalPrivacy,
-    first: &[f32],
-    task: &RoundTask,
-    stream: &mut Stream,
-    scratch: &mut Scratch,
-) {
-    scratch.sum.clear();
-    scratch.sum.resize(first.len(), 0.0);
-    for client in 0..task.n_clients {
-        let delta = if client == 0 { first } else { &task.global };
-        mechanism.protect(Update::Step { delta, n_interactions: 1 }, task, stream, &mut scratch.payload);
-        let message = step_of(&scratch.payload);
-        scratch.sum.iter_mut().zip(message).for_each(|(sum, &value)| *sum += f64::from(value));
-    }
+    let n_interactions = n_interactions as u32;
+    RoundTask { round: 0, global: vec![0.0; d], n_clients, n_interactions, clip_norm: None }
 }
 
 pub(super) fn step_of(payload: &Payload) -> &[f32] {

@@ -36,8 +36,8 @@ pub enum Noise {
     },
 }
 
-/// Random starts beside the linear estimate.
-const N_STARTS: usize = 6;
+/// Coordinates that agree to the last digits by no accident.
+const EXPLAINED: usize = 12;
 /// Deviation of an update that has no noise but rounding.
 const ROUNDING: f64 = 1e-6;
 /// How far the resolution of shares goes down, from coarse (the tables are not exact yet) to rounding.
@@ -49,38 +49,67 @@ const COARSE: f64 = 1e-2;
 pub(super) fn decode(scene: &Scene, shown: &[Shown], observed: &[f64], noise: &Noise, client: u32) -> Vec<Clicks> {
     let mut maker = TableMaker::new(scene);
     let mut stream = scene.streams().open(Purpose::Cohort, client, shown.len() as u32);
+    let target = noise.target(observed);
     let first = maker.tables(shown, None);
-    let mut best: Option<(f64, Vec<Clicks>)> = None;
-    for start in 0..=N_STARTS {
-        let weights = noise.weights(observed, &first, None, COARSE);
-        let target = noise.target(observed);
-        let problem = Problem { tables: &first, target: &target, weights: &weights };
-        let guess = if start == 0 { problem.linear_estimate() } else { random_guess(&first, &mut stream) };
-        let guess = problem.descend(guess);
-        let (value, guess) = refine(&mut maker, shown, &target, observed, noise, guess);
-        if best.as_ref().is_none_or(|(least, _)| value < *least) {
-            best = Some((value, guess));
-        }
-        if shown.len() == 1 && start == 0 && !matches!(noise, Noise::Shares { .. }) {
+    let weights = noise.weights(&target, &first, None, COARSE);
+    let problem = Problem { tables: &first, target: &target, weights: &weights };
+    let usual: Vec<Clicks> = shown.iter().map(|list| scene.most_frequent(list.ranking.len())).collect();
+    let starts = [problem.linear_estimate(), usual];
+    let mut best = Solution::worst();
+    for start in starts {
+        best = best.or(refine(&mut maker, shown, &target, noise, problem.descend(start)));
+    }
+    for kick in 0..noise.n_kicks() {
+        if best.n_explained >= EXPLAINED.min(first.iter().map(n_informative).max().unwrap_or(0)) {
             break;
         }
+        let mut start = random_guess(&first, &mut stream);
+        if kick % 4 != 0 {
+            // All but one list as they are best so far.
+            let kicked = stream.random_range(0..shown.len());
+            let drawn = start[kicked];
+            start.clone_from(&best.guess);
+            start[kicked] = drawn;
+        }
+        best = best.or(refine(&mut maker, shown, &target, noise, start));
     }
-    best.map(|(_, guess)| guess).unwrap_or_default()
+    best.guess
 }
 
-/// Alternates between guesses and the tables that follow from them; returns the cost of the last guess.
+/// A guess, what it costs, and how many coordinates it explains to the last digits.
+struct Solution {
+    guess: Vec<Clicks>,
+    cost: f64,
+    n_explained: usize,
+}
+
+impl Solution {
+    const fn worst() -> Self {
+        Self { guess: Vec::new(), cost: f64::INFINITY, n_explained: 0 }
+    }
+
+    fn or(self, other: Self) -> Self {
+        if other.cost < self.cost { other } else { self }
+    }
+}
+
+/// Coordinates that some clicks change.
+fn n_informative(table: &Table) -> usize {
+    (0..table.n_params()).filter(|&j| table.coordinate(j).iter().any(|&value| value != 0.0)).count()
+}
+
+/// Alternates between guesses and the tables that follow from them.
 fn refine(
     maker: &mut TableMaker<'_>,
     shown: &[Shown],
     target: &[f64],
-    observed: &[f64],
     noise: &Noise,
     mut guess: Vec<Clicks>,
-) -> (f64, Vec<Clicks>) {
+) -> Solution {
     let mut tables = maker.tables(shown, Some(&guess));
     for resolution in RESOLUTIONS {
         let residual = residual(&tables, target, &guess);
-        let weights = noise.weights(observed, &tables, Some(&residual), resolution);
+        let weights = noise.weights(target, &tables, Some(&residual), resolution);
         let next = Problem { tables: &tables, target, weights: &weights }.descend(guess.clone());
         if next != guess {
             guess = next;
@@ -88,7 +117,10 @@ fn refine(
         }
     }
     let prior: f64 = tables.iter().zip(&guess).map(|(table, set)| f64::from(table.ln_prior[set.0 as usize])).sum();
-    (noise.cost(&residual(&tables, target, &guess)) - prior, guess)
+    let residual = residual(&tables, target, &guess);
+    let is_explained = |j: &usize| residual[*j].abs() < 5.0 * ROUNDING && reach(&tables, *j) > 0.0;
+    let n_explained = (0..target.len()).filter(is_explained).count();
+    Solution { cost: noise.cost(&residual) - prior, guess, n_explained }
 }
 
 fn residual(tables: &[Table], target: &[f64], guess: &[Clicks]) -> Vec<f64> {
@@ -112,6 +144,14 @@ fn random_guess(tables: &[Table], stream: &mut Stream) -> Vec<Clicks> {
 }
 
 impl Noise {
+    /// How often the search is started anew. Under Gaussian noise the first answers are as good as any.
+    fn n_kicks(&self) -> usize {
+        match self {
+            Self::Gaussian { .. } => 0,
+            Self::Rounding | Self::Shares { .. } => 24,
+        }
+    }
+
     /// What remains to be explained by this client's clicks.
     fn target(&self, observed: &[f64]) -> Vec<f64> {
         match self {

@@ -16,10 +16,13 @@ pub(super) const N_SHOWN: usize = 10;
 const LEARNING_RATE: f32 = 0.1;
 /// Interactions from which a server learns how often users click what.
 const N_PRIOR: u32 = 40_000;
+/// Updates whose norm is averaged.
+const N_NORMS: u32 = 500;
 /// Added to each count, so that nothing is impossible.
 const SMOOTHING: f64 = 0.05;
-/// Clients from which on interactions are the server's own experience, not those attacked.
-const ELSEWHERE: u32 = 1 << 30;
+/// Clients are numbered from here on for the server's experience of clicks, and for its rehearsals.
+const EXPERIENCE: u32 = 1 << 30;
+const REHEARSALS: u32 = 1 << 29;
 
 /// Data, users and a global model.
 pub struct Scene {
@@ -83,7 +86,7 @@ impl Scene {
     fn learn_prior(&self) -> Vec<Vec<f64>> {
         let mut prior: Vec<Vec<f64>> = (0..=N_SHOWN).map(|len| vec![SMOOTHING; 1 << len]).collect();
         for client in 0..N_PRIOR {
-            let session = self.play(ELSEWHERE + client, 1);
+            let session = self.play(EXPERIENCE + client, 1);
             prior[session.shown[0].ranking.len()][session.clicks[0].0 as usize] += 1.0;
         }
         for counts in &mut prior {
@@ -132,7 +135,12 @@ impl Scene {
 
     /// One client's round, as FPDGD has it: the model moves after every interaction.
     pub fn play(&self, client: u32, n_interactions: usize) -> Session {
-        let mut stream = self.streams.open(Purpose::Interaction, client, n_interactions as u32);
+        self.play_beside(client, 0, n_interactions)
+    }
+
+    /// The round of the `number`-th client beside this one in a sum; 0 is the client itself.
+    pub(super) fn play_beside(&self, client: u32, number: u32, n_interactions: usize) -> Session {
+        let mut stream = self.streams.open(Purpose::Interaction, client, number << 8 | n_interactions as u32);
         let mut learner = self.learner(Updates::Immediate);
         learner.begin(&self.global, &mut stream);
         let (mut shown, mut all_clicks) = (Vec::new(), Vec::new());
@@ -151,8 +159,18 @@ impl Scene {
         Session { shown, clicks: all_clicks, update: delta.to_vec() }
     }
 
-    /// Clients whose rounds are the server's own experience: from here on.
-    pub(super) const fn elsewhere(client: u32) -> u32 {
-        ELSEWHERE + client
+    /// The root mean square norm of updates.
+    pub(super) fn typical_norm(&self, n_interactions: usize) -> f64 {
+        let squared = |client: u32| {
+            let update = self.play(EXPERIENCE + client, n_interactions).update;
+            update.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>()
+        };
+        ((0..N_NORMS).map(squared).sum::<f64>() / f64::from(N_NORMS)).sqrt()
     }
+
+    /// A client of the server's rehearsals.
+    pub(super) const fn rehearsal(number: u32) -> u32 {
+        REHEARSALS + number
+    }
+
 }

@@ -21,6 +21,10 @@ impl Table {
         self.prior.len()
     }
 
+    pub fn n_params(&self) -> usize {
+        self.contributions.len() / self.n_sets()
+    }
+
     /// One coordinate of all sets.
     pub fn coordinate(&self, j: usize) -> &[f32] {
         &self.contributions[j * self.n_sets()..(j + 1) * self.n_sets()]

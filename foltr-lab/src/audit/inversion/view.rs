@@ -1,68 +1,72 @@
-//! What does a server see of a client's round, and how does it model the noise?
+//! What does a server see of a client's round, and what does it know about the noise?
 
-use foltr_federation::privacy::{ClipRadius, DistributedLaplace, Unprotected};
-use foltr_federation::{LocalPrivacy, Payload, Privacy, RoundTask};
-use foltr_rank::Update;
+use foltr_federation::privacy::{
+    CentralMode, Clip, ClipRadius, DiscreteGaussian, DistributedLaplace, Duchi, Gaussian, PrivUnit, Unprotected,
+};
+use foltr_federation::{Privacy, RoundTask};
 use foltr_rank::learn::evolution::Reward;
-use foltr_rank::rng::Stream;
+use foltr_rank::rng::{Purpose, Stream};
 
 use super::decoder::Noise;
 use super::scene::{Scene, Session};
-use crate::audit::Expected::{self, Broken};
+use crate::audit::Expected::{self, Broken, Sound};
+use crate::audit::sampling::Scratch;
+
+/// Rounds that the server plays through to learn about the noise.
+const N_REHEARSALS: u32 = 200;
+/// Clients in a sum.
+const N_SUMMED: u32 = 10;
+/// Epsilon of the sound modes: of a message, or of one round at delta 1e-6.
+const EPSILON: f64 = 1.0;
+const NOISE_MULTIPLIER: f64 = 4.22;
 
 /// What the server sees.
 #[derive(Clone, Debug)]
 pub struct View {
     name: String,
-    privacy: Privacy,
-    /// Clients whose messages are added up before the server sees them; 1 if it sees each.
-    n_summed: u32,
-    /// Clients of the round, as the task says.
-    n_clients: u32,
-    noise: NoiseModel,
-    /// What is known, and for which number of interactions it is judged.
-    expected: Option<(Expected, usize)>,
+    kind: Kind,
+    /// What is known, and with how many interactions it is judged.
+    judged: (Expected, usize),
 }
 
-/// How the server finds out about the noise.
+/// Which messages, and how many of them at a time.
 #[derive(Clone, Copy, Debug)]
-enum NoiseModel {
-    /// There is none.
-    None,
-    /// It is that of FPDGD's shares.
-    Shares(DistributedLaplace),
+enum Kind {
+    /// Each message as it is.
+    Clear,
+    /// Each message with FPDGD's share of the noise, of so many clients.
+    Share(u32),
+    /// Each message, one bit.
+    Duchi,
+    /// Each message, a direction.
+    PrivUnit,
+    /// A sum with Gaussian noise.
+    Gaussian,
+    /// A sum of discrete Gaussian shares.
+    DiscreteGaussian,
 }
 
 /// All views, in the order of the table.
 pub fn views() -> Vec<View> {
-    let mut views = vec![View {
-        name: "clear".into(),
-        privacy: Privacy::Unprotected(Unprotected { reward: Reward::MaxRr }),
-        n_summed: 1,
-        n_clients: 1,
-        noise: NoiseModel::None,
-        expected: Some((Broken, 2)),
-    }];
-    for (n_clients, expected) in [(1000, Some((Broken, 2))), (100, None), (10, None)] {
-        // The setting of the papers with the largest clip.
-        let mechanism = DistributedLaplace::new(5.0, 4.5, ClipRadius::Paper).expect("positive");
-        views.push(View {
-            name: format!("FPDGD's share of {n_clients}"),
-            privacy: Privacy::DistributedLaplace(mechanism),
-            n_summed: 1,
-            n_clients,
-            noise: NoiseModel::Shares(mechanism),
-            expected,
-        });
-    }
-    views
+    let view = |name: &str, kind, expected, judged| View { name: name.into(), kind, judged: (expected, judged) };
+    vec![
+        view("clear", Kind::Clear, Broken, 4),
+        view("FPDGD's share of 1000", Kind::Share(1000), Broken, 2),
+        view("FPDGD's share of 100", Kind::Share(100), Broken, 2),
+        view("FPDGD's share of 10", Kind::Share(10), Broken, 1),
+        view("local, Duchi", Kind::Duchi, Sound, 1),
+        view("local, PrivUnit", Kind::PrivUnit, Sound, 1),
+        view("central, Gaussian sum of 10", Kind::Gaussian, Sound, 1),
+        view("sealed, discrete Gaussian sum of 10", Kind::DiscreteGaussian, Sound, 1),
+    ]
 }
 
 /// A view with what the server has learnt about its noise.
-pub struct Seen<'a> {
-    view: &'a View,
-    noise: Noise,
+pub struct Seen {
+    privacy: Privacy,
+    n_summed: u32,
     task: RoundTask,
+    noise: Noise,
 }
 
 impl View {
@@ -73,35 +77,91 @@ impl View {
 
     /// What is known about it, if it is judged with so many interactions.
     pub fn judged(&self, n_interactions: usize) -> Option<Expected> {
-        self.expected.filter(|(_, judged)| *judged == n_interactions).map(|(expected, _)| expected)
+        (self.judged.1 == n_interactions).then_some(self.judged.0)
     }
 
     /// The view of a server that prepares for clients of so many interactions.
-    pub fn prepare(&self, scene: &Scene, n_interactions: usize) -> Seen<'_> {
-        let global = scene.global().to_vec();
-        let task = RoundTask { round: 0, global, n_clients: self.n_clients, n_interactions: n_interactions as u32 };
-        let noise = match self.noise {
-            NoiseModel::None => Noise::Rounding,
-            NoiseModel::Shares(mechanism) => {
-                Noise::Shares { shape: 1.0 / f64::from(self.n_clients), scale: mechanism.laplace_scale() }
-            }
+    pub fn prepare(&self, scene: &Scene, n_interactions: usize) -> Seen {
+        let norm = scene.typical_norm(n_interactions);
+        let n_summed = if matches!(self.kind, Kind::Gaussian | Kind::DiscreteGaussian) { N_SUMMED } else { 1 };
+        let n_clients = if let Kind::Share(n_clients) = self.kind { n_clients } else { n_summed };
+        let mut seen = Seen {
+            privacy: self.kind.privacy(norm, scene.n_params()),
+            n_summed,
+            task: RoundTask {
+                round: 0,
+                global: scene.global().to_vec(),
+                n_clients,
+                n_interactions: n_interactions as u32,
+                clip_norm: None,
+            },
+            noise: Noise::Rounding,
         };
-        Seen { view: self, noise, task }
+        seen.noise = match (&self.kind, &seen.privacy) {
+            (Kind::Clear, _) => Noise::Rounding,
+            (Kind::Share(n_clients), Privacy::DistributedLaplace(mechanism)) => {
+                Noise::Shares { shape: 1.0 / f64::from(*n_clients), scale: mechanism.laplace_scale() }
+            }
+            _ => seen.rehearse(scene, n_interactions),
+        };
+        seen
     }
 }
 
-impl Seen<'_> {
-    /// How the noise is distributed.
+impl Kind {
+    /// The mechanism, for updates of this norm.
+    fn privacy(self, norm: f64, n_params: usize) -> Privacy {
+        match self {
+            Self::Clear => Privacy::Unprotected(Unprotected { reward: Reward::MaxRr }),
+            // The papers' setting with the largest clip.
+            Self::Share(_) => Privacy::DistributedLaplace(
+                DistributedLaplace::new(5.0, 4.5, ClipRadius::Paper).expect("positive numbers"),
+            ),
+            Self::Duchi => {
+                Privacy::Duchi(Duchi::new(EPSILON, norm / (n_params as f64).sqrt()).expect("positive numbers"))
+            }
+            Self::PrivUnit => Privacy::PrivUnit(PrivUnit::new(EPSILON, norm, n_params).expect("many parameters")),
+            Self::Gaussian => Privacy::Gaussian(
+                Gaussian::new(Clip::Fixed(norm), NOISE_MULTIPLIER, CentralMode::Sealed).expect("positive numbers"),
+            ),
+            Self::DiscreteGaussian => Privacy::DiscreteGaussian(
+                DiscreteGaussian::new(norm, NOISE_MULTIPLIER, N_SUMMED, 0).expect("wide shares"),
+            ),
+        }
+    }
+}
+
+impl Seen {
+    /// What the server knows about the noise.
     pub const fn noise(&self) -> &Noise {
         &self.noise
     }
 
     /// What the server sees of this client.
-    pub fn observe(&self, _scene: &Scene, session: &Session, _client: u32, stream: &mut Stream) -> Vec<f64> {
-        let mut payload = Payload::default();
-        let update = Update::Step { delta: &session.update, n_interactions: session.shown.len() as u32 };
-        self.view.privacy.protect(update, &self.task, stream, &mut payload);
-        let Payload::Step { delta, .. } = payload else { unreachable!("a step stays a step") };
-        delta.into_iter().map(f64::from).collect()
+    pub fn observe(&self, scene: &Scene, session: &Session, client: u32, stream: &mut Stream) -> Vec<f64> {
+        let others: Vec<Session> =
+            (1..self.n_summed).map(|number| scene.play_beside(client, number, session.shown.len())).collect();
+        let updates = std::iter::once(session).chain(&others).map(|session| session.update.as_slice());
+        Scratch::default().sum(&self.privacy, updates, &self.task, stream)
+    }
+
+    /// Mean and variance of all that is not this client's update, from rounds with simulated clients.
+    fn rehearse(&self, scene: &Scene, n_interactions: usize) -> Noise {
+        let d = scene.n_params();
+        let (mut mean, mut square) = (vec![0.0; d], vec![0.0; d]);
+        for round in 0..N_REHEARSALS {
+            let client = Scene::rehearsal(round);
+            let session = scene.play(client, n_interactions);
+            let mut stream = scene.streams().open(Purpose::Noise, client, n_interactions as u32);
+            let observed = self.observe(scene, &session, client, &mut stream);
+            for (j, (seen, &own)) in observed.iter().zip(&session.update).enumerate() {
+                let noise = seen - f64::from(own);
+                mean[j] += noise / f64::from(N_REHEARSALS);
+                square[j] += noise * noise / f64::from(N_REHEARSALS);
+            }
+        }
+        // A coordinate that never varies says nothing: features that are always zero.
+        let variance = square.iter().zip(&mean).map(|(square, mean)| (square - mean * mean).max(1e-9)).collect();
+        Noise::Gaussian { mean, variance }
     }
 }
