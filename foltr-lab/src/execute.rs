@@ -45,6 +45,8 @@ pub struct Completion {
     pub n_wanted: usize,
     /// Runs that had been finished before.
     pub n_found: usize,
+    /// What must be known to read the numbers, told once for all settings that it concerns.
+    pub cautions: Vec<String>,
     /// Whether it was stopped before its end.
     pub interrupted: bool,
 }
@@ -79,7 +81,9 @@ pub fn run_grid(grid: Grid, out: &Path, how: &Execution<'_>) -> Result<Completio
     });
     let results = assemble(&folder, about, how.parquet)?;
     ran?;
-    Ok(Completion { results, n_wanted: plan.jobs.len(), n_found, interrupted: how.stop.load(Ordering::Relaxed) })
+    let cautions = plan.cautions(&collections);
+    let interrupted = how.stop.load(Ordering::Relaxed);
+    Ok(Completion { results, n_wanted: plan.jobs.len(), n_found, cautions, interrupted })
 }
 
 fn earlier_starts(out: &Path) -> Vec<Start> {

@@ -4,6 +4,7 @@ pub mod about;
 pub mod audit;
 pub mod baseline;
 pub mod bench;
+pub mod caution;
 pub mod cli;
 pub mod command;
 pub mod data;

@@ -9,6 +9,7 @@ mod draft;
 mod drawing;
 mod foltr_es;
 mod fpdgd;
+mod privacy;
 mod stand_in;
 mod study;
 mod thesis_evolution;
@@ -20,7 +21,7 @@ use anyhow::Result;
 
 pub use stand_in::{StandIn, Wanted};
 pub use study::{Interrupted, Settled, Study};
-pub use verdict::{Cell, Finding, Judgement, Verdict};
+pub use verdict::{Cell, Claim, Finding, Judgement, Verdict};
 
 /// One table, figure or question of a paper.
 #[derive(Clone, Copy, Debug)]
@@ -64,6 +65,9 @@ pub const ENTRIES: &[Entry] = &[
     fpdgd::THESIS_FIGURE_8,
     fpdgd::THESIS_FIGURE_9,
     fpdgd::THESIS_FIGURE_10,
+    privacy::TABLE,
+    privacy::CLIENTS,
+    privacy::CURVES,
 ];
 
 /// A name that no entry has.

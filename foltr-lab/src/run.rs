@@ -16,6 +16,7 @@ use foltr_rank::{Initialisation, Params, Shape};
 use foltr_simulation::centralised::{CentralisedRun, CentralisedSettings};
 use foltr_simulation::click::{Cascade, PositionBased, Users};
 use foltr_simulation::client_round::{Tally, TrainingSet};
+use foltr_simulation::cohort::Cohort;
 use foltr_simulation::dataset::Dataset;
 use foltr_simulation::datasets::Fold;
 use foltr_simulation::federation_run::{FederationRun, FederationSettings, Learning};
@@ -51,13 +52,15 @@ pub fn run_one(
     let training = TrainingSet::new(fold.train.clone(), experiment.metrics.cutoff);
     let initialisation = ranker.map_or(Initialisation::Zero, |ranker| ranker.initialisation());
     let initial = initialisation.params(shape, &mut Streams::new(seed).open(Purpose::Initialisation, 0, 0));
-    let mut trainer = Trainer::new(experiment, shape, initial, users, seed, &training)?;
-    let (n_rounds, evaluate) = (schedule.n_rounds, experiment.metrics.evaluate);
+    let n_rounds = experiment.affordable_rounds(schedule.n_rounds, shape.n_params())?;
+    ensure!(n_rounds > 0, "budget: not even one round of this experiment stays within it");
+    let mut trainer = Trainer::new(experiment, shape, initial, users, seed, &training, n_rounds)?;
+    let evaluate = experiment.metrics.evaluate;
     let mut training_time = Duration::ZERO;
     let mut tally = Tally::default();
     for round in 0..=n_rounds {
         if evaluate.at(round, n_rounds) {
-            rows.snapshot(round, trainer.params());
+            rows.snapshot(round, &trainer.ranker());
         }
         progress(RoundProgress { round, n_rounds, value: rows.newest });
         let interrupted = round < n_rounds && stop.load(Ordering::Relaxed);
@@ -65,7 +68,7 @@ pub fn run_one(
             rows.flush();
             return Ok(RunOutcome {
                 shape,
-                params: trainer.params().to_vec(),
+                params: trainer.ranker(),
                 n_interactions: tally.n_interactions,
                 training_seconds: training_time.as_secs_f64(),
                 interrupted,
@@ -96,6 +99,7 @@ impl<'a> Trainer<'a> {
         users: Users,
         seed: u64,
         training: &'a TrainingSet,
+        n_rounds: usize,
     ) -> Result<Self> {
         let schedule = experiment.schedule().context("a learner from clicks needs a schedule")?;
         let n_shown = experiment.metrics.list_length;
@@ -115,14 +119,17 @@ impl<'a> Trainer<'a> {
             return Ok(Self::Centralised(Box::new(CentralisedRun::new(settings, training))));
         }
         let federation = experiment.federation.as_ref().context("a federated learner needs [federation]")?;
-        let privacy = experiment.mechanism()?;
+        let clients = experiment.clients.context("a federated learner needs [clients]")?;
+        let privacy = experiment.mechanism(shape.n_params())?;
         let settings = FederationSettings {
             seed,
             shape,
             initial,
             learning: learning(experiment, n_shown, schedule.interactions, privacy.clip_radius())?,
             n_clients: u32::try_from(schedule.n_clients)?,
-            cohort: u32::try_from(schedule.cohort)?,
+            cohort: cohort(clients)?,
+            dropout: clients.dropout.unwrap_or(0.0),
+            average_from: federation.average_last.map(|share| first_averaged(share, n_rounds)),
             n_interactions: u32::try_from(schedule.interactions)?,
             privacy,
             optimiser: federation.optimiser,
@@ -131,10 +138,10 @@ impl<'a> Trainer<'a> {
         Ok(Self::Federated(Box::new(FederationRun::new(settings, training)?)))
     }
 
-    fn params(&self) -> &[f32] {
+    fn ranker(&self) -> Params {
         match self {
-            Self::Federated(run) => &run.task().global,
-            Self::Centralised(run) => run.params(),
+            Self::Federated(run) => run.ranker(),
+            Self::Centralised(run) => run.params().to_vec(),
         }
     }
 
@@ -144,6 +151,21 @@ impl<'a> Trainer<'a> {
             Self::Centralised(run) => Ok(run.round()?),
         }
     }
+}
+
+/// Who takes part, from the experiment file's words.
+fn cohort(clients: spec::Clients) -> Result<Cohort> {
+    Ok(match (clients.cohort, clients.participation) {
+        (Some(size), _) if size < clients.n_clients => Cohort::Sample(u32::try_from(size)?),
+        (None, Some(probability)) => Cohort::Coins(probability),
+        _ => Cohort::Everyone,
+    })
+}
+
+/// The first of the last models (counted from 1) that are averaged: at least the very last one.
+fn first_averaged(share: f64, n_rounds: usize) -> u32 {
+    let n_averaged = (share * n_rounds as f64).ceil().max(1.0) as usize;
+    u32::try_from(n_rounds - n_averaged.min(n_rounds) + 1).unwrap_or(u32::MAX)
 }
 
 /// What clients do, from the experiment file's words.

@@ -24,7 +24,7 @@ pub use foltr_simulation::click::Preset;
 pub use foltr_simulation::datasets::SyntheticShape;
 pub use learner::{EvolutionStream, Learner, Ranker, Updates};
 pub use measure::{Evaluate, Measures, Metric, Split, UnknownMetric};
-pub use privacy::Privacy;
+pub use privacy::{BadMechanism, Budget, Privacy};
 pub use problem::{Problem, SpecError};
 pub use users::Users;
 pub use words::in_words;
@@ -54,6 +54,9 @@ pub struct Experiment {
     /// What happens to an update before it leaves a device.
     #[serde(default = "no_privacy")]
     pub privacy: Privacy,
+    /// What the run may cost a client; it stops before it would cost more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
     /// What is measured, and when.
     #[serde(default)]
     pub metrics: Measures,
@@ -65,7 +68,7 @@ const fn no_privacy() -> Privacy {
 }
 
 /// Who takes part in a round.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Clients {
     /// All clients of the federation.
@@ -75,6 +78,12 @@ pub struct Clients {
     /// Clients sampled without replacement for each round; all of them when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cohort: Option<usize>,
+    /// Instead of `cohort`: every client tosses its own coin, with this probability of taking part in a round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub participation: Option<f64>,
+    /// Probability that a client's message of a round is lost; 0 when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dropout: Option<f64>,
 }
 
 /// How long a federation learns, and how the server steps.
@@ -89,6 +98,9 @@ pub struct Federation {
     pub budget: Option<usize>,
     /// What the server does with the averaged step.
     pub optimiser: ServerOptimiser,
+    /// The ranker is the mean of the models of this last share of the rounds; the newest model when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub average_last: Option<f64>,
 }
 
 /// The course of an online run. A centralised learner is one client whose round is a stretch between two evaluations.
@@ -96,7 +108,7 @@ pub struct Federation {
 pub struct Schedule {
     /// All clients.
     pub n_clients: usize,
-    /// Clients that take part in one round.
+    /// Clients that take part in one round, or are expected to.
     pub cohort: usize,
     /// Interactions of one client in one round.
     pub interactions: usize,
@@ -124,7 +136,8 @@ impl Experiment {
             return Some(Schedule { n_clients: 1, cohort: 1, interactions: interactions_per_round, n_rounds });
         }
         let (clients, federation) = (self.clients?, self.federation.as_ref()?);
-        let cohort = clients.cohort.unwrap_or(clients.n_clients);
+        let by_coins = clients.participation.map(|probability| (probability * clients.n_clients as f64) as usize);
+        let cohort = clients.cohort.or(by_coins).unwrap_or(clients.n_clients);
         let from_budget = |budget: usize| budget.checked_div(cohort)?.checked_div(clients.interactions);
         let n_rounds = federation.rounds.or_else(|| federation.budget.and_then(from_budget))?;
         Some(Schedule { n_clients: clients.n_clients, cohort, interactions: clients.interactions, n_rounds })

@@ -10,7 +10,7 @@ use foltr_simulation::click::Users;
 /// What each library crate may depend on, tests apart.
 const ALLOWED: [(&str, &[&str]); 3] = [
     ("foltr-rank", &["bytemuck", "rand", "schemars", "serde", "thiserror"]),
-    ("foltr-federation", &["foltr-rank", "rand", "rand_distr", "schemars", "serde", "thiserror"]),
+    ("foltr-federation", &["foltr-rank", "prio", "rand", "rand_distr", "schemars", "serde", "statrs", "thiserror"]),
     (
         "foltr-simulation",
         &[

@@ -26,6 +26,7 @@ pub fn run(spec: &Path, overrides: &[String], shard: Option<Shard>) -> Result<En
     if plan.grid.settings.len() > MOST_SHOWN {
         println!("{MOST_SHOWN} of {} settings shown", plan.grid.settings.len());
     }
+    plan.cautions(&collections).iter().for_each(|caution| eprintln!("caution: {caution}"));
     let n_interactions: u64 = plan.jobs.iter().map(|job| job.n_interactions).sum();
     let threads = rayon::current_num_threads();
     let seconds: f64 = plan.jobs.iter().map(|job| costs[job.setting].seconds).sum::<f64>() / threads as f64;

@@ -94,10 +94,8 @@ fn print_summary(done: &[(&Entry, Option<Settled>)], seconds: f64) {
             let is = |judgement: &&Judgement| matches!(judgement, Judgement::Cell(cell) if cell.verdict == wanted);
             settled.judgements.iter().filter(is).count().to_string()
         };
-        let n_findings = |wanted: bool| {
-            let is = |judgement: &&Judgement| matches!(judgement, Judgement::Finding(it) if it.holds == wanted);
-            settled.judgements.iter().filter(is).count()
-        };
+        let n_findings =
+            |wanted: bool| settled.judgements.iter().filter(|judgement| judgement.holds() == Some(wanted)).count();
         vec![
             entry.id.to_owned(),
             n_cells(Verdict::Agrees),

@@ -25,11 +25,12 @@ pub fn run(spec: &Path, overrides: &[String], out: &Path, shard: Option<Shard>, 
     catch_interrupts()?;
     let bar = progress_bar();
     let how = Execution { shard, bar: &bar, stop: &STOP, parquet };
-    let Completion { results, n_wanted, n_found, interrupted } = run_grid(grid, out, &how)?;
+    let Completion { results, n_wanted, n_found, cautions, interrupted } = run_grid(grid, out, &how)?;
     if n_found > 0 {
         println!("{n_found} of {n_wanted} runs had been finished before");
     }
     tell(&results, out);
+    cautions.iter().for_each(|caution| eprintln!("caution: {caution}"));
     if interrupted {
         let n_finished = results.runs.len();
         eprintln!("interrupted: {n_finished} of {n_wanted} runs are finished; the same command goes on from there");

@@ -8,6 +8,7 @@ use anyhow::{Context, Result};
 use foltr_simulation::datasets::Fold;
 use xxhash_rust::xxh3::xxh3_64;
 
+use crate::caution::cautions;
 use crate::data;
 use crate::folder::run_key;
 use crate::grid::Grid;
@@ -182,5 +183,19 @@ impl Plan {
             jobs = jobs.into_iter().skip(number - 1).step_by(of).collect();
         }
         Ok(Self { grid, jobs, n_runs })
+    }
+
+    /// What must be known to read the numbers of these settings, each caution once.
+    pub fn cautions(&self, collections: &Collections) -> Vec<String> {
+        let mut told: Vec<String> = Vec::new();
+        for setting in &self.grid.settings {
+            let Some((_, fold)) = collections.numbered(&setting.experiment.data).next() else { continue };
+            for caution in cautions(&setting.experiment, fold) {
+                if !told.contains(&caution) {
+                    told.push(caution);
+                }
+            }
+        }
+        told
     }
 }

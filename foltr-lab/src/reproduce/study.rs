@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use anyhow::{Context, Result};
 use indicatif::ProgressBar;
 
-use super::verdict::{Cell, Finding, Judgement, Verdict, told_cells, told_findings};
+use super::verdict::{Cell, Claim, Finding, Judgement, Verdict, told_cells, told_findings};
 use super::{Entry, StandIn, Wanted};
 use crate::execute::{Execution, run_grid};
 use crate::grid::Grid;
@@ -153,6 +153,11 @@ impl<'a> Study<'a> {
     /// Judges a conclusion, by its number in spec section 19.
     pub fn finding(&mut self, number: u8, holds: bool, evidence: String) {
         self.judgements.push(Judgement::Finding(Finding { id: self.id.into(), finding: number, holds, evidence }));
+    }
+
+    /// Judges something that foltr promises beyond the papers.
+    pub fn claim(&mut self, claim: String, holds: bool, evidence: String) {
+        self.judgements.push(Judgement::Claim(Claim { id: self.id.into(), claim, holds, evidence }));
     }
 
     /// Says something that the reader must know: data, budget, an explanation.

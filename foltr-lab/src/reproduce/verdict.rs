@@ -12,6 +12,8 @@ pub enum Judgement {
     Cell(Cell),
     /// About a conclusion.
     Finding(Finding),
+    /// About a promise of ours.
+    Claim(Claim),
 }
 
 /// A number of the paper beside ours.
@@ -66,6 +68,20 @@ pub struct Finding {
     pub evidence: String,
 }
 
+/// Something that no paper says and foltr promises.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    /// The entry.
+    pub id: String,
+    /// What is promised.
+    pub claim: String,
+    /// Whether our runs support it.
+    pub holds: bool,
+    /// The numbers that say so.
+    pub evidence: String,
+}
+
 impl Verdict {
     /// As `verdict.json` spells it.
     pub const fn name(self) -> &'static str {
@@ -89,6 +105,16 @@ impl Judgement {
         match self {
             Self::Cell(cell) => cell.verdict == Verdict::Differs,
             Self::Finding(finding) => !finding.holds,
+            Self::Claim(claim) => !claim.holds,
+        }
+    }
+
+    /// Whether a conclusion or promise holds; none for a number.
+    pub fn holds(&self) -> Option<bool> {
+        match self {
+            Self::Cell(_) => None,
+            Self::Finding(finding) => Some(finding.holds),
+            Self::Claim(claim) => Some(claim.holds),
         }
     }
 }
@@ -113,12 +139,16 @@ pub fn told_cells(judgements: &[Judgement]) -> Option<String> {
     (!rows.is_empty()).then(|| table(&header, 2, rows))
 }
 
-/// All findings as a table; nothing when there are none.
+/// All findings and claims as a table; nothing when there are none.
 pub fn told_findings(judgements: &[Judgement]) -> Option<String> {
     let row = |judgement: &Judgement| {
-        let Judgement::Finding(finding) = judgement else { return None };
-        let verdict = if finding.holds { "holds" } else { "FAILS" };
-        Some(vec![finding.finding.to_string(), verdict.to_owned(), finding.evidence.replace("; ", ";\n")])
+        let (what, evidence) = match judgement {
+            Judgement::Cell(_) => return None,
+            Judgement::Finding(finding) => (finding.finding.to_string(), &finding.evidence),
+            Judgement::Claim(claim) => (claim.claim.clone(), &claim.evidence),
+        };
+        let verdict = if judgement.holds()? { "holds" } else { "FAILS" };
+        Some(vec![what, verdict.to_owned(), evidence.replace("; ", ";\n")])
     };
     let rows: Vec<Vec<String>> = judgements.iter().filter_map(row).collect();
     (!rows.is_empty()).then(|| table(&["finding", "verdict", "evidence"], 3, rows))

@@ -2,14 +2,16 @@
 
 use std::collections::HashSet;
 
-use foltr_federation::LocalPrivacy;
-use foltr_federation::message::Kind;
+use foltr_federation::{LocalPrivacy, Rule};
 use foltr_rank::rng::MAX_ROUNDS;
 use foltr_rank::{Initialisation, MAX_SHOWN};
 
 use super::{
     Data, Evaluate, EvolutionStream, Experiment, Federation, Learner, Metric, Privacy, Problem, Ranker, Split, Users,
 };
+
+/// A number of parameters with which mechanisms are tried before the data is known.
+const ANY_MODEL: usize = 2;
 
 /// Beyond any use, and within any memory.
 const MAX_HIDDEN: usize = 65_536;
@@ -22,12 +24,14 @@ impl Experiment {
         self.check_data(&mut problems);
         self.check_sections(&mut problems);
         self.check_clients(&mut problems);
+        self.check_participation(&mut problems);
         self.check_users(&mut problems);
         self.check_ranker(&mut problems);
         self.check_learner(&mut problems);
         self.check_federation(&mut problems);
         self.check_schedule(&mut problems);
         self.check_privacy(&mut problems);
+        self.check_budget(&mut problems);
         self.check_metrics(&mut problems);
         problems.0
     }
@@ -106,6 +110,23 @@ impl Experiment {
         problems.when(cohort > clients.n_clients, "clients.cohort", too_many);
     }
 
+    /// Coins and losses.
+    fn check_participation(&self, problems: &mut Problems) {
+        let Some(clients) = self.clients else { return };
+        if let Some(dropout) = clients.dropout {
+            problems.when(!(0.0..1.0).contains(&dropout), "clients.dropout", "must be at least 0 and below 1");
+        }
+        let Some(probability) = clients.participation else { return };
+        let key = "clients.participation";
+        problems.when(!(probability > 0.0 && probability <= 1.0), key, "must be above 0 and at most 1");
+        problems.when(clients.cohort.is_some(), key, "give either this or `cohort`, which the server draws");
+        let nobody = probability * (clients.n_clients as f64) < 1.0;
+        problems.when(nobody, key, "less than one client is expected in a round");
+        let other = !matches!(self.privacy, Privacy::Gaussian { .. });
+        let only = "needs privacy.kind = \"gaussian\": its divisor is fixed, others divide by whoever came";
+        problems.when(other, key, only);
+    }
+
     fn check_users(&self, problems: &mut Problems) {
         let grades = self.users.and_then(|users| users.grades());
         let unknown = grades.is_some_and(|grades| ![2, 3, 5].contains(&grades));
@@ -172,7 +193,9 @@ impl Experiment {
     }
 
     fn check_federation(&self, problems: &mut Problems) {
-        let Some(Federation { rounds, budget, optimiser }) = &self.federation else { return };
+        let Some(Federation { rounds, budget, optimiser, average_last }) = &self.federation else { return };
+        let sound = average_last.is_none_or(|share| share > 0.0 && share <= 1.0);
+        problems.when(!sound, "federation.average_last", "must be above 0 and at most 1");
         match (rounds, budget) {
             (None, None) => problems.add("federation", "either `rounds` or `budget` (interactions) is needed"),
             (Some(_), Some(_)) => problems.add("federation.budget", "give either `rounds` or `budget`, not both"),
@@ -208,25 +231,48 @@ impl Experiment {
         if self.privacy == Privacy::None {
             return;
         }
-        let kind = match self.learner {
-            Learner::Pdgd { .. } => Kind::Step,
-            Learner::Evolution { antithetic: true, .. } => Kind::EvolutionAntithetic,
-            Learner::Evolution { .. } => Kind::Evolution,
+        let usual = match self.learner {
+            Learner::Pdgd { .. } => Rule::Averaging,
+            Learner::Evolution { antithetic, sigma, .. } => Rule::Evolution { sigma, antithetic },
             _ => {
                 let message = format!("remove this section: {} sends no updates", self.learner.name());
                 return problems.add("privacy", message);
             }
         };
-        match self.mechanism() {
-            Ok(mechanism) if mechanism.accepts(kind) => {}
-            Ok(_) => {
-                let right = if kind == Kind::Step { "distributed-laplace" } else { "randomised-response" };
-                let learner = self.learner.name();
-                let message = format!("is not defined for what {learner} sends (allowed: none, {right})");
-                problems.add("privacy.kind", message);
-            }
-            Err(bad) => problems.add("privacy.probability", bad.to_string()),
+        let mechanism = match self.mechanism(ANY_MODEL) {
+            Ok(mechanism) => mechanism,
+            Err(bad) => return problems.add(bad.key, bad.message),
+        };
+        if let Err(refusal) = mechanism.mode().admit(usual.needs_single_updates()) {
+            return problems.add("privacy.kind", format!("cannot be had: {refusal}"));
         }
+        if !mechanism.accepts(mechanism.rule(usual, 1.0).kind()) {
+            let right = match usual {
+                Rule::Evolution { .. } => "randomised-response, sampled-response",
+                _ => "distributed-laplace, gaussian, discrete-gaussian, duchi, priv-unit",
+            };
+            let learner = self.learner.name();
+            let message = format!("is not defined for what {learner} sends (allowed: none, {right})");
+            problems.add("privacy.kind", message);
+        }
+        if let Privacy::DiscreteGaussian { min_survivors, .. } = self.privacy
+            && let Some(schedule) = self.schedule()
+        {
+            let never = min_survivors as usize > schedule.cohort;
+            let message =
+                format!("no round has so many clients ({} take part): no sum would be opened", schedule.cohort);
+            problems.when(never, "privacy.min_survivors", message);
+        }
+    }
+
+    fn check_budget(&self, problems: &mut Problems) {
+        let Some(budget) = self.budget else { return };
+        let problem = budget.check("budget.epsilon", "budget.delta").err();
+        if let Some(bad) = problem {
+            return problems.add(bad.key, bad.message);
+        }
+        let hopeless = self.privacy == Privacy::None;
+        problems.when(hopeless, "budget", "without [privacy] the first message costs more than any budget");
     }
 
     fn check_metrics(&self, problems: &mut Problems) {

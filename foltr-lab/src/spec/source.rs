@@ -11,8 +11,8 @@ use super::places::Places;
 use super::{Experiment, Measures, Problem};
 
 /// Sections and top-level keys, in the order in which a file should have them.
-pub(crate) const SECTIONS: [&str; 9] =
-    ["seeds", "data", "clients", "users", "ranker", "learner", "federation", "privacy", "metrics"];
+pub(crate) const SECTIONS: [&str; 10] =
+    ["seeds", "data", "clients", "users", "ranker", "learner", "federation", "privacy", "budget", "metrics"];
 
 impl Experiment {
     /// Reads and checks a plain experiment: one setting, nothing swept.
@@ -96,6 +96,7 @@ impl Sections {
         let learner = required(table, "learner", "[learner]", problems_of, &mut unreadable);
         let federation = optional(table, "federation", problems_of, &mut unreadable, stand_in::FEDERATION);
         let privacy = optional(table, "privacy", problems_of, &mut unreadable, super::no_privacy());
+        let budget = optional(table, "budget", problems_of, &mut unreadable, stand_in::BUDGET);
         let metrics = optional(table, "metrics", problems_of, &mut unreadable, Measures::default());
         let experiment = learner.map(|learner| Experiment {
             seeds: seeds.unwrap_or_else(|| vec![1]),
@@ -106,6 +107,7 @@ impl Sections {
             learner,
             federation,
             privacy: privacy.unwrap_or_else(super::no_privacy),
+            budget,
             metrics: metrics.unwrap_or_default(),
         });
         Self { experiment, unreadable, problems }
@@ -116,13 +118,21 @@ impl Sections {
 mod stand_in {
     use foltr_rank::Initialisation;
 
-    use crate::spec::{Clients, Data, Federation, Normalise, Preset, Ranker, ServerOptimiser, SyntheticShape, Users};
+    use crate::spec::{
+        Budget, Clients, Data, Federation, Normalise, Preset, Ranker, ServerOptimiser, SyntheticShape, Users,
+    };
 
-    pub const CLIENTS: Clients = Clients { n_clients: 1, interactions: 2, cohort: None };
+    pub const CLIENTS: Clients =
+        Clients { n_clients: 1, interactions: 2, cohort: None, participation: None, dropout: None };
     pub const USERS: Users = Users::Cascade { preset: Preset::Perfect, grades: None };
     pub const RANKER: Ranker = Ranker::Linear { initialisation: Initialisation::Zero };
-    pub const FEDERATION: Federation =
-        Federation { rounds: Some(1), budget: None, optimiser: ServerOptimiser::LearningRate { rate: 1.0 } };
+    pub const FEDERATION: Federation = Federation {
+        rounds: Some(1),
+        budget: None,
+        optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
+        average_last: None,
+    };
+    pub const BUDGET: Budget = Budget { epsilon: f64::MAX, delta: 0.5 };
     pub const DATA: Data = Data::Synthetic {
         shape: SyntheticShape::Tiny,
         queries: 1,
