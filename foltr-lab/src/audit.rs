@@ -129,7 +129,7 @@ pub struct Effort {
 
 impl Effort {
     /// Enough for every control to be caught with room to spare.
-    pub const FULL: Self = Self { samples: 1.0, n_clients: 200 };
+    pub const FULL: Self = Self { samples: 1.0, n_clients: 100 };
 
     /// A share of a usual number of samples.
     pub fn of(&self, n_samples: usize) -> usize {

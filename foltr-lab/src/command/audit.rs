@@ -52,7 +52,11 @@ fn told(found: &Audit) -> String {
     table(&header, 3, found.findings.iter().map(row).collect())
 }
 
-fn write(found: &Audit, folder: &Path) -> Result<()> {
+/// Writes verdicts, the table of inversions and figures into a folder that exists; says where they are.
+///
+/// # Errors
+/// If a file cannot be written.
+pub fn write(found: &Audit, folder: &Path) -> Result<()> {
     let path = folder.join("audit.json");
     let text = serde_json::to_string_pretty(&found.findings)? + "\n";
     std::fs::write(&path, text).with_context(|| format!("{} cannot be written", path.display()))?;

@@ -36,6 +36,8 @@ pub enum Noise {
     },
 }
 
+/// Further attempts on a message that is not explained yet.
+const N_ATTEMPTS: usize = 8;
 /// Coordinates that agree to the last digits by no accident.
 const EXPLAINED: usize = 12;
 /// Deviation of an update that has no noise but rounding.
@@ -50,30 +52,43 @@ pub(super) fn decode(scene: &Scene, shown: &[Shown], observed: &[f64], noise: &N
     let mut maker = TableMaker::new(scene);
     let mut stream = scene.streams().open(Purpose::Cohort, client, shown.len() as u32);
     let target = noise.target(observed);
-    let first = maker.tables(shown, None);
+    let first = maker.first_tables(shown);
     let weights = noise.weights(&target, &first, None, COARSE);
     let problem = Problem { tables: &first, target: &target, weights: &weights };
     let usual: Vec<Clicks> = shown.iter().map(|list| scene.most_frequent(list.ranking.len())).collect();
-    let starts = [problem.linear_estimate(), usual];
     let mut best = Solution::worst();
-    for start in starts {
+    for start in [problem.linear_estimate(), usual] {
         best = best.or(refine(&mut maker, shown, &target, noise, problem.descend(start)));
     }
-    for kick in 0..noise.n_kicks() {
-        if best.n_explained >= EXPLAINED.min(first.iter().map(n_informative).max().unwrap_or(0)) {
+    if matches!(noise, Noise::Gaussian { .. }) {
+        // Its valleys are wide: other starts lead to the same place.
+        return best.guess;
+    }
+    let enough = EXPLAINED.min((0..target.len()).filter(|&j| reach(&first, j) > 0.0).count());
+    for attempt in 0..N_ATTEMPTS {
+        if best.n_explained >= enough {
             break;
         }
-        let mut start = random_guess(&first, &mut stream);
-        if kick % 4 != 0 {
-            // All but one list as they are best so far.
-            let kicked = stream.random_range(0..shown.len());
-            let drawn = start[kicked];
-            start.clone_from(&best.guess);
-            start[kicked] = drawn;
-        }
+        let start = if attempt % 4 == 0 {
+            let tables = maker.tables(shown, &best.guess);
+            let weights = noise.weights(&target, &tables, None, COARSE);
+            let problem = Problem { tables: &tables, target: &target, weights: &weights };
+            problem.descend_in_pairs(problem.descend(problem.linear_estimate()))
+        } else {
+            kicked(&best.guess, attempt, random_guess(&first, &mut stream), &mut stream)
+        };
         best = best.or(refine(&mut maker, shown, &target, noise, start));
     }
     best.guess
+}
+
+/// Some lists drawn anew, the others as they are: one, two, ... by turns.
+fn kicked(guess: &[Clicks], turn: usize, mut drawn: Vec<Clicks>, stream: &mut Stream) -> Vec<Clicks> {
+    for _ in 0..(guess.len() - 1).saturating_sub(turn % guess.len()) {
+        let kept = stream.random_range(0..guess.len());
+        drawn[kept] = guess[kept];
+    }
+    drawn
 }
 
 /// A guess, what it costs, and how many coordinates it explains to the last digits.
@@ -93,11 +108,6 @@ impl Solution {
     }
 }
 
-/// Coordinates that some clicks change.
-fn n_informative(table: &Table) -> usize {
-    (0..table.n_params()).filter(|&j| table.coordinate(j).iter().any(|&value| value != 0.0)).count()
-}
-
 /// Alternates between guesses and the tables that follow from them.
 fn refine(
     maker: &mut TableMaker<'_>,
@@ -106,14 +116,14 @@ fn refine(
     noise: &Noise,
     mut guess: Vec<Clicks>,
 ) -> Solution {
-    let mut tables = maker.tables(shown, Some(&guess));
+    let mut tables = maker.tables(shown, &guess);
     for resolution in RESOLUTIONS {
         let residual = residual(&tables, target, &guess);
         let weights = noise.weights(target, &tables, Some(&residual), resolution);
         let next = Problem { tables: &tables, target, weights: &weights }.descend(guess.clone());
         if next != guess {
+            maker.follow(&mut tables, shown, &guess, &next);
             guess = next;
-            tables = maker.tables(shown, Some(&guess));
         }
     }
     let prior: f64 = tables.iter().zip(&guess).map(|(table, set)| f64::from(table.ln_prior[set.0 as usize])).sum();
@@ -144,14 +154,6 @@ fn random_guess(tables: &[Table], stream: &mut Stream) -> Vec<Clicks> {
 }
 
 impl Noise {
-    /// How often the search is started anew. Under Gaussian noise the first answers are as good as any.
-    fn n_kicks(&self) -> usize {
-        match self {
-            Self::Gaussian { .. } => 0,
-            Self::Rounding | Self::Shares { .. } => 24,
-        }
-    }
-
     /// What remains to be explained by this client's clicks.
     fn target(&self, observed: &[f64]) -> Vec<f64> {
         match self {
@@ -227,8 +229,48 @@ impl Problem<'_> {
         guess
     }
 
+    /// Improves two lists at a time, each pair once: all sets of the one with all sets of the other.
+    fn descend_in_pairs(&self, mut guess: Vec<Clicks>) -> Vec<Clicks> {
+        for i in 0..self.tables.len() {
+            for k in 0..i {
+                let (one, other) = (&self.tables[i], &self.tables[k]);
+                let mut left = residual(self.tables, self.target, &guess);
+                for (table, set) in [(one, guess[i]), (other, guess[k])] {
+                    left.iter_mut().zip(table.of(set.0 as usize)).for_each(|(left, value)| *left += f64::from(value));
+                }
+                (guess[i], guess[k]) = self.best_pair(one, other, &left);
+            }
+        }
+        guess
+    }
+
+    /// The sets of clicks on two lists that explain this vector best together.
+    fn best_pair(&self, one: &Table, other: &Table, vector: &[f64]) -> (Clicks, Clicks) {
+        let d = vector.len();
+        let weighed = Mat::from_fn(one.n_sets(), d, |set, j| one.coordinate(j)[set] * self.weights[j] as f32);
+        let plain = Mat::from_fn(d, other.n_sets(), |j, set| other.coordinate(j)[set]);
+        let products = weighed * plain;
+        let (costs, other_costs) = (self.costs(one, vector), self.costs(other, vector));
+        let mut best = (f32::INFINITY, (0, 0));
+        for (b, of_other) in other_costs.iter().enumerate() {
+            for (a, (of_one, product)) in costs.iter().zip(products.col(b).iter()).enumerate() {
+                let cost = of_one + of_other + product;
+                if cost < best.0 {
+                    best = (cost, (a, b));
+                }
+            }
+        }
+        (Clicks(best.1.0 as u32), Clicks(best.1.1 as u32))
+    }
+
     /// The set of clicks on one list that explains this vector best.
     fn best_for(&self, table: &Table, vector: &[f64]) -> Clicks {
+        let costs = self.costs(table, vector);
+        Clicks((0..costs.len()).min_by(|&a, &b| costs[a].total_cmp(&costs[b])).unwrap_or(0) as u32)
+    }
+
+    /// What each set of clicks on one list costs if it is to explain this vector, up to a constant.
+    fn costs(&self, table: &Table, vector: &[f64]) -> Vec<f32> {
         let mut costs: Vec<f32> = table.ln_prior.iter().map(|ln| -ln).collect();
         for (j, (&value, &weight)) in vector.iter().zip(self.weights).enumerate() {
             let (linear, square) = ((weight * value) as f32, (weight / 2.0) as f32);
@@ -236,7 +278,7 @@ impl Problem<'_> {
                 *cost += x * (square * x - linear);
             }
         }
-        Clicks((0..costs.len()).min_by(|&a, &b| costs[a].total_cmp(&costs[b])).unwrap_or(0) as u32)
+        costs
     }
 
     /// Each list's share of the target under the best linear estimate, rounded to a set of clicks.

@@ -21,10 +21,6 @@ impl Table {
         self.prior.len()
     }
 
-    pub fn n_params(&self) -> usize {
-        self.contributions.len() / self.n_sets()
-    }
-
     /// One coordinate of all sets.
     pub fn coordinate(&self, j: usize) -> &[f32] {
         &self.contributions[j * self.n_sets()..(j + 1) * self.n_sets()]
@@ -48,18 +44,34 @@ impl<'a> TableMaker<'a> {
         Self { scene, learner: scene.learner(Updates::Accumulated) }
     }
 
-    /// The tables of all lists, if the clicks were these; without a guess all lists come from the global model.
-    pub fn tables(&mut self, shown: &[Shown], guess: Option<&[Clicks]>) -> Vec<Table> {
-        let mut model = self.scene.global().to_vec();
+    /// The tables of all lists, as if they all came from the global model.
+    pub fn first_tables(&mut self, shown: &[Shown]) -> Vec<Table> {
+        shown.iter().map(|list| self.table(list, self.scene.global())).collect()
+    }
+
+    /// The tables of all lists, if the clicks were these.
+    pub fn tables(&mut self, shown: &[Shown], guess: &[Clicks]) -> Vec<Table> {
         let mut tables = Vec::with_capacity(shown.len());
-        for (i, list) in shown.iter().enumerate() {
-            let table = self.table(list, &model);
-            if let Some(guess) = guess {
-                model.iter_mut().zip(table.of(guess[i].0 as usize)).for_each(|(value, step)| *value += step);
-            }
-            tables.push(table);
-        }
+        self.extend(&mut tables, shown, guess);
         tables
+    }
+
+    /// Makes those tables again that a change of the guess changes: of lists after the first change.
+    pub fn follow(&mut self, tables: &mut Vec<Table>, shown: &[Shown], from: &[Clicks], to: &[Clicks]) {
+        let n_same = from.iter().zip(to).take_while(|(from, to)| from == to).count();
+        tables.truncate(n_same + 1);
+        self.extend(tables, shown, to);
+    }
+
+    /// Adds the tables of the lists that have none yet.
+    fn extend(&mut self, tables: &mut Vec<Table>, shown: &[Shown], guess: &[Clicks]) {
+        let mut model = self.scene.global().to_vec();
+        for (i, list) in shown.iter().enumerate() {
+            if i == tables.len() {
+                tables.push(self.table(list, &model));
+            }
+            model.iter_mut().zip(tables[i].of(guess[i].0 as usize)).for_each(|(value, step)| *value += step);
+        }
     }
 
     fn table(&mut self, list: &Shown, model: &[f32]) -> Table {

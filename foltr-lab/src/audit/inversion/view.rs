@@ -13,9 +13,9 @@ use crate::audit::Expected::{self, Broken, Sound};
 use crate::audit::sampling::Scratch;
 
 /// Rounds that the server plays through to learn about the noise.
-const N_REHEARSALS: u32 = 200;
+const N_REHEARSALS: u32 = 100;
 /// Clients in a sum.
-const N_SUMMED: u32 = 10;
+const N_SUMMED: u32 = 4;
 /// Epsilon of the sound modes: of a message, or of one round at delta 1e-6.
 const EPSILON: f64 = 1.0;
 const NOISE_MULTIPLIER: f64 = 4.22;
@@ -56,8 +56,8 @@ pub fn views() -> Vec<View> {
         view("FPDGD's share of 10", Kind::Share(10), Broken, 1),
         view("local, Duchi", Kind::Duchi, Sound, 1),
         view("local, PrivUnit", Kind::PrivUnit, Sound, 1),
-        view("central, Gaussian sum of 10", Kind::Gaussian, Sound, 1),
-        view("sealed, discrete Gaussian sum of 10", Kind::DiscreteGaussian, Sound, 1),
+        view("central, Gaussian sum of 4", Kind::Gaussian, Sound, 1),
+        view("sealed, discrete Gaussian sum of 4", Kind::DiscreteGaussian, Sound, 1),
     ]
 }
 

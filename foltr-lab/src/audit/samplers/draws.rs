@@ -83,13 +83,19 @@ pub(super) fn survivors(noise_multiplier: f64, n_survivors: u32) -> Draw {
     })
 }
 
-/// One share of little noise, by its value in grid units.
+/// One share of this deviation, in grid units.
+pub(super) fn grid_share(deviation: f64) -> Draw {
+    let multiplier = deviation / f64::from(LEVELS);
+    let mechanism = DiscreteGaussian::new(1.0, multiplier, 1, 0).expect("at least two units wide");
+    let draw = total(Privacy::DiscreteGaussian(mechanism), 1);
+    Box::new(move |stream, scratch| draw(stream, scratch) * f64::from(LEVELS))
+}
+
+/// One share of the least deviation, by its value.
 pub(super) fn on_the_grid() -> Draw {
-    let multiplier = GRID_DEVIATION / f64::from(LEVELS);
-    let privacy = Privacy::DiscreteGaussian(DiscreteGaussian::new(1.0, multiplier, 1, 0).expect("just wide enough"));
-    let draw = total(privacy, 1);
+    let draw = grid_share(GRID_DEVIATION);
     Box::new(move |stream, scratch| {
-        let value = (draw(stream, scratch) * f64::from(LEVELS)).round() as i32;
+        let value = draw(stream, scratch).round() as i32;
         f64::from(value.clamp(-GRID_REACH, GRID_REACH) + GRID_REACH)
     })
 }
