@@ -1,8 +1,11 @@
 //! Same seed, same bits: whatever the number of threads, and in whatever order messages arrive.
 
 use foltr_federation::aggregate::Mean;
-use foltr_federation::privacy::{ClipRadius, DistributedLaplace, RandomisedResponse, Unprotected};
-use foltr_federation::{Aggregation, Coordinator, Message, Privacy, Rule, ServerOptimiser, Setup};
+use foltr_federation::privacy::{
+    AdaptiveClip, CentralMode, Clip, ClipRadius, DiscreteGaussian, DistributedLaplace, Duchi, Gaussian, PrivUnit,
+    RandomisedResponse, SampledResponse, Unprotected,
+};
+use foltr_federation::{Aggregation, Coordinator, Message, Mode, Privacy, Rule, ServerOptimiser, Setup};
 use foltr_rank::learn::evolution::{Evolution, EvolutionSettings, Reward};
 use foltr_rank::learn::pdgd::{Pdgd, PdgdSettings, Updates};
 use foltr_rank::rng::{Purpose, Streams};
@@ -54,6 +57,11 @@ fn all_settings(n_features: usize) -> Vec<FederationSettings> {
     let laplace = Privacy::DistributedLaplace(DistributedLaplace::new(5.0, 4.5, ClipRadius::Paper).expect("positive"));
     let evolution = |published_stream| Learning::Evolution { settings: EVOLUTION, published_stream };
     let sampled = settings(linear, Learning::Pdgd(PDGD), none());
+    let pdgd = Learning::Pdgd(PDGD);
+    let clip = Clip::Adaptive(AdaptiveClip { initial: 0.1, quantile: 0.5, rate: 0.2, count_noise: 10.0 });
+    let adaptive = Privacy::Gaussian(Gaussian::new(clip, 2.0, CentralMode::Sealed).expect("positive"));
+    let shares = Privacy::DiscreteGaussian(DiscreteGaussian::new(0.1, 2.0, 200, 10).expect("sound"));
+    let sampled_response = Privacy::SampledResponse(SampledResponse::new(0.9, Reward::MaxRr, 10).expect("p > 1/n"));
     vec![
         settings(linear, Learning::Pdgd(PDGD), none()),
         settings(mlp, Learning::Pdgd(PdgdSettings { updates: Updates::Accumulated, ..PDGD }), none()),
@@ -61,6 +69,11 @@ fn all_settings(n_features: usize) -> Vec<FederationSettings> {
         settings(mlp, evolution(false), response()),
         settings(linear, evolution(true), none()),
         FederationSettings { cohort: Cohort::Sample(100), ..sampled },
+        FederationSettings { cohort: Cohort::Coins(0.5), average_from: Some(2), ..settings(linear, pdgd, adaptive) },
+        FederationSettings { dropout: 0.1, ..settings(linear, pdgd, shares) },
+        settings(linear, pdgd, Privacy::Duchi(Duchi::new(4.0, 0.1).expect("positive"))),
+        settings(linear, pdgd, Privacy::PrivUnit(PrivUnit::new(4.0, 0.1, n_features).expect("two coordinates"))),
+        settings(linear, evolution(false), sampled_response),
     ]
 }
 
@@ -87,6 +100,43 @@ fn any_number_of_threads_gives_the_same_bits() {
 }
 
 #[test]
+fn a_round_without_enough_survivors_leaves_the_model_alone() {
+    let training = training();
+    let linear = Shape::Linear { n_features: training.data().n_features() };
+    let shares = Privacy::DiscreteGaussian(DiscreteGaussian::new(0.1, 2.0, 299, 0).expect("sound"));
+    let settings = FederationSettings { dropout: 0.5, ..settings(linear, Learning::Pdgd(PDGD), shares) };
+    let (params, tallies) = run(settings, &training, 2);
+    assert!(params.iter().all(|&p| p == 0.01), "no sum was opened");
+    assert!(tallies.iter().all(|tally| tally.n_clients > 100 && tally.n_clients < 200), "half of 300 survive");
+}
+
+#[test]
+fn noise_on_the_sum_has_the_deviation_of_the_label() {
+    // Clients that never learn: what moves the model is the noise alone, 4 * .5 / 300 in every coordinate and round.
+    let training = training();
+    let linear = Shape::Linear { n_features: training.data().n_features() };
+    let idle = Learning::Pdgd(PdgdSettings { learning_rate: 0.0, ..PDGD });
+    let gaussian = Gaussian::new(Clip::Fixed(0.5), 4.0, CentralMode::Sealed).expect("positive");
+    let shares = DiscreteGaussian::new(0.5, 4.0, N_CLIENTS, 0).expect("sound");
+    for privacy in [Privacy::Gaussian(gaussian), Privacy::DiscreteGaussian(shares)] {
+        let optimiser = ServerOptimiser::LearningRate { rate: 1.0 };
+        let settings = FederationSettings { optimiser, ..settings(linear, idle, privacy) };
+        let mut run = FederationRun::new(settings, &training).expect("sound settings");
+        let (mut squares, mut n) = (0.0, 0.0);
+        for _ in 0..30 {
+            let before = run.task().global.clone();
+            run.round().expect("a round");
+            let moves = run.task().global.iter().zip(&before).map(|(after, before)| f64::from(after - before));
+            squares += moves.map(|x| x * x).sum::<f64>();
+            n += before.len() as f64;
+        }
+        let ratio = squares / n / (4.0_f64 * 0.5 / 300.0).powi(2);
+        // Five standard errors of a variance of n normal numbers.
+        assert!((ratio - 1.0).abs() < 5.0 * (2.0_f64 / n).sqrt(), "{ratio}");
+    }
+}
+
+#[test]
 fn another_seed_gives_another_model() {
     let training = training();
     for settings in all_settings(training.data().n_features()) {
@@ -105,6 +155,8 @@ fn messages(training: &TrainingSet, shape: Shape, learner: ClientLearner, rule: 
         rule,
         aggregation: Aggregation::Mean(Mean {}),
         optimiser,
+        mode: Mode::Clear,
+        clip_norm: None,
     };
     let coordinator = Coordinator::new(setup.clone()).expect("a sound setup");
     let (streams, users) = (Streams::new(5), users());

@@ -4,7 +4,11 @@ use std::fmt::Write;
 use std::path::Path;
 
 use anyhow::Result;
-use foltr_federation::{Privacy, ServerOptimiser, privacy::Unprotected};
+use foltr_federation::privacy::{
+    CentralMode, Clip, ClipRadius, DiscreteGaussian, DistributedLaplace, Duchi, Gaussian, PrivUnit, RandomisedResponse,
+    SampledResponse, Unprotected,
+};
+use foltr_federation::{Privacy, ServerOptimiser};
 use foltr_rank::learn::evolution::{EvolutionSettings, Reward};
 use foltr_rank::learn::pdgd::{PdgdSettings, Updates};
 use foltr_rank::metric::WithoutRelevant;
@@ -71,6 +75,8 @@ pub fn measure(mut tell: impl FnMut(&str)) -> Result<Report> {
     let mut bench = Bench { bandwidth, cases: Vec::new(), tell: &mut tell };
     bench.training(&small)?;
     bench.training(&large)?;
+    bench.privacy(&small)?;
+    bench.privacy(&large)?;
     bench.evaluation(&small)?;
     bench.evaluation(&large)?;
     bench.parsing(&small)?;
@@ -118,6 +124,36 @@ impl Bench<'_> {
         self.case(("pdgd-linear", data.name), 1, ("interactions", data.query_bytes()), || {
             Work::units(run.round().expect("a rate that does not diverge").n_interactions as f64)
         })
+    }
+
+    /// The linear cases of [`Self::training`] with every mechanism: their ratio is the price of privacy. Laplace noise
+    /// that is drawn once for the sum, as simulations do, and as shares, which a lost message makes necessary.
+    fn privacy(&mut self, data: &Data) -> Result<()> {
+        let n_features = data.n_features();
+        let linear = Shape::Linear { n_features };
+        let step = |privacy| FederationSettings { privacy, ..pdgd(data, linear, vec![0.0; n_features]) };
+        let outcome = |privacy| FederationSettings { privacy, ..evolution(data, linear) };
+        let laplace = Privacy::DistributedLaplace(DistributedLaplace::new(5.0, 4.5, ClipRadius::ReleasedCode)?);
+        let clipped = |settings: FederationSettings| match settings.learning {
+            Learning::Pdgd(pdgd) => {
+                let learning = Learning::Pdgd(PdgdSettings { clip_radius: Some(5.0), ..pdgd });
+                FederationSettings { learning, ..settings }
+            }
+            Learning::Evolution { .. } => settings,
+        };
+        self.federation("fpdgd-laplace", data, 1, clipped(step(laplace.clone())))?;
+        let shares = FederationSettings { dropout: 1e-9, ..clipped(step(laplace)) };
+        self.federation("fpdgd-laplace-shares", data, 1, shares)?;
+        let gaussian = Gaussian::new(Clip::Fixed(0.2), 7.0, CentralMode::Sealed)?;
+        self.federation("fpdgd-gaussian", data, 1, step(Privacy::Gaussian(gaussian)))?;
+        let discrete = DiscreteGaussian::new(0.2, 7.0, 900, 0)?;
+        self.federation("fpdgd-discrete-gaussian", data, 1, step(Privacy::DiscreteGaussian(discrete)))?;
+        self.federation("fpdgd-duchi", data, 1, step(Privacy::Duchi(Duchi::new(1.0, 0.1)?)))?;
+        self.federation("fpdgd-priv-unit", data, 1, step(Privacy::PrivUnit(PrivUnit::new(1.0, 0.1, n_features)?)))?;
+        let response = RandomisedResponse::new(0.9, Reward::MaxRr, 10)?;
+        self.federation("es-response", data, 1, outcome(Privacy::RandomisedResponse(response)))?;
+        let sampled = SampledResponse::new(0.9, Reward::MaxRr, 10)?;
+        self.federation("es-sampled-response", data, 1, outcome(Privacy::SampledResponse(sampled)))
     }
 
     /// Rounds of a federation that starts anew before it has learnt so much that its lists change.
