@@ -84,7 +84,8 @@ pub fn invert(scene: &Scene, view: &View, n_interactions: usize, n_clients: usiz
         bar.inc(SAMPLES_A_CLIENT);
         let right = guess.iter().zip(&session.clicks).filter(|(guess, clicks)| guess == clicks).count();
         let by_chance = session.shown.iter().zip(&session.clicks);
-        let by_chance = by_chance.filter(|(shown, clicks)| scene.most_frequent(shown.ranking.len()) == **clicks).count();
+        let by_chance =
+            by_chance.filter(|(shown, clicks)| scene.most_frequent(shown.ranking.len()) == **clicks).count();
         (right as u64, by_chance as u64)
     };
     let counts: Vec<(u64, u64)> = (0..n_clients as u32).into_par_iter().map(attack).collect();

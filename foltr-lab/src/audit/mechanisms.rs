@@ -6,8 +6,8 @@
 
 use foltr_federation::accountant::Guarantee;
 use foltr_federation::privacy::{
-    CentralMode, Clip, ClipRadius, DiscreteGaussian, DistributedLaplace, Duchi, Gaussian, PrivUnit,
-    RandomisedResponse, SampledResponse, Unprotected,
+    CentralMode, Clip, ClipRadius, DiscreteGaussian, DistributedLaplace, Duchi, Gaussian, PrivUnit, RandomisedResponse,
+    SampledResponse, Unprotected,
 };
 use foltr_federation::{LocalPrivacy, Payload, Privacy, RoundTask};
 use foltr_rank::Update;

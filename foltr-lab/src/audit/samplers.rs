@@ -88,9 +88,21 @@ pub fn all() -> Vec<SamplerTest> {
         test("sign of Duchi's bit, 2 % of epsilon off", draws::sign_law(), Broken, 3_000_000, draws::sign(2.04)),
         test("coordinate of Duchi's bit", draws::even_law(), Sound, 1_000_000, draws::coordinate()),
         test("PrivUnit's inner product", draws::cap_law(), Sound, 400_000, draws::inner_product(draws::EPSILON)),
-        test("PrivUnit's inner product, 10 % of epsilon off", draws::cap_law(), Broken, 400_000, draws::inner_product(2.2)),
+        test(
+            "PrivUnit's inner product, 10 % of epsilon off",
+            draws::cap_law(),
+            Broken,
+            400_000,
+            draws::inner_product(2.2),
+        ),
         test("randomised response", draws::answer_law(), Sound, 1_000_000, draws::answer(response(0.5), 1)),
-        test("randomised response, 1 % more truth", draws::answer_law(), Broken, 3_000_000, draws::answer(response(0.505), 1)),
+        test(
+            "randomised response, 1 % more truth",
+            draws::answer_law(),
+            Broken,
+            3_000_000,
+            draws::answer(response(0.505), 1),
+        ),
         test("sampled response", draws::answer_law(), Sound, 1_000_000, draws::answer(sampled_response(0.5), 8)),
     ]
 }

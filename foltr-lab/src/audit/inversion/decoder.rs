@@ -283,7 +283,8 @@ impl Problem<'_> {
 
     /// Each list's share of the target under the best linear estimate, rounded to a set of clicks.
     fn linear_estimate(&self) -> Vec<Clicks> {
-        let laws: Vec<(Vec<f64>, Mat<f64>)> = self.tables.iter().map(|table| moments(table, self.target.len())).collect();
+        let laws: Vec<(Vec<f64>, Mat<f64>)> =
+            self.tables.iter().map(|table| moments(table, self.target.len())).collect();
         let d = self.target.len();
         let mut total = Mat::from_fn(d, d, |i, j| if i == j { 1.0 / self.weights[i] } else { 0.0 });
         laws.iter().for_each(|(_, covariance)| total += covariance);

@@ -128,8 +128,7 @@ impl Scene {
 
     /// A learner; `updates` says whether its lists come from the moved model.
     pub(super) fn learner(&self, updates: Updates) -> Pdgd {
-        let settings =
-            PdgdSettings { learning_rate: LEARNING_RATE, updates, n_shown: N_SHOWN, clip_radius: None };
+        let settings = PdgdSettings { learning_rate: LEARNING_RATE, updates, n_shown: N_SHOWN, clip_radius: None };
         Pdgd::new(Shape::Linear { n_features: self.data.n_features() }, settings)
     }
 
@@ -148,8 +147,7 @@ impl Scene {
             let query = stream.random_range(0..self.data.n_queries() as u32) as usize;
             let mut ranking = Ranking::default();
             learner.rank(self.data.query(query), &mut stream, &mut ranking);
-            let labels: Vec<u8> =
-                ranking.docs().iter().map(|&doc| self.data.labels(query)[doc as usize]).collect();
+            let labels: Vec<u8> = ranking.docs().iter().map(|&doc| self.data.labels(query)[doc as usize]).collect();
             let clicks = self.users.click(&labels, &mut stream);
             learner.observe(&Impression { query: self.data.query(query), ranking: &ranking, clicks });
             shown.push(Shown { query, ranking });
@@ -172,5 +170,4 @@ impl Scene {
     pub(super) const fn rehearsal(number: u32) -> u32 {
         REHEARSALS + number
     }
-
 }
