@@ -123,7 +123,7 @@ impl Expected {
 pub struct Effort {
     /// Share of the usual number of samples of each mechanism and sampler.
     pub samples: f64,
-    /// Clients whose messages are inverted, for each mode and number of interactions.
+    /// Clients whose messages are inverted, for each mode and number of interactions; some modes take a multiple.
     pub n_clients: usize,
 }
 
@@ -162,10 +162,9 @@ impl Audit {
 pub fn run(seed: u64, effort: Effort, bar: &ProgressBar) -> Result<Audit> {
     let scene = Scene::load(seed)?;
     let (cases, tests) = (mechanisms::all(), samplers::all());
-    let n_inversions = inversion::plan().len() * effort.n_clients;
     let n_samples: usize = cases.iter().map(|case| 2 * effort.of(case.n_samples)).sum::<usize>()
         + tests.iter().map(|test| effort.of(test.n_samples)).sum::<usize>();
-    bar.set_length(n_samples as u64 + n_inversions as u64 * inversion::SAMPLES_A_CLIENT);
+    bar.set_length(n_samples as u64 + inversion::n_steps(effort.n_clients));
     let streams = Streams::new(seed);
     let mut findings = Vec::new();
     for (number, case) in (0..).zip(&cases) {

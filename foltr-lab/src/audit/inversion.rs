@@ -23,7 +23,7 @@ use super::{Expected, Finding, Part, Verdict, epsilon::ALPHA, lower_limit};
 /// Interactions of a client in a round.
 const INTERACTIONS: [usize; 3] = [1, 2, 4];
 /// What inverting a message counts in the progress bar, beside a sample.
-pub(super) const SAMPLES_A_CLIENT: u64 = 5_000;
+const STEPS_A_CLIENT: u64 = 5_000;
 
 /// How well the clicks of clients could be recovered.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -40,21 +40,23 @@ pub struct Inversion {
     pub lower_limit: f64,
     /// Share recovered without looking at any message.
     pub chance: f64,
-    /// What is known about the mode, where it is judged.
+    /// What is known about the mode.
     #[serde(skip)]
-    pub expected: Option<Expected>,
+    pub expected: Expected,
+    /// Whether it is judged with this number of interactions.
+    #[serde(skip)]
+    pub is_judged: bool,
 }
 
 impl Inversion {
     /// The row of the audit, where the mode is judged.
     pub fn finding(&self) -> Option<Finding> {
-        let expected = self.expected?;
-        Some(Finding {
+        self.is_judged.then(|| Finding {
             mechanism: format!("inversion, {}, B = {}", self.view, self.n_interactions),
             claimed: self.chance,
             lower_bound: self.lower_limit,
-            expected,
-            verdict: Verdict::of(expected, self.chance, self.lower_limit),
+            expected: self.expected,
+            verdict: Verdict::of(self.expected, self.chance, self.lower_limit),
             part: Part::Inversion,
             what: format!("{:.1} % of click vectors recovered", 100.0 * self.recovered),
             unit: "share of click vectors recovered: by chance, and by the attack at least".into(),
@@ -68,9 +70,15 @@ pub fn plan() -> Vec<(View, usize)> {
     views().into_iter().flat_map(|view| INTERACTIONS.map(|n| (view.clone(), n))).collect()
 }
 
-/// Attacks so many clients in every view.
+/// Attacks so many clients in every view, or a multiple of that.
 pub fn invert_all(scene: &Scene, n_clients: usize, bar: &ProgressBar) -> Vec<Inversion> {
-    plan().iter().map(|(view, n)| invert(scene, view, *n, n_clients, bar)).collect()
+    plan().iter().map(|(view, n)| invert(scene, view, *n, n_clients * view.times(), bar)).collect()
+}
+
+/// What [`invert_all`] adds to a progress bar.
+pub(super) fn n_steps(n_clients: usize) -> u64 {
+    let clients: usize = plan().iter().map(|(view, _)| n_clients * view.times()).sum();
+    clients as u64 * STEPS_A_CLIENT
 }
 
 /// Attacks so many clients of `n_interactions` each.
@@ -81,7 +89,7 @@ pub fn invert(scene: &Scene, view: &View, n_interactions: usize, n_clients: usiz
         let mut stream = scene.streams().open(Purpose::Noise, client, n_interactions as u32);
         let observed = seen.observe(scene, &session, client, &mut stream);
         let guess = decoder::decode(scene, &session.shown, &observed, seen.noise(), client);
-        bar.inc(SAMPLES_A_CLIENT);
+        bar.inc(STEPS_A_CLIENT);
         let right = guess.iter().zip(&session.clicks).filter(|(guess, clicks)| guess == clicks).count();
         let by_chance = session.shown.iter().zip(&session.clicks);
         let by_chance =
@@ -92,12 +100,13 @@ pub fn invert(scene: &Scene, view: &View, n_interactions: usize, n_clients: usiz
     let total = (n_clients * n_interactions) as u64;
     let (right, by_chance) = counts.iter().fold((0, 0), |sum, count| (sum.0 + count.0, sum.1 + count.1));
     Inversion {
-        view: view.name(),
+        view: view.name().into(),
         n_interactions,
         n_clients,
         recovered: right as f64 / total as f64,
         lower_limit: lower_limit(right, total, ALPHA),
         chance: by_chance as f64 / total as f64,
-        expected: view.judged(n_interactions),
+        expected: view.expected(),
+        is_judged: view.is_judged(n_interactions),
     }
 }

@@ -9,7 +9,7 @@ use foltr_federation::privacy::{
     CentralMode, Clip, ClipRadius, DiscreteGaussian, DistributedLaplace, Duchi, Gaussian, PrivUnit, RandomisedResponse,
     SampledResponse, Unprotected,
 };
-use foltr_federation::{LocalPrivacy, Payload, Privacy, RoundTask};
+use foltr_federation::{LocalPrivacy, Payload, Privacy, RoundTask, Rule};
 use foltr_rank::Update;
 use foltr_rank::learn::evolution::Reward;
 
@@ -28,6 +28,8 @@ const N_MANY: u32 = 1000;
 pub(super) const N_SURVIVORS: u32 = 2;
 /// A delta at which events are frequent enough to be counted.
 const DELTA: f64 = 0.02;
+/// A delta as one would promise it.
+const SMALL_DELTA: f64 = 1e-6;
 /// Updates are this much longer than the clip.
 const TOO_LONG: f64 = 10.0;
 
@@ -198,6 +200,29 @@ pub fn sum(name: &str, privacy: Privacy, d: usize, n_clients: u32, expected: Exp
     });
     let what = format!("sum of {n_clients} messages; by the privacy loss");
     Case { mechanism: name.into(), what, claimed: epsilon, delta, expected, n_samples, draw }
+}
+
+/// A sealed sum that was opened with half of its shares: a loss of noise that events cannot show at a small delta.
+pub fn half_of_the_shares() -> Case {
+    let (privacy, task) = (discrete_gaussian(1.0), task(N_SURVIVORS / 2, 1, 1));
+    let Rule::Shares { unit, divisor, .. } = privacy.rule(Rule::Averaging, 1.0) else { unreachable!("it is sealed") };
+    let rule = Rule::Shares { unit, divisor, min_survivors: N_SURVIVORS / 2 };
+    let Guarantee { epsilon, delta } = privacy.cost(1, 1).after(1, SMALL_DELTA);
+    let inputs = [[TOO_LONG as f32], [0.0]];
+    let draw: Draw = Box::new(move |input, stream, scratch| {
+        let others = (1..task.n_clients).map(|_| task.global.as_slice());
+        let updates = std::iter::once(inputs[input.index()].as_slice()).chain(others);
+        scratch.sum_by(&rule, &privacy, updates, &task, stream)[0]
+    });
+    Case {
+        mechanism: "discrete Gaussian, half of the shares lost".into(),
+        what: "sum of half of the messages; by the privacy loss".into(),
+        claimed: epsilon,
+        delta,
+        expected: Broken,
+        n_samples: 20_000,
+        draw,
+    }
 }
 
 /// The same mechanism several times on the same input, with the label that the accountant gives to all rounds.

@@ -7,10 +7,14 @@ use foltr_rank::rng::{Stream, Streams};
 use indicatif::ProgressBar;
 
 use super::Expected::{self, Broken, Sound};
+use super::epsilon::{self, Case};
 use super::fit::{ERROR, Z_LIMIT, chi_square, chi_square_limit, ks_distance, ks_limit, z_of_mean, z_of_variance};
-use super::mechanisms::{N_SURVIVORS, gaussian, laplace, response, sampled_response};
+use super::mechanisms::{N_SURVIVORS, gaussian, half_of_the_shares, laplace, response, sampled_response};
 use super::sampling::{Scratch, sample};
 use super::{Effort, Finding, Part, Verdict};
+
+/// Cases beside a test have numbers of their own, from here on.
+const BESIDE: u32 = 1000;
 
 /// One number of a sampler.
 pub type Draw = Box<dyn Fn(&mut Stream, &mut Scratch) -> f64 + Send + Sync>;
@@ -49,6 +53,8 @@ pub struct SamplerTest {
     pub n_samples: usize,
     /// Draws them.
     pub draw: Draw,
+    /// A black-box audit of the same noise, which is told beside the test and not judged.
+    pub beside: Option<Case>,
 }
 
 /// All tests, in the order of the table.
@@ -83,7 +89,8 @@ pub fn all() -> Vec<SamplerTest> {
         test("one discrete Gaussian share", of_grid(), Sound, 400_000, draws::grid_share(wide)),
         test("one discrete share, 1 % too narrow", of_grid(), Broken, 400_000, draws::grid_share(0.99 * wide)),
         test("sum of discrete Gaussian shares", of_normal(), Sound, 50_000, draws::survivors(1.0, N_SURVIVORS)),
-        test("sum of discrete shares, half of them lost", of_normal(), Broken, 20_000, draws::survivors(1.0, 1)),
+        test("sum of discrete shares, half of them lost", of_normal(), Broken, 20_000, draws::survivors(1.0, 1))
+            .beside(half_of_the_shares()),
         test("sign of Duchi's bit", draws::sign_law(), Sound, 1_000_000, draws::sign(draws::EPSILON)),
         test("sign of Duchi's bit, 2 % of epsilon off", draws::sign_law(), Broken, 3_000_000, draws::sign(2.04)),
         test("coordinate of Duchi's bit", draws::even_law(), Sound, 1_000_000, draws::coordinate()),
@@ -108,7 +115,13 @@ pub fn all() -> Vec<SamplerTest> {
 }
 
 fn test(sampler: &str, law: Law, expected: Expected, n_samples: usize, draw: Draw) -> SamplerTest {
-    SamplerTest { mechanism: format!("{sampler}: {}", law.name()), law, expected, n_samples, draw }
+    SamplerTest { mechanism: format!("{sampler}: {}", law.name()), law, expected, n_samples, draw, beside: None }
+}
+
+impl SamplerTest {
+    fn beside(self, case: Case) -> Self {
+        Self { beside: Some(case), ..self }
+    }
 }
 
 impl Law {
@@ -150,6 +163,12 @@ impl Law {
 pub fn examine(test: &SamplerTest, streams: &Streams, number: u32, effort: Effort, bar: &ProgressBar) -> Finding {
     let n = effort.of(test.n_samples);
     let (limit, distance) = test.law.examine(sample(n, streams, 2 * number, bar, &test.draw));
+    let mut what = format!("a right sampler passes the limit with probability {ERROR:e}");
+    if let Some(case) = &test.beside {
+        let blind = epsilon::certify(case, streams, BESIDE + number, effort, &ProgressBar::hidden());
+        let (claimed, bound) = (blind.claimed, blind.lower_bound);
+        what += &format!("; the black-box audit alone certifies {bound:.2} of {claimed:.2} ({})", blind.unit);
+    }
     Finding {
         mechanism: test.mechanism.clone(),
         claimed: limit,
@@ -157,7 +176,7 @@ pub fn examine(test: &SamplerTest, streams: &Streams, number: u32, effort: Effor
         expected: test.expected,
         verdict: Verdict::of(test.expected, limit, distance),
         part: Part::Sampler,
-        what: format!("a right sampler passes the limit with probability {ERROR:e}"),
+        what,
         unit: test.law.unit().into(),
         samples: n as u64,
     }

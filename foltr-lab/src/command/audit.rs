@@ -68,9 +68,7 @@ pub fn write(found: &Audit, folder: &Path) -> Result<()> {
     }
     csv.flush()?;
     println!("inversion: {}", path.display());
-    for (name, svg) in figure::figures(found) {
-        let (svg, png) = plot::write(&svg, &folder.join(name))?;
-        println!("figure:    {}\n           {}", svg.display(), png.display());
-    }
+    let (svg, png) = plot::write(&figure::svg(found), &folder.join("audit"))?;
+    println!("figure:    {}\n           {}", svg.display(), png.display());
     Ok(())
 }

@@ -16,17 +16,20 @@ use crate::audit::sampling::Scratch;
 const N_REHEARSALS: u32 = 100;
 /// Clients in a sum.
 const N_SUMMED: u32 = 4;
-/// Epsilon of the sound modes: of a message, or of one round at delta 1e-6.
+/// Epsilon of the sound modes: of a message, or of one round at delta 1e-6, which takes this much noise.
 const EPSILON: f64 = 1.0;
 const NOISE_MULTIPLIER: f64 = 4.22;
 
 /// What the server sees.
 #[derive(Clone, Debug)]
 pub struct View {
-    name: String,
+    name: &'static str,
     kind: Kind,
-    /// What is known, and with how many interactions it is judged.
-    judged: (Expected, usize),
+    expected: Expected,
+    /// With how many interactions it is judged: where the attack is strong if it is broken, the fewest if it is sound.
+    judged: usize,
+    /// How many times the usual number of clients are attacked.
+    times: usize,
 }
 
 /// Which messages, and how many of them at a time.
@@ -38,8 +41,8 @@ enum Kind {
     Share(u32),
     /// Each message, one bit.
     Duchi,
-    /// Each message, a direction.
-    PrivUnit,
+    /// Each message, a direction, with this epsilon.
+    PrivUnit(f64),
     /// A sum with Gaussian noise.
     Gaussian,
     /// A sum of discrete Gaussian shares.
@@ -48,16 +51,18 @@ enum Kind {
 
 /// All views, in the order of the table.
 pub fn views() -> Vec<View> {
-    let view = |name: &str, kind, expected, judged| View { name: name.into(), kind, judged: (expected, judged) };
+    let view = |name, kind, expected, judged, times| View { name, kind, expected, judged, times };
     vec![
-        view("clear", Kind::Clear, Broken, 4),
-        view("FPDGD's share of 1000", Kind::Share(1000), Broken, 2),
-        view("FPDGD's share of 100", Kind::Share(100), Broken, 2),
-        view("FPDGD's share of 10", Kind::Share(10), Broken, 1),
-        view("local, Duchi", Kind::Duchi, Sound, 1),
-        view("local, PrivUnit", Kind::PrivUnit, Sound, 1),
-        view("central, Gaussian sum of 4", Kind::Gaussian, Sound, 1),
-        view("sealed, discrete Gaussian sum of 4", Kind::DiscreteGaussian, Sound, 1),
+        view("clear", Kind::Clear, Broken, 4, 1),
+        view("FPDGD's share of 1000", Kind::Share(1000), Broken, 2, 1),
+        view("FPDGD's share of 100", Kind::Share(100), Broken, 2, 1),
+        view("FPDGD's share of 10", Kind::Share(10), Broken, 1, 1),
+        view("local, PrivUnit, epsilon 1000", Kind::PrivUnit(1000.0), Broken, 1, 1),
+        view("local, PrivUnit, epsilon 1", Kind::PrivUnit(EPSILON), Sound, 1, 10),
+        view("local, Duchi, epsilon 1", Kind::Duchi, Sound, 1, 10),
+        view("central, Gaussian sum of 4", Kind::Gaussian, Sound, 1, 10),
+        // Exact discrete noise takes its time.
+        view("sealed, discrete Gaussian sum of 4", Kind::DiscreteGaussian, Sound, 1, 1),
     ]
 }
 
@@ -71,13 +76,23 @@ pub struct Seen {
 
 impl View {
     /// Its name.
-    pub fn name(&self) -> String {
-        self.name.clone()
+    pub const fn name(&self) -> &'static str {
+        self.name
     }
 
-    /// What is known about it, if it is judged with so many interactions.
-    pub fn judged(&self, n_interactions: usize) -> Option<Expected> {
-        (self.judged.1 == n_interactions).then_some(self.judged.0)
+    /// What is known about it.
+    pub const fn expected(&self) -> Expected {
+        self.expected
+    }
+
+    /// Whether it is judged with so many interactions.
+    pub const fn is_judged(&self, n_interactions: usize) -> bool {
+        self.judged == n_interactions
+    }
+
+    /// How many times the usual number of clients are attacked.
+    pub const fn times(&self) -> usize {
+        self.times
     }
 
     /// The view of a server that prepares for clients of so many interactions.
@@ -120,7 +135,9 @@ impl Kind {
             Self::Duchi => {
                 Privacy::Duchi(Duchi::new(EPSILON, norm / (n_params as f64).sqrt()).expect("positive numbers"))
             }
-            Self::PrivUnit => Privacy::PrivUnit(PrivUnit::new(EPSILON, norm, n_params).expect("many parameters")),
+            Self::PrivUnit(epsilon) => {
+                Privacy::PrivUnit(PrivUnit::new(epsilon, norm, n_params).expect("many parameters"))
+            }
             Self::Gaussian => Privacy::Gaussian(
                 Gaussian::new(Clip::Fixed(norm), NOISE_MULTIPLIER, CentralMode::Sealed).expect("positive numbers"),
             ),
