@@ -213,6 +213,7 @@ mod tests {
             r#"{"kind":"pure","per_interaction":1.5,"per_message":6.0}"#,
             r#"{"kind":"concentrated","rho":0.5}"#,
             r#"{"kind":"gaussian","mu":0.25}"#,
+            r#"{"kind":"subsampled","probability":0.1,"noise_multiplier":2.0}"#,
             r#"{"kind":"laplace","scale":1.25,"shift":5.0,"n_params":46}"#,
         ] {
             let cost: PrivacyCost = serde_json::from_str(text).expect(text);

@@ -8,6 +8,7 @@
 pub mod accountant;
 pub mod aggregate;
 pub mod coordinator;
+pub mod ledger;
 pub mod message;
 pub mod privacy;
 pub mod server_optimiser;
@@ -16,6 +17,7 @@ pub mod tail_mean;
 pub use accountant::{Guarantee, PrivacyCost};
 pub use aggregate::{Aggregation, Aggregator, CHUNK, Contribution, Partial, Rule, TooFewClients};
 pub use coordinator::{BadSetup, CloseError, Coordinator, Rejected, RoundReport, Setup};
+pub use ledger::Ledger;
 pub use message::{BadPayload, DecodeError, Expected, Kind, Message, Payload, RoundTask, Share, decode, encode};
 pub use privacy::{LocalPrivacy, Mode, Privacy};
 pub use server_optimiser::ServerOptimiser;

@@ -28,6 +28,8 @@ Examples:
       measures a trained ranker on the test queries of ~/letor/MQ2008/Fold1
   foltr rank model.safetensors MQ2008 --fold 1 --out ranked.run
       writes its rankings for trec_eval and others
+  foltr privacy explain specs/fpdgd-dp-mq2007.toml
+      says what that experiment hides, from whom, and what it does not
   foltr data generate --shape mq2007 --seed 1 --out my-data
       writes LETOR files
   foltr data check my-data
@@ -187,16 +189,19 @@ pub enum Command {
     ///
     /// Certifies lower bounds of epsilon from samples of every mechanism, recovers clicks from what a server sees in
     /// every mode, and tests the law of every sampler; beside mechanisms that are broken on purpose and must be caught.
-    /// Writes audit.json (all verdicts), inversion.csv and figures into DIR. Ends with code 1 if a label is violated or a
+    /// Writes audit.json (all verdicts), inversion.csv and a figure into DIR. Ends with code 1 if a label is violated or a
     /// broken mechanism was missed.
     Audit {
-        /// Folder for verdicts and figures; made if needed. Without it only the table is printed.
+        /// Folder for verdicts and the figure; made if needed. Without it only the table is printed.
         #[arg(long, value_name = "DIR")]
         out: Option<PathBuf>,
         /// The same seed gives the same samples.
         #[arg(long, value_name = "N", default_value_t = 1)]
         seed: u64,
     },
+    /// Say what an experiment hides, and from whom.
+    #[command(subcommand)]
+    Privacy(PrivacyCommand),
     /// Generate, check or describe labelled data.
     #[command(subcommand)]
     Data(DataCommand),
@@ -207,6 +212,30 @@ pub enum Command {
     /// Measure how fast this machine trains and evaluates.
     Bench {
         /// One JSON document instead of a table.
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// What can be asked about privacy.
+#[derive(Debug, Subcommand)]
+pub enum PrivacyCommand {
+    /// Explain an experiment file: what is hidden, from whom, under which assumptions, and what the papers claim.
+    ///
+    /// Nothing is run. Every setting of a grid is explained; equal explanations are told once. Epsilon bounds how much
+    /// likelier anything that an observer sees can become by what a client did; a pair has the delta beside it. Data is
+    /// read only where a number depends on its width.
+    Explain {
+        /// Experiment file.
+        #[arg(value_name = "SPEC.toml")]
+        spec: PathBuf,
+        /// A value in place of the one in the file, such as privacy.clip=paper.
+        #[arg(long = "set", value_name = "KEY=VALUE")]
+        overrides: Vec<String>,
+        /// Delta of guarantees that need one [default: that of the file, else 1e-5].
+        #[arg(long, value_name = "DELTA")]
+        delta: Option<f64>,
+        /// One JSON document instead of text (docs/explain.md).
         #[arg(long)]
         json: bool,
     },

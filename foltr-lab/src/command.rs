@@ -7,6 +7,7 @@ pub mod evaluate;
 pub mod list;
 pub mod main_job;
 pub mod merge;
+pub mod privacy;
 pub mod report;
 pub mod reproduce;
 pub mod run;

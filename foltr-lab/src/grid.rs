@@ -70,6 +70,8 @@ impl Grid {
         let mut places = Places::of(text)?;
         let mut document: Table = toml::from_str(text).map_err(|error| vec![Problem::new("file", error.message())])?;
         overrides::apply(overrides, &mut document, &mut places)?;
+        // In the order of the resolved file, whose axes must be those of this one.
+        let document = resolved::sorted(document);
         let (points, mut problems) = expand::expand(document.clone());
         for problem in &mut problems {
             let path = problem.key.clone();

@@ -11,6 +11,7 @@ pub mod data;
 pub mod demo;
 pub mod evaluate;
 pub mod execute;
+pub mod explain;
 pub mod folder;
 pub mod grid;
 pub mod model;

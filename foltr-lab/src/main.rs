@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use foltr_lab::cli::{Cli, Command};
+use foltr_lab::cli::{Cli, Command, PrivacyCommand};
 use foltr_lab::command::reproduce::Which;
 use foltr_lab::command::{self, End};
 use foltr_lab::report::Choices;
@@ -38,6 +38,9 @@ fn run(cli: &Cli) -> Result<End> {
         Some(Command::Report { folder, baseline, columns, rows }) => {
             let choices = Choices { baseline: baseline.clone(), columns: columns.clone(), rows: rows.clone() };
             command::report::run(folder, &choices)
+        }
+        Some(Command::Privacy(PrivacyCommand::Explain { spec, overrides, delta, json })) => {
+            command::privacy::explain(spec, overrides, *delta, *json)
         }
         Some(Command::Data(data)) => command::data::run(data),
         Some(Command::List) => {

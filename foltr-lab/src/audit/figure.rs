@@ -8,11 +8,8 @@ const CHANCE: &str = "by chance";
 
 /// Sound mechanisms, controls, and recovered clicks, from top to bottom.
 pub fn svg(audit: &Audit) -> String {
-    let figures: [Figure; 3] = [
-        labels(audit, Expected::Sound).into(),
-        labels(audit, Expected::Broken).into(),
-        recovery(audit).into(),
-    ];
+    let figures: [Figure; 3] =
+        [labels(audit, Expected::Sound).into(), labels(audit, Expected::Broken).into(), recovery(audit).into()];
     sheet(&figures)
 }
 

@@ -1,7 +1,7 @@
 //! Does a sample have the law that it should have? Distances, and the limits that they pass by chance only.
 //!
-//! `K33` Kolmogorov: *Sulla determinazione empirica di una legge di distribuzione*, 1933; `P00` Pearson: *On the
-//! Criterion ...*, Philosophical Magazine 1900.
+//! `K33` Kolmogorov: *Sulla determinazione empirica di una legge di distribuzione*, Giornale dell'Istituto Italiano degli
+//! Attuari 1933; `P00` Pearson: *On the Criterion that a Given System of Deviations ...*, Philosophical Magazine 1900.
 
 use statrs::distribution::{ChiSquared, ContinuousCDF};
 

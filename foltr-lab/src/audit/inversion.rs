@@ -72,12 +72,12 @@ pub fn plan() -> Vec<(View, usize)> {
 
 /// Attacks so many clients in every view, or a multiple of that.
 pub fn invert_all(scene: &Scene, n_clients: usize, bar: &ProgressBar) -> Vec<Inversion> {
-    plan().iter().map(|(view, n)| invert(scene, view, *n, n_clients * view.times(), bar)).collect()
+    plan().iter().map(|(view, n)| invert(scene, view, *n, n_clients * view.times(*n), bar)).collect()
 }
 
 /// What [`invert_all`] adds to a progress bar.
 pub(super) fn n_steps(n_clients: usize) -> u64 {
-    let clients: usize = plan().iter().map(|(view, _)| n_clients * view.times()).sum();
+    let clients: usize = plan().iter().map(|(view, n)| n_clients * view.times(*n)).sum();
     clients as u64 * STEPS_A_CLIENT
 }
 
@@ -108,5 +108,54 @@ pub fn invert(scene: &Scene, view: &View, n_interactions: usize, n_clients: usiz
         chance: by_chance as f64 / total as f64,
         expected: view.expected(),
         is_judged: view.is_judged(n_interactions),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use foltr_simulation::datasets::{Synthetic, SyntheticShape};
+
+    fn scene() -> Scene {
+        let data = Synthetic { n_train: 100, n_test: 1, ..Synthetic::new(SyntheticShape::Mq2007) };
+        Scene::new("synthetic".into(), data.generate(1).expect("a sound description").train, 3).expect("known grades")
+    }
+
+    fn recovered(scene: &Scene, name: &str, n_interactions: usize) -> Inversion {
+        let view = views().into_iter().find(|view| view.name() == name).expect("a view of this name");
+        invert(scene, &view, n_interactions, 12, &ProgressBar::hidden())
+    }
+
+    #[test]
+    fn messages_in_the_clear_are_inverted() {
+        let scene = scene();
+        assert_eq!(recovered(&scene, "clear", 1).recovered, 1.0);
+        assert!(recovered(&scene, "clear", 2).recovered > 0.95);
+        assert!(recovered(&scene, "FPDGD's share of 1000", 2).recovered > 0.9);
+    }
+
+    #[test]
+    fn under_much_noise_the_most_frequent_clicks_remain() {
+        let found = recovered(&scene(), "central, Gaussian sum of 4", 2);
+        assert_eq!(found.recovered, found.chance);
+        assert!(found.finding().is_none());
+        assert_eq!(
+            recovered(&scene(), "central, Gaussian sum of 4", 1).finding().map(|it| it.verdict),
+            Some(Verdict::Sound)
+        );
+    }
+
+    #[test]
+    fn a_table_holds_what_the_clicks_added() {
+        let scene = scene();
+        let session = scene.play(5, 3);
+        let tables = table::TableMaker::new(&scene).tables(&session.shown, &session.clicks);
+        let mut sum = vec![0.0; scene.n_params()];
+        for (table, clicks) in tables.iter().zip(&session.clicks) {
+            sum.iter_mut().zip(table.of(clicks.0 as usize)).for_each(|(sum, value)| *sum += value);
+        }
+        let largest = session.update.iter().zip(&sum).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        assert!(largest < 1e-6, "{largest}");
+        assert!(session.update.iter().any(|value| value.abs() > 1e-3));
     }
 }

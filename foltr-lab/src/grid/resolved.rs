@@ -16,7 +16,7 @@ impl Grid {
         if let Some((first, others)) = settings?.split_first() {
             fill(&mut document, first, &others.iter().collect::<Vec<_>>());
         }
-        // Plain values before tables, as TOML wants it.
+        // What was filled in may be a table before a plain value.
         toml::to_string(&sorted(document))
     }
 }
@@ -40,8 +40,8 @@ fn fill(document: &mut Table, first: &Table, others: &[&Table]) {
     }
 }
 
-/// Tables after everything else, at every depth.
-fn sorted(table: Table) -> Table {
+/// Tables after everything else, at every depth, as TOML wants it.
+pub(super) fn sorted(table: Table) -> Table {
     let is_table = |value: &Value| {
         value.is_table() || value.as_array().is_some_and(|list| !list.is_empty() && list.iter().all(Value::is_table))
     };

@@ -275,3 +275,14 @@ fn a_resolved_grid_is_the_same_grid() {
     assert!(text.contains("list_length = 10") && text.contains("test_queries"), "{text}");
     assert_eq!(again.to_toml().expect("the same numbers"), text);
 }
+
+#[test]
+fn axes_of_the_resolved_file_have_the_order_of_the_file() {
+    // The table `optimiser` stands before a plain key, which TOML must write the other way round.
+    let text = PLAIN.replace("rate = 1.0 }", "rate = [1.0, 2.0] }\naverage_last = [0.5, 1.0]");
+    assert_ne!(text, PLAIN);
+    let grid = Grid::from_toml(&text, &[]).expect("a sound file");
+    let again = Grid::from_toml(&grid.to_toml().expect("TOML"), &[]).expect("a sound file");
+    let labels = |grid: &Grid| grid.settings.iter().map(|setting| setting.labels.clone()).collect::<Vec<_>>();
+    assert_eq!(labels(&grid), labels(&again));
+}

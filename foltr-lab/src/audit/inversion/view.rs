@@ -28,7 +28,7 @@ pub struct View {
     expected: Expected,
     /// With how many interactions it is judged: where the attack is strong if it is broken, the fewest if it is sound.
     judged: usize,
-    /// How many times the usual number of clients are attacked.
+    /// How many times the usual number of clients are attacked where it is judged.
     times: usize,
 }
 
@@ -90,9 +90,9 @@ impl View {
         self.judged == n_interactions
     }
 
-    /// How many times the usual number of clients are attacked.
-    pub const fn times(&self) -> usize {
-        self.times
+    /// How many times the usual number of clients are attacked: more where it is judged and an attack is cheap.
+    pub const fn times(&self, n_interactions: usize) -> usize {
+        if self.is_judged(n_interactions) { self.times } else { 1 }
     }
 
     /// The view of a server that prepares for clients of so many interactions.

@@ -32,8 +32,7 @@ fn rates(n_clients: usize) -> &'static [f64] {
     match n_clients {
         0..=10 => &[1.0, 5.0],
         11..=100 => &[5.0, 20.0],
-        101..=1000 => &[20.0, 50.0],
-        _ => &[50.0, 100.0],
+        _ => &[50.0, 200.0],
     }
 }
 
@@ -48,13 +47,15 @@ pub(super) fn unprotected(n_clients: usize) -> Candidates<'static> {
     interactions.push((INTERACTIONS / n_clients / 200).max(1));
     interactions.sort_unstable();
     interactions.dedup();
+    // Without noise a larger rate pays where rounds are many.
+    let rates: Vec<f64> = rates(n_clients).iter().copied().chain([2.0 * rates(n_clients)[1]]).collect();
     Candidates {
         slug: format!("{n_clients}-none"),
         spec: SPEC,
         overrides: vec![
             format!("clients.n_clients={n_clients}"),
             format!("clients.interactions={interactions:?}"),
-            format!("federation.optimiser.rate={:?}", rates(n_clients)),
+            format!("federation.optimiser.rate={rates:?}"),
             "privacy={ kind = \"none\" }".into(),
         ],
     }

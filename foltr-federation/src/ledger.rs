@@ -1,0 +1,178 @@
+//! What has a device spent of its privacy, and what may it still spend?
+//!
+//! A [`Ledger`] belongs to one device and is kept for as long as its budget is promised. For every message:
+//!
+//! 1. make the message;
+//! 2. [`Ledger::reserve`] it: a message that would exceed the budget is refused, and nothing changes;
+//! 3. write the ledger and the message to durable storage, and wait until they are there;
+//! 4. send.
+//!
+//! Sent before it was written, a message would be forgotten by a crash and its cost spent twice. A retry resends the
+//! stored bytes at no further cost; other bytes for the same round are refused, since the mean of two noises is less
+//! noise. An old copy of a ledger has forgotten what was spent since: it must never be restored.
+//!
+//! Costs are kept as they are and added up anew, as Renyi divergences: messages of different kinds cost no more together
+//! than they must. The checksum finds accidents and careless edits; it is no protection against an attacker on the device.
+//! The format must keep every f64 exactly (serde_json: feature `float_roundtrip`).
+
+mod stored;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::accountant::{self, Guarantee, PrivacyCost};
+
+pub use stored::BadLedger;
+
+/// Budget, costs, and a fingerprint of every message.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(try_from = "stored::Stored", into = "stored::Stored")]
+pub struct Ledger {
+    budget: Guarantee,
+    /// Each cost once, with the number of messages.
+    spent: Vec<(PrivacyCost, u32)>,
+    /// By task and round.
+    fingerprints: BTreeMap<String, BTreeMap<u32, u64>>,
+}
+
+/// A message may be sent, once the ledger is durable.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Receipt {
+    /// The same bytes had been reserved before: no further cost.
+    pub is_repeat: bool,
+    /// Everything that is spent, this message included.
+    pub spent: Guarantee,
+}
+
+/// Why a message may not be sent. The ledger is unchanged.
+#[derive(Clone, Debug, PartialEq, Error)]
+pub enum Refused {
+    /// The budget is not large enough.
+    #[error(
+        "round {round} of task `{task}` would raise the epsilon of this device to {would_be:.4}, above its budget of \
+         {} at delta {}",
+        budget.epsilon, budget.delta
+    )]
+    Exceeded {
+        /// Of which task.
+        task: String,
+        /// Its round.
+        round: u32,
+        /// Epsilon of all messages, this one included.
+        would_be: f64,
+        /// What was promised.
+        budget: Guarantee,
+    },
+    /// The round has been answered otherwise.
+    #[error(
+        "round {round} of task `{task}` was answered with other bytes; resend those: fresh noise would average out"
+    )]
+    OtherBytes {
+        /// Of which task.
+        task: String,
+        /// Its round.
+        round: u32,
+    },
+    /// No budget is enough.
+    #[error("a message that costs {cost:?} has no finite cost; no budget is enough for it")]
+    NotBounded {
+        /// What it would cost.
+        cost: PrivacyCost,
+    },
+}
+
+/// A budget that cannot be kept.
+#[derive(Clone, Copy, Debug, PartialEq, Error)]
+#[error(
+    "a budget of epsilon {epsilon}, delta {delta} must have a finite epsilon of at least 0 and a delta from 0 to below 1"
+)]
+pub struct BadBudget {
+    /// What was asked for.
+    pub epsilon: f64,
+    /// What was asked for.
+    pub delta: f64,
+}
+
+impl Ledger {
+    /// An empty ledger.
+    ///
+    /// # Errors
+    /// If no such budget can be kept.
+    pub fn new(budget: Guarantee) -> Result<Self, BadBudget> {
+        let Guarantee { epsilon, delta } = budget;
+        if !(epsilon.is_finite() && epsilon >= 0.0 && (0.0..1.0).contains(&delta)) {
+            return Err(BadBudget { epsilon, delta });
+        }
+        Ok(Self { budget, spent: Vec::new(), fingerprints: BTreeMap::new() })
+    }
+
+    /// What was promised.
+    pub fn budget(&self) -> Guarantee {
+        self.budget
+    }
+
+    /// What all messages guarantee together.
+    pub fn spent(&self) -> Guarantee {
+        accountant::total(&self.spent, self.budget.delta)
+    }
+
+    /// Books one message, if the budget allows it.
+    ///
+    /// # Errors
+    /// If it would exceed the budget, or the round was answered with other bytes. Nothing changes then.
+    pub fn reserve(&mut self, task: &str, round: u32, cost: PrivacyCost, message: &[u8]) -> Result<Receipt, Refused> {
+        let fingerprint = fingerprint(message.iter().copied());
+        match self.fingerprints.get(task).and_then(|rounds| rounds.get(&round)) {
+            Some(known) if *known == fingerprint => return Ok(Receipt { is_repeat: true, spent: self.spent() }),
+            Some(_) => return Err(Refused::OtherBytes { task: task.into(), round }),
+            None => {}
+        }
+        if !is_finite(&cost) {
+            return Err(Refused::NotBounded { cost });
+        }
+        let spent = with(&self.spent, cost);
+        let total = accountant::total(&spent, self.budget.delta);
+        // Not `>`: what is not a number is not within a budget.
+        if !matches!(total.epsilon.partial_cmp(&self.budget.epsilon), Some(order) if order.is_le()) {
+            return Err(Refused::Exceeded { task: task.into(), round, would_be: total.epsilon, budget: self.budget });
+        }
+        self.spent = spent;
+        self.fingerprints.entry(task.into()).or_default().insert(round, fingerprint);
+        Ok(Receipt { is_repeat: false, spent: total })
+    }
+}
+
+/// The costs with one more message.
+fn with(spent: &[(PrivacyCost, u32)], cost: PrivacyCost) -> Vec<(PrivacyCost, u32)> {
+    let mut spent = spent.to_vec();
+    match spent.iter_mut().find(|(known, n)| *known == cost && *n < u32::MAX) {
+        Some((_, n)) => *n += 1,
+        None => spent.push((cost, 1)),
+    }
+    spent
+}
+
+/// Whether every number of a cost is finite and none is negative, which would give something back.
+fn is_finite(cost: &PrivacyCost) -> bool {
+    let fine = |numbers: &[f64]| numbers.iter().all(|number| number.is_finite() && *number >= 0.0);
+    match *cost {
+        PrivacyCost::Unbounded => false,
+        PrivacyCost::Pure { per_interaction, per_message } => fine(&[per_interaction.unwrap_or(0.0), per_message]),
+        PrivacyCost::Concentrated { rho } => fine(&[rho]),
+        PrivacyCost::Gaussian { mu } => fine(&[mu]),
+        PrivacyCost::Subsampled { probability, noise_multiplier } => {
+            fine(&[probability, noise_multiplier]) && probability <= 1.0 && noise_multiplier > 0.0
+        }
+        PrivacyCost::Laplace { scale, shift, .. } => fine(&[scale, shift]) && scale > 0.0,
+    }
+}
+
+/// FNV-1a, 64 bits: tells two messages of one device apart, and finds accidents.
+fn fingerprint(bytes: impl Iterator<Item = u8>) -> u64 {
+    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,192 @@
+//! A ledger never exceeds its budget, forgets nothing, and is not believed when damaged.
+
+use proptest::prelude::*;
+
+use super::*;
+
+const BUDGET: Guarantee = Guarantee { epsilon: 4.0, delta: 1e-5 };
+
+fn ledger() -> Ledger {
+    Ledger::new(BUDGET).expect("a sound budget")
+}
+
+fn gaussian(mu: f64) -> PrivacyCost {
+    PrivacyCost::Gaussian { mu }
+}
+
+fn pure(per_message: f64) -> PrivacyCost {
+    PrivacyCost::Pure { per_interaction: None, per_message }
+}
+
+fn json(ledger: &Ledger) -> String {
+    serde_json::to_string(ledger).expect("plain data")
+}
+
+fn read(text: &str) -> Result<Ledger, String> {
+    serde_json::from_str(text).map_err(|error| error.to_string())
+}
+
+#[test]
+fn a_retry_costs_nothing_and_other_bytes_are_refused() {
+    let mut ledger = ledger();
+    let first = ledger.reserve("news", 7, pure(3.0), b"message").expect("within the budget");
+    assert_eq!(first, Receipt { is_repeat: false, spent: Guarantee { epsilon: 3.0, delta: 0.0 } });
+    let again = ledger.reserve("news", 7, pure(3.0), b"message").expect("the same bytes");
+    assert_eq!(again, Receipt { is_repeat: true, ..first });
+    let before = ledger.clone();
+    let other = ledger.reserve("news", 7, pure(0.1), b"massage").expect_err("other bytes");
+    assert_eq!(other, Refused::OtherBytes { task: "news".into(), round: 7 });
+    assert_eq!(ledger, before);
+    // The same round of another task is another message.
+    assert!(!ledger.reserve("shop", 7, pure(0.5), b"massage").expect("within the budget").is_repeat);
+}
+
+#[test]
+fn what_would_exceed_the_budget_is_refused_and_changes_nothing() {
+    let mut ledger = ledger();
+    ledger.reserve("news", 0, pure(3.0), b"a").expect("within the budget");
+    let before = ledger.clone();
+    let refused = ledger.reserve("news", 1, pure(1.5), b"b").expect_err("4.5 is above 4");
+    let told = "round 1 of task `news` would raise the epsilon of this device to 4.5000, above its budget of 4 at delta 0.00001";
+    assert_eq!(refused.to_string(), told);
+    assert_eq!(ledger, before);
+    ledger.reserve("news", 1, pure(1.0), b"b").expect("exactly the budget");
+    for cost in [PrivacyCost::Unbounded, pure(f64::INFINITY), pure(f64::NAN), pure(-1.0), gaussian(-0.1)] {
+        let refused = ledger.reserve("news", 2, cost, b"c").expect_err("not bounded");
+        assert!(matches!(refused, Refused::NotBounded { .. }), "{refused}");
+    }
+}
+
+#[test]
+fn as_many_gaussian_rounds_fit_as_the_exact_bound_allows() {
+    let (mut ledger, mu) = (ledger(), 0.1);
+    let fits = (0..1000).take_while(|round| ledger.reserve("news", *round, gaussian(mu), b"x").is_ok()).count();
+    let allowed = (accountant::gaussian::mu_for(4.0, 1e-5) / mu).powi(2);
+    assert_eq!(fits, allowed as usize);
+    // Different noise in every round: still one sum of squares.
+    let mut mixed = Ledger::new(BUDGET).expect("a sound budget");
+    for round in 0..20 {
+        let mu = 0.1 + 0.001 * f64::from(round);
+        mixed.reserve("news", round, gaussian(mu), b"x").expect("within the budget");
+    }
+    let mu = (0..20).map(|round| (0.1 + 0.001 * f64::from(round)).powi(2)).sum::<f64>().sqrt();
+    let exact = accountant::gaussian::epsilon(mu, 1e-5);
+    assert!((mixed.spent().epsilon / exact - 1.0).abs() < 1e-6);
+}
+
+#[test]
+fn budgets_that_cannot_be_kept_are_refused() {
+    for (epsilon, delta) in
+        [(-1.0, 0.0), (f64::INFINITY, 0.0), (f64::NAN, 0.0), (1.0, 1.0), (1.0, -0.1), (1.0, f64::NAN)]
+    {
+        assert!(Ledger::new(Guarantee { epsilon, delta }).is_err(), "{epsilon}, {delta}");
+    }
+}
+
+#[test]
+fn the_stored_form_is_small_and_readable() {
+    let mut ledger = ledger();
+    ledger.reserve("news", 0, pure(1.5), b"a").expect("within the budget");
+    ledger.reserve("news", 3, pure(1.5), b"b").expect("within the budget");
+    let text = json(&ledger);
+    let expected = concat!(
+        r#"{"version":1,"budget":{"epsilon":4.0,"delta":0.00001},"#,
+        r#""spent":[{"cost":{"kind":"pure","per_interaction":null,"per_message":1.5},"messages":2}],"#,
+        r#""messages":{"news":{"0":"af63dc4c8601ec8c","3":"af63df4c8601f1a5"}},"checksum":""#,
+    );
+    assert!(text.starts_with(expected), "{text}");
+    assert_eq!(read(&text), Ok(ledger));
+}
+
+#[test]
+fn damaged_ledgers_are_refused_with_a_reason() {
+    let mut ledger = ledger();
+    ledger.reserve("news", 0, pure(1.5), b"a").expect("within the budget");
+    let text = json(&ledger);
+    for (from, to, reason) in [
+        (r#""version":1"#, r#""version":2"#, "has version 2; this program reads version 1"),
+        (r#""epsilon":4.0"#, r#""epsilon":40.0"#, "damaged or was edited: its checksum does not fit"),
+        (r#""epsilon":4.0"#, r#""epsilon":-4.0"#, "epsilon -4"),
+        (r#""per_message":1.5"#, r#""per_message":0.5"#, "nothing may be sent"),
+        (r#""messages":1"#, r#""messages":0"#, "checksum"),
+        ("af63dc4c8601ec8c", "af63dc4c8601ec8d", "checksum"),
+        ("af63dc4c8601ec8c", "no hash", "not hexadecimal"),
+        (r#""news""#, r#""olds""#, "checksum"),
+        (r#""version""#, r#""extra":1,"version""#, "unknown field `extra`"),
+    ] {
+        assert!(text.contains(from), "{from} is not in {text}");
+        let error = read(&text.replacen(from, to, 1)).expect_err(to);
+        assert!(error.contains(reason), "{to}: {error}");
+    }
+    // Costs taken out together with a new checksum: still noticed.
+    ledger.spent.clear();
+    assert!(read(&json(&ledger)).expect_err("a message without a cost").contains("do not fit its messages"));
+}
+
+/// Any cost, some of them unsound.
+fn any_cost() -> impl Strategy<Value = PrivacyCost> {
+    prop_oneof![
+        (0.0..1.0_f64).prop_map(pure),
+        (0.0..0.1_f64).prop_map(|rho| PrivacyCost::Concentrated { rho }),
+        (0.0..0.5_f64).prop_map(gaussian),
+        (0.1..9.0_f64, 0.0..2.0_f64, 0..5_usize).prop_map(|(scale, shift, n_params)| PrivacyCost::Laplace {
+            scale,
+            shift,
+            n_params
+        }),
+        Just(PrivacyCost::Subsampled { probability: 0.1, noise_multiplier: 2.0 }),
+        Just(PrivacyCost::Unbounded),
+        Just(gaussian(f64::NAN)),
+        Just(pure(-2.0)),
+    ]
+}
+
+/// Task, round, cost and message.
+type Operation = (u8, u32, PrivacyCost, u8);
+
+fn operations() -> impl Strategy<Value = Vec<Operation>> {
+    proptest::collection::vec((0..2_u8, 0..12_u32, any_cost(), 0..2_u8), 0..24)
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn no_order_of_operations_exceeds_the_budget(operations in operations(), epsilon in 0.1..6.0_f64) {
+        let mut ledger = Ledger::new(Guarantee { epsilon, ..BUDGET }).expect("a sound budget");
+        let mut sent: Vec<(PrivacyCost, u32)> = Vec::new();
+        for (task, round, cost, message) in operations {
+            let before = ledger.clone();
+            match ledger.reserve(&task.to_string(), round, cost, &[message]) {
+                Ok(Receipt { is_repeat: true, .. }) | Err(_) => prop_assert_eq!(&ledger, &before),
+                Ok(Receipt { is_repeat: false, .. }) => sent.push((cost, 1)),
+            }
+            prop_assert!(ledger.spent().epsilon <= epsilon);
+            // An account of its own, kept message by message.
+            let own = accountant::total(&sent, BUDGET.delta).epsilon;
+            prop_assert!((own - ledger.spent().epsilon).abs() <= 1e-6 * own);
+            prop_assert_eq!(read(&json(&ledger)), Ok(ledger.clone()));
+        }
+    }
+
+    #[test]
+    fn no_changed_byte_goes_unnoticed(operations in operations(), place in any::<prop::sample::Index>(), byte in any::<u8>()) {
+        let mut ledger = ledger();
+        for (task, round, cost, message) in operations {
+            let _ = ledger.reserve(&task.to_string(), round, cost, &[message]);
+        }
+        let mut bytes = json(&ledger).into_bytes();
+        let at = place.index(bytes.len());
+        bytes[at] = byte;
+        // Nothing panics; what is still read is the same ledger (another spelling of the same number, say).
+        if let Ok(read) = serde_json::from_slice::<Ledger>(&bytes) {
+            prop_assert_eq!(read, ledger);
+        }
+    }
+
+    #[test]
+    fn no_text_makes_the_reader_panic(text in "[\\{\\}\\[\\]\":,a-z0-9.-]{0,60}", bytes in proptest::collection::vec(any::<u8>(), 0..60)) {
+        prop_assert!(serde_json::from_str::<Ledger>(&text).is_err());
+        prop_assert!(serde_json::from_slice::<Ledger>(&bytes).is_err());
+    }
+}
