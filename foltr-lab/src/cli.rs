@@ -36,6 +36,8 @@ Examples:
       says the first thing wrong in each LETOR file, with its line
   foltr reproduce foltr-es-table-2 fpdgd-figure-2 --quick
       runs entries of the papers again with small budgets and judges the results
+  foltr audit --out out/audit
+      tries to refute the privacy labels; ends with code 1 if one is wrong
   foltr list
       prints every learner, user, metric, ... that a file can name
 
@@ -182,6 +184,20 @@ pub enum Command {
         /// Folder for runs, verdicts and figures; made if needed.
         #[arg(long, value_name = "DIR", default_value = "out/reproduce")]
         out: PathBuf,
+    },
+    /// Try to refute the privacy labels, and show that wrong ones are refuted.
+    ///
+    /// Certifies lower bounds of epsilon from samples of every mechanism, recovers clicks from what a server sees in
+    /// every mode, and tests the law of every sampler; beside mechanisms that are broken on purpose and must be caught.
+    /// Writes audit.json (all verdicts), inversion.csv and a figure into DIR. Ends with code 1 if a label is violated or a
+    /// broken mechanism was missed.
+    Audit {
+        /// Folder for verdicts and the figure; made if needed. Without it only the table is printed.
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
+        /// The same seed gives the same samples.
+        #[arg(long, value_name = "N", default_value_t = 1)]
+        seed: u64,
     },
     /// Say what an experiment hides, and from whom.
     #[command(subcommand)]

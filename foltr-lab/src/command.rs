@@ -1,5 +1,6 @@
 //! The commands: one file each, and how they end.
 
+pub mod audit;
 pub mod data;
 pub mod dry_run;
 pub mod evaluate;

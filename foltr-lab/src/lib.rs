@@ -1,6 +1,7 @@
 //! Experiment file in; rows, tables and figures out.
 
 pub mod about;
+pub mod audit;
 pub mod baseline;
 pub mod bench;
 pub mod caution;

@@ -10,6 +10,7 @@ mod curves;
 mod heat_map;
 mod legend;
 mod palette;
+mod sheet;
 mod style;
 #[cfg(test)]
 mod tests;
@@ -25,6 +26,7 @@ pub use bars::{Bar, BarFigure, BarGroup};
 pub use curves::{Curve, CurveFigure, Panel, PanelRow, Point, Reference, Scale, Sharing};
 pub use heat_map::{Cell, HeatMap};
 pub use palette::Palette;
+pub use sheet::sheet;
 pub use style::COLOURS;
 
 /// Pixels of the PNG for each unit of the SVG.
@@ -49,6 +51,16 @@ impl Figure {
             Self::Bars(figure) => figure.svg(),
             Self::HeatMap(figure) => figure.svg(),
         }
+    }
+
+    /// Width and height of the SVG.
+    fn size(&self) -> (f64, f64) {
+        let (width, height) = match self {
+            Self::Curves(figure) => figure.compose().1,
+            Self::Bars(figure) => figure.compose().1,
+            Self::HeatMap(figure) => figure.compose().1,
+        };
+        (width.ceil(), height.ceil())
     }
 }
 

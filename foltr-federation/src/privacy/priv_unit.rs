@@ -160,6 +160,11 @@ impl PrivUnit {
         self.cap.epsilon()
     }
 
+    /// Probability of the cap, and the least inner product with the true direction within it.
+    pub const fn cap(&self) -> (f64, f64) {
+        (self.cap.probability, self.cap.gamma)
+    }
+
     /// Length of every message.
     pub fn message_norm(&self) -> f64 {
         self.parameters.norm / self.cap.mean
