@@ -168,7 +168,7 @@ fn evolution_needs_pairs_and_its_own_privacy() {
             "11: `clients.interactions` = 3: must be even: half of them try the opposite perturbation \
              (learner.antithetic = true)",
             "14: `privacy.kind` = \"distributed-laplace\": is not defined for what evolution sends (allowed: none, \
-             randomised-response)",
+             randomised-response, sampled-response)",
         ]
     );
 }
@@ -179,7 +179,7 @@ fn pdgd_cannot_have_randomised_response() {
     assert_eq!(
         problems(&[("[users]", response)]),
         ["14: `privacy.kind` = \"randomised-response\": is not defined for what pdgd sends (allowed: none, \
-          distributed-laplace)"]
+          distributed-laplace, gaussian, discrete-gaussian, duchi, priv-unit)"]
     );
 }
 

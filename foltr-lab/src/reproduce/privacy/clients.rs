@@ -41,16 +41,25 @@ fn clips(n_clients: usize) -> &'static [f64] {
     if n_clients > 100 { &[0.1, 0.2] } else { &[0.3, 1.0] }
 }
 
-/// Without any protection; more rounds are free then, so the smallest batches are there too.
+/// Without any protection; more rounds are free then, so small batches are there too.
 pub(super) fn unprotected(n_clients: usize) -> Candidates<'static> {
     let mut interactions = schedules(n_clients);
     interactions.push((INTERACTIONS / n_clients / 200).max(1));
     interactions.sort_unstable();
     interactions.dedup();
+    without_privacy("none", n_clients, &interactions)
+}
+
+/// Without any protection, but with as few rounds as noise allows: what is lost here, noise is not to blame for.
+pub(super) fn few_rounds(n_clients: usize) -> Candidates<'static> {
+    without_privacy("few-rounds", n_clients, &schedules(n_clients))
+}
+
+fn without_privacy(slug: &str, n_clients: usize, interactions: &[usize]) -> Candidates<'static> {
     // Without noise a larger rate pays where rounds are many.
     let rates: Vec<f64> = rates(n_clients).iter().copied().chain([2.0 * rates(n_clients)[1]]).collect();
     Candidates {
-        slug: format!("{n_clients}-none"),
+        slug: format!("{n_clients}-{slug}"),
         spec: SPEC,
         overrides: vec![
             format!("clients.n_clients={n_clients}"),
