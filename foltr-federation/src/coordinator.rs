@@ -12,8 +12,9 @@ use thiserror::Error;
 
 use crate::aggregate::{Aggregation, CHUNK, Partial, Rule};
 use crate::message::{BadPayload, Expected, Message, RoundTask};
+use crate::parameter::BadParameter;
 use crate::privacy::{Mode, NeedsSingleUpdates};
-use crate::server_optimiser::{BadOptimiser, OptimiserState, ServerOptimiser};
+use crate::server_optimiser::{OptimiserState, ServerOptimiser};
 use inbox::Inbox;
 
 /// What a coordinator is made of.
@@ -42,7 +43,7 @@ pub struct Setup {
 pub enum BadSetup {
     /// A parameter of the optimiser.
     #[error(transparent)]
-    Optimiser(#[from] BadOptimiser),
+    Optimiser(#[from] BadParameter),
     /// The gradient divides by sigma.
     #[error("sigma = {sigma} must be a positive number")]
     Sigma {

@@ -10,6 +10,7 @@ pub mod aggregate;
 pub mod coordinator;
 pub mod ledger;
 pub mod message;
+pub mod parameter;
 pub mod privacy;
 pub mod server_optimiser;
 pub mod tail_mean;
@@ -19,6 +20,7 @@ pub use aggregate::{Aggregation, Aggregator, CHUNK, Contribution, Partial, Rule,
 pub use coordinator::{BadSetup, CloseError, Coordinator, Rejected, RoundReport, Setup};
 pub use ledger::Ledger;
 pub use message::{BadPayload, DecodeError, Expected, Kind, Message, Payload, RoundTask, Share, decode, encode};
+pub use parameter::BadParameter;
 pub use privacy::{LocalPrivacy, Mode, Privacy};
 pub use server_optimiser::ServerOptimiser;
 pub use tail_mean::TailMean;

@@ -19,9 +19,9 @@ use foltr_rank::rng::Stream;
 use serde::{Deserialize, Serialize};
 
 pub use discrete_gaussian::{BadShares, DiscreteGaussian, LEVELS, TooLong};
-pub use distributed_laplace::{BadLaplace, ClipRadius, DistributedLaplace};
+pub use distributed_laplace::{ClipRadius, DistributedLaplace};
 pub use duchi::Duchi;
-pub use gaussian::{AdaptiveClip, BadGaussian, Clip, Gaussian};
+pub use gaussian::{AdaptiveClip, Clip, Gaussian};
 pub use mode::{CentralMode, Mode, NeedsSingleUpdates};
 pub use none::Unprotected;
 pub use priv_unit::{BadPrivUnit, PrivUnit};

@@ -12,7 +12,8 @@
 //! Deviation: all of them climb. The step is an ascent direction, where the papers minimise.
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
+
+use crate::parameter::{BadParameter, positive, require};
 
 /// A server optimiser, as an experiment file names it.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
@@ -75,18 +76,6 @@ pub enum ServerOptimiser {
     },
 }
 
-/// A parameter that an optimiser cannot work with.
-#[derive(Clone, Copy, Debug, PartialEq, Error)]
-#[error("{name} = {value} must be {right}")]
-pub struct BadOptimiser {
-    /// Which parameter.
-    pub name: &'static str,
-    /// Its value.
-    pub value: f64,
-    /// What it must be.
-    pub right: &'static str,
-}
-
 /// What an optimiser remembers between rounds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct OptimiserState {
@@ -109,7 +98,7 @@ impl ServerOptimiser {
     ];
 
     /// Checks the parameters before any work.
-    pub fn check(&self) -> Result<(), BadOptimiser> {
+    pub fn check(&self) -> Result<(), BadParameter> {
         match *self {
             Self::LearningRate { rate } => positive("rate", rate),
             Self::Momentum { rate, momentum } => positive("rate", rate).and(decay("momentum", momentum)),
@@ -191,15 +180,7 @@ fn sign(value: f64) -> f64 {
     if value == 0.0 { 0.0 } else { value.signum() }
 }
 
-fn require(name: &'static str, value: f64, holds: bool, right: &'static str) -> Result<(), BadOptimiser> {
-    if holds && value.is_finite() { Ok(()) } else { Err(BadOptimiser { name, value, right }) }
-}
-
-fn positive(name: &'static str, value: f64) -> Result<(), BadOptimiser> {
-    require(name, value, value > 0.0, "positive and finite")
-}
-
-fn decay(name: &'static str, value: f64) -> Result<(), BadOptimiser> {
+fn decay(name: &'static str, value: f64) -> Result<(), BadParameter> {
     require(name, value, (0.0..1.0).contains(&value), "at least 0 and below 1")
 }
 

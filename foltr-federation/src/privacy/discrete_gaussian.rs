@@ -23,8 +23,8 @@ use thiserror::Error;
 use crate::accountant::{PrivacyCost, distributed};
 use crate::aggregate::Rule;
 use crate::message::{Kind, Payload, RoundTask, Share};
-use crate::privacy::gaussian::positive;
-use crate::privacy::{BadGaussian, LocalPrivacy, Mode};
+use crate::parameter::{BadParameter, positive};
+use crate::privacy::{LocalPrivacy, Mode};
 
 /// Grid units in the clip norm.
 pub const LEVELS: u32 = 1 << 16;
@@ -65,7 +65,7 @@ struct Parameters {
 pub enum BadShares {
     /// Clip norm or noise.
     #[error(transparent)]
-    Gaussian(#[from] BadGaussian),
+    Parameter(#[from] BadParameter),
     /// Nobody honest is left.
     #[error("colluders = {colluders} must be below min_survivors = {min_survivors}: honest shares hide the others")]
     Colluders {
@@ -275,6 +275,6 @@ mod tests {
         let told = |result: Result<DiscreteGaussian, BadShares>| result.expect_err("refused").to_string();
         assert!(told(DiscreteGaussian::new(0.5, 1.0, 5, 5)).contains("colluders = 5 must be below min_survivors = 5"));
         assert!(told(DiscreteGaussian::new(0.5, 1e-5, 5, 0)).contains("0.29 grid units"));
-        assert!(told(DiscreteGaussian::new(-1.0, 1.0, 5, 0)).contains("clip = -1 must be a positive number"));
+        assert!(told(DiscreteGaussian::new(-1.0, 1.0, 5, 0)).contains("clip = -1 must be positive and finite"));
     }
 }

@@ -11,10 +11,10 @@ use foltr_rank::rng::Stream;
 use rand::RngExt;
 use rand_distr::{Distribution, Exp1, Gamma, Open01};
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
 use crate::accountant::PrivacyCost;
 use crate::message::{Kind, Payload, RoundTask};
+use crate::parameter::{BadParameter, positive};
 use crate::privacy::{LocalPrivacy, Mode};
 
 /// Clipping at every local step, and gamma noise on the message. Its stream is
@@ -50,27 +50,14 @@ struct Parameters {
     clip: ClipRadius,
 }
 
-/// A parameter of the noise that is not positive and finite.
-#[derive(Clone, Copy, Debug, PartialEq, Error)]
-#[error("{name} = {value} must be a positive number")]
-pub struct BadLaplace {
-    /// Which parameter.
-    pub name: &'static str,
-    /// Its value.
-    pub value: f64,
-}
-
 /// ln of a factor so small that, times any gamma variate and any reasonable scale, it changes no f32: e^-200 = 1e-87.
 const VANISHING_LN: f64 = -200.0;
 
 impl DistributedLaplace {
     /// Noise of scale `sensitivity / epsilon` in the sum over all clients.
-    pub fn new(sensitivity: f64, epsilon: f64, clip: ClipRadius) -> Result<Self, BadLaplace> {
-        for (name, value) in [("sensitivity", sensitivity), ("epsilon", epsilon)] {
-            if !(value.is_finite() && value > 0.0) {
-                return Err(BadLaplace { name, value });
-            }
-        }
+    pub fn new(sensitivity: f64, epsilon: f64, clip: ClipRadius) -> Result<Self, BadParameter> {
+        positive("sensitivity", sensitivity)?;
+        positive("epsilon", epsilon)?;
         Ok(Self { sensitivity, epsilon, clip })
     }
 
@@ -159,9 +146,9 @@ impl LocalPrivacy for DistributedLaplace {
 }
 
 impl TryFrom<Parameters> for DistributedLaplace {
-    type Error = BadLaplace;
+    type Error = BadParameter;
 
-    fn try_from(Parameters { sensitivity, epsilon, clip }: Parameters) -> Result<Self, BadLaplace> {
+    fn try_from(Parameters { sensitivity, epsilon, clip }: Parameters) -> Result<Self, BadParameter> {
         Self::new(sensitivity, epsilon, clip)
     }
 }

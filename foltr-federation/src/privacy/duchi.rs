@@ -15,8 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::accountant::PrivacyCost;
 use crate::message::{Kind, Payload, RoundTask};
-use crate::privacy::gaussian::positive;
-use crate::privacy::{BadGaussian, LocalPrivacy, Mode};
+use crate::parameter::{BadParameter, positive};
+use crate::privacy::{LocalPrivacy, Mode};
 
 /// One randomised bit a message. Its stream is [`Purpose::Noise`](foltr_rank::rng::Purpose::Noise).
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
@@ -44,7 +44,7 @@ impl Duchi {
     ///
     /// # Errors
     /// If a parameter is not positive and finite.
-    pub fn new(epsilon: f64, bound: f64) -> Result<Self, BadGaussian> {
+    pub fn new(epsilon: f64, bound: f64) -> Result<Self, BadParameter> {
         positive("epsilon", epsilon)?;
         positive("bound", bound)?;
         Ok(Self { epsilon, bound })
@@ -88,9 +88,9 @@ impl LocalPrivacy for Duchi {
 }
 
 impl TryFrom<Parameters> for Duchi {
-    type Error = BadGaussian;
+    type Error = BadParameter;
 
-    fn try_from(Parameters { epsilon, bound }: Parameters) -> Result<Self, BadGaussian> {
+    fn try_from(Parameters { epsilon, bound }: Parameters) -> Result<Self, BadParameter> {
         Self::new(epsilon, bound)
     }
 }

@@ -16,11 +16,11 @@ use foltr_rank::params::clip_to_radius;
 use foltr_rank::rng::Stream;
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
 use crate::accountant::PrivacyCost;
 use crate::aggregate::Rule;
 use crate::message::{Kind, Payload, RoundTask};
+use crate::parameter::{BadParameter, positive, require};
 use crate::privacy::{CentralMode, LocalPrivacy, Mode};
 
 /// Clipping on the device, and Gaussian noise on the sum. The noise's stream is
@@ -68,18 +68,6 @@ struct Parameters {
     mode: CentralMode,
 }
 
-/// A parameter with which the mechanism is not defined.
-#[derive(Clone, Copy, Debug, PartialEq, Error)]
-#[error("{name} = {value} must be {right}")]
-pub struct BadGaussian {
-    /// Which parameter.
-    pub name: &'static str,
-    /// Its value.
-    pub value: f64,
-    /// What it must be.
-    pub right: &'static str,
-}
-
 impl Clip {
     /// The norm of the first round.
     pub const fn initial(&self) -> f64 {
@@ -89,14 +77,12 @@ impl Clip {
         }
     }
 
-    fn check(&self) -> Result<(), BadGaussian> {
+    fn check(&self) -> Result<(), BadParameter> {
         positive("clip", self.initial())?;
         let Self::Adaptive(AdaptiveClip { quantile, rate, count_noise, .. }) = *self else { return Ok(()) };
         positive("rate", rate)?;
         positive("count_noise", count_noise)?;
-        let right = "above 0 and below 1";
-        let holds = quantile > 0.0 && quantile < 1.0;
-        if holds { Ok(()) } else { Err(BadGaussian { name: "quantile", value: quantile, right }) }
+        require("quantile", quantile, quantile > 0.0 && quantile < 1.0, "above 0 and below 1")
     }
 }
 
@@ -119,7 +105,7 @@ impl Gaussian {
     ///
     /// # Errors
     /// If a parameter is not positive and finite.
-    pub fn new(clip: Clip, noise_multiplier: f64, mode: CentralMode) -> Result<Self, BadGaussian> {
+    pub fn new(clip: Clip, noise_multiplier: f64, mode: CentralMode) -> Result<Self, BadParameter> {
         clip.check()?;
         positive("noise_multiplier", noise_multiplier)?;
         Ok(Self { clip, noise_multiplier, mode })
@@ -151,12 +137,6 @@ impl Gaussian {
     }
 }
 
-/// Refuses what is not a positive number.
-pub(super) fn positive(name: &'static str, value: f64) -> Result<(), BadGaussian> {
-    let holds = value.is_finite() && value > 0.0;
-    if holds { Ok(()) } else { Err(BadGaussian { name, value, right: "a positive number" }) }
-}
-
 impl LocalPrivacy for Gaussian {
     fn protect(&self, update: Update<'_>, task: &RoundTask, _: &mut Stream, payload: &mut Payload) {
         let Update::Step { delta, .. } = update else {
@@ -186,9 +166,9 @@ impl LocalPrivacy for Gaussian {
 }
 
 impl TryFrom<Parameters> for Gaussian {
-    type Error = BadGaussian;
+    type Error = BadParameter;
 
-    fn try_from(Parameters { clip, noise_multiplier, mode }: Parameters) -> Result<Self, BadGaussian> {
+    fn try_from(Parameters { clip, noise_multiplier, mode }: Parameters) -> Result<Self, BadParameter> {
         Self::new(clip, noise_multiplier, mode)
     }
 }
@@ -251,7 +231,7 @@ mod tests {
     #[test]
     fn impossible_parameters_are_named() {
         let error = Gaussian::new(Clip::Fixed(0.0), 1.0, CentralMode::Clear).expect_err("no norm").to_string();
-        assert_eq!(error, "clip = 0 must be a positive number");
+        assert_eq!(error, "clip = 0 must be positive and finite");
         let adaptive = AdaptiveClip { initial: 1.0, quantile: 1.0, rate: 0.2, count_noise: 5.0 };
         let error =
             Gaussian::new(Clip::Adaptive(adaptive), 1.0, CentralMode::Sealed).expect_err("no quantile").to_string();

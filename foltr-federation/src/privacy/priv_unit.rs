@@ -21,8 +21,8 @@ use thiserror::Error;
 
 use crate::accountant::PrivacyCost;
 use crate::message::{Kind, Payload, RoundTask};
-use crate::privacy::gaussian::positive;
-use crate::privacy::{BadGaussian, LocalPrivacy, Mode};
+use crate::parameter::{BadParameter, positive};
+use crate::privacy::{LocalPrivacy, Mode};
 
 /// Ways to divide epsilon that are tried.
 const N_SPLITS: u32 = 200;
@@ -49,7 +49,7 @@ struct Parameters {
 pub enum BadPrivUnit {
     /// Epsilon or the norm.
     #[error(transparent)]
-    Gaussian(#[from] BadGaussian),
+    Parameter(#[from] BadParameter),
     /// A line has two directions only.
     #[error("a direction needs a model of at least 2 parameters, not {n_params}; use kind = \"duchi\" for one")]
     Params {
