@@ -51,7 +51,9 @@ fn valid(kind: Kind, round: u32, client: u32, values: [u16; N_PARAMS]) -> Messag
         },
         Kind::Evolution => Payload::Evolution { seed: client ^ round, plus: value(0), minus: None },
         Kind::EvolutionAntithetic => Payload::Evolution { seed: client ^ round, plus: value(0), minus: Some(value(1)) },
-        Kind::Clipped => Payload::Clipped { within: values[0] % 2 == 0, delta: (0..N_PARAMS).map(value).collect() },
+        Kind::Clipped => {
+            Payload::Clipped { within: values[0].is_multiple_of(2), delta: (0..N_PARAMS).map(value).collect() }
+        }
         Kind::Share => share(&(0..N_PARAMS).map(value).collect::<Vec<_>>(), round, client),
     };
     Message { round, client, payload }

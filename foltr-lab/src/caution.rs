@@ -13,7 +13,12 @@ const LOUD: f64 = 1.0;
 pub fn cautions(experiment: &Experiment, fold: &Fold) -> Vec<String> {
     let width = fold.train.n_features();
     let n_params = experiment.ranker.map_or(width, |ranker| ranker.shape(width).n_params());
-    let found = [shortened(experiment, n_params), drowned(experiment, n_params), mislabelled(experiment, n_params)];
+    let found = [
+        shortened(experiment, n_params),
+        drowned(experiment, n_params),
+        mislabelled(experiment, n_params),
+        by_coins(experiment),
+    ];
     found.into_iter().flatten().collect()
 }
 
@@ -44,6 +49,16 @@ fn drowned(experiment: &Experiment, n_params: usize) -> Option<String> {
     })
 }
 
+/// A guarantee that rests on coins which nobody else sees.
+fn by_coins(experiment: &Experiment) -> Option<String> {
+    experiment.clients?.participation?;
+    Some(
+        "this epsilon counts the coins of clients.participation: it holds against those who cannot see who takes part, \
+         not against a server that can (foltr privacy explain has both)"
+            .into(),
+    )
+}
+
 /// A paper's epsilon is not what holds.
 fn mislabelled(experiment: &Experiment, n_params: usize) -> Option<String> {
     let Privacy::DistributedLaplace(mechanism) = experiment.mechanism(n_params).ok()? else { return None };
@@ -62,9 +77,13 @@ mod tests {
     use crate::grid::Grid;
 
     fn cautions_of(privacy: &str, n_clients: usize) -> Vec<String> {
+        cautions_with(privacy, n_clients, "")
+    }
+
+    fn cautions_with(privacy: &str, n_clients: usize, more_of_clients: &str) -> Vec<String> {
         let text = format!(
             "seeds = [1]\n[data]\nkind = \"synthetic\"\nshape = \"tiny\"\nqueries = 3\nseed = 1\n\
-             [clients]\nn_clients = {n_clients}\ninteractions = 2\n[users]\nkind = \"cascade\"\npreset = \"perfect\"\n\
+             [clients]\nn_clients = {n_clients}\ninteractions = 2\n{more_of_clients}[users]\nkind = \"cascade\"\npreset = \"perfect\"\n\
              [ranker]\nkind = \"linear\"\ninitialisation = {{ kind = \"zero\" }}\n\
              [learner]\nkind = \"pdgd\"\nlearning_rate = 0.1\nupdates = \"immediate\"\n\
              [federation]\nrounds = 50\noptimiser = {{ kind = \"learning-rate\", rate = 1.0 }}\n{privacy}"
@@ -89,6 +108,12 @@ mod tests {
         let told = cautions_of(&format!("{GAUSSIAN}[budget]\nepsilon = 2.0\ndelta = 1e-5\n"), 1000);
         assert!(told.len() == 1 && told[0].starts_with("the budget (2, 1e-5) ends runs after 1"), "{told:?}");
         assert!(cautions_of(&format!("{GAUSSIAN}[budget]\nepsilon = 4.5\ndelta = 1e-5\n"), 1000).is_empty());
+    }
+
+    #[test]
+    fn coins_are_told_to_hide_less_from_the_server() {
+        let told = cautions_with(GAUSSIAN, 1000, "participation = 0.5\n");
+        assert!(told.len() == 1 && told[0].contains("not against a server that can"), "{told:?}");
     }
 
     #[test]

@@ -1,6 +1,6 @@
 //! What does an experiment hide, from whom, and under which assumptions? Facts behind `foltr privacy explain`.
 //!
-//! Numbers come from the [accountant](foltr_federation::accountant); what they mean depends on what an observer sees, and
+//! Numbers come from the [accountant]; what they mean depends on what an observer sees, and
 //! that is said here. `docs/explain.md` describes the JSON form of [`Explained`].
 
 mod facts;

@@ -67,7 +67,7 @@ fn every_example_is_explained_within_the_width_of_a_page() {
                 continue;
             }
             let text = explain(&[path.to_str().expect("a name")]);
-            let is_short = text.lines().all(|line| line.chars().count() <= 110) && text.lines().count() <= 90;
+            let is_short = text.lines().all(|line| line.chars().count() <= 100) && text.lines().count() <= 90;
             assert!(is_short, "{}\n{text}", path.display());
             n_files += 1;
         }

@@ -95,7 +95,8 @@ impl<'a> Facts<'a> {
             Privacy::DistributedLaplace(_) => all(None, EVERY_MESSAGE, self.seen.filter(|_| self.dropout() == 0.0)),
             Privacy::Gaussian { mode: CentralMode::Clear, .. } => all(None, EVERY_MESSAGE, self.unseen),
             Privacy::Gaussian { mode: CentralMode::Sealed, .. } | Privacy::DiscreteGaussian { .. } => {
-                all(self.seen, "the sum of a round", self.unseen)
+                let sees = if self.participation().is_some() { "sums and who took part" } else { "the sum of a round" };
+                all(self.seen, sees, self.unseen)
             }
         }
     }
@@ -237,9 +238,9 @@ impl<'a> Facts<'a> {
             assumptions.push(
                 "For the amplified numbers: devices toss the coin themselves, and nobody sees who took part.".into(),
             );
+            let seen = self.seen.and_then(|price| price.run()).map_or_else(|| "nothing".into(), super::told::pair);
             remarks.push(format!(
-                "Amplified by coins: a client takes part with probability {probability}. Who sees that it does gets {}.",
-                self.seen.and_then(|price| price.run()).map_or_else(|| "no guarantee".into(), super::told::pair)
+                "Amplified by coins of probability {probability}; against who sees the coins {seen} holds."
             ));
         }
         words(summary, "one client added or removed, all its rounds", assumptions, remarks)
@@ -247,7 +248,7 @@ impl<'a> Facts<'a> {
 
     fn discrete_gaussian(&self, min_survivors: u32, colluders: u32) -> Words {
         words(
-            "Clipped updates in integers, a share of exact Gaussian noise from every client, under secure aggregation",
+            "Clipped integers, a share of exact noise from every client, under secure aggregation",
             "one client added or removed, all its rounds",
             [
                 "Secure aggregation works: nobody, the server included, sees less than a whole noisy sum.".into(),

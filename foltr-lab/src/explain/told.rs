@@ -78,7 +78,7 @@ impl Explanation {
 /// One section.
 fn told(section: &[&Explanation], axes: &[&str]) -> String {
     let words = &section[0].words;
-    let mut lines = vec![format!("{} ({})", words.summary, section[0].mechanism)];
+    let mut lines = vec![wrapped("", "  ", &format!("{} ({})", words.summary, section[0].mechanism))];
     let numbers = section[0].numbers();
     let is_shared = section.iter().all(|one| one.numbers() == numbers);
     if is_shared && !numbers.is_empty() {
@@ -142,6 +142,9 @@ fn aligned(rows: &[[String; 4]]) -> Vec<String> {
     let widths = [0, 1, 2, 3].map(width);
     let line = |row: &[String; 4]| {
         let [words, a, b, c] = row;
+        if is_heading(row) {
+            return wrapped("  ", "    ", words);
+        }
         let [w, x, y, z] = widths;
         format!("  {words:w$}   {a:>x$}   {b:>y$}   {c:>z$}").trim_end().to_owned()
     };
@@ -170,9 +173,10 @@ fn observer(held: &Held) -> String {
     }
 }
 
-/// The whole run, with and without a delta where both say something.
+/// The whole run, with and without a delta where the delta makes a difference.
 fn whole(held: &Held) -> String {
     match (held.run, held.run_without_delta) {
+        (Some(run), Some(added_up)) if number(run.epsilon) == number(added_up) => number(added_up),
         (Some(run), Some(added_up)) if run.delta > 0.0 => format!("{} or {}", number(added_up), pair(run)),
         (Some(run), _) => pair(run),
         (None, _) => "none".into(),
