@@ -146,6 +146,8 @@ pub struct Audit {
     pub inversions: Vec<Inversion>,
     /// The data whose lists were inverted.
     pub data_name: String,
+    /// Whether that is MQ2008, and not generated in its place.
+    pub is_real_data: bool,
 }
 
 impl Audit {
@@ -173,12 +175,13 @@ pub fn run(seed: u64, effort: Effort, bar: &ProgressBar) -> Result<Audit> {
     }
     bar.set_message("recovering clicks");
     let inversions = inversion::invert_all(&scene, effort.n_clients, bar);
-    findings.extend(inversions.iter().filter_map(Inversion::finding));
+    let on_lists = |finding: Finding| Finding { what: format!("{}; lists of {}", finding.what, scene.name), ..finding };
+    findings.extend(inversions.iter().filter_map(Inversion::finding).map(on_lists));
     for (number, test) in (cases.len() as u32..).zip(&tests) {
         bar.set_message(test.mechanism.clone());
         findings.push(samplers::examine(test, &streams, number, effort, bar));
     }
-    Ok(Audit { findings, inversions, data_name: scene.name })
+    Ok(Audit { findings, inversions, data_name: scene.name, is_real_data: scene.is_real })
 }
 
 #[cfg(test)]

@@ -58,7 +58,7 @@ fn recovery(audit: &Audit) -> CurveFigure {
         x_label: "interactions behind a message".into(),
         y_label: "share of click vectors".into(),
         methods: views.iter().map(|(view, _)| (*view).to_owned()).chain([CHANCE.to_owned()]).collect(),
-        columns: vec!["messages without a guarantee".into(), "sound modes".into()],
+        columns: vec!["without a guarantee of worth".into(), "sound modes".into()],
         rows: vec![PanelRow { title: String::new(), panels: [Expected::Broken, Expected::Sound].map(panel).into() }],
         ..CurveFigure::default()
     }

@@ -8,6 +8,7 @@ use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use super::{End, make_folder};
 use crate::audit::{self, Audit, Effort, Finding, figure};
+use crate::data::DATA_VARIABLE;
 use crate::plot;
 use crate::table::table;
 
@@ -24,7 +25,10 @@ pub fn run(out: Option<&Path>, seed: u64) -> Result<End> {
     let found = audit::run(seed, Effort::FULL, &bar)?;
     bar.finish_and_clear();
     println!("{}", told(&found));
-    println!("lists: {}; {:.1} s", found.data_name, started.elapsed().as_secs_f64());
+    if !found.is_real_data {
+        println!("MQ2008 was not found here or below {DATA_VARIABLE}: clicks were recovered from generated lists");
+    }
+    println!("lists of {}; {:.1} s", found.data_name, started.elapsed().as_secs_f64());
     if let Some(folder) = out {
         write(&found, folder)?;
     }

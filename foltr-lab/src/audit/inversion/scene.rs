@@ -28,6 +28,8 @@ const REHEARSALS: u32 = 1 << 29;
 pub struct Scene {
     /// What the data is called.
     pub name: String,
+    /// Whether it is a real collection.
+    pub is_real: bool,
     data: Dataset,
     users: Users,
     global: Params,
@@ -66,10 +68,11 @@ impl Scene {
         let section: toml::Table = toml::from_str(&stand_in.setting().replacen("data=", "data = ", 1))?;
         let data: Data = section["data"].clone().try_into()?;
         let (_, fold) = crate::data::load(&data)?.into_iter().next().context("no fold")?;
-        Self::new(stand_in.name, fold.train, seed)
+        let scene = Self::new(stand_in.name, fold.train, seed)?;
+        Ok(Self { is_real: stand_in.is_the_papers, ..scene })
     }
 
-    /// A scene on any data.
+    /// A scene on any data, taken for generated.
     ///
     /// # Errors
     /// If no user is known for its labels.
@@ -78,7 +81,7 @@ impl Scene {
         let (shape, streams) = (Shape::Linear { n_features: data.n_features() }, Streams::new(seed));
         let initialisation = Initialisation::RandomNorm { norm: 0.01 };
         let global = initialisation.params(shape, &mut streams.open(Purpose::Initialisation, 0, 0));
-        let mut scene = Self { name, data, users, global, streams, prior: Vec::new() };
+        let mut scene = Self { name, is_real: false, data, users, global, streams, prior: Vec::new() };
         scene.prior = scene.learn_prior();
         Ok(scene)
     }
