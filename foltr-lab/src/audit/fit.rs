@@ -10,7 +10,7 @@ pub const ERROR: f64 = 1e-5;
 /// Its normal quantile, two-sided.
 pub const Z_LIMIT: f64 = 4.417_173;
 /// Its Kolmogorov quantile, sqrt(ln(2/ERROR)/2): the first term of the series.
-const K_LIMIT: f64 = 2.470_430;
+const K_LIMIT: f64 = 2.470_432;
 
 /// Greatest distance between a sample's distribution function and a continuous law's.
 pub fn ks_distance(mut sample: Vec<f64>, law: impl Fn(f64) -> f64) -> f64 {

@@ -1,9 +1,9 @@
 //! Which clicks can be read from what a server sees? An attack on real lists, for each mode.
 //!
-//! The server knows the queries, the lists shown, the global model and the learning rate: only the clicks are unknown to
-//! it, and a PDGD update is a sum of one known vector for each list and each possible set of clicks on it. The attack
-//! ([`decoder`]) looks for the most likely sets. It is compared with chance: the share of interactions whose clicks are
-//! the most frequent ones for a list of that length, which one can guess without seeing any message.
+//! The server knows the queries, the lists shown, the global model and the learning rate: only the clicks are unknown
+//! to it, and a PDGD update is a sum of one known vector for each list and each possible set of clicks on it. The attack
+//! (`inversion/decoder.rs`) looks for the most likely sets. It is compared with chance: the share of interactions whose
+//! clicks are the most frequent ones for a list of that length, which one can guess without seeing any message.
 
 mod decoder;
 mod scene;
