@@ -263,9 +263,6 @@ impl Coordinator {
     pub fn close_with(&mut self, change: impl FnOnce(&mut [f64])) -> Result<RoundReport, CloseError> {
         let round = self.task.round;
         let rule = self.inbox.rule();
-        if self.inbox.n_contributions() == 0 && !matches!(rule, Rule::Summing { .. }) {
-            return Err(CloseError::Empty { round });
-        }
         if let Rule::Shares { min_survivors: needed, .. } = rule
             && self.inbox.n_contributions() < needed
         {
@@ -273,6 +270,9 @@ impl Coordinator {
             self.inbox.clear();
             self.task.round += 1;
             return Err(CloseError::TooFewSurvivors { round, got, needed });
+        }
+        if self.inbox.n_contributions() == 0 && !matches!(rule, Rule::Summing { .. }) {
+            return Err(CloseError::Empty { round });
         }
         let total = self.inbox.fold();
         let mut step = total.step(&rule).ok_or(CloseError::Empty { round })?;

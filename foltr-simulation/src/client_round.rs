@@ -185,6 +185,8 @@ pub struct Round<'a> {
     pub users: &'a Users,
     /// What happens to an update before it is sent.
     pub privacy: &'a Privacy,
+    /// Whether nobody looks at single messages, so that whoever closes the round draws the noise of the sum at once.
+    pub sums_only: bool,
     /// How the server reads it.
     pub rule: Rule,
     /// All randomness.
@@ -286,7 +288,20 @@ impl Worker {
             ClientLearner::Evolution(_) => Purpose::RandomisedResponse,
         };
         Streams::rewind(protection, purpose, client, round.task.round);
-        round.privacy.protect(learner.finish(), round.task, protection, payload);
+        protect(round, learner.finish(), protection, payload);
         session
+    }
+}
+
+/// What leaves the device; without the device's share of the noise where that of the whole sum is drawn at once.
+fn protect(round: &Round<'_>, update: Update<'_>, private: &mut Stream, payload: &mut Payload) {
+    match (round.privacy, update) {
+        (Privacy::DistributedLaplace(_), Update::Step { delta, n_interactions }) if round.sums_only => {
+            payload.as_step(n_interactions).extend_from_slice(delta);
+        }
+        (Privacy::DiscreteGaussian(mechanism), Update::Step { delta, .. }) if round.sums_only => {
+            *payload = Payload::Share(mechanism.bare_share(delta).expect("a clipped update is within the norm"));
+        }
+        _ => round.privacy.protect(update, round.task, private, payload),
     }
 }

@@ -8,10 +8,9 @@ use std::sync::{Mutex, PoisonError};
 
 use foltr_federation::{
     Aggregation, BadSetup, CHUNK, CloseError, Coordinator, Kind, LocalPrivacy, Partial, Privacy, Rejected, RoundTask,
-    Rule, ServerOptimiser, Setup, TailMean,
-    privacy::{Clip, Unprotected},
+    Rule, ServerOptimiser, Setup, TailMean, privacy::Clip,
 };
-use foltr_rank::learn::evolution::{Evolution, EvolutionSettings, Reward};
+use foltr_rank::learn::evolution::{Evolution, EvolutionSettings};
 use foltr_rank::learn::pdgd::{Pdgd, PdgdSettings};
 use foltr_rank::rng::{Purpose, Streams};
 use foltr_rank::{Params, Shape};
@@ -102,9 +101,11 @@ impl FederationSettings {
         self.privacy.rule(usual, self.cohort.expected(self.n_clients))
     }
 
-    /// Whether every client that the task counts on takes part.
-    fn is_complete(&self) -> bool {
-        self.dropout == 0.0 && !matches!(self.cohort, Cohort::Coins(_))
+    /// Whether the noise of a whole sum is drawn at once: its law is known for any number of Gaussian shares, but for
+    /// shares of Laplace noise only if every client that the task counts on takes part, with equal weight (spec section 9).
+    fn noise_is_drawn_at_once(&self) -> bool {
+        let is_complete = self.dropout == 0.0 && !matches!(self.cohort, Cohort::Coins(_));
+        is_complete || matches!(self.privacy, Privacy::DiscreteGaussian(_))
     }
 
     fn check(&self) -> Result<(), BadFederation> {
@@ -144,8 +145,6 @@ pub struct FederationRun<'a> {
     streams: Streams,
     coordinator: Coordinator,
     rule: Rule,
-    /// What is done on the device; the noise of the mean, if any, is added once at the server.
-    device_privacy: Privacy,
     /// One for each thread of the pool, and one for a caller outside of it.
     workers: Vec<Mutex<Worker>>,
     published: Option<PublishedClients>,
@@ -180,16 +179,8 @@ impl<'a> FederationRun<'a> {
             }
             _ => None,
         };
-        let device_privacy = match &settings.privacy {
-            // Equal weights, a plain mean and nobody lost: the sum of all shares is drawn once, with the same law (spec
-            // section 9).
-            Privacy::DistributedLaplace(_) if settings.is_complete() => {
-                Privacy::Unprotected(Unprotected { reward: Reward::MaxRr })
-            }
-            other => other.clone(),
-        };
         let tail = settings.average_from.map(|round| TailMean::new(round, settings.initial.len()));
-        Ok(Self { settings, training, streams, coordinator, rule, device_privacy, workers, published, tail })
+        Ok(Self { settings, training, streams, coordinator, rule, workers, published, tail })
     }
 
     /// The open round.
@@ -213,7 +204,8 @@ impl<'a> FederationRun<'a> {
             task: &task,
             training: self.training,
             users: &self.settings.users,
-            privacy: &self.device_privacy,
+            privacy: &self.settings.privacy,
+            sums_only: self.settings.noise_is_drawn_at_once(),
             rule: self.rule,
             streams: &self.streams,
         };
@@ -228,20 +220,23 @@ impl<'a> FederationRun<'a> {
                 tally.merge(&part);
             }
         }
-        self.close()?;
+        self.close(clients.len() as u32)?;
         if let Some(tail) = &mut self.tail {
             tail.add(self.coordinator.task().round, self.coordinator.master());
         }
         Ok(tally)
     }
 
-    fn close(&mut self) -> Result<(), CloseError> {
+    fn close(&mut self, n_survivors: u32) -> Result<(), CloseError> {
         let round = self.coordinator.task().round;
         let mut noise = self.streams.open(Purpose::Noise, u32::MAX, round);
         let cohort = self.settings.cohort.expected(self.settings.n_clients);
         let closed = match &self.settings.privacy {
-            Privacy::DistributedLaplace(mechanism) if self.settings.is_complete() => {
+            Privacy::DistributedLaplace(mechanism) if self.settings.noise_is_drawn_at_once() => {
                 self.coordinator.close_with(|step| mechanism.laplace_of_mean(cohort as u32, &mut noise, step))
+            }
+            Privacy::DiscreteGaussian(mechanism) => {
+                self.coordinator.close_with(|step| mechanism.noise_of_sum(n_survivors, cohort, &mut noise, step))
             }
             Privacy::Gaussian(mechanism) => {
                 let clip = self.coordinator.task().clip_norm.map_or(mechanism.clip().initial(), f64::from);

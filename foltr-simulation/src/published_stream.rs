@@ -304,7 +304,8 @@ mod tests {
             for expected in run["rounds"].as_array().expect("rounds") {
                 let task = coordinator.task().clone();
                 let (privacy, streams) = (&privacy, &streams);
-                let round = Round { task: &task, training: &training, users: &users, privacy, rule, streams };
+                let round =
+                    Round { task: &task, training: &training, users: &users, privacy, sums_only: true, rule, streams };
                 let mut partial = Partial::new(shape.n_params());
                 for (client, (next_seed, message)) in
                     clients.next_seeds.iter_mut().zip(expected["messages"].as_array().expect("messages")).enumerate()

@@ -161,7 +161,15 @@ fn messages(training: &TrainingSet, shape: Shape, learner: ClientLearner, rule: 
     let coordinator = Coordinator::new(setup.clone()).expect("a sound setup");
     let (streams, users) = (Streams::new(5), users());
     let privacy = Privacy::Unprotected(Unprotected { reward: Reward::MaxRr });
-    let round = Round { task: coordinator.task(), training, users: &users, privacy: &privacy, rule, streams: &streams };
+    let round = Round {
+        task: coordinator.task(),
+        training,
+        users: &users,
+        privacy: &privacy,
+        sums_only: false,
+        rule,
+        streams: &streams,
+    };
     let mut messages = Vec::new();
     Worker::new(learner, &streams).run_each(&round, 0..N_CLIENTS, |client, payload, _, _| {
         messages.push(Message { round: 0, client, payload: payload.clone() });

@@ -116,9 +116,7 @@ impl DiscreteGaussian {
         if deviation < LEAST_DEVIATION {
             return Err(BadShares::Deviation { deviation });
         }
-        let numerator = (deviation * FRACTION as f64).ceil() as u64;
-        let sampler = Rational::from_unsigned(numerator, FRACTION).and_then(Sampler::new);
-        let sampler = sampler.map_err(|_| BadShares::Deviation { deviation })?;
+        let sampler = sampler_of(deviation).ok_or(BadShares::Deviation { deviation })?;
         Ok(Self { parameters: Parameters { clip, noise_multiplier, min_survivors, colluders }, sampler })
     }
 
@@ -168,6 +166,29 @@ impl DiscreteGaussian {
         if squared_norm > bound() { Err(TooLong { squared_norm }) } else { Ok(cut) }
     }
 
+    /// An update on the grid without its noise, for simulations that draw the noise of a whole sum at once by
+    /// [`Self::noise_of_sum`]. Never for a device.
+    ///
+    /// # Errors
+    /// If the update is too long.
+    pub fn bare_share(&self, delta: &[f32]) -> Result<Share, TooLong> {
+        Ok(Share::new(self.quantise(delta)?))
+    }
+
+    /// Adds the noise of `n_shares` shares to a step that is their sum, in units of the model, over `divisor`.
+    ///
+    /// One discrete Gaussian has the law of the sum up to what the accountant's `distributed::tau` bounds, at a price that
+    /// does not depend on the number of shares. For simulations in which nobody looks at a single share.
+    pub fn noise_of_sum(&self, n_shares: u32, divisor: f64, stream: &mut Stream, step: &mut [f64]) {
+        let deviation = self.share_deviation() * f64::from(n_shares).sqrt();
+        let Some(sampler) = sampler_of(deviation) else { return };
+        for value in step {
+            // Sums of shares are far below 2^63 units.
+            let noise = i64::try_from(sampler.sample(stream)).unwrap_or(i64::MAX);
+            *value += noise as f64 * self.unit() / divisor;
+        }
+    }
+
     /// What a device adds to the sealed sum. On a device `noise` must be the operating system's generator.
     ///
     /// # Errors
@@ -181,6 +202,13 @@ impl DiscreteGaussian {
         }
         Ok(Share::new(values))
     }
+}
+
+/// A sampler of this deviation, rounded up; none for zero.
+fn sampler_of(deviation: f64) -> Option<Sampler> {
+    let numerator = (deviation * FRACTION as f64).ceil() as u64;
+    let deviation = Rational::from_unsigned(numerator, FRACTION).ok().filter(|_| numerator > 0)?;
+    Sampler::new(deviation).ok()
 }
 
 impl LocalPrivacy for DiscreteGaussian {
@@ -268,6 +296,17 @@ mod tests {
         let variance = sums.iter().map(|x| x * x).sum::<f64>() / n as f64;
         let ratio = variance / (2.0 * 65_536.0_f64).powi(2);
         assert!((ratio - 1.0).abs() < 5.0 * (2.0 / n as f64).sqrt(), "{ratio}");
+    }
+
+    #[test]
+    fn the_noise_of_a_sum_is_drawn_at_once_with_the_same_variance() {
+        let (mechanism, n) = (mechanism(2.0), 20_000);
+        let (mut step, mut stream) = (vec![0.0; n], Streams::new(3).open(Purpose::Noise, 0, 0));
+        mechanism.noise_of_sum(8, 4.0, &mut stream, &mut step);
+        let variance = step.iter().map(|x| x * x).sum::<f64>() / n as f64;
+        let ratio = variance / (2.0 * 0.5_f64 / 4.0).powi(2);
+        assert!((ratio - 1.0).abs() < 5.0 * (2.0 / n as f64).sqrt(), "{ratio}");
+        assert_eq!(mechanism.bare_share(&[0.5, 0.0]).expect("short").values(), [65_536, 0]);
     }
 
     #[test]
