@@ -48,11 +48,16 @@ fn ndcg(split: Split) -> MetricName {
     MetricName::Offline(split, Metric::Ndcg(10))
 }
 
-/// Chooses for each kind of users, and runs what was chosen.
+/// Chooses for each kind of users with one seed, and runs what was chosen with `n_seeds` others.
 ///
 /// # Errors
 /// If a run fails or is interrupted.
-pub fn choose(study: &mut Study<'_>, collection: &Collection, candidates: &Candidates<'_>) -> Result<Vec<Chosen>> {
+pub fn choose(
+    study: &mut Study<'_>,
+    collection: &Collection,
+    candidates: &Candidates<'_>,
+    n_seeds: u64,
+) -> Result<Vec<Chosen>> {
     let name = format!("{}-{}", collection.slug, candidates.slug);
     let with = |more: Vec<String>| -> Vec<String> {
         let data = [collection.data.setting()];
@@ -60,7 +65,6 @@ pub fn choose(study: &mut Study<'_>, collection: &Collection, candidates: &Candi
     };
     let tried = with(vec!["seeds=[101]".into(), "metrics.evaluate_on=[\"validation\"]".into()]);
     let tried = study.shared_grid(&format!("privacy-{name}-choice"), candidates.spec, &tried)?;
-    let n_seeds = study.either(1, 3);
     let seeds: Vec<u64> = (1..=n_seeds).collect();
     let mut chosen = Vec::new();
     for users in USERS {
@@ -70,7 +74,8 @@ pub fn choose(study: &mut Study<'_>, collection: &Collection, candidates: &Candi
         let mut more = vec![format!("seeds={seeds:?}"), "metrics.evaluate_on=[\"test\"]".into()];
         more.push(format!("users.preset={users}"));
         more.extend(labels.iter().cloned());
-        let results = study.shared_grid(&format!("privacy-{name}-{users}"), candidates.spec, &with(more))?;
+        let folder = format!("privacy-{name}-{users}-{n_seeds}");
+        let results = study.shared_grid(&folder, candidates.spec, &with(more))?;
         let words = labels.iter().filter(|label| !label.starts_with("users.")).map(|label| short(label));
         let words = words.collect::<Vec<_>>().join(", ");
         chosen.push(Chosen { users, test: results.final_values(0, ndcg(Split::Test)), words });

@@ -120,9 +120,10 @@ pub(super) fn clients(study: &mut Study<'_>) -> Result<()> {
 }
 
 fn level(study: &mut Study<'_>, collection: &Collection, n_clients: usize) -> Result<Level> {
-    let none = choose(study, collection, &unprotected(n_clients))?;
-    let large = choose(study, collection, &gaussian(n_clients, EPSILONS[0]))?;
-    let small = choose(study, collection, &gaussian(n_clients, EPSILONS[1]))?;
+    let n_seeds = study.either(1, 3);
+    let none = choose(study, collection, &unprotected(n_clients), n_seeds)?;
+    let large = choose(study, collection, &gaussian(n_clients, EPSILONS[0]), n_seeds)?;
+    let small = choose(study, collection, &gaussian(n_clients, EPSILONS[1]), n_seeds)?;
     let mut level = Level { n_clients, values: Vec::new(), losses: Vec::new() };
     for ((none, large), small) in none.into_iter().zip(large).zip(small) {
         let of = |own: &super::choice::Chosen| own.loss_against(&none).context("runs pair up");

@@ -145,7 +145,7 @@ pub(super) fn curves(study: &mut Study<'_>) -> Result<()> {
 fn row(study: &mut Study<'_>, collection: &Collection, n_clients: usize) -> Result<PanelRow> {
     let n_params = if collection.is_large { 136 } else { 46 };
     let epsilons: &[f64] = study.either(&EPSILONS[1..3], &EPSILONS);
-    let none = choose(study, collection, &unprotected(n_clients))?;
+    let none = choose(study, collection, &unprotected(n_clients), 1)?;
     let reference = |users: usize| Reference { method: 0, value: none[users].mean() };
     let mut panels: Vec<Panel> =
         (0..USERS.len()).map(|users| Panel { curves: Vec::new(), references: vec![reference(users)] }).collect();
@@ -153,7 +153,7 @@ fn row(study: &mut Study<'_>, collection: &Collection, n_clients: usize) -> Resu
     for (method, (name, line)) in (1..).zip(LINES) {
         let mut of_users = vec![Vec::new(); USERS.len()];
         for &epsilon in epsilons {
-            let chosen = choose(study, collection, &line(n_clients, epsilon, n_params))?;
+            let chosen = choose(study, collection, &line(n_clients, epsilon, n_params), 1)?;
             chosen.into_iter().zip(&mut of_users).for_each(|(chosen, points)| points.push((epsilon, chosen.test)));
         }
         for ((panel, points), users) in panels.iter_mut().zip(of_users).zip(USERS) {

@@ -48,6 +48,7 @@ pub(super) fn table(study: &mut Study<'_>) -> Result<()> {
 }
 
 fn rows(study: &mut Study<'_>, collection: &Collection) -> Result<Vec<Row>> {
+    let n_seeds = study.either(1, 3);
     let n_params = if collection.is_large { 136 } else { 46 };
     let published = PrivacyCost::Laplace { scale: SENSITIVITY / 4.5, shift: SENSITIVITY, n_params };
     let published = published.after(FPDGD_ROUNDS, DELTA).epsilon;
@@ -55,25 +56,25 @@ fn rows(study: &mut Study<'_>, collection: &Collection) -> Result<Vec<Row>> {
     let mut rows = vec![Row {
         name: "no privacy".into(),
         guarantee: "none".into(),
-        chosen: choose(study, collection, &unprotected(N_CLIENTS))?,
+        chosen: choose(study, collection, &unprotected(N_CLIENTS), n_seeds)?,
     }];
     rows.push(Row {
         name: "no privacy, as few rounds".into(),
         guarantee: "none".into(),
-        chosen: choose(study, collection, &few_rounds(N_CLIENTS))?,
+        chosen: choose(study, collection, &few_rounds(N_CLIENTS), n_seeds)?,
     });
     for (slug, name, label, guarantee) in [
         ("fpdgd", "FPDGD as published, \"4.5\"", 4.5, format!("{published:.0}")),
         ("fpdgd-sound", "FPDGD's mechanism made sound, not re-tuned", label, "4.5".into()),
     ] {
-        let chosen = choose(study, collection, &fpdgd(slug, label))?;
+        let chosen = choose(study, collection, &fpdgd(slug, label), n_seeds)?;
         rows.push(Row { name: name.into(), guarantee, chosen });
     }
     for (epsilon, _) in LIMITS {
         rows.push(Row {
             name: "clipped update, Gaussian noise".into(),
             guarantee: epsilon.to_string(),
-            chosen: choose(study, collection, &gaussian(N_CLIENTS, epsilon))?,
+            chosen: choose(study, collection, &gaussian(N_CLIENTS, epsilon), n_seeds)?,
         });
     }
     Ok(rows)
