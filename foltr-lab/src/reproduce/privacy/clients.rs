@@ -35,7 +35,7 @@ fn rates(n_clients: usize) -> &'static [f64] {
     match n_clients {
         0..=10 => &[1.0, 5.0],
         11..=100 => &[5.0, 20.0],
-        _ => &[50.0, 200.0],
+        _ => &[50.0, 200.0, 400.0],
     }
 }
 
@@ -59,15 +59,13 @@ pub(super) fn few_rounds(n_clients: usize) -> Candidates<'static> {
 }
 
 fn without_privacy(slug: &str, n_clients: usize, interactions: &[usize]) -> Candidates<'static> {
-    // Without noise a larger rate pays where rounds are many.
-    let rates: Vec<f64> = rates(n_clients).iter().copied().chain([2.0 * rates(n_clients)[1]]).collect();
     Candidates {
         slug: format!("{n_clients}-{slug}"),
         spec: SPEC,
         overrides: vec![
             format!("clients.n_clients={n_clients}"),
             format!("clients.interactions={interactions:?}"),
-            format!("federation.optimiser.rate={rates:?}"),
+            format!("federation.optimiser.rate={:?}", rates(n_clients)),
             "privacy={ kind = \"none\" }".into(),
         ],
     }
