@@ -243,7 +243,8 @@ impl<'a> FederationRun<'a> {
                 let report =
                     self.coordinator.close_with(|step| mechanism.noise_of_step(clip, cohort, &mut noise, step));
                 if let (Ok(report), Clip::Adaptive(adaptive)) = (&report, mechanism.clip()) {
-                    self.coordinator.set_clip_norm(adaptive.next(clip, report.n_within, cohort, &mut noise) as f32);
+                    let (within, came) = (report.n_within, report.n_contributions);
+                    self.coordinator.set_clip_norm(adaptive.next(clip, within, came, cohort, &mut noise) as f32);
                 }
                 report
             }

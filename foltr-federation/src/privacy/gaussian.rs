@@ -87,14 +87,20 @@ impl Clip {
 }
 
 impl AdaptiveClip {
-    /// The norm of the next round, from the number of updates within the norm of this one.
-    pub fn next(&self, norm: f64, n_within: u32, divisor: f64, stream: &mut Stream) -> f64 {
+    /// What is counted: each client adds 1/2 if its update is within the norm, else -1/2. One client more or less moves
+    /// this by 1/2, where it would move the plain count by 1.
+    fn balance(n_within: u32, n_clients: u32) -> f64 {
+        f64::from(n_within) - f64::from(n_clients) / 2.0
+    }
+
+    /// The norm of the next round, from the number of updates of this one, and of those within its norm.
+    pub fn next(&self, norm: f64, n_within: u32, n_clients: u32, divisor: f64, stream: &mut Stream) -> f64 {
         let noise: f64 = StandardNormal.sample(stream);
-        let share = (f64::from(n_within) + self.count_noise * noise) / divisor;
+        let share = (Self::balance(n_within, n_clients) + self.count_noise * noise) / divisor + 0.5;
         norm * (-self.rate * (share - self.quantile)).exp()
     }
 
-    /// zCDP of the count in one round. Each client reports 1/2 or -1/2, which is the count up to a known constant.
+    /// zCDP of the count in one round: its sensitivity is 1/2.
     pub fn rho(&self) -> f64 {
         0.25 / (2.0 * self.count_noise * self.count_noise)
     }
@@ -222,10 +228,21 @@ mod tests {
         // Norms are 1, 2, ..., 1000: the median is 500.
         let mut norm = adaptive.initial;
         for _ in 0..200 {
-            norm = adaptive.next(norm, norm.clamp(0.0, 1000.0) as u32, 1000.0, &mut stream);
+            norm = adaptive.next(norm, norm.clamp(0.0, 1000.0) as u32, 1000, 1000.0, &mut stream);
         }
         assert!((norm - 500.0).abs() < 25.0, "{norm}");
         assert!((gaussian(Clip::Adaptive(adaptive)).rho() - (0.125 + 0.005)).abs() < 1e-15);
+    }
+
+    #[test]
+    fn one_client_moves_the_count_by_what_its_label_assumes() {
+        let (with, without) = (AdaptiveClip::balance(7, 10), AdaptiveClip::balance(6, 9));
+        assert_eq!((with - without).abs(), 0.5);
+        assert_eq!((with - AdaptiveClip::balance(7, 9)).abs(), 0.5);
+        // Half of the expected clients within the norm is a share of one half, however many came.
+        let adaptive = AdaptiveClip { initial: 1.0, quantile: 0.5, rate: 1.0, count_noise: 1e-12 };
+        let mut stream = Streams::new(5).open(Purpose::Noise, 0, 0);
+        assert!((adaptive.next(1.0, 4, 8, 100.0, &mut stream) - 1.0).abs() < 1e-9);
     }
 
     #[test]
