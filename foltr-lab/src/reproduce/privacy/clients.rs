@@ -175,7 +175,7 @@ fn panels(collection: &Collection, levels: &[Level]) -> PanelRow {
 }
 
 /// A point of a curve, from the runs behind it.
-pub(super) fn point(x: f64, runs: &[f64]) -> Option<Point> {
+fn point(x: f64, runs: &[f64]) -> Option<Point> {
     let estimate = Estimate::of(runs)?;
     let half = if estimate.half_width().is_finite() { estimate.half_width() } else { 0.0 };
     Some(Point { x, mean: estimate.mean, low: estimate.mean - half, high: estimate.mean + half })

@@ -5,9 +5,9 @@ use foltr_rank::learn::evolution::Reward;
 
 use super::calibration::{laplace_label, per_message, probability};
 use super::choice::{Candidates, choose};
-use super::clients::{SPEC, gaussian, point, unprotected};
+use super::clients::{SPEC, gaussian, unprotected};
 use super::{Collection, INTERACTIONS, USERS, collections};
-use crate::plot::{Curve, CurveFigure, Panel, PanelRow, Reference, Scale, Sharing};
+use crate::plot::{Curve, CurveFigure, Panel, PanelRow, Point, Reference, Scale, Sharing};
 use crate::reproduce::Study;
 use crate::reproduce::study::mean;
 use crate::table::table;
@@ -127,7 +127,7 @@ pub(super) fn curves(study: &mut Study<'_>) -> Result<()> {
         let figure = CurveFigure {
             title: format!("Effectiveness over the true epsilon, {}", collection.data.name),
             subtitle: "of one client over the whole run, delta = 1e-5; 400,000 interactions; settings chosen on \
-                       validation queries"
+                       validation queries; few runs: values scatter by about .01"
                 .into(),
             x_label: "epsilon".into(),
             y_label: "nDCG@10".into(),
@@ -162,7 +162,10 @@ fn row(study: &mut Study<'_>, collection: &Collection, n_clients: usize) -> Resu
         for ((panel, points), users) in panels.iter_mut().zip(of_users).zip(USERS) {
             let means = points.iter().map(|(_, runs)| format!("{:.4}", mean(runs)));
             cells.push([name.to_owned(), users.to_owned()].into_iter().chain(means).collect());
-            let points = points.iter().filter_map(|(epsilon, runs)| point(*epsilon, runs)).collect();
+            // Two runs have no interval worth drawing.
+            let point =
+                |(x, runs): &(f64, Vec<f64>)| Point { x: *x, mean: mean(runs), low: mean(runs), high: mean(runs) };
+            let points = points.iter().map(point).collect();
             panel.curves.push(Curve { method, points });
         }
     }
