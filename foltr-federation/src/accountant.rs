@@ -105,6 +105,10 @@ impl PrivacyCost {
     pub fn divergence(&self, t: f64) -> f64 {
         match *self {
             Self::Unbounded => f64::INFINITY,
+            // Interactions that are randomised one by one cost less together than one answer of their whole epsilon.
+            Self::Pure { per_interaction: Some(each), per_message } if each > 0.0 && each.is_finite() => {
+                per_message / each * pure::divergence(each, t)
+            }
             Self::Pure { per_message, .. } => pure::divergence(per_message, t),
             Self::Concentrated { rho } => (1.0 + t) * rho,
             Self::Gaussian { mu } => (1.0 + t) * mu * mu / 2.0 * ABOVE,

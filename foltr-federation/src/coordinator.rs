@@ -267,8 +267,7 @@ impl Coordinator {
             && self.inbox.n_contributions() < needed
         {
             let got = self.inbox.n_contributions();
-            self.inbox.clear();
-            self.task.round += 1;
+            self.skip();
             return Err(CloseError::TooFewSurvivors { round, got, needed });
         }
         if self.inbox.n_contributions() == 0 && !matches!(rule, Rule::Summing { .. }) {
@@ -288,6 +287,12 @@ impl Coordinator {
         self.task.round += 1;
         self.apply(&step).map_err(|index| CloseError::Overflow { round, index })?;
         Ok(report)
+    }
+
+    /// Opens the next round without a step: nobody contributed, or nobody shall.
+    pub fn skip(&mut self) {
+        self.inbox.clear();
+        self.task.round += 1;
     }
 
     /// Sets the norm to which updates of the open round are clipped.

@@ -66,10 +66,13 @@ fn by_coins(experiment: &Experiment) -> Option<String> {
 /// A paper's epsilon is not what holds.
 fn mislabelled(experiment: &Experiment, n_params: usize) -> Option<String> {
     let Privacy::DistributedLaplace(mechanism) = experiment.mechanism(n_params).ok()? else { return None };
-    let holds = experiment.cost(n_params).ok()?.epsilon();
+    let holds = match experiment.cost(n_params).ok()?.epsilon() {
+        epsilon if epsilon.is_finite() => format!("{epsilon:.1} a round if the server sees the sum only"),
+        _ => "nothing, since messages are lost".into(),
+    };
     Some(format!(
-        "privacy.epsilon = {} is the paper's label; what holds is {holds:.1} a round if the server sees the sum only, and \
-         nothing against one that reads single messages (foltr privacy explain)",
+        "privacy.epsilon = {} is the paper's label; what holds is {holds}, and nothing against a server that reads single \
+         messages (foltr privacy explain)",
         mechanism.claimed_epsilon()
     ))
 }

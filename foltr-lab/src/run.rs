@@ -78,9 +78,12 @@ pub fn run_one(
         let this = trainer.round().with_context(|| format!("fold {fold_number}, seed {seed}, round {}", round + 1))?;
         training_time += started.elapsed();
         tally.merge(&this);
-        let n_clients = this.n_clients as f64;
-        rows.send(round + 1, MetricName::OnlineNdcg(experiment.metrics.cutoff), this.ndcg / n_clients);
-        rows.send(round + 1, MetricName::OnlineMaxRr, this.max_rr / n_clients);
+        // A round that nobody came to has no mean.
+        if this.n_clients > 0 {
+            let n_clients = this.n_clients as f64;
+            rows.send(round + 1, MetricName::OnlineNdcg(experiment.metrics.cutoff), this.ndcg / n_clients);
+            rows.send(round + 1, MetricName::OnlineMaxRr, this.max_rr / n_clients);
+        }
     }
     unreachable!("the last round returns")
 }

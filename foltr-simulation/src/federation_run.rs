@@ -253,6 +253,11 @@ impl<'a> FederationRun<'a> {
         match closed {
             // What a round without enough survivors leaves is the model as it was.
             Err(CloseError::TooFewSurvivors { .. }) => Ok(()),
+            // Everybody was lost.
+            Err(CloseError::Empty { .. }) => {
+                self.coordinator.skip();
+                Ok(())
+            }
             other => other.map(|_| ()),
         }
     }

@@ -6,6 +6,9 @@
 //! survivors of whom f pass their share to the server, what remains has variance sigma^2. Fewer than t survivors: the
 //! sum is not opened. Secure aggregation adds the integers up; the server divides by a number fixed beforehand.
 //!
+//! What is hidden is what a client sends, not that it takes part: of two adjacent runs, one has zero in place of a client's
+//! updates, with its shares of noise. Who survives is known to secure aggregation anyway.
+//!
 //! Samples are exact (`CKS20` Canonne, Kamath, Steinke: *The Discrete Gaussian for Differential Privacy*, NeurIPS 2020,
 //! by the `prio` crate): floating-point noise betrays its summands by its last bits.
 //!
@@ -23,7 +26,8 @@ use thiserror::Error;
 use crate::accountant::{PrivacyCost, distributed};
 use crate::aggregate::Rule;
 use crate::message::{Kind, Payload, RoundTask, Share};
-use crate::parameter::{BadParameter, positive};
+use crate::parameter::{BadParameter, positive, require};
+use crate::privacy::gaussian::check_norm;
 use crate::privacy::{LocalPrivacy, Mode};
 
 /// Grid units in the clip norm.
@@ -104,7 +108,7 @@ impl DiscreteGaussian {
     /// # Errors
     /// If the parameters cannot protect a sum.
     pub fn new(clip: f64, noise_multiplier: f64, min_survivors: u32, colluders: u32) -> Result<Self, BadShares> {
-        positive("clip", clip)?;
+        check_norm("clip", clip)?;
         positive("noise_multiplier", noise_multiplier)?;
         if colluders >= min_survivors {
             return Err(BadShares::Colluders { colluders, min_survivors });
@@ -112,7 +116,8 @@ impl DiscreteGaussian {
         let n_honest = f64::from(min_survivors - colluders);
         let deviation = noise_multiplier * f64::from(LEVELS) / n_honest.sqrt();
         // Beyond 2^40 units a sum of shares could leave the integers.
-        positive("noise_multiplier", 2_f64.powi(40) - deviation)?;
+        let holds = deviation <= 2_f64.powi(40);
+        require("noise_multiplier", noise_multiplier, holds, "at most 2^24 times the root of the honest survivors")?;
         if deviation < LEAST_DEVIATION {
             return Err(BadShares::Deviation { deviation });
         }

@@ -15,7 +15,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::accountant::PrivacyCost;
 use crate::message::{Kind, Payload, RoundTask};
-use crate::parameter::{BadParameter, positive};
+use crate::parameter::{BadParameter, require};
+use crate::privacy::gaussian::check_norm;
 use crate::privacy::{LocalPrivacy, Mode};
 
 /// One randomised bit a message. Its stream is [`Purpose::Noise`](foltr_rank::rng::Purpose::Noise).
@@ -45,8 +46,9 @@ impl Duchi {
     /// # Errors
     /// If a parameter is not positive and finite.
     pub fn new(epsilon: f64, bound: f64) -> Result<Self, BadParameter> {
-        positive("epsilon", epsilon)?;
-        positive("bound", bound)?;
+        // Beyond this, double precision would tell the truth with certainty.
+        require("epsilon", epsilon, epsilon > 0.0 && epsilon <= 30.0, "above 0 and at most 30")?;
+        check_norm("bound", bound)?;
         Ok(Self { epsilon, bound })
     }
 
@@ -65,7 +67,9 @@ impl LocalPrivacy for Duchi {
     fn protect(&self, update: Update<'_>, task: &RoundTask, private: &mut Stream, payload: &mut Payload) {
         let Update::Step { delta, .. } = update else { panic!("one bit is defined for a step, not for outcomes") };
         let coordinate = private.random_range(0..delta.len());
-        let value = (f64::from(delta[coordinate]) / self.bound).clamp(-1.0, 1.0);
+        // What is not a number is told like zero.
+        let value = if delta[coordinate].is_nan() { 0.0 } else { f64::from(delta[coordinate]) / self.bound };
+        let value = value.clamp(-1.0, 1.0);
         let is_positive = private.random::<f64>() < 0.5 + value * self.certainty() / 2.0;
         let size = self.bound * delta.len() as f64 / self.certainty();
         // The number of interactions is nobody's business: every message says the task's.
@@ -126,8 +130,8 @@ mod tests {
     #[test]
     fn coordinates_are_uniform_and_signs_have_the_law_of_the_paper() {
         let n = 400_000;
-        // 2 is clipped to the bound .5, so x = 1; .1 is x = .2; 0 is a fair coin.
-        let counts = counts(1.5, &[2.0, -0.1, 0.0, 0.5], n);
+        // 2 is clipped to the bound .5, so x = 1; .1 is x = .2; what is not a number is a fair coin, as 0 is.
+        let counts = counts(1.5, &[2.0, -0.1, f32::NAN, 0.5], n);
         let certainty = (1.5_f64.exp() - 1.0) / (1.5_f64.exp() + 1.0);
         for (counts, x) in counts.iter().zip([1.0, -0.2, 0.0, 1.0]) {
             let (total, plus) = ((counts[0] + counts[1]) as f64, counts[1] as f64);

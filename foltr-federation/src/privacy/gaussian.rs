@@ -68,6 +68,25 @@ struct Parameters {
     mode: CentralMode,
 }
 
+/// Updates are clipped to a little less than the norm that is accounted for: single precision rounds by 6e-8.
+const INSIDE: f32 = 1.0 - 1e-6;
+
+/// Norms that single precision can hold, with room for what they are multiplied by.
+const NORMS: std::ops::RangeInclusive<f64> = 1e-30..=1e30;
+
+/// An update that is not finite has no direction and counts as zero: it must not be told from others by a NaN.
+pub(super) fn forget_if_not_finite(delta: &mut [f32]) {
+    if delta.iter().any(|value| !value.is_finite()) {
+        delta.fill(0.0);
+    }
+}
+
+/// Refuses a norm that is not positive, or beyond single precision.
+pub(super) fn check_norm(name: &'static str, norm: f64) -> Result<(), BadParameter> {
+    positive(name, norm)?;
+    require(name, norm, NORMS.contains(&norm), "between 1e-30 and 1e30")
+}
+
 impl Clip {
     /// The norm of the first round.
     pub const fn initial(&self) -> f64 {
@@ -78,9 +97,9 @@ impl Clip {
     }
 
     fn check(&self) -> Result<(), BadParameter> {
-        positive("clip", self.initial())?;
+        check_norm("clip", self.initial())?;
         let Self::Adaptive(AdaptiveClip { quantile, rate, count_noise, .. }) = *self else { return Ok(()) };
-        positive("rate", rate)?;
+        require("rate", rate, rate > 0.0 && rate <= 10.0, "above 0 and at most 10")?;
         positive("count_noise", count_noise)?;
         require("quantile", quantile, quantile > 0.0 && quantile < 1.0, "above 0 and below 1")
     }
@@ -97,7 +116,7 @@ impl AdaptiveClip {
     pub fn next(&self, norm: f64, n_within: u32, n_clients: u32, divisor: f64, stream: &mut Stream) -> f64 {
         let noise: f64 = StandardNormal.sample(stream);
         let share = (Self::balance(n_within, n_clients) + self.count_noise * noise) / divisor + 0.5;
-        norm * (-self.rate * (share - self.quantile)).exp()
+        (norm * (-self.rate * (share - self.quantile)).exp()).clamp(*NORMS.start(), *NORMS.end())
     }
 
     /// zCDP of the count in one round: its sensitivity is 1/2.
@@ -151,7 +170,8 @@ impl LocalPrivacy for Gaussian {
         let norm = task.clip_norm.unwrap_or(self.clip.initial() as f32);
         let (within, clipped) = payload.as_clipped();
         clipped.extend_from_slice(delta);
-        *within = !clip_to_radius(clipped, norm);
+        forget_if_not_finite(clipped);
+        *within = !clip_to_radius(clipped, norm * INSIDE);
     }
 
     fn accepts(&self, kind: Kind) -> bool {
@@ -204,8 +224,13 @@ mod tests {
 
     #[test]
     fn long_updates_are_shortened_and_said_to_be() {
-        assert_eq!(protect(&[3.0, 4.0], None), Payload::Clipped { within: false, delta: vec![0.6, 0.8] });
+        let Payload::Clipped { within: false, delta } = protect(&[3.0, 4.0], None) else { panic!("it was clipped") };
+        assert!((delta[0] - 0.6).abs() < 2e-6 && (delta[1] - 0.8).abs() < 2e-6, "{delta:?}");
+        // Whatever single precision does, the norm that is accounted for is not exceeded.
+        assert!(delta.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>() <= 1.0);
         assert_eq!(protect(&[0.3, 0.4], None), Payload::Clipped { within: true, delta: vec![0.3, 0.4] });
+        assert_eq!(protect(&[f32::NAN, 0.4], None), Payload::Clipped { within: true, delta: vec![0.0, 0.0] });
+        assert_eq!(protect(&[f32::INFINITY, 0.4], None), Payload::Clipped { within: true, delta: vec![0.0, 0.0] });
         // The task's norm goes before that of the first round.
         assert_eq!(protect(&[3.0, 4.0], Some(10.0)), Payload::Clipped { within: true, delta: vec![3.0, 4.0] });
     }

@@ -22,7 +22,11 @@ use thiserror::Error;
 use crate::accountant::PrivacyCost;
 use crate::message::{Kind, Payload, RoundTask};
 use crate::parameter::{BadParameter, positive};
+use crate::privacy::gaussian::{check_norm, forget_if_not_finite};
 use crate::privacy::{LocalPrivacy, Mode};
+
+/// The incomplete beta function is exact enough up to here.
+const MOST_PARAMS: usize = 100_000;
 
 /// Ways to divide epsilon that are tried.
 const N_SPLITS: u32 = 200;
@@ -50,8 +54,8 @@ pub enum BadPrivUnit {
     /// Epsilon or the norm.
     #[error(transparent)]
     Parameter(#[from] BadParameter),
-    /// A line has two directions only.
-    #[error("a direction needs a model of at least 2 parameters, not {n_params}; use kind = \"duchi\" for one")]
+    /// A line has two directions only; of very many coordinates the share of a cap is not known exactly enough.
+    #[error("a direction needs a model of 2 to {MOST_PARAMS} parameters, not {n_params}; use kind = \"duchi\"")]
     Params {
         /// Of the model.
         n_params: usize,
@@ -148,8 +152,8 @@ impl PrivUnit {
     /// If a parameter is not positive and finite, or there are fewer than two coordinates.
     pub fn new(epsilon: f64, norm: f64, n_params: usize) -> Result<Self, BadPrivUnit> {
         positive("epsilon", epsilon)?;
-        positive("norm", norm)?;
-        if n_params < 2 {
+        check_norm("norm", norm)?;
+        if !(2..=MOST_PARAMS).contains(&n_params) {
             return Err(BadPrivUnit::Params { n_params });
         }
         Ok(Self { parameters: Parameters { epsilon, norm, n_params }, cap: Cap::best(epsilon, n_params) })
@@ -179,12 +183,18 @@ impl LocalPrivacy for PrivUnit {
         let message = payload.as_step(task.n_interactions);
         // A normal vector without its part along the centre is uniform among the directions across.
         message.extend((0..delta.len()).map(|_| -> f32 { StandardNormal.sample(private) }));
-        let centre = if delta.iter().any(|&x| x != 0.0) { delta.to_vec() } else { anywhere(delta.len(), private) };
+        let mut centre = delta.to_vec();
+        forget_if_not_finite(&mut centre);
+        if centre.iter().all(|&x| x == 0.0) {
+            // An update of zero has no direction: it gets one by chance.
+            centre.iter_mut().for_each(|x| *x = StandardNormal.sample(private));
+        }
         let (length, dot) = (norm(&centre), inner(&centre, message));
         let along = dot / (length * length);
         message.iter_mut().zip(&centre).for_each(|(x, &c)| *x -= (along * f64::from(c)) as f32);
         let t = self.cap.inner_product((delta.len() as f64 - 1.0) / 2.0, private);
-        let across = (1.0 - t * t).max(0.0).sqrt() / norm(message);
+        // The floor is for a draw exactly along the centre, which has no direction across.
+        let across = (1.0 - t * t).max(0.0).sqrt() / norm(message).max(f64::MIN_POSITIVE);
         let size = self.message_norm();
         for (x, &c) in message.iter_mut().zip(&centre) {
             *x = (size * (t * f64::from(c) / length + across * f64::from(*x))) as f32;
@@ -202,11 +212,6 @@ impl LocalPrivacy for PrivUnit {
     fn mode(&self) -> Mode {
         Mode::Local
     }
-}
-
-/// An update of zero has no direction: it gets one by chance.
-fn anywhere(n: usize, stream: &mut Stream) -> Vec<f32> {
-    (0..n).map(|_| StandardNormal.sample(stream)).collect()
 }
 
 fn inner(a: &[f32], b: &[f32]) -> f64 {
@@ -295,10 +300,12 @@ mod tests {
 
     #[test]
     fn a_zero_update_gives_no_direction_away() {
-        let messages = messages(4.0, &[0.0; 3], 20_000);
-        let length = norm(&messages[0]);
-        let mean = messages.iter().map(|message| f64::from(message[0])).sum::<f64>() / 20_000.0;
-        assert!(mean.abs() < 5.0 * length / 20_000_f64.sqrt(), "{mean}");
+        for update in [[0.0; 3], [f32::NAN, 1.0, 0.0], [f32::INFINITY, 1.0, 0.0]] {
+            let messages = messages(4.0, &update, 20_000);
+            let length = norm(&messages[0]);
+            let mean = messages.iter().map(|message| f64::from(message[0])).sum::<f64>() / 20_000.0;
+            assert!(mean.abs() < 5.0 * length / 20_000_f64.sqrt(), "{mean}");
+        }
     }
 
     #[test]

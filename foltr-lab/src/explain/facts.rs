@@ -249,7 +249,7 @@ impl<'a> Facts<'a> {
     fn discrete_gaussian(&self, min_survivors: u32, colluders: u32) -> Words {
         words(
             "Clipped integers, a share of exact noise from every client, under secure aggregation",
-            "one client added or removed, all its rounds",
+            "zero in place of one client's updates, in all its rounds; that it takes part is not hidden",
             [
                 "Secure aggregation works: nobody, the server included, sees less than a whole noisy sum.".into(),
                 format!(

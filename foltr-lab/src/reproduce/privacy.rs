@@ -1,5 +1,11 @@
 //! Beyond the papers: what privacy that is true costs. Settings are chosen on validation queries, numbers are of test
-//! queries, and every epsilon is that of one client over the whole run, one client more or less, delta = 1e-5.
+//! queries, and every epsilon is that of one client over the whole run, delta = 1e-5.
+//!
+//! Adjacent runs: Gaussian noise, one client more or less; discrete shares, zero in place of one client's updates; Laplace
+//! noise and the local mechanisms, anything else in their place, which is the stronger promise.
+//!
+//! One setting is chosen for all folds, by the mean over their validation queries. Parts of a collection change roles
+//! between folds, so a fold's test queries had a say, as validation queries of another fold.
 
 mod calibration;
 mod choice;

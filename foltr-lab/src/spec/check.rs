@@ -123,7 +123,7 @@ impl Experiment {
         let nobody = probability * (clients.n_clients as f64) < 1.0;
         problems.when(nobody, key, "less than one client is expected in a round");
         let other = !matches!(self.privacy, Privacy::Gaussian { .. });
-        let only = "needs privacy.kind = \"gaussian\": its divisor is fixed, others divide by whoever came";
+        let only = "needs privacy.kind = \"gaussian\": for the others nothing is proven about coins";
         problems.when(other, key, only);
     }
 
@@ -188,8 +188,12 @@ impl Experiment {
         let only = |what: &str| format!("\"published\" needs {what}: the published code did nothing else");
         let cascade = !matches!(self.users, Some(Users::PositionBased { .. }));
         problems.when(!cascade, "learner.stream", only("users.kind = \"cascade\""));
-        let cohort = self.clients.is_some_and(|clients| clients.cohort.is_some());
-        problems.when(cohort, "learner.stream", only("all clients in every round (no clients.cohort)"));
+        let cohort = self.clients.is_some_and(|clients| clients.cohort.is_some() || clients.dropout.is_some());
+        problems.when(
+            cohort,
+            "learner.stream",
+            only("all clients in every round (no clients.cohort or clients.dropout)"),
+        );
     }
 
     fn check_federation(&self, problems: &mut Problems) {
@@ -258,9 +262,10 @@ impl Experiment {
         if let Privacy::DiscreteGaussian { min_survivors, .. } = self.privacy
             && let Some(schedule) = self.schedule()
         {
-            let never = min_survivors as usize > schedule.cohort;
-            let message =
-                format!("no round has so many clients ({} take part): no sum would be opened", schedule.cohort);
+            let dropout = self.clients.and_then(|clients| clients.dropout).unwrap_or(0.0);
+            let expected = schedule.cohort as f64 * (1.0 - dropout);
+            let never = f64::from(min_survivors) > expected;
+            let message = format!("only {expected:.0} messages are expected in a round: sums would not be opened");
             problems.when(never, "privacy.min_survivors", message);
         }
     }

@@ -214,7 +214,10 @@ impl Experiment {
         let n_interactions = self.clients.map_or(1, |clients| clients.interactions);
         let n_interactions = u32::try_from(n_interactions).unwrap_or(u32::MAX);
         let cost = self.mechanism(n_params)?.cost(n_params, n_interactions);
+        let has_losses = self.clients.and_then(|clients| clients.dropout).is_some_and(|dropout| dropout > 0.0);
         Ok(match (cost, self.participation()) {
+            // Lost shares leave noise that is not Laplace, of which nothing is known.
+            (PrivacyCost::Laplace { .. }, _) if has_losses => PrivacyCost::Unbounded,
             (PrivacyCost::Gaussian { mu }, Some(probability)) => {
                 PrivacyCost::Subsampled { probability, noise_multiplier: mu.recip() }
             }
@@ -272,6 +275,9 @@ impl Budget {
         };
         // With every coin on heads it is the plain Gaussian, by the slightly larger Renyi bound.
         let mut enough = 2.0 * gaussian::noise_multiplier(n_rounds, self.epsilon, self.delta);
+        while !fits(enough) && enough < 1e12 {
+            enough *= 2.0;
+        }
         let mut too_little = 0.0;
         while enough - too_little > 1e-4 * enough {
             let middle = too_little + (enough - too_little) / 2.0;

@@ -21,6 +21,12 @@ pub fn per_message(epsilon: f64, n_rounds: u32) -> f64 {
     largest(0.0, epsilon, epsilon, cost, n_rounds)
 }
 
+/// The epsilon of each answer where a message has `n_answers` of them.
+pub fn per_answer(epsilon: f64, n_rounds: u32, n_answers: u32) -> f64 {
+    let cost = |each| PrivacyCost::Pure { per_interaction: Some(each), per_message: each * f64::from(n_answers) };
+    largest(0.0, epsilon, epsilon, cost, n_rounds)
+}
+
 /// The probability of the truth, among `n_outcomes`, with which an answer costs `epsilon`.
 pub fn probability(epsilon: f64, n_outcomes: usize) -> f64 {
     let odds = epsilon.exp() / (n_outcomes as f64 - 1.0);
@@ -43,6 +49,11 @@ mod tests {
             let cost = PrivacyCost::Pure { per_interaction: None, per_message: per_message(epsilon, 50) };
             let spent = cost.after(50, DELTA).epsilon;
             assert!(spent <= epsilon && spent > 0.999 * epsilon, "{spent}");
+            let each = per_answer(epsilon, 50, 8);
+            let cost = PrivacyCost::Pure { per_interaction: Some(each), per_message: 8.0 * each };
+            let spent = cost.after(50, DELTA).epsilon;
+            assert!(spent <= epsilon && spent > 0.99 * epsilon, "{spent}");
+            assert!(each >= per_message(epsilon, 50) / 8.0, "answers one by one cost less than all at once");
             let label = laplace_label(epsilon, 5.0, 46, 200);
             let cost = PrivacyCost::Laplace { scale: 5.0 / label, shift: 5.0, n_params: 46 };
             let spent = cost.after(200, DELTA).epsilon;

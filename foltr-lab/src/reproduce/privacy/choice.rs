@@ -38,6 +38,9 @@ impl Chosen {
 
     /// Mean minus that of another, of runs that pair up, with its confidence interval.
     pub fn loss_against(&self, other: &Self) -> Option<Estimate> {
+        if other.test.len() != self.test.len() {
+            return None;
+        }
         let pairs = other.test.iter().zip(&self.test);
         Estimate::of(&pairs.map(|(other, own)| other - own).collect::<Vec<_>>())
     }

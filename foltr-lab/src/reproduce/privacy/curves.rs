@@ -3,7 +3,7 @@
 use anyhow::Result;
 use foltr_rank::learn::evolution::Reward;
 
-use super::calibration::{laplace_label, per_message, probability};
+use super::calibration::{laplace_label, per_answer, per_message, probability};
 use super::choice::{Candidates, choose};
 use super::clients::{SPEC, gaussian, unprotected};
 use super::{Collection, INTERACTIONS, USERS, collections};
@@ -90,7 +90,7 @@ fn priv_unit(n: usize, epsilon: f64, _: usize) -> Candidates<'static> {
 
 fn randomised_response(n: usize, epsilon: f64, _: usize) -> Candidates<'static> {
     let n_interactions = even(INTERACTIONS / n / n_rounds(n));
-    let each = per_message(epsilon, n_rounds(n) as u32) / n_interactions as f64;
+    let each = per_answer(epsilon, n_rounds(n) as u32, n_interactions as u32);
     let privacy = format!("{{ kind = \"randomised-response\", probability = {} }}", truth(each));
     evolution("response", n, epsilon, privacy)
 }
@@ -140,7 +140,11 @@ pub(super) fn curves(study: &mut Study<'_>) -> Result<()> {
         };
         study.figure(&format!("curves-{}", collection.slug), figure)?;
     }
-    study.note("every message counts: local mechanisms and FOLtR-ES divide their epsilon by the number of rounds");
+    study.note("every message counts: local mechanisms and FOLtR-ES divide their epsilon among the rounds");
+    study.note(
+        "settings to choose from: Gaussian 8 to 18, discrete Gaussian 4, Duchi and PrivUnit 3, the others 2; lines differ by \
+         that too",
+    );
     Ok(())
 }
 
