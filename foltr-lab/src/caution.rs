@@ -6,7 +6,7 @@ use foltr_simulation::datasets::Fold;
 use crate::spec::{Budget, Experiment};
 
 /// Noise on the mean step over the longest possible step, from which on it costs. Measured on real collections with 46
-/// features: at 1.5 up to .011 of nDCG@10, at 3 up to .015, at 11 up to .12 (BENCHMARKS.md).
+/// features: at 1.5 up to .011 of nDCG@10, at 3 up to .015, at 11 up to .12 (REPRODUCTION.md).
 const LOUD: f64 = 1.0;
 
 /// The same ratio where nothing was lost.
