@@ -46,6 +46,14 @@ impl Chosen {
     }
 }
 
+/// A loss with its interval; one run has none.
+pub fn told_loss(loss: &Estimate) -> String {
+    match loss.confidence_interval_95 {
+        Some(_) => format!("{:+.4} ± {:.4}", loss.mean, loss.half_width()),
+        None => format!("{:+.4} (one run)", loss.mean),
+    }
+}
+
 /// nDCG@10 on a split.
 fn ndcg(split: Split) -> MetricName {
     MetricName::Offline(split, Metric::Ndcg(10))

@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 
-use super::choice::{Candidates, choose};
+use super::choice::{Candidates, choose, told_loss};
 use super::{Collection, INTERACTIONS, USERS, collections};
 use crate::plot::{Curve, CurveFigure, Panel, PanelRow, Point, Scale, Sharing};
 use crate::reproduce::Study;
@@ -139,8 +139,7 @@ fn judge(study: &mut Study<'_>, collection: &Collection, levels: &[Level]) {
                 let place = format!("{}, {users} users, {} clients", collection.data.name, level.n_clients);
                 if level.n_clients == MANY.0 {
                     let claim = format!("{place}: ({epsilon}, 1e-5) costs at most {} of nDCG@10", MANY.1);
-                    let evidence = format!("{:+.4} +- {:.4}", loss.mean, loss.half_width());
-                    study.claim(claim, loss.mean <= MANY.1, evidence);
+                    study.claim(claim, loss.mean <= MANY.1, told_loss(loss));
                 } else if loss.mean > RUINOUS {
                     study.note(format!(
                         "{place}: ({epsilon}, 1e-5) is not to be had, it costs {:.3} of nDCG@10",
@@ -158,7 +157,7 @@ fn shown(levels: &[Level]) -> String {
         let of_users = USERS.iter().zip(&level.values).zip(&level.losses);
         of_users.map(|((users, values), losses)| {
             let mean = |i: usize| format!("{:.4}", crate::reproduce::study::mean(&values[i]));
-            let loss = |i: usize| format!("{:+.4} ± {:.4}", losses[i].mean, losses[i].half_width());
+            let loss = |i: usize| told_loss(&losses[i]);
             vec![level.n_clients.to_string(), (*users).to_owned(), mean(0), mean(1), loss(0), mean(2), loss(1)]
         })
     });

@@ -4,7 +4,7 @@ use anyhow::{Context, Result};
 use foltr_federation::accountant::PrivacyCost;
 
 use super::calibration::laplace_label;
-use super::choice::{Candidates, Chosen, choose};
+use super::choice::{Candidates, Chosen, choose, told_loss};
 use super::clients::{SPEC, few_rounds, gaussian, unprotected};
 use super::{Collection, DELTA, INTERACTIONS, USERS, collections};
 use crate::reproduce::Study;
@@ -113,7 +113,7 @@ fn judge(
             "{}, {} users, {N_CLIENTS} clients: ({epsilon}, 1e-5) costs at most {limit} of nDCG@10",
             collection.data.name, own.users
         );
-        study.claim(claim, loss.mean <= limit, format!("{:+.4} +- {:.4}", loss.mean, loss.half_width()));
+        study.claim(claim, loss.mean <= limit, told_loss(&loss));
     }
     Ok(())
 }
