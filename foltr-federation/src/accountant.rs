@@ -180,6 +180,14 @@ mod tests {
     }
 
     #[test]
+    fn answers_that_are_randomised_one_by_one_add_up_one_by_one() {
+        let message = PrivacyCost::Pure { per_interaction: Some(0.1), per_message: 0.8 };
+        assert_near(message.after(50, 1e-5).epsilon, pure::composed(0.1, 400, 1e-5));
+        let at_once = PrivacyCost::Pure { per_interaction: None, per_message: 0.8 };
+        assert!(message.after(50, 1e-5).epsilon < 0.5 * at_once.after(50, 1e-5).epsilon);
+    }
+
+    #[test]
     fn gaussian_noise_has_two_bounds_and_the_exact_one_is_smaller() {
         let (exact, nearly) = (PrivacyCost::Gaussian { mu: 0.1 }, PrivacyCost::Concentrated { rho: 0.005 });
         assert_near(exact.after(200, 1e-5).epsilon, gaussian::epsilon(200.0_f64.sqrt() * 0.1, 1e-5));

@@ -128,5 +128,7 @@ mod tests {
         let laplace = "[privacy]\nkind = \"distributed-laplace\"\nepsilon = 4.5\nsensitivity = 5.0\nclip = \"paper\"\n";
         let told = cautions_of(laplace, 100);
         assert!(told.len() == 1 && told[0].contains("is the paper's label; what holds is"), "{told:?}");
+        let told = cautions_with(laplace, 100, "dropout = 0.1\n");
+        assert!(told[0].contains("what holds is nothing, since messages are lost"), "{told:?}");
     }
 }

@@ -140,12 +140,11 @@ impl<'a> Facts<'a> {
             ));
         }
         if let Some(budget) = self.experiment.budget {
-            words.remarks.push(format!(
-                "The run stops after {} rounds, within its budget of ({}, {:e}).",
-                grouped(self.messages as u64),
-                budget.epsilon,
-                budget.delta
-            ));
+            let stops = match self.messages {
+                0 => "The run cannot start: not even one round stays".into(),
+                n => format!("The run stops after {} rounds,", grouped(n as u64)),
+            };
+            words.remarks.push(format!("{stops} within its budget of ({}, {:e}).", budget.epsilon, budget.delta));
         }
         words
     }

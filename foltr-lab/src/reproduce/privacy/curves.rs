@@ -17,7 +17,7 @@ const EVOLUTION: &str = include_str!("../../../../specs/privacy/evolution.toml")
 /// Guarantees over the whole run, from strict to nominal.
 const EPSILONS: [f64; 4] = [1.2, 4.5, 20.0, 100.0];
 
-/// Numbers of clients: one figure each.
+/// Numbers of clients: one row of panels each.
 const N_CLIENTS: [usize; 3] = [100, 1000, 10_000];
 
 /// Documents in a list.
