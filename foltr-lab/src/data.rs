@@ -49,6 +49,7 @@ fn normalised(fold: &Fold) -> Fold {
         train: normalise_per_query(&fold.train),
         validation: fold.validation.as_ref().map(normalise_per_query),
         test: normalise_per_query(&fold.test),
+        ..fold.clone()
     }
 }
 

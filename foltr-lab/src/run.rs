@@ -17,7 +17,6 @@ use foltr_simulation::centralised::{CentralisedRun, CentralisedSettings};
 use foltr_simulation::click::{Cascade, PositionBased, Users};
 use foltr_simulation::client_round::{Tally, TrainingSet};
 use foltr_simulation::cohort::Cohort;
-use foltr_simulation::dataset::Dataset;
 use foltr_simulation::datasets::Fold;
 use foltr_simulation::federation_run::{FederationRun, FederationSettings, Learning};
 
@@ -190,24 +189,18 @@ fn learning(
     }
 }
 
-/// The largest label of a fold.
-fn max_label(fold: &Fold) -> u8 {
-    let parts = [Some(&fold.train), fold.validation.as_ref(), Some(&fold.test)];
-    parts.into_iter().flatten().map(Dataset::max_label).max().unwrap_or(0)
-}
-
 /// Writes the number of grades that all folds together have into the experiment, unless it says so itself.
 ///
 /// One fold may lack the highest grade; all runs of an experiment must have the same users nevertheless.
 pub fn resolve_grades<'a>(experiment: &mut Experiment, folds: impl Iterator<Item = &'a Fold>) {
     if let Some(users) = &mut experiment.users {
-        users.resolve_grades(folds.map(max_label).max().unwrap_or(0));
+        users.resolve_grades(folds.map(Fold::max_label).max().unwrap_or(0));
     }
 }
 
 /// The experiment's users, for the grades that it names or, if it names none, for those of this fold.
 fn users_of(mut users: spec::Users, fold: &Fold) -> Result<Users> {
-    let max_label = max_label(fold);
+    let max_label = fold.max_label();
     users.resolve_grades(max_label);
     let grades = users.grades().unwrap_or(0);
     ensure!(
