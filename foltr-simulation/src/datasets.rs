@@ -11,7 +11,8 @@
 //! | named | files with the words `train`, `vali` or `dev`, and `test` in their names | any other |
 //!
 //! `QL13` Qin, Liu (MQ2007, MQ2008, MSLR); `CC11` Chapelle, Chang (Yahoo); `LNO16` Lucchese et al. (Istella-S).
-//! Anything else is given as lists of files with [`Source::from_files`].
+//! Anything else is given as lists of files with [`Source::from_files`]. Collections that are more than labelled queries:
+//! [`intent_folder`] has several judgements of each document, [`user_log`] knows who issued each query.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -26,8 +27,10 @@ use crate::letor::{LetorError, ReadOptions};
 pub use layout::Layout;
 pub use synthetic::{Synthetic, SyntheticError, SyntheticShape};
 
+pub mod intent_folder;
 mod layout;
 pub mod synthetic;
+pub mod user_log;
 
 /// Training, validation and test data with the same features. Clones share everything.
 #[derive(Clone, Debug, PartialEq)]
