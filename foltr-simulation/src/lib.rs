@@ -11,4 +11,5 @@ pub mod federation_run;
 pub mod letor;
 mod mapping;
 pub mod normalise;
+pub mod partition;
 pub mod published_stream;
