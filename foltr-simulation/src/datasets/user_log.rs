@@ -1,6 +1,6 @@
 //! The log of a search engine with the users behind its queries: AOL4FOLTR, or any other in the same two files.
 //!
-//! `GKP25` Gregoriadis, Kang, Pouwelse: *AOL4FOLTR: A Large-Scale Web Search Dataset for Federated Online Learning to Rank*,
+//! `GKP25` Gregoriadis, Kang, Pouwelse: *A Large-Scale Web Search Dataset for Federated Online Learning to Rank*,
 //! CIKM 2025. `letor.txt` has the candidates of every query with their features, the clicked one labelled 1; `metadata.csv` has
 //! the columns `qid`, `user_id` and `timestamp` among others. 55 GB of text are read once, block by block, into mapped
 //! cache files; of the metadata only users, query ids and their order are kept.
