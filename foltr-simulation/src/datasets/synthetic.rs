@@ -48,6 +48,11 @@ pub struct Synthetic {
     pub conflict: f64,
 }
 
+/// A conflict between intents that leaves one ranker for all nearly as good as one for each.
+pub const MILD_CONFLICT: f64 = 0.2;
+/// A conflict with which one ranker for all is far worse than one for each.
+pub const STRONG_CONFLICT: f64 = 0.8;
+
 /// Why a description cannot be generated.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 pub enum SyntheticError {

@@ -7,7 +7,7 @@
 use std::collections::BTreeSet;
 
 use foltr_rank::rng::{Purpose, Streams};
-use rand::RngExt;
+use rand::{Rng, RngExt};
 
 use super::draws;
 use crate::dataset::Dataset;
@@ -20,6 +20,11 @@ pub fn draw_shared(n_queries: usize, n_draws: usize, streams: &Streams) -> Vec<u
     let mut stream = streams.open(Purpose::Data, 0, draws::SHARED);
     let drawn: BTreeSet<u32> = (0..n_draws).map(|_| stream.random_range(0..n_queries as u32)).collect();
     drawn.into_iter().collect()
+}
+
+/// The seed of learning on shared queries before the first round, whose streams are none of the run's.
+pub fn warm_up_seed(seed: u64) -> u64 {
+    Streams::new(seed).open(Purpose::Data, 1, draws::SHARED).next_u64()
 }
 
 /// The documents of the shared queries, rising.
