@@ -109,6 +109,7 @@ mod tests {
                 .collect(),
             n_interactions: 0,
             training_seconds: 0.0,
+            clients: Vec::new(),
         };
         let results = Results { grid, runs: vec![run(1, 0.5), run(2, 0.75)], about: About::default() };
         let curve = learning_curve(&results, fpdgd, METRIC);

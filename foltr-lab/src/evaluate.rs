@@ -74,6 +74,14 @@ impl<'a> Evaluator<'a> {
         chunks.map_init(|| Scratch::new(shape, std::slice::from_ref(model)), of_chunk).flatten_iter().collect()
     }
 
+    /// Mean of every metric of one model over some queries; not a number where none of them counts.
+    pub fn over(&self, shape: Shape, model: &Params, queries: &[usize]) -> Vec<f64> {
+        let mut scratch = Scratch::new(shape, std::slice::from_ref(model));
+        let mut sums = Sums::new(self.metrics.len());
+        queries.iter().for_each(|&query| self.visit_query(query, &mut scratch, |i, value| sums.add(i, value)));
+        sums.means()
+    }
+
     fn evaluate_block(&self, shape: Shape, models: &[Params]) -> Vec<Vec<f64>> {
         let n_sums = models.len() * self.metrics.len();
         let queries: Vec<usize> = (0..self.data.n_queries()).collect();

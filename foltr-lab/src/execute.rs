@@ -166,6 +166,7 @@ fn do_one(
     let model = Model { shape: outcome.shape, normalise, params: outcome.params };
     let about = format!("{}; fold {}, seed {}", setting.name(), job.fold, job.seed);
     model.write(&writer.path().join(model::FILE_NAME), about.trim_start_matches("; "))?;
+    writer.clients(&outcome.clients)?;
     writer.finish(&RunFacts {
         labels: setting.labels.clone(),
         fold: job.fold,

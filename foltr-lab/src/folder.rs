@@ -21,7 +21,7 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
 use crate::grid::Setting;
-use crate::rows::{MetricName, Row};
+use crate::rows::{ClientValue, MetricName, Row};
 
 /// Hash of the code that computes numbers.
 pub const CODE_HASH: &str = env!("FOLTR_CODE_HASH");
@@ -60,6 +60,10 @@ pub fn run_key(setting: &Setting, fold: usize, seed: u64, data_hash: &str) -> Re
     let text = format!("{settings}\n{fold}\n{data_hash}\n{CODE_HASH}");
     Ok(format!("{:032x}", xxh3_128(text.as_bytes())))
 }
+
+/// What the final rankers are worth to every client, in the folder of a run whose clients differ.
+const CLIENTS_FILE: &str = "clients.csv";
+const CLIENTS_HEADER: &str = "client,group,metric,value";
 
 /// A result folder that this process may write to.
 #[derive(Debug)]
@@ -176,6 +180,26 @@ impl RunWriter {
         Ok(())
     }
 
+    /// Writes what the final rankers are worth to every client, if that is known.
+    ///
+    /// # Errors
+    /// If it cannot be written.
+    pub fn clients(&self, clients: &[ClientValue]) -> Result<()> {
+        if clients.is_empty() {
+            return Ok(());
+        }
+        let path = self.partial.join(CLIENTS_FILE);
+        let write = || -> std::io::Result<()> {
+            let mut file = BufWriter::new(File::create(&path)?);
+            writeln!(file, "{CLIENTS_HEADER}")?;
+            for ClientValue { client, group, metric, value } in clients {
+                writeln!(file, "{client},{group},{metric},{value}")?;
+            }
+            file.into_inner().map_err(std::io::IntoInnerError::into_error)?.sync_all()
+        };
+        write().with_context(|| format!("{} cannot be written", path.display()))
+    }
+
     /// The folder of the unfinished run, for more files.
     pub fn path(&self) -> &Path {
         &self.partial
@@ -239,6 +263,31 @@ impl FinishedRun {
             .collect();
         Ok(Self { facts, rows: rows? })
     }
+}
+
+/// What the final rankers of a finished run were worth to every client; empty if clients did not differ.
+///
+/// # Errors
+/// If the file is unreadable or not what a run writes; with its line.
+pub fn read_clients(folder: &Path) -> Result<Vec<ClientValue>> {
+    let path = folder.join(CLIENTS_FILE);
+    if !path.exists() {
+        return Ok(Vec::new());
+    }
+    let text = std::fs::read_to_string(&path).with_context(|| format!("{} cannot be read", path.display()))?;
+    let read = |(i, line): (usize, &str)| {
+        let mut parts = line.split(',');
+        let mut client = || {
+            Some(ClientValue {
+                client: parts.next()?.parse().ok()?,
+                group: parts.next()?.parse().ok()?,
+                metric: parts.next()?.parse::<MetricName>().ok()?,
+                value: parts.next()?.parse().ok()?,
+            })
+        };
+        client().with_context(|| format!("{}:{}: `{line}`: expected {CLIENTS_HEADER}", path.display(), i + 1))
+    };
+    text.lines().enumerate().skip(1).map(read).collect()
 }
 
 fn read_row(line: &str) -> Option<Row> {

@@ -8,9 +8,9 @@ use foltr_rank::metric::online_performance;
 use rayon::prelude::*;
 
 use crate::about::About;
-use crate::folder::{FinishedRun, RunFacts};
+use crate::folder::{FinishedRun, RunFacts, read_clients};
 use crate::grid::Grid;
-use crate::rows::{MetricName, Row};
+use crate::rows::{ClientValue, MetricName, Row};
 use crate::spec::SpecError;
 
 /// All finished runs of a grid.
@@ -41,6 +41,8 @@ pub struct Run {
     pub n_interactions: u64,
     /// Training time, without evaluation.
     pub training_seconds: f64,
+    /// What the final rankers are worth to every client; empty if clients do not differ.
+    pub clients: Vec<ClientValue>,
 }
 
 impl Results {
@@ -125,8 +127,9 @@ fn read_runs(folder: &Path, grid: &Grid, keys: &[String]) -> Result<Vec<Run>> {
         let Some(&setting) = by_labels.get(facts.labels.as_slice()) else {
             bail!("{} is not a run of resolved.toml beside it; run the experiment again", path.display());
         };
+        let clients = read_clients(&path)?;
         let RunFacts { fold, seed, n_interactions, training_seconds, .. } = facts;
-        Ok(Some(Run { setting, fold, seed, key: key.clone(), rows, n_interactions, training_seconds }))
+        Ok(Some(Run { setting, fold, seed, key: key.clone(), rows, n_interactions, training_seconds, clients }))
     };
     let mut runs: Vec<Run> = keys.par_iter().map(read).filter_map(Result::transpose).collect::<Result<_>>()?;
     // Shards were merged in any order.

@@ -14,16 +14,37 @@ use crate::spec::{Metric, Split};
 pub enum MetricName {
     /// A metric of the deterministic ranking of held-out queries.
     Offline(Split, Metric),
+    /// A metric of the rankers that clients use, each on its own client's labels: the mean over clients.
+    Own(Split, Metric),
+    /// The same for the tenth of the clients that is served worst.
+    WorstDecile(Split, Metric),
+    /// Share of the clients whose own ranker is worth less to them than the global ranker of the same run.
+    WorseOff(Split, Metric),
     /// Mean nDCG of the lists shown to users during a round, at the cut-off.
     OnlineNdcg(usize),
     /// Mean MaxRR of the clicks on the lists shown to users during a round, before any privatisation (spec section 4).
     OnlineMaxRr,
 }
 
+impl MetricName {
+    /// The split on which rankers are judged; none for what is measured while they learn.
+    pub const fn split(&self) -> Option<Split> {
+        match *self {
+            Self::Offline(split, _) | Self::Own(split, _) | Self::WorstDecile(split, _) | Self::WorseOff(split, _) => {
+                Some(split)
+            }
+            Self::OnlineNdcg(_) | Self::OnlineMaxRr => None,
+        }
+    }
+}
+
 impl fmt::Display for MetricName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Offline(split, metric) => write!(f, "{}-{metric}", split.name()),
+            Self::Own(split, metric) => write!(f, "own-{}-{metric}", split.name()),
+            Self::WorstDecile(split, metric) => write!(f, "worst-decile-{}-{metric}", split.name()),
+            Self::WorseOff(split, metric) => write!(f, "worse-off-{}-{metric}", split.name()),
             Self::OnlineNdcg(cutoff) => write!(f, "online-ndcg@{cutoff}"),
             Self::OnlineMaxRr => f.write_str("online-maxrr"),
         }
@@ -47,8 +68,22 @@ impl FromStr for MetricName {
             if first == "online" {
                 return Some(Self::OnlineNdcg(metric.strip_prefix("ndcg@")?.parse().ok()?));
             }
-            let split = Split::ALL.into_iter().find(|split| split.name() == first)?;
-            Some(Self::Offline(split, metric.parse().ok()?))
+            let of_rankers = |text: &str| {
+                let (first, metric) = text.split_once('-')?;
+                let split = Split::ALL.into_iter().find(|split| split.name() == first)?;
+                Some((split, metric.parse().ok()?))
+            };
+            let of_clients = |prefix: &str| text.strip_prefix(prefix).and_then(of_rankers);
+            if let Some((split, metric)) = of_clients("own-") {
+                return Some(Self::Own(split, metric));
+            }
+            if let Some((split, metric)) = of_clients("worst-decile-") {
+                return Some(Self::WorstDecile(split, metric));
+            }
+            if let Some((split, metric)) = of_clients("worse-off-") {
+                return Some(Self::WorseOff(split, metric));
+            }
+            of_rankers(text).map(|(split, metric)| Self::Offline(split, metric))
         };
         read().ok_or_else(|| UnknownName(text.into()))
     }
@@ -59,6 +94,19 @@ impl FromStr for MetricName {
 pub struct Row {
     /// Offline: the ranker after this many rounds. Online: the round in which lists were shown, from 1.
     pub round: usize,
+    /// What was measured.
+    pub metric: MetricName,
+    /// Its value.
+    pub value: f64,
+}
+
+/// What the ranker that a client uses is worth to it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct ClientValue {
+    /// Its number.
+    pub client: u32,
+    /// Whose labels it is judged by.
+    pub group: u32,
     /// What was measured.
     pub metric: MetricName,
     /// Its value.
@@ -83,6 +131,8 @@ pub struct RunOutcome {
     pub shape: Shape,
     /// The final ranker.
     pub params: Params,
+    /// What the final rankers are worth to every client, if clients differ.
+    pub clients: Vec<ClientValue>,
     /// Interactions that were simulated.
     pub n_interactions: u64,
     /// Time spent training, without evaluation.
@@ -97,6 +147,10 @@ mod tests {
 
     #[test]
     fn names_are_read_as_they_are_written() {
+        let by_client = ["own-test-ndcg@10", "worst-decile-train-map", "worse-off-validation-expected-maxrr"];
+        for text in by_client {
+            assert_eq!(text.parse::<MetricName>().expect(text).to_string(), text);
+        }
         for text in ["test-ndcg@10", "validation-expected-maxrr", "train-map", "online-ndcg@5", "online-maxrr"] {
             assert_eq!(text.parse::<MetricName>().expect(text).to_string(), text);
         }

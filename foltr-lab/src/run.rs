@@ -3,6 +3,9 @@
 //! Each round: clients learn, the server steps, and a snapshot of the model waits to be evaluated with others in one
 //! pass over the held-out queries. Rows leave through `sink` as soon as they are known.
 
+mod judge;
+mod measured;
+
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -10,7 +13,6 @@ use anyhow::{Context, Result, ensure};
 use foltr_federation::LocalPrivacy;
 use foltr_rank::learn::evolution::EvolutionSettings;
 use foltr_rank::learn::pdgd::PdgdSettings;
-use foltr_rank::metric::WithoutRelevant;
 use foltr_rank::rng::{Purpose, Streams};
 use foltr_rank::{Initialisation, Params, Shape};
 use foltr_simulation::centralised::{CentralisedRun, CentralisedSettings};
@@ -23,10 +25,11 @@ use foltr_simulation::partition::Partition;
 use foltr_simulation::partition::shared::warm_up_seed;
 
 use crate::baseline::{least_squares, ranking_svm};
-use crate::evaluate::{Evaluator, SNAPSHOTS};
 use crate::partition::held;
 use crate::rows::{MetricName, RoundProgress, Row, RunOutcome};
-use crate::spec::{self, EvolutionStream, Experiment, Learner, Split};
+use crate::spec::{self, EvolutionStream, Experiment, Learner};
+use judge::Judge;
+use measured::Rows;
 
 /// Runs one experiment on one fold with one seed.
 ///
@@ -47,14 +50,13 @@ pub fn run_one(
         (Some(users), Some(_)) => Some(held(experiment, fold, users, seed)?),
         _ => None,
     };
-    let judged_by = held.as_ref().map_or(fold, |held| &held.groups[0]);
     let ranker = experiment.ranker;
     let shape = ranker
         .map_or(Shape::Linear { n_features: fold.train.n_features() }, |ranker| ranker.shape(fold.train.n_features()));
-    let evaluators = evaluators(experiment, judged_by, anyone.as_ref())?;
-    let mut rows = Rows { shape, evaluators, pending: Vec::new(), newest: None, sink };
+    let judge = Judge::new(experiment, fold, held.as_ref(), anyone.as_ref())?;
+    let mut rows = Rows::new(shape, judge, sink);
     let Some(schedule) = experiment.schedule() else {
-        return run_baseline(experiment, fold, &mut rows);
+        return run_baseline(experiment, fold, rows);
     };
     let held = held.as_ref().context("a learner from clicks needs [users]")?;
     let initialisation = ranker.map_or(Initialisation::Zero, |ranker| ranker.initialisation());
@@ -71,7 +73,7 @@ pub fn run_one(
     let mut tally = Tally::default();
     for round in 0..=n_rounds {
         if evaluate.at(round, n_rounds) {
-            rows.snapshot(round, &trainer.ranker());
+            trainer.show(round, &mut rows);
         }
         progress(RoundProgress { round, n_rounds, value: rows.newest });
         let interrupted = round < n_rounds && stop.load(Ordering::Relaxed);
@@ -80,6 +82,7 @@ pub fn run_one(
             return Ok(RunOutcome {
                 shape,
                 params: trainer.ranker(),
+                clients: rows.clients(),
                 n_interactions: tally.n_interactions,
                 training_seconds: training_time.as_secs_f64(),
                 interrupted,
@@ -140,7 +143,7 @@ impl<'a> Trainer<'a> {
             initial,
             learning: learning(experiment, n_shown, schedule.interactions, privacy.clip_radius())?,
             n_clients: u32::try_from(schedule.n_clients)?,
-            personalisation: None,
+            personalisation: experiment.personalisation,
             cohort: cohort(clients)?,
             dropout: clients.dropout.unwrap_or(0.0),
             average_from: federation.average_last.map(|share| first_averaged(share, n_rounds)),
@@ -155,6 +158,15 @@ impl<'a> Trainer<'a> {
             Self::Federated(run) => run.ranker(),
             Self::Centralised(run) => run.params().to_vec(),
         }
+    }
+
+    /// Hands over what there is to judge after a round: the ranker of all clients, and those of their own.
+    fn show(&self, round: usize, rows: &mut Rows<'_, '_>) {
+        let Self::Federated(run) = self else { return rows.snapshot(round, &self.ranker()) };
+        if run.has_global_ranker() {
+            rows.snapshot(round, &run.ranker());
+        }
+        rows.own_rankers(round, run);
     }
 
     fn round(&mut self) -> Result<Tally> {
@@ -273,35 +285,7 @@ fn anyone(users: &[Users]) -> Users {
     if let [only] = users { only.clone() } else { Users::Mixed(users.to_vec()) }
 }
 
-fn evaluators<'a>(
-    experiment: &Experiment,
-    fold: &'a Fold,
-    users: Option<&'a Users>,
-) -> Result<Vec<(Split, Evaluator<'a>, Vec<spec::Metric>)>> {
-    let measures = &experiment.metrics;
-    let evaluator = |&split: &Split| {
-        let data = match split {
-            Split::Train => &fold.train,
-            Split::Validation => {
-                fold.validation.as_ref().context("evaluate_on asks for validation queries, but the data has none")?
-            }
-            Split::Test => &fold.test,
-        };
-        let without = measures.queries_without_relevant;
-        let by_labels = measures.offline.iter().any(|&metric| metric != spec::Metric::ExpectedMaxRr);
-        let is_empty = (0..data.n_queries()).all(|query| !data.has_relevant(query));
-        ensure!(
-            !(without == WithoutRelevant::Skip && by_labels && is_empty),
-            "no {} query has a relevant document, so nothing can be averaged; use queries_without_relevant = \"zero\"",
-            split.name()
-        );
-        let evaluator = Evaluator::new(data, &measures.offline, without, users, measures.list_length);
-        Ok((split, evaluator, measures.offline.clone()))
-    };
-    measures.evaluate_on.iter().map(evaluator).collect()
-}
-
-fn run_baseline(experiment: &Experiment, fold: &Fold, rows: &mut Rows<'_, '_>) -> Result<RunOutcome> {
+fn run_baseline(experiment: &Experiment, fold: &Fold, mut rows: Rows<'_, '_>) -> Result<RunOutcome> {
     let started = Instant::now();
     let params = match experiment.learner {
         Learner::LeastSquares => least_squares(&fold.train),
@@ -311,43 +295,12 @@ fn run_baseline(experiment: &Experiment, fold: &Fold, rows: &mut Rows<'_, '_>) -
     let training_seconds = started.elapsed().as_secs_f64();
     rows.snapshot(0, &params);
     rows.flush();
-    Ok(RunOutcome { shape: rows.shape, params, n_interactions: 0, training_seconds, interrupted: false })
-}
-
-/// Snapshots on their way to becoming rows.
-struct Rows<'a, 's> {
-    shape: Shape,
-    evaluators: Vec<(Split, Evaluator<'a>, Vec<spec::Metric>)>,
-    pending: Vec<(usize, Params)>,
-    newest: Option<f64>,
-    sink: &'s mut dyn FnMut(Row),
-}
-
-impl Rows<'_, '_> {
-    fn send(&mut self, round: usize, metric: MetricName, value: f64) {
-        (self.sink)(Row { round, metric, value });
-    }
-
-    fn snapshot(&mut self, round: usize, params: &[f32]) {
-        self.pending.push((round, params.to_vec()));
-        if self.pending.len() == SNAPSHOTS {
-            self.flush();
-        }
-    }
-
-    /// Evaluates all waiting snapshots together.
-    fn flush(&mut self) {
-        let (rounds, models): (Vec<usize>, Vec<Params>) = self.pending.drain(..).unzip();
-        let evaluators = std::mem::take(&mut self.evaluators);
-        for (split, evaluator, metrics) in &evaluators {
-            let values = evaluator.evaluate(self.shape, &models);
-            for (&round, values) in rounds.iter().zip(values) {
-                self.newest = values.first().copied();
-                for (&metric, value) in metrics.iter().zip(values) {
-                    self.send(round, MetricName::Offline(*split, metric), value);
-                }
-            }
-        }
-        self.evaluators = evaluators;
-    }
+    Ok(RunOutcome {
+        shape: rows.shape(),
+        params,
+        n_interactions: 0,
+        training_seconds,
+        interrupted: false,
+        clients: Vec::new(),
+    })
 }

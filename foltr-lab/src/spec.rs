@@ -21,6 +21,7 @@ use serde::{Deserialize, Serialize};
 pub use data::{Conflict, Data, Level, Normalise};
 pub use foltr_federation::ServerOptimiser;
 pub use foltr_rank::metric::WithoutRelevant;
+pub use foltr_rank::personal::Personalisation;
 pub use foltr_simulation::click::Preset;
 pub use foltr_simulation::datasets::SyntheticShape;
 pub use learner::{EvolutionStream, Learner, Ranker, Updates};
@@ -56,6 +57,9 @@ pub struct Experiment {
     /// How long it is learned, and what the server does with the updates. Federated learners only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub federation: Option<Federation>,
+    /// How clients make rankers of their own; all use the global one when absent. FPDGD only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub personalisation: Option<Personalisation>,
     /// What happens to an update before it leaves a device.
     #[serde(default = "no_privacy")]
     pub privacy: Privacy,

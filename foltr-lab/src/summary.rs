@@ -66,7 +66,7 @@ impl<'a> SettingSummary<'a> {
     /// Of the runs of one setting.
     pub fn of(results: &'a Results, setting: usize) -> Self {
         let about = &results.grid.settings[setting];
-        let offline = results.metrics(setting).into_iter().filter(|metric| matches!(metric, MetricName::Offline(..)));
+        let offline = results.metrics(setting).into_iter().filter(|metric| metric.split().is_some());
         let last =
             |metric: MetricName| Some((metric.to_string(), Estimate::of(&results.final_values(setting, metric))?));
         Self {

@@ -111,9 +111,9 @@ fn run(experiment: &Experiment, number: usize, fold: &Fold, seed: u64) -> Outcom
         let mean = curve.iter().map(|(_, value)| value).sum::<f64>() / curve.len() as f64;
         match metric {
             MetricName::OnlineNdcg(_) => outcome.online = mean,
-            MetricName::OnlineMaxRr => {}
             MetricName::Offline(Split::Validation, _) => outcome.validation = mean,
             MetricName::Offline(..) => outcome.test = curve.last().map_or(0.0, |&(_, value)| value),
+            _ => {}
         }
     }
     outcome

@@ -33,30 +33,30 @@ pub enum Personalisation {
     /// Scores of the device's own and of the shared model are mixed; the device chooses the weight by its own clicks.
     Interpolation {
         /// What an interaction counts in the choice of the weight after one more interaction; from 0 to below 1.
-        memory: f32,
+        memory: f64,
     },
     /// A model of the device's own, pulled towards the shared one (Ditto).
     Ditto {
         /// Strength of the pull.
-        pull: f32,
+        pull: f64,
     },
     /// Several shared models; each device helps the one that explains its own clicks best (IFCA).
     Clusters {
         /// How many models.
         n_clusters: usize,
         /// What an interaction counts in the choice after one more interaction; from 0 to below 1.
-        memory: f32,
+        memory: f64,
     },
     /// The sum of a shared model, the model of a cluster, and the device's own.
     Additive {
         /// How many clusters; 1 for none.
         n_clusters: usize,
         /// As above.
-        memory: f32,
+        memory: f64,
         /// Share of a round's step that the device's own part takes.
-        own_rate: f32,
+        own_rate: f64,
         /// Share of the device's own part that is forgotten in a round.
-        own_decay: f32,
+        own_decay: f64,
     },
 }
 
@@ -92,16 +92,14 @@ impl Personalisation {
     /// The first one that does not.
     pub fn check(&self) -> Result<(), BadPersonalisation> {
         let bad = |name, value, right| Err(BadPersonalisation { name, value, right });
-        let share = |value: f32| (0.0..1.0).contains(&value);
+        let share = |value: f64| (0.0..1.0).contains(&value);
         match *self {
             Self::Interpolation { memory } | Self::Clusters { memory, .. } | Self::Additive { memory, .. }
                 if !share(memory) =>
             {
-                bad("memory", memory.into(), "at least 0 and below 1")
+                bad("memory", memory, "at least 0 and below 1")
             }
-            Self::Ditto { pull } if !(pull.is_finite() && pull >= 0.0) => {
-                bad("pull", pull.into(), "0 or a positive number")
-            }
+            Self::Ditto { pull } if !(pull.is_finite() && pull >= 0.0) => bad("pull", pull, "0 or a positive number"),
             Self::Clusters { n_clusters, .. } if !(2..=MAX_CLUSTERS).contains(&n_clusters) => {
                 bad("n_clusters", n_clusters as f64, "2 to 64")
             }
@@ -109,10 +107,10 @@ impl Personalisation {
                 bad("n_clusters", n_clusters as f64, "1 (no clusters) to 64")
             }
             Self::Additive { own_rate, .. } if !(own_rate.is_finite() && own_rate >= 0.0) => {
-                bad("own_rate", own_rate.into(), "0 or a positive number")
+                bad("own_rate", own_rate, "0 or a positive number")
             }
             Self::Additive { own_decay, .. } if !(0.0..=1.0).contains(&own_decay) => {
-                bad("own_decay", own_decay.into(), "0 to 1")
+                bad("own_decay", own_decay, "0 to 1")
             }
             _ => Ok(()),
         }
@@ -148,12 +146,14 @@ impl Personalisation {
         match *self {
             Self::LocalOnly => Box::new(local_only::LocalOnly::new(shape, pdgd)),
             Self::FedPer => Box::new(fed_per::FedPer::new(shape, pdgd)),
-            Self::Interpolation { memory } => Box::new(interpolation::Interpolation::new(shape, pdgd, memory)),
-            Self::Ditto { pull } => Box::new(ditto::Ditto::new(shape, pdgd, pull)),
-            Self::Clusters { n_clusters, memory } => Box::new(clusters::Clusters::new(shape, pdgd, n_clusters, memory)),
+            Self::Interpolation { memory } => Box::new(interpolation::Interpolation::new(shape, pdgd, memory as f32)),
+            Self::Ditto { pull } => Box::new(ditto::Ditto::new(shape, pdgd, pull as f32)),
+            Self::Clusters { n_clusters, memory } => {
+                Box::new(clusters::Clusters::new(shape, pdgd, n_clusters, memory as f32))
+            }
             Self::Additive { n_clusters, memory, own_rate, own_decay } => {
-                let own = additive::Own { rate: own_rate, decay: own_decay };
-                Box::new(additive::Additive::new(shape, pdgd, n_clusters, memory, own))
+                let own = additive::Own { rate: own_rate as f32, decay: own_decay as f32 };
+                Box::new(additive::Additive::new(shape, pdgd, n_clusters, memory as f32, own))
             }
         }
     }
@@ -192,7 +192,7 @@ pub struct OwnRanker {
 
 /// A learner with a state of its own. A round is [`Self::enter`], [`OnlineLearner::begin`] with the global model,
 /// interactions, [`OnlineLearner::finish`], [`Self::leave`].
-pub trait PersonalLearner: OnlineLearner + Send + std::fmt::Debug {
+pub trait PersonalLearner: OnlineLearner + Send + Sync + std::fmt::Debug {
     /// Length of a client's state.
     fn state_len(&self) -> usize;
 

@@ -251,6 +251,12 @@ impl<'a> FederationRun<'a> {
         self.personal.as_ref().map(|learner| learner.own_ranker(models, self.states.of(client)))
     }
 
+    /// Whether there is a ranker that all clients help to train; devices that learn alone and clusters have none.
+    pub fn has_global_ranker(&self) -> bool {
+        let destination = self.settings.personalisation.map(|method| method.destination());
+        !matches!(destination, Some(Destination::Nobody | Destination::Cluster))
+    }
+
     /// What clients keep from round to round.
     pub const fn states(&self) -> &ClientStates {
         &self.states

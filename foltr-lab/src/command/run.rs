@@ -86,12 +86,12 @@ fn told(results: &Results) -> String {
 fn shown_metrics(results: &Results) -> Vec<String> {
     let mut metrics: Vec<MetricName> = Vec::new();
     for metric in (0..results.grid.settings.len()).flat_map(|i| results.metrics(i)) {
-        if matches!(metric, MetricName::Offline(..)) && !metrics.contains(&metric) {
+        if metric.split().is_some() && !metrics.contains(&metric) {
             metrics.push(metric);
         }
     }
     if metrics.len() > 4 {
-        metrics.retain(|metric| matches!(metric, MetricName::Offline(Split::Test, _)));
+        metrics.retain(|metric| metric.split() == Some(Split::Test));
     }
     metrics.iter().map(ToString::to_string).collect()
 }

@@ -99,14 +99,14 @@ fn metrics(results: &Results) -> Vec<MetricName> {
     let mut metrics: Vec<MetricName> = (0..results.grid.settings.len()).flat_map(|i| results.metrics(i)).collect();
     metrics.sort_by_key(|&metric| match metric {
         MetricName::Offline(split, _) => (0, Reverse(Some(split)), metric),
-        _ => (1, Reverse(None), metric),
+        _ => (1, Reverse(metric.split()), metric),
     });
     metrics.dedup();
     metrics
 }
 
 fn columns(metrics: &[MetricName]) -> Vec<Column> {
-    let is_offline = |metric: &&MetricName| matches!(metric, MetricName::Offline(..));
+    let is_offline = |metric: &&MetricName| metric.split().is_some();
     let offline = metrics.iter().filter(is_offline).map(|&metric| Column::Final(metric));
     let online: Vec<MetricName> = metrics.iter().filter(|metric| !is_offline(metric)).copied().collect();
     let has_sum = online.iter().any(|metric| matches!(metric, MetricName::OnlineNdcg(_)));

@@ -127,7 +127,16 @@ mod tests {
         let run = |setting: usize, fold: usize| {
             let value = |round: usize| round as f64 + 10.0 * (fold - 1) as f64;
             let rows = (1..=10).map(|round| Row { round, metric: METRIC, value: value(round) }).collect();
-            Run { setting, fold, seed: 1, key: String::new(), rows, n_interactions: 0, training_seconds: 0.0 }
+            Run {
+                setting,
+                fold,
+                seed: 1,
+                key: String::new(),
+                rows,
+                n_interactions: 0,
+                training_seconds: 0.0,
+                clients: Vec::new(),
+            }
         };
         let runs = (0..grid.settings.len()).flat_map(|setting| [run(setting, 1), run(setting, 2)]).collect();
         Results { grid, runs, about: About::default() }

@@ -7,8 +7,8 @@ use foltr_rank::rng::MAX_ROUNDS;
 use foltr_rank::{Initialisation, MAX_SHOWN};
 
 use super::{
-    Data, Each, Evaluate, EvolutionStream, Experiment, Federation, Learner, Metric, Partition, Privacy, Problem,
-    Ranker, Shared, Split, Updates, Users,
+    Data, Each, Evaluate, EvolutionStream, Experiment, Federation, Learner, Metric, Partition, Personalisation,
+    Privacy, Problem, Ranker, Shared, Split, Updates, Users,
 };
 
 /// A number of parameters with which mechanisms are tried before the data is known.
@@ -35,6 +35,7 @@ impl Experiment {
         self.check_learner(&mut problems);
         self.check_federation(&mut problems);
         self.check_schedule(&mut problems);
+        self.check_personalisation(&mut problems);
         self.check_privacy(&mut problems);
         self.check_budget(&mut problems);
         self.check_metrics(&mut problems);
@@ -323,6 +324,27 @@ impl Experiment {
         problems.when(too_many, "clients.n_clients", format!("at most {} clients can be numbered", u32::MAX));
         let too_busy = schedule.interactions > u32::MAX as usize;
         problems.when(too_busy && self.learner.is_federated(), "clients.interactions", format!("at most {}", u32::MAX));
+    }
+
+    fn check_personalisation(&self, problems: &mut Problems) {
+        let Some(method) = self.personalisation else { return };
+        let key = "personalisation";
+        if let Err(bad) = method.check() {
+            problems.add(format!("{key}.{}", bad.name), format!("must be {}", bad.right));
+        }
+        let immediate = matches!(self.learner, Learner::Pdgd { updates: Updates::Immediate, .. });
+        let only = "needs learner.kind = \"pdgd\" with updates = \"immediate\": nothing else has a ranker of its own";
+        problems.when(!immediate, key, only);
+        let exposed = method.n_clusters() > 0 && self.privacy != Privacy::None;
+        let public = "clusters tell the server which model a client's clicks like best, which no mechanism here covers";
+        problems.when(exposed, "privacy", format!("remove this section, or the clusters: {public}"));
+        let linear = method == Personalisation::FedPer && matches!(self.ranker, Some(Ranker::Linear { .. }));
+        let all_own =
+            "\"fed-per\" needs ranker.kind = \"mlp\": a linear ranker is all output layer, and nothing is shared";
+        problems.when(linear, "personalisation.kind", all_own);
+        let averaged = self.federation.as_ref().is_some_and(|federation| federation.average_last.is_some());
+        let newest = "cannot be had with [personalisation]: devices use the newest models";
+        problems.when(averaged, "federation.average_last", newest);
     }
 
     fn check_privacy(&self, problems: &mut Problems) {

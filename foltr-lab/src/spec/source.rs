@@ -11,7 +11,7 @@ use super::places::Places;
 use super::{Experiment, Measures, Problem};
 
 /// Sections and top-level keys, in the order in which a file should have them.
-pub(crate) const SECTIONS: [&str; 11] = [
+pub(crate) const SECTIONS: [&str; 12] = [
     "seeds",
     "data",
     "clients",
@@ -20,6 +20,7 @@ pub(crate) const SECTIONS: [&str; 11] = [
     "ranker",
     "learner",
     "federation",
+    "personalisation",
     "privacy",
     "budget",
     "metrics",
@@ -107,6 +108,8 @@ impl Sections {
         let ranker = optional(table, "ranker", problems_of, &mut unreadable, stand_in::RANKER);
         let learner = required(table, "learner", "[learner]", problems_of, &mut unreadable);
         let federation = optional(table, "federation", problems_of, &mut unreadable, stand_in::FEDERATION);
+        let personalisation =
+            optional(table, "personalisation", problems_of, &mut unreadable, stand_in::PERSONALISATION);
         let privacy = optional(table, "privacy", problems_of, &mut unreadable, super::no_privacy());
         let budget = optional(table, "budget", problems_of, &mut unreadable, stand_in::BUDGET);
         let metrics = optional(table, "metrics", problems_of, &mut unreadable, Measures::default());
@@ -119,6 +122,7 @@ impl Sections {
             ranker,
             learner,
             federation,
+            personalisation,
             privacy: privacy.unwrap_or_else(super::no_privacy),
             budget,
             metrics: metrics.unwrap_or_default(),
@@ -130,6 +134,7 @@ impl Sections {
 /// Sections in place of unreadable ones: small, so that no check of another section fails because of them.
 mod stand_in {
     use foltr_rank::Initialisation;
+    use foltr_rank::personal::Personalisation;
 
     use crate::spec::{
         Budget, Clients, Data, Federation, Normalise, Partition, Preset, Ranker, ServerOptimiser, SyntheticShape, Users,
@@ -152,6 +157,7 @@ mod stand_in {
         optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
         average_last: None,
     };
+    pub const PERSONALISATION: Personalisation = Personalisation::LocalOnly;
     pub const BUDGET: Budget = Budget { epsilon: f64::MAX, delta: 0.5 };
     pub const DATA: Data = Data::Synthetic {
         shape: SyntheticShape::Tiny,

@@ -214,6 +214,6 @@ fn bad_parameters_are_named() {
     let additive =
         |n_clusters, own_rate, own_decay| Personalisation::Additive { n_clusters, memory: 0.5, own_rate, own_decay };
     assert_eq!(name(additive(0, 1.0, 0.0)), Some("n_clusters"));
-    assert_eq!(name(additive(2, f32::NAN, 0.0)), Some("own_rate"));
+    assert_eq!(name(additive(2, f64::NAN, 0.0)), Some("own_rate"));
     assert_eq!(name(additive(2, 1.0, 1.5)), Some("own_decay"));
 }
