@@ -51,8 +51,16 @@ pub fn probe(plan: &Plan, collections: &Collections) -> Result<Vec<Cost>> {
 fn kind_of(experiment: &Experiment) -> String {
     let users = experiment.users.as_ref().map(Users::name).unwrap_or_default();
     let ranker = experiment.ranker.as_ref().map(in_words).unwrap_or_default();
+    let partition = experiment.partition.as_ref().map(in_words).unwrap_or_default();
     let metrics = in_words(&experiment.metrics.offline);
-    let parts = [&in_words(&experiment.data), &users, &ranker, experiment.learner.name(), experiment.privacy.name()];
+    let parts = [
+        &in_words(&experiment.data),
+        &partition,
+        &users,
+        &ranker,
+        experiment.learner.name(),
+        experiment.privacy.name(),
+    ];
     format!("{} {metrics} {:?}", parts.map(|part: &str| part.to_owned()).join(" "), experiment.metrics.evaluate_on)
 }
 

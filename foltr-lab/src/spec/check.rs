@@ -108,7 +108,6 @@ impl Experiment {
         let (federated, baseline) = (self.learner.is_federated(), self.learner.is_baseline());
         let sections = [
             ("clients", self.clients.is_some(), federated),
-            ("partition", self.partition.is_some(), federated && self.partition.is_some()),
             ("federation", self.federation.is_some(), federated),
             ("ranker", self.ranker.is_some(), !baseline),
         ];
@@ -121,6 +120,8 @@ impl Experiment {
             problems.when(is_there && !belongs, section, format!("remove this section: {learner} is {refusal}"));
             problems.when(!is_there && belongs, section, format!("missing; {learner} needs a section [{section}]"));
         }
+        let alone = self.partition.is_some() && !federated;
+        problems.when(alone, "partition", format!("remove this section: {learner} has no clients that could differ"));
         problems.when(!baseline && self.users.is_none(), "users", format!("missing; {learner} learns from clicks"));
     }
 
