@@ -19,6 +19,7 @@ use rayon::prelude::*;
 use crate::click::Users;
 use crate::client_round::{ClientLearner, Round, Tally, TrainingSet, Worker};
 use crate::cohort::{Cohort, survivors};
+use crate::pace::{Pace, Speeds};
 use crate::published_stream::PublishedClients;
 
 /// Chunks whose sums are in memory at a time. They are merged in order, so the number changes no result.
@@ -91,7 +92,7 @@ pub enum BadFederation {
 }
 
 impl FederationSettings {
-    fn rule(&self) -> Rule {
+    pub(crate) fn rule(&self) -> Rule {
         let usual = match self.learning {
             Learning::Pdgd(_) => Rule::Averaging,
             Learning::Evolution { settings: EvolutionSettings { sigma, antithetic, .. }, .. } => {
@@ -108,7 +109,7 @@ impl FederationSettings {
         is_complete || matches!(self.privacy, Privacy::DiscreteGaussian(_))
     }
 
-    fn check(&self) -> Result<(), BadFederation> {
+    pub(crate) fn check(&self) -> Result<(), BadFederation> {
         let kind = self.rule().kind();
         if !self.privacy.accepts(kind) {
             return Err(BadFederation::Privacy { kind });
@@ -149,6 +150,8 @@ pub struct FederationRun<'a> {
     workers: Vec<Mutex<Worker>>,
     published: Option<PublishedClients>,
     tail: Option<TailMean>,
+    /// Speeds of the clients and the simulated time so far, if they are asked for.
+    clock: Option<(Speeds, f64)>,
 }
 
 impl<'a> FederationRun<'a> {
@@ -180,7 +183,19 @@ impl<'a> FederationRun<'a> {
             _ => None,
         };
         let tail = settings.average_from.map(|round| TailMean::new(round, settings.initial.len()));
-        Ok(Self { settings, training, streams, coordinator, rule, workers, published, tail })
+        Ok(Self { settings, training, streams, coordinator, rule, workers, published, tail, clock: None })
+    }
+
+    /// The same with a simulated time: every round lasts as long as the slowest of its clients.
+    #[must_use]
+    pub fn with_pace(mut self, pace: Pace) -> Self {
+        self.clock = Some((Speeds::new(pace, self.settings.n_clients, &self.streams), 0.0));
+        self
+    }
+
+    /// Simulated time so far, in rounds of a usual client, if clients have a pace.
+    pub fn time(&self) -> Option<f64> {
+        self.clock.as_ref().map(|(_, time)| *time)
     }
 
     /// The open round.
@@ -198,6 +213,9 @@ impl<'a> FederationRun<'a> {
     pub fn round(&mut self) -> Result<Tally, RoundError> {
         let (settings, number) = (&self.settings, self.task().round);
         let clients = settings.cohort.draw(&self.streams, number, settings.n_clients);
+        if let Some((speeds, time)) = &mut self.clock {
+            *time += speeds.slowest(&clients, number);
+        }
         let clients = survivors(clients, settings.dropout, &self.streams, number);
         let task = self.coordinator.task().clone();
         let round = Round {
@@ -263,7 +281,7 @@ impl<'a> FederationRun<'a> {
     }
 }
 
-fn client_learner(settings: &FederationSettings) -> ClientLearner {
+pub(crate) fn client_learner(settings: &FederationSettings) -> ClientLearner {
     match settings.learning {
         Learning::Pdgd(pdgd) => ClientLearner::Pdgd(Box::new(Pdgd::new(settings.shape, pdgd))),
         Learning::Evolution { settings: evolution, .. } => {

@@ -1,5 +1,6 @@
 //! What a real device does not have: labelled data, simulated users, client rounds.
 
+pub mod asynchronous_run;
 pub mod cache;
 pub mod centralised;
 pub mod click;
@@ -11,4 +12,5 @@ pub mod federation_run;
 pub mod letor;
 mod mapping;
 pub mod normalise;
+pub mod pace;
 pub mod published_stream;
