@@ -18,6 +18,8 @@ pub enum MetricName {
     OnlineNdcg(usize),
     /// Mean MaxRR of the clicks on the lists shown to users during a round, before any privatisation (spec section 4).
     OnlineMaxRr,
+    /// Simulated time at the end of a round, in rounds of a usual client.
+    SimulatedTime,
 }
 
 impl fmt::Display for MetricName {
@@ -26,13 +28,14 @@ impl fmt::Display for MetricName {
             Self::Offline(split, metric) => write!(f, "{}-{metric}", split.name()),
             Self::OnlineNdcg(cutoff) => write!(f, "online-ndcg@{cutoff}"),
             Self::OnlineMaxRr => f.write_str("online-maxrr"),
+            Self::SimulatedTime => f.write_str("simulated-time"),
         }
     }
 }
 
 /// A name that no metric has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no metric of a result folder, such as test-ndcg@10, online-ndcg@10 or online-maxrr")]
+#[error("`{0}` is no metric of a result folder, such as test-ndcg@10, online-ndcg@10, online-maxrr or simulated-time")]
 pub struct UnknownName(String);
 
 impl FromStr for MetricName {
@@ -40,8 +43,10 @@ impl FromStr for MetricName {
 
     fn from_str(text: &str) -> Result<Self, UnknownName> {
         let read = || {
-            if text == "online-maxrr" {
-                return Some(Self::OnlineMaxRr);
+            match text {
+                "online-maxrr" => return Some(Self::OnlineMaxRr),
+                "simulated-time" => return Some(Self::SimulatedTime),
+                _ => {}
             }
             let (first, metric) = text.split_once('-')?;
             if first == "online" {
@@ -97,7 +102,8 @@ mod tests {
 
     #[test]
     fn names_are_read_as_they_are_written() {
-        for text in ["test-ndcg@10", "validation-expected-maxrr", "train-map", "online-ndcg@5", "online-maxrr"] {
+        let names = ["test-ndcg@10", "validation-expected-maxrr", "train-map", "online-ndcg@5", "online-maxrr"];
+        for text in names.into_iter().chain(["simulated-time"]) {
             assert_eq!(text.parse::<MetricName>().expect(text).to_string(), text);
         }
         for text in ["ndcg@10", "online-map", "dev-map", "test-", ""] {

@@ -3,6 +3,7 @@
 //! A file is read by [`Grid::read`](crate::grid::Grid::read) and checked as a whole before any work: every problem is reported with
 //! its line, key and value. What has a default is printed in the resolved experiment, so no number is hidden.
 
+mod asynchrony;
 mod check;
 mod data;
 mod learner;
@@ -17,8 +18,9 @@ mod words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use asynchrony::Stragglers;
 pub use data::{Data, Normalise};
-pub use foltr_federation::ServerOptimiser;
+pub use foltr_federation::{Asynchrony, ServerOptimiser};
 pub use foltr_rank::metric::WithoutRelevant;
 pub use foltr_simulation::click::Preset;
 pub use foltr_simulation::datasets::SyntheticShape;
@@ -51,6 +53,9 @@ pub struct Experiment {
     /// How long it is learned, and what the server does with the updates. Federated learners only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub federation: Option<Federation>,
+    /// What the server does with clients that do not wait for each other; without it rounds are synchronous.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asynchrony: Option<Asynchrony>,
     /// What happens to an update before it leaves a device.
     #[serde(default = "no_privacy")]
     pub privacy: Privacy,
@@ -84,6 +89,9 @@ pub struct Clients {
     /// Probability that a client's message of a round is lost; 0 when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dropout: Option<f64>,
+    /// Clients that are slow; all take the same time when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stragglers: Option<Stragglers>,
 }
 
 /// How long a federation learns, and how the server steps.

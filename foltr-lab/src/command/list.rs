@@ -1,6 +1,6 @@
 //! `foltr list`: every name that an experiment file can use.
 
-use foltr_federation::{Aggregation, Privacy, ServerOptimiser};
+use foltr_federation::{Aggregation, Asynchrony, Privacy, ServerOptimiser};
 use foltr_simulation::click::Users;
 
 /// A list: its title, where its names go in a file, and each name with one line of explanation.
@@ -10,7 +10,7 @@ struct List {
     names: &'static [(&'static str, &'static str)],
 }
 
-const LISTS: [List; 12] = [
+const LISTS: [List; 13] = [
     List {
         title: "Learners",
         place: "learner.kind",
@@ -62,6 +62,7 @@ const LISTS: [List; 12] = [
     },
     List { title: "Server optimisers", place: "federation.optimiser.kind", names: ServerOptimiser::LIST },
     List { title: "Aggregation rules", place: "no key yet: always this one", names: Aggregation::LIST },
+    List { title: "Clients that do not wait", place: "asynchrony.kind", names: Asynchrony::LIST },
     List { title: "Privacy", place: "privacy.kind", names: Privacy::LIST },
     List {
         title: "Metrics",
@@ -134,7 +135,7 @@ mod tests {
             let (_, names) = problem.message.split_once("(allowed: ").expect("names");
             names.trim_end_matches(')').split(", ").map(str::to_owned).collect::<Vec<_>>()
         };
-        for place in ["learner.kind", "users.kind", "ranker.kind", "privacy.kind", "data.kind"] {
+        for place in ["learner.kind", "users.kind", "ranker.kind", "asynchrony.kind", "privacy.kind", "data.kind"] {
             assert_eq!(names(place), allowed(place), "{place}");
         }
     }

@@ -30,6 +30,7 @@ impl Experiment {
         self.check_learner(&mut problems);
         self.check_federation(&mut problems);
         self.check_schedule(&mut problems);
+        self.check_asynchrony(&mut problems);
         self.check_privacy(&mut problems);
         self.check_budget(&mut problems);
         self.check_metrics(&mut problems);
@@ -305,14 +306,14 @@ impl Experiment {
 
 /// Problems found so far.
 #[derive(Default)]
-struct Problems(Vec<Problem>);
+pub(super) struct Problems(Vec<Problem>);
 
 impl Problems {
-    fn add(&mut self, key: impl Into<String>, message: impl Into<String>) {
+    pub(super) fn add(&mut self, key: impl Into<String>, message: impl Into<String>) {
         self.0.push(Problem::new(key, message));
     }
 
-    fn when(&mut self, wrong: bool, key: &str, message: impl Into<String>) {
+    pub(super) fn when(&mut self, wrong: bool, key: &str, message: impl Into<String>) {
         if wrong {
             self.add(key, message);
         }

@@ -11,8 +11,19 @@ use super::places::Places;
 use super::{Experiment, Measures, Problem};
 
 /// Sections and top-level keys, in the order in which a file should have them.
-pub(crate) const SECTIONS: [&str; 10] =
-    ["seeds", "data", "clients", "users", "ranker", "learner", "federation", "privacy", "budget", "metrics"];
+pub(crate) const SECTIONS: [&str; 11] = [
+    "seeds",
+    "data",
+    "clients",
+    "users",
+    "ranker",
+    "learner",
+    "federation",
+    "asynchrony",
+    "privacy",
+    "budget",
+    "metrics",
+];
 
 impl Experiment {
     /// Reads and checks a plain experiment: one setting, nothing swept.
@@ -95,6 +106,7 @@ impl Sections {
         let ranker = optional(table, "ranker", problems_of, &mut unreadable, stand_in::RANKER);
         let learner = required(table, "learner", "[learner]", problems_of, &mut unreadable);
         let federation = optional(table, "federation", problems_of, &mut unreadable, stand_in::FEDERATION);
+        let asynchrony = optional(table, "asynchrony", problems_of, &mut unreadable, stand_in::ASYNCHRONY);
         let privacy = optional(table, "privacy", problems_of, &mut unreadable, super::no_privacy());
         let budget = optional(table, "budget", problems_of, &mut unreadable, stand_in::BUDGET);
         let metrics = optional(table, "metrics", problems_of, &mut unreadable, Measures::default());
@@ -106,6 +118,7 @@ impl Sections {
             ranker,
             learner,
             federation,
+            asynchrony,
             privacy: privacy.unwrap_or_else(super::no_privacy),
             budget,
             metrics: metrics.unwrap_or_default(),
@@ -116,14 +129,16 @@ impl Sections {
 
 /// Sections in place of unreadable ones: small, so that no check of another section fails because of them.
 mod stand_in {
+    use foltr_federation::asynchronous::Buffered;
     use foltr_rank::Initialisation;
 
     use crate::spec::{
-        Budget, Clients, Data, Federation, Normalise, Preset, Ranker, ServerOptimiser, SyntheticShape, Users,
+        Asynchrony, Budget, Clients, Data, Federation, Normalise, Preset, Ranker, ServerOptimiser, SyntheticShape,
+        Users,
     };
 
     pub const CLIENTS: Clients =
-        Clients { n_clients: 1, interactions: 2, cohort: None, participation: None, dropout: None };
+        Clients { n_clients: 1, interactions: 2, cohort: None, participation: None, dropout: None, stragglers: None };
     pub const USERS: Users = Users::Cascade { preset: Preset::Perfect, grades: None };
     pub const RANKER: Ranker = Ranker::Linear { initialisation: Initialisation::Zero };
     pub const FEDERATION: Federation = Federation {
@@ -132,6 +147,8 @@ mod stand_in {
         optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
         average_last: None,
     };
+    pub const ASYNCHRONY: Asynchrony =
+        Asynchrony::Buffered(Buffered { buffer: 1, staleness_exponent: 0.0, rate_limit: 1, max_staleness: u32::MAX });
     pub const BUDGET: Budget = Budget { epsilon: f64::MAX, delta: 0.5 };
     pub const DATA: Data = Data::Synthetic {
         shape: SyntheticShape::Tiny,
