@@ -21,6 +21,7 @@ use foltr_simulation::cohort::Cohort;
 use foltr_simulation::dataset::Dataset;
 use foltr_simulation::datasets::Fold;
 use foltr_simulation::federation_run::{FederationRun, FederationSettings, Learning};
+use foltr_simulation::partition::Partition;
 
 use crate::baseline::{least_squares, ranking_svm};
 use crate::evaluate::{Evaluator, SNAPSHOTS};
@@ -55,7 +56,9 @@ pub fn run_one(
     let initial = initialisation.params(shape, &mut Streams::new(seed).open(Purpose::Initialisation, 0, 0));
     let n_rounds = experiment.affordable_rounds(schedule.n_rounds, shape.n_params())?;
     ensure!(n_rounds > 0, "budget: not even one round of this experiment stays within it");
-    let mut trainer = Trainer::new(experiment, shape, initial, users, seed, &training, n_rounds)?;
+    let interactions = u32::try_from(schedule.interactions)?;
+    let partition = Partition::iid(training, users, interactions);
+    let mut trainer = Trainer::new(experiment, shape, initial, seed, &partition, n_rounds)?;
     let evaluate = experiment.metrics.evaluate;
     let mut training_time = Duration::ZERO;
     let mut tally = Tally::default();
@@ -104,9 +107,8 @@ impl<'a> Trainer<'a> {
         experiment: &Experiment,
         shape: Shape,
         initial: Params,
-        users: Users,
         seed: u64,
-        training: &'a TrainingSet,
+        partition: &'a Partition,
         n_rounds: usize,
     ) -> Result<Self> {
         let schedule = experiment.schedule().context("a learner from clicks needs a schedule")?;
@@ -122,9 +124,9 @@ impl<'a> Trainer<'a> {
                 batch,
                 n_interactions: interactions_per_round,
                 n_shown,
-                users,
+                users: partition.users()[0].clone(),
             };
-            return Ok(Self::Centralised(Box::new(CentralisedRun::new(settings, training))));
+            return Ok(Self::Centralised(Box::new(CentralisedRun::new(settings, &partition.sets()[0]))));
         }
         let federation = experiment.federation.as_ref().context("a federated learner needs [federation]")?;
         let clients = experiment.clients.context("a federated learner needs [clients]")?;
@@ -138,17 +140,15 @@ impl<'a> Trainer<'a> {
             cohort: cohort(clients)?,
             dropout: clients.dropout.unwrap_or(0.0),
             average_from: federation.average_last.map(|share| first_averaged(share, n_rounds)),
-            n_interactions: u32::try_from(schedule.interactions)?,
             privacy,
             optimiser: federation.optimiser,
-            users,
         };
         let pace = experiment.pace();
         if let Some(asynchrony) = experiment.asynchrony {
-            let run = AsynchronousRun::new(settings, asynchrony, pace.unwrap_or_default(), training)?;
+            let run = AsynchronousRun::new(settings, asynchrony, pace.unwrap_or_default(), partition)?;
             return Ok(Self::Asynchronous(Box::new(run)));
         }
-        let run = FederationRun::new(settings, training)?;
+        let run = FederationRun::new(settings, partition)?;
         Ok(Self::Federated(Box::new(match pace {
             Some(pace) => run.with_pace(pace),
             None => run,
@@ -204,9 +204,13 @@ fn learning(
     clip_radius: Option<f32>,
 ) -> Result<Learning> {
     match experiment.learner {
-        Learner::Pdgd { learning_rate, updates } => {
-            Ok(Learning::Pdgd(PdgdSettings { learning_rate: learning_rate as f32, updates, n_shown, clip_radius }))
-        }
+        Learner::Pdgd { learning_rate, updates, proximal } => Ok(Learning::Pdgd(PdgdSettings {
+            learning_rate: learning_rate as f32,
+            updates,
+            n_shown,
+            clip_radius,
+            proximal: proximal.unwrap_or(0.0) as f32,
+        })),
         Learner::Evolution { sigma, antithetic, reward, stream } => Ok(Learning::Evolution {
             settings: EvolutionSettings { sigma: sigma as f32, antithetic, reward, n_interactions, n_shown },
             published_stream: stream == EvolutionStream::Published,

@@ -111,7 +111,7 @@ fn run(experiment: &Experiment, number: usize, fold: &Fold, seed: u64) -> Outcom
         let mean = curve.iter().map(|(_, value)| value).sum::<f64>() / curve.len() as f64;
         match metric {
             MetricName::OnlineNdcg(_) => outcome.online = mean,
-            MetricName::OnlineMaxRr => {}
+            MetricName::OnlineMaxRr | MetricName::SimulatedTime => {}
             MetricName::Offline(Split::Validation, _) => outcome.validation = mean,
             MetricName::Offline(..) => outcome.test = curve.last().map_or(0.0, |&(_, value)| value),
         }

@@ -93,7 +93,7 @@ fn an_unknown_key_is_named_with_the_nearest_one() {
     assert_eq!(
         problems(&[("learning_rate = 0.1", "learning_rat = 0.1")]),
         ["23: `learner.learning_rat` = 0.1: no such key; did you mean `learning_rate`? (allowed: learning_rate, \
-          updates)"]
+          updates, proximal)"]
     );
 }
 

@@ -70,7 +70,13 @@ fn step(case: &Value) -> Vec<f32> {
     }
     let rows = pad_rows(&dense, n_features);
     let query = QueryView::new(&rows, n_features);
-    let settings = PdgdSettings { learning_rate: 1.0, updates: Updates::Accumulated, n_shown: 10, clip_radius: None };
+    let settings = PdgdSettings {
+        learning_rate: 1.0,
+        updates: Updates::Accumulated,
+        n_shown: 10,
+        clip_radius: None,
+        proximal: 0.0,
+    };
     let mut learner = Pdgd::new(Shape::Linear { n_features }, settings);
     let mut stream = Streams::new(1).open(Purpose::Interaction, 0, 0);
     let mut params: Vec<f32> = scores.iter().map(|&s| s as f32).collect();
@@ -190,7 +196,7 @@ fn neural_ranker() {
     let mut expected = flat(&vectors["grad_W1"]);
     expected.extend(numbers(&vectors["grad_b1"]).iter().chain(&numbers(&vectors["grad_w2"])).map(|&x| x as f32));
     for updates in [Updates::Accumulated, Updates::Immediate] {
-        let settings = PdgdSettings { learning_rate: 1.0, updates, n_shown: 10, clip_radius: None };
+        let settings = PdgdSettings { learning_rate: 1.0, updates, n_shown: 10, clip_radius: None, proximal: 0.0 };
         let mut learner = Pdgd::new(shape, settings);
         let mut stream = Streams::new(1).open(Purpose::Interaction, 0, 0);
         learner.begin(&params, &mut stream);

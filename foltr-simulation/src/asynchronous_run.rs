@@ -8,7 +8,7 @@
 //! change, and results do not depend on the number of threads.
 //!
 //! For comparison with a synchronous federation a round is over when as many client rounds have ended as there are
-//! clients: equal rounds are equal interactions.
+//! clients: where clients have equally many interactions, equal rounds are equal interactions.
 //!
 //! Memory: one message for each client that is on its way.
 
@@ -25,10 +25,11 @@ use foltr_rank::rng::Streams;
 use rand::RngExt;
 use rayon::prelude::*;
 
-use crate::client_round::{Round, Session, Tally, TrainingSet, Worker};
+use crate::client_round::{Round, Session, Tally, Worker};
 use crate::cohort::Cohort;
 use crate::federation_run::{BadFederation, FederationSettings, Learning, client_learner};
 use crate::pace::{Pace, Speeds};
+use crate::partition::Partition;
 
 /// Clients that a thread simulates at a time. Nothing is summed there, so the number changes no result.
 const SIDE_BY_SIDE: usize = 4;
@@ -90,7 +91,7 @@ impl PartialOrd for End {
 /// An asynchronous federation in the middle of its run.
 pub struct AsynchronousRun<'a> {
     settings: FederationSettings,
-    training: &'a TrainingSet,
+    partition: &'a Partition,
     streams: Streams,
     speeds: Speeds,
     coordinator: AsynchronousCoordinator,
@@ -119,13 +120,13 @@ impl<'a> AsynchronousRun<'a> {
         settings: FederationSettings,
         asynchrony: Asynchrony,
         pace: Pace,
-        training: &'a TrainingSet,
+        partition: &'a Partition,
     ) -> Result<Self, BadAsynchronousRun> {
-        check(&settings)?;
+        check(&settings, partition)?;
         let coordinator = AsynchronousCoordinator::new(AsynchronousSetup {
             initial: settings.initial.clone(),
             n_clients: settings.n_clients,
-            n_interactions: settings.n_interactions,
+            n_interactions: partition.most_interactions(),
             rule: settings.rule(),
             asynchrony,
             optimiser: settings.optimiser,
@@ -147,7 +148,7 @@ impl<'a> AsynchronousRun<'a> {
             n_refused: 0,
             newest: coordinator.task().clone(),
             settings,
-            training,
+            partition,
             streams,
             coordinator,
             workers,
@@ -256,8 +257,7 @@ impl<'a> AsynchronousRun<'a> {
             task.round = self.visits[client as usize].n_begun - 1;
             let round = Round {
                 task: &task,
-                training: self.training,
-                users: &self.settings.users,
+                partition: self.partition,
                 privacy: &self.settings.privacy,
                 sums_only: false,
                 rule: self.settings.rule(),
@@ -271,8 +271,8 @@ impl<'a> AsynchronousRun<'a> {
     }
 }
 
-fn check(settings: &FederationSettings) -> Result<(), BadAsynchronousRun> {
-    settings.check()?;
+fn check(settings: &FederationSettings, partition: &Partition) -> Result<(), BadAsynchronousRun> {
+    settings.check(partition)?;
     if !matches!(settings.privacy, Privacy::Unprotected(_)) {
         return Err(BadAsynchronousRun::Privacy);
     }

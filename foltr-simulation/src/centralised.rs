@@ -65,6 +65,7 @@ impl<'a> CentralisedRun<'a> {
                 updates: if settings.batch == 1 { Updates::Immediate } else { Updates::Accumulated },
                 n_shown: settings.n_shown,
                 clip_radius: None,
+                proximal: 0.0,
             },
         );
         let streams = Streams::new(settings.seed);
@@ -91,7 +92,8 @@ impl<'a> CentralisedRun<'a> {
         for _ in 0..self.settings.n_interactions {
             let query = std::mem::replace(&mut next, stream.random_range(0..n_queries));
             let users = &self.settings.users;
-            interact(&mut self.learner, self.training, users, query, next, &mut stream, &mut session);
+            let upcoming = self.training.data().query(next);
+            interact(&mut self.learner, self.training, users, query, upcoming, &mut stream, &mut session);
             self.n_pending += 1;
             if self.n_pending == self.settings.batch {
                 self.step();

@@ -5,6 +5,7 @@ mod position_based;
 
 use foltr_rank::Clicks;
 use foltr_rank::rng::Stream;
+use rand::RngExt;
 
 pub use cascade::{Cascade, Preset};
 pub use position_based::PositionBased;
@@ -43,6 +44,8 @@ pub enum Users {
     Cascade(Cascade),
     /// Examines each position by itself.
     PositionBased(PositionBased),
+    /// Somebody else in every interaction: one of these, each as likely as the others.
+    Mixed(Vec<Self>),
 }
 
 impl Users {
@@ -59,6 +62,7 @@ impl ClickModel for Users {
         match self {
             Self::Cascade(users) => users.click(shown, stream),
             Self::PositionBased(users) => users.click(shown, stream),
+            Self::Mixed(all) => all[stream.random_range(0..all.len())].click(shown, stream),
         }
     }
 
@@ -66,6 +70,10 @@ impl ClickModel for Users {
         match self {
             Self::Cascade(users) => users.marginals(shown),
             Self::PositionBased(users) => users.marginals(shown),
+            Self::Mixed(all) => {
+                let by_user: Vec<Vec<f64>> = all.iter().map(|users| users.marginals(shown)).collect();
+                (0..shown.len()).map(|i| by_user.iter().map(|one| one[i]).sum::<f64>() / all.len() as f64).collect()
+            }
         }
     }
 
@@ -73,6 +81,11 @@ impl ClickModel for Users {
         match self {
             Self::Cascade(users) => users.click_probability(position, label),
             Self::PositionBased(users) => users.click_probability(position, label),
+            // Nobody has clicked above, which is likelier for some users than for others: only at the first position is
+            // this exact.
+            Self::Mixed(all) => {
+                all.iter().map(|users| users.click_probability(position, label)).sum::<f64>() / all.len() as f64
+            }
         }
     }
 }
@@ -91,6 +104,8 @@ mod tests {
             for eta in [0.0, 1.0, 2.0] {
                 users.push((Users::PositionBased(PositionBased::perfect(eta, max_label).unwrap()), max_label));
             }
+            let cascades = Preset::ALL.map(|preset| Users::Cascade(Cascade::preset(preset, max_label).unwrap()));
+            users.push((Users::Mixed(cascades.to_vec()), max_label));
         }
         users
     }

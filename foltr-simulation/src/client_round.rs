@@ -14,6 +14,7 @@ use rand::RngExt;
 
 use crate::click::{ClickModel, Users};
 use crate::dataset::Dataset;
+use crate::partition::{ClientShare, Partition};
 
 /// Queries to issue, with what their lists can be worth at best.
 #[derive(Clone, Debug)]
@@ -146,18 +147,18 @@ impl OnlineLearner for ClientLearner {
     }
 }
 
-/// One interaction: rank, click, learn. Returns the labels shown and the clicks on them.
+/// One interaction: rank, click, learn. `next` is the query that is likely to come after this one.
 #[inline]
 pub fn interact(
     learner: &mut impl OnlineLearner,
     training: &TrainingSet,
     users: &Users,
     query: usize,
-    next_query: usize,
+    next: QueryView<'_>,
     stream: &mut Stream,
     session: &mut Session,
 ) {
-    let view = training.data.query(query).before(training.data.query(next_query));
+    let view = training.data.query(query).before(next);
     let labels = training.data.labels(query);
     prefetch_start(labels);
     let mut ranking = Ranking::default();
@@ -179,10 +180,8 @@ pub fn interact(
 pub struct Round<'a> {
     /// What the server asks for.
     pub task: &'a RoundTask,
-    /// Where queries come from.
-    pub training: &'a TrainingSet,
-    /// Who clicks.
-    pub users: &'a Users,
+    /// What every client holds.
+    pub partition: &'a Partition,
     /// What happens to an update before it is sent.
     pub privacy: &'a Privacy,
     /// Whether nobody looks at single messages, so that whoever closes the round draws the noise of the sum at once.
@@ -207,6 +206,7 @@ pub struct Worker {
 /// One client's private stream and the queries it will issue.
 #[derive(Debug)]
 struct Visit {
+    client: u32,
     stream: Stream,
     queries: Vec<u32>,
 }
@@ -216,16 +216,26 @@ impl Visit {
     #[inline]
     fn open(&mut self, client: u32, round: &Round<'_>) {
         Streams::rewind(&mut self.stream, Purpose::Interaction, client, round.task.round);
-        let n_queries = round.training.data.n_queries() as u32;
+        self.client = client;
+        let share = round.partition.share(client);
+        let n_queries = share.n_queries();
         self.queries.clear();
-        self.queries.extend((0..round.task.n_interactions).map(|_| self.stream.random_range(0..n_queries)));
+        let draws = (0..share.n_interactions).map(|_| share.query(self.stream.random_range(0..n_queries)));
+        self.queries.extend(draws);
+    }
+
+    /// The first query to be issued.
+    #[inline]
+    fn first<'a>(&self, round: &Round<'a>) -> Option<QueryView<'a>> {
+        let query = *self.queries.first()? as usize;
+        Some(round.partition.share(self.client).training.data.query(query))
     }
 }
 
 impl Worker {
     /// A worker of the run that these streams belong to.
     pub fn new(learner: ClientLearner, streams: &Streams) -> Self {
-        let visit = || Visit { stream: streams.open(Purpose::Interaction, 0, 0), queries: Vec::new() };
+        let visit = || Visit { client: 0, stream: streams.open(Purpose::Interaction, 0, 0), queries: Vec::new() };
         Self {
             learner,
             payload: Payload::default(),
@@ -278,10 +288,12 @@ impl Worker {
         Streams::rewind(public, Purpose::PerturbationSeed, client, round.task.round);
         learner.begin(&round.task.global, public);
         let mut session = Session::default();
+        let ClientShare { training, users, .. } = round.partition.share(client);
         for (i, &query) in current.queries.iter().enumerate() {
-            let upcoming = current.queries.get(i + 1).or(next.queries.first()).copied().unwrap_or(query);
-            let (query, upcoming) = (query as usize, upcoming as usize);
-            interact(learner, round.training, round.users, query, upcoming, &mut current.stream, &mut session);
+            let own = current.queries.get(i + 1).map(|&query| training.data.query(query as usize));
+            let query = query as usize;
+            let upcoming = own.or_else(|| next.first(round)).unwrap_or_else(|| training.data.query(query));
+            interact(learner, training, users, query, upcoming, &mut current.stream, &mut session);
         }
         let purpose = match learner {
             ClientLearner::Pdgd(_) => Purpose::Noise,

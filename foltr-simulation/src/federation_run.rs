@@ -17,9 +17,10 @@ use foltr_rank::{Params, Shape};
 use rayon::prelude::*;
 
 use crate::click::Users;
-use crate::client_round::{ClientLearner, Round, Tally, TrainingSet, Worker};
+use crate::client_round::{ClientLearner, Round, Tally, Worker};
 use crate::cohort::{Cohort, survivors};
 use crate::pace::{Pace, Speeds};
+use crate::partition::Partition;
 use crate::published_stream::PublishedClients;
 
 /// Chunks whose sums are in memory at a time. They are merged in order, so the number changes no result.
@@ -56,16 +57,12 @@ pub struct FederationSettings {
     pub cohort: Cohort,
     /// Probability that a client's message of a round is lost.
     pub dropout: f64,
-    /// Interactions of a client in a round.
-    pub n_interactions: u32,
     /// What happens to an update before it is sent.
     pub privacy: Privacy,
     /// What the server does with the averaged step.
     pub optimiser: ServerOptimiser,
     /// The round (from 1) from which models are averaged into the published one; none for the newest model.
     pub average_from: Option<u32>,
-    /// Who clicks.
-    pub users: Users,
 }
 
 /// Why a federation cannot be made.
@@ -86,8 +83,11 @@ pub enum BadFederation {
         /// Interactions of a client in a round.
         n_interactions: u32,
     },
+    /// A reward is the mean over a fixed number of interactions.
+    #[error("FOLtR-ES needs clients with equally many interactions in a round")]
+    Unequal,
     /// The published code did nothing else.
-    #[error("the published random stream needs cascade users and all clients in every round")]
+    #[error("the published random stream needs equal clients, cascade users and all clients in every round")]
     Published,
 }
 
@@ -109,17 +109,22 @@ impl FederationSettings {
         is_complete || matches!(self.privacy, Privacy::DiscreteGaussian(_))
     }
 
-    pub(crate) fn check(&self) -> Result<(), BadFederation> {
+    pub(crate) fn check(&self, partition: &Partition) -> Result<(), BadFederation> {
         let kind = self.rule().kind();
         if !self.privacy.accepts(kind) {
             return Err(BadFederation::Privacy { kind });
         }
         if let Learning::Evolution { settings, published_stream } = self.learning {
-            if settings.antithetic && !self.n_interactions.is_multiple_of(2) {
-                return Err(BadFederation::Odd { n_interactions: self.n_interactions });
+            if !partition.has_equal_interactions() {
+                return Err(BadFederation::Unequal);
+            }
+            let n_interactions = partition.most_interactions();
+            if settings.antithetic && !n_interactions.is_multiple_of(2) {
+                return Err(BadFederation::Odd { n_interactions });
             }
             let everyone = self.cohort == Cohort::Everyone && self.dropout == 0.0;
-            let as_published = matches!(self.users, Users::Cascade(_)) && everyone;
+            let as_published =
+                matches!(partition.users(), [Users::Cascade(_)]) && partition.sets().len() == 1 && everyone;
             if published_stream && !as_published {
                 return Err(BadFederation::Published);
             }
@@ -142,7 +147,7 @@ pub enum RoundError {
 /// A federation in the middle of its run.
 pub struct FederationRun<'a> {
     settings: FederationSettings,
-    training: &'a TrainingSet,
+    partition: &'a Partition,
     streams: Streams,
     coordinator: Coordinator,
     rule: Rule,
@@ -159,13 +164,13 @@ impl<'a> FederationRun<'a> {
     ///
     /// # Errors
     /// If the settings contradict each other.
-    pub fn new(settings: FederationSettings, training: &'a TrainingSet) -> Result<Self, BadFederation> {
-        settings.check()?;
+    pub fn new(settings: FederationSettings, partition: &'a Partition) -> Result<Self, BadFederation> {
+        settings.check(partition)?;
         let rule = settings.rule();
         let coordinator = Coordinator::new(Setup {
             initial: settings.initial.clone(),
             n_clients: settings.cohort.most(settings.n_clients),
-            n_interactions: settings.n_interactions,
+            n_interactions: partition.most_interactions(),
             rule,
             aggregation: Aggregation::Mean(foltr_federation::aggregate::Mean {}),
             optimiser: settings.optimiser,
@@ -183,7 +188,7 @@ impl<'a> FederationRun<'a> {
             _ => None,
         };
         let tail = settings.average_from.map(|round| TailMean::new(round, settings.initial.len()));
-        Ok(Self { settings, training, streams, coordinator, rule, workers, published, tail, clock: None })
+        Ok(Self { settings, partition, streams, coordinator, rule, workers, published, tail, clock: None })
     }
 
     /// The same with a simulated time: every round lasts as long as the slowest of its clients.
@@ -220,8 +225,7 @@ impl<'a> FederationRun<'a> {
         let task = self.coordinator.task().clone();
         let round = Round {
             task: &task,
-            training: self.training,
-            users: &self.settings.users,
+            partition: self.partition,
             privacy: &self.settings.privacy,
             sums_only: self.settings.noise_is_drawn_at_once(),
             rule: self.rule,

@@ -13,4 +13,5 @@ pub mod letor;
 mod mapping;
 pub mod normalise;
 pub mod pace;
+pub mod partition;
 pub mod published_stream;

@@ -170,15 +170,16 @@ fn client_round(
     seed: u32,
     outputs: &mut Outputs,
 ) -> (Payload, Session, u32) {
-    let Users::Cascade(users) = round.users else {
+    let share = round.partition.share(client);
+    let Users::Cascade(users) = share.users else {
         panic!("the published stream is defined for cascade users only");
     };
     learner.begin_with(&round.task.global, seed, |_, direction| fill_direction(shape, outputs.read(), direction));
     let generator = &mut outputs.read();
     let mut unused: Stream = round.streams.open(Purpose::Interaction, client, round.task.round);
     let (mut session, mut ranking) = (Session::default(), Ranking::default());
-    let data = round.training.data();
-    for _ in 0..round.task.n_interactions {
+    let data = share.training.data();
+    for _ in 0..share.n_interactions {
         let query = below(generator, data.n_queries() as u32) as usize;
         // FOLtR-ES ranks deterministically: nothing is drawn here.
         learner.rank(data.query(query), &mut unused, &mut ranking);
@@ -187,7 +188,7 @@ fn client_round(
             *label = data.labels(query)[doc as usize];
         }
         let clicks = click(users, &shown[..ranking.len()], generator);
-        session.count(round.training, query, &shown[..ranking.len()], clicks);
+        session.count(share.training, query, &shown[..ranking.len()], clicks);
         learner.observe(&Impression { query: data.query(query), ranking: &ranking, clicks });
     }
     let mut payload = Payload::default();
@@ -203,6 +204,7 @@ mod tests {
     use crate::click::Preset;
     use crate::client_round::TrainingSet;
     use crate::dataset::{AlignedRows, Dataset};
+    use crate::partition::Partition;
     use foltr_federation::privacy::Unprotected;
     use foltr_federation::{Aggregation, Coordinator, Privacy, Rule, ServerOptimiser, Setup, aggregate::Mean};
     use foltr_rank::Activation;
@@ -297,6 +299,7 @@ mod tests {
             })
             .expect("a sound setup");
             let users = Users::Cascade(Cascade::preset(preset, 2).expect("three grades"));
+            let partition = Partition::iid(training.clone(), users, 4);
             let (privacy, streams) = (Privacy::Unprotected(Unprotected { reward }), Streams::new(7));
             let mut clients = PublishedClients::new(7, 4, shape, settings);
             let mut outputs = Outputs::new();
@@ -304,8 +307,8 @@ mod tests {
             for expected in run["rounds"].as_array().expect("rounds") {
                 let task = coordinator.task().clone();
                 let (privacy, streams) = (&privacy, &streams);
-                let round =
-                    Round { task: &task, training: &training, users: &users, privacy, sums_only: true, rule, streams };
+                let partition = &partition;
+                let round = Round { task: &task, partition, privacy, sums_only: true, rule, streams };
                 let mut partial = Partial::new(shape.n_params());
                 for (client, (next_seed, message)) in
                     clients.next_seeds.iter_mut().zip(expected["messages"].as_array().expect("messages")).enumerate()

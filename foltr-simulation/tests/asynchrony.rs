@@ -14,17 +14,25 @@ use foltr_simulation::cohort::Cohort;
 use foltr_simulation::datasets::{Synthetic, SyntheticShape};
 use foltr_simulation::federation_run::{FederationRun, FederationSettings, Learning};
 use foltr_simulation::pace::{Pace, Speeds};
+use foltr_simulation::partition::Partition;
 
-const PDGD: Learning =
-    Learning::Pdgd(PdgdSettings { learning_rate: 0.1, updates: Updates::Immediate, n_shown: 10, clip_radius: None });
+const PDGD: Learning = Learning::Pdgd(PdgdSettings {
+    learning_rate: 0.1,
+    updates: Updates::Immediate,
+    n_shown: 10,
+    clip_radius: None,
+    proximal: 0.0,
+});
 const EVOLUTION: EvolutionSettings =
     EvolutionSettings { sigma: 0.01, antithetic: true, reward: Reward::MaxRr, n_interactions: 4, n_shown: 10 };
 const BUFFERED: Buffered = Buffered { buffer: 10, staleness_exponent: 0.5, rate_limit: 1, max_staleness: 1000 };
 const STRAGGLERS: Pace = Pace { share: 0.3, slowdown: 10.0, jitter: 0.0 };
 
-fn training() -> TrainingSet {
+fn partition() -> Partition {
     let synthetic = Synthetic { n_train: 60, n_test: 1, n_validation: 0, ..Synthetic::new(SyntheticShape::Tiny) };
-    TrainingSet::new(synthetic.generate(1).expect("a sound description").train, 10)
+    let training = TrainingSet::new(synthetic.generate(1).expect("a sound description").train, 10);
+    let users = Users::Cascade(Cascade::preset(Preset::Navigational, 2).expect("three grades"));
+    Partition::iid(training, users, 4)
 }
 
 fn settings(n_clients: u32, learning: Learning) -> FederationSettings {
@@ -38,10 +46,8 @@ fn settings(n_clients: u32, learning: Learning) -> FederationSettings {
         cohort: Cohort::Everyone,
         dropout: 0.0,
         average_from: None,
-        n_interactions: 4,
         privacy: Privacy::Unprotected(Unprotected { reward: Reward::MaxRr }),
         optimiser: ServerOptimiser::Momentum { rate: 2.0, momentum: 0.9 },
-        users: Users::Cascade(Cascade::preset(Preset::Navigational, 2).expect("three grades")),
     }
 }
 
@@ -49,22 +55,22 @@ fn started(
     settings: FederationSettings,
     asynchrony: Asynchrony,
     pace: Pace,
-    training: &TrainingSet,
+    partition: &Partition,
 ) -> AsynchronousRun<'_> {
-    AsynchronousRun::new(settings, asynchrony, pace, training).expect("sound settings")
+    AsynchronousRun::new(settings, asynchrony, pace, partition).expect("sound settings")
 }
 
 #[test]
 fn equal_speeds_and_a_buffer_for_everyone_are_the_synchronous_federation() {
-    let training = training();
+    let partition = partition();
     // More than two chunks, the last one not full.
     let n_clients = 150;
     let evolution = Learning::Evolution { settings: EVOLUTION, published_stream: false };
     for learning in [PDGD, evolution] {
         let buffered = Buffered { buffer: n_clients, staleness_exponent: 0.0, ..BUFFERED };
         let mut own =
-            started(settings(n_clients, learning), Asynchrony::Buffered(buffered), Pace::default(), &training);
-        let mut synchronous = FederationRun::new(settings(n_clients, learning), &training).expect("sound settings");
+            started(settings(n_clients, learning), Asynchrony::Buffered(buffered), Pace::default(), &partition);
+        let mut synchronous = FederationRun::new(settings(n_clients, learning), &partition).expect("sound settings");
         for round in 1..=4 {
             let (tally, expected) = (own.round(), synchronous.round().expect("a round"));
             assert_eq!(own.task().global, synchronous.task().global, "the same bits");
@@ -79,7 +85,7 @@ fn equal_speeds_and_a_buffer_for_everyone_are_the_synchronous_federation() {
 
 #[test]
 fn any_number_of_threads_gives_the_same_bits() {
-    let training = training();
+    let partition = partition();
     let evolution = Learning::Evolution { settings: EVOLUTION, published_stream: false };
     let naive = Asynchrony::Naive(Naive { max_staleness: 1000 });
     let pace = Pace { jitter: 0.5, ..STRAGGLERS };
@@ -92,7 +98,7 @@ fn any_number_of_threads_gives_the_same_bits() {
             let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().expect("threads");
             pool.install(|| {
                 let settings = FederationSettings { dropout, average_from: Some(4), ..settings(40, learning) };
-                let mut run = started(settings, asynchrony, pace, &training);
+                let mut run = started(settings, asynchrony, pace, &partition);
                 let tallies = (0..5).map(|_| run.round()).collect();
                 (run.ranker(), tallies, run.time())
             })
@@ -107,14 +113,14 @@ fn any_number_of_threads_gives_the_same_bits() {
 
 #[test]
 fn stragglers_deliver_in_proportion_to_their_speed() {
-    let training = training();
-    let mut run = started(settings(10, PDGD), Asynchrony::Buffered(BUFFERED), STRAGGLERS, &training);
+    let partition = partition();
+    let mut run = started(settings(10, PDGD), Asynchrony::Buffered(BUFFERED), STRAGGLERS, &partition);
     // Until time 100 seven clients deliver 100 times, three deliver 10 times: 73 rounds of ten.
     let n_messages: u64 = (0..73).map(|_| run.round().n_clients).sum();
     assert_eq!((run.time(), n_messages), (100.0, 730));
     // Every ten messages make a version; with three slow clients some come twice into a buffer and are refused.
     assert_eq!(u64::from(run.task().round), (730 - run.n_refused()) / 10);
-    let synchronous = FederationRun::new(settings(10, PDGD), &training).expect("sound settings");
+    let synchronous = FederationRun::new(settings(10, PDGD), &partition).expect("sound settings");
     let mut synchronous = synchronous.with_pace(STRAGGLERS);
     for _ in 0..73 {
         synchronous.round().expect("a round");
@@ -124,10 +130,10 @@ fn stragglers_deliver_in_proportion_to_their_speed() {
 
 #[test]
 fn fast_clients_cannot_fill_a_buffer_alone() {
-    let training = training();
+    let partition = partition();
     let pace = Pace { share: 0.5, slowdown: 3.0, jitter: 0.0 };
     let buffered = Buffered { buffer: 8, ..BUFFERED };
-    let mut run = started(settings(8, PDGD), Asynchrony::Buffered(buffered), pace, &training);
+    let mut run = started(settings(8, PDGD), Asynchrony::Buffered(buffered), pace, &partition);
     run.round();
     assert_eq!((run.n_refused(), run.task().round), (4, 0), "the fast four came twice");
     run.round();
@@ -139,9 +145,9 @@ fn fast_clients_cannot_fill_a_buffer_alone() {
 
 #[test]
 fn who_is_too_slow_is_refused() {
-    let training = training();
+    let partition = partition();
     let buffered = Buffered { buffer: 1, max_staleness: 20, ..BUFFERED };
-    let mut run = started(settings(10, PDGD), Asynchrony::Buffered(buffered), STRAGGLERS, &training);
+    let mut run = started(settings(10, PDGD), Asynchrony::Buffered(buffered), STRAGGLERS, &partition);
     for _ in 0..73 {
         run.round();
     }
@@ -151,9 +157,9 @@ fn who_is_too_slow_is_refused() {
 
 #[test]
 fn lost_messages_have_their_probability_and_change_nothing() {
-    let training = training();
+    let partition = partition();
     let lossy = FederationSettings { dropout: 0.25, ..settings(100, PDGD) };
-    let mut run = started(lossy, Asynchrony::Buffered(BUFFERED), Pace::default(), &training);
+    let mut run = started(lossy, Asynchrony::Buffered(BUFFERED), Pace::default(), &partition);
     let n_messages: u64 = (0..20).map(|_| run.round().n_clients).sum();
     // Binomial(2000, 3/4): five standard deviations are 97.
     assert!(n_messages.abs_diff(1500) < 97, "{n_messages}");
@@ -162,9 +168,9 @@ fn lost_messages_have_their_probability_and_change_nothing() {
 
 #[test]
 fn what_needs_rounds_is_refused() {
-    let training = training();
+    let partition = partition();
     let refused =
-        |settings| AsynchronousRun::new(settings, Asynchrony::Buffered(BUFFERED), Pace::default(), &training).err();
+        |settings| AsynchronousRun::new(settings, Asynchrony::Buffered(BUFFERED), Pace::default(), &partition).err();
     let laplace = DistributedLaplace::new(5.0, 4.5, ClipRadius::Paper).expect("positive");
     let private = FederationSettings { privacy: Privacy::DistributedLaplace(laplace), ..settings(10, PDGD) };
     assert_eq!(refused(private), Some(BadAsynchronousRun::Privacy));

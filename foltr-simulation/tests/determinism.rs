@@ -15,21 +15,23 @@ use foltr_simulation::client_round::{ClientLearner, Round, Tally, TrainingSet, W
 use foltr_simulation::cohort::Cohort;
 use foltr_simulation::datasets::{Synthetic, SyntheticShape};
 use foltr_simulation::federation_run::{FederationRun, FederationSettings, Learning};
+use foltr_simulation::partition::Partition;
 use rand::RngExt;
 
 const N_CLIENTS: u32 = 300;
 const PDGD: PdgdSettings =
-    PdgdSettings { learning_rate: 0.1, updates: Updates::Immediate, n_shown: 10, clip_radius: None };
+    PdgdSettings { learning_rate: 0.1, updates: Updates::Immediate, n_shown: 10, clip_radius: None, proximal: 0.0 };
 const EVOLUTION: EvolutionSettings =
     EvolutionSettings { sigma: 0.01, antithetic: true, reward: Reward::MaxRr, n_interactions: 4, n_shown: 10 };
 
-fn training() -> TrainingSet {
+fn partition() -> Partition {
     let synthetic = Synthetic { n_train: 60, n_test: 1, n_validation: 0, ..Synthetic::new(SyntheticShape::Tiny) };
-    TrainingSet::new(synthetic.generate(1).expect("a sound description").train, 10)
+    let training = TrainingSet::new(synthetic.generate(1).expect("a sound description").train, 10);
+    Partition::iid(training, Users::Cascade(Cascade::preset(Preset::Navigational, 2).expect("three grades")), 4)
 }
 
-fn users() -> Users {
-    Users::Cascade(Cascade::preset(Preset::Navigational, 2).expect("three grades"))
+fn n_features(partition: &Partition) -> usize {
+    partition.sets()[0].data().n_features()
 }
 
 fn settings(shape: Shape, learning: Learning, privacy: Privacy) -> FederationSettings {
@@ -42,10 +44,8 @@ fn settings(shape: Shape, learning: Learning, privacy: Privacy) -> FederationSet
         cohort: Cohort::Everyone,
         dropout: 0.0,
         average_from: None,
-        n_interactions: 4,
         privacy,
         optimiser: ServerOptimiser::Momentum { rate: 2.0, momentum: 0.9 },
-        users: users(),
     }
 }
 
@@ -77,10 +77,10 @@ fn all_settings(n_features: usize) -> Vec<FederationSettings> {
     ]
 }
 
-fn run(settings: FederationSettings, training: &TrainingSet, n_threads: usize) -> (Params, Vec<Tally>) {
+fn run(settings: FederationSettings, partition: &Partition, n_threads: usize) -> (Params, Vec<Tally>) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().expect("threads");
     pool.install(|| {
-        let mut run = FederationRun::new(settings, training).expect("sound settings");
+        let mut run = FederationRun::new(settings, partition).expect("sound settings");
         let tallies = (0..3).map(|_| run.round().expect("a round")).collect();
         (run.task().global.clone(), tallies)
     })
@@ -88,12 +88,12 @@ fn run(settings: FederationSettings, training: &TrainingSet, n_threads: usize) -
 
 #[test]
 fn any_number_of_threads_gives_the_same_bits() {
-    let training = training();
-    for settings in all_settings(training.data().n_features()) {
-        let (params, tallies) = run(settings.clone(), &training, 1);
+    let partition = partition();
+    for settings in all_settings(n_features(&partition)) {
+        let (params, tallies) = run(settings.clone(), &partition, 1);
         assert!(params.iter().any(|&p| p != 0.01), "something was learnt");
         for n_threads in [2, 8] {
-            let other = run(settings.clone(), &training, n_threads);
+            let other = run(settings.clone(), &partition, n_threads);
             assert_eq!((&params, &tallies), (&other.0, &other.1), "{n_threads} threads, {:?}", settings.learning);
         }
     }
@@ -101,23 +101,23 @@ fn any_number_of_threads_gives_the_same_bits() {
 
 #[test]
 fn a_round_without_enough_survivors_leaves_the_model_alone() {
-    let training = training();
-    let linear = Shape::Linear { n_features: training.data().n_features() };
+    let partition = partition();
+    let linear = Shape::Linear { n_features: n_features(&partition) };
     let shares = Privacy::DiscreteGaussian(DiscreteGaussian::new(0.1, 2.0, 299, 0).expect("sound"));
     let settings = FederationSettings { dropout: 0.5, ..settings(linear, Learning::Pdgd(PDGD), shares) };
-    let (params, tallies) = run(settings, &training, 2);
+    let (params, tallies) = run(settings, &partition, 2);
     assert!(params.iter().all(|&p| p == 0.01), "no sum was opened");
     assert!(tallies.iter().all(|tally| tally.n_clients > 100 && tally.n_clients < 200), "half of 300 survive");
 }
 
 #[test]
 fn rounds_that_nobody_reaches_are_passed_over() {
-    let training = training();
-    let linear = Shape::Linear { n_features: training.data().n_features() };
+    let partition = partition();
+    let linear = Shape::Linear { n_features: n_features(&partition) };
     let none = Privacy::Unprotected(Unprotected { reward: Reward::MaxRr });
     let settings = settings(linear, Learning::Pdgd(PDGD), none);
     let mut run =
-        FederationRun::new(FederationSettings { n_clients: 2, dropout: 0.9, ..settings }, &training).expect("sound");
+        FederationRun::new(FederationSettings { n_clients: 2, dropout: 0.9, ..settings }, &partition).expect("sound");
     let came: Vec<u64> = (0..40).map(|_| run.round().expect("a round").n_clients).collect();
     // Both are lost with probability .81: 40 rounds without either kind do not happen (chance 2e-4 at most).
     assert!(came.contains(&0) && came.iter().any(|&n| n > 0), "{came:?}");
@@ -127,15 +127,15 @@ fn rounds_that_nobody_reaches_are_passed_over() {
 #[test]
 fn noise_on_the_sum_has_the_deviation_of_the_label() {
     // Clients that never learn: what moves the model is the noise alone, 4 * .5 / 300 in every coordinate and round.
-    let training = training();
-    let linear = Shape::Linear { n_features: training.data().n_features() };
+    let partition = partition();
+    let linear = Shape::Linear { n_features: n_features(&partition) };
     let idle = Learning::Pdgd(PdgdSettings { learning_rate: 0.0, ..PDGD });
     let gaussian = Gaussian::new(Clip::Fixed(0.5), 4.0, CentralMode::Sealed).expect("positive");
     let shares = DiscreteGaussian::new(0.5, 4.0, N_CLIENTS, 0).expect("sound");
     for privacy in [Privacy::Gaussian(gaussian), Privacy::DiscreteGaussian(shares)] {
         let optimiser = ServerOptimiser::LearningRate { rate: 1.0 };
         let settings = FederationSettings { optimiser, ..settings(linear, idle, privacy) };
-        let mut run = FederationRun::new(settings, &training).expect("sound settings");
+        let mut run = FederationRun::new(settings, &partition).expect("sound settings");
         let (mut squares, mut n) = (0.0, 0.0);
         for _ in 0..30 {
             let before = run.task().global.clone();
@@ -152,15 +152,15 @@ fn noise_on_the_sum_has_the_deviation_of_the_label() {
 
 #[test]
 fn another_seed_gives_another_model() {
-    let training = training();
-    for settings in all_settings(training.data().n_features()) {
+    let partition = partition();
+    for settings in all_settings(n_features(&partition)) {
         let other = FederationSettings { seed: settings.seed + 1_000, ..settings.clone() };
-        assert_ne!(run(settings, &training, 2).0, run(other, &training, 2).0);
+        assert_ne!(run(settings, &partition, 2).0, run(other, &partition, 2).0);
     }
 }
 
 /// Every message of round 0, one by one.
-fn messages(training: &TrainingSet, shape: Shape, learner: ClientLearner, rule: Rule) -> (Vec<Message>, Setup) {
+fn messages(partition: &Partition, shape: Shape, learner: ClientLearner, rule: Rule) -> (Vec<Message>, Setup) {
     let optimiser = ServerOptimiser::Momentum { rate: 2.0, momentum: 0.9 };
     let setup = Setup {
         initial: vec![0.01; shape.n_params()],
@@ -173,17 +173,10 @@ fn messages(training: &TrainingSet, shape: Shape, learner: ClientLearner, rule: 
         clip_norm: None,
     };
     let coordinator = Coordinator::new(setup.clone()).expect("a sound setup");
-    let (streams, users) = (Streams::new(5), users());
+    let streams = Streams::new(5);
     let privacy = Privacy::Unprotected(Unprotected { reward: Reward::MaxRr });
-    let round = Round {
-        task: coordinator.task(),
-        training,
-        users: &users,
-        privacy: &privacy,
-        sums_only: false,
-        rule,
-        streams: &streams,
-    };
+    let round =
+        Round { task: coordinator.task(), partition, privacy: &privacy, sums_only: false, rule, streams: &streams };
     let mut messages = Vec::new();
     Worker::new(learner, &streams).run_each(&round, 0..N_CLIENTS, |client, payload, _, _| {
         messages.push(Message { round: 0, client, payload: payload.clone() });
@@ -193,8 +186,8 @@ fn messages(training: &TrainingSet, shape: Shape, learner: ClientLearner, rule: 
 
 #[test]
 fn shuffled_messages_give_the_bits_of_the_simulation() {
-    let training = training();
-    let shape = Shape::Linear { n_features: training.data().n_features() };
+    let partition = partition();
+    let shape = Shape::Linear { n_features: n_features(&partition) };
     let cases = [
         (ClientLearner::Pdgd(Box::new(Pdgd::new(shape, PDGD))), Rule::Averaging, Learning::Pdgd(PDGD)),
         (
@@ -204,9 +197,9 @@ fn shuffled_messages_give_the_bits_of_the_simulation() {
         ),
     ];
     for (learner, rule, learning) in cases {
-        let (mut messages, setup) = messages(&training, shape, learner, rule);
+        let (mut messages, setup) = messages(&partition, shape, learner, rule);
         let privacy = Privacy::Unprotected(Unprotected { reward: Reward::MaxRr });
-        let mut simulated = FederationRun::new(settings(shape, learning, privacy), &training).expect("sound");
+        let mut simulated = FederationRun::new(settings(shape, learning, privacy), &partition).expect("sound");
         simulated.round().expect("a round");
         for seed in 0..3 {
             let mut stream = Streams::new(seed).open(Purpose::Data, 0, 0);

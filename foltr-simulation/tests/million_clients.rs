@@ -11,6 +11,7 @@ use foltr_simulation::client_round::TrainingSet;
 use foltr_simulation::cohort::Cohort;
 use foltr_simulation::datasets::{Synthetic, SyntheticShape};
 use foltr_simulation::federation_run::{FederationRun, FederationSettings, Learning};
+use foltr_simulation::partition::Partition;
 
 /// The most memory this process has had, in bytes; nothing where the system does not tell.
 fn peak_memory() -> Option<u64> {
@@ -35,18 +36,19 @@ fn a_million_clients_fit_in_a_fraction_of_a_gibibyte() {
             updates: Updates::Immediate,
             n_shown: 10,
             clip_radius: None,
+            proximal: 0.0,
         }),
         n_clients: 1_000_000,
         cohort: Cohort::Everyone,
         dropout: 0.0,
         average_from: None,
-        n_interactions: 1,
         privacy: Privacy::Unprotected(Unprotected { reward: Reward::MaxRr }),
         optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
-        users: Users::Cascade(Cascade::preset(Preset::Navigational, 2).expect("three grades")),
     };
+    let users = Users::Cascade(Cascade::preset(Preset::Navigational, 2).expect("three grades"));
+    let partition = Partition::iid(training, users, 1);
     let before = peak_memory();
-    let mut run = FederationRun::new(settings, &training).expect("sound settings");
+    let mut run = FederationRun::new(settings, &partition).expect("sound settings");
     let tally = run.round().expect("a round");
     assert_eq!(tally.n_interactions, 1_000_000);
     if let (Some(before), Some(after)) = (before, peak_memory()) {

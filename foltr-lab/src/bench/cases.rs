@@ -23,6 +23,7 @@ use foltr_simulation::datasets::{Synthetic, SyntheticShape};
 use foltr_simulation::federation_run::{FederationRun, FederationSettings, Learning};
 use foltr_simulation::letor::{ReadOptions, parse_letor};
 use foltr_simulation::normalise::normalise_per_query;
+use foltr_simulation::partition::Partition;
 
 use super::{Case, Report, Work, bandwidth, best_seconds, on_threads};
 use crate::evaluate::{Evaluator, SNAPSHOTS};
@@ -31,11 +32,11 @@ use crate::spec::Metric;
 /// Data of one shape, every query with the same number of documents.
 struct Data {
     name: &'static str,
-    training: TrainingSet,
+    /// Clients with as many interactions a round as the papers have on this collection.
+    partition: Partition,
+    /// Clients with four, two for each sign of a perturbation.
+    of_evolution: Partition,
     held_out: Dataset,
-    users: Users,
-    /// B of a client's round, as the papers have it on this collection.
-    n_interactions: u32,
 }
 
 impl Data {
@@ -51,16 +52,22 @@ impl Data {
         let max_label = train.max_label().max(fold.test.max_label());
         let users = Users::Cascade(Cascade::preset(Preset::Navigational, max_label)?);
         let n_interactions = if shape == SyntheticShape::Mslr { 2 } else { 4 };
-        Ok(Self { name, training: TrainingSet::new(train, 10), held_out: fold.test, users, n_interactions })
+        let training = TrainingSet::new(train, 10);
+        let of_evolution = Partition::iid(training.clone(), users.clone(), 4);
+        Ok(Self { name, partition: Partition::iid(training, users, n_interactions), of_evolution, held_out: fold.test })
+    }
+
+    fn training(&self) -> &TrainingSet {
+        &self.partition.sets()[0]
     }
 
     fn n_features(&self) -> usize {
-        self.training.data().n_features()
+        self.training().data().n_features()
     }
 
     /// Bytes of a training query's features.
     fn query_bytes(&self) -> f64 {
-        size_of_val(self.training.data().query(0).rows()) as f64
+        size_of_val(self.training().data().query(0).rows()) as f64
     }
 }
 
@@ -71,7 +78,7 @@ pub fn measure(mut tell: impl FnMut(&str)) -> Result<Report> {
     // 2,000 queries of 65 KB, nine times over: more than 1 GiB, far beyond any cache.
     let large = Data::new("mslr", SyntheticShape::Mslr, 2_000, 2_000, 9)?;
     tell("memory bandwidth");
-    let bandwidth = bandwidth::measure(large.training.data());
+    let bandwidth = bandwidth::measure(large.training().data());
     let mut bench = Bench { bandwidth, cases: Vec::new(), tell: &mut tell };
     bench.training(&small)?;
     bench.training(&large)?;
@@ -113,14 +120,14 @@ impl Bench<'_> {
         let neural = Shape::Mlp { n_features, n_hidden: 64, activation: Activation::Logistic };
         let two_layer = Shape::Mlp { n_features, n_hidden: 10, activation: Activation::Relu };
         let trained = trained(data, linear);
-        self.federation("fpdgd-linear", data, 1, pdgd(data, linear, vec![0.0; n_features]))?;
-        self.federation("fpdgd-linear", data, 2, pdgd(data, linear, vec![0.0; n_features]))?;
-        self.federation("fpdgd-linear-trained", data, 1, pdgd(data, linear, trained))?;
+        self.federation("fpdgd-linear", data, 1, pdgd(linear, vec![0.0; n_features]))?;
+        self.federation("fpdgd-linear", data, 2, pdgd(linear, vec![0.0; n_features]))?;
+        self.federation("fpdgd-linear-trained", data, 1, pdgd(linear, trained))?;
         let initial = Initialisation::FanIn.params(neural, &mut Streams::new(1).open(Purpose::Initialisation, 0, 0));
-        self.federation("fpdgd-neural", data, 1, pdgd(data, neural, initial))?;
-        self.federation("es-linear", data, 1, evolution(data, linear))?;
-        self.federation("es-two-layer", data, 1, evolution(data, two_layer))?;
-        let mut run = CentralisedRun::new(centralised(data, linear), &data.training);
+        self.federation("fpdgd-neural", data, 1, pdgd(neural, initial))?;
+        self.federation("es-linear", data, 1, evolution(linear))?;
+        self.federation("es-two-layer", data, 1, evolution(two_layer))?;
+        let mut run = CentralisedRun::new(centralised(data, linear), data.training());
         self.case(("pdgd-linear", data.name), 1, ("interactions", data.query_bytes()), || {
             Work::units(run.round().expect("a rate that does not diverge").n_interactions as f64)
         })
@@ -131,8 +138,8 @@ impl Bench<'_> {
     fn privacy(&mut self, data: &Data) -> Result<()> {
         let n_features = data.n_features();
         let linear = Shape::Linear { n_features };
-        let step = |privacy| FederationSettings { privacy, ..pdgd(data, linear, vec![0.0; n_features]) };
-        let outcome = |privacy| FederationSettings { privacy, ..evolution(data, linear) };
+        let step = |privacy| FederationSettings { privacy, ..pdgd(linear, vec![0.0; n_features]) };
+        let outcome = |privacy| FederationSettings { privacy, ..evolution(linear) };
         let laplace = Privacy::DistributedLaplace(DistributedLaplace::new(5.0, 4.5, ClipRadius::ReleasedCode)?);
         let clipped = |settings: FederationSettings| match settings.learning {
             Learning::Pdgd(pdgd) => {
@@ -167,7 +174,11 @@ impl Bench<'_> {
         const ROUNDS: usize = 20;
         self.case((name, data.name), threads, ("interactions", data.query_bytes()), || {
             let started = std::time::Instant::now();
-            let mut run = FederationRun::new(settings.clone(), &data.training).expect("sound settings");
+            let partition = match settings.learning {
+                Learning::Pdgd(_) => &data.partition,
+                Learning::Evolution { .. } => &data.of_evolution,
+            };
+            let mut run = FederationRun::new(settings.clone(), partition).expect("sound settings");
             let uncounted = started.elapsed();
             let tally = |_| run.round().expect("a round of honest clients").n_interactions as f64;
             Work { units: (0..ROUNDS).map(tally).sum(), uncounted }
@@ -228,7 +239,7 @@ fn letor_text(data: &Dataset, n_bytes: usize) -> String {
 
 /// A linear ranker after 200,000 interactions of centralised PDGD: its scores spread over many units.
 fn trained(data: &Data, shape: Shape) -> Params {
-    let mut run = CentralisedRun::new(centralised(data, shape), &data.training);
+    let mut run = CentralisedRun::new(centralised(data, shape), data.training());
     for _ in 0..50 {
         run.round().expect("a rate that does not diverge");
     }
@@ -245,26 +256,25 @@ fn centralised(data: &Data, shape: Shape) -> CentralisedSettings {
         batch: 1,
         n_interactions: 4_000,
         n_shown: 10,
-        users: data.users.clone(),
+        users: data.partition.users()[0].clone(),
     }
 }
 
-fn pdgd(data: &Data, shape: Shape, initial: Params) -> FederationSettings {
-    let learning = PdgdSettings { learning_rate: 0.1, updates: Updates::Immediate, n_shown: 10, clip_radius: None };
-    federation(data, shape, initial, Learning::Pdgd(learning), 1_000, ServerOptimiser::LearningRate { rate: 1.0 })
+fn pdgd(shape: Shape, initial: Params) -> FederationSettings {
+    let learning =
+        PdgdSettings { learning_rate: 0.1, updates: Updates::Immediate, n_shown: 10, clip_radius: None, proximal: 0.0 };
+    federation(shape, initial, Learning::Pdgd(learning), 1_000, ServerOptimiser::LearningRate { rate: 1.0 })
 }
 
-fn evolution(data: &Data, shape: Shape) -> FederationSettings {
+fn evolution(shape: Shape) -> FederationSettings {
     let settings =
         EvolutionSettings { sigma: 0.01, antithetic: true, reward: Reward::MaxRr, n_interactions: 4, n_shown: 10 };
     let learning = Learning::Evolution { settings, published_stream: false };
     let adam = ServerOptimiser::Adam { rate: 0.001, beta1: 0.9, beta2: 0.999, epsilon: 1e-8 };
-    let settings = federation(data, shape, vec![0.0; shape.n_params()], learning, 2_000, adam);
-    FederationSettings { n_interactions: 4, ..settings }
+    federation(shape, vec![0.0; shape.n_params()], learning, 2_000, adam)
 }
 
 fn federation(
-    data: &Data,
     shape: Shape,
     initial: Params,
     learning: Learning,
@@ -280,9 +290,7 @@ fn federation(
         cohort: Cohort::Everyone,
         dropout: 0.0,
         average_from: None,
-        n_interactions: data.n_interactions,
         privacy: Privacy::Unprotected(Unprotected { reward: Reward::MaxRr }),
         optimiser,
-        users: data.users.clone(),
     }
 }

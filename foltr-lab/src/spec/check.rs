@@ -7,7 +7,8 @@ use foltr_rank::rng::MAX_ROUNDS;
 use foltr_rank::{Initialisation, MAX_SHOWN};
 
 use super::{
-    Data, Evaluate, EvolutionStream, Experiment, Federation, Learner, Metric, Privacy, Problem, Ranker, Split, Users,
+    Data, Evaluate, EvolutionStream, Experiment, Federation, Learner, Metric, Privacy, Problem, Ranker, Split, Updates,
+    Users,
 };
 
 /// A number of parameters with which mechanisms are tried before the data is known.
@@ -157,7 +158,10 @@ impl Experiment {
 
     fn check_learner(&self, problems: &mut Problems) {
         match self.learner {
-            Learner::Pdgd { learning_rate, .. } => problems.positive("learner.learning_rate", learning_rate),
+            Learner::Pdgd { learning_rate, updates, proximal } => {
+                problems.positive("learner.learning_rate", learning_rate);
+                check_proximal(learning_rate, updates, proximal, problems);
+            }
             Learner::Evolution { sigma, antithetic, stream, .. } => {
                 problems.positive("learner.sigma", sigma);
                 if let Some(clients) = self.clients {
@@ -302,6 +306,16 @@ impl Experiment {
         let homeless = metrics.offline.contains(&Metric::ExpectedMaxRr) && self.users.is_none();
         problems.when(homeless, "metrics.offline", "expected-maxrr needs a section [users]: it is about their clicks");
     }
+}
+
+/// FedProx diverges when a pull is longer than the way back and forth (spec section 11).
+fn check_proximal(learning_rate: f64, updates: Updates, proximal: Option<f64>, problems: &mut Problems) {
+    let (Some(mu), key) = (proximal, "learner.proximal") else { return };
+    problems.when(!(mu.is_finite() && mu >= 0.0), key, "must be 0 (no pull) or a positive number");
+    let message = format!("learning_rate x proximal = {} must be below 2, or steps overshoot", learning_rate * mu);
+    problems.when(learning_rate * mu >= 2.0, key, message);
+    let idle = "has no effect with updates = \"accumulated\", whose weights stay at the global model";
+    problems.when(updates == Updates::Accumulated, key, idle);
 }
 
 /// Problems found so far.

@@ -36,6 +36,9 @@ pub enum Learner {
         learning_rate: f64,
         /// When a client steps.
         updates: Updates,
+        /// mu of FedProx: how strongly every step is pulled back to the global model (spec section 11); 0 when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        proximal: Option<f64>,
     },
     /// FOLtR-ES: clients try perturbed rankers, the server follows what users liked (spec section 4).
     Evolution {

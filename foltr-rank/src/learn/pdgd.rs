@@ -47,6 +47,9 @@ pub struct PdgdSettings {
     pub n_shown: usize,
     /// Longest model allowed: clipped after every local step, also after one with a zero gradient (spec section 9).
     pub clip_radius: Option<f32>,
+    /// mu of FedProx: how strongly every local step is pulled back to the round's global model (spec section 11);
+    /// 0 for none. Without effect on accumulated updates, whose weights stay at the global model.
+    pub proximal: f32,
 }
 
 /// One client's PDGD learner.
@@ -57,6 +60,8 @@ pub struct Pdgd {
     global: Vec<f32>,
     /// The sum of gradients (accumulated), then local minus global.
     delta: Vec<f32>,
+    /// The local model before a step, for the proximal term.
+    before: Vec<f32>,
     scores: ScoreBuffer,
     exponentials: Vec<f64>,
     sampler: ListSampler,
@@ -71,6 +76,7 @@ impl Pdgd {
             ranker: Ranker::new(shape),
             global: vec![0.0; shape.n_params()],
             delta: vec![0.0; shape.n_params()],
+            before: vec![0.0; shape.n_params()],
             scores: ScoreBuffer::default(),
             exponentials: Vec::new(),
             sampler: ListSampler::default(),
@@ -97,6 +103,17 @@ impl Pdgd {
         }
         weigh(self.scores.padded(), &mut self.exponentials[..n_padded], ranking, clicks)
             .unwrap_or_else(|| weigh_in_log_space(self.scores.scores(), ranking, clicks))
+    }
+
+    /// theta -= eta mu (theta_before - theta_global): the rest of a FedProx step (`LSZSTS20` Li, Sahu, Zaheer, Sanjabi,
+    /// Talwalkar, Smith: *Federated Optimization in Heterogeneous Networks*, MLSys 2020, Eq. 2, for ascent).
+    fn pull_back(&mut self) {
+        self.ranker.store(&mut self.delta);
+        let strength = self.settings.learning_rate * self.settings.proximal;
+        for ((param, before), global) in self.delta.iter_mut().zip(&self.before).zip(&self.global) {
+            *param -= strength * (before - global);
+        }
+        self.ranker.load(&self.delta);
     }
 
     fn clip(&mut self) {
@@ -194,6 +211,10 @@ impl OnlineLearner for Pdgd {
         self.n_interactions += 1;
         let Impression { query, ranking, clicks } = *impression;
         let immediate = self.settings.updates == Updates::Immediate;
+        let proximal = immediate && self.settings.proximal != 0.0;
+        if proximal {
+            self.ranker.store(&mut self.before);
+        }
         if unclicked_considered(clicks, ranking.len()) != 0 {
             let mut weights = self.position_weights(ranking, clicks);
             weights.iter_mut().for_each(|weight| *weight *= self.settings.learning_rate);
@@ -203,6 +224,9 @@ impl OnlineLearner for Pdgd {
             } else {
                 self.ranker.add_score_gradient(query, ranking.docs(), &weights[..ranking.len()], &mut self.delta);
             }
+        }
+        if proximal {
+            self.pull_back();
         }
         if immediate {
             self.clip();
@@ -221,5 +245,61 @@ impl OnlineLearner for Pdgd {
             self.delta.iter_mut().zip(&self.global).for_each(|(delta, global)| *delta -= global);
         }
         Update::Step { delta: &self.delta, n_interactions: self.n_interactions }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_proximal_step_by_hand() {
+        // Spec section 11: theta (.5, -.2), theta_t (.4, 0), g (1, 2), mu .1, eta .1.
+        let settings = PdgdSettings {
+            learning_rate: 0.1,
+            updates: Updates::Immediate,
+            n_shown: 10,
+            clip_radius: None,
+            proximal: 0.1,
+        };
+        let mut learner = Pdgd::new(Shape::Linear { n_features: 2 }, settings);
+        learner.global.copy_from_slice(&[0.4, 0.0]);
+        learner.before.copy_from_slice(&[0.5, -0.2]);
+        learner.ranker.load(&[0.5 + 0.1 * 1.0, -0.2 + 0.1 * 2.0]);
+        learner.pull_back();
+        let mut after = [0.0; 2];
+        learner.local_params(&mut after);
+        assert!((after[0] - 0.599).abs() < 1e-6 && (after[1] - 0.002).abs() < 1e-6, "{after:?}");
+    }
+
+    #[test]
+    fn the_pull_is_felt_in_every_interaction_but_the_first() {
+        let settings = PdgdSettings {
+            learning_rate: 0.1,
+            updates: Updates::Immediate,
+            n_shown: 2,
+            clip_radius: None,
+            proximal: 10.0,
+        };
+        let mut stream = crate::rng::Streams::new(1).open(crate::rng::Purpose::Interaction, 0, 0);
+        let rows = crate::query::pad_rows(&[1.0, 0.0, 0.0, 1.0], 2);
+        let query = QueryView::new(&rows, 2);
+        let mut learner = Pdgd::new(Shape::Linear { n_features: 2 }, settings);
+        learner.begin(&[0.3, 0.3], &mut stream);
+        let (mut ranking, mut seen) = (Ranking::default(), Vec::new());
+        for clicked in [true, false] {
+            learner.rank(query, &mut stream, &mut ranking);
+            let mut clicks = Clicks::default();
+            if clicked {
+                clicks.click(1);
+            }
+            learner.observe(&Impression { query, ranking: &ranking, clicks });
+            let mut params = [0.0; 2];
+            learner.local_params(&mut params);
+            seen.push(params);
+        }
+        assert_ne!(seen[0], [0.3, 0.3], "the first step is PDGD's own");
+        // eta mu = 1: an interaction without a gradient brings the model right back.
+        assert!(seen[1].iter().all(|param| (param - 0.3).abs() < 1e-6), "{seen:?}");
     }
 }
