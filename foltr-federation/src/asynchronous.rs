@@ -48,7 +48,7 @@ impl Asynchrony {
     pub fn check(&self, n_clients: u32) -> Result<(), BadParameter> {
         match self {
             Self::Buffered(buffered) => buffered.check(n_clients),
-            Self::Naive(_) => Ok(()),
+            Self::Naive(naive) => naive.check(),
         }
     }
 

@@ -87,7 +87,7 @@ fn equal_speeds_and_a_buffer_for_everyone_are_the_synchronous_federation() {
 fn any_number_of_threads_gives_the_same_bits() {
     let partition = partition();
     let evolution = Learning::Evolution { settings: EVOLUTION, published_stream: false };
-    let naive = Asynchrony::Naive(Naive { max_staleness: 1000 });
+    let naive = Asynchrony::Naive(Naive { updates_per_round: 1, max_staleness: 1000 });
     let pace = Pace { jitter: 0.5, ..STRAGGLERS };
     for (learning, asynchrony, dropout) in [
         (PDGD, Asynchrony::Buffered(BUFFERED), 0.1),

@@ -24,7 +24,8 @@ fn buffered(settings: Buffered) -> AsynchronousCoordinator {
 }
 
 fn naive(max_staleness: u32) -> AsynchronousCoordinator {
-    AsynchronousCoordinator::new(setup(Asynchrony::Naive(Naive { max_staleness }))).expect("a good setup")
+    let naive = Naive { updates_per_round: 1, max_staleness };
+    AsynchronousCoordinator::new(setup(Asynchrony::Naive(naive))).expect("a good setup")
 }
 
 fn step(round: u32, client: u32, n_interactions: u32, delta: [f32; 2]) -> Message {
@@ -139,6 +140,19 @@ fn naive_mixing_by_hand() {
 }
 
 #[test]
+fn naive_staleness_may_be_counted_in_longer_rounds() {
+    let naive = Asynchrony::Naive(Naive { updates_per_round: 2, max_staleness: 9 });
+    let mut coordinator = AsynchronousCoordinator::new(setup(naive)).expect("a good setup");
+    coordinator.receive(&step(0, 0, 1, [0.0, 0.0])).expect("fresh");
+    // One version old is still the first round: w = 1/2.
+    coordinator.receive(&step(0, 1, 1, [4.0, 0.0])).expect("a version old");
+    assert_close(coordinator.master(), &[3.0, -1.0]);
+    // Two versions old is the second: w = 1/3 of (1, -1) + (5, 0) - (3, -1).
+    coordinator.receive(&step(0, 2, 1, [5.0, 0.0])).expect("two versions old");
+    assert_close(coordinator.master(), &[4.0, -1.0]);
+}
+
+#[test]
 fn old_models_are_kept_as_long_as_messages_may_start_from_them_and_no_longer() {
     let mut coordinator = naive(2);
     for version in 0..10 {
@@ -198,6 +212,10 @@ fn a_bad_setup_is_refused() {
     let negative = of(Buffered { staleness_exponent: -0.5, ..BUFFERED });
     assert_eq!(negative, "staleness_exponent = -0.5 must be 0 or a positive number");
     let evolution = Rule::Evolution { sigma: 0.1, antithetic: true };
-    assert!(refused(Asynchrony::Naive(Naive { max_staleness: 9 }), evolution).contains("needs steps"));
+    assert!(
+        refused(Asynchrony::Naive(Naive { updates_per_round: 1, max_staleness: 9 }), evolution).contains("needs steps")
+    );
+    let no_round = refused(Asynchrony::Naive(Naive { updates_per_round: 0, max_staleness: 9 }), Rule::Averaging);
+    assert_eq!(no_round, "updates_per_round = 0 must be at least 1");
     assert!(refused(Asynchrony::Buffered(BUFFERED), Rule::Summing { divisor: 4.0 }).contains("needs rounds"));
 }
