@@ -137,6 +137,7 @@ impl<'a> Trainer<'a> {
             initial,
             learning: learning(experiment, n_shown, schedule.interactions, privacy.clip_radius())?,
             n_clients: u32::try_from(schedule.n_clients)?,
+            personalisation: None,
             cohort: cohort(clients)?,
             dropout: clients.dropout.unwrap_or(0.0),
             average_from: federation.average_last.map(|share| first_averaged(share, n_rounds)),

@@ -10,6 +10,7 @@ pub mod learn;
 pub mod metric;
 pub mod normal;
 pub mod params;
+pub mod personal;
 pub mod plackett_luce;
 pub mod query;
 pub mod ranker;

@@ -26,6 +26,7 @@ use rand::RngExt;
 use rayon::prelude::*;
 
 use crate::client_round::{Round, Session, Tally, Worker};
+use crate::client_states::StateStretch;
 use crate::cohort::Cohort;
 use crate::federation_run::{BadFederation, FederationSettings, Learning, client_learner};
 use crate::pace::{Pace, Speeds};
@@ -49,6 +50,9 @@ pub enum BadAsynchronousRun {
     /// Nobody chooses who takes part.
     #[error("without rounds there is no cohort: every client takes part whenever it is ready")]
     Cohort,
+    /// States of devices and models of clusters are kept round by round.
+    #[error("personalised rankers need synchronous rounds")]
+    Personal,
     /// The published code had rounds.
     #[error("the published random stream needs synchronous rounds")]
     Published,
@@ -132,9 +136,8 @@ impl<'a> AsynchronousRun<'a> {
             optimiser: settings.optimiser,
         })?;
         let streams = Streams::new(settings.seed);
-        let learner = client_learner(&settings);
-        let workers =
-            (0..=rayon::current_num_threads()).map(|_| Mutex::new(Worker::new(learner.clone(), &streams))).collect();
+        let worker = |_| Mutex::new(Worker::new(client_learner(&settings), &streams));
+        let workers = (0..=rayon::current_num_threads()).map(worker).collect();
         let new = |_| Visit { n_begun: 0, version: 0, is_lost: false, outcome: None };
         Ok(Self {
             visits: (0..settings.n_clients).map(new).collect(),
@@ -257,14 +260,15 @@ impl<'a> AsynchronousRun<'a> {
             task.round = self.visits[client as usize].n_begun - 1;
             let round = Round {
                 task: &task,
+                clusters: &[],
                 partition: self.partition,
                 privacy: &self.settings.privacy,
                 sums_only: false,
                 rule: self.settings.rule(),
                 streams: &self.streams,
             };
-            worker.run_each(&round, std::iter::once(client), |_, payload, _, session| {
-                outcomes.push((payload.clone(), *session));
+            worker.run_each(&round, std::iter::once(client), &mut StateStretch::none(), |sent| {
+                outcomes.push((sent.payload.clone(), sent.session));
             });
         }
         outcomes
@@ -275,6 +279,9 @@ fn check(settings: &FederationSettings, partition: &Partition) -> Result<(), Bad
     settings.check(partition)?;
     if !matches!(settings.privacy, Privacy::Unprotected(_)) {
         return Err(BadAsynchronousRun::Privacy);
+    }
+    if settings.personalisation.is_some() {
+        return Err(BadAsynchronousRun::Personal);
     }
     if settings.cohort != Cohort::Everyone {
         return Err(BadAsynchronousRun::Cohort);

@@ -3,16 +3,18 @@
 //! Nothing is allocated between interactions. The next query is known one step ahead, so that its features can be
 //! requested from memory while the current one is worked on.
 
-use foltr_federation::{LocalPrivacy, Partial, Payload, Privacy, RoundTask, Rule};
+use foltr_federation::{LocalPrivacy, Payload, Privacy, RoundTask, Rule};
 use foltr_rank::learn::evolution::Evolution;
 use foltr_rank::learn::pdgd::Pdgd;
 use foltr_rank::metric::{discount, gain, ideal_dcg};
+use foltr_rank::personal::{Models, PersonalLearner};
 use foltr_rank::query::prefetch_start;
 use foltr_rank::rng::{Purpose, Stream, Streams};
-use foltr_rank::{Clicks, Impression, MAX_SHOWN, OnlineLearner, QueryView, Ranking, Update};
+use foltr_rank::{Clicks, Impression, MAX_SHOWN, OnlineLearner, Params, QueryView, Ranking, Update};
 use rand::RngExt;
 
 use crate::click::{ClickModel, Users};
+use crate::client_states::StateStretch;
 use crate::dataset::Dataset;
 use crate::partition::{ClientShare, Partition};
 
@@ -107,12 +109,14 @@ impl Session {
 }
 
 /// The learner that all clients of a run use.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub enum ClientLearner {
     /// FPDGD.
     Pdgd(Box<Pdgd>),
     /// FOLtR-ES.
     Evolution(Box<Evolution>),
+    /// FPDGD with a ranker of the client's own.
+    Personal(Box<dyn PersonalLearner>),
 }
 
 impl OnlineLearner for ClientLearner {
@@ -120,6 +124,7 @@ impl OnlineLearner for ClientLearner {
         match self {
             Self::Pdgd(learner) => learner.begin(global, public),
             Self::Evolution(learner) => learner.begin(global, public),
+            Self::Personal(learner) => learner.begin(global, public),
         }
     }
 
@@ -128,6 +133,7 @@ impl OnlineLearner for ClientLearner {
         match self {
             Self::Pdgd(learner) => learner.rank(query, private, ranking),
             Self::Evolution(learner) => learner.rank(query, private, ranking),
+            Self::Personal(learner) => learner.rank(query, private, ranking),
         }
     }
 
@@ -136,6 +142,7 @@ impl OnlineLearner for ClientLearner {
         match self {
             Self::Pdgd(learner) => learner.observe(impression),
             Self::Evolution(learner) => learner.observe(impression),
+            Self::Personal(learner) => learner.observe(impression),
         }
     }
 
@@ -143,6 +150,7 @@ impl OnlineLearner for ClientLearner {
         match self {
             Self::Pdgd(learner) => learner.finish(),
             Self::Evolution(learner) => learner.finish(),
+            Self::Personal(learner) => learner.finish(),
         }
     }
 }
@@ -180,6 +188,8 @@ pub fn interact(
 pub struct Round<'a> {
     /// What the server asks for.
     pub task: &'a RoundTask,
+    /// Models of clusters, beside the task's global one; none without clusters.
+    pub clusters: &'a [Params],
     /// What every client holds.
     pub partition: &'a Partition,
     /// What happens to an update before it is sent.
@@ -246,22 +256,13 @@ impl Worker {
         }
     }
 
-    /// Simulates these clients in order and folds their messages into `partial`.
-    pub fn run(&mut self, round: &Round<'_>, clients: impl Iterator<Item = u32>, partial: &mut Partial) -> Tally {
-        let mut tally = Tally::default();
-        self.run_each(round, clients, |_, payload, direction, session| {
-            partial.add_payload_with(payload, &round.rule, direction);
-            tally.add(session);
-        });
-        tally
-    }
-
-    /// Simulates these clients in order and shows each message to `receive`, with the direction its seed generates.
+    /// Simulates these clients in order and shows each message to `receive`.
     pub fn run_each(
         &mut self,
         round: &Round<'_>,
         clients: impl Iterator<Item = u32>,
-        mut receive: impl FnMut(u32, &Payload, &[f32], &Session),
+        states: &mut StateStretch<'_>,
+        mut receive: impl FnMut(Sent<'_>),
     ) {
         let mut clients = clients.peekable();
         if let Some(&first) = clients.peek() {
@@ -272,20 +273,23 @@ impl Worker {
             if let Some(&following) = clients.peek() {
                 self.next.open(following, round);
             }
-            let session = self.visit(round, client);
+            let (session, cluster) = self.visit(round, client, states.of(client));
             let direction: &[f32] = match &self.learner {
-                ClientLearner::Pdgd(_) => &[],
+                ClientLearner::Pdgd(_) | ClientLearner::Personal(_) => &[],
                 ClientLearner::Evolution(learner) => learner.direction(),
             };
-            receive(client, &self.payload, direction, &session);
+            receive(Sent { client, payload: &self.payload, direction, cluster, session });
         }
     }
 
-    /// One client's round; its message is in `self.payload` afterwards.
+    /// One client's round; its message is in `self.payload` afterwards. Also says which cluster it chose, if any.
     #[inline]
-    fn visit(&mut self, round: &Round<'_>, client: u32) -> Session {
+    fn visit(&mut self, round: &Round<'_>, client: u32, state: &mut [f32]) -> (Session, Option<usize>) {
         let Self { learner, payload, current, next, public, protection } = self;
         Streams::rewind(public, Purpose::PerturbationSeed, client, round.task.round);
+        if let ClientLearner::Personal(learner) = learner {
+            learner.enter(Models { global: &round.task.global, clusters: round.clusters }, state);
+        }
         learner.begin(&round.task.global, public);
         let mut session = Session::default();
         let ClientShare { training, users, .. } = round.partition.share(client);
@@ -296,13 +300,32 @@ impl Worker {
             interact(learner, training, users, query, upcoming, &mut current.stream, &mut session);
         }
         let purpose = match learner {
-            ClientLearner::Pdgd(_) => Purpose::Noise,
+            ClientLearner::Pdgd(_) | ClientLearner::Personal(_) => Purpose::Noise,
             ClientLearner::Evolution(_) => Purpose::RandomisedResponse,
         };
         Streams::rewind(protection, purpose, client, round.task.round);
         protect(round, learner.finish(), protection, payload);
-        session
+        let cluster = match learner {
+            ClientLearner::Personal(learner) => learner.leave(state),
+            ClientLearner::Pdgd(_) | ClientLearner::Evolution(_) => None,
+        };
+        (session, cluster)
     }
+}
+
+/// What came of one client's round.
+#[derive(Clone, Copy, Debug)]
+pub struct Sent<'a> {
+    /// Whose.
+    pub client: u32,
+    /// What it would send.
+    pub payload: &'a Payload,
+    /// The direction that the payload's seed generates, if it has one.
+    pub direction: &'a [f32],
+    /// The cluster that it is for, if there are clusters.
+    pub cluster: Option<usize>,
+    /// What happened on the device.
+    pub session: Session,
 }
 
 /// What leaves the device; without the device's share of the noise where that of the whole sum is drawn at once.

@@ -7,17 +7,19 @@
 use std::sync::{Mutex, PoisonError};
 
 use foltr_federation::{
-    Aggregation, BadSetup, CHUNK, CloseError, Coordinator, Kind, LocalPrivacy, Partial, Privacy, Rejected, RoundTask,
-    Rule, ServerOptimiser, Setup, TailMean, privacy::Clip,
+    Aggregation, BadSetup, CHUNK, CloseError, Coordinator, Kind, LocalPrivacy, Partial, Privacy, Rejected, RoundReport,
+    RoundTask, Rule, ServerOptimiser, Setup, TailMean, privacy::Clip,
 };
 use foltr_rank::learn::evolution::{Evolution, EvolutionSettings};
-use foltr_rank::learn::pdgd::{Pdgd, PdgdSettings};
+use foltr_rank::learn::pdgd::{Pdgd, PdgdSettings, Updates};
+use foltr_rank::personal::{BadPersonalisation, Destination, Models, OwnRanker, PersonalLearner, Personalisation};
 use foltr_rank::rng::{Purpose, Streams};
 use foltr_rank::{Params, Shape};
 use rayon::prelude::*;
 
 use crate::click::Users;
 use crate::client_round::{ClientLearner, Round, Tally, Worker};
+use crate::client_states::{ClientStates, StateStretch};
 use crate::cohort::{Cohort, survivors};
 use crate::pace::{Pace, Speeds};
 use crate::partition::Partition;
@@ -51,6 +53,8 @@ pub struct FederationSettings {
     pub initial: Params,
     /// What clients do.
     pub learning: Learning,
+    /// How clients make rankers of their own; none if all use the global one.
+    pub personalisation: Option<Personalisation>,
     /// All clients.
     pub n_clients: u32,
     /// Clients in a round.
@@ -71,6 +75,15 @@ pub enum BadFederation {
     /// The coordinator cannot be made.
     #[error(transparent)]
     Setup(#[from] BadSetup),
+    /// A parameter of the personalisation.
+    #[error(transparent)]
+    Personalisation(#[from] BadPersonalisation),
+    /// A personalisation of something else than PDGD after every interaction.
+    #[error("personalisation needs PDGD with immediate updates")]
+    Impersonal,
+    /// Nothing is proven about which cluster a message is for.
+    #[error("clusters tell which model a client's clicks like best; no privacy mechanism here covers that")]
+    ClustersArePublic,
     /// A mechanism for another kind of update.
     #[error("this privacy mechanism is not defined for what these clients send ({kind:?})")]
     Privacy {
@@ -110,6 +123,15 @@ impl FederationSettings {
     }
 
     pub(crate) fn check(&self, partition: &Partition) -> Result<(), BadFederation> {
+        if let Some(personalisation) = &self.personalisation {
+            personalisation.check()?;
+            if !matches!(self.learning, Learning::Pdgd(PdgdSettings { updates: Updates::Immediate, .. })) {
+                return Err(BadFederation::Impersonal);
+            }
+            if personalisation.n_clusters() > 0 && !matches!(self.privacy, Privacy::Unprotected(_)) {
+                return Err(BadFederation::ClustersArePublic);
+            }
+        }
         let kind = self.rule().kind();
         if !self.privacy.accepts(kind) {
             return Err(BadFederation::Privacy { kind });
@@ -150,6 +172,11 @@ pub struct FederationRun<'a> {
     partition: &'a Partition,
     streams: Streams,
     coordinator: Coordinator,
+    /// One for each cluster.
+    clusters: Vec<Coordinator>,
+    /// Reads states and writes the first ones; every worker has a learner of its own.
+    personal: Option<Box<dyn PersonalLearner>>,
+    states: ClientStates,
     rule: Rule,
     /// One for each thread of the pool, and one for a caller outside of it.
     workers: Vec<Mutex<Worker>>,
@@ -167,7 +194,7 @@ impl<'a> FederationRun<'a> {
     pub fn new(settings: FederationSettings, partition: &'a Partition) -> Result<Self, BadFederation> {
         settings.check(partition)?;
         let rule = settings.rule();
-        let coordinator = Coordinator::new(Setup {
+        let setup = Setup {
             initial: settings.initial.clone(),
             n_clients: settings.cohort.most(settings.n_clients),
             n_interactions: partition.most_interactions(),
@@ -176,11 +203,17 @@ impl<'a> FederationRun<'a> {
             optimiser: settings.optimiser,
             mode: settings.privacy.mode(),
             clip_norm: None,
-        })?;
+        };
         let streams = Streams::new(settings.seed);
-        let learner = client_learner(&settings);
-        let workers =
-            (0..=rayon::current_num_threads()).map(|_| Mutex::new(Worker::new(learner.clone(), &streams))).collect();
+        let worker = |_| Mutex::new(Worker::new(client_learner(&settings), &streams));
+        let workers = (0..=rayon::current_num_threads()).map(worker).collect();
+        let clusters = cluster_setups(&settings, &setup).map(Coordinator::new).collect::<Result<_, _>>()?;
+        let coordinator = Coordinator::new(setup)?;
+        let personal = personal_learner(&settings);
+        let start = |learner: &dyn PersonalLearner| {
+            ClientStates::start(learner, &settings.initial, settings.n_clients, &streams)
+        };
+        let states = personal.as_deref().map_or_else(ClientStates::default, start);
         let published = match settings.learning {
             Learning::Evolution { settings: evolution, published_stream: true } => {
                 Some(PublishedClients::new(settings.seed, settings.n_clients, settings.shape, evolution))
@@ -188,7 +221,20 @@ impl<'a> FederationRun<'a> {
             _ => None,
         };
         let tail = settings.average_from.map(|round| TailMean::new(round, settings.initial.len()));
-        Ok(Self { settings, partition, streams, coordinator, rule, workers, published, tail, clock: None })
+        Ok(Self {
+            settings,
+            partition,
+            streams,
+            coordinator,
+            clusters,
+            personal,
+            states,
+            rule,
+            workers,
+            published,
+            tail,
+            clock: None,
+        })
     }
 
     /// The same with a simulated time: every round lasts as long as the slowest of its clients.
@@ -214,6 +260,22 @@ impl<'a> FederationRun<'a> {
         mean.unwrap_or_else(|| self.task().global.clone())
     }
 
+    /// The ranker that a client uses after the rounds so far; none if it has none of its own.
+    pub fn own_ranker(&self, client: u32) -> Option<OwnRanker> {
+        let clusters = self.cluster_models();
+        let models = Models { global: &self.task().global, clusters: &clusters };
+        self.personal.as_ref().map(|learner| learner.own_ranker(models, self.states.of(client)))
+    }
+
+    /// What clients keep from round to round.
+    pub const fn states(&self) -> &ClientStates {
+        &self.states
+    }
+
+    fn cluster_models(&self) -> Vec<Params> {
+        self.clusters.iter().map(|cluster| cluster.task().global.clone()).collect()
+    }
+
     /// Runs one round and says what happened in it.
     pub fn round(&mut self) -> Result<Tally, RoundError> {
         let (settings, number) = (&self.settings, self.task().round);
@@ -222,25 +284,40 @@ impl<'a> FederationRun<'a> {
             *time += speeds.slowest(&clients, number);
         }
         let clients = survivors(clients, settings.dropout, &self.streams, number);
-        let task = self.coordinator.task().clone();
+        let (task, cluster_models) = (self.coordinator.task().clone(), self.cluster_models());
         let round = Round {
             task: &task,
+            clusters: &cluster_models,
             partition: self.partition,
             privacy: &self.settings.privacy,
             sums_only: self.settings.noise_is_drawn_at_once(),
             rule: self.rule,
             streams: &self.streams,
         };
+        let destination = self.settings.personalisation.map_or(Destination::Global, |method| method.destination());
         let mut tally = Tally::default();
         for (wave, clients) in clients.chunks(WAVE * CHUNK).enumerate() {
-            let chunks: Vec<(Partial, Tally)> = match &mut self.published {
-                Some(published) => published.run(&round, clients),
-                None => clients.par_chunks(CHUNK).map(|chunk| run_chunk(&self.workers, &round, chunk)).collect(),
-            };
-            for (i, (partial, part)) in chunks.into_iter().enumerate() {
-                self.coordinator.receive_partial(wave * WAVE + i, partial)?;
+            if let Some(published) = &mut self.published {
+                for (i, (partial, part)) in published.run(&round, clients).into_iter().enumerate() {
+                    self.coordinator.receive_partial(wave * WAVE + i, partial)?;
+                    tally.merge(&part);
+                }
+                continue;
+            }
+            let stretches = self.states.stretches(clients.chunks(CHUNK));
+            let work = clients.par_chunks(CHUNK).zip(stretches);
+            let run = |(chunk, states)| run_chunk(&self.workers, &round, destination, chunk, states);
+            let chunks: Vec<(Sums, Tally)> = work.map(run).collect();
+            for (i, (sums, part)) in chunks.into_iter().enumerate() {
+                self.coordinator.receive_partial(wave * WAVE + i, sums.global)?;
+                for (cluster, partial) in self.clusters.iter_mut().zip(sums.clusters) {
+                    cluster.receive_partial(wave * WAVE + i, partial)?;
+                }
                 tally.merge(&part);
             }
+        }
+        for cluster in &mut self.clusters {
+            close_plainly(cluster)?;
         }
         self.close(clients.len() as u32)?;
         if let Some(tail) = &mut self.tail {
@@ -272,20 +349,47 @@ impl<'a> FederationRun<'a> {
             }
             _ => self.coordinator.close(),
         };
-        match closed {
-            // What a round without enough survivors leaves is the model as it was.
-            Err(CloseError::TooFewSurvivors { .. }) => Ok(()),
-            // Everybody was lost.
-            Err(CloseError::Empty { .. }) => {
-                self.coordinator.skip();
-                Ok(())
-            }
-            other => other.map(|_| ()),
+        settle(&mut self.coordinator, closed)
+    }
+}
+
+fn close_plainly(coordinator: &mut Coordinator) -> Result<(), CloseError> {
+    let closed = coordinator.close();
+    settle(coordinator, closed)
+}
+
+/// Goes on after a round that left the model as it was.
+fn settle(coordinator: &mut Coordinator, closed: Result<RoundReport, CloseError>) -> Result<(), CloseError> {
+    match closed {
+        Err(CloseError::TooFewSurvivors { .. }) => Ok(()),
+        // Everybody was lost, or nobody sends anything here.
+        Err(CloseError::Empty { .. }) => {
+            coordinator.skip();
+            Ok(())
         }
+        other => other.map(|_| ()),
+    }
+}
+
+/// What the coordinators of clusters are made of: that of all clients, with a model to be added, or one to be used alone.
+fn cluster_setups(settings: &FederationSettings, setup: &Setup) -> impl Iterator<Item = Setup> {
+    let (n_clusters, is_added) =
+        settings.personalisation.map_or((0, false), |method| (method.n_clusters(), method.clusters_are_added()));
+    let initial = if is_added { vec![0.0; setup.initial.len()] } else { setup.initial.clone() };
+    std::iter::repeat_n(Setup { initial, ..setup.clone() }, n_clusters)
+}
+
+fn personal_learner(settings: &FederationSettings) -> Option<Box<dyn PersonalLearner>> {
+    match (settings.personalisation, settings.learning) {
+        (Some(method), Learning::Pdgd(pdgd)) => Some(method.learner(settings.shape, pdgd)),
+        _ => None,
     }
 }
 
 pub(crate) fn client_learner(settings: &FederationSettings) -> ClientLearner {
+    if let Some(learner) = personal_learner(settings) {
+        return ClientLearner::Personal(learner);
+    }
     match settings.learning {
         Learning::Pdgd(pdgd) => ClientLearner::Pdgd(Box::new(Pdgd::new(settings.shape, pdgd))),
         Learning::Evolution { settings: evolution, .. } => {
@@ -294,12 +398,34 @@ pub(crate) fn client_learner(settings: &FederationSettings) -> ClientLearner {
     }
 }
 
+/// What a chunk of clients sends, summed.
+struct Sums {
+    global: Partial,
+    clusters: Vec<Partial>,
+}
+
 /// One chunk of clients on the worker of this thread.
-fn run_chunk(workers: &[Mutex<Worker>], round: &Round<'_>, clients: &[u32]) -> (Partial, Tally) {
+fn run_chunk(
+    workers: &[Mutex<Worker>],
+    round: &Round<'_>,
+    destination: Destination,
+    clients: &[u32],
+    mut states: StateStretch<'_>,
+) -> (Sums, Tally) {
     let thread = rayon::current_thread_index().unwrap_or(workers.len() - 1);
     // A worker is only memory: after a panic elsewhere it is begun anew like any other.
     let mut worker = workers[thread % workers.len()].lock().unwrap_or_else(PoisonError::into_inner);
-    let mut partial = Partial::new(round.task.global.len());
-    let tally = worker.run(round, clients.iter().copied(), &mut partial);
-    (partial, tally)
+    let n_params = round.task.global.len();
+    let clusters = vec![Partial::new(n_params); round.clusters.len()];
+    let (mut sums, mut tally) = (Sums { global: Partial::new(n_params), clusters }, Tally::default());
+    worker.run_each(round, clients.iter().copied(), &mut states, |sent| {
+        if matches!(destination, Destination::Global | Destination::GlobalAndCluster) {
+            sums.global.add_payload_with(sent.payload, &round.rule, sent.direction);
+        }
+        if let Some(cluster) = sent.cluster {
+            sums.clusters[cluster].add_payload_with(sent.payload, &round.rule, sent.direction);
+        }
+        tally.add(&sent.session);
+    });
+    (sums, tally)
 }

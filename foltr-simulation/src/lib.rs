@@ -5,6 +5,7 @@ pub mod cache;
 pub mod centralised;
 pub mod click;
 pub mod client_round;
+pub mod client_states;
 pub mod cohort;
 pub mod dataset;
 pub mod datasets;

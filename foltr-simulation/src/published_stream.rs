@@ -308,7 +308,7 @@ mod tests {
                 let task = coordinator.task().clone();
                 let (privacy, streams) = (&privacy, &streams);
                 let partition = &partition;
-                let round = Round { task: &task, partition, privacy, sums_only: true, rule, streams };
+                let round = Round { task: &task, clusters: &[], partition, privacy, sums_only: true, rule, streams };
                 let mut partial = Partial::new(shape.n_params());
                 for (client, (next_seed, message)) in
                     clients.next_seeds.iter_mut().zip(expected["messages"].as_array().expect("messages")).enumerate()

@@ -5,6 +5,7 @@ use foltr_federation::privacy::{ClipRadius, DistributedLaplace, Unprotected};
 use foltr_federation::{Asynchrony, Privacy, ServerOptimiser};
 use foltr_rank::learn::evolution::{EvolutionSettings, Reward};
 use foltr_rank::learn::pdgd::{PdgdSettings, Updates};
+use foltr_rank::personal::Personalisation;
 use foltr_rank::rng::Streams;
 use foltr_rank::{Params, Shape};
 use foltr_simulation::asynchronous_run::{AsynchronousRun, BadAsynchronousRun};
@@ -46,6 +47,7 @@ fn settings(n_clients: u32, learning: Learning) -> FederationSettings {
         cohort: Cohort::Everyone,
         dropout: 0.0,
         average_from: None,
+        personalisation: None,
         privacy: Privacy::Unprotected(Unprotected { reward: Reward::MaxRr }),
         optimiser: ServerOptimiser::Momentum { rate: 2.0, momentum: 0.9 },
     }
@@ -176,6 +178,8 @@ fn what_needs_rounds_is_refused() {
     assert_eq!(refused(private), Some(BadAsynchronousRun::Privacy));
     let sampled = FederationSettings { cohort: Cohort::Sample(5), ..settings(10, PDGD) };
     assert_eq!(refused(sampled), Some(BadAsynchronousRun::Cohort));
+    let personal = FederationSettings { personalisation: Some(Personalisation::LocalOnly), ..settings(10, PDGD) };
+    assert_eq!(refused(personal), Some(BadAsynchronousRun::Personal));
     let published = Learning::Evolution { settings: EVOLUTION, published_stream: true };
     assert_eq!(refused(settings(10, published)), Some(BadAsynchronousRun::Published));
 }

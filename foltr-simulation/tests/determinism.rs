@@ -8,10 +8,12 @@ use foltr_federation::privacy::{
 use foltr_federation::{Aggregation, Coordinator, Message, Mode, Privacy, Rule, ServerOptimiser, Setup};
 use foltr_rank::learn::evolution::{Evolution, EvolutionSettings, Reward};
 use foltr_rank::learn::pdgd::{Pdgd, PdgdSettings, Updates};
+use foltr_rank::personal::{OwnRanker, Personalisation};
 use foltr_rank::rng::{Purpose, Streams};
 use foltr_rank::{Activation, Params, Shape};
 use foltr_simulation::click::{Cascade, Preset, Users};
 use foltr_simulation::client_round::{ClientLearner, Round, Tally, TrainingSet, Worker};
+use foltr_simulation::client_states::StateStretch;
 use foltr_simulation::cohort::Cohort;
 use foltr_simulation::datasets::{Synthetic, SyntheticShape};
 use foltr_simulation::federation_run::{FederationRun, FederationSettings, Learning};
@@ -41,6 +43,7 @@ fn settings(shape: Shape, learning: Learning, privacy: Privacy) -> FederationSet
         initial: vec![0.01; shape.n_params()],
         learning,
         n_clients: N_CLIENTS,
+        personalisation: None,
         cohort: Cohort::Everyone,
         dropout: 0.0,
         average_from: None,
@@ -58,6 +61,7 @@ fn all_settings(n_features: usize) -> Vec<FederationSettings> {
     let evolution = |published_stream| Learning::Evolution { settings: EVOLUTION, published_stream };
     let sampled = settings(linear, Learning::Pdgd(PDGD), none());
     let pdgd = Learning::Pdgd(PDGD);
+    let additive = Personalisation::Additive { n_clusters: 3, memory: 0.9, own_rate: 0.5, own_decay: 0.01 };
     let clip = Clip::Adaptive(AdaptiveClip { initial: 0.1, quantile: 0.5, rate: 0.2, count_noise: 10.0 });
     let adaptive = Privacy::Gaussian(Gaussian::new(clip, 2.0, CentralMode::Sealed).expect("positive"));
     let shares = Privacy::DiscreteGaussian(DiscreteGaussian::new(0.1, 2.0, 200, 10).expect("sound"));
@@ -68,21 +72,27 @@ fn all_settings(n_features: usize) -> Vec<FederationSettings> {
         settings(linear, Learning::Pdgd(PdgdSettings { clip_radius: Some(2.5), ..PDGD }), laplace),
         settings(mlp, evolution(false), response()),
         settings(linear, evolution(true), none()),
-        FederationSettings { cohort: Cohort::Sample(100), ..sampled },
+        FederationSettings { cohort: Cohort::Sample(100), ..sampled.clone() },
         FederationSettings { cohort: Cohort::Coins(0.5), average_from: Some(2), ..settings(linear, pdgd, adaptive) },
         FederationSettings { dropout: 0.1, ..settings(linear, pdgd, shares) },
+        FederationSettings { personalisation: Some(additive), cohort: Cohort::Sample(150), ..sampled.clone() },
+        FederationSettings { personalisation: Some(Personalisation::Ditto { pull: 0.1 }), ..sampled },
         settings(linear, pdgd, Privacy::Duchi(Duchi::new(4.0, 0.1).expect("positive"))),
         settings(linear, pdgd, Privacy::PrivUnit(PrivUnit::new(4.0, 0.1, n_features).expect("two coordinates"))),
         settings(linear, evolution(false), sampled_response),
     ]
 }
 
-fn run(settings: FederationSettings, partition: &Partition, n_threads: usize) -> (Params, Vec<Tally>) {
+fn run(
+    settings: FederationSettings,
+    partition: &Partition,
+    n_threads: usize,
+) -> (Params, Vec<Tally>, Option<OwnRanker>) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().expect("threads");
     pool.install(|| {
         let mut run = FederationRun::new(settings, partition).expect("sound settings");
         let tallies = (0..3).map(|_| run.round().expect("a round")).collect();
-        (run.task().global.clone(), tallies)
+        (run.task().global.clone(), tallies, run.own_ranker(N_CLIENTS - 1))
     })
 }
 
@@ -90,11 +100,16 @@ fn run(settings: FederationSettings, partition: &Partition, n_threads: usize) ->
 fn any_number_of_threads_gives_the_same_bits() {
     let partition = partition();
     for settings in all_settings(n_features(&partition)) {
-        let (params, tallies) = run(settings.clone(), &partition, 1);
+        let (params, tallies, own) = run(settings.clone(), &partition, 1);
         assert!(params.iter().any(|&p| p != 0.01), "something was learnt");
         for n_threads in [2, 8] {
             let other = run(settings.clone(), &partition, n_threads);
-            assert_eq!((&params, &tallies), (&other.0, &other.1), "{n_threads} threads, {:?}", settings.learning);
+            assert_eq!(
+                (&params, &tallies, &own),
+                (&other.0, &other.1, &other.2),
+                "{n_threads} threads, {:?}",
+                settings.learning
+            );
         }
     }
 }
@@ -105,7 +120,7 @@ fn a_round_without_enough_survivors_leaves_the_model_alone() {
     let linear = Shape::Linear { n_features: n_features(&partition) };
     let shares = Privacy::DiscreteGaussian(DiscreteGaussian::new(0.1, 2.0, 299, 0).expect("sound"));
     let settings = FederationSettings { dropout: 0.5, ..settings(linear, Learning::Pdgd(PDGD), shares) };
-    let (params, tallies) = run(settings, &partition, 2);
+    let (params, tallies, _) = run(settings, &partition, 2);
     assert!(params.iter().all(|&p| p == 0.01), "no sum was opened");
     assert!(tallies.iter().all(|tally| tally.n_clients > 100 && tally.n_clients < 200), "half of 300 survive");
 }
@@ -175,11 +190,18 @@ fn messages(partition: &Partition, shape: Shape, learner: ClientLearner, rule: R
     let coordinator = Coordinator::new(setup.clone()).expect("a sound setup");
     let streams = Streams::new(5);
     let privacy = Privacy::Unprotected(Unprotected { reward: Reward::MaxRr });
-    let round =
-        Round { task: coordinator.task(), partition, privacy: &privacy, sums_only: false, rule, streams: &streams };
+    let round = Round {
+        task: coordinator.task(),
+        clusters: &[],
+        partition,
+        privacy: &privacy,
+        sums_only: false,
+        rule,
+        streams: &streams,
+    };
     let mut messages = Vec::new();
-    Worker::new(learner, &streams).run_each(&round, 0..N_CLIENTS, |client, payload, _, _| {
-        messages.push(Message { round: 0, client, payload: payload.clone() });
+    Worker::new(learner, &streams).run_each(&round, 0..N_CLIENTS, &mut StateStretch::none(), |sent| {
+        messages.push(Message { round: 0, client: sent.client, payload: sent.payload.clone() });
     });
     (messages, setup)
 }

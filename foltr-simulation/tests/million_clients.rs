@@ -39,6 +39,7 @@ fn a_million_clients_fit_in_a_fraction_of_a_gibibyte() {
             proximal: 0.0,
         }),
         n_clients: 1_000_000,
+        personalisation: None,
         cohort: Cohort::Everyone,
         dropout: 0.0,
         average_from: None,

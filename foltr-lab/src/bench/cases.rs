@@ -287,6 +287,7 @@ fn federation(
         initial,
         learning,
         n_clients,
+        personalisation: None,
         cohort: Cohort::Everyone,
         dropout: 0.0,
         average_from: None,

@@ -8,10 +8,14 @@
 //! more digits.
 
 pub mod pair_weights;
+mod preferences;
 
 use serde::{Deserialize, Serialize};
 
-use self::pair_weights::{log_add_exp, pair_weights, pair_weights_log, unclicked_considered};
+use self::pair_weights::{
+    for_each_pair, for_each_pair_log, log_add_exp, pair_weights, pair_weights_log, unclicked_considered,
+};
+pub use self::preferences::Preferences;
 use super::{OnlineLearner, Update};
 use crate::elementary::{exp_parts, scale};
 use crate::params::{Shape, clip_to_radius};
@@ -84,6 +88,37 @@ impl Pdgd {
         }
     }
 
+    /// Starts a round at another model than the global one, to which the proximal term pulls and from which the update
+    /// is counted. Only for immediate updates: accumulated ones are counted from where the round starts.
+    pub fn begin_from(&mut self, start: &[f32], global: &[f32]) {
+        self.global.copy_from_slice(global);
+        self.ranker.load(start);
+        self.n_interactions = 0;
+        if self.settings.updates == Updates::Accumulated {
+            self.delta.fill(0.0);
+        }
+    }
+
+    /// What the clicks on the list ranked last say about its documents, with rho of the model that ranked it. To be
+    /// asked before [`OnlineLearner::observe`] moves that model.
+    pub fn preferences(&mut self, ranking: &Ranking, clicks: Clicks, preferences: &mut Preferences) {
+        preferences.clear();
+        if unclicked_considered(clicks, ranking.len()) == 0 {
+            return;
+        }
+        let n_padded = self.scores.padded().len();
+        self.exponentials.resize(n_padded.max(self.exponentials.len()), 0.0);
+        let linear = shown_and_hidden(self.scores.padded(), &mut self.exponentials[..n_padded], ranking);
+        let add = |clicked, unclicked, inverse_rho: f64| preferences.add(clicked, unclicked, 1.0 / inverse_rho);
+        match linear {
+            Some((shown, hidden)) => for_each_pair(&shown[..ranking.len()], hidden, clicks, add),
+            None => {
+                let (shown, hidden) = shown_and_hidden_log(self.scores.scores(), ranking);
+                for_each_pair_log(&shown[..ranking.len()], hidden, clicks, add);
+            }
+        }
+    }
+
     /// Changes the learning rate of the steps to come.
     pub const fn set_learning_rate(&mut self, learning_rate: f32) {
         self.settings.learning_rate = learning_rate;
@@ -129,25 +164,32 @@ impl Pdgd {
 two_widths! {
     /// Pair weights in linear space; nothing if the scores spread too far for it. Scores come in whole blocks.
     fn weigh(scores: &[f32], exponentials: &mut [f64], ranking: &Ranking, clicks: Clicks) -> Option<[f32; MAX_SHOWN]> {
-        let best = maximum(scores);
-        if best - minimum(scores) > LINEAR_RANGE {
-            return None;
-        }
-        exponentiate(scores, best, exponentials);
-        let mut shown = [0.0; MAX_SHOWN];
-        for (weight, &doc) in shown.iter_mut().zip(ranking.docs()) {
-            *weight = std::mem::take(&mut exponentials[doc as usize]);
-        }
-        // Summed without the shown documents, never subtracted: the rest may be far smaller than the whole.
-        let mut lanes = [0.0; LANES];
-        for block in exponentials.chunks_exact(LANES) {
-            for lane in 0..LANES {
-                lanes[lane] += block[lane];
-            }
-        }
-        let hidden = ((lanes[0] + lanes[4]) + (lanes[1] + lanes[5])) + ((lanes[2] + lanes[6]) + (lanes[3] + lanes[7]));
+        let (shown, hidden) = shown_and_hidden(scores, exponentials, ranking)?;
         Some(pair_weights(&shown[..ranking.len()], hidden, clicks))
     }
+}
+
+/// e^score of every shown document, and the sum over all others; nothing if the scores spread too far for it.
+#[inline(always)]
+fn shown_and_hidden(scores: &[f32], exponentials: &mut [f64], ranking: &Ranking) -> Option<([f64; MAX_SHOWN], f64)> {
+    let best = maximum(scores);
+    if best - minimum(scores) > LINEAR_RANGE {
+        return None;
+    }
+    exponentiate(scores, best, exponentials);
+    let mut shown = [0.0; MAX_SHOWN];
+    for (weight, &doc) in shown.iter_mut().zip(ranking.docs()) {
+        *weight = std::mem::take(&mut exponentials[doc as usize]);
+    }
+    // Summed without the shown documents, never subtracted: the rest may be far smaller than the whole.
+    let mut lanes = [0.0; LANES];
+    for block in exponentials.chunks_exact(LANES) {
+        for lane in 0..LANES {
+            lanes[lane] += block[lane];
+        }
+    }
+    let hidden = ((lanes[0] + lanes[4]) + (lanes[1] + lanes[5])) + ((lanes[2] + lanes[6]) + (lanes[3] + lanes[7]));
+    Some((shown, hidden))
 }
 
 /// The smallest of the scores, the padding's negative infinity aside.
@@ -181,6 +223,12 @@ fn exponentiate(scores: &[f32], best: f32, exponentials: &mut [f64]) {
 
 #[cold]
 fn weigh_in_log_space(scores: &[f32], ranking: &Ranking, clicks: Clicks) -> [f32; MAX_SHOWN] {
+    let (shown, hidden) = shown_and_hidden_log(scores, ranking);
+    pair_weights_log(&shown[..ranking.len()], hidden, clicks)
+}
+
+/// The scores of the shown documents, and the log-sum-exp of all others.
+fn shown_and_hidden_log(scores: &[f32], ranking: &Ranking) -> ([f64; MAX_SHOWN], f64) {
     let mut shown = [0.0; MAX_SHOWN];
     for (score, &doc) in shown.iter_mut().zip(ranking.docs()) {
         *score = f64::from(scores[doc as usize]);
@@ -189,17 +237,12 @@ fn weigh_in_log_space(scores: &[f32], ranking: &Ranking, clicks: Clicks) -> [f32
     let hidden = (0..scores.len())
         .filter(is_hidden)
         .fold(f64::NEG_INFINITY, |total, doc| log_add_exp(total, f64::from(scores[doc])));
-    pair_weights_log(&shown[..ranking.len()], hidden, clicks)
+    (shown, hidden)
 }
 
 impl OnlineLearner for Pdgd {
     fn begin(&mut self, global: &[f32], _public: &mut Stream) {
-        self.global.copy_from_slice(global);
-        self.ranker.load(global);
-        self.n_interactions = 0;
-        if self.settings.updates == Updates::Accumulated {
-            self.delta.fill(0.0);
-        }
+        self.begin_from(global, global);
     }
 
     fn rank(&mut self, query: QueryView<'_>, private: &mut Stream, ranking: &mut Ranking) {

@@ -28,8 +28,21 @@ pub fn unclicked_considered(clicks: Clicks, n_shown: usize) -> u32 {
 /// one common factor. They must be positive (`hidden` may be 0 when everything is shown) and finite.
 #[inline(always)]
 pub fn pair_weights(weight: &[f64], hidden: f64, clicks: Clicks) -> [f32; MAX_SHOWN] {
-    let n_shown = weight.len();
     let mut result = [0.0_f64; MAX_SHOWN];
+    for_each_pair(weight, hidden, clicks, |c, u, inverse_rho| {
+        let both = weight[c] + weight[u];
+        // rho * e^{s_x} e^{s_y} / (e^{s_x} + e^{s_y})^2: Eqs. 6 and 8.
+        let pair = (weight[c] / both) * (weight[u] / both) / inverse_rho;
+        result[c] += pair;
+        result[u] -= pair;
+    });
+    result.map(|w| w as f32)
+}
+
+/// Visits every pair that the clicks suggest: positions of the clicked and the unclicked document, and 1 / rho.
+#[inline(always)]
+pub(super) fn for_each_pair(weight: &[f64], hidden: f64, clicks: Clicks, mut visit: impl FnMut(usize, usize, f64)) {
+    let n_shown = weight.len();
     let mut rest = [0.0_f64; MAX_SHOWN + 1]; // Z_i
     let mut inverse = [0.0_f64; MAX_SHOWN];
     rest[n_shown] = hidden;
@@ -42,7 +55,6 @@ pub fn pair_weights(weight: &[f64], hidden: f64, clicks: Clicks) -> [f32; MAX_SH
     while clicked_left != 0 {
         let c = clicked_left.trailing_zeros() as usize;
         clicked_left &= clicked_left - 1;
-        let mut gained = 0.0;
         let mut unclicked_left = unclicked;
         while unclicked_left != 0 {
             let u = unclicked_left.trailing_zeros() as usize;
@@ -55,22 +67,27 @@ pub fn pair_weights(weight: &[f64], hidden: f64, clicks: Clicks) -> [f32; MAX_SH
                 swapped += weight[i];
                 ratio *= swapped * inverse[i];
             }
-            let both = weight[a] + weight[b];
-            // rho * e^{s_x} e^{s_y} / (e^{s_x} + e^{s_y})^2: Eqs. 6 and 8.
-            let pair = (weight[a] / both) * (weight[b] / both) / (1.0 + ratio);
-            gained += pair;
-            result[u] -= pair;
+            visit(c, u, 1.0 + ratio);
         }
-        result[c] = gained;
     }
-    result.map(|w| w as f32)
 }
 
 /// The same in log space, for scores whose exponentials a double cannot hold: `score[i]` at position i, and the
 /// log-sum-exp of the scores not shown (negative infinity when everything is shown).
 pub fn pair_weights_log(score: &[f64], hidden: f64, clicks: Clicks) -> [f32; MAX_SHOWN] {
-    let n_shown = score.len();
     let mut result = [0.0_f64; MAX_SHOWN];
+    for_each_pair_log(score, hidden, clicks, |c, u, inverse_rho| {
+        let gap = (-(score[c] - score[u]).abs()).exp();
+        let pair = gap / ((1.0 + gap) * (1.0 + gap)) / inverse_rho;
+        result[c] += pair;
+        result[u] -= pair;
+    });
+    result.map(|w| w as f32)
+}
+
+/// [`for_each_pair`] in log space.
+pub(super) fn for_each_pair_log(score: &[f64], hidden: f64, clicks: Clicks, mut visit: impl FnMut(usize, usize, f64)) {
+    let n_shown = score.len();
     let mut rest = [f64::NEG_INFINITY; MAX_SHOWN + 1]; // ln Z_i
     rest[n_shown] = hidden;
     for i in (0..n_shown).rev() {
@@ -86,13 +103,9 @@ pub fn pair_weights_log(score: &[f64], hidden: f64, clicks: Clicks) -> [f32; MAX
                 swapped = log_add_exp(swapped, score[i]);
                 log_ratio += swapped - rest[i];
             }
-            let gap = (-(score[a] - score[b]).abs()).exp();
-            let pair = gap / ((1.0 + gap) * (1.0 + gap)) / (1.0 + log_ratio.exp());
-            result[c] += pair;
-            result[u] -= pair;
+            visit(c, u, 1.0 + log_ratio.exp());
         }
     }
-    result.map(|w| w as f32)
 }
 
 /// ln(e^a + e^b) without overflow.

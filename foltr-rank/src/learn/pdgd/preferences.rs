@@ -1,0 +1,96 @@
+//! What the clicks on one list say, for any model to learn from: pairs of shown documents, the first preferred.
+//!
+//! PDGD (`OdR18`, Eqs. 6 and 8; spec section 6.3) weighs a pair by rho, which undoes the position bias of the list and so
+//! belongs to the model that *ranked* it, times the slope of the pair's probability, which belongs to the model that
+//! *learns*. When both are the same model this is PDGD; when a device ranks with one model and another learns from
+//! the same clicks, each factor is taken where it belongs.
+
+use crate::elementary::{exp, ln};
+use crate::query::MAX_SHOWN;
+
+/// Pairs of positions of one list.
+#[derive(Clone, Debug, Default)]
+pub struct Preferences {
+    pairs: Vec<Pair>,
+}
+
+#[derive(Clone, Copy, Debug)]
+struct Pair {
+    clicked: u8,
+    unclicked: u8,
+    rho: f32,
+}
+
+impl Preferences {
+    /// Forgets all pairs and keeps the memory.
+    pub fn clear(&mut self) {
+        self.pairs.clear();
+    }
+
+    /// Whether the clicks prefer nothing to anything.
+    pub fn is_empty(&self) -> bool {
+        self.pairs.is_empty()
+    }
+
+    pub(super) fn add(&mut self, clicked: usize, unclicked: usize, rho: f64) {
+        self.pairs.push(Pair { clicked: clicked as u8, unclicked: unclicked as u8, rho: rho as f32 });
+    }
+
+    /// How strongly a model that gives the shown documents these scores is to move each of them: PDGD's weights, times
+    /// `rate`.
+    pub fn weights(&self, scores: &[f32], rate: f32) -> [f32; MAX_SHOWN] {
+        let mut weights = [0.0; MAX_SHOWN];
+        for &Pair { clicked, unclicked, rho } in &self.pairs {
+            let (clicked, unclicked) = (clicked as usize, unclicked as usize);
+            let gap = exp(-(scores[clicked] - scores[unclicked]).abs());
+            let weight = rate * rho * gap / ((1.0 + gap) * (1.0 + gap));
+            weights[clicked] += weight;
+            weights[unclicked] -= weight;
+        }
+        weights
+    }
+
+    /// Sum over pairs of rho ln P(clicked before unclicked), in a model that gives the shown documents these scores.
+    pub fn log_likelihood(&self, scores: &[f32]) -> f32 {
+        let of_pair = |pair: &Pair| {
+            let ahead = scores[pair.clicked as usize] - scores[pair.unclicked as usize];
+            // ln(1 / (1 + e^-x)), from the side on which nothing overflows.
+            let log_probability = ahead.min(0.0) - ln(1.0 + exp(-ahead.abs()));
+            pair.rho * log_probability
+        };
+        self.pairs.iter().map(of_pair).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn weights_and_likelihood_by_hand() {
+        let mut preferences = Preferences::default();
+        preferences.add(1, 0, 0.5);
+        preferences.add(1, 2, 0.25);
+        let scores = [0.0, 1.0, 3.0];
+        let slope = |x: f64| x.exp() / (1.0 + x.exp()).powi(2);
+        let weights = preferences.weights(&scores, 0.1);
+        let expected = [-0.05 * slope(1.0), 0.05 * slope(1.0) + 0.025 * slope(2.0), -0.025 * slope(2.0)];
+        for (ours, expected) in weights.iter().zip(expected) {
+            assert!((f64::from(*ours) - expected).abs() < 1e-7, "{ours} instead of {expected}");
+        }
+        let log_sigmoid = |x: f64| -(-x).exp().ln_1p();
+        let expected = 0.5 * log_sigmoid(1.0) + 0.25 * log_sigmoid(-2.0);
+        assert!((f64::from(preferences.log_likelihood(&scores)) - expected).abs() < 1e-6);
+        // Far ahead or far behind, nothing overflows.
+        assert!((preferences.log_likelihood(&[0.0, 500.0, 1_000.0]) + 125.0).abs() < 1e-3);
+    }
+
+    #[test]
+    fn no_pair_no_weight() {
+        let mut preferences = Preferences::default();
+        preferences.add(0, 1, 1.0);
+        preferences.clear();
+        assert!(preferences.is_empty());
+        assert_eq!((preferences.weights(&[1.0, 2.0], 1.0), preferences.log_likelihood(&[1.0, 2.0])), ([0.0; 16], 0.0));
+    }
+}

@@ -1,0 +1,140 @@
+//! Clusters: several shared models; a device ranks with, and helps, the one that explains its own clicks best (IFCA).
+//!
+//! `GCYR20` Ghosh, Chung, Yin, Ramchandran: *An Efficient Framework for Clustered Federated Learning*, NeurIPS 2020,
+//! Algorithm 1.
+//!
+//! Deviations: the loss of a model is minus the likelihood that it gave to the preferences in the client's clicks *before*
+//! anybody had learnt from them, a running sum in which older interactions count less: a device keeps a number for each
+//! cluster, and no clicks. A device begins in a cluster that it draws, since the models begin equal.
+
+use rand::RngExt;
+
+use super::shown::Shown;
+use super::{Models, OwnRanker, PersonalLearner, best};
+use crate::learn::pdgd::{Pdgd, PdgdSettings, Preferences};
+use crate::learn::{OnlineLearner, Update};
+use crate::params::{Params, Shape};
+use crate::query::{Impression, MAX_SHOWN, QueryView, Ranking};
+use crate::ranker::Ranker;
+use crate::rng::Stream;
+
+/// Which of several models explains a client's clicks best.
+#[derive(Clone, Debug)]
+pub(super) struct Choice {
+    memory: f32,
+    rankers: Vec<Ranker>,
+    /// Log-likelihood of the client's clicks by model, older ones counting less.
+    evidence: Vec<f32>,
+    preferences: Preferences,
+    shown: Shown,
+}
+
+impl Choice {
+    pub(super) fn new(shape: Shape, n_clusters: usize, memory: f32) -> Self {
+        Self {
+            memory,
+            rankers: vec![Ranker::new(shape); n_clusters],
+            evidence: vec![0.0; n_clusters],
+            preferences: Preferences::default(),
+            shown: Shown::new(shape.n_features()),
+        }
+    }
+
+    /// Writes the state of a client that has seen nothing: it prefers a cluster that it draws.
+    pub(super) fn start(&self, private: &mut Stream, evidence: &mut [f32]) {
+        evidence.fill(0.0);
+        // One good pair outweighs it.
+        evidence[private.random_range(0..evidence.len())] = 0.1;
+    }
+
+    pub(super) fn n_clusters(&self) -> usize {
+        self.rankers.len()
+    }
+
+    pub(super) fn enter(&mut self, evidence: &[f32]) {
+        self.evidence.copy_from_slice(evidence);
+    }
+
+    pub(super) fn load(&mut self, cluster: usize, params: &[f32]) {
+        self.rankers[cluster].load(params);
+    }
+
+    pub(super) fn leave(&self, evidence: &mut [f32]) {
+        evidence.copy_from_slice(&self.evidence);
+    }
+
+    /// Weighs the clicks on a list that `pdgd` made and has not learnt from yet.
+    pub(super) fn weigh(&mut self, pdgd: &mut Pdgd, impression: &Impression<'_>) {
+        pdgd.preferences(impression.ranking, impression.clicks, &mut self.preferences);
+        if self.preferences.is_empty() {
+            return;
+        }
+        self.shown.copy(impression);
+        for (ranker, evidence) in self.rankers.iter_mut().zip(&mut self.evidence) {
+            let scores: [f32; MAX_SHOWN] = self.shown.scores(ranker);
+            *evidence = self.memory * *evidence + self.preferences.log_likelihood(&scores);
+        }
+    }
+}
+
+/// State: the evidence for each cluster.
+#[derive(Clone, Debug)]
+pub(super) struct Clusters {
+    shape: Shape,
+    pdgd: Pdgd,
+    choice: Choice,
+    chosen: usize,
+    start: Params,
+}
+
+impl Clusters {
+    pub(super) fn new(shape: Shape, pdgd: PdgdSettings, n_clusters: usize, memory: f32) -> Self {
+        let choice = Choice::new(shape, n_clusters, memory);
+        Self { shape, pdgd: Pdgd::new(shape, pdgd), choice, chosen: 0, start: vec![0.0; shape.n_params()] }
+    }
+}
+
+impl OnlineLearner for Clusters {
+    fn begin(&mut self, _global: &[f32], public: &mut Stream) {
+        self.pdgd.begin(&self.start, public);
+    }
+
+    fn rank(&mut self, query: QueryView<'_>, private: &mut Stream, ranking: &mut Ranking) {
+        self.pdgd.rank(query, private, ranking);
+    }
+
+    fn observe(&mut self, impression: &Impression<'_>) {
+        self.choice.weigh(&mut self.pdgd, impression);
+        self.pdgd.observe(impression);
+    }
+
+    fn finish(&mut self) -> Update<'_> {
+        self.pdgd.finish()
+    }
+}
+
+impl PersonalLearner for Clusters {
+    fn state_len(&self) -> usize {
+        self.choice.evidence.len()
+    }
+
+    fn start(&self, _initial: &[f32], private: &mut Stream, state: &mut [f32]) {
+        self.choice.start(private, state);
+    }
+
+    fn enter(&mut self, models: Models<'_>, state: &[f32]) {
+        self.choice.enter(state);
+        models.clusters.iter().enumerate().for_each(|(cluster, params)| self.choice.load(cluster, params));
+        self.chosen = best(state);
+        self.start.copy_from_slice(&models.clusters[self.chosen]);
+    }
+
+    fn leave(&mut self, state: &mut [f32]) -> Option<usize> {
+        self.choice.leave(state);
+        Some(self.chosen)
+    }
+
+    fn own_ranker(&self, models: Models<'_>, state: &[f32]) -> OwnRanker {
+        OwnRanker { shape: self.shape, params: models.clusters[best(state)].clone() }
+    }
+}
