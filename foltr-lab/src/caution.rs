@@ -55,7 +55,7 @@ fn drowned(experiment: &Experiment, n_params: usize) -> Option<String> {
 
 /// A guarantee that rests on coins which nobody else sees.
 fn by_coins(experiment: &Experiment) -> Option<String> {
-    experiment.clients?.participation?;
+    experiment.clients.as_ref()?.participation?;
     Some(
         "this epsilon counts the coins of clients.participation: it holds against those who cannot see who takes part, \
          not against a server that can (foltr privacy explain has both)"

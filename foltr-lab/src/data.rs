@@ -3,10 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use foltr_simulation::datasets::intent_folder::load_intent_folder;
+use foltr_simulation::datasets::user_log::UserLog;
 use foltr_simulation::datasets::{Fold, LoadOptions, Source, Synthetic};
 use foltr_simulation::normalise::normalise_per_query;
 
-use crate::spec::{Data, Normalise};
+use crate::spec::{Conflict, Data, Normalise};
 
 /// Environment variable that names the folder with data sets.
 pub const DATA_VARIABLE: &str = "FOLTR_DATA";
@@ -22,10 +24,12 @@ pub fn load(data: &Data) -> Result<Vec<(usize, Fold)>> {
         options
     };
     match data {
-        Data::Synthetic { shape, queries, validation_queries, test_queries, seed, normalise } => {
+        Data::Synthetic { shape, queries, validation_queries, test_queries, seed, intents, conflict, normalise } => {
             let mut synthetic = Synthetic { n_train: *queries, ..Synthetic::new(*shape) };
             synthetic.n_validation = validation_queries.unwrap_or(synthetic.n_validation);
             synthetic.n_test = test_queries.unwrap_or(synthetic.n_test);
+            synthetic.n_intents = intents.unwrap_or(1);
+            synthetic.conflict = conflict.map_or(synthetic.conflict, Conflict::share);
             let fold = synthetic.generate(*seed)?;
             Ok(vec![(1, if *normalise == Normalise::Query { normalised(&fold) } else { fold })])
         }
@@ -41,6 +45,19 @@ pub fn load(data: &Data) -> Result<Vec<(usize, Fold)>> {
             let source = Source::from_files(&all_found(train)?, &all_found(validation)?, &all_found(test)?)?;
             Ok(vec![(1, source.load_fold(0, &options(*n_features))?)])
         }
+        Data::Intents { path, n_features, .. } => {
+            Ok(vec![(1, load_intent_folder(&found(path)?, &options(*n_features))?)])
+        }
+        Data::UserLog { letor, metadata, min_queries, max_users, test_share, n_features, .. } => {
+            let log = UserLog {
+                letor: found(letor)?,
+                metadata: found(metadata)?,
+                min_queries: *min_queries,
+                max_users: *max_users,
+                test_share: *test_share,
+            };
+            Ok(vec![(1, log.load(&options(*n_features))?)])
+        }
     }
 }
 
@@ -49,6 +66,7 @@ fn normalised(fold: &Fold) -> Fold {
         train: normalise_per_query(&fold.train),
         validation: fold.validation.as_ref().map(normalise_per_query),
         test: normalise_per_query(&fold.test),
+        ..fold.clone()
     }
 }
 

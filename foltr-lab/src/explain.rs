@@ -185,7 +185,10 @@ fn n_params(experiment: &Experiment, widths: &mut Vec<(Data, usize)>) -> Result<
     let Some(ranker) = experiment.ranker.filter(|_| depends) else { return Ok(None) };
     let named = match &experiment.data {
         Data::Synthetic { shape, .. } => Some(shape.n_features()),
-        Data::Folder { n_features, .. } | Data::Files { n_features, .. } => *n_features,
+        Data::Folder { n_features, .. }
+        | Data::Files { n_features, .. }
+        | Data::Intents { n_features, .. }
+        | Data::UserLog { n_features, .. } => *n_features,
     };
     let known = || widths.iter().find(|(data, _)| *data == experiment.data).map(|(_, width)| *width);
     let width = match named.or_else(known) {

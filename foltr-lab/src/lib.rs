@@ -15,6 +15,7 @@ pub mod explain;
 pub mod folder;
 pub mod grid;
 pub mod model;
+pub mod partition;
 pub mod plot;
 pub mod probe;
 pub mod report;

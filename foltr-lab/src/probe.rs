@@ -9,7 +9,7 @@ use foltr_simulation::datasets::Fold;
 use crate::evaluate::SNAPSHOTS;
 use crate::execute::{Collections, Plan};
 use crate::run::run_one;
-use crate::spec::{Asynchrony, Evaluate, Experiment, Learner, in_words};
+use crate::spec::{Asynchrony, Evaluate, Experiment, Learner, Users, in_words};
 
 /// Interactions that a probe simulates at most, unless one round has more.
 const INTERACTIONS: usize = 20_000;
@@ -49,7 +49,7 @@ pub fn probe(plan: &Plan, collections: &Collections) -> Result<Vec<Cost>> {
 
 /// What decides about the speed of a setting.
 fn kind_of(experiment: &Experiment) -> String {
-    let users = experiment.users.map(|users| users.name()).unwrap_or_default();
+    let users = experiment.users.as_ref().map(Users::name).unwrap_or_default();
     let ranker = experiment.ranker.as_ref().map(in_words).unwrap_or_default();
     let metrics = in_words(&experiment.metrics.offline);
     let parts = [&in_words(&experiment.data), &users, &ranker, experiment.learner.name(), experiment.privacy.name()];

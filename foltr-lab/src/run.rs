@@ -18,13 +18,14 @@ use foltr_simulation::centralised::{CentralisedRun, CentralisedSettings};
 use foltr_simulation::click::{Cascade, PositionBased, Users};
 use foltr_simulation::client_round::{Tally, TrainingSet};
 use foltr_simulation::cohort::Cohort;
-use foltr_simulation::dataset::Dataset;
 use foltr_simulation::datasets::Fold;
 use foltr_simulation::federation_run::{FederationRun, FederationSettings, Learning};
 use foltr_simulation::partition::Partition;
+use foltr_simulation::partition::shared::warm_up_seed;
 
 use crate::baseline::{least_squares, ranking_svm};
 use crate::evaluate::{Evaluator, SNAPSHOTS};
+use crate::partition::held;
 use crate::rows::{MetricName, RoundProgress, Row, RunOutcome};
 use crate::spec::{self, EvolutionStream, Experiment, Learner, Split};
 
@@ -41,24 +42,31 @@ pub fn run_one(
     sink: &mut dyn FnMut(Row),
     stop: &AtomicBool,
 ) -> Result<RunOutcome> {
-    let users = experiment.users.map(|users| users_of(users, fold)).transpose()?;
+    let users = experiment.users.as_ref().map(|users| users_of(users, fold)).transpose()?;
+    let anyone = users.as_deref().map(anyone);
+    let held = match (users, experiment.schedule()) {
+        (Some(users), Some(_)) => Some(held(experiment, fold, users, seed)?),
+        _ => None,
+    };
+    let judged_by = held.as_ref().map_or(fold, |held| &held.groups[0]);
     let ranker = experiment.ranker;
     let shape = ranker
         .map_or(Shape::Linear { n_features: fold.train.n_features() }, |ranker| ranker.shape(fold.train.n_features()));
-    let evaluators = evaluators(experiment, fold, users.as_ref())?;
+    let evaluators = evaluators(experiment, judged_by, anyone.as_ref())?;
     let mut rows = Rows { shape, evaluators, pending: Vec::new(), newest: None, sink };
     let Some(schedule) = experiment.schedule() else {
         return run_baseline(experiment, fold, &mut rows);
     };
-    let users = users.clone().context("a learner from clicks needs [users]")?;
-    let training = TrainingSet::new(fold.train.clone(), experiment.metrics.cutoff);
+    let held = held.as_ref().context("a learner from clicks needs [users]")?;
     let initialisation = ranker.map_or(Initialisation::Zero, |ranker| ranker.initialisation());
     let initial = initialisation.params(shape, &mut Streams::new(seed).open(Purpose::Initialisation, 0, 0));
     let n_rounds = experiment.affordable_rounds(schedule.n_rounds, shape.n_params())?;
     ensure!(n_rounds > 0, "budget: not even one round of this experiment stays within it");
-    let interactions = u32::try_from(schedule.interactions)?;
-    let partition = Partition::iid(training, users, interactions);
-    let mut trainer = Trainer::new(experiment, shape, initial, seed, &partition, n_rounds)?;
+    let initial = match (&held.shared, &anyone) {
+        (Some(shared), Some(users)) => warmed_up(experiment, shared, users.clone(), shape, initial, seed)?,
+        _ => initial,
+    };
+    let mut trainer = Trainer::new(experiment, shape, initial, seed, &held.partition, n_rounds)?;
     let evaluate = experiment.metrics.evaluate;
     let mut training_time = Duration::ZERO;
     let mut tally = Tally::default();
@@ -129,7 +137,7 @@ impl<'a> Trainer<'a> {
             return Ok(Self::Centralised(Box::new(CentralisedRun::new(settings, &partition.sets()[0]))));
         }
         let federation = experiment.federation.as_ref().context("a federated learner needs [federation]")?;
-        let clients = experiment.clients.context("a federated learner needs [clients]")?;
+        let clients = experiment.clients.as_ref().context("a federated learner needs [clients]")?;
         let privacy = experiment.mechanism(shape.n_params())?;
         let settings = FederationSettings {
             seed,
@@ -182,8 +190,35 @@ impl<'a> Trainer<'a> {
     }
 }
 
+/// The ranker after so many interactions on the queries that all clients share (spec section 11): where round 1 begins.
+fn warmed_up(
+    experiment: &Experiment,
+    shared: &TrainingSet,
+    users: Users,
+    shape: Shape,
+    initial: Params,
+    seed: u64,
+) -> Result<Params> {
+    let n_interactions = experiment.partition.and_then(|it| it.shared()).map_or(0, |shared| shared.warm_up);
+    let (Learner::Pdgd { learning_rate, .. }, 1..) = (experiment.learner, n_interactions) else { return Ok(initial) };
+    let settings = CentralisedSettings {
+        seed: warm_up_seed(seed),
+        shape,
+        initial,
+        learning_rate,
+        decay: 1.0,
+        batch: 1,
+        n_interactions,
+        n_shown: experiment.metrics.list_length,
+        users,
+    };
+    let mut run = CentralisedRun::new(settings, shared);
+    run.round().context("partition.shared.warm_up")?;
+    Ok(run.params().to_vec())
+}
+
 /// Who takes part, from the experiment file's words.
-fn cohort(clients: spec::Clients) -> Result<Cohort> {
+fn cohort(clients: &spec::Clients) -> Result<Cohort> {
     Ok(match (clients.cohort, clients.participation) {
         (Some(size), _) if size < clients.n_clients => Cohort::Sample(u32::try_from(size)?),
         (None, Some(probability)) => Cohort::Coins(probability),
@@ -220,38 +255,47 @@ fn learning(
     }
 }
 
-/// The largest label of a fold.
-fn max_label(fold: &Fold) -> u8 {
-    let parts = [Some(&fold.train), fold.validation.as_ref(), Some(&fold.test)];
-    parts.into_iter().flatten().map(Dataset::max_label).max().unwrap_or(0)
-}
-
 /// Writes the number of grades that all folds together have into the experiment, unless it says so itself.
 ///
 /// One fold may lack the highest grade; all runs of an experiment must have the same users nevertheless.
 pub fn resolve_grades<'a>(experiment: &mut Experiment, folds: impl Iterator<Item = &'a Fold>) {
     if let Some(users) = &mut experiment.users {
-        users.resolve_grades(folds.map(max_label).max().unwrap_or(0));
+        users.resolve_grades(folds.map(Fold::max_label).max().unwrap_or(0));
     }
 }
 
-/// The experiment's users, for the grades that it names or, if it names none, for those of this fold.
-fn users_of(mut users: spec::Users, fold: &Fold) -> Result<Users> {
-    let max_label = max_label(fold);
-    users.resolve_grades(max_label);
-    let grades = users.grades().unwrap_or(0);
+/// The experiment's users, for the grades that it names or, if it names none, for those of this fold. More than one if
+/// clients differ in how they click.
+fn users_of(users: &spec::Users, fold: &Fold) -> Result<Vec<Users>> {
+    let mut users = users.clone();
+    users.resolve_grades(fold.max_label());
+    let models: Vec<Users> = users.models().iter().map(|model| one_user(model, fold)).collect::<Result<_>>()?;
+    Ok(match users {
+        spec::Users::Several { each: spec::Each::Interaction, .. } => vec![Users::Mixed(models)],
+        _ => models,
+    })
+}
+
+fn one_user(users: &spec::Users, fold: &Fold) -> Result<Users> {
+    let (max_label, grades) = (fold.max_label(), users.grades().unwrap_or(0));
     ensure!(
         max_label < grades,
         "users.grades = {grades}, but the data has label {max_label}: at least {} are needed",
         max_label + 1
     );
     Ok(match users {
-        spec::Users::Cascade { preset, .. } => Users::Cascade(Cascade::preset(preset, grades - 1)?),
+        spec::Users::Cascade { preset, .. } => Users::Cascade(Cascade::preset(*preset, grades - 1)?),
         spec::Users::PositionBased { eta, preset, .. } => {
-            let clicks = Cascade::preset(preset, grades - 1)?;
-            Users::PositionBased(PositionBased::new(eta, clicks.click_probabilities()))
+            let clicks = Cascade::preset(*preset, grades - 1)?;
+            Users::PositionBased(PositionBased::new(*eta, clicks.click_probabilities()))
         }
+        spec::Users::Several { .. } => anyhow::bail!("users.models: \"several\" cannot be among them"),
     })
+}
+
+/// Somebody of whom only is known that these are equally many.
+fn anyone(users: &[Users]) -> Users {
+    if let [only] = users { only.clone() } else { Users::Mixed(users.to_vec()) }
 }
 
 fn evaluators<'a>(

@@ -8,6 +8,7 @@ mod check;
 mod data;
 mod learner;
 mod measure;
+mod partition;
 pub(crate) mod places;
 mod privacy;
 mod problem;
@@ -19,16 +20,17 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use asynchrony::Stragglers;
-pub use data::{Data, Normalise};
+pub use data::{Conflict, Data, Level, Normalise};
 pub use foltr_federation::{Asynchrony, ServerOptimiser};
 pub use foltr_rank::metric::WithoutRelevant;
 pub use foltr_simulation::click::Preset;
 pub use foltr_simulation::datasets::SyntheticShape;
 pub use learner::{EvolutionStream, Learner, Ranker, Updates};
 pub use measure::{Evaluate, Measures, Metric, Split, UnknownMetric};
+pub use partition::{Partition, Shared};
 pub use privacy::{BadMechanism, Budget, Privacy};
 pub use problem::{Problem, SpecError};
-pub use users::Users;
+pub use users::{Each, Users};
 pub use words::in_words;
 
 /// One experiment: everything that a result depends on, apart from the data files themselves.
@@ -42,6 +44,9 @@ pub struct Experiment {
     /// Who takes part. Federated learners only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub clients: Option<Clients>,
+    /// What each client holds; the same for all when absent. Federated learners only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partition: Option<Partition>,
     /// Who clicks. Not needed by an offline baseline, unless a metric asks for users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub users: Option<Users>,
@@ -73,13 +78,17 @@ const fn no_privacy() -> Privacy {
 }
 
 /// Who takes part in a round.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct Clients {
     /// All clients of the federation.
     pub n_clients: usize,
-    /// Interactions (B) of one client in one round.
-    pub interactions: usize,
+    /// Interactions (B) of one client in one round; give either this or `quantities`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interactions: Option<usize>,
+    /// Type 4: interactions in one round of clients 0, 1, 2 and so on; after the last number comes the first again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quantities: Option<Vec<usize>>,
     /// Clients sampled without replacement for each round; all of them when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub cohort: Option<usize>,
@@ -92,6 +101,32 @@ pub struct Clients {
     /// Clients that are slow; all take the same time when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stragglers: Option<Stragglers>,
+}
+
+impl Clients {
+    /// Interactions of one client in one round.
+    pub fn interactions_of(&self, client: usize) -> usize {
+        match &self.quantities {
+            Some(quantities) if !quantities.is_empty() => quantities[client % quantities.len()],
+            _ => self.interactions.unwrap_or(0),
+        }
+    }
+
+    /// The most interactions of any client in one round.
+    pub fn most_interactions(&self) -> usize {
+        let n_different = self.quantities.as_ref().map_or(1, Vec::len).min(self.n_clients);
+        (0..n_different).map(|client| self.interactions_of(client)).max().unwrap_or(0)
+    }
+
+    /// Interactions of `n_taking_part` clients together, or the number that is expected of them, rounded down.
+    fn interactions_of_many(&self, n_taking_part: usize) -> Option<usize> {
+        let Some(quantities) = &self.quantities else { return n_taking_part.checked_mul(self.interactions?) };
+        let (turns, rest) = (self.n_clients.checked_div(quantities.len())?, self.n_clients % quantities.len());
+        let once = quantities.iter().try_fold(0_usize, |sum, &n| sum.checked_add(n))?;
+        let all = once.checked_mul(turns)?.checked_add(quantities[..rest].iter().sum())?;
+        let expected = (all as u128 * n_taking_part as u128).checked_div(self.n_clients as u128)?;
+        usize::try_from(expected).ok()
+    }
 }
 
 /// How long a federation learns, and how the server steps.
@@ -118,8 +153,10 @@ pub struct Schedule {
     pub n_clients: usize,
     /// Clients that take part in one round, or are expected to.
     pub cohort: usize,
-    /// Interactions of one client in one round.
+    /// Interactions of one client in one round; the most of any client where they differ.
     pub interactions: usize,
+    /// Interactions of all clients of one round, or the number that is expected.
+    pub per_round: usize,
     /// Number of rounds.
     pub n_rounds: usize,
 }
@@ -127,7 +164,7 @@ pub struct Schedule {
 impl Schedule {
     /// Interactions of all clients in one round.
     pub const fn interactions_per_round(&self) -> usize {
-        self.cohort * self.interactions
+        self.per_round
     }
 
     /// Interactions of the whole run.
@@ -141,14 +178,16 @@ impl Experiment {
     pub fn schedule(&self) -> Option<Schedule> {
         if let Learner::CentralisedPdgd { budget, interactions_per_round, .. } = self.learner {
             let n_rounds = budget.checked_div(interactions_per_round)?;
-            return Some(Schedule { n_clients: 1, cohort: 1, interactions: interactions_per_round, n_rounds });
+            let interactions = interactions_per_round;
+            return Some(Schedule { n_clients: 1, cohort: 1, interactions, per_round: interactions, n_rounds });
         }
-        let (clients, federation) = (self.clients?, self.federation.as_ref()?);
+        let (clients, federation) = (self.clients.as_ref()?, self.federation.as_ref()?);
         let by_coins = clients.participation.map(|probability| (probability * clients.n_clients as f64) as usize);
         let cohort = clients.cohort.or(by_coins).unwrap_or(clients.n_clients);
-        let from_budget = |budget: usize| budget.checked_div(cohort)?.checked_div(clients.interactions);
-        let n_rounds = federation.rounds.or_else(|| federation.budget.and_then(from_budget))?;
-        Some(Schedule { n_clients: clients.n_clients, cohort, interactions: clients.interactions, n_rounds })
+        let per_round = clients.interactions_of_many(cohort)?;
+        let n_rounds = federation.rounds.or_else(|| federation.budget.and_then(|all| all.checked_div(per_round)))?;
+        let interactions = clients.most_interactions();
+        Some(Schedule { n_clients: clients.n_clients, cohort, interactions, per_round, n_rounds })
     }
 
     /// The seeds that runs have: all, or the first for a baseline, which draws nothing at random.

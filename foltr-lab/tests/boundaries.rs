@@ -15,6 +15,7 @@ const ALLOWED: [(&str, &[&str]); 3] = [
         "foltr-simulation",
         &[
             "bytemuck",
+            "csv",
             "dirs",
             "flate2",
             "foltr-federation",

@@ -25,9 +25,12 @@ use crate::normalise::normalise_per_query;
 
 use file::{open_cache_file, write_cache_file};
 use stamp::{Fingerprint, Stamp};
+pub(crate) use streamed::{Streamed, load_streamed};
 
 mod file;
+mod growing;
 mod stamp;
+mod streamed;
 
 /// The environment variable that names the cache folder, or says `off`.
 pub const CACHE_VARIABLE: &str = "FOLTR_CACHE";
@@ -95,7 +98,7 @@ pub fn load_letor(path: &Path, options: &ReadOptions, normalise: bool, cache: &C
     let path_key = fs::canonicalize(path).map_err(read_error)?;
     let folders = cache.folders(&path_key);
     let before = Fingerprint::of(&path_key);
-    let stamp_name = format!("{:016x}.stamp", xxh3_64(path_key.as_os_str().as_encoded_bytes()));
+    let stamp_name = stamp_name(&path_key);
     let stamps: Vec<_> = folders.iter().map(|folder| Stamp::read(&folder.join(&stamp_name))).collect();
     let name_of = |hash| data_file_name(path, hash, options, normalise);
     let open = |hash| folders.iter().find_map(|folder| open_cache_file(&folder.join(name_of(hash)), hash));
@@ -136,6 +139,11 @@ fn read(
     let text = decompressed(raw, path).map_err(|source| LetorError::Read { file: path.into(), source })?;
     let data = parse_letor(text.as_slice(), path, options)?;
     Ok(if normalise { normalise_per_query(&data) } else { data })
+}
+
+/// The stamp of a source is found by its place.
+fn stamp_name(source: &Path) -> String {
+    format!("{:016x}.stamp", xxh3_64(source.as_os_str().as_encoded_bytes()))
 }
 
 /// Everything that determines the contents is in the name.

@@ -53,6 +53,7 @@ impl Users {
     pub const LIST: &[(&str, &str)] = &[
         ("cascade", "Reads from the top, clicks by grade, may stop after a click"),
         ("position-based", "Examines position i with probability (1/i)^eta, each by itself"),
+        ("several", "Users that differ: one for each client, or one drawn for each interaction"),
     ];
 }
 

@@ -190,10 +190,40 @@ impl Dataset {
     ///
     /// # Panics
     /// If there is not one label for each document.
-    pub fn with_labels(&self, labels: Vec<u8>) -> Self {
+    pub fn with_labels(&self, labels: impl Into<Arc<[u8]>>) -> Self {
+        let labels = labels.into();
         assert_eq!(labels.len(), self.n_docs(), "one label for each document");
         let max_label = labels.iter().copied().max().unwrap_or(0);
-        Self { labels: labels.into(), max_label, ..self.clone() }
+        Self { labels, max_label, ..self.clone() }
+    }
+
+    /// Only these documents (rows of the whole set, rising); a query that keeps none of its documents vanishes.
+    ///
+    /// # Panics
+    /// If rows do not rise or are out of range.
+    pub fn with_docs(&self, docs: &[u32]) -> Self {
+        assert!(docs.is_sorted_by(|a, b| a < b), "rows of documents must rise");
+        let stride = row_stride(self.n_features);
+        let mut features = AlignedRows::zeroed(docs.len() * stride);
+        let mut labels = Vec::with_capacity(docs.len());
+        let (mut query_start, mut query_ids) = (vec![0], Vec::new());
+        let mut rest = docs;
+        for query_idx in 0..self.n_queries() {
+            let end = self.docs(query_idx).end as u32;
+            let kept = rest.split_off(..rest.partition_point(|&doc| doc < end)).expect("a part of what is left");
+            if kept.is_empty() {
+                continue;
+            }
+            for &doc in kept {
+                let (from, to) = (doc as usize * stride, labels.len() * stride);
+                features.as_mut_slice()[to..to + stride].copy_from_slice(&self.rows()[from..from + stride]);
+                labels.push(self.labels[doc as usize]);
+            }
+            query_start.push(labels.len() as u32);
+            query_ids.push(self.query_ids[query_idx].clone());
+        }
+        assert!(rest.is_empty(), "{} documents are not in the set", rest.len());
+        Self::from_parts(self.n_features, features, labels, query_start, query_ids).expect("parts of a valid data set")
     }
 
     /// The named queries, in the order given.
@@ -319,6 +349,21 @@ mod tests {
         assert_eq!((swapped.query_id(0), swapped.labels(1)), ("b", &[0, 2][..]));
         assert_ne!(swapped.content_hash(), data.content_hash());
         assert_eq!(Dataset::concat(&[data.clone(), data.widen(9)]), Err(PartsError::Width { found: 9, expected: 2 }));
+    }
+
+    #[test]
+    fn kept_documents_stay_with_their_queries() {
+        let data = two_queries();
+        let kept = data.with_docs(&[1, 2]);
+        assert_eq!(
+            (kept.n_queries(), kept.labels(0), kept.query(0).row(0)[..2].to_vec()),
+            (2, &[2][..], vec![3.0, 4.0])
+        );
+        assert_eq!(kept.query_id(1), "b");
+        let without_a = data.with_docs(&[2]);
+        assert_eq!((without_a.n_queries(), without_a.query_id(0), without_a.labels(0)), (1, "b", &[1][..]));
+        assert_eq!(data.with_docs(&[0, 1, 2]), data);
+        assert_eq!((data.with_docs(&[]).n_queries(), data.with_docs(&[]).n_docs()), (0, 0));
     }
 
     #[test]

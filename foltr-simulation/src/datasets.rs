@@ -11,23 +11,28 @@
 //! | named | files with the words `train`, `vali` or `dev`, and `test` in their names | any other |
 //!
 //! `QL13` Qin, Liu (MQ2007, MQ2008, MSLR); `CC11` Chapelle, Chang (Yahoo); `LNO16` Lucchese et al. (Istella-S).
-//! Anything else is given as lists of files with [`Source::from_files`].
+//! Anything else is given as lists of files with [`Source::from_files`]. Collections that are more than labelled queries:
+//! [`intent_folder`] has several judgements of each document, [`user_log`] knows who issued each query.
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use thiserror::Error;
+use xxhash_rust::xxh3::Xxh3;
 
 use crate::cache::{Cache, load_letor};
 use crate::dataset::{Dataset, PartsError};
 use crate::letor::{LetorError, ReadOptions};
 
 pub use layout::Layout;
-pub use synthetic::{Split, Synthetic, SyntheticError, SyntheticSet, SyntheticShape};
+pub use synthetic::{Synthetic, SyntheticError, SyntheticShape};
 
+pub mod intent_folder;
 mod layout;
 pub mod synthetic;
+pub mod user_log;
 
-/// Training, validation and test data with the same features.
+/// Training, validation and test data with the same features. Clones share everything.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Fold {
     /// What clients learn from.
@@ -36,6 +41,91 @@ pub struct Fold {
     pub validation: Option<Dataset>,
     /// What results are reported on.
     pub test: Dataset,
+    /// What each wish behind the queries makes of the same documents; the three parts above have the labels of the
+    /// first. Empty where there is but one.
+    pub intents: Vec<IntentLabels>,
+    /// Who issued each query, for the log of a search engine.
+    pub owners: Option<Arc<Owners>>,
+}
+
+/// The labels that one intent gives to all documents of a fold, query after query.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct IntentLabels {
+    /// Of training documents.
+    pub train: Arc<[u8]>,
+    /// Of validation documents; empty where there are none.
+    pub validation: Arc<[u8]>,
+    /// Of test documents.
+    pub test: Arc<[u8]>,
+}
+
+/// The user of each query of a fold, as numbers from 0.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Owners {
+    /// Number of users. Each has at least one training query.
+    pub n_users: u32,
+    /// Of training queries.
+    pub train: Vec<u32>,
+    /// Of test queries.
+    pub test: Vec<u32>,
+}
+
+impl Fold {
+    /// A fold whose queries have one meaning and no known users.
+    pub const fn new(train: Dataset, validation: Option<Dataset>, test: Dataset) -> Self {
+        Self { train, validation, test, intents: Vec::new(), owners: None }
+    }
+
+    /// Number of intents: 1 for most data.
+    pub fn n_intents(&self) -> usize {
+        self.intents.len().max(1)
+    }
+
+    /// The fold as one intent sees it; features are shared, not copied.
+    ///
+    /// # Panics
+    /// If there is no such intent.
+    pub fn of_intent(&self, intent: usize) -> Self {
+        assert!(intent < self.n_intents(), "intent {intent} of {}", self.n_intents());
+        match self.intents.get(intent) {
+            Some(labels) => self.with_labels(labels),
+            None => self.clone(),
+        }
+    }
+
+    /// The same documents with other labels, as the only ones.
+    pub(crate) fn with_labels(&self, labels: &IntentLabels) -> Self {
+        Self {
+            train: self.train.with_labels(labels.train.clone()),
+            validation: self.validation.as_ref().map(|data| data.with_labels(labels.validation.clone())),
+            test: self.test.with_labels(labels.test.clone()),
+            intents: Vec::new(),
+            owners: self.owners.clone(),
+        }
+    }
+
+    /// The largest label that any intent gives to any document.
+    pub fn max_label(&self) -> u8 {
+        let parts = [Some(&self.train), self.validation.as_ref(), Some(&self.test)];
+        let own = parts.into_iter().flatten().map(Dataset::max_label);
+        let of_intents = self.intents.iter().flat_map(|labels| [&labels.train, &labels.validation, &labels.test]);
+        own.chain(of_intents.flat_map(|labels| labels.iter().copied())).max().unwrap_or(0)
+    }
+
+    /// A hash of everything that a run on this fold can depend on.
+    pub fn content_hash(&self) -> u64 {
+        let mut hash = Xxh3::new();
+        for part in [Some(&self.train), self.validation.as_ref(), Some(&self.test)] {
+            hash.update(&part.map_or(0, Dataset::content_hash).to_le_bytes());
+        }
+        for labels in self.intents.iter().flat_map(|intent| [&intent.train, &intent.validation, &intent.test]) {
+            hash.update(labels);
+        }
+        for owners in self.owners.iter().flat_map(|owners| [&owners.train, &owners.test]) {
+            hash.update(bytemuck::cast_slice(owners));
+        }
+        hash.digest()
+    }
 }
 
 /// How files are to be loaded.
@@ -182,11 +272,8 @@ impl Source {
         let (train, validation, test) = (load(&files.train)?, load(&files.validation)?, load(&files.test)?);
         let all = || train.iter().chain(&validation).chain(&test);
         let n_features = all().map(Dataset::n_features).max().unwrap_or(0);
-        Ok(Fold {
-            train: join(&train, n_features)?,
-            validation: if validation.is_empty() { None } else { Some(join(&validation, n_features)?) },
-            test: join(&test, n_features)?,
-        })
+        let validation = if validation.is_empty() { None } else { Some(join(&validation, n_features)?) };
+        Ok(Fold::new(join(&train, n_features)?, validation, join(&test, n_features)?))
     }
 }
 

@@ -25,12 +25,14 @@ use chunk::{Chunk, Fault, Limits, read_chunk};
 pub use error::{Expected, LetorError};
 pub use source::read_letor;
 pub(crate) use source::{SourceBytes, decompressed, source_bytes};
+pub(crate) use stream::{StreamedQuery, stream_letor};
 pub use write::{letor_text, write_letor};
 
 mod chunk;
 mod error;
 mod number;
 mod source;
+mod stream;
 mod write;
 
 /// The largest feature index. Rows are dense: without a limit one mistyped index would ask for all memory.
@@ -67,7 +69,7 @@ pub fn parse_letor(bytes: &[u8], name: &Path, options: &ReadOptions) -> Result<D
     // Editors on Windows may put a byte-order mark first.
     let text = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
     let limits = Limits { max_label: options.max_label, max_index };
-    let stride = options.n_features.map_or_else(|| guessed_stride(text, limits), row_stride);
+    let stride = options.n_features.or_else(|| first_width(text, limits)).map_or(0, row_stride);
     let chunks: Vec<_> = split_at_newlines(text)
         .into_par_iter()
         .map(|(start, piece)| read_chunk(piece, stride, limits).map_err(|fault| (start, fault)))
@@ -77,18 +79,18 @@ pub fn parse_letor(bytes: &[u8], name: &Path, options: &ReadOptions) -> Result<D
     assemble(chunks, name, options)
 }
 
-/// The padded width of the first document, as a guess of all widths. A bad line is reported later, in its place.
-fn guessed_stride(text: &[u8], limits: Limits) -> usize {
+/// The width of the first document, as a guess of all widths. A bad line is reported later, in its place.
+fn first_width(text: &[u8], limits: Limits) -> Option<usize> {
     let mut rest = text;
     while !rest.is_empty() {
         let line_len = memchr(b'\n', rest).map_or(rest.len(), |newline| newline + 1);
         match read_chunk(&rest[..line_len], 0, limits) {
             Ok(first) if first.labels.is_empty() => rest = &rest[line_len..],
-            Ok(first) => return row_stride(first.max_index),
-            Err(_) => return 0,
+            Ok(first) => return Some(first.max_index),
+            Err(_) => return None,
         }
     }
-    0
+    None
 }
 
 /// Pieces of about [`CHUNK_BYTES`] with their offsets, each ending behind a newline or at the end of the text.

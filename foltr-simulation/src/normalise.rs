@@ -28,7 +28,7 @@ pub fn normalise_per_query(data: &Dataset) -> Dataset {
 }
 
 /// Normalises the documents of one query. Padding is constant and so stays 0.
-fn normalise_rows(from: &[f32], to: &mut [f32], stride: usize) {
+pub(crate) fn normalise_rows(from: &[f32], to: &mut [f32], stride: usize) {
     let (mut min, mut max) = (from[..stride].to_vec(), from[..stride].to_vec());
     for row in from.chunks_exact(stride) {
         for ((min, max), &value) in min.iter_mut().zip(&mut max).zip(row) {

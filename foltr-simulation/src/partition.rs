@@ -3,10 +3,27 @@
 //! Clients that differ (spec section 10) differ in one or more of these. Client c has holding c modulo the number of
 //! holdings, so that a million equal clients are described by one.
 
+pub mod dirichlet;
+pub mod feature_clusters;
+pub mod intents;
+pub mod labels;
+pub mod shared;
+
 use std::ops::Range;
 
 use crate::click::Users;
 use crate::client_round::TrainingSet;
+
+/// Rounds of `Purpose::Data` from which partitions draw. Generated data, which may have the seed of a run, use the
+/// first few.
+mod draws {
+    pub(super) const LABELS: u32 = 1 << 20;
+    pub(super) const QUERY_CHUNKS: u32 = LABELS + 1;
+    pub(super) const DIRICHLET: u32 = LABELS + 2;
+    pub(super) const CLUSTERS: u32 = LABELS + 3;
+    pub(super) const SHARED: u32 = LABELS + 4;
+    pub(super) const INTENTS: u32 = LABELS + 5;
+}
 
 /// What the clients of a federation hold.
 #[derive(Clone, Debug)]

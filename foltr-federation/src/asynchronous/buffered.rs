@@ -1,8 +1,8 @@
 //! Steps are collected until there are enough, weighted by their staleness, and averaged: FedBuff.
 //!
 //! `NMZYHR22` Nguyen, Malik, Zhan, Yousefpour, Rabbat, Malek, Huba: *Federated Learning with Buffered Asynchronous
-//! Aggregation*, AISTATS 2022, Algorithm 1; a step of staleness tau weighs 1 / sqrt(1 + tau) (its section on
-//! convergence in practice), here (1 + tau)^-exponent.
+//! Aggregation*, AISTATS 2022, Algorithm 1; in its experiments a step of staleness tau weighs 1 / sqrt(1 + tau), here
+//! (1 + tau)^-exponent.
 //!
 //! Deviation: the sum is divided by the weights, not by the size of the buffer. A buffer of equally stale steps then
 //! moves the model by their mean, and a server rate means the same as in a synchronous round; by the paper's divisor

@@ -10,7 +10,7 @@ struct List {
     names: &'static [(&'static str, &'static str)],
 }
 
-const LISTS: [List; 13] = [
+const LISTS: [List; 14] = [
     List {
         title: "Learners",
         place: "learner.kind",
@@ -84,6 +84,21 @@ const LISTS: [List; 13] = [
             ("synthetic", "Generated from a shape, a number of queries and a seed"),
             ("folder", "A folder in LETOR layout, with or without folds"),
             ("files", "LETOR files named one by one"),
+            ("intents", "A folder with one file of features and the judgements of several intents"),
+            ("user-log", "A log with the users behind its queries, such as AOL4FOLTR"),
+        ],
+    },
+    List {
+        title: "Partitions: what clients hold",
+        place: "partition.kind",
+        names: &[
+            ("iid", "The same for all, as without this section"),
+            ("intents", "Type 1: labels of one intent each, stable or shuffled for each query"),
+            ("merged-intents", "The IID counterpart of Type 1: relevant is what is relevant for any intent"),
+            ("labels", "Type 2: documents of one or two labels each; queries that all share if wanted"),
+            ("dirichlet", "Label skew: proportions of each label's documents from a Dirichlet distribution"),
+            ("feature-clusters", "Feature skew: queries that look alike, by k-means"),
+            ("user-log", "The queries of one user of a log each"),
         ],
     },
     List {
@@ -135,7 +150,8 @@ mod tests {
             let (_, names) = problem.message.split_once("(allowed: ").expect("names");
             names.trim_end_matches(')').split(", ").map(str::to_owned).collect::<Vec<_>>()
         };
-        for place in ["learner.kind", "users.kind", "ranker.kind", "asynchrony.kind", "privacy.kind", "data.kind"] {
+        let places = ["learner.kind", "users.kind", "ranker.kind", "privacy.kind", "data.kind", "partition.kind"];
+        for place in places.into_iter().chain(["asynchrony.kind"]) {
             assert_eq!(names(place), allowed(place), "{place}");
         }
     }

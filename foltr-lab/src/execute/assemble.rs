@@ -9,6 +9,7 @@ use crate::about::About;
 use crate::folder::ResultFolder;
 use crate::results::{Results, Run};
 use crate::rows::parquet::write_parquet;
+use crate::spec::Users;
 use crate::summary::Summary;
 
 /// Writes `rows.csv`, `summary.json` and `run.json` from the finished runs of a folder.
@@ -57,7 +58,7 @@ fn line_start(results: &Results, run: &Run, axes: &[String]) -> Result<String> {
     let experiment = &setting.experiment;
     let mut fields = vec![
         experiment.data.name(),
-        experiment.users.map(|users| users.name()).unwrap_or_default(),
+        experiment.users.as_ref().map(Users::name).unwrap_or_default(),
         experiment.learner.name().to_owned(),
     ];
     fields.extend(axes.iter().map(|axis| setting.label(axis).unwrap_or_default().to_owned()));

@@ -6,7 +6,6 @@ use std::str::FromStr;
 
 use anyhow::{Context, Result};
 use foltr_simulation::datasets::Fold;
-use xxhash_rust::xxh3::xxh3_64;
 
 use crate::caution::cautions;
 use crate::data;
@@ -67,7 +66,7 @@ impl Collections {
                 continue;
             }
             let folds = data::load(data)?.into_iter().map(|(number, fold)| {
-                let hash = hash_of(&fold);
+                let hash = format!("{:016x}", fold.content_hash());
                 LoadedFold { number, fold, hash }
             });
             loaded.push((data.clone(), folds.collect()));
@@ -106,14 +105,6 @@ impl Collections {
             folds.flat_map(|fold| [Some(&fold.fold.train), fold.fold.validation.as_ref(), Some(&fold.fold.test)]);
         parts.flatten().map(|part| size_of_val(part.rows()) + part.all_labels().len()).sum()
     }
-}
-
-/// Everything that a run on this fold can depend on.
-fn hash_of(fold: &Fold) -> String {
-    let parts = [Some(&fold.train), fold.validation.as_ref(), Some(&fold.test)];
-    let hashes: Vec<u8> =
-        parts.into_iter().flat_map(|part| part.map_or(0, |part| part.content_hash()).to_le_bytes()).collect();
-    format!("{:016x}", xxh3_64(&hashes))
 }
 
 /// One run to do.

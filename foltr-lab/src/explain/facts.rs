@@ -102,7 +102,7 @@ impl<'a> Facts<'a> {
     }
 
     fn dropout(&self) -> f64 {
-        self.experiment.clients.and_then(|clients| clients.dropout).unwrap_or(0.0)
+        self.experiment.clients.as_ref().and_then(|clients| clients.dropout).unwrap_or(0.0)
     }
 
     /// The words around the numbers.
@@ -150,7 +150,7 @@ impl<'a> Facts<'a> {
     }
 
     fn participation(&self) -> Option<f64> {
-        self.experiment.clients.and_then(|clients| clients.participation)
+        self.experiment.clients.as_ref().and_then(|clients| clients.participation)
     }
 
     fn unprotected(&self) -> Words {

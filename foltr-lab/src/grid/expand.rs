@@ -13,8 +13,17 @@ use crate::spec::source::{SECTIONS, no_such, read_value};
 const MAX_SETTINGS: usize = 100_000;
 
 /// Keys whose plain value is a list: they are swept by a list of lists.
-const LISTS: [&str; 7] =
-    ["seeds", "data.folds", "data.train", "data.validation", "data.test", "metrics.offline", "metrics.evaluate_on"];
+const LISTS: [&str; 9] = [
+    "seeds",
+    "data.folds",
+    "data.train",
+    "data.validation",
+    "data.test",
+    "clients.quantities",
+    "users.models",
+    "metrics.offline",
+    "metrics.evaluate_on",
+];
 
 /// One point of the grid, before it is read.
 #[derive(Clone, Debug)]

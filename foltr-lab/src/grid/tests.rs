@@ -110,7 +110,7 @@ fn zipped_lists_advance_together() {
     );
     let grid = grid.expect("sound");
     assert_eq!(names(&grid), ["federation_size = 10 / 20", "federation_size = 100 / 2"]);
-    assert_eq!(grid.settings[1].experiment.clients.map(|clients| clients.n_clients), Some(100));
+    assert_eq!(grid.settings[1].experiment.clients.as_ref().map(|clients| clients.n_clients), Some(100));
 }
 
 #[test]

@@ -194,7 +194,7 @@ fn facts(results: &Results, axes: &[String]) -> Vec<Fact> {
         None => each_once(results, |experiment| Some(experiment.learner.name().to_owned())),
     };
     let budget = |experiment: &Experiment| Some(grouped(experiment.schedule()?.n_interactions() as u64));
-    let clients = |experiment: &Experiment| Some(grouped(experiment.clients?.n_clients as u64));
+    let clients = |experiment: &Experiment| Some(grouped(experiment.clients.as_ref()?.n_clients as u64));
     let about = &results.about;
     let all = [
         ("Data", each_once(results, |experiment| Some(experiment.data.name()))),

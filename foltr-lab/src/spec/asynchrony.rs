@@ -31,12 +31,15 @@ impl Stragglers {
 impl Experiment {
     /// Whether simulated time is measured, and with which speeds.
     pub fn pace(&self) -> Option<Pace> {
-        let stragglers = self.clients.and_then(|clients| clients.stragglers).map(|stragglers| stragglers.pace());
+        let stragglers =
+            self.clients.as_ref().and_then(|clients| clients.stragglers).map(|stragglers| stragglers.pace());
         stragglers.or_else(|| self.asynchrony.map(|_| Pace::default()))
     }
 
     pub(super) fn check_asynchrony(&self, problems: &mut Problems) {
-        if let Some(Stragglers { share, slowdown, jitter }) = self.clients.and_then(|clients| clients.stragglers) {
+        if let Some(Stragglers { share, slowdown, jitter }) =
+            self.clients.as_ref().and_then(|clients| clients.stragglers)
+        {
             let key = "clients.stragglers";
             problems.when(!(0.0..=1.0).contains(&share), &format!("{key}.share"), "must be 0 to 1");
             let slower = slowdown.is_finite() && slowdown >= 1.0;
@@ -49,7 +52,7 @@ impl Experiment {
             let message = format!("remove this section: {} has no clients", self.learner.name());
             return problems.add("asynchrony", message);
         }
-        if let Some(clients) = self.clients {
+        if let Some(clients) = &self.clients {
             let n_clients = u32::try_from(clients.n_clients).unwrap_or(u32::MAX);
             if let Err(bad) = asynchrony.check(n_clients) {
                 problems.add(format!("asynchrony.{}", bad.name), format!("must be {}", bad.right));

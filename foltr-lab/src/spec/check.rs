@@ -7,12 +7,15 @@ use foltr_rank::rng::MAX_ROUNDS;
 use foltr_rank::{Initialisation, MAX_SHOWN};
 
 use super::{
-    Data, Evaluate, EvolutionStream, Experiment, Federation, Learner, Metric, Privacy, Problem, Ranker, Split, Updates,
-    Users,
+    Data, Each, Evaluate, EvolutionStream, Experiment, Federation, Learner, Metric, Partition, Privacy, Problem,
+    Ranker, Shared, Split, Updates, Users,
 };
 
 /// A number of parameters with which mechanisms are tried before the data is known.
 const ANY_MODEL: usize = 2;
+
+/// Intents that can be generated.
+const MAX_INTENTS: usize = 64;
 
 /// Beyond any use, and within any memory.
 const MAX_HIDDEN: usize = 65_536;
@@ -26,6 +29,7 @@ impl Experiment {
         self.check_sections(&mut problems);
         self.check_clients(&mut problems);
         self.check_participation(&mut problems);
+        self.check_partition(&mut problems);
         self.check_users(&mut problems);
         self.check_ranker(&mut problems);
         self.check_learner(&mut problems);
@@ -50,7 +54,13 @@ impl Experiment {
     fn check_data(&self, problems: &mut Problems) {
         let no_width = |n_features: Option<usize>| n_features == Some(0);
         match &self.data {
-            Data::Synthetic { queries, validation_queries, test_queries, .. } => {
+            Data::Synthetic { queries, validation_queries, test_queries, intents, conflict, .. } => {
+                let n_intents = intents.unwrap_or(1);
+                problems.when(!(1..=MAX_INTENTS).contains(&n_intents), "data.intents", "must be 1 to 64");
+                let in_range = conflict.is_none_or(|conflict| (0.0..=1.0).contains(&conflict.share()));
+                problems.when(!in_range, "data.conflict", "must be \"mild\", \"strong\" or a number from 0 to 1");
+                let idle = conflict.is_some() && n_intents == 1;
+                problems.when(idle, "data.conflict", "has no effect with one intent; set data.intents to 2 or more");
                 problems.when(*queries == 0, "data.queries", "at least one query is needed");
                 problems.when(*test_queries == Some(0), "data.test_queries", "at least one query is needed");
                 let unseen = *validation_queries == Some(0) && self.metrics.evaluate_on.contains(&Split::Validation);
@@ -74,6 +84,21 @@ impl Experiment {
                 let unseen = validation.is_empty() && self.metrics.evaluate_on.contains(&Split::Validation);
                 problems.when(unseen, "metrics.evaluate_on", "`data.validation` names no file to evaluate on");
             }
+            Data::Intents { path, n_features, .. } => {
+                problems.when(path.as_os_str().is_empty(), "data.path", "a folder is needed");
+                problems.when(no_width(*n_features), "data.n_features", "at least one feature is needed");
+            }
+            Data::UserLog { min_queries, max_users, test_share, n_features, .. } => {
+                problems.when(no_width(*n_features), "data.n_features", "at least one feature is needed");
+                problems.when(*min_queries == 0, "data.min_queries", "a user has at least one query");
+                problems.when(
+                    *max_users == Some(0),
+                    "data.max_users",
+                    "at least one user is needed; leave it out for all",
+                );
+                let sound = *test_share > 0.0 && *test_share < 1.0;
+                problems.when(!sound, "data.test_share", "must be above 0 and below 1");
+            }
         }
     }
 
@@ -83,6 +108,7 @@ impl Experiment {
         let (federated, baseline) = (self.learner.is_federated(), self.learner.is_baseline());
         let sections = [
             ("clients", self.clients.is_some(), federated),
+            ("partition", self.partition.is_some(), federated && self.partition.is_some()),
             ("federation", self.federation.is_some(), federated),
             ("ranker", self.ranker.is_some(), !baseline),
         ];
@@ -99,22 +125,70 @@ impl Experiment {
     }
 
     fn check_clients(&self, problems: &mut Problems) {
-        let Some(clients) = self.clients else { return };
+        let Some(clients) = &self.clients else { return };
         // Clients and interactions are numbered with 32 bits on the wire.
         let most = u32::MAX as usize;
         problems.when(clients.n_clients == 0, "clients.n_clients", "at least one client is needed");
         problems.when(clients.n_clients > most, "clients.n_clients", format!("must be at most {most}"));
-        problems.when(clients.interactions > most, "clients.interactions", format!("must be at most {most}"));
-        problems.when(clients.interactions == 0, "clients.interactions", "at least one interaction a round is needed");
+        match (clients.interactions, &clients.quantities) {
+            (None, None) => problems.add("clients", "either `interactions` or `quantities` is needed"),
+            (Some(_), Some(_)) => {
+                problems.add("clients.quantities", "give either `interactions` or `quantities`, not both")
+            }
+            (Some(0), None) => problems.add("clients.interactions", "at least one interaction a round is needed"),
+            (Some(n), None) => problems.when(n > most, "clients.interactions", format!("must be at most {most}")),
+            (None, Some(quantities)) => self.check_quantities(quantities, problems),
+        }
         let Some(cohort) = clients.cohort else { return };
         problems.when(cohort == 0, "clients.cohort", "at least one client must take part; leave the key out for all");
         let too_many = format!("more than there are clients (n_clients = {})", clients.n_clients);
         problems.when(cohort > clients.n_clients, "clients.cohort", too_many);
     }
 
+    /// Numbers of interactions that differ between clients.
+    fn check_quantities(&self, quantities: &[usize], problems: &mut Problems) {
+        let key = "clients.quantities";
+        problems.when(quantities.is_empty(), key, "name at least one number of interactions");
+        problems.when(quantities.contains(&0), key, "at least one interaction a round is needed for every client");
+        let too_many = quantities.iter().any(|&n| n > u32::MAX as usize);
+        problems.when(too_many, key, format!("each must be at most {}", u32::MAX));
+        let other = self.learner.is_federated() && !matches!(self.learner, Learner::Pdgd { .. });
+        problems.when(other, key, "need learner.kind = \"pdgd\": rewards are means over equally many interactions");
+        let private = self.privacy != Privacy::None;
+        problems.when(private, key, "cannot be had with [privacy], whose guarantees are for clients of equal weight");
+    }
+
+    /// What clients hold.
+    fn check_partition(&self, problems: &mut Problems) {
+        let Some(partition) = &self.partition else { return };
+        let key = "partition.kind";
+        match partition {
+            Partition::Intents { .. } | Partition::MergedIntents {} => {
+                let right = "needs data with intents: data.kind = \"intents\", or data.intents of 2 or more";
+                problems.when(!self.data.has_intents(), key, right);
+            }
+            Partition::Labels { labels_per_client, shared, .. } => {
+                let unknown = !(1..=2).contains(labels_per_client);
+                problems.when(unknown, "partition.labels_per_client", "must be 1 or 2");
+                if let Some(Shared { queries, warm_up }) = shared {
+                    problems.when(*queries == 0, "partition.shared.queries", "at least one draw is needed");
+                    let pdgd = matches!(self.learner, Learner::Pdgd { .. });
+                    let other = *warm_up > 0 && !pdgd;
+                    problems.when(other, "partition.shared.warm_up", "needs learner.kind = \"pdgd\"");
+                }
+            }
+            Partition::Dirichlet { alpha } => problems.positive("partition.alpha", *alpha),
+            Partition::UserLog {} => {
+                let is_log = matches!(self.data, Data::UserLog { .. });
+                problems.when(!is_log, key, "needs data.kind = \"user-log\", which knows users");
+            }
+            Partition::Iid {} | Partition::FeatureClusters {} => {}
+        }
+    }
+
     /// Coins and losses.
     fn check_participation(&self, problems: &mut Problems) {
-        let Some(clients) = self.clients else { return };
+        let Some(clients) = &self.clients else { return };
         if let Some(dropout) = clients.dropout {
             problems.when(!(0.0..1.0).contains(&dropout), "clients.dropout", "must be at least 0 and below 1");
         }
@@ -130,12 +204,25 @@ impl Experiment {
     }
 
     fn check_users(&self, problems: &mut Problems) {
-        let grades = self.users.and_then(|users| users.grades());
-        let unknown = grades.is_some_and(|grades| ![2, 3, 5].contains(&grades));
-        problems.when(unknown, "users.grades", "users are defined for 2, 3 or 5 grades");
-        if let Some(Users::PositionBased { eta, .. }) = self.users {
-            let sound = eta.is_finite() && eta >= 0.0;
-            problems.when(!sound, "users.eta", "must be 0 (no position bias) or a positive number");
+        let Some(users) = &self.users else { return };
+        for (i, model) in users.models().iter().enumerate() {
+            let of = if matches!(users, Users::Several { .. }) { format!("users.models[{i}]") } else { "users".into() };
+            let nested = matches!(model, Users::Several { .. });
+            problems.when(nested, &format!("{of}.kind"), "\"several\" cannot be among the models of \"several\"");
+            let unknown = model.grades().is_some_and(|grades| ![2, 3, 5].contains(&grades));
+            problems.when(unknown && !nested, &format!("{of}.grades"), "users are defined for 2, 3 or 5 grades");
+            if let Users::PositionBased { eta, .. } = model {
+                let sound = eta.is_finite() && *eta >= 0.0;
+                problems.when(!sound, &format!("{of}.eta"), "must be 0 (no position bias) or a positive number");
+            }
+        }
+        if let Users::Several { models, each } = users {
+            problems.when(models.len() < 2, "users.models", "at least two models are needed to differ");
+            let alone = *each == Each::Client && !self.learner.is_federated();
+            problems.when(alone, "users.each", format!("\"client\" needs clients; {} has none", self.learner.name()));
+            let few = self.clients.as_ref().is_some_and(|clients| clients.n_clients < models.len());
+            let message = "fewer than users.models: some models would have no client";
+            problems.when(few && *each == Each::Client, "clients.n_clients", message);
         }
     }
 
@@ -164,8 +251,8 @@ impl Experiment {
             }
             Learner::Evolution { sigma, antithetic, stream, .. } => {
                 problems.positive("learner.sigma", sigma);
-                if let Some(clients) = self.clients {
-                    let odd = antithetic && !clients.interactions.is_multiple_of(2);
+                if let Some(interactions) = self.clients.as_ref().and_then(|clients| clients.interactions) {
+                    let odd = antithetic && !interactions.is_multiple_of(2);
                     let advice = "must be even: half of them try the opposite perturbation (learner.antithetic = true)";
                     problems.when(odd, "clients.interactions", advice);
                 }
@@ -191,9 +278,12 @@ impl Experiment {
     /// The published generator is only defined for what the published code did.
     fn check_published_stream(&self, problems: &mut Problems) {
         let only = |what: &str| format!("\"published\" needs {what}: the published code did nothing else");
-        let cascade = !matches!(self.users, Some(Users::PositionBased { .. }));
+        let cascade = matches!(self.users, Some(Users::Cascade { .. }) | None);
         problems.when(!cascade, "learner.stream", only("users.kind = \"cascade\""));
-        let cohort = self.clients.is_some_and(|clients| clients.cohort.is_some() || clients.dropout.is_some());
+        let equal = matches!(self.partition, None | Some(Partition::Iid {} | Partition::MergedIntents {}));
+        problems.when(!equal, "learner.stream", only("clients that hold the same (no [partition])"));
+        let clients = self.clients.as_ref();
+        let cohort = clients.is_some_and(|clients| clients.cohort.is_some() || clients.dropout.is_some());
         problems.when(
             cohort,
             "learner.stream",
@@ -267,7 +357,7 @@ impl Experiment {
         if let Privacy::DiscreteGaussian { min_survivors, .. } = self.privacy
             && let Some(schedule) = self.schedule()
         {
-            let dropout = self.clients.and_then(|clients| clients.dropout).unwrap_or(0.0);
+            let dropout = self.clients.as_ref().and_then(|clients| clients.dropout).unwrap_or(0.0);
             let expected = schedule.cohort as f64 * (1.0 - dropout);
             let never = f64::from(min_survivors) > expected;
             let message = format!("only {expected:.0} messages are expected in a round: sums would not be opened");

@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use foltr_simulation::datasets::synthetic::{MILD_CONFLICT, STRONG_CONFLICT};
 use foltr_simulation::datasets::{Synthetic, SyntheticShape};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -26,6 +27,12 @@ pub enum Data {
         test_queries: Option<usize>,
         /// Generates the data; has nothing to do with the seeds of the runs.
         seed: u64,
+        /// Wishes behind the same queries, each with labels of its own; 1 when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        intents: Option<usize>,
+        /// How much the other intents contradict the first; 0.5 when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        conflict: Option<Conflict>,
         /// Feature scaling.
         #[serde(default)]
         normalise: Normalise,
@@ -60,6 +67,78 @@ pub enum Data {
         #[serde(default)]
         normalise: Normalise,
     },
+    /// A folder with one file of features and the judgements of several intents; tested on its training queries.
+    Intents {
+        /// Has a LETOR file with names of documents, and `intents/1.txt`, `intents/2.txt`, ... in the form of TREC qrels.
+        path: PathBuf,
+        /// Features of a document; found in the file when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        n_features: Option<usize>,
+        /// Feature scaling.
+        #[serde(default)]
+        normalise: Normalise,
+    },
+    /// The log of a search engine with the users behind its queries, such as AOL4FOLTR; labels are clicks.
+    UserLog {
+        /// Features and clicks of all queries, of any size.
+        letor: PathBuf,
+        /// Table with the columns `qid`, `user_id` and `timestamp`.
+        metadata: PathBuf,
+        /// Users with fewer queries are left out.
+        #[serde(default = "one")]
+        min_queries: usize,
+        /// At most so many users, those with the most queries; all when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        max_users: Option<usize>,
+        /// Share of each user's queries, the last ones in time, that are its test queries.
+        #[serde(default = "a_fifth")]
+        test_share: f64,
+        /// Features of a document; those of the first one when absent.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        n_features: Option<usize>,
+        /// Feature scaling.
+        #[serde(default)]
+        normalise: Normalise,
+    },
+}
+
+const fn one() -> usize {
+    1
+}
+
+const fn a_fifth() -> f64 {
+    0.2
+}
+
+/// How much intents contradict each other.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(untagged, expecting = "expected \"mild\", \"strong\" or a number from 0 to 1")]
+pub enum Conflict {
+    /// By name.
+    Level(Level),
+    /// 0 is the same wish, 0.5 an unrelated one, 1 the opposite.
+    Share(f64),
+}
+
+/// Conflicts that studies of personalisation use.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Level {
+    /// Little is gained by a ranker for each intent.
+    Mild,
+    /// Much is gained.
+    Strong,
+}
+
+impl Conflict {
+    /// The conflict as a number from 0 to 1.
+    pub const fn share(self) -> f64 {
+        match self {
+            Self::Level(Level::Mild) => MILD_CONFLICT,
+            Self::Level(Level::Strong) => STRONG_CONFLICT,
+            Self::Share(share) => share,
+        }
+    }
 }
 
 /// Feature scaling (spec section 1.3).
@@ -77,9 +156,11 @@ impl Data {
     /// How features are scaled.
     pub const fn normalise(&self) -> Normalise {
         match self {
-            Self::Synthetic { normalise, .. } | Self::Folder { normalise, .. } | Self::Files { normalise, .. } => {
-                *normalise
-            }
+            Self::Synthetic { normalise, .. }
+            | Self::Folder { normalise, .. }
+            | Self::Files { normalise, .. }
+            | Self::Intents { normalise, .. }
+            | Self::UserLog { normalise, .. } => *normalise,
         }
     }
 
@@ -97,18 +178,31 @@ impl Data {
 
     /// Fills in numbers that follow from others, so that a resolved file shows them.
     pub(super) fn resolve(&mut self) {
-        if let Self::Synthetic { shape, validation_queries, test_queries, .. } = self {
+        if let Self::Synthetic { shape, validation_queries, test_queries, intents, conflict, .. } = self {
             let usual = Synthetic::new(*shape);
             validation_queries.get_or_insert(usual.n_validation);
             test_queries.get_or_insert(usual.n_test);
+            if intents.is_some_and(|intents| intents > 1) {
+                conflict.get_or_insert(Conflict::Share(usual.conflict));
+            }
+        }
+    }
+
+    /// Whether documents have labels for several intents.
+    pub fn has_intents(&self) -> bool {
+        match self {
+            Self::Synthetic { intents, .. } => intents.is_some_and(|intents| intents > 1),
+            Self::Intents { .. } => true,
+            _ => false,
         }
     }
 
     /// A word for tables and setting columns.
     pub fn name(&self) -> String {
+        let last = |path: &PathBuf| path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         match self {
             Self::Synthetic { shape, .. } => format!("synthetic-{}", in_words(shape)),
-            Self::Folder { path, .. } => path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned(),
+            Self::Folder { path, .. } | Self::Intents { path, .. } | Self::UserLog { letor: path, .. } => last(path),
             Self::Files { train, .. } => {
                 let stem = train.first().and_then(|path| path.file_stem());
                 stem.map_or_else(|| "files".into(), |stem| stem.to_string_lossy().into_owned())

@@ -13,7 +13,7 @@ use foltr_rank::learn::evolution::Reward;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Experiment, Learner};
+use super::{Clients, Experiment, Learner};
 
 /// A privacy mechanism as a file names it.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
@@ -203,7 +203,7 @@ impl Experiment {
 
     /// With which probability a client takes part by its own coin, if it does.
     fn participation(&self) -> Option<f64> {
-        self.clients.and_then(|clients| clients.participation)
+        self.clients.as_ref().and_then(|clients| clients.participation)
     }
 
     /// What one round costs a client that may be in it.
@@ -211,10 +211,10 @@ impl Experiment {
     /// # Errors
     /// As [`Self::mechanism`].
     pub fn cost(&self, n_params: usize) -> Result<PrivacyCost, BadMechanism> {
-        let n_interactions = self.clients.map_or(1, |clients| clients.interactions);
+        let n_interactions = self.clients.as_ref().map_or(1, Clients::most_interactions);
         let n_interactions = u32::try_from(n_interactions).unwrap_or(u32::MAX);
         let cost = self.mechanism(n_params)?.cost(n_params, n_interactions);
-        let has_losses = self.clients.and_then(|clients| clients.dropout).is_some_and(|dropout| dropout > 0.0);
+        let has_losses = self.clients.as_ref().and_then(|clients| clients.dropout).is_some_and(|dropout| dropout > 0.0);
         Ok(match (cost, self.participation()) {
             // Lost shares leave noise that is not Laplace, of which nothing is known.
             (PrivacyCost::Laplace { .. }, _) if has_losses => PrivacyCost::Unbounded,

@@ -11,10 +11,11 @@ use super::places::Places;
 use super::{Experiment, Measures, Problem};
 
 /// Sections and top-level keys, in the order in which a file should have them.
-pub(crate) const SECTIONS: [&str; 11] = [
+pub(crate) const SECTIONS: [&str; 12] = [
     "seeds",
     "data",
     "clients",
+    "partition",
     "users",
     "ranker",
     "learner",
@@ -102,6 +103,7 @@ impl Sections {
         let seeds = required(table, "seeds", "seeds = [1, 2, 3]", problems_of, &mut unreadable);
         let data = required(table, "data", "[data]", problems_of, &mut unreadable);
         let clients = optional(table, "clients", problems_of, &mut unreadable, stand_in::CLIENTS);
+        let partition = optional(table, "partition", problems_of, &mut unreadable, stand_in::PARTITION);
         let users = optional(table, "users", problems_of, &mut unreadable, stand_in::USERS);
         let ranker = optional(table, "ranker", problems_of, &mut unreadable, stand_in::RANKER);
         let learner = required(table, "learner", "[learner]", problems_of, &mut unreadable);
@@ -114,6 +116,7 @@ impl Sections {
             seeds: seeds.unwrap_or_else(|| vec![1]),
             data: data.unwrap_or(stand_in::DATA),
             clients,
+            partition,
             users,
             ranker,
             learner,
@@ -133,12 +136,20 @@ mod stand_in {
     use foltr_rank::Initialisation;
 
     use crate::spec::{
-        Asynchrony, Budget, Clients, Data, Federation, Normalise, Preset, Ranker, ServerOptimiser, SyntheticShape,
-        Users,
+        Asynchrony, Budget, Clients, Data, Federation, Normalise, Partition, Preset, Ranker, ServerOptimiser,
+        SyntheticShape, Users,
     };
 
-    pub const CLIENTS: Clients =
-        Clients { n_clients: 1, interactions: 2, cohort: None, participation: None, dropout: None, stragglers: None };
+    pub const CLIENTS: Clients = Clients {
+        n_clients: 1,
+        interactions: Some(2),
+        quantities: None,
+        cohort: None,
+        participation: None,
+        dropout: None,
+        stragglers: None,
+    };
+    pub const PARTITION: Partition = Partition::Iid {};
     pub const USERS: Users = Users::Cascade { preset: Preset::Perfect, grades: None };
     pub const RANKER: Ranker = Ranker::Linear { initialisation: Initialisation::Zero };
     pub const FEDERATION: Federation = Federation {
@@ -156,6 +167,8 @@ mod stand_in {
         validation_queries: None,
         test_queries: None,
         seed: 1,
+        intents: None,
+        conflict: None,
         normalise: Normalise::None,
     };
 }

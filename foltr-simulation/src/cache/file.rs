@@ -33,7 +33,7 @@ const N_FIELDS: usize = 10;
 const HEADER_BYTES: usize = 8 + 8 * N_FIELDS;
 const INDEX_START: usize = HEADER_BYTES + 8;
 const PAGE: usize = 4096;
-const BLOCK_BYTES: usize = 1 << 20;
+pub(super) const BLOCK_BYTES: usize = 1 << 20;
 
 /// Blocks of features whose checksum is checked on opening.
 const N_CHECKED_BLOCKS: usize = 32;
@@ -59,41 +59,75 @@ pub(super) fn replace_file(path: &Path, write: impl FnOnce(&mut File) -> io::Res
 /// Stores a data set read from a source with this hash.
 pub(super) fn write_cache_file(path: &Path, source_hash: u128, data: &Dataset) -> io::Result<()> {
     let features: &[u8] = bytemuck::cast_slice(data.rows());
-    let mut index: Vec<u8> = bytemuck::cast_slice(data.query_start()).to_vec();
-    let mut id_end = 0u32;
-    for query_idx in 0..data.n_queries() {
-        let id_len = u32::try_from(data.query_id(query_idx).len()).ok();
-        id_end = id_len.and_then(|len| id_end.checked_add(len)).ok_or(io::ErrorKind::InvalidInput)?;
-        index.extend(id_end.to_ne_bytes());
-    }
-    for query_idx in 0..data.n_queries() {
-        index.extend(data.query_id(query_idx).as_bytes());
-    }
-    index.extend(data.all_labels());
-    index.extend(features.chunks(BLOCK_BYTES).flat_map(|block| xxh3_64(block).to_ne_bytes()));
-    let features_start = (INDEX_START + index.len()).next_multiple_of(PAGE);
-    index.resize(features_start - INDEX_START, 0);
+    let index = Index {
+        n_features: data.n_features(),
+        query_start: data.query_start(),
+        query_ids: &(0..data.n_queries()).map(|query_idx| data.query_id(query_idx)).collect::<Vec<_>>(),
+        labels: data.all_labels(),
+        checksums: &features.chunks(BLOCK_BYTES).map(xxh3_64).collect::<Vec<_>>(),
+    };
+    index.write(path, source_hash, |file| file.write_all(features))
+}
 
-    let fields: [u64; N_FIELDS] = [
-        BYTE_ORDER,
-        source_hash as u64,
-        (source_hash >> 64) as u64,
-        data.n_features() as u64,
-        row_stride(data.n_features()) as u64,
-        data.n_docs() as u64,
-        data.n_queries() as u64,
-        u64::from(id_end),
-        features_start as u64,
-        (features_start + features.len()) as u64,
-    ];
-    let mut header = MAGIC.to_vec();
-    header.extend(fields.iter().flat_map(|field| field.to_ne_bytes()));
-    header.extend(checksum(&header, &index).to_ne_bytes());
-    replace_file(path, |file| {
-        file.write_all(&header)?;
-        file.write_all(&index)?;
-        file.write_all(features)
-    })
+/// Everything of a cache file but the features.
+pub(super) struct Index<'a, Id> {
+    pub(super) n_features: usize,
+    pub(super) query_start: &'a [u32],
+    pub(super) query_ids: &'a [Id],
+    pub(super) labels: &'a [u8],
+    /// Of each block of features.
+    pub(super) checksums: &'a [u64],
+}
+
+impl<Id: AsRef<str>> Index<'_, Id> {
+    /// Writes the file; `write_features` appends the features.
+    pub(super) fn write(
+        &self,
+        path: &Path,
+        source_hash: u128,
+        write_features: impl FnOnce(&mut File) -> io::Result<()>,
+    ) -> io::Result<()> {
+        let (index, n_id_bytes) = self.bytes()?;
+        let stride = row_stride(self.n_features);
+        let features_start = INDEX_START + index.len();
+        let fields: [u64; N_FIELDS] = [
+            BYTE_ORDER,
+            source_hash as u64,
+            (source_hash >> 64) as u64,
+            self.n_features as u64,
+            stride as u64,
+            self.labels.len() as u64,
+            self.query_ids.len() as u64,
+            n_id_bytes,
+            features_start as u64,
+            (features_start + self.labels.len() * stride * size_of::<f32>()) as u64,
+        ];
+        let mut header = MAGIC.to_vec();
+        header.extend(fields.iter().flat_map(|field| field.to_ne_bytes()));
+        header.extend(checksum(&header, &index).to_ne_bytes());
+        replace_file(path, |file| {
+            file.write_all(&header)?;
+            file.write_all(&index)?;
+            write_features(file)
+        })
+    }
+
+    /// The bytes between header and features, padded to a page, and how many of them are query ids.
+    fn bytes(&self) -> io::Result<(Vec<u8>, u64)> {
+        let mut index: Vec<u8> = bytemuck::cast_slice(self.query_start).to_vec();
+        let mut id_end = 0u32;
+        for id in self.query_ids {
+            let id_len = u32::try_from(id.as_ref().len()).ok();
+            id_end = id_len.and_then(|len| id_end.checked_add(len)).ok_or(io::ErrorKind::InvalidInput)?;
+            index.extend(id_end.to_ne_bytes());
+        }
+        self.query_ids.iter().for_each(|id| index.extend(id.as_ref().as_bytes()));
+        index.extend(self.labels);
+        index.extend(self.checksums.iter().flat_map(|sum| sum.to_ne_bytes()));
+        let features_start = (INDEX_START + index.len()).next_multiple_of(PAGE);
+        index.resize(features_start - INDEX_START, 0);
+        Ok((index, u64::from(id_end)))
+    }
 }
 
 fn checksum(header: &[u8], index: &[u8]) -> u64 {

@@ -18,7 +18,7 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::Fold;
+use super::{Fold, IntentLabels};
 use crate::dataset::{AlignedRows, Dataset};
 use features::FeaturePlan;
 use relevance::Relevance;
@@ -48,6 +48,11 @@ pub struct Synthetic {
     pub conflict: f64,
 }
 
+/// A conflict between intents that leaves one ranker for all nearly as good as one for each.
+pub const MILD_CONFLICT: f64 = 0.2;
+/// A conflict with which one ranker for all is far worse than one for each.
+pub const STRONG_CONFLICT: f64 = 0.8;
+
 /// Why a description cannot be generated.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 pub enum SyntheticError {
@@ -68,49 +73,11 @@ pub enum SyntheticError {
 }
 
 /// A part of a fold.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Split {
-    /// Training data.
+#[derive(Clone, Copy)]
+enum Split {
     Train,
-    /// Validation data.
     Validation,
-    /// Test data.
     Test,
-}
-
-/// A generated fold with the labels of all intents.
-#[derive(Clone, Debug)]
-pub struct SyntheticSet {
-    fold: Fold,
-    /// For each intent: labels of training, validation and test documents.
-    labels: Vec<[Vec<u8>; 3]>,
-}
-
-impl SyntheticSet {
-    /// The fold with the labels of intent 0.
-    pub fn fold(&self) -> &Fold {
-        &self.fold
-    }
-
-    /// Number of intents.
-    pub fn n_intents(&self) -> usize {
-        self.labels.len()
-    }
-
-    /// The labels one intent gives to all documents of a split, query after query. Intent 0 gave the fold its labels.
-    pub fn labels_for_intent(&self, intent: usize, split: Split) -> &[u8] {
-        &self.labels[intent][split as usize]
-    }
-
-    /// The fold as one intent sees it; features are shared, not copied.
-    pub fn fold_for_intent(&self, intent: usize) -> Fold {
-        let relabel = |data: &Dataset, split| data.with_labels(self.labels_for_intent(intent, split).to_vec());
-        Fold {
-            train: relabel(&self.fold.train, Split::Train),
-            validation: self.fold.validation.as_ref().map(|data| relabel(data, Split::Validation)),
-            test: relabel(&self.fold.test, Split::Test),
-        }
-    }
 }
 
 /// The most queries of a split.
@@ -124,23 +91,26 @@ impl Synthetic {
         Self { shape, n_train, n_validation, n_test, fixed_docs: false, n_intents: 1, conflict: 0.5 }
     }
 
-    /// Generates the fold of this seed.
+    /// Generates the fold of this seed; with several intents, it has the labels of all of them.
     pub fn generate(&self, seed: u64) -> Result<Fold, SyntheticError> {
-        self.generate_set(seed).map(|set| set.fold)
-    }
-
-    /// Generates the fold of this seed with the labels of every intent.
-    pub fn generate_set(&self, seed: u64) -> Result<SyntheticSet, SyntheticError> {
         self.check()?;
         let plan = Plan::new(self, Streams::new(seed));
         let (train, train_labels) = plan.generate_split(Split::Train, self.n_train);
         let (test, test_labels) = plan.generate_split(Split::Test, self.n_test);
         let validation = (self.n_validation > 0).then(|| plan.generate_split(Split::Validation, self.n_validation));
         let (validation, validation_labels) = validation.unzip();
-        let validation_labels = validation_labels.unwrap_or_else(|| vec![Vec::new(); self.n_intents]);
-        let by_split = train_labels.into_iter().zip(validation_labels).zip(test_labels);
-        let labels = by_split.map(|((train, validation), test)| [train, validation, test]).collect();
-        Ok(SyntheticSet { fold: Fold { train, validation, test }, labels })
+        let mut fold = Fold::new(train, validation, test);
+        if self.n_intents > 1 {
+            let validation_labels = validation_labels.unwrap_or_else(|| vec![Vec::new(); self.n_intents]);
+            let by_split = train_labels.into_iter().zip(validation_labels).zip(test_labels);
+            let labels = by_split.map(|((train, validation), test)| IntentLabels {
+                train: train.into(),
+                validation: validation.into(),
+                test: test.into(),
+            });
+            fold.intents = labels.collect();
+        }
+        Ok(fold)
     }
 
     fn check(&self) -> Result<(), SyntheticError> {

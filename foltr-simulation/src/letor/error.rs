@@ -17,6 +17,14 @@ pub enum LetorError {
         /// What the system said.
         source: io::Error,
     },
+    /// What was read could not be stored: files beyond memory need room for their cache.
+    #[error("{}: the cache cannot be written here: {source}; FOLTR_CACHE names another folder", folder.display())]
+    Store {
+        /// The folder.
+        folder: PathBuf,
+        /// What the system said.
+        source: io::Error,
+    },
     /// A line is malformed.
     #[error("{}:{line}:{column}: found `{found}`, expected {expected}", file.display())]
     Line {

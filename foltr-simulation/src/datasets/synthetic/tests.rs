@@ -168,17 +168,17 @@ fn correlation(ours: &[u8], theirs: &[u8]) -> f64 {
 #[test]
 fn intents_disagree_as_much_as_asked() {
     let agreement = |conflict| {
-        let set = Synthetic { n_intents: 3, conflict, ..small(SyntheticShape::Tiny) }.generate_set(8).expect("valid");
-        assert_eq!(set.labels_for_intent(0, Split::Train), set.fold().train.all_labels());
-        correlation(set.labels_for_intent(0, Split::Test), set.labels_for_intent(2, Split::Test))
+        let set = Synthetic { n_intents: 3, conflict, ..small(SyntheticShape::Tiny) }.generate(8).expect("valid");
+        assert_eq!(*set.intents[0].train, *set.train.all_labels());
+        correlation(&set.intents[0].test, &set.intents[2].test)
     };
     let [same, related, unrelated, opposite] = [0.0, 0.15, 0.5, 1.0].map(agreement);
     assert!((same - 1.0).abs() < 1e-9, "{same}");
     assert!(same > related + 0.1 && related > unrelated + 0.1 && unrelated > opposite + 0.1 && opposite < 0.0);
-    let set = Synthetic { n_intents: 2, ..small(SyntheticShape::Tiny) }.generate_set(8).expect("valid");
-    let other = set.fold_for_intent(1);
-    assert_eq!(other.test.all_labels(), set.labels_for_intent(1, Split::Test));
-    assert_eq!(other.test.rows().as_ptr(), set.fold().test.rows().as_ptr(), "features are shared");
+    let set = Synthetic { n_intents: 2, ..small(SyntheticShape::Tiny) }.generate(8).expect("valid");
+    let other = set.of_intent(1);
+    assert_eq!(*other.test.all_labels(), *set.intents[1].test);
+    assert_eq!(other.test.rows().as_ptr(), set.test.rows().as_ptr(), "features are shared");
 }
 
 #[test]

@@ -1,0 +1,146 @@
+//! LETOR files that do not fit into memory: one pass over the text writes a cache file for each part of it.
+//!
+//! The parts are mapped afterwards, so only the pages in use are in memory. Unlike smaller files, these need the cache:
+//! where none may be kept, it lives in files without a name until the program ends.
+
+use std::fs::{self, File};
+use std::io::{self, BufReader, Read};
+use std::path::{Path, PathBuf};
+
+use foltr_rank::row_stride;
+use xxhash_rust::xxh3::Xxh3;
+
+use super::file::{FORMAT_VERSION, open_cache_file};
+use super::growing::GrowingFile;
+use super::stamp::{self, Fingerprint, Stamp};
+use super::{Cache, data_file_name, remove_outdated, stamp_name};
+use crate::dataset::Dataset;
+use crate::letor::{LetorError, ReadOptions, StreamedQuery, stream_letor};
+use crate::normalise::normalise_rows;
+
+/// A file to be read in parts.
+pub(crate) struct Streamed<'a> {
+    pub(crate) path: &'a Path,
+    pub(crate) options: &'a ReadOptions,
+    /// Whether features are scaled per query.
+    pub(crate) normalise: bool,
+    pub(crate) cache: &'a Cache,
+    pub(crate) n_parts: usize,
+    /// A hash of everything that decides which query is in which part.
+    pub(crate) selection: u64,
+}
+
+/// The parts of a file; `part_of` says where a query belongs, if anywhere. Queries keep the order of the file.
+///
+/// # Errors
+/// If the file cannot be read or its cache not be written, or with whatever `part_of` returns.
+pub(crate) fn load_streamed<E: From<LetorError>>(
+    source: &Streamed<'_>,
+    part_of: impl FnMut(&str) -> Result<Option<usize>, E>,
+) -> Result<Vec<Dataset>, E> {
+    let read_error = |error| LetorError::Read { file: source.path.into(), source: error };
+    let path_key = fs::canonicalize(source.path).map_err(read_error)?;
+    let folders = source.cache.folders(&path_key);
+    let before = Fingerprint::of(&path_key);
+    let stamp_name = stamp_name(&path_key);
+    for folder in &folders {
+        let stamp = Stamp::read(&folder.join(&stamp_name));
+        let trusted = stamp.filter(|stamp| before.as_ref().is_some_and(|now| stamp.is_current(now)));
+        if let Some(parts) = trusted.and_then(|stamp| source.open(folder, stamp.source_hash)) {
+            return Ok(parts);
+        }
+    }
+    let now = stamp::seconds_now();
+    let unkept = tempfile::tempdir().map_err(read_error)?;
+    let (folder, growing) = source.first_writable(&folders, unkept.path())?;
+    let hash = source.convert(&folder, growing, part_of)?;
+    let is_unchanged = before.as_ref().is_some_and(|before| Fingerprint::of(&path_key).as_ref() == Some(before));
+    let parts = source.open(&folder, hash);
+    if let Some(fingerprint) = before.filter(|_| is_unchanged && folder != unkept.path()) {
+        let old = Stamp::read(&folder.join(&stamp_name));
+        let new = Stamp { fingerprint, hashed_at: now, source_hash: hash };
+        if new.write(&folder.join(&stamp_name)).is_ok() {
+            (0..source.n_parts).for_each(|part| remove_outdated(&folder, old.as_ref(), hash, |h| source.name(h, part)));
+        }
+    }
+    let lost = || io::Error::other("the cache file that was just written cannot be opened");
+    Ok(parts.ok_or_else(|| LetorError::Store { folder, source: lost() })?)
+}
+
+impl Streamed<'_> {
+    /// Everything that determines the contents is in the name.
+    fn name(&self, hash: u128, part: usize) -> String {
+        let whole = data_file_name(self.path, hash, self.options, self.normalise);
+        let stem = whole.trim_end_matches(&format!(".foltr{FORMAT_VERSION}"));
+        format!("{stem}-{:016x}-{part}.foltr{FORMAT_VERSION}", self.selection)
+    }
+
+    fn open(&self, folder: &Path, hash: u128) -> Option<Vec<Dataset>> {
+        (0..self.n_parts).map(|part| open_cache_file(&folder.join(self.name(hash, part)), hash)).collect()
+    }
+
+    /// The first folder that takes files, and an empty file there for each part.
+    fn first_writable(&self, folders: &[PathBuf], unkept: &Path) -> Result<(PathBuf, Vec<GrowingFile>), LetorError> {
+        let begin = |folder: &Path| (0..self.n_parts).map(|_| GrowingFile::new(folder)).collect::<io::Result<Vec<_>>>();
+        let found = folders.iter().find_map(|folder| Some((folder.clone(), begin(folder).ok()?)));
+        match found {
+            Some(found) => Ok(found),
+            None => match begin(unkept) {
+                Ok(growing) => Ok((unkept.into(), growing)),
+                Err(source) => Err(LetorError::Store { folder: unkept.into(), source }),
+            },
+        }
+    }
+
+    /// One pass over the file; returns the hash of its bytes.
+    fn convert<E: From<LetorError>>(
+        &self,
+        folder: &Path,
+        mut growing: Vec<GrowingFile>,
+        mut part_of: impl FnMut(&str) -> Result<Option<usize>, E>,
+    ) -> Result<u128, E> {
+        let read_error = |source| LetorError::Read { file: self.path.into(), source };
+        let store_error = |source| LetorError::Store { folder: folder.into(), source };
+        let mut raw = Hashed { file: BufReader::new(File::open(self.path).map_err(read_error)?), hash: Xxh3::new() };
+        let (mut normalised, mut width) = (Vec::new(), 1);
+        let receive = |query: StreamedQuery<'_>| {
+            width = query.n_features;
+            let Some(part) = part_of(query.id)? else { return Ok::<(), E>(()) };
+            if self.normalise {
+                normalised.resize(query.rows.len(), 0.0);
+                normalise_rows(query.rows, &mut normalised, row_stride(query.n_features));
+            }
+            let rows = if self.normalise { &normalised } else { query.rows };
+            Ok(growing[part].push(&StreamedQuery { rows, ..query }).map_err(store_error)?)
+        };
+        match self.path.extension().and_then(|extension| extension.to_str()) {
+            Some("gz") => stream_letor(flate2::read::MultiGzDecoder::new(&mut raw), self.path, self.options, receive)?,
+            Some("zst") => {
+                let text = zstd::Decoder::new(&mut raw).map_err(read_error)?;
+                stream_letor(text, self.path, self.options, receive)?;
+            }
+            _ => stream_letor(&mut raw, self.path, self.options, receive)?,
+        }
+        // What a decoder leaves behind its end belongs to the file.
+        io::copy(&mut raw, &mut io::sink()).map_err(read_error)?;
+        let hash = raw.hash.digest128();
+        for (part, file) in growing.into_iter().enumerate() {
+            file.finish(&folder.join(self.name(hash, part)), hash, width).map_err(store_error)?;
+        }
+        Ok(hash)
+    }
+}
+
+/// Hashes what is read.
+struct Hashed {
+    file: BufReader<File>,
+    hash: Xxh3,
+}
+
+impl Read for Hashed {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let n_bytes = self.file.read(buffer)?;
+        self.hash.update(&buffer[..n_bytes]);
+        Ok(n_bytes)
+    }
+}

@@ -1,0 +1,160 @@
+//! Type 1, document preferences: the same queries and documents, with labels that depend on who asks (spec section 10).
+//!
+//! `WZ22` Wang, Zuccon: *Is Non-IID Data a Threat in Federated Online Learning to Rank?*, SIGIR 2022, section 4.1; `W24` Wang,
+//! thesis, section 4.3.1. Client c has intent c modulo the number of intents. The papers shuffle the intents anew for each
+//! query, so that no client has the easier intents; then there is no preference that a client keeps. The IID counterpart
+//! has one set of labels: a document is relevant if it is for any intent (with grades: the highest).
+//!
+//! A query's order of intents depends on its number and the seed alone: a collection that is tested on its training
+//! queries has the same labels in both places.
+
+use std::sync::Arc;
+
+use foltr_rank::rng::{Purpose, Streams};
+use rand::seq::SliceRandom;
+
+use super::draws;
+use crate::dataset::Dataset;
+use crate::datasets::{Fold, IntentLabels};
+
+/// The fold with the intents of every query in a random order of its own.
+pub fn shuffled_intents(fold: &Fold, streams: &Streams) -> Fold {
+    let train = shuffled(&fold.train, &labels_of(fold, |labels| &labels.train), streams);
+    let test = shuffled(&fold.test, &labels_of(fold, |labels| &labels.test), streams);
+    let validation = fold.validation.as_ref();
+    let validation = validation.map(|data| shuffled(data, &labels_of(fold, |labels| &labels.validation), streams));
+    let validation = validation.unwrap_or_else(|| vec![Vec::new(); fold.intents.len()]);
+    let by_split = train.into_iter().zip(validation).zip(test);
+    let intents: Vec<IntentLabels> = by_split
+        .map(|((train, validation), test)| IntentLabels {
+            train: train.into(),
+            validation: validation.into(),
+            test: test.into(),
+        })
+        .collect();
+    match intents.first() {
+        Some(first) => Fold { intents: intents.clone(), ..fold.with_labels(first) },
+        None => fold.clone(),
+    }
+}
+
+/// The fold with the highest label that any intent gives to a document.
+pub fn merged_intents(fold: &Fold) -> Fold {
+    let merged = |labels: Vec<&Arc<[u8]>>| -> Arc<[u8]> {
+        let n_docs = labels.first().map_or(0, |labels| labels.len());
+        (0..n_docs).map(|doc| labels.iter().map(|labels| labels[doc]).max().unwrap_or(0)).collect()
+    };
+    if fold.intents.is_empty() {
+        return fold.clone();
+    }
+    fold.with_labels(&IntentLabels {
+        train: merged(labels_of(fold, |labels| &labels.train)),
+        validation: merged(labels_of(fold, |labels| &labels.validation)),
+        test: merged(labels_of(fold, |labels| &labels.test)),
+    })
+}
+
+fn labels_of<'a>(fold: &'a Fold, part: impl Fn(&'a IntentLabels) -> &'a Arc<[u8]>) -> Vec<&'a Arc<[u8]>> {
+    fold.intents.iter().map(part).collect()
+}
+
+/// For each place of a query's order: the labels of all documents.
+fn shuffled(data: &Dataset, intents: &[&Arc<[u8]>], streams: &Streams) -> Vec<Vec<u8>> {
+    let mut labels = vec![Vec::with_capacity(data.n_docs()); intents.len()];
+    let mut order: Vec<usize> = (0..intents.len()).collect();
+    for query in 0..data.n_queries() {
+        order.sort_unstable();
+        order.shuffle(&mut streams.open(Purpose::Data, query as u32, draws::INTENTS));
+        for (labels, &intent) in labels.iter_mut().zip(&order) {
+            labels.extend_from_slice(&intents[intent][data.docs(query)]);
+        }
+    }
+    labels
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::datasets::{Synthetic, SyntheticShape};
+    use crate::letor::{ReadOptions, parse_letor};
+    use std::path::Path;
+
+    fn three_intents() -> Fold {
+        let synthetic = Synthetic { n_intents: 3, n_train: 200, ..Synthetic::new(SyntheticShape::Tiny) };
+        synthetic.generate(4).expect("valid")
+    }
+
+    /// Which intent each client has for each query of a split, if that can be told; labels must be permuted as a whole.
+    fn orders(data: &Dataset, before: &[&Arc<[u8]>], after: &[&Arc<[u8]>]) -> Vec<Vec<usize>> {
+        let mut orders = Vec::new();
+        for query in 0..data.n_queries() {
+            let of = |labels: &[&Arc<[u8]>]| -> Vec<Vec<u8>> {
+                labels.iter().map(|labels| labels[data.docs(query)].to_vec()).collect()
+            };
+            let (before, after) = (of(before), of(after));
+            let (mut one, mut other) = (before.clone(), after.clone());
+            one.sort();
+            other.sort();
+            assert_eq!(one, other, "query {query}: every intent once");
+            one.dedup();
+            if one.len() == before.len() {
+                let place = |labels: &Vec<u8>| before.iter().position(|intent| intent == labels).expect("found above");
+                orders.push(after.iter().map(place).collect());
+            }
+        }
+        orders
+    }
+
+    #[test]
+    fn shuffling_permutes_the_intents_of_each_query() {
+        let fold = three_intents();
+        let shuffled = shuffled_intents(&fold, &Streams::new(1));
+        assert_eq!(*shuffled.train.all_labels(), *shuffled.intents[0].train);
+        assert_eq!(*shuffled.test.all_labels(), *shuffled.intents[0].test);
+        assert_eq!(shuffled.train.rows().as_ptr(), fold.train.rows().as_ptr(), "features are shared");
+        let train = |fold: &Fold| fold.intents.iter().map(|labels| labels.train.clone()).collect::<Vec<_>>();
+        let (before, after) = (train(&fold), train(&shuffled));
+        let orders = orders(&fold.train, &before.iter().collect::<Vec<_>>(), &after.iter().collect::<Vec<_>>());
+        assert!(orders.len() > 150, "{} queries tell their intents apart", orders.len());
+        let mut counts = [0_u32; 6];
+        for order in &orders {
+            let number = 2 * order[0] + usize::from(order[1] > order[2]);
+            counts[number] += 1;
+        }
+        // All six orders equally often: chi-squared with five degrees of freedom is below 25.7 with probability 0.9999.
+        let expected = orders.len() as f64 / 6.0;
+        let chi_squared: f64 = counts.iter().map(|&n| (f64::from(n) - expected).powi(2) / expected).sum();
+        assert!(chi_squared < 25.7, "{counts:?}");
+        assert_eq!(shuffled_intents(&fold, &Streams::new(1)), shuffled);
+        assert_ne!(shuffled_intents(&fold, &Streams::new(2)), shuffled);
+    }
+
+    #[test]
+    fn a_collection_tested_on_its_training_queries_stays_consistent() {
+        let fold = three_intents();
+        let same = |labels: &IntentLabels| IntentLabels { test: labels.train.clone(), ..labels.clone() };
+        let intents = fold.intents.iter().map(same).collect();
+        let fold = Fold { test: fold.train.clone(), intents, ..fold };
+        let shuffled = shuffled_intents(&fold, &Streams::new(1));
+        assert!(shuffled.intents.iter().all(|labels| labels.train == labels.test));
+    }
+
+    #[test]
+    fn merged_labels_by_hand() {
+        let text = "0 qid:1 1:1\n1 qid:1 1:2\n0 qid:1 1:3\n";
+        let data = parse_letor(text.as_bytes(), Path::new("m.txt"), &ReadOptions::default()).expect("valid");
+        let intent = |train: [u8; 3], test: [u8; 3]| IntentLabels {
+            train: train.into(),
+            validation: Arc::new([]),
+            test: test.into(),
+        };
+        let mut fold = Fold::new(data.clone(), None, data);
+        assert_eq!(merged_intents(&fold), fold);
+        fold.intents = vec![intent([0, 1, 0], [0, 0, 0]), intent([2, 0, 0], [1, 0, 4])];
+        let merged = merged_intents(&fold);
+        assert_eq!((merged.train.all_labels(), merged.test.all_labels()), (&[2, 1, 0][..], &[1, 0, 4][..]));
+        assert!(merged.intents.is_empty());
+        assert_eq!(fold.of_intent(1).train.all_labels(), [2, 0, 0]);
+        assert_eq!((fold.max_label(), fold.n_intents()), (4, 2));
+    }
+}
