@@ -9,7 +9,7 @@ use foltr_simulation::datasets::Fold;
 use crate::evaluate::SNAPSHOTS;
 use crate::execute::{Collections, Plan};
 use crate::run::run_one;
-use crate::spec::{Evaluate, Experiment, Learner, Users, in_words};
+use crate::spec::{Asynchrony, Evaluate, Experiment, Learner, Users, in_words};
 
 /// Interactions that a probe simulates at most, unless one round has more.
 const INTERACTIONS: usize = 20_000;
@@ -95,6 +95,13 @@ impl Rates {
         let Some(schedule) = experiment.schedule() else {
             return Cost { seconds: self.evaluation, bytes };
         };
+        // Messages that are on their way, and versions that naive averaging must remember.
+        let n_kept = match experiment.asynchrony {
+            None => 0,
+            Some(Asynchrony::Buffered(_)) => schedule.n_clients,
+            Some(Asynchrony::Naive(naive)) => schedule.n_clients + naive.max_staleness as usize,
+        };
+        let bytes = bytes + n_kept * n_params * size_of::<f32>();
         let n_evaluated = experiment.metrics.evaluate.count(schedule.n_rounds);
         let seconds = self.interaction * schedule.n_interactions() as f64 + self.evaluation * n_evaluated as f64;
         Cost { seconds, bytes }

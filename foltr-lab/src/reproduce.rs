@@ -4,6 +4,7 @@
 //! paper concluded (the findings of spec section 19), and draws the figure. It says which data it used: numbers on other
 //! data than the paper's are never judged, only told.
 
+mod asynchrony;
 mod course;
 mod draft;
 mod drawing;
@@ -68,6 +69,7 @@ pub const ENTRIES: &[Entry] = &[
     privacy::TABLE,
     privacy::CLIENTS,
     privacy::CURVES,
+    asynchrony::ENTRY,
 ];
 
 /// A name that no entry has.
