@@ -10,6 +10,7 @@ mod draft;
 mod drawing;
 mod foltr_es;
 mod fpdgd;
+mod personalisation;
 mod privacy;
 mod stand_in;
 mod study;
@@ -70,6 +71,7 @@ pub const ENTRIES: &[Entry] = &[
     privacy::CLIENTS,
     privacy::CURVES,
     asynchrony::ENTRY,
+    personalisation::ENTRY,
 ];
 
 /// A name that no entry has.
