@@ -25,7 +25,7 @@ pub(super) const ENTRY: Entry = Entry {
     run,
 };
 
-/// A method: its name, and its candidates in the experiment file.
+/// A method: its name, and its candidates in the experiment file; the first is what the full study chose.
 struct Method {
     name: &'static str,
     candidates: &'static [&'static str],
@@ -36,9 +36,9 @@ const METHODS: [Method; 8] = [
     Method { name: "local only", candidates: &["local only"] },
     Method { name: "interpolation", candidates: &["interpolation"] },
     Method { name: "Ditto", candidates: &["Ditto .003", "Ditto .01"] },
-    Method { name: "clusters (IFCA)", candidates: &["clusters .99", "clusters .999"] },
+    Method { name: "clusters (IFCA)", candidates: &["clusters .999", "clusters .99"] },
     Method { name: "additive", candidates: &["additive 1 .002", "additive 1 .005", "additive .5 .002"] },
-    Method { name: "additive, with clusters", candidates: &["additive, clusters .3 .003", "additive, clusters 1 .01"] },
+    Method { name: "additive, with clusters", candidates: &["additive, clusters 1 .01", "additive, clusters .3 .003"] },
     Method { name: "oracle groups", candidates: &["known groups"] },
 ];
 
@@ -60,7 +60,25 @@ const ALIKE: Scene =
     Scene { name: "clients alike", overrides: &["data.conflict=mild", "partition={ kind = \"iid\" }"] };
 
 fn run(study: &mut Study<'_>) -> Result<()> {
-    let [mild, strong, alike] = [MILD, STRONG, ALIKE].map(|scene| Outcome::run(study, scene));
+    if study.is_quick() { quick(study) } else { full(study) }
+}
+
+/// What the full study chose, with mild conflict and alike.
+fn quick(study: &mut Study<'_>) -> Result<()> {
+    let chosen: Vec<&str> = METHODS.iter().map(|method| method.candidates[0]).collect();
+    let mild = Outcome::run(study, MILD, &chosen)?;
+    let alike = Outcome::run(study, ALIKE, &chosen)?;
+    judge::conflict(study, &mild, &chosen)?;
+    judge::calibration(study, &mild, 0.065, 0.01)?;
+    judge::alike(study, &alike, &chosen)?;
+    study.figure("spread", spread::figure(&[&mild], &chosen)?)?;
+    study.note("--quick: two collections, no strong conflict, settings as the full study chose them");
+    Ok(())
+}
+
+fn full(study: &mut Study<'_>) -> Result<()> {
+    let all: Vec<&str> = METHODS.iter().flat_map(|method| method.candidates).copied().collect();
+    let [mild, strong, alike] = [MILD, STRONG, ALIKE].map(|scene| Outcome::run(study, scene, &all));
     let (mild, strong, alike) = (mild?, strong?, alike?);
     let chosen = chosen(&[&mild, &strong])?;
     let names: Vec<&str> =
@@ -81,6 +99,14 @@ fn run(study: &mut Study<'_>) -> Result<()> {
     Ok(())
 }
 
+/// The experiment file with these candidates only.
+fn spec_of(candidates: &[&str]) -> String {
+    let mut parts = SPEC.split("[grid.axis.method.\"");
+    let base = parts.next().unwrap_or_default().to_owned();
+    let is_wanted = |part: &&str| candidates.iter().any(|name| part.starts_with(&format!("{name}\"]")));
+    parts.filter(is_wanted).fold(base, |spec, part| spec + "[grid.axis.method.\"" + part)
+}
+
 /// All runs of a scene.
 struct Outcome {
     name: &'static str,
@@ -89,11 +115,11 @@ struct Outcome {
 }
 
 impl Outcome {
-    fn run(study: &mut Study<'_>, scene: Scene) -> Result<Self> {
+    fn run(study: &mut Study<'_>, scene: Scene, candidates: &[&str]) -> Result<Self> {
         let seeds: Vec<String> = study.either(1..=2, 1..=5).map(|seed| seed.to_string()).collect();
         let mut overrides: Vec<String> = scene.overrides.iter().map(|&text| text.into()).collect();
         overrides.push(format!("data.seed=[{}]", seeds.join(", ")));
-        let results = study.grid(&scene.name.replace(' ', "-"), SPEC, &overrides)?;
+        let results = study.grid(&scene.name.replace(' ', "-"), &spec_of(candidates), &overrides)?;
         Ok(Self { name: scene.name, results, seeds })
     }
 
@@ -142,4 +168,27 @@ fn chosen(outcomes: &[&Outcome]) -> Result<Vec<&'static str>> {
         best.map(|(_, candidate)| candidate).context("a method has candidates")
     };
     METHODS.iter().map(best).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grid::Grid;
+
+    #[test]
+    fn every_candidate_is_in_the_file_and_nothing_else() {
+        let all: Vec<&str> = METHODS.iter().flat_map(|method| method.candidates).copied().collect();
+        let methods = |spec: &str| {
+            let grid = Grid::from_toml(spec, &[]).expect("a sound file");
+            let mut names: Vec<String> =
+                grid.settings.iter().filter_map(|setting| Some(setting.label("method")?.to_owned())).collect();
+            names.sort();
+            names.dedup();
+            names
+        };
+        let mut sorted: Vec<String> = all.iter().map(|&name| name.to_owned()).collect();
+        sorted.sort();
+        assert_eq!(methods(SPEC), sorted);
+        assert_eq!(methods(&spec_of(&["FedAvg", "Ditto .01"])), ["Ditto .01", "FedAvg"]);
+    }
 }

@@ -108,14 +108,12 @@ impl Pdgd {
         }
         let n_padded = self.scores.padded().len();
         self.exponentials.resize(n_padded.max(self.exponentials.len()), 0.0);
-        let linear = shown_and_hidden(self.scores.padded(), &mut self.exponentials[..n_padded], ranking);
-        let add = |clicked, unclicked, inverse_rho: f64| preferences.add(clicked, unclicked, 1.0 / inverse_rho);
-        match linear {
-            Some((shown, hidden)) => for_each_pair(&shown[..ranking.len()], hidden, clicks, add),
-            None => {
-                let (shown, hidden) = shown_and_hidden_log(self.scores.scores(), ranking);
-                for_each_pair_log(&shown[..ranking.len()], hidden, clicks, add);
-            }
+        let exponentials = &mut self.exponentials[..n_padded];
+        if !prefer(self.scores.padded(), exponentials, ranking, clicks, preferences) {
+            let (shown, hidden) = shown_and_hidden_log(self.scores.scores(), ranking);
+            for_each_pair_log(&shown[..ranking.len()], hidden, clicks, |clicked, unclicked, inverse_rho| {
+                preferences.add(clicked, unclicked, 1.0 / inverse_rho);
+            });
         }
     }
 
@@ -166,6 +164,23 @@ two_widths! {
     fn weigh(scores: &[f32], exponentials: &mut [f64], ranking: &Ranking, clicks: Clicks) -> Option<[f32; MAX_SHOWN]> {
         let (shown, hidden) = shown_and_hidden(scores, exponentials, ranking)?;
         Some(pair_weights(&shown[..ranking.len()], hidden, clicks))
+    }
+}
+
+two_widths! {
+    /// Collects pairs and their rho in linear space; says whether the scores allow that.
+    fn prefer(
+        scores: &[f32],
+        exponentials: &mut [f64],
+        ranking: &Ranking,
+        clicks: Clicks,
+        preferences: &mut Preferences,
+    ) -> bool {
+        let Some((shown, hidden)) = shown_and_hidden(scores, exponentials, ranking) else { return false };
+        for_each_pair(&shown[..ranking.len()], hidden, clicks, |clicked, unclicked, inverse_rho| {
+            preferences.add(clicked, unclicked, 1.0 / inverse_rho);
+        });
+        true
     }
 }
 

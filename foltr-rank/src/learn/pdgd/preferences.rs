@@ -7,6 +7,7 @@
 
 use crate::elementary::{exp, ln};
 use crate::query::MAX_SHOWN;
+use crate::simd::two_widths;
 
 /// Pairs of positions of one list.
 #[derive(Clone, Debug, Default)]
@@ -39,8 +40,19 @@ impl Preferences {
     /// How strongly a model that gives the shown documents these scores is to move each of them: PDGD's weights, times
     /// `rate`.
     pub fn weights(&self, scores: &[f32], rate: f32) -> [f32; MAX_SHOWN] {
+        pair_weights(&self.pairs, scores, rate)
+    }
+
+    /// Sum over pairs of rho ln P(clicked before unclicked), in a model that gives the shown documents these scores.
+    pub fn log_likelihood(&self, scores: &[f32]) -> f32 {
+        log_likelihood(&self.pairs, scores)
+    }
+}
+
+two_widths! {
+    fn pair_weights(pairs: &[Pair], scores: &[f32], rate: f32) -> [f32; MAX_SHOWN] {
         let mut weights = [0.0; MAX_SHOWN];
-        for &Pair { clicked, unclicked, rho } in &self.pairs {
+        for &Pair { clicked, unclicked, rho } in pairs {
             let (clicked, unclicked) = (clicked as usize, unclicked as usize);
             let gap = exp(-(scores[clicked] - scores[unclicked]).abs());
             let weight = rate * rho * gap / ((1.0 + gap) * (1.0 + gap));
@@ -49,16 +61,17 @@ impl Preferences {
         }
         weights
     }
+}
 
-    /// Sum over pairs of rho ln P(clicked before unclicked), in a model that gives the shown documents these scores.
-    pub fn log_likelihood(&self, scores: &[f32]) -> f32 {
-        let of_pair = |pair: &Pair| {
-            let ahead = scores[pair.clicked as usize] - scores[pair.unclicked as usize];
+two_widths! {
+    fn log_likelihood(pairs: &[Pair], scores: &[f32]) -> f32 {
+        let mut sum = 0.0;
+        for &Pair { clicked, unclicked, rho } in pairs {
+            let ahead = scores[clicked as usize] - scores[unclicked as usize];
             // ln(1 / (1 + e^-x)), from the side on which nothing overflows.
-            let log_probability = ahead.min(0.0) - ln(1.0 + exp(-ahead.abs()));
-            pair.rho * log_probability
-        };
-        self.pairs.iter().map(of_pair).sum()
+            sum += rho * (ahead.min(0.0) - ln(1.0 + exp(-ahead.abs())));
+        }
+        sum
     }
 }
 
