@@ -12,6 +12,7 @@ mod page;
 mod panel;
 mod roles;
 mod source;
+mod spread;
 mod tables;
 
 use crate::statistics::Estimate;
@@ -87,10 +88,21 @@ pub struct SettingResult {
     pub values: Vec<Vec<f64>>,
     /// For each of [`Report::metrics`] what was measured after which round.
     pub courses: Vec<Vec<(usize, Estimate)>>,
+    /// How much the final rankers are worth to clients, where clients differ.
+    pub clients: Vec<ClientSpread>,
     /// Interactions of all clients in one round; none for an offline baseline.
     pub interactions_per_round: Option<usize>,
     /// The experiment with every default, as TOML.
     pub experiment: String,
+}
+
+/// What the final rankers of all runs are worth to their clients.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ClientSpread {
+    /// What was measured.
+    pub metric: String,
+    /// Hundredths of the distribution over clients, from the least to the largest value.
+    pub hundredths: Vec<f64>,
 }
 
 impl Fact {

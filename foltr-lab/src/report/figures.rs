@@ -10,7 +10,7 @@ use super::heat_map::heat_maps;
 use super::page::PageError;
 use super::panel::{Line, LinePoint};
 use super::roles::{Choices, Roles};
-use super::{Report, bars, heat_map};
+use super::{Report, bars, heat_map, spread};
 use crate::plot::{
     self, Bar, BarFigure, BarGroup, Cell, Curve, CurveFigure, HeatMap, Panel, PanelRow, Point, Reference, Sharing,
 };
@@ -28,7 +28,9 @@ pub fn write(report: &Report, choices: &Choices, folder: &Path) -> Result<Vec<Pa
     let bars = bars.map(|chart| (file_name("final", &chart.measure), bar_figure(&roles, chart).svg()));
     let maps = heat_maps(report, &roles).into_iter();
     let maps = maps.map(|map| (file_name("heat-map", &map.measure), heat_map_figure(map).svg()));
-    let all: Vec<(String, String)> = curves.chain(bars).chain(maps).collect();
+    let spreads = spread::figures(report, &roles).into_iter();
+    let spreads = spreads.map(|(metric, figure)| (file_name("clients", &metric), figure.svg()));
+    let all: Vec<(String, String)> = curves.chain(bars).chain(maps).chain(spreads).collect();
     let write = |(name, svg): &(String, String)| plot::write(svg, &folder.join(name)).map(<[PathBuf; 2]>::from);
     let written: Vec<[PathBuf; 2]> = all.par_iter().map(write).collect::<Result<_, _>>()?;
     Ok(written.into_iter().flatten().collect())

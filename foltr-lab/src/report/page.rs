@@ -10,7 +10,7 @@ use super::heat_map::{HeatMap, heat_maps};
 use super::panel::{self, FIELD};
 use super::roles::{ChoiceError, Choices, Roles};
 use super::tables::{ResultTable, table};
-use super::{MeasureOf, Report};
+use super::{MeasureOf, Report, spread};
 
 /// Why there is no page.
 #[derive(Debug, thiserror::Error)]
@@ -46,6 +46,8 @@ struct Page<'a> {
     bars: Vec<BarChart>,
     charts: Vec<Chart>,
     heat_maps: Vec<HeatMap>,
+    /// Name and address of each picture of the spread over clients.
+    spreads: Vec<(String, String)>,
     settings: Vec<(String, &'a str)>,
 }
 
@@ -89,6 +91,10 @@ pub fn html(report: &Report, choices: &Choices) -> Result<String, PageError> {
         bars: bar_charts(report, &roles),
         charts,
         heat_maps: heat_maps(report, &roles),
+        spreads: spread::figures(report, &roles)
+            .into_iter()
+            .map(|(metric, figure)| (metric, spread::data_address(&figure.svg())))
+            .collect(),
         settings: (0..report.settings.len())
             .map(|idx| (name(report, idx), report.settings[idx].experiment.as_str()))
             .collect(),

@@ -1,12 +1,14 @@
 //! From a result folder to what a page tells.
 
 use std::cmp::Reverse;
+use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::{Context, Result};
 
 use super::curves::{most_points, thinned};
-use super::{Fact, Measure, MeasureOf, Report, SettingResult};
+use super::spread::hundredths;
+use super::{ClientSpread, Fact, Measure, MeasureOf, Report, SettingResult};
 use crate::about::About;
 use crate::grid::Setting;
 use crate::results::{Results, Run};
@@ -133,9 +135,23 @@ fn setting_result(
         runs: results.runs_of(setting).map(|run| (run.fold, run.seed)).collect(),
         values: columns.iter().map(|column| column.values(results, setting)).collect(),
         courses: metrics.iter().map(|&metric| course(results, setting, metric, most)).collect(),
+        clients: client_spreads(results, setting),
         interactions_per_round: experiment.schedule().map(|schedule| schedule.interactions_per_round()),
         experiment: experiment.to_toml()?,
     })
+}
+
+/// One for each metric that clients have values of.
+fn client_spreads(results: &Results, setting: usize) -> Vec<ClientSpread> {
+    let mut by_metric: BTreeMap<MetricName, Vec<f64>> = BTreeMap::new();
+    for client in results.runs_of(setting).flat_map(|run| &run.clients) {
+        by_metric.entry(client.metric).or_default().push(client.value);
+    }
+    let spread = |(metric, values): (MetricName, Vec<f64>)| ClientSpread {
+        metric: metric.to_string(),
+        hundredths: hundredths(values),
+    };
+    by_metric.into_iter().map(spread).collect()
 }
 
 /// Folds of a setting's data, as run.json has them.

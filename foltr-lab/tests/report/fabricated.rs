@@ -71,6 +71,7 @@ fn setting(data: usize, users: usize, method: usize, n_rounds: usize) -> Setting
         runs: (1..=5).map(|seed| (1, seed)).collect(),
         values: vec![finals.clone(), finals.iter().map(|value| 1800.0 * value).collect()],
         courses: vec![course(1.0), course(0.9)],
+        clients: Vec::new(),
         interactions_per_round: Some(2000),
         experiment: format!("seeds = [1, 2, 3, 4, 5]\n\n[learner]\nkind = \"{}\"\n", METHODS[method]),
     }
