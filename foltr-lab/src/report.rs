@@ -62,6 +62,8 @@ pub struct Measure {
     pub name: String,
     /// Which table it belongs to.
     pub of: MeasureOf,
+    /// Whether less of it is better, such as of time.
+    pub less_is_better: bool,
 }
 
 /// What a measure looks at.

@@ -79,7 +79,8 @@ impl Column {
             Self::OnlineMean(metric) => (format!("{metric}, mean"), MeasureOf::ShownLists),
             Self::DiscountedSum => ("online nDCG, discounted sum".into(), MeasureOf::ShownLists),
         };
-        Measure { name, of }
+        let less_is_better = matches!(self, Self::Final(MetricName::WorseOff(..) | MetricName::SimulatedTime));
+        Measure { name, of, less_is_better }
     }
 
     fn values(&self, results: &Results, setting: usize) -> Vec<f64> {

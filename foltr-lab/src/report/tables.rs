@@ -125,9 +125,11 @@ fn column(report: &Report, roles: &Roles, comparison: &Comparison, measure: usiz
         let labels = &report.settings[setting].labels;
         [roles.columns, roles.rows].map(|axis| axis.and_then(|axis| labels[axis].as_deref()))
     };
+    let less_is_better = report.measures[measure].less_is_better;
     let is_best = |setting: usize, mean: f64| {
         let mut rivals = (0..estimates.len()).filter(|&other| other != setting && place(other) == place(setting));
-        let best = |other: usize| estimates[other].is_none_or(|estimate| estimate.mean <= mean);
+        let is_no_better = |other: f64| if less_is_better { other >= mean } else { other <= mean };
+        let best = |other: usize| estimates[other].is_none_or(|estimate| is_no_better(estimate.mean));
         rivals.clone().next().is_some() && rivals.all(best)
     };
     let largest = estimates.iter().flatten().map(|estimate| estimate.mean.abs()).fold(0.0, f64::max);

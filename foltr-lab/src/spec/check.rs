@@ -340,6 +340,8 @@ impl Experiment {
         let exposed = method.n_clusters() > 0 && self.privacy != Privacy::None;
         let public = "clusters tell the server which model a client's clicks like best, which no mechanism here covers";
         problems.when(exposed, "privacy", format!("remove this section, or the clusters: {public}"));
+        let silent = method == Personalisation::LocalOnly && self.privacy != Privacy::None;
+        problems.when(silent, "privacy", "remove this section: with \"local-only\" nothing leaves a device");
         let linear = method == Personalisation::FedPer && matches!(self.ranker, Some(Ranker::Linear { .. }));
         let all_own =
             "\"fed-per\" needs ranker.kind = \"mlp\": a linear ranker is all output layer, and nothing is shared";

@@ -30,7 +30,7 @@ pub fn report(n_rounds: usize) -> Report {
     let places = (0..DATA.len()).flat_map(|data| (0..USERS.len()).map(move |users| (data, users)));
     let settings =
         places.flat_map(|(data, users)| (0..METHODS.len()).map(move |method| setting(data, users, method, n_rounds)));
-    let measure = |name: &str, of| Measure { name: name.into(), of };
+    let measure = |name: &str, of| Measure { name: name.into(), of, less_is_better: false };
     Report {
         title: "Federated online learning to rank".into(),
         facts: vec![
