@@ -141,6 +141,10 @@ impl<'a> Evaluator<'a> {
     }
 
     fn expected_max_rr(&self, users: &Users, ranked: &[u8]) -> f64 {
+        // Whoever comes is one of them, from the first position to the last.
+        if let Users::Mixed(all) = users {
+            return all.iter().map(|one| self.expected_max_rr(one, ranked)).sum::<f64>() / all.len() as f64;
+        }
         let shown = ranked.iter().take(self.list_length).enumerate();
         expected_max_rr(shown.map(|(position, &label)| users.click_probability(position, label)))
     }

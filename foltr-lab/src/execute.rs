@@ -162,10 +162,11 @@ fn do_one(
         writer.discard();
         return Ok(());
     }
-    let normalise = setting.experiment.data.normalise();
-    let model = Model { shape: outcome.shape, normalise, params: outcome.params };
-    let about = format!("{}; fold {}, seed {}", setting.name(), job.fold, job.seed);
-    model.write(&writer.path().join(model::FILE_NAME), about.trim_start_matches("; "))?;
+    if let Some(params) = outcome.params {
+        let model = Model { shape: outcome.shape, normalise: setting.experiment.data.normalise(), params };
+        let about = format!("{}; fold {}, seed {}", setting.name(), job.fold, job.seed);
+        model.write(&writer.path().join(model::FILE_NAME), about.trim_start_matches("; "))?;
+    }
     writer.clients(&outcome.clients)?;
     writer.finish(&RunFacts {
         labels: setting.labels.clone(),

@@ -131,7 +131,7 @@ fn parts(experiment: &Experiment, fold: &Fold, n_clients: usize, streams: &Strea
             let n_labels = usize::from(fold.max_label()) + 1;
             let own = split_by_labels(&fold.train, n_labels, n_clients, labels_per_client, split, streams);
             let own = own.context(key)?;
-            let finish = |data: Dataset| if normalise_after { normalise_per_query(&data) } else { data };
+            let finish = |data: Dataset| if normalise_after == Some(true) { normalise_per_query(&data) } else { data };
             let Some(spec::Shared { queries, .. }) = shared else { return Ok(Parts::docs(fold, &own, finish)) };
             let shared = draw_shared(fold.train.n_queries(), queries, streams);
             let all: Vec<Vec<u32>> = own.iter().map(|own| with_shared(&fold.train, own, &shared)).collect();

@@ -60,6 +60,8 @@ fn kind_of(experiment: &Experiment) -> String {
         &ranker,
         experiment.learner.name(),
         experiment.privacy.name(),
+        &experiment.personalisation.as_ref().map(in_words).unwrap_or_default(),
+        &experiment.asynchrony.as_ref().map(in_words).unwrap_or_default(),
     ];
     format!("{} {metrics} {:?}", parts.map(|part: &str| part.to_owned()).join(" "), experiment.metrics.evaluate_on)
 }
@@ -99,13 +101,26 @@ impl Rates {
         let n_kept = match experiment.asynchrony {
             None => 0,
             Some(Asynchrony::Buffered(_)) => schedule.n_clients,
-            Some(Asynchrony::Naive(naive)) => schedule.n_clients + naive.max_staleness as usize,
+            Some(Asynchrony::Naive(naive)) => {
+                schedule.n_clients + (naive.max_staleness as usize).min(schedule.n_rounds * schedule.n_clients)
+            }
         };
-        let bytes = bytes + n_kept * n_params * size_of::<f32>();
+        let bytes = bytes + (n_kept * n_params + values_of_clients(experiment, n_features)) * size_of::<f32>();
         let n_evaluated = experiment.metrics.evaluate.count(schedule.n_rounds);
         let seconds = self.interaction * schedule.n_interactions() as f64 + self.evaluation * n_evaluated as f64;
         Cost { seconds, bytes }
     }
+}
+
+/// What clients keep from round to round, and the models of clusters.
+fn values_of_clients(experiment: &Experiment, n_features: usize) -> usize {
+    let (Some(method), Some(ranker), Some(clients)) =
+        (experiment.personalisation, experiment.ranker, &experiment.clients)
+    else {
+        return 0;
+    };
+    let shape = ranker.shape(n_features);
+    clients.n_clients * method.state_len(shape) + method.n_clusters() * shape.n_params()
 }
 
 /// The same experiment with as many rounds as a moment has.

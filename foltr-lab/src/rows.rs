@@ -134,8 +134,8 @@ pub struct RoundProgress {
 pub struct RunOutcome {
     /// What its parameters mean.
     pub shape: Shape,
-    /// The final ranker.
-    pub params: Params,
+    /// The final ranker of all clients; none if each has one of its own and nothing is shared by all.
+    pub params: Option<Params>,
     /// What the final rankers are worth to every client, if clients differ.
     pub clients: Vec<ClientValue>,
     /// Interactions that were simulated.

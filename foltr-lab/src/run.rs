@@ -82,7 +82,7 @@ pub fn run_one(
             rows.flush();
             return Ok(RunOutcome {
                 shape,
-                params: trainer.ranker(),
+                params: trainer.has_global_ranker().then(|| trainer.ranker()),
                 clients: rows.clients(),
                 n_interactions: tally.n_interactions,
                 training_seconds: training_time.as_secs_f64(),
@@ -177,17 +177,23 @@ impl<'a> Trainer<'a> {
 
     /// Hands over what there is to judge after a round: the ranker of all clients, and those of their own.
     fn show(&self, round: usize, rows: &mut Rows<'_, '_>) {
-        let Self::Federated(run) = self else { return rows.snapshot(round, &self.ranker()) };
-        if run.has_global_ranker() {
-            rows.snapshot(round, &run.ranker());
+        let has_global = self.has_global_ranker();
+        if has_global {
+            rows.snapshot(round, &self.ranker());
         }
-        rows.own_rankers(round, run);
+        let own = |client: u32| if let Self::Federated(run) = self { run.own_ranker(client) } else { None };
+        rows.own_rankers(round, self.ranker(), has_global, own);
+    }
+
+    /// Whether there is a ranker of all clients.
+    fn has_global_ranker(&self) -> bool {
+        if let Self::Federated(run) = self { run.has_global_ranker() } else { true }
     }
 
     fn round(&mut self) -> Result<Tally> {
         match self {
             Self::Federated(run) => Ok(run.round()?),
-            Self::Asynchronous(run) => Ok(run.round()),
+            Self::Asynchronous(run) => Ok(run.round()?),
             Self::Centralised(run) => Ok(run.round()?),
         }
     }
@@ -322,7 +328,7 @@ fn run_baseline(experiment: &Experiment, fold: &Fold, mut rows: Rows<'_, '_>) ->
     rows.flush();
     Ok(RunOutcome {
         shape: rows.shape(),
-        params,
+        params: Some(params),
         n_interactions: 0,
         training_seconds,
         interrupted: false,

@@ -9,6 +9,7 @@ mod data;
 mod learner;
 mod measure;
 mod partition;
+mod personalisation;
 pub(crate) mod places;
 mod privacy;
 mod problem;

@@ -9,7 +9,7 @@ use foltr_lab::rows::{MetricName, Row, RunOutcome};
 use foltr_lab::run::run_one;
 use foltr_lab::spec::Experiment;
 use foltr_rank::metric::ONLINE_DISCOUNT;
-use foltr_simulation::click::{Cascade, Preset, Users};
+use foltr_simulation::click::{Cascade, PositionBased, Preset, Users};
 use foltr_simulation::datasets::Fold;
 
 const SYNTHETIC: &str =
@@ -185,6 +185,11 @@ fn quantities_and_users_take_turns() {
     };
     several.users = Some(users("client"));
     assert_eq!(several.check(), []);
+    let both = [clicks(2), vec![Users::PositionBased(PositionBased::perfect(1.0, 2).expect("grades"))]].concat();
+    let by_turns =
+        foltr_lab::partition::held(&several, &fold(&several), both.clone(), 1).expect("a partition").partition;
+    assert_eq!((0..4).map(|client| by_turns.holding(client).users).collect::<Vec<_>>(), [0, 1, 0, 1]);
+    assert_eq!((by_turns.share(0).users, by_turns.share(3).users), (&both[0], &both[1]));
     let (by_client, _) = run(&several, 1).expect("a run");
     several.users = Some(users("interaction"));
     let (by_interaction, _) = run(&several, 1).expect("a run");

@@ -17,7 +17,7 @@ mod shown;
 use serde::{Deserialize, Serialize};
 
 use crate::learn::OnlineLearner;
-use crate::learn::pdgd::PdgdSettings;
+use crate::learn::pdgd::{PdgdSettings, Updates};
 use crate::params::{Params, Shape};
 use crate::rng::Stream;
 
@@ -150,6 +150,18 @@ impl Personalisation {
     /// Whether the models of clusters are added to the global one, so that they begin at zero.
     pub const fn clusters_are_added(&self) -> bool {
         matches!(self, Self::Additive { .. })
+    }
+
+    /// Numbers that a device keeps from round to round.
+    pub fn state_len(&self, shape: Shape) -> usize {
+        let any = PdgdSettings {
+            learning_rate: 0.0,
+            updates: Updates::Immediate,
+            n_shown: 1,
+            clip_radius: None,
+            proximal: 0.0,
+        };
+        self.learner(shape, any).state_len()
     }
 
     /// The learner of a client. It needs updates after every interaction.

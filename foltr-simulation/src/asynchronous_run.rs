@@ -16,7 +16,7 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 use std::sync::{Mutex, PoisonError};
 
-use foltr_federation::asynchronous::BadAsynchronousSetup;
+use foltr_federation::asynchronous::{BadAsynchronousSetup, Refused};
 use foltr_federation::{
     AsynchronousCoordinator, AsynchronousSetup, Asynchrony, Message, Payload, Privacy, RoundTask, TailMean, Taken,
 };
@@ -180,20 +180,23 @@ impl<'a> AsynchronousRun<'a> {
     }
 
     /// Runs until as many client rounds have ended as there are clients, and says what happened in them.
-    pub fn round(&mut self) -> Tally {
+    ///
+    /// # Errors
+    /// If a step would leave the range of numbers, or a message is not what the server expects.
+    pub fn round(&mut self) -> Result<Tally, Refused> {
         let mut tally = Tally::default();
         for _ in 0..self.settings.n_clients {
-            self.step(&mut tally);
+            self.step(&mut tally)?;
         }
         self.n_rounds += 1;
         if let Some(tail) = &mut self.tail {
             tail.add(self.n_rounds, self.coordinator.master());
         }
-        tally
+        Ok(tally)
     }
 
     /// The next end of a client round.
-    fn step(&mut self, tally: &mut Tally) {
+    fn step(&mut self, tally: &mut Tally) -> Result<(), Refused> {
         if self.ends.peek().is_none_or(|Reverse(next)| next.time > self.time) {
             std::mem::take(&mut self.ended).into_iter().for_each(|client| self.begin(client));
         }
@@ -207,12 +210,13 @@ impl<'a> AsynchronousRun<'a> {
             let (payload, session) = visit.outcome.take().expect("it was simulated just now or before");
             tally.add(&session);
             let message = Message { round: visit.version, client, payload };
-            self.deliver(&message);
+            self.deliver(&message)?;
         }
         self.ended.push(client);
+        Ok(())
     }
 
-    fn deliver(&mut self, message: &Message) {
+    fn deliver(&mut self, message: &Message) -> Result<(), Refused> {
         match self.coordinator.receive(message) {
             Ok(Taken::NewVersion) => {
                 // Who has begun with the version before must still learn from that one.
@@ -221,8 +225,10 @@ impl<'a> AsynchronousRun<'a> {
             }
             Ok(Taken::Held) => {}
             // A client whose message is refused goes on like any other.
-            Err(_) => self.n_refused += 1,
+            Err(Refused::TooStale { .. } | Refused::RateLimit { .. }) => self.n_refused += 1,
+            Err(broken) => return Err(broken),
         }
+        Ok(())
     }
 
     /// A client starts from the newest version.

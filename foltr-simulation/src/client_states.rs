@@ -47,8 +47,9 @@ impl ClientStates {
     pub fn stretches<'a>(&'a mut self, groups: impl Iterator<Item = &'a [u32]>) -> Vec<StateStretch<'a>> {
         let len = self.len;
         let (mut rest, mut n_before) = (self.values.as_mut_slice(), 0);
-        let stretch = |group: &[u32]| {
-            let (first, end) = (group.first().map_or(0, |&first| first), group.last().map_or(0, |&last| last + 1));
+        let stretch = |group: &'a [u32]| {
+            let (Some(&first), Some(&last)) = (group.first(), group.last()) else { return StateStretch::none() };
+            let end = last + 1;
             let (start, end) = (first as usize * len - n_before, end as usize * len - n_before);
             let (before, behind) = std::mem::take(&mut rest).split_at_mut(end);
             (rest, n_before) = (behind, n_before + end);
@@ -80,7 +81,7 @@ mod tests {
     #[test]
     fn stretches_are_disjoint_and_cover_their_groups() {
         let mut states = ClientStates { values: (0..20).map(|i| i as f32).collect(), len: 2 };
-        let groups: [&[u32]; 3] = [&[0, 2], &[3], &[6, 7, 9]];
+        let groups: [&[u32]; 4] = [&[0, 2], &[3], &[], &[6, 7, 9]];
         for (stretch, group) in states.stretches(groups.into_iter()).iter_mut().zip(groups) {
             for &client in group {
                 assert_eq!(stretch.of(client), [2.0 * client as f32, 2.0 * client as f32 + 1.0]);

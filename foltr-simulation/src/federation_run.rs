@@ -81,6 +81,12 @@ pub enum BadFederation {
     /// A personalisation of something else than PDGD after every interaction.
     #[error("personalisation needs PDGD with immediate updates")]
     Impersonal,
+    /// A mechanism that rests on clipping the one model.
+    #[error("this privacy mechanism bounds a message by clipping the model; a ranker of one's own is another model")]
+    ClippedModel,
+    /// The server's output layer is the mean of the clients' layers, which only a step of 1 reaches.
+    #[error("FedPer averages layers: it needs the learning rate 1 as server optimiser")]
+    AveragedLayers,
     /// Nothing is proven about which cluster a message is for.
     #[error("clusters tell which model a client's clicks like best; no privacy mechanism here covers that")]
     ClustersArePublic,
@@ -128,6 +134,14 @@ impl FederationSettings {
             if !matches!(self.learning, Learning::Pdgd(PdgdSettings { updates: Updates::Immediate, .. })) {
                 return Err(BadFederation::Impersonal);
             }
+            // What bounds such a message is the length of the model that it is the step of; here that is another model.
+            if self.privacy.clip_radius().is_some() {
+                return Err(BadFederation::ClippedModel);
+            }
+            let plain = ServerOptimiser::LearningRate { rate: 1.0 };
+            if *personalisation == Personalisation::FedPer && self.optimiser != plain {
+                return Err(BadFederation::AveragedLayers);
+            }
             if personalisation.n_clusters() > 0 && !matches!(self.privacy, Privacy::Unprotected(_)) {
                 return Err(BadFederation::ClustersArePublic);
             }
@@ -145,8 +159,7 @@ impl FederationSettings {
                 return Err(BadFederation::Odd { n_interactions });
             }
             let everyone = self.cohort == Cohort::Everyone && self.dropout == 0.0;
-            let as_published =
-                matches!(partition.users(), [Users::Cascade(_)]) && partition.sets().len() == 1 && everyone;
+            let as_published = matches!(partition.users(), [Users::Cascade(_)]) && partition.is_shared() && everyone;
             if published_stream && !as_published {
                 return Err(BadFederation::Published);
             }
@@ -174,6 +187,8 @@ pub struct FederationRun<'a> {
     coordinator: Coordinator,
     /// One for each cluster.
     clusters: Vec<Coordinator>,
+    /// Their models.
+    cluster_models: Vec<Params>,
     /// Reads states and writes the first ones; every worker has a learner of its own.
     personal: Option<Box<dyn PersonalLearner>>,
     states: ClientStates,
@@ -207,7 +222,7 @@ impl<'a> FederationRun<'a> {
         let streams = Streams::new(settings.seed);
         let worker = |_| Mutex::new(Worker::new(client_learner(&settings), &streams));
         let workers = (0..=rayon::current_num_threads()).map(worker).collect();
-        let clusters = cluster_setups(&settings, &setup).map(Coordinator::new).collect::<Result<_, _>>()?;
+        let clusters = cluster_setups(&settings, &setup).map(Coordinator::new).collect::<Result<Vec<_>, _>>()?;
         let coordinator = Coordinator::new(setup)?;
         let personal = personal_learner(&settings);
         let start = |learner: &dyn PersonalLearner| {
@@ -226,6 +241,7 @@ impl<'a> FederationRun<'a> {
             partition,
             streams,
             coordinator,
+            cluster_models: models_of(&clusters),
             clusters,
             personal,
             states,
@@ -262,8 +278,7 @@ impl<'a> FederationRun<'a> {
 
     /// The ranker that a client uses after the rounds so far; none if it has none of its own.
     pub fn own_ranker(&self, client: u32) -> Option<OwnRanker> {
-        let clusters = self.cluster_models();
-        let models = Models { global: &self.task().global, clusters: &clusters };
+        let models = Models { global: &self.task().global, clusters: &self.cluster_models };
         self.personal.as_ref().map(|learner| learner.own_ranker(models, self.states.of(client)))
     }
 
@@ -278,19 +293,18 @@ impl<'a> FederationRun<'a> {
         &self.states
     }
 
-    fn cluster_models(&self) -> Vec<Params> {
-        self.clusters.iter().map(|cluster| cluster.task().global.clone()).collect()
-    }
-
     /// Runs one round and says what happened in it.
     pub fn round(&mut self) -> Result<Tally, RoundError> {
         let (settings, number) = (&self.settings, self.task().round);
-        let clients = settings.cohort.draw(&self.streams, number, settings.n_clients);
+        let drawn = settings.cohort.draw(&self.streams, number, settings.n_clients);
         if let Some((speeds, time)) = &mut self.clock {
-            *time += speeds.slowest(&clients, number);
+            *time += speeds.slowest(&drawn, number);
         }
-        let clients = survivors(clients, settings.dropout, &self.streams, number);
-        let (task, cluster_models) = (self.coordinator.task().clone(), self.cluster_models());
+        let arrived = survivors(drawn.clone(), settings.dropout, &self.streams, number);
+        // A device whose message is lost has learnt for itself all the same; without a state nothing of it is left.
+        let is_lost = |client: u32| arrived.len() < drawn.len() && arrived.binary_search(&client).is_err();
+        let clients = if self.personal.is_some() { &drawn } else { &arrived };
+        let (task, cluster_models) = (self.coordinator.task().clone(), self.cluster_models.clone());
         let round = Round {
             task: &task,
             clusters: &cluster_models,
@@ -312,7 +326,7 @@ impl<'a> FederationRun<'a> {
             }
             let stretches = self.states.stretches(clients.chunks(CHUNK));
             let work = clients.par_chunks(CHUNK).zip(stretches);
-            let run = |(chunk, states)| run_chunk(&self.workers, &round, destination, chunk, states);
+            let run = |(chunk, states)| run_chunk(&self.workers, &round, destination, &is_lost, chunk, states);
             let chunks: Vec<(Sums, Tally)> = work.map(run).collect();
             for (i, (sums, part)) in chunks.into_iter().enumerate() {
                 self.coordinator.receive_partial(wave * WAVE + i, sums.global)?;
@@ -325,7 +339,8 @@ impl<'a> FederationRun<'a> {
         for cluster in &mut self.clusters {
             close_plainly(cluster)?;
         }
-        self.close(clients.len() as u32)?;
+        self.cluster_models = models_of(&self.clusters);
+        self.close(arrived.len() as u32)?;
         if let Some(tail) = &mut self.tail {
             tail.add(self.coordinator.task().round, self.coordinator.master());
         }
@@ -357,6 +372,10 @@ impl<'a> FederationRun<'a> {
         };
         settle(&mut self.coordinator, closed)
     }
+}
+
+fn models_of(coordinators: &[Coordinator]) -> Vec<Params> {
+    coordinators.iter().map(|coordinator| coordinator.task().global.clone()).collect()
 }
 
 fn close_plainly(coordinator: &mut Coordinator) -> Result<(), CloseError> {
@@ -415,6 +434,7 @@ fn run_chunk(
     workers: &[Mutex<Worker>],
     round: &Round<'_>,
     destination: Destination,
+    is_lost: &(impl Fn(u32) -> bool + Sync),
     clients: &[u32],
     mut states: StateStretch<'_>,
 ) -> (Sums, Tally) {
@@ -425,13 +445,16 @@ fn run_chunk(
     let clusters = vec![Partial::new(n_params); round.clusters.len()];
     let (mut sums, mut tally) = (Sums { global: Partial::new(n_params), clusters }, Tally::default());
     worker.run_each(round, clients.iter().copied(), &mut states, |sent| {
+        tally.add(&sent.session);
+        if is_lost(sent.client) {
+            return;
+        }
         if matches!(destination, Destination::Global | Destination::GlobalAndCluster) {
             sums.global.add_payload_with(sent.payload, &round.rule, sent.direction);
         }
         if let Some(cluster) = sent.cluster {
             sums.clusters[cluster].add_payload_with(sent.payload, &round.rule, sent.direction);
         }
-        tally.add(&sent.session);
     });
     (sums, tally)
 }

@@ -197,6 +197,11 @@ impl Partition {
         &self.sets
     }
 
+    /// Whether all clients draw from all queries of one set.
+    pub fn is_shared(&self) -> bool {
+        self.sets.len() == 1 && self.holdings.iter().all(|holding| holding.queries == Queries::All)
+    }
+
     /// The most interactions of any client in a round.
     pub fn most_interactions(&self) -> u32 {
         self.holdings.iter().map(|holding| holding.n_interactions).max().unwrap_or(0)

@@ -8,12 +8,12 @@ use foltr_federation::privacy::{
 use foltr_federation::{Aggregation, Coordinator, Message, Mode, Privacy, Rule, ServerOptimiser, Setup};
 use foltr_rank::learn::evolution::{Evolution, EvolutionSettings, Reward};
 use foltr_rank::learn::pdgd::{Pdgd, PdgdSettings, Updates};
-use foltr_rank::personal::{OwnRanker, Personalisation};
+use foltr_rank::personal::Personalisation;
 use foltr_rank::rng::{Purpose, Streams};
 use foltr_rank::{Activation, Params, Shape};
 use foltr_simulation::click::{Cascade, Preset, Users};
 use foltr_simulation::client_round::{ClientLearner, Round, Tally, TrainingSet, Worker};
-use foltr_simulation::client_states::StateStretch;
+use foltr_simulation::client_states::{ClientStates, StateStretch};
 use foltr_simulation::cohort::Cohort;
 use foltr_simulation::datasets::{Synthetic, SyntheticShape};
 use foltr_simulation::federation_run::{FederationRun, FederationSettings, Learning};
@@ -76,23 +76,33 @@ fn all_settings(n_features: usize) -> Vec<FederationSettings> {
         FederationSettings { cohort: Cohort::Coins(0.5), average_from: Some(2), ..settings(linear, pdgd, adaptive) },
         FederationSettings { dropout: 0.1, ..settings(linear, pdgd, shares) },
         FederationSettings { personalisation: Some(additive), cohort: Cohort::Sample(150), ..sampled.clone() },
-        FederationSettings { personalisation: Some(Personalisation::Ditto { pull: 0.1 }), ..sampled },
+        FederationSettings {
+            personalisation: Some(Personalisation::Ditto { pull: 0.1 }),
+            dropout: 0.3,
+            ..sampled.clone()
+        },
+        FederationSettings { personalisation: Some(Personalisation::Interpolation { memory: 0.9 }), ..sampled.clone() },
+        FederationSettings {
+            personalisation: Some(Personalisation::Clusters { n_clusters: 3, memory: 0.9 }),
+            ..sampled.clone()
+        },
+        FederationSettings {
+            personalisation: Some(Personalisation::FedPer),
+            optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
+            ..settings(mlp, pdgd, none())
+        },
         settings(linear, pdgd, Privacy::Duchi(Duchi::new(4.0, 0.1).expect("positive"))),
         settings(linear, pdgd, Privacy::PrivUnit(PrivUnit::new(4.0, 0.1, n_features).expect("two coordinates"))),
         settings(linear, evolution(false), sampled_response),
     ]
 }
 
-fn run(
-    settings: FederationSettings,
-    partition: &Partition,
-    n_threads: usize,
-) -> (Params, Vec<Tally>, Option<OwnRanker>) {
+fn run(settings: FederationSettings, partition: &Partition, n_threads: usize) -> (Params, Vec<Tally>, ClientStates) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().expect("threads");
     pool.install(|| {
         let mut run = FederationRun::new(settings, partition).expect("sound settings");
         let tallies = (0..3).map(|_| run.round().expect("a round")).collect();
-        (run.task().global.clone(), tallies, run.own_ranker(N_CLIENTS - 1))
+        (run.task().global.clone(), tallies, run.states().clone())
     })
 }
 

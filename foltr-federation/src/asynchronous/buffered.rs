@@ -34,12 +34,20 @@ pub struct Buffered {
     pub max_staleness: u32,
 }
 
+/// Beyond this, a message of the day before weighs nothing that can be added up.
+const MAX_EXPONENT: f64 = 10.0;
+
 impl Buffered {
     pub(super) fn check(&self, n_clients: u32) -> Result<(), BadParameter> {
         let Self { buffer, staleness_exponent, rate_limit, .. } = *self;
         let fits = u64::from(buffer) <= u64::from(rate_limit) * u64::from(n_clients);
         require("buffer", f64::from(buffer), buffer > 0, "at least 1")
-            .and(require("staleness_exponent", staleness_exponent, staleness_exponent >= 0.0, "0 or a positive number"))
+            .and(require(
+                "staleness_exponent",
+                staleness_exponent,
+                (0.0..=MAX_EXPONENT).contains(&staleness_exponent),
+                "0 to 10",
+            ))
             .and(require("rate_limit", f64::from(rate_limit), rate_limit > 0, "at least 1"))
             .and(require("buffer", f64::from(buffer), fits, "at most rate_limit times the number of clients"))
     }

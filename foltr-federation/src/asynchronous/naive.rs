@@ -9,7 +9,8 @@
 //! an old version of itself: theta_c - theta = (base - theta) + step. A message carries the step only; the server keeps
 //! the versions that a message may start from, `max_staleness` + 1 of them and no more.
 //!
-//! Deviation: w (theta_c - theta) is handed to the server optimiser as a step; a learning rate of 1 is the rule above.
+//! Deviations: staleness is counted from the version that the client started with, which it received after its last update
+//! unless a message was lost or refused in between. w (theta_c - theta) is handed to the server optimiser as a step; a learning rate of 1 is the rule above.
 
 use std::collections::VecDeque;
 

@@ -210,7 +210,7 @@ fn a_bad_setup_is_refused() {
     assert_eq!(never, "buffer = 5 must be at most rate_limit times the number of clients");
     assert_eq!(of(Buffered { rate_limit: 0, ..BUFFERED }), "rate_limit = 0 must be at least 1");
     let negative = of(Buffered { staleness_exponent: -0.5, ..BUFFERED });
-    assert_eq!(negative, "staleness_exponent = -0.5 must be 0 or a positive number");
+    assert_eq!(negative, "staleness_exponent = -0.5 must be 0 to 10");
     let evolution = Rule::Evolution { sigma: 0.1, antithetic: true };
     assert!(
         refused(Asynchrony::Naive(Naive { updates_per_round: 1, max_staleness: 9 }), evolution).contains("needs steps")

@@ -11,12 +11,12 @@ use foltr_rank::personal::OwnRanker;
 use foltr_rank::{Params, Shape};
 use foltr_simulation::click::Users;
 use foltr_simulation::datasets::{Fold, Owners};
-use foltr_simulation::partition::Partition;
+use foltr_simulation::partition::Partition as Holdings;
 use rayon::prelude::*;
 
 use crate::evaluate::Evaluator;
 use crate::partition::Held;
-use crate::spec::{Experiment, Measures, Metric, Split};
+use crate::spec::{Experiment, Measures, Metric, Partition, Split};
 
 /// Judges the rankers of one run.
 pub(super) struct Judge<'a> {
@@ -37,7 +37,7 @@ pub(super) struct SplitJudge<'a> {
 
 /// Clients that differ in what they want or search for.
 struct Clients<'a> {
-    partition: &'a Partition,
+    partition: &'a Holdings,
     n_clients: u32,
 }
 
@@ -54,7 +54,9 @@ impl<'a> Judge<'a> {
     ) -> Result<Self> {
         let folds = held.map_or(std::slice::from_ref(fold), |held| held.groups.as_slice());
         let n_clients = experiment.clients.as_ref().map_or(1, |clients| clients.n_clients as u32);
-        let differ = folds.len() > 1 || fold.owners.is_some() || experiment.personalisation.is_some();
+        // Only there is client c the user with number c.
+        let has_users = matches!(experiment.partition, Some(Partition::UserLog {}));
+        let differ = folds.len() > 1 || has_users || experiment.personalisation.is_some();
         let clients = held.filter(|_| differ).map(|held| Clients { partition: &held.partition, n_clients });
         let mut shares = vec![0.0; folds.len()];
         match &clients {
@@ -65,7 +67,7 @@ impl<'a> Judge<'a> {
             _ => shares[0] = 1.0,
         }
         let measures = &experiment.metrics;
-        let of_split = |&split: &Split| SplitJudge::new(split, measures, folds, shares.clone(), users);
+        let of_split = |&split: &Split| SplitJudge::new(split, measures, folds, shares.clone(), users, has_users);
         let splits = measures.evaluate_on.iter().map(of_split).collect::<Result<_>>()?;
         Ok(Self { splits, metrics: measures.offline.clone(), clients })
     }
@@ -137,10 +139,12 @@ impl<'a> SplitJudge<'a> {
         folds: &'a [Fold],
         shares: Vec<f64>,
         users: Option<&'a Users>,
+        has_users: bool,
     ) -> Result<Self> {
         let group = |fold: &'a Fold| evaluator(split, measures, fold, users);
         let groups = folds.iter().map(group).collect::<Result<_>>()?;
-        let own_queries = folds[0].owners.as_ref().map(|owners| queries_by_user(owners, split));
+        let owners = folds[0].owners.as_ref().filter(|_| has_users);
+        let own_queries = owners.map(|owners| queries_by_user(owners, split));
         Ok(Self { split, groups, shares, own_queries })
     }
 

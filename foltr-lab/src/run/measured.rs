@@ -2,7 +2,6 @@
 
 use foltr_rank::personal::OwnRanker;
 use foltr_rank::{Params, Shape};
-use foltr_simulation::federation_run::FederationRun;
 
 use super::judge::Judge;
 use crate::evaluate::SNAPSHOTS;
@@ -62,10 +61,18 @@ impl<'a, 's> Rows<'a, 's> {
     }
 
     /// What the rankers that clients use after a round are worth to them, if clients differ.
-    pub(super) fn own_rankers(&mut self, round: usize, run: &FederationRun<'_>) {
-        let global = OwnRanker { shape: self.shape, params: run.ranker() };
-        let own = |client: u32| run.own_ranker(client).unwrap_or_else(|| global.clone());
-        let is_compared = run.has_global_ranker() && run.own_ranker(0).is_some();
+    ///
+    /// `global` is the ranker of those that have none of their own; `has_global` whether all help to train it.
+    pub(super) fn own_rankers(
+        &mut self,
+        round: usize,
+        global: Params,
+        has_global: bool,
+        own_ranker: impl Fn(u32) -> Option<OwnRanker> + Sync,
+    ) {
+        let global = OwnRanker { shape: self.shape, params: global };
+        let own = |client: u32| own_ranker(client).unwrap_or_else(|| global.clone());
+        let is_compared = has_global && own_ranker(0).is_some();
         self.clients.clear();
         for split in self.judge.splits() {
             let Some(by_client) = self.judge.by_client(split, own) else { return };

@@ -1,6 +1,7 @@
 //! `[asynchrony]` and `clients.stragglers`: who waits for whom, and how long clients take.
 
 use foltr_federation::Asynchrony;
+use foltr_rank::rng::MAX_ROUNDS;
 use foltr_simulation::pace::Pace;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -62,6 +63,10 @@ impl Experiment {
             problems.when(clients.cohort.is_some(), "clients.cohort", no_cohort);
             problems.when(clients.participation.is_some(), "clients.participation", no_cohort);
         }
+        // A fast client may do in one stretch what all clients together are counted on for.
+        let most = self.schedule().map_or(0, |schedule| schedule.n_rounds.saturating_mul(schedule.n_clients));
+        let too_long = format!("makes up to {most} rounds of one client, at most {} can be numbered", MAX_ROUNDS - 1);
+        problems.when(most >= MAX_ROUNDS as usize, "federation", too_long);
         let private = self.privacy != Privacy::None;
         let needs_rounds = "cannot be had with [asynchrony]: what is proven is about clients that come together in \
                             rounds, each with as many messages as there are rounds";

@@ -7,12 +7,12 @@ use foltr_rank::rng::MAX_ROUNDS;
 use foltr_rank::{Initialisation, MAX_SHOWN};
 
 use super::{
-    Data, Each, Evaluate, EvolutionStream, Experiment, Federation, Learner, Metric, Partition, Personalisation,
-    Privacy, Problem, Ranker, Shared, Split, Updates, Users,
+    Data, Each, Evaluate, EvolutionStream, Experiment, Federation, Learner, Metric, Normalise, Partition, Privacy,
+    Problem, Ranker, Shared, Split, Users,
 };
 
 /// A number of parameters with which mechanisms are tried before the data is known.
-const ANY_MODEL: usize = 2;
+pub(super) const ANY_MODEL: usize = 2;
 
 /// Intents that can be generated.
 const MAX_INTENTS: usize = 64;
@@ -169,7 +169,10 @@ impl Experiment {
                 let right = "needs data with intents: data.kind = \"intents\", or data.intents of 2 or more";
                 problems.when(!self.data.has_intents(), key, right);
             }
-            Partition::Labels { labels_per_client, shared, .. } => {
+            Partition::Labels { labels_per_client, shared, normalise_after, .. } => {
+                let unlike = *normalise_after == Some(true) && self.data.normalise() == Normalise::None;
+                let advice = "needs data.normalise = \"query\": held-out queries would keep their raw features";
+                problems.when(unlike, "partition.normalise_after", advice);
                 let unknown = !(1..=2).contains(labels_per_client);
                 problems.when(unknown, "partition.labels_per_client", "must be 1 or 2");
                 if let Some(Shared { queries, warm_up }) = shared {
@@ -249,7 +252,7 @@ impl Experiment {
         match self.learner {
             Learner::Pdgd { learning_rate, updates, proximal } => {
                 problems.positive("learner.learning_rate", learning_rate);
-                check_proximal(learning_rate, updates, proximal, problems);
+                super::personalisation::check_proximal(learning_rate, updates, proximal, problems);
             }
             Learner::Evolution { sigma, antithetic, stream, .. } => {
                 problems.positive("learner.sigma", sigma);
@@ -328,32 +331,6 @@ impl Experiment {
         problems.when(too_busy && self.learner.is_federated(), "clients.interactions", format!("at most {}", u32::MAX));
     }
 
-    fn check_personalisation(&self, problems: &mut Problems) {
-        let Some(method) = self.personalisation else { return };
-        let key = "personalisation";
-        if let Err(bad) = method.check() {
-            problems.add(format!("{key}.{}", bad.name), format!("must be {}", bad.right));
-        }
-        let immediate = matches!(self.learner, Learner::Pdgd { updates: Updates::Immediate, .. });
-        let only = "needs learner.kind = \"pdgd\" with updates = \"immediate\": nothing else has a ranker of its own";
-        problems.when(!immediate, key, only);
-        let exposed = method.n_clusters() > 0 && self.privacy != Privacy::None;
-        let public = "clusters tell the server which model a client's clicks like best, which no mechanism here covers";
-        problems.when(exposed, "privacy", format!("remove this section, or the clusters: {public}"));
-        let silent = method == Personalisation::LocalOnly && self.privacy != Privacy::None;
-        problems.when(silent, "privacy", "remove this section: with \"local-only\" nothing leaves a device");
-        let linear = method == Personalisation::FedPer && matches!(self.ranker, Some(Ranker::Linear { .. }));
-        let all_own =
-            "\"fed-per\" needs ranker.kind = \"mlp\": a linear ranker is all output layer, and nothing is shared";
-        problems.when(linear, "personalisation.kind", all_own);
-        let waits =
-            "cannot be had with [personalisation] yet: only synchronous rounds hand states out and take them back";
-        problems.when(self.asynchrony.is_some(), "asynchrony", waits);
-        let averaged = self.federation.as_ref().is_some_and(|federation| federation.average_last.is_some());
-        let newest = "cannot be had with [personalisation]: devices use the newest models";
-        problems.when(averaged, "federation.average_last", newest);
-    }
-
     fn check_privacy(&self, problems: &mut Problems) {
         if self.privacy == Privacy::None {
             return;
@@ -424,16 +401,6 @@ impl Experiment {
         let homeless = metrics.offline.contains(&Metric::ExpectedMaxRr) && self.users.is_none();
         problems.when(homeless, "metrics.offline", "expected-maxrr needs a section [users]: it is about their clicks");
     }
-}
-
-/// FedProx diverges when a pull is longer than the way back and forth (spec section 11).
-fn check_proximal(learning_rate: f64, updates: Updates, proximal: Option<f64>, problems: &mut Problems) {
-    let (Some(mu), key) = (proximal, "learner.proximal") else { return };
-    problems.when(!(mu.is_finite() && mu >= 0.0), key, "must be 0 (no pull) or a positive number");
-    let message = format!("learning_rate x proximal = {} must be below 2, or steps overshoot", learning_rate * mu);
-    problems.when(learning_rate * mu >= 2.0, key, message);
-    let idle = "has no effect with updates = \"accumulated\", whose weights stay at the global model";
-    problems.when(updates == Updates::Accumulated, key, idle);
 }
 
 /// Problems found so far.

@@ -25,9 +25,10 @@ pub enum Partition {
         /// Which documents of its labels a client holds.
         #[serde(default)]
         split: LabelSplit,
-        /// Whether each client scales its features to [0, 1] within each query, over the documents that it holds.
-        #[serde(default)]
-        normalise_after: bool,
+        /// Whether each client scales its features to [0, 1] within each query, over the documents that it holds; when
+        /// absent, as the released code does if `data.normalise` scales at all (spec section 1.3).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        normalise_after: Option<bool>,
         /// Data sharing: queries that every client holds with all documents (spec section 11).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         shared: Option<Shared>,
@@ -55,6 +56,13 @@ pub struct Shared {
 }
 
 impl Partition {
+    /// Fills in what follows from how features are scaled.
+    pub(super) fn resolve(&mut self, scaled: bool) {
+        if let Self::Labels { normalise_after, .. } = self {
+            normalise_after.get_or_insert(scaled);
+        }
+    }
+
     /// Data sharing, if clients share.
     pub const fn shared(&self) -> Option<Shared> {
         if let Self::Labels { shared, .. } = self { *shared } else { None }

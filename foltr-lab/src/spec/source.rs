@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
 use super::places::Places;
-use super::{Experiment, Measures, Problem};
+use super::{Experiment, Measures, Normalise, Problem};
 
 /// Sections and top-level keys, in the order in which a file should have them.
 pub(crate) const SECTIONS: [&str; 13] = [
@@ -53,6 +53,10 @@ impl Experiment {
         let mut sections = Sections::read(table);
         if let Some(experiment) = &mut sections.experiment {
             experiment.data.resolve();
+            let scaled = experiment.data.normalise() == Normalise::Query;
+            if let Some(partition) = &mut experiment.partition {
+                partition.resolve(scaled);
+            }
             // What is said about a section that could not be read is about its stand-in.
             let of_stand_in = |problem: &Problem| {
                 sections.unreadable.iter().any(|section| problem.key.split('.').next() == Some(section))

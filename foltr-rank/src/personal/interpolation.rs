@@ -3,7 +3,8 @@
 //! `MMRS20` Mansour, Mohri, Ro, Suresh: *Three Approaches for Personalization with Applications to Federated Learning*,
 //! arXiv:2002.10619, 2020, section 5 (model interpolation).
 //!
-//! Deviations: scores are mixed, not losses. Both models learn from the clicks on lists of the mixture (see
+//! Deviations: scores are mixed, not losses. Lists of a round come from the mixture with which the round began; both models
+//! learn after every interaction. Both models learn from the clicks on lists of the mixture (see
 //! [`Preferences`]). The weight is one of five, the one that gave the client's clicks the
 //! highest likelihood before anybody had learnt from them.
 

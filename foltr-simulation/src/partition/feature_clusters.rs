@@ -55,6 +55,9 @@ pub fn split_by_features(data: &Dataset, n_clients: usize, streams: &Streams) ->
         });
         lists[client].push(query as u32);
     }
+    if lists.len() < n_clients {
+        return Err(TooFewQueries { n_clients, n_distinct: lists.len() });
+    }
     Ok(lists)
 }
 
@@ -131,10 +134,16 @@ fn assign(points: &[Vec<f64>], centres: &[Vec<f64>]) -> Vec<(usize, f64)> {
 /// Moves each centre to the mean of its points (`L82`). A centre without points takes the point that is farthest from its
 /// own.
 fn move_centres(points: &[Vec<f64>], nearest: &mut [(usize, f64)], centres: &mut [Vec<f64>]) {
-    for cluster in 0..centres.len() {
+    let n_clusters = centres.len();
+    for cluster in 0..n_clusters {
         if !nearest.iter().any(|&(other, _)| other == cluster) {
-            let farthest = nearest.iter().enumerate().max_by(|a, b| a.1.1.total_cmp(&b.1.1)).map_or(0, |(i, _)| i);
-            nearest[farthest] = (cluster, 0.0);
+            let mut n_points = vec![0; n_clusters];
+            nearest.iter().for_each(|&(other, _)| n_points[other] += 1);
+            // Not the only point of another centre, which would then have none.
+            let spare = nearest.iter().enumerate().filter(|(_, near)| n_points[near.0] > 1);
+            if let Some((farthest, _)) = spare.max_by(|a, b| a.1.1.total_cmp(&b.1.1)) {
+                nearest[farthest] = (cluster, 0.0);
+            }
         }
     }
     for (cluster, centre) in centres.iter_mut().enumerate() {

@@ -18,10 +18,10 @@ pub(super) struct Entry {
 /// The names of all users, and all queries in the order of the file.
 pub(super) fn read_metadata(file: &Path) -> Result<(Vec<Box<str>>, Vec<Entry>), UserLogError> {
     let table_error = |source| UserLogError::Table { file: file.into(), source };
-    let mut reader = csv::Reader::from_path(file).map_err(table_error)?;
+    let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_path(file).map_err(table_error)?;
     let header = reader.headers().map_err(table_error)?.clone();
     let column = |name: &'static str| {
-        let found = header.iter().position(|header| header.trim() == name);
+        let found = header.iter().position(|header| header == name);
         found.ok_or_else(|| UserLogError::Column { file: file.into(), column: name })
     };
     let [query, user, time] = [column("qid")?, column("user_id")?, column("timestamp")?];
@@ -37,6 +37,10 @@ pub(super) fn read_metadata(file: &Path) -> Result<(Vec<Box<str>>, Vec<Entry>), 
         }
         let wrong_time = || UserLogError::Time { file: file.into(), line, found: text(time).into() };
         let time = moment(text(time)).ok_or_else(wrong_time)?;
+        // Whoever is not known is nobody's client.
+        if text(user).is_empty() {
+            continue;
+        }
         let next = numbers.len() as u32;
         let user = *numbers.entry(text(user).into()).or_insert(next);
         entries.push(Entry { query, user, time });
