@@ -33,7 +33,8 @@ const fn entry(id: &'static str, what: &'static str, run: fn(&mut Study<'_>) -> 
     Entry { id, paper: PAPER, what, run }
 }
 
-pub(super) const FIGURE_3: Entry = entry("thesis-figure-4.3", "Type 1, document preferences: offline", type_1::figure_3);
+pub(super) const FIGURE_3: Entry =
+    entry("thesis-figure-4.3", "Type 1, document preferences: offline", type_1::figure_3);
 pub(super) const TABLE_2: Entry = entry("thesis-table-4.2", "Type 1, document preferences: online", type_1::table_2);
 pub(super) const FIGURE_4: Entry = entry("thesis-figure-4.4", "Type 1: FedProx and FedPer", remedies::figure_4);
 pub(super) const FIGURE_5: Entry =
@@ -211,24 +212,34 @@ fn a_client_a_label(place: &Place) -> Vec<String> {
     vec![format!("clients.n_clients={}", place.n_labels())]
 }
 
-/// In words: how long runs are.
-fn length(study: &Study<'_>) -> String {
-    let [linear, neural] = Ranker::ALL.map(|ranker| grouped(n_rounds(study, ranker) as u64));
-    if linear == neural { format!("{linear} rounds") } else { format!("{linear} rounds, neural rankers {neural}") }
+/// In words: how long the runs of these rankers are.
+fn length(study: &Study<'_>, rankers: &[Ranker]) -> String {
+    let mut rounds: Vec<String> = Vec::new();
+    for &ranker in rankers {
+        let n = n_rounds(study, ranker);
+        rounds.push(format!("{} rounds of {} rankers", grouped(n as u64), ranker.name()));
+    }
+    rounds.join(", ")
 }
 
 /// What every entry says about its budget and data.
-fn notes(study: &mut Study<'_>, places: &[&Place]) {
+fn notes(study: &mut Study<'_>, places: &[&Place], rankers: &[Ranker]) {
+    study.note(format!("{}; the thesis has 10 000", length(study, rankers)));
     for place in places {
-        if let Some(why) = place.data.why_not(place.wanted) {
-            study.note(why);
-        }
+        let folds = match (place.data.section.contains("\"folder\""), study.is_quick()) {
+            (true, true) => "the first fold, ",
+            (true, false) => "all folds, ",
+            (false, _) => "",
+        };
+        let seeds = |&ranker: &Ranker| {
+            let n = place.seeds(study, ranker).len();
+            let is_run = place.wanted == Wanted::IntentChange
+                || Place::for_labels(study, ranker).iter().any(|other| other.wanted == place.wanted);
+            if is_run { format!("{n} seeds ({})", ranker.name()) } else { format!("no {} ranker", ranker.name()) }
+        };
+        let seeds: Vec<String> = rankers.iter().map(seeds).collect();
+        study.note(format!("{}: {}, {folds}{}", place.wanted.name(), place.data.name, seeds.join(", ")));
     }
-    let budget = study.either(
-        "quick: the first fold of MQ2008, seeds 1 to 5, neural rankers 1 to 3 and not on data of the shape of MSLR-WEB10K",
-        "all folds; seeds 1 to 5, for neural rankers 1 and 2 on MQ2008, 1 to 3 on data of the shape of MSLR-WEB10K",
-    );
-    study.note(format!("{} (the thesis: 10 000); {budget}", length(study)));
 }
 
 #[cfg(test)]

@@ -4,12 +4,12 @@
 use anyhow::Result;
 
 use super::reading::{self, Case};
-use super::series::{BY_USERS, Columns, Row, Series, TEST, TRAIN, show};
+use super::series::{BY_USERS, Columns, Row, Series, Sheet, TEST, TRAIN};
 use super::type_1::both;
 use super::type_2::{case, of_batch, one_label};
 use super::{
-    CLICKS, PREFERENCES, Place, QUANTITIES, QUANTITIES_LABELS, QUANTITIES_PREFERENCES, Ranker, a_client_a_label, length,
-    notes,
+    CLICKS, PREFERENCES, Place, QUANTITIES, QUANTITIES_LABELS, QUANTITIES_PREFERENCES, Ranker, a_client_a_label,
+    length, notes,
 };
 use crate::reproduce::course::USERS;
 use crate::reproduce::{Study, Wanted};
@@ -36,19 +36,22 @@ pub fn figure_8(study: &mut Study<'_>) -> Result<()> {
         place.conclude(study, LINEAR, 16, reading::makes_no_difference(&cases));
         rows.push(Row { title: place.title(LINEAR), series: series.into() });
     }
-    let title = "Thesis Figure 4.8: click preferences (Type 3)";
-    let subtitle = format!("3 clients with cascade users, 5 with position-based ones; 5 interactions; {}", rounds(study));
-    show(study, title, subtitle, "nDCG@10 on test queries", &BY_MODEL, &rows)?;
-    notes(study, &places.iter().collect::<Vec<_>>());
+    let clients = "3 clients with cascade users, 5 with position-based ones; 5 interactions each";
+    let sheet = Sheet {
+        file: "figure",
+        title: "Thesis Figure 4.8: click preferences (Type 3)",
+        subtitle: format!("{clients}; {}", length(study, &[LINEAR])),
+        measure: "nDCG@10 on test queries",
+        columns: &BY_MODEL,
+        has_bands: true,
+    };
+    sheet.show(study, &rows)?;
+    notes(study, &places.iter().collect::<Vec<_>>(), &[LINEAR]);
     study.note(
         "IID: every interaction has any of the users; non-IID: every client has users of its own. Position-based users have \
          the click probabilities of perfect ones and eta = 0, .5, 1, 1.5, 2",
     );
     Ok(())
-}
-
-fn rounds(study: &Study<'_>) -> String {
-    length(study).split(", ").next().unwrap_or_default().to_owned()
 }
 
 /// Quantity alone: finding 16. With other types: told, and drawn beside those types alone.
@@ -78,10 +81,16 @@ pub fn figure_9(study: &mut Study<'_>) -> Result<()> {
         let mixed = Series::new("Type 4 with the other type", mixed, &[], TEST);
         rows.push(Row { title: format!("with Type 2, {}", place.data.name), series: vec![iid, skewed, mixed] });
     }
-    let title = "Thesis Figure 4.9: quantity (Type 4) alone, with Type 1, and with Type 2 (#R = 1)";
-    let subtitle = format!("linear rankers; 1 to 9 interactions a client, IID 5 each; {}", rounds(study));
-    show(study, title, subtitle, "nDCG@10 on test queries, with Type 1 on training queries", &BY_USERS, &rows)?;
-    notes(study, &places.iter().chain([&intents]).collect::<Vec<_>>());
+    let sheet = Sheet {
+        file: "figure",
+        title: "Thesis Figure 4.9: quantity (Type 4) alone, with Type 1, and with Type 2 (#R = 1)",
+        subtitle: format!("1 to 9 interactions a client, IID 5 each; {}", length(study, &[LINEAR])),
+        measure: "nDCG@10 on test queries (with Type 1: on training queries)",
+        columns: &BY_USERS,
+        has_bands: true,
+    };
+    sheet.show(study, &rows)?;
+    notes(study, &places.iter().chain([&intents]).collect::<Vec<_>>(), &[LINEAR]);
     study.note(
         "quantities 1, 3, 5, 7, 9; with four intents the first four, as in the thesis's code; with three labels 1, 5, 9. With \
          another type the gap is that of the other type: compare with it alone. The thesis swaps the names of the collections \

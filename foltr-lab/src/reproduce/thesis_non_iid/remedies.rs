@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::reading::{self, Remedied};
-use super::series::{BY_USERS, Row, Series, TEST, TRAIN, show};
+use super::series::{BY_USERS, Row, Series, Sheet, TEST, TRAIN};
 use super::type_1::{both, tell_what_intents_are};
 use super::type_2::{case, of_batch, one_label};
 use super::{
@@ -83,9 +83,15 @@ pub fn figure_4(study: &mut Study<'_>) -> Result<()> {
             rows.push(Row { title: format!("FedPer, {}", ranker.name()), series });
         }
     }
-    let title = "Thesis Figure 4.4: FedProx and FedPer on document preferences (Type 1)";
-    let subtitle = format!("{}; 4 clients, 5 interactions each; {}", place.data.name, length(study));
-    show(study, title, subtitle, "nDCG@10 on the training queries", &BY_USERS, &rows)?;
+    let sheet = Sheet {
+        file: "figure",
+        title: "Thesis Figure 4.4: FedProx and FedPer on document preferences (Type 1)",
+        subtitle: format!("{}; 4 clients, 5 interactions each; {}", place.data.name, length(study, &Ranker::ALL)),
+        measure: "nDCG@10 on the training queries",
+        columns: &BY_USERS,
+        has_bands: true,
+    };
+    sheet.show(study, &rows)?;
     tell_what_intents_are(study, &place);
     Ok(())
 }
@@ -97,6 +103,12 @@ struct Ran {
     plain: Results,
     remedies: Results,
     fed_per: Option<Results>,
+}
+
+impl Ran {
+    fn base(&self) -> [Series<'_>; 2] {
+        [("IID", "iid"), ("one label", "one-label")].map(|(name, clients)| of_batch(&self.plain, name, clients, "5"))
+    }
 }
 
 fn run(study: &mut Study<'_>, place: Place, ranker: Ranker) -> Result<Ran> {
@@ -125,26 +137,37 @@ pub fn figure_7(study: &mut Study<'_>) -> Result<()> {
             all.push(run(study, place, ranker)?);
         }
     }
-    let mut rows = Vec::new();
-    for Ran { ranker, place, plain, remedies, fed_per: of_fed_per } in &all {
-        let base = || [("IID", "iid"), ("one label", "one-label")].map(|(name, clients)| of_batch(plain, name, clients, "5"));
-        let [iid, skewed] = base();
+    let (mut with_sharing, mut with_others) = (Vec::new(), Vec::new());
+    for ran @ Ran { ranker, place, remedies, .. } in &all {
+        let [iid, skewed] = ran.base();
         let sharing = [("data sharing", "sharing"), ("data sharing after warm-up", "warm-up")]
             .map(|(name, label)| Series::new(name, remedies, &[("remedy", label)], TEST));
         let mut others = fed_prox(remedies, weights(study, *ranker), TEST);
         others.iter_mut().for_each(|series| series.labels.push(("remedy", "fed-prox")));
-        others.extend(of_fed_per.iter().flat_map(|results| fed_per(results, Split::Test)));
+        others.extend(ran.fed_per.iter().flat_map(|results| fed_per(results, Split::Test)));
         let shared = remedied(&iid, &skewed, &sharing.each_ref())?;
         place.conclude(study, *ranker, 15, reading::restores_most(&shared));
         let other: Vec<&Series<'_>> = others.iter().collect();
         place.conclude(study, *ranker, 15, reading::closes_nothing(&remedied(&iid, &skewed, &other)?));
-        rows.push(Row { title: place.title(*ranker), series: base().into_iter().chain(sharing).chain(others).collect() });
+        let row = |series: Vec<_>| Row { title: place.title(*ranker), series };
+        with_sharing.push(row(ran.base().into_iter().chain(sharing).collect()));
+        with_others.push(row(ran.base().into_iter().chain(others).collect()));
     }
-    let title = "Thesis Figure 4.7: remedies with one label a client (Type 2, #R = 1)";
-    let subtitle = format!("as many clients as labels, 5 interactions each; {}", length(study));
-    show(study, title, subtitle, "nDCG@10 on test queries", &BY_USERS, &rows)?;
+    let clients = format!("as many clients as labels, 5 interactions each; {}", length(study, &Ranker::ALL));
+    let sheet = |file, title, subtitle, has_bands| Sheet {
+        file,
+        title,
+        subtitle,
+        measure: "nDCG@10 on test queries",
+        columns: &BY_USERS,
+        has_bands,
+    };
+    let title = "Thesis Figure 4.7: data sharing with one label a client (Type 2, #R = 1)";
+    sheet("data-sharing", title, clients.clone(), true).show(study, &with_sharing)?;
+    let title = "Thesis Figure 4.7: FedProx and FedPer with one label a client (Type 2, #R = 1)";
+    sheet("fed-prox-and-fed-per", title, format!("{clients}; means without bands"), false).show(study, &with_others)?;
     let places: Vec<&Place> = all.iter().filter(|ran| ran.ranker == Ranker::Linear).map(|ran| &ran.place).collect();
-    notes(study, &places);
+    notes(study, &places, &Ranker::ALL);
     study.note(format!(
         "data sharing: as many draws as a tenth of the training queries, for every client; warm-up: {WARM_UP} interactions on them"
     ));

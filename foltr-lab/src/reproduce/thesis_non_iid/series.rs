@@ -77,49 +77,62 @@ pub struct Row<'a> {
     pub series: Vec<Series<'a>>,
 }
 
-/// Draws rows of panels, and tells the late values of all series.
-pub fn show(
-    study: &mut Study<'_>,
-    title: &str,
-    subtitle: String,
-    measure: &str,
-    columns: &Columns,
-    rows: &[Row<'_>],
-) -> Result<()> {
-    let mut methods: Vec<String> = Vec::new();
-    for series in rows.iter().flat_map(|row| &row.series) {
-        if !methods.contains(&series.name) {
-            methods.push(series.name.clone());
+/// A figure of rows of panels.
+pub struct Sheet<'a> {
+    /// Of its files.
+    pub file: &'a str,
+    pub title: &'a str,
+    pub subtitle: String,
+    pub measure: &'a str,
+    pub columns: &'a Columns,
+    /// Confidence bands of many noisy series hide all of them.
+    pub has_bands: bool,
+}
+
+impl Sheet<'_> {
+    /// Draws it, and tells the late values of all series.
+    pub fn show(self, study: &mut Study<'_>, rows: &[Row<'_>]) -> Result<()> {
+        let mut methods: Vec<String> = Vec::new();
+        for series in rows.iter().flat_map(|row| &row.series) {
+            if !methods.contains(&series.name) {
+                methods.push(series.name.clone());
+            }
         }
+        let columns = self.columns;
+        let panel_rows = rows.iter().map(|row| self.row(row, &methods)).collect::<Result<_>>()?;
+        let told = told(columns, rows)?;
+        let figure = CurveFigure {
+            title: self.title.into(),
+            subtitle: self.subtitle,
+            x_label: "rounds".into(),
+            y_label: self.measure.into(),
+            methods,
+            columns: columns.labels.iter().map(|label| format!("{label}{}", columns.title)).collect(),
+            rows: panel_rows,
+            x_sharing: Sharing::Row,
+            y_sharing: Sharing::Row,
+            ..CurveFigure::default()
+        };
+        study.figure(self.file, figure)?;
+        study.table(&format!("{}, mean over the last fifth of the rounds", self.measure), &told);
+        Ok(())
     }
-    let mut panel_rows = Vec::new();
-    for row in rows {
+
+    fn row(&self, row: &Row<'_>, methods: &[String]) -> Result<PanelRow> {
         let panel = |&column: &&str| -> Result<Panel> {
             let curve = |series: &Series<'_>| -> Result<Curve> {
                 let method = methods.iter().position(|name| *name == series.name).unwrap_or(0);
-                Ok(Curve { method, points: series.points(columns, column)? })
+                let mut points = series.points(self.columns, column)?;
+                if !self.has_bands {
+                    points.iter_mut().for_each(|point| (point.low, point.high) = (point.mean, point.mean));
+                }
+                Ok(Curve { method, points })
             };
             Ok(Panel { curves: row.series.iter().map(curve).collect::<Result<_>>()?, references: Vec::new() })
         };
-        let panels = columns.labels.iter().map(panel).collect::<Result<_>>()?;
-        panel_rows.push(PanelRow { title: row.title.clone(), panels });
+        let panels = self.columns.labels.iter().map(panel).collect::<Result<_>>()?;
+        Ok(PanelRow { title: row.title.clone(), panels })
     }
-    let figure = CurveFigure {
-        title: title.into(),
-        subtitle,
-        x_label: "rounds".into(),
-        y_label: measure.into(),
-        methods,
-        columns: columns.labels.iter().map(|label| format!("{label}{}", columns.title)).collect(),
-        rows: panel_rows,
-        x_sharing: Sharing::Row,
-        y_sharing: Sharing::Row,
-        ..CurveFigure::default()
-    };
-    study.figure("figure", figure)?;
-    let told = told(columns, rows)?;
-    study.table(&format!("{measure}, mean over the last fifth of the rounds"), &told);
-    Ok(())
 }
 
 fn told(columns: &Columns, rows: &[Row<'_>]) -> Result<String> {

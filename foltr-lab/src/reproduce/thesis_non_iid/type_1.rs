@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::reading::{self, Case};
-use super::series::{BY_USERS, Row, Series, TRAIN, in_words, show};
+use super::series::{BY_USERS, Row, Series, Sheet, TRAIN, in_words};
 use super::{PREFERENCES, Place, Ranker, length, notes};
 use crate::reproduce::course::USERS;
 use crate::reproduce::study::mean;
@@ -18,12 +18,13 @@ const SYNTHETIC: &str = "generated intents have three grades where those of the 
 
 /// Clients with one merged set of labels, then with an intent each.
 pub fn both(results: &Results) -> [Series<'_>; 2] {
-    [("IID", "iid"), ("non-IID", "non-iid")].map(|(name, label)| Series::new(name, results, &[("clients", label)], TRAIN))
+    [("IID", "iid"), ("non-IID", "non-iid")]
+        .map(|(name, label)| Series::new(name, results, &[("clients", label)], TRAIN))
 }
 
 /// Says what generated intents are.
 pub fn tell_what_intents_are(study: &mut Study<'_>, place: &Place) {
-    notes(study, &[place]);
+    notes(study, &[place], &Ranker::ALL);
     if place.is_generated() {
         study.note(SYNTHETIC);
     }
@@ -37,11 +38,19 @@ pub fn figure_3(study: &mut Study<'_>) -> Result<()> {
     let (linear, neural) = (linear?, neural?);
     let rows = [(Ranker::Linear, &linear), (Ranker::Neural, &neural)]
         .map(|(ranker, results)| Row { title: place.title(ranker), series: both(results).into() });
-    let title = "Thesis Figure 4.3: document preferences (Type 1)";
-    let subtitle = format!("4 clients, 5 interactions each; {}", length(study));
-    show(study, title, subtitle, "nDCG@10 on the training queries", &BY_USERS, &rows)?;
+    let sheet = Sheet {
+        file: "figure",
+        title: "Thesis Figure 4.3: document preferences (Type 1)",
+        subtitle: format!("4 clients, 5 interactions each; {}", length(study, &Ranker::ALL)),
+        measure: "nDCG@10 on the training queries",
+        columns: &BY_USERS,
+        has_bands: true,
+    };
+    sheet.show(study, &rows)?;
     tell_what_intents_are(study, &place);
-    study.note("IID is measured by merged labels, non-IID by those of each intent, as in the thesis: no finding rests on it");
+    study.note(
+        "IID is measured by merged labels, non-IID by those of each intent, as in the thesis: no finding rests on it",
+    );
     Ok(())
 }
 

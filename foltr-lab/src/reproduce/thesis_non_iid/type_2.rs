@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::reading::{self, Case, EXACT};
-use super::series::{BY_USERS, Row, Series, TEST, in_words, show};
+use super::series::{BY_USERS, Row, Series, Sheet, TEST, in_words};
 use super::{ONE_LABEL, Place, ROUNDS, Ranker, TWO_LABELS, a_client_a_label, length, n_rounds, notes};
 use crate::reproduce::Study;
 use crate::reproduce::course::USERS;
@@ -42,7 +42,7 @@ fn everywhere(
 
 fn tell(study: &mut Study<'_>, all: &[Ran]) {
     let places: Vec<&Place> = all.iter().filter(|ran| ran.ranker == Ranker::Linear).map(|ran| &ran.place).collect();
-    notes(study, &places);
+    notes(study, &places, &Ranker::ALL);
 }
 
 /// Alike clients, or clients with one label, with so many interactions in a round.
@@ -74,9 +74,15 @@ pub fn figure_5(study: &mut Study<'_>) -> Result<()> {
         let (iid, skewed): (Vec<_>, Vec<_>) = pairs.into_iter().unzip();
         rows.push(Row { title: place.title(*ranker), series: iid.into_iter().chain(skewed).collect() });
     }
-    let title = "Thesis Figure 4.5: one label a client (Type 2, #R = 1)";
-    let subtitle = format!("as many clients as labels, B interactions each; {}", length(study));
-    show(study, title, subtitle, "nDCG@10 on test queries", &BY_USERS, &rows)?;
+    let sheet = Sheet {
+        file: "figure",
+        title: "Thesis Figure 4.5: one label a client (Type 2, #R = 1)",
+        subtitle: format!("as many clients as labels, B interactions each; {}", length(study, &Ranker::ALL)),
+        measure: "nDCG@10 on test queries",
+        columns: &BY_USERS,
+        has_bands: true,
+    };
+    sheet.show(study, &rows)?;
     tell(study, &all);
     Ok(())
 }
@@ -179,10 +185,16 @@ pub fn figure_6(study: &mut Study<'_>) -> Result<()> {
         place.conclude(study, *ranker, 15, reading::gap_is_minimal(&cases));
         rows.push(Row { title: place.title(*ranker), series: series.into() });
     }
-    let title = "Thesis Figure 4.6: two labels a client (Type 2, #R = 2)";
-    let subtitle =
-        format!("one client a pair of labels (3 on MQ2008, 10 with five labels), 5 interactions; {}", length(study));
-    show(study, title, subtitle, "nDCG@10 on test queries", &BY_USERS, &rows)?;
+    let clients = "one client a pair of labels (3 on MQ2008, 10 with five labels), 5 interactions each";
+    let sheet = Sheet {
+        file: "figure",
+        title: "Thesis Figure 4.6: two labels a client (Type 2, #R = 2)",
+        subtitle: format!("{clients}; {}", length(study, &Ranker::ALL)),
+        measure: "nDCG@10 on test queries",
+        columns: &BY_USERS,
+        has_bands: true,
+    };
+    sheet.show(study, &rows)?;
     tell(study, &all);
     Ok(())
 }
