@@ -188,6 +188,12 @@ impl Partial {
         self.n_contributions += 1;
     }
 
+    /// Makes everything in the sum weigh so many times as much.
+    pub fn scale(&mut self, factor: f64) {
+        self.sum.iter_mut().for_each(|sum| *sum *= factor);
+        self.weight *= factor;
+    }
+
     /// Adds another sum.
     ///
     /// # Panics

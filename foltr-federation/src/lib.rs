@@ -7,6 +7,7 @@
 
 pub mod accountant;
 pub mod aggregate;
+pub mod asynchronous;
 pub mod coordinator;
 pub mod ledger;
 pub mod message;
@@ -17,6 +18,7 @@ pub mod tail_mean;
 
 pub use accountant::{Guarantee, PrivacyCost};
 pub use aggregate::{Aggregation, Aggregator, CHUNK, Contribution, Partial, Rule, TooFewClients};
+pub use asynchronous::{AsynchronousCoordinator, AsynchronousSetup, Asynchrony, Refused, Taken};
 pub use coordinator::{BadSetup, CloseError, Coordinator, Rejected, RoundReport, Setup};
 pub use ledger::Ledger;
 pub use message::{BadPayload, DecodeError, Expected, Kind, Message, Payload, RoundTask, Share, decode, encode};

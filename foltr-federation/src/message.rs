@@ -88,9 +88,9 @@ impl Default for Payload {
 /// A payload, with the round and the client it belongs to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Message {
-    /// The round of the task that the client answers.
+    /// The round of the task that the client answers; without rounds, the version of the model that it started from.
     pub round: u32,
-    /// The client's slot in the cohort of that round.
+    /// The client's slot in the cohort of that round; without rounds, its number.
     pub client: u32,
     /// What it reports.
     pub payload: Payload,

@@ -9,7 +9,7 @@ use foltr_simulation::datasets::Fold;
 use crate::evaluate::SNAPSHOTS;
 use crate::execute::{Collections, Plan};
 use crate::run::run_one;
-use crate::spec::{Evaluate, Experiment, Learner, Users, in_words};
+use crate::spec::{Asynchrony, Evaluate, Experiment, Learner, Users, in_words};
 
 /// Interactions that a probe simulates at most, unless one round has more.
 const INTERACTIONS: usize = 20_000;
@@ -51,8 +51,16 @@ pub fn probe(plan: &Plan, collections: &Collections) -> Result<Vec<Cost>> {
 fn kind_of(experiment: &Experiment) -> String {
     let users = experiment.users.as_ref().map(Users::name).unwrap_or_default();
     let ranker = experiment.ranker.as_ref().map(in_words).unwrap_or_default();
+    let partition = experiment.partition.as_ref().map(in_words).unwrap_or_default();
     let metrics = in_words(&experiment.metrics.offline);
-    let parts = [&in_words(&experiment.data), &users, &ranker, experiment.learner.name(), experiment.privacy.name()];
+    let parts = [
+        &in_words(&experiment.data),
+        &partition,
+        &users,
+        &ranker,
+        experiment.learner.name(),
+        experiment.privacy.name(),
+    ];
     format!("{} {metrics} {:?}", parts.map(|part: &str| part.to_owned()).join(" "), experiment.metrics.evaluate_on)
 }
 
@@ -87,6 +95,13 @@ impl Rates {
         let Some(schedule) = experiment.schedule() else {
             return Cost { seconds: self.evaluation, bytes };
         };
+        // Messages that are on their way, and versions that naive averaging must remember.
+        let n_kept = match experiment.asynchrony {
+            None => 0,
+            Some(Asynchrony::Buffered(_)) => schedule.n_clients,
+            Some(Asynchrony::Naive(naive)) => schedule.n_clients + naive.max_staleness as usize,
+        };
+        let bytes = bytes + n_kept * n_params * size_of::<f32>();
         let n_evaluated = experiment.metrics.evaluate.count(schedule.n_rounds);
         let seconds = self.interaction * schedule.n_interactions() as f64 + self.evaluation * n_evaluated as f64;
         Cost { seconds, bytes }

@@ -4,11 +4,13 @@
 //! paper concluded (the findings of spec section 19), and draws the figure. It says which data it used: numbers on other
 //! data than the paper's are never judged, only told.
 
+mod asynchrony;
 mod course;
 mod draft;
 mod drawing;
 mod foltr_es;
 mod fpdgd;
+mod personalisation;
 mod privacy;
 mod stand_in;
 mod study;
@@ -79,6 +81,8 @@ pub const ENTRIES: &[Entry] = &[
     privacy::TABLE,
     privacy::CLIENTS,
     privacy::CURVES,
+    asynchrony::ENTRY,
+    personalisation::ENTRY,
 ];
 
 /// A name that no entry has.

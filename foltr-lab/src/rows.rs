@@ -24,6 +24,8 @@ pub enum MetricName {
     OnlineNdcg(usize),
     /// Mean MaxRR of the clicks on the lists shown to users during a round, before any privatisation (spec section 4).
     OnlineMaxRr,
+    /// Simulated time at the end of a round, in rounds of a usual client.
+    SimulatedTime,
 }
 
 impl MetricName {
@@ -33,7 +35,7 @@ impl MetricName {
             Self::Offline(split, _) | Self::Own(split, _) | Self::WorstDecile(split, _) | Self::WorseOff(split, _) => {
                 Some(split)
             }
-            Self::OnlineNdcg(_) | Self::OnlineMaxRr => None,
+            Self::OnlineNdcg(_) | Self::OnlineMaxRr | Self::SimulatedTime => None,
         }
     }
 }
@@ -47,13 +49,14 @@ impl fmt::Display for MetricName {
             Self::WorseOff(split, metric) => write!(f, "worse-off-{}-{metric}", split.name()),
             Self::OnlineNdcg(cutoff) => write!(f, "online-ndcg@{cutoff}"),
             Self::OnlineMaxRr => f.write_str("online-maxrr"),
+            Self::SimulatedTime => f.write_str("simulated-time"),
         }
     }
 }
 
 /// A name that no metric has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is no metric of a result folder, such as test-ndcg@10, online-ndcg@10 or online-maxrr")]
+#[error("`{0}` is no metric of a result folder, such as test-ndcg@10, online-ndcg@10, online-maxrr or simulated-time")]
 pub struct UnknownName(String);
 
 impl FromStr for MetricName {
@@ -61,8 +64,10 @@ impl FromStr for MetricName {
 
     fn from_str(text: &str) -> Result<Self, UnknownName> {
         let read = || {
-            if text == "online-maxrr" {
-                return Some(Self::OnlineMaxRr);
+            match text {
+                "online-maxrr" => return Some(Self::OnlineMaxRr),
+                "simulated-time" => return Some(Self::SimulatedTime),
+                _ => {}
             }
             let (first, metric) = text.split_once('-')?;
             if first == "online" {
@@ -151,7 +156,8 @@ mod tests {
         for text in by_client {
             assert_eq!(text.parse::<MetricName>().expect(text).to_string(), text);
         }
-        for text in ["test-ndcg@10", "validation-expected-maxrr", "train-map", "online-ndcg@5", "online-maxrr"] {
+        let names = ["test-ndcg@10", "validation-expected-maxrr", "train-map", "online-ndcg@5", "online-maxrr"];
+        for text in names.into_iter().chain(["simulated-time"]) {
             assert_eq!(text.parse::<MetricName>().expect(text).to_string(), text);
         }
         for text in ["ndcg@10", "online-map", "dev-map", "test-", ""] {

@@ -15,6 +15,7 @@ use foltr_rank::learn::evolution::EvolutionSettings;
 use foltr_rank::learn::pdgd::PdgdSettings;
 use foltr_rank::rng::{Purpose, Streams};
 use foltr_rank::{Initialisation, Params, Shape};
+use foltr_simulation::asynchronous_run::AsynchronousRun;
 use foltr_simulation::centralised::{CentralisedRun, CentralisedSettings};
 use foltr_simulation::click::{Cascade, PositionBased, Users};
 use foltr_simulation::client_round::{Tally, TrainingSet};
@@ -98,6 +99,9 @@ pub fn run_one(
             rows.send(round + 1, MetricName::OnlineNdcg(experiment.metrics.cutoff), this.ndcg / n_clients);
             rows.send(round + 1, MetricName::OnlineMaxRr, this.max_rr / n_clients);
         }
+        if let Some(time) = trainer.time() {
+            rows.send(round + 1, MetricName::SimulatedTime, time);
+        }
     }
     unreachable!("the last round returns")
 }
@@ -105,6 +109,7 @@ pub fn run_one(
 /// A learner from clicks, whoever holds the interactions.
 enum Trainer<'a> {
     Federated(Box<FederationRun<'a>>),
+    Asynchronous(Box<AsynchronousRun<'a>>),
     Centralised(Box<CentralisedRun<'a>>),
 }
 
@@ -150,12 +155,22 @@ impl<'a> Trainer<'a> {
             privacy,
             optimiser: federation.optimiser,
         };
-        Ok(Self::Federated(Box::new(FederationRun::new(settings, partition)?)))
+        let pace = experiment.pace();
+        if let Some(asynchrony) = experiment.asynchrony {
+            let run = AsynchronousRun::new(settings, asynchrony, pace.unwrap_or_default(), partition)?;
+            return Ok(Self::Asynchronous(Box::new(run)));
+        }
+        let run = FederationRun::new(settings, partition)?;
+        Ok(Self::Federated(Box::new(match pace {
+            Some(pace) => run.with_pace(pace),
+            None => run,
+        })))
     }
 
     fn ranker(&self) -> Params {
         match self {
             Self::Federated(run) => run.ranker(),
+            Self::Asynchronous(run) => run.ranker(),
             Self::Centralised(run) => run.params().to_vec(),
         }
     }
@@ -172,7 +187,17 @@ impl<'a> Trainer<'a> {
     fn round(&mut self) -> Result<Tally> {
         match self {
             Self::Federated(run) => Ok(run.round()?),
+            Self::Asynchronous(run) => Ok(run.round()),
             Self::Centralised(run) => Ok(run.round()?),
+        }
+    }
+
+    /// Simulated time so far, where clients have speeds.
+    fn time(&self) -> Option<f64> {
+        match self {
+            Self::Federated(run) => run.time(),
+            Self::Asynchronous(run) => Some(run.time()),
+            Self::Centralised(_) => None,
         }
     }
 }

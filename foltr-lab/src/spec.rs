@@ -3,6 +3,7 @@
 //! A file is read by [`Grid::read`](crate::grid::Grid::read) and checked as a whole before any work: every problem is reported with
 //! its line, key and value. What has a default is printed in the resolved experiment, so no number is hidden.
 
+mod asynchrony;
 mod check;
 mod data;
 mod learner;
@@ -18,8 +19,9 @@ mod words;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use asynchrony::Stragglers;
 pub use data::{Conflict, Data, Level, Normalise};
-pub use foltr_federation::ServerOptimiser;
+pub use foltr_federation::{Asynchrony, ServerOptimiser};
 pub use foltr_rank::metric::WithoutRelevant;
 pub use foltr_rank::personal::Personalisation;
 pub use foltr_simulation::click::Preset;
@@ -60,6 +62,9 @@ pub struct Experiment {
     /// How clients make rankers of their own; all use the global one when absent. FPDGD only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub personalisation: Option<Personalisation>,
+    /// What the server does with clients that do not wait for each other; without it rounds are synchronous.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asynchrony: Option<Asynchrony>,
     /// What happens to an update before it leaves a device.
     #[serde(default = "no_privacy")]
     pub privacy: Privacy,
@@ -97,6 +102,9 @@ pub struct Clients {
     /// Probability that a client's message of a round is lost; 0 when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dropout: Option<f64>,
+    /// Clients that are slow; all take the same time when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stragglers: Option<Stragglers>,
 }
 
 impl Clients {

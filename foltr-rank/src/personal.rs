@@ -47,6 +47,12 @@ pub enum Personalisation {
         /// What an interaction counts in the choice after one more interaction; from 0 to below 1.
         memory: f64,
     },
+    /// As clusters, but client c is told to be in group c modulo their number: what clusters could be at best, where
+    /// intents are dealt out in the same way.
+    KnownGroups {
+        /// How many groups.
+        n_groups: usize,
+    },
     /// The sum of a shared model, the model of a cluster, and the device's own.
     Additive {
         /// How many clusters; 1 for none.
@@ -83,6 +89,7 @@ impl Personalisation {
         ("interpolation", "Mixes scores of its own and the shared model, weight chosen by its clicks"),
         ("ditto", "A model of its own, pulled towards the shared one (Ditto)"),
         ("clusters", "Several shared models; helps the one that explains its clicks best (IFCA)"),
+        ("known-groups", "As clusters, each device told its group: a yardstick"),
         ("additive", "Shared model + model of a cluster + its own"),
     ];
 
@@ -103,6 +110,9 @@ impl Personalisation {
             Self::Clusters { n_clusters, .. } if !(2..=MAX_CLUSTERS).contains(&n_clusters) => {
                 bad("n_clusters", n_clusters as f64, "2 to 64")
             }
+            Self::KnownGroups { n_groups } if !(2..=MAX_CLUSTERS).contains(&n_groups) => {
+                bad("n_groups", n_groups as f64, "2 to 64")
+            }
             Self::Additive { n_clusters, .. } if !(1..=MAX_CLUSTERS).contains(&n_clusters) => {
                 bad("n_clusters", n_clusters as f64, "1 (no clusters) to 64")
             }
@@ -122,7 +132,7 @@ impl Personalisation {
             Self::LocalOnly => Destination::Nobody,
             Self::FedPer | Self::Interpolation { .. } | Self::Ditto { .. } => Destination::Global,
             Self::Additive { n_clusters: 1, .. } => Destination::Global,
-            Self::Clusters { .. } => Destination::Cluster,
+            Self::Clusters { .. } | Self::KnownGroups { .. } => Destination::Cluster,
             Self::Additive { .. } => Destination::GlobalAndCluster,
         }
     }
@@ -132,6 +142,7 @@ impl Personalisation {
         match *self {
             Self::Additive { n_clusters: 1, .. } => 0,
             Self::Clusters { n_clusters, .. } | Self::Additive { n_clusters, .. } => n_clusters,
+            Self::KnownGroups { n_groups } => n_groups,
             _ => 0,
         }
     }
@@ -151,6 +162,7 @@ impl Personalisation {
             Self::Clusters { n_clusters, memory } => {
                 Box::new(clusters::Clusters::new(shape, pdgd, n_clusters, memory as f32))
             }
+            Self::KnownGroups { n_groups } => Box::new(clusters::Clusters::told(shape, pdgd, n_groups)),
             Self::Additive { n_clusters, memory, own_rate, own_decay } => {
                 let own = additive::Own { rate: own_rate as f32, decay: own_decay as f32 };
                 Box::new(additive::Additive::new(shape, pdgd, n_clusters, memory as f32, own))
@@ -196,8 +208,8 @@ pub trait PersonalLearner: OnlineLearner + Send + Sync + std::fmt::Debug {
     /// Length of a client's state.
     fn state_len(&self) -> usize;
 
-    /// Writes the state of a client that has never learnt.
-    fn start(&self, initial: &[f32], private: &mut Stream, state: &mut [f32]);
+    /// Writes the state of the client with this number, which has never learnt.
+    fn start(&self, client: u32, initial: &[f32], private: &mut Stream, state: &mut [f32]);
 
     /// Takes the models and the state that the round begins with.
     fn enter(&mut self, models: Models<'_>, state: &[f32]);

@@ -29,6 +29,8 @@ pub enum Purpose {
     Cohort = 7,
     /// Synthetic data.
     Data = 8,
+    /// Who is slow, how long a client takes, and whose message is lost when nobody waits.
+    Pace = 12,
 }
 
 /// Rounds of a run are numbered below this, for a stream's number to hold purpose, round and client.

@@ -27,7 +27,8 @@ impl ClientStates {
         let len = learner.state_len();
         let mut values = vec![0.0; n_clients as usize * len];
         for (client, state) in values.chunks_exact_mut(len.max(1)).enumerate() {
-            learner.start(initial, &mut streams.open(Purpose::Initialisation, client as u32, START), state);
+            let mut private = streams.open(Purpose::Initialisation, client as u32, START);
+            learner.start(client as u32, initial, &mut private, state);
         }
         Self { values, len }
     }

@@ -1,6 +1,6 @@
 //! Who takes part in a round: everyone, a fresh sample that the server draws, or whoever tosses heads; and who is lost.
 
-use foltr_rank::rng::{Purpose, Streams};
+use foltr_rank::rng::{Purpose, Stream, Streams};
 use rand::RngExt;
 
 /// Who takes part in a round.
@@ -36,7 +36,7 @@ impl Cohort {
     pub fn draw(&self, streams: &Streams, round: u32, n_clients: u32) -> Vec<u32> {
         match *self {
             Self::Everyone => (0..n_clients).collect(),
-            Self::Sample(size) => sample(streams, round, n_clients, size),
+            Self::Sample(size) => sample(&mut streams.open(Purpose::Cohort, 0, round), n_clients, size),
             Self::Coins(probability) => {
                 let mut stream = streams.open(Purpose::Cohort, 0, round);
                 (0..n_clients).filter(|_| stream.random::<f64>() < probability).collect()
@@ -56,11 +56,10 @@ pub fn survivors(clients: Vec<u32>, dropout: f64, streams: &Streams, round: u32)
 
 /// A sample is drawn by Floyd's method (`BF87` Bentley, Floyd: *A Sample of Brilliance*, CACM 30, 1987): `size` draws
 /// whatever the number of clients.
-fn sample(streams: &Streams, round: u32, n_clients: u32, size: u32) -> Vec<u32> {
+pub(crate) fn sample(stream: &mut Stream, n_clients: u32, size: u32) -> Vec<u32> {
     if size >= n_clients {
         return (0..n_clients).collect();
     }
-    let mut stream = streams.open(Purpose::Cohort, 0, round);
     let mut chosen = std::collections::BTreeSet::new();
     for last in n_clients - size..n_clients {
         let client = stream.random_range(0..=last);

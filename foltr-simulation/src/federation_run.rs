@@ -21,6 +21,7 @@ use crate::click::Users;
 use crate::client_round::{ClientLearner, Round, Tally, Worker};
 use crate::client_states::{ClientStates, StateStretch};
 use crate::cohort::{Cohort, survivors};
+use crate::pace::{Pace, Speeds};
 use crate::partition::Partition;
 use crate::published_stream::PublishedClients;
 
@@ -104,7 +105,7 @@ pub enum BadFederation {
 }
 
 impl FederationSettings {
-    fn rule(&self) -> Rule {
+    pub(crate) fn rule(&self) -> Rule {
         let usual = match self.learning {
             Learning::Pdgd(_) => Rule::Averaging,
             Learning::Evolution { settings: EvolutionSettings { sigma, antithetic, .. }, .. } => {
@@ -121,7 +122,7 @@ impl FederationSettings {
         is_complete || matches!(self.privacy, Privacy::DiscreteGaussian(_))
     }
 
-    fn check(&self, partition: &Partition) -> Result<(), BadFederation> {
+    pub(crate) fn check(&self, partition: &Partition) -> Result<(), BadFederation> {
         if let Some(personalisation) = &self.personalisation {
             personalisation.check()?;
             if !matches!(self.learning, Learning::Pdgd(PdgdSettings { updates: Updates::Immediate, .. })) {
@@ -181,6 +182,8 @@ pub struct FederationRun<'a> {
     workers: Vec<Mutex<Worker>>,
     published: Option<PublishedClients>,
     tail: Option<TailMean>,
+    /// Speeds of the clients and the simulated time so far, if they are asked for.
+    clock: Option<(Speeds, f64)>,
 }
 
 impl<'a> FederationRun<'a> {
@@ -230,7 +233,20 @@ impl<'a> FederationRun<'a> {
             workers,
             published,
             tail,
+            clock: None,
         })
+    }
+
+    /// The same with a simulated time: every round lasts as long as the slowest of its clients.
+    #[must_use]
+    pub fn with_pace(mut self, pace: Pace) -> Self {
+        self.clock = Some((Speeds::new(pace, self.settings.n_clients, &self.streams), 0.0));
+        self
+    }
+
+    /// Simulated time so far, in rounds of a usual client, if clients have a pace.
+    pub fn time(&self) -> Option<f64> {
+        self.clock.as_ref().map(|(_, time)| *time)
     }
 
     /// The open round.
@@ -270,6 +286,9 @@ impl<'a> FederationRun<'a> {
     pub fn round(&mut self) -> Result<Tally, RoundError> {
         let (settings, number) = (&self.settings, self.task().round);
         let clients = settings.cohort.draw(&self.streams, number, settings.n_clients);
+        if let Some((speeds, time)) = &mut self.clock {
+            *time += speeds.slowest(&clients, number);
+        }
         let clients = survivors(clients, settings.dropout, &self.streams, number);
         let (task, cluster_models) = (self.coordinator.task().clone(), self.cluster_models());
         let round = Round {
@@ -373,7 +392,7 @@ fn personal_learner(settings: &FederationSettings) -> Option<Box<dyn PersonalLea
     }
 }
 
-fn client_learner(settings: &FederationSettings) -> ClientLearner {
+pub(crate) fn client_learner(settings: &FederationSettings) -> ClientLearner {
     if let Some(learner) = personal_learner(settings) {
         return ClientLearner::Personal(learner);
     }

@@ -1,5 +1,6 @@
 //! What a real device does not have: labelled data, simulated users, client rounds.
 
+pub mod asynchronous_run;
 pub mod cache;
 pub mod centralised;
 pub mod click;
@@ -12,5 +13,6 @@ pub mod federation_run;
 pub mod letor;
 mod mapping;
 pub mod normalise;
+pub mod pace;
 pub mod partition;
 pub mod published_stream;

@@ -52,7 +52,8 @@ fn a_log_is_never_in_memory_as_a_whole() {
     if let (Some(before), Some(after)) = (before, peak_bytes()) {
         let grown = after - before;
         // A block of text and its rows, the index, and the blocks that opening checks.
-        assert!(n_bytes > 200 << 20 && features > 150 << 20, "{n_bytes} bytes of text, {features} of features");
+        println!("{grown} bytes for {n_bytes} bytes of text and {features} of features");
+        assert!(n_bytes + features > 350 << 20, "{n_bytes} bytes of text, {features} of features");
         assert!(grown < 160 << 20, "{grown} bytes for {n_bytes} bytes of text and {features} of features");
     }
 }

@@ -12,6 +12,7 @@ use foltr_federation::{Privacy, ServerOptimiser};
 use foltr_rank::learn::evolution::{EvolutionSettings, Reward};
 use foltr_rank::learn::pdgd::{PdgdSettings, Updates};
 use foltr_rank::metric::WithoutRelevant;
+use foltr_rank::personal::Personalisation;
 use foltr_rank::rng::{Purpose, Streams};
 use foltr_rank::{Activation, Initialisation, Params, Shape};
 use foltr_simulation::centralised::{CentralisedRun, CentralisedSettings};
@@ -82,6 +83,7 @@ pub fn measure(mut tell: impl FnMut(&str)) -> Result<Report> {
     let mut bench = Bench { bandwidth, cases: Vec::new(), tell: &mut tell };
     bench.training(&small)?;
     bench.training(&large)?;
+    bench.personalisation(&small)?;
     bench.privacy(&small)?;
     bench.privacy(&large)?;
     bench.evaluation(&small)?;
@@ -131,6 +133,31 @@ impl Bench<'_> {
         self.case(("pdgd-linear", data.name), 1, ("interactions", data.query_bytes()), || {
             Work::units(run.round().expect("a rate that does not diverge").n_interactions as f64)
         })
+    }
+
+    /// 100,000 clients, of whom a thousand take part in a round: the plain loop, then each with a ranker of its own.
+    fn personalisation(&mut self, data: &Data) -> Result<()> {
+        let n_features = data.n_features();
+        let plain = FederationSettings {
+            n_clients: 100_000,
+            cohort: Cohort::Sample(1_000),
+            ..pdgd(Shape::Linear { n_features }, vec![0.0; n_features])
+        };
+        self.federation("own-none", data, 1, plain.clone())?;
+        let additive =
+            |n_clusters| Personalisation::Additive { n_clusters, memory: 0.99, own_rate: 1.0, own_decay: 0.002 };
+        for (name, method) in [
+            ("own-local-only", Personalisation::LocalOnly),
+            ("own-interpolation", Personalisation::Interpolation { memory: 0.99 }),
+            ("own-ditto", Personalisation::Ditto { pull: 0.01 }),
+            ("own-clusters", Personalisation::Clusters { n_clusters: 4, memory: 0.99 }),
+            ("own-additive", additive(1)),
+            ("own-additive-clusters", additive(4)),
+        ] {
+            let settings = FederationSettings { personalisation: Some(method), ..plain.clone() };
+            self.federation(name, data, 1, settings)?;
+        }
+        Ok(())
     }
 
     /// The linear cases of [`Self::training`] with every mechanism: their ratio is the price of privacy. Laplace noise

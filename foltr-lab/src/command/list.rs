@@ -1,6 +1,7 @@
 //! `foltr list`: every name that an experiment file can use.
 
-use foltr_federation::{Aggregation, Privacy, ServerOptimiser};
+use foltr_federation::{Aggregation, Asynchrony, Privacy, ServerOptimiser};
+use foltr_rank::personal::Personalisation;
 use foltr_simulation::click::Users;
 
 /// A list: its title, where its names go in a file, and each name with one line of explanation.
@@ -10,7 +11,7 @@ struct List {
     names: &'static [(&'static str, &'static str)],
 }
 
-const LISTS: [List; 13] = [
+const LISTS: [List; 15] = [
     List {
         title: "Learners",
         place: "learner.kind",
@@ -62,6 +63,8 @@ const LISTS: [List; 13] = [
     },
     List { title: "Server optimisers", place: "federation.optimiser.kind", names: ServerOptimiser::LIST },
     List { title: "Aggregation rules", place: "no key yet: always this one", names: Aggregation::LIST },
+    List { title: "Personalisation", place: "personalisation.kind", names: Personalisation::LIST },
+    List { title: "Clients that do not wait", place: "asynchrony.kind", names: Asynchrony::LIST },
     List { title: "Privacy", place: "privacy.kind", names: Privacy::LIST },
     List {
         title: "Metrics",
@@ -149,7 +152,8 @@ mod tests {
             let (_, names) = problem.message.split_once("(allowed: ").expect("names");
             names.trim_end_matches(')').split(", ").map(str::to_owned).collect::<Vec<_>>()
         };
-        for place in ["learner.kind", "users.kind", "ranker.kind", "privacy.kind", "data.kind", "partition.kind"] {
+        let places = ["learner.kind", "users.kind", "ranker.kind", "privacy.kind", "data.kind", "partition.kind"];
+        for place in places.into_iter().chain(["asynchrony.kind"]) {
             assert_eq!(names(place), allowed(place), "{place}");
         }
     }

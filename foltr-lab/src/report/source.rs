@@ -106,7 +106,8 @@ fn metrics(results: &Results) -> Vec<MetricName> {
 }
 
 fn columns(metrics: &[MetricName]) -> Vec<Column> {
-    let is_offline = |metric: &&MetricName| metric.split().is_some();
+    // Of what goes on growing the end is told, not the mean.
+    let is_offline = |metric: &&MetricName| metric.split().is_some() || **metric == MetricName::SimulatedTime;
     let offline = metrics.iter().filter(is_offline).map(|&metric| Column::Final(metric));
     let online: Vec<MetricName> = metrics.iter().filter(|metric| !is_offline(metric)).copied().collect();
     let has_sum = online.iter().any(|metric| matches!(metric, MetricName::OnlineNdcg(_)));

@@ -36,6 +36,7 @@ impl Experiment {
         self.check_federation(&mut problems);
         self.check_schedule(&mut problems);
         self.check_personalisation(&mut problems);
+        self.check_asynchrony(&mut problems);
         self.check_privacy(&mut problems);
         self.check_budget(&mut problems);
         self.check_metrics(&mut problems);
@@ -108,7 +109,6 @@ impl Experiment {
         let (federated, baseline) = (self.learner.is_federated(), self.learner.is_baseline());
         let sections = [
             ("clients", self.clients.is_some(), federated),
-            ("partition", self.partition.is_some(), federated && self.partition.is_some()),
             ("federation", self.federation.is_some(), federated),
             ("ranker", self.ranker.is_some(), !baseline),
         ];
@@ -121,6 +121,8 @@ impl Experiment {
             problems.when(is_there && !belongs, section, format!("remove this section: {learner} is {refusal}"));
             problems.when(!is_there && belongs, section, format!("missing; {learner} needs a section [{section}]"));
         }
+        let alone = self.partition.is_some() && !federated;
+        problems.when(alone, "partition", format!("remove this section: {learner} has no clients that could differ"));
         problems.when(!baseline && self.users.is_none(), "users", format!("missing; {learner} learns from clicks"));
     }
 
@@ -342,6 +344,9 @@ impl Experiment {
         let all_own =
             "\"fed-per\" needs ranker.kind = \"mlp\": a linear ranker is all output layer, and nothing is shared";
         problems.when(linear, "personalisation.kind", all_own);
+        let waits =
+            "cannot be had with [personalisation] yet: only synchronous rounds hand states out and take them back";
+        problems.when(self.asynchrony.is_some(), "asynchrony", waits);
         let averaged = self.federation.as_ref().is_some_and(|federation| federation.average_last.is_some());
         let newest = "cannot be had with [personalisation]: devices use the newest models";
         problems.when(averaged, "federation.average_last", newest);
@@ -431,14 +436,14 @@ fn check_proximal(learning_rate: f64, updates: Updates, proximal: Option<f64>, p
 
 /// Problems found so far.
 #[derive(Default)]
-struct Problems(Vec<Problem>);
+pub(super) struct Problems(Vec<Problem>);
 
 impl Problems {
-    fn add(&mut self, key: impl Into<String>, message: impl Into<String>) {
+    pub(super) fn add(&mut self, key: impl Into<String>, message: impl Into<String>) {
         self.0.push(Problem::new(key, message));
     }
 
-    fn when(&mut self, wrong: bool, key: &str, message: impl Into<String>) {
+    pub(super) fn when(&mut self, wrong: bool, key: &str, message: impl Into<String>) {
         if wrong {
             self.add(key, message);
         }

@@ -11,7 +11,7 @@ use super::places::Places;
 use super::{Experiment, Measures, Problem};
 
 /// Sections and top-level keys, in the order in which a file should have them.
-pub(crate) const SECTIONS: [&str; 12] = [
+pub(crate) const SECTIONS: [&str; 13] = [
     "seeds",
     "data",
     "clients",
@@ -21,6 +21,7 @@ pub(crate) const SECTIONS: [&str; 12] = [
     "learner",
     "federation",
     "personalisation",
+    "asynchrony",
     "privacy",
     "budget",
     "metrics",
@@ -110,6 +111,7 @@ impl Sections {
         let federation = optional(table, "federation", problems_of, &mut unreadable, stand_in::FEDERATION);
         let personalisation =
             optional(table, "personalisation", problems_of, &mut unreadable, stand_in::PERSONALISATION);
+        let asynchrony = optional(table, "asynchrony", problems_of, &mut unreadable, stand_in::ASYNCHRONY);
         let privacy = optional(table, "privacy", problems_of, &mut unreadable, super::no_privacy());
         let budget = optional(table, "budget", problems_of, &mut unreadable, stand_in::BUDGET);
         let metrics = optional(table, "metrics", problems_of, &mut unreadable, Measures::default());
@@ -123,6 +125,7 @@ impl Sections {
             learner,
             federation,
             personalisation,
+            asynchrony,
             privacy: privacy.unwrap_or_else(super::no_privacy),
             budget,
             metrics: metrics.unwrap_or_default(),
@@ -133,11 +136,13 @@ impl Sections {
 
 /// Sections in place of unreadable ones: small, so that no check of another section fails because of them.
 mod stand_in {
+    use foltr_federation::asynchronous::Buffered;
     use foltr_rank::Initialisation;
     use foltr_rank::personal::Personalisation;
 
     use crate::spec::{
-        Budget, Clients, Data, Federation, Normalise, Partition, Preset, Ranker, ServerOptimiser, SyntheticShape, Users,
+        Asynchrony, Budget, Clients, Data, Federation, Normalise, Partition, Preset, Ranker, ServerOptimiser,
+        SyntheticShape, Users,
     };
 
     pub const CLIENTS: Clients = Clients {
@@ -147,6 +152,7 @@ mod stand_in {
         cohort: None,
         participation: None,
         dropout: None,
+        stragglers: None,
     };
     pub const PARTITION: Partition = Partition::Iid {};
     pub const USERS: Users = Users::Cascade { preset: Preset::Perfect, grades: None };
@@ -158,6 +164,8 @@ mod stand_in {
         average_last: None,
     };
     pub const PERSONALISATION: Personalisation = Personalisation::LocalOnly;
+    pub const ASYNCHRONY: Asynchrony =
+        Asynchrony::Buffered(Buffered { buffer: 1, staleness_exponent: 0.0, rate_limit: 1, max_staleness: u32::MAX });
     pub const BUDGET: Budget = Budget { epsilon: f64::MAX, delta: 0.5 };
     pub const DATA: Data = Data::Synthetic {
         shape: SyntheticShape::Tiny,

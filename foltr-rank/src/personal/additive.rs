@@ -76,7 +76,7 @@ impl PersonalLearner for Additive {
         self.shape.n_params() + self.choice.as_ref().map_or(0, Choice::n_clusters)
     }
 
-    fn start(&self, _initial: &[f32], private: &mut Stream, state: &mut [f32]) {
+    fn start(&self, _client: u32, _initial: &[f32], private: &mut Stream, state: &mut [f32]) {
         let (own, evidence) = state.split_at_mut(self.shape.n_params());
         own.fill(0.0);
         if let Some(choice) = &self.choice {

@@ -83,6 +83,8 @@ pub(super) struct Clusters {
     shape: Shape,
     pdgd: Pdgd,
     choice: Choice,
+    /// Whether a client is told its cluster, and stays there.
+    is_told: bool,
     chosen: usize,
     start: Params,
 }
@@ -90,7 +92,13 @@ pub(super) struct Clusters {
 impl Clusters {
     pub(super) fn new(shape: Shape, pdgd: PdgdSettings, n_clusters: usize, memory: f32) -> Self {
         let choice = Choice::new(shape, n_clusters, memory);
-        Self { shape, pdgd: Pdgd::new(shape, pdgd), choice, chosen: 0, start: vec![0.0; shape.n_params()] }
+        let start = vec![0.0; shape.n_params()];
+        Self { shape, pdgd: Pdgd::new(shape, pdgd), choice, is_told: false, chosen: 0, start }
+    }
+
+    /// With clients that are told their cluster: that of their number, modulo how many there are.
+    pub(super) fn told(shape: Shape, pdgd: PdgdSettings, n_groups: usize) -> Self {
+        Self { is_told: true, ..Self::new(shape, pdgd, n_groups, 0.0) }
     }
 }
 
@@ -104,7 +112,9 @@ impl OnlineLearner for Clusters {
     }
 
     fn observe(&mut self, impression: &Impression<'_>) {
-        self.choice.weigh(&mut self.pdgd, impression);
+        if !self.is_told {
+            self.choice.weigh(&mut self.pdgd, impression);
+        }
         self.pdgd.observe(impression);
     }
 
@@ -118,8 +128,13 @@ impl PersonalLearner for Clusters {
         self.choice.evidence.len()
     }
 
-    fn start(&self, _initial: &[f32], private: &mut Stream, state: &mut [f32]) {
-        self.choice.start(private, state);
+    fn start(&self, client: u32, _initial: &[f32], private: &mut Stream, state: &mut [f32]) {
+        if self.is_told {
+            state.fill(0.0);
+            state[client as usize % self.choice.n_clusters()] = 1.0;
+        } else {
+            self.choice.start(private, state);
+        }
     }
 
     fn enter(&mut self, models: Models<'_>, state: &[f32]) {

@@ -64,7 +64,7 @@ impl PersonalLearner for FedPer {
         self.own.len()
     }
 
-    fn start(&self, initial: &[f32], _private: &mut Stream, state: &mut [f32]) {
+    fn start(&self, _client: u32, initial: &[f32], _private: &mut Stream, state: &mut [f32]) {
         state.copy_from_slice(&initial[first_own(self.shape)..]);
     }
 

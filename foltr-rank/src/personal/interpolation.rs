@@ -135,7 +135,7 @@ impl PersonalLearner for Interpolation {
         self.shape.n_params() + WEIGHTS.len()
     }
 
-    fn start(&self, initial: &[f32], _private: &mut Stream, state: &mut [f32]) {
+    fn start(&self, _client: u32, initial: &[f32], _private: &mut Stream, state: &mut [f32]) {
         let (own, evidence) = state.split_at_mut(self.shape.n_params());
         own.copy_from_slice(initial);
         evidence.fill(0.0);

@@ -44,7 +44,7 @@ impl PersonalLearner for LocalOnly {
         self.shape.n_params()
     }
 
-    fn start(&self, initial: &[f32], _private: &mut Stream, state: &mut [f32]) {
+    fn start(&self, _client: u32, initial: &[f32], _private: &mut Stream, state: &mut [f32]) {
         state.copy_from_slice(initial);
     }
 

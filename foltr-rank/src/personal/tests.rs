@@ -20,13 +20,14 @@ fn shapes() -> [Shape; 2] {
     ]
 }
 
-fn methods() -> [Personalisation; 7] {
+fn methods() -> [Personalisation; 8] {
     [
         Personalisation::LocalOnly,
         Personalisation::FedPer,
         Personalisation::Interpolation { memory: 0.99 },
         Personalisation::Ditto { pull: 0.01 },
         Personalisation::Clusters { n_clusters: 3, memory: 0.99 },
+        Personalisation::KnownGroups { n_groups: 2 },
         Personalisation::Additive { n_clusters: 3, memory: 0.99, own_rate: 0.5, own_decay: 0.01 },
         Personalisation::Additive { n_clusters: 1, memory: 0.0, own_rate: 1.0, own_decay: 0.0 },
     ]
@@ -90,9 +91,9 @@ impl Scene {
     }
 }
 
-fn started(scene: &Scene, learner: &dyn PersonalLearner) -> Vec<f32> {
+fn started(scene: &Scene, learner: &dyn PersonalLearner, client: u32) -> Vec<f32> {
     let mut state = vec![f32::NAN; learner.state_len()];
-    learner.start(&scene.global, &mut Streams::new(1).open(Purpose::Initialisation, 0, 1), &mut state);
+    learner.start(client, &scene.global, &mut Streams::new(1).open(Purpose::Initialisation, 0, 1), &mut state);
     state
 }
 
@@ -102,7 +103,7 @@ fn a_state_begins_whole_and_round_after_round_it_learns_the_users_taste() {
         for method in methods() {
             let mut scene = Scene::new(shape, method);
             let mut learner = method.learner(scene.shape, PDGD);
-            let mut states: Vec<Vec<f32>> = (0..2).map(|_| started(&scene, learner.as_ref())).collect();
+            let mut states: Vec<Vec<f32>> = (0..2).map(|client| started(&scene, learner.as_ref(), client)).collect();
             assert!(states[0].iter().all(|value| value.is_finite()), "{method:?}");
             // Two users with opposite wishes; where there is a model for all of them, it gets the mean of their steps.
             for round in 0..400 {

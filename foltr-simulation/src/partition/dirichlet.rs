@@ -2,7 +2,7 @@
 //!
 //! `HQB19` Hsu, Qi, Brown: *Measuring the Effects of Non-Identical Data Distribution*, 2019, introduced the Dirichlet
 //! distribution with its concentration alpha as the knob between one label a client (alpha near 0) and IID (alpha large).
-//! `YAG19` Yurochkin et al.: *Bayesian Nonparametric Federated Learning of Neural Networks*, ICML 2019, section 4, draw
+//! `YAG19` Yurochkin et al.: *Bayesian Nonparametric Federated Learning of Neural Networks*, ICML 2019, draw
 //! proportions over clients for each label, so that every document is held by exactly one client.
 //!
 //! Deviation from `HQB19`, who draw proportions over labels for each client and samples of equal size: this is the

@@ -1,6 +1,6 @@
 //! Type 1, document preferences: the same queries and documents, with labels that depend on who asks (spec section 10).
 //!
-//! `WZ22` Wang, Zuccon: *Is Non-IID Data a Threat in Federated Online Learning to Rank?*, SIGIR 2022, section 4.1; `W24` Wang,
+//! `WZ22` Wang, Zuccon: *Is Non-IID Data a Threat in Federated Online Learning to Rank?*, SIGIR 2022; `W24` Wang,
 //! thesis, section 4.3.1. Client c has intent c modulo the number of intents. The papers shuffle the intents anew for each
 //! query, so that no client has the easier intents; then there is no preference that a client keeps. The IID counterpart
 //! has one set of labels: a document is relevant if it is for any intent (with grades: the highest).

@@ -1,7 +1,7 @@
 //! Type 2, label distribution: each client holds documents of one or two labels only (spec section 10).
 //!
-//! `WZ22` Wang, Zuccon: *Is Non-IID Data a Threat in Federated Online Learning to Rank?*, SIGIR 2022, section 4.2; `W24`
-//! Wang, thesis, section 4.3.2. With one label a client, client c has label c modulo the number of labels; with two, there
+//! `WZ22` Wang, Zuccon: *Is Non-IID Data a Threat in Federated Online Learning to Rank?*, SIGIR 2022; `W24`
+//! Wang, thesis, section 4.4.1. With one label a client, client c has label c modulo the number of labels; with two, there
 //! is one client for each pair of labels, pairs in lexicographic order. What a client holds of its labels:
 //!
 //! * `disjoint`: the thesis's split. Each label's documents are dealt at random and equally to the clients that own it.

@@ -1,6 +1,6 @@
 //! Data sharing: some queries with all their documents and labels are given to every client (spec section 11).
 //!
-//! `ZLL18` Zhao et al.: *Federated Learning with Non-IID Data*, 2018, section 4; `W24` Wang, thesis, section 4.5.3. As in the
+//! `ZLL18` Zhao et al.: *Federated Learning with Non-IID Data*, 2018; `W24` Wang, thesis, section 4.4.3. As in the
 //! code released with the thesis, shared queries are drawn with replacement, so that fewer are shared than drawn; they take
 //! the place of what a client has of the same queries.
 

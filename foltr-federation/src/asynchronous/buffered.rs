@@ -1,0 +1,102 @@
+//! Steps are collected until there are enough, weighted by their staleness, and averaged: FedBuff.
+//!
+//! `NMZYHR22` Nguyen, Malik, Zhan, Yousefpour, Rabbat, Malek, Huba: *Federated Learning with Buffered Asynchronous
+//! Aggregation*, AISTATS 2022, Algorithm 1; in its experiments a step of staleness tau weighs 1 / sqrt(1 + tau), here
+//! (1 + tau)^-exponent.
+//!
+//! Deviation: the sum is divided by the weights, not by the size of the buffer. A buffer of equally stale steps then
+//! moves the model by their mean, and a server rate means the same as in a synchronous round; by the paper's divisor
+//! the rate would shrink with the number of clients. Steps also weigh their interactions, as in federated averaging.
+//!
+//! Deviation: a client has at most `rate_limit` steps in a buffer, so that fast clients do not crowd out slow ones.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use super::Refused;
+use crate::aggregate::{CHUNK, Partial, Rule};
+use crate::message::Payload;
+use crate::parameter::{BadParameter, require};
+
+/// Parameters of buffered aggregation.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Buffered {
+    /// Messages that make a new version (K).
+    pub buffer: u32,
+    /// A message of staleness tau weighs (1 + tau) to the power of minus this; .5 in the paper, 0 for equal weights.
+    pub staleness_exponent: f64,
+    /// The most messages of one client in one buffer.
+    pub rate_limit: u32,
+    /// Messages that started more versions ago than this are refused.
+    pub max_staleness: u32,
+}
+
+impl Buffered {
+    pub(super) fn check(&self, n_clients: u32) -> Result<(), BadParameter> {
+        let Self { buffer, staleness_exponent, rate_limit, .. } = *self;
+        let fits = u64::from(buffer) <= u64::from(rate_limit) * u64::from(n_clients);
+        require("buffer", f64::from(buffer), buffer > 0, "at least 1")
+            .and(require("staleness_exponent", staleness_exponent, staleness_exponent >= 0.0, "0 or a positive number"))
+            .and(require("rate_limit", f64::from(rate_limit), rate_limit > 0, "at least 1"))
+            .and(require("buffer", f64::from(buffer), fits, "at most rate_limit times the number of clients"))
+    }
+
+    /// What a message of this staleness weighs.
+    fn weight(&self, staleness: u32) -> f64 {
+        (1.0 + f64::from(staleness)).powf(-self.staleness_exponent)
+    }
+}
+
+/// A buffer that fills.
+#[derive(Clone, Debug)]
+pub(super) struct Buffer {
+    settings: Buffered,
+    rule: Rule,
+    /// Sum of the complete chunks of [`CHUNK`] messages: the order of additions of a synchronous round.
+    total: Partial,
+    chunk: Partial,
+    single: Partial,
+    /// How many messages of each client are in the buffer.
+    from_client: BTreeMap<u32, u32>,
+    /// Scratch for regenerated perturbations.
+    direction: Vec<f32>,
+}
+
+impl Buffer {
+    pub(super) fn new(settings: Buffered, rule: Rule, n_params: usize) -> Self {
+        let empty = Partial::new(n_params);
+        let direction = vec![0.0; n_params];
+        let from_client = BTreeMap::new();
+        Self { settings, rule, total: empty.clone(), chunk: empty.clone(), single: empty, from_client, direction }
+    }
+
+    /// Adds a checked payload; the step of the buffer if it is full now, which empties it.
+    pub(super) fn add(&mut self, client: u32, staleness: u32, payload: &Payload) -> Result<Option<Vec<f64>>, Refused> {
+        let limit = self.settings.rate_limit;
+        let n_already = self.from_client.entry(client).or_default();
+        if *n_already >= limit {
+            return Err(Refused::RateLimit { client, limit });
+        }
+        *n_already += 1;
+        self.single.clear();
+        self.single.add_payload(payload, &self.rule, &mut self.direction);
+        self.single.scale(self.settings.weight(staleness));
+        self.chunk.merge(&self.single);
+        let n_held = self.total.n_contributions() + self.chunk.n_contributions();
+        let is_full = n_held >= self.settings.buffer;
+        if is_full || self.chunk.n_contributions() as usize == CHUNK {
+            self.total.merge(&self.chunk);
+            self.chunk.clear();
+        }
+        if !is_full {
+            return Ok(None);
+        }
+        let step = self.total.step(&self.rule);
+        self.total.clear();
+        self.from_client.clear();
+        Ok(step)
+    }
+}

@@ -1,0 +1,77 @@
+//! Every client's model is mixed into the global one at once: what buffered aggregation replaces.
+//!
+//! The rule of the AOL4FOLTR data set's asynchronous baseline (spec section 18): theta becomes
+//! (1 - w) theta + w theta_c with w = 1 / (staleness + 1), where staleness is in rounds since that client's last update,
+//! counted from 1: w = 1/2 at most. Its released code calls every single update a round (`updates_per_round` = 1); where
+//! clients are counted on once a round, a round has as many updates as there are clients.
+//!
+//! theta_c is the model that the client started from plus its step, so the mixture pulls the global model back towards
+//! an old version of itself: theta_c - theta = (base - theta) + step. A message carries the step only; the server keeps
+//! the versions that a message may start from, `max_staleness` + 1 of them and no more.
+//!
+//! Deviation: w (theta_c - theta) is handed to the server optimiser as a step; a learning rate of 1 is the rule above.
+
+use std::collections::VecDeque;
+
+use foltr_rank::Params;
+use serde::{Deserialize, Serialize};
+
+use crate::message::Payload;
+use crate::parameter::{BadParameter, require};
+
+/// Parameters of naive asynchronous averaging.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Naive {
+    /// Updates that are a round, in which staleness is counted.
+    pub updates_per_round: u32,
+    /// Messages that started more versions ago than this are refused. So many old models are kept.
+    pub max_staleness: u32,
+}
+
+impl Naive {
+    pub(super) fn check(&self) -> Result<(), BadParameter> {
+        let n = self.updates_per_round;
+        require("updates_per_round", f64::from(n), n > 0, "at least 1")
+    }
+}
+
+/// Published models, the newest first.
+#[derive(Clone, Debug)]
+pub(super) struct History {
+    n_kept: usize,
+    updates_per_round: u32,
+    pub(super) versions: VecDeque<Params>,
+}
+
+impl History {
+    pub(super) fn new(naive: Naive, initial: &[f32]) -> Self {
+        Self {
+            n_kept: naive.max_staleness as usize + 1,
+            updates_per_round: naive.updates_per_round,
+            versions: VecDeque::from([initial.to_vec()]),
+        }
+    }
+
+    /// Remembers a new version; the memory of the oldest is used for it when there are enough.
+    pub(super) fn publish(&mut self, global: &[f32]) {
+        let mut version = if self.versions.len() == self.n_kept { self.versions.pop_back() } else { None }
+            .unwrap_or_else(|| Vec::with_capacity(global.len()));
+        version.clear();
+        version.extend_from_slice(global);
+        self.versions.push_front(version);
+    }
+
+    /// w (theta_c - theta) of a checked payload whose staleness, from 0, is within the limit.
+    pub(super) fn step(&self, staleness: u32, payload: &Payload, master: &[f64]) -> Vec<f64> {
+        let Payload::Step { delta, .. } = payload else {
+            panic!("a checked payload is a step, not {:?}", payload.kind())
+        };
+        let base = &self.versions[staleness as usize];
+        // Staleness s counted from 1 weighs 1 / (s + 1).
+        let weight = 1.0 / (f64::from(staleness / self.updates_per_round) + 2.0);
+        let of_client = base.iter().zip(delta).map(|(&base, &delta)| f64::from(base) + f64::from(delta));
+        of_client.zip(master).map(|(own, &global)| weight * (own - global)).collect()
+    }
+}

@@ -1,0 +1,221 @@
+//! Buffers and mixtures worked by hand, and everything that is refused.
+
+use super::*;
+use crate::aggregate::{Aggregation, CHUNK, Mean};
+use crate::coordinator::{Coordinator, Setup};
+use crate::message::Payload;
+use crate::privacy::Mode;
+
+const BUFFERED: Buffered = Buffered { buffer: 2, staleness_exponent: 0.5, rate_limit: 1, max_staleness: 3 };
+
+fn setup(asynchrony: Asynchrony) -> AsynchronousSetup {
+    AsynchronousSetup {
+        initial: vec![1.0, -1.0],
+        n_clients: 4,
+        n_interactions: 5,
+        rule: Rule::Averaging,
+        asynchrony,
+        optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
+    }
+}
+
+fn buffered(settings: Buffered) -> AsynchronousCoordinator {
+    AsynchronousCoordinator::new(setup(Asynchrony::Buffered(settings))).expect("a good setup")
+}
+
+fn naive(max_staleness: u32) -> AsynchronousCoordinator {
+    let naive = Naive { updates_per_round: 1, max_staleness };
+    AsynchronousCoordinator::new(setup(Asynchrony::Naive(naive))).expect("a good setup")
+}
+
+fn step(round: u32, client: u32, n_interactions: u32, delta: [f32; 2]) -> Message {
+    Message { round, client, payload: Payload::Step { n_interactions, delta: delta.to_vec() } }
+}
+
+fn assert_close(got: &[f64], want: &[f64]) {
+    assert_eq!(got.len(), want.len());
+    got.iter().zip(want).for_each(|(got, want)| assert!((got - want).abs() < 1e-12, "{got} is not {want}"));
+}
+
+#[test]
+fn a_buffer_with_two_stalenesses_by_hand() {
+    let mut coordinator = buffered(BUFFERED);
+    assert_eq!(coordinator.receive(&step(0, 0, 1, [1.0, 0.0])), Ok(Taken::Held));
+    assert_eq!(coordinator.task().round, 0);
+    assert_eq!(coordinator.receive(&step(0, 1, 3, [0.0, 4.0])), Ok(Taken::NewVersion));
+    // Equal staleness: (1, 12) / 4.
+    assert_close(coordinator.master(), &[1.25, 2.0]);
+    coordinator.receive(&step(1, 0, 1, [0.0, 0.0])).expect("fresh");
+    coordinator.receive(&step(1, 1, 1, [0.0, 0.0])).expect("fresh");
+    coordinator.receive(&step(2, 0, 1, [0.0, 0.0])).expect("fresh");
+    coordinator.receive(&step(2, 1, 1, [0.0, 0.0])).expect("fresh");
+    assert_eq!(coordinator.task().round, 3);
+    // Staleness 0 with 2 interactions weighs 2; staleness 3 with 2 interactions weighs 2 / sqrt(4) = 1.
+    coordinator.receive(&step(3, 0, 2, [3.0, 0.0])).expect("fresh");
+    coordinator.receive(&step(0, 2, 2, [0.0, 6.0])).expect("just not too stale");
+    assert_close(coordinator.master(), &[1.25 + 6.0 / 3.0, 2.0 + 6.0 / 3.0]);
+    assert_eq!((coordinator.task().round, coordinator.task().global.as_slice()), (4, [3.25, 4.0].as_slice()));
+}
+
+#[test]
+fn without_weights_staleness_does_not_matter() {
+    let mut coordinator = buffered(Buffered { staleness_exponent: 0.0, ..BUFFERED });
+    for client in 0..2 {
+        coordinator.receive(&step(0, client, 1, [0.0, 0.0])).expect("fresh");
+    }
+    coordinator.receive(&step(1, 0, 1, [1.0, 0.0])).expect("fresh");
+    coordinator.receive(&step(0, 1, 1, [0.0, 3.0])).expect("a version old");
+    assert_close(coordinator.master(), &[1.5, 0.5]);
+}
+
+#[test]
+fn the_optimiser_sees_the_mean_of_the_buffer() {
+    let optimiser = ServerOptimiser::Momentum { rate: 2.0, momentum: 0.5 };
+    let made = AsynchronousSetup { optimiser, ..setup(Asynchrony::Buffered(BUFFERED)) };
+    let mut coordinator = AsynchronousCoordinator::new(made).expect("a good setup");
+    for version in 0..2 {
+        for client in 0..2 {
+            coordinator.receive(&step(version, client, 1, [1.0, 0.0])).expect("fresh");
+        }
+    }
+    // Velocities 1 and 1.5.
+    assert_close(coordinator.master(), &[1.0 + 2.0 + 3.0, -1.0]);
+}
+
+#[test]
+fn a_buffer_is_summed_like_a_round() {
+    let n_clients = 2 * CHUNK as u32 + 9;
+    let delta = |client: u32| [0.1_f32 * client as f32, 1.0 / (1.0 + client as f32)];
+    let settings = Buffered { buffer: n_clients, ..BUFFERED };
+    let made = AsynchronousSetup { n_clients, ..setup(Asynchrony::Buffered(settings)) };
+    let mut own = AsynchronousCoordinator::new(made).expect("a good setup");
+    let mut round = Coordinator::new(Setup {
+        initial: vec![1.0, -1.0],
+        n_clients,
+        n_interactions: 5,
+        rule: Rule::Averaging,
+        aggregation: Aggregation::Mean(Mean {}),
+        optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
+        mode: Mode::Clear,
+        clip_norm: None,
+    })
+    .expect("a good setup");
+    for client in 0..n_clients {
+        own.receive(&step(0, client, 1 + client % 5, delta(client))).expect("a good message");
+        round.receive(step(0, client, 1 + client % 5, delta(client))).expect("a good message");
+    }
+    round.close().expect("everyone came");
+    assert_eq!(own.master(), round.master(), "the same bits");
+}
+
+#[test]
+fn rewards_of_perturbed_models_can_be_buffered() {
+    let rule = Rule::Evolution { sigma: 0.5, antithetic: false };
+    let made = AsynchronousSetup { rule, ..setup(Asynchrony::Buffered(BUFFERED)) };
+    let mut coordinator = AsynchronousCoordinator::new(made).expect("a good setup");
+    let message =
+        |round, client| Message { round, client, payload: Payload::Evolution { seed: 7, plus: 1.0, minus: None } };
+    let mut direction = [0.0_f32; 2];
+    foltr_rank::learn::evolution::fill_direction(7, &mut direction);
+    coordinator.receive(&message(0, 0)).expect("a good message");
+    coordinator.receive(&message(0, 1)).expect("a good message");
+    let moved = [1.0 + 2.0 * f64::from(direction[0]), -1.0 + 2.0 * f64::from(direction[1])];
+    assert_close(coordinator.master(), &moved);
+}
+
+#[test]
+fn naive_mixing_by_hand() {
+    let mut coordinator = naive(1);
+    // Nothing came before: w = 1/2 of (1, -1) + (1, 2) - (1, -1).
+    assert_eq!(coordinator.receive(&step(0, 0, 1, [1.0, 2.0])), Ok(Taken::NewVersion));
+    assert_eq!(coordinator.master(), [1.5, 0.0]);
+    // A version old: w = 1/3 of (1, -1) + (2, 4) - (1.5, 0).
+    coordinator.receive(&step(0, 1, 1, [2.0, 4.0])).expect("a version old");
+    assert_close(coordinator.master(), &[2.0, 1.0]);
+    // An empty step from an old model pulls back: w = 1/3 of (1.5, 0) - (2, 1).
+    coordinator.receive(&step(1, 2, 1, [0.0, 0.0])).expect("a version old");
+    assert_close(coordinator.master(), &[2.0 - 0.5 / 3.0, 1.0 - 1.0 / 3.0]);
+    let too_stale = Refused::TooStale { staleness: 2, most: 1 };
+    assert_eq!(coordinator.receive(&step(1, 2, 1, [0.0, 0.0])), Err(too_stale));
+}
+
+#[test]
+fn naive_staleness_may_be_counted_in_longer_rounds() {
+    let naive = Asynchrony::Naive(Naive { updates_per_round: 2, max_staleness: 9 });
+    let mut coordinator = AsynchronousCoordinator::new(setup(naive)).expect("a good setup");
+    coordinator.receive(&step(0, 0, 1, [0.0, 0.0])).expect("fresh");
+    // One version old is still the first round: w = 1/2.
+    coordinator.receive(&step(0, 1, 1, [4.0, 0.0])).expect("a version old");
+    assert_close(coordinator.master(), &[3.0, -1.0]);
+    // Two versions old is the second: w = 1/3 of (1, -1) + (5, 0) - (3, -1).
+    coordinator.receive(&step(0, 2, 1, [5.0, 0.0])).expect("two versions old");
+    assert_close(coordinator.master(), &[4.0, -1.0]);
+}
+
+#[test]
+fn old_models_are_kept_as_long_as_messages_may_start_from_them_and_no_longer() {
+    let mut coordinator = naive(2);
+    for version in 0..10 {
+        coordinator.receive(&step(version, 0, 1, [1.0, 1.0])).expect("fresh");
+        let Memory::History(history) = &coordinator.memory else { panic!("a history") };
+        assert_eq!(history.versions.len(), 3.min(version as usize + 2));
+    }
+}
+
+#[test]
+fn every_reason_to_refuse_has_a_name_and_changes_nothing() {
+    let mut coordinator = buffered(Buffered { max_staleness: 0, ..BUFFERED });
+    for client in 0..2 {
+        coordinator.receive(&step(0, client, 1, [0.0, 0.0])).expect("fresh");
+    }
+    coordinator.receive(&step(1, 0, 1, [1.0, 0.0])).expect("fresh");
+    for (message, refusal) in [
+        (step(2, 1, 1, [9.0, 9.0]), Refused::UnknownVersion { newest: 1, got: 2 }),
+        (step(0, 1, 1, [9.0, 9.0]), Refused::TooStale { staleness: 1, most: 0 }),
+        (step(1, 4, 1, [9.0, 9.0]), Refused::UnknownClient { client: 4, n_clients: 4 }),
+        (step(1, 0, 1, [9.0, 9.0]), Refused::RateLimit { client: 0, limit: 1 }),
+        (step(1, 1, 6, [9.0, 9.0]), BadPayload::Interactions { max: 5, got: 6 }.into()),
+        (step(1, 1, 1, [9.0, f32::NAN]), BadPayload::NotFinite { index: 1 }.into()),
+        (
+            Message { round: 1, client: 1, payload: Payload::default() },
+            BadPayload::Kind { expected: Kind::Step, got: Kind::Evolution }.into(),
+        ),
+    ] {
+        assert_eq!(coordinator.receive(&message), Err(refusal));
+    }
+    assert_eq!(coordinator.receive(&step(1, 1, 1, [0.0, 1.0])), Ok(Taken::NewVersion));
+    assert_eq!(coordinator.task().global, [1.5, -0.5]);
+    assert_eq!(coordinator.receive(&step(2, 0, 1, [0.0, 0.0])), Ok(Taken::Held), "a new buffer, a new limit");
+}
+
+#[test]
+fn a_model_beyond_f32_is_never_published() {
+    let mut coordinator = buffered(Buffered { buffer: 1, ..BUFFERED });
+    assert_eq!(coordinator.receive(&step(0, 0, 1, [f32::MAX, 0.0])), Ok(Taken::NewVersion));
+    let overflow = Refused::Overflow { version: 2, index: 0 };
+    assert_eq!(coordinator.receive(&step(1, 0, 1, [f32::MAX, 0.0])), Err(overflow));
+    assert_eq!((coordinator.task().round, coordinator.task().global[0]), (1, f32::MAX));
+    assert_eq!(coordinator.receive(&step(1, 0, 1, [0.0, 1.0])), Ok(Taken::NewVersion), "the buffer is empty again");
+}
+
+#[test]
+fn a_bad_setup_is_refused() {
+    let refused = |asynchrony, rule| {
+        let made = AsynchronousSetup { rule, ..setup(asynchrony) };
+        AsynchronousCoordinator::new(made).expect_err("a bad setup").to_string()
+    };
+    let of = |buffered| refused(Asynchrony::Buffered(buffered), Rule::Averaging);
+    assert_eq!(of(Buffered { buffer: 0, ..BUFFERED }), "buffer = 0 must be at least 1");
+    let never = of(Buffered { buffer: 5, ..BUFFERED });
+    assert_eq!(never, "buffer = 5 must be at most rate_limit times the number of clients");
+    assert_eq!(of(Buffered { rate_limit: 0, ..BUFFERED }), "rate_limit = 0 must be at least 1");
+    let negative = of(Buffered { staleness_exponent: -0.5, ..BUFFERED });
+    assert_eq!(negative, "staleness_exponent = -0.5 must be 0 or a positive number");
+    let evolution = Rule::Evolution { sigma: 0.1, antithetic: true };
+    assert!(
+        refused(Asynchrony::Naive(Naive { updates_per_round: 1, max_staleness: 9 }), evolution).contains("needs steps")
+    );
+    let no_round = refused(Asynchrony::Naive(Naive { updates_per_round: 0, max_staleness: 9 }), Rule::Averaging);
+    assert_eq!(no_round, "updates_per_round = 0 must be at least 1");
+    assert!(refused(Asynchrony::Buffered(BUFFERED), Rule::Summing { divisor: 4.0 }).contains("needs rounds"));
+}

@@ -1,0 +1,293 @@
+//! One whole asynchronous federation: clients start when they are ready, and nobody waits for anybody.
+//!
+//! Events are ends of client rounds, in order of simulated time and then of client. At an end the client's message
+//! reaches the server (or is lost); when all messages of the moment have come, the client starts again with the model
+//! that they made. What a client does
+//! depends on the version that it started from and on its own random streams only. So all that have started from one
+//! version are simulated together, on all threads, when the first of their messages is due or the model is about to
+//! change, and results do not depend on the number of threads.
+//!
+//! For comparison with a synchronous federation a round is over when as many client rounds have ended as there are
+//! clients: where clients have equally many interactions, equal rounds are equal interactions.
+//!
+//! Memory: one message for each client that is on its way.
+
+use std::cmp::{Ordering, Reverse};
+use std::collections::BinaryHeap;
+use std::sync::{Mutex, PoisonError};
+
+use foltr_federation::asynchronous::BadAsynchronousSetup;
+use foltr_federation::{
+    AsynchronousCoordinator, AsynchronousSetup, Asynchrony, Message, Payload, Privacy, RoundTask, TailMean, Taken,
+};
+use foltr_rank::Params;
+use foltr_rank::rng::Streams;
+use rand::RngExt;
+use rayon::prelude::*;
+
+use crate::client_round::{Round, Session, Tally, Worker};
+use crate::client_states::StateStretch;
+use crate::cohort::Cohort;
+use crate::federation_run::{BadFederation, FederationSettings, Learning, client_learner};
+use crate::pace::{Pace, Speeds};
+use crate::partition::Partition;
+
+/// Clients that a thread simulates at a time. Nothing is summed there, so the number changes no result.
+const SIDE_BY_SIDE: usize = 4;
+
+/// Why an asynchronous federation cannot be made.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum BadAsynchronousRun {
+    /// As for any federation.
+    #[error(transparent)]
+    Federation(#[from] BadFederation),
+    /// The coordinator cannot be made.
+    #[error(transparent)]
+    Setup(#[from] BadAsynchronousSetup),
+    /// Guarantees are about sums over the clients of a round.
+    #[error("privacy mechanisms are about clients that come together; clients that come when they are ready have none")]
+    Privacy,
+    /// Nobody chooses who takes part.
+    #[error("without rounds there is no cohort: every client takes part whenever it is ready")]
+    Cohort,
+    /// States of devices and models of clusters are kept round by round.
+    #[error("personalised rankers need synchronous rounds")]
+    Personal,
+    /// The published code had rounds.
+    #[error("the published random stream needs synchronous rounds")]
+    Published,
+}
+
+/// A client round that has begun.
+#[derive(Debug)]
+struct Visit {
+    /// Rounds that the client has begun, this one included.
+    n_begun: u32,
+    /// The version of the model that it started from.
+    version: u32,
+    /// Whether its message will be lost.
+    is_lost: bool,
+    /// What the client did; none until it is simulated.
+    outcome: Option<(Payload, Session)>,
+}
+
+/// The end of a client round: the earliest first, then the lowest client.
+#[derive(Clone, Copy, Debug, PartialEq)]
+struct End {
+    time: f64,
+    client: u32,
+}
+
+impl Eq for End {}
+
+impl Ord for End {
+    fn cmp(&self, other: &Self) -> Ordering {
+        self.time.total_cmp(&other.time).then(self.client.cmp(&other.client))
+    }
+}
+
+impl PartialOrd for End {
+    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+/// An asynchronous federation in the middle of its run.
+pub struct AsynchronousRun<'a> {
+    settings: FederationSettings,
+    partition: &'a Partition,
+    streams: Streams,
+    speeds: Speeds,
+    coordinator: AsynchronousCoordinator,
+    /// What clients receive that start now.
+    newest: RoundTask,
+    workers: Vec<Mutex<Worker>>,
+    /// One for each client.
+    visits: Vec<Visit>,
+    ends: BinaryHeap<Reverse<End>>,
+    /// Clients whose round has ended at this moment; they start again when all messages of the moment have come.
+    ended: Vec<u32>,
+    /// Clients that have started from the newest version and are not simulated yet.
+    begun: Vec<u32>,
+    time: f64,
+    n_rounds: u32,
+    n_refused: u64,
+    tail: Option<TailMean>,
+}
+
+impl<'a> AsynchronousRun<'a> {
+    /// A federation at time 0, in which all clients are about to start.
+    ///
+    /// # Errors
+    /// If the settings contradict each other, or asynchrony.
+    pub fn new(
+        settings: FederationSettings,
+        asynchrony: Asynchrony,
+        pace: Pace,
+        partition: &'a Partition,
+    ) -> Result<Self, BadAsynchronousRun> {
+        check(&settings, partition)?;
+        let coordinator = AsynchronousCoordinator::new(AsynchronousSetup {
+            initial: settings.initial.clone(),
+            n_clients: settings.n_clients,
+            n_interactions: partition.most_interactions(),
+            rule: settings.rule(),
+            asynchrony,
+            optimiser: settings.optimiser,
+        })?;
+        let streams = Streams::new(settings.seed);
+        let worker = |_| Mutex::new(Worker::new(client_learner(&settings), &streams));
+        let workers = (0..=rayon::current_num_threads()).map(worker).collect();
+        let new = |_| Visit { n_begun: 0, version: 0, is_lost: false, outcome: None };
+        Ok(Self {
+            visits: (0..settings.n_clients).map(new).collect(),
+            speeds: Speeds::new(pace, settings.n_clients, &streams),
+            tail: settings.average_from.map(|round| TailMean::new(round, settings.initial.len())),
+            ends: BinaryHeap::with_capacity(settings.n_clients as usize),
+            ended: (0..settings.n_clients).collect(),
+            begun: Vec::new(),
+            time: 0.0,
+            n_rounds: 0,
+            n_refused: 0,
+            newest: coordinator.task().clone(),
+            settings,
+            partition,
+            streams,
+            coordinator,
+            workers,
+        })
+    }
+
+    /// What a client receives that starts now.
+    pub const fn task(&self) -> &RoundTask {
+        &self.newest
+    }
+
+    /// The ranker to use now: the newest, or the mean of the last ones.
+    pub fn ranker(&self) -> Params {
+        let mean = self.tail.as_ref().and_then(TailMean::mean);
+        mean.unwrap_or_else(|| self.task().global.clone())
+    }
+
+    /// Simulated time so far, in rounds of a usual client.
+    pub const fn time(&self) -> f64 {
+        self.time
+    }
+
+    /// Messages that the server has refused so far: too stale, or too many of one client.
+    pub const fn n_refused(&self) -> u64 {
+        self.n_refused
+    }
+
+    /// Runs until as many client rounds have ended as there are clients, and says what happened in them.
+    pub fn round(&mut self) -> Tally {
+        let mut tally = Tally::default();
+        for _ in 0..self.settings.n_clients {
+            self.step(&mut tally);
+        }
+        self.n_rounds += 1;
+        if let Some(tail) = &mut self.tail {
+            tail.add(self.n_rounds, self.coordinator.master());
+        }
+        tally
+    }
+
+    /// The next end of a client round.
+    fn step(&mut self, tally: &mut Tally) {
+        if self.ends.peek().is_none_or(|Reverse(next)| next.time > self.time) {
+            std::mem::take(&mut self.ended).into_iter().for_each(|client| self.begin(client));
+        }
+        let Reverse(End { time, client }) = self.ends.pop().expect("all clients are on their way");
+        self.time = time;
+        if !self.visits[client as usize].is_lost {
+            if self.visits[client as usize].outcome.is_none() {
+                self.simulate();
+            }
+            let visit = &mut self.visits[client as usize];
+            let (payload, session) = visit.outcome.take().expect("it was simulated just now or before");
+            tally.add(&session);
+            let message = Message { round: visit.version, client, payload };
+            self.deliver(&message);
+        }
+        self.ended.push(client);
+    }
+
+    fn deliver(&mut self, message: &Message) {
+        match self.coordinator.receive(message) {
+            Ok(Taken::NewVersion) => {
+                // Who has begun with the version before must still learn from that one.
+                self.simulate();
+                self.newest = self.coordinator.task().clone();
+            }
+            Ok(Taken::Held) => {}
+            // A client whose message is refused goes on like any other.
+            Err(_) => self.n_refused += 1,
+        }
+    }
+
+    /// A client starts from the newest version.
+    fn begin(&mut self, client: u32) {
+        let n_before = self.visits[client as usize].n_begun;
+        let (duration, mut stream) = self.speeds.duration(client, n_before);
+        let is_lost = stream.random::<f64>() < self.settings.dropout;
+        self.visits[client as usize] =
+            Visit { n_begun: n_before + 1, version: self.newest.round, is_lost, outcome: None };
+        self.ends.push(Reverse(End { time: self.time + duration, client }));
+        if !is_lost {
+            self.begun.push(client);
+        }
+    }
+
+    /// Simulates all that have begun with the newest version.
+    fn simulate(&mut self) {
+        let begun = std::mem::take(&mut self.begun);
+        let outcomes: Vec<(Payload, Session)> =
+            begun.par_chunks(SIDE_BY_SIDE).flat_map_iter(|clients| self.outcomes(clients)).collect();
+        for (&client, outcome) in begun.iter().zip(outcomes) {
+            self.visits[client as usize].outcome = Some(outcome);
+        }
+    }
+
+    /// What these clients do, on the worker of this thread.
+    fn outcomes(&self, clients: &[u32]) -> Vec<(Payload, Session)> {
+        let thread = rayon::current_thread_index().unwrap_or(self.workers.len() - 1);
+        // A worker is only memory: after a panic elsewhere it is begun anew like any other.
+        let mut worker = self.workers[thread % self.workers.len()].lock().unwrap_or_else(PoisonError::into_inner);
+        let mut task = self.newest.clone();
+        let mut outcomes = Vec::with_capacity(clients.len());
+        for &client in clients {
+            // Random streams are named by the client's own rounds: it may start twice from one version.
+            task.round = self.visits[client as usize].n_begun - 1;
+            let round = Round {
+                task: &task,
+                clusters: &[],
+                partition: self.partition,
+                privacy: &self.settings.privacy,
+                sums_only: false,
+                rule: self.settings.rule(),
+                streams: &self.streams,
+            };
+            worker.run_each(&round, std::iter::once(client), &mut StateStretch::none(), |sent| {
+                outcomes.push((sent.payload.clone(), sent.session));
+            });
+        }
+        outcomes
+    }
+}
+
+fn check(settings: &FederationSettings, partition: &Partition) -> Result<(), BadAsynchronousRun> {
+    settings.check(partition)?;
+    if !matches!(settings.privacy, Privacy::Unprotected(_)) {
+        return Err(BadAsynchronousRun::Privacy);
+    }
+    if settings.personalisation.is_some() {
+        return Err(BadAsynchronousRun::Personal);
+    }
+    if settings.cohort != Cohort::Everyone {
+        return Err(BadAsynchronousRun::Cohort);
+    }
+    match settings.learning {
+        Learning::Evolution { published_stream: true, .. } => Err(BadAsynchronousRun::Published),
+        _ => Ok(()),
+    }
+}

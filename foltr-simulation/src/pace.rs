@@ -1,0 +1,94 @@
+//! How long does a client take for one round of its own? Simulated time, in units of a usual client's round.
+//!
+//! Some clients are stragglers: slow devices, or users who search rarely. Who is one is drawn once a run.
+
+use foltr_rank::rng::{Purpose, Stream, Streams};
+use rand::RngExt;
+use serde::{Deserialize, Serialize};
+
+use crate::cohort::sample;
+
+/// How clients differ in speed.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Pace {
+    /// Share of the clients that are slow.
+    pub share: f64,
+    /// How many times as long they take.
+    pub slowdown: f64,
+    /// Every duration is multiplied by a number drawn uniformly from 1 - jitter to 1 + jitter.
+    pub jitter: f64,
+}
+
+impl Default for Pace {
+    /// All clients take the same time.
+    fn default() -> Self {
+        Self { share: 0.0, slowdown: 1.0, jitter: 0.0 }
+    }
+}
+
+/// The speeds of the clients of one run.
+#[derive(Clone, Debug)]
+pub struct Speeds {
+    pace: Pace,
+    is_straggler: Vec<bool>,
+    streams: Streams,
+}
+
+impl Speeds {
+    /// Draws who is a straggler: a share of the clients, rounded to whole ones.
+    pub fn new(pace: Pace, n_clients: u32, streams: &Streams) -> Self {
+        let n_stragglers = (pace.share * f64::from(n_clients)).round() as u32;
+        let mut is_straggler = vec![false; n_clients as usize];
+        let stragglers = sample(&mut streams.open(Purpose::Pace, u32::MAX, 0), n_clients, n_stragglers);
+        stragglers.into_iter().for_each(|client| is_straggler[client as usize] = true);
+        Self { pace, is_straggler, streams: streams.clone() }
+    }
+
+    /// Whether a client is slow.
+    pub fn is_straggler(&self, client: u32) -> bool {
+        self.is_straggler[client as usize]
+    }
+
+    /// How long a client takes for a round of its own, and the stream to draw on about that round.
+    pub(crate) fn duration(&self, client: u32, round: u32) -> (f64, Stream) {
+        let mut stream = self.streams.open(Purpose::Pace, client, round);
+        let usual = if self.is_straggler(client) { self.pace.slowdown } else { 1.0 };
+        let factor = 1.0 + self.pace.jitter * (2.0 * stream.random::<f64>() - 1.0);
+        (usual * factor, stream)
+    }
+
+    /// How long a synchronous round of these clients lasts: as long as the slowest of them.
+    pub fn slowest(&self, clients: &[u32], round: u32) -> f64 {
+        clients.iter().map(|&client| self.duration(client, round).0).fold(0.0, f64::max)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stragglers_have_their_share_and_their_time() {
+        let pace = Pace { share: 0.3, slowdown: 10.0, jitter: 0.0 };
+        let speeds = Speeds::new(pace, 10, &Streams::new(3));
+        let durations: Vec<f64> = (0..10).map(|client| speeds.duration(client, 5).0).collect();
+        assert_eq!(durations.iter().filter(|&&duration| duration == 10.0).count(), 3);
+        assert_eq!(durations.iter().filter(|&&duration| duration == 1.0).count(), 7);
+        let (fast, slow): (Vec<u32>, Vec<u32>) = (0..10).partition(|&client| !speeds.is_straggler(client));
+        assert_eq!((speeds.slowest(&fast, 5), speeds.slowest(&slow, 5), speeds.slowest(&[], 5)), (1.0, 10.0, 0.0));
+        let others = Speeds::new(pace, 10, &Streams::new(4));
+        assert!((0..10).any(|client| others.is_straggler(client) != speeds.is_straggler(client)), "another seed");
+    }
+
+    #[test]
+    fn jitter_stays_within_its_limits_and_fills_them() {
+        let speeds = Speeds::new(Pace { jitter: 0.5, ..Pace::default() }, 1, &Streams::new(3));
+        let durations: Vec<f64> = (0..2000).map(|round| speeds.duration(0, round).0).collect();
+        let (low, high) = durations.iter().fold((9.0_f64, 0.0_f64), |(low, high), &d| (low.min(d), high.max(d)));
+        // No draw within 1 % of an end: probability .99^2000, below 1e-8.
+        assert!((0.5..0.51).contains(&low) && (1.49..=1.5).contains(&high), "{low} to {high}");
+        // The mean of 2000 uniform numbers: five standard deviations are .033.
+        assert!((durations.iter().sum::<f64>() / 2000.0 - 1.0).abs() < 0.033);
+    }
+}
