@@ -180,6 +180,17 @@ mod tests {
     }
 
     #[test]
+    fn judgements_by_intent_are_asked_for_where_they_are() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        assert_eq!(Wanted::IntentChange.intents("intent-change", folder.path()), None);
+        std::fs::create_dir(folder.path().join("intents")).expect("a folder");
+        let section = Wanted::IntentChange.intents("intent-change", folder.path()).expect("judgements");
+        let stand_in = StandIn { section, name: String::new(), is_the_papers: true };
+        let Data::Intents { path, n_features, .. } = data_of(&stand_in) else { panic!("{stand_in:?}") };
+        assert_eq!((path.as_path(), n_features), (Path::new("intent-change"), Some(105)));
+    }
+
+    #[test]
     fn folds_are_chosen_in_the_section() {
         let section = "{ kind = \"folder\", path = \"MQ2008\", n_features = 46 }".to_owned();
         let chosen = StandIn { section, name: String::new(), is_the_papers: true }.only_folds(&[1, 3]);
