@@ -214,12 +214,11 @@ fn a_client_a_label(place: &Place) -> Vec<String> {
 
 /// In words: how long the runs of these rankers are.
 fn length(study: &Study<'_>, rankers: &[Ranker]) -> String {
-    let mut rounds: Vec<String> = Vec::new();
-    for &ranker in rankers {
-        let n = n_rounds(study, ranker);
-        rounds.push(format!("{} rounds of {} rankers", grouped(n as u64), ranker.name()));
+    let lengths: Vec<String> = rankers.iter().map(|&ranker| grouped(n_rounds(study, ranker) as u64)).collect();
+    match &lengths[..] {
+        [linear, neural] if linear != neural => format!("{linear} rounds, with neural rankers {neural}"),
+        _ => format!("{} rounds", lengths.first().map_or("no", String::as_str)),
     }
-    rounds.join(", ")
 }
 
 /// What every entry says about its budget and data.
