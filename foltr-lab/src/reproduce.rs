@@ -14,7 +14,9 @@ mod personalisation;
 mod privacy;
 mod stand_in;
 mod study;
+mod tally;
 mod thesis_evolution;
+mod thesis_non_iid;
 mod verdict;
 
 use std::time::Instant;
@@ -67,6 +69,15 @@ pub const ENTRIES: &[Entry] = &[
     fpdgd::THESIS_FIGURE_8,
     fpdgd::THESIS_FIGURE_9,
     fpdgd::THESIS_FIGURE_10,
+    thesis_non_iid::FIGURE_3,
+    thesis_non_iid::TABLE_2,
+    thesis_non_iid::FIGURE_4,
+    thesis_non_iid::FIGURE_5,
+    thesis_non_iid::TABLE_3,
+    thesis_non_iid::FIGURE_6,
+    thesis_non_iid::FIGURE_7,
+    thesis_non_iid::FIGURE_8,
+    thesis_non_iid::FIGURE_9,
     privacy::TABLE,
     privacy::CLIENTS,
     privacy::CURVES,

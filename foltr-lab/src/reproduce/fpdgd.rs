@@ -16,6 +16,7 @@ mod values;
 
 use anyhow::Result;
 
+use super::tally::Judged;
 use super::{Entry, StandIn, Study, Wanted};
 use crate::results::Results;
 
@@ -114,7 +115,7 @@ impl Collection {
     }
 
     /// Reports a conclusion: as a finding on real queries, else as a note.
-    fn conclude(&self, study: &mut Study<'_>, number: u8, judge::Judged { holds, evidence }: judge::Judged) {
+    fn conclude(&self, study: &mut Study<'_>, number: u8, Judged { holds, evidence }: Judged) {
         if self.has_real_queries() {
             study.finding(number, holds, format!("{}: {evidence}", self.data.name));
         } else {

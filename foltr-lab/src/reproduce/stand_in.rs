@@ -20,6 +20,8 @@ pub enum Wanted {
     Mslr,
     /// Yahoo set 1, one fold.
     Yahoo,
+    /// 200 queries of TREC's Web Track with judgements for four intents, for training and testing.
+    IntentChange,
 }
 
 /// What is used instead of a paper's collection, or the collection itself.
@@ -44,6 +46,7 @@ impl Wanted {
             Self::Mq2008 => "MQ2008",
             Self::Mslr => "MSLR-WEB10K",
             Self::Yahoo => "Yahoo set 1",
+            Self::IntentChange => "intent-change",
         }
     }
 
@@ -54,6 +57,7 @@ impl Wanted {
             Self::Mq2008 => &["MQ2008", "mq2008"],
             Self::Mslr => &["MSLR-WEB10K", "MSLR10K", "MSLR-10K", "mslr-web10k", "mslr10k", "MSLR-WEB10k"],
             Self::Yahoo => &["Yahoo", "yahoo", "YAHOO", "Yahoo-set1", "set1", "ltrc_yahoo", "Webscope_C14_Set1"],
+            Self::IntentChange => &["intent-change", "intent_change", "ClueWeb09_intent_change"],
         }
     }
 
@@ -62,6 +66,7 @@ impl Wanted {
             Self::Mq2007 | Self::Mq2007Validation | Self::Mq2008 => 46,
             Self::Mslr => 136,
             Self::Yahoo => 700,
+            Self::IntentChange => 105,
         }
     }
 
@@ -74,9 +79,11 @@ impl Wanted {
             Self::Mq2008 => ("mq2007", 470),
             Self::Mslr => ("mslr", 2000),
             Self::Yahoo => ("yahoo", 2000),
+            Self::IntentChange => ("mq2007", 200),
         };
+        let intents = if self == Self::IntentChange { ", intents = 4, conflict = \"strong\"" } else { "" };
         StandIn {
-            section: format!("{{ kind = \"synthetic\", shape = \"{shape}\", queries = {queries}, seed = 1 }}"),
+            section: format!("{{ kind = \"synthetic\", shape = \"{shape}\", queries = {queries}, seed = 1{intents} }}"),
             name: format!("synthetic {}", self.name()),
             is_the_papers: false,
         }
@@ -88,8 +95,12 @@ impl Wanted {
         let sample =
             matches!(self, Self::Mq2007 | Self::Mq2007Validation).then_some((MQ2007_SAMPLE.0, MQ2007_SAMPLE.1, false));
         let at_hand = |(folder, name, is_the_papers): (&str, &str, bool)| {
-            let source = Source::open(&data::found(Path::new(folder)).ok()?).ok()?;
-            let section = self.section(folder, &source)?;
+            let found = data::found(Path::new(folder)).ok()?;
+            let section = if self == Self::IntentChange {
+                self.intents(folder, &found)?
+            } else {
+                self.section(folder, &Source::open(&found).ok()?)?
+            };
             Some(StandIn { section, name: self.named(name), is_the_papers })
         };
         real.chain(sample).find_map(at_hand).unwrap_or_else(|| self.synthetic())
@@ -97,6 +108,13 @@ impl Wanted {
 
     fn named(self, name: &str) -> String {
         if self == Self::Mq2007Validation { format!("{name}, fold 1, validation queries") } else { name.to_owned() }
+    }
+
+    /// `[data]` for judgements by intent; none if the folder has no such judgements.
+    fn intents(self, folder: &str, found: &Path) -> Option<String> {
+        let (path, width) = (quoted(Path::new(folder)), self.n_features());
+        let section = format!("{{ kind = \"intents\", path = {path}, n_features = {width}, normalise = \"query\" }}");
+        found.join("intents").is_dir().then_some(section)
     }
 
     /// `[data]` for a collection in a folder; none if it lacks what is needed.
@@ -152,12 +170,24 @@ mod tests {
 
     #[test]
     fn generated_data_stands_in_for_everything_and_is_never_the_papers() {
-        for wanted in [Wanted::Mq2007, Wanted::Mq2007Validation, Wanted::Mq2008, Wanted::Mslr, Wanted::Yahoo] {
+        let all = [Wanted::Mq2007, Wanted::Mq2007Validation, Wanted::Mq2008, Wanted::Mslr, Wanted::Yahoo];
+        for wanted in all.into_iter().chain([Wanted::IntentChange]) {
             let stand_in = wanted.synthetic();
             assert!(data_of(&stand_in).generated().is_some(), "{wanted:?}");
             assert!(stand_in.why_not(wanted).is_some_and(|why| why.contains(wanted.name())), "{wanted:?}");
             assert_eq!(stand_in.clone().only_folds(&[1]), stand_in);
         }
+    }
+
+    #[test]
+    fn judgements_by_intent_are_asked_for_where_they_are() {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        assert_eq!(Wanted::IntentChange.intents("intent-change", folder.path()), None);
+        std::fs::create_dir(folder.path().join("intents")).expect("a folder");
+        let section = Wanted::IntentChange.intents("intent-change", folder.path()).expect("judgements");
+        let stand_in = StandIn { section, name: String::new(), is_the_papers: true };
+        let Data::Intents { path, n_features, .. } = data_of(&stand_in) else { panic!("{stand_in:?}") };
+        assert_eq!((path.as_path(), n_features), (Path::new("intent-change"), Some(105)));
     }
 
     #[test]

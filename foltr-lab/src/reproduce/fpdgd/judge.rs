@@ -4,6 +4,7 @@
 //! before any run: the papers call differences of a point of nDCG small, and their curves with 10 clients and noise lie
 //! more than five points below the others.
 
+use super::super::tally::{Judged, Tally};
 use super::values::{Group, Level, difference};
 
 /// nDCG that may lie between curves the paper calls equal.
@@ -14,40 +15,6 @@ pub const MUCH_WORSE: f64 = 0.05;
 pub const COST_OF_SMALL_BUDGETS: (f64, f64) = (5.0, 25.0);
 /// By how much the budgets differ online on MSLR-WEB10K: less than this.
 pub const FREE_BUDGETS: f64 = 0.1;
-
-/// A conclusion with the numbers behind it.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Judged {
-    /// Whether the runs support it.
-    pub holds: bool,
-    /// The numbers that say so.
-    pub evidence: String,
-}
-
-/// Collects what is true and what is not.
-struct Tally {
-    n_true: usize,
-    n: usize,
-    parts: Vec<String>,
-}
-
-impl Tally {
-    const fn new() -> Self {
-        Self { n_true: 0, n: 0, parts: Vec::new() }
-    }
-
-    fn count(&mut self, is_true: bool) {
-        self.n += 1;
-        self.n_true += usize::from(is_true);
-    }
-
-    fn judged(self, what: &str) -> Judged {
-        let Self { n_true, n, parts } = self;
-        // Without anything to count nothing was shown.
-        let holds = n > 0 && n_true == n;
-        Judged { holds, evidence: format!("{what}: true in {n_true} of {n} cases; {}", parts.join("; ")) }
-    }
-}
 
 fn signed(value: f64, half_width: f64, digits: usize) -> String {
     format!("{value:+.digits$} ± {half_width:.digits$}")
