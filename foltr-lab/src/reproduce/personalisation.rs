@@ -36,7 +36,7 @@ const METHODS: [Method; 8] = [
     Method { name: "local only", candidates: &["local only"] },
     Method { name: "interpolation", candidates: &["interpolation"] },
     Method { name: "Ditto", candidates: &["Ditto .003", "Ditto .01"] },
-    Method { name: "clusters (IFCA)", candidates: &["clusters .999", "clusters .99"] },
+    Method { name: "clusters (IFCA)", candidates: &["clusters .99", "clusters .999"] },
     Method { name: "additive", candidates: &["additive 1 .002", "additive 1 .005", "additive .5 .002"] },
     Method { name: "additive, with clusters", candidates: &["additive, clusters 1 .01", "additive, clusters .3 .003"] },
     Method { name: "oracle groups", candidates: &["known groups"] },
