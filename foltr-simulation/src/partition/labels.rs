@@ -9,7 +9,8 @@
 //! * `query-chunks`: version 2 of the released code. The queries are dealt at random and equally to the clients, and each
 //!   keeps only the documents with its labels.
 //!
-//! Deviation: the released code needs a number of queries that the clients divide; here numbers differ by one at most.
+//! Deviations: the thesis deals pairs of labels to clients at random; here their order is fixed, which renames clients. The
+//! released code needs a number of queries that the clients divide; here numbers differ by one at most.
 //!
 //! Features of a client's documents may be normalised after the split, as a device would. Where the data was normalised
 //! before, that changes nothing: scaling a query to [0, 1] is affine, and undone by the scaling that follows.
