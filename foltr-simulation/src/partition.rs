@@ -211,11 +211,6 @@ impl Partition {
     pub fn has_equal_interactions(&self) -> bool {
         self.holdings.windows(2).all(|pair| pair[0].n_interactions == pair[1].n_interactions)
     }
-
-    /// Bytes beside the training sets and click models.
-    pub fn n_bytes(&self) -> usize {
-        size_of_val(self.holdings.as_slice()) + size_of_val(self.own_queries.as_slice())
-    }
 }
 
 const fn stretch(start: u32, len: u32) -> Range<usize> {
