@@ -7,15 +7,42 @@
 //! FOLtR-ES payloads become steps here: `KO19` Kharitonov: *Federated Online Learning to Rank with Evolution
 //! Strategies*, WSDM 2019, section 3.2, Eq. 6; spec section 4. FedAvg: spec section 8.
 
+mod bulyan;
+mod centred_clipping;
+mod contributions;
+mod fldetector;
+mod fltrust;
+mod geometric_median;
+mod geometry;
+mod krum;
 mod mean;
+mod median;
+mod mixing;
+mod norm_clipping;
+mod order;
+mod radius;
+mod trimmed_mean;
 
 use foltr_rank::learn::evolution::fill_direction;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+pub use bulyan::Bulyan;
+pub use centred_clipping::CentredClipping;
+pub use contributions::Contributions;
+pub use fldetector::FlDetector;
+pub use fltrust::FlTrust;
+pub use geometric_median::GeometricMedian;
+pub use krum::Krum;
 pub use mean::Mean;
+pub use median::Median;
+pub use mixing::Mixing;
+pub use norm_clipping::NormClipping;
+pub use radius::Radius;
+pub use trimmed_mean::TrimmedMean;
 
 use crate::message::{Kind, Payload, Share};
+use crate::parameter::BadParameter;
 
 /// Cohort slots in a chunk. Part of the result: another size adds in another order and gives other last bits.
 pub const CHUNK: usize = 64;
@@ -227,21 +254,37 @@ impl Partial {
     }
 }
 
-/// One client's step, for a rule that must see all of them.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Contribution {
-    /// Slot in the cohort.
-    pub client: u32,
-    /// Reported interactions, or 1.
-    pub weight: f64,
-    /// One value a parameter; finite.
-    pub delta: Vec<f32>,
+/// Contributions in, one ascent step out. An aggregator may remember earlier rounds.
+pub trait Aggregator: std::fmt::Debug + Send + Sync {
+    /// Combines the contributions, which are finite and in client order, into the step from `global`.
+    ///
+    /// # Errors
+    /// If there are too few of them. Then nothing is remembered, and `combined` means nothing.
+    fn aggregate(
+        &mut self,
+        global: &[f32],
+        contributions: &Contributions,
+        combined: &mut Combined,
+    ) -> Result<(), TooFewClients>;
 }
 
-/// Contributions in, one ascent step out.
-pub trait Aggregator {
-    /// Combines the contributions, which are in client order and of one length.
-    fn aggregate(&mut self, contributions: &[Contribution]) -> Result<Vec<f64>, TooFewClients>;
+/// What an aggregator makes of a round.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Combined {
+    /// The ascent step, one value a parameter.
+    pub step: Vec<f64>,
+    /// How much of each contribution is in the step, adding up to at most 1; empty where a rule takes different
+    /// coordinates from different clients.
+    pub shares: Vec<f64>,
+}
+
+impl Combined {
+    /// Empties both and makes the step as long as the model.
+    pub fn begin(&mut self, n_params: usize) {
+        self.shares.clear();
+        self.step.clear();
+        self.step.resize(n_params, 0.0);
+    }
 }
 
 /// A rule cannot work on so few clients.
@@ -255,29 +298,103 @@ pub struct TooFewClients {
 }
 
 /// How contributions are combined.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case", tag = "kind", deny_unknown_fields)]
 pub enum Aggregation {
     /// The weighted mean.
     Mean(Mean),
+    /// The contribution that is closest to its neighbours.
+    Krum(Krum),
+    /// The mean of those that are closest to their neighbours.
+    MultiKrum(Krum),
+    /// Without the largest and smallest values of every coordinate.
+    TrimmedMean(TrimmedMean),
+    /// The median of every coordinate.
+    Median(Median),
+    /// The point with the smallest sum of distances.
+    GeometricMedian(GeometricMedian),
+    /// The mean of shortened contributions.
+    NormClipping(NormClipping),
+    /// The mean of contributions pulled to the last step.
+    CentredClipping(CentredClipping),
+    /// Krum, then means around medians.
+    Bulyan(Bulyan),
+    /// By agreement with a trusted client.
+    #[serde(rename = "fltrust")]
+    FlTrust(FlTrust),
+    /// Without those who contradict themselves.
+    #[serde(rename = "fldetector")]
+    FlDetector(FlDetector),
 }
 
 impl Aggregation {
     /// Every rule: its name in an experiment file, and what it does.
-    pub const LIST: &[(&str, &str)] = &[("mean", "The weighted mean (FedAvg)")];
+    pub const LIST: &[(&str, &str)] = &[
+        ("mean", "The weighted mean (FedAvg)"),
+        ("krum", "The update that is closest to its neighbours"),
+        ("multi-krum", "The mean of the n - m updates that are closest to their neighbours"),
+        ("trimmed-mean", "The mean of every coordinate without its largest and smallest values"),
+        ("median", "The median of every coordinate"),
+        ("geometric-median", "The point with the smallest sum of distances from all updates"),
+        ("norm-clipping", "The mean of updates that are shortened to a fixed or the median length"),
+        ("centred-clipping", "The mean of updates that are clipped to a ball around the last step"),
+        ("bulyan", "Updates picked by Krum, then the mean around the median of every coordinate"),
+        ("fltrust", "Updates weighted by their agreement with that of a trusted client"),
+        ("fldetector", "The mean without clients whose updates are not what their last ones let expect"),
+    ];
+
+    /// Checks every parameter.
+    ///
+    /// # Errors
+    /// With the first one that is out of range.
+    pub fn check(&self) -> Result<(), BadParameter> {
+        match self {
+            Self::Krum(settings) | Self::MultiKrum(settings) => settings.check(),
+            Self::NormClipping(settings) => settings.radius.check(),
+            Self::CentredClipping(settings) => settings.check(),
+            Self::FlDetector(settings) => settings.check(),
+            Self::Mean(_)
+            | Self::TrimmedMean(_)
+            | Self::Median(_)
+            | Self::GeometricMedian(_)
+            | Self::Bulyan(_)
+            | Self::FlTrust(_) => Ok(()),
+        }
+    }
+
+    /// The least number of contributions with which it can decide.
+    pub const fn least_clients(&self) -> usize {
+        match self {
+            Self::Krum(settings) | Self::MultiKrum(settings) => settings.least_clients(),
+            Self::TrimmedMean(settings) => settings.least_clients(),
+            Self::Bulyan(settings) => settings.least_clients(),
+            _ => 1,
+        }
+    }
 
     /// What in this rule needs single updates, if anything does.
     pub const fn needs_single_updates(&self) -> Option<&'static str> {
         match self {
             Self::Mean(_) => None,
+            _ => Some("a robust rule, which compares the clients' updates,"),
         }
     }
-}
 
-impl Aggregator for Aggregation {
-    fn aggregate(&mut self, contributions: &[Contribution]) -> Result<Vec<f64>, TooFewClients> {
-        match self {
-            Self::Mean(mean) => mean.aggregate(contributions),
+    /// The rule at the beginning of a run.
+    pub fn start(&self) -> Box<dyn Aggregator> {
+        match *self {
+            Self::Mean(mean) => Box::new(mean),
+            Self::Krum(settings) => Box::new(settings.start()),
+            Self::MultiKrum(settings) => Box::new(settings.start_multi()),
+            Self::TrimmedMean(settings) => Box::new(settings.start()),
+            Self::Median(settings) => Box::new(settings.start()),
+            Self::GeometricMedian(settings) => Box::new(settings.start()),
+            Self::NormClipping(settings) => Box::new(settings.start()),
+            Self::CentredClipping(settings) => Box::new(settings.start()),
+            Self::Bulyan(settings) => Box::new(settings.start()),
+            Self::FlTrust(settings) => Box::new(settings),
+            Self::FlDetector(settings) => Box::new(settings.start()),
         }
     }
 }

@@ -178,7 +178,7 @@ impl AsynchronousCoordinator {
     /// A coordinator with version 0 of the model.
     pub fn new(setup: AsynchronousSetup) -> Result<Self, BadAsynchronousSetup> {
         let AsynchronousSetup { initial, n_clients, n_interactions, rule, asynchrony, optimiser } = setup;
-        optimiser.check().map_err(BadSetup::Optimiser)?;
+        optimiser.check().map_err(BadSetup::Parameter)?;
         asynchrony.check(n_clients)?;
         if let Some(index) = initial.iter().position(|value| !value.is_finite()) {
             return Err(BadSetup::Initial { index, value: initial[index] }.into());

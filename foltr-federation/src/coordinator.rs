@@ -7,15 +7,18 @@
 //! keeps the receipts, and must look there first.
 
 mod inbox;
+mod kept;
 
 use thiserror::Error;
 
-use crate::aggregate::{Aggregation, CHUNK, Partial, Rule};
-use crate::message::{BadPayload, Expected, Message, RoundTask};
+use crate::aggregate::{CHUNK, Partial, Rule, TooFewClients};
+use crate::defence::Defence;
+use crate::message::{BadPayload, Expected, Message, Payload, RoundTask};
 use crate::parameter::BadParameter;
 use crate::privacy::{Mode, NeedsSingleUpdates};
 use crate::server_optimiser::{OptimiserState, ServerOptimiser};
 use inbox::Inbox;
+use kept::Kept;
 
 /// What a coordinator is made of.
 #[derive(Clone, Debug)]
@@ -28,8 +31,8 @@ pub struct Setup {
     pub n_interactions: u32,
     /// What clients send.
     pub rule: Rule,
-    /// How it is combined.
-    pub aggregation: Aggregation,
+    /// How it is combined. Momentum, if any, is the devices' part of it.
+    pub defence: Defence,
     /// What is done with the result.
     pub optimiser: ServerOptimiser,
     /// Who can see a single message.
@@ -41,9 +44,9 @@ pub struct Setup {
 /// Why a coordinator cannot be made.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 pub enum BadSetup {
-    /// A parameter of the optimiser.
+    /// A parameter of the optimiser or the defence.
     #[error(transparent)]
-    Optimiser(#[from] BadParameter),
+    Parameter(#[from] BadParameter),
     /// The gradient divides by sigma.
     #[error("sigma = {sigma} must be a positive number")]
     Sigma {
@@ -64,7 +67,7 @@ pub enum BadSetup {
 }
 
 /// One federation, between two messages.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Coordinator {
     task: RoundTask,
     /// The model in f64: small steps add up here that an f32 would swallow. The task publishes it in f32.
@@ -74,6 +77,8 @@ pub struct Coordinator {
     expected: Expected,
     mode: Mode,
     inbox: Inbox,
+    /// All messages of the round, for a rule that must see them; then nothing is in the inbox.
+    kept: Option<Kept>,
 }
 
 /// What a closed round did.
@@ -122,6 +127,9 @@ pub enum Rejected {
     /// The content is refused.
     #[error(transparent)]
     Payload(#[from] BadPayload),
+    /// A sum where single messages must be seen.
+    #[error("the rule of this federation compares single messages; it cannot take a sum of them")]
+    NotASum,
     /// No such chunk in the cohort.
     #[error("chunk {chunk_idx} is not one of the {n_chunks} of this round, counted from 0")]
     UnknownChunk {
@@ -165,6 +173,14 @@ pub enum CloseError {
         /// Shares that the rule needs.
         needed: u32,
     },
+    /// The rule cannot decide. The round is dropped, the model stays, the next round is open.
+    #[error("round {round} is dropped: {reason}")]
+    TooFewClients {
+        /// The dropped round.
+        round: u32,
+        /// What the rule says.
+        reason: TooFewClients,
+    },
     /// The new model would leave the range of f32. The round is dropped, the model stays, the next round is open.
     #[error("round {round} would make parameter {index} infinite; its contributions were dropped")]
     Overflow {
@@ -178,8 +194,9 @@ pub enum CloseError {
 impl Coordinator {
     /// A coordinator in round 0.
     pub fn new(setup: Setup) -> Result<Self, BadSetup> {
-        let Setup { initial, n_clients, n_interactions, rule, aggregation, optimiser, mode, clip_norm } = setup;
+        let Setup { initial, n_clients, n_interactions, rule, defence, optimiser, mode, clip_norm } = setup;
         optimiser.check()?;
+        defence.check()?;
         if let Some(index) = initial.iter().position(|value| !value.is_finite()) {
             return Err(BadSetup::Initial { index, value: initial[index] });
         }
@@ -190,9 +207,8 @@ impl Coordinator {
             _ => {}
         }
         mode.admit(rule.needs_single_updates())?;
-        mode.admit(aggregation.needs_single_updates())?;
-        // The mean is the only rule; one that must see all contributions will have an inbox that keeps them.
-        let Aggregation::Mean(_) = aggregation;
+        mode.admit(defence.needs_single_updates())?;
+        let kept = (!defence.only_sums()).then(|| Kept::new(rule, defence.start(), n_clients, initial.len()));
         Ok(Self {
             master: initial.iter().map(|&value| f64::from(value)).collect(),
             state: optimiser.start(initial.len()),
@@ -201,6 +217,7 @@ impl Coordinator {
             task: RoundTask { round: 0, global: initial, n_clients, n_interactions, clip_norm },
             optimiser,
             mode,
+            kept,
         })
     }
 
@@ -220,8 +237,19 @@ impl Coordinator {
     }
 
     /// Messages that wait for their chunk to be complete; all others are folded and gone.
-    pub const fn n_held(&self) -> usize {
-        self.inbox.n_held()
+    pub fn n_held(&self) -> usize {
+        self.kept.as_ref().map_or(self.inbox.n_held(), Kept::len)
+    }
+
+    /// Whether the rule must see every message, and takes no sums.
+    pub const fn keeps_messages(&self) -> bool {
+        self.kept.is_some()
+    }
+
+    /// How much of the last step came from each client that the rule looked at; empty for sums and for rules that take
+    /// different coordinates from different clients.
+    pub fn shares(&self) -> &[(u32, f64)] {
+        self.kept.as_ref().map_or(&[], Kept::shares)
     }
 
     /// Takes a client's message.
@@ -233,15 +261,36 @@ impl Coordinator {
         if round != self.task.round {
             return Err(Rejected::Round { expected: self.task.round, got: round });
         }
-        if client >= self.task.n_clients {
-            return Err(Rejected::UnknownClient { client, n_clients: self.task.n_clients });
+        self.expected_of(client)?.check(&payload)?;
+        match &mut self.kept {
+            Some(kept) => kept.receive(client, &payload),
+            None => self.inbox.receive(client, payload),
         }
-        self.expected.check(&payload)?;
-        self.inbox.receive(client, payload)
+    }
+
+    /// As [`Self::receive`] of a step of the open round, from borrowed memory.
+    pub fn receive_step(&mut self, client: u32, n_interactions: u32, delta: &[f32]) -> Result<(), Rejected> {
+        match &mut self.kept {
+            Some(_) => self.expected_of(client)?.check_step(n_interactions, delta)?,
+            None => {
+                let payload = Payload::Step { n_interactions, delta: delta.to_vec() };
+                return self.receive(Message { round: self.task.round, client, payload });
+            }
+        }
+        self.kept.as_mut().map_or(Ok(()), |kept| kept.receive_step(client, f64::from(n_interactions), delta))
+    }
+
+    /// What a payload of this client must be, if there is such a client.
+    fn expected_of(&self, client: u32) -> Result<Expected, Rejected> {
+        let n_clients = self.task.n_clients;
+        if client < n_clients { Ok(self.expected) } else { Err(Rejected::UnknownClient { client, n_clients }) }
     }
 
     /// Takes the sum of a whole chunk, folded elsewhere in slot order: slots `chunk_idx * CHUNK` and following.
     pub fn receive_partial(&mut self, chunk_idx: usize, partial: Partial) -> Result<(), Rejected> {
+        if self.keeps_messages() {
+            return Err(Rejected::NotASum);
+        }
         let n_chunks = (self.task.n_clients as usize).div_ceil(CHUNK);
         if chunk_idx >= n_chunks {
             return Err(Rejected::UnknownChunk { chunk_idx, n_chunks });
@@ -261,6 +310,9 @@ impl Coordinator {
     /// As [`Self::close`], with a last change to the averaged step, such as
     /// [`laplace_of_mean`](crate::privacy::DistributedLaplace::laplace_of_mean).
     pub fn close_with(&mut self, change: impl FnOnce(&mut [f64])) -> Result<RoundReport, CloseError> {
+        if self.keeps_messages() {
+            return self.close_kept(change);
+        }
         let round = self.task.round;
         let rule = self.inbox.rule();
         if let Rule::Shares { min_survivors: needed, .. } = rule
@@ -281,7 +333,7 @@ impl Coordinator {
             n_contributions: total.n_contributions(),
             weight: total.weight(),
             n_within: total.n_within(),
-            step_norm: step.iter().map(|value| value * value).sum::<f64>().sqrt(),
+            step_norm: norm(&step),
         };
         self.inbox.clear();
         self.task.round += 1;
@@ -289,9 +341,32 @@ impl Coordinator {
         Ok(report)
     }
 
+    fn close_kept(&mut self, change: impl FnOnce(&mut [f64])) -> Result<RoundReport, CloseError> {
+        let (round, Some(kept)) = (self.task.round, &mut self.kept) else { unreachable!("the caller looked") };
+        let n_contributions = kept.len() as u32;
+        if n_contributions == 0 {
+            return Err(CloseError::Empty { round });
+        }
+        let weight = kept.weight();
+        let mut step = match kept.combine(&self.task.global) {
+            Ok(step) => step,
+            Err(reason) => {
+                self.skip();
+                return Err(CloseError::TooFewClients { round, reason });
+            }
+        };
+        change(&mut step);
+        let report = RoundReport { round, n_contributions, weight, n_within: 0, step_norm: norm(&step) };
+        self.task.round += 1;
+        let applied = self.apply(&step).map_err(|index| CloseError::Overflow { round, index });
+        self.kept.iter_mut().for_each(|kept| kept.give_back(std::mem::take(&mut step)));
+        applied.map(|()| report)
+    }
+
     /// Opens the next round without a step: nobody contributed, or nobody shall.
     pub fn skip(&mut self) {
         self.inbox.clear();
+        self.kept.iter_mut().for_each(Kept::clear);
         self.task.round += 1;
     }
 
@@ -313,11 +388,14 @@ impl Coordinator {
     }
 }
 
+fn norm(step: &[f64]) -> f64 {
+    step.iter().map(|value| value * value).sum::<f64>().sqrt()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aggregate::Mean;
-    use crate::message::{Kind, Payload};
+    use crate::message::Kind;
 
     fn coordinator(n_clients: u32) -> Coordinator {
         Coordinator::new(Setup {
@@ -325,7 +403,7 @@ mod tests {
             n_clients,
             n_interactions: 5,
             rule: Rule::Averaging,
-            aggregation: Aggregation::Mean(Mean {}),
+            defence: Defence::NONE,
             optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
             mode: Mode::Clear,
             clip_norm: None,
@@ -429,7 +507,7 @@ mod tests {
             n_clients: 3,
             n_interactions: 5,
             rule,
-            aggregation: Aggregation::Mean(Mean {}),
+            defence: Defence::NONE,
             optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
             mode: Mode::Sealed,
             clip_norm: None,
@@ -466,7 +544,7 @@ mod tests {
             n_clients: 1,
             n_interactions: 1,
             rule,
-            aggregation: Aggregation::Mean(Mean {}),
+            defence: Defence::NONE,
             optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
             mode: Mode::Clear,
             clip_norm: None,

@@ -180,13 +180,7 @@ impl Expected {
             return Err(BadPayload::Kind { expected: self.kind, got: payload.kind() });
         }
         match payload {
-            Payload::Step { n_interactions, delta } => {
-                if !(1..=self.max_interactions).contains(n_interactions) {
-                    return Err(BadPayload::Interactions { max: self.max_interactions, got: *n_interactions });
-                }
-                self.check_length(delta.len())?;
-                check_finite(delta)
-            }
+            Payload::Step { n_interactions, delta } => self.check_step(*n_interactions, delta),
             Payload::Evolution { plus, minus, .. } => check_finite(&[*plus, minus.unwrap_or(0.0)]),
             Payload::Clipped { delta, .. } => {
                 self.check_length(delta.len())?;
@@ -200,6 +194,18 @@ impl Expected {
                 }
             }
         }
+    }
+
+    /// Checks the content of a step.
+    pub(crate) fn check_step(&self, n_interactions: u32, delta: &[f32]) -> Result<(), BadPayload> {
+        if self.kind != Kind::Step {
+            return Err(BadPayload::Kind { expected: self.kind, got: Kind::Step });
+        }
+        if !(1..=self.max_interactions).contains(&n_interactions) {
+            return Err(BadPayload::Interactions { max: self.max_interactions, got: n_interactions });
+        }
+        self.check_length(delta.len())?;
+        check_finite(delta)
     }
 
     fn check_length(&self, got: usize) -> Result<(), BadPayload> {

@@ -6,8 +6,8 @@ use std::time::Instant;
 
 use foltr_federation::aggregate::Mean;
 use foltr_federation::{
-    Aggregation, Aggregator, CHUNK, Contribution, Coordinator, Message, Mode, Partial, Payload, Rule, ServerOptimiser,
-    Setup, decode, encode,
+    Aggregator, CHUNK, Combined, Contributions, Coordinator, Defence, Message, Mode, Partial, Payload, Rule,
+    ServerOptimiser, Setup, decode, encode,
 };
 use foltr_rank::rng::{Purpose, Stream, Streams};
 use rand::RngExt;
@@ -27,7 +27,7 @@ fn coordinator(rule: Rule, n_clients: u32) -> Coordinator {
         n_clients,
         n_interactions: 8,
         rule,
-        aggregation: Aggregation::Mean(Mean {}),
+        defence: Defence::NONE,
         optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
         mode: Mode::Clear,
         clip_norm: None,
@@ -162,12 +162,16 @@ fn the_bits_do_not_depend_on_the_number_of_threads() {
 
 #[test]
 fn a_rule_that_sees_all_has_the_bits_of_the_fold() {
-    let contribution = |client| match payload(&Rule::Averaging, client) {
-        Payload::Step { n_interactions, delta } => Contribution { client, weight: n_interactions.into(), delta },
-        _ => unreachable!("averaging takes steps"),
-    };
-    let contributions: Vec<_> = (0..1000).map(contribution).collect();
-    let step = Mean {}.aggregate(&contributions).expect("1000 clients");
+    let mut contributions = Contributions::new(N_PARAMS);
+    for client in 0..1000 {
+        let Payload::Step { n_interactions, delta } = payload(&Rule::Averaging, client) else {
+            unreachable!("averaging takes steps")
+        };
+        contributions.push(client, n_interactions.into(), &delta);
+    }
+    let mut combined = Combined::default();
+    Mean {}.aggregate(&[], &contributions, &mut combined).expect("1000 clients");
+    let step = combined.step;
     let moved: Vec<u64> = step.iter().map(|step| step.to_bits()).collect();
     assert_eq!(moved, by_chunk(&Rule::Averaging, 1000, &[], &chunks(1000)));
 }

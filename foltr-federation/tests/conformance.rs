@@ -1,17 +1,22 @@
 //! What every member of a list must do.
 
-use foltr_federation::aggregate::Mean;
+use foltr_federation::aggregate::{
+    Bulyan, CentredClipping, FlDetector, FlTrust, GeometricMedian, Krum, Mean, Median, NormClipping, Radius,
+    TrimmedMean,
+};
 use foltr_federation::privacy::{
     CentralMode, Clip, ClipRadius, DiscreteGaussian, DistributedLaplace, Duchi, Gaussian, PrivUnit, RandomisedResponse,
     SampledResponse, Unprotected,
 };
 use foltr_federation::{
-    Aggregation, Aggregator, Contribution, Expected, Kind, LocalPrivacy, Message, Payload, Privacy, RoundTask,
+    Aggregation, Combined, Contributions, Defence, Expected, Kind, LocalPrivacy, Message, Payload, Privacy, RoundTask,
     ServerOptimiser, TooFewClients, decode, encode,
 };
 use foltr_rank::Update;
 use foltr_rank::learn::evolution::Reward;
+use foltr_rank::normal::fill_standard_normal;
 use foltr_rank::rng::{Purpose, Streams};
+use proptest::prelude::*;
 
 /// One of each, with its name; the lengths are compared with the lists.
 fn optimisers() -> Vec<ServerOptimiser> {
@@ -44,7 +49,19 @@ fn mechanisms(n_params: usize) -> Vec<Privacy> {
 }
 
 fn rules() -> Vec<Aggregation> {
-    vec![Aggregation::Mean(Mean {})]
+    vec![
+        Aggregation::Mean(Mean {}),
+        Aggregation::Krum(Krum { attackers: 2, squared: true, neighbours: None }),
+        Aggregation::MultiKrum(Krum { attackers: 2, squared: false, neighbours: Some(3) }),
+        Aggregation::TrimmedMean(TrimmedMean { attackers: 2 }),
+        Aggregation::Median(Median {}),
+        Aggregation::GeometricMedian(GeometricMedian {}),
+        Aggregation::NormClipping(NormClipping { radius: Radius::Fixed(3.0) }),
+        Aggregation::CentredClipping(CentredClipping { radius: Radius::Median, iterations: 3 }),
+        Aggregation::Bulyan(Bulyan { attackers: 1 }),
+        Aggregation::FlTrust(FlTrust { trusted: 4 }),
+        Aggregation::FlDetector(FlDetector { window: 2 }),
+    ]
 }
 
 /// The name under which a configuration is written.
@@ -164,19 +181,170 @@ fn every_mechanism_depends_on_its_stream_alone() {
     }
 }
 
+/// A round of multiples of 1/64, whose shifts are exact: `n` rows for clients in this order.
+fn round_of(order: &[u32], shift: f32) -> Contributions {
+    let mut round = Contributions::new(3);
+    for &client in order {
+        let mut row = [0.0; 3];
+        fill_standard_normal(&mut Streams::new(5).open(Purpose::Data, client, 0), &mut row);
+        round.push(client, 1.0, &row.map(|value| (value * 64.0).round() / 64.0 + shift));
+    }
+    round
+}
+
+fn combine(rule: &Aggregation, round: &Contributions) -> Result<Combined, TooFewClients> {
+    let mut combined = Combined::default();
+    rule.start().aggregate(&[0.0; 3], round, &mut combined).map(|()| combined)
+}
+
+fn assert_close(got: &[f64], want: &[f64], what: &str) {
+    got.iter().zip(want).for_each(|(got, want)| assert!((got - want).abs() < 1e-6, "{what}: {got} is not {want}"));
+}
+
 #[test]
-fn every_rule_is_translation_equivariant_and_refuses_an_empty_round() {
-    for mut rule in rules() {
-        let round = |shift: f32| -> Vec<Contribution> {
-            let client = |client: u16| {
-                let at = f32::from(client);
-                Contribution { client: client.into(), weight: 1.0, delta: vec![at + shift, 0.5 * at * at + shift] }
-            };
-            (0..9).map(client).collect()
-        };
-        let (at_rest, shifted) = (rule.aggregate(&round(0.0)), rule.aggregate(&round(2.0)));
-        let (at_rest, shifted) = (at_rest.expect("nine clients"), shifted.expect("nine clients"));
-        at_rest.iter().zip(&shifted).for_each(|(a, b)| assert!((b - a - 2.0).abs() < 1e-9, "{rule:?}"));
-        assert!(matches!(rule.aggregate(&[]), Err(TooFewClients { got: 0, .. })), "{rule:?}");
+fn every_rule_refuses_an_empty_round() {
+    for rule in rules() {
+        rule.check().expect("good parameters");
+        let error = combine(&rule, &Contributions::new(3)).expect_err("nobody came");
+        assert!(error.got == 0 && error.needed > 0, "{rule:?}: {error}");
+    }
+}
+
+#[test]
+fn no_rule_depends_on_the_order_of_clients() {
+    let (sorted, shuffled) = ([0, 1, 2, 3, 4, 5, 6, 7, 8], [4, 7, 0, 8, 2, 6, 5, 1, 3]);
+    for rule in rules() {
+        let [sorted, shuffled] = [sorted, shuffled].map(|order| combine(&rule, &round_of(&order, 0.0)).expect("nine"));
+        assert_close(&shuffled.step, &sorted.step, &name(&rule));
+    }
+}
+
+#[test]
+fn rules_are_translation_equivariant_unless_they_look_at_lengths() {
+    for rule in rules() {
+        let order = [0, 1, 2, 3, 4, 5, 6, 7, 8];
+        let [at_rest, shifted] = [0.0, 2.0].map(|shift| combine(&rule, &round_of(&order, shift)).expect("nine").step);
+        let moved: Vec<f64> = at_rest.iter().zip(&shifted).map(|(a, b)| b - a).collect();
+        // These compare with 0: by length, by the distance from a centre that begins there, or by an angle.
+        if matches!(name(&rule).as_str(), "norm-clipping" | "centred-clipping" | "fltrust") {
+            assert!(moved.iter().any(|value| (value - 2.0).abs() > 1e-3), "{rule:?} moves by {moved:?}");
+        } else {
+            assert_close(&moved, &[2.0; 3], &name(&rule));
+        }
+    }
+}
+
+#[test]
+fn shares_say_what_is_in_a_step() {
+    for rule in rules() {
+        let round = round_of(&[0, 1, 2, 3, 4, 5, 6, 7, 8], 0.0);
+        let combined = combine(&rule, &round).expect("nine");
+        let by_coordinate = matches!(name(&rule).as_str(), "trimmed-mean" | "median" | "bulyan");
+        assert_eq!(combined.shares.len(), if by_coordinate { 0 } else { 9 }, "{rule:?}");
+        assert!(combined.shares.iter().all(|&share| share >= 0.0), "{rule:?}");
+        assert!(combined.shares.iter().sum::<f64>() <= 1.0 + 1e-9, "{rule:?}");
+        // FLTrust also makes contributions equally long.
+        if !by_coordinate && name(&rule) != "fltrust" {
+            let mut step = vec![0.0; 3];
+            for (row, share) in round.rows().zip(&combined.shares) {
+                step.iter_mut().zip(row).for_each(|(sum, &value)| *sum += f64::from(value) * share);
+            }
+            assert_close(&combined.step, &step, &name(&rule));
+        }
+    }
+}
+
+#[test]
+fn where_one_rule_is_another() {
+    let step = |rule: Aggregation, round: &Contributions| combine(&rule, round).expect("enough").step;
+    for n in 3..20_u32 {
+        let round = round_of(&(0..n).collect::<Vec<_>>(), 0.0);
+        let krum = Krum { attackers: 0, squared: false, neighbours: None };
+        let mean = step(Aggregation::Mean(Mean {}), &round);
+        assert_close(&step(Aggregation::MultiKrum(krum), &round), &mean, "Multi-Krum without attackers is the mean");
+        assert_close(&step(Aggregation::TrimmedMean(TrimmedMean { attackers: 0 }), &round), &mean, "nothing trimmed");
+        let chosen = step(Aggregation::Krum(krum), &round);
+        let is_chosen = |row: &[f32]| row.iter().zip(&chosen).all(|(&a, &b)| f64::from(a) == b);
+        assert!(round.rows().any(is_chosen), "Krum chooses one of its inputs");
+        let trimmed = step(Aggregation::TrimmedMean(TrimmedMean { attackers: (n - 1) / 2 }), &round);
+        assert_eq!(trimmed, step(Aggregation::Median(Median {}), &round), "all but one or two trimmed");
+        let wide = NormClipping { radius: Radius::Fixed(1e6) };
+        assert_close(&step(Aggregation::NormClipping(wide), &round), &mean, "nothing clipped");
+        let wide = CentredClipping { radius: Radius::Fixed(1e6), iterations: 2 };
+        assert_close(&step(Aggregation::CentredClipping(wide), &round), &mean, "nothing clipped");
+    }
+}
+
+/// All rules that reckon with attackers, and the others, with strange parameters.
+fn strange_rules(attackers: u32, neighbours: Option<u32>) -> Vec<Aggregation> {
+    let krum = Krum { attackers, squared: neighbours.is_some(), neighbours };
+    let mut rules = rules();
+    rules.extend([
+        Aggregation::Krum(krum),
+        Aggregation::MultiKrum(krum),
+        Aggregation::TrimmedMean(TrimmedMean { attackers }),
+        Aggregation::Bulyan(Bulyan { attackers }),
+        Aggregation::FlTrust(FlTrust { trusted: attackers }),
+        Aggregation::NormClipping(NormClipping { radius: Radius::Median }),
+        Aggregation::CentredClipping(CentredClipping { radius: Radius::Fixed(1e-3), iterations: 5 }),
+    ]);
+    rules
+}
+
+fn any_value() -> impl Strategy<Value = f32> {
+    let strange = vec![0.0, -0.0, 1.0, f32::MAX, f32::MIN, f32::MIN_POSITIVE, 1e-45, 1e30, -1e20];
+    prop_oneof![prop::sample::select(strange).boxed(), (-2.0_f32..2.0).boxed()]
+}
+
+proptest! {
+    #[test]
+    fn no_rule_panics_or_loses_its_numbers(
+        n_params in 1_usize..5,
+        sizes in prop::collection::vec(0_usize..20, 1..6),
+        attackers in prop_oneof![0_u32..22, Just(u32::MAX)],
+        neighbours in prop::option::of(0_u32..22),
+        values in prop::collection::vec(any_value(), 5 * 20 * 4),
+    ) {
+        let mut values = values.into_iter().cycle();
+        let mut rounds = Vec::new();
+        for &n in &sizes {
+            let mut round = Contributions::new(n_params);
+            for client in 0..n as u32 {
+                let row: Vec<f32> = values.by_ref().take(n_params).collect();
+                round.push(client, f64::from(client + 1), &row);
+            }
+            let global: Vec<f32> = values.by_ref().take(n_params).collect();
+            rounds.push((global, round));
+        }
+        for rule in strange_rules(attackers, neighbours) {
+            for mixing in [None, Some(attackers), Some(1)] {
+                let mut running = Defence { rule, mixing, momentum: None }.start();
+                for (global, round) in &rounds {
+                    let mut combined = Combined::default();
+                    match running.aggregate(global, round, &mut combined) {
+                        Ok(()) => check_combined(&rule, mixing, round, &combined),
+                        Err(TooFewClients { needed, got }) => {
+                            prop_assert_eq!(got, round.len());
+                            prop_assert!(needed > got, "{:?} needs {} and refuses {}", rule, needed, got);
+                        }
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Numbers stay numbers, and within what was sent where a rule only takes means.
+fn check_combined(rule: &Aggregation, mixing: Option<u32>, round: &Contributions, combined: &Combined) {
+    assert_eq!(combined.step.len(), round.n_params());
+    assert!(combined.shares.is_empty() || (mixing.is_none() && combined.shares.len() == round.len()), "{rule:?}");
+    // Clipping and FLTrust also shorten.
+    let shortens = matches!(name(rule).as_str(), "norm-clipping" | "centred-clipping" | "fltrust");
+    for (i, &step) in combined.step.iter().enumerate() {
+        assert!(step.is_finite(), "{rule:?}: {step}");
+        let column = || round.rows().map(|row| f64::from(row[i]));
+        let (low, high) = (column().fold(f64::INFINITY, f64::min), column().fold(f64::NEG_INFINITY, f64::max));
+        let slack = 1e-6 * low.abs().max(high.abs());
+        assert!(shortens || (low - slack..=high + slack).contains(&step), "{rule:?}: {step} in {low}..{high}");
     }
 }

@@ -1,10 +1,10 @@
-//! Numbers of the algorithm spec, sections 4, 5, 8 and 9.
+//! Numbers of the algorithm spec, sections 4, 5, 8, 9 and 14.
 
-use foltr_federation::aggregate::Mean;
+use foltr_federation::aggregate::{Bulyan, Krum, Mean, Median, TrimmedMean};
 use foltr_federation::privacy::{ClipRadius, DistributedLaplace, RandomisedResponse, privatise_distribution};
 use foltr_federation::{
-    Aggregation, Aggregator, Contribution, Coordinator, LocalPrivacy, Partial, Payload, RoundTask, Rule,
-    ServerOptimiser, Setup,
+    Aggregation, Aggregator, Combined, Contributions, Coordinator, Defence, LocalPrivacy, Partial, Payload, RoundTask,
+    Rule, ServerOptimiser, Setup,
 };
 use foltr_rank::Update;
 use foltr_rank::learn::evolution::{Reward, fill_direction};
@@ -124,7 +124,7 @@ fn the_reference_run_of_foltr_es_from_messages_to_weights() {
             n_clients: 4,
             n_interactions: 4,
             rule,
-            aggregation: Aggregation::Mean(Mean {}),
+            defence: Defence::NONE,
             optimiser: ADAM,
             mode: foltr_federation::Mode::Clear,
             clip_norm: None,
@@ -187,9 +187,11 @@ fn clipping_noise_and_averaging() {
     }
     let case = &golden["fedavg"];
     let models = items(&case["models"]).iter().zip(numbers(&case["n_c"])).zip(0..);
-    let contributions: Vec<_> =
-        models.map(|((model, weight), client)| Contribution { client, weight, delta: floats(model) }).collect();
-    let mean = Mean {}.aggregate(&contributions).expect("three clients");
+    let mut contributions = Contributions::new(numbers(&case["result"]).len());
+    models.for_each(|((model, weight), client)| contributions.push(client, weight, &floats(model)));
+    let mut combined = Combined::default();
+    Mean {}.aggregate(&[], &contributions, &mut combined).expect("three clients");
+    let mean = combined.step;
     assert_close(&mean, &numbers(&case["result"]), 1e-12, "FedAvg");
 }
 
@@ -267,5 +269,59 @@ fn drawn_noise_has_the_law_of_section_9() {
         let deviation = number(&case["averaged_global_coord_std"]);
         let fourth = 24.0 * (scale / f64::from(n_clients)).powi(4);
         Noise::of(mean).assert_variance(deviation * deviation, fourth, "average of messages");
+    }
+}
+
+/// What a rule makes of the points of a case, with the shares of each.
+fn combine(rule: Aggregation, case: &Value) -> Combined {
+    let points = items(&case["points"]);
+    let mut contributions = Contributions::new(items(&points[0]).len());
+    points.iter().zip(0..).for_each(|(point, client)| contributions.push(client, 1.0, &floats(point)));
+    let mut combined = Combined::default();
+    rule.start().aggregate(&[], &contributions, &mut combined).expect("enough clients");
+    combined
+}
+
+/// The contributions that are in a step.
+fn chosen(combined: &Combined) -> Vec<usize> {
+    combined.shares.iter().enumerate().filter(|(_, share)| **share > 0.0).map(|(row, _)| row).collect()
+}
+
+#[test]
+fn robust_aggregation() {
+    let golden = vectors(include_str!("vectors/robust_vectors.json"));
+    let (with_krum, with_bulyan): (Vec<_>, Vec<_>) =
+        items(&golden["aggregation"]).iter().partition(|case| case.get("krum_pick_thesis").is_some());
+    assert_eq!((with_krum.len(), with_bulyan.len()), (4, 1));
+    let mut n_differing = 0;
+    for case in with_krum {
+        let (name, attackers) = (case["name"].as_str().expect("a name"), number(&case["m"]) as u32);
+        let indices = |key: &str| numbers(&case[key]).into_iter().map(|row| row as usize).collect::<Vec<_>>();
+        let krum = |squared, neighbours| Krum { attackers, squared, neighbours };
+        let points = items(&case["points"]);
+        for (squared, key) in [(false, "krum_pick_thesis"), (true, "krum_pick_squared")] {
+            for neighbours in [None, Some(number(&case["neighbours"]) as u32)] {
+                let picked = combine(Aggregation::Krum(krum(squared, neighbours)), case);
+                assert_eq!(chosen(&picked), indices(key), "{name}");
+                assert_close(&picked.step, &numbers(&points[indices(key)[0]]), 1e-6, name);
+            }
+        }
+        n_differing += usize::from(indices("krum_pick_thesis") != indices("krum_pick_squared"));
+        let all = u32::try_from(points.len()).expect("few");
+        let with_all = combine(Aggregation::Krum(krum(false, Some((all - attackers).min(all - 1)))), case);
+        assert_close(&with_all.step, &numbers(&case["krum_result_baruch_code_n_minus_m_neighbours"]), 1e-6, name);
+
+        let many = combine(Aggregation::MultiKrum(krum(false, None)), case);
+        assert_eq!(chosen(&many), indices("multikrum_selected"), "{name}");
+        assert_close(&many.step, &numbers(&case["multikrum_result"]), 1e-6, name);
+        let trimmed = combine(Aggregation::TrimmedMean(TrimmedMean { attackers }), case).step;
+        assert_close(&trimmed, &numbers(&case["trimmed_mean_beta_m"]), 1e-6, name);
+        assert_close(&combine(Aggregation::Median(Median {}), case).step, &numbers(&case["median"]), 1e-6, name);
+        assert_close(&combine(Aggregation::Mean(Mean {}), case).step, &numbers(&case["mean"]), 1e-6, name);
+    }
+    assert_eq!(n_differing, 1, "squared and plain distances choose differently in one case");
+    for case in with_bulyan {
+        let bulyan = combine(Aggregation::Bulyan(Bulyan { attackers: number(&case["m"]) as u32 }), case);
+        assert_close(&bulyan.step, &numbers(&case["bulyan_result"]), 1e-6, "Bulyan");
     }
 }

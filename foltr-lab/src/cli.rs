@@ -1,6 +1,7 @@
 //! The command line: what can be asked for, and how it is explained.
 
 mod ranking;
+mod scorecard;
 
 use std::path::PathBuf;
 
@@ -11,6 +12,7 @@ use crate::execute::Shard;
 use crate::spec::{SyntheticShape, in_words};
 
 pub use ranking::{EvaluateArgs, QrelsArgs, RankArgs, SelectionArgs};
+pub use scorecard::ScorecardArgs;
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -38,6 +40,8 @@ Examples:
       runs entries of the papers again with small budgets and judges the results
   foltr audit --out out/audit
       tries to refute the privacy labels; ends with code 1 if one is wrong
+  foltr scorecard --quick --out out/scorecard
+      runs every attack against every defence; table, heat maps and scorecard.json
   foltr list
       prints every learner, user, metric, ... that a file can name
 
@@ -199,6 +203,12 @@ pub enum Command {
         #[arg(long, value_name = "N", default_value_t = 1)]
         seed: u64,
     },
+    /// Run every attack against every defence, by share of attackers and kind of user.
+    ///
+    /// Prints for each defence what it costs without attackers (clean loss), what is left under the worst attack, and up
+    /// to which share of attackers it holds; then how long every rule takes. The recommended default has a star. Writes
+    /// scorecard.json, heat maps and every finished run into DIR; after Ctrl-C the same command goes on.
+    Scorecard(ScorecardArgs),
     /// Say what an experiment hides, and from whom.
     #[command(subcommand)]
     Privacy(PrivacyCommand),

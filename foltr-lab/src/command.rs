@@ -11,6 +11,7 @@ pub mod privacy;
 pub mod report;
 pub mod reproduce;
 pub mod run;
+pub mod scorecard;
 pub mod trec;
 
 use std::path::Path;

@@ -159,6 +159,17 @@ const fn metric_depth(metric: Metric, list_length: usize) -> usize {
     }
 }
 
+/// The scores of all documents, query after query.
+pub fn score_all(data: &Dataset, shape: Shape, params: &[f32]) -> Vec<f32> {
+    let mut ranker = Ranker::new(shape);
+    ranker.load(params);
+    let mut scores = vec![0.0; data.n_docs()];
+    for query in 0..data.n_queries() {
+        ranker.score(data.query(query), &mut scores[data.docs(query)]);
+    }
+    scores
+}
+
 /// All documents in `order`, best first; of equal scores the later document first.
 pub fn rank_all(scores: &[f32], order: &mut Vec<u32>) {
     order.clear();

@@ -59,6 +59,7 @@ fn run(cli: &Cli) -> Result<End> {
         Some(Command::Reproduce { ids, all, quick, out, .. }) => {
             command::reproduce::run(if *all { Which::All } else { Which::Named(ids) }, *quick, out)
         }
+        Some(Command::Scorecard(args)) => command::scorecard::run(&args.effort(), !args.no_times, args.out.as_deref()),
         Some(Command::Audit { out, seed }) => command::audit::run(out.as_deref(), *seed),
         Some(Command::Bench { json }) => foltr_lab::bench::run(*json).map(|()| End::Done),
     }

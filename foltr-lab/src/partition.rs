@@ -4,7 +4,8 @@
 
 use anyhow::{Context, Result, ensure};
 use foltr_rank::rng::Streams;
-use foltr_simulation::click::Users;
+use foltr_simulation::adversary::{Attack, Scaling};
+use foltr_simulation::click::{Cascade, Preset, Users};
 use foltr_simulation::client_round::TrainingSet;
 use foltr_simulation::dataset::Dataset;
 use foltr_simulation::datasets::Fold;
@@ -81,11 +82,32 @@ pub fn held(experiment: &Experiment, fold: &Fold, users: Vec<Users>, seed: u64) 
         });
     }
     let sets = parts.sets.into_iter().map(training).collect();
+    let partition = Partition::new(sets, users, holdings, own_queries)?;
     Ok(Held {
-        partition: Partition::new(sets, users, holdings, own_queries)?,
+        partition: poisoned(experiment, partition, fold)?,
         groups: parts.groups,
         shared: parts.shared.map(training),
     })
+}
+
+/// The same with attackers that lie with their clicks, if there are any.
+fn poisoned(experiment: &Experiment, partition: Partition, fold: &Fold) -> Result<Partition> {
+    let (Some(attack), Some(clients)) = (experiment.attack, &experiment.clients) else { return Ok(partition) };
+    let n_clients = u32::try_from(clients.n_clients)?;
+    match attack.method {
+        Attack::Promotion(promotion) => {
+            promotion.check_width(fold.train.n_features()).context("attack.method")?;
+            let targets = promotion.targets(&fold.train);
+            let relabel = |set: &TrainingSet| TrainingSet::new(targets.relabel(set.data()), experiment.metrics.cutoff);
+            Ok(partition.with_labels_of(attack.attackers, n_clients, relabel))
+        }
+        Attack::ClickPoisoning | Attack::Scaling(Scaling { reversed_clicks: true, .. }) => {
+            let grades = experiment.users.as_ref().and_then(|users| users.grades()).unwrap_or(fold.max_label() + 1);
+            let poison = Users::Cascade(Cascade::preset(Preset::Poison, grades - 1)?);
+            Ok(partition.with_clicks_of(attack.attackers, n_clients, poison))
+        }
+        _ => Ok(partition),
+    }
 }
 
 /// All interactions in one place.

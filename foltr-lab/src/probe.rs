@@ -62,6 +62,8 @@ fn kind_of(experiment: &Experiment) -> String {
         experiment.privacy.name(),
         &experiment.personalisation.as_ref().map(in_words).unwrap_or_default(),
         &experiment.asynchrony.as_ref().map(in_words).unwrap_or_default(),
+        &experiment.attack.as_ref().map(in_words).unwrap_or_default(),
+        &experiment.defence.as_ref().map(in_words).unwrap_or_default(),
     ];
     format!("{} {metrics} {:?}", parts.map(|part: &str| part.to_owned()).join(" "), experiment.metrics.evaluate_on)
 }

@@ -26,6 +26,10 @@ pub enum MetricName {
     OnlineMaxRr,
     /// Simulated time at the end of a round, in rounds of a usual client.
     SimulatedTime,
+    /// How much of a round's step came from attackers.
+    AttackerShare,
+    /// Where documents stand that attackers promote, as a share of their lists: 0 is the top.
+    PromotedPlace,
 }
 
 impl MetricName {
@@ -36,6 +40,7 @@ impl MetricName {
                 Some(split)
             }
             Self::OnlineNdcg(_) | Self::OnlineMaxRr | Self::SimulatedTime => None,
+            Self::AttackerShare | Self::PromotedPlace => None,
         }
     }
 }
@@ -50,6 +55,8 @@ impl fmt::Display for MetricName {
             Self::OnlineNdcg(cutoff) => write!(f, "online-ndcg@{cutoff}"),
             Self::OnlineMaxRr => f.write_str("online-maxrr"),
             Self::SimulatedTime => f.write_str("simulated-time"),
+            Self::AttackerShare => f.write_str("attacker-share"),
+            Self::PromotedPlace => f.write_str("promoted-place"),
         }
     }
 }
@@ -67,6 +74,8 @@ impl FromStr for MetricName {
             match text {
                 "online-maxrr" => return Some(Self::OnlineMaxRr),
                 "simulated-time" => return Some(Self::SimulatedTime),
+                "attacker-share" => return Some(Self::AttackerShare),
+                "promoted-place" => return Some(Self::PromotedPlace),
                 _ => {}
             }
             let (first, metric) = text.split_once('-')?;
@@ -157,7 +166,7 @@ mod tests {
             assert_eq!(text.parse::<MetricName>().expect(text).to_string(), text);
         }
         let names = ["test-ndcg@10", "validation-expected-maxrr", "train-map", "online-ndcg@5", "online-maxrr"];
-        for text in names.into_iter().chain(["simulated-time"]) {
+        for text in names.into_iter().chain(["simulated-time", "attacker-share", "promoted-place"]) {
             assert_eq!(text.parse::<MetricName>().expect(text).to_string(), text);
         }
         for text in ["ndcg@10", "online-map", "dev-map", "test-", ""] {

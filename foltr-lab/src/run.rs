@@ -15,6 +15,7 @@ use foltr_rank::learn::evolution::EvolutionSettings;
 use foltr_rank::learn::pdgd::PdgdSettings;
 use foltr_rank::rng::{Purpose, Streams};
 use foltr_rank::{Initialisation, Params, Shape};
+use foltr_simulation::adversary::Attack;
 use foltr_simulation::asynchronous_run::AsynchronousRun;
 use foltr_simulation::centralised::{CentralisedRun, CentralisedSettings};
 use foltr_simulation::click::{Cascade, PositionBased, Users};
@@ -27,6 +28,7 @@ use foltr_simulation::partition::shared::warm_up_seed;
 
 use crate::baseline::{least_squares, ranking_svm};
 use crate::partition::held;
+use crate::promoted::promoted_place;
 use crate::rows::{MetricName, RoundProgress, Row, RunOutcome};
 use crate::spec::{self, EvolutionStream, Experiment, Learner};
 use judge::Judge;
@@ -75,6 +77,11 @@ pub fn run_one(
     for round in 0..=n_rounds {
         if evaluate.at(round, n_rounds) {
             trainer.show(round, &mut rows);
+            if let Some(Attack::Promotion(promotion)) = experiment.attack.map(|attack| attack.method)
+                && let Some(place) = promoted_place(&promotion, fold, shape, &trainer.ranker())
+            {
+                rows.send(round, MetricName::PromotedPlace, place);
+            }
         }
         progress(RoundProgress { round, n_rounds, value: rows.newest });
         let interrupted = round < n_rounds && stop.load(Ordering::Relaxed);
@@ -101,6 +108,9 @@ pub fn run_one(
         }
         if let Some(time) = trainer.time() {
             rows.send(round + 1, MetricName::SimulatedTime, time);
+        }
+        if let Some(share) = trainer.attacker_share() {
+            rows.send(round + 1, MetricName::AttackerShare, share);
         }
     }
     unreachable!("the last round returns")
@@ -153,6 +163,8 @@ impl<'a> Trainer<'a> {
             dropout: clients.dropout.unwrap_or(0.0),
             average_from: federation.average_last.map(|share| first_averaged(share, n_rounds)),
             privacy,
+            defence: experiment.defence(),
+            attackers: experiment.attack,
             optimiser: federation.optimiser,
         };
         let pace = experiment.pace();
@@ -196,6 +208,11 @@ impl<'a> Trainer<'a> {
             Self::Asynchronous(run) => Ok(run.round()?),
             Self::Centralised(run) => Ok(run.round()?),
         }
+    }
+
+    /// The attackers' share of the last step, where the rule tells it.
+    fn attacker_share(&self) -> Option<f64> {
+        if let Self::Federated(run) = self { run.attacker_share() } else { None }
     }
 
     /// Simulated time so far, where clients have speeds.

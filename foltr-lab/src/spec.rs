@@ -4,6 +4,7 @@
 //! its line, key and value. What has a default is printed in the resolved experiment, so no number is hidden.
 
 mod asynchrony;
+mod attack;
 mod check;
 mod data;
 mod learner;
@@ -22,9 +23,10 @@ use serde::{Deserialize, Serialize};
 
 pub use asynchrony::Stragglers;
 pub use data::{Conflict, Data, Level, Normalise};
-pub use foltr_federation::{Asynchrony, ServerOptimiser};
+pub use foltr_federation::{Asynchrony, Defence, ServerOptimiser};
 pub use foltr_rank::metric::WithoutRelevant;
 pub use foltr_rank::personal::Personalisation;
+pub use foltr_simulation::adversary::Attackers;
 pub use foltr_simulation::click::Preset;
 pub use foltr_simulation::datasets::SyntheticShape;
 pub use learner::{EvolutionStream, Learner, Ranker, Updates};
@@ -66,6 +68,12 @@ pub struct Experiment {
     /// What the server does with clients that do not wait for each other; without it rounds are synchronous.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asynchrony: Option<Asynchrony>,
+    /// Clients that lie; all are honest when absent. Federated learners only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attack: Option<Attackers>,
+    /// What is done against clients that lie: the weighted mean, that is nothing, when absent. Federated learners only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub defence: Option<Defence>,
     /// What happens to an update before it leaves a device.
     #[serde(default = "no_privacy")]
     pub privacy: Privacy,

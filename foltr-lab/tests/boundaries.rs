@@ -6,6 +6,7 @@ use std::process::Command;
 
 use foltr_federation::{Aggregation, Asynchrony, Privacy, ServerOptimiser};
 use foltr_rank::personal::Personalisation;
+use foltr_simulation::adversary::Attack;
 use foltr_simulation::click::Users;
 
 /// What each library crate may depend on, tests apart.
@@ -251,8 +252,15 @@ fn every_source_file_is_on_the_map() {
 fn every_list_is_printed() {
     let told = assert_cmd::Command::cargo_bin("foltr").expect("built").arg("list").assert().success();
     let text = String::from_utf8_lossy(&told.get_output().stdout).into_owned();
-    let lists =
-        [ServerOptimiser::LIST, Personalisation::LIST, Asynchrony::LIST, Privacy::LIST, Aggregation::LIST, Users::LIST];
+    let lists = [
+        ServerOptimiser::LIST,
+        Personalisation::LIST,
+        Asynchrony::LIST,
+        Privacy::LIST,
+        Aggregation::LIST,
+        Attack::LIST,
+        Users::LIST,
+    ];
     for (name, about) in lists.into_iter().flatten() {
         let is_line = |line: &str| line.trim_start().strip_prefix(name).is_some_and(|rest| rest.trim() == *about);
         assert!(text.lines().any(is_line), "`{name}`: {about}\nis not in\n{text}");

@@ -16,7 +16,7 @@ pub mod query;
 pub mod ranker;
 pub mod rng;
 pub mod select;
-mod simd;
+pub mod simd;
 
 pub use learn::{OnlineLearner, Update};
 pub use params::{Activation, Initialisation, Params, Shape};

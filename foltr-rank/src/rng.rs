@@ -29,6 +29,8 @@ pub enum Purpose {
     Cohort = 7,
     /// Synthetic data.
     Data = 8,
+    /// What attackers draw.
+    Attack = 9,
     /// Who is slow, how long a client takes, and whose message is lost when nobody waits.
     Pace = 12,
 }

@@ -7,13 +7,14 @@
 /// Whether this machine runs the wide compilation: every feature that the wide functions enable is there.
 #[cfg(target_arch = "x86_64")]
 #[inline(always)]
-pub(crate) fn is_wide() -> bool {
+pub fn is_wide() -> bool {
     use std::arch::is_x86_feature_detected as detected;
     // Each answer is a cached bit; a hypervisor may hide any one of them.
     detected!("avx2") && detected!("fma") && detected!("popcnt")
 }
 
 /// Defines a function twice, portable and wide, and dispatches between the two.
+#[macro_export]
 macro_rules! two_widths {
     ($(#[$attribute:meta])* $visibility:vis fn $name:ident($($argument:ident: $kind:ty),* $(,)?) $(-> $result:ty)? $body:block) => {
         $(#[$attribute])*
@@ -40,4 +41,4 @@ macro_rules! two_widths {
         }
     };
 }
-pub(crate) use two_widths;
+pub use two_widths;

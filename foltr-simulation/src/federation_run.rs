@@ -4,10 +4,10 @@
 //! coordinator. Results therefore do not depend on the number of threads, and a million clients need no more memory
 //! than the partial sums.
 
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use foltr_federation::{
-    Aggregation, BadSetup, CHUNK, CloseError, Coordinator, Kind, LocalPrivacy, Partial, Privacy, Rejected, RoundReport,
+    BadSetup, CHUNK, CloseError, Coordinator, Defence, Kind, LocalPrivacy, Partial, Privacy, Rejected, RoundReport,
     RoundTask, Rule, ServerOptimiser, Setup, TailMean, privacy::Clip,
 };
 use foltr_rank::learn::evolution::{Evolution, EvolutionSettings};
@@ -17,10 +17,12 @@ use foltr_rank::rng::{Purpose, Streams};
 use foltr_rank::{Params, Shape};
 use rayon::prelude::*;
 
+use crate::adversary::{Adversary, Attackers};
 use crate::click::Users;
 use crate::client_round::{ClientLearner, Round, Tally, Worker};
 use crate::client_states::{ClientStates, StateStretch};
 use crate::cohort::{Cohort, survivors};
+use crate::gathered::Gathered;
 use crate::pace::{Pace, Speeds};
 use crate::partition::Partition;
 use crate::published_stream::PublishedClients;
@@ -63,6 +65,10 @@ pub struct FederationSettings {
     pub dropout: f64,
     /// What happens to an update before it is sent.
     pub privacy: Privacy,
+    /// What is done against clients that lie.
+    pub defence: Defence,
+    /// Clients that lie, if any.
+    pub attackers: Option<Attackers>,
     /// What the server does with the averaged step.
     pub optimiser: ServerOptimiser,
     /// The round (from 1) from which models are averaged into the published one; none for the newest model.
@@ -105,6 +111,12 @@ pub enum BadFederation {
     /// A reward is the mean over a fixed number of interactions.
     #[error("FOLtR-ES needs clients with equally many interactions in a round")]
     Unequal,
+    /// Attackers, robust rules and momentum work on plain messages.
+    #[error("{what} needs plain messages to one global ranker: no privacy mechanism on steps, no personalisation")]
+    SingleMessages {
+        /// What was asked for.
+        what: &'static str,
+    },
     /// The published code did nothing else.
     #[error("the published random stream needs equal clients, cascade users and all clients in every round")]
     Published,
@@ -128,6 +140,17 @@ impl FederationSettings {
         is_complete || matches!(self.privacy, Privacy::DiscreteGaussian(_))
     }
 
+    /// What looks at single messages, if anything does.
+    pub(crate) fn needs_messages(&self) -> Option<&'static str> {
+        if self.attackers.is_some() {
+            Some("an attack")
+        } else if !self.defence.only_sums() {
+            Some("a robust rule")
+        } else {
+            self.defence.momentum.map(|_| "worker momentum")
+        }
+    }
+
     pub(crate) fn check(&self, partition: &Partition) -> Result<(), BadFederation> {
         if let Some(personalisation) = &self.personalisation {
             personalisation.check()?;
@@ -145,6 +168,15 @@ impl FederationSettings {
             if personalisation.n_clusters() > 0 && !matches!(self.privacy, Privacy::Unprotected(_)) {
                 return Err(BadFederation::ClustersArePublic);
             }
+        }
+        if let Some(attackers) = &self.attackers {
+            attackers.check().map_err(BadSetup::from)?;
+        }
+        if let Some(what) = self.needs_messages()
+            && (self.personalisation.is_some()
+                || !matches!(self.privacy, Privacy::Unprotected(_) | Privacy::RandomisedResponse(_)))
+        {
+            return Err(BadFederation::SingleMessages { what });
         }
         let kind = self.rule().kind();
         if !self.privacy.accepts(kind) {
@@ -196,6 +228,8 @@ pub struct FederationRun<'a> {
     /// One for each thread of the pool, and one for a caller outside of it.
     workers: Vec<Mutex<Worker>>,
     published: Option<PublishedClients>,
+    /// Where single messages matter: for a rule that compares them, for momentum, and for attackers.
+    gathered: Option<Gathered>,
     tail: Option<TailMean>,
     /// Speeds of the clients and the simulated time so far, if they are asked for.
     clock: Option<(Speeds, f64)>,
@@ -209,12 +243,14 @@ impl<'a> FederationRun<'a> {
     pub fn new(settings: FederationSettings, partition: &'a Partition) -> Result<Self, BadFederation> {
         settings.check(partition)?;
         let rule = settings.rule();
+        let gathered = Gathered::of(&settings);
         let setup = Setup {
             initial: settings.initial.clone(),
-            n_clients: settings.cohort.most(settings.n_clients),
+            // Where single messages matter a client has the same slot in every round.
+            n_clients: if gathered.is_some() { settings.n_clients } else { settings.cohort.most(settings.n_clients) },
             n_interactions: partition.most_interactions(),
             rule,
-            aggregation: Aggregation::Mean(foltr_federation::aggregate::Mean {}),
+            defence: settings.defence,
             optimiser: settings.optimiser,
             mode: settings.privacy.mode(),
             clip_norm: None,
@@ -248,6 +284,7 @@ impl<'a> FederationRun<'a> {
             rule,
             workers,
             published,
+            gathered,
             tail,
             clock: None,
         })
@@ -257,6 +294,17 @@ impl<'a> FederationRun<'a> {
     #[must_use]
     pub fn with_pace(mut self, pace: Pace) -> Self {
         self.clock = Some((Speeds::new(pace, self.settings.n_clients, &self.streams), 0.0));
+        self
+    }
+
+    /// The same with another mind behind the attackers than that of the settings.
+    ///
+    /// # Panics
+    /// If there are no attackers.
+    #[must_use]
+    pub fn with_adversary(mut self, adversary: Box<dyn Adversary>) -> Self {
+        assert!(self.settings.attackers.is_some(), "an adversary needs attackers to speak for it");
+        self.gathered = self.gathered.map(|gathered| gathered.with_adversary(adversary));
         self
     }
 
@@ -286,6 +334,16 @@ impl<'a> FederationRun<'a> {
     pub fn has_global_ranker(&self) -> bool {
         let destination = self.settings.personalisation.map(|method| method.destination());
         !matches!(destination, Some(Destination::Nobody | Destination::Cluster))
+    }
+
+    /// Messages of attackers that the server did not take.
+    pub fn n_refused(&self) -> u64 {
+        self.gathered.as_ref().map_or(0, Gathered::n_refused)
+    }
+
+    /// The attackers' share of the last step; nothing without attackers, or where the rule mixes coordinates.
+    pub fn attacker_share(&self) -> Option<f64> {
+        self.gathered.as_ref().and_then(Gathered::attacker_share)
     }
 
     /// What clients keep from round to round.
@@ -324,6 +382,10 @@ impl<'a> FederationRun<'a> {
                 }
                 continue;
             }
+            if let Some(gathered) = &mut self.gathered {
+                tally.merge(&gathered.run(&self.workers, &round, clients));
+                continue;
+            }
             let stretches = self.states.stretches(clients.chunks(CHUNK));
             let work = clients.par_chunks(CHUNK).zip(stretches);
             let run = |(chunk, states)| run_chunk(&self.workers, &round, destination, &is_lost, chunk, states);
@@ -336,11 +398,17 @@ impl<'a> FederationRun<'a> {
                 tally.merge(&part);
             }
         }
+        if let Some(gathered) = &mut self.gathered {
+            gathered.deliver(&mut self.coordinator, &self.streams)?;
+        }
         for cluster in &mut self.clusters {
             close_plainly(cluster)?;
         }
         self.cluster_models = models_of(&self.clusters);
         self.close(arrived.len() as u32)?;
+        if let Some(gathered) = &mut self.gathered {
+            gathered.judge(self.coordinator.shares());
+        }
         if let Some(tail) = &mut self.tail {
             tail.add(self.coordinator.task().round, self.coordinator.master());
         }
@@ -386,7 +454,7 @@ fn close_plainly(coordinator: &mut Coordinator) -> Result<(), CloseError> {
 /// Goes on after a round that left the model as it was.
 fn settle(coordinator: &mut Coordinator, closed: Result<RoundReport, CloseError>) -> Result<(), CloseError> {
     match closed {
-        Err(CloseError::TooFewSurvivors { .. }) => Ok(()),
+        Err(CloseError::TooFewSurvivors { .. } | CloseError::TooFewClients { .. }) => Ok(()),
         // Everybody was lost, or nobody sends anything here.
         Err(CloseError::Empty { .. }) => {
             coordinator.skip();
@@ -429,6 +497,13 @@ struct Sums {
     clusters: Vec<Partial>,
 }
 
+/// The worker of this thread.
+pub(crate) fn own_worker(workers: &[Mutex<Worker>]) -> MutexGuard<'_, Worker> {
+    let thread = rayon::current_thread_index().unwrap_or(workers.len() - 1);
+    // A worker is only memory: after a panic elsewhere it is begun anew like any other.
+    workers[thread % workers.len()].lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 /// One chunk of clients on the worker of this thread.
 fn run_chunk(
     workers: &[Mutex<Worker>],
@@ -438,9 +513,7 @@ fn run_chunk(
     clients: &[u32],
     mut states: StateStretch<'_>,
 ) -> (Sums, Tally) {
-    let thread = rayon::current_thread_index().unwrap_or(workers.len() - 1);
-    // A worker is only memory: after a panic elsewhere it is begun anew like any other.
-    let mut worker = workers[thread % workers.len()].lock().unwrap_or_else(PoisonError::into_inner);
+    let mut worker = own_worker(workers);
     let n_params = round.task.global.len();
     let clusters = vec![Partial::new(n_params); round.clusters.len()];
     let (mut sums, mut tally) = (Sums { global: Partial::new(n_params), clusters }, Tally::default());

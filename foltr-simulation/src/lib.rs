@@ -1,5 +1,6 @@
 //! What a real device does not have: labelled data, simulated users, client rounds.
 
+pub mod adversary;
 pub mod asynchronous_run;
 pub mod cache;
 pub mod centralised;
@@ -10,6 +11,7 @@ pub mod cohort;
 pub mod dataset;
 pub mod datasets;
 pub mod federation_run;
+mod gathered;
 pub mod letor;
 mod mapping;
 pub mod normalise;

@@ -187,6 +187,38 @@ impl Partition {
         }
     }
 
+    /// The same, but that the first `n_attackers` of `n_clients` clients click in another way.
+    #[must_use]
+    pub fn with_clicks_of(mut self, n_attackers: u32, n_clients: u32, users: Users) -> Self {
+        self.users.push(users);
+        let poison = self.users.len() as u32 - 1;
+        let own = |client| if client < n_attackers { poison } else { self.holding(client).users };
+        self.holdings = (0..n_clients).map(|client| Holding { users: own(client), ..*self.holding(client) }).collect();
+        self
+    }
+
+    /// The same, but that the first `n_attackers` of `n_clients` clients learn from other labels: each from what `change`
+    /// makes of its training set, which must keep the queries.
+    #[must_use]
+    pub fn with_labels_of(
+        mut self,
+        n_attackers: u32,
+        n_clients: u32,
+        change: impl Fn(&TrainingSet) -> TrainingSet,
+    ) -> Self {
+        let mut changed = vec![None; self.sets.len()];
+        let mut holdings: Vec<Holding> = (0..n_clients).map(|client| *self.holding(client)).collect();
+        for holding in holdings.iter_mut().take(n_attackers as usize) {
+            let before = holding.set as usize;
+            holding.set = *changed[before].get_or_insert_with(|| {
+                self.sets.push(change(&self.sets[before]));
+                self.sets.len() as u32 - 1
+            });
+        }
+        self.holdings = holdings;
+        self
+    }
+
     /// How clients click: the different ways.
     pub fn users(&self) -> &[Users] {
         &self.users
@@ -244,6 +276,23 @@ mod tests {
         assert_eq!((share.n_interactions, share.n_queries(), share.query(0), share.query(1)), (7, 2, 4, 2));
         assert_eq!((partition.holding(5).group, partition.most_interactions()), (1, 7));
         assert!(!partition.has_equal_interactions());
+    }
+
+    #[test]
+    fn attackers_have_clicks_and_labels_of_their_own() {
+        let second = Holding { set: 1, ..PLAIN };
+        let honest = Partition::new(vec![training(), training()], vec![users()], vec![PLAIN, second], Vec::new());
+        let n_docs = training().data().n_docs();
+        let relabelled = |set: &TrainingSet| TrainingSet::new(set.data().with_labels(vec![1; n_docs]), 10);
+        let poison = Users::Cascade(Cascade::preset(Preset::Poison, 2).expect("three grades"));
+        let partition = honest.expect("sound parts").with_labels_of(3, 6, relabelled).with_clicks_of(3, 6, poison);
+        let holdings: Vec<(u32, u32)> =
+            (0..6).map(|client| partition.holding(client)).map(|holding| (holding.set, holding.users)).collect();
+        assert_eq!(holdings, [(2, 1), (3, 1), (2, 1), (1, 0), (0, 0), (1, 0)]);
+        for client in 0..6 {
+            let labels = partition.share(client).training.data().all_labels();
+            assert_eq!(labels.iter().all(|&label| label == 1), client < 3);
+        }
     }
 
     #[test]

@@ -206,7 +206,7 @@ mod tests {
     use crate::dataset::{AlignedRows, Dataset};
     use crate::partition::Partition;
     use foltr_federation::privacy::Unprotected;
-    use foltr_federation::{Aggregation, Coordinator, Privacy, Rule, ServerOptimiser, Setup, aggregate::Mean};
+    use foltr_federation::{Coordinator, Defence, Privacy, Rule, ServerOptimiser, Setup};
     use foltr_rank::Activation;
     use foltr_rank::learn::evolution::Reward;
     use foltr_rank::rng::Streams;
@@ -292,7 +292,7 @@ mod tests {
                 n_clients: 4,
                 n_interactions: 4,
                 rule,
-                aggregation: Aggregation::Mean(Mean {}),
+                defence: Defence::NONE,
                 mode: foltr_federation::Mode::Clear,
                 clip_norm: None,
                 optimiser: ServerOptimiser::Adam { rate: 0.001, beta1: 0.9, beta2: 0.999, epsilon: 1e-8 },

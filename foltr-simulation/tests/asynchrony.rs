@@ -2,7 +2,7 @@
 
 use foltr_federation::asynchronous::{Buffered, Naive};
 use foltr_federation::privacy::{ClipRadius, DistributedLaplace, Unprotected};
-use foltr_federation::{Asynchrony, Privacy, ServerOptimiser};
+use foltr_federation::{Asynchrony, Defence, Privacy, ServerOptimiser};
 use foltr_rank::learn::evolution::{EvolutionSettings, Reward};
 use foltr_rank::learn::pdgd::{PdgdSettings, Updates};
 use foltr_rank::personal::Personalisation;
@@ -49,6 +49,8 @@ fn settings(n_clients: u32, learning: Learning) -> FederationSettings {
         average_from: None,
         personalisation: None,
         privacy: Privacy::Unprotected(Unprotected { reward: Reward::MaxRr }),
+        defence: Defence::NONE,
+        attackers: None,
         optimiser: ServerOptimiser::Momentum { rate: 2.0, momentum: 0.9 },
     }
 }

@@ -1,11 +1,10 @@
 //! Same seed, same bits: whatever the number of threads, and in whatever order messages arrive.
 
-use foltr_federation::aggregate::Mean;
 use foltr_federation::privacy::{
     AdaptiveClip, CentralMode, Clip, ClipRadius, DiscreteGaussian, DistributedLaplace, Duchi, Gaussian, PrivUnit,
     RandomisedResponse, SampledResponse, Unprotected,
 };
-use foltr_federation::{Aggregation, Coordinator, Message, Mode, Privacy, Rule, ServerOptimiser, Setup};
+use foltr_federation::{Coordinator, Defence, Message, Mode, Privacy, Rule, ServerOptimiser, Setup};
 use foltr_rank::learn::evolution::{Evolution, EvolutionSettings, Reward};
 use foltr_rank::learn::pdgd::{Pdgd, PdgdSettings, Updates};
 use foltr_rank::personal::Personalisation;
@@ -48,6 +47,8 @@ fn settings(shape: Shape, learning: Learning, privacy: Privacy) -> FederationSet
         dropout: 0.0,
         average_from: None,
         privacy,
+        defence: Defence::NONE,
+        attackers: None,
         optimiser: ServerOptimiser::Momentum { rate: 2.0, momentum: 0.9 },
     }
 }
@@ -194,7 +195,7 @@ fn messages(partition: &Partition, shape: Shape, learner: ClientLearner, rule: R
         n_clients: N_CLIENTS,
         n_interactions: 4,
         rule,
-        aggregation: Aggregation::Mean(Mean {}),
+        defence: Defence::NONE,
         optimiser,
         mode: Mode::Clear,
         clip_norm: None,

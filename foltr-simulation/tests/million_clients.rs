@@ -1,7 +1,7 @@
 //! A million clients in one round need little more memory than one.
 
 use foltr_federation::privacy::Unprotected;
-use foltr_federation::{Privacy, ServerOptimiser};
+use foltr_federation::{Defence, Privacy, ServerOptimiser};
 use foltr_rank::learn::evolution::Reward;
 use foltr_rank::learn::pdgd::{PdgdSettings, Updates};
 use foltr_rank::rng::{Purpose, Streams};
@@ -44,6 +44,8 @@ fn a_million_clients_fit_in_a_fraction_of_a_gibibyte() {
         dropout: 0.0,
         average_from: None,
         privacy: Privacy::Unprotected(Unprotected { reward: Reward::MaxRr }),
+        defence: Defence::NONE,
+        attackers: None,
         optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
     };
     let users = Users::Cascade(Cascade::preset(Preset::Navigational, 2).expect("three grades"));

@@ -1,7 +1,7 @@
 //! A hundred thousand clients with rankers of their own: what they keep is what is counted, and it is little.
 
 use foltr_federation::privacy::Unprotected;
-use foltr_federation::{Privacy, ServerOptimiser};
+use foltr_federation::{Defence, Privacy, ServerOptimiser};
 use foltr_rank::Shape;
 use foltr_rank::learn::evolution::Reward;
 use foltr_rank::learn::pdgd::{PdgdSettings, Updates};
@@ -41,6 +41,8 @@ fn settings(method: Personalisation) -> FederationSettings {
         dropout: 0.0,
         average_from: None,
         privacy: Privacy::Unprotected(Unprotected { reward: Reward::MaxRr }),
+        defence: Defence::NONE,
+        attackers: None,
         optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
     }
 }

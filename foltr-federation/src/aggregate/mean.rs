@@ -7,53 +7,63 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::aggregate::{Aggregator, CHUNK, Contribution, Partial, TooFewClients};
+use crate::aggregate::{Aggregator, CHUNK, Combined, Contributions, Partial, TooFewClients};
 
 /// The mean needs no parameter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Mean {}
 
 impl Aggregator for Mean {
     /// Adds in the order of the chunked fold: the same bits as the coordinator, which never holds all contributions.
-    fn aggregate(&mut self, contributions: &[Contribution]) -> Result<Vec<f64>, TooFewClients> {
-        let Some(first) = contributions.first() else { return Err(TooFewClients { needed: 1, got: 0 }) };
-        let mut total = Partial::new(first.delta.len());
-        let mut partial = total.clone();
-        for chunk in contributions.chunk_by(|a, b| chunk_of(a) == chunk_of(b)) {
-            partial.clear();
-            chunk.iter().for_each(|contribution| partial.add_step(&contribution.delta, contribution.weight));
-            total.merge(&partial);
+    fn aggregate(
+        &mut self,
+        _global: &[f32],
+        contributions: &Contributions,
+        combined: &mut Combined,
+    ) -> Result<(), TooFewClients> {
+        let n_params = contributions.n_params();
+        combined.begin(n_params);
+        let (mut total, mut partial) = (Partial::new(n_params), Partial::new(n_params));
+        let mut chunk_idx = 0;
+        for ((&client, &weight), row) in
+            contributions.clients().iter().zip(contributions.weights()).zip(contributions.rows())
+        {
+            if client as usize / CHUNK != chunk_idx {
+                chunk_idx = client as usize / CHUNK;
+                total.merge(&partial);
+                partial.clear();
+            }
+            partial.add_step(row, weight);
         }
-        total.mean().ok_or(TooFewClients { needed: 1, got: 0 })
+        total.merge(&partial);
+        combined.step = total.mean().ok_or(TooFewClients { needed: 1, got: 0 })?;
+        combined.shares.extend(contributions.weights().iter().map(|weight| weight / total.weight()));
+        Ok(())
     }
-}
-
-fn chunk_of(contribution: &Contribution) -> usize {
-    contribution.client as usize / CHUNK
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn contributions(models: &[([f32; 2], f64)]) -> Vec<Contribution> {
-        let clients = models.iter().zip(0..);
-        clients
-            .map(|((delta, weight), client)| Contribution { client, weight: *weight, delta: delta.to_vec() })
-            .collect()
-    }
-
     #[test]
     fn three_clients_weigh_as_much_as_their_interactions() {
         // Spec section 8: (1 + 9) / 9 and (2 - 6 + 20) / 9.
-        let round = contributions(&[([1.0, 2.0], 1.0), ([3.0, -2.0], 3.0), ([0.0, 4.0], 5.0)]);
-        let step = Mean {}.aggregate(&round).expect("three clients are enough");
-        assert_eq!(step, [10.0 / 9.0, 16.0 / 9.0]);
+        let mut round = Contributions::new(2);
+        for (client, delta, weight) in [(0, [1.0, 2.0], 1.0), (1, [3.0, -2.0], 3.0), (2, [0.0, 4.0], 5.0)] {
+            round.push(client, weight, &delta);
+        }
+        let mut combined = Combined::default();
+        Mean {}.aggregate(&[0.0; 2], &round, &mut combined).expect("three clients are enough");
+        assert_eq!(combined.step, [10.0 / 9.0, 16.0 / 9.0]);
+        assert_eq!(combined.shares, [1.0 / 9.0, 3.0 / 9.0, 5.0 / 9.0]);
     }
 
     #[test]
     fn no_client_is_an_error_not_a_panic() {
-        assert_eq!(Mean {}.aggregate(&[]), Err(TooFewClients { needed: 1, got: 0 }));
+        let nobody = Mean {}.aggregate(&[], &Contributions::new(0), &mut Combined::default());
+        assert_eq!(nobody, Err(TooFewClients { needed: 1, got: 0 }));
     }
 }

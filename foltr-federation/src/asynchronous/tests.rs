@@ -1,8 +1,9 @@
 //! Buffers and mixtures worked by hand, and everything that is refused.
 
 use super::*;
-use crate::aggregate::{Aggregation, CHUNK, Mean};
+use crate::aggregate::CHUNK;
 use crate::coordinator::{Coordinator, Setup};
+use crate::defence::Defence;
 use crate::message::Payload;
 use crate::privacy::Mode;
 
@@ -94,7 +95,7 @@ fn a_buffer_is_summed_like_a_round() {
         n_clients,
         n_interactions: 5,
         rule: Rule::Averaging,
-        aggregation: Aggregation::Mean(Mean {}),
+        defence: Defence::NONE,
         optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
         mode: Mode::Clear,
         clip_norm: None,

@@ -4,11 +4,12 @@ use std::fmt::Write;
 use std::path::Path;
 
 use anyhow::Result;
+use foltr_federation::aggregate::{GeometricMedian, Krum, Median, TrimmedMean};
 use foltr_federation::privacy::{
     CentralMode, Clip, ClipRadius, DiscreteGaussian, DistributedLaplace, Duchi, Gaussian, PrivUnit, RandomisedResponse,
     SampledResponse, Unprotected,
 };
-use foltr_federation::{Privacy, ServerOptimiser};
+use foltr_federation::{Aggregation, Defence, Privacy, ServerOptimiser};
 use foltr_rank::learn::evolution::{EvolutionSettings, Reward};
 use foltr_rank::learn::pdgd::{PdgdSettings, Updates};
 use foltr_rank::metric::WithoutRelevant;
@@ -84,6 +85,7 @@ pub fn measure(mut tell: impl FnMut(&str)) -> Result<Report> {
     bench.training(&small)?;
     bench.training(&large)?;
     bench.personalisation(&small)?;
+    bench.defences(&small)?;
     bench.privacy(&small)?;
     bench.privacy(&large)?;
     bench.evaluation(&small)?;
@@ -156,6 +158,26 @@ impl Bench<'_> {
         ] {
             let settings = FederationSettings { personalisation: Some(method), ..plain.clone() };
             self.federation(name, data, 1, settings)?;
+        }
+        Ok(())
+    }
+
+    /// Ten clients a round: the plain loop, then with rules that look at every message.
+    fn defences(&mut self, data: &Data) -> Result<()> {
+        let n_features = data.n_features();
+        let plain = FederationSettings { n_clients: 10, ..pdgd(Shape::Linear { n_features }, vec![0.0; n_features]) };
+        self.federation("rule-mean", data, 1, plain.clone())?;
+        let krum = Krum { attackers: 2, squared: false, neighbours: None };
+        let alone = |rule| Defence { rule, ..Defence::NONE };
+        for (name, defence) in [
+            ("rule-krum", alone(Aggregation::Krum(krum))),
+            ("rule-multi-krum", alone(Aggregation::MultiKrum(krum))),
+            ("rule-trimmed-mean", alone(Aggregation::TrimmedMean(TrimmedMean { attackers: 2 }))),
+            ("rule-median", alone(Aggregation::Median(Median {}))),
+            ("rule-geometric-median", alone(Aggregation::GeometricMedian(GeometricMedian {}))),
+            ("rule-recommended", Defence::recommended(2)),
+        ] {
+            self.federation(name, data, 1, FederationSettings { defence, ..plain.clone() })?;
         }
         Ok(())
     }
@@ -319,6 +341,8 @@ fn federation(
         dropout: 0.0,
         average_from: None,
         privacy: Privacy::Unprotected(Unprotected { reward: Reward::MaxRr }),
+        defence: Defence::NONE,
+        attackers: None,
         optimiser,
     }
 }

@@ -2,6 +2,7 @@
 
 use foltr_federation::{Aggregation, Asynchrony, Privacy, ServerOptimiser};
 use foltr_rank::personal::Personalisation;
+use foltr_simulation::adversary::Attack;
 use foltr_simulation::click::Users;
 
 /// A list: its title, where its names go in a file, and each name with one line of explanation.
@@ -11,7 +12,7 @@ struct List {
     names: &'static [(&'static str, &'static str)],
 }
 
-const LISTS: [List; 15] = [
+const LISTS: [List; 16] = [
     List {
         title: "Learners",
         place: "learner.kind",
@@ -62,7 +63,8 @@ const LISTS: [List; 15] = [
         ],
     },
     List { title: "Server optimisers", place: "federation.optimiser.kind", names: ServerOptimiser::LIST },
-    List { title: "Aggregation rules", place: "no key yet: always this one", names: Aggregation::LIST },
+    List { title: "Aggregation rules", place: "defence.rule.kind", names: Aggregation::LIST },
+    List { title: "Attacks", place: "attack.method.kind", names: Attack::LIST },
     List { title: "Personalisation", place: "personalisation.kind", names: Personalisation::LIST },
     List { title: "Clients that do not wait", place: "asynchrony.kind", names: Asynchrony::LIST },
     List { title: "Privacy", place: "privacy.kind", names: Privacy::LIST },

@@ -235,8 +235,8 @@ fn wrong_grids_are_refused_with_the_reason() {
         (
             "[grid.axis.m.a]\nlearnr = 1\n",
             "30: `grid.axis.m.a.learnr` = 1: no such section; did you mean `learner`? (allowed: data, clients, \
-             partition, users, ranker, learner, federation, personalisation, asynchrony, privacy, budget, \
-             metrics, remove)",
+             partition, users, ranker, learner, federation, personalisation, asynchrony, attack, defence, \
+             privacy, budget, metrics, remove)",
         ),
         (
             "[grid.axis]\nm = 3\n",

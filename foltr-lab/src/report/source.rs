@@ -79,7 +79,8 @@ impl Column {
             Self::OnlineMean(metric) => (format!("{metric}, mean"), MeasureOf::ShownLists),
             Self::DiscountedSum => ("online nDCG, discounted sum".into(), MeasureOf::ShownLists),
         };
-        let less_is_better = matches!(self, Self::Final(MetricName::WorseOff(..) | MetricName::SimulatedTime));
+        let less_is_better = matches!(self, Self::Final(MetricName::WorseOff(..) | MetricName::SimulatedTime))
+            || matches!(self, Self::OnlineMean(MetricName::AttackerShare));
         Measure { name, of, less_is_better }
     }
 
@@ -110,7 +111,9 @@ fn metrics(results: &Results) -> Vec<MetricName> {
 
 fn columns(metrics: &[MetricName]) -> Vec<Column> {
     // Of what goes on growing the end is told, not the mean.
-    let is_offline = |metric: &&MetricName| metric.split().is_some() || **metric == MetricName::SimulatedTime;
+    let is_offline = |metric: &&MetricName| {
+        metric.split().is_some() || matches!(**metric, MetricName::SimulatedTime | MetricName::PromotedPlace)
+    };
     let offline = metrics.iter().filter(is_offline).map(|&metric| Column::Final(metric));
     let online: Vec<MetricName> = metrics.iter().filter(|metric| !is_offline(metric)).copied().collect();
     let has_sum = online.iter().any(|metric| matches!(metric, MetricName::OnlineNdcg(_)));

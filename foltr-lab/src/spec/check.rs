@@ -37,6 +37,8 @@ impl Experiment {
         self.check_schedule(&mut problems);
         self.check_personalisation(&mut problems);
         self.check_asynchrony(&mut problems);
+        self.check_attack(&mut problems);
+        self.check_defence(&mut problems);
         self.check_privacy(&mut problems);
         self.check_budget(&mut problems);
         self.check_metrics(&mut problems);

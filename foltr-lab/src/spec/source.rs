@@ -8,10 +8,10 @@ use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
 use super::places::Places;
-use super::{Experiment, Measures, Normalise, Problem};
+use super::{Defence, Experiment, Measures, Normalise, Problem};
 
 /// Sections and top-level keys, in the order in which a file should have them.
-pub(crate) const SECTIONS: [&str; 13] = [
+pub(crate) const SECTIONS: [&str; 15] = [
     "seeds",
     "data",
     "clients",
@@ -22,6 +22,8 @@ pub(crate) const SECTIONS: [&str; 13] = [
     "federation",
     "personalisation",
     "asynchrony",
+    "attack",
+    "defence",
     "privacy",
     "budget",
     "metrics",
@@ -116,6 +118,8 @@ impl Sections {
         let personalisation =
             optional(table, "personalisation", problems_of, &mut unreadable, stand_in::PERSONALISATION);
         let asynchrony = optional(table, "asynchrony", problems_of, &mut unreadable, stand_in::ASYNCHRONY);
+        let attack = optional(table, "attack", problems_of, &mut unreadable, stand_in::ATTACK);
+        let defence = optional(table, "defence", problems_of, &mut unreadable, Defence::NONE);
         let privacy = optional(table, "privacy", problems_of, &mut unreadable, super::no_privacy());
         let budget = optional(table, "budget", problems_of, &mut unreadable, stand_in::BUDGET);
         let metrics = optional(table, "metrics", problems_of, &mut unreadable, Measures::default());
@@ -130,6 +134,8 @@ impl Sections {
             federation,
             personalisation,
             asynchrony,
+            attack,
+            defence,
             privacy: privacy.unwrap_or_else(super::no_privacy),
             budget,
             metrics: metrics.unwrap_or_default(),
@@ -143,6 +149,7 @@ mod stand_in {
     use foltr_federation::asynchronous::Buffered;
     use foltr_rank::Initialisation;
     use foltr_rank::personal::Personalisation;
+    use foltr_simulation::adversary::{Attack, Attackers, Knowledge, Seeds};
 
     use crate::spec::{
         Asynchrony, Budget, Clients, Data, Federation, Normalise, Partition, Preset, Ranker, ServerOptimiser,
@@ -170,6 +177,8 @@ mod stand_in {
     pub const PERSONALISATION: Personalisation = Personalisation::LocalOnly;
     pub const ASYNCHRONY: Asynchrony =
         Asynchrony::Buffered(Buffered { buffer: 1, staleness_exponent: 0.0, rate_limit: 1, max_staleness: u32::MAX });
+    pub const ATTACK: Attackers =
+        Attackers { attackers: 1, knowledge: Knowledge::Full, seeds: Seeds::Own, method: Attack::ClickPoisoning };
     pub const BUDGET: Budget = Budget { epsilon: f64::MAX, delta: 0.5 };
     pub const DATA: Data = Data::Synthetic {
         shape: SyntheticShape::Tiny,

@@ -1,0 +1,133 @@
+//! Bulyan: contributions that Krum picks one after the other, then the values of every coordinate that are closest to
+//! its median.
+//!
+//! `EMGR18` El Mhamdi, Guerraoui, Rouault: *The Hidden Vulnerability of Distributed Learning in Byzantium*, ICML 2018,
+//! section 4; `BBG19` Baruch, Baruch, Goldberg: *A Little Is Enough: Circumventing Defenses For Distributed Learning*,
+//! NeurIPS 2019, whose code spec section 14 follows.
+//!
+//! With n >= 4m + 3 every coordinate stays within twice the range of honest values, and close to them in all directions
+//! at once, which Krum does not promise in many dimensions. A fifth of attackers is already too many.
+//!
+//! Deviation from the paper, with that code: of r contributions that are left, a score adds up r - m distances instead
+//! of r - m - 2, not squared; of the n - 2m picked values n - 4m - 1 are averaged instead of n - 4m.
+
+use serde::{Deserialize, Serialize};
+
+use crate::aggregate::geometry::Distances;
+use crate::aggregate::{Aggregator, Combined, Contributions, TooFewClients};
+
+/// How many clients may lie.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Bulyan {
+    /// Attackers to reckon with; four times as many clients and three more are needed.
+    pub attackers: u32,
+}
+
+impl Bulyan {
+    pub(super) const fn least_clients(&self) -> usize {
+        (self.attackers as usize).saturating_mul(4).saturating_add(3)
+    }
+
+    pub(super) fn start(self) -> BulyanRule {
+        let (distances, neighbours) = (Distances::default(), Vec::new());
+        BulyanRule { settings: self, distances, neighbours, is_left: Vec::new(), column: Vec::new() }
+    }
+}
+
+/// The rule with the memory that it keeps between rounds.
+#[derive(Debug)]
+pub(super) struct BulyanRule {
+    settings: Bulyan,
+    distances: Distances,
+    /// All others of every contribution, the nearest first, with their distances.
+    neighbours: Vec<(f64, usize)>,
+    is_left: Vec<bool>,
+    column: Vec<f32>,
+}
+
+impl Aggregator for BulyanRule {
+    fn aggregate(
+        &mut self,
+        _global: &[f32],
+        contributions: &Contributions,
+        combined: &mut Combined,
+    ) -> Result<(), TooFewClients> {
+        let n = contributions.len();
+        let needed = self.settings.least_clients();
+        if n < needed {
+            return Err(TooFewClients { needed, got: n });
+        }
+        self.sort_neighbours(contributions);
+        self.is_left.clear();
+        self.is_left.resize(n, true);
+        for n_left in (2 * self.settings.attackers as usize + 1..=n).rev() {
+            let pick = self.pick(n_left);
+            self.is_left[pick] = false;
+        }
+        combined.begin(contributions.n_params());
+        let n_kept = n - 4 * self.settings.attackers as usize - 1;
+        for (i, step) in combined.step.iter_mut().enumerate() {
+            self.column.clear();
+            let picked = contributions.rows().zip(&self.is_left).filter(|(_, is_left)| !**is_left);
+            self.column.extend(picked.map(|(row, _)| row[i]));
+            self.column.sort_unstable_by(f32::total_cmp);
+            *step = mean_around_median(&self.column, n_kept);
+        }
+        Ok(())
+    }
+}
+
+impl BulyanRule {
+    fn sort_neighbours(&mut self, contributions: &Contributions) {
+        let n = contributions.len();
+        self.distances.measure(contributions);
+        self.distances.take_roots();
+        self.neighbours.clear();
+        for row in 0..n {
+            let others = self.distances.row(row).iter().copied().zip(0..n).filter(|(_, other)| *other != row);
+            self.neighbours.extend(others);
+            let sorted = &mut self.neighbours[row * (n - 1)..];
+            sorted.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
+        }
+    }
+
+    /// The one with the lowest score of those that are left.
+    fn pick(&self, n_left: usize) -> usize {
+        let n = self.is_left.len();
+        let mut best = (f64::INFINITY, 0);
+        for row in (0..n).filter(|&row| self.is_left[row]) {
+            let others = self.neighbours[row * (n - 1)..][..n - 1].iter().filter(|(_, other)| self.is_left[*other]);
+            let score: f64 = others.take(n_left - self.settings.attackers as usize).map(|(distance, _)| distance).sum();
+            if score < best.0 {
+                best = (score, row);
+            }
+        }
+        best.1
+    }
+}
+
+/// The mean of the values closest to the median of a sorted list, the smaller one of two that are equally close.
+fn mean_around_median(sorted: &[f32], n_kept: usize) -> f64 {
+    let at = |i: usize| f64::from(sorted[i]);
+    let median = (at((sorted.len() - 1) / 2) + at(sorted.len() / 2)) / 2.0;
+    let mut first = 0;
+    while first + n_kept < sorted.len() && at(first + n_kept) - median < median - at(first) {
+        first += 1;
+    }
+    (first..first + n_kept).map(at).sum::<f64>() / n_kept as f64
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_closest_to_the_median() {
+        assert_eq!(mean_around_median(&[0.0, 4.0, 5.0, 5.5, 50.0], 3), (4.0 + 5.0 + 5.5) / 3.0);
+        // Equally close: the smaller one.
+        assert_eq!(mean_around_median(&[0.0, 4.0, 5.0, 6.0, 50.0], 2), 4.5);
+        assert_eq!(mean_around_median(&[1.0, 2.0, 3.0], 3), 2.0);
+    }
+}

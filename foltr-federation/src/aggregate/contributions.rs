@@ -1,0 +1,118 @@
+//! What the clients of a round sent, as one matrix: what a rule that must see all of them works on.
+
+/// One row a client.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Contributions {
+    n_params: usize,
+    clients: Vec<u32>,
+    weights: Vec<f64>,
+    values: Vec<f32>,
+}
+
+impl Contributions {
+    /// Nothing has come yet.
+    pub const fn new(n_params: usize) -> Self {
+        Self { n_params, clients: Vec::new(), weights: Vec::new(), values: Vec::new() }
+    }
+
+    /// Forgets all rows and keeps their memory.
+    pub fn clear(&mut self) {
+        self.clients.clear();
+        self.weights.clear();
+        self.values.clear();
+    }
+
+    /// Forgets all rows, for a model of so many parameters, and keeps their memory.
+    pub(super) fn begin(&mut self, n_params: usize) {
+        self.clear();
+        self.n_params = n_params;
+    }
+
+    /// Adds a client's step.
+    ///
+    /// # Panics
+    /// If it is not as long as the model.
+    pub fn push(&mut self, client: u32, weight: f64, delta: &[f32]) {
+        assert_eq!(delta.len(), self.n_params, "a contribution must be as long as the model");
+        self.clients.push(client);
+        self.weights.push(weight);
+        self.values.extend_from_slice(delta);
+    }
+
+    /// Clients that contributed.
+    pub const fn len(&self) -> usize {
+        self.clients.len()
+    }
+
+    /// Whether nobody did.
+    pub const fn is_empty(&self) -> bool {
+        self.clients.is_empty()
+    }
+
+    /// Length of a row.
+    pub const fn n_params(&self) -> usize {
+        self.n_params
+    }
+
+    /// Slots of the clients, by row.
+    pub fn clients(&self) -> &[u32] {
+        &self.clients
+    }
+
+    /// Reported interactions or 1, by row.
+    pub fn weights(&self) -> &[f64] {
+        &self.weights
+    }
+
+    /// All rows, one behind the other.
+    pub fn values(&self) -> &[f32] {
+        &self.values
+    }
+
+    /// All rows, to be changed in place.
+    pub fn values_mut(&mut self) -> &mut [f32] {
+        &mut self.values
+    }
+
+    /// The steps, in client order.
+    pub fn rows(&self) -> std::slice::ChunksExact<'_, f32> {
+        self.values.chunks_exact(self.n_params.max(1))
+    }
+
+    /// One client's step.
+    pub fn row(&self, row: usize) -> &[f32] {
+        &self.values[row * self.n_params..][..self.n_params]
+    }
+
+    /// Puts the rows into the order of their clients, whatever the order in which they came.
+    pub fn sort(&mut self) {
+        if self.clients.is_sorted() {
+            return;
+        }
+        let mut order: Vec<usize> = (0..self.len()).collect();
+        order.sort_by_key(|&row| self.clients[row]);
+        let mut sorted = Self::new(self.n_params);
+        for row in order {
+            sorted.push(self.clients[row], self.weights[row], self.row(row));
+        }
+        *self = sorted;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_sorted_by_client() {
+        let mut contributions = Contributions::new(2);
+        for client in [5_u8, 0, 3] {
+            contributions.push(client.into(), client.into(), &[client.into(), 1.0]);
+        }
+        contributions.sort();
+        assert_eq!((contributions.clients(), contributions.weights()), (&[0, 3, 5][..], &[0.0, 3.0, 5.0][..]));
+        assert_eq!(contributions.rows().map(|row| row[0]).collect::<Vec<_>>(), [0.0, 3.0, 5.0]);
+        contributions.clear();
+        assert!(contributions.is_empty());
+    }
+}

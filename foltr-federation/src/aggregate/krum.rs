@@ -1,0 +1,211 @@
+//! Krum: the contribution that is closest to its neighbours. Multi-Krum: the mean of the best n - m.
+//!
+//! `BMGS17` Blanchard, El Mhamdi, Guerraoui, Stainer: *Machine Learning with Adversaries: Byzantine Tolerant Gradient
+//! Descent*, NeurIPS 2017, section 4; spec section 14. A score is the sum of the distances from the n - m - 2 nearest
+//! others; the lowest scores win, the lowest client among equals.
+//!
+//! With n >= 2m + 3 the choice stays among the honest contributions however far away m attackers are; Multi-Krum can
+//! take a few of theirs, but only such as are as close to honest ones as these are to each other. Neither promises
+//! anything about attackers who hide inside the scatter of honest contributions, and Krum throws n - 1 of them away.
+//!
+//! Deviation: distances are not squared unless asked for (the thesis), and fewer clients than 2m + 3 are taken, as
+//! there.
+
+use foltr_rank::simd::two_widths;
+use serde::{Deserialize, Serialize};
+
+use crate::aggregate::geometry::{Distances, add_scaled};
+use crate::aggregate::{Aggregator, Combined, Contributions, TooFewClients};
+use crate::parameter::{BadParameter, require};
+
+/// How neighbours are judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Krum {
+    /// Attackers to reckon with.
+    pub attackers: u32,
+    /// Whether distances are squared, as in the paper that proposed it.
+    #[serde(default)]
+    pub squared: bool,
+    /// How many of the nearest others are looked at; n - attackers - 2 when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub neighbours: Option<u32>,
+}
+
+impl Krum {
+    /// Checks the parameters.
+    ///
+    /// # Errors
+    /// If no neighbour is looked at.
+    pub(super) fn check(&self) -> Result<(), BadParameter> {
+        let neighbours = self.neighbours.unwrap_or(1);
+        require("neighbours", neighbours.into(), neighbours > 0, "at least 1")
+    }
+
+    /// The single best.
+    pub(super) fn start(self) -> KrumRule {
+        KrumRule { settings: self, takes_many: false, distances: Distances::default(), scores: Scores::default() }
+    }
+
+    /// The mean of the n - m best.
+    pub(super) fn start_multi(self) -> KrumRule {
+        KrumRule { takes_many: true, ..self.start() }
+    }
+
+    pub(super) const fn least_clients(&self) -> usize {
+        let attackers = self.attackers as usize;
+        match self.neighbours {
+            None => attackers.saturating_add(3),
+            Some(neighbours) if neighbours > self.attackers => (neighbours as usize).saturating_add(1),
+            Some(_) => attackers.saturating_add(1),
+        }
+    }
+
+    /// How many neighbours a score adds up, among `n` contributions.
+    fn n_neighbours(&self, n: usize) -> Result<usize, TooFewClients> {
+        let (attackers, needed) = (self.attackers as usize, self.least_clients());
+        if n < needed {
+            return Err(TooFewClients { needed, got: n });
+        }
+        Ok(self.neighbours.map_or(n.saturating_sub(attackers + 2), |neighbours| neighbours as usize))
+    }
+}
+
+/// Krum or Multi-Krum with the memory that it keeps between rounds.
+#[derive(Debug)]
+pub(super) struct KrumRule {
+    settings: Krum,
+    takes_many: bool,
+    distances: Distances,
+    scores: Scores,
+}
+
+impl Aggregator for KrumRule {
+    fn aggregate(
+        &mut self,
+        _global: &[f32],
+        contributions: &Contributions,
+        combined: &mut Combined,
+    ) -> Result<(), TooFewClients> {
+        let n = contributions.len();
+        let n_neighbours = self.settings.n_neighbours(n)?;
+        self.distances.measure(contributions);
+        if !self.settings.squared {
+            self.distances.take_roots();
+        }
+        self.scores.fill(&self.distances, n, n_neighbours);
+        combined.begin(contributions.n_params());
+        let n_taken = if self.takes_many { n - self.settings.attackers as usize } else { 1 };
+        combined.shares.resize(n, 0.0);
+        for &row in self.scores.best(n_taken) {
+            combined.shares[row] = 1.0 / n_taken as f64;
+        }
+        // In client order, whatever the scores are.
+        let taken = contributions.rows().zip(&combined.shares).filter(|(_, share)| **share > 0.0);
+        taken.for_each(|(row, _)| add_scaled(&mut combined.step, row, 1.0));
+        combined.step.iter_mut().for_each(|value| *value /= n_taken as f64);
+        Ok(())
+    }
+}
+
+/// Distances that are added side by side.
+const LANES: usize = 8;
+/// Rows of more distances are selected from, not sorted.
+const SORTED: usize = 32;
+
+/// How far each contribution is from its neighbours.
+#[derive(Debug, Default)]
+struct Scores {
+    values: Vec<f64>,
+    order: Vec<usize>,
+    /// Distances of one contribution as bits, which have the same order and are compared faster.
+    bits: Vec<u64>,
+}
+
+impl Scores {
+    fn fill(&mut self, distances: &Distances, n: usize, n_neighbours: usize) {
+        self.values.clear();
+        for row in 0..n {
+            let distances = distances.row(row);
+            self.bits.clear();
+            self.bits.extend(distances.iter().map(|distance| distance.to_bits()));
+            // The distance from itself is among them, and adds nothing.
+            self.values.push(sum_of_smallest(distances, &mut self.bits, n_neighbours + 1));
+        }
+    }
+
+    /// The rows with the lowest scores, in no particular order.
+    fn best(&mut self, n_taken: usize) -> &[usize] {
+        self.order.clear();
+        self.order.extend(0..self.values.len());
+        let compare = |a: &usize, b: &usize| self.values[*a].total_cmp(&self.values[*b]).then(a.cmp(b));
+        self.order.select_nth_unstable_by(n_taken - 1, compare);
+        &self.order[..n_taken]
+    }
+}
+
+/// The sum of the smallest distances.
+fn sum_of_smallest(distances: &[f64], bits: &mut [u64], n_smallest: usize) -> f64 {
+    if bits.len() <= SORTED {
+        // In sorted order: equal distances give equal scores, whichever contribution they are from.
+        bits.sort_unstable();
+        return bits[..n_smallest].iter().map(|&bits| f64::from_bits(bits)).sum();
+    }
+    let (_, &mut largest, _) = bits.select_nth_unstable(n_smallest - 1);
+    let largest = f64::from_bits(largest);
+    // All others count as the largest, and are taken away again: the order of addition is that of the clients.
+    limited_sum(distances, largest) - largest * (distances.len() - n_smallest) as f64
+}
+
+two_widths! {
+    /// The sum of distances of which none counts as more than the limit.
+    fn limited_sum(distances: &[f64], limit: f64) -> f64 {
+        let mut sums = [0.0; LANES];
+        let (whole, rest) = distances.as_chunks();
+        for distances in whole {
+            add_limited(distances, limit, &mut sums);
+        }
+        let rest = rest.iter().map(|&distance| if distance < limit { distance } else { limit }).sum::<f64>();
+        sums.iter().sum::<f64>() + rest
+    }
+}
+
+#[inline(always)]
+fn add_limited(distances: &[f64; LANES], limit: f64, sums: &mut [f64; LANES]) {
+    for lane in 0..LANES {
+        sums[lane] += if distances[lane] < limit { distances[lane] } else { limit };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn selected_sums_are_sorted_sums() {
+        for n in [33_usize, 40, 1000] {
+            let distances: Vec<f64> = (0..n).map(|i| f64::from((i * 37 % 101) as u32)).collect();
+            for n_smallest in [1, 2, n / 2, n - 1, n] {
+                let mut sorted = distances.clone();
+                sorted.sort_unstable_by(f64::total_cmp);
+                let mut bits: Vec<u64> = distances.iter().map(|distance| distance.to_bits()).collect();
+                let want: f64 = sorted[..n_smallest].iter().sum();
+                assert_eq!(sum_of_smallest(&distances, &mut bits, n_smallest), want, "{n_smallest} of {n}");
+            }
+        }
+    }
+
+    #[test]
+    fn too_few_clients_are_told_how_many_are_needed() {
+        let needed = |attackers, neighbours, n| {
+            let krum = Krum { attackers, squared: false, neighbours };
+            krum.n_neighbours(n).map_err(|error| error.needed)
+        };
+        assert_eq!((needed(4, None, 10), needed(4, None, 6)), (Ok(4), Err(7)));
+        assert_eq!((needed(4, Some(9), 10), needed(4, Some(9), 9)), (Ok(9), Err(10)));
+        assert_eq!(needed(4, Some(1), 4), Err(5));
+        let none = Krum { attackers: 1, squared: false, neighbours: Some(0) };
+        assert_eq!(none.check().expect_err("no neighbour").name, "neighbours");
+    }
+}

@@ -1,0 +1,78 @@
+//! What a federation does against clients that lie: momentum on every device, mixing, and a rule that bounds what a few
+//! of them can do.
+
+use serde::{Deserialize, Serialize};
+
+use crate::aggregate::{Aggregation, Aggregator, Mean, Mixing, TrimmedMean};
+use crate::parameter::BadParameter;
+use crate::worker_momentum::WorkerMomentum;
+
+/// A defence.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Defence {
+    /// What the server makes of the updates of a round.
+    pub rule: Aggregation,
+    /// Nearest-neighbour mixing before the rule: the number of attackers to reckon with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mixing: Option<u32>,
+    /// What a device sends instead of its newest update.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub momentum: Option<WorkerMomentum>,
+}
+
+impl Defence {
+    /// Federated averaging: none.
+    pub const NONE: Self = Self { rule: Aggregation::Mean(Mean {}), mixing: None, momentum: None };
+
+    /// What to use when nothing else is known, with so many attackers to reckon with in a round: momentum over the last
+    /// half of the past, mixing, trimmed mean. Argued from measurements in `docs/attacks.md`.
+    pub const fn recommended(attackers: u32) -> Self {
+        Self {
+            rule: Aggregation::TrimmedMean(TrimmedMean { attackers }),
+            mixing: Some(attackers),
+            momentum: Some(WorkerMomentum::Growing { share: 0.5, least: 0.9, most: 0.999 }),
+        }
+    }
+
+    /// The least number of clients with which the server can decide.
+    pub const fn least_clients(&self) -> usize {
+        let mixing = match self.mixing {
+            Some(attackers) => attackers as usize + 1,
+            None => 0,
+        };
+        let rule = self.rule.least_clients();
+        if mixing > rule { mixing } else { rule }
+    }
+
+    /// Checks every parameter.
+    ///
+    /// # Errors
+    /// With the first one that is out of range.
+    pub fn check(&self) -> Result<(), BadParameter> {
+        self.rule.check()?;
+        self.momentum.map_or(Ok(()), |momentum| momentum.check())
+    }
+
+    /// What in this defence needs single updates, if anything does.
+    pub const fn needs_single_updates(&self) -> Option<&'static str> {
+        match self.mixing {
+            Some(_) => Some("nearest-neighbour mixing, which compares the clients' updates,"),
+            None => self.rule.needs_single_updates(),
+        }
+    }
+
+    /// Whether the server adds up updates and needs nothing but their sum.
+    pub const fn only_sums(&self) -> bool {
+        matches!(self.rule, Aggregation::Mean(_)) && self.mixing.is_none()
+    }
+
+    /// What the server does, at the beginning of a run.
+    pub fn start(&self) -> Box<dyn Aggregator> {
+        match self.mixing {
+            Some(n_attackers) => Box::new(Mixing::new(n_attackers as usize, self.rule.start())),
+            None => self.rule.start(),
+        }
+    }
+}

@@ -1,0 +1,247 @@
+//! Promotion: attackers click so that documents of one kind rise for queries of one kind, and nothing else changes.
+//!
+//! Our own, after the backdoors of `BVHES20` Bagdasaryan, Veit, Hua, Estrin, Shmatikov: *How To Backdoor Federated
+//! Learning*, AISTATS 2020. Attackers learn as everybody does, by the usual clicks, but from labels of their own: in
+//! target queries target documents are as relevant as can be and all others are not; in other queries they are honest,
+//! which makes them hard to tell. A boost makes their updates longer.
+//!
+//! Whether it succeeds is not seen in the effectiveness of the ranker, so it is measured by the ranks of the documents.
+
+use foltr_federation::BadParameter;
+use serde::{Deserialize, Serialize};
+
+use crate::adversary::{Scaling, require};
+use crate::dataset::Dataset;
+
+/// Which documents are pushed for which queries.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Promotion {
+    /// The feature that target documents have much of, as LETOR numbers it: from 1.
+    pub feature: u32,
+    /// Target documents have at least this quantile of the feature within their query.
+    #[serde(default = "Promotion::quantile")]
+    pub quantile: f64,
+    /// Target queries are those whose mean of this feature is above that of the median training query; all when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub query_feature: Option<u32>,
+    /// Factor of the attackers' updates.
+    #[serde(default = "Promotion::boost")]
+    pub boost: f64,
+}
+
+impl Promotion {
+    const fn quantile() -> f64 {
+        0.9
+    }
+
+    const fn boost() -> f64 {
+        1.0
+    }
+
+    pub(super) fn check(&self) -> Result<(), BadParameter> {
+        let number = "a feature, counted from 1";
+        require("feature", self.feature.into(), self.feature > 0, number)?;
+        let query_feature = self.query_feature.unwrap_or(1);
+        require("query_feature", query_feature.into(), query_feature > 0, number)?;
+        require("quantile", self.quantile, (0.0..=1.0).contains(&self.quantile), "from 0 to 1")?;
+        require("boost", self.boost, self.boost > 0.0, "positive and finite")
+    }
+
+    /// Checks that data of this width have the features.
+    ///
+    /// # Errors
+    /// With the one that they do not have.
+    pub fn check_width(&self, n_features: usize) -> Result<(), BadParameter> {
+        let right = "the number of a feature of the data";
+        for (name, feature) in [("feature", self.feature), ("query_feature", self.query_feature.unwrap_or(1))] {
+            require(name, feature.into(), (1..=n_features).contains(&(feature as usize)), right)?;
+        }
+        Ok(())
+    }
+
+    /// What boosts the attackers' updates, if anything does.
+    pub(super) fn booster(&self) -> Option<Scaling> {
+        (self.boost != 1.0).then_some(Scaling { factor: self.boost, reversed_clicks: false })
+    }
+
+    /// The targets, as these training data define them.
+    ///
+    /// # Panics
+    /// If the data do not have the features; see [`Self::check_width`].
+    pub fn targets(&self, training: &Dataset) -> Targets {
+        let of_query = |feature: u32| {
+            let feature = feature as usize - 1;
+            let mut means: Vec<f64> = (0..training.n_queries()).map(|query| mean(training, query, feature)).collect();
+            means.sort_unstable_by(f64::total_cmp);
+            let at = means.len().saturating_sub(1) / 2;
+            (feature, means.get(at).copied().unwrap_or(0.0))
+        };
+        let query_feature = self.query_feature.map(of_query);
+        Targets { feature: self.feature as usize - 1, quantile: self.quantile, query_feature }
+    }
+}
+
+/// Which documents of which queries are targets, in any data of the same features.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Targets {
+    /// From 0.
+    feature: usize,
+    quantile: f64,
+    /// A feature, from 0, and the mean above which queries are targets.
+    query_feature: Option<(usize, f64)>,
+}
+
+/// Where target documents are ranked.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Promoted {
+    /// Mean rank; 1 is the top.
+    pub rank: f64,
+    /// Mean place in the list as a share of it: 0 is the top, 1 the bottom, and a half what chance gives.
+    pub place: f64,
+    /// Target documents.
+    pub n_docs: usize,
+}
+
+impl Targets {
+    /// Whether each document of a query is a target; nothing if the query is none, or all its documents are alike.
+    pub fn of(&self, data: &Dataset, query: usize) -> Option<Vec<bool>> {
+        if self.query_feature.is_some_and(|(feature, least)| mean(data, query, feature) <= least) {
+            return None;
+        }
+        let values: Vec<f32> = values(data, query, self.feature).collect();
+        let mut sorted = values.clone();
+        sorted.sort_unstable_by(f32::total_cmp);
+        let (least, most) = (*sorted.first()?, *sorted.last()?);
+        let threshold = sorted[(self.quantile * (sorted.len() - 1) as f64).ceil() as usize];
+        (least < most).then(|| values.iter().map(|&value| value >= threshold).collect())
+    }
+
+    /// The labels that attackers learn from: only targets are relevant in target queries; honest ones elsewhere.
+    pub fn relabel(&self, data: &Dataset) -> Dataset {
+        let mut labels = data.all_labels().to_vec();
+        for query in 0..data.n_queries() {
+            let Some(targets) = self.of(data, query) else { continue };
+            for (label, is_target) in labels[data.docs(query)].iter_mut().zip(targets) {
+                *label = if is_target { data.max_label() } else { 0 };
+            }
+        }
+        data.with_labels(labels)
+    }
+
+    /// Where these scores, one for each document of the data, rank the targets. Equal scores share their mean rank.
+    /// Nothing if there is no target.
+    ///
+    /// # Panics
+    /// If there is not one score for each document.
+    pub fn ranked(&self, data: &Dataset, scores: &[f32]) -> Option<Promoted> {
+        assert_eq!(scores.len(), data.n_docs(), "one score for each document");
+        let mut promoted = Promoted { rank: 0.0, place: 0.0, n_docs: 0 };
+        for query in 0..data.n_queries() {
+            let Some(targets) = self.of(data, query) else { continue };
+            let scores = &scores[data.docs(query)];
+            for (&score, _) in scores.iter().zip(targets).filter(|(_, is_target)| *is_target) {
+                let n_better = scores.iter().filter(|&&other| other > score).count();
+                let n_equal = scores.iter().filter(|&&other| other == score).count();
+                let above = n_better as f64 + (n_equal as f64 - 1.0) / 2.0;
+                promoted.rank += above + 1.0;
+                // A query with a target has at least two documents.
+                promoted.place += above / (scores.len() - 1) as f64;
+                promoted.n_docs += 1;
+            }
+        }
+        let n_docs = promoted.n_docs as f64;
+        let mean = Promoted { rank: promoted.rank / n_docs, place: promoted.place / n_docs, ..promoted };
+        (promoted.n_docs > 0).then_some(mean)
+    }
+}
+
+/// A feature of every document of a query.
+fn values(data: &Dataset, query: usize, feature: usize) -> impl Iterator<Item = f32> {
+    let view = data.query(query);
+    (0..view.n_docs()).map(move |doc| view.row(doc)[feature])
+}
+
+fn mean(data: &Dataset, query: usize, feature: usize) -> f64 {
+    let n_docs = data.docs(query).len() as f64;
+    values(data, query, feature).map(f64::from).sum::<f64>() / n_docs
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dataset::AlignedRows;
+    use foltr_rank::row_stride;
+
+    /// Four queries of 4, 2, 3 and 2 documents with two features.
+    fn data() -> Dataset {
+        let docs: [[f32; 2]; 11] = [
+            [0.1, 9.0],
+            [0.4, 9.0],
+            [0.3, 9.0],
+            [0.2, 9.0],
+            [0.5, 1.0],
+            [0.6, 1.0],
+            [0.7, 5.0],
+            [0.7, 5.0],
+            [0.7, 5.0],
+            [0.8, 2.0],
+            [0.1, 2.0],
+        ];
+        let stride = row_stride(2);
+        let mut rows = AlignedRows::zeroed(docs.len() * stride);
+        for (row, doc) in rows.as_mut_slice().chunks_exact_mut(stride).zip(docs) {
+            row[..2].copy_from_slice(&doc);
+        }
+        let labels = vec![2, 0, 0, 1, 0, 1, 1, 0, 0, 1, 1];
+        let ids = ["a", "b", "c", "d"].map(Box::from).to_vec();
+        Dataset::from_parts(2, rows, labels, vec![0, 4, 6, 9, 11], ids).expect("sound parts")
+    }
+
+    const PROMOTION: Promotion = Promotion { feature: 1, quantile: 0.9, query_feature: None, boost: 1.0 };
+
+    #[test]
+    fn targets_by_hand() {
+        let data = data();
+        let targets = PROMOTION.targets(&data);
+        assert_eq!(targets.of(&data, 0), Some(vec![false, true, false, false]));
+        assert_eq!(targets.of(&data, 1), Some(vec![false, true]));
+        assert_eq!(targets.of(&data, 2), None, "all documents are alike");
+        let half = Promotion { quantile: 0.5, ..PROMOTION }.targets(&data);
+        assert_eq!(half.of(&data, 0), Some(vec![false, true, true, false]), "0.3 is the middle");
+        // Means of the second feature are 9, 1, 5 and 2, of which 2 is the (lower) median.
+        let some = Promotion { query_feature: Some(2), ..PROMOTION }.targets(&data);
+        let queries: Vec<bool> = (0..4).map(|query| some.of(&data, query).is_some()).collect();
+        assert_eq!(queries, [true, false, false, false]);
+    }
+
+    #[test]
+    fn only_target_queries_get_other_labels() {
+        let data = data();
+        let some = Promotion { query_feature: Some(2), ..PROMOTION }.targets(&data);
+        assert_eq!(some.relabel(&data).all_labels(), [0, 2, 0, 0, 0, 1, 1, 0, 0, 1, 1]);
+        assert_eq!(PROMOTION.targets(&data).relabel(&data).all_labels(), [0, 2, 0, 0, 0, 2, 1, 0, 0, 2, 0]);
+    }
+
+    #[test]
+    fn ranks_by_hand() {
+        let data = data();
+        let targets = PROMOTION.targets(&data);
+        // The targets are documents 1, 5 and 9.
+        let scores = [3.0, 2.0, 1.0, 0.0, 1.0, 5.0, 0.0, 0.0, 0.0, 1.0, 2.0];
+        let ranked = targets.ranked(&data, &scores).expect("three targets");
+        assert_eq!(ranked, Promoted { rank: 5.0 / 3.0, place: (1.0 / 3.0 + 0.0 + 1.0) / 3.0, n_docs: 3 });
+        let chance = targets.ranked(&data, &[7.0; 11]).expect("three targets");
+        assert_eq!((chance.place, chance.rank), (0.5, (2.5 + 1.5 + 1.5) / 3.0));
+    }
+
+    #[test]
+    fn features_are_counted_from_one() {
+        assert_eq!(PROMOTION.check_width(1), Ok(()));
+        assert!(Promotion { feature: 3, ..PROMOTION }.check_width(2).is_err());
+        let wrong = Promotion { query_feature: Some(3), ..PROMOTION }.check_width(2).expect_err("two features");
+        assert_eq!(wrong.to_string(), "query_feature = 3 must be the number of a feature of the data");
+        assert!(Promotion { feature: 0, ..PROMOTION }.check().is_err());
+    }
+}
