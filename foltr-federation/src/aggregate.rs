@@ -373,6 +373,11 @@ impl Aggregation {
         }
     }
 
+    /// Whether what it does depends on earlier rounds.
+    pub const fn remembers(&self) -> bool {
+        matches!(self, Self::CentredClipping(_) | Self::FlDetector(_))
+    }
+
     /// What in this rule needs single updates, if anything does.
     pub const fn needs_single_updates(&self) -> Option<&'static str> {
         match self {

@@ -13,6 +13,7 @@ use thiserror::Error;
 
 use crate::aggregate::{CHUNK, Partial, Rule, TooFewClients};
 use crate::defence::Defence;
+use crate::history::{Checkpoint, Devices};
 use crate::message::{BadPayload, Expected, Message, Payload, RoundTask};
 use crate::parameter::BadParameter;
 use crate::privacy::{Mode, NeedsSingleUpdates};
@@ -250,6 +251,38 @@ impl Coordinator {
     /// different coordinates from different clients.
     pub fn shares(&self) -> &[(u32, f64)] {
         self.kept.as_ref().map_or(&[], Kept::shares)
+    }
+
+    /// The state between two rounds. What the tail mean and the devices remember is for others to add, and what a rule
+    /// [remembers](crate::Aggregation::remembers) is not in it.
+    pub fn checkpoint(&self) -> Checkpoint {
+        Checkpoint {
+            round: self.task.round,
+            master: self.master.clone(),
+            optimiser: self.state.clone(),
+            clip_norm: self.task.clip_norm,
+            tail: None,
+            devices: Devices::default(),
+        }
+    }
+
+    /// Goes on from another state; messages of the open round are dropped.
+    ///
+    /// # Errors
+    /// If it is of another model. Nothing changes then.
+    pub fn restore(&mut self, checkpoint: &Checkpoint) -> Result<(), BadPayload> {
+        let (expected, got) = (self.master.len(), checkpoint.master.len());
+        let (first, second, _) = checkpoint.optimiser.parts();
+        if expected != got || first.len() != got || second.len() != got {
+            return Err(BadPayload::Params { expected, got });
+        }
+        self.skip();
+        self.task.round = checkpoint.round;
+        self.task.clip_norm = checkpoint.clip_norm;
+        self.task.global = checkpoint.global();
+        self.master.clone_from(&checkpoint.master);
+        self.state.clone_from(&checkpoint.optimiser);
+        Ok(())
     }
 
     /// Takes a client's message.

@@ -86,6 +86,18 @@ pub struct OptimiserState {
     n_steps: i32,
 }
 
+impl OptimiserState {
+    /// Of a stored state.
+    pub(crate) const fn from_parts(first: Vec<f64>, second: Vec<f64>, n_steps: i32) -> Self {
+        Self { first, second, n_steps }
+    }
+
+    /// What is stored: first, second, and the number of steps.
+    pub(crate) fn parts(&self) -> (&[f64], &[f64], i32) {
+        (&self.first, &self.second, self.n_steps)
+    }
+}
+
 impl ServerOptimiser {
     /// Every optimiser: its name in an experiment file, and what it does.
     pub const LIST: &[(&str, &str)] = &[
@@ -96,6 +108,14 @@ impl ServerOptimiser {
         ("adagrad", "FedAdagrad: divides by the root of all squared steps"),
         ("rprop", "Only the signs of the step (iRprop-)"),
     ];
+
+    /// The factor of the step, if that is all that happens to it.
+    pub const fn plain_rate(&self) -> Option<f64> {
+        match *self {
+            Self::LearningRate { rate } => Some(rate),
+            _ => None,
+        }
+    }
 
     /// Checks the parameters before any work.
     pub fn check(&self) -> Result<(), BadParameter> {

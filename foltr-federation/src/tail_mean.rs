@@ -19,6 +19,16 @@ impl TailMean {
         Self { first_round, sum: vec![0.0; n_params], n_models: 0 }
     }
 
+    /// Of a stored mean.
+    pub(crate) const fn from_parts(first_round: u32, sum: Vec<f64>, n_models: u32) -> Self {
+        Self { first_round, sum, n_models }
+    }
+
+    /// What is stored: the first round, the sum and the number of models.
+    pub(crate) fn parts(&self) -> (u32, &[f64], u32) {
+        (self.first_round, &self.sum, self.n_models)
+    }
+
     /// Takes the model after `n_rounds` rounds.
     ///
     /// # Panics

@@ -5,8 +5,8 @@
 //! Streams never overlap, so results do not depend on thread count, arrival order or on what else was drawn.
 //! A seed that goes on the wire (FOLtR-ES) comes from its own stream and drives nothing private.
 
-use rand::SeedableRng;
 use rand::rngs::ChaCha8Rng;
+use rand::{Rng, SeedableRng};
 
 /// A stream of random numbers. Draw from it through the `rand` traits.
 pub type Stream = ChaCha8Rng;
@@ -33,6 +33,10 @@ pub enum Purpose {
     Attack = 9,
     /// Who is slow, how long a client takes, and whose message is lost when nobody waits.
     Pace = 12,
+    /// What happens while clients are forgotten, where it must not be what happened in training.
+    Unlearning = 13,
+    /// Salts of what a history commits to.
+    Salt = 14,
 }
 
 /// Rounds of a run are numbered below this, for a stream's number to hold purpose, round and client.
@@ -57,6 +61,13 @@ impl Streams {
         stream
     }
 
+    /// The streams of a run within this run: all of them, with a key of their own.
+    pub fn branch(&self, purpose: Purpose, client: u32, round: u32) -> Self {
+        let mut key = [0; 32];
+        self.open(purpose, client, round).fill_bytes(&mut key);
+        Self { key }
+    }
+
     /// Turns a stream that [`Self::open`] of the same run returned into another one, without a copy.
     #[inline]
     pub fn rewind(stream: &mut Stream, purpose: Purpose, client: u32, round: u32) {
@@ -68,7 +79,6 @@ impl Streams {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use rand::Rng;
 
     #[test]
     fn streams_are_repeatable_and_distinct() {
@@ -78,6 +88,16 @@ mod tests {
         assert_ne!(first(Purpose::Noise, 3, 4), first(Purpose::Interaction, 3, 4));
         assert_ne!(first(Purpose::Noise, 3, 4), first(Purpose::Noise, 4, 3));
         assert_ne!(first(Purpose::Noise, 3, 4), Streams::new(8).open(Purpose::Noise, 3, 4).next_u64());
+    }
+
+    #[test]
+    fn a_branch_is_another_run() {
+        let streams = Streams::new(7);
+        let first = |streams: &Streams| streams.open(Purpose::Interaction, 3, 4).next_u64();
+        let branch = streams.branch(Purpose::Unlearning, 0, 1);
+        assert_eq!(first(&branch), first(&streams.branch(Purpose::Unlearning, 0, 1)));
+        assert_ne!(first(&branch), first(&streams));
+        assert_ne!(first(&branch), first(&streams.branch(Purpose::Unlearning, 0, 2)));
     }
 
     #[test]

@@ -84,6 +84,11 @@ impl Contributions {
         &self.values[row * self.n_params..][..self.n_params]
     }
 
+    /// One client's step, to be changed in place.
+    pub fn row_mut(&mut self, row: usize) -> &mut [f32] {
+        &mut self.values[row * self.n_params..][..self.n_params]
+    }
+
     /// Puts the rows into the order of their clients, whatever the order in which they came.
     pub fn sort(&mut self) {
         if self.clients.is_sorted() {

@@ -1,0 +1,444 @@
+//! What a server keeps for the day on which a client wants to be forgotten.
+//!
+//! A [`History`] is a chain of what happened: kept rounds with the single updates of their clients, checkpoints, clients
+//! that were forgotten, and returns to earlier rounds. Beside it are numbers that change with every round: who took part
+//! first and last, and how far each client has moved the model (the ledger). [`History::erase`] takes a client's updates,
+//! salts and ledger out; the chain can still be [verified](History::verify) afterwards. What is kept is for [`Keeping`] to
+//! say, how much it is for [`History::size`].
+
+mod bytes;
+mod chain;
+mod checkpoint;
+mod codec;
+mod keeping;
+mod record;
+#[cfg(test)]
+mod tests;
+
+use std::collections::BTreeMap;
+
+use rand::Rng;
+use thiserror::Error;
+
+use crate::aggregate::Contributions;
+use crate::fingerprint::{Fingerprint, Hashing};
+use crate::server_optimiser::ServerOptimiser;
+use chain::{Event, Link};
+
+pub use chain::Erasure;
+pub use checkpoint::{Checkpoint, Devices};
+pub use codec::Size;
+pub use keeping::Keeping;
+pub use record::{Committed, Entry, Record, Salt};
+
+/// What does not change in a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Header {
+    /// What is kept.
+    pub keeping: Keeping,
+    /// All clients.
+    pub n_clients: u32,
+    /// What the server does with a step.
+    pub optimiser: ServerOptimiser,
+    /// Of the settings of the run.
+    pub settings: Fingerprint,
+    /// The model of round 0.
+    pub initial: Vec<f64>,
+}
+
+/// When a client took part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Contribution {
+    /// Its first round.
+    pub first: u32,
+    /// Clients that contributed to that round, this one included.
+    pub n_peers: u32,
+    /// Its last round; after a return to an earlier round at least no earlier than it was.
+    pub last: u32,
+    /// Messages that the server ever took from it, also in rounds that were undone.
+    pub n_messages: u32,
+}
+
+/// A round that is closed, for the history to keep.
+#[derive(Clone, Copy, Debug)]
+pub struct ClosedRound<'a> {
+    /// Counted from 0.
+    pub round: u32,
+    /// The model that it started from.
+    pub model: &'a [f32],
+    /// Whose messages moved the model, in rising order.
+    pub clients: &'a [u32],
+    /// What they sent, in client order; may be empty where [`Keeping::needs_updates`] says that nobody asks for it.
+    pub updates: &'a Contributions,
+}
+
+/// Everything that is kept of a run.
+#[derive(Clone, Debug, PartialEq)]
+pub struct History {
+    header: Header,
+    links: Vec<Link>,
+    n_rounds: u32,
+    contributions: BTreeMap<u32, Contribution>,
+    /// By client: the sum over rounds of its share of the averaged step. None if it is not, or no longer, kept.
+    ledger: Option<BTreeMap<u32, Vec<f64>>>,
+    /// Links before this one have nothing that could be too old.
+    n_dropped: usize,
+}
+
+/// Some of what happened.
+#[derive(Clone, Copy, Debug)]
+pub struct Passage<'a> {
+    links: &'a [Link],
+}
+
+impl<'a> Passage<'a> {
+    /// Clients that were forgotten.
+    pub fn erasures(&self) -> impl Iterator<Item = &'a Erasure> {
+        erasures(self.links)
+    }
+
+    /// The last checkpoint of the passage; nothing if it is not kept any longer.
+    pub fn latest(&self) -> Option<&'a Checkpoint> {
+        let is_state = |link: &&Link| matches!(link.event, Event::Checkpoint(_) | Event::Dropped { .. });
+        match &self.links.iter().rfind(is_state)?.event {
+            Event::Checkpoint(checkpoint) => Some(checkpoint),
+            _ => None,
+        }
+    }
+}
+
+fn erasures(links: &[Link]) -> impl Iterator<Item = &Erasure> {
+    links.iter().filter_map(|link| match &link.event {
+        Event::Erasure(erasure) => Some(erasure),
+        _ => None,
+    })
+}
+
+/// What happens to checkpoints in which a forgotten client has a part.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Touched {
+    /// They stay, but for what the client's device had remembered.
+    Stay,
+    /// They are dropped.
+    Drop,
+}
+
+/// Why a history is not believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum BadHistory {
+    /// Another file.
+    #[error("this is no history: it does not begin with its mark")]
+    Mark,
+    /// Another version.
+    #[error("the history has version {got}; this program reads version {}", codec::VERSION)]
+    Version {
+        /// What it says.
+        got: u16,
+    },
+    /// It ends too early, or says that it is longer than it is.
+    #[error("the history ends at byte {at}, in the middle of something")]
+    Truncated {
+        /// Its length.
+        at: usize,
+    },
+    /// Bytes are not those that were written.
+    #[error("the history is damaged: its checksum does not fit its contents")]
+    Damaged,
+    /// Contents that no history has.
+    #[error("the history has {what} before byte {at}")]
+    Content {
+        /// What cannot be.
+        what: &'static str,
+        /// Where it ends.
+        at: usize,
+    },
+    /// An update is not the one that was committed to.
+    #[error("the update of client {client} in round {round} was altered: its commitment does not open")]
+    Altered {
+        /// Counted from 0.
+        round: u32,
+        /// Whose.
+        client: u32,
+    },
+    /// An update is gone though its client was not forgotten.
+    #[error("the update of client {client} in round {round} is missing, and the client was never forgotten")]
+    MissingUpdate {
+        /// Counted from 0.
+        round: u32,
+        /// Whose.
+        client: u32,
+    },
+    /// A kept round is not there.
+    #[error("round {round} is missing")]
+    Missing {
+        /// Counted from 0.
+        round: u32,
+    },
+    /// A kept round is in the wrong place.
+    #[error("round {round} is not in its place")]
+    Order {
+        /// Counted from 0.
+        round: u32,
+    },
+    /// A head does not follow from what is before it.
+    #[error("{what} of round {round} was altered, or something before it was taken out: its head does not fit")]
+    Chain {
+        /// What was altered.
+        what: &'static str,
+        /// Counted from 0.
+        round: u32,
+    },
+}
+
+/// A client that cannot be forgotten.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum UnknownClient {
+    /// There is no such client.
+    #[error("client {client} is not one of the {n_clients} of this federation, counted from 0")]
+    Nobody {
+        /// Who was asked for.
+        client: u32,
+        /// All clients.
+        n_clients: u32,
+    },
+    /// It was forgotten before.
+    #[error("client {client} is already forgotten")]
+    Forgotten {
+        /// Who was asked for.
+        client: u32,
+    },
+}
+
+impl Header {
+    fn digest(&self) -> Fingerprint {
+        let every = |number: Option<u32>| number.map_or(0, u64::from);
+        let Keeping { updates_every, checkpoints_every, ledger, retention } = self.keeping;
+        let hash = Hashing::of("foltr history").u64(every(updates_every)).u64(every(checkpoints_every));
+        let hash = hash.u32(ledger.into()).u64(every(retention)).u32(self.n_clients).fingerprint(&self.settings);
+        let (kind, numbers) = codec::optimiser_parts(&self.optimiser);
+        hash.u32(kind.into()).f64s(&numbers).f64s(&self.initial).finish()
+    }
+}
+
+impl History {
+    /// Of a run that is about to begin.
+    pub fn new(header: Header) -> Self {
+        let ledger = header.keeping.ledger.then(BTreeMap::new);
+        Self { header, links: Vec::new(), n_rounds: 0, contributions: BTreeMap::new(), ledger, n_dropped: 0 }
+    }
+
+    /// What does not change.
+    pub const fn header(&self) -> &Header {
+        &self.header
+    }
+
+    /// What is kept.
+    pub const fn keeping(&self) -> &Keeping {
+        &self.header.keeping
+    }
+
+    /// Length of the model.
+    pub fn n_params(&self) -> usize {
+        self.header.initial.len()
+    }
+
+    /// Rounds that were closed and not undone.
+    pub const fn n_rounds(&self) -> u32 {
+        self.n_rounds
+    }
+
+    /// The fingerprint of all that happened.
+    pub fn head(&self) -> Fingerprint {
+        self.links.last().map_or_else(|| self.header.digest(), |link| link.head)
+    }
+
+    /// Heads so far, from the first to the newest.
+    pub fn heads(&self) -> impl Iterator<Item = Fingerprint> {
+        std::iter::once(self.header.digest()).chain(self.links.iter().map(|link| link.head))
+    }
+
+    /// What happened between two heads.
+    ///
+    /// # Errors
+    /// With the one that is not there, or not after the other.
+    pub fn between(&self, before: &Fingerprint, after: &Fingerprint) -> Result<Passage<'_>, Fingerprint> {
+        let start = self.heads().position(|head| head == *before).ok_or(*before)?;
+        let length = self.heads().skip(start).position(|head| head == *after).ok_or(*after)?;
+        Ok(Passage { links: &self.links[start..start + length] })
+    }
+
+    /// Kept rounds, in order.
+    pub fn records(&self) -> impl Iterator<Item = &Record> {
+        self.links.iter().filter_map(|link| match &link.event {
+            Event::Round(record) => Some(record),
+            _ => None,
+        })
+    }
+
+    /// Checkpoints, in the order in which they were made.
+    pub fn checkpoints(&self) -> impl DoubleEndedIterator<Item = &Checkpoint> {
+        self.links.iter().filter_map(|link| match &link.event {
+            Event::Checkpoint(checkpoint) => Some(checkpoint),
+            _ => None,
+        })
+    }
+
+    /// The newest state.
+    pub fn latest(&self) -> Option<&Checkpoint> {
+        self.checkpoints().next_back()
+    }
+
+    /// The last state in which no round from this one on has a part.
+    pub fn before(&self, round: u32) -> Option<&Checkpoint> {
+        self.checkpoints().filter(|checkpoint| checkpoint.round <= round).max_by_key(|checkpoint| checkpoint.round)
+    }
+
+    /// Clients that were forgotten, request after request.
+    pub fn erasures(&self) -> impl Iterator<Item = &Erasure> {
+        erasures(&self.links)
+    }
+
+    /// Whether a client was forgotten.
+    pub fn is_forgotten(&self, client: u32) -> bool {
+        self.erasures().any(|erasure| erasure.clients.binary_search(&client).is_ok())
+    }
+
+    /// When a client took part; nothing if it never did, or was forgotten.
+    pub fn contribution(&self, client: u32) -> Option<&Contribution> {
+        self.contributions.get(&client)
+    }
+
+    /// How far each client has moved the model, before the server's rate; nothing where that is not kept.
+    pub const fn ledger(&self) -> Option<&BTreeMap<u32, Vec<f64>>> {
+        self.ledger.as_ref()
+    }
+
+    /// Takes a round that is closed. Salts must come from a source that nobody can repeat.
+    ///
+    /// # Panics
+    /// If it is not the next round.
+    pub fn close(&mut self, closed: &ClosedRound<'_>, salts: &mut impl Rng) {
+        assert_eq!(closed.round, self.n_rounds, "rounds follow each other");
+        self.n_rounds += 1;
+        let n_peers = closed.clients.len() as u32;
+        for &client in closed.clients {
+            let new = Contribution { first: closed.round, n_peers, last: closed.round, n_messages: 0 };
+            let contribution = self.contributions.entry(client).or_insert(new);
+            contribution.last = closed.round;
+            contribution.n_messages = contribution.n_messages.saturating_add(1);
+        }
+        if let Some(ledger) = &mut self.ledger {
+            book(ledger, closed.updates);
+        }
+        if self.keeping().keeps_updates(closed.round) {
+            self.push(Event::Round(Record::new(closed.round, closed.model, closed.updates, salts)));
+        }
+        self.drop_old();
+    }
+
+    /// Takes the state before the open round.
+    pub fn add_checkpoint(&mut self, checkpoint: Checkpoint) {
+        self.push(Event::Checkpoint(checkpoint));
+    }
+
+    /// Takes clients out: their updates, salts, ledgers, and what their devices remembered; and says so in the chain.
+    ///
+    /// # Errors
+    /// If there is no such client, or no longer. Nothing changes then.
+    pub fn erase(&mut self, erasure: Erasure, touched: Touched) -> Result<(), UnknownClient> {
+        erasure.clients.iter().try_for_each(|&client| self.knows(client))?;
+        let firsts = erasure.clients.iter().filter_map(|client| self.contributions.get(client));
+        let first = firsts.map(|contribution| contribution.first).min().unwrap_or(u32::MAX);
+        for link in &mut self.links {
+            match &mut link.event {
+                Event::Round(record) => record.erase(&erasure.clients),
+                Event::Checkpoint(checkpoint) if touched == Touched::Drop && checkpoint.round > first => {
+                    link.drop_content();
+                }
+                Event::Checkpoint(checkpoint) => checkpoint.devices.erase(&erasure.clients),
+                Event::Erasure(_) | Event::Rollback { .. } | Event::Dropped { .. } => {}
+            }
+        }
+        for client in &erasure.clients {
+            self.contributions.remove(client);
+            self.ledger.iter_mut().for_each(|ledger| drop(ledger.remove(client)));
+        }
+        self.push(Event::Erasure(erasure));
+        Ok(())
+    }
+
+    /// Refuses a client that does not exist or was forgotten.
+    ///
+    /// # Errors
+    /// With the reason.
+    pub fn knows(&self, client: u32) -> Result<(), UnknownClient> {
+        let n_clients = self.header.n_clients;
+        if client >= n_clients {
+            return Err(UnknownClient::Nobody { client, n_clients });
+        }
+        if self.is_forgotten(client) { Err(UnknownClient::Forgotten { client }) } else { Ok(()) }
+    }
+
+    /// Goes back to the beginning of a round: drops what came after it. The ledger cannot be undone, and ends, unless
+    /// nothing is left of the run.
+    pub fn roll_back(&mut self, to: u32) {
+        for link in &mut self.links {
+            match &link.event {
+                Event::Round(record) if record.round >= to => link.drop_content(),
+                Event::Checkpoint(checkpoint) if checkpoint.round > to => link.drop_content(),
+                _ => {}
+            }
+        }
+        self.contributions.retain(|_, contribution| contribution.first < to);
+        self.contributions.values_mut().for_each(|it| it.last = it.last.min(to.saturating_sub(1)));
+        self.ledger = (to == 0 && self.header.keeping.ledger).then(BTreeMap::new);
+        (self.n_rounds, self.n_dropped) = (to, 0);
+        self.push(Event::Rollback { to });
+    }
+
+    /// Drops every checkpoint, for those of another course of the run to come.
+    pub fn drop_checkpoints(&mut self) {
+        let is_checkpoint = |link: &&mut Link| matches!(link.event, Event::Checkpoint(_));
+        self.links.iter_mut().filter(is_checkpoint).for_each(Link::drop_content);
+    }
+
+    /// Checks that nothing is missing, out of order or altered.
+    ///
+    /// # Errors
+    /// With the first round, and client, at which something is wrong.
+    pub fn verify(&self) -> Result<(), BadHistory> {
+        chain::verify(self.header.digest(), &self.links, self.keeping(), self.n_rounds)
+    }
+
+    fn push(&mut self, event: Event) {
+        self.links.push(Link::after(&self.head(), event));
+    }
+
+    /// Drops what is too old; never the newest checkpoint.
+    fn drop_old(&mut self) {
+        let (keeping, n_rounds) = (self.header.keeping, self.n_rounds);
+        if keeping.retention.is_none() {
+            return;
+        }
+        let is_checkpoint = |link: &Link| matches!(link.event, Event::Checkpoint(_));
+        let newest = self.links.iter().rposition(is_checkpoint);
+        for place in self.n_dropped..self.links.len() {
+            let link = &mut self.links[place];
+            match &link.event {
+                Event::Round(record) if !keeping.is_too_old(record.round, n_rounds) => return,
+                Event::Checkpoint(it) if Some(place) == newest || !keeping.is_too_old(it.round, n_rounds) => return,
+                _ => link.drop_content(),
+            }
+            self.n_dropped = place + 1;
+        }
+    }
+}
+
+/// Adds every client's share of the averaged step to its account.
+fn book(ledger: &mut BTreeMap<u32, Vec<f64>>, updates: &Contributions) {
+    let weight: f64 = updates.weights().iter().sum();
+    for ((&client, own), row) in updates.clients().iter().zip(updates.weights()).zip(updates.rows()) {
+        let account = ledger.entry(client).or_insert_with(|| vec![0.0; row.len()]);
+        account.iter_mut().zip(row).for_each(|(sum, &value)| *sum += own / weight * f64::from(value));
+    }
+}

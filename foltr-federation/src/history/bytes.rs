@@ -1,0 +1,161 @@
+//! Little-endian numbers to bytes and back. Nothing is allocated before as many bytes are known to be there.
+
+use crate::fingerprint::Fingerprint;
+use crate::history::BadHistory;
+
+/// Appends numbers.
+#[derive(Debug, Default)]
+pub(super) struct Writer(pub(super) Vec<u8>);
+
+impl Writer {
+    pub(super) fn u8(&mut self, number: u8) {
+        self.0.push(number);
+    }
+
+    pub(super) fn u32(&mut self, number: u32) {
+        self.0.extend(number.to_le_bytes());
+    }
+
+    pub(super) fn u64(&mut self, number: u64) {
+        self.0.extend(number.to_le_bytes());
+    }
+
+    pub(super) fn f64(&mut self, number: f64) {
+        self.u64(number.to_bits());
+    }
+
+    pub(super) fn f32s(&mut self, values: &[f32]) {
+        self.0.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+    }
+
+    pub(super) fn f64s(&mut self, values: &[f64]) {
+        self.0.extend(values.iter().flat_map(|value| value.to_le_bytes()));
+    }
+
+    pub(super) fn fingerprint(&mut self, fingerprint: &Fingerprint) {
+        self.0.extend(fingerprint.as_bytes());
+    }
+
+    /// Whether it is there, and if so what it is.
+    pub(super) fn option<T>(&mut self, value: Option<T>, write: impl FnOnce(&mut Self, T)) {
+        self.u8(value.is_some().into());
+        if let Some(value) = value {
+            write(self, value);
+        }
+    }
+}
+
+/// Takes numbers from the front.
+#[derive(Debug)]
+pub(super) struct Reader<'a> {
+    bytes: &'a [u8],
+    at: usize,
+}
+
+impl<'a> Reader<'a> {
+    pub(super) const fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, at: 0 }
+    }
+
+    pub(super) const fn is_at_end(&self) -> bool {
+        self.at == self.bytes.len()
+    }
+
+    /// An error about what was read last.
+    pub(super) const fn wrong(&self, what: &'static str) -> BadHistory {
+        BadHistory::Content { what, at: self.at }
+    }
+
+    pub(super) fn require(&self, holds: bool, what: &'static str) -> Result<(), BadHistory> {
+        if holds { Ok(()) } else { Err(self.wrong(what)) }
+    }
+
+    pub(super) fn take(&mut self, n: usize) -> Result<&'a [u8], BadHistory> {
+        let rest = &self.bytes[self.at..];
+        let taken = rest.get(..n).ok_or(BadHistory::Truncated { at: self.bytes.len() })?;
+        self.at += n;
+        Ok(taken)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], BadHistory> {
+        let mut array = [0; N];
+        array.copy_from_slice(self.take(N)?);
+        Ok(array)
+    }
+
+    pub(super) fn salt(&mut self) -> Result<[u8; 16], BadHistory> {
+        self.array()
+    }
+
+    pub(super) fn u8(&mut self) -> Result<u8, BadHistory> {
+        Ok(self.array::<1>()?[0])
+    }
+
+    pub(super) fn u16(&mut self) -> Result<u16, BadHistory> {
+        self.array().map(u16::from_le_bytes)
+    }
+
+    pub(super) fn u32(&mut self) -> Result<u32, BadHistory> {
+        self.array().map(u32::from_le_bytes)
+    }
+
+    pub(super) fn bool(&mut self) -> Result<bool, BadHistory> {
+        match self.u8()? {
+            0 => Ok(false),
+            1 => Ok(true),
+            _ => Err(self.wrong("a byte that is neither yes nor no")),
+        }
+    }
+
+    pub(super) fn fingerprint(&mut self) -> Result<Fingerprint, BadHistory> {
+        self.array().map(Fingerprint::from_bytes)
+    }
+
+    pub(super) fn f32(&mut self) -> Result<f32, BadHistory> {
+        let value = self.array().map(f32::from_le_bytes)?;
+        self.require(value.is_finite(), "a number that is not finite")?;
+        Ok(value)
+    }
+
+    pub(super) fn f64(&mut self) -> Result<f64, BadHistory> {
+        let value = self.array().map(f64::from_le_bytes)?;
+        self.require(value.is_finite(), "a number that is not finite")?;
+        Ok(value)
+    }
+
+    /// How many things of at least this many bytes follow: no more than there is room for.
+    pub(super) fn count(&mut self, least_len: usize) -> Result<usize, BadHistory> {
+        let count = self.u32()? as usize;
+        let room = (self.bytes.len() - self.at) / least_len.max(1);
+        if count > room { Err(BadHistory::Truncated { at: self.bytes.len() }) } else { Ok(count) }
+    }
+
+    pub(super) fn f32s(&mut self, n: usize) -> Result<Vec<f32>, BadHistory> {
+        let mut values = Reader::new(self.take(n.saturating_mul(4))?);
+        let all: Result<Vec<f32>, BadHistory> = (0..n).map(|_| values.f32()).collect();
+        all.map_err(|_| self.wrong("a number that is not finite"))
+    }
+
+    pub(super) fn f64s(&mut self, n: usize) -> Result<Vec<f64>, BadHistory> {
+        let mut values = Reader::new(self.take(n.saturating_mul(8))?);
+        let all: Result<Vec<f64>, BadHistory> = (0..n).map(|_| values.f64()).collect();
+        all.map_err(|_| self.wrong("a number that is not finite"))
+    }
+
+    pub(super) fn option<T>(
+        &mut self,
+        read: impl FnOnce(&mut Self) -> Result<T, BadHistory>,
+    ) -> Result<Option<T>, BadHistory> {
+        if self.bool()? { read(self).map(Some) } else { Ok(None) }
+    }
+
+    /// Some number of things, each read by `read`.
+    pub(super) fn many<T>(
+        &mut self,
+        least_len: usize,
+        mut read: impl FnMut(&mut Self) -> Result<T, BadHistory>,
+    ) -> Result<Vec<T>, BadHistory> {
+        let count = self.count(least_len)?;
+        (0..count).map(|_| read(self)).collect()
+    }
+}

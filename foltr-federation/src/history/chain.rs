@@ -1,0 +1,188 @@
+//! What happened, link by link: every link's head is a fingerprint of the head before it and of what happened.
+//!
+//! Nothing can be taken out, put in, exchanged or altered without another head, unless all later heads are made anew;
+//! whoever has kept one of them, in a [receipt](crate::receipt), sees that too.
+
+use std::cmp::Ordering;
+
+use crate::fingerprint::{Fingerprint, Hashing};
+use crate::history::{BadHistory, Checkpoint, Keeping, Record};
+
+/// Clients that were forgotten.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Erasure {
+    /// Rounds that the federation had closed.
+    pub round: u32,
+    /// Who, in rising order.
+    pub clients: Vec<u32>,
+    /// The name of the method.
+    pub method: String,
+    /// Whether the method proves something, or only hopes.
+    pub is_proven: bool,
+    /// Rounds of fresh work that it took, so that the next one can have other ones.
+    pub fresh_rounds: u32,
+}
+
+/// What a dropped event was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum What {
+    Round,
+    Checkpoint,
+}
+
+/// Something that happened.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Event {
+    /// A round was closed.
+    Round(Record),
+    /// The state before a round.
+    Checkpoint(Checkpoint),
+    /// Clients were forgotten.
+    Erasure(Erasure),
+    /// The federation went back to the beginning of a round.
+    Rollback { to: u32 },
+    /// A round or a checkpoint that is not kept any longer; its digest still holds the chain together.
+    Dropped { what: What, round: u32, digest: Fingerprint },
+}
+
+/// An event in its place.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Link {
+    pub(super) event: Event,
+    pub(super) head: Fingerprint,
+}
+
+impl Link {
+    pub(super) fn after(head: &Fingerprint, event: Event) -> Self {
+        Self { head: next_head(head, &event), event }
+    }
+
+    /// Puts the digest in the place of what it is of.
+    pub(super) fn drop_content(&mut self) {
+        let (what, round) = match &self.event {
+            Event::Round(record) => (What::Round, record.round),
+            Event::Checkpoint(checkpoint) => (What::Checkpoint, checkpoint.round),
+            Event::Erasure(_) | Event::Rollback { .. } | Event::Dropped { .. } => return,
+        };
+        self.event = Event::Dropped { what, round, digest: self.event.digest() };
+    }
+}
+
+fn next_head(head: &Fingerprint, event: &Event) -> Fingerprint {
+    Hashing::of("foltr head").fingerprint(head).fingerprint(&event.digest()).finish()
+}
+
+impl Event {
+    fn digest(&self) -> Fingerprint {
+        match self {
+            Self::Round(record) => record.digest(),
+            Self::Checkpoint(checkpoint) => checkpoint.digest(),
+            Self::Erasure(erasure) => erasure.digest(),
+            Self::Rollback { to } => Hashing::of("foltr rollback").u32(*to).finish(),
+            Self::Dropped { digest, .. } => *digest,
+        }
+    }
+
+    /// The number by which an event is known.
+    fn round(&self) -> u32 {
+        match self {
+            Self::Round(record) => record.round,
+            Self::Checkpoint(checkpoint) => checkpoint.round,
+            Self::Erasure(erasure) => erasure.round,
+            Self::Rollback { to } => *to,
+            Self::Dropped { round, .. } => *round,
+        }
+    }
+
+    /// Rounds that must have been closed by then.
+    fn least_rounds(&self) -> u32 {
+        match self {
+            Self::Erasure(erasure) => erasure.round,
+            other => other.closed_round().map_or(0, |round| round.saturating_add(1)),
+        }
+    }
+
+    /// The round that was closed, whether or not it is still kept.
+    fn closed_round(&self) -> Option<u32> {
+        match self {
+            Self::Round(record) => Some(record.round),
+            Self::Dropped { what: What::Round, round, .. } => Some(*round),
+            _ => None,
+        }
+    }
+}
+
+impl Erasure {
+    fn digest(&self) -> Fingerprint {
+        let start = Hashing::of("foltr erasure").u32(self.round).u64(self.clients.len() as u64);
+        let hash = self.clients.iter().fold(start, |hash, client| hash.u32(*client));
+        hash.text(&self.method).u32(self.is_proven.into()).u32(self.fresh_rounds).finish()
+    }
+}
+
+/// Checks links that follow `start`: contents, order and gaps.
+pub(super) fn verify(start: Fingerprint, links: &[Link], keeping: &Keeping, n_rounds: u32) -> Result<(), BadHistory> {
+    check_order(links, keeping, n_rounds)?;
+    let erasures: Vec<(usize, &Erasure)> = links.iter().enumerate().filter_map(erasure).collect();
+    let mut head = start;
+    for (place, link) in links.iter().enumerate() {
+        if let Event::Round(record) = &link.event {
+            let names = |client: u32, erasure: &Erasure| erasure.clients.binary_search(&client).is_ok();
+            record.verify(|client| erasures.iter().any(|(later, it)| *later > place && names(client, it)))?;
+        }
+        if next_head(&head, &link.event) != link.head {
+            return Err(BadHistory::Chain { what: kind(&link.event), round: link.event.round() });
+        }
+        head = link.head;
+    }
+    Ok(())
+}
+
+fn erasure((place, link): (usize, &Link)) -> Option<(usize, &Erasure)> {
+    match &link.event {
+        Event::Erasure(erasure) => Some((place, erasure)),
+        _ => None,
+    }
+}
+
+fn rollback((place, link): (usize, &Link)) -> Option<(usize, u32)> {
+    match link.event {
+        Event::Rollback { to } => Some((place, to)),
+        _ => None,
+    }
+}
+
+const fn kind(event: &Event) -> &'static str {
+    match event {
+        Event::Round(_) | Event::Dropped { what: What::Round, .. } => "the record",
+        Event::Checkpoint(_) | Event::Dropped { what: What::Checkpoint, .. } => "the checkpoint",
+        Event::Erasure(_) => "the erasure",
+        Event::Rollback { .. } => "the rollback",
+    }
+}
+
+/// Kept rounds come one after the other, back to where a rollback says, and are there unless there is a reason.
+fn check_order(links: &[Link], keeping: &Keeping, n_rounds: u32) -> Result<(), BadHistory> {
+    let Some(every) = keeping.updates_every else { return Ok(()) };
+    let rollbacks: Vec<(usize, u32)> = links.iter().enumerate().filter_map(rollback).collect();
+    // A federation that went back had dropped what was too old before that.
+    let most_rounds = links.iter().map(|link| link.event.least_rounds()).fold(n_rounds, u32::max);
+    let mut expected = 0;
+    for (place, link) in links.iter().enumerate() {
+        if let Event::Rollback { to } = link.event {
+            expected = expected.min(to.div_ceil(every).saturating_mul(every));
+        }
+        let Some(round) = link.event.closed_round() else { continue };
+        match round.cmp(&expected) {
+            Ordering::Greater => return Err(BadHistory::Missing { round: expected }),
+            Ordering::Less => return Err(BadHistory::Order { round }),
+            Ordering::Equal => expected = expected.saturating_add(every),
+        }
+        let is_dropped = matches!(link.event, Event::Dropped { .. });
+        let is_undone = || rollbacks.iter().any(|(later, to)| *later > place && *to <= round);
+        if is_dropped && !keeping.is_too_old(round, most_rounds) && !is_undone() {
+            return Err(BadHistory::Missing { round });
+        }
+    }
+    if expected < n_rounds { Err(BadHistory::Missing { round: expected }) } else { Ok(()) }
+}

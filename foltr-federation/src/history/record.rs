@@ -1,0 +1,103 @@
+//! The updates of one round, each behind a commitment that outlives it.
+//!
+//! A commitment is a fingerprint of the update and of a salt that is stored with it. While both are there, anybody can
+//! see that the update is the one that was committed to; when they are erased, the commitment is 32 random-looking bytes
+//! from which not even a guessed update can be confirmed. Salts must come from a secret source: in a simulation they are
+//! drawn from the run's seed, a server takes them from its operating system.
+
+use rand::Rng;
+
+use crate::aggregate::Contributions;
+use crate::fingerprint::{Fingerprint, Hashing};
+use crate::history::BadHistory;
+
+/// What hides an erased update behind its commitment.
+pub type Salt = [u8; 16];
+
+/// A kept round.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Record {
+    /// Counted from 0.
+    pub round: u32,
+    /// Of the model that the round started from.
+    pub model: Fingerprint,
+    /// In client order.
+    pub entries: Vec<Entry>,
+}
+
+/// What one client contributed.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// Who.
+    pub client: u32,
+    /// With which weight.
+    pub weight: f64,
+    /// Of the update and its salt.
+    pub commitment: Fingerprint,
+    /// Nothing once it is erased.
+    pub update: Option<Committed>,
+}
+
+/// An update and what opens its commitment.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Committed {
+    /// Drawn for this update.
+    pub salt: Salt,
+    /// One value a parameter.
+    pub delta: Vec<f32>,
+}
+
+impl Record {
+    pub(super) fn new(round: u32, model: &[f32], updates: &Contributions, salts: &mut impl Rng) -> Self {
+        let rows = updates.clients().iter().zip(updates.weights()).zip(updates.rows());
+        let entry = |((&client, &weight), row): ((&u32, &f64), &[f32])| {
+            let mut salt = Salt::default();
+            salts.fill_bytes(&mut salt);
+            let update = Committed { salt, delta: row.to_vec() };
+            Entry { client, weight, commitment: update.commitment(round, client, weight), update: Some(update) }
+        };
+        Self { round, model: Fingerprint::of_model(model), entries: rows.map(entry).collect() }
+    }
+
+    /// What a client contributed, if it is there.
+    pub fn update(&self, client: u32) -> Option<&[f32]> {
+        let at = self.entries.binary_search_by_key(&client, |entry| entry.client).ok()?;
+        self.entries[at].update.as_ref().map(|update| update.delta.as_slice())
+    }
+
+    pub(super) fn erase(&mut self, clients: &[u32]) {
+        let leaving = self.entries.iter_mut().filter(|entry| clients.contains(&entry.client));
+        leaving.for_each(|entry| entry.update = None);
+    }
+
+    /// The same with and without what was erased.
+    pub(super) fn digest(&self) -> Fingerprint {
+        let start = Hashing::of("foltr round").u32(self.round).fingerprint(&self.model).u64(self.entries.len() as u64);
+        let add = |hash: Hashing, entry: &Entry| {
+            hash.u32(entry.client).f64(entry.weight).fingerprint(&entry.commitment)
+        };
+        self.entries.iter().fold(start, add).finish()
+    }
+
+    /// Opens every commitment. `is_erased` says whose updates may be missing.
+    pub(super) fn verify(&self, is_erased: impl Fn(u32) -> bool) -> Result<(), BadHistory> {
+        let round = self.round;
+        for &Entry { client, weight, commitment, ref update } in &self.entries {
+            match update {
+                Some(update) if update.commitment(round, client, weight) != commitment => {
+                    return Err(BadHistory::Altered { round, client });
+                }
+                None if !is_erased(client) => return Err(BadHistory::MissingUpdate { round, client }),
+                _ => {}
+            }
+        }
+        Ok(())
+    }
+}
+
+impl Committed {
+    fn commitment(&self, round: u32, client: u32, weight: f64) -> Fingerprint {
+        let place = Hashing::of("foltr update").bytes(&self.salt).u32(round).u32(client).f64(weight);
+        place.f32s(&self.delta).finish()
+    }
+}

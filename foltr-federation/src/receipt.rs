@@ -1,0 +1,203 @@
+//! What a leaver takes home: who was forgotten, how, from which model to which, signed by the federation.
+//!
+//! Signature: Ed25519, `BDLSY12` Bernstein, Duif, Lange, Schwabe, Yang: *High-Speed High-Security Signatures*, JCEN 2(2),
+//! 2012, and RFC 8032, of the [canonical bytes](Receipt::canonical_bytes); verification refuses points of small order.
+//!
+//! A receipt says what the federation claims to have done. With the [`History`] that belongs to it, one can check that the
+//! erasure is in its chain, between the two heads, and that nothing of the chain was altered since.
+
+mod canonical;
+mod stored;
+#[cfg(test)]
+mod tests;
+
+use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::fingerprint::Fingerprint;
+use crate::history::{BadHistory, Checkpoint, History};
+use crate::unlearn::{Assurance, Unlearning};
+
+/// Of the canonical bytes; another one is refused.
+pub const VERSION: u32 = 1;
+
+/// A model at a point of the run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Model {
+    /// Rounds behind it.
+    pub round: u32,
+    /// Of its parameters as they are published.
+    pub model: Fingerprint,
+}
+
+/// What is signed, but for the key.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Claim {
+    /// Who was forgotten, in rising order.
+    pub leavers: Vec<u32>,
+    /// How.
+    pub method: Unlearning,
+    /// What that guarantees.
+    pub guarantee: Assurance,
+    /// The model before.
+    pub from: Model,
+    /// The model afterwards.
+    pub to: Model,
+    /// The history's head before.
+    pub head_before: Fingerprint,
+    /// And afterwards.
+    pub head_after: Fingerprint,
+    /// Of the settings of the run.
+    pub settings: Fingerprint,
+    /// When, as text; whoever signs says what it means.
+    pub time: String,
+}
+
+/// A signed claim.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Receipt {
+    /// Of the canonical bytes.
+    pub version: u32,
+    /// What is claimed.
+    pub claim: Claim,
+    /// The key of the federation.
+    #[serde(with = "stored::key")]
+    pub public_key: [u8; 32],
+    /// Of the canonical bytes.
+    #[serde(with = "stored::signature")]
+    pub signature: [u8; 64],
+}
+
+/// Why a receipt is not believed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum BadReceipt {
+    /// Written by another program.
+    #[error("the receipt has version {found}; this program reads version {VERSION}")]
+    Version {
+        /// What it says.
+        found: u32,
+    },
+    /// Signed by somebody else.
+    #[error("the receipt is signed with another key than that of the federation")]
+    Key,
+    /// Not what was signed.
+    #[error("the signature does not fit: the receipt was altered, or not signed with this key")]
+    Signature,
+    /// Of another run.
+    #[error("the receipt is of a run with other settings than the history")]
+    Settings,
+    /// The history never had this head.
+    #[error("the history never had the head {head} of the receipt: it is another one, or was altered")]
+    Head {
+        /// What the receipt says.
+        head: Fingerprint,
+    },
+    /// The chain says something else.
+    #[error("between the two heads of the receipt the history does not forget exactly these clients in this way")]
+    Erasure,
+    /// Another model.
+    #[error("the model of round {round} in the history is not the one of the receipt")]
+    Model {
+        /// Rounds behind it.
+        round: u32,
+    },
+    /// The history itself is not believed.
+    #[error(transparent)]
+    History(#[from] BadHistory),
+}
+
+impl Model {
+    /// Of a state.
+    pub fn of(checkpoint: &Checkpoint) -> Self {
+        Self { round: checkpoint.round, model: Fingerprint::of_model(&checkpoint.global()) }
+    }
+}
+
+impl Claim {
+    /// What two histories say about a request that was met; nothing if a newest model is missing in one of them.
+    pub fn between(
+        before: &History,
+        after: &History,
+        leavers: &[u32],
+        method: Unlearning,
+        guarantee: Assurance,
+        time: impl Into<String>,
+    ) -> Option<Self> {
+        let mut leavers = leavers.to_vec();
+        leavers.sort_unstable();
+        Some(Self {
+            leavers,
+            method,
+            guarantee,
+            from: Model::of(before.latest()?),
+            to: Model::of(after.latest()?),
+            head_before: before.head(),
+            head_after: after.head(),
+            settings: before.header().settings,
+            time: time.into(),
+        })
+    }
+
+    /// Signs it with a secret key.
+    pub fn sign(self, secret: &[u8; 32]) -> Receipt {
+        let key = SigningKey::from_bytes(secret);
+        let public_key = key.verifying_key().to_bytes();
+        let mut receipt = Receipt { version: VERSION, claim: self, public_key, signature: [0; 64] };
+        receipt.signature = key.sign(&receipt.canonical_bytes()).to_bytes();
+        receipt
+    }
+}
+
+/// The public key that belongs to a secret one.
+pub fn public_key(secret: &[u8; 32]) -> [u8; 32] {
+    SigningKey::from_bytes(secret).verifying_key().to_bytes()
+}
+
+impl Receipt {
+    /// Checks that it is signed with this key and was not altered.
+    ///
+    /// # Errors
+    /// With the reason why not.
+    pub fn verify(&self, expected_key: &[u8; 32]) -> Result<(), BadReceipt> {
+        if self.version != VERSION {
+            return Err(BadReceipt::Version { found: self.version });
+        }
+        if self.public_key != *expected_key {
+            return Err(BadReceipt::Key);
+        }
+        let key = VerifyingKey::from_bytes(expected_key).map_err(|_| BadReceipt::Key)?;
+        let signature = Signature::from_bytes(&self.signature);
+        key.verify_strict(&self.canonical_bytes(), &signature).map_err(|_| BadReceipt::Signature)
+    }
+
+    /// Checks that a history, as it was after the request or later, tells the same.
+    ///
+    /// # Errors
+    /// With what it tells differently.
+    pub fn matches(&self, history: &History) -> Result<(), BadReceipt> {
+        history.verify()?;
+        let claim = &self.claim;
+        if history.header().settings != claim.settings {
+            return Err(BadReceipt::Settings);
+        }
+        let between = history.between(&claim.head_before, &claim.head_after);
+        let passage = between.map_err(|head| BadReceipt::Head { head })?;
+        let fits = |erasure: &crate::history::Erasure| {
+            (erasure.clients == claim.leavers && erasure.method == claim.method.name())
+                && erasure.is_proven == claim.guarantee.is_proven()
+        };
+        let mut erasures = passage.erasures();
+        if !(erasures.next().is_some_and(fits) && erasures.next().is_none()) {
+            return Err(BadReceipt::Erasure);
+        }
+        // A later request may have dropped the model; its digest is in the chain all the same.
+        match passage.latest().map(Model::of) {
+            Some(model) if model != claim.to => Err(BadReceipt::Model { round: claim.to.round }),
+            _ => Ok(()),
+        }
+    }
+}

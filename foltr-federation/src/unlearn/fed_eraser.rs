@@ -1,0 +1,322 @@
+//! FedEraser: the whole run again in strides, with stored lengths and fresh directions of updates.
+//!
+//! `LMYWL21` Liu, Ma, Yang, Wang, Liu: *FedEraser: Enabling Efficient Client-Level Data Removal from Federated Learning
+//! Models*, IWQoS 2021, as `W24` adapts it (chapter 6). From the initial model on, for every stored round: the remaining
+//! clients work for a few steps on new interactions; each gives its fresh update M' the length of the one that it had
+//! stored, ||M|| M' / ||M'|| (Eq. 6.2, over the whole vector); the server averages (Eq. 6.1). floor(T / interval) rounds.
+//!
+//! Zero guards (spec section 15): a fresh update without direction, or a stored one without length, contributes 0.
+//!
+//! The released code of `LMYWL21` differs, and is offered as a variant: the first round is the plain mean of the stored
+//! client models; later ones have one calibration for the mean of all clients, layer by layer, whose length is that from
+//! the *next* stored global model to the mean of the stored client models.
+//!
+//! Deviations: weights are those of the stored round. The server's optimiser is that of training, from its beginning.
+
+use std::ops::Range;
+
+use foltr_rank::{Params, Shape};
+use serde::{Deserialize, Serialize};
+
+use crate::aggregate::{Contributions, Partial};
+use crate::history::{Checkpoint, Devices, History, Record};
+use crate::parameter::{BadParameter, require};
+use crate::server_optimiser::{OptimiserState, ServerOptimiser};
+use crate::unlearn::{Assurance, CannotUnlearn, Need};
+
+/// How far stored rounds are apart, and how long clients work in each.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct FedEraser {
+    /// Rounds from one stored round to the next: Delta t.
+    pub interval: u32,
+    /// Interactions of a client in a round of unlearning: n'.
+    pub steps: u32,
+    /// Whose FedEraser.
+    #[serde(default)]
+    pub variant: Variant,
+}
+
+/// Whose FedEraser.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Variant {
+    /// Every client calibrates its own update, as a whole.
+    #[default]
+    Thesis,
+    /// The mean of all clients is calibrated, layer by layer.
+    Released,
+}
+
+const NAME: &str = "fed-eraser";
+
+impl FedEraser {
+    pub(super) fn check(self) -> Result<(), BadParameter> {
+        require("interval", self.interval.into(), self.interval > 0, "at least 1 round")?;
+        require("steps", self.steps.into(), self.steps > 0, "at least 1 interaction")
+    }
+
+    pub(super) fn guarantee(self) -> Assurance {
+        Assurance::heuristic("stored lengths are those of a run in which the leavers had a part")
+    }
+
+    pub(super) fn needs(self) -> Vec<Need> {
+        let mut needs = vec![Need::Updates { every: self.interval }];
+        if self.variant == Variant::Released {
+            needs.push(Need::Checkpoints { every: Some(self.interval) });
+        }
+        needs
+    }
+
+    /// The beginning of unlearning. The request has been [checked](crate::unlearn::Unlearning::check_request).
+    ///
+    /// # Errors
+    /// If what it needs is not in the history, or no longer.
+    pub fn start(&self, history: &History, leavers: &[u32], shape: Shape) -> Result<Erasing, CannotUnlearn> {
+        let n_stored = history.n_rounds() / self.interval;
+        if n_stored == 0 {
+            return Err(CannotUnlearn::TooShort { n_rounds: history.n_rounds(), interval: self.interval });
+        }
+        let mut records = history.records().filter(|record| record.round.is_multiple_of(self.interval));
+        let layers = match self.variant {
+            Variant::Thesis => std::iter::once(0..shape.n_params()).collect(),
+            Variant::Released => layers(shape),
+        };
+        let mut rounds = Vec::with_capacity(n_stored as usize);
+        for nth in 0..n_stored {
+            let round = nth * self.interval;
+            let dropped = CannotUnlearn::Dropped { method: NAME, round };
+            let record = records.next().filter(|record| record.round == round).ok_or(dropped)?;
+            rounds.push(match self.variant {
+                Variant::Thesis => Stored::own_lengths(record, leavers),
+                Variant::Released => self.mean_length(history, record, leavers, &layers)?,
+            });
+        }
+        let header = history.header();
+        let first = self.variant.first_model(history, leavers);
+        Ok(Erasing {
+            method: *self,
+            layers,
+            optimiser: header.optimiser,
+            state: header.optimiser.start(header.initial.len()),
+            global: header.initial.iter().map(|&value| value as f32).collect(),
+            master: header.initial.clone(),
+            sum: Partial::new(header.initial.len()),
+            first,
+            rounds,
+            n_done: 0,
+        })
+    }
+
+    /// From the next stored global model to the mean of the stored client models, layer by layer.
+    fn mean_length(
+        self,
+        history: &History,
+        record: &Record,
+        leavers: &[u32],
+        layers: &[Range<usize>],
+    ) -> Result<Stored, CannotUnlearn> {
+        let global_at = |round: u32| {
+            let dropped = CannotUnlearn::Dropped { method: NAME, round };
+            history.before(round).filter(|checkpoint| checkpoint.round == round).ok_or(dropped)
+        };
+        let own = global_at(record.round)?;
+        let next = record.round + self.interval;
+        let next = if next < history.n_rounds() { Some(global_at(next)?) } else { history.latest() };
+        let next = next.ok_or(CannotUnlearn::Dropped { method: NAME, round: history.n_rounds() })?;
+        let mut stored = Stored::own_lengths(record, leavers);
+        let mean = mean_update(record, leavers).unwrap_or_else(|| vec![0.0; own.master.len()]);
+        let apart: Vec<f64> =
+            (0..mean.len()).map(|index| own.master[index] + mean[index] - next.master[index]).collect();
+        stored.lengths = layers.iter().map(|layer| length(&apart[layer.clone()])).collect();
+        Ok(stored)
+    }
+}
+
+impl Variant {
+    /// The model after the first round, where it needs no work.
+    fn first_model(self, history: &History, leavers: &[u32]) -> Option<Vec<f64>> {
+        let record = history.records().next().filter(|_| self == Self::Released)?;
+        let mean = mean_update(record, leavers)?;
+        Some(history.header().initial.iter().zip(mean).map(|(value, step)| value + step).collect())
+    }
+}
+
+/// The plain mean of the updates of those who stay.
+fn mean_update(record: &Record, leavers: &[u32]) -> Option<Vec<f64>> {
+    let mut sum: Option<Vec<f64>> = None;
+    let mut n = 0.0;
+    for update in remaining(record, leavers).filter_map(|client| record.update(client)) {
+        let sum = sum.get_or_insert_with(|| vec![0.0; update.len()]);
+        sum.iter_mut().zip(update).for_each(|(sum, &value)| *sum += f64::from(value));
+        n += 1.0;
+    }
+    sum.map(|sum| sum.into_iter().map(|value| value / n).collect())
+}
+
+/// Clients of a stored round whose update is there and who stay.
+fn remaining<'a>(record: &'a Record, leavers: &'a [u32]) -> impl Iterator<Item = u32> + 'a {
+    let stays = |entry: &&crate::history::Entry| entry.update.is_some() && !leavers.contains(&entry.client);
+    record.entries.iter().filter(stays).map(|entry| entry.client)
+}
+
+/// What is taken from a stored round.
+#[derive(Clone, Debug)]
+struct Stored {
+    round: u32,
+    clients: Vec<u32>,
+    weights: Vec<f64>,
+    /// One for each client, or for each layer.
+    lengths: Vec<f64>,
+}
+
+impl Stored {
+    fn own_lengths(record: &Record, leavers: &[u32]) -> Self {
+        let clients: Vec<u32> = remaining(record, leavers).collect();
+        let stays = |client: &u32| clients.binary_search(client).is_ok();
+        let entries = record.entries.iter().filter(|entry| stays(&entry.client));
+        let lengths = clients.iter().filter_map(|&client| record.update(client)).map(length_of);
+        let weights = entries.map(|entry| entry.weight).collect();
+        Self { round: record.round, lengths: lengths.collect(), weights, clients }
+    }
+}
+
+/// What clients are asked for.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Asked<'a> {
+    /// The stored round that is gone through again.
+    pub round: u32,
+    /// Who is asked, in rising order.
+    pub clients: &'a [u32],
+    /// Interactions of each; 0 where the model follows from what is stored.
+    pub steps: u32,
+    /// The model to start from.
+    pub global: &'a [f32],
+}
+
+/// Unlearning in the middle of its rounds: the server's side.
+#[derive(Clone, Debug)]
+pub struct Erasing {
+    method: FedEraser,
+    layers: Vec<Range<usize>>,
+    optimiser: ServerOptimiser,
+    state: OptimiserState,
+    master: Vec<f64>,
+    global: Params,
+    sum: Partial,
+    first: Option<Vec<f64>>,
+    rounds: Vec<Stored>,
+    n_done: usize,
+}
+
+impl Erasing {
+    /// What the next round asks for; nothing when all are done.
+    pub fn asked(&self) -> Option<Asked<'_>> {
+        let stored = self.rounds.get(self.n_done)?;
+        let steps = if self.n_done == 0 && self.first.is_some() { 0 } else { self.method.steps };
+        Some(Asked { round: stored.round, clients: &stored.clients, steps, global: &self.global })
+    }
+
+    /// All rounds, those that are done included.
+    pub const fn n_rounds(&self) -> usize {
+        self.rounds.len()
+    }
+
+    /// The model so far.
+    pub const fn global(&self) -> &Params {
+        &self.global
+    }
+
+    /// The model so far, before it is rounded.
+    pub fn master(&self) -> &[f64] {
+        &self.master
+    }
+
+    /// The state so far, as that before a round of the run.
+    pub fn checkpoint(&self, round: u32) -> Checkpoint {
+        let (master, optimiser) = (self.master.clone(), self.state.clone());
+        Checkpoint { round, master, optimiser, clip_norm: None, tail: None, devices: Devices::default() }
+    }
+
+    /// Takes fresh updates, in client order, and moves the model. Who was asked and sent nothing contributes 0.
+    pub fn close(&mut self, fresh: &mut Contributions) {
+        if self.n_done >= self.rounds.len() {
+            return;
+        }
+        match self.method.variant {
+            Variant::Thesis => self.close_thesis(fresh),
+            Variant::Released => self.close_released(fresh),
+        }
+        self.global.iter_mut().zip(&self.master).for_each(|(published, &value)| *published = value as f32);
+        self.n_done += 1;
+    }
+
+    fn close_thesis(&mut self, fresh: &mut Contributions) {
+        let stored = &self.rounds[self.n_done];
+        let zero = vec![0.0; self.master.len()];
+        self.sum.clear();
+        for ((&client, &weight), &length) in stored.clients.iter().zip(&stored.weights).zip(&stored.lengths) {
+            let row = fresh.clients().binary_search(&client).ok();
+            let update = row.map(|row| {
+                let update = fresh.row_mut(row);
+                calibrate(length, update);
+                &*update
+            });
+            self.sum.add_step(update.unwrap_or(&zero), weight);
+        }
+        // A round to which nobody contributed who stays moves nothing, as in training.
+        if let Some(step) = self.sum.mean() {
+            self.optimiser.climb(&mut self.state, &mut self.master, &step);
+        }
+    }
+
+    fn close_released(&mut self, fresh: &Contributions) {
+        if self.n_done == 0 && let Some(first) = self.first.take() {
+            self.master = first;
+            return;
+        }
+        self.sum.clear();
+        fresh.rows().for_each(|row| self.sum.add_step(row, 1.0));
+        let Some(mut mean) = self.sum.mean() else { return };
+        for (layer, &stored) in self.layers.iter().zip(&self.rounds[self.n_done].lengths) {
+            scale_to(stored, &mut mean[layer.clone()]);
+        }
+        self.master.iter_mut().zip(&mean).for_each(|(value, step)| *value += step);
+    }
+}
+
+/// Gives a fresh update the length of a stored one (Eq. 6.2); without a direction, or without a length, it becomes 0.
+pub fn calibrate(stored_length: f64, fresh: &mut [f32]) {
+    let factor = factor(stored_length, length_of(fresh));
+    fresh.iter_mut().for_each(|value| *value = (f64::from(*value) * factor) as f32);
+}
+
+fn scale_to(stored_length: f64, step: &mut [f64]) {
+    let factor = factor(stored_length, length(step));
+    step.iter_mut().for_each(|value| *value *= factor);
+}
+
+fn factor(stored_length: f64, fresh_length: f64) -> f64 {
+    if fresh_length > 0.0 { stored_length / fresh_length } else { 0.0 }
+}
+
+fn length_of(values: &[f32]) -> f64 {
+    values.iter().map(|&value| f64::from(value).powi(2)).sum::<f64>().sqrt()
+}
+
+fn length(values: &[f64]) -> f64 {
+    values.iter().map(|value| value * value).sum::<f64>().sqrt()
+}
+
+/// What the released code calibrates one by one: the tensors of a ranker.
+fn layers(shape: Shape) -> Vec<Range<usize>> {
+    match shape {
+        Shape::Linear { n_features } => std::iter::once(0..n_features).collect(),
+        Shape::Mlp { n_features, n_hidden, .. } => {
+            let (weights, biases) = (n_features * n_hidden, (n_features + 1) * n_hidden);
+            vec![0..weights, weights..biases, biases..biases + n_hidden]
+        }
+    }
+}
