@@ -2,6 +2,7 @@
 
 mod ranking;
 mod scorecard;
+mod unlearn;
 
 use std::path::PathBuf;
 
@@ -13,6 +14,7 @@ use crate::spec::{SyntheticShape, in_words};
 
 pub use ranking::{EvaluateArgs, QrelsArgs, RankArgs, SelectionArgs};
 pub use scorecard::ScorecardArgs;
+pub use unlearn::{ReceiptCommand, UnlearnArgs};
 
 const AFTER_HELP: &str = "\
 Examples:
@@ -42,6 +44,8 @@ Examples:
       tries to refute the privacy labels; ends with code 1 if one is wrong
   foltr scorecard --quick --out out/scorecard
       runs every attack against every defence; table, heat maps and scorecard.json
+  foltr unlearn out/fpdgd --client 3 --method fed-eraser --with interval=5 --with steps=4
+      forgets a client in finished runs of an experiment with [history]; writes signed receipts
   foltr list
       prints every learner, user, metric, ... that a file can name
 
@@ -209,6 +213,14 @@ pub enum Command {
     /// to which share of attackers it holds; then how long every rule takes. The recommended default has a star. Writes
     /// scorecard.json, heat maps and every finished run into DIR; after Ctrl-C the same command goes on.
     Scorecard(ScorecardArgs),
+    /// Forget clients in finished runs: a new model, a history without them, a signed receipt.
+    ///
+    /// The runs must be of an experiment with [history]. Files of a run change all at once or not at all. The receipt says
+    /// who was forgotten, how, what that guarantees, and from which model to which; `foltr receipt verify` checks it.
+    Unlearn(UnlearnArgs),
+    /// Check deletion receipts.
+    #[command(subcommand)]
+    Receipt(ReceiptCommand),
     /// Say what an experiment hides, and from whom.
     #[command(subcommand)]
     Privacy(PrivacyCommand),

@@ -13,6 +13,7 @@ pub mod reproduce;
 pub mod run;
 pub mod scorecard;
 pub mod trec;
+pub mod unlearn;
 
 use std::path::Path;
 use std::process::ExitCode;

@@ -15,6 +15,7 @@ use rayon::ThreadPoolBuilder;
 use crate::about::{About, Machine, Start};
 use crate::folder::{CODE_HASH, ResultFolder, RunFacts};
 use crate::grid::Grid;
+use crate::kept;
 use crate::model::{self, Model};
 use crate::results::Results;
 use crate::rows::RoundProgress;
@@ -162,6 +163,7 @@ fn do_one(
         writer.discard();
         return Ok(());
     }
+    kept::write(writer.path(), &outcome.histories, outcome.forgotten.as_ref())?;
     if let Some(params) = outcome.params {
         let model = Model { shape: outcome.shape, normalise: setting.experiment.data.normalise(), params };
         let about = format!("{}; fold {}, seed {}", setting.name(), job.fold, job.seed);

@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::ExitCode;
 
 use anyhow::{Context, Result};
-use foltr_lab::cli::{Cli, Command, PrivacyCommand};
+use foltr_lab::cli::{Cli, Command, PrivacyCommand, ReceiptCommand};
 use foltr_lab::command::reproduce::Which;
 use foltr_lab::command::{self, End};
 use foltr_lab::report::Choices;
@@ -60,6 +60,10 @@ fn run(cli: &Cli) -> Result<End> {
             command::reproduce::run(if *all { Which::All } else { Which::Named(ids) }, *quick, out)
         }
         Some(Command::Scorecard(args)) => command::scorecard::run(&args.effort(), !args.no_times, args.out.as_deref()),
+        Some(Command::Unlearn(arguments)) => command::unlearn::run(arguments),
+        Some(Command::Receipt(ReceiptCommand::Verify { receipt, key, history, model })) => {
+            command::unlearn::verify(receipt, key, history.as_deref(), model.as_deref())
+        }
         Some(Command::Audit { out, seed }) => command::audit::run(out.as_deref(), *seed),
         Some(Command::Bench { json }) => foltr_lab::bench::run(*json).map(|()| End::Done),
     }

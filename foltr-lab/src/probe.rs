@@ -64,6 +64,7 @@ fn kind_of(experiment: &Experiment) -> String {
         &experiment.asynchrony.as_ref().map(in_words).unwrap_or_default(),
         &experiment.attack.as_ref().map(in_words).unwrap_or_default(),
         &experiment.defence.as_ref().map(in_words).unwrap_or_default(),
+        &experiment.history.as_ref().map(in_words).unwrap_or_default(),
     ];
     format!("{} {metrics} {:?}", parts.map(|part: &str| part.to_owned()).join(" "), experiment.metrics.evaluate_on)
 }
@@ -127,7 +128,7 @@ fn values_of_clients(experiment: &Experiment, n_features: usize) -> usize {
 
 /// The same experiment with as many rounds as a moment has.
 fn shortened(experiment: &Experiment) -> Experiment {
-    let mut short = experiment.clone();
+    let mut short = Experiment { unlearning: None, ..experiment.clone() };
     let Some(schedule) = experiment.schedule() else { return short };
     // Not fewer than are evaluated together, if a round is small.
     let n_rounds = (INTERACTIONS / schedule.interactions_per_round().max(1)).clamp(1, SNAPSHOTS - 1);

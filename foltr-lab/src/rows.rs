@@ -4,10 +4,14 @@ pub mod parquet;
 
 use std::fmt;
 use std::str::FromStr;
+use std::time::Duration;
 
+use foltr_federation::{Assurance, History, Unlearning};
 use foltr_rank::{Params, Shape};
+use foltr_simulation::unlearning::Cost;
+use serde::{Deserialize, Serialize};
 
-use crate::spec::{Metric, Split};
+use crate::spec::{Leaving, Metric, Split};
 
 /// What a number measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
@@ -28,6 +32,10 @@ pub enum MetricName {
     SimulatedTime,
     /// How much of a round's step came from attackers.
     AttackerShare,
+    /// A metric of the ranker while clients are being forgotten; rounds are those of unlearning, 0 is before it.
+    Unlearning(Split, Metric),
+    /// Mean nDCG of the lists shown to users during a round of unlearning.
+    UnlearningOnline(usize),
     /// Where documents stand that attackers promote, as a share of their lists: 0 is the top.
     PromotedPlace,
 }
@@ -36,10 +44,12 @@ impl MetricName {
     /// The split on which rankers are judged; none for what is measured while they learn.
     pub const fn split(&self) -> Option<Split> {
         match *self {
-            Self::Offline(split, _) | Self::Own(split, _) | Self::WorstDecile(split, _) | Self::WorseOff(split, _) => {
-                Some(split)
-            }
-            Self::OnlineNdcg(_) | Self::OnlineMaxRr | Self::SimulatedTime => None,
+            Self::Offline(split, _)
+            | Self::Own(split, _)
+            | Self::WorstDecile(split, _)
+            | Self::WorseOff(split, _)
+            | Self::Unlearning(split, _) => Some(split),
+            Self::OnlineNdcg(_) | Self::UnlearningOnline(_) | Self::OnlineMaxRr | Self::SimulatedTime => None,
             Self::AttackerShare | Self::PromotedPlace => None,
         }
     }
@@ -52,6 +62,8 @@ impl fmt::Display for MetricName {
             Self::Own(split, metric) => write!(f, "own-{}-{metric}", split.name()),
             Self::WorstDecile(split, metric) => write!(f, "worst-decile-{}-{metric}", split.name()),
             Self::WorseOff(split, metric) => write!(f, "worse-off-{}-{metric}", split.name()),
+            Self::Unlearning(split, metric) => write!(f, "unlearning-{}-{metric}", split.name()),
+            Self::UnlearningOnline(cutoff) => write!(f, "unlearning-online-ndcg@{cutoff}"),
             Self::OnlineNdcg(cutoff) => write!(f, "online-ndcg@{cutoff}"),
             Self::OnlineMaxRr => f.write_str("online-maxrr"),
             Self::SimulatedTime => f.write_str("simulated-time"),
@@ -78,6 +90,9 @@ impl FromStr for MetricName {
                 "promoted-place" => return Some(Self::PromotedPlace),
                 _ => {}
             }
+            if let Some(cutoff) = text.strip_prefix("unlearning-online-ndcg@") {
+                return Some(Self::UnlearningOnline(cutoff.parse().ok()?));
+            }
             let (first, metric) = text.split_once('-')?;
             if first == "online" {
                 return Some(Self::OnlineNdcg(metric.strip_prefix("ndcg@")?.parse().ok()?));
@@ -90,6 +105,9 @@ impl FromStr for MetricName {
             let of_clients = |prefix: &str| text.strip_prefix(prefix).and_then(of_rankers);
             if let Some((split, metric)) = of_clients("own-") {
                 return Some(Self::Own(split, metric));
+            }
+            if let Some((split, metric)) = of_clients("unlearning-") {
+                return Some(Self::Unlearning(split, metric));
             }
             if let Some((split, metric)) = of_clients("worst-decile-") {
                 return Some(Self::WorstDecile(split, metric));
@@ -138,6 +156,47 @@ pub struct RoundProgress {
     pub value: Option<f64>,
 }
 
+/// How clients were forgotten.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub struct Forgotten {
+    /// Who.
+    pub clients: Vec<u32>,
+    /// How.
+    pub method: Unlearning,
+    /// What that guarantees.
+    pub guarantee: Assurance,
+    /// Rounds that it took.
+    pub rounds: u32,
+    /// Interactions of the remaining clients.
+    pub local_steps: u64,
+    /// Their messages.
+    pub messages: u64,
+    /// Bytes of models to clients and of messages to the server.
+    pub bytes: u64,
+    /// Time, without evaluation.
+    pub seconds: f64,
+    /// Bytes of the history afterwards.
+    pub history_bytes: usize,
+}
+
+impl Forgotten {
+    /// What a method left behind.
+    pub fn new(leaving: &Leaving, guarantee: Assurance, cost: Cost, time: Duration, histories: &[History]) -> Self {
+        let Cost { rounds, local_steps, messages, bytes } = cost;
+        Self {
+            clients: leaving.clients.clone(),
+            method: leaving.method,
+            guarantee,
+            rounds,
+            local_steps,
+            messages,
+            bytes,
+            seconds: time.as_secs_f64(),
+            history_bytes: histories.iter().map(|history| history.size().total()).sum(),
+        }
+    }
+}
+
 /// What remains of a run besides its rows.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RunOutcome {
@@ -147,6 +206,10 @@ pub struct RunOutcome {
     pub params: Option<Params>,
     /// What the final rankers are worth to every client, if clients differ.
     pub clients: Vec<ClientValue>,
+    /// What was kept for clients that leave: one history, or one for each shard.
+    pub histories: Vec<History>,
+    /// What came of `[unlearning]`.
+    pub forgotten: Option<Forgotten>,
     /// Interactions that were simulated.
     pub n_interactions: u64,
     /// Time spent training, without evaluation.
@@ -161,7 +224,7 @@ mod tests {
 
     #[test]
     fn names_are_read_as_they_are_written() {
-        let by_client = ["own-test-ndcg@10", "worst-decile-train-map", "worse-off-validation-expected-maxrr"];
+        let by_client = ["own-test-ndcg@10", "unlearning-test-ndcg@10", "unlearning-online-ndcg@10", "worst-decile-train-map", "worse-off-validation-expected-maxrr"];
         for text in by_client {
             assert_eq!(text.parse::<MetricName>().expect(text).to_string(), text);
         }

@@ -15,6 +15,7 @@ pub(crate) mod places;
 mod privacy;
 mod problem;
 pub(crate) mod source;
+mod unlearning;
 mod users;
 mod words;
 
@@ -23,7 +24,7 @@ use serde::{Deserialize, Serialize};
 
 pub use asynchrony::Stragglers;
 pub use data::{Conflict, Data, Level, Normalise};
-pub use foltr_federation::{Asynchrony, Defence, ServerOptimiser};
+pub use foltr_federation::{Asynchrony, Defence, Keeping, ServerOptimiser, Unlearning};
 pub use foltr_rank::metric::WithoutRelevant;
 pub use foltr_rank::personal::Personalisation;
 pub use foltr_simulation::adversary::Attackers;
@@ -34,6 +35,7 @@ pub use measure::{Evaluate, Measures, Metric, Split, UnknownMetric};
 pub use partition::{Partition, Shared};
 pub use privacy::{BadMechanism, Budget, Privacy};
 pub use problem::{Problem, SpecError};
+pub use unlearning::Leaving;
 pub use users::{Each, Users};
 pub use words::in_words;
 
@@ -74,6 +76,12 @@ pub struct Experiment {
     /// What is done against clients that lie: the weighted mean, that is nothing, when absent. Federated learners only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub defence: Option<Defence>,
+    /// What is kept for clients that leave one day; nothing, or what `[unlearning]` needs, when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub history: Option<Keeping>,
+    /// Clients that leave after the last round and are forgotten. Federated learners only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unlearning: Option<Leaving>,
     /// What happens to an update before it leaves a device.
     #[serde(default = "no_privacy")]
     pub privacy: Privacy,
@@ -111,6 +119,9 @@ pub struct Clients {
     /// Probability that a client's message of a round is lost; 0 when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub dropout: Option<f64>,
+    /// Clients that never take part. Everybody else draws what it would draw beside them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub absent: Option<Vec<u32>>,
     /// Clients that are slow; all take the same time when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stragglers: Option<Stragglers>,
@@ -154,6 +165,9 @@ pub struct Federation {
     pub budget: Option<usize>,
     /// What the server does with the averaged step.
     pub optimiser: ServerOptimiser,
+    /// Federations of which each learns a ranker from its own clients, published as their mean; one when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shards: Option<u32>,
     /// The ranker is the mean of the models of this last share of the rounds; the newest model when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub average_last: Option<f64>,

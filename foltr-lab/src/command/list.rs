@@ -12,7 +12,7 @@ struct List {
     names: &'static [(&'static str, &'static str)],
 }
 
-const LISTS: [List; 16] = [
+const LISTS: [List; 17] = [
     List {
         title: "Learners",
         place: "learner.kind",
@@ -64,6 +64,7 @@ const LISTS: [List; 16] = [
     },
     List { title: "Server optimisers", place: "federation.optimiser.kind", names: ServerOptimiser::LIST },
     List { title: "Aggregation rules", place: "defence.rule.kind", names: Aggregation::LIST },
+    List { title: "Ways to forget clients", place: "unlearning.method.kind", names: Unlearning::LIST },
     List { title: "Attacks", place: "attack.method.kind", names: Attack::LIST },
     List { title: "Personalisation", place: "personalisation.kind", names: Personalisation::LIST },
     List { title: "Clients that do not wait", place: "asynchrony.kind", names: Asynchrony::LIST },

@@ -13,6 +13,8 @@ pub(super) struct Rows<'a, 's> {
     judge: Judge<'a>,
     /// Global rankers that wait to be judged together.
     pending: Vec<(usize, Params)>,
+    /// Whether those are of unlearning.
+    is_unlearning: bool,
     /// The newest value of the first metric.
     pub(super) newest: Option<f64>,
     /// What the rankers judged last are worth to every client.
@@ -22,7 +24,7 @@ pub(super) struct Rows<'a, 's> {
 
 impl<'a, 's> Rows<'a, 's> {
     pub(super) fn new(shape: Shape, judge: Judge<'a>, sink: &'s mut dyn FnMut(Row)) -> Self {
-        Self { shape, judge, pending: Vec::new(), newest: None, clients: Vec::new(), sink }
+        Self { shape, judge, pending: Vec::new(), is_unlearning: false, newest: None, clients: Vec::new(), sink }
     }
 
     pub(super) const fn shape(&self) -> Shape {
@@ -46,15 +48,25 @@ impl<'a, 's> Rows<'a, 's> {
         }
     }
 
+    /// The global ranker after a round of unlearning; 0 is before it.
+    pub(super) fn unlearning(&mut self, round: usize, params: &[f32]) {
+        if !self.is_unlearning {
+            self.flush();
+            self.is_unlearning = true;
+        }
+        self.snapshot(round, params);
+    }
+
     /// Judges all waiting global rankers together.
     pub(super) fn flush(&mut self) {
         let (rounds, models): (Vec<usize>, Vec<Params>) = self.pending.drain(..).unzip();
+        let name = if self.is_unlearning { MetricName::Unlearning } else { MetricName::Offline };
         for split in self.judge.splits() {
             let values = split.global(self.shape, &models);
             for (&round, values) in rounds.iter().zip(values) {
                 self.newest = values.first().copied();
                 for (&metric, value) in self.judge.metrics().iter().zip(values) {
-                    (self.sink)(Row { round, metric: MetricName::Offline(split.split, metric), value });
+                    (self.sink)(Row { round, metric: name(split.split, metric), value });
                 }
             }
         }

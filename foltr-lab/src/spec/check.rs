@@ -39,6 +39,8 @@ impl Experiment {
         self.check_asynchrony(&mut problems);
         self.check_attack(&mut problems);
         self.check_defence(&mut problems);
+        self.check_history(&mut problems);
+        self.check_unlearning(&mut problems);
         self.check_privacy(&mut problems);
         self.check_budget(&mut problems);
         self.check_metrics(&mut problems);
@@ -142,6 +144,14 @@ impl Experiment {
             (Some(0), None) => problems.add("clients.interactions", "at least one interaction a round is needed"),
             (Some(n), None) => problems.when(n > most, "clients.interactions", format!("must be at most {most}")),
             (None, Some(quantities)) => self.check_quantities(quantities, problems),
+        }
+        if let Some(absent) = &clients.absent {
+            let known = |client: &u32| (*client as usize) < clients.n_clients;
+            let unknown = format!("must be clients: 0 to {}", clients.n_clients.saturating_sub(1));
+            problems.when(!absent.iter().all(known), "clients.absent", unknown);
+            problems.when(absent.len() >= clients.n_clients, "clients.absent", "somebody has to take part");
+            let bound = self.personalisation.is_some() || self.asynchrony.is_some();
+            problems.when(bound, "clients.absent", "cannot be had with [personalisation] or [asynchrony] yet");
         }
         let Some(cohort) = clients.cohort else { return };
         problems.when(cohort == 0, "clients.cohort", "at least one client must take part; leave the key out for all");
@@ -299,9 +309,21 @@ impl Experiment {
     }
 
     fn check_federation(&self, problems: &mut Problems) {
-        let Some(Federation { rounds, budget, optimiser, average_last }) = &self.federation else { return };
+        let Some(Federation { rounds, budget, optimiser, average_last, shards }) = &self.federation else { return };
         let sound = average_last.is_none_or(|share| share > 0.0 && share <= 1.0);
         problems.when(!sound, "federation.average_last", "must be above 0 and at most 1");
+        let n_clients = self.clients.as_ref().map_or(usize::MAX, |clients| clients.n_clients);
+        let sound = shards.is_none_or(|shards| shards > 0 && shards as usize <= n_clients);
+        problems.when(!sound, "federation.shards", "must be at least 1 and at most the number of clients");
+        let bound = self.personalisation.is_some() || self.asynchrony.is_some();
+        problems.when(
+            shards.is_some() && bound,
+            "federation.shards",
+            "cannot be had with [personalisation] or [asynchrony] yet",
+        );
+        let alone = matches!(self.privacy, Privacy::None | Privacy::RandomisedResponse { .. });
+        let one_sum = "cannot be had with this kind of [privacy]: its noise is for one sum of all clients";
+        problems.when(shards.is_some() && !alone, "federation.shards", one_sum);
         match (rounds, budget) {
             (None, None) => problems.add("federation", "either `rounds` or `budget` (interactions) is needed"),
             (Some(_), Some(_)) => problems.add("federation.budget", "give either `rounds` or `budget`, not both"),

@@ -8,10 +8,10 @@ use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
 use super::places::Places;
-use super::{Defence, Experiment, Measures, Normalise, Problem};
+use super::{Defence, Experiment, Keeping, Measures, Normalise, Problem};
 
 /// Sections and top-level keys, in the order in which a file should have them.
-pub(crate) const SECTIONS: [&str; 15] = [
+pub(crate) const SECTIONS: [&str; 17] = [
     "seeds",
     "data",
     "clients",
@@ -24,6 +24,8 @@ pub(crate) const SECTIONS: [&str; 15] = [
     "asynchrony",
     "attack",
     "defence",
+    "history",
+    "unlearning",
     "privacy",
     "budget",
     "metrics",
@@ -120,6 +122,8 @@ impl Sections {
         let asynchrony = optional(table, "asynchrony", problems_of, &mut unreadable, stand_in::ASYNCHRONY);
         let attack = optional(table, "attack", problems_of, &mut unreadable, stand_in::ATTACK);
         let defence = optional(table, "defence", problems_of, &mut unreadable, Defence::NONE);
+        let history = optional(table, "history", problems_of, &mut unreadable, Keeping::default());
+        let unlearning = optional(table, "unlearning", problems_of, &mut unreadable, stand_in::unlearning());
         let privacy = optional(table, "privacy", problems_of, &mut unreadable, super::no_privacy());
         let budget = optional(table, "budget", problems_of, &mut unreadable, stand_in::BUDGET);
         let metrics = optional(table, "metrics", problems_of, &mut unreadable, Measures::default());
@@ -136,6 +140,8 @@ impl Sections {
             asynchrony,
             attack,
             defence,
+            history,
+            unlearning,
             privacy: privacy.unwrap_or_else(super::no_privacy),
             budget,
             metrics: metrics.unwrap_or_default(),
@@ -147,13 +153,14 @@ impl Sections {
 /// Sections in place of unreadable ones: small, so that no check of another section fails because of them.
 mod stand_in {
     use foltr_federation::asynchronous::Buffered;
+    use foltr_federation::unlearn::Retrain;
     use foltr_rank::Initialisation;
     use foltr_rank::personal::Personalisation;
     use foltr_simulation::adversary::{Attack, Attackers, Knowledge, Seeds};
 
     use crate::spec::{
-        Asynchrony, Budget, Clients, Data, Federation, Normalise, Partition, Preset, Ranker, ServerOptimiser,
-        SyntheticShape, Users,
+        Asynchrony, Budget, Clients, Data, Federation, Leaving, Normalise, Partition, Preset, Ranker, ServerOptimiser,
+        SyntheticShape, Unlearning, Users,
     };
 
     pub const CLIENTS: Clients = Clients {
@@ -163,6 +170,7 @@ mod stand_in {
         cohort: None,
         participation: None,
         dropout: None,
+        absent: None,
         stragglers: None,
     };
     pub const PARTITION: Partition = Partition::Iid {};
@@ -172,6 +180,7 @@ mod stand_in {
         rounds: Some(1),
         budget: None,
         optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
+        shards: None,
         average_last: None,
     };
     pub const PERSONALISATION: Personalisation = Personalisation::LocalOnly;
@@ -179,6 +188,10 @@ mod stand_in {
         Asynchrony::Buffered(Buffered { buffer: 1, staleness_exponent: 0.0, rate_limit: 1, max_staleness: u32::MAX });
     pub const ATTACK: Attackers =
         Attackers { attackers: 1, knowledge: Knowledge::Full, seeds: Seeds::Own, method: Attack::ClickPoisoning };
+    pub fn unlearning() -> Leaving {
+        Leaving { clients: vec![0], method: Unlearning::Retrain(Retrain {}) }
+    }
+
     pub const BUDGET: Budget = Budget { epsilon: f64::MAX, delta: 0.5 };
     pub const DATA: Data = Data::Synthetic {
         shape: SyntheticShape::Tiny,
