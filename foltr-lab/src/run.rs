@@ -162,6 +162,7 @@ impl<'a> Trainer<'a> {
             cohort: cohort(clients)?,
             dropout: clients.dropout.unwrap_or(0.0),
             average_from: federation.average_last.map(|share| first_averaged(share, n_rounds)),
+            absent: Vec::new(),
             privacy,
             defence: experiment.defence(),
             attackers: experiment.attack,
