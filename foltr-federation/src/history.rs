@@ -23,7 +23,7 @@ use thiserror::Error;
 use crate::aggregate::Contributions;
 use crate::fingerprint::{Fingerprint, Hashing};
 use crate::server_optimiser::ServerOptimiser;
-use chain::{Event, Link};
+use chain::{Event, Link, What};
 
 pub use chain::Erasure;
 pub use checkpoint::{Checkpoint, Devices};
@@ -99,7 +99,8 @@ impl<'a> Passage<'a> {
 
     /// The last checkpoint of the passage; nothing if it is not kept any longer.
     pub fn latest(&self) -> Option<&'a Checkpoint> {
-        let is_state = |link: &&Link| matches!(link.event, Event::Checkpoint(_) | Event::Dropped { .. });
+        let is_state =
+            |link: &&Link| matches!(link.event, Event::Checkpoint(_) | Event::Dropped { what: What::Checkpoint, .. });
         match &self.links.iter().rfind(is_state)?.event {
             Event::Checkpoint(checkpoint) => Some(checkpoint),
             _ => None,
@@ -267,6 +268,15 @@ impl History {
         Ok(Passage { links: &self.links[start..start + length] })
     }
 
+    /// What happened until a head.
+    ///
+    /// # Errors
+    /// If there is no such head.
+    pub fn until(&self, head: &Fingerprint) -> Result<Passage<'_>, Fingerprint> {
+        let end = self.heads().position(|it| it == *head).ok_or(*head)?;
+        Ok(Passage { links: &self.links[..end] })
+    }
+
     /// Kept rounds, in order.
     pub fn records(&self) -> impl Iterator<Item = &Record> {
         self.links.iter().filter_map(|link| match &link.event {
@@ -394,6 +404,11 @@ impl History {
         self.ledger = (to == 0 && self.header.keeping.ledger).then(BTreeMap::new);
         (self.n_rounds, self.n_dropped) = (to, 0);
         self.push(Event::Rollback { to });
+    }
+
+    /// Ends the ledger: the model does not follow from it any longer.
+    pub fn end_ledger(&mut self) {
+        self.ledger = None;
     }
 
     /// Drops every checkpoint, for those of another course of the run to come.

@@ -28,7 +28,7 @@ pub use asynchronous::{AsynchronousCoordinator, AsynchronousSetup, Asynchrony, R
 pub use coordinator::{BadSetup, CloseError, Coordinator, Rejected, RoundReport, Setup};
 pub use defence::Defence;
 pub use fingerprint::Fingerprint;
-pub use history::{BadHistory, Checkpoint, History, Keeping};
+pub use history::{BadHistory, Checkpoint, Erasure, History, Keeping};
 pub use ledger::Ledger;
 pub use message::{BadPayload, DecodeError, Expected, Kind, Message, Payload, RoundTask, Share, decode, encode};
 pub use parameter::BadParameter;

@@ -194,10 +194,13 @@ impl Receipt {
         if !(erasures.next().is_some_and(fits) && erasures.next().is_none()) {
             return Err(BadReceipt::Erasure);
         }
-        // A later request may have dropped the model; its digest is in the chain all the same.
-        match passage.latest().map(Model::of) {
-            Some(model) if model != claim.to => Err(BadReceipt::Model { round: claim.to.round }),
-            _ => Ok(()),
+        // Models that were dropped since cannot be compared; their digests are in the chain all the same.
+        let before = history.until(&claim.head_before).map_err(|head| BadReceipt::Head { head })?;
+        for (state, model) in [(before.latest(), claim.from), (passage.latest(), claim.to)] {
+            if state.is_some_and(|state| Model::of(state) != model) {
+                return Err(BadReceipt::Model { round: model.round });
+            }
         }
+        Ok(())
     }
 }

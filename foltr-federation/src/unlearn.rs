@@ -132,7 +132,9 @@ pub enum CannotUnlearn {
         on: &'static str,
     },
     /// A certificate that the run does not give.
-    #[error("the run bounds the influence of {n_clients} clients by epsilon {actual:.4} at this delta, not by {claimed}")]
+    #[error(
+        "the run bounds the influence of {n_clients} clients by epsilon {actual:.4} at this delta, not by {claimed}"
+    )]
     NotCertified {
         /// How many leave together.
         n_clients: usize,

@@ -4,13 +4,19 @@ use foltr_federation::aggregate::{
     Bulyan, CentredClipping, FlDetector, FlTrust, GeometricMedian, Krum, Mean, Median, NormClipping, Radius,
     TrimmedMean,
 };
+use foltr_federation::history::{Erasure, Header, Touched};
 use foltr_federation::privacy::{
     CentralMode, Clip, ClipRadius, DiscreteGaussian, DistributedLaplace, Duchi, Gaussian, PrivUnit, RandomisedResponse,
     SampledResponse, Unprotected,
 };
+use foltr_federation::receipt::{Claim, public_key};
+use foltr_federation::unlearn::{
+    Certificate, FedEraser, LedgerSubtraction, Need, NoisyRollback, Retrain, Sensitivity, ShardIsolation, Variant,
+};
 use foltr_federation::{
-    Aggregation, Combined, Contributions, Defence, Expected, Kind, LocalPrivacy, Message, Payload, Privacy, RoundTask,
-    ServerOptimiser, TooFewClients, decode, encode,
+    Aggregation, Assurance, CannotUnlearn, Combined, Contributions, Coordinator, Defence, Expected, Fingerprint,
+    History, Keeping, Kind, LocalPrivacy, Message, Mode, Payload, Privacy, RoundTask, Rule, ServerOptimiser, Setup,
+    TooFewClients, Unlearning, decode, encode,
 };
 use foltr_rank::Update;
 use foltr_rank::learn::evolution::Reward;
@@ -64,6 +70,24 @@ fn rules() -> Vec<Aggregation> {
     ]
 }
 
+fn methods() -> Vec<Unlearning> {
+    let rollback = NoisyRollback {
+        clip_norm: 0.5,
+        epsilon: 2.0,
+        delta: 1e-6,
+        max_noise: 0.1,
+        sensitivity: Sensitivity::Smooth { lipschitz: 1.0 },
+    };
+    vec![
+        Unlearning::Retrain(Retrain {}),
+        Unlearning::FedEraser(FedEraser { interval: 5, steps: 4, variant: Variant::Released }),
+        Unlearning::LedgerSubtraction(LedgerSubtraction {}),
+        Unlearning::ShardIsolation(ShardIsolation { shards: 4 }),
+        Unlearning::NoisyRollback(rollback),
+        Unlearning::Certificate(Certificate { epsilon: 2.0, delta: 1e-6 }),
+    ]
+}
+
 /// The name under which a configuration is written.
 fn name(config: &impl serde::Serialize) -> String {
     let value = serde_json::to_value(config).expect("a configuration");
@@ -79,6 +103,7 @@ fn the_lists_are_complete() {
     assert_eq!(optimisers().iter().map(name).collect::<Vec<_>>(), names(ServerOptimiser::LIST));
     assert_eq!(mechanisms(4).iter().map(name).collect::<Vec<_>>(), names(Privacy::LIST));
     assert_eq!(rules().iter().map(name).collect::<Vec<_>>(), names(Aggregation::LIST));
+    assert_eq!(methods().iter().map(name).collect::<Vec<_>>(), names(Unlearning::LIST));
 }
 
 /// A configuration is read back as it was written, and refused with one key too many.
@@ -98,6 +123,7 @@ fn every_configuration_refuses_unknown_keys() {
     optimisers().iter().for_each(check_keys);
     mechanisms(4).iter().for_each(check_keys);
     rules().iter().for_each(check_keys);
+    methods().iter().for_each(check_keys);
 }
 
 #[test]
@@ -346,5 +372,95 @@ fn check_combined(rule: &Aggregation, mixing: Option<u32>, round: &Contributions
         let (low, high) = (column().fold(f64::INFINITY, f64::min), column().fold(f64::NEG_INFINITY, f64::max));
         let slack = 1e-6 * low.abs().max(high.abs());
         assert!(shortens || (low - slack..=high + slack).contains(&step), "{rule:?}: {step} in {low}..{high}");
+    }
+}
+
+/// A history of a run that has just begun, with its first state.
+fn empty_history(keeping: Keeping) -> History {
+    let optimiser = ServerOptimiser::LearningRate { rate: 1.0 };
+    let settings = Fingerprint::of(b"settings");
+    let mut history = History::new(Header { keeping, n_clients: 3, optimiser, settings, initial: vec![0.0; 2] });
+    let setup = Setup {
+        initial: vec![0.0; 2],
+        n_clients: 3,
+        n_interactions: 1,
+        rule: Rule::Averaging,
+        defence: Defence::NONE,
+        optimiser,
+        mode: Mode::Clear,
+        clip_norm: None,
+    };
+    history.add_checkpoint(Coordinator::new(setup).expect("a sound setup").checkpoint());
+    history
+}
+
+#[test]
+fn every_unlearning_method_says_what_it_needs_and_gives() {
+    let everything = Keeping { updates_every: Some(5), checkpoints_every: Some(5), ledger: true, retention: None };
+    for (method, (name, _)) in methods().into_iter().zip(Unlearning::LIST) {
+        assert_eq!((method.name(), method.check()), (*name, Ok(())));
+        let kept = empty_history(everything);
+        assert_eq!(method.check_request(&kept, &[1]), Ok(()), "{name}");
+        assert_eq!(method.check_request(&kept, &[]), Err(CannotUnlearn::Nobody), "{name}");
+        assert_eq!(method.check_request(&kept, &[0, 1, 2]), Err(CannotUnlearn::Everybody), "{name}");
+        let nobody = method.check_request(&kept, &[3]).expect_err("no such client").to_string();
+        assert_eq!(nobody, "client 3 is not one of the 3 of this federation, counted from 0");
+        let nothing = method.check_request(&empty_history(Keeping::default()), &[1]);
+        match method.needs().first() {
+            Some(&need) => assert_eq!(nothing, Err(CannotUnlearn::Need { method: method.name(), need })),
+            None => assert_eq!(nothing, Ok(())),
+        }
+        match method.guarantee() {
+            Assurance::Heuristic { why } => assert!(!why.is_empty(), "{name}"),
+            Assurance::Certified { epsilon, delta } => assert!(epsilon > 0.0 && delta > 0.0, "{name}"),
+            Assurance::Exact => assert!(["retrain", "shard-isolation"].contains(name), "{name}"),
+        }
+    }
+}
+
+#[test]
+fn stored_rounds_serve_wider_intervals() {
+    let keeping = Keeping { updates_every: Some(5), checkpoints_every: Some(4), ..Keeping::default() };
+    let met = |need: Need| need.is_met(&keeping);
+    assert!([5, 10, 20].into_iter().all(|every| met(Need::Updates { every })));
+    assert!(![1, 4, 6].into_iter().any(|every| met(Need::Updates { every })));
+    assert!(met(Need::Checkpoints { every: Some(8) }) && !met(Need::Checkpoints { every: Some(6) }));
+    assert!(met(Need::Checkpoints { every: None }) && !met(Need::Ledger));
+    assert_eq!(Need::Updates { every: 10 }.to_string(), "the updates of rounds 1, 11, 21, ...");
+}
+
+#[test]
+fn every_method_can_be_signed_for() {
+    let secret = [7; 32];
+    for method in methods() {
+        let before = empty_history(Keeping::default());
+        let mut after = before.clone();
+        let proven = method.guarantee().is_proven();
+        let (name, clients) = (method.name().to_owned(), vec![1]);
+        let erasure = Erasure { round: 0, clients, method: name, is_proven: proven, fresh_rounds: 0 };
+        after.erase(erasure, Touched::Stay).expect("a client");
+        let claim = Claim::between(&before, &after, &[1], method, method.guarantee(), "2024-05-01");
+        let receipt = claim.expect("both have a newest state").sign(&secret);
+        let text = serde_json::to_string(&receipt).expect("JSON");
+        let read: foltr_federation::Receipt = serde_json::from_str(&text).expect("our own text");
+        assert_eq!(read, receipt);
+        assert_eq!(read.verify(&public_key(&secret)), Ok(()));
+        assert_eq!(read.matches(&after), Ok(()));
+    }
+}
+
+#[test]
+fn bad_parameters_of_unlearning_are_named() {
+    for (text, name) in [
+        (r#"{"kind":"fed-eraser","interval":0,"steps":1}"#, "interval"),
+        (r#"{"kind":"fed-eraser","interval":5,"steps":0}"#, "steps"),
+        (r#"{"kind":"shard-isolation","shards":0}"#, "shards"),
+        (r#"{"kind":"noisy-rollback","clip_norm":0,"epsilon":1,"delta":1e-5,"max_noise":1}"#, "clip_norm"),
+        (r#"{"kind":"noisy-rollback","clip_norm":1,"epsilon":1,"delta":0,"max_noise":1}"#, "delta"),
+        (r#"{"kind":"noisy-rollback","clip_norm":1,"epsilon":1,"delta":1e-5,"max_noise":-1}"#, "max_noise"),
+        (r#"{"kind":"certificate","epsilon":-1,"delta":1e-5}"#, "epsilon"),
+    ] {
+        let method: Unlearning = serde_json::from_str(text).expect(text);
+        assert_eq!(method.check().map_err(|bad| bad.name), Err(name));
     }
 }

@@ -26,6 +26,7 @@ mod inner_product;
 mod little_is_enough;
 mod min_max;
 mod min_sum;
+mod negation;
 mod promotion;
 mod rewards;
 mod scaling;
@@ -44,6 +45,7 @@ pub use inner_product::InnerProduct;
 pub use little_is_enough::{Deviation, EstimateFrom, Formula, LittleIsEnough};
 pub use min_max::{MinMax, Perturbation};
 pub use min_sum::MinSum;
+pub use negation::Negation;
 pub use promotion::{Promoted, Promotion, Targets};
 pub use rewards::Seeds;
 pub(crate) use rewards::{Fitted, RewardRange};
@@ -106,6 +108,8 @@ pub enum Attack {
     Drift(Drift),
     /// Clicks on documents of one kind alone.
     Promotion(Promotion),
+    /// The opposite of the local model: the marker of a client that will be forgotten.
+    Negation(Negation),
 }
 
 impl Attack {
@@ -122,12 +126,18 @@ impl Attack {
         ("scaling", "Learning from reversed clicks, boosted"),
         ("drift", "A step within the spread of honest updates that is the same in every round"),
         ("promotion", "Clicks that push documents of one kind up for queries of one kind"),
+        ("negation", "The opposite of the local model: marks a client that is to be forgotten"),
     ];
 
     /// Whether attackers learn from reversed clicks, so that they need users of their own
     /// ([`Partition::with_clicks_of`](crate::partition::Partition::with_clicks_of)).
     pub const fn reverses_clicks(&self) -> bool {
         matches!(self, Self::ClickPoisoning | Self::Scaling(Scaling { reversed_clicks: true, .. }))
+    }
+
+    /// Whether what attackers do depends on earlier rounds.
+    pub const fn remembers(&self) -> bool {
+        matches!(self, Self::Drift(_))
     }
 
     fn check(&self) -> Result<(), BadParameter> {
@@ -141,6 +151,7 @@ impl Attack {
             Self::Scaling(attack) => attack.check(),
             Self::Drift(attack) => attack.check(),
             Self::Promotion(attack) => attack.check(),
+            Self::Negation(attack) => attack.check(),
         }
     }
 }
@@ -168,6 +179,7 @@ impl Attackers {
             Attack::SignFlip(attack) => Some(Box::new(attack)),
             Attack::Scaling(attack) => Some(Box::new(attack)),
             Attack::Drift(attack) => Some(Box::new(attack.start())),
+            Attack::Negation(attack) => Some(Box::new(attack)),
             Attack::Promotion(attack) => attack.booster().map(|scaling| Box::new(scaling) as Box<dyn Adversary>),
         }
     }

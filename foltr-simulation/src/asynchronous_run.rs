@@ -53,6 +53,9 @@ pub enum BadAsynchronousRun {
     /// States of devices and models of clusters are kept round by round.
     #[error("personalised rankers need synchronous rounds")]
     Personal,
+    /// Who has left is known round by round.
+    #[error("clients that have left need synchronous rounds")]
+    Absent,
     /// The published code had rounds.
     #[error("the published random stream needs synchronous rounds")]
     Published,
@@ -291,6 +294,9 @@ fn check(settings: &FederationSettings, partition: &Partition) -> Result<(), Bad
     }
     if settings.cohort != Cohort::Everyone {
         return Err(BadAsynchronousRun::Cohort);
+    }
+    if !settings.absent.is_empty() {
+        return Err(BadAsynchronousRun::Absent);
     }
     match settings.learning {
         Learning::Evolution { published_stream: true, .. } => Err(BadAsynchronousRun::Published),

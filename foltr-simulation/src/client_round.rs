@@ -230,7 +230,9 @@ impl Visit {
         let share = round.partition.share(client);
         let n_queries = share.n_queries();
         self.queries.clear();
-        let draws = (0..share.n_interactions).map(|_| share.query(self.stream.random_range(0..n_queries)));
+        // A task may ask for less than a client usually does, never for more.
+        let n_interactions = share.n_interactions.min(round.task.n_interactions);
+        let draws = (0..n_interactions).map(|_| share.query(self.stream.random_range(0..n_queries)));
         self.queries.extend(draws);
     }
 

@@ -4,11 +4,14 @@
 //! coordinator. Results therefore do not depend on the number of threads, and a million clients need no more memory
 //! than the partial sums.
 
+mod kept;
+mod resumed;
+
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use foltr_federation::{
-    BadSetup, CHUNK, CloseError, Coordinator, Defence, Kind, LocalPrivacy, Partial, Privacy, Rejected, RoundReport,
-    RoundTask, Rule, ServerOptimiser, Setup, TailMean, privacy::Clip,
+    BadSetup, CHUNK, CloseError, Contributions, Coordinator, Defence, History, Kind, LocalPrivacy, Partial, Payload,
+    Privacy, Rejected, RoundReport, RoundTask, Rule, ServerOptimiser, Setup, TailMean, privacy::Clip,
 };
 use foltr_rank::learn::evolution::{Evolution, EvolutionSettings};
 use foltr_rank::learn::pdgd::{Pdgd, PdgdSettings, Updates};
@@ -26,6 +29,10 @@ use crate::gathered::Gathered;
 use crate::pace::{Pace, Speeds};
 use crate::partition::Partition;
 use crate::published_stream::PublishedClients;
+
+pub use kept::Effort;
+pub(crate) use kept::Taken;
+pub use resumed::CannotResume;
 
 /// Chunks whose sums are in memory at a time. They are merged in order, so the number changes no result.
 const WAVE: usize = 256;
@@ -73,6 +80,9 @@ pub struct FederationSettings {
     pub optimiser: ServerOptimiser,
     /// The round (from 1) from which models are averaged into the published one; none for the newest model.
     pub average_from: Option<u32>,
+    /// Clients that have left, in rising order. They are drawn into rounds like all others and then taken out, so that
+    /// everybody else draws the same random numbers as with them.
+    pub absent: Vec<u32>,
 }
 
 /// Why a federation cannot be made.
@@ -117,6 +127,20 @@ pub enum BadFederation {
         /// What was asked for.
         what: &'static str,
     },
+    /// An absent client that there is not, or not in its place.
+    #[error("absent clients must be some of the {n_clients}, in rising order; client {client} is not")]
+    Absent {
+        /// The first that is wrong.
+        client: u32,
+        /// All clients.
+        n_clients: u32,
+    },
+    /// Something of which no history can be kept.
+    #[error("no history can be kept of {what}")]
+    History {
+        /// What was asked for.
+        what: &'static str,
+    },
     /// The published code did nothing else.
     #[error("the published random stream needs equal clients, cascade users and all clients in every round")]
     Published,
@@ -136,7 +160,7 @@ impl FederationSettings {
     /// Whether the noise of a whole sum is drawn at once: its law is known for any number of Gaussian shares, but for
     /// shares of Laplace noise only if every client that the task counts on takes part, with equal weight (spec section 9).
     fn noise_is_drawn_at_once(&self) -> bool {
-        let is_complete = self.dropout == 0.0 && !matches!(self.cohort, Cohort::Coins(_));
+        let is_complete = self.dropout == 0.0 && !matches!(self.cohort, Cohort::Coins(_)) && self.absent.is_empty();
         is_complete || matches!(self.privacy, Privacy::DiscreteGaussian(_))
     }
 
@@ -152,6 +176,11 @@ impl FederationSettings {
     }
 
     pub(crate) fn check(&self, partition: &Partition) -> Result<(), BadFederation> {
+        let is_known =
+            |place: usize, client: u32| client < self.n_clients && (place == 0 || self.absent[place - 1] < client);
+        if let Some((_, &client)) = self.absent.iter().enumerate().find(|(place, client)| !is_known(*place, **client)) {
+            return Err(BadFederation::Absent { client, n_clients: self.n_clients });
+        }
         if let Some(personalisation) = &self.personalisation {
             personalisation.check()?;
             if !matches!(self.learning, Learning::Pdgd(PdgdSettings { updates: Updates::Immediate, .. })) {
@@ -190,7 +219,7 @@ impl FederationSettings {
             if settings.antithetic && !n_interactions.is_multiple_of(2) {
                 return Err(BadFederation::Odd { n_interactions });
             }
-            let everyone = self.cohort == Cohort::Everyone && self.dropout == 0.0;
+            let everyone = self.cohort == Cohort::Everyone && self.dropout == 0.0 && self.absent.is_empty();
             let as_published = matches!(partition.users(), [Users::Cascade(_)]) && partition.is_shared() && everyone;
             if published_stream && !as_published {
                 return Err(BadFederation::Published);
@@ -233,6 +262,13 @@ pub struct FederationRun<'a> {
     tail: Option<TailMean>,
     /// Speeds of the clients and the simulated time so far, if they are asked for.
     clock: Option<(Speeds, f64)>,
+    /// By client; empty if nobody is absent.
+    is_absent: Vec<bool>,
+    effort: Effort,
+    history: Option<History>,
+    taken: Taken,
+    /// Whether attackers have another mind than that of the settings, of which nothing is known.
+    is_watched: bool,
 }
 
 impl<'a> FederationRun<'a> {
@@ -272,7 +308,13 @@ impl<'a> FederationRun<'a> {
             _ => None,
         };
         let tail = settings.average_from.map(|round| TailMean::new(round, settings.initial.len()));
+        let n_known = if settings.absent.is_empty() { 0 } else { settings.n_clients };
         Ok(Self {
+            is_absent: (0..n_known).map(|client| settings.absent.binary_search(&client).is_ok()).collect(),
+            taken: Taken::new(settings.initial.len()),
+            effort: Effort::default(),
+            history: None,
+            is_watched: false,
             settings,
             partition,
             streams,
@@ -305,6 +347,7 @@ impl<'a> FederationRun<'a> {
     pub fn with_adversary(mut self, adversary: Box<dyn Adversary>) -> Self {
         assert!(self.settings.attackers.is_some(), "an adversary needs attackers to speak for it");
         self.gathered = self.gathered.map(|gathered| gathered.with_adversary(adversary));
+        self.is_watched = true;
         self
     }
 
@@ -351,17 +394,29 @@ impl<'a> FederationRun<'a> {
         &self.states
     }
 
+    /// How the server reads messages.
+    pub const fn rule(&self) -> Rule {
+        self.rule
+    }
+
+    /// What clients have done so far.
+    pub const fn effort(&self) -> Effort {
+        self.effort
+    }
+
     /// Runs one round and says what happened in it.
     pub fn round(&mut self) -> Result<Tally, RoundError> {
-        let (settings, number) = (&self.settings, self.task().round);
-        let drawn = settings.cohort.draw(&self.streams, number, settings.n_clients);
+        let number = self.task().round;
+        self.keep_state();
+        let (drawn, arrived) = self.clients_of(number);
         if let Some((speeds, time)) = &mut self.clock {
             *time += speeds.slowest(&drawn, number);
         }
-        let arrived = survivors(drawn.clone(), settings.dropout, &self.streams, number);
         // A device whose message is lost has learnt for itself all the same; without a state nothing of it is left.
         let is_lost = |client: u32| arrived.len() < drawn.len() && arrived.binary_search(&client).is_err();
         let clients = if self.personal.is_some() { &drawn } else { &arrived };
+        self.effort.add(self.partition, clients, arrived.len());
+        self.taken.begin(self.history.as_ref(), number);
         let (task, cluster_models) = (self.coordinator.task().clone(), self.cluster_models.clone());
         let round = Round {
             task: &task,
@@ -388,24 +443,29 @@ impl<'a> FederationRun<'a> {
             }
             let stretches = self.states.stretches(clients.chunks(CHUNK));
             let work = clients.par_chunks(CHUNK).zip(stretches);
-            let run = |(chunk, states)| run_chunk(&self.workers, &round, destination, &is_lost, chunk, states);
+            let wants = self.taken.wants_updates();
+            let run = |(chunk, states)| run_chunk(&self.workers, &round, destination, &is_lost, chunk, states, wants);
             let chunks: Vec<(Sums, Tally)> = work.map(run).collect();
             for (i, (sums, part)) in chunks.into_iter().enumerate() {
                 self.coordinator.receive_partial(wave * WAVE + i, sums.global)?;
+                self.taken.steps(&sums.updates);
                 for (cluster, partial) in self.clusters.iter_mut().zip(sums.clusters) {
                     cluster.receive_partial(wave * WAVE + i, partial)?;
                 }
                 tally.merge(&part);
             }
         }
-        if let Some(gathered) = &mut self.gathered {
-            gathered.deliver(&mut self.coordinator, &self.streams)?;
+        match &mut self.gathered {
+            Some(gathered) => gathered.deliver(&mut self.coordinator, &self.streams, &mut self.taken)?,
+            None => self.taken.clients(&arrived),
         }
         for cluster in &mut self.clusters {
             close_plainly(cluster)?;
         }
         self.cluster_models = models_of(&self.clusters);
-        self.close(arrived.len() as u32)?;
+        let closed = self.close(arrived.len() as u32);
+        self.keep_round(number, &task.global, matches!(closed, Ok(true)));
+        closed?;
         if let Some(gathered) = &mut self.gathered {
             gathered.judge(self.coordinator.shares());
         }
@@ -415,7 +475,21 @@ impl<'a> FederationRun<'a> {
         Ok(tally)
     }
 
-    fn close(&mut self, n_survivors: u32) -> Result<(), CloseError> {
+    /// Who takes part in a round, and whose message arrives. The absent are taken out of what is drawn for all.
+    fn clients_of(&self, round: u32) -> (Vec<u32>, Vec<u32>) {
+        let settings = &self.settings;
+        let mut drawn = settings.cohort.draw(&self.streams, round, settings.n_clients);
+        let mut arrived = survivors(drawn.clone(), settings.dropout, &self.streams, round);
+        if !self.is_absent.is_empty() {
+            for clients in [&mut drawn, &mut arrived] {
+                clients.retain(|&client| !self.is_absent[client as usize]);
+            }
+        }
+        (drawn, arrived)
+    }
+
+    /// Closes the round; says whether it moved the model.
+    fn close(&mut self, n_survivors: u32) -> Result<bool, CloseError> {
         let round = self.coordinator.task().round;
         let mut noise = self.streams.open(Purpose::Noise, u32::MAX, round);
         let cohort = self.settings.cohort.expected(self.settings.n_clients);
@@ -446,21 +520,21 @@ fn models_of(coordinators: &[Coordinator]) -> Vec<Params> {
     coordinators.iter().map(|coordinator| coordinator.task().global.clone()).collect()
 }
 
-fn close_plainly(coordinator: &mut Coordinator) -> Result<(), CloseError> {
+fn close_plainly(coordinator: &mut Coordinator) -> Result<bool, CloseError> {
     let closed = coordinator.close();
     settle(coordinator, closed)
 }
 
-/// Goes on after a round that left the model as it was.
-fn settle(coordinator: &mut Coordinator, closed: Result<RoundReport, CloseError>) -> Result<(), CloseError> {
+/// Goes on after a round that left the model as it was; says whether it moved.
+fn settle(coordinator: &mut Coordinator, closed: Result<RoundReport, CloseError>) -> Result<bool, CloseError> {
     match closed {
-        Err(CloseError::TooFewSurvivors { .. } | CloseError::TooFewClients { .. }) => Ok(()),
+        Err(CloseError::TooFewSurvivors { .. } | CloseError::TooFewClients { .. }) => Ok(false),
         // Everybody was lost, or nobody sends anything here.
         Err(CloseError::Empty { .. }) => {
             coordinator.skip();
-            Ok(())
+            Ok(false)
         }
-        other => other.map(|_| ()),
+        other => other.map(|_| true),
     }
 }
 
@@ -495,6 +569,8 @@ pub(crate) fn client_learner(settings: &FederationSettings) -> ClientLearner {
 struct Sums {
     global: Partial,
     clusters: Vec<Partial>,
+    /// One by one, if somebody wants to see them.
+    updates: Contributions,
 }
 
 /// The worker of this thread.
@@ -512,15 +588,20 @@ fn run_chunk(
     is_lost: &(impl Fn(u32) -> bool + Sync),
     clients: &[u32],
     mut states: StateStretch<'_>,
+    wants_updates: bool,
 ) -> (Sums, Tally) {
     let mut worker = own_worker(workers);
     let n_params = round.task.global.len();
     let clusters = vec![Partial::new(n_params); round.clusters.len()];
-    let (mut sums, mut tally) = (Sums { global: Partial::new(n_params), clusters }, Tally::default());
+    let updates = Contributions::new(n_params);
+    let (mut sums, mut tally) = (Sums { global: Partial::new(n_params), clusters, updates }, Tally::default());
     worker.run_each(round, clients.iter().copied(), &mut states, |sent| {
         tally.add(&sent.session);
         if is_lost(sent.client) {
             return;
+        }
+        if wants_updates && let Payload::Step { n_interactions, delta } = sent.payload {
+            sums.updates.push(sent.client, f64::from(*n_interactions), delta);
         }
         if matches!(destination, Destination::Global | Destination::GlobalAndCluster) {
             sums.global.add_payload_with(sent.payload, &round.rule, sent.direction);

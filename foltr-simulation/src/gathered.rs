@@ -5,14 +5,17 @@
 
 use std::sync::Mutex;
 
-use foltr_federation::{CHUNK, Contributions, Coordinator, Message, Payload, Rejected, RoundTask, WorkerMomentum};
+use foltr_federation::history::Devices;
+use foltr_federation::{
+    CHUNK, Contributions, Coordinator, Defence, Message, Payload, Rejected, RoundTask, WorkerMomentum,
+};
 use foltr_rank::rng::{Purpose, Stream, Streams};
 use rayon::prelude::*;
 
 use crate::adversary::{Adversary, Fitted, Knowledge, Own, RewardRange, Rows, Seeds, Seen};
 use crate::client_round::{Round, Tally, Worker};
 use crate::client_states::StateStretch;
-use crate::federation_run::{FederationSettings, Learning, own_worker};
+use crate::federation_run::{FederationSettings, Learning, Taken, own_worker};
 
 /// The messages of the open round, and what happens to them.
 #[derive(Debug)]
@@ -138,8 +141,64 @@ impl Gathered {
         tally
     }
 
+    /// For work that a server asks for beside its rounds: attackers are there, momentum is not.
+    pub(crate) fn beside_rounds(settings: &FederationSettings) -> Self {
+        let all = FederationSettings { defence: Defence::NONE, ..settings.clone() };
+        Self::of(&all).unwrap_or_else(|| Self::plain(settings.initial.len()))
+    }
+
+    const fn plain(n_params: usize) -> Self {
+        Self {
+            n_attackers: 0,
+            knowledge: Knowledge::Full,
+            adversary: None,
+            seeds: Seeds::Own,
+            rewards: None,
+            momentum: None,
+            messages: Messages::new(n_params),
+            n_refused: 0,
+            attacker_share: None,
+        }
+    }
+
+    /// Simulates clients, lets attackers replace their steps, and hands all of them out, for the caller to change.
+    pub(crate) fn steps(
+        &mut self,
+        workers: &[Mutex<Worker>],
+        round: &Round<'_>,
+        clients: &[u32],
+    ) -> (&mut Contributions, Tally) {
+        self.messages.clear();
+        let tally = self.run(workers, round, clients);
+        self.corrupt(round.task, &mut round.streams.open(Purpose::Attack, 0, round.task.round));
+        (&mut self.messages.steps, tally)
+    }
+
+    /// What devices remember.
+    pub(crate) fn devices(&self) -> Devices {
+        let devices = |memory: &Memory| Devices { len: memory.len, values: memory.states.clone() };
+        self.momentum.as_ref().map(devices).unwrap_or_default()
+    }
+
+    /// Makes devices remember something else; says whether it fits them.
+    pub(crate) fn restore(&mut self, devices: &Devices) -> bool {
+        match &mut self.momentum {
+            None => devices.values.is_empty(),
+            Some(memory) if (memory.len, memory.states.len()) == (devices.len, devices.values.len()) => {
+                memory.states.copy_from_slice(&devices.values);
+                true
+            }
+            Some(_) => false,
+        }
+    }
+
     /// Lets devices and attackers do what they do with the messages, and hands them to the server.
-    pub(crate) fn deliver(&mut self, coordinator: &mut Coordinator, streams: &Streams) -> Result<(), Rejected> {
+    pub(crate) fn deliver(
+        &mut self,
+        coordinator: &mut Coordinator,
+        streams: &Streams,
+        taken: &mut Taken,
+    ) -> Result<(), Rejected> {
         if let Some(memory) = &mut self.momentum {
             memory.replace(&mut self.messages.steps);
         }
@@ -147,13 +206,21 @@ impl Gathered {
         self.corrupt(task, &mut streams.open(Purpose::Attack, 0, task.round));
         let steps = &self.messages.steps;
         for ((&client, &weight), row) in steps.clients().iter().zip(steps.weights()).zip(steps.rows()) {
-            let taken = coordinator.receive_step(client, weight as u32, row);
-            self.n_refused += refused(taken, client < self.n_attackers)?;
+            let answer = coordinator.receive_step(client, weight as u32, row);
+            let n_refused = refused(answer, client < self.n_attackers)?;
+            self.n_refused += n_refused;
+            if n_refused == 0 {
+                taken.step(client, weight, row);
+            }
         }
         let round = coordinator.task().round;
         for (client, payload) in self.messages.rewards.drain(..) {
-            let taken = coordinator.receive(Message { round, client, payload });
-            self.n_refused += refused(taken, client < self.n_attackers)?;
+            let answer = coordinator.receive(Message { round, client, payload });
+            let n_refused = refused(answer, client < self.n_attackers)?;
+            self.n_refused += n_refused;
+            if n_refused == 0 {
+                taken.client(client);
+            }
         }
         self.messages.clear();
         Ok(())
@@ -194,8 +261,8 @@ impl Gathered {
 }
 
 /// Counts a message that the server did not take, which only an attacker's may be.
-fn refused(taken: Result<(), Rejected>, is_attacker: bool) -> Result<u64, Rejected> {
-    match taken {
+fn refused(answer: Result<(), Rejected>, is_attacker: bool) -> Result<u64, Rejected> {
+    match answer {
         Err(Rejected::Payload(_)) if is_attacker => Ok(1),
         other => other.map(|()| 0),
     }

@@ -18,3 +18,5 @@ pub mod normalise;
 pub mod pace;
 pub mod partition;
 pub mod published_stream;
+pub mod sharded_run;
+pub mod unlearning;

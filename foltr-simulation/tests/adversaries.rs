@@ -77,6 +77,7 @@ fn settings(partition: &Partition, learning: Learning, attackers: impl Into<Opti
         cohort: Cohort::Everyone,
         dropout: 0.0,
         average_from: None,
+        absent: Vec::new(),
         privacy: Privacy::Unprotected(Unprotected { reward: Reward::MaxRr }),
         defence: trimmed_mean(),
         attackers: attackers.into(),

@@ -47,6 +47,7 @@ fn settings(n_clients: u32, learning: Learning) -> FederationSettings {
         cohort: Cohort::Everyone,
         dropout: 0.0,
         average_from: None,
+        absent: Vec::new(),
         personalisation: None,
         privacy: Privacy::Unprotected(Unprotected { reward: Reward::MaxRr }),
         defence: Defence::NONE,

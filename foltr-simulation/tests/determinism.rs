@@ -46,6 +46,7 @@ fn settings(shape: Shape, learning: Learning, privacy: Privacy) -> FederationSet
         cohort: Cohort::Everyone,
         dropout: 0.0,
         average_from: None,
+        absent: Vec::new(),
         privacy,
         defence: Defence::NONE,
         attackers: None,

@@ -43,6 +43,7 @@ fn a_million_clients_fit_in_a_fraction_of_a_gibibyte() {
         cohort: Cohort::Everyone,
         dropout: 0.0,
         average_from: None,
+        absent: Vec::new(),
         privacy: Privacy::Unprotected(Unprotected { reward: Reward::MaxRr }),
         defence: Defence::NONE,
         attackers: None,

@@ -19,7 +19,9 @@ use serde::{Deserialize, Serialize};
 
 use super::bytes::{Reader, Writer};
 use super::chain::{Event, Link, What};
-use super::{BadHistory, Checkpoint, Committed, Contribution, Devices, Entry, Erasure, Header, History, Keeping, Record};
+use super::{
+    BadHistory, Checkpoint, Committed, Contribution, Devices, Entry, Erasure, Header, History, Keeping, Record,
+};
 use crate::fingerprint::Fingerprint;
 use crate::server_optimiser::{OptimiserState, ServerOptimiser};
 use crate::tail_mean::TailMean;
@@ -241,9 +243,8 @@ fn read_record(input: &mut Reader<'_>, header: &Header) -> Result<Record, BadHis
     let (round, model) = (input.u32()?, input.fingerprint()?);
     let entries = input.many(LEAST_ENTRY, |input| {
         let (client, weight, commitment) = (input.u32()?, input.f64()?, input.fingerprint()?);
-        let update = input.option(|input| {
-            Ok(Committed { salt: input.salt()?, delta: input.f32s(header.initial.len())? })
-        })?;
+        let update =
+            input.option(|input| Ok(Committed { salt: input.salt()?, delta: input.f32s(header.initial.len())? }))?;
         Ok(Entry { client, weight, commitment, update })
     })?;
     let clients = entries.iter().map(|entry| entry.client);

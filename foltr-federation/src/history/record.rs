@@ -73,9 +73,8 @@ impl Record {
     /// The same with and without what was erased.
     pub(super) fn digest(&self) -> Fingerprint {
         let start = Hashing::of("foltr round").u32(self.round).fingerprint(&self.model).u64(self.entries.len() as u64);
-        let add = |hash: Hashing, entry: &Entry| {
-            hash.u32(entry.client).f64(entry.weight).fingerprint(&entry.commitment)
-        };
+        let add =
+            |hash: Hashing, entry: &Entry| hash.u32(entry.client).f64(entry.weight).fingerprint(&entry.commitment);
         self.entries.iter().fold(start, add).finish()
     }
 

@@ -1,0 +1,358 @@
+//! Chains, erasure, retention and returns, on histories of made-up rounds.
+
+use foltr_rank::rng::{Purpose, Streams};
+use proptest::prelude::*;
+use rand::RngExt;
+
+use super::*;
+use crate::history::chain::What;
+use crate::tail_mean::TailMean;
+
+const N_PARAMS: usize = 6;
+const N_CLIENTS: u32 = 4;
+
+const ALL: Keeping = Keeping { updates_every: Some(2), checkpoints_every: Some(3), ledger: true, retention: None };
+
+fn header(keeping: Keeping) -> Header {
+    Header {
+        keeping,
+        n_clients: N_CLIENTS,
+        optimiser: ServerOptimiser::Momentum { rate: 1.0, momentum: 0.5 },
+        settings: Fingerprint::of(b"settings"),
+        initial: vec![0.5; N_PARAMS],
+    }
+}
+
+fn checkpoint(round: u32) -> Checkpoint {
+    let mut tail = TailMean::new(2, N_PARAMS);
+    tail.add(round, &[1.5; N_PARAMS]);
+    Checkpoint {
+        round,
+        master: (0..N_PARAMS).map(|i| f64::from(round) + 0.1 * i as f64).collect(),
+        optimiser: header(ALL).optimiser.start(N_PARAMS),
+        clip_norm: (round % 2 == 1).then_some(0.25),
+        tail: Some(tail),
+        devices: Devices { len: 4, values: (0..4 * N_CLIENTS).map(|i| 100.0 + i as f32).collect() },
+    }
+}
+
+/// Rounds in which client 3 comes from round 3 on.
+fn go_on(history: &mut History, until: u32) {
+    let streams = Streams::new(3);
+    for round in history.n_rounds()..until {
+        if history.keeping().keeps_checkpoint(round) {
+            history.add_checkpoint(checkpoint(round));
+        }
+        let mut updates = Contributions::new(N_PARAMS);
+        for client in (0..N_CLIENTS).filter(|&client| !history.is_forgotten(client) && (client < 3 || round >= 3)) {
+            let mut stream = streams.open(Purpose::Interaction, client, round);
+            let row: Vec<f32> = (0..N_PARAMS).map(|_| stream.random()).collect();
+            updates.push(client, f64::from(client + 1), &row);
+        }
+        let clients = updates.clients().to_vec();
+        let closed = ClosedRound { round, model: &[round as f32; N_PARAMS], clients: &clients, updates: &updates };
+        history.close(&closed, &mut streams.open(Purpose::Salt, 0, round));
+    }
+}
+
+fn history(keeping: Keeping, n_rounds: u32) -> History {
+    let mut history = History::new(header(keeping));
+    go_on(&mut history, n_rounds);
+    history
+}
+
+fn erasure(history: &History, clients: &[u32]) -> Erasure {
+    let (round, clients) = (history.n_rounds(), clients.to_vec());
+    Erasure { round, clients, method: "retrain".to_owned(), is_proven: true, fresh_rounds: 0 }
+}
+
+fn erase(history: &mut History, clients: &[u32], touched: Touched) -> Result<(), UnknownClient> {
+    history.erase(erasure(history, clients), touched)
+}
+
+/// The rounds whose updates are there.
+fn rounds(history: &History) -> Vec<u32> {
+    history.records().map(|record| record.round).collect()
+}
+
+fn states(history: &History) -> Vec<u32> {
+    history.checkpoints().map(|checkpoint| checkpoint.round).collect()
+}
+
+/// Whether four consecutive numbers of `values` are somewhere in the bytes.
+fn contains_window(bytes: &[u8], values: &[f32]) -> bool {
+    values.windows(4).any(|window| {
+        let wanted: Vec<u8> = window.iter().flat_map(|value| value.to_le_bytes()).collect();
+        bytes.windows(wanted.len()).any(|bytes| bytes == wanted)
+    })
+}
+
+#[test]
+fn what_is_asked_for_is_kept() {
+    let history = history(ALL, 8);
+    assert_eq!((rounds(&history), states(&history)), (vec![0, 2, 4, 6], vec![0, 3, 6]));
+    assert_eq!(history.verify(), Ok(()));
+    let late = history.contribution(3).expect("it came");
+    assert_eq!((late.first, late.n_peers, late.last, late.n_messages), (3, 4, 7, 5));
+    assert_eq!(history.before(3).map(|state| state.round), Some(3));
+    assert_eq!(history.before(2).map(|state| state.round), Some(0));
+    let record = history.records().nth(1).expect("round 2");
+    assert_eq!(record.model, Fingerprint::of_model(&[2.0; N_PARAMS]));
+    assert!(record.update(2).is_some() && record.update(3).is_none());
+}
+
+#[test]
+fn the_ledger_adds_up_to_the_averaged_steps() {
+    let history = history(Keeping { updates_every: Some(1), ..ALL }, 5);
+    let mut sum = vec![0.0; N_PARAMS];
+    for record in history.records() {
+        let weight: f64 = record.entries.iter().map(|entry| entry.weight).sum();
+        for entry in &record.entries {
+            let delta = &entry.update.as_ref().expect("kept").delta;
+            sum.iter_mut().zip(delta).for_each(|(sum, &value)| *sum += entry.weight / weight * f64::from(value));
+        }
+    }
+    let ledger = history.ledger().expect("kept");
+    for index in 0..N_PARAMS {
+        let booked: f64 = ledger.values().map(|account| account[index]).sum();
+        assert!((booked - sum[index]).abs() < 1e-12);
+    }
+}
+
+#[test]
+fn nothing_of_an_erased_client_is_in_the_bytes() {
+    let mut history = history(ALL, 9);
+    let own = |history: &History, client: u32| -> Vec<Vec<f32>> {
+        history.records().filter_map(|record| record.update(client)).map(<[f32]>::to_vec).collect()
+    };
+    let (leaver, other) = (own(&history, 3), own(&history, 1));
+    let salts: Vec<Salt> = history
+        .records()
+        .flat_map(|record| record.entries.iter().filter(|entry| entry.client == 3))
+        .filter_map(|entry| entry.update.as_ref().map(|update| update.salt))
+        .collect();
+    let ledger = history.ledger().expect("kept")[&3].clone();
+    let devices = checkpoint(0).devices.of(3).to_vec();
+    let before = history.encode();
+    assert!(leaver.iter().chain([&devices]).all(|update| contains_window(&before, update)), "the test can see them");
+    let head = history.head();
+    erase(&mut history, &[3], Touched::Stay).expect("a client");
+    let after = history.encode();
+    assert_eq!(leaver.len(), 3);
+    assert!(!leaver.iter().chain([&devices]).any(|update| contains_window(&after, update)));
+    assert!(other.iter().all(|update| contains_window(&after, update)), "the others are still there");
+    assert!(!salts.iter().any(|salt| after.windows(salt.len()).any(|bytes| bytes == salt)));
+    assert!(!ledger.iter().any(|sum| after.windows(8).any(|bytes| bytes == sum.to_le_bytes())));
+    assert_eq!((history.verify(), history.contribution(3)), (Ok(()), None));
+    assert_ne!(history.head(), head);
+    let back = History::decode(&after).expect("our own bytes");
+    assert_eq!((back.verify(), back.head(), back.encode()), (Ok(()), history.head(), after));
+}
+
+#[test]
+fn touched_checkpoints_go_if_asked() {
+    let mut history = history(ALL, 9);
+    erase(&mut history, &[3], Touched::Drop).expect("a client");
+    // Client 3 came in round 3: the state before it is clean.
+    assert_eq!((states(&history), history.verify()), (vec![0, 3], Ok(())));
+    let size = history.size();
+    assert_eq!(size.total(), history.encode().len());
+}
+
+#[test]
+fn unknown_clients_change_nothing() {
+    let mut history = history(ALL, 3);
+    let before = history.clone();
+    let nobody = UnknownClient::Nobody { client: 4, n_clients: 4 };
+    assert_eq!(erase(&mut history, &[1, 4], Touched::Drop), Err(nobody));
+    assert_eq!(history, before);
+    erase(&mut history, &[1], Touched::Drop).expect("a client");
+    let before = history.clone();
+    assert_eq!(erase(&mut history, &[1], Touched::Drop), Err(UnknownClient::Forgotten { client: 1 }));
+    assert_eq!(history, before);
+}
+
+#[test]
+fn old_rounds_are_dropped_and_the_chain_holds() {
+    let keeping = Keeping { retention: Some(4), ..ALL };
+    let mut history = history(keeping, 12);
+    // Rounds below 8 are too old after 12 rounds.
+    assert_eq!((rounds(&history), states(&history)), (vec![8, 10], vec![9]));
+    assert_eq!(history.verify(), Ok(()));
+    go_on(&mut history, 13);
+    assert_eq!((rounds(&history), states(&history)), (vec![10, 12], vec![9, 12]));
+    let all = self::history(ALL, 13);
+    assert!(history.size().updates < all.size().updates && history.size().checkpoints < all.size().checkpoints);
+    // The newest state stays, however old it is.
+    let rare = Keeping { checkpoints_every: Some(100), ..keeping };
+    assert_eq!(states(&self::history(rare, 12)), [0]);
+    erase(&mut history, &[1], Touched::Drop).expect("a client");
+    history.roll_back(11);
+    assert_eq!(history.verify(), Ok(()), "what was dropped before a return was too old then");
+}
+
+#[test]
+fn a_return_undoes_what_came_after() {
+    let mut history = history(ALL, 9);
+    erase(&mut history, &[3], Touched::Drop).expect("a client");
+    history.roll_back(3);
+    assert_eq!((history.n_rounds(), rounds(&history), states(&history)), (3, vec![0, 2], vec![0, 3]));
+    assert_eq!((history.verify(), history.ledger()), (Ok(()), None));
+    assert_eq!(history.contribution(1).map(|it| (it.first, it.last, it.n_messages)), Some((0, 2, 9)));
+    go_on(&mut history, 9);
+    assert_eq!((history.verify(), rounds(&history)), (Ok(()), vec![0, 2, 4, 6, 8]));
+    history.roll_back(0);
+    go_on(&mut history, 4);
+    assert!(history.ledger().is_some_and(|ledger| ledger.len() == 3), "a ledger of a whole run again");
+    assert_eq!(History::decode(&history.encode()).as_ref().map(History::verify), Ok(Ok(())));
+}
+
+#[test]
+fn every_way_to_tamper_is_found() {
+    let whole = history(ALL, 9);
+    let tampered = |change: &dyn Fn(&mut History)| {
+        let mut history = whole.clone();
+        change(&mut history);
+        // Through bytes whose checksum is right, as somebody would do it who knows the format.
+        History::decode(&history.encode()).expect("a history by its form").verify()
+    };
+    let place = |history: &History, wanted: u32| {
+        let is_it = |link: &Link| matches!(&link.event, Event::Round(record) if record.round == wanted);
+        history.links.iter().position(is_it).expect("a round")
+    };
+    let entry = |history: &mut History, round: u32, change: &dyn Fn(&mut Entry)| {
+        let at = place(history, round);
+        let Event::Round(record) = &mut history.links[at].event else { unreachable!() };
+        record.entries.iter_mut().filter(|entry| entry.client == 2).for_each(change);
+    };
+    let altered = |history: &mut History, change: &dyn Fn(&mut Committed)| {
+        entry(history, 4, &|entry| entry.update.iter_mut().for_each(change));
+    };
+    let chain = |what, round| Err(BadHistory::Chain { what, round });
+    let of_two = Err(BadHistory::Altered { round: 4, client: 2 });
+    assert_eq!(tampered(&|history| altered(history, &|update| update.delta[5] += 1e-6)), of_two);
+    assert_eq!(tampered(&|history| altered(history, &|update| update.salt[0] ^= 1)), of_two);
+    assert_eq!(tampered(&|history| entry(history, 4, &|entry| entry.weight += 1.0)), of_two);
+    let gone = tampered(&|history| entry(history, 4, &|entry| entry.update = None));
+    assert_eq!(gone, Err(BadHistory::MissingUpdate { round: 4, client: 2 }));
+    let missing = tampered(&|history| drop(history.links.remove(place(history, 4))));
+    assert_eq!(missing, Err(BadHistory::Missing { round: 4 }));
+    let (two, four) = (place(&whole, 2), place(&whole, 4));
+    let dropped = tampered(&|history| history.links[four].drop_content());
+    assert_eq!(dropped, Err(BadHistory::Missing { round: 4 }), "there is no reason to have dropped it");
+    let cut = tampered(&|history| history.links.truncate(place(history, 8)));
+    assert_eq!(cut, Err(BadHistory::Missing { round: 8 }));
+    let swapped = tampered(&|history| history.links.swap(two, four));
+    assert_eq!(swapped, Err(BadHistory::Missing { round: 2 }));
+    let again = tampered(&|history| history.links.insert(four, history.links[two].clone()));
+    assert_eq!(again, Err(BadHistory::Order { round: 2 }));
+    let state = tampered(&|history| {
+        let is_it = |link: &&mut Link| matches!(&link.event, Event::Checkpoint(state) if state.round == 3);
+        let link = history.links.iter_mut().find(is_it).expect("a checkpoint");
+        let Event::Checkpoint(state) = &mut link.event else { unreachable!() };
+        state.master[0] += 1e-9;
+    });
+    assert_eq!(state, chain("the checkpoint", 3));
+    let model = tampered(&|history| {
+        let at = place(history, 6);
+        let Event::Round(record) = &mut history.links[at].event else { unreachable!() };
+        record.model = Fingerprint::default();
+    });
+    assert_eq!(model, chain("the record", 6));
+    assert_eq!(tampered(&|history| history.header.initial[0] = 0.25), chain("the checkpoint", 0));
+    assert_eq!(tampered(&|history| history.header.keeping.retention = Some(1000)), chain("the checkpoint", 0));
+    assert_eq!(tampered(&|_| ()), Ok(()));
+}
+
+#[test]
+fn erasures_cannot_be_taken_back() {
+    let mut history = history(ALL, 5);
+    erase(&mut history, &[2], Touched::Drop).expect("a client");
+    go_on(&mut history, 7);
+    let is_erasure = |link: &Link| matches!(link.event, Event::Erasure(_));
+    let at = history.links.iter().position(is_erasure).expect("an erasure");
+    let mut other = history.clone();
+    let Event::Erasure(erasure) = &mut other.links[at].event else { unreachable!() };
+    erasure.clients = vec![1, 2];
+    assert_eq!(other.verify(), Err(BadHistory::Chain { what: "the erasure", round: 5 }));
+    history.links.remove(at);
+    assert_eq!(history.verify(), Err(BadHistory::MissingUpdate { round: 0, client: 2 }));
+}
+
+#[test]
+fn sizes_are_those_of_the_bytes() {
+    for keeping in [ALL, Keeping::default(), Keeping { ledger: true, ..Keeping::default() }] {
+        let history = history(keeping, 7);
+        let size = history.size();
+        assert_eq!(size.total(), history.encode().len());
+        // 15 updates of 16 bytes of salt and six numbers.
+        assert_eq!(size.updates, if keeping.updates_every.is_some() { 14 * (16 + 24) } else { 0 });
+        assert_eq!(size.ledger, 1 + if keeping.ledger { 4 + 4 * (4 + 48) } else { 0 });
+    }
+}
+
+#[test]
+fn numbers_of_rounds_must_be_positive() {
+    let bad = Keeping { updates_every: Some(0), ..Keeping::default() };
+    assert_eq!(bad.check().map_err(|error| error.name), Err("updates_every"));
+    assert_eq!(ALL.check(), Ok(()));
+    assert!(serde_json::from_str::<Keeping>(r#"{"updates": 5}"#).is_err(), "unknown keys are refused");
+    let read: Keeping = serde_json::from_str(r#"{"updates_every": 5}"#).expect("a keeping");
+    assert_eq!(read, Keeping { updates_every: Some(5), ..Keeping::default() });
+}
+
+#[test]
+fn other_files_have_names() {
+    let bytes = history(ALL, 4).encode();
+    assert_eq!(History::decode(&bytes[..20]), Err(BadHistory::Truncated { at: 20 }));
+    let mut other = bytes.clone();
+    other[0] ^= 1;
+    assert_eq!(History::decode(&other), Err(BadHistory::Mark));
+    let mut other = bytes.clone();
+    other[8] = 9;
+    assert_eq!(History::decode(&other), Err(BadHistory::Version { got: 9 }));
+    let mut other = bytes;
+    other[200] ^= 1;
+    assert_eq!(History::decode(&other), Err(BadHistory::Damaged));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn any_history_survives_a_round_trip(
+        (updates, checkpoints, retention) in (0..4_u32, 0..4_u32, 0..8_u32),
+        ledger in any::<bool>(),
+        n_rounds in 0..14_u32,
+        leavers in prop::collection::btree_set(0..N_CLIENTS, 0..3),
+        to in 0..14_u32,
+    ) {
+        let some = |number: u32| (number > 0).then_some(number);
+        let keeping = Keeping {
+            updates_every: some(updates),
+            checkpoints_every: some(checkpoints),
+            ledger,
+            retention: some(retention),
+        };
+        let mut history = history(keeping, n_rounds);
+        for leaver in leavers {
+            erase(&mut history, &[leaver], Touched::Drop).expect("a client");
+            history.roll_back(to.min(history.n_rounds()));
+            go_on(&mut history, n_rounds);
+        }
+        prop_assert_eq!(history.verify(), Ok(()));
+        let bytes = history.encode();
+        let back = History::decode(&bytes);
+        prop_assert_eq!(back.as_ref().map(History::encode), Ok(bytes));
+        prop_assert_eq!(back.map(|back| (back.verify(), back.head())), Ok((Ok(()), history.head())));
+    }
+}
+
+#[test]
+fn a_dropped_event_keeps_its_digest() {
+    let mut history = history(ALL, 3);
+    let heads: Vec<Fingerprint> = history.heads().collect();
+    history.drop_checkpoints();
+    assert!(history.links.iter().any(|link| matches!(link.event, Event::Dropped { what: What::Checkpoint, .. })));
+    assert_eq!((history.heads().collect::<Vec<_>>(), history.verify()), (heads, Ok(())));
+}

@@ -273,7 +273,9 @@ impl Erasing {
     }
 
     fn close_released(&mut self, fresh: &Contributions) {
-        if self.n_done == 0 && let Some(first) = self.first.take() {
+        if self.n_done == 0
+            && let Some(first) = self.first.take()
+        {
             self.master = first;
             return;
         }

@@ -340,6 +340,7 @@ fn federation(
         cohort: Cohort::Everyone,
         dropout: 0.0,
         average_from: None,
+        absent: Vec::new(),
         privacy: Privacy::Unprotected(Unprotected { reward: Reward::MaxRr }),
         defence: Defence::NONE,
         attackers: None,

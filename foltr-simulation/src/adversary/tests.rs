@@ -112,6 +112,22 @@ fn golden_little_is_enough() {
     assert_near(sent(all)[0].iter().map(|&x| f64::from(x)), &[5.5, -4.0], 1e-6, case);
 }
 
+#[test]
+fn golden_negation() {
+    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/federaser_vectors.json");
+    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{path}: {error}"));
+    let case = &serde_json::from_str::<Value>(&text).expect("the vectors are JSON")["malicious"];
+    let (global, update) = (numbers(&case["global_model"]), numbers(&case["local_update"]));
+    let model: Vec<f64> = global.iter().zip(&update).map(|(global, update)| global + update).collect();
+    let scene = Scene::of_models(&global, &[model, vec![7.0, -7.0]]);
+    let mut marker = Negation { z: number(&case["z"]) };
+    assert_eq!(marker, Negation::default());
+    let sent: Vec<f64> = scene.attacked(&mut marker, 1, Knowledge::Partial)[0].iter().map(|&x| f64::from(x)).collect();
+    assert_near(sent.iter().copied(), &numbers(&case["malicious_update"]), 1e-6, case);
+    let model = sent.iter().zip(&global).map(|(sent, global)| sent + global);
+    assert_near(model, &numbers(&case["malicious_model"]), 1e-6, case);
+}
+
 fn fang_scene(fang: &Value) -> Scene {
     let models: Vec<Vec<f64>> = fang["models_before_attack"].as_array().expect("rows").iter().map(numbers).collect();
     Scene::of_models(&numbers(&fang["theta_global"]), &models)
@@ -377,6 +393,7 @@ fn parameters_out_of_range_have_a_name() {
         (r#"{"kind": "fang-krum", "start": -1}"#, "start = -1 must be positive and finite"),
         (r#"{"kind": "fang-trim", "factor": 0.5}"#, "factor = 0.5 must be at least 1 and finite"),
         (r#"{"kind": "inner-product", "scale": 0}"#, "scale = 0 must be positive and finite"),
+        (r#"{"kind": "negation", "z": 0}"#, "z = 0 must be positive and finite"),
         (r#"{"kind": "drift", "reach": -1}"#, "reach = -1 must be at least 0 and finite"),
         (r#"{"kind": "drift", "memory": 0.5}"#, "memory = 0.5 must be at least 1 round and finite"),
         (r#"{"kind": "promotion", "feature": 0}"#, "feature = 0 must be a feature, counted from 1"),

@@ -1,0 +1,177 @@
+//! Several federations that do not see each other, so that each can forget by itself.
+//!
+//! `BCCJTZLP21` Bourtoule et al.: *Machine Unlearning*, IEEE S&P 2021. A client belongs to one shard for good
+//! ([`ShardIsolation::shard_of`]). Every shard draws the cohort of all clients and takes out those of other shards, so that
+//! a round of all shards together is a round of one federation, and nobody's random numbers depend on who else is there. A
+//! request touches one shard: it goes back to its last state before the leaver's first contribution and comes again
+//! without the leaver, bit by bit as if it had never had it.
+
+use foltr_federation::unlearn::ShardIsolation;
+use foltr_federation::{BadSetup, CannotUnlearn, Fingerprint, History, Keeping, Privacy, Unlearning};
+use foltr_rank::Params;
+use rayon::prelude::*;
+
+use crate::client_round::Tally;
+use crate::federation_run::{BadFederation, Effort, FederationRun, FederationSettings, RoundError};
+use crate::partition::Partition;
+use crate::unlearning::{Cost, Replay, Request, UnlearningError};
+
+/// Shards in the middle of their run.
+pub struct ShardedRun<'a> {
+    isolation: ShardIsolation,
+    /// Those of one federation of all clients.
+    settings: FederationSettings,
+    partition: &'a Partition,
+    shards: Vec<FederationRun<'a>>,
+}
+
+impl<'a> ShardedRun<'a> {
+    /// Shards in round 0. Every one of them keeps a history.
+    ///
+    /// # Errors
+    /// If the settings contradict each other, or a shard cannot go back to an earlier state.
+    pub fn new(
+        settings: FederationSettings,
+        isolation: ShardIsolation,
+        partition: &'a Partition,
+        keeping: Keeping,
+        fingerprint: Fingerprint,
+    ) -> Result<Self, BadFederation> {
+        check(&settings, isolation)?;
+        let shard = |shard| {
+            let run = FederationRun::new(settings_of(&settings, isolation, shard), partition)?;
+            run.with_history(keeping, fingerprint)
+        };
+        let shards = (0..isolation.shards).map(shard).collect::<Result<_, _>>()?;
+        Ok(Self { isolation, settings, partition, shards })
+    }
+
+    /// Shards that go on from their histories, in which clients may have been forgotten.
+    ///
+    /// # Errors
+    /// If these are not the histories of such shards, each with its newest state.
+    pub fn resume(
+        settings: FederationSettings,
+        isolation: ShardIsolation,
+        partition: &'a Partition,
+        histories: Vec<History>,
+    ) -> Result<Self, UnlearningError> {
+        check(&settings, isolation)?;
+        if histories.len() != isolation.shards as usize {
+            let on = "one history for every shard";
+            return Err(CannotUnlearn::Premise { method: "shard-isolation", on }.into());
+        }
+        let resume = |(shard, history): (u32, History)| {
+            history.verify().map_err(CannotUnlearn::from)?;
+            let own = settings_of(&settings, isolation, shard);
+            let own = Request { settings: &own, partition, history: &history, leavers: &[] }.remaining();
+            let on = "a history with the newest state of its shard";
+            let state = history.latest().ok_or(CannotUnlearn::Premise { method: "shard-isolation", on })?.clone();
+            Ok(FederationRun::resume(own, partition, &state, Some(history))?)
+        };
+        let shards = (0..).zip(histories).map(resume).collect::<Result<_, UnlearningError>>()?;
+        Ok(Self { isolation, settings, partition, shards })
+    }
+
+    /// The shards.
+    pub fn shards(&self) -> &[FederationRun<'a>] {
+        &self.shards
+    }
+
+    /// Rounds so far.
+    pub fn n_rounds(&self) -> u32 {
+        self.shards.first().map_or(0, |shard| shard.task().round)
+    }
+
+    /// Runs one round of every shard and says what happened.
+    ///
+    /// # Errors
+    /// If one of them failed.
+    pub fn round(&mut self) -> Result<Tally, RoundError> {
+        let tallies: Result<Vec<Tally>, RoundError> = self.shards.par_iter_mut().map(FederationRun::round).collect();
+        let mut all = Tally::default();
+        tallies?.iter().for_each(|tally| all.merge(tally));
+        Ok(all)
+    }
+
+    /// The published ranker: the mean of the shards' rankers.
+    pub fn ranker(&self) -> Params {
+        let models: Vec<Params> = self.shards.iter().map(FederationRun::ranker).collect();
+        self.isolation.publish(models.iter().map(Vec::as_slice))
+    }
+
+    /// What all shards have taken so far.
+    pub fn cost(&self) -> Cost {
+        let mut effort = Effort::default();
+        for own in self.shards.iter().map(FederationRun::effort) {
+            effort.local_steps += own.local_steps;
+            effort.tasks += own.tasks;
+            effort.messages += own.messages;
+        }
+        Cost::of(self.n_rounds(), effort, self.settings.rule().kind(), self.settings.initial.len())
+    }
+
+    /// Forgets clients, each in its shard, and says what that took.
+    ///
+    /// # Errors
+    /// If one of them cannot be forgotten. Nothing has changed then.
+    pub fn forget(&mut self, leavers: &[u32]) -> Result<Cost, UnlearningError> {
+        let method = Unlearning::ShardIsolation(self.isolation);
+        if leavers.is_empty() {
+            return Err(CannotUnlearn::Nobody.into());
+        }
+        let mut cost = Cost::default();
+        let mut changed = Vec::new();
+        for shard in 0..self.isolation.shards {
+            let own = |client: &u32| self.isolation.shard_of(*client) == shard;
+            let own: Vec<u32> = leavers.iter().copied().filter(own).collect();
+            if !own.is_empty() {
+                let (own_cost, run) = self.replayed(&method, shard, &own)?;
+                cost.add(&own_cost);
+                changed.push((shard, run));
+            }
+        }
+        for (shard, run) in changed {
+            self.shards[shard as usize] = run;
+        }
+        Ok(cost)
+    }
+
+    /// A shard without some of its clients, at the round at which it is now.
+    fn replayed(
+        &self,
+        method: &Unlearning,
+        shard: u32,
+        leavers: &[u32],
+    ) -> Result<(Cost, FederationRun<'a>), UnlearningError> {
+        let history = self.shards[shard as usize].history_now();
+        let history = history.expect("every shard keeps a history");
+        method.check_request(&history, leavers)?;
+        let settings = settings_of(&self.settings, self.isolation, shard);
+        let request = Request { settings: &settings, partition: self.partition, history: &history, leavers };
+        let mut replay = Replay::from_clean_state(method, &request)?;
+        while replay.round()?.is_some() {}
+        Ok(replay.into_run())
+    }
+
+    /// The histories of all shards, each with its newest state.
+    pub fn into_histories(self) -> Vec<History> {
+        self.shards.into_iter().filter_map(FederationRun::into_history).collect()
+    }
+}
+
+/// The settings of one shard: all clients of other shards are absent.
+fn settings_of(settings: &FederationSettings, isolation: ShardIsolation, shard: u32) -> FederationSettings {
+    let is_absent =
+        |client: &u32| isolation.shard_of(*client) != shard || settings.absent.binary_search(client).is_ok();
+    FederationSettings { absent: (0..settings.n_clients).filter(is_absent).collect(), ..settings.clone() }
+}
+
+fn check(settings: &FederationSettings, isolation: ShardIsolation) -> Result<(), BadFederation> {
+    Unlearning::ShardIsolation(isolation).check().map_err(BadSetup::from)?;
+    // Its noise and its divisor are those of one federation of all clients.
+    match settings.privacy {
+        Privacy::Unprotected(_) | Privacy::RandomisedResponse(_) => Ok(()),
+        _ => Err(BadFederation::History { what: "shards whose messages are protected as one sum of all clients" }),
+    }
+}

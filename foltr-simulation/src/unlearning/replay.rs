@@ -1,0 +1,138 @@
+//! Training once more without the leavers: from the beginning, or from a stored state.
+
+use foltr_federation::aggregate::{NormClipping, Radius};
+use foltr_federation::history::Touched;
+use foltr_federation::unlearn::{NoisyRollback, Plan};
+use foltr_federation::{Aggregation, CannotUnlearn, Checkpoint, Defence, History, Privacy, Unlearning};
+use foltr_rank::Params;
+use foltr_rank::rng::{Purpose, Streams};
+
+use super::{Cost, Request, UnlearningError};
+use crate::client_round::Tally;
+use crate::federation_run::{FederationRun, FederationSettings, RoundError};
+
+/// A federation on its way to where it was.
+pub(crate) struct Replay<'a> {
+    run: FederationRun<'a>,
+    from: u32,
+    until: u32,
+}
+
+impl<'a> Replay<'a> {
+    /// From the initial model.
+    pub(super) fn from_scratch(method: &Unlearning, request: &Request<'a, '_>) -> Result<Self, UnlearningError> {
+        let mut history = request.history.clone();
+        let erased = history.erase(request.erasure(method, true, 0), Touched::Drop);
+        erased.map_err(CannotUnlearn::from)?;
+        Self::start(request, 0, None, history)
+    }
+
+    /// From the last stored state in which the leavers have no part, exactly.
+    pub(crate) fn from_clean_state(method: &Unlearning, request: &Request<'a, '_>) -> Result<Self, UnlearningError> {
+        let firsts = request.leavers.iter().filter_map(|&client| request.history.contribution(client));
+        let first = firsts.map(|contribution| contribution.first).min().unwrap_or(request.history.n_rounds());
+        let state = request.history.before(first).cloned();
+        let mut history = request.history.clone();
+        let erased = history.erase(request.erasure(method, true, 0), Touched::Drop);
+        erased.map_err(CannotUnlearn::from)?;
+        let round = state.as_ref().map_or(0, |state| state.round);
+        Self::start(request, round, state, history)
+    }
+
+    /// From a stored state in which noise hides the leavers' part.
+    pub(super) fn with_noise(
+        method: &Unlearning,
+        rollback: &NoisyRollback,
+        request: &Request<'a, '_>,
+    ) -> Result<(Self, Plan), UnlearningError> {
+        check_premises(method, rollback, request.settings)?;
+        let plan = rollback.plan(request.history, request.leavers)?;
+        let stored = request.history.before(plan.round).filter(|state| state.round == plan.round);
+        let mut history = request.history.clone();
+        let is_proven = plan.sensitivity == 0.0 || method.guarantee().is_proven();
+        let erased = history.erase(request.erasure(method, is_proven, 0), Touched::Drop);
+        erased.map_err(CannotUnlearn::from)?;
+        let mut state = stored.cloned();
+        if let Some(state) = state.as_mut().filter(|_| plan.sensitivity > 0.0) {
+            rollback.blur(&plan, &mut streams(request).open(Purpose::Noise, 0, plan.round), &mut state.master);
+            // Models that are averaged already have no noise: the mean begins anew.
+            state.tail = None;
+        }
+        Ok((Self::start(request, plan.round, state, history)?, plan))
+    }
+
+    fn start(
+        request: &Request<'a, '_>,
+        from: u32,
+        state: Option<Checkpoint>,
+        mut history: History,
+    ) -> Result<Self, UnlearningError> {
+        let until = request.history.n_rounds();
+        history.roll_back(from);
+        let settings = request.remaining();
+        let run = match state {
+            None => FederationRun::new(settings, request.partition)?.with_old_history(Some(history))?,
+            Some(state) => {
+                // A state that the leavers had touched is not in the history any longer.
+                if history.before(from).is_none_or(|kept| kept.round != from) {
+                    history.add_checkpoint(state.clone());
+                }
+                FederationRun::resume(settings, request.partition, &state, Some(history))?
+            }
+        };
+        Ok(Self { run, from, until })
+    }
+
+    pub(super) fn n_rounds(&self) -> u32 {
+        self.until - self.from
+    }
+
+    pub(crate) fn round(&mut self) -> Result<Option<Tally>, RoundError> {
+        if self.run.task().round >= self.until { Ok(None) } else { self.run.round().map(Some) }
+    }
+
+    pub(super) fn ranker(&self) -> Params {
+        self.run.ranker()
+    }
+
+    fn cost(&self) -> Cost {
+        let kind = self.run.rule().kind();
+        Cost::of(self.n_rounds(), self.run.effort(), kind, self.run.task().global.len())
+    }
+
+    pub(super) fn finish(self) -> (Cost, History) {
+        let cost = self.cost();
+        (cost, self.run.into_history().expect("a replay continues a history"))
+    }
+
+    /// The federation itself, after all rounds.
+    pub(crate) fn into_run(self) -> (Cost, FederationRun<'a>) {
+        (self.cost(), self.run)
+    }
+}
+
+/// Random numbers of this request, and of no other.
+pub(super) fn streams(request: &Request<'_, '_>) -> Streams {
+    let nth = request.history.erasures().count() as u32;
+    Streams::new(request.settings.seed).branch(Purpose::Unlearning, 0, nth)
+}
+
+/// What the worst case rests on: every update clipped to the norm, equal weights, and no memory but the model.
+fn check_premises(
+    method: &Unlearning,
+    rollback: &NoisyRollback,
+    settings: &FederationSettings,
+) -> Result<(), CannotUnlearn> {
+    let Defence { rule, mixing, momentum } = settings.defence;
+    let is_clipped = match rule {
+        Aggregation::NormClipping(NormClipping { radius: Radius::Fixed(radius) }) => radius <= rollback.clip_norm,
+        _ => false,
+    };
+    let premises = [
+        (is_clipped && mixing.is_none(), "the rule norm-clipping with a fixed radius of at most its clip_norm"),
+        (momentum.is_none(), "devices that remember nothing"),
+        (matches!(settings.privacy, Privacy::Unprotected(_)), "plain messages"),
+    ];
+    let failed = premises.into_iter().find(|(holds, _)| !holds);
+    failed.map_or(Ok(()), |(_, on)| Err(CannotUnlearn::Premise { method: method.name(), on }))
+}
