@@ -60,12 +60,12 @@ pub const ATTACKS: &[NamedAttack] = &[
     ),
     full(
         "drift-tuned",
-        "{ kind = \"drift\", reach = 1.0, direction = \"against-mean\", memory = 1000.0 }",
+        "{ kind = \"drift\", reach = 2.0, direction = \"against-mean\", memory = 30.0 }",
         "the drift that hurts the recommended default most on validation queries of MQ2007",
     ),
     full(
         "drift-tuned-mslr",
-        "{ kind = \"drift\", reach = 1.3, direction = \"against-mean\", memory = 100.0 }",
+        "{ kind = \"drift\", reach = 1.3, direction = \"against-mean\", memory = 30.0 }",
         "the same on validation queries of synthetic mslr",
     ),
     full("drift-mean-0.7", "{ kind = \"drift\", reach = 0.7, direction = \"against-mean\" }", "the same, shorter"),

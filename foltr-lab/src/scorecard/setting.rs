@@ -103,6 +103,17 @@ pub(super) fn attackers(share: f64, n: u32) -> u32 {
     (share * f64::from(n)).round() as u32
 }
 
+/// The attackers that a defence reckons with in a round: all of them where everybody takes part; where the round is a
+/// sample, three standard deviations more than are expected in it, but never half.
+fn assumed(place: Place, share: f64) -> u32 {
+    let expected = attackers(share, place.cohort);
+    if place.cohort == place.n_clients {
+        return expected;
+    }
+    let deviation = (f64::from(place.cohort) * share * (1.0 - share)).sqrt();
+    (expected + (3.0 * deviation).ceil() as u32).min((place.cohort - 1) / 2)
+}
+
 /// The feature of the documents that are promoted, from 1: the first from a third of all on that differs among the
 /// documents of nine queries in ten.
 fn promoted_feature(data: &Dataset) -> Option<u32> {
@@ -237,7 +248,7 @@ fn text(effort: &Effort, place: Place, collection: &Collection, users: &str, see
 
 /// `[attack]` and `[defence]`; nothing where the defence cannot work.
 fn sections(place: Place, share: f64, defence: &NamedDefence, attack: Option<String>) -> Option<String> {
-    let assumed = attackers(share, place.cohort);
+    let assumed = assumed(place, share);
     let is_evolution = place.name == "foltr-es";
     if !defence.is_possible(place.cohort, assumed, is_evolution) {
         return None;
