@@ -135,8 +135,8 @@ enum Collection {
 
 /// The thesis's rounds.
 const ROUNDS: usize = 10_000;
-/// Runs a fold.
-const SEEDS: [u64; 3] = [1, 2, 3];
+/// Seeds; of five folds, three of them are fifteen runs.
+const SEEDS: [u64; 5] = [1, 2, 3, 4, 5];
 
 fn n_rounds(study: &Study<'_>) -> usize {
     study.either(1000, ROUNDS)
@@ -182,9 +182,17 @@ impl Place {
         }
         let n_rounds = n_rounds(study);
         overrides.push(format!("federation.rounds={n_rounds}"));
-        overrides.push(format!("metrics.evaluate={{ every = {} }}", n_rounds / 40));
-        overrides.push(format!("seeds={SEEDS:?}"));
+        overrides.push(format!("metrics.evaluate={{ every = {} }}", n_rounds / study.either(25, 40)));
+        overrides.push(format!("seeds={:?}", self.seeds(study)));
         overrides
+    }
+
+    fn seeds(&self, study: &Study<'_>) -> &'static [u64] {
+        if self.has_folds() && !study.is_quick() { &SEEDS[..3] } else { &SEEDS }
+    }
+
+    fn has_folds(&self) -> bool {
+        self.data.section.contains("\"folder\"") && matches!(self.used, Wanted::Mq2007 | Wanted::Mq2008 | Wanted::Mslr)
     }
 
     /// Runs a file, once for all entries that use it.
@@ -194,9 +202,8 @@ impl Place {
     }
 
     /// Reports a finding on this collection.
-    fn conclude(&self, study: &mut Study<'_>, number: u8, Judged { holds, evidence }: Judged) -> bool {
+    fn conclude(&self, study: &mut Study<'_>, number: u8, Judged { holds, evidence }: Judged) {
         study.finding(number, holds, format!("{}: {evidence}", self.data.name));
-        holds
     }
 }
 
@@ -241,12 +248,13 @@ fn length(study: &Study<'_>) -> String {
 fn notes(study: &mut Study<'_>, places: &[Place]) {
     study.note(format!("{} rounds; the thesis has 10 000", grouped(n_rounds(study) as u64)));
     for place in places {
-        let folds = match (place.data.section.contains("\"folder\""), study.is_quick()) {
+        let folds = match (place.has_folds(), study.is_quick()) {
             (true, true) => "the first fold, ",
             (true, false) => "all folds, ",
             (false, _) => "",
         };
-        study.note(format!("{}: {}, {folds}{} seeds", place.wanted.name(), place.data.name, SEEDS.len()));
+        let n_seeds = place.seeds(study).len();
+        study.note(format!("{}: {}, {folds}{n_seeds} seeds", place.wanted.name(), place.data.name));
         if place.used != place.wanted {
             study.note(format!(
                 "{} is not at hand: {} stands in, with the runs of every entry that does so; what the thesis says of {} \
