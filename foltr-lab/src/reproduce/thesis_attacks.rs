@@ -1,21 +1,22 @@
-//! Figures 5.2 to 5.11 of `W24` Wang's thesis, chapter 5: what do clients that lie do to FPDGD, and what do robust rules do
-//! about them? Linear rankers, as in the thesis's figures.
+//! Figures 5.2 to 5.11 of `W24` Wang's thesis, chapter 5: what do clients that lie do to FPDGD, and what do robust
+//! rules do about them? Linear rankers, as in the thesis's figures.
 //!
-//! Which data: MSLR-WEB10K or generated data of its shape, MQ2007 or a sample of it. Yahoo and Istella-S, where they are
-//! missing, are stood in for by MQ2008: real queries say more about a finding than generated ones. Both then have the same
-//! runs, and what the thesis says of Yahoo or Istella-S alone is not judged. There are no printed numbers.
+//! Which data: MSLR-WEB10K or generated data of its shape, MQ2007 or a sample of it. Yahoo and Istella-S, where they
+//! are missing, are stood in for by MQ2008: real queries say more about a finding than generated ones. Both then have
+//! the same runs, and what the thesis says of Yahoo or Istella-S alone is not judged. There are no printed numbers.
 //!
 //! What the thesis's words mean in numbers: `thesis_attacks/reading.rs`, written before the runs.
 //!
-//! Choices: rules reckon with as many attackers as there are; where there are none the thesis does not say with how many,
-//! and all of 1 to 4 are shown. Krum adds up distances that are not squared (spec section 14). A little is enough takes z
-//! from the honest clients, Fang's attack simulates Krum with a growing number of copies (spec section 13).
+//! Choices: rules reckon with as many attackers as there are; where there are none the thesis does not say with how
+//! many, and all of 1 to 4 are shown. Krum adds up distances that are not squared (spec section 14). A little is enough
+//! takes z from the honest clients, Fang's attack simulates Krum with a growing number of copies (spec section 13).
 
 mod data_poisoning;
 mod model_poisoning;
 mod no_attack;
 mod picks;
 mod reading;
+mod why;
 
 use anyhow::Result;
 
@@ -201,9 +202,17 @@ impl Place {
         study.shared_grid(&format!("attacks-{place}-{}", spec.name), spec.text, &self.overrides(study))
     }
 
-    /// Reports a finding on this collection.
-    fn conclude(&self, study: &mut Study<'_>, number: u8, Judged { holds, evidence }: Judged) {
+    /// Reports a finding on this collection, and if it fails what explained that where it was seen to.
+    fn conclude(&self, study: &mut Study<'_>, number: u8, Judged { holds, evidence }: Judged, why: &str) {
         study.finding(number, holds, format!("{}: {evidence}", self.data.name));
+        if !holds {
+            study.note(format!("finding {number} on {}: {why}", self.data.name));
+        }
+    }
+
+    /// What is run, and instead of what.
+    fn said(&self) -> String {
+        self.data.why_not(self.wanted).unwrap_or_else(|| self.data.name.clone())
     }
 }
 
@@ -254,15 +263,10 @@ fn notes(study: &mut Study<'_>, places: &[Place]) {
             (false, _) => "",
         };
         let n_seeds = place.seeds(study).len();
-        study.note(format!("{}: {}, {folds}{n_seeds} seeds", place.wanted.name(), place.data.name));
+        study.note(format!("{}, {folds}{n_seeds} seeds", place.said()));
         if place.used != place.wanted {
-            study.note(format!(
-                "{} is not at hand: {} stands in, with the runs of every entry that does so; what the thesis says of {} \
-                 alone is not judged",
-                place.wanted.name(),
-                place.data.name,
-                place.wanted.name()
-            ));
+            let missing = place.wanted.name();
+            study.note(format!("what the thesis says of {missing} alone is not judged on {}", place.data.name));
         }
     }
 }

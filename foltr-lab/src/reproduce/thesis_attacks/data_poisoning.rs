@@ -4,7 +4,7 @@ use anyhow::Result;
 
 use super::picks::{self, Attack};
 use super::reading::{self, ByAttackers, Poisoned};
-use super::{DATA_POISONING, HONEST, Place, Rule, by_attackers, honest, late, length, notes, of_users, row};
+use super::{DATA_POISONING, HONEST, Place, Rule, by_attackers, honest, late, length, notes, of_users, row, why};
 use crate::plot::Sharing;
 use crate::reproduce::series::{BY_USERS, Series, Sheet};
 use crate::reproduce::{Study, Wanted};
@@ -30,7 +30,7 @@ pub fn figure(study: &mut Study<'_>, number: &str, wanted: Wanted) -> Result<()>
     let sheet = Sheet {
         file: "figure",
         title: &format!("Thesis Figure {number}: data poisoning, {}", place.wanted.name()),
-        subtitle: format!("{}; {}", place.data.name, length(study)),
+        subtitle: format!("{}; {}", place.said(), length(study)),
         measure: "nDCG@10 on test queries",
         columns: &BY_USERS,
         y_sharing: Sharing::Figure,
@@ -44,17 +44,18 @@ pub fn figure(study: &mut Study<'_>, number: &str, wanted: Wanted) -> Result<()>
 }
 
 fn judge(study: &mut Study<'_>, place: &Place, all: &[Poisoned]) {
-    for judged in [reading::damage_grows(all), reading::noise_is_hit_most(all), reading::who_is_hurt_when(all)] {
-        place.conclude(study, 17, judged);
-    }
     let collection = place.collection();
-    let of_rules = [
-        reading::krum_helps(all, collection),
-        reading::multi_krum_beside_krum(all),
-        reading::updates_beside_coordinates(all, collection),
-        reading::coordinates_fail(all),
+    let of_attack = [
+        (reading::damage_grows(all), why::BOTH_UPSIDE_DOWN),
+        (reading::noise_is_hit_most(all), why::BOTH_UPSIDE_DOWN),
+        (reading::who_is_hurt_when(all), why::PERFECT_USERS),
     ];
-    for judged in of_rules {
-        place.conclude(study, 18, judged);
-    }
+    let of_rules = [
+        (reading::krum_helps(all, collection), why::KRUM),
+        (reading::multi_krum_beside_krum(all), why::MULTI_KRUM),
+        (reading::updates_beside_coordinates(all, collection), why::COORDINATES),
+        (reading::coordinates_fail(all), why::RUINED),
+    ];
+    of_attack.into_iter().for_each(|(judged, why)| place.conclude(study, 17, judged, why));
+    of_rules.into_iter().for_each(|(judged, why)| place.conclude(study, 18, judged, why));
 }

@@ -7,7 +7,7 @@ use super::picks::{self, Attack};
 use super::reading::{self, Crafted};
 use super::{
     DATA_POISONING, FANG_ON_KRUM, HONEST, LITTLE_IS_ENOUGH, Place, Rule, by_attackers, honest, late, length, notes,
-    of_users, row,
+    of_users, row, why,
 };
 use crate::plot::Sharing;
 use crate::reproduce::series::{BY_USERS, Row, Series, Sheet};
@@ -72,7 +72,7 @@ pub fn figure(study: &mut Study<'_>, number: &str, wanted: Wanted) -> Result<()>
     let sheet = Sheet {
         file: "figure",
         title: &format!("Thesis Figure {number}: model poisoning, {}", place.wanted.name()),
-        subtitle: format!("{}; LIE: a little is enough; clicks: data poisoning; {}", place.data.name, length(study)),
+        subtitle: format!("{}; LIE: a little is enough; clicks: data poisoning; {}", place.said(), length(study)),
         measure: "nDCG@10 on test queries",
         columns: &BY_USERS,
         y_sharing: Sharing::Figure,
@@ -80,12 +80,16 @@ pub fn figure(study: &mut Study<'_>, number: &str, wanted: Wanted) -> Result<()>
     };
     sheet.show(study, &ran.rows())?;
     let all = of_users(|users| ran.crafted(users))?;
-    for judged in [reading::little_is_weaker(&all, place.collection()), reading::little_is_nothing(&all)] {
-        place.conclude(study, 20, judged);
-    }
-    for judged in [reading::fang_is_stronger(&all), reading::knowledge_matters_for_few(&all)] {
-        place.conclude(study, 21, judged);
-    }
+    let of_little = [
+        (reading::little_is_weaker(&all, place.collection()), why::NO_DAMAGE),
+        (reading::little_is_nothing(&all), why::WITHIN_CHANCE),
+    ];
+    let of_fang = [
+        (reading::fang_is_stronger(&all), why::ALREADY_RUINED),
+        (reading::knowledge_matters_for_few(&all), why::PARTIAL_IS_ENOUGH),
+    ];
+    of_little.into_iter().for_each(|(judged, why)| place.conclude(study, 20, judged, why));
+    of_fang.into_iter().for_each(|(judged, why)| place.conclude(study, 21, judged, why));
     picks::tell(
         study,
         &[

@@ -1,6 +1,6 @@
-//! Findings 17 to 21 of spec section 19, judged from one number a run: nDCG@10 on test queries, a mean over the last fifth
-//! of the rounds. The thesis prints pictures and words; what its words mean in numbers stands here, written down before any
-//! run. Runs pair up by fold and seed, so a difference of means is the mean of paired differences.
+//! Findings 17 to 21 of spec section 19, judged from one number a run: nDCG@10 on test queries, a mean over the last
+//! fifth of the rounds. The thesis prints pictures and words; what its words mean in numbers stands here, written down
+//! before any run. Runs pair up by fold and seed, so a difference of means is the mean of paired differences.
 
 use super::super::study::mean;
 use super::super::tally::{Judged, Tally};
@@ -54,8 +54,8 @@ fn listed(name: &str, values: impl IntoIterator<Item = f64>) -> String {
     format!("{name} {}", words.join(", "))
 }
 
-/// Finding 17, first part: more attackers, more damage. No step may win back more than is negligible, and four attackers
-/// do more damage than one.
+/// Finding 17, first part: more attackers, more damage. No step may win back more than is negligible, and four
+/// attackers do more damage than one.
 pub fn damage_grows(all: &[Poisoned]) -> Judged {
     let mut tally = Tally::new();
     for case in all {
@@ -76,11 +76,11 @@ pub fn noise_is_hit_most(all: &[Poisoned]) -> Judged {
         tally.count(perfect < navigational && perfect < informational);
         tally.parts.push(listed(&format!("{n_attackers}0 %"), [perfect, navigational, informational]));
     }
-    tally.judged("damage of perfect the least, of informational the most; perfect, navigational, informational")
+    tally.judged("damage least for perfect and most for informational users (perfect, navigational, informational)")
 }
 
-/// Finding 17, third part: two attackers clearly hurt navigational and informational users; perfect ones are clearly hurt
-/// by four of them, and not by one or two.
+/// Finding 17, third part: two attackers clearly hurt navigational and informational users; perfect ones are clearly
+/// hurt by four of them, and not by one or two.
 pub fn who_is_hurt_when(all: &[Poisoned]) -> Judged {
     let mut tally = Tally::new();
     for case in all {
@@ -92,7 +92,7 @@ pub fn who_is_hurt_when(all: &[Poisoned]) -> Judged {
         }
         tally.parts.push(listed(case.users, [1, 2, 4].map(|n| case.damage(n))));
     }
-    tally.judged("damage beyond .02 to perfect at 40 % and not below 30 %, to the others at 20 %; at 10, 20, 40 %")
+    tally.judged("damage beyond .02 to perfect at 40 % and not below 30 %, to the others at 20 % (10, 20, 40 %)")
 }
 
 /// Finding 18, Krum: what the thesis says of this collection. `None` where it says nothing.
@@ -142,8 +142,8 @@ pub fn multi_krum_beside_krum(all: &[Poisoned]) -> Judged {
     tally.judged("Multi-Krum minus Krum: not below for navigational, below for informational users")
 }
 
-/// Finding 18: from 20 % on, over all users, whole updates (Krum, Multi-Krum) defend better than coordinates (trimmed mean,
-/// median); on MQ2007 the other way round.
+/// Finding 18: from 20 % on, over all users, whole updates (Krum, Multi-Krum) defend better than coordinates (trimmed
+/// mean, median); on MQ2007 the other way round.
 pub fn updates_beside_coordinates(all: &[Poisoned], collection: Collection) -> Judged {
     let over = |rules: [Rule; 2]| {
         let values = all.iter().flat_map(|case| {
@@ -206,8 +206,8 @@ pub fn krum_and_median_cost(all: &[Unattacked]) -> Judged {
     tally.judged("FedAvg more than .005 above Krum (reckoning with 1, 2, 3, 4) and median")
 }
 
-/// Finding 19, implied: what averages more loses less. Multi-Krum beside Krum; trimmed mean beside the median, which it is
-/// with four attackers to reckon with. Mean over what they reckon with.
+/// Finding 19, implied: what averages more loses less. Multi-Krum beside Krum; trimmed mean beside the median, which it
+/// is with four attackers to reckon with. Mean over what they reckon with.
 pub fn averaging_costs_less(all: &[Unattacked]) -> Judged {
     let mut tally = Tally::new();
     for case in all {
@@ -219,8 +219,7 @@ pub fn averaging_costs_less(all: &[Unattacked]) -> Judged {
         tally.parts.push(listed(case.users, [krum, multi_krum, median, trimmed]));
     }
     tally.judged(
-        "Multi-Krum loses less than Krum, trimmed mean less than median; losses of Krum, Multi-Krum, median, \
-                  trimmed mean",
+        "Multi-Krum loses less than Krum, trimmed mean less than median (Krum, Multi-Krum, median, trimmed mean)",
     )
 }
 
@@ -243,8 +242,8 @@ fn gaps(first: &ByAttackers, second: &ByAttackers) -> [f64; 4] {
     std::array::from_fn(|i| mean(&first[i]) - mean(&second[i]))
 }
 
-/// Finding 20, first part: a little is enough does less damage than data poisoning. Nowhere noticeably more, and less on
-/// average over the shares. (Yahoo with perfect users at 40 % is the thesis's exception, and not judged.)
+/// Finding 20, first part: a little is enough does less damage than data poisoning. Nowhere noticeably more, and less
+/// on average over the shares. (Yahoo with perfect users at 40 % is the thesis's exception, and not judged.)
 pub fn little_is_weaker(all: &[Crafted], collection: Collection) -> Judged {
     let mut tally = Tally::new();
     for case in all {
@@ -283,8 +282,8 @@ pub fn fang_is_stronger(all: &[Crafted]) -> Judged {
     tally.judged("under Krum, Fang's attack (full knowledge) minus data poisoning below 0 at 10, 20, 30, 40 %")
 }
 
-/// Finding 21, second part: full knowledge does noticeably more than partial at 10 and 20 %, and not clearly more or less at
-/// 30 and 40 % ("equal").
+/// Finding 21, second part: full knowledge does noticeably more than partial at 10 and 20 %, and not clearly more or
+/// less at 30 and 40 % ("equal").
 pub fn knowledge_matters_for_few(all: &[Crafted]) -> Judged {
     let mut tally = Tally::new();
     for case in all {
