@@ -274,6 +274,7 @@ fn notes(study: &mut Study<'_>, places: &[Place]) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::about::About;
     use crate::grid::Grid;
 
     #[test]
@@ -304,6 +305,28 @@ mod tests {
                 assert_eq!(n_attackers, reckoned, "{}", setting.name());
             }
         }
+    }
+
+    /// A file without runs: enough to look for settings.
+    fn nothing(spec: Spec) -> Results {
+        let grid = Grid::from_toml(spec.text, &[]).expect("a sound file");
+        Results { grid, runs: Vec::new(), about: About::default() }
+    }
+
+    #[test]
+    fn every_curve_has_one_setting_for_every_kind_of_users() {
+        let [clean, clicks, little, fang, rules] =
+            [HONEST, DATA_POISONING, LITTLE_IS_ENOUGH, FANG_ON_KRUM, RULES_WITHOUT_ATTACK].map(nothing);
+        let mut series = vec![honest(&clean)];
+        series.extend(Rule::ALL.into_iter().flat_map(|rule| data_poisoning::under(&clicks, rule)));
+        series.extend(by_attackers(&little, &[]));
+        series.extend(["full", "partial"].into_iter().flat_map(|it| by_attackers(&fang, &[("attack.knowledge", it)])));
+        series.extend(Rule::ALL[1..].iter().flat_map(|&rule| no_attack::reckoning(&rules, rule)));
+        for (series, users) in series.iter().flat_map(|series| USERS.map(|users| (series, users))) {
+            let found = series.late(&BY_USERS, users);
+            assert!(found.as_ref().is_ok_and(Vec::is_empty), "{users}, {:?}: {found:?}", series.labels);
+        }
+        assert!(by_attackers(&fang, &[])[0].late(&BY_USERS, USERS[0]).is_err(), "full or partial knowledge?");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::reproduce::{Study, Wanted};
 use crate::results::Results;
 
 /// A rule by the number of attackers that it reckons with; the median has no such number.
-fn reckoning<'a>(results: &'a Results, rule: Rule) -> [Series<'a>; 4] {
+pub fn reckoning<'a>(results: &'a Results, rule: Rule) -> [Series<'a>; 4] {
     ATTACKERS.map(|number| {
         Series::new(rule.name(), results, &[("rule", rule.label()), ("defence.rule.attackers", number)], TEST)
     })
