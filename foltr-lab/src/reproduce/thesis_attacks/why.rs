@@ -6,14 +6,14 @@ pub const BOTH_UPSIDE_DOWN: &str = "\
     lost more is chance; at 20 % the order is the thesis's";
 /// Finding 17, who is hurt when.
 pub const PERFECT_USERS: &str = "\
-    perfect users click what is relevant and little else: on few features six of them outweigh four attackers, who \
-    slow them down and do not turn them round";
+    perfect users click what is relevant and little else: six of them may outweigh four attackers, who then slow \
+    them down and do not turn them round";
 /// Finding 18, Krum.
 pub const KRUM: &str = "\
-    perfect users have less to win back than Krum costs without an attack (finding 19). Honest updates of \
-    informational users scatter as widely as those of attackers, whose clicks are certain: Krum picks attackers more \
-    often than their share (see the table), so a run ends sound or upside down by chance. A difference between two \
-    rankers that are both upside down is no help, but counts";
+    perfect users have less to win back than Krum costs without an attack (finding 19). With informational users Krum \
+    picks attackers more often than their share (see the table): their clicks are certain, those of honest users are \
+    not, so attackers are most alike, and a run ends sound or upside down. A difference between two rankers that are \
+    both upside down is no help, but counts";
 /// Finding 18, Multi-Krum.
 pub const MULTI_KRUM: &str = "\
     with informational users at 20 % some runs end upside down under Krum and not under Multi-Krum, whose mean of \
@@ -31,7 +31,9 @@ pub const COSTS_LITTLE: &str = "\
 /// Finding 19, implied.
 pub const WITHIN_CHANCE: &str = "the two differ by a few thousandths, which is what runs scatter by";
 /// Finding 20.
-pub const NO_DAMAGE: &str = "with perfect users neither attack does damage here; what differs is a few thousandths";
+pub const NO_DAMAGE: &str = "\
+    data poisoning does perfect users next to no damage here, so a little is enough does as much or more: the \
+    exception that the thesis makes for Yahoo at 40 %";
 /// Finding 21, Fang's attack beside data poisoning.
 pub const ALREADY_RUINED: &str = "\
     where data poisoning alone turns Krum's ranker upside down, Fang's attack has nothing left to do";
