@@ -26,8 +26,8 @@ pub const COORDINATES: &str = "\
 pub const RUINED: &str = "both rankers are upside down: more than .005 between them, and no help";
 /// Finding 19, stated.
 pub const COSTS_LITTLE: &str = "\
-    Krum is below FedAvg, the median hardly: on 46 features the ranker is learnt within a few hundred rounds, and \
-    what more noise in every step costs after that is near .005";
+    Krum is mostly below FedAvg, the median hardly: the ranker is learnt within a few hundred rounds, and what more \
+    noise in every step costs after that is near or below .005";
 /// Finding 19, implied.
 pub const WITHIN_CHANCE: &str = "the two differ by a few thousandths, which is what runs scatter by";
 /// Finding 20.
