@@ -10,6 +10,7 @@ mod bytes;
 mod chain;
 mod checkpoint;
 mod codec;
+mod error;
 mod keeping;
 mod record;
 #[cfg(test)]
@@ -18,7 +19,6 @@ mod tests;
 use std::collections::BTreeMap;
 
 use rand::Rng;
-use thiserror::Error;
 
 use crate::aggregate::Contributions;
 use crate::fingerprint::{Fingerprint, Hashing};
@@ -28,6 +28,7 @@ use chain::{Event, Link, What};
 pub use chain::Erasure;
 pub use checkpoint::{Checkpoint, Devices};
 pub use codec::Size;
+pub use error::{BadHistory, UnknownClient};
 pub use keeping::Keeping;
 pub use record::{Committed, Entry, Record, Salt};
 
@@ -49,7 +50,7 @@ pub struct Header {
 /// When a client took part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Contribution {
-    /// Its first round.
+    /// Its first round, of those that were not undone.
     pub first: u32,
     /// Clients that contributed to that round, this one included.
     pub n_peers: u32,
@@ -57,6 +58,13 @@ pub struct Contribution {
     pub last: u32,
     /// Messages that the server ever took from it, also in rounds that were undone.
     pub n_messages: u32,
+}
+
+/// No round has this number.
+const NEVER: u32 = u32::MAX;
+
+impl Contribution {
+    const NONE: Self = Self { first: NEVER, n_peers: 0, last: NEVER, n_messages: 0 };
 }
 
 /// A round that is closed, for the history to keep.
@@ -122,92 +130,6 @@ pub enum Touched {
     Stay,
     /// They are dropped.
     Drop,
-}
-
-/// Why a history is not believed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum BadHistory {
-    /// Another file.
-    #[error("this is no history: it does not begin with its mark")]
-    Mark,
-    /// Another version.
-    #[error("the history has version {got}; this program reads version {}", codec::VERSION)]
-    Version {
-        /// What it says.
-        got: u16,
-    },
-    /// It ends too early, or says that it is longer than it is.
-    #[error("the history ends at byte {at}, in the middle of something")]
-    Truncated {
-        /// Its length.
-        at: usize,
-    },
-    /// Bytes are not those that were written.
-    #[error("the history is damaged: its checksum does not fit its contents")]
-    Damaged,
-    /// Contents that no history has.
-    #[error("the history has {what} before byte {at}")]
-    Content {
-        /// What cannot be.
-        what: &'static str,
-        /// Where it ends.
-        at: usize,
-    },
-    /// An update is not the one that was committed to.
-    #[error("the update of client {client} in round {round} was altered: its commitment does not open")]
-    Altered {
-        /// Counted from 0.
-        round: u32,
-        /// Whose.
-        client: u32,
-    },
-    /// An update is gone though its client was not forgotten.
-    #[error("the update of client {client} in round {round} is missing, and the client was never forgotten")]
-    MissingUpdate {
-        /// Counted from 0.
-        round: u32,
-        /// Whose.
-        client: u32,
-    },
-    /// A kept round is not there.
-    #[error("round {round} is missing")]
-    Missing {
-        /// Counted from 0.
-        round: u32,
-    },
-    /// A kept round is in the wrong place.
-    #[error("round {round} is not in its place")]
-    Order {
-        /// Counted from 0.
-        round: u32,
-    },
-    /// A head does not follow from what is before it.
-    #[error("{what} of round {round} was altered, or something before it was taken out: its head does not fit")]
-    Chain {
-        /// What was altered.
-        what: &'static str,
-        /// Counted from 0.
-        round: u32,
-    },
-}
-
-/// A client that cannot be forgotten.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum UnknownClient {
-    /// There is no such client.
-    #[error("client {client} is not one of the {n_clients} of this federation, counted from 0")]
-    Nobody {
-        /// Who was asked for.
-        client: u32,
-        /// All clients.
-        n_clients: u32,
-    },
-    /// It was forgotten before.
-    #[error("client {client} is already forgotten")]
-    Forgotten {
-        /// Who was asked for.
-        client: u32,
-    },
 }
 
 impl Header {
@@ -313,9 +235,14 @@ impl History {
         self.erasures().any(|erasure| erasure.clients.binary_search(&client).is_ok())
     }
 
-    /// When a client took part; nothing if it never did, or was forgotten.
+    /// When a client took part; nothing if it never did, or not since its rounds were undone, or was forgotten.
     pub fn contribution(&self, client: u32) -> Option<&Contribution> {
-        self.contributions.get(&client)
+        self.contributions.get(&client).filter(|it| it.first != NEVER)
+    }
+
+    /// Messages that the server ever took from a client that was not forgotten.
+    pub fn n_messages(&self, client: u32) -> u32 {
+        self.contributions.get(&client).map_or(0, |it| it.n_messages)
     }
 
     /// How far each client has moved the model, before the server's rate; nothing where that is not kept.
@@ -332,10 +259,12 @@ impl History {
         self.n_rounds += 1;
         let n_peers = closed.clients.len() as u32;
         for &client in closed.clients {
-            let new = Contribution { first: closed.round, n_peers, last: closed.round, n_messages: 0 };
-            let contribution = self.contributions.entry(client).or_insert(new);
-            contribution.last = closed.round;
-            contribution.n_messages = contribution.n_messages.saturating_add(1);
+            let it = self.contributions.entry(client).or_insert(Contribution::NONE);
+            if it.first == NEVER {
+                (it.first, it.n_peers) = (closed.round, n_peers);
+            }
+            it.last = closed.round;
+            it.n_messages = it.n_messages.saturating_add(1);
         }
         if let Some(ledger) = &mut self.ledger {
             book(ledger, closed.updates);
@@ -355,9 +284,11 @@ impl History {
     ///
     /// # Errors
     /// If there is no such client, or no longer. Nothing changes then.
-    pub fn erase(&mut self, erasure: Erasure, touched: Touched) -> Result<(), UnknownClient> {
+    pub fn erase(&mut self, mut erasure: Erasure, touched: Touched) -> Result<(), UnknownClient> {
+        erasure.clients.sort_unstable();
+        erasure.clients.dedup();
         erasure.clients.iter().try_for_each(|&client| self.knows(client))?;
-        let firsts = erasure.clients.iter().filter_map(|client| self.contributions.get(client));
+        let firsts = erasure.clients.iter().filter_map(|&client| self.contribution(client));
         let first = firsts.map(|contribution| contribution.first).min().unwrap_or(u32::MAX);
         for link in &mut self.links {
             match &mut link.event {
@@ -399,9 +330,16 @@ impl History {
                 _ => {}
             }
         }
-        self.contributions.retain(|_, contribution| contribution.first < to);
-        self.contributions.values_mut().for_each(|it| it.last = it.last.min(to.saturating_sub(1)));
-        self.ledger = (to == 0 && self.header.keeping.ledger).then(BTreeMap::new);
+        for it in self.contributions.values_mut() {
+            *it = if it.first < to {
+                Contribution { last: it.last.min(to.saturating_sub(1)), ..*it }
+            } else {
+                Contribution { n_messages: it.n_messages, ..Contribution::NONE }
+            };
+        }
+        if to < self.n_rounds {
+            self.ledger = (to == 0 && self.header.keeping.ledger).then(BTreeMap::new);
+        }
         (self.n_rounds, self.n_dropped) = (to, 0);
         self.push(Event::Rollback { to });
     }

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use foltr_federation::{Aggregation, Asynchrony, Privacy, ServerOptimiser};
+use foltr_federation::{Aggregation, Asynchrony, Privacy, ServerOptimiser, Unlearning};
 use foltr_rank::personal::Personalisation;
 use foltr_simulation::adversary::Attack;
 use foltr_simulation::click::Users;
@@ -12,7 +12,21 @@ use foltr_simulation::click::Users;
 /// What each library crate may depend on, tests apart.
 const ALLOWED: [(&str, &[&str]); 3] = [
     ("foltr-rank", &["bytemuck", "rand", "schemars", "serde", "thiserror"]),
-    ("foltr-federation", &["foltr-rank", "prio", "rand", "rand_distr", "schemars", "serde", "statrs", "thiserror"]),
+    (
+        "foltr-federation",
+        &[
+            "ed25519-dalek",
+            "foltr-rank",
+            "prio",
+            "rand",
+            "rand_distr",
+            "schemars",
+            "serde",
+            "sha2",
+            "statrs",
+            "thiserror",
+        ],
+    ),
     (
         "foltr-simulation",
         &[
@@ -260,6 +274,7 @@ fn every_list_is_printed() {
         Aggregation::LIST,
         Attack::LIST,
         Users::LIST,
+        Unlearning::LIST,
     ];
     for (name, about) in lists.into_iter().flatten() {
         let is_line = |line: &str| line.trim_start().strip_prefix(name).is_some_and(|rest| rest.trim() == *about);

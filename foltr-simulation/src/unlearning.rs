@@ -110,10 +110,7 @@ impl Request<'_, '_> {
 
     /// The entry of the history.
     pub(crate) fn erasure(&self, method: &Unlearning, is_proven: bool, fresh_rounds: u32) -> Erasure {
-        let mut clients = self.leavers.to_vec();
-        clients.sort_unstable();
-        clients.dedup();
-        let round = self.history.n_rounds();
+        let (round, clients) = (self.history.n_rounds(), self.leavers.to_vec());
         Erasure { round, clients, method: method.name().to_owned(), is_proven, fresh_rounds }
     }
 
@@ -148,8 +145,7 @@ impl Request<'_, '_> {
             return Err(CannotUnlearn::Premise { method: method.name(), on }.into());
         };
         let cost = mechanism.cost(self.settings.initial.len(), self.partition.most_interactions());
-        let messages = self.leavers.iter().filter_map(|&client| self.history.contribution(client));
-        let n_messages = messages.map(|contribution| contribution.n_messages).max().unwrap_or(0);
+        let n_messages = self.leavers.iter().map(|&client| self.history.n_messages(client)).max().unwrap_or(0);
         certificate.confirm(cost, n_messages, self.leavers.len())?;
         let state = self.latest(method)?.clone();
         let mut history = self.history.clone();

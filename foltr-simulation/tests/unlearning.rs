@@ -341,7 +341,7 @@ fn bad_requests_are_told_and_change_nothing() {
     let (_, history) = trained(&settings, &partition, Keeping { updates_every: Some(5), ..Keeping::default() }, 20);
     let before = history.encode();
     let told = |method, leavers: &[u32]| {
-        forget(method, &settings, &partition, &history, leavers).err().expect("refused").to_string()
+        forget(method, &settings, &partition, &history, leavers).expect_err("refused").to_string()
     };
     assert_eq!(told(RETRAIN, &[10]), "client 10 is not one of the 10 of this federation, counted from 0");
     assert_eq!(told(RETRAIN, &[]), "a request to forget must name at least one client");

@@ -104,7 +104,7 @@ fn what_is_asked_for_is_kept() {
 #[test]
 fn the_ledger_adds_up_to_the_averaged_steps() {
     let history = history(Keeping { updates_every: Some(1), ..ALL }, 5);
-    let mut sum = vec![0.0; N_PARAMS];
+    let mut sum = [0.0; N_PARAMS];
     for record in history.records() {
         let weight: f64 = record.entries.iter().map(|entry| entry.weight).sum();
         for entry in &record.entries {
@@ -204,6 +204,11 @@ fn a_return_undoes_what_came_after() {
     history.roll_back(0);
     go_on(&mut history, 4);
     assert!(history.ledger().is_some_and(|ledger| ledger.len() == 3), "a ledger of a whole run again");
+    // 9 rounds, 6 of them again, and 4 from the beginning: all of them were messages.
+    assert_eq!(history.n_messages(1), 19);
+    history.roll_back(0);
+    assert_eq!((history.contribution(1), history.n_messages(1)), (None, 19));
+    go_on(&mut history, 4);
     assert_eq!(History::decode(&history.encode()).as_ref().map(History::verify), Ok(Ok(())));
 }
 

@@ -13,16 +13,18 @@
 //!
 //! Deviations: weights are those of the stored round. The server's optimiser is that of training, from its beginning.
 
+mod erasing;
+
 use std::ops::Range;
 
-use foltr_rank::{Params, Shape};
+use foltr_rank::Shape;
 use serde::{Deserialize, Serialize};
 
-use crate::aggregate::{Contributions, Partial};
-use crate::history::{Checkpoint, Devices, History, Record};
+use crate::history::{Entry, History, Record};
 use crate::parameter::{BadParameter, require};
-use crate::server_optimiser::{OptimiserState, ServerOptimiser};
 use crate::unlearn::{Assurance, CannotUnlearn, Need};
+
+pub use erasing::{Asked, Erasing};
 
 /// How far stored rounds are apart, and how long clients work in each.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -94,20 +96,8 @@ impl FedEraser {
                 Variant::Released => self.mean_length(history, record, leavers, &layers)?,
             });
         }
-        let header = history.header();
         let first = self.variant.first_model(history, leavers);
-        Ok(Erasing {
-            method: *self,
-            layers,
-            optimiser: header.optimiser,
-            state: header.optimiser.start(header.initial.len()),
-            global: header.initial.iter().map(|&value| value as f32).collect(),
-            master: header.initial.clone(),
-            sum: Partial::new(header.initial.len()),
-            first,
-            rounds,
-            n_done: 0,
-        })
+        Ok(Erasing::new(*self, history.header(), layers, rounds, first))
     }
 
     /// From the next stored global model to the mean of the stored client models, layer by layer.
@@ -158,7 +148,7 @@ fn mean_update(record: &Record, leavers: &[u32]) -> Option<Vec<f64>> {
 
 /// Clients of a stored round whose update is there and who stay.
 fn remaining<'a>(record: &'a Record, leavers: &'a [u32]) -> impl Iterator<Item = u32> + 'a {
-    let stays = |entry: &&crate::history::Entry| entry.update.is_some() && !leavers.contains(&entry.client);
+    let stays = |entry: &&Entry| entry.update.is_some() && !leavers.contains(&entry.client);
     record.entries.iter().filter(stays).map(|entry| entry.client)
 }
 
@@ -180,112 +170,6 @@ impl Stored {
         let lengths = clients.iter().filter_map(|&client| record.update(client)).map(length_of);
         let weights = entries.map(|entry| entry.weight).collect();
         Self { round: record.round, lengths: lengths.collect(), weights, clients }
-    }
-}
-
-/// What clients are asked for.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Asked<'a> {
-    /// The stored round that is gone through again.
-    pub round: u32,
-    /// Who is asked, in rising order.
-    pub clients: &'a [u32],
-    /// Interactions of each; 0 where the model follows from what is stored.
-    pub steps: u32,
-    /// The model to start from.
-    pub global: &'a [f32],
-}
-
-/// Unlearning in the middle of its rounds: the server's side.
-#[derive(Clone, Debug)]
-pub struct Erasing {
-    method: FedEraser,
-    layers: Vec<Range<usize>>,
-    optimiser: ServerOptimiser,
-    state: OptimiserState,
-    master: Vec<f64>,
-    global: Params,
-    sum: Partial,
-    first: Option<Vec<f64>>,
-    rounds: Vec<Stored>,
-    n_done: usize,
-}
-
-impl Erasing {
-    /// What the next round asks for; nothing when all are done.
-    pub fn asked(&self) -> Option<Asked<'_>> {
-        let stored = self.rounds.get(self.n_done)?;
-        let steps = if self.n_done == 0 && self.first.is_some() { 0 } else { self.method.steps };
-        Some(Asked { round: stored.round, clients: &stored.clients, steps, global: &self.global })
-    }
-
-    /// All rounds, those that are done included.
-    pub const fn n_rounds(&self) -> usize {
-        self.rounds.len()
-    }
-
-    /// The model so far.
-    pub const fn global(&self) -> &Params {
-        &self.global
-    }
-
-    /// The model so far, before it is rounded.
-    pub fn master(&self) -> &[f64] {
-        &self.master
-    }
-
-    /// The state so far, as that before a round of the run.
-    pub fn checkpoint(&self, round: u32) -> Checkpoint {
-        let (master, optimiser) = (self.master.clone(), self.state.clone());
-        Checkpoint { round, master, optimiser, clip_norm: None, tail: None, devices: Devices::default() }
-    }
-
-    /// Takes fresh updates, in client order, and moves the model. Who was asked and sent nothing contributes 0.
-    pub fn close(&mut self, fresh: &mut Contributions) {
-        if self.n_done >= self.rounds.len() {
-            return;
-        }
-        match self.method.variant {
-            Variant::Thesis => self.close_thesis(fresh),
-            Variant::Released => self.close_released(fresh),
-        }
-        self.global.iter_mut().zip(&self.master).for_each(|(published, &value)| *published = value as f32);
-        self.n_done += 1;
-    }
-
-    fn close_thesis(&mut self, fresh: &mut Contributions) {
-        let stored = &self.rounds[self.n_done];
-        let zero = vec![0.0; self.master.len()];
-        self.sum.clear();
-        for ((&client, &weight), &length) in stored.clients.iter().zip(&stored.weights).zip(&stored.lengths) {
-            let row = fresh.clients().binary_search(&client).ok();
-            let update = row.map(|row| {
-                let update = fresh.row_mut(row);
-                calibrate(length, update);
-                &*update
-            });
-            self.sum.add_step(update.unwrap_or(&zero), weight);
-        }
-        // A round to which nobody contributed who stays moves nothing, as in training.
-        if let Some(step) = self.sum.mean() {
-            self.optimiser.climb(&mut self.state, &mut self.master, &step);
-        }
-    }
-
-    fn close_released(&mut self, fresh: &Contributions) {
-        if self.n_done == 0
-            && let Some(first) = self.first.take()
-        {
-            self.master = first;
-            return;
-        }
-        self.sum.clear();
-        fresh.rows().for_each(|row| self.sum.add_step(row, 1.0));
-        let Some(mut mean) = self.sum.mean() else { return };
-        for (layer, &stored) in self.layers.iter().zip(&self.rounds[self.n_done].lengths) {
-            scale_to(stored, &mut mean[layer.clone()]);
-        }
-        self.master.iter_mut().zip(&mean).for_each(|(value, step)| *value += step);
     }
 }
 

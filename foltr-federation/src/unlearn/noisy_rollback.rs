@@ -1,6 +1,6 @@
 //! Back to a checkpoint at which the leavers' influence is small, noise that hides it, and on without them.
 //!
-//! `FVKL24` Fraboni, Van Waerebeke, Scaman, Vidal, Kameni, Lorenzi: *SIFU: Sequential Informed Federated Unlearning for
+//! `FVSVKL24` Fraboni, Van Waerebeke, Scaman, Vidal, Kameni, Lorenzi: *SIFU: Sequential Informed Federated Unlearning for
 //! Efficient and Provable Client Unlearning in Federated Optimization*, AISTATS 2024: roll back to the last model whose
 //! sensitivity is within a budget, add Gaussian noise, continue.
 //!

@@ -1,6 +1,6 @@
 //! `foltr list`: every name that an experiment file can use.
 
-use foltr_federation::{Aggregation, Asynchrony, Privacy, ServerOptimiser};
+use foltr_federation::{Aggregation, Asynchrony, Privacy, ServerOptimiser, Unlearning};
 use foltr_rank::personal::Personalisation;
 use foltr_simulation::adversary::Attack;
 use foltr_simulation::click::Users;
@@ -69,6 +69,7 @@ const LISTS: [List; 17] = [
     List { title: "Personalisation", place: "personalisation.kind", names: Personalisation::LIST },
     List { title: "Clients that do not wait", place: "asynchrony.kind", names: Asynchrony::LIST },
     List { title: "Privacy", place: "privacy.kind", names: Privacy::LIST },
+    List { title: "Unlearning", place: "unlearning.kind", names: Unlearning::LIST },
     List {
         title: "Metrics",
         place: "metrics.offline",
