@@ -69,7 +69,6 @@ const LISTS: [List; 17] = [
     List { title: "Personalisation", place: "personalisation.kind", names: Personalisation::LIST },
     List { title: "Clients that do not wait", place: "asynchrony.kind", names: Asynchrony::LIST },
     List { title: "Privacy", place: "privacy.kind", names: Privacy::LIST },
-    List { title: "Unlearning", place: "unlearning.kind", names: Unlearning::LIST },
     List {
         title: "Metrics",
         place: "metrics.offline",
