@@ -132,7 +132,8 @@ impl FederationSettings {
     }
 
     /// Whether the noise of a whole sum is drawn at once: its law is known for any number of Gaussian shares, but for
-    /// shares of Laplace noise only if every client that the task counts on takes part, with equal weight (spec section 9).
+    /// shares of Laplace noise only if every client that the task counts on takes part, with equal weight (spec section
+    /// 9).
     pub(super) fn noise_is_drawn_at_once(&self) -> bool {
         let is_complete = self.dropout == 0.0 && !matches!(self.cohort, Cohort::Coins(_)) && self.absent.is_empty();
         is_complete || matches!(self.privacy, Privacy::DiscreteGaussian(_))
