@@ -57,6 +57,9 @@ pub enum BadSetup {
     /// The rule looks at single updates, and there are none.
     #[error(transparent)]
     Sealed(#[from] NeedsSingleUpdates),
+    /// What is proven about a mechanism is about sums with a fixed divisor.
+    #[error("this privacy mechanism is for sums of all updates: no rule may choose among them")]
+    OnlySums,
     /// NaN or infinite.
     #[error("initial parameter {index} is {value}; it must be finite")]
     Initial {
@@ -209,6 +212,9 @@ impl Coordinator {
         }
         mode.admit(rule.needs_single_updates())?;
         mode.admit(defence.needs_single_updates())?;
+        if !defence.only_sums() && matches!(rule, Rule::Summing { .. } | Rule::Shares { .. }) {
+            return Err(BadSetup::OnlySums);
+        }
         let kept = (!defence.only_sums()).then(|| Kept::new(rule, defence.start(), n_clients, initial.len()));
         Ok(Self {
             master: initial.iter().map(|&value| f64::from(value)).collect(),
@@ -303,14 +309,13 @@ impl Coordinator {
 
     /// As [`Self::receive`] of a step of the open round, from borrowed memory.
     pub fn receive_step(&mut self, client: u32, n_interactions: u32, delta: &[f32]) -> Result<(), Rejected> {
-        match &mut self.kept {
-            Some(_) => self.expected_of(client)?.check_step(n_interactions, delta)?,
-            None => {
-                let payload = Payload::Step { n_interactions, delta: delta.to_vec() };
-                return self.receive(Message { round: self.task.round, client, payload });
-            }
+        let expected = self.expected_of(client)?;
+        if let Some(kept) = &mut self.kept {
+            expected.check_step(n_interactions, delta)?;
+            return kept.receive_step(client, f64::from(n_interactions), delta);
         }
-        self.kept.as_mut().map_or(Ok(()), |kept| kept.receive_step(client, f64::from(n_interactions), delta))
+        let payload = Payload::Step { n_interactions, delta: delta.to_vec() };
+        self.receive(Message { round: self.task.round, client, payload })
     }
 
     /// What a payload of this client must be, if there is such a client.
@@ -378,6 +383,7 @@ impl Coordinator {
         let (round, Some(kept)) = (self.task.round, &mut self.kept) else { unreachable!("the caller looked") };
         let n_contributions = kept.len() as u32;
         if n_contributions == 0 {
+            kept.clear_shares();
             return Err(CloseError::Empty { round });
         }
         let weight = kept.weight();
@@ -428,6 +434,8 @@ fn norm(step: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Aggregation;
+    use crate::aggregate::Bulyan;
     use crate::message::Kind;
 
     fn coordinator(n_clients: u32) -> Coordinator {
@@ -487,6 +495,33 @@ mod tests {
         }
         assert_eq!(coordinator.close().map(|report| report.n_contributions), Ok(1));
         assert_eq!(coordinator.task().global, [2.0, -1.0]);
+    }
+
+    #[test]
+    fn a_reward_that_would_make_an_infinite_update_is_refused_where_updates_are_compared() {
+        let mut coordinator = Coordinator::new(Setup {
+            initial: vec![1.0, -1.0],
+            n_clients: 7,
+            n_interactions: 5,
+            rule: Rule::Evolution { sigma: 0.01, antithetic: false },
+            defence: Defence { rule: Aggregation::Bulyan(Bulyan { attackers: 1 }), ..Defence::NONE },
+            optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
+            mode: Mode::Clear,
+            clip_norm: None,
+        })
+        .expect("a good setup");
+        let reward = |client: u32, plus: f32| {
+            let payload = Payload::Evolution { seed: client + 1, plus, minus: None };
+            Message { round: 0, client, payload }
+        };
+        let refusal = coordinator.receive(reward(3, f32::MAX));
+        assert!(matches!(refusal, Err(Rejected::Payload(BadPayload::NotFinite { .. }))), "{refusal:?}");
+        // It may still send something sound, and the round goes on with whoever did.
+        for client in [0, 1, 2, 3, 5] {
+            coordinator.receive(reward(client, 0.5)).expect("a sound reward");
+        }
+        assert_eq!(coordinator.close().map(|report| report.n_contributions), Ok(5));
+        assert!(coordinator.task().global.iter().all(|value| value.is_finite()));
     }
 
     #[test]

@@ -32,7 +32,7 @@ impl Defence {
         Self {
             rule: Aggregation::TrimmedMean(TrimmedMean { attackers }),
             mixing: Some(attackers),
-            momentum: Some(WorkerMomentum::Growing { share: 0.5, least: 0.9, most: 0.999 }),
+            momentum: Some(WorkerMomentum::Growing { share: 0.5, least: 0.99, most: 0.999 }),
         }
     }
 

@@ -15,7 +15,7 @@ pub struct BadParameter {
 }
 
 /// Refuses a number that is not finite or for which a condition does not hold.
-pub(crate) fn require(name: &'static str, value: f64, holds: bool, right: &'static str) -> Result<(), BadParameter> {
+pub fn require(name: &'static str, value: f64, holds: bool, right: &'static str) -> Result<(), BadParameter> {
     if holds && value.is_finite() { Ok(()) } else { Err(BadParameter { name, value, right }) }
 }
 

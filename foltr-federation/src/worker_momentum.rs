@@ -4,8 +4,9 @@
 //! (1 - beta) g + beta m. An attacker can hide in the noise of honest updates; momentum takes the noise away.
 //!
 //! The length can grow: beta = 1 - 1 / (1 + share t) after t updates remembers about the last `share` of them (ours).
-//! Early updates agree and the model has far to go, so a short memory is safe and loses no time; late ones are all noise
-//! around a model that hardly moves, where attackers have the most room, so a long memory costs nothing.
+//! Early on the model has far to go, and a long memory would lose time; late updates are all noise around a model that
+//! hardly moves, where attackers have the most room and a long memory costs nothing. It is never shorter than `least`,
+//! since attackers who win the first rounds under noisy clicks win for long.
 //!
 //! Or the length can follow from what a device measures. If its updates are a signal mu and independent noise of variance
 //! sigma^2, the noise in m has the variance sigma^2 (1 - beta) / (1 + beta). For it to be at most `target` times |mu|^2,
@@ -58,9 +59,9 @@ pub enum WorkerMomentum {
     },
 }
 
-/// The first updates must not carry the model away.
+/// The first updates must not carry the model away: a hundred rounds make attackers visible where clicks are noisiest.
 const fn default_least_growing() -> f64 {
-    0.9
+    0.99
 }
 
 /// A memory of about a thousand rounds.

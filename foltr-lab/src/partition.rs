@@ -4,7 +4,7 @@
 
 use anyhow::{Context, Result, ensure};
 use foltr_rank::rng::Streams;
-use foltr_simulation::adversary::{Attack, Scaling};
+use foltr_simulation::adversary::Attack;
 use foltr_simulation::click::{Cascade, Preset, Users};
 use foltr_simulation::client_round::TrainingSet;
 use foltr_simulation::dataset::Dataset;
@@ -101,7 +101,7 @@ fn poisoned(experiment: &Experiment, partition: Partition, fold: &Fold) -> Resul
             let relabel = |set: &TrainingSet| TrainingSet::new(targets.relabel(set.data()), experiment.metrics.cutoff);
             Ok(partition.with_labels_of(attack.attackers, n_clients, relabel))
         }
-        Attack::ClickPoisoning | Attack::Scaling(Scaling { reversed_clicks: true, .. }) => {
+        method if method.reverses_clicks() => {
             let grades = experiment.users.as_ref().and_then(|users| users.grades()).unwrap_or(fold.max_label() + 1);
             let poison = Users::Cascade(Cascade::preset(Preset::Poison, grades - 1)?);
             Ok(partition.with_clicks_of(attack.attackers, n_clients, poison))

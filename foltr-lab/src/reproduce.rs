@@ -12,9 +12,12 @@ mod foltr_es;
 mod fpdgd;
 mod personalisation;
 mod privacy;
+mod series;
+mod specs;
 mod stand_in;
 mod study;
 mod tally;
+mod thesis_attacks;
 mod thesis_evolution;
 mod thesis_non_iid;
 mod verdict;
@@ -78,6 +81,16 @@ pub const ENTRIES: &[Entry] = &[
     thesis_non_iid::FIGURE_7,
     thesis_non_iid::FIGURE_8,
     thesis_non_iid::FIGURE_9,
+    thesis_attacks::FIGURE_2,
+    thesis_attacks::FIGURE_3,
+    thesis_attacks::FIGURE_4,
+    thesis_attacks::FIGURE_5,
+    thesis_attacks::FIGURE_6,
+    thesis_attacks::FIGURE_7,
+    thesis_attacks::FIGURE_8,
+    thesis_attacks::FIGURE_9,
+    thesis_attacks::FIGURE_10,
+    thesis_attacks::FIGURE_11,
     privacy::TABLE,
     privacy::CLIENTS,
     privacy::CURVES,

@@ -15,10 +15,11 @@ mod kept;
 mod setting;
 mod timing;
 
+use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use anyhow::{Context, Result};
+use anyhow::{Context, Result, bail};
 use foltr_rank::metric::{discount, gain, ideal_dcg};
 use foltr_simulation::dataset::Dataset;
 use indicatif::ProgressBar;
@@ -26,7 +27,7 @@ use rayon::prelude::*;
 
 pub use attacks::{ATTACKS, NamedAttack};
 pub use card::{Line, Promotion, breakdown_points};
-pub use collections::COLLECTIONS;
+pub use collections::{COLLECTIONS, is_at_hand};
 pub use defences::{DEFENCES, NamedDefence, RECOMMENDED};
 pub use figure::heat_maps;
 pub use setting::{Place, SETTINGS};
@@ -81,33 +82,40 @@ pub struct Scorecard {
 pub fn run(effort: &Effort, folder: Option<&Path>, bar: &ProgressBar, stop: &AtomicBool) -> Result<Scorecard> {
     let place = setting::find(&effort.setting)?;
     let (collections, missing) = collections::at_hand(&effort.data)?;
+    if collections.is_empty() {
+        bail!("none of the collections {} is at hand; synthetic-mslr always is", missing.join(", "));
+    }
     let kept = Kept::open(folder)?;
     let mut jobs: Vec<Job<'_>> = Vec::new();
     for collection in &collections {
         jobs.extend(setting::jobs(effort, place, collection)?);
     }
-    bar.set_length(jobs.len() as u64);
-    let work = |job: &Job<'_>| -> Result<Option<Values>> {
+    let work = |key: &str, job: &Job<'_>| -> Result<Option<Values>> {
         if stop.load(Ordering::Relaxed) {
             return Ok(None);
         }
-        let key = job.key();
-        let values = match kept.of(&key) {
+        let values = match kept.of(key) {
             Some(values) => values,
             None => {
                 bar.set_message(job.name());
                 let Some(values) = measure(job, stop).with_context(|| job.name())? else { return Ok(None) };
-                kept.add(&key, &values)?;
+                kept.add(key, &values)?;
                 values
             }
         };
         bar.inc(1);
         Ok(Some(values))
     };
-    let values: Vec<Option<Values>> = jobs.par_iter().map(work).collect::<Result<_>>()?;
+    // Runs without attackers are the same at every share.
+    let mut distinct: BTreeMap<String, &Job<'_>> = BTreeMap::new();
+    jobs.iter().for_each(|job| _ = distinct.entry(job.key()).or_insert(job));
+    bar.set_length(distinct.len() as u64);
+    let values: Vec<Option<Values>> = distinct.par_iter().map(|(key, job)| work(key, job)).collect::<Result<_>>()?;
     let interrupted = values.iter().any(Option::is_none);
+    let known: HashMap<String, Values> =
+        distinct.into_keys().zip(values).filter_map(|(key, values)| Some((key, values?))).collect();
     let done: Vec<(Job<'_>, Values)> =
-        jobs.into_iter().zip(values).filter_map(|(job, values)| Some((job, values?))).collect();
+        jobs.into_iter().filter_map(|job| known.get(&job.key()).copied().map(|values| (job, values))).collect();
     Ok(Scorecard { lines: card::lines(&done), promotions: card::promotions(&done), missing, interrupted })
 }
 

@@ -35,6 +35,7 @@ mod sign_flip;
 mod tests;
 
 use foltr_federation::BadParameter;
+use foltr_federation::parameter::require;
 use foltr_rank::rng::Stream;
 use serde::{Deserialize, Serialize};
 
@@ -183,11 +184,6 @@ impl Attackers {
             Attack::Promotion(attack) => attack.booster().map(|scaling| Box::new(scaling) as Box<dyn Adversary>),
         }
     }
-}
-
-/// Refuses a number that is not finite or for which a condition does not hold.
-fn require(name: &'static str, value: f64, holds: bool, right: &'static str) -> Result<(), BadParameter> {
-    if holds && value.is_finite() { Ok(()) } else { Err(BadParameter { name, value, right }) }
 }
 
 /// What attackers do between their honest work and the server.

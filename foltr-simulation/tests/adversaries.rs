@@ -246,7 +246,9 @@ fn no_attack_touches_an_honest_message() {
 fn a_vandal_is_refused_and_the_round_goes_on() {
     let partition = partition(Preset::Navigational);
     for learning in [PDGD, EVOLUTION] {
-        for defence in [trimmed_mean(), Defence::NONE] {
+        // With four attackers to reckon with, more are needed than the seven that come.
+        let default = Defence { momentum: None, ..Defence::recommended(4) };
+        for defence in [trimmed_mean(), default, Defence::NONE] {
             let vandals = attackers(Attack::SignFlip(SignFlip::default()), Knowledge::Full);
             let settings = FederationSettings { defence, ..settings(&partition, learning, vandals) };
             let (_, mut run) = one_round(&settings, &partition, Some(Box::new(Vandal)));

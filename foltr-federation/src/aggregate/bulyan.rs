@@ -55,19 +55,20 @@ impl Aggregator for BulyanRule {
         combined: &mut Combined,
     ) -> Result<(), TooFewClients> {
         let n = contributions.len();
-        let needed = self.settings.least_clients();
-        if n < needed {
-            return Err(TooFewClients { needed, got: n });
+        if n == 0 {
+            return Err(TooFewClients { needed: 1, got: 0 });
         }
+        // Where fewer came, fewer attackers are among them: see the trimmed mean.
+        let n_attackers = (self.settings.attackers as usize).min(n.saturating_sub(3) / 4);
         self.sort_neighbours(contributions);
         self.is_left.clear();
         self.is_left.resize(n, true);
-        for n_left in (2 * self.settings.attackers as usize + 1..=n).rev() {
-            let pick = self.pick(n_left);
+        for n_left in (2 * n_attackers + 1..=n).rev() {
+            let pick = self.pick(n_left - n_attackers);
             self.is_left[pick] = false;
         }
         combined.begin(contributions.n_params());
-        let n_kept = n - 4 * self.settings.attackers as usize - 1;
+        let n_kept = (n - 4 * n_attackers - 1).max(1);
         for (i, step) in combined.step.iter_mut().enumerate() {
             self.column.clear();
             let picked = contributions.rows().zip(&self.is_left).filter(|(_, is_left)| !**is_left);
@@ -93,18 +94,18 @@ impl BulyanRule {
         }
     }
 
-    /// The one with the lowest score of those that are left.
-    fn pick(&self, n_left: usize) -> usize {
+    /// The one with the lowest score of those that are left; a score adds up so many distances.
+    fn pick(&self, n_neighbours: usize) -> usize {
         let n = self.is_left.len();
-        let mut best = (f64::INFINITY, 0);
+        let mut best: Option<(f64, usize)> = None;
         for row in (0..n).filter(|&row| self.is_left[row]) {
             let others = self.neighbours[row * (n - 1)..][..n - 1].iter().filter(|(_, other)| self.is_left[*other]);
-            let score: f64 = others.take(n_left - self.settings.attackers as usize).map(|(distance, _)| distance).sum();
-            if score < best.0 {
-                best = (score, row);
+            let score: f64 = others.take(n_neighbours).map(|(distance, _)| distance).sum();
+            if best.is_none_or(|(least, _)| score < least) {
+                best = Some((score, row));
             }
         }
-        best.1
+        best.map_or(0, |(_, row)| row)
     }
 }
 

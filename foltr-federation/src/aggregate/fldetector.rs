@@ -11,7 +11,7 @@
 //!
 //! Deviation: the paper removes those it detects and trains again from the beginning; a server cannot take rounds
 //! back, so they are left out of this round and judged again in the next. A client that was absent is predicted from
-//! the last contribution that it sent. Pairs without positive curvature are not taken into the Hessian, as is usual
+//! the last contribution that it sent and the last movement of the model alone, so its errors are larger. Pairs without positive curvature are not taken into the Hessian, as is usual
 //! for L-BFGS.
 
 mod clusters;

@@ -62,13 +62,15 @@ impl Krum {
         }
     }
 
-    /// How many neighbours a score adds up, among `n` contributions.
-    fn n_neighbours(&self, n: usize) -> Result<usize, TooFewClients> {
-        let (attackers, needed) = (self.attackers as usize, self.least_clients());
-        if n < needed {
-            return Err(TooFewClients { needed, got: n });
-        }
-        Ok(self.neighbours.map_or(n.saturating_sub(attackers + 2), |neighbours| neighbours as usize))
+    /// Attackers to reckon with among `n` contributions, and how many neighbours a score adds up. Where fewer came than
+    /// are needed, as many attackers as can be reckoned with: those who sent nothing are not among the others.
+    fn reckoned(&self, n: usize) -> Result<(usize, usize), TooFewClients> {
+        let others = n.checked_sub(1).ok_or(TooFewClients { needed: 1, got: n })?;
+        let is_enough = n >= self.least_clients();
+        let attackers = self.attackers as usize;
+        let attackers = if is_enough { attackers } else { attackers.min(n.saturating_sub(3) / 2) };
+        let neighbours = self.neighbours.map_or(n.saturating_sub(attackers + 2), |neighbours| neighbours as usize);
+        Ok((attackers, neighbours.clamp(others.min(1), others)))
     }
 }
 
@@ -89,14 +91,14 @@ impl Aggregator for KrumRule {
         combined: &mut Combined,
     ) -> Result<(), TooFewClients> {
         let n = contributions.len();
-        let n_neighbours = self.settings.n_neighbours(n)?;
+        let (n_attackers, n_neighbours) = self.settings.reckoned(n)?;
         self.distances.measure(contributions);
         if !self.settings.squared {
             self.distances.take_roots();
         }
         self.scores.fill(&self.distances, n, n_neighbours);
         combined.begin(contributions.n_params());
-        let n_taken = if self.takes_many { n - self.settings.attackers as usize } else { 1 };
+        let n_taken = if self.takes_many { n - n_attackers } else { 1 };
         combined.shares.resize(n, 0.0);
         for &row in self.scores.best(n_taken) {
             combined.shares[row] = 1.0 / n_taken as f64;
@@ -197,14 +199,12 @@ mod tests {
     }
 
     #[test]
-    fn too_few_clients_are_told_how_many_are_needed() {
-        let needed = |attackers, neighbours, n| {
-            let krum = Krum { attackers, squared: false, neighbours };
-            krum.n_neighbours(n).map_err(|error| error.needed)
-        };
-        assert_eq!((needed(4, None, 10), needed(4, None, 6)), (Ok(4), Err(7)));
-        assert_eq!((needed(4, Some(9), 10), needed(4, Some(9), 9)), (Ok(9), Err(10)));
-        assert_eq!(needed(4, Some(1), 4), Err(5));
+    fn where_few_came_fewer_attackers_are_reckoned_with() {
+        let reckoned = |attackers, neighbours, n| Krum { attackers, squared: false, neighbours }.reckoned(n);
+        assert_eq!((reckoned(4, None, 10), reckoned(4, None, 6)), (Ok((4, 4)), Ok((1, 3))));
+        assert_eq!((reckoned(4, Some(9), 10), reckoned(4, Some(9), 9)), (Ok((4, 9)), Ok((3, 8))));
+        assert_eq!((reckoned(4, Some(1), 4), reckoned(4, None, 2)), (Ok((0, 1)), Ok((0, 1))));
+        assert_eq!((reckoned(4, None, 1), reckoned(4, None, 0).is_err()), (Ok((0, 0)), true));
         let none = Krum { attackers: 1, squared: false, neighbours: Some(0) };
         assert_eq!(none.check().expect_err("no neighbour").name, "neighbours");
     }

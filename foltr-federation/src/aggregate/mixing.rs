@@ -37,13 +37,13 @@ impl Aggregator for Mixing {
         combined: &mut Combined,
     ) -> Result<(), TooFewClients> {
         let n = contributions.len();
-        if n <= self.n_attackers {
-            return Err(TooFewClients { needed: self.n_attackers.saturating_add(1), got: n });
-        }
+        // Where fewer than 2m + 1 came, fewer attackers are among them: see the trimmed mean.
+        let most = n.checked_sub(1).ok_or(TooFewClients { needed: 1, got: n })? / 2;
+        let n_attackers = self.n_attackers.min(most);
         self.distances.measure(contributions);
         self.mixed.begin(contributions.n_params());
         for row in 0..n {
-            self.mix(contributions, row, n - self.n_attackers);
+            self.mix(contributions, row, n - n_attackers);
             self.mixed.push(contributions.clients()[row], contributions.weights()[row], &self.row);
         }
         self.rule.aggregate(global, &self.mixed, combined)?;
@@ -85,11 +85,13 @@ mod tests {
     fn contributions_become_means_of_their_neighbours() {
         let mut round = Contributions::new(1);
         [0.0, 1.0, 3.0, 100.0].iter().zip(0..).for_each(|(&value, client)| round.push(client, 1.0, &[value]));
-        // Two neighbours each: {0, 1}, {0, 1}, {1, 3}, {3, 100}; three: {0, 1, 3} three times, and {1, 3, 100}.
-        for (n_attackers, want) in [(2, [0.5, 0.5, 2.0, 51.5]), (1, [4.0 / 3.0, 4.0 / 3.0, 4.0 / 3.0, 104.0 / 3.0])] {
+        // {0, 1, 3} three times, and {1, 3, 100}; of four contributions at most one can be reckoned with.
+        let want = [4.0 / 3.0, 4.0 / 3.0, 4.0 / 3.0, 104.0 / 3.0];
+        for n_attackers in [1, 2, 7] {
             let mut mixing = Mixing::new(n_attackers, Box::new(Mean {}));
             let mut combined = Combined::default();
             mixing.aggregate(&[], &round, &mut combined).expect("four");
+            assert_eq!(mixing.mixed.len(), 4);
             mixing.mixed.values().iter().zip(want).for_each(|(&got, want)| assert_eq!(got, want as f32));
             assert!((combined.step[0] - want.iter().sum::<f64>() / 4.0).abs() < 1e-6);
         }
@@ -98,6 +100,6 @@ mod tests {
         krum.aggregate(&[], &round, &mut combined).expect("four");
         assert!((combined.step[0] - 4.0 / 3.0).abs() < 1e-6);
         let nobody = krum.aggregate(&[], &Contributions::new(1), &mut combined);
-        assert_eq!(nobody, Err(TooFewClients { needed: 2, got: 0 }));
+        assert_eq!(nobody, Err(TooFewClients { needed: 1, got: 0 }));
     }
 }

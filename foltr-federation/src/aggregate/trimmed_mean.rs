@@ -5,6 +5,9 @@
 //!
 //! With at most m attackers every coordinate stays within the range of honest values, for any n > 2m. Within that range
 //! they can push all coordinates at once, by an amount that grows with the scatter of honest contributions.
+//!
+//! Where fewer than 2m + 1 came, all but the middle is cut off. Attackers who send nothing, or what is refused, gain
+//! nothing by that: of n > 2m clients without k such attackers, (n - k - 1) / 2 is at least the m - k that are left.
 
 use serde::{Deserialize, Serialize};
 
@@ -44,12 +47,11 @@ impl Aggregator for TrimmedMeanRule {
         contributions: &Contributions,
         combined: &mut Combined,
     ) -> Result<(), TooFewClients> {
-        let needed = self.settings.least_clients();
-        if contributions.len() < needed {
-            return Err(TooFewClients { needed, got: contributions.len() });
-        }
+        let got = contributions.len();
+        let most = got.checked_sub(1).ok_or(TooFewClients { needed: 1, got })? / 2;
         combined.begin(contributions.n_params());
-        inner_means(contributions, self.settings.attackers as usize, &mut self.scratch, &mut combined.step);
+        let n_cut = most.min(self.settings.attackers as usize);
+        inner_means(contributions, n_cut, &mut self.scratch, &mut combined.step);
         Ok(())
     }
 }

@@ -4,7 +4,7 @@ use foltr_rank::learn::evolution::fill_direction;
 
 use crate::aggregate::{Aggregator, Combined, Contributions, Rule, TooFewClients, evolution_coefficient};
 use crate::coordinator::Rejected;
-use crate::message::Payload;
+use crate::message::{BadPayload, Payload};
 
 /// All messages of a round, and the rule that will combine them.
 #[derive(Debug)]
@@ -40,6 +40,11 @@ impl Kept {
         self.has_come.fill(false);
     }
 
+    /// Nobody has a part in a round without a step.
+    pub(super) fn clear_shares(&mut self) {
+        self.shares.clear();
+    }
+
     /// Messages so far.
     pub(super) fn len(&self) -> usize {
         self.contributions.len()
@@ -63,10 +68,14 @@ impl Kept {
             }
             (Payload::Clipped { delta, .. }, _) => self.receive_step(client, 1.0, delta),
             (&Payload::Evolution { seed, plus, minus }, Rule::Evolution { sigma, .. }) => {
-                self.refuse_second(client)?;
                 fill_direction(seed, &mut self.direction);
                 let coefficient = evolution_coefficient(plus, minus, sigma);
                 self.direction.iter_mut().for_each(|value| *value = (f64::from(*value) * coefficient) as f32);
+                // A finite reward can be too large for this.
+                if let Some(index) = self.direction.iter().position(|value| !value.is_finite()) {
+                    return Err(BadPayload::NotFinite { index }.into());
+                }
+                self.refuse_second(client)?;
                 self.contributions.push(client, 1.0, &self.direction);
                 Ok(())
             }

@@ -16,6 +16,7 @@ mod values;
 
 use anyhow::Result;
 
+use super::specs::{Spec, specs};
 use super::tally::Judged;
 use super::{Entry, StandIn, Study, Wanted};
 use crate::results::Results;
@@ -52,23 +53,8 @@ pub(super) const THESIS_FIGURE_8: Entry = in_thesis("thesis-figure-3.8", FIGURE_
 pub(super) const THESIS_FIGURE_9: Entry = in_thesis("thesis-figure-3.9", FIGURE_5);
 pub(super) const THESIS_FIGURE_10: Entry = in_thesis("thesis-figure-3.10", FIGURE_6);
 
-/// An experiment file of this paper: its name below `specs/fpdgd`, and its text.
-#[derive(Clone, Copy, Debug)]
-struct Spec {
-    name: &'static str,
-    text: &'static str,
-}
-
-macro_rules! specs {
-    ($($constant:ident = $name:literal;)*) => {
-        $(const $constant: Spec =
-            Spec { name: $name, text: include_str!(concat!("../../../specs/fpdgd/", $name, ".toml")) };)*
-        #[cfg(test)]
-        const SPECS: &[Spec] = &[$($constant),*];
-    };
-}
-
 specs! {
+    "fpdgd":
     MQ2007_FPDGD = "mq2007-fpdgd";
     MQ2007_FOLTR_ES = "mq2007-foltr-es";
     MQ2007_PDGD = "mq2007-pdgd";

@@ -20,6 +20,8 @@ pub enum Wanted {
     Mslr,
     /// Yahoo set 1, one fold.
     Yahoo,
+    /// Istella-S, one fold.
+    IstellaS,
     /// 200 queries of TREC's Web Track with judgements for four intents, for training and testing.
     IntentChange,
 }
@@ -46,6 +48,7 @@ impl Wanted {
             Self::Mq2008 => "MQ2008",
             Self::Mslr => "MSLR-WEB10K",
             Self::Yahoo => "Yahoo set 1",
+            Self::IstellaS => "Istella-S",
             Self::IntentChange => "intent-change",
         }
     }
@@ -57,6 +60,7 @@ impl Wanted {
             Self::Mq2008 => &["MQ2008", "mq2008"],
             Self::Mslr => &["MSLR-WEB10K", "MSLR10K", "MSLR-10K", "mslr-web10k", "mslr10k", "MSLR-WEB10k"],
             Self::Yahoo => &["Yahoo", "yahoo", "YAHOO", "Yahoo-set1", "set1", "ltrc_yahoo", "Webscope_C14_Set1"],
+            Self::IstellaS => &["Istella-S", "istella-s", "istella-s-letor"],
             Self::IntentChange => &["intent-change", "intent_change", "ClueWeb09_intent_change"],
         }
     }
@@ -66,6 +70,7 @@ impl Wanted {
             Self::Mq2007 | Self::Mq2007Validation | Self::Mq2008 => 46,
             Self::Mslr => 136,
             Self::Yahoo => 700,
+            Self::IstellaS => 220,
             Self::IntentChange => 105,
         }
     }
@@ -79,6 +84,7 @@ impl Wanted {
             Self::Mq2008 => ("mq2007", 470),
             Self::Mslr => ("mslr", 2000),
             Self::Yahoo => ("yahoo", 2000),
+            Self::IstellaS => ("istella", 2000),
             Self::IntentChange => ("mq2007", 200),
         };
         let intents = if self == Self::IntentChange { ", intents = 4, conflict = \"strong\"" } else { "" };
@@ -152,6 +158,11 @@ impl StandIn {
         self
     }
 
+    /// Whether it was made up.
+    pub fn is_generated(&self) -> bool {
+        self.section.contains("\"synthetic\"")
+    }
+
     /// Why numbers on it cannot be compared with the paper's; none if they can.
     pub fn why_not(&self, wanted: Wanted) -> Option<String> {
         (!self.is_the_papers).then(|| format!("{} instead of {}", self.name, wanted.name()))
@@ -171,7 +182,7 @@ mod tests {
     #[test]
     fn generated_data_stands_in_for_everything_and_is_never_the_papers() {
         let all = [Wanted::Mq2007, Wanted::Mq2007Validation, Wanted::Mq2008, Wanted::Mslr, Wanted::Yahoo];
-        for wanted in all.into_iter().chain([Wanted::IntentChange]) {
+        for wanted in all.into_iter().chain([Wanted::IstellaS, Wanted::IntentChange]) {
             let stand_in = wanted.synthetic();
             assert!(data_of(&stand_in).generated().is_some(), "{wanted:?}");
             assert!(stand_in.why_not(wanted).is_some_and(|why| why.contains(wanted.name())), "{wanted:?}");

@@ -16,12 +16,12 @@
 mod other_types;
 mod reading;
 mod remedies;
-mod series;
 mod type_1;
 mod type_2;
 
 use anyhow::Result;
 
+use super::specs::{Spec, specs};
 use super::tally::Judged;
 use super::{Entry, StandIn, Study, Wanted};
 use crate::results::Results;
@@ -47,23 +47,8 @@ pub(super) const FIGURE_8: Entry = entry("thesis-figure-4.8", "Type 3, click pre
 pub(super) const FIGURE_9: Entry =
     entry("thesis-figure-4.9", "Type 4, quantity: alone, with Type 1, with Type 2", other_types::figure_9);
 
-/// An experiment file: its name below `specs/thesis/non-iid`, and its text.
-#[derive(Clone, Copy, Debug)]
-struct Spec {
-    name: &'static str,
-    text: &'static str,
-}
-
-macro_rules! specs {
-    ($($constant:ident = $name:literal;)*) => {
-        $(const $constant: Spec =
-            Spec { name: $name, text: include_str!(concat!("../../../specs/thesis/non-iid/", $name, ".toml")) };)*
-        #[cfg(test)]
-        const SPECS: &[Spec] = &[$($constant),*];
-    };
-}
-
 specs! {
+    "thesis/non-iid":
     PREFERENCES = "type-1";
     PREFERENCES_FED_PROX = "type-1-fed-prox";
     PREFERENCES_FED_PER = "type-1-fed-per";
@@ -138,7 +123,7 @@ impl Place {
     }
 
     fn is_generated(&self) -> bool {
-        self.data.section.contains("\"synthetic\"")
+        self.data.is_generated()
     }
 
     /// A tenth of the training queries.

@@ -27,7 +27,7 @@ pub struct Line {
     pub clean_loss: f64,
     /// nDCG@10 under every attack.
     pub attacks: BTreeMap<String, f64>,
-    /// The least of these.
+    /// The least of these; without an attack on nDCG what the defence has without attackers.
     pub worst: f64,
     /// nDCG@10 of a random ranking, on average.
     pub random: f64,
@@ -130,7 +130,7 @@ pub(super) fn lines(done: &[(Job<'_>, Values)]) -> Vec<Line> {
                 defence: defence.name.into(),
                 clean,
                 clean_loss: clean - own,
-                worst: attacks.values().copied().fold(f64::INFINITY, f64::min),
+                worst: attacks.values().copied().reduce(f64::min).unwrap_or(own),
                 attacks,
                 random,
                 recommended: defence.name == RECOMMENDED,

@@ -2,6 +2,8 @@
 
 use foltr_federation::Defence;
 
+use super::setting::Place;
+
 /// A defence with its parameters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct NamedDefence {
@@ -16,7 +18,7 @@ pub struct NamedDefence {
     momentum: &'static str,
 }
 
-/// The momentum of the recommended default; chosen on validation queries (`BENCHMARKS.md`).
+/// The momentum of the recommended default; chosen on validation queries (`specs/attacks/momentum-tuning.toml`).
 const GROWING: &str = "{ kind = \"growing\", share = 0.5 }";
 
 const fn rule(name: &'static str, rule: &'static str, about: &'static str) -> NamedDefence {
@@ -126,10 +128,22 @@ impl NamedDefence {
     }
 
     /// Whether it can work with so many clients in a round.
-    pub(super) fn is_possible(&self, n_clients: u32, assumed: u32, is_evolution: bool) -> bool {
+    pub(super) fn is_possible(&self, place: &Place, assumed: u32) -> bool {
         let needed = if self.name == "bulyan" { 4 * assumed + 3 } else { 2 * assumed + 1 };
         let is_trusting = self.rule.contains("{trusted}");
-        n_clients >= needed && !(is_evolution && (is_trusting || self.has_momentum()))
+        // The trusted client must come to every round.
+        let lacks_trust = is_trusting && (place.cohort < place.n_clients || place.is_evolution());
+        place.cohort >= needed && !lacks_trust && !(place.is_evolution() && self.has_momentum())
+    }
+
+    /// Whether the server compares rounds with earlier ones.
+    pub(super) fn remembers(&self) -> bool {
+        self.rule.contains("fldetector")
+    }
+
+    /// Whether a server would do the same as under another one, whatever devices do.
+    pub(super) fn has_same_rule(&self, other: &Self) -> bool {
+        (self.rule, self.mixing) == (other.rule, other.mixing)
     }
 
     /// What the server and the devices do, with so many clients of whom so many may attack.

@@ -11,7 +11,9 @@ pub fn heat_maps(lines: &[Line]) -> Vec<(String, HeatMap)> {
 }
 
 fn name(line: &Line) -> String {
-    format!("{}-{}-{:.0}", line.data.to_lowercase(), line.users, 100.0 * line.share)
+    let words: Vec<&str> =
+        line.data.split(|letter: char| !letter.is_alphanumeric()).filter(|it| !it.is_empty()).collect();
+    format!("{}-{}-{:.0}", words.join("-").to_lowercase(), line.users, 100.0 * line.share)
 }
 
 /// Everything in percent of clean.

@@ -4,6 +4,7 @@ use anyhow::{Context, Result, bail};
 use foltr_simulation::dataset::Dataset;
 use foltr_simulation::datasets::Fold;
 
+use super::attacks::promotion;
 use super::collections::Collection;
 use super::{ATTACKS, DEFENCES, Effort, NamedAttack, NamedDefence, load};
 use crate::run::resolve_grades;
@@ -56,6 +57,28 @@ pub const SETTINGS: [Place; 3] = [
     },
 ];
 
+impl Place {
+    /// Whether messages are seeds and rewards.
+    pub(super) fn is_evolution(&self) -> bool {
+        self.learner == EVOLUTION
+    }
+
+    /// How many of its clients attack.
+    ///
+    /// # Errors
+    /// If nobody would, or half of them.
+    fn attackers(&self, share: f64) -> Result<u32> {
+        let n = attackers(share, self.n_clients);
+        if n == 0 || 2 * n >= self.n_clients {
+            bail!(
+                "--share: {share} of {} clients are {n}; at least one and fewer than half can attack",
+                self.n_clients
+            );
+        }
+        Ok(n)
+    }
+}
+
 /// The federation with this name.
 ///
 /// # Errors
@@ -69,7 +92,7 @@ pub(super) fn find(name: &str) -> Result<Place> {
 /// One run.
 #[derive(Clone, Debug)]
 pub(super) struct Job<'a> {
-    pub(super) data: &'static str,
+    pub(super) data: &'a str,
     pub(super) setting: &'static str,
     pub(super) users: &'a str,
     pub(super) share: f64,
@@ -87,8 +110,9 @@ pub(super) struct Job<'a> {
 impl Job<'_> {
     /// Everything that its result depends on, but the program and the data files.
     pub(super) fn key(&self) -> String {
-        let text = toml::to_string(&self.experiment).unwrap_or_default();
-        format!("{} fold {} seed {} {text}", self.data, self.fold_number, self.seed)
+        let text = toml::to_string(&self.experiment).expect("an experiment that was read can be written");
+        let promotion = promotion(self.promoted_feature);
+        format!("{} fold {} seed {} {promotion:?} {text}", self.data, self.fold_number, self.seed)
     }
 
     /// For progress and errors.
@@ -101,6 +125,17 @@ impl Job<'_> {
 /// How many of `n` clients attack.
 pub(super) fn attackers(share: f64, n: u32) -> u32 {
     (share * f64::from(n)).round() as u32
+}
+
+/// The attackers that a defence reckons with in a round: all of them where everybody takes part; where the round is a
+/// sample, three standard deviations more than are expected in it, but never half.
+fn assumed(place: Place, share: f64) -> u32 {
+    let expected = attackers(share, place.cohort);
+    if place.cohort == place.n_clients {
+        return expected;
+    }
+    let deviation = (f64::from(place.cohort) * share * (1.0 - share)).sqrt();
+    (expected + (3.0 * deviation).ceil() as u32).min((place.cohort - 1) / 2)
 }
 
 /// The feature of the documents that are promoted, from 1: the first from a third of all on that differs among the
@@ -168,12 +203,12 @@ impl<'a> Common<'a> {
         attack: Option<&'static NamedAttack>,
     ) -> Result<Option<Job<'a>>> {
         let Self { effort, place, collection, seed, fold_number, fold, promoted_feature } = *self;
-        let attackers = attackers(share, place.n_clients);
+        let attackers = place.attackers(share)?;
         let attack_section = attack.map(|attack| attack.section(attackers, promoted_feature));
         let Some(sections) = sections(place, share, defence, attack_section) else { return Ok(None) };
         let mut experiment = parsed(&(text(effort, place, collection, users, seed) + &sections))?;
         resolve_grades(&mut experiment, std::iter::once(fold));
-        let (data, setting) = (collection.name, place.name);
+        let (data, setting) = (collection.title.as_str(), place.name);
         Ok(Some(Job {
             data,
             setting,
@@ -223,7 +258,7 @@ fn parsed(text: &str) -> Result<Experiment> {
 fn text(effort: &Effort, place: Place, collection: &Collection, users: &str, seed: u64) -> String {
     let data = collection.section.replace("{seed}", &seed.to_string());
     let (learner, optimiser) = place.learner;
-    let interactions = if place.name == "foltr-es" { 4 } else { 5 };
+    let interactions = if place.is_evolution() { 4 } else { 5 };
     let cohort = if place.cohort < place.n_clients { format!(", cohort = {}", place.cohort) } else { String::new() };
     format!(
         "seeds = [{seed}]\ndata = {data}\nclients = {{ n_clients = {}, interactions = {interactions}{cohort} }}\n\
@@ -237,9 +272,8 @@ fn text(effort: &Effort, place: Place, collection: &Collection, users: &str, see
 
 /// `[attack]` and `[defence]`; nothing where the defence cannot work.
 fn sections(place: Place, share: f64, defence: &NamedDefence, attack: Option<String>) -> Option<String> {
-    let assumed = attackers(share, place.cohort);
-    let is_evolution = place.name == "foltr-es";
-    if !defence.is_possible(place.cohort, assumed, is_evolution) {
+    let assumed = assumed(place, share);
+    if !defence.is_possible(&place, assumed) {
         return None;
     }
     let mut text = String::new();

@@ -2,6 +2,7 @@
 
 use foltr_federation::aggregate::FlTrust;
 use foltr_federation::{Aggregation, Defence};
+use foltr_simulation::adversary::Seeds;
 
 use super::check::Problems;
 use super::{EvolutionStream, Experiment, Learner, Privacy};
@@ -20,8 +21,12 @@ impl Experiment {
         let some = "must be at least 1 and below the number of clients: somebody has to be honest";
         problems.when(!sound, "attack.attackers", some);
         if let Err(bad) = attack.check() {
-            problems.add(format!("attack.method.{}", bad.name), format!("must be {}", bad.right));
+            let section = if bad.name == "candidates" { "seeds" } else { "method" };
+            problems.add(format!("attack.{section}.{}", bad.name), format!("must be {}", bad.right));
         }
+        let steps = self.learner.is_federated() && !matches!(self.learner, Learner::Evolution { .. });
+        let idle = "has no effect: only evolution sends seeds";
+        problems.when(steps && attack.seeds != Seeds::Own, "attack.seeds", idle);
     }
 
     pub(super) fn check_defence(&self, problems: &mut Problems) {
@@ -36,6 +41,10 @@ impl Experiment {
         if let (Aggregation::FlTrust(FlTrust { trusted }), Some(clients)) = (defence.rule, &self.clients) {
             let unknown = format!("must be a client: 0 to {}", clients.n_clients.saturating_sub(1));
             problems.when(trusted as usize >= clients.n_clients, "defence.rule.trusted", unknown);
+            let is_sampled =
+                clients.cohort.is_some_and(|size| size < clients.n_clients) || clients.participation.is_some();
+            let always = "must take part in every round; leave `clients.cohort` and `clients.participation` out";
+            problems.when(is_sampled, "defence.rule.trusted", always);
             let bribed = self.attack.is_some_and(|attack| trusted < attack.attackers);
             problems.when(
                 bribed,
@@ -46,6 +55,11 @@ impl Experiment {
         if let (Some(schedule), needed) = (self.schedule(), defence.least_clients()) {
             let few = format!("needs at least {needed} clients in a round, there are {}", schedule.cohort);
             problems.when(schedule.cohort < needed, "defence.rule", few);
+            let dropout = self.clients.as_ref().and_then(|clients| clients.dropout).unwrap_or(0.0);
+            let left = (schedule.cohort as f64 * (1.0 - dropout)) as usize;
+            let rest =
+                format!("needs at least {needed} clients in a round; with this dropout about {left} messages come");
+            problems.when(schedule.cohort >= needed && left < needed, "clients.dropout", rest);
         }
         let rewards = matches!(self.learner, Learner::Evolution { .. });
         let steps = "cannot be had with evolution, whose devices send a seed and a reward, and no update to remember";

@@ -81,6 +81,8 @@ impl Default for FangKrum {
 
 impl FangKrum {
     pub(super) fn check(&self) -> Result<(), BadParameter> {
+        let neighbours = f64::from(self.neighbours.unwrap_or(1));
+        require("neighbours", neighbours, neighbours > 0.0, "at least 1")?;
         require("threshold", self.threshold, self.threshold > 0.0, "positive and finite")?;
         let start = self.start.unwrap_or(1.0);
         require("start", start, start > 0.0, "positive and finite")

@@ -116,7 +116,9 @@ pub enum BadFederation {
         what: &'static str,
     },
     /// The published code did nothing else.
-    #[error("the published random stream needs equal clients, cascade users and all clients in every round")]
+    #[error(
+        "the published random stream needs equal clients, cascade users, all clients in every round, no attack and no defence"
+    )]
     Published,
 }
 
@@ -196,7 +198,7 @@ impl FederationSettings {
             }
             let everyone = self.cohort == Cohort::Everyone && self.dropout == 0.0 && self.absent.is_empty();
             let as_published = matches!(partition.users(), [Users::Cascade(_)]) && partition.is_shared() && everyone;
-            if published_stream && !as_published {
+            if published_stream && (!as_published || self.needs_messages().is_some()) {
                 return Err(BadFederation::Published);
             }
         }

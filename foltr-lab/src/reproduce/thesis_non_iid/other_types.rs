@@ -4,14 +4,15 @@
 use anyhow::Result;
 
 use super::reading::{self, Case};
-use super::series::{BY_USERS, Columns, Row, Series, Sheet, TEST, TRAIN};
 use super::type_1::both;
 use super::type_2::{case, of_batch, one_label};
 use super::{
     CLICKS, PREFERENCES, Place, QUANTITIES, QUANTITIES_LABELS, QUANTITIES_PREFERENCES, Ranker, a_client_a_label,
     length, notes,
 };
+use crate::plot::Sharing;
 use crate::reproduce::course::USERS;
+use crate::reproduce::series::{BY_USERS, Columns, Row, Series, Sheet, TEST, TRAIN};
 use crate::reproduce::{Study, Wanted};
 use crate::results::Results;
 
@@ -43,6 +44,7 @@ pub fn figure_8(study: &mut Study<'_>) -> Result<()> {
         subtitle: format!("{clients}; {}", length(study, &[LINEAR])),
         measure: "nDCG@10 on test queries",
         columns: &BY_MODEL,
+        y_sharing: Sharing::Row,
         has_bands: true,
     };
     sheet.show(study, &rows)?;
@@ -87,6 +89,7 @@ pub fn figure_9(study: &mut Study<'_>) -> Result<()> {
         subtitle: format!("1 to 9 interactions a client, IID 5 each; {}", length(study, &[LINEAR])),
         measure: "nDCG@10 on test queries (with Type 1: on training queries)",
         columns: &BY_USERS,
+        y_sharing: Sharing::Row,
         has_bands: true,
     };
     sheet.show(study, &rows)?;

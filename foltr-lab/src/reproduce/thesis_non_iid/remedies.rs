@@ -3,14 +3,15 @@
 use anyhow::Result;
 
 use super::reading::{self, Remedied};
-use super::series::{BY_USERS, Row, Series, Sheet, TEST, TRAIN};
 use super::type_1::{both, tell_what_intents_are};
 use super::type_2::{case, of_batch, one_label};
 use super::{
     FED_PER, PREFERENCES, PREFERENCES_FED_PER, PREFERENCES_FED_PROX, Place, REMEDIES, Ranker, a_client_a_label, length,
     notes,
 };
+use crate::plot::Sharing;
 use crate::reproduce::course::USERS;
+use crate::reproduce::series::{BY_USERS, Row, Series, Sheet, TEST, TRAIN};
 use crate::reproduce::{Study, Wanted};
 use crate::results::Results;
 use crate::rows::MetricName;
@@ -89,6 +90,7 @@ pub fn figure_4(study: &mut Study<'_>) -> Result<()> {
         subtitle: format!("{}; 4 clients, 5 interactions each; {}", place.data.name, length(study, &Ranker::ALL)),
         measure: "nDCG@10 on the training queries",
         columns: &BY_USERS,
+        y_sharing: Sharing::Row,
         has_bands: true,
     };
     sheet.show(study, &rows)?;
@@ -160,6 +162,7 @@ pub fn figure_7(study: &mut Study<'_>) -> Result<()> {
         subtitle,
         measure: "nDCG@10 on test queries",
         columns: &BY_USERS,
+        y_sharing: Sharing::Row,
         has_bands,
     };
     let title = "Thesis Figure 4.7: data sharing with one label a client (Type 2, #R = 1)";

@@ -3,9 +3,10 @@
 use anyhow::Result;
 
 use super::reading::{self, Case};
-use super::series::{BY_USERS, Row, Series, Sheet, TRAIN, in_words};
 use super::{PREFERENCES, Place, Ranker, length, notes};
+use crate::plot::Sharing;
 use crate::reproduce::course::USERS;
+use crate::reproduce::series::{BY_USERS, Row, Series, Sheet, TRAIN, in_words};
 use crate::reproduce::study::mean;
 use crate::reproduce::{Study, Wanted};
 use crate::results::Results;
@@ -44,6 +45,7 @@ pub fn figure_3(study: &mut Study<'_>) -> Result<()> {
         subtitle: format!("4 clients, 5 interactions each; {}", length(study, &Ranker::ALL)),
         measure: "nDCG@10 on the training queries",
         columns: &BY_USERS,
+        y_sharing: Sharing::Row,
         has_bands: true,
     };
     sheet.show(study, &rows)?;

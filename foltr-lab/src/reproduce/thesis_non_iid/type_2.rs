@@ -3,10 +3,11 @@
 use anyhow::Result;
 
 use super::reading::{self, Case, EXACT};
-use super::series::{BY_USERS, Row, Series, Sheet, TEST, in_words};
 use super::{ONE_LABEL, Place, ROUNDS, Ranker, TWO_LABELS, a_client_a_label, length, n_rounds, notes};
+use crate::plot::Sharing;
 use crate::reproduce::Study;
 use crate::reproduce::course::USERS;
+use crate::reproduce::series::{BY_USERS, Row, Series, Sheet, TEST, in_words};
 use crate::reproduce::study::mean;
 use crate::results::Results;
 use crate::table::table;
@@ -80,6 +81,7 @@ pub fn figure_5(study: &mut Study<'_>) -> Result<()> {
         subtitle: format!("as many clients as labels, B interactions each; {}", length(study, &Ranker::ALL)),
         measure: "nDCG@10 on test queries",
         columns: &BY_USERS,
+        y_sharing: Sharing::Row,
         has_bands: true,
     };
     sheet.show(study, &rows)?;
@@ -192,6 +194,7 @@ pub fn figure_6(study: &mut Study<'_>) -> Result<()> {
         subtitle: format!("{clients}; {}", length(study, &Ranker::ALL)),
         measure: "nDCG@10 on test queries",
         columns: &BY_USERS,
+        y_sharing: Sharing::Row,
         has_bands: true,
     };
     sheet.show(study, &rows)?;

@@ -85,6 +85,8 @@ pub struct Sheet<'a> {
     pub subtitle: String,
     pub measure: &'a str,
     pub columns: &'a Columns,
+    /// Rows of different collections have scales of their own.
+    pub y_sharing: Sharing,
     /// Confidence bands of many noisy series hide all of them.
     pub has_bands: bool,
 }
@@ -110,7 +112,7 @@ impl Sheet<'_> {
             columns: columns.labels.iter().map(|label| format!("{label}{}", columns.title)).collect(),
             rows: panel_rows,
             x_sharing: Sharing::Row,
-            y_sharing: Sharing::Row,
+            y_sharing: self.y_sharing,
             ..CurveFigure::default()
         };
         study.figure(self.file, figure)?;
@@ -146,7 +148,7 @@ fn told(columns: &Columns, rows: &[Row<'_>]) -> Result<String> {
             lines.push(line);
         }
     }
-    let header: Vec<&str> = ["", "clients"].into_iter().chain(columns.labels.iter().copied()).collect();
+    let header: Vec<&str> = ["", "curve"].into_iter().chain(columns.labels.iter().copied()).collect();
     Ok(table(&header, 2, lines))
 }
 
