@@ -1,5 +1,5 @@
-//! A fingerprint that nobody can choose: SHA-256 (FIPS 180-4), of numbers in little-endian order behind a name that says
-//! what they are.
+//! A fingerprint that nobody can choose: SHA-256 (FIPS 180-4), of numbers in little-endian order behind a name that
+//! says what they are.
 
 use std::fmt;
 use std::str::FromStr;

@@ -1,10 +1,10 @@
 //! What a server keeps for the day on which a client wants to be forgotten.
 //!
-//! A [`History`] is a chain of what happened: kept rounds with the single updates of their clients, checkpoints, clients
-//! that were forgotten, and returns to earlier rounds. Beside it are numbers that change with every round: who took part
-//! first and last, and how far each client has moved the model (the ledger). [`History::erase`] takes a client's updates,
-//! salts and ledger out; the chain can still be [verified](History::verify) afterwards. What is kept is for [`Keeping`] to
-//! say, how much it is for [`History::size`].
+//! A [`History`] is a chain of what happened: kept rounds with the single updates of their clients, checkpoints,
+//! clients that were forgotten, and returns to earlier rounds. Beside it are numbers that change with every round: who
+//! took part first and last, and how far each client has moved the model (the ledger). [`History::erase`] takes a
+//! client's updates, salts and ledger out; the chain can still be [verified](History::verify) afterwards. What is kept
+//! is for [`Keeping`] to say, how much it is for [`History::size`].
 
 mod bytes;
 mod chain;

@@ -1,10 +1,11 @@
 //! What a leaver takes home: who was forgotten, how, from which model to which, signed by the federation.
 //!
-//! Signature: Ed25519, `BDLSY12` Bernstein, Duif, Lange, Schwabe, Yang: *High-Speed High-Security Signatures*, JCEN 2(2),
-//! 2012, and RFC 8032, of the [canonical bytes](Receipt::canonical_bytes); verification refuses points of small order.
+//! Signature: Ed25519, `BDLSY12` Bernstein, Duif, Lange, Schwabe, Yang: *High-Speed High-Security Signatures*, JCEN
+//! 2(2), 2012, and RFC 8032, of the [canonical bytes](Receipt::canonical_bytes); verification refuses points of small
+//! order.
 //!
-//! A receipt says what the federation claims to have done. With the [`History`] that belongs to it, one can check that the
-//! erasure is in its chain, between the two heads, and that nothing of the chain was altered since.
+//! A receipt says what the federation claims to have done. With the [`History`] that belongs to it, one can check that
+//! the erasure is in its chain, between the two heads, and that nothing of the chain was altered since.
 
 mod canonical;
 mod stored;

@@ -50,7 +50,8 @@ pub enum Unlearning {
 pub enum Assurance {
     /// It is, bit by bit, a model that never had the leavers.
     Exact,
-    /// No event is more than e^epsilon times as likely, plus delta, as with a model that never had them, and vice versa.
+    /// No event is more than e^epsilon times as likely, plus delta, as with a model that never had them, and vice
+    /// versa.
     Certified {
         /// How much more likely.
         epsilon: f64,

@@ -151,7 +151,8 @@ fn the_released_code_by_hand() {
     assert_eq!(erasing.asked().map(|asked| asked.steps), Some(0), "the first round takes no work");
     erasing.close(&mut Contributions::new(2));
     assert_near(erasing.master(), &[1.5, 1.5], 1e-12);
-    // Round 1: stored client models (13/3 + 2, 13/3) and (13/3, 13/3 + 2): mean 16/3 each; next global 8: apart 8/3 each.
+    // Round 1: stored client models (13/3 + 2, 13/3) and (13/3, 13/3 + 2): mean 16/3 each; next global 8: apart 8/3
+    // each.
     erasing.close(&mut contributions(&[vec![2.0, 0.0], vec![4.0, 0.0]], 1));
     assert_near(erasing.master(), &[1.5 + 8.0 / 3.0 * 2_f64.sqrt(), 1.5], 1e-6);
     // Round 2: 8 + 1.5 each; the last global is 12: apart 2.5 each. Without direction nothing moves.
@@ -205,7 +206,8 @@ proptest! {
         prop_assume!(own > 1e-3);
         prop_assert!((length(&update) - wanted).abs() <= 1e-5 * wanted.max(1.0));
         let product: f64 = update.iter().zip(&fresh).map(|(&a, &b)| f64::from(a) * f64::from(b)).sum();
-        prop_assert!((product - wanted * own).abs() <= 1e-4 * (wanted * own).max(1.0), "{} of {}", product, wanted * own);
+        let whole = wanted * own;
+        prop_assert!((product - whole).abs() <= 1e-4 * whole.max(1.0), "{} of {}", product, whole);
     }
 
     #[test]

@@ -64,7 +64,8 @@ fn history() -> History {
     history
 }
 
-/// What must hold for any input: no panic, and what is accepted has exactly these bytes. Says whether it is believed, too.
+/// What must hold for any input: no panic, and what is accepted has exactly these bytes. Says whether it is believed,
+/// too.
 fn check_total(bytes: &[u8]) -> Option<bool> {
     let history = History::decode(bytes).ok()?;
     assert_eq!(history.encode(), bytes);

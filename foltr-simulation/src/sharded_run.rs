@@ -1,10 +1,10 @@
 //! Several federations that do not see each other, so that each can forget by itself.
 //!
 //! `BCCJTZLP21` Bourtoule et al.: *Machine Unlearning*, IEEE S&P 2021. A client belongs to one shard for good
-//! ([`ShardIsolation::shard_of`]). Every shard draws the cohort of all clients and takes out those of other shards, so that
-//! a round of all shards together is a round of one federation, and nobody's random numbers depend on who else is there. A
-//! request touches one shard: it goes back to its last state before the leaver's first contribution and comes again
-//! without the leaver, bit by bit as if it had never had it.
+//! ([`ShardIsolation::shard_of`]). Every shard draws the cohort of all clients and takes out those of other shards, so
+//! that a round of all shards together is a round of one federation, and nobody's random numbers depend on who else is
+//! there. A request touches one shard: it goes back to its last state before the leaver's first contribution and comes
+//! again without the leaver, bit by bit as if it had never had it.
 
 use foltr_federation::unlearn::ShardIsolation;
 use foltr_federation::{BadSetup, CannotUnlearn, Fingerprint, History, Keeping, Privacy, Unlearning};

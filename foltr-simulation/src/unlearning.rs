@@ -1,8 +1,8 @@
 //! Simulated clients carry out a request to forget: every method of [`Unlearning`] on a run that has ended.
 //!
-//! A request is met from settings, data and the [`History`] of the run; what it leaves is a history again, so that the next
-//! request goes on from there. Methods that take rounds can be watched: [`UnlearningRun::round`]. Shards are another kind of
-//! federation ([`crate::sharded_run`]).
+//! A request is met from settings, data and the [`History`] of the run; what it leaves is a history again, so that the
+//! next request goes on from there. Methods that take rounds can be watched: [`UnlearningRun::round`]. Shards are
+//! another kind of federation ([`crate::sharded_run`]).
 
 mod cost;
 mod erasing;
@@ -138,8 +138,8 @@ impl Request<'_, '_> {
         method: &Unlearning,
         certificate: &Certificate,
     ) -> Result<(Checkpoint, History), UnlearningError> {
-        // Only here is a client that is absent the neighbour that the guarantee is about: the sum lacks its summand, and is
-        // divided by the same number.
+        // Only here is a client that is absent the neighbour that the guarantee is about: the sum lacks its summand,
+        // and is divided by the same number.
         let Privacy::Gaussian(mechanism) = &self.settings.privacy else {
             let on = "Gaussian noise on a sum with a fixed divisor";
             return Err(CannotUnlearn::Premise { method: method.name(), on }.into());

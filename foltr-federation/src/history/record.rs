@@ -1,9 +1,9 @@
 //! The updates of one round, each behind a commitment that outlives it.
 //!
 //! A commitment is a fingerprint of the update and of a salt that is stored with it. While both are there, anybody can
-//! see that the update is the one that was committed to; when they are erased, the commitment is 32 random-looking bytes
-//! from which not even a guessed update can be confirmed. Salts must come from a secret source: in a simulation they are
-//! drawn from the run's seed, a server takes them from its operating system.
+//! see that the update is the one that was committed to; when they are erased, the commitment is 32 random-looking
+//! bytes from which not even a guessed update can be confirmed. Salts must come from a secret source: in a simulation
+//! they are drawn from the run's seed, a server takes them from its operating system.
 
 use rand::Rng;
 

@@ -1,9 +1,9 @@
 //! Nothing is done: the privacy of the run bounds what a leaver can have changed.
 //!
-//! User-level (epsilon, delta) compares the run with one in which a client was not there. That is what forgetting is about,
-//! so the model needs no change; what was stored of the client is erased. k clients that leave together are bounded by
-//! group privacy: (k epsilon, k e^((k-1) epsilon) delta), Dwork, Roth, `DR14` *The Algorithmic Foundations of Differential
-//! Privacy*, 2014, section 2.3 (with the delta of a chain of k steps).
+//! User-level (epsilon, delta) compares the run with one in which a client was not there. That is what forgetting is
+//! about, so the model needs no change; what was stored of the client is erased. k clients that leave together are
+//! bounded by group privacy: (k epsilon, k e^((k-1) epsilon) delta), Dwork, Roth, `DR14` *The Algorithmic Foundations
+//! of Differential Privacy*, 2014, section 2.3 (with the delta of a chain of k steps).
 
 use serde::{Deserialize, Serialize};
 

@@ -1,15 +1,16 @@
 //! FedEraser: the whole run again in strides, with stored lengths and fresh directions of updates.
 //!
 //! `LMYWL21` Liu, Ma, Yang, Wang, Liu: *FedEraser: Enabling Efficient Client-Level Data Removal from Federated Learning
-//! Models*, IWQoS 2021, as `W24` adapts it (chapter 6). From the initial model on, for every stored round: the remaining
-//! clients work for a few steps on new interactions; each gives its fresh update M' the length of the one that it had
-//! stored, ||M|| M' / ||M'|| (Eq. 6.2, over the whole vector); the server averages (Eq. 6.1). floor(T / interval) rounds.
+//! Models*, IWQoS 2021, as `W24` adapts it (chapter 6). From the initial model on, for every stored round: the
+//! remaining clients work for a few steps on new interactions; each gives its fresh update M' the length of the one
+//! that it had stored, ||M|| M' / ||M'|| (Eq. 6.2, over the whole vector); the server averages (Eq. 6.1). floor(T /
+//! interval) rounds.
 //!
 //! Zero guards (spec section 15): a fresh update without direction, or a stored one without length, contributes 0.
 //!
 //! The released code of `LMYWL21` differs, and is offered as a variant: the first round is the plain mean of the stored
-//! client models; later ones have one calibration for the mean of all clients, layer by layer, whose length is that from
-//! the *next* stored global model to the mean of the stored client models.
+//! client models; later ones have one calibration for the mean of all clients, layer by layer, whose length is that
+//! from the *next* stored global model to the mean of the stored client models.
 //!
 //! Deviations: weights are those of the stored round. The server's optimiser is that of training, from its beginning.
 

@@ -1,7 +1,8 @@
 //! The sum of a leaver's own steps, taken back in one subtraction.
 //!
-//! Ours: the simplest thing that could be called forgetting. A leaver has moved the model by its own steps, which are in
-//! the ledger, and by all that others did because the model was elsewhere, which nobody can know. Only the former goes.
+//! Ours: the simplest thing that could be called forgetting. A leaver has moved the model by its own steps, which are
+//! in the ledger, and by all that others did because the model was elsewhere, which nobody can know. Only the former
+//! goes.
 
 use serde::{Deserialize, Serialize};
 
@@ -23,9 +24,8 @@ impl LedgerSubtraction {
 
     /// Takes the leavers' steps out of a model.
     ///
-    /// # Errors
-    /// If their accounts were not kept all the time, or the server did more with a step than to multiply it. The model is
-    /// as it was then.
+    /// # Errors If their accounts were not kept all the time, or the server did more with a step than to multiply it.
+    /// The model is as it was then.
     pub fn subtract(&self, history: &History, leavers: &[u32], master: &mut [f64]) -> Result<(), CannotUnlearn> {
         let premise = CannotUnlearn::Premise { method: NAME, on: "a server that only multiplies steps by a rate" };
         let rate = history.header().optimiser.plain_rate().ok_or(premise)?;

@@ -1,27 +1,28 @@
 //! Back to a checkpoint at which the leavers' influence is small, noise that hides it, and on without them.
 //!
-//! `FVSVKL24` Fraboni, Van Waerebeke, Scaman, Vidal, Kameni, Lorenzi: *SIFU: Sequential Informed Federated Unlearning for
-//! Efficient and Provable Client Unlearning in Federated Optimization*, AISTATS 2024: roll back to the last model whose
-//! sensitivity is within a budget, add Gaussian noise, continue.
+//! `FVSVKL24` Fraboni, Van Waerebeke, Scaman, Vidal, Kameni, Lorenzi: *SIFU: Sequential Informed Federated Unlearning
+//! for Efficient and Provable Client Unlearning in Federated Optimization*, AISTATS 2024: roll back to the last model
+//! whose sensitivity is within a budget, add Gaussian noise, continue.
 //!
-//! **Worst case.** How far can the model before round t be from what it would be without the leavers? Let r be the first
-//! round to which one of them contributed, n the clients of that round, k the leavers among them, C the norm to which the
-//! server clips updates (each weighs 1/n), and eta the rate with which it applies their mean. Everybody else draws the
-//! same random numbers in both worlds.
+//! **Worst case.** How far can the model before round t be from what it would be without the leavers? Let r be the
+//! first round to which one of them contributed, n the clients of that round, k the leavers among them, C the norm to
+//! which the server clips updates (each weighs 1/n), and eta the rate with which it applies their mean. Everybody else
+//! draws the same random numbers in both worlds.
 //!
 //! * Until round r both worlds are the same.
 //! * In round r the others start from the same model and send the same. With and without the leavers' updates the mean
-//!   differs by (k/n) (mean of the leavers - mean of the others): at most 2 C k/n, so the models by 2 eta C k/n. (If nobody
-//!   else is there the other world does not move: at most eta C.)
+//!   differs by (k/n) (mean of the leavers - mean of the others): at most 2 C k/n, so the models by 2 eta C k/n. (If
+//!   nobody else is there the other world does not move: at most eta C.)
 //! * In a later round each world moves by at most eta C, in whatever direction: the distance grows by at most 2 eta C.
 //!
-//! Delta_t = 2 eta C k/n + 2 eta C (t - r - 1) for t > r, else 0. Nothing is assumed of clients or of learning. With noise
-//! of deviation sigma = Delta_t / mu in every coordinate, mu by the exact Gaussian law of `BW18`, the two models are
-//! (epsilon, delta)-indistinguishable; what is trained on from there is made of the noisy model and of others' data alone.
+//! Delta_t = 2 eta C k/n + 2 eta C (t - r - 1) for t > r, else 0. Nothing is assumed of clients or of learning. With
+//! noise of deviation sigma = Delta_t / mu in every coordinate, mu by the exact Gaussian law of `BW18`, the two models
+//! are (epsilon, delta)-indistinguishable; what is trained on from there is made of the noisy model and of others' data
+//! alone.
 //!
-//! **Smooth.** If one round of clients were a map with Lipschitz constant L, the distance would grow by
-//! Delta_{t+1} = L Delta_t + 2 eta C k/n only (their Theorem 2 with a bound in place of measured norms). PDGD's lists and
-//! clicks are drawn, so nothing shows that it is one: this is labelled heuristic.
+//! **Smooth.** If one round of clients were a map with Lipschitz constant L, the distance would grow by Delta_{t+1} = L
+//! Delta_t + 2 eta C k/n only (their Theorem 2 with a bound in place of measured norms). PDGD's lists and clicks are
+//! drawn, so nothing shows that it is one: this is labelled heuristic.
 //!
 //! Deviations: no smoothness in the worst case; the noise that is acceptable is given, and the checkpoint follows.
 
@@ -45,7 +46,8 @@ pub struct NoisyRollback {
     pub epsilon: f64,
     /// And how much beyond that.
     pub delta: f64,
-    /// The largest deviation of the noise in a coordinate. With 0 nothing is left of the leavers but rounds before theirs.
+    /// The largest deviation of the noise in a coordinate. With 0 nothing is left of the leavers but rounds before
+    /// theirs.
     pub max_noise: f64,
     /// How far the leavers can have moved the model.
     #[serde(default)]

@@ -1,7 +1,7 @@
 //! From scratch, without the leavers: the yardstick of all other methods.
 //!
-//! Everybody else draws the same random numbers as in training, so that the model is, bit by bit, the one of a federation
-//! that never had the leavers.
+//! Everybody else draws the same random numbers as in training, so that the model is, bit by bit, the one of a
+//! federation that never had the leavers.
 
 use serde::{Deserialize, Serialize};
 

@@ -1,10 +1,11 @@
 //! Several federations, each serving its own model, of which one forgets.
 //!
-//! `BCCJTZLP21` Bourtoule et al.: *Machine Unlearning*, IEEE S&P 2021 (SISA): data in shards that never see each other, one
-//! model a shard, checkpoints; a request costs the replay of one shard from the last checkpoint without the leaver.
+//! `BCCJTZLP21` Bourtoule et al.: *Machine Unlearning*, IEEE S&P 2021 (SISA): data in shards that never see each other,
+//! one model a shard, checkpoints; a request costs the replay of one shard from the last checkpoint without the leaver.
 //!
-//! Deviation: shards are federations and what leaves is a client, not a training point. The published model is the mean of
-//! the shards' models, not a vote. A client's shard follows from its number and from nothing that another client does.
+//! Deviation: shards are federations and what leaves is a client, not a training point. The published model is the mean
+//! of the shards' models, not a vote. A client's shard follows from its number and from nothing that another client
+//! does.
 
 use foltr_rank::Params;
 use serde::{Deserialize, Serialize};

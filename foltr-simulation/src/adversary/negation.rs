@@ -1,8 +1,8 @@
 //! The opposite of the local model: how a client is marked that is to be forgotten.
 //!
-//! `W24` Wang: *Effective and Secure Federated Online Learning to Rank*, 2024, Eqs. 6.3 and 6.4: the client pretends that
-//! its model is -z times what it is, so its update becomes -z update - (z + 1) global. It hides from nobody; it makes the
-//! part that a client has in a model large enough to be seen, and its going as well.
+//! `W24` Wang: *Effective and Secure Federated Online Learning to Rank*, 2024, Eqs. 6.3 and 6.4: the client pretends
+//! that its model is -z times what it is, so its update becomes -z update - (z + 1) global. It hides from nobody; it
+//! makes the part that a client has in a model large enough to be seen, and its going as well.
 
 use foltr_federation::BadParameter;
 use foltr_rank::rng::Stream;

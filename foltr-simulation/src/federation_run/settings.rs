@@ -116,7 +116,9 @@ pub enum BadFederation {
         what: &'static str,
     },
     /// The published code did nothing else.
-    #[error("the published random stream needs equal clients, cascade users, all clients in every round, no attack and no defence")]
+    #[error(
+        "the published random stream needs equal clients, cascade users, all clients in every round, no attack and no defence"
+    )]
     Published,
 }
 
@@ -132,7 +134,8 @@ impl FederationSettings {
     }
 
     /// Whether the noise of a whole sum is drawn at once: its law is known for any number of Gaussian shares, but for
-    /// shares of Laplace noise only if every client that the task counts on takes part, with equal weight (spec section 9).
+    /// shares of Laplace noise only if every client that the task counts on takes part, with equal weight (spec section
+    /// 9).
     pub(super) fn noise_is_drawn_at_once(&self) -> bool {
         let is_complete = self.dropout == 0.0 && !matches!(self.cohort, Cohort::Coins(_)) && self.absent.is_empty();
         is_complete || matches!(self.privacy, Privacy::DiscreteGaussian(_))
