@@ -24,7 +24,7 @@ pub struct ScorecardArgs {
     /// Shares of attackers.
     #[arg(long = "share", value_name = "SHARE", value_delimiter = ',', value_parser = share)]
     pub shares: Vec<f64>,
-    /// Defences, beside federated averaging; all when absent.
+    /// Defences, compared with federated averaging without attackers; all when absent.
     #[arg(long = "defence", value_name = "NAME", value_delimiter = ',')]
     pub defences: Vec<String>,
     /// Attacks; all when absent.
@@ -45,7 +45,7 @@ pub struct ScorecardArgs {
 }
 
 /// Rounds of a full card and of a quick one.
-const ROUNDS: (usize, usize) = (3000, 1000);
+const ROUNDS: (usize, usize) = (10_000, 1000);
 
 impl ScorecardArgs {
     /// What these options ask for.

@@ -75,15 +75,16 @@ fn told(card: &Scorecard, times: &[RuleTime]) -> String {
 }
 
 fn row(line: &Line) -> Vec<String> {
+    let attacked = |text: String| if line.attacks.is_empty() { "-".into() } else { text };
     vec![
         line.data.clone(),
         line.users.clone(),
         format!("{:.0} %", 100.0 * line.share),
         if line.recommended { format!("{} *", line.defence) } else { line.defence.clone() },
         format!("{:+.4}", line.clean_loss),
-        format!("{:.4}", line.worst),
-        format!("{:.1} %", 100.0 * line.kept()),
-        format!("{:.0} %", 100.0 * line.gain_kept()),
+        attacked(format!("{:.4}", line.worst)),
+        attacked(format!("{:.1} %", 100.0 * line.kept())),
+        attacked(format!("{:.0} %", 100.0 * line.gain_kept())),
         line.worst_attack().to_owned(),
     ]
 }

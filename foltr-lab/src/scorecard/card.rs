@@ -183,8 +183,9 @@ fn places<'a>(done: &'a [(Job<'a>, Values)]) -> Vec<&'a (Job<'a>, Values)> {
 }
 
 /// For every defence: the largest share of attackers at which it keeps `least` of clean on all data, users and attacks
-/// of the card, and at every smaller share; nothing if it fails at the smallest.
+/// of the card, and at every smaller share; nothing if it fails at the smallest. What was not attacked is left out.
 pub fn breakdown_points(lines: &[Line], least: f64) -> Vec<(String, Option<f64>)> {
+    let lines: Vec<&Line> = lines.iter().filter(|line| !line.attacks.is_empty()).collect();
     let mut shares: Vec<f64> = lines.iter().map(|line| line.share).collect();
     shares.sort_unstable_by(f64::total_cmp);
     shares.dedup();

@@ -176,7 +176,10 @@ pub(super) fn jobs<'a>(effort: &'a Effort, place: Place, collection: &'a Collect
                 for (&defence, &attack) in
                     defences.iter().flat_map(|defence| attacks.iter().map(move |it| (defence, it)))
                 {
-                    jobs.extend(common.job(users, share, defence, attack)?);
+                    // Averaging is what all are compared with; it is attacked only if it was asked for.
+                    if attack.is_none() || effort.defences.iter().any(|name| name == defence.name) {
+                        jobs.extend(common.job(users, share, defence, attack)?);
+                    }
                 }
             }
         }
