@@ -210,6 +210,7 @@ fn shown(all: &[Judged]) -> String {
             told(way),
             format!("{:.4}", way.lowest),
             way.online.map_or_else(|| "-".into(), |value| format!("{value:.4}")),
+            way.guarantee.split(':').next().unwrap_or_default().to_owned(),
         ];
         own.into_iter().chain(price).collect::<Vec<_>>()
     };
@@ -224,6 +225,7 @@ fn shown(all: &[Judged]) -> String {
         "membership",
         "lowest",
         "online",
+        "guarantee",
         "steps",
         "messages",
         "bytes",
