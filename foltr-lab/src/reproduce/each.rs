@@ -107,7 +107,10 @@ fn side_by_side<J: Sync, T: Send>(
     };
     let ended: Vec<Result<()>> = std::thread::scope(|scope| {
         let workers: Vec<_> = (0..rayon::current_num_threads()).map(|_| scope.spawn(all)).collect();
-        workers.into_iter().map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+        workers
+            .into_iter()
+            .map(|worker| worker.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
     });
     ended.into_iter().collect::<Result<()>>()?;
     let results: Vec<Option<Result<T>>> =

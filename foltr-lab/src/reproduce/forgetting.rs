@@ -96,13 +96,7 @@ impl<'a> Federation<'a> {
     }
 
     /// Asks a trained federation to forget. Of the way there about so many rankers are kept.
-    pub fn forget(
-        &self,
-        trained: &Trained,
-        method: &Unlearning,
-        leavers: &[u32],
-        n_watched: usize,
-    ) -> Result<Forgot> {
+    pub fn forget(&self, trained: &Trained, method: &Unlearning, leavers: &[u32], n_watched: usize) -> Result<Forgot> {
         let partition = &self.stage.held.partition;
         let request = Request { settings: &self.settings, partition, history: &trained.history, leavers };
         let started = Instant::now();

@@ -124,9 +124,10 @@ impl Place {
     }
 
     /// Reports a finding on this collection, and if it fails what explained that where it was seen to.
-    fn conclude(&self, study: &mut Study<'_>, number: u8, Judged { holds, evidence }: Judged, why: &str) {
+    fn conclude(&self, study: &mut Study<'_>, number: u8, judged: Judged, why: Option<&str>) {
+        let Judged { holds, evidence } = judged;
         study.finding(number, holds, format!("{}: {evidence}", self.data.name));
-        if !holds {
+        if let Some(why) = why.filter(|_| !holds) {
             study.note(format!("finding {number} on {}: {why}", self.data.name));
         }
     }

@@ -69,10 +69,7 @@ const SCENES: [Scene; 3] = [
             EXACT,
             Way { name: FED_ERASER, method: Some(eraser(Variant::Thesis)) },
             Way { name: "FedEraser, released", method: Some(eraser(Variant::Released)) },
-            Way {
-                name: "ledger subtraction",
-                method: Some(Unlearning::LedgerSubtraction(LedgerSubtraction {})),
-            },
+            Way { name: "ledger subtraction", method: Some(Unlearning::LedgerSubtraction(LedgerSubtraction {})) },
         ],
         n_rounds: (500, 2000),
     },

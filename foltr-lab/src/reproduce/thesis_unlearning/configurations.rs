@@ -3,7 +3,7 @@
 use anyhow::Result;
 
 use super::reading::{self, Configured};
-use super::{Place, configuration, notes, of_users, why};
+use super::{Place, configuration, notes, of_users};
 use crate::plot::Sharing;
 use crate::reproduce::Study;
 use crate::reproduce::series::{BY_USERS, Row, Sheet};
@@ -37,8 +37,8 @@ pub fn figure(study: &mut Study<'_>) -> Result<()> {
     sheet.show(study, &places.iter().zip(&ran).map(|(place, results)| row(place, results)).collect::<Vec<_>>())?;
     for (place, results) in places.iter().zip(&ran) {
         let all = of_users(|users| configured(results, users))?;
-        place.conclude(study, 22, reading::one_client_is_not_missed(&all), why::MISSED);
-        place.conclude(study, 22, reading::marked_client_is_seen(&all), why::HARDLY_SEEN);
+        place.conclude(study, 22, reading::one_client_is_not_missed(&all), None);
+        place.conclude(study, 22, reading::marked_client_is_seen(&all), None);
     }
     notes(study, &places);
     Ok(())

@@ -57,7 +57,9 @@ impl Ran {
         let points = self.unlearning().points(&BY_USERS, users)?;
         Ok(Panel {
             curves: vec![Curve { method: UNLEARN, points }],
-            references: [reference(BASELINE, "9H-0M"), reference(BEFORE, "9H-1M")].into_iter().collect::<Result<_>>()?,
+            references: [reference(BASELINE, "9H-0M"), reference(BEFORE, "9H-1M")]
+                .into_iter()
+                .collect::<Result<_>>()?,
         })
     }
 

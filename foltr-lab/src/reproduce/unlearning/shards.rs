@@ -3,8 +3,8 @@
 
 use anyhow::{Context, Result};
 use foltr_federation::unlearn::ShardIsolation;
-use foltr_simulation::sharded_run::ShardedRun;
 use foltr_simulation::federation_run::FederationSettings;
+use foltr_simulation::sharded_run::ShardedRun;
 use serde::{Deserialize, Serialize};
 
 use super::Data;
@@ -77,14 +77,16 @@ pub fn judge(study: &mut Study<'_>, data: &Data) -> Result<()> {
     let mut overrides = data.overrides.clone();
     overrides.extend([format!("federation.rounds={n_rounds}"), format!("seeds={seeds:?}")]);
     let trials = study.each(&data.folder("shards"), super::SHARDS.text, &overrides, trial)?;
-    let values = |of: fn(&Trial) -> f64| -> Vec<f64> { trials.iter().map(|done: &Done<Trial>| of(&done.value)).collect() };
+    let values =
+        |of: fn(&Trial) -> f64| -> Vec<f64> { trials.iter().map(|done: &Done<Trial>| of(&done.value)).collect() };
     let (cost, told) = difference(&values(|it| it.sharded), &values(|it| it.whole));
     let name = &data.name;
     study.claim(format!("{name}: {SHARDS} shards of 1,000 clients cost at most {COST}"), cost >= -COST, told.clone());
     let is_exact = trials.iter().all(|done| done.value.is_exact);
     let how = "of one shard's replay beside shards that never had the client";
     study.claim(format!("{name}: a shard forgets exactly"), is_exact, format!("{} pairs {how}", trials.len()));
-    let prices: [f64; 3] = std::array::from_fn(|i| mean(&trials.iter().map(|it| it.value.price[i]).collect::<Vec<_>>()));
+    let prices: [f64; 3] =
+        std::array::from_fn(|i| mean(&trials.iter().map(|it| it.value.price[i]).collect::<Vec<_>>()));
     let evidence = format!("local steps {:.3}, messages {:.3}, bytes {:.3}", prices[0], prices[1], prices[2]);
     let bound = 1.0 / f64::from(SHARDS);
     let claim = format!("{name}: that takes at most 1/{SHARDS} of retraining one federation");
