@@ -8,7 +8,9 @@ mod asynchrony;
 mod course;
 mod draft;
 mod drawing;
+mod each;
 mod foltr_es;
+mod forgetting;
 mod fpdgd;
 mod personalisation;
 mod privacy;
@@ -20,6 +22,8 @@ mod tally;
 mod thesis_attacks;
 mod thesis_evolution;
 mod thesis_non_iid;
+mod thesis_unlearning;
+mod unlearning;
 mod verdict;
 
 use std::time::Instant;
@@ -91,11 +95,15 @@ pub const ENTRIES: &[Entry] = &[
     thesis_attacks::FIGURE_9,
     thesis_attacks::FIGURE_10,
     thesis_attacks::FIGURE_11,
+    thesis_unlearning::FIGURE_2,
+    thesis_unlearning::FIGURE_3,
+    thesis_unlearning::TABLE_2,
     privacy::TABLE,
     privacy::CLIENTS,
     privacy::CURVES,
     asynchrony::ENTRY,
     personalisation::ENTRY,
+    unlearning::ENTRY,
 ];
 
 /// A name that no entry has.

@@ -224,7 +224,13 @@ mod tests {
 
     #[test]
     fn names_are_read_as_they_are_written() {
-        let by_client = ["own-test-ndcg@10", "unlearning-test-ndcg@10", "unlearning-online-ndcg@10", "worst-decile-train-map", "worse-off-validation-expected-maxrr"];
+        let by_client = [
+            "own-test-ndcg@10",
+            "unlearning-test-ndcg@10",
+            "unlearning-online-ndcg@10",
+            "worst-decile-train-map",
+            "worse-off-validation-expected-maxrr",
+        ];
         for text in by_client {
             assert_eq!(text.parse::<MetricName>().expect(text).to_string(), text);
         }

@@ -1,10 +1,12 @@
 //! What several runs say: mean, standard deviation and Student's 95 % confidence interval; tests; smoothed courses.
 
+mod auc;
 mod comparison;
 mod marks;
 mod smoothing;
 mod t_test;
 
+pub use auc::Auc;
 pub use comparison::{Comparison, ComparisonError, Sample, compare, comparison_table};
 pub use marks::{Mark, Marks, bonferroni};
 pub use smoothing::Smoothing;

@@ -13,13 +13,15 @@ use crate::spec::source::{SECTIONS, no_such, read_value};
 const MAX_SETTINGS: usize = 100_000;
 
 /// Keys whose plain value is a list: they are swept by a list of lists.
-const LISTS: [&str; 9] = [
+const LISTS: [&str; 11] = [
     "seeds",
     "data.folds",
     "data.train",
     "data.validation",
     "data.test",
     "clients.quantities",
+    "clients.absent",
+    "unlearning.clients",
     "users.models",
     "metrics.offline",
     "metrics.evaluate_on",

@@ -15,6 +15,8 @@ use crate::table::table;
 
 /// nDCG@10 on test queries.
 pub const TEST: MetricName = MetricName::Offline(Split::Test, Metric::Ndcg(10));
+/// The same while clients are being forgotten.
+pub const UNLEARNING: MetricName = MetricName::Unlearning(Split::Test, Metric::Ndcg(10));
 /// nDCG@10 on the training queries: the intent-change collection has no others.
 pub const TRAIN: MetricName = MetricName::Offline(Split::Train, Metric::Ndcg(10));
 
@@ -56,13 +58,18 @@ impl<'a> Series<'a> {
         Ok(over(self.results, self.setting(columns, column)?, self.metric, LATE))
     }
 
+    /// How good the last ranker is, one number a run.
+    pub fn last(&self, columns: &Columns, column: &str) -> Result<Vec<f64>> {
+        Ok(self.results.final_values(self.setting(columns, column)?, self.metric))
+    }
+
     /// The discounted online value, one a run.
     pub fn online(&self, users: &str) -> Result<Vec<f64>> {
         Ok(self.results.online(self.setting(&BY_USERS, users)?))
     }
 
     /// Its course over rounds, as in the thesis: clients with more interactions in a round have as many rounds.
-    fn points(&self, columns: &Columns, column: &str) -> Result<Vec<Point>> {
+    pub fn points(&self, columns: &Columns, column: &str) -> Result<Vec<Point>> {
         let setting = self.setting(columns, column)?;
         let schedule = self.results.grid.settings[setting].experiment.schedule();
         let per_round = schedule.map_or(1, |it| it.interactions_per_round()).max(1) as f64;

@@ -12,6 +12,7 @@ use crate::execute::{Execution, run_grid};
 use crate::grid::Grid;
 use crate::plot::{self, Figure};
 use crate::results::Results;
+use crate::spec::Problem;
 
 /// One entry while it runs.
 pub struct Study<'a> {
@@ -92,15 +93,20 @@ impl<'a> Study<'a> {
     /// # Errors
     /// As [`Self::grid`].
     pub fn shared_grid(&mut self, name: &str, spec: &str, overrides: &[String]) -> Result<Results> {
-        self.grid_in(&self.out.join("shared").join(name), spec, overrides)
+        self.grid_in(&self.shared_folder(name), spec, overrides)
+    }
+
+    pub(super) fn shared_folder(&self, name: &str) -> PathBuf {
+        self.out.join("shared").join(name)
+    }
+
+    /// Who shows how far it is, and who says that it must end.
+    pub(super) fn watchers(&self) -> (&'a ProgressBar, &'a AtomicBool) {
+        (self.bar, self.stop)
     }
 
     fn grid_in(&mut self, folder: &Path, spec: &str, overrides: &[String]) -> Result<Results> {
-        let told = |problems: Vec<crate::spec::Problem>| {
-            let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
-            anyhow::anyhow!("the experiment of {} is wrong: {}", folder.display(), lines.join("; "))
-        };
-        let grid = Grid::from_toml(spec, overrides).map_err(told)?;
+        let grid = Grid::from_toml(spec, overrides).map_err(|problems| wrong(folder, &problems))?;
         // The last grid has ended it.
         self.bar.reset();
         let how = Execution { shard: None, bar: self.bar, stop: self.stop, parquet: false };
@@ -214,6 +220,12 @@ impl<'a> Study<'a> {
             self.tables.iter().cloned().chain(told_cells(&self.judgements)).chain(told_findings(&self.judgements));
         parts.chain((!lines.is_empty()).then(|| lines.join("\n"))).map(|part| part + "\n").collect()
     }
+}
+
+/// What is wrong with an experiment, in one line.
+pub(super) fn wrong(folder: &Path, problems: &[Problem]) -> anyhow::Error {
+    let lines: Vec<String> = problems.iter().map(ToString::to_string).collect();
+    anyhow::anyhow!("the experiment of {} is wrong: {}", folder.display(), lines.join("; "))
 }
 
 /// The mean of some numbers; not a number if there are none.

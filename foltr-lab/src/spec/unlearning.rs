@@ -52,13 +52,16 @@ impl Experiment {
                 let right = format!("must be the same as `federation.shards` = {}", shards.unwrap_or(1));
                 problems.when(shards != Some(isolation.shards), "unlearning.method.shards", right);
             }
-            (_, Some(_)) => problems.add("unlearning.method.kind", "must be \"shard-isolation\" with `federation.shards`"),
+            (_, Some(_)) => {
+                problems.add("unlearning.method.kind", "must be \"shard-isolation\" with `federation.shards`")
+            }
             (_, None) => {}
         }
         if let Some(keeping) = self.history {
             let missing = method.needs().into_iter().find(|need| !need.is_met(&keeping));
             if let Some(need) = missing {
-                problems.add("history", format!("{} needs {need}; leave [history] out to keep just that", method.name()));
+                problems
+                    .add("history", format!("{} needs {need}; leave [history] out to keep just that", method.name()));
             }
         }
     }
