@@ -31,7 +31,7 @@ pub fn run(effort: &Effort, with_times: bool, out: Option<&Path>) -> Result<End>
     bar.finish_and_clear();
     let card = card?;
     let times = if with_times && !card.interrupted { scorecard::rule_times(|_| {}) } else { Vec::new() };
-    print!("{}", told(&card, &times));
+    println!("{}", told(&card, &times));
     for name in &card.missing {
         println!("{name} was not found here or below {DATA_VARIABLE}, and is not on the card");
     }

@@ -56,7 +56,7 @@ pub fn run(arguments: &UnlearnArgs) -> Result<End> {
     }
     bar.finish_and_clear();
     let header = ["fold", "seed", "nDCG@10 before", "after", "local steps", "of training", "seconds", "receipt"];
-    print!("{}", table(&header, 2, lines));
+    println!("{}", table(&header, 2, lines));
     println!("guarantee: {}", guarantee_of(&leaving));
     println!("public key: {}", key::in_hex(&foltr_federation::receipt::public_key(&secret)));
     Ok(End::Done)
