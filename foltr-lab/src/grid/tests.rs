@@ -103,6 +103,15 @@ fn a_list_by_nature_is_swept_by_a_list_of_lists() {
 }
 
 #[test]
+fn clients_that_are_absent_or_leave_are_lists_by_nature() {
+    let leaving = "[unlearning]\nclients = [0]\nmethod = { kind = \"retrain\" }\n";
+    let grid = with(&[("interactions = 2", "interactions = 2\nabsent = [1]")], leaving).expect("sound");
+    let [setting] = &grid.settings[..] else { panic!("one setting, not {}", grid.settings.len()) };
+    assert_eq!(setting.experiment.clients.as_ref().and_then(|clients| clients.absent.clone()), Some(vec![1]));
+    assert_eq!(setting.experiment.unlearning.as_ref().map(|leaving| leaving.clients.clone()), Some(vec![0]));
+}
+
+#[test]
 fn zipped_lists_advance_together() {
     let grid = with(
         &[("n_clients = 10", "n_clients = [10, 100]"), ("interactions = 2", "interactions = [20, 2]")],
@@ -236,7 +245,7 @@ fn wrong_grids_are_refused_with_the_reason() {
             "[grid.axis.m.a]\nlearnr = 1\n",
             "30: `grid.axis.m.a.learnr` = 1: no such section; did you mean `learner`? (allowed: data, clients, \
              partition, users, ranker, learner, federation, personalisation, asynchrony, attack, defence, \
-             privacy, budget, metrics, remove)",
+             history, unlearning, privacy, budget, metrics, remove)",
         ),
         (
             "[grid.axis]\nm = 3\n",
