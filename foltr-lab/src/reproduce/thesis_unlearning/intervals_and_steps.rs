@@ -16,8 +16,8 @@ use crate::results::Results;
 use crate::run::Stage;
 use crate::table::table;
 
-/// Differences that still agree. Means of fifteen runs on the same folds differ by a few thousandths between two sets of
-/// seeds; the rest is for what the thesis does not say, such as the scaling of features.
+/// Differences that still agree. Means of fifteen runs on the same folds differ by a few thousandths between two sets
+/// of seeds; the rest is for what the thesis does not say, such as the scaling of features.
 const TOLERANCE: f64 = 0.015;
 
 /// Twelve ways to forget the marked client, from one training.

@@ -3,4 +3,4 @@
 /// Finding 23, distance.
 pub const STILL_LEARNING: &str = "\
     unlearning has a fifth of the rounds of training. It ends where retraining is after as many rounds (see the course \
-    of 9H-0M in Figure 6.2): what is missing is training, and nothing of the client is left to forget";
+    of 9H-0M in Figure 6.2): what is missing is training, and the client does no harm any longer";

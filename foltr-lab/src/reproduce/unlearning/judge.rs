@@ -4,8 +4,8 @@
 //!   same random numbers, of a federation that never had the client, over how far the trained ranker is from the
 //!   retrained one. And the share of the marked client's damage that is repaired, where there is any.
 //! * **Over-unlearning.** What those who stay lose against retraining.
-//! * **Membership.** Somebody who sees one ranker tells whether the client was ever there, with what is known from other
-//!   seeds: `membership.rs`. After `SAKS21` Sekhari et al., both rankers have gone through the method.
+//! * **Membership.** Somebody who sees one ranker tells whether the client was ever there, with what is known from
+//!   other seeds: `membership.rs`. After `SAKS21` Sekhari et al., both rankers have gone through the method.
 
 use super::membership;
 use super::trial::{Outcome, Trial};

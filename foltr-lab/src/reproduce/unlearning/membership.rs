@@ -1,5 +1,5 @@
-//! Was the client ever there? An attacker sees one ranker that has gone through a method, and knows from runs with other
-//! seeds how such rankers differ with and without the client.
+//! Was the client ever there? An attacker sees one ranker that has gone through a method, and knows from runs with
+//! other seeds how such rankers differ with and without the client.
 //!
 //! The score of a ranker is its place along the mean difference of the other seeds: an attack with shadow models, so no
 //! ranker helps to make the direction along which it is judged. `SSSS17` Shokri et al. have shadow models; here they

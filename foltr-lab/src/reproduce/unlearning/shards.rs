@@ -1,5 +1,5 @@
-//! Shard isolation beside one federation of the same thousand clients: what do shards cost where nobody leaves, and what
-//! do they save when somebody does?
+//! Shard isolation beside one federation of the same thousand clients: what do shards cost where nobody leaves, and
+//! what do they save when somebody does?
 
 use anyhow::{Context, Result};
 use foltr_federation::unlearn::ShardIsolation;
