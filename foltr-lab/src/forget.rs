@@ -220,7 +220,7 @@ pub fn model_fingerprint(path: &Path) -> Result<Fingerprint> {
     Ok(Fingerprint::of_model(&Model::read(path)?.params))
 }
 
-/// A method from a command line: its name, or a whole TOML table.
+/// A method from a command line: its name, and parameters such as `interval=5`.
 ///
 /// # Errors
 /// If there is no such method, or a parameter is missing or wrong.

@@ -1,10 +1,10 @@
 //! `foltr unlearn` and `foltr receipt verify`: clients are forgotten, and can check that they were.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::time::SystemTime;
 
 use anyhow::{Context, Result, ensure};
-use foltr_federation::Assurance;
 
 use super::{End, STOP, catch_interrupts};
 use crate::cli::UnlearnArgs;
@@ -34,7 +34,7 @@ pub fn run(arguments: &UnlearnArgs) -> Result<End> {
     let collections = Collections::load(&results.grid)?;
     catch_interrupts()?;
     let bar = progress_bar();
-    let mut lines = Vec::new();
+    let (mut lines, mut guarantees) = (Vec::new(), BTreeSet::new());
     for run in runs {
         let experiment = &results.grid.settings[run.setting].experiment;
         let (fold, _) = collections.fold(&experiment.data, run.fold)?;
@@ -52,28 +52,17 @@ pub fn run(arguments: &UnlearnArgs) -> Result<End> {
             eprintln!("interrupted: this run is as it was");
             return Ok(End::Interrupted);
         };
+        guarantees.insert(met.forgotten.guarantee.to_string());
         lines.push(line(run.fold, run.seed, run.n_interactions, &met));
     }
     bar.finish_and_clear();
     let header = ["fold", "seed", "nDCG@10 before", "after", "local steps", "of training", "seconds", "receipt"];
     println!("{}", table(&header, 2, lines));
-    println!("guarantee: {}", guarantee_of(&leaving));
+    for guarantee in guarantees {
+        println!("guarantee: {guarantee}");
+    }
     println!("public key: {}", key::in_hex(&foltr_federation::receipt::public_key(&secret)));
     Ok(End::Done)
-}
-
-fn guarantee_of(leaving: &Leaving) -> String {
-    in_words(&leaving.method.guarantee())
-}
-
-fn in_words(guarantee: &Assurance) -> String {
-    match guarantee {
-        Assurance::Exact => "exact: bit by bit a model that never had these clients".into(),
-        Assurance::Certified { epsilon, delta } => {
-            format!("certified: within ({epsilon}, {delta}) of a model that never had these clients")
-        }
-        Assurance::Heuristic { why } => format!("heuristic: {why}"),
-    }
 }
 
 fn line(fold: usize, seed: u64, n_trained: u64, met: &Met) -> Vec<String> {
@@ -103,7 +92,7 @@ pub fn verify(receipt: &Path, public_key: &str, history: Option<&Path>, model: O
     }
     println!("signed and unaltered");
     println!("forgotten: clients {:?} by {}, {}", claim.leavers, claim.method.name(), claim.time);
-    println!("guarantee: {}", in_words(&claim.guarantee));
+    println!("guarantee: {}", claim.guarantee);
     println!("model:     {} after {} rounds, before", claim.from.model, claim.from.round);
     println!("           {} after {} rounds, now", claim.to.model, claim.to.round);
     if history.is_some() {
