@@ -45,7 +45,7 @@ Examples:
   foltr scorecard --quick --out out/scorecard
       runs every attack against every defence; table, heat maps and scorecard.json
   foltr unlearn out/fpdgd --client 3 --method fed-eraser --with interval=5 --with steps=4
-      forgets a client in finished runs of an experiment with [history]; writes signed receipts
+      forgets a client in finished runs of an experiment with `[history]`; writes signed receipts
   foltr list
       prints every learner, user, metric, ... that a file can name
 
@@ -215,7 +215,7 @@ pub enum Command {
     Scorecard(ScorecardArgs),
     /// Forget clients in finished runs: a new model, a history without them, a signed receipt.
     ///
-    /// The runs must be of an experiment with [history]. Files of a run change all at once or not at all. The receipt says
+    /// The runs must be of an experiment with `[history]`. Files of a run change all at once or not at all. The receipt says
     /// who was forgotten, how, what that guarantees, and from which model to which; `foltr receipt verify` checks it.
     Unlearn(UnlearnArgs),
     /// Check deletion receipts.

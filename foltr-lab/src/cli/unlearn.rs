@@ -7,7 +7,7 @@ use clap::{Args, Subcommand};
 /// Who is forgotten, and how.
 #[derive(Debug, Args)]
 pub struct UnlearnArgs {
-    /// Result folder of `foltr run`, of an experiment with [history].
+    /// Result folder of `foltr run`, of an experiment with `[history]`.
     #[arg(value_name = "DIR")]
     pub folder: PathBuf,
     /// Clients that leave, from 0.
