@@ -31,6 +31,8 @@ pub enum Purpose {
     Data = 8,
     /// What attackers draw.
     Attack = 9,
+    /// Which pairs of documents a mimic network learns from, and which of its units drop out.
+    Training = 10,
     /// Who is slow, how long a client takes, and whose message is lost when nobody waits.
     Pace = 12,
     /// What happens while clients are forgotten, where it must not be what happened in training.
