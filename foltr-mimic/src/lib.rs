@@ -1,8 +1,12 @@
 //! Mimic learning: a data owner trains teachers on private data, labels public queries with them, trains a student on
 //! those labels and shares only the student (`DKA17`, spec section 16).
 
+pub mod analyser;
+pub mod collection;
+pub mod index;
 pub mod inputs;
 pub mod supervision;
+pub mod vocabulary;
 
 pub use inputs::{Bag, Inputs};
 pub use supervision::{Candidates, Pair, Supervision};

@@ -1,0 +1,164 @@
+//! Which terms does a network know? Those that enough documents have, with their weights and usual words.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+use serde::{Deserialize, Serialize};
+
+use crate::Bag;
+use crate::analyser::Analyser;
+use crate::collection::Document;
+
+/// Which terms are worth knowing.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
+pub struct VocabularySettings {
+    /// Documents that must have a term.
+    pub min_documents: u32,
+    /// Terms at most: those of most documents, of equals the first by the alphabet.
+    pub max_terms: usize,
+}
+
+impl Default for VocabularySettings {
+    fn default() -> Self {
+        Self { min_documents: 2, max_terms: 100_000 }
+    }
+}
+
+/// The terms a network knows. Terms have numbers: their positions by the alphabet.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+pub struct Vocabulary {
+    /// All terms, sorted.
+    pub terms: Vec<String>,
+    /// [`idf`] of each.
+    pub idf: Vec<f32>,
+    /// The word that most often became this term, in small letters: files of vectors hold words, not stems.
+    pub words: Vec<String>,
+}
+
+/// ln(1 + (N - df + .5) / (df + .5)), the weight of a term in BM25 (spec section 16.2).
+pub fn idf(n_with_term: u64, n_documents: u64) -> f64 {
+    let (with, all) = (n_with_term as f64, n_documents as f64);
+    (1.0 + (all - with + 0.5) / (with + 0.5)).ln()
+}
+
+/// What is counted of a term while documents are read.
+#[derive(Default)]
+struct Count {
+    n_documents: u32,
+    words: BTreeMap<String, u32>,
+}
+
+impl Count {
+    /// The most frequent word, of equals the first by the alphabet.
+    fn usual_word(self) -> String {
+        let best = self.words.into_iter().reduce(|best, next| if next.1 > best.1 { next } else { best });
+        best.map(|(word, _)| word).unwrap_or_default()
+    }
+}
+
+impl Vocabulary {
+    /// The vocabulary of documents.
+    pub fn of(documents: &[Document], analyser: &Analyser, settings: &VocabularySettings) -> Self {
+        let mut counts: HashMap<String, Count> = HashMap::new();
+        for document in documents {
+            let pairs = analyser.terms_and_words(&document.content());
+            let distinct: HashSet<&String> = pairs.iter().map(|(term, _)| term).collect();
+            for term in distinct {
+                counts.entry(term.clone()).or_default().n_documents += 1;
+            }
+            for (term, word) in pairs {
+                *counts.entry(term).or_default().words.entry(word).or_default() += 1;
+            }
+        }
+        let mut kept: Vec<(String, Count)> = counts.into_iter().collect();
+        kept.retain(|(_, count)| count.n_documents >= settings.min_documents);
+        kept.sort_unstable_by(|(a, x), (b, y)| y.n_documents.cmp(&x.n_documents).then_with(|| a.cmp(b)));
+        kept.truncate(settings.max_terms);
+        kept.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        let mut vocabulary = Self::default();
+        for (term, count) in kept {
+            vocabulary.terms.push(term);
+            vocabulary.idf.push(idf(count.n_documents.into(), documents.len() as u64) as f32);
+            vocabulary.words.push(count.usual_word());
+        }
+        vocabulary
+    }
+
+    /// Number of terms.
+    pub fn len(&self) -> usize {
+        self.terms.len()
+    }
+
+    /// Whether there is no term.
+    pub fn is_empty(&self) -> bool {
+        self.terms.is_empty()
+    }
+
+    /// The number of a term, if it is known.
+    pub fn number(&self, term: &str) -> Option<u32> {
+        self.terms.binary_search_by(|known| known.as_str().cmp(term)).ok().map(|number| number as u32)
+    }
+
+    /// Numbers of the terms of a text in its order, without those that are not known.
+    pub fn numbers(&self, text: &str, analyser: &Analyser) -> Vec<u32> {
+        analyser.terms(text).iter().filter_map(|term| self.number(term)).collect()
+    }
+
+    /// A text as a network sees it.
+    pub fn bag(&self, text: &str, analyser: &Analyser) -> Bag {
+        let mut numbers = self.numbers(text, analyser);
+        numbers.sort_unstable();
+        let mut bag = Bag::default();
+        for equal in numbers.chunk_by(|a, b| a == b) {
+            bag.terms.push(equal[0]);
+            bag.counts.push(equal.len() as f32);
+        }
+        bag
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::analyser::AnalyserSettings;
+
+    fn documents(texts: &[&str]) -> Vec<Document> {
+        let document = |text: &&str| Document { text: text.to_string(), ..Document::default() };
+        texts.iter().map(document).collect()
+    }
+
+    const TEXTS: [&str; 3] = ["wings and wings, a wing", "a wing of the ducks", "Duck soup"];
+
+    fn vocabulary(min_documents: u32, max_terms: usize) -> Vocabulary {
+        let analyser = Analyser::new(AnalyserSettings::default());
+        Vocabulary::of(&documents(&TEXTS), &analyser, &VocabularySettings { min_documents, max_terms })
+    }
+
+    #[test]
+    fn terms_of_enough_documents_with_their_usual_words() {
+        let all = vocabulary(1, 9);
+        assert_eq!(all.terms, ["duck", "soup", "wing"]);
+        // Both words of `wing` occur twice, both of `duck` once: the first by the alphabet.
+        assert_eq!(all.words, ["duck", "soup", "wing"]);
+        assert!((all.idf[0] - (1.0f32 + 1.5 / 2.5).ln()).abs() < 1e-6);
+        assert!((all.idf[1] - (1.0f32 + 2.5 / 1.5).ln()).abs() < 1e-6);
+        assert_eq!(vocabulary(2, 9).terms, ["duck", "wing"]);
+        assert_eq!(vocabulary(1, 1).terms, ["duck"]);
+        assert_eq!(vocabulary(1, 2).terms, ["duck", "wing"]);
+    }
+
+    #[test]
+    fn a_bag_counts_known_terms() {
+        let analyser = Analyser::new(AnalyserSettings::default());
+        let bag = vocabulary(1, 9).bag("Wings of a duck: winged wing, goose", &analyser);
+        assert_eq!(bag, Bag { terms: vec![0, 2], counts: vec![1.0, 3.0] });
+        assert_eq!(vocabulary(1, 9).bag("goose", &analyser), Bag::default());
+    }
+
+    #[test]
+    fn it_survives_being_stored() {
+        let vocabulary = vocabulary(1, 9);
+        let text = serde_json::to_string(&vocabulary).unwrap();
+        assert_eq!(serde_json::from_str::<Vocabulary>(&text).unwrap(), vocabulary);
+    }
+}
