@@ -5,6 +5,8 @@ pub mod analyser;
 pub mod collection;
 pub mod index;
 pub mod inputs;
+pub mod made_queries;
+pub mod retrieval;
 pub mod supervision;
 pub mod vocabulary;
 

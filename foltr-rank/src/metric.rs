@@ -11,7 +11,7 @@ mod reciprocal_rank;
 
 use serde::{Deserialize, Serialize};
 
-pub use average_precision::average_precision;
+pub use average_precision::{average_precision, average_precision_among};
 pub use dcg::{dcg, discount, gain, ideal_dcg, linear_ndcg, ndcg};
 pub use max_rr::{expected_max_rr, first_click_law, max_rr};
 pub use precision::precision;
