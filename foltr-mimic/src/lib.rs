@@ -3,6 +3,7 @@
 
 pub mod analyser;
 pub mod collection;
+pub mod embeddings;
 pub mod index;
 pub mod inputs;
 pub mod made_queries;
