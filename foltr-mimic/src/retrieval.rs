@@ -196,7 +196,7 @@ mod tests {
         assert_eq!(Scale::ZScore.apply(&[1.0, 3.0]), [-1.0, 1.0]);
         for scale in [Scale::MinMax, Scale::ZScore] {
             assert_eq!(scale.apply(&[0.1; 7]), [0.0; 7]);
-            assert_eq!(scale.apply(&[]), []);
+            assert!(scale.apply(&[]).is_empty());
         }
     }
 

@@ -1,0 +1,127 @@
+//! Readers of texts and vectors meet broken files: they never panic, and what they accept holds together.
+//!
+//! `FOLTR_FUZZ_ITERATIONS=1000000 cargo test --release --test text_fuzz` runs as long as asked.
+
+use std::path::Path;
+
+use foltr_mimic::collection::{
+    Form, Gathered, parse_beir_corpus, parse_beir_judgements, parse_nfcorpus_documents, parse_tabbed_queries,
+    parse_trec_documents, parse_trec_judgements, parse_trec_topics,
+};
+use foltr_mimic::embeddings::parse_vectors;
+use foltr_rank::rng::{Purpose, Stream, Streams};
+use rand::RngExt;
+
+/// Pieces of all formats, good and bad.
+const PIECES: [&str; 34] = [
+    "<doc>",
+    "</doc>",
+    "<DOCNO>",
+    "</docno>",
+    "<text>",
+    "</text>",
+    "<title>",
+    "</title>",
+    "<top>",
+    "</top>",
+    "<num>",
+    "</num>",
+    "<",
+    ">",
+    "&amp;",
+    "\n",
+    "\t",
+    " ",
+    "é",
+    "0",
+    "1",
+    "-1",
+    "31",
+    "d1",
+    "q1",
+    "{\"_id\": \"d1\", \"text\": \"x\"}",
+    "{",
+    "query-id\tcorpus-id\tscore\n",
+    "q1\td1\t1\n",
+    "q1 0 d1 1\n",
+    "2 3\n",
+    "word 1 2 3\n",
+    "nan",
+    "1e39",
+];
+
+fn n_iterations(default: u32) -> u32 {
+    let setting = std::env::var("FOLTR_FUZZ_ITERATIONS").ok();
+    setting.map_or(default, |text| text.parse().expect("FOLTR_FUZZ_ITERATIONS is a number"))
+}
+
+fn made_of_pieces(stream: &mut Stream) -> String {
+    let n_pieces = stream.random_range(0..24);
+    (0..n_pieces).map(|_| PIECES[stream.random_range(0..PIECES.len())]).collect()
+}
+
+/// All readers of a collection, one after the other; whether any found something.
+fn read_texts(text: &str) -> bool {
+    let file = Path::new("fuzz");
+    let mut gathered = Gathered::default();
+    let results = [
+        parse_trec_documents(text, file, &mut gathered),
+        parse_trec_topics(text, file, &mut gathered),
+        parse_trec_judgements(text, file, &mut gathered),
+        parse_beir_corpus(text, file, &mut gathered),
+        parse_beir_judgements(text, file, "test", &mut gathered),
+        parse_nfcorpus_documents(text, file, &mut gathered),
+        parse_tabbed_queries(text, file, None, &mut gathered),
+    ];
+    for error in results.into_iter().filter_map(Result::err) {
+        assert!(error.to_string().starts_with("fuzz:"), "{error}");
+    }
+    match gathered.finish(file, Form::Trec, None) {
+        Ok((collection, _)) => {
+            for judged in &collection.judgements {
+                assert!((judged.query as usize) < collection.queries.len());
+                assert!((judged.document as usize) < collection.documents.len());
+            }
+            assert!(collection.documents.iter().all(|document| !document.text.contains(['\n', '\t'])));
+            true
+        }
+        Err(_) => false,
+    }
+}
+
+fn read_vectors(bytes: &[u8]) {
+    let mut width = None;
+    let result = parse_vectors(bytes, Path::new("fuzz"), |_, vector| {
+        assert!(vector.iter().all(|value| value.is_finite()));
+        assert_eq!(*width.get_or_insert(vector.len()), vector.len());
+        Ok(())
+    });
+    if let Err(error) = result {
+        assert!(error.to_string().starts_with("fuzz:"), "{error}");
+    }
+}
+
+#[test]
+fn pieces_of_formats_never_panic() {
+    let streams = Streams::new(2026);
+    let n_iterations = n_iterations(20_000);
+    let mut n_accepted = 0;
+    for iteration in 0..n_iterations {
+        let text = made_of_pieces(&mut streams.open(Purpose::Data, iteration, 0));
+        n_accepted += u32::from(read_texts(&text));
+        read_vectors(text.as_bytes());
+        read_vectors(format!("3 2\n{text}").as_bytes());
+        read_vectors(format!("word 1 2\n{text}").as_bytes());
+    }
+    assert!(n_accepted > n_iterations / 50, "{n_accepted} with a document: both outcomes must be met");
+}
+
+#[test]
+fn arbitrary_bytes_never_panic() {
+    bolero::check!().with_iterations(n_iterations(10_000) as usize).for_each(|bytes: &[u8]| {
+        read_texts(&String::from_utf8_lossy(bytes));
+        read_vectors(bytes);
+        read_vectors(&[b"2 1\n".as_slice(), bytes].concat());
+        read_vectors(&[b"word 1\n".as_slice(), bytes].concat());
+    });
+}
