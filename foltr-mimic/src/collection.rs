@@ -5,12 +5,13 @@ mod error;
 mod folder;
 mod gather;
 mod nfcorpus;
+mod notes;
 mod source;
 #[cfg(test)]
 mod tests;
 mod trec;
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
@@ -18,6 +19,7 @@ pub use beir::{parse_corpus as parse_beir_corpus, parse_judgements as parse_beir
 pub use error::{CollectionError, Expected};
 pub use gather::Gathered;
 pub use nfcorpus::{parse_documents as parse_nfcorpus_documents, parse_queries as parse_tabbed_queries};
+pub use notes::{Notes, Unknown};
 pub(crate) use source::read_text;
 pub use trec::{
     parse_documents as parse_trec_documents, parse_judgements as parse_trec_judgements,
@@ -85,7 +87,7 @@ pub struct Collection {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
-    /// SGML documents (`<doc>`), topics (`<top>`) and judgements (`query 0 document grade`), in any files of the folder.
+    /// SGML documents (`<doc>`), topics (`<top>`) and judgements (`query 0 document grade`), in any files.
     Trec,
     /// `corpus.jsonl`, `queries.jsonl` and `qrels/*.tsv`.
     Beir,
@@ -124,39 +126,9 @@ impl Default for ReadOptions {
     }
 }
 
-/// What is worth knowing about files that could be read.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Notes {
-    /// The form they were read in.
-    pub form: Option<Form>,
-    /// What judgements called a topic, where they could have meant two things.
-    pub topic_ids: Option<TopicIds>,
-    /// Judgements left out because there is no such document.
-    pub unknown_documents: Unknown,
-    /// Judgements left out because there is no such query.
-    pub unknown_queries: Unknown,
-    /// Grades below 0, read as 0: not relevant.
-    pub n_negative: usize,
-    /// Judgements of a pair that was judged before; the higher grade counts.
-    pub n_repeated: usize,
-    /// Files that are not UTF-8 and were read as Latin-1.
-    pub latin1: Vec<PathBuf>,
-    /// Files left aside because they are nothing of a collection.
-    pub ignored: Vec<PathBuf>,
-}
-
-/// Names that were met but not found.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Unknown {
-    /// How often.
-    pub count: usize,
-    /// The first few of them, each once.
-    pub examples: Vec<String>,
-}
-
 impl Form {
     /// The form of a folder: BEIR if it has `corpus.jsonl`, NFCorpus if a folder in it has a `*.qrel` file, TREC if a
-    /// file anywhere in it begins with `<doc>`, texts otherwise.
+    /// file anywhere in it has `<doc>` in its first four kilobytes, texts otherwise.
     pub fn detect(folder: &Path) -> Result<Self, CollectionError> {
         if beir::corpus_file(folder).is_some() {
             return Ok(Self::Beir);

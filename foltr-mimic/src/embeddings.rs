@@ -23,19 +23,24 @@ pub use vectors::{VectorFormat, parse_vectors};
 use crate::vocabulary::Vocabulary;
 
 /// Where vectors come from.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum EmbeddingSource {
     /// Random numbers.
     Random,
     /// Skip-gram with negative sampling on the documents.
-    #[default]
-    Trained,
+    Trained(SkipGram),
     /// A file of word2vec (text or binary) or GloVe (text), plain or gzip.
     Loaded {
         /// The file.
         file: PathBuf,
     },
+}
+
+impl Default for EmbeddingSource {
+    fn default() -> Self {
+        Self::Trained(SkipGram::default())
+    }
 }
 
 /// Vectors of a vocabulary's terms.
@@ -60,9 +65,7 @@ impl EmbeddingSource {
     ) -> Result<Embeddings, EmbeddingError> {
         match self {
             Self::Random => Ok(Embeddings::random(vocabulary.len(), n_dimensions, stream)),
-            Self::Trained => {
-                Ok(Embeddings::trained(texts, vocabulary.len(), n_dimensions, &SkipGram::default(), stream))
-            }
+            Self::Trained(settings) => Ok(Embeddings::trained(texts, vocabulary.len(), n_dimensions, settings, stream)),
             Self::Loaded { file } => Embeddings::loaded(file, vocabulary, n_dimensions, stream),
         }
     }

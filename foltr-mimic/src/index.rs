@@ -1,9 +1,10 @@
 //! Which documents does BM25 find? An inverted index in memory or in a folder, with the documents in it.
 //!
-//! Postings, dictionary and stored documents are tantivy's; scores are not. Tantivy keeps document lengths in one byte,
-//! exact up to 40 terms and rounded down by up to a ninth above, and adds a document's terms in an order that depends on
-//! its neighbours. Here lengths are exact and terms are added in the order of the query, so that equal documents have
-//! equal scores, and a score does not depend on how many documents are asked for.
+//! Postings, dictionary and stored documents are tantivy's; scores are not. Tantivy keeps document lengths in one byte:
+//! exact up to 40 terms, rounded down by up to a ninth above. On Cranfield and NFCorpus that moves a score by 1 % on
+//! average and 7 % at most, and changes the order of the first twenty for nearly every query (MAP by less than .001). It
+//! also adds a document's terms in an order that depends on other documents. Here lengths are exact and terms are added
+//! in the order of the query: equal documents have equal scores, however many are asked for.
 
 mod error;
 #[cfg(test)]
@@ -81,7 +82,8 @@ impl TextIndex {
     /// An index in memory.
     pub fn in_memory(documents: &[Document], settings: AnalyserSettings) -> Result<Self, IndexError> {
         let index = Index::create_in_ram(Fields::schema());
-        Self::fill(&index, documents, &Analyser::new(settings)).map_err(IndexError::engine("an index in memory"))?;
+        Self::fill(&index, (0..).zip(documents), &Analyser::new(settings))
+            .map_err(IndexError::engine("an index in memory"))?;
         Self::over(&index, settings).map_err(IndexError::engine("an index in memory"))
     }
 
@@ -89,7 +91,8 @@ impl TextIndex {
     pub fn create(folder: &Path, documents: &[Document], settings: AnalyserSettings) -> Result<Self, IndexError> {
         fs::create_dir_all(folder).map_err(IndexError::write(folder))?;
         let index = Index::create_in_dir(folder, Fields::schema()).map_err(IndexError::engine(folder.display()))?;
-        Self::fill(&index, documents, &Analyser::new(settings)).map_err(IndexError::engine(folder.display()))?;
+        Self::fill(&index, (0..).zip(documents), &Analyser::new(settings))
+            .map_err(IndexError::engine(folder.display()))?;
         let file = folder.join(SETTINGS);
         let text = serde_json::to_string(&settings).expect("two switches are JSON");
         fs::write(&file, text).map_err(IndexError::write(&file))?;
@@ -105,11 +108,16 @@ impl TextIndex {
         Self::over(&index, settings).map_err(IndexError::engine(folder.display()))
     }
 
-    fn fill(index: &Index, documents: &[Document], analyser: &Analyser) -> tantivy::Result<()> {
+    /// Adds documents with their numbers. They may come in several goes, and in any order.
+    fn fill<'a>(
+        index: &Index,
+        documents: impl Iterator<Item = (u64, &'a Document)>,
+        analyser: &Analyser,
+    ) -> tantivy::Result<()> {
         let fields = Fields::of(&index.schema())?;
         let mut writer: IndexWriter = index.writer_with_num_threads(1, WRITER_BYTES)?;
         writer.set_merge_policy(Box::new(NoMergePolicy));
-        for (number, document) in (0_u64..).zip(documents) {
+        for (number, document) in documents {
             let tokens = analyser.tokens(&document.content());
             let mut stored = TantivyDocument::default();
             stored.add_text(fields.id, &document.id);
@@ -137,6 +145,10 @@ impl TextIndex {
             let mut numbers_here = Vec::new();
             for place in 0..segment.max_doc() {
                 let number = number_column.first(place).unwrap_or_default() as u32;
+                if number as usize >= n_documents {
+                    let message = format!("document {number} of {n_documents}: some of the index is missing");
+                    return Err(tantivy::TantivyError::InternalError(message));
+                }
                 addresses[number as usize] = DocAddress::new(segment_idx, place);
                 lengths[number as usize] = length_column.first(place).unwrap_or_default();
                 numbers_here.push(number);

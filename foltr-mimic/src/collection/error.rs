@@ -48,7 +48,10 @@ pub enum CollectionError {
         missing: String,
     },
     /// There is no document.
-    #[error("{}: no document found; expected a folder with a collection in TREC, BEIR or NFCorpus form, or texts", folder.display())]
+    #[error(
+        "{}: no document found; expected a folder with a collection in TREC, BEIR or NFCorpus form, or texts",
+        folder.display()
+    )]
     Empty {
         /// The folder.
         folder: PathBuf,

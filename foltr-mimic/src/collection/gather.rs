@@ -5,7 +5,7 @@ use std::path::Path;
 
 use super::error::{At, CollectionError, Expected};
 use super::source::{decoded, read_bytes};
-use super::{Collection, Document, Form, Judged, MAX_GRADE, Notes, Query, TopicIds, Unknown};
+use super::{Collection, Document, Form, Judged, MAX_GRADE, Notes, Query, TopicIds};
 
 /// Everything read so far.
 #[derive(Debug, Default)]
@@ -158,14 +158,4 @@ fn numbered(
             .or_insert(judged.grade);
     }
     grades.into_iter().map(|((query, document), grade)| Judged { query, document, grade }).collect()
-}
-
-impl Unknown {
-    fn add(&mut self, name: &str) {
-        const MAX_EXAMPLES: usize = 5;
-        self.count += 1;
-        if self.examples.len() < MAX_EXAMPLES && !self.examples.iter().any(|example| example == name) {
-            self.examples.push(name.to_owned());
-        }
-    }
 }

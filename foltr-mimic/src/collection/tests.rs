@@ -89,6 +89,9 @@ fn odd_judgements_are_counted() {
     assert_eq!(collection.judgements, [judged(0, 0, 1), judged(1, 1, 0)]);
     assert_eq!((notes.n_negative, notes.n_repeated), (1, 1));
     assert_eq!(notes.unknown_documents, Unknown { count: 3, examples: vec!["d9".to_owned(), "d8".to_owned()] });
+    let sentences = notes.sentences();
+    assert_eq!(sentences.len(), 3, "{sentences:?}");
+    assert_eq!(sentences[0], "3 judgements left out: they name documents that are not there (d9, d8, ...)");
 }
 
 #[test]

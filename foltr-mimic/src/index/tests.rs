@@ -91,3 +91,20 @@ fn an_index_of_nothing_finds_nothing() {
     let index = TextIndex::in_memory(&[], PLAIN).unwrap();
     assert_eq!(index.search("a", 3).unwrap(), []);
 }
+
+#[test]
+fn several_segments_score_as_one() {
+    let documents = documents(&["a b", "b b c", "a a a d", "c", "d b a"]);
+    let whole = TextIndex::in_memory(&documents, PLAIN).unwrap();
+    let index = Index::create_in_ram(Fields::schema());
+    let numbered: Vec<(u64, &Document)> = (0..).zip(&documents).collect();
+    for part in [&numbered[3..], &numbered[..2], &numbered[2..3]] {
+        TextIndex::fill(&index, part.iter().copied(), &Analyser::new(PLAIN)).unwrap();
+    }
+    let parts = TextIndex::over(&index, PLAIN).unwrap();
+    assert_eq!((parts.numbers.len(), whole.numbers.len()), (3, 1));
+    for query in ["a", "b c", "d a d"] {
+        assert_eq!(parts.search(query, 9).unwrap(), whole.search(query, 9).unwrap());
+    }
+    assert_eq!(parts.document(2).unwrap(), documents[2]);
+}

@@ -1,0 +1,72 @@
+//! What is worth knowing about a collection's files, though they could be read?
+
+use std::path::PathBuf;
+
+use super::{Form, TopicIds};
+
+/// What is worth knowing about files that could be read.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Notes {
+    /// The form they were read in.
+    pub form: Option<Form>,
+    /// What judgements called a topic, where they could have meant two things.
+    pub topic_ids: Option<TopicIds>,
+    /// Judgements left out because there is no such document.
+    pub unknown_documents: Unknown,
+    /// Judgements left out because there is no such query.
+    pub unknown_queries: Unknown,
+    /// Grades below 0, read as 0: not relevant.
+    pub n_negative: usize,
+    /// Judgements of a pair that was judged before; the higher grade counts.
+    pub n_repeated: usize,
+    /// Files that are not UTF-8 and were read as Latin-1.
+    pub latin1: Vec<PathBuf>,
+    /// Files left aside because they are nothing of a collection.
+    pub ignored: Vec<PathBuf>,
+}
+
+/// Names that were met but not found.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Unknown {
+    /// How often.
+    pub count: usize,
+    /// The first few of them, each once.
+    pub examples: Vec<String>,
+}
+
+impl Notes {
+    /// What a reader of a report should know, in sentences; nothing if all is as it should be.
+    pub fn sentences(&self) -> Vec<String> {
+        let mut sentences = Vec::new();
+        let mut say = |count: usize, sentence: String| {
+            if count > 0 {
+                sentences.push(sentence);
+            }
+        };
+        for (unknown, kind) in [(&self.unknown_documents, "documents"), (&self.unknown_queries, "queries")] {
+            let Unknown { count, examples } = unknown;
+            let examples = examples.join(", ");
+            say(*count, format!("{count} judgements left out: they name {kind} that are not there ({examples}, ...)"));
+        }
+        if self.topic_ids == Some(TopicIds::Positions) {
+            say(1, "judgements name queries by their position in the file of topics, not by their number".to_owned());
+        }
+        say(self.n_negative, format!("{} grades below 0 were read as not relevant", self.n_negative));
+        say(self.n_repeated, format!("{} judgements repeat a pair; the higher grade counts", self.n_repeated));
+        for (files, what) in [(&self.latin1, "is not UTF-8 and was read as Latin-1"), (&self.ignored, "was left aside")]
+        {
+            files.iter().for_each(|file| say(1, format!("{} {what}", file.display())));
+        }
+        sentences
+    }
+}
+
+impl Unknown {
+    pub(super) fn add(&mut self, name: &str) {
+        const MAX_EXAMPLES: usize = 5;
+        self.count += 1;
+        if self.examples.len() < MAX_EXAMPLES && !self.examples.iter().any(|example| example == name) {
+            self.examples.push(name.to_owned());
+        }
+    }
+}
