@@ -1,10 +1,10 @@
 //! Which documents does BM25 find? An inverted index in memory or in a folder, with the documents in it.
 //!
 //! Postings, dictionary and stored documents are tantivy's; scores are not. Tantivy keeps document lengths in one byte:
-//! exact up to 40 terms, rounded down by up to a ninth above. On Cranfield and NFCorpus that moves a score by 1 % on
-//! average and 7 % at most, and changes the order of the first twenty for nearly every query (MAP by less than .001). It
-//! also adds a document's terms in an order that depends on other documents. Here lengths are exact and terms are added
-//! in the order of the query: equal documents have equal scores, however many are asked for.
+//! exact up to 40 terms, rounded down by up to a ninth above. Its scores differ from the exact ones by 1 % on average
+//! and 7 % at most on Cranfield and NFCorpus, and its first twenty for 220 of 225 and 235 of 325 queries; MAP differs by
+//! less than .001. It also adds a document's terms in an order that depends on other documents. Here lengths are exact
+//! and terms are added in the order of the query: equal documents have equal scores, however many are asked for.
 
 mod error;
 #[cfg(test)]
