@@ -2,7 +2,7 @@
 //!
 //! Postings, dictionary and stored documents are tantivy's; scores are not. Tantivy keeps document lengths in one byte:
 //! exact up to 40 terms, rounded down by up to a ninth above. Its scores differ from the exact ones by 1 % on average
-//! and 7 % at most on Cranfield and NFCorpus, and its first twenty for 220 of 225 and 235 of 325 queries; MAP differs by
+//! and 7 % at most on Cranfield and NFCorpus, and its first twenty for 220 of 225 and 235 of 325 queries; MAP is off by
 //! less than .001. It also adds a document's terms in an order that depends on other documents. Here lengths are exact
 //! and terms are added in the order of the query: equal documents have equal scores, however many are asked for.
 
