@@ -35,14 +35,14 @@ pub enum AggregationError {
         list: usize,
     },
     /// Not a size of noise.
-    #[error("{name} = {value} is no size of noise; expected a finite number{}", if *may_be_zero { ", 0 or above" } else { " above 0" })]
+    #[error("{name} = {value} is no size of noise; expected a finite number {least}")]
     BadNoise {
         /// Of the parameter.
         name: &'static str,
         /// Its value.
         value: f64,
-        /// Whether 0, for no noise, would be right.
-        may_be_zero: bool,
+        /// What would be right.
+        least: &'static str,
     },
 }
 

@@ -71,12 +71,13 @@ impl Worst {
 
 /// ln(sum of p (p/r)^t)/t, as the logarithm of 1 + sum of p ((p/r)^t - 1): a small one keeps its digits.
 fn renyi_divergence(p: [f64; 2], r: [f64; 2], t: f64) -> f64 {
-    let terms = [0, 1].map(|class| p[class] * (t * (p[class] / r[class]).ln()).exp_m1());
-    let rounding = 8.0 * f64::EPSILON * (terms[0].abs() + terms[1].abs() + t);
-    // At the largest orders the sum overflows, and the divergence is nearly the pure epsilon.
+    let ln_ratios = [0, 1].map(|class| (p[class] / r[class]).ln());
+    let terms = [0, 1].map(|class| p[class] * (t * ln_ratios[class]).exp_m1());
+    // At the largest orders the sum overflows, and the divergence is nearly its limit.
     if terms[0].max(terms[1]) == f64::INFINITY {
-        return (p[0] / r[0]).ln().abs().max((p[1] / r[1]).ln().abs());
+        return ln_ratios[0].max(ln_ratios[1]);
     }
+    let rounding = 8.0 * f64::EPSILON * (terms[0].abs() + terms[1].abs() + t);
     (terms[0] + terms[1] + rounding).ln_1p() / t
 }
 

@@ -20,7 +20,7 @@ pub struct Question {
     pub second: usize,
 }
 
-/// Draws this many different pairs, or all if there are fewer: of each list about as many, by a fair coin in either order.
+/// Draws this many different pairs, or all if there are fewer: of each list about as many, in either order.
 ///
 /// Scores of the lists are not looked at.
 pub fn draw_questions(lists: &[Candidates], n_questions: usize, stream: &mut Stream) -> Vec<Question> {
@@ -43,7 +43,7 @@ fn n_pairs(n_docs: usize) -> usize {
 
 /// The pairs (0, 1), (0, 2), (1, 2), (0, 3) and so on, by their numbers.
 fn pair_of_number(number: usize) -> (usize, usize) {
-    let high = (1 + (1 + 8 * number).isqrt()) / 2;
+    let high = (1 + 8 * number).isqrt().div_ceil(2);
     (number - n_pairs(high), high)
 }
 

@@ -24,7 +24,7 @@ pub fn aggregate_scores(
     streams: &Streams,
 ) -> Result<Vec<Candidates>, AggregationError> {
     if !(scale.is_finite() && scale >= 0.0) {
-        return Err(AggregationError::BadNoise { name: "scale", value: scale, may_be_zero: true });
+        return Err(AggregationError::BadNoise { name: "scale", value: scale, least: "from 0 on" });
     }
     let lists = teachers.first().ok_or(AggregationError::NoTeachers)?;
     for (teacher, scored) in teachers.iter().enumerate() {
@@ -111,7 +111,7 @@ mod tests {
         assert_eq!(all[0], again[1]);
         let noise: Vec<f32> = (0..3).map(|doc| all[0].scores[doc] - lists[0].scores[doc]).collect();
         assert!(noise[0] != noise[1] && noise[1] != noise[2]);
-        let one = aggregate_scores(&[lists.clone()], 0.05, &Streams::new(4)).expect("same lists");
+        let one = aggregate_scores(std::slice::from_ref(&lists), 0.05, &Streams::new(4)).expect("same lists");
         assert_ne!(one[0], all[0], "the second teacher has noise of its own");
         let one_thread = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a pool");
         let alone = one_thread.install(|| aggregate_scores(&[lists.clone(), lists], 0.05, &Streams::new(4)));
@@ -121,13 +121,11 @@ mod tests {
     #[test]
     fn what_cannot_be_aggregated_is_refused() {
         let lists = vec![list(1, &[0.1, 0.2]), list(2, &[0.4])];
-        let refused = |teachers: &[Vec<Candidates>], scale| aggregate_scores(teachers, scale, &Streams::new(1)).unwrap_err();
+        let refused =
+            |teachers: &[Vec<Candidates>], scale| aggregate_scores(teachers, scale, &Streams::new(1)).unwrap_err();
         assert_eq!(refused(&[], 0.0), AggregationError::NoTeachers);
         let shorter = lists[..1].to_vec();
-        assert_eq!(
-            refused(&[lists.clone(), shorter], 0.0),
-            AggregationError::OtherDocuments { teacher: 1, list: 1 }
-        );
+        assert_eq!(refused(&[lists.clone(), shorter], 0.0), AggregationError::OtherDocuments { teacher: 1, list: 1 });
         let mut other = lists.clone();
         other[0].documents[1] = 99;
         assert_eq!(refused(&[lists.clone(), other], 0.0), AggregationError::OtherDocuments { teacher: 1, list: 0 });
@@ -135,6 +133,6 @@ mod tests {
         unscored[1].scores.clear();
         assert_eq!(refused(&[unscored], 0.0), AggregationError::OtherDocuments { teacher: 0, list: 1 });
         let error = refused(&[lists], -0.05).to_string();
-        assert_eq!(error, "scale = -0.05 is no size of noise; expected a finite number, 0 or above");
+        assert_eq!(error, "scale = -0.05 is no size of noise; expected a finite number from 0 on");
     }
 }

@@ -1,13 +1,13 @@
 //! For which of two documents do most teachers vote, after noise?
 //!
 //! `PAEGT17` section 2.1 and spec section 16.3: label = argmax over j of n_j + Lap(1/gamma), ties to the lowest index;
-//! the classes of a question are its two documents. A teacher votes for the first one if S(first) >= S(second): an exact
-//! tie votes for the first, and which document is first was drawn by a fair coin. What is not a number votes for the
-//! second.
+//! the classes of a question are its two documents. A teacher votes for the first one if S(first) >= S(second): an
+//! exact tie votes for the first, and which document is first was drawn by a fair coin. What is not a number votes for
+//! the second.
 //!
-//! Gaussian noise (beyond `DKA17`; `PSMRTE18` Papernot, Song, Mironov, Raghunathan, Talwar, Erlingsson: *Scalable Private
-//! Learning with PATE*, ICLR 2018). Deviation: with two classes n_2 = n - n_1 and n is known, so one noisy count is
-//! enough: the label is whether n_1 + N(0, sigma^2) reaches n/2. One training query moves n_1 by at most 1.
+//! Gaussian noise goes beyond `DKA17`: `PSMRTE18` Papernot, Song, Mironov, Raghunathan, Talwar, Erlingsson: *Scalable
+//! Private Learning with PATE*, ICLR 2018. Deviation: with two classes n_2 = n - n_1 and n is known, so one noisy count
+//! is enough: the label is whether n_1 + N(0, sigma^2) reaches n/2. One training query moves n_1 by at most 1.
 
 use foltr_rank::rng::{Purpose, Stream, Streams};
 use rand_distr::{Distribution, StandardNormal};
@@ -70,7 +70,7 @@ impl VoteNoise {
         if value.is_finite() && value > 0.0 {
             return Ok(());
         }
-        Err(AggregationError::BadNoise { name, value, may_be_zero: false })
+        Err(AggregationError::BadNoise { name, value, least: "above 0" })
     }
 }
 
