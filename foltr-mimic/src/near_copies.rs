@@ -1,7 +1,9 @@
 //! Which features give the weak label away? The one that supplies it, and all that order a query's documents alike.
 //!
-//! Spec section 16.2: a network that sees its label among the inputs has nothing to learn. In LETOR 4.0 the BM25 score
-//! of the whole document is feature 25 (21 to 25: body, anchor, title, URL, whole), in MSLR 110 (106 to 110).
+//! Spec section 16.2: a network that sees its label among the inputs has nothing to learn. The BM25 score of the whole
+//! document is feature 110 in MSLR. Deviation: in the files of LETOR 4.0 it is feature 37, and feature 25 is that of the
+//! anchor text: there, 21 to 40 stand by field (body, anchor, title, URL, whole document), four a field with BM25 first.
+//! Features 25, 29 and 33 are 0 exactly where the counts of terms in anchors, title and URL (2, 3 and 4) are.
 //!
 //! Only differences within a query matter to a pairwise loss, so values are centred a query at a time. Pearson's
 //! correlation finds linear copies, Spearman's also logarithms and other monotone ones. Several features together may
@@ -13,7 +15,7 @@ pub const DEFAULT_THRESHOLD: f64 = 0.9;
 /// Columns, in order, that leave the inputs if `label_feature` supplies the labels: itself, and every one whose
 /// correlation with it within queries, by value or by rank, is above the threshold in size. A constant one is no copy.
 ///
-/// Columns are numbered from 0: LETOR's feature 25 is column 24. Query i has the rows `query_start[i]` to
+/// Columns are numbered from 0: LETOR's feature 37 is column 36. Query i has the rows `query_start[i]` to
 /// `query_start[i + 1]`.
 ///
 /// # Panics
