@@ -122,9 +122,11 @@ impl Guarantee {
 }
 
 /// What no epsilon here speaks of.
-const NOT_COVERED: [&str; 4] = [
+const NOT_COVERED: [&str; 5] = [
     "It covers whoever sees the labels, or students trained on them and on public data; never the teachers, their \
      scores or the votes.",
+    "Teachers must share nothing that was made from the private queries of all: no normalisation, vocabulary, \
+     embeddings or settings.",
     "Public queries and their candidates must be public, and chosen without a look at private data.",
     "Early stopping of the student, settings chosen, or results published by means of private queries cost extra and \
      are not counted.",
