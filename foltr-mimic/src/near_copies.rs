@@ -3,8 +3,8 @@
 //! Spec section 16.2: a network that sees its label among the inputs has nothing to learn. The BM25 score of the whole
 //! document is feature 110 in MSLR. Deviation: in the files of LETOR 4.0 it is feature 37, and feature 25 is that of
 //! the anchor text. There, 21 to 40 stand by field (body, anchor, title, URL, whole document), four a field with BM25
-//! first: 25, 29 and 33 are 0 where the counts of terms in anchors, title and URL (2, 3 and 4) are, in 99.5 % of rows or
-//! more.
+//! first: 25, 29 and 33 are 0 where the counts of terms in anchors, title and URL (2, 3 and 4) are, in 99.5 % of rows
+//! or more.
 //!
 //! Only differences within a query matter to a pairwise loss, so values are centred a query at a time. Pearson's
 //! correlation finds linear copies, Spearman's also logarithms and other monotone ones. Several features together may
