@@ -1,12 +1,18 @@
 //! Mimic learning: a data owner trains teachers on private data, labels public queries with them, trains a student on
 //! those labels and shares only the student (`DKA17`, spec section 16).
 
+pub mod accountant;
+pub mod aggregation;
 pub mod analyser;
 pub mod collection;
 pub mod embeddings;
+pub mod feature_supervision;
+pub mod guarantee;
 pub mod index;
 pub mod inputs;
 pub mod made_queries;
+pub mod near_copies;
+pub mod partitions;
 pub mod retrieval;
 pub mod supervision;
 pub mod vocabulary;
