@@ -2,7 +2,11 @@
 //! those labels and shares only the student (`DKA17`, spec section 16).
 
 pub mod inputs;
+pub mod model_file;
+pub mod network;
 pub mod supervision;
+pub mod training;
 
 pub use inputs::{Bag, Inputs};
-pub use supervision::{Candidates, Pair, Supervision};
+pub use network::{Composition, Network, Representation, Scorer, Shape, Start};
+pub use supervision::{Candidates, Pair, PairSource, Supervision};
