@@ -11,11 +11,15 @@ pub mod guarantee;
 pub mod index;
 pub mod inputs;
 pub mod made_queries;
+pub mod model_file;
 pub mod near_copies;
+pub mod network;
 pub mod partitions;
 pub mod retrieval;
 pub mod supervision;
+pub mod training;
 pub mod vocabulary;
 
 pub use inputs::{Bag, Inputs};
-pub use supervision::{Candidates, Pair, Supervision};
+pub use network::{Composition, Network, Representation, Scorer, Shape, Start};
+pub use supervision::{Candidates, Pair, PairSource, Supervision};
