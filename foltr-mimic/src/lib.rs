@@ -1,15 +1,25 @@
 //! Mimic learning: a data owner trains teachers on private data, labels public queries with them, trains a student on
 //! those labels and shares only the student (`DKA17`, spec section 16).
 
+pub mod accountant;
+pub mod aggregation;
 pub mod analyser;
 pub mod collection;
 pub mod embeddings;
+pub mod feature_supervision;
+pub mod guarantee;
 pub mod index;
 pub mod inputs;
 pub mod made_queries;
+pub mod model_file;
+pub mod near_copies;
+pub mod network;
+pub mod partitions;
 pub mod retrieval;
 pub mod supervision;
+pub mod training;
 pub mod vocabulary;
 
 pub use inputs::{Bag, Inputs};
-pub use supervision::{Candidates, Pair, Supervision};
+pub use network::{Composition, Network, Representation, Scorer, Shape, Start};
+pub use supervision::{Candidates, Pair, PairSource, Supervision};

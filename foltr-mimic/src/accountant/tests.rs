@@ -1,0 +1,99 @@
+//! Guarantees against the original's, against brute force, and against each other.
+
+use super::*;
+
+fn votes(noise: VoteNoise, n_teachers: u32, n_first: u32, n_labels: usize) -> Votes {
+    Votes::new(noise, n_teachers, vec![n_first; n_labels])
+}
+
+const LAPLACE: VoteNoise = VoteNoise::Laplace { gamma: 0.05 };
+
+#[test]
+fn the_original_stands_beside_it_with_the_numbers_of_the_specification() {
+    let spent = spent(&votes(LAPLACE, 250, 250, 1000), 1e-5);
+    let original = spent.original.expect("Laplace noise");
+    assert!((original.data_dependent_private.for_the_data_owner() - 1.442_605_9).abs() < 1e-6);
+    assert!((original.data_independent - 20.756_462_7).abs() < 1e-6);
+}
+
+#[test]
+fn exact_laws_cost_less_than_the_original_bounds() {
+    for (n_teachers, n_first) in [(3, 3), (10, 6), (250, 250), (250, 200), (250, 130)] {
+        for n_labels in [1, 100, 1000, 100_000] {
+            let spent = spent(&votes(LAPLACE, n_teachers, n_first, n_labels), 1e-5);
+            let original = spent.original.expect("Laplace noise");
+            let dependent = spent.data_dependent_private.for_the_data_owner();
+            assert!(spent.data_independent < original.data_independent, "{spent:?}");
+            assert!(dependent <= spent.data_independent, "{spent:?}");
+            assert!(dependent < original.data_dependent_private.for_the_data_owner(), "{spent:?}");
+        }
+    }
+}
+
+/// The smallest delta at this epsilon for n coins with probabilities p against r, by all numbers of heads.
+fn exact_delta(n: u32, p: f64, r: f64, epsilon: f64) -> f64 {
+    let ln_choose = |k: u32| (0..k).map(|i| (f64::from(n - i) / f64::from(i + 1)).ln()).sum::<f64>();
+    let ln_law = |k: u32, p: f64| ln_choose(k) + f64::from(k) * p.ln() + f64::from(n - k) * (-p).ln_1p();
+    (0..=n).map(|k| (ln_law(k, p).exp() - (epsilon + ln_law(k, r)).exp()).max(0.0)).sum()
+}
+
+#[test]
+fn the_guarantee_holds_for_every_pair_of_neighbours_by_brute_force() {
+    let delta = 1e-5;
+    for noise in [VoteNoise::Laplace { gamma: 0.3 }, VoteNoise::Gaussian { sigma: 2.0 }] {
+        for n_labels in [1, 20, 200] {
+            let epsilon = data_independent(noise, 7, n_labels, delta);
+            for n_first in 0..7 {
+                let (p, r) = (noise.law(n_first, 7)[0], noise.law(n_first + 1, 7)[0]);
+                for (p, r) in [(p, r), (r, p)] {
+                    let exact = exact_delta(n_labels as u32, p, r, epsilon);
+                    assert!(exact <= delta, "{noise:?} {n_labels} {n_first}: {exact}");
+                }
+            }
+            // And it is not far too large: with a third of it, some neighbours are told apart.
+            let broken = (0..7).any(|n_first| {
+                let (p, r) = (noise.law(n_first, 7)[0], noise.law(n_first + 1, 7)[0]);
+                exact_delta(n_labels as u32, p, r, epsilon / 3.0).max(exact_delta(n_labels as u32, r, p, epsilon / 3.0))
+                    > delta
+            });
+            assert!(broken, "{noise:?} {n_labels}: {epsilon}");
+        }
+    }
+}
+
+#[test]
+fn gaussian_votes_cost_no_more_than_their_noisy_counts() {
+    for n_labels in [1, 100, 10_000] {
+        let noise = VoteNoise::Gaussian { sigma: 40.0 };
+        let ours = data_independent(noise, 250, n_labels, 1e-5);
+        let counts = gaussian::epsilon((n_labels as f64).sqrt() / 40.0, 1e-5);
+        assert!(ours <= counts && ours > 0.5 * counts, "{n_labels}: {ours}, {counts}");
+        assert!(spent(&votes(noise, 250, 180, n_labels), 1e-5).original.is_none());
+    }
+}
+
+#[test]
+fn unanimous_votes_cost_less_than_close_ones() {
+    for noise in [LAPLACE, VoteNoise::Gaussian { sigma: 20.0 }] {
+        let at = |n_first| spent(&votes(noise, 250, n_first, 1000), 1e-5).data_dependent_private.for_the_data_owner();
+        assert!(at(250) < at(200) && at(200) < at(130), "{noise:?}");
+        assert!((at(250) - at(0)).abs() < 1e-9, "which document is first does not matter");
+    }
+}
+
+#[test]
+fn without_noise_nothing_is_guaranteed_and_without_labels_nothing_is_spent() {
+    let naked = spent(&votes(VoteNoise::None, 3, 3, 10), 1e-5);
+    assert_eq!(naked.data_independent, f64::INFINITY);
+    assert_eq!(naked.data_dependent_private.for_the_data_owner(), f64::INFINITY);
+    let silent = spent(&votes(LAPLACE, 3, 3, 0), 1e-5);
+    assert_eq!((silent.data_independent, silent.data_dependent_private.for_the_data_owner()), (0.0, 0.0));
+    assert_eq!(data_independent(VoteNoise::None, 3, 0, 1e-5), 0.0);
+}
+
+#[test]
+fn at_delta_zero_epsilons_add_up() {
+    let one = data_independent(LAPLACE, 10, 1, 0.0);
+    let ten = data_independent(LAPLACE, 10, 10, 0.0);
+    assert!((ten - 10.0 * one).abs() < 1e-9 && one <= 0.1);
+}

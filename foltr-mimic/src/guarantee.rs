@@ -1,0 +1,206 @@
+//! What do labels by many teachers truly guarantee, to whom, and what not? In words for a report.
+//!
+//! Spec section 16.3. The unit is one training query with its candidates and labels, replaced by another one: it is in
+//! one part, so it changes one teacher, and all that this teacher says.
+
+use foltr_federation::accountant::PrivacyCost;
+use serde::Serialize;
+
+use crate::accountant::{self, Private};
+use crate::aggregation::{VoteNoise, Votes};
+
+/// A score of the network is a tanh: replacing a training query moves it by at most this.
+const SCORE_RANGE: f64 = 2.0;
+/// Above this epsilon a guarantee is called meaningless: e^10 is about 22,000.
+pub const MEANINGFUL: f64 = 10.0;
+
+/// What leaves the data owner's house, apart from what is public anyway.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum Release {
+    /// Mean scores with Laplace noise on each teacher's score.
+    Scores {
+        /// Of the noise; 0 is none.
+        scale: f64,
+        /// Teachers.
+        n_teachers: usize,
+        /// Documents that got a score, over all queries.
+        n_scored: usize,
+    },
+    /// Winners of noisy votes on pairs.
+    Votes {
+        /// On the counts.
+        noise: VoteNoise,
+        /// Teachers.
+        n_teachers: u32,
+        /// Pairs that got a label.
+        n_labels: usize,
+    },
+}
+
+/// What was released and what it guarantees: differential privacy if one training query is replaced.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Guarantee {
+    /// What was released.
+    pub release: Release,
+    /// The privacy unit, in words.
+    pub unit: &'static str,
+    /// Whatever the private data are. Infinite: no guarantee.
+    pub epsilon: f64,
+    /// Beside the epsilon.
+    pub delta: f64,
+    /// What the votes that were cast would give: for the data owner only, and not a guarantee.
+    pub data_dependent_private: Option<Private>,
+}
+
+const UNIT: &str = "one training query with its candidates and labels, replaced by another one";
+
+impl Guarantee {
+    /// Of [`crate::aggregation::aggregate_scores`] on `n_scored` documents in all.
+    ///
+    /// Each score of the one changed teacher moves by at most 2 under noise of scale b: epsilon 2/b a document, added
+    /// up. The noise of the other teachers is not counted in its favour.
+    pub fn of_scores(scale: f64, n_teachers: usize, n_scored: usize, delta: f64) -> Self {
+        let shift = SCORE_RANGE * (n_scored as f64).sqrt();
+        let cost = match scale {
+            _ if n_scored == 0 => PrivacyCost::Pure { per_interaction: None, per_message: 0.0 },
+            0.0 => PrivacyCost::Unbounded,
+            _ => PrivacyCost::Laplace { scale, shift, n_params: n_scored },
+        };
+        let release = Release::Scores { scale, n_teachers, n_scored };
+        Self { release, unit: UNIT, epsilon: cost.after(1, delta).epsilon, delta, data_dependent_private: None }
+    }
+
+    /// Of the labels that these votes gave.
+    pub fn of_votes(votes: &Votes, delta: f64) -> Self {
+        let spent = accountant::spent(votes, delta);
+        let release =
+            Release::Votes { noise: votes.noise(), n_teachers: votes.n_teachers(), n_labels: votes.n_labels() };
+        let data_dependent_private = Some(spent.data_dependent_private);
+        Self { release, unit: UNIT, epsilon: spent.data_independent, delta, data_dependent_private }
+    }
+
+    /// Whether it says something: its epsilon is at most [`MEANINGFUL`].
+    pub fn is_meaningful(&self) -> bool {
+        self.epsilon <= MEANINGFUL
+    }
+
+    /// What may be published: what was released, what that guarantees, and what it does not cover.
+    pub fn sentences(&self) -> Vec<String> {
+        let mut sentences = vec![self.release.sentence(), format!("Privacy unit: {}.", self.unit), self.verdict()];
+        if self.epsilon.is_finite() {
+            sentences.extend(NOT_COVERED.map(String::from));
+        }
+        sentences
+    }
+
+    /// For the data owner's eyes only; `None` where there is no such figure.
+    pub fn private_sentence(&self) -> Option<String> {
+        let figure = self.data_dependent_private?.for_the_data_owner();
+        Some(format!(
+            "Private, not a guarantee, not to be published: at the votes that were cast, the accountant gives epsilon \
+             {figure:.3} at delta {:e}. The figure itself depends on the training queries.",
+            self.delta
+        ))
+    }
+
+    fn verdict(&self) -> String {
+        let Self { epsilon, delta, .. } = self;
+        if epsilon.is_infinite() {
+            return "No guarantee: there is no noise.".into();
+        }
+        let stated = format!("Whatever the private data are: epsilon {epsilon:.3} at delta {delta:e}.");
+        if self.is_meaningful() {
+            let factor = epsilon.exp();
+            format!(
+                "{stated} Any outcome is at most {factor:.1} times as likely, up to delta, if one query is another."
+            )
+        } else {
+            format!("{stated} That is no meaningful guarantee: above {MEANINGFUL} it rules out next to nothing.")
+        }
+    }
+}
+
+/// What no epsilon here speaks of.
+const NOT_COVERED: [&str; 5] = [
+    "It covers whoever sees the labels, or students trained on them and on public data; never the teachers, their \
+     scores or the votes.",
+    "Teachers must share nothing that was made from the private queries of all: no normalisation, vocabulary, \
+     embeddings or settings.",
+    "Public queries and their candidates must be public, and chosen without a look at private data.",
+    "Early stopping of the student, settings chosen, or results published by means of private queries cost extra and \
+     are not counted.",
+    "The noise is seeded, as a simulation needs it: it protects only against those who do not know the seed.",
+];
+
+impl Release {
+    fn sentence(&self) -> String {
+        match *self {
+            Self::Scores { scale, n_teachers, n_scored } if scale > 0.0 => format!(
+                "Released: {n_scored} mean scores of {n_teachers} teachers, with Laplace noise of scale {scale} on \
+                 each score; that is epsilon {} a scored document, and they add up.",
+                SCORE_RANGE / scale
+            ),
+            Self::Scores { n_teachers, n_scored, .. } => {
+                format!("Released: {n_scored} mean scores of {n_teachers} teachers, without noise.")
+            }
+            Self::Votes { noise, n_teachers, n_labels } => {
+                let noise = match noise {
+                    VoteNoise::None => "without noise".into(),
+                    VoteNoise::Laplace { gamma } => {
+                        format!("with Laplace noise of scale {} on both counts", gamma.recip())
+                    }
+                    VoteNoise::Gaussian { sigma } => format!("with Gaussian noise of deviation {sigma} on the count"),
+                };
+                format!("Released: the winners of {n_labels} votes by {n_teachers} teachers, {noise}.")
+            }
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn noisy_scores_of_the_paper_guarantee_nothing_meaningful() {
+        // Range 2 over scale .05: 40 a document.
+        let one = Guarantee::of_scores(0.05, 3, 1, 1e-5);
+        assert!((one.epsilon - 40.0).abs() < 1e-6, "{}", one.epsilon);
+        let many = Guarantee::of_scores(0.05, 3, 1000, 1e-5);
+        assert!(many.epsilon <= 40_000.0 * (1.0 + 1e-6) && many.epsilon > 35_000.0, "{}", many.epsilon);
+        assert!(!many.is_meaningful() && many.sentences()[2].contains("no meaningful guarantee"));
+        assert!(many.sentences()[0].contains("epsilon 40 a scored document"));
+        assert_eq!(many.private_sentence(), None);
+    }
+
+    #[test]
+    fn without_noise_there_is_no_guarantee() {
+        let naked = Guarantee::of_scores(0.0, 3, 1000, 1e-5);
+        assert_eq!(naked.epsilon, f64::INFINITY);
+        assert_eq!(naked.sentences()[2], "No guarantee: there is no noise.");
+        let votes = Guarantee::of_votes(&Votes::new(VoteNoise::None, 3, vec![3; 9]), 1e-5);
+        assert_eq!((votes.epsilon, votes.sentences().len()), (f64::INFINITY, 3));
+    }
+
+    #[test]
+    fn what_is_published_does_not_depend_on_votes() {
+        let of = |n_first| {
+            let votes = Votes::new(VoteNoise::Laplace { gamma: 0.05 }, 250, vec![n_first; 100]);
+            Guarantee::of_votes(&votes, 1e-5)
+        };
+        let (close, unanimous) = (of(125), of(250));
+        assert_eq!(close.sentences(), unanimous.sentences());
+        assert!(close.is_meaningful() && close.sentences()[2].contains("times as likely"));
+        assert_ne!(close.private_sentence(), unanimous.private_sentence());
+        assert!(close.private_sentence().expect("a figure").starts_with("Private, not a guarantee"));
+    }
+
+    #[test]
+    fn files_label_the_private_figure_as_such() {
+        let votes = Votes::new(VoteNoise::Gaussian { sigma: 20.0 }, 50, vec![40; 10]);
+        let text = serde_json::to_string(&Guarantee::of_votes(&votes, 1e-5)).expect("JSON");
+        assert!(text.contains(r#""release":{"kind":"votes","noise":{"kind":"gaussian","sigma":20.0}"#), "{text}");
+        assert!(text.contains(r#""data_dependent_private":"#), "{text}");
+    }
+}
