@@ -9,6 +9,26 @@ pub struct Bag {
     pub counts: Vec<f32>,
 }
 
+impl Bag {
+    /// What is wrong with the text for a vocabulary of `n_terms`, and what would be right.
+    pub(crate) fn check(&self, n_terms: usize) -> Result<(), (String, String)> {
+        if self.terms.len() != self.counts.len() {
+            let found = format!("{} terms and {} counts", self.terms.len(), self.counts.len());
+            return Err((found, "a count for each term".into()));
+        }
+        if let Some(term) = self.terms.iter().find(|&&term| term as usize >= n_terms) {
+            return Err((format!("the term {term}"), format!("numbers below {n_terms}")));
+        }
+        if !self.terms.is_sorted_by(|a, b| a < b) {
+            return Err(("terms out of order".into(), "each term once, in increasing order".into()));
+        }
+        match self.counts.iter().find(|count| !(count.is_finite() && **count > 0.0)) {
+            Some(count) => Err((format!("the count {count}"), "finite counts above 0".into())),
+            None => Ok(()),
+        }
+    }
+}
+
 /// All queries and documents that training, labelling and evaluation speak of, by their numbers.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Inputs {

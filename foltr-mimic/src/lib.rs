@@ -6,9 +6,13 @@ pub mod aggregation;
 pub mod feature_supervision;
 pub mod guarantee;
 pub mod inputs;
+pub mod model_file;
 pub mod near_copies;
+pub mod network;
 pub mod partitions;
 pub mod supervision;
+pub mod training;
 
 pub use inputs::{Bag, Inputs};
-pub use supervision::{Candidates, Pair, Supervision};
+pub use network::{Composition, Network, Representation, Scorer, Shape, Start};
+pub use supervision::{Candidates, Pair, PairSource, Supervision};

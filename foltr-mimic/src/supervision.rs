@@ -1,5 +1,9 @@
 //! What does a network learn from? Scores of candidates, by whomever they are, or preferences between two documents.
 
+mod source;
+
+pub use source::{PairSource, SupervisionError};
+
 /// The candidates of one query with the scores of the supervision: judgements, BM25 or a teacher.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Candidates {

@@ -1,0 +1,140 @@
+//! Scores of many documents, a block at a time, in memory that is used again.
+
+use crate::{Bag, Inputs};
+
+use super::matrix::{Place, View, multiply};
+use super::shape::Representation;
+use super::vector::{add, add_product, dot, rectify, weighted_sum};
+use super::{Layer, Network};
+
+/// Documents that are scored together.
+const BLOCK: usize = 128;
+
+/// Scores documents with a network. One thread has one.
+#[derive(Clone, Debug)]
+pub struct Scorer<'a> {
+    network: &'a Network,
+    /// The query as a vector, and what it gives the first layer.
+    query: Vec<f32>,
+    from_query: Vec<f32>,
+    /// Documents as vectors, then their products with the query.
+    documents: Vec<f32>,
+    products: Vec<f32>,
+    /// Two layers: the one that is read and the one that is written.
+    units: [Vec<f32>; 2],
+    coefficients: Vec<f32>,
+}
+
+impl<'a> Scorer<'a> {
+    /// A scorer with memory of its own.
+    pub fn new(network: &'a Network) -> Self {
+        let (n_query, n_document, n_product) = match network.shape.representation {
+            Representation::Text { n_dimensions: n, product, .. } => (n, n, if product { n } else { 0 }),
+            Representation::Features { n_features } => (0, n_features, 0),
+        };
+        let n_units = network.shape.hidden.iter().copied().max().unwrap_or(0);
+        Self {
+            network,
+            query: vec![0.0; n_query],
+            from_query: vec![0.0; network.layers[0].n_outputs()],
+            documents: vec![0.0; BLOCK * n_document],
+            products: vec![0.0; BLOCK * n_product],
+            units: [vec![0.0; BLOCK * n_units], vec![0.0; BLOCK * n_units]],
+            coefficients: Vec::new(),
+        }
+    }
+
+    /// Scores documents of a query, without dropout.
+    ///
+    /// # Panics
+    /// If the inputs do not fit ([`super::Shape::check_inputs`]), a number is out of range, or `out` is not as long as
+    /// `documents`.
+    pub fn score(&mut self, inputs: &Inputs, query: u32, documents: &[u32], out: &mut [f32]) {
+        assert_eq!(documents.len(), out.len(), "a score for each document");
+        if let Inputs::Text { queries, .. } = inputs {
+            compose(self.network, &queries[query as usize], &mut self.coefficients, &mut self.query);
+            let weights = &self.network.layers[0].weights[..self.query.len() * self.from_query.len()];
+            let (row, weights) = (View::new(&self.query, self.query.len()), View::new(weights, self.from_query.len()));
+            multiply(&mut self.from_query, Place::Replace, row, weights);
+        }
+        for (documents, out) in documents.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
+            self.read_documents(inputs, documents);
+            self.first_layer(documents.len());
+            self.other_layers(out);
+        }
+    }
+
+    fn read_documents(&mut self, inputs: &Inputs, documents: &[u32]) {
+        let width = self.documents.len() / BLOCK;
+        for (&document, vector) in documents.iter().zip(self.documents.chunks_exact_mut(width)) {
+            match inputs {
+                Inputs::Text { documents, .. } => {
+                    compose(self.network, &documents[document as usize], &mut self.coefficients, vector);
+                }
+                Inputs::Features { rows, .. } => vector.copy_from_slice(&rows[document as usize * width..][..width]),
+            }
+        }
+        if !self.products.is_empty() {
+            for (product, vector) in self.products.chunks_exact_mut(width).zip(self.documents.chunks_exact(width)) {
+                product.fill(0.0);
+                add_product(product, vector, &self.query);
+            }
+        }
+    }
+
+    fn first_layer(&mut self, n: usize) {
+        let layer = &self.network.layers[0];
+        let n_units = layer.n_outputs();
+        let n_query = self.query.len() * n_units;
+        let width = self.documents.len() / BLOCK;
+        let (of_document, of_product) = layer.weights[n_query..].split_at(width * n_units);
+        let out = &mut self.units[0][..n * n_units];
+        let documents = View::new(&self.documents[..n * width], width);
+        multiply(out, Place::Replace, documents, View::new(of_document, n_units));
+        if !self.products.is_empty() {
+            let products = View::new(&self.products[..n * width], width);
+            multiply(out, Place::Add, products, View::new(of_product, n_units));
+        }
+        for row in out.chunks_exact_mut(n_units) {
+            if n_query > 0 {
+                add(row, &self.from_query);
+            }
+            rectify(row, &layer.bias);
+        }
+    }
+
+    fn other_layers(&mut self, out: &mut [f32]) {
+        let [read, write] = &mut self.units;
+        let (output, hidden) = self.network.layers.split_last().expect("at least the output layer");
+        let mut n_inputs = hidden[0].n_outputs();
+        for layer in &hidden[1..] {
+            let rows = &mut write[..out.len() * layer.n_outputs()];
+            let inputs = View::new(&read[..out.len() * n_inputs], n_inputs);
+            multiply(rows, Place::Replace, inputs, View::new(&layer.weights, layer.n_outputs()));
+            rows.chunks_exact_mut(layer.n_outputs()).for_each(|row| rectify(row, &layer.bias));
+            n_inputs = layer.n_outputs();
+            std::mem::swap(read, write);
+        }
+        for (score, row) in out.iter_mut().zip(read.chunks_exact(n_inputs)) {
+            *score = output_score(output, row);
+        }
+    }
+}
+
+/// The output of the network from the units of its last hidden layer.
+pub(crate) fn output_score(layer: &Layer, units: &[f32]) -> f32 {
+    (dot(units, &layer.weights) + layer.bias[0]).tanh()
+}
+
+/// A text as a vector.
+fn compose(network: &Network, bag: &Bag, coefficients: &mut Vec<f32>, out: &mut [f32]) {
+    let Representation::Text { composition, .. } = network.shape.representation else {
+        panic!("a network of features was given a text")
+    };
+    coefficients.clear();
+    composition.shares(bag, &network.terms.weights, coefficients);
+    for (coefficient, &term) in coefficients.iter_mut().zip(&bag.terms) {
+        *coefficient *= composition.factor(network.terms.weights[term as usize]);
+    }
+    weighted_sum(out, &network.terms.embeddings, &bag.terms, coefficients);
+}

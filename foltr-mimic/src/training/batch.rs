@@ -1,0 +1,131 @@
+//! Which texts are in a batch of pairs, and where?
+//!
+//! A query or document that several pairs have in common is looked at once: its vector and what that gives the first
+//! layer are the same for all of them. A pair is two rows, better document first.
+
+use crate::Pair;
+
+const ABSENT: u32 = u32::MAX;
+
+/// The rows of a batch.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Batch {
+    pub queries: Distinct,
+    pub documents: Distinct,
+    /// Places of the query and of the document of each row.
+    pub rows: Vec<[u32; 2]>,
+    /// The rows of each query and of each document.
+    pub rows_of_query: Groups,
+    pub rows_of_document: Groups,
+}
+
+impl Batch {
+    pub fn read(&mut self, pairs: &[Pair]) {
+        self.queries.clear();
+        self.documents.clear();
+        self.rows.clear();
+        for pair in pairs {
+            let query = self.queries.place(pair.query);
+            self.rows.extend([pair.better, pair.worse].map(|document| [query, self.documents.place(document)]));
+        }
+        self.rows_of_query.sort(self.queries.numbers.len(), self.rows.iter().map(|row| row[0]));
+        self.rows_of_document.sort(self.documents.numbers.len(), self.rows.iter().map(|row| row[1]));
+    }
+}
+
+/// Different numbers in the order of their first occurrence.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Distinct {
+    pub numbers: Vec<u32>,
+    places: Vec<u32>,
+}
+
+impl Distinct {
+    fn clear(&mut self) {
+        for number in self.numbers.drain(..) {
+            self.places[number as usize] = ABSENT;
+        }
+    }
+
+    fn place(&mut self, number: u32) -> u32 {
+        if self.places.len() <= number as usize {
+            self.places.resize(number as usize + 1, ABSENT);
+        }
+        let place = &mut self.places[number as usize];
+        if *place == ABSENT {
+            *place = self.numbers.len() as u32;
+            self.numbers.push(number);
+        }
+        *place
+    }
+}
+
+/// Members of groups, those of a group side by side in increasing order.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Groups {
+    ends: Vec<u32>,
+    pub members: Vec<u32>,
+}
+
+impl Groups {
+    /// Sorts the members 0, 1, ... by their groups.
+    pub fn sort(&mut self, n_groups: usize, groups: impl Iterator<Item = u32> + Clone) {
+        // `ends[group + 1]` is where the next member of the group goes: in the end, where the group ends.
+        self.ends.clear();
+        self.ends.resize(n_groups + 2, 0);
+        let mut n_members = 0;
+        for group in groups.clone() {
+            self.ends[group as usize + 2] += 1;
+            n_members += 1;
+        }
+        for group in 2..self.ends.len() {
+            self.ends[group] += self.ends[group - 1];
+        }
+        self.members.resize(n_members, 0);
+        for (member, group) in groups.enumerate() {
+            let end = &mut self.ends[group as usize + 1];
+            self.members[*end as usize] = member as u32;
+            *end += 1;
+        }
+    }
+
+    /// Where the members of a group are.
+    #[inline]
+    pub fn range(&self, group: usize) -> std::ops::Range<usize> {
+        self.ends[group] as usize..self.ends[group + 1] as usize
+    }
+
+    /// The members of a group.
+    #[inline]
+    pub fn of(&self, group: usize) -> &[u32] {
+        &self.members[self.range(group)]
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn texts_are_placed_once() {
+        let pair = |query, better, worse| Pair { query, better, worse };
+        let mut batch = Batch::default();
+        // The second batch must not remember the first.
+        for pairs in [vec![pair(9, 3, 7)], vec![pair(7, 5, 2), pair(4, 2, 6), pair(7, 6, 5)]] {
+            batch.read(&pairs);
+        }
+        assert_eq!(batch.queries.numbers, [7, 4]);
+        assert_eq!(batch.documents.numbers, [5, 2, 6]);
+        assert_eq!(batch.rows, [[0, 0], [0, 1], [1, 1], [1, 2], [0, 2], [0, 0]]);
+        assert_eq!(batch.rows_of_query.of(0), [0, 1, 4, 5]);
+        assert_eq!(batch.rows_of_query.of(1), [2, 3]);
+        assert_eq!([0, 1, 2].map(|place| batch.rows_of_document.of(place)), [[0, 5], [1, 2], [3, 4]]);
+    }
+
+    #[test]
+    fn groups_may_be_empty() {
+        let mut groups = Groups::default();
+        groups.sort(4, [2, 0, 2].into_iter());
+        assert_eq!([0, 1, 2, 3].map(|group| groups.of(group).to_vec()), [vec![1], vec![], vec![0, 2], vec![]]);
+    }
+}

@@ -1,0 +1,328 @@
+//! One training step: scores of a batch, its loss, all gradients, and the change of the network.
+//!
+//! | symbol | is | rows |
+//! |---|---|---|
+//! | `vectors` | queries, then documents: sums of embeddings, or features | texts |
+//! | `from_texts` | what each vector gives the first layer | texts |
+//! | `products` | query times document, element by element | rows |
+//! | `units` | what each hidden layer returns, after dropout | rows |
+//!
+//! A text counts once however many rows have it. `d_` of each is the gradient of the mean loss; that of `units` is
+//! taken before the activation. All memory is used again in the next step.
+
+use std::ops::Range;
+
+use rayon::prelude::*;
+
+use crate::network::matrix::{Place, View, multiply_blocks, multiply_then};
+use crate::network::score::output_score;
+use crate::network::vector::{add, add_product, gate, weighted_sum};
+use crate::network::{Layer, Network, Representation};
+use crate::{Inputs, Pair};
+
+use super::adam::{Adam, Pace};
+use super::batch::Batch;
+use super::dropout::Dropout;
+use super::loss::hinge;
+use super::texts::Texts;
+
+/// The memory of a step.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Step {
+    batch: Batch,
+    texts: Texts,
+    vectors: Vec<f32>,
+    d_vectors: Vec<f32>,
+    from_texts: Vec<f32>,
+    d_from_texts: Vec<f32>,
+    products: Vec<f32>,
+    d_products: Vec<f32>,
+    units: Vec<Vec<f32>>,
+    d_units: Vec<Vec<f32>>,
+    d_outputs: Vec<f32>,
+    d_layers: Vec<Layer>,
+    /// 0, 1, ... and as many ones: all rows, each once.
+    all: Vec<u32>,
+    ones: Vec<f32>,
+}
+
+/// Rows of the first layer's weights that belong to each part of the input.
+struct Parts {
+    /// Numbers of one part.
+    width: usize,
+    has_query: bool,
+    has_product: bool,
+}
+
+impl Parts {
+    fn of(network: &Network) -> Self {
+        match network.shape.representation {
+            Representation::Text { n_dimensions, product, .. } => {
+                Self { width: n_dimensions, has_query: true, has_product: product }
+            }
+            Representation::Features { n_features } => Self { width: n_features, has_query: false, has_product: false },
+        }
+    }
+
+    /// Where the weights of query, document and product are, if a unit has one.
+    fn weights(&self, n_units: usize) -> [Range<usize>; 3] {
+        let size = |has_part: bool| if has_part { self.width * n_units } else { 0 };
+        let document = size(self.has_query);
+        let product = document + self.width * n_units;
+        [0..document, document..product, product..product + size(self.has_product)]
+    }
+}
+
+impl Step {
+    /// Changes the network by one step on these pairs and returns their mean loss before it.
+    pub fn run(
+        &mut self,
+        network: &mut Network,
+        adam: &mut Adam,
+        inputs: &Inputs,
+        pairs: &[Pair],
+        dropout: Dropout<'_>,
+    ) -> f64 {
+        self.batch.read(pairs);
+        self.reserve(network);
+        self.represent(network, inputs);
+        self.first_layer(network, dropout);
+        self.other_layers(network, dropout);
+        let loss = self.output(network);
+        self.backward(network, dropout.scale);
+        self.first_layer_backward(network);
+        self.update(network, adam, dropout.step + 1);
+        loss
+    }
+
+    fn n_rows(&self) -> usize {
+        self.batch.rows.len()
+    }
+
+    /// Numbers of `vectors` and of `from_texts` that belong to queries.
+    fn n_of_queries(&self, network: &Network, width: usize) -> usize {
+        if Parts::of(network).has_query { self.batch.queries.numbers.len() * width } else { 0 }
+    }
+
+    fn reserve(&mut self, network: &Network) {
+        let parts = Parts::of(network);
+        let n_rows = self.n_rows();
+        let n_queries = if parts.has_query { self.batch.queries.numbers.len() } else { 0 };
+        let n_texts = n_queries + self.batch.documents.numbers.len();
+        let n_units = network.layers[0].n_outputs();
+        for vectors in [&mut self.vectors, &mut self.d_vectors] {
+            vectors.resize(n_texts * parts.width, 0.0);
+        }
+        for values in [&mut self.from_texts, &mut self.d_from_texts] {
+            values.resize(n_texts * n_units, 0.0);
+        }
+        let n_products = if parts.has_product { n_rows * parts.width } else { 0 };
+        for products in [&mut self.products, &mut self.d_products] {
+            products.resize(n_products, 0.0);
+        }
+        for units in [&mut self.units, &mut self.d_units] {
+            units.resize(network.shape.hidden.len(), Vec::new());
+            for (units, width) in units.iter_mut().zip(&network.shape.hidden) {
+                units.resize(n_rows * width, 0.0);
+            }
+        }
+        if self.d_layers.len() != network.layers.len() {
+            self.d_layers = Network::zero(&network.shape).layers;
+        }
+        self.d_outputs.resize(n_rows, 0.0);
+        self.ones.resize(n_rows, 1.0);
+        self.all.clear();
+        self.all.extend(0..n_rows as u32);
+    }
+
+    fn represent(&mut self, network: &Network, inputs: &Inputs) {
+        match (network.shape.representation, inputs) {
+            (Representation::Text { n_dimensions, n_terms, composition, product }, _) => {
+                self.texts.read(&self.batch, inputs, &network.terms, composition);
+                self.texts.compose(&network.terms, n_dimensions, &mut self.vectors);
+                self.texts.sort_by_terms(n_terms);
+                if product {
+                    self.multiply_texts(n_dimensions);
+                }
+            }
+            (Representation::Features { n_features }, Inputs::Features { rows, .. }) => {
+                let documents = self.batch.documents.numbers.iter();
+                for (vector, &document) in self.vectors.chunks_exact_mut(n_features).zip(documents) {
+                    vector.copy_from_slice(&rows[document as usize * n_features..][..n_features]);
+                }
+            }
+            _ => panic!("a network of features was given texts"),
+        }
+    }
+
+    fn multiply_texts(&mut self, width: usize) {
+        let (queries, documents) = self.vectors.split_at(self.batch.queries.numbers.len() * width);
+        let rows = &self.batch.rows;
+        self.products.par_chunks_exact_mut(width).zip(rows).for_each(|(product, &[query, document])| {
+            product.fill(0.0);
+            add_product(product, row(queries, query, width), row(documents, document, width));
+        });
+    }
+
+    fn first_layer(&mut self, network: &Network, dropout: Dropout<'_>) {
+        let (parts, layer) = (Parts::of(network), &network.layers[0]);
+        let (width, n_units) = (parts.width, layer.n_outputs());
+        let [of_query, of_document, of_product] =
+            parts.weights(n_units).map(|range| View::new(&layer.weights[range], n_units));
+        let (n_vectors, n_from) = (self.n_of_queries(network, width), self.n_of_queries(network, n_units));
+        let (queries, documents) = self.vectors.split_at(n_vectors);
+        let (from_queries, from_documents) = self.from_texts.split_at_mut(n_from);
+        if parts.has_query {
+            multiply_blocks(from_queries, Place::Replace, View::new(queries, width), of_query);
+        }
+        multiply_blocks(from_documents, Place::Replace, View::new(documents, width), of_document);
+        let rows = &self.batch.rows;
+        let finish = |number: usize, values: &mut [f32]| {
+            let [query, document] = rows[number];
+            if parts.has_query {
+                add(values, row(from_queries, query, n_units));
+            }
+            add(values, row(from_documents, document, n_units));
+            dropout.activate(0, number, values, &layer.bias);
+        };
+        if parts.has_product {
+            multiply_then(&mut self.units[0], Place::Replace, View::new(&self.products, width), of_product, finish);
+        } else {
+            self.units[0].par_chunks_exact_mut(n_units).enumerate().for_each(|(number, values)| {
+                values.fill(0.0);
+                finish(number, values);
+            });
+        }
+    }
+
+    fn other_layers(&mut self, network: &Network, dropout: Dropout<'_>) {
+        for number in 1..self.units.len() {
+            let layer = &network.layers[number];
+            let (before, after) = self.units.split_at_mut(number);
+            let inputs = View::new(&before[number - 1], network.layers[number - 1].n_outputs());
+            let weights = View::new(&layer.weights, layer.n_outputs());
+            multiply_then(&mut after[0], Place::Replace, inputs, weights, |row, values| {
+                dropout.activate(number, row, values, &layer.bias);
+            });
+        }
+    }
+
+    /// Scores, their mean loss, and its gradient before the tanh.
+    fn output(&mut self, network: &Network) -> f64 {
+        let (layer, hidden) = network.layers.split_last().expect("at least the output layer");
+        let units = self.units.last().expect("at least one hidden layer");
+        let width = hidden.last().expect("at least one hidden layer").n_outputs();
+        let scores = &mut self.d_outputs;
+        scores.par_iter_mut().zip(units.par_chunks_exact(width)).for_each(|(score, units)| {
+            *score = output_score(layer, units);
+        });
+        let mut total = 0.0;
+        let share = 2.0 / scores.len() as f32;
+        for pair in scores.as_chunks_mut::<2>().0 {
+            let (loss, slope) = hinge(pair[0], pair[1]);
+            total += f64::from(loss);
+            // tanh' = 1 - tanh^2.
+            *pair = [slope * (1.0 - pair[0] * pair[0]) * share, -slope * (1.0 - pair[1] * pair[1]) * share];
+        }
+        total * f64::from(share)
+    }
+
+    /// Gradients of all layers but of the first layer's weights.
+    fn backward(&mut self, network: &Network, scale: f32) {
+        let last = self.units.len() - 1;
+        let (units, d_units) = (&self.units, &mut self.d_units);
+        let output = &network.layers[last + 1];
+        let width = output.weights.len();
+        let d_output = &mut self.d_layers[last + 1];
+        weighted_sum(&mut d_output.weights, &units[last], &self.all, &self.d_outputs);
+        d_output.bias[0] = self.d_outputs.iter().sum();
+        let rows = d_units[last].par_chunks_exact_mut(width).zip(units[last].par_chunks_exact(width));
+        rows.zip(&self.d_outputs).for_each(|((d_units, units), &d_output)| {
+            weighted_sum(d_units, &output.weights, &[0], &[d_output]);
+            gate(d_units, units, scale);
+        });
+        for number in (1..=last).rev() {
+            let layer = &network.layers[number];
+            let (before, after) = d_units.split_at_mut(number);
+            let (d_inputs, d_outputs) = (&mut before[number - 1], View::new(&after[0], layer.n_outputs()));
+            let (inputs, n_inputs) = (&units[number - 1], network.layers[number - 1].n_outputs());
+            let weights = View::new(&layer.weights, layer.n_outputs()).transposed();
+            multiply_then(d_inputs, Place::Replace, d_outputs, weights, |number, d_inputs| {
+                gate(d_inputs, row(inputs, number as u32, n_inputs), scale);
+            });
+            let inputs = View::new(inputs, n_inputs).transposed();
+            multiply_blocks(&mut self.d_layers[number].weights, Place::Replace, inputs, d_outputs);
+        }
+        for (layer, d_units) in self.d_layers.iter_mut().zip(d_units) {
+            weighted_sum(&mut layer.bias, d_units, &self.all, &self.ones);
+        }
+    }
+
+    /// Gradients of the first layer's weights and, of texts, of their vectors.
+    fn first_layer_backward(&mut self, network: &Network) {
+        let (parts, layer) = (Parts::of(network), &network.layers[0]);
+        let (width, n_units) = (parts.width, layer.n_outputs());
+        let (n_vectors, n_from) = (self.n_of_queries(network, width), self.n_of_queries(network, n_units));
+        let (batch, d_units, ones) = (&self.batch, &self.d_units[0], &self.ones);
+        let (d_from_queries, d_from_documents) = self.d_from_texts.split_at_mut(n_from);
+        for (sums, rows_of) in
+            [(&mut *d_from_queries, &batch.rows_of_query), (d_from_documents, &batch.rows_of_document)]
+        {
+            sums.par_chunks_exact_mut(n_units).enumerate().for_each(|(place, sum)| {
+                let rows = rows_of.of(place);
+                weighted_sum(sum, d_units, rows, &ones[..rows.len()]);
+            });
+        }
+        let [of_query, of_document, of_product] = parts.weights(n_units);
+        let (queries, documents) = self.vectors.split_at(n_vectors);
+        let (d_from_queries, d_from_documents) = self.d_from_texts.split_at(n_from);
+        let (d_queries, d_documents) = self.d_vectors.split_at_mut(n_vectors);
+        let d_weights = &mut self.d_layers[0].weights;
+        let mut of_part = |range: Range<usize>, inputs: &[f32], d_inputs: &mut [f32], d_outputs: &[f32]| {
+            let (inputs, d_outputs) = (View::new(inputs, width), View::new(d_outputs, n_units));
+            multiply_blocks(&mut d_weights[range.clone()], Place::Replace, inputs.transposed(), d_outputs);
+            if parts.has_query {
+                let weights = View::new(&layer.weights[range], n_units).transposed();
+                multiply_blocks(d_inputs, Place::Replace, d_outputs, weights);
+            }
+        };
+        of_part(of_document, documents, d_documents, d_from_documents);
+        if parts.has_query {
+            of_part(of_query, queries, d_queries, d_from_queries);
+        }
+        if parts.has_product {
+            of_part(of_product, &self.products, &mut self.d_products, d_units);
+            let d_products = &self.d_products;
+            let of_factor = |d_vectors: &mut [f32], rows_of: &super::batch::Groups, others: &[f32], other: usize| {
+                d_vectors.par_chunks_exact_mut(width).enumerate().for_each(|(place, d_vector)| {
+                    for &number in rows_of.of(place) {
+                        let factor = row(others, batch.rows[number as usize][other], width);
+                        add_product(d_vector, row(d_products, number, width), factor);
+                    }
+                });
+            };
+            of_factor(d_queries, &batch.rows_of_query, documents, 1);
+            of_factor(d_documents, &batch.rows_of_document, queries, 0);
+        }
+    }
+
+    fn update(&mut self, network: &mut Network, adam: &mut Adam, step: u32) {
+        let Network { shape, terms, layers } = network;
+        let mut n_before = 0;
+        if let Representation::Text { composition, .. } = shape.representation {
+            self.texts.update(terms, composition, adam, &self.vectors, &self.d_vectors);
+            n_before = 2;
+        }
+        let pace = Pace::at(adam.learning_rate, step);
+        let moments = adam.moments[n_before..].as_chunks_mut::<2>().0;
+        for ((layer, d_layer), [of_weights, of_bias]) in layers.iter_mut().zip(&self.d_layers).zip(moments) {
+            pace.update_all(&mut layer.weights, &d_layer.weights, of_weights);
+            pace.update_all(&mut layer.bias, &d_layer.bias, of_bias);
+        }
+    }
+}
+
+#[inline]
+fn row(matrix: &[f32], number: u32, width: usize) -> &[f32] {
+    &matrix[number as usize * width..][..width]
+}

@@ -1,0 +1,149 @@
+//! The texts of a batch as vectors, and the gradients of their terms.
+
+use rayon::prelude::*;
+
+use crate::network::vector::{dot, weighted_sum};
+use crate::network::{Composition, Terms};
+use crate::{Bag, Inputs};
+
+use super::adam::{Adam, Pace};
+use super::batch::{Batch, Groups};
+
+/// Terms that a thread changes at a time.
+const TERMS_AT_A_TIME: usize = 32;
+
+/// Every term of every text of a batch.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Texts {
+    /// Where the terms of each text end.
+    ends: Vec<u32>,
+    terms: Vec<u32>,
+    /// s(t), and s(t) f(t): see [`Composition::shares`].
+    shares: Vec<f32>,
+    coefficients: Vec<f32>,
+    text_of: Vec<u32>,
+    /// The same by terms.
+    by_term: Groups,
+    texts_by_term: Vec<u32>,
+    shares_by_term: Vec<f32>,
+    /// x.dx of each text, for compositions whose shares depend on the weights.
+    slopes: Vec<f32>,
+}
+
+impl Texts {
+    /// Reads the texts of a batch: its queries, then its documents.
+    pub fn read(&mut self, batch: &Batch, inputs: &Inputs, terms: &Terms, composition: Composition) {
+        let Inputs::Text { queries, documents } = inputs else { panic!("a network of texts was given features") };
+        for memory in [&mut self.ends, &mut self.terms, &mut self.text_of] {
+            memory.clear();
+        }
+        self.shares.clear();
+        let queries = batch.queries.numbers.iter().map(|&number| &queries[number as usize]);
+        let documents = batch.documents.numbers.iter().map(|&number| &documents[number as usize]);
+        for (text, bag) in queries.chain(documents).enumerate() {
+            let bag: &Bag = bag;
+            self.terms.extend(&bag.terms);
+            self.text_of.resize(self.terms.len(), text as u32);
+            self.ends.push(self.terms.len() as u32);
+            composition.shares(bag, &terms.weights, &mut self.shares);
+        }
+        self.coefficients.clear();
+        let factors = self.terms.iter().map(|&term| composition.factor(terms.weights[term as usize]));
+        self.coefficients.extend(self.shares.iter().zip(factors).map(|(share, factor)| share * factor));
+    }
+
+    /// The vector of each text.
+    pub fn compose(&self, terms: &Terms, n_dimensions: usize, vectors: &mut [f32]) {
+        vectors.par_chunks_exact_mut(n_dimensions).enumerate().for_each(|(text, vector)| {
+            let start = if text == 0 { 0 } else { self.ends[text - 1] as usize };
+            let range = start..self.ends[text] as usize;
+            weighted_sum(vector, &terms.embeddings, &self.terms[range.clone()], &self.coefficients[range]);
+        });
+    }
+
+    /// Sorts what was read by terms, for [`Self::update`].
+    pub fn sort_by_terms(&mut self, n_terms: usize) {
+        let Self { terms, shares, text_of, by_term, texts_by_term, shares_by_term, .. } = self;
+        by_term.sort(n_terms, terms.iter().copied());
+        texts_by_term.clear();
+        texts_by_term.extend(by_term.members.iter().map(|&place| text_of[place as usize]));
+        shares_by_term.clear();
+        shares_by_term.extend(by_term.members.iter().map(|&place| shares[place as usize]));
+    }
+
+    /// Changes embeddings and weights of the terms of the batch, from the texts' vectors and their gradients.
+    ///
+    /// Each term's gradient is summed by one thread in the order of the texts.
+    pub fn update(
+        &mut self,
+        terms: &mut Terms,
+        composition: Composition,
+        adam: &mut Adam,
+        vectors: &[f32],
+        gradients: &[f32],
+    ) {
+        let n_dimensions = vectors.len() / self.ends.len();
+        self.slopes.resize(self.ends.len(), 0.0);
+        if composition != Composition::Sum {
+            let rows = vectors.par_chunks_exact(n_dimensions).zip(gradients.par_chunks_exact(n_dimensions));
+            self.slopes.par_iter_mut().zip(rows).for_each(|(slope, (x, dx))| *slope = dot(x, dx));
+        }
+        let learning_rate = adam.learning_rate;
+        let [of_embeddings, of_weights, ..] = adam.moments.as_mut_slice() else { panic!("moments of two groups") };
+        let rows = (
+            terms.embeddings.par_chunks_exact_mut(n_dimensions),
+            of_embeddings.first.par_chunks_exact_mut(n_dimensions),
+            of_embeddings.second.par_chunks_exact_mut(n_dimensions),
+            terms.weights.par_iter_mut(),
+            of_weights.first.par_iter_mut(),
+            of_weights.second.par_iter_mut(),
+            adam.term_steps.par_iter_mut(),
+        );
+        let texts = &*self;
+        let one_term = |gradient: &mut Vec<f32>, (term, row): (usize, _)| {
+            let (embedding, first, second, weight, weight_first, weight_second, n_steps): (
+                &mut [f32],
+                &mut [f32],
+                &mut [f32],
+                &mut f32,
+                &mut f32,
+                &mut f32,
+                &mut u32,
+            ) = row;
+            let range = texts.by_term.range(term);
+            if range.is_empty() {
+                return;
+            }
+            *n_steps += 1;
+            let pace = Pace::at(learning_rate, *n_steps);
+            let of_weight = texts.gradient(range, *weight, composition, embedding, gradients, gradient);
+            pace.update(embedding, gradient, first, second);
+            let slice = std::slice::from_mut;
+            pace.update(slice(weight), &[of_weight], slice(weight_first), slice(weight_second));
+        };
+        rows.into_par_iter()
+            .enumerate()
+            .with_min_len(TERMS_AT_A_TIME)
+            .for_each_init(|| vec![0.0; n_dimensions], one_term);
+    }
+
+    /// The gradient of a term's embedding, and returned that of its weight.
+    fn gradient(
+        &self,
+        range: std::ops::Range<usize>,
+        weight: f32,
+        composition: Composition,
+        embedding: &[f32],
+        gradients: &[f32],
+        out: &mut [f32],
+    ) -> f32 {
+        let (texts, shares) = (&self.texts_by_term[range.clone()], &self.shares_by_term[range]);
+        weighted_sum(out, gradients, texts, shares);
+        let slope = composition.slope(weight);
+        let normaliser: f32 = texts.iter().zip(shares).map(|(&text, share)| share * self.slopes[text as usize]).sum();
+        let of_weight = dot(embedding, out) - slope * normaliser;
+        let factor = composition.factor(weight);
+        out.iter_mut().for_each(|value| *value *= factor);
+        of_weight
+    }
+}
