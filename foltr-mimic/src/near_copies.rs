@@ -115,6 +115,7 @@ mod tests {
         let centre = |values: &[f64]| centred(values).collect::<Vec<_>>();
         let (a, b) = (centre(&[1.0, 2.0, 3.0]), centre(&[1.0, 3.0, 2.0]));
         assert!((correlation(&a, &b) - 0.5).abs() < 1e-15);
+        assert_eq!(correlation(&a, &[0.0; 3]), 0.0, "one of them is constant");
         assert_eq!(shares_below(&[3.0, 1.0, 3.0, 7.0]), [0.5, 0.125, 0.5, 0.875]);
         assert!(centred(&[0.1; 7]).all(|value| value == 0.0));
     }

@@ -110,6 +110,15 @@ mod tests {
     }
 
     #[test]
+    fn the_worse_direction_counts() {
+        // Flip probabilities .0622338 (3 to 0) and .2759096 (2 to 1): the limit is the logarithm of their ratio, not
+        // that of .9377662/.7240904.
+        let worst = Worst::at_count(VoteNoise::Laplace { gamma: 1.0 }, 3, 3);
+        let limit = (0.275_909_58_f64 / 0.062_233_84).ln();
+        assert!((worst.divergence(1e5) - limit).abs() < 1e-4 && (worst.epsilon() - limit).abs() < 1e-7);
+    }
+
+    #[test]
     fn no_count_is_worse_than_the_worst_one() {
         for noise in [LAPLACE, VoteNoise::Laplace { gamma: 1.0 }, VoteNoise::Gaussian { sigma: 3.0 }] {
             for n_teachers in [1, 2, 3, 10, 51] {

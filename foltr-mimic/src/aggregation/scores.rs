@@ -109,6 +109,9 @@ mod tests {
         let other_order: Vec<Candidates> = lists.iter().rev().cloned().collect();
         let again = aggregate_scores(&[other_order.clone(), other_order], 0.05, &Streams::new(4)).expect("same lists");
         assert_eq!(all[0], again[1]);
+        let backwards = Candidates { query: 2, documents: vec![21, 20], scores: vec![0.5, 0.4] };
+        let again = aggregate_scores(&[vec![backwards.clone()], vec![backwards]], 0.05, &Streams::new(4));
+        assert_eq!(again.expect("same lists")[0].scores, [all[1].scores[1], all[1].scores[0]]);
         let noise: Vec<f32> = (0..3).map(|doc| all[0].scores[doc] - lists[0].scores[doc]).collect();
         assert!(noise[0] != noise[1] && noise[1] != noise[2]);
         let one = aggregate_scores(std::slice::from_ref(&lists), 0.05, &Streams::new(4)).expect("same lists");
