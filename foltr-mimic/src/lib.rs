@@ -5,6 +5,7 @@ pub mod inputs;
 pub mod model_file;
 pub mod network;
 pub mod supervision;
+mod tensors;
 pub mod training;
 
 pub use inputs::{Bag, Inputs};

@@ -5,7 +5,7 @@ mod oracle;
 use foltr_rank::rng::Streams;
 
 use super::*;
-use crate::{Bag, Composition, Representation, Shape, Start};
+use crate::{Bag, Composition, Representation, Shape, Start, Supervision};
 use oracle::Oracle;
 
 const N_TERMS: usize = 12;
@@ -30,9 +30,9 @@ fn features() -> Inputs {
     Inputs::Features { n_features: 3, rows: (0..30).map(|i| ((i * 17) % 13) as f32 / 6.0 - 1.0).collect() }
 }
 
-/// Every query, and documents that several pairs share.
+/// Every query, and documents that several pairs share, not all as often better as worse: that would cancel.
 fn pairs() -> Vec<Pair> {
-    (0..20).map(|i| Pair { query: i % 4, better: i % 10, worse: (i * 3 + 1) % 10 }).collect()
+    (0..20).map(|i| Pair { query: i % 4, better: i % 10, worse: (i * i + 1) % 10 }).collect()
 }
 
 fn network(shape: Shape) -> Network {
@@ -62,7 +62,7 @@ fn check_gradients(shape: Shape, inputs: &Inputs) {
     let oracle = Oracle { inputs, pairs: &pairs, dropout };
     assert!((loss - oracle.loss(&oracle::Params::of(&before))).abs() < 1e-6, "the loss");
     let mut params = oracle::Params::of(&before);
-    for (group, (name, values)) in before.parts().iter().enumerate() {
+    for (group, (values, (name, _))) in before.parts().into_iter().zip(shape.tensors()).enumerate() {
         let mut largest: f64 = 0.0;
         for i in 0..values.len() {
             let expected = oracle.slope(&mut params, group, i);
@@ -107,5 +107,119 @@ fn scores_are_those_of_the_definition() {
             let expected = oracle.score(&oracle::Params::of(&network), 2, document, 0);
             assert!((f64::from(score) - expected).abs() < 1e-5, "{score}, not {expected}");
         }
+    }
+}
+
+/// Something to learn: documents with larger numbers are better.
+fn task() -> (Inputs, PairSource, Training) {
+    let pairs = (0..40).map(|i| (i % 4, i % 10, (i * 7 + 3) % 10)).filter(|(_, a, b)| a != b);
+    let pairs = pairs.map(|(query, a, b)| Pair { query, better: a.max(b), worse: a.min(b) });
+    let source = Supervision::Pairs(pairs.collect()).pairs().expect("pairs");
+    let settings = Settings { batch: 300, n_steps: 12, validate_every: 3, patience: 2, ..Settings::default() };
+    let training = Training::new(network(text(Composition::Mean, true, 0.2)), settings).expect("good settings");
+    (texts(), source, training)
+}
+
+#[test]
+fn the_loss_falls() {
+    let (inputs, source, mut training) = task();
+    let before = training.advance(&inputs, &source, 5);
+    training.advance(&inputs, &source, 300);
+    let after = training.advance(&inputs, &source, 5);
+    assert!(after < 0.5 * before, "{before} to {after}");
+}
+
+#[test]
+fn a_resumed_training_has_the_bits_of_one_that_never_stopped() {
+    let validate = |network: &Network| -f64::from((network.term_weights()[0] - 0.097).abs());
+    let keep_on = |_: &Progress| ControlFlow::Continue(());
+    let (inputs, source, mut whole) = task();
+    let ending = whole.run(&inputs, &source, validate, keep_on);
+    for n_before in 1..12 {
+        let (_, _, mut training) = task();
+        let stop = |progress: &Progress| match progress.step {
+            step if step == n_before => ControlFlow::Break(()),
+            _ => ControlFlow::Continue(()),
+        };
+        training.run(&inputs, &source, validate, stop);
+        let bytes = training.to_bytes();
+        let mut resumed = Training::from_bytes(&bytes).expect("our own bytes");
+        assert!(resumed.to_bytes() == bytes, "the same state is the same bytes");
+        assert_eq!(resumed.run(&inputs, &source, validate, keep_on), ending);
+        assert!(resumed.to_bytes() == whole.to_bytes(), "stopped after {n_before} steps");
+    }
+}
+
+#[test]
+fn threads_do_not_matter() {
+    let bytes_with = |n_threads| {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().expect("a pool");
+        pool.install(|| {
+            let (inputs, source, mut training) = task();
+            training.advance(&inputs, &source, 5);
+            training.to_bytes()
+        })
+    };
+    let one = bytes_with(1);
+    assert!([2, 3, 5].into_iter().all(|n_threads| bytes_with(n_threads) == one));
+}
+
+#[test]
+fn patience_ends_training_and_the_best_network_is_kept() {
+    let (inputs, source, mut training) = task();
+    // Better, worse, not a number: the second is the last that counts as a validation without improvement.
+    let mut values = [1.0, 0.5, f64::NAN].into_iter();
+    let mut networks = Vec::new();
+    let validate = |network: &Network| {
+        networks.push(network.clone());
+        values.next().expect("patience ended before")
+    };
+    let mut steps = Vec::new();
+    let report = |progress: &Progress| {
+        steps.push((progress.step, progress.validation.is_some()));
+        ControlFlow::Continue(())
+    };
+    assert_eq!(training.run(&inputs, &source, validate, report), Ending::Patience);
+    assert_eq!(steps, (1..=9).map(|step| (step, step % 3 == 0)).collect::<Vec<_>>());
+    assert_eq!(training.best(), Some((&networks[0], 1.0)));
+    // It has ended: running it again changes nothing.
+    let bytes = training.to_bytes();
+    let again = training.run(&inputs, &source, |_| unreachable!(), |_| unreachable!());
+    assert_eq!((again, training.to_bytes() == bytes), (Ending::Patience, true));
+    assert_eq!(training.into_best(), networks[0]);
+}
+
+#[test]
+fn the_last_step_is_validated() {
+    let (inputs, source, training) = task();
+    let settings = Settings { n_steps: 4, ..training.settings().clone() };
+    let mut training = Training::new(training.into_best(), settings).expect("good settings");
+    let mut n_validations = 0;
+    let validate = |_: &Network| {
+        n_validations += 1;
+        f64::from(n_validations)
+    };
+    assert_eq!(training.run(&inputs, &source, validate, |_| ControlFlow::Continue(())), Ending::Steps);
+    assert_eq!(
+        training.best().map(|(network, validation)| (network == training.network(), validation)),
+        Some((true, 2.0))
+    );
+}
+
+#[test]
+fn settings_out_of_range_are_refused() {
+    let good = Settings::default();
+    let wrong = [
+        Settings { batch: 0, ..good.clone() },
+        Settings { validate_every: 0, ..good.clone() },
+        Settings { patience: 0, ..good.clone() },
+        Settings { n_steps: 0, ..good.clone() },
+        Settings { learning_rate: f32::NAN, ..good.clone() },
+        Settings { learning_rate: -1.0, ..good },
+    ];
+    for settings in wrong {
+        let network = network(text(Composition::Sum, false, 0.0));
+        let error = Training::new(network, settings).expect_err("refused").to_string();
+        assert!(error.contains("expected"), "{error}");
     }
 }
