@@ -1,17 +1,18 @@
 """The Rank model in PyTorch: how many pairs a second does it learn from?
 
-pytorch.py teacher|student THREADS SECONDS [VARIANT] prints pairs a second and pairs a second of processor time. Texts have the sizes of
-`examples/throughput.rs`, and the networks are the same: weighted sums of embeddings with learned weights, ReLU layers
+pytorch.py teacher|student THREADS SECONDS [VARIANT] prints pairs a second, pairs a second of processor time and peak memory in
+MiB. Texts have the sizes of `examples/throughput.rs`, and the networks are the same: weighted sums of embeddings with learned weights, ReLU layers
 with dropout, tanh, hinge loss, Adam. Variants differ in how embeddings are summed and updated:
 
 bag-dense    EmbeddingBag with weights, gradients of the whole vocabulary, Adam on all rows
 bag-sparse   EmbeddingBag with weights, sparse gradients, SparseAdam
 matrix       the texts as a sparse matrix (texts x terms, counts) times the weighted embeddings, Adam on all rows
 
-Each sums a text that several pairs share once, and the first layer sees the query once a pair, as ours does, where
-`+distinct` follows the name.
+The first layer sees a query once a pair. With `+distinct` behind the name it sees every text of the batch once, however
+many pairs share it, as ours does.
 """
 
+import resource
 import sys
 import time
 
@@ -88,7 +89,10 @@ def main():
     terms = [model.embeddings.weight, model.weights.weight]
     others = [param for param in model.parameters() if all(param is not term for term in terms)]
     if variant.startswith("bag-sparse"):
-        optimisers = [torch.optim.SparseAdam(terms, lr=LEARNING_RATE), torch.optim.Adam(others, lr=LEARNING_RATE, fused=True)]
+        optimisers = [
+            torch.optim.SparseAdam(terms, lr=LEARNING_RATE),
+            torch.optim.Adam(others, lr=LEARNING_RATE, fused=True),
+        ]
     else:
         optimisers = [torch.optim.Adam(terms + others, lr=LEARNING_RATE, fused=True)]
 
@@ -110,7 +114,8 @@ def main():
         step()
         n_steps += 1
     n_pairs = n_steps * BATCH
-    print(f"{n_pairs / (time.perf_counter() - start):.0f} {n_pairs / (time.process_time() - used):.0f}")
+    rates = [n_pairs / (time.perf_counter() - start), n_pairs / (time.process_time() - used)]
+    print(f"{rates[0]:.0f} {rates[1]:.0f} {resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024}")
 
 
 if __name__ == "__main__":

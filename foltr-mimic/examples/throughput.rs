@@ -1,7 +1,7 @@
 //! How many pairs a second does a network learn from? Texts of the size of the Cranfield collection, made up.
 //!
-//! `throughput teacher|student THREADS SECONDS` prints pairs a second and pairs a second of processor time, which also
-//! means something on a busy machine; `benches/compare` runs it beside PyTorch.
+//! `throughput teacher|student THREADS SECONDS` prints pairs a second, pairs a second of processor time (which also
+//! means something on a busy machine) and peak memory in MiB; `benches/compare` runs it beside PyTorch.
 
 use std::time::Instant;
 
@@ -54,17 +54,28 @@ fn main() {
         n_steps += 1;
     }
     let n_pairs = (n_steps * settings.batch) as f64;
-    println!("{:.0} {:.0}", n_pairs / start.elapsed().as_secs_f64(), n_pairs / (processor_seconds() - used));
+    let [wall, processor] = [start.elapsed().as_secs_f64(), processor_seconds() - used].map(|time| n_pairs / time);
+    println!("{wall:.0} {processor:.0} {:.0}", peak_memory());
 }
 
 /// Processor time of this process so far, of all its threads; not a number where Linux does not tell.
 fn processor_seconds() -> f64 {
-    let ticks = |text: String| -> Option<f64> {
+    let seconds = |text: String| -> Option<f64> {
         let after_name = text.rsplit_once(')')?.1;
         let field = |number: usize| after_name.split_whitespace().nth(number)?.parse::<f64>().ok();
-        Some(field(11)? + field(12)?)
+        // In hundredths of a second: time in the program, and in the system for it.
+        Some((field(11)? + field(12)?) / 100.0)
     };
-    std::fs::read_to_string("/proc/self/stat").ok().and_then(ticks).map_or(f64::NAN, |ticks| ticks / 100.0)
+    std::fs::read_to_string("/proc/self/stat").ok().and_then(seconds).unwrap_or(f64::NAN)
+}
+
+/// The most memory that this process had so far, in MiB; not a number where Linux does not tell.
+fn peak_memory() -> f64 {
+    let mebibytes = |text: String| -> Option<f64> {
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+        Some(line.split_whitespace().next()?.parse::<f64>().ok()? / 1024.0)
+    };
+    std::fs::read_to_string("/proc/self/status").ok().and_then(mebibytes).unwrap_or(f64::NAN)
 }
 
 /// Different terms; low numbers are frequent, as in real texts.
