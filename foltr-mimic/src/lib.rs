@@ -17,6 +17,7 @@ pub mod network;
 pub mod partitions;
 pub mod retrieval;
 pub mod supervision;
+mod tensors;
 pub mod training;
 pub mod vocabulary;
 

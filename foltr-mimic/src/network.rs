@@ -52,7 +52,7 @@ impl Network {
 
     /// Number of parameters.
     pub fn n_params(&self) -> usize {
-        self.parts().iter().map(|(_, values)| values.len()).sum()
+        self.parts().iter().map(|values| values.len()).sum()
     }
 
     /// The learned weight of each term; none, if it looks at features.
@@ -74,43 +74,38 @@ impl Network {
         Scorer::new(self).score(inputs, query, documents, out);
     }
 
-    /// All parameters with their names, in a fixed order.
-    pub(crate) fn parts(&self) -> Vec<(String, &[f32])> {
-        let mut parts: Vec<(String, &[f32])> = Vec::new();
-        if let Representation::Text { .. } = self.shape.representation {
-            parts.push(("terms.embeddings".into(), &self.terms.embeddings));
-            parts.push(("terms.weights".into(), &self.terms.weights));
-        }
-        for (number, layer) in self.layers.iter().enumerate() {
-            parts.push((format!("layers.{number}.weights"), &layer.weights));
-            parts.push((format!("layers.{number}.bias"), &layer.bias));
-        }
-        parts
+    /// All parameters in the order of [`Shape::tensors`].
+    pub(crate) fn parts(&self) -> Vec<&[f32]> {
+        let terms: [&[f32]; 2] = [&self.terms.embeddings, &self.terms.weights];
+        let of_terms = if self.has_terms() { 2 } else { 0 };
+        let layers = self.layers.iter().flat_map(|layer| [layer.weights.as_slice(), &layer.bias]);
+        terms.into_iter().take(of_terms).chain(layers).collect()
     }
 
-    /// The same parameters, to be changed.
-    pub(crate) fn parts_mut(&mut self) -> Vec<&mut Vec<f32>> {
-        let mut parts = Vec::new();
-        if let Representation::Text { .. } = self.shape.representation {
-            parts.push(&mut self.terms.embeddings);
-            parts.push(&mut self.terms.weights);
-        }
-        for layer in &mut self.layers {
-            parts.push(&mut layer.weights);
-            parts.push(&mut layer.bias);
-        }
-        parts
+    /// The network with these parameters.
+    ///
+    /// # Panics
+    /// If they are not those of the shape.
+    pub(crate) fn from_parts(shape: Shape, parts: Vec<Vec<f32>>) -> Self {
+        let sizes = shape.tensors().into_iter().map(|(_, dimensions)| dimensions.iter().product::<usize>());
+        assert!(parts.iter().map(Vec::len).eq(sizes), "parameters of {shape:?}");
+        let mut parts = parts.into_iter();
+        let mut next = || parts.next().unwrap_or_default();
+        let terms = match shape.representation {
+            Representation::Text { .. } => Terms { embeddings: next(), weights: next() },
+            Representation::Features { .. } => Terms::default(),
+        };
+        let layers = shape.layers().iter().map(|_| Layer { weights: next(), bias: next() }).collect();
+        Self { shape, terms, layers }
+    }
+
+    fn has_terms(&self) -> bool {
+        matches!(self.shape.representation, Representation::Text { .. })
     }
 
     /// A network of this shape with all parameters 0.
     pub(crate) fn zero(shape: &Shape) -> Self {
-        let terms = match shape.representation {
-            Representation::Text { n_terms, n_dimensions, .. } => {
-                Terms { embeddings: vec![0.0; n_terms * n_dimensions], weights: vec![0.0; n_terms] }
-            }
-            Representation::Features { .. } => Terms::default(),
-        };
-        let layer = |(n_in, n_out)| Layer { weights: vec![0.0; n_in * n_out], bias: vec![0.0; n_out] };
-        Self { terms, layers: shape.layers().into_iter().map(layer).collect(), shape: shape.clone() }
+        let zeros = |(_, dimensions): (String, Vec<usize>)| vec![0.0; dimensions.iter().product()];
+        Self::from_parts(shape.clone(), shape.tensors().into_iter().map(zeros).collect())
     }
 }

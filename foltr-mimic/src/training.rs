@@ -12,6 +12,7 @@ use std::ops::ControlFlow;
 
 use foltr_rank::rng::{MAX_ROUNDS, Purpose, Streams};
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use crate::{Inputs, Network, Pair, PairSource};
 
@@ -44,6 +45,15 @@ impl Default for Settings {
     fn default() -> Self {
         Self { batch: 512, learning_rate: 1e-3, n_steps: 10_000, validate_every: 250, patience: 10, seed: 1 }
     }
+}
+
+/// A setting is out of its range.
+#[derive(Debug, Error, PartialEq)]
+#[error("the setting `{name}` is {found}; expected {expected}")]
+pub struct SettingsError {
+    name: &'static str,
+    found: String,
+    expected: String,
 }
 
 /// A network in training, with all that it takes to go on.
@@ -95,14 +105,12 @@ pub enum Ending {
 impl Training {
     /// Training that has not begun.
     ///
-    /// # Panics
-    /// If a setting is out of its range: batch and steps between validations at least 1, a positive learning rate.
-    pub fn new(network: Network, settings: Settings) -> Self {
-        if let Err(wrong) = settings.check() {
-            panic!("{wrong}");
-        }
+    /// # Errors
+    /// If a setting is out of its range.
+    pub fn new(network: Network, settings: Settings) -> Result<Self, SettingsError> {
+        settings.check()?;
         let adam = Adam::new(&network, settings.learning_rate);
-        Self::with(network, adam, settings)
+        Ok(Self::with(network, adam, settings))
     }
 
     fn with(network: Network, adam: Adam, settings: Settings) -> Self {
@@ -199,19 +207,23 @@ impl Training {
 }
 
 impl Settings {
-    /// What is wrong and what would be right, if anything is.
-    fn check(&self) -> Result<(), String> {
-        let within = |name, value: usize, max| {
-            (1..=max).contains(&value).then_some(()).ok_or(format!("`{name}` is {value}; expected 1 to {max}"))
-        };
-        within("batch", self.batch, MAX_ROWS / 2)?;
-        within("n_steps", self.n_steps as usize, MAX_ROUNDS as usize)?;
-        within("validate_every", self.validate_every as usize, u32::MAX as usize)?;
-        within("patience", self.patience as usize, u32::MAX as usize)?;
-        if self.learning_rate.is_finite() && self.learning_rate > 0.0 {
-            return Ok(());
+    /// # Errors
+    /// If a setting is out of its range.
+    pub fn check(&self) -> Result<(), SettingsError> {
+        let ranges = [
+            ("batch", self.batch as u64, MAX_ROWS as u64 / 2),
+            ("n_steps", self.n_steps.into(), MAX_ROUNDS.into()),
+            ("validate_every", self.validate_every.into(), u32::MAX.into()),
+            ("patience", self.patience.into(), u32::MAX.into()),
+        ];
+        let wrong = |name, found, expected| Err(SettingsError { name, found, expected });
+        if let Some((name, value, max)) = ranges.into_iter().find(|(_, value, max)| !(1..=*max).contains(value)) {
+            return wrong(name, value.to_string(), format!("1 to {max}"));
         }
-        Err(format!("`learning_rate` is {}; expected a number above 0", self.learning_rate))
+        match self.learning_rate {
+            rate if rate.is_finite() && rate > 0.0 => Ok(()),
+            rate => wrong("learning_rate", rate.to_string(), "a number above 0".into()),
+        }
     }
 }
 

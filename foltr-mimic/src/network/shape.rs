@@ -5,6 +5,11 @@ use thiserror::Error;
 
 use crate::Inputs;
 
+/// Layers at most: dropout numbers its streams by them.
+const MAX_HIDDEN: usize = 64;
+/// Terms, dimensions, features and units at most, so that no product of two overflows.
+const MAX_SIZE: usize = 1 << 26;
+
 /// Everything about a network but its parameters.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -116,22 +121,40 @@ impl Shape {
         inputs.zip(self.hidden.iter().copied().chain([1])).collect()
     }
 
+    /// Names and dimensions of all parameters, in a fixed order.
+    pub(crate) fn tensors(&self) -> Vec<(String, Vec<usize>)> {
+        let mut tensors = Vec::new();
+        if let Representation::Text { n_terms, n_dimensions, .. } = self.representation {
+            tensors.push(("terms.embeddings".into(), vec![n_terms, n_dimensions]));
+            tensors.push(("terms.weights".into(), vec![n_terms]));
+        }
+        for (number, (n_inputs, n_outputs)) in self.layers().into_iter().enumerate() {
+            tensors.push((format!("layers.{number}.weights"), vec![n_inputs, n_outputs]));
+            tensors.push((format!("layers.{number}.bias"), vec![n_outputs]));
+        }
+        tensors
+    }
+
     /// # Errors
     /// If there is no such network.
     pub fn check(&self) -> Result<(), ShapeError> {
         let size = |name, found, expected| Err(ShapeError::Size { name, found, expected });
-        if self.hidden.is_empty() || self.hidden.contains(&0) {
-            return size("hidden", format!("{:?}", self.hidden), "at least one layer, each with at least one unit");
+        let in_range = |size: &usize| (1..=MAX_SIZE).contains(size);
+        if !(1..=MAX_HIDDEN).contains(&self.hidden.len()) || !self.hidden.iter().all(in_range) {
+            return size("hidden", format!("{:?}", self.hidden), "1 to 64 layers, each of 1 to 2^26 units");
         }
         if !(0.0..1.0).contains(&self.dropout) {
             return size("dropout", self.dropout.to_string(), "at least 0 and less than 1");
         }
-        let at_least_one = "at least 1";
-        match self.representation {
-            Representation::Text { n_terms: 0, .. } => size("n_terms", "0".into(), at_least_one),
-            Representation::Text { n_dimensions: 0, .. } => size("n_dimensions", "0".into(), at_least_one),
-            Representation::Features { n_features: 0 } => size("n_features", "0".into(), at_least_one),
-            _ => Ok(()),
+        let sizes = match self.representation {
+            Representation::Text { n_terms, n_dimensions, .. } => {
+                vec![("n_terms", n_terms), ("n_dimensions", n_dimensions)]
+            }
+            Representation::Features { n_features } => vec![("n_features", n_features)],
+        };
+        match sizes.iter().find(|(_, size)| !in_range(size)) {
+            Some((name, found)) => size(name, found.to_string(), "1 to 2^26"),
+            None => Ok(()),
         }
     }
 

@@ -35,7 +35,7 @@ pub(crate) struct Adam {
 impl Adam {
     pub fn new(network: &Network, learning_rate: f32) -> Self {
         let zero = |values: &[f32]| Moments { first: vec![0.0; values.len()], second: vec![0.0; values.len()] };
-        let moments = network.parts().iter().map(|(_, values)| zero(values)).collect();
+        let moments = network.parts().iter().map(|values| zero(values)).collect();
         Self { learning_rate, moments, term_steps: vec![0; network.terms.weights.len()] }
     }
 }

@@ -1,0 +1,100 @@
+//! How many pairs a second does a network learn from? Texts of the size of the Cranfield collection, made up.
+//!
+//! `throughput teacher|student THREADS SECONDS` prints pairs a second, pairs a second of processor time (which also
+//! means something on a busy machine) and peak memory in MiB; `benches/compare` runs it beside PyTorch.
+
+use std::time::Instant;
+
+use foltr_mimic::training::{Settings, Training};
+use foltr_mimic::{Bag, Composition, Inputs, Network, Pair, Representation, Shape, Start, Supervision};
+use foltr_rank::rng::{Purpose, Stream, Streams};
+use rand::RngExt;
+
+const N_TERMS: usize = 6_000;
+const N_QUERIES: usize = 225;
+const N_DOCUMENTS: usize = 1_400;
+const QUERY_TERMS: usize = 9;
+const DOCUMENT_TERMS: usize = 90;
+
+fn main() {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let [network, n_threads, seconds] = arguments.as_slice() else {
+        panic!("expected `teacher` or `student`, a number of threads and a number of seconds")
+    };
+    let n_threads: usize = n_threads.parse().expect("a number of threads");
+    let seconds: f64 = seconds.parse().expect("a number of seconds");
+    rayon::ThreadPoolBuilder::new().num_threads(n_threads).build_global().expect("the first pool");
+
+    let text = |n_dimensions| Representation::Text {
+        n_terms: N_TERMS,
+        n_dimensions,
+        composition: Composition::Sum,
+        product: false,
+    };
+    let shape = match network.as_str() {
+        "teacher" => Shape::teacher(text(Shape::TEACHER_DIMENSIONS)),
+        "student" => Shape::student(text(Shape::STUDENT_DIMENSIONS)),
+        other => panic!("`{other}` is no network; expected `teacher` or `student`"),
+    };
+    let streams = Streams::new(1);
+    let mut stream = streams.open(Purpose::Data, 0, 0);
+    let queries = (0..N_QUERIES).map(|_| bag(&mut stream, QUERY_TERMS)).collect();
+    let documents = (0..N_DOCUMENTS).map(|_| bag(&mut stream, DOCUMENT_TERMS)).collect();
+    let inputs = Inputs::Text { queries, documents };
+    let pairs = Supervision::Pairs((0..100_000).map(|_| pair(&mut stream)).collect()).pairs().expect("pairs");
+
+    let network = Network::new(shape, Start::default(), &streams).expect("a good shape");
+    let settings = Settings::default();
+    let mut training = Training::new(network, settings.clone()).expect("good settings");
+    training.advance(&inputs, &pairs, 3);
+    let (start, used) = (Instant::now(), processor_seconds());
+    let mut n_steps = 0;
+    while start.elapsed().as_secs_f64() < seconds {
+        training.advance(&inputs, &pairs, 1);
+        n_steps += 1;
+    }
+    let n_pairs = (n_steps * settings.batch) as f64;
+    let [wall, processor] = [start.elapsed().as_secs_f64(), processor_seconds() - used].map(|time| n_pairs / time);
+    println!("{wall:.0} {processor:.0} {:.0}", peak_memory());
+}
+
+/// Processor time of this process so far, of all its threads; not a number where Linux does not tell.
+fn processor_seconds() -> f64 {
+    let seconds = |text: String| -> Option<f64> {
+        let after_name = text.rsplit_once(')')?.1;
+        let field = |number: usize| after_name.split_whitespace().nth(number)?.parse::<f64>().ok();
+        // In hundredths of a second: time in the program, and in the system for it.
+        Some((field(11)? + field(12)?) / 100.0)
+    };
+    std::fs::read_to_string("/proc/self/stat").ok().and_then(seconds).unwrap_or(f64::NAN)
+}
+
+/// The most memory that this process had so far, in MiB; not a number where Linux does not tell.
+fn peak_memory() -> f64 {
+    let mebibytes = |text: String| -> Option<f64> {
+        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
+        Some(line.split_whitespace().next()?.parse::<f64>().ok()? / 1024.0)
+    };
+    std::fs::read_to_string("/proc/self/status").ok().and_then(mebibytes).unwrap_or(f64::NAN)
+}
+
+/// Different terms; low numbers are frequent, as in real texts.
+fn bag(stream: &mut Stream, n_terms: usize) -> Bag {
+    let mut terms = Vec::new();
+    while terms.len() < n_terms {
+        let term = (N_TERMS as f64).powf(stream.random::<f64>()) as u32 - 1;
+        if !terms.contains(&term) {
+            terms.push(term);
+        }
+    }
+    terms.sort_unstable();
+    Bag { counts: vec![1.0; terms.len()], terms }
+}
+
+fn pair(stream: &mut Stream) -> Pair {
+    Pair {
+        query: stream.random_range(0..N_QUERIES as u32),
+        better: stream.random_range(0..N_DOCUMENTS as u32),
+        worse: stream.random_range(0..N_DOCUMENTS as u32),
+    }
+}

@@ -1,0 +1,97 @@
+//! The Rank model in 64 bits, one number at a time, and its slopes by finite differences.
+
+use super::*;
+
+/// The parameters of a network in the order of [`Network::parts`].
+pub struct Params {
+    shape: Shape,
+    groups: Vec<Vec<f64>>,
+}
+
+impl Params {
+    pub fn of(network: &Network) -> Self {
+        let wide = |values: &[f32]| values.iter().map(|&value| f64::from(value)).collect();
+        Self { shape: network.shape().clone(), groups: network.parts().iter().map(|values| wide(values)).collect() }
+    }
+}
+
+pub struct Oracle<'a> {
+    pub inputs: &'a Inputs,
+    pub pairs: &'a [Pair],
+    pub dropout: Dropout<'a>,
+}
+
+impl Oracle<'_> {
+    /// Derivative of the loss by one parameter.
+    pub fn slope(&self, params: &mut Params, group: usize, i: usize) -> f64 {
+        let step = 1e-6;
+        let value = params.groups[group][i];
+        let mut at = |value| {
+            params.groups[group][i] = value;
+            self.loss(params)
+        };
+        let slope = (at(value + step) - at(value - step)) / (2.0 * step);
+        at(value);
+        slope
+    }
+
+    /// Mean of max(0, 1 - (S1 - S2)).
+    pub fn loss(&self, params: &Params) -> f64 {
+        let hinge = |(number, pair): (usize, &Pair)| {
+            let [better, worse] = [(pair.better, 2 * number), (pair.worse, 2 * number + 1)]
+                .map(|(document, row)| self.score(params, pair.query, document, row));
+            (1.0 - (better - worse)).max(0.0)
+        };
+        self.pairs.iter().enumerate().map(hinge).sum::<f64>() / self.pairs.len() as f64
+    }
+
+    pub fn score(&self, params: &Params, query: u32, document: u32, row: usize) -> f64 {
+        let (mut values, layers) = match (params.shape.representation, self.inputs) {
+            (Representation::Text { n_dimensions, composition, product, .. }, Inputs::Text { queries, documents }) => {
+                let vector = |bag| compose(params, composition, n_dimensions, bag);
+                let (query, document) = (vector(&queries[query as usize]), vector(&documents[document as usize]));
+                let products: Vec<f64> = query.iter().zip(&document).map(|(q, d)| q * d).collect();
+                let products = if product { products } else { vec![] };
+                ([query, document, products].concat(), &params.groups[2..])
+            }
+            (_, Inputs::Features { n_features, rows }) => {
+                let row = &rows[document as usize * n_features..][..*n_features];
+                (row.iter().map(|&value| f64::from(value)).collect(), &params.groups[..])
+            }
+            _ => unreachable!("the tests give what fits"),
+        };
+        let n_hidden = params.shape.hidden.len();
+        for (number, layer) in layers.chunks(2).enumerate() {
+            let (weights, bias) = (&layer[0], &layer[1]);
+            let sum = |unit: usize| -> f64 {
+                values.iter().enumerate().map(|(i, value)| value * weights[i * bias.len() + unit]).sum::<f64>()
+                    + bias[unit]
+            };
+            let sums: Vec<f64> = (0..bias.len()).map(sum).collect();
+            if number == n_hidden {
+                return sums[0].tanh();
+            }
+            // What dropout makes of ones is what it multiplies by.
+            let mut kept = vec![1.0; sums.len()];
+            self.dropout.activate(number, row, &mut kept, &vec![0.0; sums.len()]);
+            values = sums.into_iter().zip(kept).map(|(sum, kept)| sum.max(0.0) * f64::from(kept)).collect();
+        }
+        unreachable!("the output layer comes last")
+    }
+}
+
+fn compose(params: &Params, composition: Composition, n_dimensions: usize, bag: &Bag) -> Vec<f64> {
+    let (embeddings, weights) = (&params.groups[0], &params.groups[1]);
+    let terms = || bag.terms.iter().map(|&term| term as usize).zip(bag.counts.iter().map(|&count| f64::from(count)));
+    let weight = |term: usize, count: f64| match composition {
+        Composition::Sum | Composition::Mean => count * weights[term],
+        Composition::Softmax => count * weights[term].exp(),
+    };
+    let total: f64 = match composition {
+        Composition::Sum => 1.0,
+        _ if bag.terms.is_empty() => 1.0,
+        _ => terms().map(|(term, count)| weight(term, count).abs()).sum(),
+    };
+    let sum = |i| terms().map(|(term, count)| weight(term, count) * embeddings[term * n_dimensions + i]).sum::<f64>();
+    (0..n_dimensions).map(|i| sum(i) / total).collect()
+}
