@@ -5,10 +5,13 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::Xxh3;
 
 /// What computes numbers; tables, figures and commands do not.
-const COMPUTING: [&str; 12] = [
+const COMPUTING: [&str; 15] = [
     "../foltr-rank/src",
     "../foltr-federation/src",
     "../foltr-simulation/src",
+    "../foltr-mimic/src",
+    "src/mimic.rs",
+    "src/mimic",
     "src/baseline.rs",
     "src/baseline",
     "src/evaluate.rs",

@@ -1,5 +1,6 @@
 //! The command line: what can be asked for, and how it is explained.
 
+mod mimic;
 mod ranking;
 mod scorecard;
 mod unlearn;
@@ -12,6 +13,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use crate::execute::Shard;
 use crate::spec::{SyntheticShape, in_words};
 
+pub use mimic::{IndexArgs, MimicArgs, MimicCommand, SearchArgs};
 pub use ranking::{EvaluateArgs, QrelsArgs, RankArgs, SelectionArgs};
 pub use scorecard::ScorecardArgs;
 pub use unlearn::{ReceiptCommand, UnlearnArgs};
@@ -46,6 +48,8 @@ Examples:
       runs every attack against every defence; table, heat maps and scorecard.json
   foltr unlearn out/fpdgd --client 3 --method fed-eraser --with interval=5 --with steps=4
       forgets a client in finished runs of an experiment with `[history]`; writes signed receipts
+  foltr mimic run specs/mimic/demo.toml --out out/mimic
+      trains teachers, labels public queries with them, trains students, and judges all
   foltr list
       prints every learner, user, metric, ... that a file can name
 
@@ -218,6 +222,17 @@ pub enum Command {
     /// The runs must be of an experiment with `[history]`. Files of a run change all at once or not at all. The receipt says
     /// who was forgotten, how, what that guarantees, and from which model to which; `foltr receipt verify` checks it.
     Unlearn(UnlearnArgs),
+    /// Mimic learning: share a model instead of the data.
+    ///
+    /// A data owner trains teachers on private queries, labels public ones with them (with noise), trains a student on
+    /// those labels and shares only the student; on text or on feature files. Every step reads the same experiment file
+    /// and the same folder; `run` does all of them. After Ctrl-C the same command goes on where it was.
+    #[command(subcommand)]
+    Mimic(MimicCommand),
+    /// Index a text collection for `foltr search`.
+    Index(IndexArgs),
+    /// Search an index by BM25 and, with a model, see how the model ranks the same documents.
+    Search(SearchArgs),
     /// Check deletion receipts.
     #[command(subcommand)]
     Receipt(ReceiptCommand),

@@ -7,11 +7,13 @@ pub mod evaluate;
 pub mod list;
 pub mod main_job;
 pub mod merge;
+pub mod mimic;
 pub mod privacy;
 pub mod report;
 pub mod reproduce;
 pub mod run;
 pub mod scorecard;
+pub mod search;
 pub mod trec;
 pub mod unlearn;
 

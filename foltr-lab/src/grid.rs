@@ -6,7 +6,7 @@
 
 mod exclude;
 mod expand;
-mod overrides;
+pub(crate) mod overrides;
 mod resolved;
 mod section;
 

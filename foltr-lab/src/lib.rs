@@ -16,6 +16,7 @@ pub mod folder;
 pub mod forget;
 pub mod grid;
 pub mod kept;
+pub mod mimic;
 pub mod model;
 pub mod partition;
 pub mod plot;

@@ -60,6 +60,9 @@ fn run(cli: &Cli) -> Result<End> {
             command::reproduce::run(if *all { Which::All } else { Which::Named(ids) }, *quick, out)
         }
         Some(Command::Scorecard(args)) => command::scorecard::run(&args.effort(), !args.no_times, args.out.as_deref()),
+        Some(Command::Mimic(what)) => command::mimic::run(what),
+        Some(Command::Index(arguments)) => command::search::index(arguments),
+        Some(Command::Search(arguments)) => command::search::search(arguments),
         Some(Command::Unlearn(arguments)) => command::unlearn::run(arguments),
         Some(Command::Receipt(ReceiptCommand::Verify { receipt, key, history, model })) => {
             command::unlearn::verify(receipt, key, history.as_deref(), model.as_deref())

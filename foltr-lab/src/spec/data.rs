@@ -177,7 +177,7 @@ impl Data {
     }
 
     /// Fills in numbers that follow from others, so that a resolved file shows them.
-    pub(super) fn resolve(&mut self) {
+    pub(crate) fn resolve(&mut self) {
         if let Self::Synthetic { shape, validation_queries, test_queries, intents, conflict, .. } = self {
             let usual = Synthetic::new(*shape);
             validation_queries.get_or_insert(usual.n_validation);

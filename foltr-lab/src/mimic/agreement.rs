@@ -1,0 +1,70 @@
+//! How much does a network agree with what it should learn? And what does it say about many queries?
+
+use foltr_mimic::network::{Network, Scorer};
+use foltr_mimic::{Candidates, Inputs, Supervision};
+use rayon::prelude::*;
+
+/// Candidates with the scores of a network.
+pub fn scored(network: &Network, inputs: &Inputs, lists: &[Candidates]) -> Vec<Candidates> {
+    let score = |scorer: &mut Scorer<'_>, list: &Candidates| {
+        let mut scores = vec![0.0; list.documents.len()];
+        scorer.score(inputs, list.query, &list.documents, &mut scores);
+        Candidates { query: list.query, documents: list.documents.clone(), scores }
+    };
+    lists.par_iter().map_init(|| Scorer::new(network), score).collect()
+}
+
+/// Share of preferences that a network has as well; a tie is half a share.
+pub fn with(network: &Network, inputs: &Inputs, supervision: &Supervision) -> f64 {
+    match supervision {
+        Supervision::Scores(lists) => agreement(network, inputs, lists),
+        Supervision::Pairs(pairs) => {
+            let lists: Vec<Candidates> = pairs
+                .iter()
+                .map(|pair| Candidates {
+                    query: pair.query,
+                    documents: vec![pair.better, pair.worse],
+                    scores: vec![1.0, 0.0],
+                })
+                .collect();
+            agreement(network, inputs, &lists)
+        }
+    }
+}
+
+/// The same for scores: the mean over queries of the share of pairs with different scores.
+pub fn agreement(network: &Network, inputs: &Inputs, lists: &[Candidates]) -> f64 {
+    let said = scored(network, inputs, lists);
+    let shares: Vec<f64> =
+        lists.iter().zip(&said).filter_map(|(list, said)| share(&list.scores, &said.scores)).collect();
+    if shares.is_empty() { 0.0 } else { shares.iter().sum::<f64>() / shares.len() as f64 }
+}
+
+/// Share of the pairs that the first tells apart which the second orders alike; none if there is no such pair.
+fn share(wanted: &[f32], found: &[f32]) -> Option<f64> {
+    let (mut n_pairs, mut n_alike) = (0_u64, 0.0);
+    for (i, (wanted_i, found_i)) in wanted.iter().zip(found).enumerate() {
+        for (wanted_j, found_j) in wanted[..i].iter().zip(found) {
+            if wanted_i != wanted_j {
+                n_pairs += 1;
+                let alike = (wanted_i > wanted_j) == (found_i > found_j);
+                n_alike += if found_i == found_j { 0.5 } else { f64::from(u8::from(alike)) };
+            }
+        }
+    }
+    (n_pairs > 0).then(|| n_alike / n_pairs as f64)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn pairs_are_counted_once_and_ties_by_half() {
+        assert_eq!(share(&[3.0, 2.0, 1.0], &[0.3, 0.2, 0.1]), Some(1.0));
+        assert_eq!(share(&[3.0, 2.0, 1.0], &[0.1, 0.2, 0.3]), Some(0.0));
+        // Of (0, 1), (0, 2) and (1, 2), the first is a tie, the second is right, the third wrong.
+        assert_eq!(share(&[3.0, 2.0, 1.0], &[0.2, 0.2, 0.1]), Some(2.5 / 3.0));
+        assert_eq!(share(&[1.0, 1.0], &[0.2, 0.1]), None, "equal scores prefer nothing");
+    }
+}

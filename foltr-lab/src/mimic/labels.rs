@@ -1,0 +1,176 @@
+//! Labels of public queries: what many teachers say together, as files that a student learns from.
+
+use std::collections::BTreeMap;
+use std::io::Write;
+use std::path::Path;
+
+use anyhow::{Context, Result, ensure};
+use foltr_mimic::aggregation::{Ballot, VoteNoise, aggregate_scores, draw_questions};
+use foltr_mimic::guarantee::Guarantee;
+use foltr_mimic::{Candidates, Pair, Supervision};
+use foltr_rank::rng::{Purpose, Streams};
+use serde::{Deserialize, Serialize};
+
+use super::spec::AggregationMethod;
+use crate::kept::{put, put_json};
+
+const LABELS: &str = "labels.jsonl";
+const GUARANTEE: &str = "guarantee.json";
+
+/// Labels with what they give away.
+pub struct Labels {
+    supervision: Supervision,
+    guarantee: Guarantee,
+}
+
+/// One line of `labels.jsonl`. Documents are called by their number in the data.
+#[derive(Deserialize, Serialize)]
+#[serde(untagged, deny_unknown_fields)]
+enum Line {
+    Scores { query: u32, name: String, documents: Vec<u32>, scores: Vec<f32> },
+    Pair { query: u32, name: String, better: u32, worse: u32 },
+}
+
+/// The content of `guarantee.json`.
+#[derive(Serialize)]
+struct Told<'a> {
+    /// Of everything that the labels depend on.
+    key: &'a str,
+    /// What was released, and its epsilon and delta; nothing that depends on private votes.
+    epsilon: Option<f64>,
+    delta: f64,
+    unit: &'static str,
+    sentences: Vec<String>,
+}
+
+/// What `guarantee.json` says to those who read it back.
+#[derive(Clone, Debug, PartialEq, Deserialize)]
+pub struct Promise {
+    key: String,
+    /// None: no guarantee.
+    pub epsilon: Option<f64>,
+    /// Beside the epsilon.
+    pub delta: f64,
+    /// In words.
+    pub sentences: Vec<String>,
+}
+
+impl Promise {
+    /// Reads what was promised about labels.
+    ///
+    /// # Errors
+    /// If it is missing or damaged.
+    pub fn read(folder: &Path) -> Result<Self> {
+        let path = folder.join(GUARANTEE);
+        let text = std::fs::read_to_string(&path)
+            .with_context(|| format!("{} is missing; `foltr mimic label` makes it", path.display()))?;
+        serde_json::from_str(&text).with_context(|| format!("{} is damaged", path.display()))
+    }
+}
+
+/// Whether labels were made before.
+///
+/// # Errors
+/// If there are labels of something else.
+pub fn is_there(folder: &Path, key: &str) -> Result<bool> {
+    if !folder.join(GUARANTEE).exists() {
+        return Ok(false);
+    }
+    let promise = Promise::read(folder)?;
+    ensure!(
+        promise.key == key,
+        "{} was labelled by another experiment or version; use another folder or delete it",
+        folder.display()
+    );
+    Ok(true)
+}
+
+/// Labels the public queries.
+///
+/// # Errors
+/// If the teachers did not score the same documents.
+pub fn make(
+    method: AggregationMethod,
+    scores: &[Vec<Candidates>],
+    public: &[Candidates],
+    streams: &Streams,
+) -> Result<Labels> {
+    let (noise, n_pairs, delta) = match method {
+        AggregationMethod::Scores { scale } => {
+            let labels = aggregate_scores(scores, scale, streams)?;
+            let n_scored = labels.iter().map(|list| list.documents.len()).sum();
+            let guarantee = Guarantee::of_scores(scale, scores.len(), n_scored, 1e-5);
+            return Ok(Labels { supervision: Supervision::Scores(labels), guarantee });
+        }
+        AggregationMethod::Votes { gamma, pairs, delta } => (VoteNoise::Laplace { gamma }, pairs, delta),
+        AggregationMethod::GaussianVotes { deviation, pairs, delta } => {
+            (VoteNoise::Gaussian { sigma: deviation }, pairs, delta)
+        }
+    };
+    let questions = draw_questions(public, n_pairs, &mut streams.open(Purpose::Data, 0, 0));
+    let mut ballot = Ballot::new(public, questions);
+    for scored in scores {
+        ballot.cast(scored)?;
+    }
+    let labels = ballot.label(noise, streams)?;
+    let guarantee = Guarantee::of_votes(&labels.votes, delta);
+    Ok(Labels { supervision: Supervision::Pairs(labels.pairs), guarantee })
+}
+
+impl Labels {
+    /// Writes labels, then what they guarantee: labels are there once the latter is.
+    ///
+    /// # Errors
+    /// If they cannot be written.
+    pub fn write(&self, folder: &Path, key: &str, names: &[String], public: &[Candidates]) -> Result<()> {
+        let names: BTreeMap<u32, &String> = public.iter().map(|list| list.query).zip(names).collect();
+        let name = |query: &u32| names.get(query).map_or_else(String::new, |name| (*name).clone());
+        let mut text = Vec::new();
+        let mut add = |line: &Line| -> Result<()> {
+            serde_json::to_writer(&mut text, line)?;
+            Ok(text.write_all(b"\n")?)
+        };
+        match &self.supervision {
+            Supervision::Scores(lists) => {
+                for Candidates { query, documents, scores } in lists {
+                    let (documents, scores) = (documents.clone(), scores.clone());
+                    add(&Line::Scores { query: *query, name: name(query), documents, scores })?;
+                }
+            }
+            Supervision::Pairs(pairs) => {
+                for &Pair { query, better, worse } in pairs {
+                    add(&Line::Pair { query, name: name(&query), better, worse })?;
+                }
+            }
+        }
+        put(&folder.join(LABELS), &text)?;
+        let told = Told {
+            key,
+            epsilon: self.guarantee.epsilon.is_finite().then_some(self.guarantee.epsilon),
+            delta: self.guarantee.delta,
+            unit: self.guarantee.unit,
+            sentences: self.guarantee.sentences(),
+        };
+        put_json(&folder.join(GUARANTEE), &told)
+    }
+
+    /// Reads the labels of a folder.
+    ///
+    /// # Errors
+    /// If they are missing or damaged, with the line.
+    pub fn read(folder: &Path) -> Result<Supervision> {
+        let path = folder.join(LABELS);
+        let text = std::fs::read_to_string(&path)
+            .with_context(|| format!("{} is missing; `foltr mimic label` makes it", path.display()))?;
+        let (mut lists, mut pairs) = (Vec::new(), Vec::new());
+        for (number, line) in (1..).zip(text.lines()) {
+            let place = || format!("{}:{number}: not a label", path.display());
+            match serde_json::from_str(line).with_context(place)? {
+                Line::Scores { query, documents, scores, .. } => lists.push(Candidates { query, documents, scores }),
+                Line::Pair { query, better, worse, .. } => pairs.push(Pair { query, better, worse }),
+            }
+        }
+        ensure!(lists.is_empty() || pairs.is_empty(), "{}: scores and pairs side by side", path.display());
+        Ok(if pairs.is_empty() { Supervision::Scores(lists) } else { Supervision::Pairs(pairs) })
+    }
+}

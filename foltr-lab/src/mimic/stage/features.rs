@@ -1,0 +1,143 @@
+//! Feature files as the stage of mimic learning: a document is a row, and belongs to one query.
+
+use anyhow::{Context, Result, ensure};
+use foltr_mimic::near_copies::near_copies;
+use foltr_mimic::retrieval::Grades;
+use foltr_mimic::{Candidates, Inputs};
+use foltr_rank::rng::{Purpose, Streams};
+use foltr_rank::row_stride;
+use foltr_simulation::dataset::Dataset;
+use foltr_simulation::datasets::Fold;
+use rand::seq::SliceRandom;
+use xxhash_rust::xxh3::xxh3_64;
+
+use super::{JudgedQuery, Split, Stage};
+use crate::data;
+use crate::mimic::spec::{Lessons, MimicExperiment};
+use crate::spec::Data;
+
+/// Folds of feature files.
+pub struct FeatureStore {
+    folds: Vec<(usize, Fold)>,
+    /// Columns that networks see.
+    columns: Vec<usize>,
+    /// The column that is the weak label.
+    label: Option<usize>,
+    /// Of all folds.
+    pub(super) hash: u64,
+}
+
+impl FeatureStore {
+    /// Reads the files, and finds out which features say the same as the weak label.
+    ///
+    /// # Errors
+    /// If they cannot be read, or the label is no feature of theirs.
+    pub fn load(section: &Data, experiment: &MimicExperiment) -> Result<Self> {
+        let folds = data::load(section)?;
+        let (_, first) = folds.first().context("the data has no folds")?;
+        let n_features = first.train.n_features();
+        let mut columns: Vec<usize> = (0..n_features).collect();
+        let mut label = None;
+        if let Lessons::Weak { feature: Some(feature), near_copies: threshold, .. } = experiment.supervision {
+            ensure!(feature <= n_features, "supervision.feature = {feature}: the data has {n_features} features");
+            let starts: Vec<usize> = first.train.query_start().iter().map(|&start| start as usize).collect();
+            let rows = selected(&first.train, &columns).collect::<Vec<f32>>();
+            let copies = near_copies(&rows, n_features, &starts, feature - 1, threshold);
+            columns.retain(|column| !copies.contains(column));
+            ensure!(!columns.is_empty(), "every feature is a near copy of feature {feature}");
+            label = Some(feature - 1);
+        }
+        let parts = folds.iter().flat_map(|(_, fold)| [Some(&fold.train), fold.validation.as_ref(), Some(&fold.test)]);
+        let hashes: Vec<u8> = parts.flatten().flat_map(|part| part.content_hash().to_le_bytes()).collect();
+        Ok(Self { folds, columns, label, hash: xxh3_64(&hashes) })
+    }
+
+    pub(super) fn folds(&self) -> Vec<usize> {
+        self.folds.iter().map(|(number, _)| *number).collect()
+    }
+
+    /// Columns that networks see, from 0.
+    pub fn columns(&self) -> &[usize] {
+        &self.columns
+    }
+
+    pub(super) fn told(&self) -> String {
+        let (_, first) = &self.folds[0];
+        let n_features = first.train.n_features();
+        let out = (0..n_features).filter(|column| !self.columns.contains(column));
+        let out: Vec<String> = out.map(|column| (column + 1).to_string()).collect();
+        let without = if out.is_empty() { String::new() } else { format!(" (not {})", out.join(", ")) };
+        format!(
+            "{} fold(s), {} training queries in the first, {} of {n_features} features are inputs{without}",
+            self.folds.len(),
+            first.train.n_queries(),
+            self.columns.len(),
+        )
+    }
+
+    pub(super) fn stage(&self, experiment: &MimicExperiment, fold: usize, seed: u64) -> Result<Stage> {
+        let found = self.folds.iter().find(|(number, _)| *number == fold);
+        let (_, data) = found.with_context(|| format!("the data has no fold {fold}"))?;
+        let mut queries: Vec<usize> = (0..data.train.n_queries()).collect();
+        queries.shuffle(&mut Streams::new(seed).open(Purpose::Data, 0, fold as u32));
+        let n_public = (experiment.public.share * queries.len() as f64).round() as usize;
+        let (public, private) = queries.split_at(n_public.clamp(1, queries.len()));
+        ensure!(!private.is_empty(), "public.share = {} leaves no query for teachers", experiment.public.share);
+        let candidates = |&query: &usize| {
+            let docs = data.train.docs(query);
+            let scores = docs.clone().map(|doc| self.supervision(&data.train, doc)).collect();
+            Candidates { query: query as u32, documents: docs.map(|doc| doc as u32).collect(), scores }
+        };
+        let hidden = |query: &usize| Candidates { scores: Vec::new(), ..candidates(query) };
+        let mut rows: Vec<f32> = selected(&data.train, &self.columns).collect();
+        let (mut judged, mut split) = (Vec::new(), Split::default());
+        let parts = [(data.validation.as_ref(), &mut split.validation), (Some(&data.test), &mut split.test)];
+        for (part, places) in parts {
+            let Some(part) = part else { continue };
+            let first = (rows.len() / self.columns.len()) as u32;
+            rows.extend(selected(part, &self.columns));
+            for query in (0..part.n_queries()).filter(|&query| part.has_relevant(query)) {
+                places.push(judged.len());
+                judged.push(self.judged(part, query, first));
+            }
+        }
+        Ok(Stage {
+            fold,
+            inputs: Inputs::Features { n_features: self.columns.len(), rows },
+            lessons: private.iter().map(candidates).collect(),
+            validated_by_judgements: self.label.is_none() && data.validation.is_some(),
+            public: public.iter().map(hidden).collect(),
+            public_names: public.iter().map(|&query| data.train.query_id(query).to_owned()).collect(),
+            judged,
+            splits: vec![split],
+        })
+    }
+
+    /// The label of a document that teachers see.
+    fn supervision(&self, data: &Dataset, doc: usize) -> f32 {
+        match self.label {
+            Some(column) => data.rows()[doc * row_stride(data.n_features()) + column],
+            None => f32::from(data.all_labels()[doc]),
+        }
+    }
+
+    fn judged(&self, data: &Dataset, query: usize, first: u32) -> JudgedQuery {
+        let docs = data.docs(query);
+        let weak = |_| docs.clone().map(|doc| self.supervision(data, doc)).collect();
+        let documents: Vec<u32> = docs.clone().map(|doc| first + doc as u32).collect();
+        let grades = documents.iter().copied().zip(data.labels(query).iter().copied()).collect();
+        JudgedQuery {
+            id: data.query_id(query).to_owned(),
+            query: query as u32,
+            documents,
+            first_scores: self.label.map_or_else(Vec::new, weak),
+            grades: Grades::new(grades),
+        }
+    }
+}
+
+/// Some columns of all documents, row after row.
+fn selected(data: &Dataset, columns: &[usize]) -> impl Iterator<Item = f32> {
+    let rows = data.rows().chunks_exact(row_stride(data.n_features()));
+    rows.flat_map(|row| columns.iter().map(|&column| row[column]))
+}

@@ -1,0 +1,236 @@
+//! A text collection as the stage of mimic learning: queries are private or public, documents are known to everybody.
+
+use anyhow::{Context, Result, ensure};
+use foltr_mimic::analyser::Analyser;
+use foltr_mimic::collection::{Collection, Notes, ReadOptions};
+use foltr_mimic::index::TextIndex;
+use foltr_mimic::made_queries::{MadeQueries, make_queries, read_queries};
+use foltr_mimic::retrieval::grades_of;
+use foltr_mimic::vocabulary::{Vocabulary, VocabularySettings};
+use foltr_mimic::{Bag, Candidates, Inputs};
+use foltr_rank::rng::{Purpose, Streams};
+use rand::seq::SliceRandom;
+use rayon::prelude::*;
+use xxhash_rust::xxh3::Xxh3;
+
+use super::{JudgedQuery, Split, Stage};
+use crate::data;
+use crate::mimic::spec::{Lessons, MimicExperiment, TextData};
+use crate::mimic::start::Embedded;
+
+/// Of the division into folds, which is the same in all runs.
+const FOLDS_SEED: u64 = 0;
+
+/// A collection with its index.
+pub struct TextStore {
+    /// Documents, queries and judgements.
+    pub collection: Collection,
+    /// What networks know of terms.
+    pub vocabulary: Vocabulary,
+    index: TextIndex,
+    notes: Notes,
+    documents: Vec<Bag>,
+    /// Queries with something to find, and what BM25 finds. Query number i of the inputs is the i-th of them.
+    judged: Vec<JudgedQuery>,
+    queries: Vec<Bag>,
+    /// Places among judged queries, by fold.
+    folds: Vec<Vec<usize>>,
+    /// What networks of earlier trainings began with.
+    pub(in crate::mimic) embedded: Embedded,
+    /// Of documents, queries and judgements.
+    pub(super) hash: u64,
+}
+
+impl TextStore {
+    /// Reads and indexes a collection.
+    ///
+    /// # Errors
+    /// If it cannot be read, or nothing in it can be judged.
+    pub fn load(data: &TextData, experiment: &MimicExperiment) -> Result<Self> {
+        let path = data::found(&data.path)?;
+        let options = ReadOptions { form: data.form, ..ReadOptions::default() };
+        let (collection, notes) = Collection::read(&path, &options)?;
+        let index = TextIndex::in_memory(&collection.documents, data.analyser)?;
+        let settings = VocabularySettings { min_documents: data.min_documents, max_terms: data.max_terms };
+        let vocabulary = Vocabulary::of(&collection.documents, index.analyser(), &settings);
+        ensure!(!vocabulary.is_empty(), "{}: no term is in {} documents", path.display(), data.min_documents);
+        let documents: Vec<Bag> = collection
+            .documents
+            .par_iter()
+            .map_with(index.analyser().clone(), |analyser, document| vocabulary.bag(&document.content(), analyser))
+            .collect();
+        let judged = judged(&collection, &index, experiment.evaluation.depth)?;
+        let n_folds = data.folds;
+        ensure!(
+            judged.len() >= n_folds,
+            "{}: {} queries have relevant documents, {n_folds} folds need as many",
+            path.display(),
+            judged.len()
+        );
+        let text_of = |one: &JudgedQuery| collection.queries.iter().find(|query| query.id == one.id);
+        let bag = |one: &JudgedQuery| text_of(one).map(|query| vocabulary.bag(&query.text, index.analyser()));
+        let queries = judged.iter().map(|one| bag(one).unwrap_or_default()).collect();
+        let mut order: Vec<usize> = (0..judged.len()).collect();
+        order.shuffle(&mut Streams::new(FOLDS_SEED).open(Purpose::Data, 0, 0));
+        let folds = (0..n_folds).map(|fold| order.iter().copied().skip(fold).step_by(n_folds).collect()).collect();
+        let hash = hash(&collection);
+        Ok(Self {
+            collection,
+            vocabulary,
+            index,
+            notes,
+            documents,
+            judged,
+            queries,
+            folds,
+            embedded: Embedded::default(),
+            hash,
+        })
+    }
+
+    pub(super) fn told(&self) -> String {
+        let unknown = self.notes.unknown_documents.count + self.notes.unknown_queries.count;
+        let unknown = if unknown == 0 { String::new() } else { format!("; {unknown} judgements point nowhere") };
+        format!(
+            "{} documents, {} terms, {} queries with relevant documents{unknown}",
+            self.collection.documents.len(),
+            self.vocabulary.len(),
+            self.judged.len(),
+        )
+    }
+
+    /// From text to terms, as the index does it.
+    pub fn analyser(&self) -> &Analyser {
+        self.index.analyser()
+    }
+
+    /// Judgements are different in every fold, BM25 is not.
+    pub(super) fn folds(&self, experiment: &MimicExperiment) -> Vec<usize> {
+        match experiment.supervision {
+            Lessons::Full { .. } => (1..=self.folds.len()).collect(),
+            Lessons::Weak { .. } => vec![1],
+        }
+    }
+
+    pub(super) fn stage(&self, experiment: &MimicExperiment, fold: usize, seed: u64) -> Result<Stage> {
+        let mut queries = self.queries.clone();
+        let mut add = |texts: &[String], n_candidates: usize| -> Result<Vec<Candidates>> {
+            let first = queries.len() as u32;
+            queries.extend(texts.iter().map(|text| self.vocabulary.bag(text, self.analyser())));
+            let found = texts.par_iter().map(|text| self.index.search(text, n_candidates));
+            let found: Vec<Vec<(u32, f32)>> = found.collect::<Result<_, _>>()?;
+            Ok((first..).zip(found).map(|(query, found)| candidates(query, found)).collect())
+        };
+        let (private_texts, public_texts) = self.texts(experiment, seed)?;
+        let public = add(&public_texts, experiment.public.candidates)?;
+        let n_folds = self.folds.len();
+        let split = |fold: usize| Split {
+            validation: self.folds[(fold + 1) % n_folds].clone(),
+            test: self.folds[fold].clone(),
+        };
+        let (lessons, splits, validated_by_judgements) = match experiment.supervision {
+            Lessons::Full { candidates, .. } => {
+                let split = split(fold - 1);
+                (self.judged_lessons(&split, candidates), vec![split], true)
+            }
+            Lessons::Weak { candidates, .. } => {
+                (add(&private_texts, candidates)?, (0..n_folds).map(split).collect(), false)
+            }
+        };
+        ensure!(!lessons.is_empty(), "there are no training queries");
+        let public = public.into_iter().map(|one| Candidates { scores: Vec::new(), ..one }).collect();
+        Ok(Stage {
+            fold,
+            inputs: Inputs::Text { queries, documents: self.documents.clone() },
+            lessons,
+            validated_by_judgements,
+            public,
+            public_names: public_texts,
+            judged: self.judged.clone(),
+            splits,
+        })
+    }
+
+    /// Judged documents and the best by BM25 of all queries that are neither for choices nor for results.
+    fn judged_lessons(&self, split: &Split, n_candidates: usize) -> Vec<Candidates> {
+        let is_free = |place: &usize| !split.validation.contains(place) && !split.test.contains(place);
+        let lesson = |place: usize| {
+            let one = &self.judged[place];
+            let judged = one.grades.judged().iter().map(|&(document, _)| document);
+            let mut documents: Vec<u32> = one.documents.iter().copied().take(n_candidates).chain(judged).collect();
+            documents.sort_unstable();
+            documents.dedup();
+            let scores = documents.iter().map(|&document| f32::from(one.grades.grade(document))).collect();
+            Candidates { query: one.query, documents, scores }
+        };
+        (0..self.judged.len()).filter(is_free).map(lesson).collect()
+    }
+
+    /// Texts of the private and of the public queries, disjoint where they are made.
+    fn texts(&self, experiment: &MimicExperiment, seed: u64) -> Result<(Vec<String>, Vec<String>)> {
+        let (private, n_private) = match &experiment.supervision {
+            Lessons::Full { .. } => (None, 0),
+            Lessons::Weak { queries, n_queries, .. } => (queries.as_ref(), *n_queries),
+        };
+        let public = &experiment.public;
+        let n_made =
+            if private.is_some() { 0 } else { n_private } + if public.queries.is_some() { 0 } else { public.n_queries };
+        let mut stream = Streams::new(seed).open(Purpose::Data, 1, 0);
+        let how = MadeQueries { n_queries: n_made, ..MadeQueries::default() };
+        let mut made = make_queries(&self.collection.documents, self.analyser(), &self.vocabulary, &how, &mut stream);
+        // Fewer may have been made: each side has its share of them.
+        let n_private_made = if private.is_some() { 0 } else { made.len() * n_private / n_made.max(1) };
+        let mut public_texts = made.split_off(n_private_made);
+        let from_file = |path: &std::path::Path, n_queries: usize| -> Result<Vec<String>> {
+            let path = data::found(path)?;
+            let mut read = read_queries(&path)?;
+            read.shuffle(&mut Streams::new(seed).open(Purpose::Data, 2, 0));
+            let texts: Vec<String> = read.into_iter().map(|query| query.text).take(n_queries).collect();
+            ensure!(!texts.is_empty(), "{}: no queries", path.display());
+            Ok(texts)
+        };
+        let private_texts = private.map_or(Ok(made), |path| from_file(path, n_private))?;
+        if let Some(path) = &public.queries {
+            public_texts = from_file(path, public.n_queries)?;
+        }
+        Ok((private_texts, public_texts))
+    }
+}
+
+/// A query's candidates as BM25 found and scored them.
+fn candidates(query: u32, found: Vec<(u32, f32)>) -> Candidates {
+    let (documents, scores) = found.into_iter().unzip();
+    Candidates { query, documents, scores }
+}
+
+/// Queries with relevant documents, and what BM25 finds for them.
+fn judged(collection: &Collection, index: &TextIndex, depth: usize) -> Result<Vec<JudgedQuery>> {
+    let grades = grades_of(collection);
+    let with_relevant = collection.queries.iter().zip(grades).filter(|(_, grades)| grades.n_relevant() > 0);
+    let judged: Vec<_> = (0..).zip(with_relevant).collect();
+    let judge = |(query, (asked, grades)): (u32, _)| {
+        let asked: &foltr_mimic::collection::Query = asked;
+        let found = index.search(&asked.text, depth).with_context(|| format!("query {}", asked.id))?;
+        let (documents, first_scores) = found.into_iter().unzip();
+        Ok(JudgedQuery { id: asked.id.clone(), query, documents, first_scores, grades })
+    };
+    judged.into_par_iter().map(judge).collect()
+}
+
+fn hash(collection: &Collection) -> u64 {
+    let mut hash = Xxh3::new();
+    let mut add = |text: &str| {
+        hash.update(text.as_bytes());
+        hash.update(&[0]);
+    };
+    for document in &collection.documents {
+        [&document.id, &document.title, &document.text].into_iter().for_each(|text| add(text));
+    }
+    for query in &collection.queries {
+        [&query.id, &query.text].into_iter().for_each(|text| add(text));
+    }
+    for judged in &collection.judgements {
+        add(&format!("{} {} {}", judged.query, judged.document, judged.grade));
+    }
+    hash.digest()
+}

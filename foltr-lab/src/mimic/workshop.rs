@@ -1,0 +1,329 @@
+//! Networks of one fold and seed in a folder: teachers, labels, students. What is there is not made again.
+//!
+//! ```text
+//! teacher-1.safetensors     a teacher with its vocabulary; teacher-1.json says how it was trained
+//! teacher-1.training        a training that was interrupted
+//! NAME/labels.jsonl         what the teachers say together, one public query or pair a line
+//! NAME/guarantee.json       what that gives away of their training queries
+//! NAME/student.safetensors  the student of these labels; student.json says how it was trained
+//! ```
+
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use anyhow::{Context, Result, ensure};
+use foltr_mimic::model_file::Model;
+use foltr_mimic::network::Network;
+use foltr_mimic::partitions::partitions;
+use foltr_mimic::training::{Ending, Progress, Settings, Training};
+use foltr_mimic::{Candidates, Supervision};
+use foltr_rank::rng::{Purpose, Streams};
+use indicatif::ProgressBar;
+use rand::Rng;
+use rayon::prelude::*;
+use serde::{Deserialize, Serialize};
+use xxhash_rust::xxh3::xxh3_128;
+
+use super::agreement::{agreement, scored};
+use super::judge::mean_ndcg;
+use super::labels::{self, Labels};
+use super::spec::{Aggregating, MimicExperiment, NetworkSpec};
+use super::stage::{Stage, Store};
+use super::start;
+use crate::folder::CODE_HASH;
+use crate::kept::{put, put_json};
+use crate::reproduce::Interrupted;
+
+/// Queries that at most say when a network has learnt enough, and their share.
+const MOST_HELD_OUT: usize = 200;
+const HELD_OUT: usize = 10;
+
+/// Streams of networks: teachers are numbered from 0, students behind this number.
+const STUDENTS: u32 = 1 << 20;
+
+/// Who shows how far it is, and who says that it must end.
+#[derive(Clone, Copy)]
+pub struct Watch<'a> {
+    /// Shows steps.
+    pub bar: &'a ProgressBar,
+    /// Becomes true on Ctrl-C.
+    pub stop: &'a AtomicBool,
+}
+
+/// One fold and seed of an experiment.
+pub struct Workshop<'a> {
+    /// What is to be done.
+    pub experiment: &'a MimicExperiment,
+    /// On which data.
+    pub store: &'a Store,
+    /// What training begins with.
+    pub stage: &'a Stage,
+    /// The run's.
+    pub seed: u64,
+    /// Where files are.
+    pub folder: PathBuf,
+    /// Who watches.
+    pub watch: Watch<'a>,
+}
+
+/// How a network was trained.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub struct Trained {
+    /// Of everything that the network depends on.
+    key: String,
+    /// Steps in all.
+    pub steps: u32,
+    /// The best value on held-out queries.
+    pub validation: f64,
+    /// Pairs that it learnt from a second.
+    pub pairs_per_second: f64,
+    /// Step, mean loss since the last look, value on held-out queries.
+    pub course: Vec<(u32, f64, f64)>,
+}
+
+/// What a network learns from, and what says when it has learnt enough.
+struct Task<'a> {
+    name: String,
+    spec: &'a NetworkSpec,
+    /// Of its streams.
+    number: u32,
+    key: String,
+    supervision: Supervision,
+    validation: &'a (dyn Fn(&Network) -> f64 + Sync),
+}
+
+impl Workshop<'_> {
+    /// Trains all teachers that are not there yet, side by side.
+    ///
+    /// # Errors
+    /// If one cannot be trained or written, or Ctrl-C came ([`Interrupted`]).
+    pub fn train_teachers(&self) -> Result<Vec<Network>> {
+        let n_teachers = self.experiment.supervision.n_teachers();
+        let streams = Streams::new(self.seed);
+        let mut stream = streams.open(Purpose::Cohort, 0, self.stage.fold as u32);
+        let parts = partitions(self.stage.lessons.len(), n_teachers, &mut stream)?;
+        let one = |(number, part): (usize, &Vec<u32>)| {
+            let lessons: Vec<Candidates> =
+                part.iter().map(|&place| self.stage.lessons[place as usize].clone()).collect();
+            self.train_teacher(number, lessons)
+        };
+        parts.par_iter().enumerate().map(|(number, part)| one((number, part))).collect()
+    }
+
+    fn train_teacher(&self, number: usize, lessons: Vec<Candidates>) -> Result<Network> {
+        let judged = &self.stage.splits[0].validation;
+        // With several teachers no query may be seen by two of them: each has held-out queries of its own.
+        let by_judgements =
+            self.stage.validated_by_judgements && self.experiment.supervision.n_teachers() == 1 && !judged.is_empty();
+        let (lessons, held_out) = if by_judgements { (lessons, Vec::new()) } else { hold_out(lessons) };
+        let validation = |network: &Network| match by_judgements {
+            true => mean_ndcg(network, self.stage, judged),
+            false => agreement(network, &self.stage.inputs, &held_out),
+        };
+        self.trained(&Task {
+            name: teacher_name(number),
+            spec: &self.experiment.teacher,
+            number: number as u32,
+            key: self.key(&(
+                &self.experiment.supervision,
+                &self.experiment.public,
+                &self.experiment.teacher,
+                number,
+            ))?,
+            supervision: Supervision::Scores(lessons),
+            validation: &validation,
+        })
+    }
+
+    /// Reads all teachers.
+    ///
+    /// # Errors
+    /// If one is missing or was trained otherwise.
+    pub fn teachers(&self) -> Result<Vec<Network>> {
+        let read = |number: usize| self.read_network(&teacher_name(number), "foltr mimic train-teacher");
+        (0..self.experiment.supervision.n_teachers()).map(read).collect()
+    }
+
+    fn read_network(&self, name: &str, command: &str) -> Result<Network> {
+        let path = self.folder.join(name).with_extension("safetensors");
+        ensure!(path.exists(), "{} is missing; `{command}` makes it", path.display());
+        Ok(Model::read(&path)?.network)
+    }
+
+    /// What the teachers say about the public queries, each for itself.
+    pub fn scores(&self, teachers: &[Network]) -> Vec<Vec<Candidates>> {
+        teachers.iter().map(|teacher| scored(teacher, &self.stage.inputs, &self.stage.public)).collect()
+    }
+
+    /// Labels the public queries in one way, unless it was done.
+    ///
+    /// # Errors
+    /// If labels cannot be made, written or read.
+    pub fn label(&self, how: &Aggregating, scores: impl FnOnce() -> Result<Vec<Vec<Candidates>>>) -> Result<()> {
+        let folder = self.folder.join(&how.name);
+        let key = self.label_key(how)?;
+        if labels::is_there(&folder, &key)? {
+            return Ok(());
+        }
+        std::fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
+        let streams = Streams::new(self.seed).branch(Purpose::Noise, 0, self.stage.fold as u32);
+        let made = labels::make(how.method, &scores()?, &self.stage.public, &streams)?;
+        made.write(&folder, &key, &self.stage.public_names, &self.stage.public)
+    }
+
+    /// Trains the student of some labels, unless it is there.
+    ///
+    /// # Errors
+    /// If there are no labels, or as [`Self::train_teachers`].
+    pub fn train_student(&self, how: &Aggregating) -> Result<Network> {
+        let place = self.experiment.aggregation.iter().position(|one| one.name == how.name).unwrap_or_default();
+        let supervision = Labels::read(&self.folder.join(&how.name))?;
+        let (lessons, held_out) = match supervision {
+            Supervision::Scores(lessons) => {
+                let (lessons, held_out) = hold_out(lessons);
+                (Supervision::Scores(lessons), Supervision::Scores(held_out))
+            }
+            Supervision::Pairs(mut pairs) => {
+                let held_out = pairs.split_off(pairs.len() - pairs.len() / HELD_OUT);
+                let held_out = if held_out.is_empty() { pairs.clone() } else { held_out };
+                (Supervision::Pairs(pairs), Supervision::Pairs(held_out))
+            }
+        };
+        let validation = |network: &Network| super::agreement::with(network, &self.stage.inputs, &held_out);
+        self.trained(&Task {
+            name: format!("{}/student", how.name),
+            spec: &self.experiment.student,
+            number: STUDENTS + place as u32,
+            key: self.key(&(self.label_key(how)?, &self.experiment.student))?,
+            supervision: lessons,
+            validation: &validation,
+        })
+    }
+
+    /// Reads the student of some labels.
+    ///
+    /// # Errors
+    /// If it is missing.
+    pub fn student(&self, how: &Aggregating) -> Result<Network> {
+        self.read_network(&format!("{}/student", how.name), "foltr mimic train-student")
+    }
+
+    fn label_key(&self, how: &Aggregating) -> Result<String> {
+        self.key(&(&self.experiment.supervision, &self.experiment.public, &self.experiment.teacher, how.method))
+    }
+
+    /// A name for everything that something depends on.
+    fn key(&self, parts: &impl Serialize) -> Result<String> {
+        let data = (&self.experiment.data, self.store.hash(), self.stage.fold, self.seed);
+        let text = serde_json::to_string(&(CODE_HASH, data, parts))?;
+        Ok(format!("{:032x}", xxh3_128(text.as_bytes())))
+    }
+
+    /// Trains a network, goes on with an interrupted training, or reads what is there.
+    fn trained(&self, task: &Task<'_>) -> Result<Network> {
+        let path = |ending: &str| self.folder.join(&task.name).with_extension(ending);
+        if let Ok(text) = std::fs::read_to_string(path("json")) {
+            let about: Trained =
+                serde_json::from_str(&text).with_context(|| format!("{} is damaged", path("json").display()))?;
+            ensure!(
+                about.key == task.key,
+                "{} was trained by another experiment or version; use another folder or delete it",
+                path("safetensors").display()
+            );
+            self.watch.bar.inc(task.spec.steps.into());
+            return self.read_network(&task.name, "foltr mimic run");
+        }
+        let streams = Streams::new(self.seed).branch(Purpose::Training, task.number, self.stage.fold as u32);
+        let settings = Settings {
+            batch: task.spec.batch,
+            learning_rate: task.spec.learning_rate,
+            n_steps: task.spec.steps,
+            validate_every: task.spec.validate_every,
+            patience: task.spec.patience,
+            seed: streams.open(Purpose::Training, 0, 0).next_u64(),
+        };
+        let unfinished = path("training");
+        let training = match std::fs::read(&unfinished) {
+            Ok(bytes) => {
+                let training = Training::from_bytes(&bytes)
+                    .with_context(|| format!("{} cannot be gone on with; delete it", unfinished.display()))?;
+                let is_same = *training.settings() == settings;
+                ensure!(is_same, "{} is of another experiment; delete it", unfinished.display());
+                training
+            }
+            Err(_) => Training::new(start::network(task.spec, self.store, self.seed, &streams)?, settings)?,
+        };
+        if let Some(parent) = unfinished.parent() {
+            std::fs::create_dir_all(parent).with_context(|| format!("{} cannot be made", parent.display()))?;
+        }
+        self.carry_out(task, training, &path)
+    }
+
+    fn carry_out(&self, task: &Task<'_>, mut training: Training, path: &dyn Fn(&str) -> PathBuf) -> Result<Network> {
+        let bar = self.watch.bar;
+        let began_at = training.step();
+        bar.inc(began_at.into());
+        let started = Instant::now();
+        let (mut course, mut losses) = (Vec::new(), Vec::new());
+        let tell = |progress: &Progress| {
+            bar.inc(1);
+            losses.push(progress.loss);
+            if let Some(value) = progress.validation {
+                let loss = losses.iter().sum::<f64>() / losses.len() as f64;
+                losses.clear();
+                course.push((progress.step, loss, value));
+                bar.set_message(format!("{} loss {loss:.3} value {value:.4}", task.name));
+            }
+            if self.watch.stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        };
+        let pairs = task.supervision.pairs().with_context(|| format!("{} has nothing to learn from", task.name))?;
+        if training.run(&self.stage.inputs, &pairs, task.validation, tell) == Ending::Stopped {
+            put(&path("training"), &training.to_bytes())?;
+            return Err(Interrupted.into());
+        }
+        let steps = training.step();
+        bar.inc(task.spec.steps.saturating_sub(steps).into());
+        let n_pairs = u64::from(steps - began_at) * task.spec.batch as u64;
+        let about = Trained {
+            key: task.key.clone(),
+            steps,
+            validation: training.best().map_or(f64::NAN, |(_, validation)| validation),
+            pairs_per_second: n_pairs as f64 / started.elapsed().as_secs_f64(),
+            course,
+        };
+        let model = start::model(training.into_best(), self.store)?;
+        let told = format!("{}, seed {}, fold {}", task.name, self.seed, self.stage.fold);
+        put(&path("safetensors"), &model.to_bytes(&told))?;
+        // Last: a network is there once this file is.
+        put_json(&path("json"), &about)?;
+        let _ = std::fs::remove_file(path("training"));
+        Ok(model.network)
+    }
+}
+
+/// What is said about a trained network.
+///
+/// # Errors
+/// If it is missing or damaged.
+pub fn about(folder: &Path, name: &str) -> Result<Trained> {
+    let path = folder.join(name).with_extension("json");
+    let text = std::fs::read_to_string(&path).with_context(|| format!("{} cannot be read", path.display()))?;
+    serde_json::from_str(&text).with_context(|| format!("{} is damaged", path.display()))
+}
+
+/// File name of a teacher, from 0.
+pub fn teacher_name(number: usize) -> String {
+    format!("teacher-{}", number + 1)
+}
+
+/// Training queries, and a tenth that says when to stop; the training queries themselves where there are few.
+fn hold_out(mut lessons: Vec<Candidates>) -> (Vec<Candidates>, Vec<Candidates>) {
+    let n_held_out = (lessons.len() / HELD_OUT).min(MOST_HELD_OUT);
+    if n_held_out == 0 {
+        return (lessons.clone(), lessons);
+    }
+    let held_out = lessons.split_off(lessons.len() - n_held_out);
+    (lessons, held_out)
+}
