@@ -1,8 +1,9 @@
 """The Rank model in PyTorch: how many pairs a second does it learn from?
 
-pytorch.py teacher|student THREADS SECONDS [VARIANT] prints pairs a second, pairs a second of processor time and peak memory in
-MiB. Texts have the sizes of `examples/throughput.rs`, and the networks are the same: weighted sums of embeddings with learned weights, ReLU layers
-with dropout, tanh, hinge loss, Adam. Variants differ in how embeddings are summed and updated:
+pytorch.py teacher|student THREADS SECONDS [VARIANT] prints pairs a second, pairs a second of processor time and peak
+memory in MiB. Texts have the sizes of `examples/throughput.rs`, and the networks are the same: weighted sums of
+embeddings with learned weights, ReLU layers with dropout, tanh, hinge loss, Adam. Variants differ in how embeddings are
+summed and updated:
 
 bag-dense    EmbeddingBag with weights, gradients of the whole vocabulary, Adam on all rows
 bag-sparse   EmbeddingBag with weights, sparse gradients, SparseAdam
