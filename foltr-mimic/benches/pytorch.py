@@ -16,6 +16,7 @@ many pairs share it, as ours does.
 import resource
 import sys
 import time
+import warnings
 
 import numpy as np
 import torch
@@ -82,6 +83,7 @@ def main():
     name, n_threads, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
     variant = sys.argv[4] if len(sys.argv) > 4 else "bag-dense"
     torch.set_num_threads(n_threads)
+    warnings.filterwarnings("ignore", message="Sparse")
     torch.manual_seed(1)
     random = np.random.default_rng(1)
     queries = make_texts(random, N_QUERIES, QUERY_TERMS)
