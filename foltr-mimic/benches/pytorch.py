@@ -1,8 +1,9 @@
 """The Rank model in PyTorch: how many pairs a second does it learn from?
 
-pytorch.py teacher|student THREADS SECONDS [VARIANT] prints pairs a second, pairs a second of processor time and peak memory in
-MiB. Texts have the sizes of `examples/throughput.rs`, and the networks are the same: weighted sums of embeddings with learned weights, ReLU layers
-with dropout, tanh, hinge loss, Adam. Variants differ in how embeddings are summed and updated:
+pytorch.py teacher|student THREADS SECONDS [VARIANT] prints pairs a second, pairs a second of processor time and peak
+memory in MiB. Texts have the sizes of `examples/throughput.rs`, and the networks are the same: weighted sums of
+embeddings with learned weights, ReLU layers with dropout, tanh, hinge loss, Adam. Variants differ in how embeddings are
+summed and updated:
 
 bag-dense    EmbeddingBag with weights, gradients of the whole vocabulary, Adam on all rows
 bag-sparse   EmbeddingBag with weights, sparse gradients, SparseAdam
@@ -15,6 +16,7 @@ many pairs share it, as ours does.
 import resource
 import sys
 import time
+import warnings
 
 import numpy as np
 import torch
@@ -81,6 +83,7 @@ def main():
     name, n_threads, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
     variant = sys.argv[4] if len(sys.argv) > 4 else "bag-dense"
     torch.set_num_threads(n_threads)
+    warnings.filterwarnings("ignore", message="Sparse")
     torch.manual_seed(1)
     random = np.random.default_rng(1)
     queries = make_texts(random, N_QUERIES, QUERY_TERMS)

@@ -34,21 +34,32 @@ impl Wrong {
 /// Tensors to be written.
 #[derive(Debug, Default)]
 pub(crate) struct Writer<'a> {
-    tensors: Vec<(String, Dtype, Vec<usize>, Cow<'a, [u8]>)>,
+    tensors: Vec<Tensor<'a>>,
+}
+
+#[derive(Debug)]
+struct Tensor<'a> {
+    name: String,
+    dtype: Dtype,
+    dimensions: Vec<usize>,
+    bytes: Cow<'a, [u8]>,
 }
 
 impl<'a> Writer<'a> {
+    fn push(&mut self, name: &str, dtype: Dtype, dimensions: Vec<usize>, bytes: Cow<'a, [u8]>) {
+        self.tensors.push(Tensor { name: name.into(), dtype, dimensions, bytes });
+    }
+
     pub fn floats(&mut self, name: &str, dimensions: Vec<usize>, values: &'a [f32]) {
-        self.tensors.push((name.into(), Dtype::F32, dimensions, little_endian(values, |value| value.to_le_bytes())));
+        self.push(name, Dtype::F32, dimensions, little_endian(values, |value| value.to_le_bytes()));
     }
 
     pub fn words(&mut self, name: &str, values: &'a [u32]) {
-        let bytes = little_endian(values, |value| value.to_le_bytes());
-        self.tensors.push((name.into(), Dtype::U32, vec![values.len()], bytes));
+        self.push(name, Dtype::U32, vec![values.len()], little_endian(values, |value| value.to_le_bytes()));
     }
 
     pub fn bytes(&mut self, name: &str, values: Vec<u8>) {
-        self.tensors.push((name.into(), Dtype::U8, vec![values.len()], values.into()));
+        self.push(name, Dtype::U8, vec![values.len()], values.into());
     }
 
     /// All parameters, or as many numbers of another meaning, under `prefix`.
@@ -60,9 +71,9 @@ impl<'a> Writer<'a> {
 
     pub fn finish(self, header: &impl Serialize) -> Vec<u8> {
         let header = serde_json::to_string(header).expect("plain fields");
-        let tensors = self.tensors.iter().map(|(name, dtype, dimensions, bytes)| {
-            let view = TensorView::new(*dtype, dimensions.clone(), bytes).expect("as many bytes as dimensions say");
-            (name.as_str(), view)
+        let tensors = self.tensors.iter().map(|Tensor { name, dtype, dimensions, bytes }| {
+            let view = TensorView::new(*dtype, dimensions.clone(), bytes);
+            (name, view.expect("as many bytes as the dimensions say"))
         });
         serialize(tensors, Some(HashMap::from([(KEY.into(), header)]))).expect("a short header")
     }

@@ -53,7 +53,8 @@ impl Composition {
 
     /// How much of s(t) x.dx is taken from the gradient s(t) e(t).dx of a term's weight.
     ///
-    /// With f = w: dx/dw(t) = s(t) e(t), less s(t) sign(w(t)) x if the shares are divided by N. Softmax: s(t) (e(t) - x).
+    /// With f = w: dx/dw(t) = s(t) e(t), less s(t) sign(w(t)) x if the shares are divided by N. With the softmax:
+    /// dx/dw(t) = s(t) (e(t) - x).
     #[inline]
     pub(crate) fn slope(self, weight: f32) -> f32 {
         match self {

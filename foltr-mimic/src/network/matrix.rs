@@ -6,7 +6,7 @@ use rayon::prelude::*;
 /// Rows of a product that one thread computes at a time.
 ///
 /// The blocks are part of the result: another size would round differently, another number of threads does not.
-const BLOCK_ROWS: usize = 256;
+const BLOCK_ROWS: usize = 128;
 
 /// A matrix in a slice: row-major, or its transpose.
 #[derive(Clone, Copy, Debug)]

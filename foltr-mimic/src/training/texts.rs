@@ -100,31 +100,21 @@ impl Texts {
             adam.term_steps.par_iter_mut(),
         );
         let texts = &*self;
-        let one_term = |gradient: &mut Vec<f32>, (term, row): (usize, _)| {
-            let (embedding, first, second, weight, weight_first, weight_second, n_steps): (
-                &mut [f32],
-                &mut [f32],
-                &mut [f32],
-                &mut f32,
-                &mut f32,
-                &mut f32,
-                &mut u32,
-            ) = row;
-            let range = texts.by_term.range(term);
-            if range.is_empty() {
-                return;
-            }
-            *n_steps += 1;
-            let pace = Pace::at(learning_rate, *n_steps);
-            let of_weight = texts.gradient(range, *weight, composition, embedding, gradients, gradient);
-            pace.update(embedding, gradient, first, second);
-            let slice = std::slice::from_mut;
-            pace.update(slice(weight), &[of_weight], slice(weight_first), slice(weight_second));
-        };
-        rows.into_par_iter()
-            .enumerate()
-            .with_min_len(TERMS_AT_A_TIME)
-            .for_each_init(|| vec![0.0; n_dimensions], one_term);
+        rows.into_par_iter().enumerate().with_min_len(TERMS_AT_A_TIME).for_each_init(
+            || vec![0.0; n_dimensions],
+            |gradient, (term, (embedding, first, second, weight, weight_first, weight_second, n_steps))| {
+                let range = texts.by_term.range(term);
+                if range.is_empty() {
+                    return;
+                }
+                *n_steps += 1;
+                let pace = Pace::at(learning_rate, *n_steps);
+                let of_weight = texts.gradient(range, *weight, composition, embedding, gradients, gradient);
+                pace.update(embedding, gradient, first, second);
+                let slice = std::slice::from_mut;
+                pace.update(slice(weight), &[of_weight], slice(weight_first), slice(weight_second));
+            },
+        );
     }
 
     /// The gradient of a term's embedding, and returned that of its weight.
