@@ -171,6 +171,3 @@ pub fn step_bar() -> ProgressBar {
     let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
     bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
 }
-
-pub use agreement::agreement as agree; // explore
-pub use start::network as start_network; // explore

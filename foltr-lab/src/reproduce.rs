@@ -12,6 +12,7 @@ mod each;
 mod foltr_es;
 mod forgetting;
 mod fpdgd;
+mod mimic;
 mod personalisation;
 mod privacy;
 mod series;
@@ -98,12 +99,15 @@ pub const ENTRIES: &[Entry] = &[
     thesis_unlearning::FIGURE_2,
     thesis_unlearning::FIGURE_3,
     thesis_unlearning::TABLE_2,
+    mimic::TABLE_2,
+    mimic::TABLE_3,
     privacy::TABLE,
     privacy::CLIENTS,
     privacy::CURVES,
     asynchrony::ENTRY,
     personalisation::ENTRY,
     unlearning::ENTRY,
+    mimic::PRIVACY,
 ];
 
 /// A name that no entry has.

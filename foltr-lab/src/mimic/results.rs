@@ -43,6 +43,13 @@ pub struct Line {
     pub against_first: Option<TTest>,
 }
 
+impl Line {
+    /// Mean nDCG@20.
+    pub fn ndcg(&self) -> f64 {
+        self.means[NDCG]
+    }
+}
+
 /// All rankers of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
