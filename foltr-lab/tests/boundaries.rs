@@ -10,7 +10,7 @@ use foltr_simulation::adversary::Attack;
 use foltr_simulation::click::Users;
 
 /// What each library crate may depend on, tests apart.
-const ALLOWED: [(&str, &[&str]); 3] = [
+const ALLOWED: [(&str, &[&str]); 4] = [
     ("foltr-rank", &["bytemuck", "rand", "schemars", "serde", "thiserror"]),
     (
         "foltr-federation",
@@ -50,13 +50,33 @@ const ALLOWED: [(&str, &[&str]); 3] = [
             "zstd",
         ],
     ),
+    (
+        "foltr-mimic",
+        &[
+            "bytemuck",
+            "flate2",
+            "foltr-federation",
+            "foltr-rank",
+            "gemm",
+            "pulp",
+            "rand",
+            "rand_distr",
+            "rayon",
+            "safetensors",
+            "serde",
+            "serde_json",
+            "statrs",
+            "tantivy",
+            "thiserror",
+        ],
+    ),
 ];
 
 /// From the bottom up: a crate may know those before it, in tests too.
-const CRATES: [&str; 4] = ["foltr-rank", "foltr-federation", "foltr-simulation", "foltr-lab"];
+const CRATES: [&str; 5] = ["foltr-rank", "foltr-federation", "foltr-simulation", "foltr-mimic", "foltr-lab"];
 
 const PURE: [&str; 2] = ["foltr-rank", "foltr-federation"];
-const LIBRARIES: [&str; 3] = ["foltr-rank", "foltr-federation", "foltr-simulation"];
+const LIBRARIES: [&str; 4] = ["foltr-rank", "foltr-federation", "foltr-simulation", "foltr-mimic"];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a workspace").to_path_buf()

@@ -1,5 +1,7 @@
 //! Which documents does BM25 find? An inverted index in memory or in a folder, with the documents in it.
 //!
+//! BM25 is that of `RWJHG94`, with an idf that is never negative (spec section 16.2).
+//!
 //! Postings, dictionary and stored documents are tantivy's; scores are not. Tantivy keeps document lengths in one byte:
 //! exact up to 40 terms, rounded down by up to a ninth above. Its scores differ from the exact ones by 1 % on average
 //! and 7 % at most on Cranfield and NFCorpus, and its first twenty for 220 of 225 and 235 of 325 queries; MAP is off by

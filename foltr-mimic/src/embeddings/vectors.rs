@@ -1,7 +1,7 @@
 //! Which words and vectors does a file have? Word2vec text and binary, and GloVe text, told apart by content.
 //!
 //! Word2vec: a line with the number of words and of dimensions; then lines of a word and its numbers, or words, each
-//! with a space and little-endian floats behind it. GloVe: lines only.
+//! with a space and little-endian floats behind it. GloVe (`PSM14`): lines only.
 
 use std::io::{self, BufRead, Cursor, Read};
 use std::path::Path;

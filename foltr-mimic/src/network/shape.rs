@@ -50,7 +50,7 @@ pub enum Representation {
 pub enum Composition {
     /// The sum of c w e (`DKA17`).
     Sum,
-    /// The sum of c exp(w) e, divided by the sum of c exp(w), as in the weak-supervision paper that `DKA17` builds on.
+    /// The sum of c exp(w) e, divided by the sum of c exp(w): `DZSKC17`, which `DKA17` builds on.
     Softmax,
     /// The sum of c w e, divided by the sum of c |w|, so that the length of a document does not matter.
     Mean,

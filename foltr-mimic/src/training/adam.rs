@@ -1,4 +1,4 @@
-//! Adam (Kingma, Ba 2015), for terms in its lazy form.
+//! Adam (`KB15`), for terms in its lazy form.
 //!
 //! Embedding and weight of a term change only in steps whose batch has the term, and its bias correction counts those
 //! steps alone. So a rare term takes first steps of the learning rate's size whenever it first occurs, where a count of
