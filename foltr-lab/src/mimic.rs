@@ -127,7 +127,8 @@ fn carry_out(workshop: &Workshop<'_>, steps: &[Step]) -> Result<Option<Evaluatio
             workshop.train_student(how)?;
         }
     }
-    steps.contains(&Step::Evaluate).then(|| evaluate(workshop)).transpose()
+    let is_judged = steps.contains(&Step::Evaluate) && !workshop.stage.judged.is_empty();
+    is_judged.then(|| evaluate(workshop)).transpose()
 }
 
 /// Judges all networks of a folder.

@@ -10,7 +10,7 @@ const MAX_BYTES: usize = 64;
 
 /// How texts become terms. Words are runs of letters and digits, in small letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct AnalyserSettings {
     /// Whether the 33 most common English words are left out (Lucene's list).
     pub stop_words: bool,

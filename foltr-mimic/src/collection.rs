@@ -109,7 +109,7 @@ pub enum TopicIds {
 
 /// How a collection is read.
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct ReadOptions {
     /// The form; detected where it is not said ([`Form::detect`]).
     pub form: Option<Form>,

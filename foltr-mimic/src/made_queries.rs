@@ -14,7 +14,7 @@ use crate::vocabulary::Vocabulary;
 
 /// What queries are made.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct MadeQueries {
     /// Queries at most; fewer where the documents do not give so many.
     pub n_queries: usize,

@@ -10,7 +10,7 @@ use crate::collection::Document;
 
 /// Which terms are worth knowing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct VocabularySettings {
     /// Documents that must have a term.
     pub min_documents: u32,

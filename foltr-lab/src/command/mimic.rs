@@ -24,6 +24,9 @@ pub fn run(command: &MimicCommand) -> Result<End> {
     catch_interrupts()?;
     let store = Store::load(&experiment)?;
     println!("data: {}", store.told());
+    if let Store::Text(store) = &store {
+        store.notes().iter().for_each(|note| println!("      {note}"));
+    }
     let bar = step_bar();
     let done = mimic::run(&experiment, &store, &arguments.out, steps, &bar, &STOP);
     bar.finish_and_clear();
@@ -60,7 +63,9 @@ fn tell(
             println!("student {}: {}", how.name, folder.join(&how.name).join("student.safetensors").display());
         }
     }
-    if steps.contains(&Step::Evaluate) {
+    if steps.contains(&Step::Evaluate) && evaluations.is_empty() {
+        println!("no query was judged: there is nothing to evaluate");
+    } else if steps.contains(&Step::Evaluate) {
         let summary = Summary::of(evaluations);
         summary.write(out, "Mimic learning", evaluations)?;
         println!("\n{}", summary.told());

@@ -25,9 +25,10 @@ const TITLE: usize = 72;
 /// # Errors
 /// If the collection cannot be read or the index cannot be written.
 pub fn index(arguments: &IndexArgs) -> Result<End> {
-    let (collection, _) = Collection::read(&data::found(&arguments.collection)?, &ReadOptions::default())?;
+    let (collection, notes) = Collection::read(&data::found(&arguments.collection)?, &ReadOptions::default())?;
     let settings = AnalyserSettings { stop_words: !arguments.keep_stop_words, stem: !arguments.keep_endings };
     TextIndex::create(&arguments.out, &collection.documents, settings)?;
+    notes.sentences().iter().for_each(|note| println!("{note}"));
     println!("{} documents in {}", collection.documents.len(), arguments.out.display());
     Ok(End::Done)
 }

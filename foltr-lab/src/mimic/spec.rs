@@ -201,7 +201,7 @@ impl NetworkSpec {
             dropout,
             dimensions,
             embeddings: EmbeddingSource::Trained(SkipGram::default()),
-            composition: Composition::Sum,
+            composition: Composition::Mean,
             product: false,
             batch: 512,
             learning_rate: 1e-3,

@@ -113,7 +113,7 @@ impl Workshop<'_> {
     }
 
     fn train_teacher(&self, number: usize, lessons: Vec<Candidates>) -> Result<Network> {
-        let judged = &self.stage.splits[0].validation;
+        let judged = self.stage.splits.first().map_or(&[][..], |split| &split.validation);
         // With several teachers no query may be seen by two of them: each has held-out queries of its own.
         let by_judgements =
             self.stage.validated_by_judgements && self.experiment.supervision.n_teachers() == 1 && !judged.is_empty();
@@ -142,13 +142,22 @@ impl Workshop<'_> {
     /// # Errors
     /// If one is missing or was trained otherwise.
     pub fn teachers(&self) -> Result<Vec<Network>> {
-        let read = |number: usize| self.read_network(&teacher_name(number), "foltr mimic train-teacher");
+        let read = |number: usize| {
+            self.read_network(&teacher_name(number), &self.teacher_key(number)?, "foltr mimic train-teacher")
+        };
         (0..self.experiment.supervision.n_teachers()).map(read).collect()
     }
 
-    fn read_network(&self, name: &str, command: &str) -> Result<Network> {
+    /// A network that was trained just so.
+    fn read_network(&self, name: &str, key: &str, command: &str) -> Result<Network> {
         let path = self.folder.join(name).with_extension("safetensors");
-        ensure!(path.exists(), "{} is missing; `{command}` makes it", path.display());
+        ensure!(path.with_extension("json").exists(), "{} is missing; `{command}` makes it", path.display());
+        let is_same = about(&self.folder, name)?.key == key;
+        ensure!(
+            is_same,
+            "{} was trained by another experiment or version; use another folder or delete it",
+            path.display()
+        );
         Ok(Model::read(&path)?.network)
     }
 
@@ -179,7 +188,13 @@ impl Workshop<'_> {
     /// If there are no labels, or as [`Self::train_teachers`].
     pub fn train_student(&self, how: &Aggregating) -> Result<Network> {
         let place = self.experiment.aggregation.iter().position(|one| one.name == how.name).unwrap_or_default();
-        let supervision = Labels::read(&self.folder.join(&how.name))?;
+        let folder = self.folder.join(&how.name);
+        ensure!(
+            labels::is_there(&folder, &self.label_key(how)?)?,
+            "{} has no labels; `foltr mimic label` makes them",
+            folder.display()
+        );
+        let supervision = Labels::read(&folder)?;
         let (lessons, held_out) = match supervision {
             Supervision::Scores(lessons) => {
                 let (lessons, held_out) = hold_out(lessons);
@@ -196,7 +211,7 @@ impl Workshop<'_> {
             name: format!("{}/student", how.name),
             spec: &self.experiment.student,
             number: STUDENTS + place as u32,
-            key: self.key(&(self.label_key(how)?, &self.experiment.student))?,
+            key: self.student_key(how)?,
             supervision: lessons,
             validation: &validation,
         })
@@ -205,9 +220,17 @@ impl Workshop<'_> {
     /// Reads the student of some labels.
     ///
     /// # Errors
-    /// If it is missing.
+    /// If it is missing or was trained otherwise.
     pub fn student(&self, how: &Aggregating) -> Result<Network> {
-        self.read_network(&format!("{}/student", how.name), "foltr mimic train-student")
+        self.read_network(&format!("{}/student", how.name), &self.student_key(how)?, "foltr mimic train-student")
+    }
+
+    fn teacher_key(&self, number: usize) -> Result<String> {
+        self.key(&(&self.experiment.supervision, &self.experiment.public, &self.experiment.teacher, number))
+    }
+
+    fn student_key(&self, how: &Aggregating) -> Result<String> {
+        self.key(&(self.label_key(how)?, &self.experiment.student))
     }
 
     fn label_key(&self, how: &Aggregating) -> Result<String> {
@@ -224,16 +247,9 @@ impl Workshop<'_> {
     /// Trains a network, goes on with an interrupted training, or reads what is there.
     fn trained(&self, task: &Task<'_>) -> Result<Network> {
         let path = |ending: &str| self.folder.join(&task.name).with_extension(ending);
-        if let Ok(text) = std::fs::read_to_string(path("json")) {
-            let about: Trained =
-                serde_json::from_str(&text).with_context(|| format!("{} is damaged", path("json").display()))?;
-            ensure!(
-                about.key == task.key,
-                "{} was trained by another experiment or version; use another folder or delete it",
-                path("safetensors").display()
-            );
+        if path("json").exists() {
             self.watch.bar.inc(task.spec.steps.into());
-            return self.read_network(&task.name, "foltr mimic run");
+            return self.read_network(&task.name, &task.key, "foltr mimic run");
         }
         let streams = Streams::new(self.seed).branch(Purpose::Training, task.number, self.stage.fold as u32);
         let settings = Settings {

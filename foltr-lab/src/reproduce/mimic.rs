@@ -53,16 +53,14 @@ impl Study<'_> {
         let evaluations = evaluations?;
         let summary = Summary::of(&evaluations);
         summary.write(&folder, name, &evaluations)?;
-        Ok(Mimicked { experiment, store, summary, folder })
+        Ok(Mimicked { store, summary })
     }
 }
 
 /// An experiment that has run.
 struct Mimicked {
-    experiment: MimicExperiment,
     store: Store,
     summary: Summary,
-    folder: std::path::PathBuf,
 }
 
 impl Mimicked {

@@ -15,7 +15,7 @@ const LANES: usize = 16;
 
 /// How vectors are trained.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(default, rename_all = "kebab-case", deny_unknown_fields)]
+#[serde(default, deny_unknown_fields)]
 pub struct SkipGram {
     /// Terms on each side that count as around a term, at most.
     pub window: usize,

@@ -61,8 +61,9 @@ impl TextStore {
             .collect();
         let judged = judged(&collection, &index, experiment.evaluation.depth)?;
         let n_folds = data.folds;
+        let needs_judgements = matches!(experiment.supervision, Lessons::Full { .. }) || !judged.is_empty();
         ensure!(
-            judged.len() >= n_folds,
+            judged.len() >= n_folds || !needs_judgements,
             "{}: {} queries have relevant documents, {n_folds} folds need as many",
             path.display(),
             judged.len()
@@ -88,11 +89,14 @@ impl TextStore {
         })
     }
 
+    /// What is worth knowing about its files.
+    pub fn notes(&self) -> Vec<String> {
+        self.notes.sentences()
+    }
+
     pub(super) fn told(&self) -> String {
-        let unknown = self.notes.unknown_documents.count + self.notes.unknown_queries.count;
-        let unknown = if unknown == 0 { String::new() } else { format!("; {unknown} judgements point nowhere") };
         format!(
-            "{} documents, {} terms, {} queries with relevant documents{unknown}",
+            "{} documents, {} terms, {} queries with relevant documents",
             self.collection.documents.len(),
             self.vocabulary.len(),
             self.judged.len(),

@@ -1,0 +1,258 @@
+//! Mimic learning on the command line: from private queries to a student that can be shared and searched with.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use assert_cmd::Command;
+use foltr_lab::mimic::MimicExperiment;
+
+fn foltr() -> Command {
+    let mut command = Command::cargo_bin("foltr").expect("the binary");
+    command.current_dir(Path::new(env!("CARGO_MANIFEST_DIR")).join(".."));
+    command
+}
+
+fn told(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Four teachers on a few generated queries.
+const FEATURES: &str = r#"
+seeds = [1]
+aggregation = [
+    { name = "clear", method = { kind = "scores", scale = 0.0 } },
+    { name = "voted", method = { kind = "votes", gamma = 0.5, pairs = 200 } },
+]
+
+[data]
+kind = "synthetic"
+shape = "tiny"
+queries = 60
+seed = 1
+
+[supervision]
+kind = "full"
+teachers = 4
+
+[teacher]
+hidden = [16]
+batch = 32
+steps = 40
+validate_every = 20
+
+[student]
+hidden = [16]
+batch = 32
+steps = 40
+validate_every = 20
+"#;
+
+/// A file with an experiment, and a folder for its results.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new(spec: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        fs::write(folder.path().join("spec.toml"), spec).expect("written");
+        Self(folder)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn mimic(&self, step: &str) -> Command {
+        let mut command = foltr();
+        command.args(["mimic", step]).arg(self.path("spec.toml")).arg("--out").arg(self.path("out"));
+        command
+    }
+
+    fn bytes(&self, name: &str) -> Vec<u8> {
+        fs::read(self.path("out/seed-1/fold-1").join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+}
+
+const NETWORKS: [&str; 4] =
+    ["teacher-1.safetensors", "teacher-4.safetensors", "clear/student.safetensors", "voted/student.safetensors"];
+
+#[test]
+fn steps_one_by_one_make_what_all_at_once_makes_with_any_number_of_threads() {
+    let (steps, whole) = (Place::new(FEATURES), Place::new(FEATURES));
+    for step in ["train-teacher", "label", "train-student", "evaluate"] {
+        steps.mimic(step).args(["--threads", "1"]).assert().success();
+    }
+    let done = whole.mimic("run").args(["--threads", "3"]).assert().success();
+    for name in NETWORKS.into_iter().chain(["voted/labels.jsonl", "evaluation.json"]) {
+        assert!(steps.bytes(name) == whole.bytes(name), "{name} differs");
+    }
+    let text = told(&done.get_output().stdout);
+    for words in ["teachers (mean)", "aggregate, voted", "student, clear", "nDCG@20", "Privacy unit"] {
+        assert!(text.contains(words), "{words} is not in\n{text}");
+    }
+    for file in ["queries.csv", "summary.json", "ndcg.png"] {
+        assert!(whole.path("out").join(file).exists(), "{file}");
+    }
+}
+
+#[test]
+fn what_is_there_is_not_done_again_and_never_overwritten() {
+    let place = Place::new(FEATURES);
+    place.mimic("run").assert().success();
+    let written = |name: &str| fs::metadata(place.path("out/seed-1/fold-1").join(name)).expect("there").modified();
+    let before: Vec<_> = NETWORKS.map(|name| written(name).expect("a time")).to_vec();
+    place.mimic("run").assert().success();
+    assert_eq!(NETWORKS.map(|name| written(name).expect("a time")).to_vec(), before);
+    for (change, step) in [("teacher.steps=41", "label"), ("student.steps=41", "evaluate"), ("seeds=[1]", "run")] {
+        let is_same = change.starts_with("seeds");
+        let ended = place.mimic(step).args(["--set", change]).assert();
+        let text = told(&ended.get_output().stderr);
+        assert_eq!(text.contains("another experiment"), !is_same, "{change}: {text}");
+    }
+    assert_eq!(NETWORKS.map(|name| written(name).expect("a time")).to_vec(), before);
+}
+
+#[test]
+fn a_step_says_which_one_is_missing_before_it() {
+    let place = Place::new(FEATURES);
+    for (step, needed) in [("label", "train-teacher"), ("train-student", "label"), ("evaluate", "train-teacher")] {
+        let ended = place.mimic(step).assert().failure();
+        let text = told(&ended.get_output().stderr);
+        assert!(text.contains(&format!("foltr mimic {needed}")), "{step}: {text}");
+    }
+}
+
+#[test]
+fn the_guarantee_tells_nothing_that_depends_on_votes() {
+    let place = Place::new(FEATURES);
+    place.mimic("train-teacher").assert().success();
+    place.mimic("label").assert().success();
+    let text = told(&place.bytes("voted/guarantee.json"));
+    assert!(text.contains("\"epsilon\"") && !text.contains("data_dependent"), "{text}");
+    let without: serde_json::Value = serde_json::from_slice(&place.bytes("clear/guarantee.json")).expect("JSON");
+    assert!(without["epsilon"].is_null(), "scores without noise have no guarantee: {without}");
+}
+
+#[test]
+fn wrong_files_are_told_by_line() {
+    let wrong = FEATURES
+        .replace("gamma = 0.5", "gamma = -1.0")
+        .replace("hidden = [16]\nbatch = 32\nsteps = 40", "hiden = [16]\nsteps = 0");
+    let place = Place::new(&wrong);
+    let ended = place.mimic("run").assert().code(2);
+    let text = told(&ended.get_output().stderr);
+    for words in ["spec.toml:", "did you mean `hidden`?", "teacher.steps", "gamma", "above 0"] {
+        assert!(text.contains(words), "{words} is not in\n{text}");
+    }
+    assert!(!place.path("out/seed-1").exists(), "nothing was begun");
+}
+
+#[test]
+fn every_example_is_a_sound_experiment() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../specs/mimic");
+    let files: Vec<PathBuf> =
+        fs::read_dir(folder).expect("examples").map(|entry| entry.expect("an entry").path()).collect();
+    assert!(files.len() >= 5);
+    for file in files {
+        MimicExperiment::read(&file, &[]).unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
+/// Documents about one of a few subjects each; queries by the subjects' names.
+fn write_collection(folder: &Path) {
+    const SUBJECTS: [&str; 4] = ["wing lift", "boundary layer", "heat transfer", "shock wave"];
+    const OTHERS: [&str; 6] = ["measured", "theory", "plate", "flow", "speed", "solution"];
+    let mut corpus = String::new();
+    let (mut queries, mut qrels) = (String::new(), String::from("query-id\tcorpus-id\tscore\n"));
+    for number in 0..60 {
+        let subject = SUBJECTS[number % 4];
+        let [a, b] = [OTHERS[number % 6], OTHERS[(number / 4) % 6]];
+        corpus += &format!(
+            "{{\"_id\": \"d{number}\", \"title\": \"{subject} {a}\", \"text\": \"On {subject} by {b}. The {a} of {subject} was {b} here.\"}}\n"
+        );
+        qrels += &format!("q{}\td{number}\t1\n", number % 8);
+    }
+    for number in 0..8 {
+        queries +=
+            &format!("{{\"_id\": \"q{number}\", \"text\": \"{} {}\"}}\n", SUBJECTS[number % 4], OTHERS[number % 6]);
+    }
+    fs::create_dir_all(folder.join("qrels")).expect("made");
+    fs::write(folder.join("corpus.jsonl"), corpus).expect("written");
+    fs::write(folder.join("queries.jsonl"), queries).expect("written");
+    fs::write(folder.join("qrels/test.tsv"), qrels).expect("written");
+}
+
+fn text_spec(collection: &Path) -> String {
+    format!(
+        r#"
+seeds = [1]
+[data]
+kind = "text"
+path = "{}"
+folds = 4
+min_documents = 1
+[supervision]
+kind = "weak"
+n_queries = 60
+candidates = 20
+[public]
+n_queries = 40
+candidates = 20
+[teacher]
+hidden = [16]
+dimensions = 8
+batch = 32
+steps = 40
+validate_every = 20
+[student]
+hidden = [8]
+dimensions = 8
+embeddings = {{ kind = "random" }}
+batch = 32
+steps = 40
+validate_every = 20
+"#,
+        collection.display()
+    )
+}
+
+#[test]
+fn a_student_of_texts_is_judged_beside_bm25_and_searched_with() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let collection = folder.path().join("collection");
+    write_collection(&collection);
+    let place = Place::new(&text_spec(&collection));
+    let done = place.mimic("run").assert().success();
+    let text = told(&done.get_output().stdout);
+    for words in ["60 documents", "BM25", "teacher + BM25", "student, mimic + BM25", "weight"] {
+        assert!(text.contains(words), "{words} is not in\n{text}");
+    }
+    let index = folder.path().join("index");
+    foltr().arg("index").arg(&collection).arg("--out").arg(&index).assert().success();
+    let model = place.path("out/seed-1/fold-1/mimic/student.safetensors");
+    let found = foltr().arg("search").arg(&index).args(["heat", "transfer"]).assert().success();
+    let text = told(&found.get_output().stdout);
+    assert!(text.contains("heat transfer") && text.lines().count() > 10, "{text}");
+    let ranked =
+        foltr().arg("search").arg(&index).arg("--model").arg(&model).arg("shock wave theory").assert().success();
+    let text = told(&ranked.get_output().stdout);
+    assert!(text.contains("BM25's") && text.contains("shock wave"), "{text}");
+    let nothing = foltr().arg("search").arg(&index).arg("zzz").assert().success();
+    assert!(told(&nothing.get_output().stdout).contains("no document"));
+    let wrong =
+        foltr().arg("search").arg(&index).arg("--model").arg(place.path("spec.toml")).arg("wing").assert().failure();
+    assert!(told(&wrong.get_output().stderr).contains("spec.toml"));
+}
+
+#[test]
+fn a_folder_of_texts_without_judgements_can_be_learnt_from() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for number in 0..30 {
+        let text =
+            format!("Letter {number} about {}\nDear all, the {} of {} is here.", number % 5, number % 3, number % 7);
+        fs::write(folder.path().join(format!("{number}.txt")), text).expect("written");
+    }
+    let place = Place::new(&text_spec(folder.path()));
+    let done = place.mimic("run").assert().success();
+    assert!(told(&done.get_output().stdout).contains("nothing to evaluate"));
+    assert!(!place.bytes("mimic/student.safetensors").is_empty());
+}
