@@ -9,7 +9,6 @@
 //! ndcg.svg, ndcg.png        the same as a figure
 //! ```
 
-mod agreement;
 mod check;
 mod judge;
 mod labels;

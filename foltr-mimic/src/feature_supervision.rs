@@ -1,4 +1,4 @@
-//! Who scores the rows of a feature file? Judges, one of the features, or a teacher (spec section 16.2).
+//! Who scores the rows of a feature file? Judges, or one of the features (spec section 16.2).
 //!
 //! The document of a row is the row's number, the query its place in the file: query i has the rows `query_start[i]` to
 //! `query_start[i + 1]`.
@@ -14,19 +14,6 @@ pub fn full(query_start: &[usize], labels: &[u8]) -> Vec<Candidates> {
 pub fn weak(query_start: &[usize], rows: &[f32], n_features: usize, feature: usize) -> Vec<Candidates> {
     assert!(feature < n_features, "no feature {feature} among {n_features}");
     by_row(query_start, |row| rows[row * n_features + feature])
-}
-
-/// Mimic supervision: the same lists with a teacher's scores, `score(query, documents)`.
-///
-/// # Panics
-/// If the teacher scores more or fewer documents than it is asked for.
-pub fn mimic(lists: &[Candidates], mut score: impl FnMut(u32, &[u32]) -> Vec<f32>) -> Vec<Candidates> {
-    let scored = |list: &Candidates| {
-        let scores = score(list.query, &list.documents);
-        assert_eq!(scores.len(), list.documents.len(), "scores of query {}", list.query);
-        Candidates { scores, ..list.clone() }
-    };
-    lists.iter().map(scored).collect()
 }
 
 fn by_row(query_start: &[usize], score: impl Fn(usize) -> f32) -> Vec<Candidates> {
@@ -57,7 +44,5 @@ mod tests {
         assert_eq!(judged, [list(0, &[0, 1], &[2.0, 0.0]), list(1, &[2], &[1.0])]);
         let rows = [0.1, 0.9, 0.2, 0.8, 0.3, 0.7];
         assert_eq!(weak(&query_start, &rows, 2, 1), [list(0, &[0, 1], &[0.9, 0.8]), list(1, &[2], &[0.7])]);
-        let teacher = |query: u32, documents: &[u32]| documents.iter().map(|&doc| (10 * query + doc) as f32).collect();
-        assert_eq!(mimic(&judged, teacher), [list(0, &[0, 1], &[0.0, 1.0]), list(1, &[2], &[12.0])]);
     }
 }

@@ -3,6 +3,7 @@
 
 pub mod accountant;
 pub mod aggregation;
+pub mod agreement;
 pub mod analyser;
 pub mod collection;
 pub mod embeddings;

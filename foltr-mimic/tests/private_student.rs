@@ -1,7 +1,8 @@
 //! Teachers on disjoint parts, their noisy votes, and a student who sees nothing else: does it learn to rank?
 
 use foltr_mimic::aggregation::{Ballot, VoteNoise, draw_questions};
-use foltr_mimic::feature_supervision::{full, mimic};
+use foltr_mimic::agreement::scored;
+use foltr_mimic::feature_supervision::full;
 use foltr_mimic::guarantee::Guarantee;
 use foltr_mimic::partitions::partitions;
 use foltr_mimic::training::{Settings, Training};
@@ -36,23 +37,15 @@ fn train(inputs: &Inputs, supervision: Supervision, seed: u64) -> Network {
     let shape = Shape { representation, hidden: vec![16], dropout: 0.0 };
     let network = Network::new(shape, Start::default(), &Streams::new(seed)).expect("a small network");
     let settings = Settings { batch: 32, learning_rate: 0.01, seed, ..Settings::default() };
-    let mut training = Training::new(network, settings);
+    let mut training = Training::new(network, settings).expect("sound settings");
     training.advance(inputs, &supervision.pairs().expect("pairs to learn from"), 150);
     training.into_best()
-}
-
-fn scored_by(network: &Network, inputs: &Inputs, lists: &[Candidates]) -> Vec<Candidates> {
-    mimic(lists, |query, documents| {
-        let mut scores = vec![0.0; documents.len()];
-        network.score(inputs, query, documents, &mut scores);
-        scores
-    })
 }
 
 /// The share of held-out pairs with different labels that the network orders rightly: half by chance.
 fn share_ordered(network: &Network, inputs: &Inputs, judged: &[Candidates]) -> f64 {
     let (mut n_right, mut n_pairs) = (0, 0);
-    for (ours, judged) in scored_by(network, inputs, judged).iter().zip(judged) {
+    for (ours, judged) in scored(network, inputs, judged).iter().zip(judged) {
         for (a, b) in (0..N_DOCS).flat_map(|a| (0..N_DOCS).map(move |b| (a, b))) {
             if judged.scores[a] > judged.scores[b] {
                 n_pairs += 1;
@@ -75,7 +68,7 @@ fn student(n_teachers: usize, noise: VoteNoise, n_labels: usize, seed: u64) -> (
     for (teacher, part) in parts.iter().enumerate() {
         let own = part.iter().map(|&query| private[query as usize].clone()).collect();
         let network = train(&inputs, Supervision::Scores(own), 100 * seed + teacher as u64);
-        ballot.cast(&scored_by(&network, &inputs, public)).expect("the public lists");
+        ballot.cast(&scored(&network, &inputs, public)).expect("the public lists");
     }
     let labels = ballot.label(noise, &streams).expect("votes");
     let network = train(&inputs, Supervision::Pairs(labels.pairs), seed);

@@ -69,7 +69,9 @@ fn tell(
         let summary = Summary::of(evaluations);
         summary.write(out, "Mimic learning", evaluations)?;
         println!("\n{}", summary.told());
-        println!("p: paired t-test of nDCG@20 by query, means over seeds; weight: chosen on validation queries");
+        if summary.line("BM25").is_some() {
+            println!("p: paired t-test of nDCG@20 by query, means over seeds; weight: chosen on validation queries");
+        }
         println!("by query: {}\nfigure:   {}", out.join("queries.csv").display(), out.join("ndcg.png").display());
     }
     Ok(End::Done)

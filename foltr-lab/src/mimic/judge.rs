@@ -4,13 +4,13 @@ use anyhow::Result;
 use foltr_mimic::Candidates;
 use foltr_mimic::aggregation::questions::Question;
 use foltr_mimic::aggregation::{Ballot, VoteNoise, aggregate_scores};
+use foltr_mimic::agreement::scored;
 use foltr_mimic::network::Network;
 use foltr_mimic::retrieval::{Gain, Quality, Scale, interpolate, rerank};
 use foltr_rank::rng::{Purpose, Streams};
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 
-use super::agreement::scored;
 use super::spec::AggregationMethod;
 use super::stage::{JudgedQuery, Split, Stage};
 

@@ -119,19 +119,23 @@ impl Summary {
 
     /// For people.
     pub fn told(&self) -> String {
+        let has_first = self.line("BM25").is_some();
         let row = |line: &Line| {
             let mut row = vec![line.ranker.clone()];
             row.extend(line.means.map(|mean| format!("{mean:.4}")));
             row.push(line.interval.map_or_else(String::new, |(low, high)| format!("± {:.4}", (high - low) / 2.0)));
-            row.push(line.weight.map_or_else(String::new, |weight| format!("{weight:.2}")));
-            let (difference, p) = line
-                .against_first
-                .map_or_else(Default::default, |test| (format!("{:+.4}", test.difference), format!("{:.2e}", test.p)));
-            row.extend([difference, p]);
+            if has_first {
+                let weight = line.weight.map_or_else(String::new, |weight| format!("{weight:.2}"));
+                let (difference, p) = line.against_first.map_or_else(Default::default, |test| {
+                    (format!("{:+.4}", test.difference), format!("{:.2e}", test.p))
+                });
+                row.extend([weight, difference, p]);
+            }
             row
         };
         let header = ["ranker", "MAP", "P@20", "nDCG@20", "95 %", "weight", "to BM25", "p"];
-        table(&header, 1, self.lines.iter().map(row).collect())
+        let n_columns = if has_first { header.len() } else { 5 };
+        table(&header[..n_columns], 1, self.lines.iter().map(row).collect())
     }
 
     /// Writes `summary.json`, `queries.csv` and the figure.

@@ -14,6 +14,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use anyhow::{Context, Result, ensure};
+use foltr_mimic::agreement::{self, agreement, scored};
 use foltr_mimic::model_file::Model;
 use foltr_mimic::network::Network;
 use foltr_mimic::partitions::partitions;
@@ -26,7 +27,6 @@ use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::agreement::{agreement, scored};
 use super::judge::mean_ndcg;
 use super::labels::{self, Labels};
 use super::spec::{Aggregating, MimicExperiment, NetworkSpec};
@@ -206,7 +206,7 @@ impl Workshop<'_> {
                 (Supervision::Pairs(pairs), Supervision::Pairs(held_out))
             }
         };
-        let validation = |network: &Network| super::agreement::with(network, &self.stage.inputs, &held_out);
+        let validation = |network: &Network| agreement::with(network, &self.stage.inputs, &held_out);
         self.trained(&Task {
             name: format!("{}/student", how.name),
             spec: &self.experiment.student,

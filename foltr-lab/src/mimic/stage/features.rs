@@ -1,6 +1,7 @@
 //! Feature files as the stage of mimic learning: a document is a row, and belongs to one query.
 
 use anyhow::{Context, Result, ensure};
+use foltr_mimic::feature_supervision::{full, weak};
 use foltr_mimic::near_copies::near_copies;
 use foltr_mimic::retrieval::Grades;
 use foltr_mimic::{Candidates, Inputs};
@@ -40,9 +41,8 @@ impl FeatureStore {
         let mut label = None;
         if let Lessons::Weak { feature: Some(feature), near_copies: threshold, .. } = experiment.supervision {
             ensure!(feature <= n_features, "supervision.feature = {feature}: the data has {n_features} features");
-            let starts: Vec<usize> = first.train.query_start().iter().map(|&start| start as usize).collect();
             let rows = selected(&first.train, &columns).collect::<Vec<f32>>();
-            let copies = near_copies(&rows, n_features, &starts, feature - 1, threshold);
+            let copies = near_copies(&rows, n_features, &starts(&first.train), feature - 1, threshold);
             columns.retain(|column| !copies.contains(column));
             ensure!(!columns.is_empty(), "every feature is a near copy of feature {feature}");
             label = Some(feature - 1);
@@ -83,12 +83,8 @@ impl FeatureStore {
         let n_public = (experiment.public.share * queries.len() as f64).round() as usize;
         let (public, private) = queries.split_at(n_public.clamp(1, queries.len()));
         ensure!(!private.is_empty(), "public.share = {} leaves no query for teachers", experiment.public.share);
-        let candidates = |&query: &usize| {
-            let docs = data.train.docs(query);
-            let scores = docs.clone().map(|doc| self.supervision(&data.train, doc)).collect();
-            Candidates { query: query as u32, documents: docs.map(|doc| doc as u32).collect(), scores }
-        };
-        let hidden = |query: &usize| Candidates { scores: Vec::new(), ..candidates(query) };
+        let all = self.supervised(&data.train);
+        let hidden = |&query: &usize| Candidates { scores: Vec::new(), ..all[query].clone() };
         let mut rows: Vec<f32> = selected(&data.train, &self.columns).collect();
         let (mut judged, mut split) = (Vec::new(), Split::default());
         let parts = [(data.validation.as_ref(), &mut split.validation), (Some(&data.test), &mut split.test)];
@@ -96,15 +92,16 @@ impl FeatureStore {
             let Some(part) = part else { continue };
             let first = (rows.len() / self.columns.len()) as u32;
             rows.extend(selected(part, &self.columns));
-            for query in (0..part.n_queries()).filter(|&query| part.has_relevant(query)) {
+            let lists = self.supervised(part).into_iter().enumerate();
+            for (query, list) in lists.filter(|(query, _)| part.has_relevant(*query)) {
                 places.push(judged.len());
-                judged.push(self.judged(part, query, first));
+                judged.push(self.judged(part, query, list, first));
             }
         }
         Ok(Stage {
             fold,
             inputs: Inputs::Features { n_features: self.columns.len(), rows },
-            lessons: private.iter().map(candidates).collect(),
+            lessons: private.iter().map(|&query| all[query].clone()).collect(),
             validated_by_judgements: self.label.is_none() && data.validation.is_some(),
             public: public.iter().map(hidden).collect(),
             public_names: public.iter().map(|&query| data.train.query_id(query).to_owned()).collect(),
@@ -113,27 +110,29 @@ impl FeatureStore {
         })
     }
 
-    /// The label of a document that teachers see.
-    fn supervision(&self, data: &Dataset, doc: usize) -> f32 {
+    /// All queries with what teachers may learn from: labels, or the feature that stands for them.
+    fn supervised(&self, data: &Dataset) -> Vec<Candidates> {
         match self.label {
-            Some(column) => data.rows()[doc * row_stride(data.n_features()) + column],
-            None => f32::from(data.all_labels()[doc]),
+            Some(column) => weak(&starts(data), data.rows(), row_stride(data.n_features()), column),
+            None => full(&starts(data), data.all_labels()),
         }
     }
 
-    fn judged(&self, data: &Dataset, query: usize, first: u32) -> JudgedQuery {
-        let docs = data.docs(query);
-        let weak = |_| docs.clone().map(|doc| self.supervision(data, doc)).collect();
-        let documents: Vec<u32> = docs.clone().map(|doc| first + doc as u32).collect();
+    fn judged(&self, data: &Dataset, query: usize, list: Candidates, first: u32) -> JudgedQuery {
+        let documents: Vec<u32> = list.documents.iter().map(|doc| first + doc).collect();
         let grades = documents.iter().copied().zip(data.labels(query).iter().copied()).collect();
         JudgedQuery {
             id: data.query_id(query).to_owned(),
-            query: query as u32,
+            query: list.query,
             documents,
-            first_scores: self.label.map_or_else(Vec::new, weak),
+            first_scores: if self.label.is_some() { list.scores } else { Vec::new() },
             grades: Grades::new(grades),
         }
     }
+}
+
+fn starts(data: &Dataset) -> Vec<usize> {
+    data.query_start().iter().map(|&start| start as usize).collect()
 }
 
 /// Some columns of all documents, row after row.

@@ -16,8 +16,11 @@ const EPSILONS: [f64; 7] = [0.5, 1.0, 2.0, 4.0, 8.0, 16.0, 32.0];
 const DELTA: f64 = 1e-5;
 const N_PAIRS: usize = 2000;
 
+/// Noise of a size.
+type Noise = fn(f64) -> VoteNoise;
+
 /// The two ways to noise votes.
-const NOISES: [(&str, fn(f64) -> VoteNoise); 2] = [
+const NOISES: [(&str, Noise); 2] = [
     ("Gaussian", |size| VoteNoise::Gaussian { sigma: size }),
     ("Laplace", |size| VoteNoise::Laplace { gamma: 1.0 / size }),
 ];
@@ -41,7 +44,7 @@ fn cases(study: &Study<'_>) -> Vec<Case> {
 }
 
 /// The least noise that keeps the labels below epsilon.
-fn noise_for(kind: fn(f64) -> VoteNoise, n_teachers: u32, epsilon: f64) -> f64 {
+fn noise_for(kind: Noise, n_teachers: u32, epsilon: f64) -> f64 {
     let (mut too_little, mut enough) = (1e-3, 1e6);
     for _ in 0..60 {
         let middle = f64::sqrt(too_little * enough);

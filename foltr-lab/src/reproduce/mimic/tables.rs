@@ -54,7 +54,7 @@ impl Collection {
             // The whole document's BM25 in LETOR 4.0 files. Feature files are small: less training is enough.
             let weak = (what != "full").then_some("supervision.feature=37");
             let sizes =
-                ["teacher.steps=300", "student.steps=300", "teacher.validate_every=50", "student.validate_every=50"];
+                ["teacher.steps=200", "student.steps=300", "teacher.validate_every=50", "student.validate_every=50"];
             overrides.extend(weak.into_iter().chain(sizes).map(str::to_owned));
         }
         if study.is_quick() {

@@ -1,8 +1,9 @@
 //! How much does a network agree with what it should learn? And what does it say about many queries?
 
-use foltr_mimic::network::{Network, Scorer};
-use foltr_mimic::{Candidates, Inputs, Supervision};
 use rayon::prelude::*;
+
+use crate::network::{Network, Scorer};
+use crate::{Candidates, Inputs, Supervision};
 
 /// Candidates with the scores of a network.
 pub fn scored(network: &Network, inputs: &Inputs, lists: &[Candidates]) -> Vec<Candidates> {
