@@ -22,7 +22,6 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
-use foltr_rank::rng::{Purpose, Streams};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use serde::{Deserialize, Serialize};
 
@@ -111,14 +110,13 @@ fn carry_out(workshop: &Workshop<'_>, steps: &[Step]) -> Result<Option<Evaluatio
         workshop.train_teachers()?;
     }
     if steps.contains(&Step::Label) {
-        let mut scores = None;
+        let mut missing = Vec::new();
         for how in &workshop.experiment.aggregation {
-            workshop.label(how, || {
-                if scores.is_none() {
-                    scores = Some(workshop.scores(&workshop.teachers()?));
-                }
-                Ok(scores.clone().unwrap_or_default())
-            })?;
+            missing.extend((!workshop.has_labels(how)?).then_some(how));
+        }
+        if !missing.is_empty() {
+            let scores = workshop.scores(&workshop.teachers()?);
+            missing.into_iter().try_for_each(|how| workshop.label(how, &scores))?;
         }
     }
     if steps.contains(&Step::TrainStudents) {
@@ -143,10 +141,9 @@ fn evaluate(workshop: &Workshop<'_>) -> Result<Evaluation> {
         judged.push(judge.mean("teachers (mean)", &teachers));
     }
     for how in &experiment.aggregation {
-        let streams = Streams::new(workshop.seed).branch(Purpose::Noise, 2, workshop.stage.fold as u32);
         let is_teacher = teachers.len() == 1 && matches!(how.method, AggregationMethod::Scores { scale: 0.0 });
         if !is_teacher {
-            let aggregate = judge.aggregate(how.method, &teachers, &streams)?;
+            let aggregate = judge.aggregate(how.method, &teachers, &workshop.noise(how, 1))?;
             judged.push(judge.alone(&format!("aggregate, {}", how.name), &aggregate));
         }
         let student = judge.scores(&workshop.student(how)?);

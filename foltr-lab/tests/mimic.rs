@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
 use foltr_lab::mimic::MimicExperiment;
+use foltr_mimic::accountant::data_independent;
+use foltr_mimic::aggregation::VoteNoise;
 
 fn foltr() -> Command {
     let mut command = Command::cargo_bin("foltr").expect("the binary");
@@ -125,11 +127,58 @@ fn a_step_says_which_one_is_missing_before_it() {
 fn the_guarantee_tells_nothing_that_depends_on_votes() {
     let place = Place::new(FEATURES);
     place.mimic("train-teacher").assert().success();
-    place.mimic("label").assert().success();
-    let text = told(&place.bytes("voted/guarantee.json"));
-    assert!(text.contains("\"epsilon\"") && !text.contains("data_dependent"), "{text}");
+    let done = place.mimic("label").assert().success();
+    let guarantee: serde_json::Value = serde_json::from_slice(&place.bytes("voted/guarantee.json")).expect("JSON");
+    let expected = data_independent(VoteNoise::Laplace { gamma: 0.5 }, 4, 200, 1e-5);
+    assert_eq!(guarantee["epsilon"].as_f64(), Some(expected));
+    let private: serde_json::Value =
+        serde_json::from_slice(&place.bytes("voted/accounting-private.json")).expect("JSON");
+    let figure = private["data_dependent"].as_f64().expect("a number");
+    assert!(figure < expected, "{figure}");
+    let shown = told(&done.get_output().stdout) + &guarantee.to_string();
+    for digits in [format!("{figure:.3}"), "Private, not".into()] {
+        assert!(!shown.contains(&digits), "{digits} is for the owner only\n{shown}");
+    }
     let without: serde_json::Value = serde_json::from_slice(&place.bytes("clear/guarantee.json")).expect("JSON");
     assert!(without["epsilon"].is_null(), "scores without noise have no guarantee: {without}");
+}
+
+/// All scores of a labelling.
+fn scores(place: &Place, name: &str) -> Vec<f64> {
+    let text = told(&place.bytes(name));
+    let lines = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
+    lines.flat_map(|line| line["scores"].as_array().expect("scores").clone()).filter_map(|it| it.as_f64()).collect()
+}
+
+#[test]
+fn noise_of_one_labelling_cannot_be_taken_out_with_another() {
+    let two = FEATURES.replace(
+        "{ name = \"voted\", method = { kind = \"votes\", gamma = 0.5, pairs = 200 } }",
+        "{ name = \"a\", method = { kind = \"scores\", scale = 0.05 } }, \
+         { name = \"b\", method = { kind = \"scores\", scale = 0.1 } }",
+    );
+    let place = Place::new(&two);
+    place.mimic("train-teacher").assert().success();
+    place.mimic("label").assert().success();
+    let [clear, a, b] = ["clear", "a", "b"].map(|name| scores(&place, &format!("{name}/labels.jsonl")));
+    let apart = |of: &dyn Fn(usize) -> f64| (0..clear.len()).map(|i| (of(i) - clear[i]).abs()).sum::<f64>();
+    let (noise, left) = (apart(&|i| a[i]), apart(&|i| 2.0 * a[i] - b[i]));
+    assert!(left > noise, "{left} of {noise} is left");
+}
+
+#[test]
+fn a_student_does_not_tell_the_seed() {
+    let place = Place::new(&FEATURES.replace("seeds = [1]", "seeds = [987654321]"));
+    place.mimic("run").assert().success();
+    let student = fs::read(place.path("out/seed-987654321/fold-1/voted/student.safetensors")).expect("there");
+    assert!(!told(&student).contains("987654321"));
+}
+
+#[test]
+fn a_teacher_without_anything_to_learn_does_not_stop_the_others() {
+    // One query each: some have equal labels only.
+    let place = Place::new(&FEATURES.replace("teachers = 4", "teachers = 30"));
+    place.mimic("run").assert().success();
 }
 
 #[test]
@@ -229,13 +278,28 @@ fn a_student_of_texts_is_judged_beside_bm25_and_searched_with() {
     let index = folder.path().join("index");
     foltr().arg("index").arg(&collection).arg("--out").arg(&index).assert().success();
     let model = place.path("out/seed-1/fold-1/mimic/student.safetensors");
-    let found = foltr().arg("search").arg(&index).args(["heat", "transfer"]).assert().success();
-    let text = told(&found.get_output().stdout);
-    assert!(text.contains("heat transfer") && text.lines().count() > 10, "{text}");
-    let ranked =
-        foltr().arg("search").arg(&index).arg("--model").arg(&model).arg("shock wave theory").assert().success();
-    let text = told(&ranked.get_output().stdout);
-    assert!(text.contains("BM25's") && text.contains("shock wave"), "{text}");
+    let search = |arguments: &[&str]| {
+        let found = foltr().arg("search").arg(&index).args(arguments).assert().success();
+        told(&found.get_output().stdout)
+    };
+    let ranked = |text: &str| -> Vec<String> {
+        let words = text.split_whitespace().map(str::to_owned);
+        words.filter(|word| word.starts_with('d') && word[1..].parse::<u32>().is_ok()).collect()
+    };
+    let alone = search(&["heat", "transfer"]);
+    let best = ranked(&alone);
+    assert_eq!(best.len(), 10, "{alone}");
+    assert!(best.iter().all(|id| id[1..].parse::<u32>().expect("a number") % 4 == 2), "about heat transfer: {alone}");
+    let model = model.to_str().expect("a name");
+    let unchanged = search(&["--model", model, "--weight", "0", "heat transfer"]);
+    assert!(unchanged.contains("BM25's"), "{unchanged}");
+    assert_eq!(ranked(&unchanged), best);
+    let mut again = ranked(&search(&["--model", model, "--depth", "10", "heat transfer"]));
+    assert_eq!(again.len(), 10);
+    again.sort();
+    let mut all = best.clone();
+    all.sort();
+    assert_eq!(again, all, "the same documents in another order");
     let nothing = foltr().arg("search").arg(&index).arg("zzz").assert().success();
     assert!(told(&nothing.get_output().stdout).contains("no document"));
     let wrong =

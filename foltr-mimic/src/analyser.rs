@@ -117,7 +117,7 @@ mod tests {
     #[test]
     fn settings_are_written_in_small_words() {
         let text = serde_json::to_string(&AnalyserSettings::default()).unwrap();
-        assert_eq!(text, r#"{"stop-words":true,"stem":true}"#);
+        assert_eq!(text, r#"{"stop_words":true,"stem":true}"#);
         assert_eq!(serde_json::from_str::<AnalyserSettings>("{}").unwrap(), AnalyserSettings::default());
         assert!(serde_json::from_str::<AnalyserSettings>(r#"{"stemm":true}"#).is_err());
     }

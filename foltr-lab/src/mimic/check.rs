@@ -1,6 +1,6 @@
 //! Values and combinations of a mimic experiment that cannot work.
 
-use super::spec::{AggregationMethod, Lessons, MimicData, MimicExperiment, NetworkSpec};
+use super::spec::{AggregationMethod, Judging, Lessons, MimicData, MimicExperiment, NetworkSpec, Public};
 use crate::spec::Problem;
 
 impl MimicExperiment {
@@ -28,6 +28,26 @@ impl MimicExperiment {
             must(*near_copies > 0.0 && *near_copies <= 1.0, "supervision.near_copies", "above 0, at most 1");
             must(is_text || queries.is_none(), "supervision.queries", "feature files have their queries");
         }
+        let usual = Public::default();
+        let unsaid = [
+            (!is_text && self.supervision.n_candidates() != 100, "supervision.candidates"),
+            (!is_text && self.public.n_queries != usual.n_queries, "public.n_queries"),
+            (!is_text && self.public.candidates != usual.candidates, "public.candidates"),
+            (!is_text && self.evaluation != Judging::default(), "evaluation.depth"),
+        ];
+        for (is_said, key) in unsaid {
+            must(!is_said, key, "only texts need it; queries of feature files have their documents");
+        }
+        must(!is_text || self.public.share == usual.share, "public.share", "only feature files need it");
+        let logs = match &self.supervision {
+            Lessons::Weak { queries: Some(queries), .. } => Some(queries),
+            _ => None,
+        };
+        must(
+            logs.is_none() || self.public.queries.as_ref() != logs,
+            "public.queries",
+            "this file is private: `supervision.queries` names it too",
+        );
         must(self.public.n_queries > 1, "public.n_queries", "at least 2: some are held out");
         must(self.public.candidates > 1, "public.candidates", "at least 2: networks learn from pairs");
         must(self.public.share > 0.0 && self.public.share < 1.0, "public.share", "above 0, below 1");

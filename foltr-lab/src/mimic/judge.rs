@@ -111,7 +111,7 @@ impl<'a> Judge<'a> {
 
     /// A ranker together with BM25, with the weight that is best on the validation queries of each split.
     pub fn with_first(&self, ranker: &str, scores: &[Vec<f32>]) -> Option<Judged> {
-        if !self.has_first() {
+        if !self.has_first() || self.stage.splits.iter().any(|split| split.validation.is_empty()) {
             return None;
         }
         let (mut weights, mut values) = (Vec::new(), Vec::new());
@@ -161,10 +161,9 @@ impl<'a> Judge<'a> {
             filled.map(|(list, scores)| Candidates { scores: scores.clone(), ..list.clone() }).collect()
         };
         let teachers: Vec<Vec<Candidates>> = teachers.iter().map(of).collect();
-        let streams = streams.branch(Purpose::Noise, 1, 0);
         let noise = match method {
             AggregationMethod::Scores { scale } => {
-                let aggregate = aggregate_scores(&teachers, scale, &streams)?;
+                let aggregate = aggregate_scores(&teachers, scale, streams)?;
                 return Ok(aggregate.into_iter().map(|list| list.scores).collect());
             }
             AggregationMethod::Votes { gamma, .. } => VoteNoise::Laplace { gamma },

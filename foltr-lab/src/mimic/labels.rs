@@ -5,6 +5,7 @@ use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
+use foltr_mimic::accountant;
 use foltr_mimic::aggregation::{Ballot, VoteNoise, aggregate_scores, draw_questions};
 use foltr_mimic::guarantee::Guarantee;
 use foltr_mimic::{Candidates, Pair, Supervision};
@@ -16,11 +17,28 @@ use crate::kept::{put, put_json};
 
 const LABELS: &str = "labels.jsonl";
 const GUARANTEE: &str = "guarantee.json";
+/// Of the data owner: nothing in it may be shown to others.
+const ACCOUNTING: &str = "accounting-private.json";
+/// Last: labels are there once this file is.
+const KEY: &str = "labels.key";
 
 /// Labels with what they give away.
 pub struct Labels {
     supervision: Supervision,
     guarantee: Guarantee,
+    accounting: Option<Accounting>,
+}
+
+/// The content of `accounting-private.json`: what the votes that were cast would give.
+#[derive(Serialize)]
+struct Accounting {
+    not_to_be_shown: String,
+    /// By moments 1 to 8, as `PAEGT17` counts; none with Gaussian noise.
+    original_data_independent: Option<f64>,
+    original_data_dependent: Option<f64>,
+    data_independent: f64,
+    data_dependent: f64,
+    delta: f64,
 }
 
 /// One line of `labels.jsonl`. Documents are called by their number in the data.
@@ -33,10 +51,8 @@ enum Line {
 
 /// The content of `guarantee.json`.
 #[derive(Serialize)]
-struct Told<'a> {
-    /// Of everything that the labels depend on.
-    key: &'a str,
-    /// What was released, and its epsilon and delta; nothing that depends on private votes.
+struct Told {
+    /// Whatever the votes were; nothing here depends on them.
     epsilon: Option<f64>,
     delta: f64,
     unit: &'static str,
@@ -46,7 +62,6 @@ struct Told<'a> {
 /// What `guarantee.json` says to those who read it back.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 pub struct Promise {
-    key: String,
     /// None: no guarantee.
     pub epsilon: Option<f64>,
     /// Beside the epsilon.
@@ -73,16 +88,13 @@ impl Promise {
 /// # Errors
 /// If there are labels of something else.
 pub fn is_there(folder: &Path, key: &str) -> Result<bool> {
-    if !folder.join(GUARANTEE).exists() {
-        return Ok(false);
-    }
-    let promise = Promise::read(folder)?;
+    let Ok(found) = std::fs::read_to_string(folder.join(KEY)) else { return Ok(false) };
     ensure!(
-        promise.key == key,
+        found.trim() == key,
         "{} was labelled by another experiment or version; use another folder or delete it",
         folder.display()
     );
-    Ok(true)
+    Ok(folder.join(LABELS).exists())
 }
 
 /// Labels the public queries.
@@ -100,7 +112,7 @@ pub fn make(
             let labels = aggregate_scores(scores, scale, streams)?;
             let n_scored = labels.iter().map(|list| list.documents.len()).sum();
             let guarantee = Guarantee::of_scores(scale, scores.len(), n_scored, 1e-5);
-            return Ok(Labels { supervision: Supervision::Scores(labels), guarantee });
+            return Ok(Labels { supervision: Supervision::Scores(labels), guarantee, accounting: None });
         }
         AggregationMethod::Votes { gamma, pairs, delta } => (VoteNoise::Laplace { gamma }, pairs, delta),
         AggregationMethod::GaussianVotes { deviation, pairs, delta } => {
@@ -114,11 +126,20 @@ pub fn make(
     }
     let labels = ballot.label(noise, streams)?;
     let guarantee = Guarantee::of_votes(&labels.votes, delta);
-    Ok(Labels { supervision: Supervision::Pairs(labels.pairs), guarantee })
+    let spent = accountant::spent(&labels.votes, delta);
+    let accounting = Accounting {
+        not_to_be_shown: guarantee.private_sentence().unwrap_or_default(),
+        original_data_independent: spent.original.map(|original| original.data_independent),
+        original_data_dependent: spent.original.map(|it| it.data_dependent_private.for_the_data_owner()),
+        data_independent: spent.data_independent,
+        data_dependent: spent.data_dependent_private.for_the_data_owner(),
+        delta,
+    };
+    Ok(Labels { supervision: Supervision::Pairs(labels.pairs), guarantee, accounting: Some(accounting) })
 }
 
 impl Labels {
-    /// Writes labels, then what they guarantee: labels are there once the latter is.
+    /// Writes labels and what they guarantee.
     ///
     /// # Errors
     /// If they cannot be written.
@@ -145,13 +166,16 @@ impl Labels {
         }
         put(&folder.join(LABELS), &text)?;
         let told = Told {
-            key,
             epsilon: self.guarantee.epsilon.is_finite().then_some(self.guarantee.epsilon),
             delta: self.guarantee.delta,
             unit: self.guarantee.unit,
             sentences: self.guarantee.sentences(),
         };
-        put_json(&folder.join(GUARANTEE), &told)
+        put_json(&folder.join(GUARANTEE), &told)?;
+        if let Some(accounting) = &self.accounting {
+            put_json(&folder.join(ACCOUNTING), accounting)?;
+        }
+        put(&folder.join(KEY), key.as_bytes())
     }
 
     /// Reads the labels of a folder.

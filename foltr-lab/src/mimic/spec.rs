@@ -348,7 +348,14 @@ fn section<T: DeserializeOwned>(table: &mut Table, key: &str, problems: &mut Vec
 
 /// A network: the usual one, with what the file says in its place.
 fn network(table: &mut Table, key: &str, usual: NetworkSpec, problems: &mut Vec<Problem>) -> NetworkSpec {
-    let Some(Value::Table(said)) = table.remove(key) else { return usual };
+    let said = match table.remove(key) {
+        None => return usual,
+        Some(Value::Table(said)) => said,
+        Some(_) => {
+            problems.push(Problem::new(key, format!("expected a section `[{key}]`")));
+            return usual;
+        }
+    };
     let Ok(mut whole) = Table::try_from(&usual) else { return usual };
     whole.extend(said);
     read_value(key, Value::Table(whole), problems).unwrap_or(usual)

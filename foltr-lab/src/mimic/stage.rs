@@ -55,6 +55,8 @@ pub struct Stage {
     pub judged: Vec<JudgedQuery>,
     /// Several where the same networks are judged on all folds.
     pub splits: Vec<Split>,
+    /// Features that networks see, from 0; none of texts.
+    pub columns: Vec<usize>,
 }
 
 /// The data of an experiment, read once.

@@ -10,7 +10,7 @@ use foltr_mimic::{Network, Representation, Shape, Start};
 use foltr_rank::rng::{Purpose, Streams};
 
 use super::spec::NetworkSpec;
-use super::stage::{Store, TextStore};
+use super::stage::{Stage, Store, TextStore};
 use crate::data;
 
 /// Embeddings that were made, by source, dimensions and seed: networks of one run begin with the same.
@@ -21,7 +21,7 @@ pub struct Embedded(Mutex<HashMap<(String, usize, u64), Vec<f32>>>);
 ///
 /// # Errors
 /// If there is no such network, or embeddings cannot be loaded.
-pub fn network(spec: &NetworkSpec, store: &Store, seed: u64, streams: &Streams) -> Result<Network> {
+pub fn network(spec: &NetworkSpec, store: &Store, stage: &Stage, seed: u64, streams: &Streams) -> Result<Network> {
     let (representation, start) = match store {
         Store::Text(store) => {
             let representation = Representation::Text {
@@ -37,7 +37,7 @@ pub fn network(spec: &NetworkSpec, store: &Store, seed: u64, streams: &Streams) 
             };
             (representation, Start { term_weights: Some(store.vocabulary.idf.clone()), embeddings })
         }
-        Store::Features(store) => (Representation::Features { n_features: store.columns().len() }, Start::default()),
+        Store::Features(_) => (Representation::Features { n_features: stage.columns.len() }, Start::default()),
     };
     let shape = Shape { representation, hidden: spec.hidden.clone(), dropout: spec.dropout };
     Ok(Network::new(shape, start, streams)?)
@@ -67,15 +67,15 @@ fn embedded(store: &TextStore, source: &EmbeddingSource, n_dimensions: usize, se
 ///
 /// # Errors
 /// If the analyser cannot be written down.
-pub fn model(network: Network, store: &Store) -> Result<Model> {
+pub fn model(network: Network, store: &Store, stage: &Stage) -> Result<Model> {
     let reading = match store {
         Store::Text(store) => Reading::Text {
             vocabulary: store.vocabulary.terms.clone(),
             idf: store.vocabulary.idf.clone(),
             analyser: serde_json::to_string(&store.analyser().settings())?,
         },
-        Store::Features(store) => {
-            Reading::Features { columns: store.columns().iter().map(|&column| column as u32 + 1).collect() }
+        Store::Features(_) => {
+            Reading::Features { columns: stage.columns.iter().map(|&column| column as u32 + 1).collect() }
         }
     };
     Ok(Model { network, reading })

@@ -2,9 +2,10 @@
 //!
 //! ```text
 //! teacher-1.safetensors     a teacher with its vocabulary; teacher-1.json says how it was trained
-//! teacher-1.training        a training that was interrupted
+//! teacher-1.KEY.training    a training that was interrupted
 //! NAME/labels.jsonl         what the teachers say together, one public query or pair a line
 //! NAME/guarantee.json       what that gives away of their training queries
+//! NAME/accounting-private.json  what it gave away at these very votes: for the owner's eyes only
 //! NAME/student.safetensors  the student of these labels; student.json says how it was trained
 //! ```
 
@@ -18,6 +19,7 @@ use foltr_mimic::agreement::{self, agreement, scored};
 use foltr_mimic::model_file::Model;
 use foltr_mimic::network::Network;
 use foltr_mimic::partitions::partitions;
+use foltr_mimic::supervision::SupervisionError;
 use foltr_mimic::training::{Ending, Progress, Settings, Training};
 use foltr_mimic::{Candidates, Supervision};
 use foltr_rank::rng::{Purpose, Streams};
@@ -25,7 +27,7 @@ use indicatif::ProgressBar;
 use rand::Rng;
 use rayon::prelude::*;
 use serde::{Deserialize, Serialize};
-use xxhash_rust::xxh3::xxh3_128;
+use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 use super::judge::mean_ndcg;
 use super::labels::{self, Labels};
@@ -40,8 +42,8 @@ use crate::reproduce::Interrupted;
 const MOST_HELD_OUT: usize = 200;
 const HELD_OUT: usize = 10;
 
-/// Streams of networks: teachers are numbered from 0, students behind this number.
-const STUDENTS: u32 = 1 << 20;
+/// Streams of networks: teachers are numbered from 0, students have this bit.
+const STUDENTS: u32 = 1 << 31;
 
 /// Who shows how far it is, and who says that it must end.
 #[derive(Clone, Copy)]
@@ -99,20 +101,15 @@ impl Workshop<'_> {
     ///
     /// # Errors
     /// If one cannot be trained or written, or Ctrl-C came ([`Interrupted`]).
-    pub fn train_teachers(&self) -> Result<Vec<Network>> {
+    pub fn train_teachers(&self) -> Result<()> {
         let n_teachers = self.experiment.supervision.n_teachers();
-        let streams = Streams::new(self.seed);
-        let mut stream = streams.open(Purpose::Cohort, 0, self.stage.fold as u32);
+        let mut stream = Streams::new(self.seed).open(Purpose::Cohort, 0, self.stage.fold as u32);
         let parts = partitions(self.stage.lessons.len(), n_teachers, &mut stream)?;
-        let one = |(number, part): (usize, &Vec<u32>)| {
-            let lessons: Vec<Candidates> =
-                part.iter().map(|&place| self.stage.lessons[place as usize].clone()).collect();
-            self.train_teacher(number, lessons)
-        };
-        parts.par_iter().enumerate().map(|(number, part)| one((number, part))).collect()
+        let lessons = |part: &Vec<u32>| part.iter().map(|&place| self.stage.lessons[place as usize].clone()).collect();
+        parts.par_iter().enumerate().try_for_each(|(number, part)| self.train_teacher(number, lessons(part)))
     }
 
-    fn train_teacher(&self, number: usize, lessons: Vec<Candidates>) -> Result<Network> {
+    fn train_teacher(&self, number: usize, lessons: Vec<Candidates>) -> Result<()> {
         let judged = self.stage.splits.first().map_or(&[][..], |split| &split.validation);
         // With several teachers no query may be seen by two of them: each has held-out queries of its own.
         let by_judgements =
@@ -126,12 +123,7 @@ impl Workshop<'_> {
             name: teacher_name(number),
             spec: &self.experiment.teacher,
             number: number as u32,
-            key: self.key(&(
-                &self.experiment.supervision,
-                &self.experiment.public,
-                &self.experiment.teacher,
-                number,
-            ))?,
+            key: self.teacher_key(number)?,
             supervision: Supervision::Scores(lessons),
             validation: &validation,
         })
@@ -166,34 +158,38 @@ impl Workshop<'_> {
         teachers.iter().map(|teacher| scored(teacher, &self.stage.inputs, &self.stage.public)).collect()
     }
 
-    /// Labels the public queries in one way, unless it was done.
+    /// Whether the public queries were labelled in this way.
     ///
     /// # Errors
-    /// If labels cannot be made, written or read.
-    pub fn label(&self, how: &Aggregating, scores: impl FnOnce() -> Result<Vec<Vec<Candidates>>>) -> Result<()> {
+    /// If there are labels of something else.
+    pub fn has_labels(&self, how: &Aggregating) -> Result<bool> {
+        labels::is_there(&self.folder.join(&how.name), &self.label_key(how)?)
+    }
+
+    /// Labels the public queries in one way.
+    ///
+    /// # Errors
+    /// If labels cannot be made or written.
+    pub fn label(&self, how: &Aggregating, scores: &[Vec<Candidates>]) -> Result<()> {
         let folder = self.folder.join(&how.name);
-        let key = self.label_key(how)?;
-        if labels::is_there(&folder, &key)? {
-            return Ok(());
-        }
         std::fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
-        let streams = Streams::new(self.seed).branch(Purpose::Noise, 0, self.stage.fold as u32);
-        let made = labels::make(how.method, &scores()?, &self.stage.public, &streams)?;
-        made.write(&folder, &key, &self.stage.public_names, &self.stage.public)
+        let made = labels::make(how.method, scores, &self.stage.public, &self.noise(how, 0))?;
+        made.write(&folder, &self.label_key(how)?, &self.stage.public_names, &self.stage.public)
+    }
+
+    /// Streams of noise. Every aggregation has its own: equal noise of different sizes could be taken out again.
+    pub fn noise(&self, how: &Aggregating, purpose: u32) -> Streams {
+        let streams = Streams::new(self.seed).branch(Purpose::Noise, purpose, self.stage.fold as u32);
+        streams.branch(Purpose::Noise, number_of(&how.name), 0)
     }
 
     /// Trains the student of some labels, unless it is there.
     ///
     /// # Errors
     /// If there are no labels, or as [`Self::train_teachers`].
-    pub fn train_student(&self, how: &Aggregating) -> Result<Network> {
-        let place = self.experiment.aggregation.iter().position(|one| one.name == how.name).unwrap_or_default();
+    pub fn train_student(&self, how: &Aggregating) -> Result<()> {
         let folder = self.folder.join(&how.name);
-        ensure!(
-            labels::is_there(&folder, &self.label_key(how)?)?,
-            "{} has no labels; `foltr mimic label` makes them",
-            folder.display()
-        );
+        ensure!(self.has_labels(how)?, "{} has no labels; `foltr mimic label` makes them", folder.display());
         let supervision = Labels::read(&folder)?;
         let (lessons, held_out) = match supervision {
             Supervision::Scores(lessons) => {
@@ -210,7 +206,7 @@ impl Workshop<'_> {
         self.trained(&Task {
             name: format!("{}/student", how.name),
             spec: &self.experiment.student,
-            number: STUDENTS + place as u32,
+            number: STUDENTS | number_of(&how.name),
             key: self.student_key(how)?,
             supervision: lessons,
             validation: &validation,
@@ -226,7 +222,12 @@ impl Workshop<'_> {
     }
 
     fn teacher_key(&self, number: usize) -> Result<String> {
-        self.key(&(&self.experiment.supervision, &self.experiment.public, &self.experiment.teacher, number))
+        self.key(&(self.teachers_depend_on(), number))
+    }
+
+    fn teachers_depend_on(&self) -> impl Serialize {
+        let of = self.experiment;
+        (of.supervision.clone(), of.public.clone(), of.teacher.clone(), of.evaluation.clone())
     }
 
     fn student_key(&self, how: &Aggregating) -> Result<String> {
@@ -234,7 +235,7 @@ impl Workshop<'_> {
     }
 
     fn label_key(&self, how: &Aggregating) -> Result<String> {
-        self.key(&(&self.experiment.supervision, &self.experiment.public, &self.experiment.teacher, how.method))
+        self.key(&(self.teachers_depend_on(), how))
     }
 
     /// A name for everything that something depends on.
@@ -245,11 +246,11 @@ impl Workshop<'_> {
     }
 
     /// Trains a network, goes on with an interrupted training, or reads what is there.
-    fn trained(&self, task: &Task<'_>) -> Result<Network> {
+    fn trained(&self, task: &Task<'_>) -> Result<()> {
         let path = |ending: &str| self.folder.join(&task.name).with_extension(ending);
         if path("json").exists() {
             self.watch.bar.inc(task.spec.steps.into());
-            return self.read_network(&task.name, &task.key, "foltr mimic run");
+            return self.read_network(&task.name, &task.key, "foltr mimic run").map(drop);
         }
         let streams = Streams::new(self.seed).branch(Purpose::Training, task.number, self.stage.fold as u32);
         let settings = Settings {
@@ -260,24 +261,23 @@ impl Workshop<'_> {
             patience: task.spec.patience,
             seed: streams.open(Purpose::Training, 0, 0).next_u64(),
         };
-        let unfinished = path("training");
+        // With the key in its name, nobody goes on with a training of something else.
+        let unfinished = path(&format!("{}.training", task.key));
         let training = match std::fs::read(&unfinished) {
-            Ok(bytes) => {
-                let training = Training::from_bytes(&bytes)
-                    .with_context(|| format!("{} cannot be gone on with; delete it", unfinished.display()))?;
-                let is_same = *training.settings() == settings;
-                ensure!(is_same, "{} is of another experiment; delete it", unfinished.display());
-                training
+            Ok(bytes) => Training::from_bytes(&bytes)
+                .with_context(|| format!("{} cannot be gone on with; delete it", unfinished.display()))?,
+            Err(_) => {
+                let network = start::network(task.spec, self.store, self.stage, self.seed, &streams)?;
+                Training::new(network, settings)?
             }
-            Err(_) => Training::new(start::network(task.spec, self.store, self.seed, &streams)?, settings)?,
         };
         if let Some(parent) = unfinished.parent() {
             std::fs::create_dir_all(parent).with_context(|| format!("{} cannot be made", parent.display()))?;
         }
-        self.carry_out(task, training, &path)
+        self.carry_out(task, training, &unfinished)
     }
 
-    fn carry_out(&self, task: &Task<'_>, mut training: Training, path: &dyn Fn(&str) -> PathBuf) -> Result<Network> {
+    fn carry_out(&self, task: &Task<'_>, mut training: Training, unfinished: &Path) -> Result<()> {
         let bar = self.watch.bar;
         let began_at = training.step();
         bar.inc(began_at.into());
@@ -294,10 +294,17 @@ impl Workshop<'_> {
             }
             if self.watch.stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        let pairs = task.supervision.pairs().with_context(|| format!("{} has nothing to learn from", task.name))?;
-        if training.run(&self.stage.inputs, &pairs, task.validation, tell) == Ending::Stopped {
-            put(&path("training"), &training.to_bytes())?;
-            return Err(Interrupted.into());
+        match task.supervision.pairs() {
+            Ok(pairs) => {
+                if training.run(&self.stage.inputs, &pairs, task.validation, tell) == Ending::Stopped {
+                    put(unfinished, &training.to_bytes())?;
+                    return Err(Interrupted.into());
+                }
+            }
+            // A small part may have no pair. Its teacher knows nothing, and says so at random; to stop here would tell
+            // something about the part.
+            Err(SupervisionError::Empty) => {}
+            Err(error) => return Err(error).with_context(|| format!("{} cannot learn", task.name)),
         }
         let steps = training.step();
         bar.inc(task.spec.steps.saturating_sub(steps).into());
@@ -305,18 +312,26 @@ impl Workshop<'_> {
         let about = Trained {
             key: task.key.clone(),
             steps,
-            validation: training.best().map_or(f64::NAN, |(_, validation)| validation),
+            validation: training.best().map_or(0.0, |(_, validation)| validation),
             pairs_per_second: n_pairs as f64 / started.elapsed().as_secs_f64(),
             course,
         };
-        let model = start::model(training.into_best(), self.store)?;
-        let told = format!("{}, seed {}, fold {}", task.name, self.seed, self.stage.fold);
-        put(&path("safetensors"), &model.to_bytes(&told))?;
+        let model = start::model(training.into_best(), self.store, self.stage)?;
+        let path = |ending: &str| self.folder.join(&task.name).with_extension(ending);
+        // The seed is not for those who get the file: it gives the noise away.
+        let bytes = model.to_bytes(&task.name);
+        Model::from_bytes(&bytes, &path("safetensors")).context("training has come to nothing that can be used")?;
+        put(&path("safetensors"), &bytes)?;
         // Last: a network is there once this file is.
         put_json(&path("json"), &about)?;
-        let _ = std::fs::remove_file(path("training"));
-        Ok(model.network)
+        let _ = std::fs::remove_file(unfinished);
+        Ok(())
     }
+}
+
+/// A number for a name, below that of students.
+fn number_of(name: &str) -> u32 {
+    xxh3_64(name.as_bytes()) as u32 >> 1
 }
 
 /// What is said about a trained network.

@@ -4,9 +4,11 @@ mod privacy;
 mod tables;
 
 use anyhow::Result;
+use xxhash_rust::xxh3::xxh3_64;
 
 use super::specs::{Spec, specs};
 use super::{Entry, Study};
+use crate::folder::CODE_HASH;
 use crate::mimic::{self, Line, MimicExperiment, Step, Store, Summary, step_bar};
 
 pub(super) const TABLE_2: Entry = Entry {
@@ -42,9 +44,11 @@ impl Study<'_> {
     /// # Errors
     /// If the experiment is wrong, a step fails, or Ctrl-C came ([`super::Interrupted`]).
     fn mimic(&mut self, name: &str, spec: Spec, overrides: &[String]) -> Result<Mimicked> {
-        let folder = self.shared_folder(name);
         let experiment = MimicExperiment::from_toml(spec.text, overrides)
-            .map_err(|problems| super::study::wrong(&folder, &problems))?;
+            .map_err(|problems| super::study::wrong(&self.shared_folder(name), &problems))?;
+        // Another budget or program has a folder of its own.
+        let key = xxh3_64(format!("{}\n{CODE_HASH}", serde_json::to_string(&experiment)?).as_bytes());
+        let folder = self.shared_folder(&format!("{name}-{key:016x}"));
         let store = Store::load(&experiment)?;
         let (_, stop) = self.watchers();
         let bar = step_bar();

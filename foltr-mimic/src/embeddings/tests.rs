@@ -158,6 +158,6 @@ fn sources_are_written_in_small_words() {
     assert_eq!(serde_json::to_string(&source).unwrap(), r#"{"kind":"loaded","file":"v.txt"}"#);
     assert_eq!(serde_json::from_str::<EmbeddingSource>(r#"{"kind":"random"}"#).unwrap(), EmbeddingSource::Random);
     let trained = EmbeddingSource::Trained(SkipGram { n_epochs: 2, ..SkipGram::default() });
-    assert_eq!(serde_json::from_str::<EmbeddingSource>(r#"{"kind":"trained","n-epochs":2}"#).unwrap(), trained);
+    assert_eq!(serde_json::from_str::<EmbeddingSource>(r#"{"kind":"trained","n_epochs":2}"#).unwrap(), trained);
     assert!(serde_json::from_str::<EmbeddingSource>(r#"{"kind":"trained","epochs":2}"#).is_err());
 }

@@ -20,8 +20,8 @@ use crate::spec::Data;
 /// Folds of feature files.
 pub struct FeatureStore {
     folds: Vec<(usize, Fold)>,
-    /// Columns that networks see.
-    columns: Vec<usize>,
+    /// Columns that networks see, by fold.
+    columns: Vec<Vec<usize>>,
     /// The column that is the weak label.
     label: Option<usize>,
     /// Of all folds.
@@ -37,18 +37,18 @@ impl FeatureStore {
         let folds = data::load(section)?;
         let (_, first) = folds.first().context("the data has no folds")?;
         let n_features = first.train.n_features();
-        let mut columns: Vec<usize> = (0..n_features).collect();
-        let mut label = None;
-        if let Lessons::Weak { feature: Some(feature), near_copies: threshold, .. } = experiment.supervision {
+        let weak = match experiment.supervision {
+            Lessons::Weak { feature: Some(feature), near_copies, .. } => Some((feature, near_copies)),
+            _ => None,
+        };
+        if let Some((feature, _)) = weak {
             ensure!(feature <= n_features, "supervision.feature = {feature}: the data has {n_features} features");
-            let rows = selected(&first.train, &columns).collect::<Vec<f32>>();
-            let copies = near_copies(&rows, n_features, &starts(&first.train), feature - 1, threshold);
-            columns.retain(|column| !copies.contains(column));
-            ensure!(!columns.is_empty(), "every feature is a near copy of feature {feature}");
-            label = Some(feature - 1);
         }
+        let of = |(_, fold): &(usize, Fold)| inputs(&fold.train, weak);
+        let columns = folds.iter().map(of).collect::<Result<_>>()?;
         let parts = folds.iter().flat_map(|(_, fold)| [Some(&fold.train), fold.validation.as_ref(), Some(&fold.test)]);
         let hashes: Vec<u8> = parts.flatten().flat_map(|part| part.content_hash().to_le_bytes()).collect();
+        let label = weak.map(|(feature, _)| feature - 1);
         Ok(Self { folds, columns, label, hash: xxh3_64(&hashes) })
     }
 
@@ -56,28 +56,23 @@ impl FeatureStore {
         self.folds.iter().map(|(number, _)| *number).collect()
     }
 
-    /// Columns that networks see, from 0.
-    pub fn columns(&self) -> &[usize] {
-        &self.columns
-    }
-
     pub(super) fn told(&self) -> String {
         let (_, first) = &self.folds[0];
         let n_features = first.train.n_features();
-        let out = (0..n_features).filter(|column| !self.columns.contains(column));
+        let out = (0..n_features).filter(|column| !self.columns[0].contains(column));
         let out: Vec<String> = out.map(|column| (column + 1).to_string()).collect();
         let without = if out.is_empty() { String::new() } else { format!(" (not {})", out.join(", ")) };
         format!(
             "{} fold(s), {} training queries in the first, {} of {n_features} features are inputs{without}",
             self.folds.len(),
             first.train.n_queries(),
-            self.columns.len(),
+            self.columns[0].len(),
         )
     }
 
     pub(super) fn stage(&self, experiment: &MimicExperiment, fold: usize, seed: u64) -> Result<Stage> {
-        let found = self.folds.iter().find(|(number, _)| *number == fold);
-        let (_, data) = found.with_context(|| format!("the data has no fold {fold}"))?;
+        let found = self.folds.iter().zip(&self.columns).find(|((number, _), _)| *number == fold);
+        let ((_, data), columns) = found.with_context(|| format!("the data has no fold {fold}"))?;
         let mut queries: Vec<usize> = (0..data.train.n_queries()).collect();
         queries.shuffle(&mut Streams::new(seed).open(Purpose::Data, 0, fold as u32));
         let n_public = (experiment.public.share * queries.len() as f64).round() as usize;
@@ -85,13 +80,13 @@ impl FeatureStore {
         ensure!(!private.is_empty(), "public.share = {} leaves no query for teachers", experiment.public.share);
         let all = self.supervised(&data.train);
         let hidden = |&query: &usize| Candidates { scores: Vec::new(), ..all[query].clone() };
-        let mut rows: Vec<f32> = selected(&data.train, &self.columns).collect();
+        let mut rows: Vec<f32> = selected(&data.train, columns).collect();
         let (mut judged, mut split) = (Vec::new(), Split::default());
         let parts = [(data.validation.as_ref(), &mut split.validation), (Some(&data.test), &mut split.test)];
         for (part, places) in parts {
             let Some(part) = part else { continue };
-            let first = (rows.len() / self.columns.len()) as u32;
-            rows.extend(selected(part, &self.columns));
+            let first = (rows.len() / columns.len()) as u32;
+            rows.extend(selected(part, columns));
             let lists = self.supervised(part).into_iter().enumerate();
             for (query, list) in lists.filter(|(query, _)| part.has_relevant(*query)) {
                 places.push(judged.len());
@@ -100,13 +95,14 @@ impl FeatureStore {
         }
         Ok(Stage {
             fold,
-            inputs: Inputs::Features { n_features: self.columns.len(), rows },
+            inputs: Inputs::Features { n_features: columns.len(), rows },
             lessons: private.iter().map(|&query| all[query].clone()).collect(),
             validated_by_judgements: self.label.is_none() && data.validation.is_some(),
             public: public.iter().map(hidden).collect(),
             public_names: public.iter().map(|&query| data.train.query_id(query).to_owned()).collect(),
             judged,
             splits: vec![split],
+            columns: columns.clone(),
         })
     }
 
@@ -129,6 +125,17 @@ impl FeatureStore {
             grades: Grades::new(grades),
         }
     }
+}
+
+/// Columns that networks see, from 0: all, or those that do not give the weak label away.
+fn inputs(train: &Dataset, weak: Option<(usize, f64)>) -> Result<Vec<usize>> {
+    let all: Vec<usize> = (0..train.n_features()).collect();
+    let Some((feature, threshold)) = weak else { return Ok(all) };
+    let rows: Vec<f32> = selected(train, &all).collect();
+    let copies = near_copies(&rows, train.n_features(), &starts(train), feature - 1, threshold);
+    let columns: Vec<usize> = all.into_iter().filter(|column| !copies.contains(column)).collect();
+    ensure!(!columns.is_empty(), "every feature is a near copy of feature {feature}");
+    Ok(columns)
 }
 
 fn starts(data: &Dataset) -> Vec<usize> {

@@ -1,11 +1,14 @@
 //! A text collection as the stage of mimic learning: queries are private or public, documents are known to everybody.
 
+use std::path::PathBuf;
+
 use anyhow::{Context, Result, ensure};
 use foltr_mimic::analyser::Analyser;
-use foltr_mimic::collection::{Collection, Notes, ReadOptions};
+use foltr_mimic::collection::{Collection, Notes, Query, ReadOptions};
+use foltr_mimic::embeddings::EmbeddingSource;
 use foltr_mimic::index::TextIndex;
 use foltr_mimic::made_queries::{MadeQueries, make_queries, read_queries};
-use foltr_mimic::retrieval::grades_of;
+use foltr_mimic::retrieval::{Grades, grades_of};
 use foltr_mimic::vocabulary::{Vocabulary, VocabularySettings};
 use foltr_mimic::{Bag, Candidates, Inputs};
 use foltr_rank::rng::{Purpose, Streams};
@@ -33,6 +36,7 @@ pub struct TextStore {
     /// Queries with something to find, and what BM25 finds. Query number i of the inputs is the i-th of them.
     judged: Vec<JudgedQuery>,
     queries: Vec<Bag>,
+    texts: Vec<String>,
     /// Places among judged queries, by fold.
     folds: Vec<Vec<usize>>,
     /// What networks of earlier trainings began with.
@@ -68,13 +72,12 @@ impl TextStore {
             path.display(),
             judged.len()
         );
-        let text_of = |one: &JudgedQuery| collection.queries.iter().find(|query| query.id == one.id);
-        let bag = |one: &JudgedQuery| text_of(one).map(|query| vocabulary.bag(&query.text, index.analyser()));
-        let queries = judged.iter().map(|one| bag(one).unwrap_or_default()).collect();
+        let (judged, texts): (Vec<JudgedQuery>, Vec<String>) = judged.into_iter().unzip();
+        let queries = texts.iter().map(|text| vocabulary.bag(text, index.analyser())).collect();
         let mut order: Vec<usize> = (0..judged.len()).collect();
         order.shuffle(&mut Streams::new(FOLDS_SEED).open(Purpose::Data, 0, 0));
         let folds = (0..n_folds).map(|fold| order.iter().copied().skip(fold).step_by(n_folds).collect()).collect();
-        let hash = hash(&collection);
+        let hash = hash(&collection, &files_of(experiment)?);
         Ok(Self {
             collection,
             vocabulary,
@@ -83,6 +86,7 @@ impl TextStore {
             documents,
             judged,
             queries,
+            texts,
             folds,
             embedded: Embedded::default(),
             hash,
@@ -99,7 +103,7 @@ impl TextStore {
             "{} documents, {} terms, {} queries with relevant documents",
             self.collection.documents.len(),
             self.vocabulary.len(),
-            self.judged.len(),
+            self.judged.iter().filter(|one| one.grades.n_relevant() > 0).count(),
         )
     }
 
@@ -128,14 +132,16 @@ impl TextStore {
         let (private_texts, public_texts) = self.texts(experiment, seed)?;
         let public = add(&public_texts, experiment.public.candidates)?;
         let n_folds = self.folds.len();
-        let split = |fold: usize| Split {
-            validation: self.folds[(fold + 1) % n_folds].clone(),
-            test: self.folds[fold].clone(),
-        };
+        // Queries without relevant documents are dealt out like others, so that folds and parts do not depend on
+        // judgements; they just cannot be judged.
+        let can_be_judged = |place: &usize| self.judged[*place].grades.n_relevant() > 0;
+        let judged = |fold: usize| self.folds[fold].iter().copied().filter(can_be_judged).collect();
+        let split = |fold: usize| Split { validation: judged((fold + 1) % n_folds), test: judged(fold) };
         let (lessons, splits, validated_by_judgements) = match experiment.supervision {
             Lessons::Full { candidates, .. } => {
                 let split = split(fold - 1);
-                (self.judged_lessons(&split, candidates), vec![split], true)
+                let held_out = [&self.folds[fold - 1], &self.folds[fold % n_folds]];
+                (self.judged_lessons(held_out, candidates)?, vec![split], true)
             }
             Lessons::Weak { candidates, .. } => {
                 (add(&private_texts, candidates)?, (0..n_folds).map(split).collect(), false)
@@ -152,20 +158,22 @@ impl TextStore {
             public_names: public_texts,
             judged: self.judged.clone(),
             splits,
+            columns: Vec::new(),
         })
     }
 
     /// Judged documents and the best by BM25 of all queries that are neither for choices nor for results.
-    fn judged_lessons(&self, split: &Split, n_candidates: usize) -> Vec<Candidates> {
-        let is_free = |place: &usize| !split.validation.contains(place) && !split.test.contains(place);
+    fn judged_lessons(&self, held_out: [&Vec<usize>; 2], n_candidates: usize) -> Result<Vec<Candidates>> {
+        let is_free = |place: &usize| !held_out.iter().any(|fold| fold.contains(place));
         let lesson = |place: usize| {
             let one = &self.judged[place];
+            let found = self.index.search(&self.texts[place], n_candidates)?;
             let judged = one.grades.judged().iter().map(|&(document, _)| document);
-            let mut documents: Vec<u32> = one.documents.iter().copied().take(n_candidates).chain(judged).collect();
+            let mut documents: Vec<u32> = found.iter().map(|&(document, _)| document).chain(judged).collect();
             documents.sort_unstable();
             documents.dedup();
             let scores = documents.iter().map(|&document| f32::from(one.grades.grade(document))).collect();
-            Candidates { query: one.query, documents, scores }
+            Ok(Candidates { query: one.query, documents, scores })
         };
         (0..self.judged.len()).filter(is_free).map(lesson).collect()
     }
@@ -207,22 +215,39 @@ fn candidates(query: u32, found: Vec<(u32, f32)>) -> Candidates {
     Candidates { query, documents, scores }
 }
 
-/// Queries with relevant documents, and what BM25 finds for them.
-fn judged(collection: &Collection, index: &TextIndex, depth: usize) -> Result<Vec<JudgedQuery>> {
-    let grades = grades_of(collection);
-    let with_relevant = collection.queries.iter().zip(grades).filter(|(_, grades)| grades.n_relevant() > 0);
-    let judged: Vec<_> = (0..).zip(with_relevant).collect();
-    let judge = |(query, (asked, grades)): (u32, _)| {
-        let asked: &foltr_mimic::collection::Query = asked;
+/// Judged queries with their texts, and what BM25 finds for them.
+fn judged(collection: &Collection, index: &TextIndex, depth: usize) -> Result<Vec<(JudgedQuery, String)>> {
+    let with_grades = collection.queries.iter().zip(grades_of(collection));
+    let judged: Vec<_> = (0..).zip(with_grades.filter(|(_, grades)| !grades.judged().is_empty())).collect();
+    let judge = |(query, (asked, grades)): (u32, (&Query, Grades))| {
         let found = index.search(&asked.text, depth).with_context(|| format!("query {}", asked.id))?;
         let (documents, first_scores) = found.into_iter().unzip();
-        Ok(JudgedQuery { id: asked.id.clone(), query, documents, first_scores, grades })
+        Ok((JudgedQuery { id: asked.id.clone(), query, documents, first_scores, grades }, asked.text.clone()))
     };
     judged.into_par_iter().map(judge).collect()
 }
 
-fn hash(collection: &Collection) -> u64 {
+/// Contents of the files that an experiment names beside the collection.
+fn files_of(experiment: &MimicExperiment) -> Result<Vec<Vec<u8>>> {
+    let private = match &experiment.supervision {
+        Lessons::Weak { queries, .. } => queries.as_ref(),
+        Lessons::Full { .. } => None,
+    };
+    let vectors = [&experiment.teacher, &experiment.student].map(|network| match &network.embeddings {
+        EmbeddingSource::Loaded { file } => Some(file),
+        _ => None,
+    });
+    let named = [private, experiment.public.queries.as_ref()].into_iter().chain(vectors).flatten();
+    let read = |path: &PathBuf| {
+        let path = data::found(path)?;
+        std::fs::read(&path).with_context(|| format!("{} cannot be read", path.display()))
+    };
+    named.map(read).collect()
+}
+
+fn hash(collection: &Collection, files: &[Vec<u8>]) -> u64 {
     let mut hash = Xxh3::new();
+    files.iter().for_each(|content| hash.update(content));
     let mut add = |text: &str| {
         hash.update(text.as_bytes());
         hash.update(&[0]);
