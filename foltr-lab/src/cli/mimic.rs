@@ -39,7 +39,7 @@ pub struct IndexArgs {
     /// A folder: TREC, BEIR or NFCorpus files, or files of text.
     #[arg(value_name = "COLLECTION")]
     pub collection: PathBuf,
-    /// Folder for the index; must not exist yet, or be empty.
+    /// Folder for the index; made if needed. An index that is there is not replaced.
     #[arg(long, value_name = "INDEX")]
     pub out: PathBuf,
     /// Keep the commonest English words.
