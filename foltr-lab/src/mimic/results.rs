@@ -33,7 +33,7 @@ pub struct Line {
     pub ranker: String,
     /// MAP, P@20 and nDCG@20: means over seeds.
     pub means: [f64; 3],
-    /// 95 % intervals of nDCG@20 over seeds; none with one seed.
+    /// 95 % interval of nDCG@20 over seeds; none with fewer than three: it would be as wide as anything.
     pub interval: Option<(f64, f64)>,
     /// Mean nDCG@20 of each seed.
     pub by_seed: Vec<f64>,
@@ -88,7 +88,7 @@ impl Summary {
                 |measure: fn(&Quality) -> f64| -> Vec<f64> { seeds.iter().map(|&seed| mean(seed, measure)).collect() };
             let by_seed = over_seeds(MEASURES[NDCG].1);
             let weights: Vec<f64> = judged().flat_map(|(_, one)| &one.weights).map(|&weight| weight.into()).collect();
-            let estimate = Estimate::of(&by_seed).filter(|_| by_seed.len() > 1);
+            let estimate = Estimate::of(&by_seed).filter(|_| by_seed.len() > 2);
             Line {
                 ranker: name.clone(),
                 means: MEASURES.map(|(_, measure)| average(&over_seeds(measure))),
@@ -162,7 +162,11 @@ impl Summary {
                 "{} test queries, {} seed{}",
                 self.n_queries,
                 self.n_seeds,
-                if self.n_seeds == 1 { "" } else { "s; whiskers: 95 % intervals over seeds" }
+                match self.n_seeds {
+                    1 => "",
+                    2 => "s",
+                    _ => "s; whiskers: 95 % intervals over seeds",
+                }
             ),
             y_label: format!("nDCG@{CUTOFF}"),
             methods: self.lines.iter().map(|line| line.ranker.clone()).collect(),
