@@ -277,6 +277,8 @@ fn a_student_of_texts_is_judged_beside_bm25_and_searched_with() {
     }
     let index = folder.path().join("index");
     foltr().arg("index").arg(&collection).arg("--out").arg(&index).assert().success();
+    let twice = foltr().arg("index").arg(&collection).arg("--out").arg(&index).assert().failure();
+    assert!(told(&twice.get_output().stderr).contains("an index is here already"));
     let model = place.path("out/seed-1/fold-1/mimic/student.safetensors");
     let search = |arguments: &[&str]| {
         let found = foltr().arg("search").arg(&index).args(arguments).assert().success();

@@ -91,6 +91,9 @@ impl TextIndex {
 
     /// An index in a folder, which is made if it is not there.
     pub fn create(folder: &Path, documents: &[Document], settings: AnalyserSettings) -> Result<Self, IndexError> {
+        if folder.join(SETTINGS).exists() {
+            return Err(IndexError::Exists { folder: folder.into() });
+        }
         fs::create_dir_all(folder).map_err(IndexError::write(folder))?;
         let index = Index::create_in_dir(folder, Fields::schema()).map_err(IndexError::engine(folder.display()))?;
         Self::fill(&index, (0..).zip(documents), &Analyser::new(settings))

@@ -91,8 +91,8 @@ fn answer(index: &TextIndex, reranker: Option<&Reranker>, query: &str, n_results
     };
     let rows = (1..).zip(ranked.iter().take(n_results)).map(row).collect::<Result<_>>()?;
     match reranker {
-        Some(_) => println!("{}", table(&["rank", "BM25's", "BM25", "document", "title"], 0, rows)),
-        None => println!("{}", table(&["rank", "BM25", "document", "title"], 0, rows)),
+        Some(_) => println!("{}", table(&["rank", "BM25's", "BM25", "document", "title"], 5, rows)),
+        None => println!("{}", table(&["rank", "BM25", "document", "title"], 4, rows)),
     }
     Ok(())
 }

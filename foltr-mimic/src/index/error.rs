@@ -10,15 +10,21 @@ use thiserror::Error;
 #[derive(Debug, Error)]
 pub enum IndexError {
     /// A file could not be written.
-    #[error("{}: cannot be written: {source}", file.display())]
+    #[error("{}: cannot be written", file.display())]
     Write {
         /// The file.
         file: PathBuf,
         /// What the system said.
         source: io::Error,
     },
+    /// The folder has an index already.
+    #[error("{}: an index is here already; name another folder", folder.display())]
+    Exists {
+        /// The folder.
+        folder: PathBuf,
+    },
     /// The folder has no index.
-    #[error("{}: no index is here ({source}); make one first", folder.display())]
+    #[error("{}: no index is here; `foltr index` makes one", folder.display())]
     NoIndex {
         /// The folder.
         folder: PathBuf,
@@ -26,7 +32,7 @@ pub enum IndexError {
         source: io::Error,
     },
     /// The analyser's settings are malformed.
-    #[error("{}: {source}; expected such as `{{\"stop-words\": true, \"stem\": true}}`", file.display())]
+    #[error("{}: expected such as `{{\"stop_words\": true, \"stem\": true}}`", file.display())]
     Settings {
         /// The file.
         file: PathBuf,
@@ -34,7 +40,7 @@ pub enum IndexError {
         source: serde_json::Error,
     },
     /// The search engine failed.
-    #[error("{place}: {source}")]
+    #[error("{place}: the search engine failed")]
     Engine {
         /// Where.
         place: String,
