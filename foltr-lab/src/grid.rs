@@ -57,9 +57,7 @@ impl Grid {
     /// # Errors
     /// If the file cannot be read, or with everything that is wrong with it.
     pub fn read(path: &Path, overrides: &[String]) -> Result<Self, SpecError> {
-        let text =
-            std::fs::read_to_string(path).map_err(|source| SpecError::Unreadable { path: path.into(), source })?;
-        Self::from_toml(&text, overrides).map_err(|problems| SpecError::Wrong { path: path.into(), problems })
+        SpecError::reading(path, |text| Self::from_toml(text, overrides))
     }
 
     /// Reads and checks the text of an experiment file.

@@ -182,6 +182,18 @@ fn a_teacher_without_anything_to_learn_does_not_stop_the_others() {
 }
 
 #[test]
+fn a_student_without_a_pair_to_learn_from_is_refused() {
+    let place = Place::new(FEATURES);
+    place.mimic("train-teacher").assert().success();
+    place.mimic("label").assert().success();
+    let equal = r#"{"query":0,"name":"a","documents":[0,1],"scores":[0.5,0.5]}"#;
+    fs::write(place.path("out/seed-1/fold-1/clear/labels.jsonl"), equal).expect("written");
+    let ended = place.mimic("train-student").assert().failure();
+    let text = told(&ended.get_output().stderr);
+    assert!(text.contains("clear/student cannot learn"), "{text}");
+}
+
+#[test]
 fn wrong_files_are_told_by_line() {
     let wrong = FEATURES
         .replace("gamma = 0.5", "gamma = -1.0")

@@ -298,9 +298,7 @@ impl MimicExperiment {
     /// # Errors
     /// With everything that is wrong with it, by line.
     pub fn read(path: &Path, overrides: &[String]) -> Result<Self, SpecError> {
-        let text =
-            std::fs::read_to_string(path).map_err(|source| SpecError::Unreadable { path: path.into(), source })?;
-        Self::from_toml(&text, overrides).map_err(|problems| SpecError::Wrong { path: path.into(), problems })
+        SpecError::reading(path, |text| Self::from_toml(text, overrides))
     }
 
     /// The same for a text.

@@ -177,10 +177,11 @@ impl Workshop<'_> {
         made.write(&folder, &self.label_key(how)?, &self.stage.public_names, &self.stage.public)
     }
 
-    /// Streams of noise. Every aggregation has its own: equal noise of different sizes could be taken out again.
+    /// Streams of noise. Every aggregation has its own, whatever its name in another folder: equal noise of different
+    /// sizes could be taken out again.
     pub fn noise(&self, how: &Aggregating, purpose: u32) -> Streams {
         let streams = Streams::new(self.seed).branch(Purpose::Noise, purpose, self.stage.fold as u32);
-        streams.branch(Purpose::Noise, number_of(&how.name), 0)
+        streams.branch(Purpose::Noise, number_of(&format!("{how:?}")), 0)
     }
 
     /// Trains the student of some labels, unless it is there.
@@ -302,8 +303,8 @@ impl Workshop<'_> {
                 }
             }
             // A small part may have no pair. Its teacher knows nothing, and says so at random; to stop here would tell
-            // something about the part.
-            Err(SupervisionError::Empty) => {}
+            // something about the part. A student without a pair is a mistake.
+            Err(SupervisionError::Empty) if task.number & STUDENTS == 0 => {}
             Err(error) => return Err(error).with_context(|| format!("{} cannot learn", task.name)),
         }
         let steps = training.step();

@@ -1,7 +1,7 @@
 //! What is wrong with an experiment file, one problem at a time, told so that it can be repaired.
 
 use std::fmt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 /// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,8 +54,19 @@ pub enum SpecError {
     },
 }
 
+impl SpecError {
+    /// What `parse` makes of a file's text.
+    ///
+    /// # Errors
+    /// If the file cannot be read, or with everything that `parse` finds wrong with it.
+    pub fn reading<T>(path: &Path, parse: impl FnOnce(&str) -> Result<T, Vec<Problem>>) -> Result<T, Self> {
+        let text = std::fs::read_to_string(path).map_err(|source| Self::Unreadable { path: path.into(), source })?;
+        parse(&text).map_err(|problems| Self::Wrong { path: path.into(), problems })
+    }
+}
+
 /// One line a problem, each with file and line, so that editors can jump there.
-fn told(path: &std::path::Path, problems: &[Problem]) -> String {
+fn told(path: &Path, problems: &[Problem]) -> String {
     let lines = problems.iter().map(|problem| match problem.line {
         Some(line) => format!("{}:{line}: {problem}", path.display()),
         None => format!("{}: {problem}", path.display()),
