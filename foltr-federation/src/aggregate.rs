@@ -1,6 +1,6 @@
 //! Many payloads in, one ascent step out: the chunked fold of mean-like rules, and the interface of rules that see all.
 //!
-//! A cohort is cut into chunks of [`CHUNK`] consecutive slots. A chunk is summed in slot order into a [`Partial`], and
+//! A cohort is cut into chunks of [`CHUNK`] consecutive slots. A chunk is summed in slot order into a [`PartialSum`], and
 //! partials are merged in chunk order, so a sum has the same bits for any number of threads and any order of arrival
 //! (`docs/adr/0002-chunked-folding.md`).
 //!
@@ -33,7 +33,7 @@ pub use contributions::Contributions;
 pub use fldetector::FlDetector;
 pub use fltrust::FlTrust;
 pub use geometric_median::GeometricMedian;
-pub use krum::Krum;
+pub use krum::{Krum, MultiKrum};
 pub use mean::Mean;
 pub use median::Median;
 pub use mixing::Mixing;
@@ -42,14 +42,14 @@ pub use radius::Radius;
 pub use trimmed_mean::TrimmedMean;
 
 use crate::message::{Kind, Payload, Share};
-use crate::parameter::BadParameter;
+use foltr_rank::parameter::ParameterError;
 
 /// Cohort slots in a chunk. Part of the result: another size adds in another order and gives other last bits.
 pub const CHUNK: usize = 64;
 
 /// Which payload a round takes, and how it becomes a step.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Rule {
+pub enum PayloadSemantics {
     /// Steps, weighted by their interactions (FedAvg).
     Averaging,
     /// Rewards of perturbed models (FOLtR-ES).
@@ -75,7 +75,7 @@ pub enum Rule {
     },
 }
 
-impl Rule {
+impl PayloadSemantics {
     /// The kind of payload that this rule reads.
     pub const fn kind(&self) -> Kind {
         match self {
@@ -106,14 +106,14 @@ pub fn evolution_coefficient(plus: f32, minus: Option<f32>, sigma: f64) -> f64 {
 
 /// A weighted sum of client steps.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Partial {
+pub struct PartialSum {
     sum: Vec<f64>,
     weight: f64,
     n_contributions: u32,
     n_within: u32,
 }
 
-impl Partial {
+impl PartialSum {
     /// The empty sum.
     pub fn new(n_params: usize) -> Self {
         Self { sum: vec![0.0; n_params], weight: 0.0, n_contributions: 0, n_within: 0 }
@@ -174,7 +174,7 @@ impl Partial {
     /// # Panics
     /// If the payload is not of the rule's kind and length: [`Expected::check`](crate::Expected::check) comes first.
     #[inline]
-    pub fn add_payload(&mut self, payload: &Payload, rule: &Rule, direction: &mut [f32]) {
+    pub fn add_payload(&mut self, payload: &Payload, rule: &PayloadSemantics, direction: &mut [f32]) {
         if let Payload::Evolution { seed, .. } = payload {
             fill_direction(*seed, direction);
         }
@@ -186,21 +186,21 @@ impl Partial {
     /// # Panics
     /// As [`Self::add_payload`].
     #[inline]
-    pub fn add_payload_with(&mut self, payload: &Payload, rule: &Rule, direction: &[f32]) {
+    pub fn add_payload_with(&mut self, payload: &Payload, rule: &PayloadSemantics, direction: &[f32]) {
         match (payload, *rule) {
-            (Payload::Step { n_interactions, delta }, Rule::Averaging) => {
+            (Payload::Step { n_interactions, delta }, PayloadSemantics::Averaging) => {
                 self.add_step(delta, f64::from(*n_interactions));
             }
-            (&Payload::Evolution { plus, minus, .. }, Rule::Evolution { sigma, antithetic })
+            (&Payload::Evolution { plus, minus, .. }, PayloadSemantics::Evolution { sigma, antithetic })
                 if antithetic == minus.is_some() =>
             {
                 self.add_direction(direction, evolution_coefficient(plus, minus, sigma));
             }
-            (Payload::Clipped { within, delta }, Rule::Summing { .. }) => {
+            (Payload::Clipped { within, delta }, PayloadSemantics::Summing { .. }) => {
                 self.add_step(delta, 1.0);
                 self.n_within += u32::from(*within);
             }
-            (Payload::Share(share), Rule::Shares { .. }) => self.add_share(share),
+            (Payload::Share(share), PayloadSemantics::Shares { .. }) => self.add_share(share),
             _ => panic!("a payload of kind {:?} cannot enter a sum of kind {:?}", payload.kind(), rule.kind()),
         }
     }
@@ -236,13 +236,13 @@ impl Partial {
     }
 
     /// The ascent step that a rule makes of this sum; nothing when too few clients are in it.
-    pub fn step(&self, rule: &Rule) -> Option<Vec<f64>> {
+    pub fn step(&self, rule: &PayloadSemantics) -> Option<Vec<f64>> {
         let scaled = |factor: f64| self.sum.iter().map(|sum| sum * factor).collect();
         match *rule {
-            Rule::Averaging | Rule::Evolution { .. } => self.mean(),
+            PayloadSemantics::Averaging | PayloadSemantics::Evolution { .. } => self.mean(),
             // Nobody is an answer like any other here: whether anyone came must not be seen.
-            Rule::Summing { divisor } => Some(scaled(1.0 / divisor)),
-            Rule::Shares { unit, divisor, min_survivors } => {
+            PayloadSemantics::Summing { divisor } => Some(scaled(1.0 / divisor)),
+            PayloadSemantics::Shares { unit, divisor, min_survivors } => {
                 (self.n_contributions >= min_survivors).then(|| scaled(unit / divisor))
             }
         }
@@ -297,109 +297,105 @@ pub struct TooFewClients {
     pub got: usize,
 }
 
-/// How contributions are combined.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case", tag = "kind", deny_unknown_fields)]
-pub enum Aggregation {
-    /// The weighted mean.
-    Mean(Mean),
-    /// The contribution that is closest to its neighbours.
-    Krum(Krum),
-    /// The mean of those that are closest to their neighbours.
-    MultiKrum(Krum),
-    /// Without the largest and smallest values of every coordinate.
-    TrimmedMean(TrimmedMean),
-    /// The median of every coordinate.
-    Median(Median),
-    /// The point with the smallest sum of distances.
-    GeometricMedian(GeometricMedian),
-    /// The mean of shortened contributions.
-    NormClipping(NormClipping),
-    /// The mean of contributions pulled to the last step.
-    CentredClipping(CentredClipping),
-    /// Krum, then means around medians.
-    Bulyan(Bulyan),
-    /// By agreement with a trusted client.
-    #[serde(rename = "fltrust")]
-    FlTrust(FlTrust),
-    /// Without those who contradict themselves.
-    #[serde(rename = "fldetector")]
-    FlDetector(FlDetector),
-}
+/// The parameters of one rule.
+pub trait AggregationRule: Copy {
+    /// Whether what it does depends on earlier rounds.
+    const REMEMBERS: bool = false;
 
-impl Aggregation {
-    /// Every rule: its name in an experiment file, and what it does.
-    pub const LIST: &[(&str, &str)] = &[
-        ("mean", "The weighted mean (FedAvg)"),
-        ("krum", "The update that is closest to its neighbours"),
-        ("multi-krum", "The mean of the n - m updates that are closest to their neighbours"),
-        ("trimmed-mean", "The mean of every coordinate without its largest and smallest values"),
-        ("median", "The median of every coordinate"),
-        ("geometric-median", "The point with the smallest sum of distances from all updates"),
-        ("norm-clipping", "The mean of updates that are shortened to a fixed or the median length"),
-        ("centred-clipping", "The mean of updates that are clipped to a ball around the last step"),
-        ("bulyan", "Updates picked by Krum, then the mean around the median of every coordinate"),
-        ("fltrust", "Updates weighted by their agreement with that of a trusted client"),
-        ("fldetector", "The mean without clients whose updates are not what their last ones let expect"),
-    ];
+    /// Parameters with which every conformance test runs.
+    fn example() -> Self;
 
     /// Checks every parameter.
     ///
     /// # Errors
     /// With the first one that is out of range.
-    pub fn check(&self) -> Result<(), BadParameter> {
-        match self {
-            Self::Krum(settings) | Self::MultiKrum(settings) => settings.check(),
-            Self::NormClipping(settings) => settings.radius.check(),
-            Self::CentredClipping(settings) => settings.check(),
-            Self::FlDetector(settings) => settings.check(),
-            Self::Mean(_)
-            | Self::TrimmedMean(_)
-            | Self::Median(_)
-            | Self::GeometricMedian(_)
-            | Self::Bulyan(_)
-            | Self::FlTrust(_) => Ok(()),
-        }
+    fn check(&self) -> Result<(), ParameterError> {
+        Ok(())
     }
 
     /// The least number of contributions with which it can decide.
-    pub const fn least_clients(&self) -> usize {
-        match self {
-            Self::Krum(settings) | Self::MultiKrum(settings) => settings.least_clients(),
-            Self::TrimmedMean(settings) => settings.least_clients(),
-            Self::Bulyan(settings) => settings.least_clients(),
-            _ => 1,
+    fn least_clients(&self) -> usize {
+        1
+    }
+
+    /// The rule at the beginning of a run.
+    fn begin(&self) -> Box<dyn Aggregator>;
+}
+
+/// Defines [`Aggregation`], its list and its delegation from one line a rule.
+macro_rules! rules {
+    ($($name:literal: $rule:ident, $about:literal;)*) => {
+        /// How contributions are combined.
+        #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        #[serde(tag = "kind", deny_unknown_fields)]
+        pub enum Aggregation {
+            $(#[doc = $about] #[serde(rename = $name)] $rule($rule),)*
         }
-    }
 
-    /// Whether what it does depends on earlier rounds.
-    pub const fn remembers(&self) -> bool {
-        matches!(self, Self::CentredClipping(_) | Self::FlDetector(_))
-    }
+        impl Aggregation {
+            /// Every rule: its name in an experiment file, and what it does.
+            pub const LIST: &[(&str, &str)] = &[$(($name, $about)),*];
 
+            /// One of each kind, for conformance tests.
+            pub fn examples() -> Vec<Self> {
+                vec![$(Self::$rule(<$rule as AggregationRule>::example())),*]
+            }
+
+            /// Checks every parameter.
+            ///
+            /// # Errors
+            /// With the first one that is out of range.
+            pub fn check(&self) -> Result<(), ParameterError> {
+                match self {
+                    $(Self::$rule(rule) => AggregationRule::check(rule),)*
+                }
+            }
+
+            /// The least number of contributions with which it can decide.
+            pub fn least_clients(&self) -> usize {
+                match self {
+                    $(Self::$rule(rule) => AggregationRule::least_clients(rule),)*
+                }
+            }
+
+            /// Whether what it does depends on earlier rounds.
+            pub const fn remembers(&self) -> bool {
+                match self {
+                    $(Self::$rule(_) => <$rule as AggregationRule>::REMEMBERS,)*
+                }
+            }
+
+            /// The rule at the beginning of a run.
+            pub fn start(&self) -> Box<dyn Aggregator> {
+                match self {
+                    $(Self::$rule(rule) => rule.begin(),)*
+                }
+            }
+        }
+    };
+}
+
+rules! {
+    "mean": Mean, "The weighted mean (FedAvg)";
+    "krum": Krum, "The update that is closest to its neighbours";
+    "multi-krum": MultiKrum, "The mean of the n - m updates that are closest to their neighbours";
+    "trimmed-mean": TrimmedMean, "The mean of every coordinate without its largest and smallest values";
+    "median": Median, "The median of every coordinate";
+    "geometric-median": GeometricMedian, "The point with the smallest sum of distances from all updates";
+    "norm-clipping": NormClipping, "The mean of updates that are shortened to a fixed or the median length";
+    "centred-clipping": CentredClipping, "The mean of updates that are clipped to a ball around the last step";
+    "bulyan": Bulyan, "Updates picked by Krum, then the mean around the median of every coordinate";
+    "fltrust": FlTrust, "Updates weighted by their agreement with that of a trusted client";
+    "fldetector": FlDetector, "The mean without clients whose updates are not what their last ones let expect";
+}
+
+impl Aggregation {
     /// What in this rule needs single updates, if anything does.
     pub const fn needs_single_updates(&self) -> Option<&'static str> {
         match self {
             Self::Mean(_) => None,
             _ => Some("a robust rule, which compares the clients' updates,"),
-        }
-    }
-
-    /// The rule at the beginning of a run.
-    pub fn start(&self) -> Box<dyn Aggregator> {
-        match *self {
-            Self::Mean(mean) => Box::new(mean),
-            Self::Krum(settings) => Box::new(settings.start()),
-            Self::MultiKrum(settings) => Box::new(settings.start_multi()),
-            Self::TrimmedMean(settings) => Box::new(settings.start()),
-            Self::Median(settings) => Box::new(settings.start()),
-            Self::GeometricMedian(settings) => Box::new(settings.start()),
-            Self::NormClipping(settings) => Box::new(settings.start()),
-            Self::CentredClipping(settings) => Box::new(settings.start()),
-            Self::Bulyan(settings) => Box::new(settings.start()),
-            Self::FlTrust(settings) => Box::new(settings),
-            Self::FlDetector(settings) => Box::new(settings.start()),
         }
     }
 }
@@ -413,8 +409,8 @@ mod tests {
         // Spec section 4: sigma = .01, f+ = (.5, 1), f- = (1/3, .2).
         let directions = [[1.0, -2.0, 0.5], [-0.3, 0.4, 1.2]];
         let gradient = |rewards: [(f32, Option<f32>); 2]| {
-            let rule = Rule::Evolution { sigma: 0.01, antithetic: rewards[0].1.is_some() };
-            let mut partial = Partial::new(3);
+            let rule = PayloadSemantics::Evolution { sigma: 0.01, antithetic: rewards[0].1.is_some() };
+            let mut partial = PartialSum::new(3);
             for ((plus, minus), direction) in rewards.into_iter().zip(&directions) {
                 partial.add_payload_with(&Payload::Evolution { seed: 0, plus, minus }, &rule, direction);
             }
@@ -436,10 +432,10 @@ mod tests {
     #[test]
     fn a_regenerated_direction_gives_the_same_bits() {
         let payload = Payload::Evolution { seed: 77, plus: 0.7, minus: Some(0.1) };
-        let rule = Rule::Evolution { sigma: 0.01, antithetic: true };
+        let rule = PayloadSemantics::Evolution { sigma: 0.01, antithetic: true };
         let (mut kept, mut scratch) = (vec![0.0; 46], vec![9.0; 46]);
         fill_direction(77, &mut kept);
-        let (mut with, mut without) = (Partial::new(46), Partial::new(46));
+        let (mut with, mut without) = (PartialSum::new(46), PartialSum::new(46));
         with.add_payload_with(&payload, &rule, &kept);
         without.add_payload(&payload, &rule, &mut scratch);
         assert_eq!(with, without);
@@ -448,8 +444,8 @@ mod tests {
 
     #[test]
     fn a_fixed_divisor_does_not_follow_the_number_of_clients() {
-        let mut partial = Partial::new(2);
-        let summing = Rule::Summing { divisor: 4.0 };
+        let mut partial = PartialSum::new(2);
+        let summing = PayloadSemantics::Summing { divisor: 4.0 };
         assert_eq!(partial.step(&summing), Some(vec![0.0, 0.0]));
         partial.add_payload(&Payload::Clipped { within: true, delta: vec![1.0, 2.0] }, &summing, &mut []);
         partial.add_payload(&Payload::Clipped { within: false, delta: vec![3.0, 2.0] }, &summing, &mut []);
@@ -458,8 +454,8 @@ mod tests {
 
     #[test]
     fn a_sealed_sum_is_opened_when_enough_survive() {
-        let shares = Rule::Shares { unit: 0.5, divisor: 4.0, min_survivors: 2 };
-        let mut partial = Partial::new(1);
+        let shares = PayloadSemantics::Shares { unit: 0.5, divisor: 4.0, min_survivors: 2 };
+        let mut partial = PartialSum::new(1);
         partial.add_payload(&Payload::Share(Share::new(vec![16])), &shares, &mut []);
         assert_eq!(partial.step(&shares), None);
         partial.add_payload(&Payload::Share(Share::new(vec![-8])), &shares, &mut []);
@@ -468,18 +464,22 @@ mod tests {
 
     #[test]
     fn the_empty_sum_has_no_mean() {
-        let mut partial = Partial::new(2);
+        let mut partial = PartialSum::new(2);
         assert_eq!(partial.mean(), None);
         partial.add_step(&[1.0, 2.0], 3.0);
         assert_eq!(partial.mean(), Some(vec![1.0, 2.0]));
         partial.clear();
-        assert_eq!(partial, Partial::new(2));
+        assert_eq!(partial, PartialSum::new(2));
     }
 
     #[test]
     #[should_panic(expected = "kind Step cannot enter a sum of kind Evolution")]
     fn a_payload_of_another_kind_is_a_broken_invariant() {
         let step = Payload::Step { n_interactions: 1, delta: vec![1.0] };
-        Partial::new(1).add_payload(&step, &Rule::Evolution { sigma: 0.01, antithetic: false }, &mut [0.0]);
+        PartialSum::new(1).add_payload(
+            &step,
+            &PayloadSemantics::Evolution { sigma: 0.01, antithetic: false },
+            &mut [0.0],
+        );
     }
 }

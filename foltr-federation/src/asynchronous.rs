@@ -18,12 +18,12 @@ use thiserror::Error;
 pub use buffered::Buffered;
 pub use naive::Naive;
 
-use crate::aggregate::Rule;
-use crate::coordinator::BadSetup;
-use crate::message::{BadPayload, Expected, Kind, Message, RoundTask};
-use crate::parameter::BadParameter;
+use crate::aggregate::PayloadSemantics;
+use crate::coordinator::SetupError;
+use crate::message::{Expected, Kind, Message, PayloadError, RoundTask};
 use crate::server_optimiser::{OptimiserState, ServerOptimiser};
 use buffered::Buffer;
+use foltr_rank::parameter::ParameterError;
 use naive::History;
 
 /// What a server does with messages that do not wait for each other.
@@ -45,7 +45,7 @@ impl Asynchrony {
     ];
 
     /// Checks the parameters before any work.
-    pub fn check(&self, n_clients: u32) -> Result<(), BadParameter> {
+    pub fn check(&self, n_clients: u32) -> Result<(), ParameterError> {
         match self {
             Self::Buffered(buffered) => buffered.check(n_clients),
             Self::Naive(naive) => naive.check(),
@@ -71,7 +71,7 @@ pub struct AsynchronousSetup {
     /// The most interactions that a client may report.
     pub n_interactions: u32,
     /// What clients send.
-    pub rule: Rule,
+    pub rule: PayloadSemantics,
     /// How it is combined.
     pub asynchrony: Asynchrony,
     /// What is done with the result.
@@ -80,13 +80,13 @@ pub struct AsynchronousSetup {
 
 /// Why an asynchronous coordinator cannot be made.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
-pub enum BadAsynchronousSetup {
+pub enum AsynchronousSetupError {
     /// As for any coordinator.
     #[error(transparent)]
-    Setup(#[from] BadSetup),
+    Setup(#[from] SetupError),
     /// A parameter of the buffer.
     #[error(transparent)]
-    Asynchrony(#[from] BadParameter),
+    Asynchrony(#[from] ParameterError),
     /// Payloads that cannot be used one by one, or are no models.
     #[error("payloads of kind {kind:?} cannot be used here: {needed}")]
     Kind {
@@ -143,7 +143,7 @@ pub enum Refused {
     },
     /// The content is refused.
     #[error(transparent)]
-    Payload(#[from] BadPayload),
+    Payload(#[from] PayloadError),
     /// The new model would leave the range of f32. Model and version stay; what was held is dropped.
     #[error("version {version} would make parameter {index} infinite; what led to it was dropped")]
     Overflow {
@@ -176,33 +176,33 @@ pub struct AsynchronousCoordinator {
 
 impl AsynchronousCoordinator {
     /// A coordinator with version 0 of the model.
-    pub fn new(setup: AsynchronousSetup) -> Result<Self, BadAsynchronousSetup> {
+    pub fn new(setup: AsynchronousSetup) -> Result<Self, AsynchronousSetupError> {
         let AsynchronousSetup { initial, n_clients, n_interactions, rule, asynchrony, optimiser } = setup;
-        optimiser.check().map_err(BadSetup::Parameter)?;
+        optimiser.check().map_err(SetupError::Parameter)?;
         asynchrony.check(n_clients)?;
         if let Some(index) = initial.iter().position(|value| !value.is_finite()) {
-            return Err(BadSetup::Initial { index, value: initial[index] }.into());
+            return Err(SetupError::Initial { index, value: initial[index] }.into());
         }
-        if let Rule::Evolution { sigma, .. } = rule
+        if let PayloadSemantics::Evolution { sigma, .. } = rule
             && !(sigma.is_finite() && sigma > 0.0)
         {
-            return Err(BadSetup::Sigma { sigma }.into());
+            return Err(SetupError::Sigma { sigma }.into());
         }
         let kind = rule.kind();
         let memory = match (asynchrony, rule) {
-            (Asynchrony::Buffered(settings), Rule::Averaging | Rule::Evolution { .. }) => {
+            (Asynchrony::Buffered(settings), PayloadSemantics::Averaging | PayloadSemantics::Evolution { .. }) => {
                 Memory::Buffer(Buffer::new(settings, rule, initial.len()))
             }
-            (Asynchrony::Naive(naive), Rule::Averaging) => Memory::History(History::new(naive, &initial)),
+            (Asynchrony::Naive(naive), PayloadSemantics::Averaging) => Memory::History(History::new(naive, &initial)),
             (Asynchrony::Naive(_), _) => {
-                return Err(BadAsynchronousSetup::Kind {
+                return Err(AsynchronousSetupError::Kind {
                     kind,
                     needed: "naive averaging needs steps, which make a model",
                 });
             }
             (Asynchrony::Buffered(_), _) => {
                 let needed = "a mechanism that hides single messages in the sum of a round needs rounds";
-                return Err(BadAsynchronousSetup::Kind { kind, needed });
+                return Err(AsynchronousSetupError::Kind { kind, needed });
             }
         };
         Ok(Self {

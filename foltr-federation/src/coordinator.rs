@@ -7,21 +7,21 @@
 //! keeps the receipts, and must look there first.
 
 mod inbox;
-mod kept;
+mod round_buffer;
 #[cfg(test)]
 mod tests;
 
 use thiserror::Error;
 
-use crate::aggregate::{CHUNK, Partial, Rule, TooFewClients};
+use crate::aggregate::{CHUNK, PartialSum, PayloadSemantics, TooFewClients};
 use crate::defence::Defence;
 use crate::history::{Checkpoint, Devices};
-use crate::message::{BadPayload, Expected, Message, Payload, RoundTask};
-use crate::parameter::BadParameter;
+use crate::message::{Expected, Message, Payload, PayloadError, RoundTask};
 use crate::privacy::{Mode, NeedsSingleUpdates};
 use crate::server_optimiser::{OptimiserState, ServerOptimiser};
+use foltr_rank::parameter::ParameterError;
 use inbox::Inbox;
-use kept::Kept;
+use round_buffer::RoundBuffer;
 
 /// What a coordinator is made of.
 #[derive(Clone, Debug)]
@@ -33,7 +33,7 @@ pub struct Setup {
     /// The most interactions that a client may report.
     pub n_interactions: u32,
     /// What clients send.
-    pub rule: Rule,
+    pub rule: PayloadSemantics,
     /// How it is combined. Momentum, if any, is the devices' part of it.
     pub defence: Defence,
     /// What is done with the result.
@@ -46,10 +46,10 @@ pub struct Setup {
 
 /// Why a coordinator cannot be made.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
-pub enum BadSetup {
+pub enum SetupError {
     /// A parameter of the optimiser or the defence.
     #[error(transparent)]
-    Parameter(#[from] BadParameter),
+    Parameter(#[from] ParameterError),
     /// The gradient divides by sigma.
     #[error("sigma = {sigma} must be a positive number")]
     Sigma {
@@ -84,7 +84,7 @@ pub struct Coordinator {
     mode: Mode,
     inbox: Inbox,
     /// All messages of the round, for a rule that must see them; then nothing is in the inbox.
-    kept: Option<Kept>,
+    kept: Option<RoundBuffer>,
 }
 
 /// What a closed round did.
@@ -132,7 +132,7 @@ pub enum Rejected {
     Sealed,
     /// The content is refused.
     #[error(transparent)]
-    Payload(#[from] BadPayload),
+    Payload(#[from] PayloadError),
     /// A sum where single messages must be seen.
     #[error("the rule of this federation compares single messages; it cannot take a sum of them")]
     NotASum,
@@ -199,25 +199,25 @@ pub enum CloseError {
 
 impl Coordinator {
     /// A coordinator in round 0.
-    pub fn new(setup: Setup) -> Result<Self, BadSetup> {
+    pub fn new(setup: Setup) -> Result<Self, SetupError> {
         let Setup { initial, n_clients, n_interactions, rule, defence, optimiser, mode, clip_norm } = setup;
         optimiser.check()?;
         defence.check()?;
         if let Some(index) = initial.iter().position(|value| !value.is_finite()) {
-            return Err(BadSetup::Initial { index, value: initial[index] });
+            return Err(SetupError::Initial { index, value: initial[index] });
         }
         match rule {
-            Rule::Evolution { sigma, .. } if !(sigma.is_finite() && sigma > 0.0) => {
-                return Err(BadSetup::Sigma { sigma });
+            PayloadSemantics::Evolution { sigma, .. } if !(sigma.is_finite() && sigma > 0.0) => {
+                return Err(SetupError::Sigma { sigma });
             }
             _ => {}
         }
         mode.admit(rule.needs_single_updates())?;
         mode.admit(defence.needs_single_updates())?;
-        if !defence.only_sums() && matches!(rule, Rule::Summing { .. } | Rule::Shares { .. }) {
-            return Err(BadSetup::OnlySums);
+        if !defence.only_sums() && matches!(rule, PayloadSemantics::Summing { .. } | PayloadSemantics::Shares { .. }) {
+            return Err(SetupError::OnlySums);
         }
-        let kept = (!defence.only_sums()).then(|| Kept::new(rule, defence.start(), n_clients, initial.len()));
+        let kept = (!defence.only_sums()).then(|| RoundBuffer::new(rule, defence.start(), n_clients, initial.len()));
         Ok(Self {
             master: initial.iter().map(|&value| f64::from(value)).collect(),
             state: optimiser.start(initial.len()),
@@ -247,7 +247,7 @@ impl Coordinator {
 
     /// Messages that wait for their chunk to be complete; all others are folded and gone.
     pub fn n_held(&self) -> usize {
-        self.kept.as_ref().map_or(self.inbox.n_held(), Kept::len)
+        self.kept.as_ref().map_or(self.inbox.n_held(), RoundBuffer::len)
     }
 
     /// Whether the rule must see every message, and takes no sums.
@@ -258,7 +258,7 @@ impl Coordinator {
     /// How much of the last step came from each client that the rule looked at; empty for sums and for rules that take
     /// different coordinates from different clients.
     pub fn shares(&self) -> &[(u32, f64)] {
-        self.kept.as_ref().map_or(&[], Kept::shares)
+        self.kept.as_ref().map_or(&[], RoundBuffer::shares)
     }
 
     /// The state between two rounds. What the tail mean and the devices remember is for others to add, and what a rule
@@ -278,11 +278,11 @@ impl Coordinator {
     ///
     /// # Errors
     /// If it is of another model. Nothing changes then.
-    pub fn restore(&mut self, checkpoint: &Checkpoint) -> Result<(), BadPayload> {
+    pub fn restore(&mut self, checkpoint: &Checkpoint) -> Result<(), PayloadError> {
         let (expected, got) = (self.master.len(), checkpoint.master.len());
         let (first, second, _) = checkpoint.optimiser.parts();
         if expected != got || first.len() != got || second.len() != got {
-            return Err(BadPayload::Params { expected, got });
+            return Err(PayloadError::Params { expected, got });
         }
         self.skip();
         self.task.round = checkpoint.round;
@@ -327,7 +327,7 @@ impl Coordinator {
     }
 
     /// Takes the sum of a whole chunk, folded elsewhere in slot order: slots `chunk_idx * CHUNK` and following.
-    pub fn receive_partial(&mut self, chunk_idx: usize, partial: Partial) -> Result<(), Rejected> {
+    pub fn receive_partial(&mut self, chunk_idx: usize, partial: PartialSum) -> Result<(), Rejected> {
         if self.keeps_messages() {
             return Err(Rejected::NotASum);
         }
@@ -337,7 +337,7 @@ impl Coordinator {
         }
         let n_params = self.expected.n_params;
         if partial.n_params() != n_params {
-            return Err(BadPayload::Params { expected: n_params, got: partial.n_params() }.into());
+            return Err(PayloadError::Params { expected: n_params, got: partial.n_params() }.into());
         }
         self.inbox.receive_partial(chunk_idx, partial)
     }
@@ -355,14 +355,14 @@ impl Coordinator {
         }
         let round = self.task.round;
         let rule = self.inbox.rule();
-        if let Rule::Shares { min_survivors: needed, .. } = rule
+        if let PayloadSemantics::Shares { min_survivors: needed, .. } = rule
             && self.inbox.n_contributions() < needed
         {
             let got = self.inbox.n_contributions();
             self.skip();
             return Err(CloseError::TooFewSurvivors { round, got, needed });
         }
-        if self.inbox.n_contributions() == 0 && !matches!(rule, Rule::Summing { .. }) {
+        if self.inbox.n_contributions() == 0 && !matches!(rule, PayloadSemantics::Summing { .. }) {
             return Err(CloseError::Empty { round });
         }
         let total = self.inbox.fold();
@@ -407,7 +407,7 @@ impl Coordinator {
     /// Opens the next round without a step: nobody contributed, or nobody shall.
     pub fn skip(&mut self) {
         self.inbox.clear();
-        self.kept.iter_mut().for_each(Kept::clear);
+        self.kept.iter_mut().for_each(RoundBuffer::clear);
         self.task.round += 1;
     }
 

@@ -4,8 +4,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::aggregate::{Aggregation, Aggregator, Mean, Mixing, TrimmedMean};
-use crate::parameter::BadParameter;
 use crate::worker_momentum::WorkerMomentum;
+use foltr_rank::parameter::ParameterError;
 
 /// A defence.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
@@ -37,7 +37,7 @@ impl Defence {
     }
 
     /// The least number of clients with which the server can decide.
-    pub const fn least_clients(&self) -> usize {
+    pub fn least_clients(&self) -> usize {
         let mixing = match self.mixing {
             Some(attackers) => attackers as usize + 1,
             None => 0,
@@ -50,7 +50,7 @@ impl Defence {
     ///
     /// # Errors
     /// With the first one that is out of range.
-    pub fn check(&self) -> Result<(), BadParameter> {
+    pub fn check(&self) -> Result<(), ParameterError> {
         self.rule.check()?;
         self.momentum.map_or(Ok(()), |momentum| momentum.check())
     }

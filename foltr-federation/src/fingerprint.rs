@@ -16,7 +16,7 @@ pub struct Fingerprint([u8; 32]);
 /// A text that is no fingerprint.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("a fingerprint has 64 hexadecimal digits, unlike `{0}`")]
-pub struct BadFingerprint(String);
+pub struct FingerprintError(String);
 
 impl Fingerprint {
     /// Of some bytes, such as a file.
@@ -52,17 +52,17 @@ impl fmt::Debug for Fingerprint {
 }
 
 impl FromStr for Fingerprint {
-    type Err = BadFingerprint;
+    type Err = FingerprintError;
 
-    fn from_str(text: &str) -> Result<Self, BadFingerprint> {
-        from_hex(text).map(Self).ok_or_else(|| BadFingerprint(text.to_owned()))
+    fn from_str(text: &str) -> Result<Self, FingerprintError> {
+        from_hex(text).map(Self).ok_or_else(|| FingerprintError(text.to_owned()))
     }
 }
 
 impl TryFrom<String> for Fingerprint {
-    type Error = BadFingerprint;
+    type Error = FingerprintError;
 
-    fn try_from(text: String) -> Result<Self, BadFingerprint> {
+    fn try_from(text: String) -> Result<Self, FingerprintError> {
         text.parse()
     }
 }

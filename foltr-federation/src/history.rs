@@ -4,14 +4,14 @@
 //! clients that were forgotten, and returns to earlier rounds. Beside it are numbers that change with every round: who
 //! took part first and last, and how far each client has moved the model (the ledger). [`History::erase`] takes a
 //! client's updates, salts and ledger out; the chain can still be [verified](History::verify) afterwards. What is kept
-//! is for [`Keeping`] to say, how much it is for [`History::size`].
+//! is for [`HistoryPolicy`] to say, how much it is for [`History::size`].
 
 mod bytes;
 mod chain;
 mod checkpoint;
 mod codec;
 mod error;
-mod keeping;
+mod policy;
 mod record;
 #[cfg(test)]
 mod tests;
@@ -28,15 +28,15 @@ use chain::{Event, Link, What};
 pub use chain::Erasure;
 pub use checkpoint::{Checkpoint, Devices};
 pub use codec::Size;
-pub use error::{BadHistory, UnknownClient};
-pub use keeping::Keeping;
+pub use error::{HistoryError, UnknownClient};
+pub use policy::HistoryPolicy;
 pub use record::{Committed, Entry, Record, Salt};
 
 /// What does not change in a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Header {
     /// What is kept.
-    pub keeping: Keeping,
+    pub keeping: HistoryPolicy,
     /// All clients.
     pub n_clients: u32,
     /// What the server does with a step.
@@ -76,7 +76,7 @@ pub struct ClosedRound<'a> {
     pub model: &'a [f32],
     /// Whose messages moved the model, in rising order.
     pub clients: &'a [u32],
-    /// What they sent, in client order; may be empty where [`Keeping::needs_updates`] says that nobody asks for it.
+    /// What they sent, in client order; may be empty where [`HistoryPolicy::needs_updates`] says that nobody asks for it.
     pub updates: &'a Contributions,
 }
 
@@ -135,7 +135,7 @@ pub enum Touched {
 impl Header {
     fn digest(&self) -> Fingerprint {
         let every = |number: Option<u32>| number.map_or(0, u64::from);
-        let Keeping { updates_every, checkpoints_every, ledger, retention } = self.keeping;
+        let HistoryPolicy { updates_every, checkpoints_every, ledger, retention } = self.keeping;
         let hash = Hashing::of("foltr history").u64(every(updates_every)).u64(every(checkpoints_every));
         let hash = hash.u32(ledger.into()).u64(every(retention)).u32(self.n_clients).fingerprint(&self.settings);
         let (kind, numbers) = codec::optimiser_parts(&self.optimiser);
@@ -156,7 +156,7 @@ impl History {
     }
 
     /// What is kept.
-    pub const fn keeping(&self) -> &Keeping {
+    pub const fn keeping(&self) -> &HistoryPolicy {
         &self.header.keeping
     }
 
@@ -199,7 +199,7 @@ impl History {
         Ok(Passage { links: &self.links[..end] })
     }
 
-    /// Kept rounds, in order.
+    /// RoundBuffer rounds, in order.
     pub fn records(&self) -> impl Iterator<Item = &Record> {
         self.links.iter().filter_map(|link| match &link.event {
             Event::Round(record) => Some(record),
@@ -359,7 +359,7 @@ impl History {
     ///
     /// # Errors
     /// With the first round, and client, at which something is wrong.
-    pub fn verify(&self) -> Result<(), BadHistory> {
+    pub fn verify(&self) -> Result<(), HistoryError> {
         chain::verify(self.header.digest(), &self.links, self.keeping(), self.n_rounds)
     }
 

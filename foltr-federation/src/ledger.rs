@@ -24,7 +24,7 @@ use thiserror::Error;
 
 use crate::accountant::{self, Guarantee, PrivacyCost};
 
-pub use stored::BadLedger;
+pub use stored::LedgerError;
 
 /// Budget, costs, and a fingerprint of every message.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -88,7 +88,7 @@ pub enum Refused {
 #[error(
     "a budget of epsilon {epsilon}, delta {delta} must have a finite epsilon of at least 0 and a delta from 0 to below 1"
 )]
-pub struct BadBudget {
+pub struct BudgetError {
     /// What was asked for.
     pub epsilon: f64,
     /// What was asked for.
@@ -100,10 +100,10 @@ impl Ledger {
     ///
     /// # Errors
     /// If no such budget can be kept.
-    pub fn new(budget: Guarantee) -> Result<Self, BadBudget> {
+    pub fn new(budget: Guarantee) -> Result<Self, BudgetError> {
         let Guarantee { epsilon, delta } = budget;
         if !(epsilon.is_finite() && epsilon >= 0.0 && (0.0..1.0).contains(&delta)) {
-            return Err(BadBudget { epsilon, delta });
+            return Err(BudgetError { epsilon, delta });
         }
         Ok(Self { budget, spent: Vec::new(), fingerprints: BTreeMap::new() })
     }

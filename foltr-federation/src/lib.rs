@@ -5,16 +5,20 @@
 //! [`ServerOptimiser`] applies to the global model. No I/O, no clock, no threads and no global randomness: the lab
 //! drives a coordinator in a loop, a server drives the same one from its handlers.
 
+#![warn(missing_docs)]
+
 pub mod accountant;
 pub mod aggregate;
 pub mod asynchronous;
+pub mod combination;
 pub mod coordinator;
 pub mod defence;
 pub mod fingerprint;
 pub mod history;
 pub mod ledger;
 pub mod message;
-pub mod parameter;
+pub mod participation;
+pub mod plan;
 pub mod privacy;
 pub mod receipt;
 pub mod server_optimiser;
@@ -23,18 +27,23 @@ pub mod unlearn;
 pub mod worker_momentum;
 
 pub use accountant::{Guarantee, PrivacyCost};
-pub use aggregate::{Aggregation, Aggregator, CHUNK, Combined, Contributions, Partial, Rule, TooFewClients};
+pub use aggregate::{
+    Aggregation, Aggregator, CHUNK, Combined, Contributions, PartialSum, PayloadSemantics, TooFewClients,
+};
 pub use asynchronous::{AsynchronousCoordinator, AsynchronousSetup, Asynchrony, Refused, Taken};
-pub use coordinator::{BadSetup, CloseError, Coordinator, Rejected, RoundReport, Setup};
+pub use combination::{COMBINATIONS, Combination, Part};
+pub use coordinator::{CloseError, Coordinator, Rejected, RoundReport, Setup, SetupError};
 pub use defence::Defence;
 pub use fingerprint::Fingerprint;
-pub use history::{BadHistory, Checkpoint, Erasure, History, Keeping};
+pub use foltr_rank::{ParameterError, parameter};
+pub use history::{Checkpoint, Erasure, History, HistoryError, HistoryPolicy};
 pub use ledger::Ledger;
-pub use message::{BadPayload, DecodeError, Expected, Kind, Message, Payload, RoundTask, Share, decode, encode};
-pub use parameter::BadParameter;
-pub use privacy::{LocalPrivacy, Mode, Privacy};
-pub use receipt::{BadReceipt, Receipt};
+pub use message::{DecodeError, Expected, Kind, Message, Payload, PayloadError, RoundTask, Share, decode, encode};
+pub use participation::Participation;
+pub use plan::{FederationPlan, PlanProblem};
+pub use privacy::{LocalPrivacy, Mechanism, Mode, Privacy};
+pub use receipt::{Receipt, ReceiptError};
 pub use server_optimiser::ServerOptimiser;
 pub use tail_mean::TailMean;
-pub use unlearn::{Assurance, CannotUnlearn, Unlearning};
+pub use unlearn::{Assurance, UnlearnError, Unlearning};
 pub use worker_momentum::WorkerMomentum;

@@ -175,9 +175,9 @@ pub struct Expected {
 
 impl Expected {
     /// Checks a payload, decoded or made in this process.
-    pub fn check(&self, payload: &Payload) -> Result<(), BadPayload> {
+    pub fn check(&self, payload: &Payload) -> Result<(), PayloadError> {
         if payload.kind() != self.kind {
-            return Err(BadPayload::Kind { expected: self.kind, got: payload.kind() });
+            return Err(PayloadError::Kind { expected: self.kind, got: payload.kind() });
         }
         match payload {
             Payload::Step { n_interactions, delta } => self.check_step(*n_interactions, delta),
@@ -189,7 +189,7 @@ impl Expected {
             Payload::Share(share) => {
                 self.check_length(share.values.len())?;
                 match share.values.iter().position(|value| value.unsigned_abs() > MOST_OF_SHARE) {
-                    Some(index) => Err(BadPayload::Share { index }),
+                    Some(index) => Err(PayloadError::Share { index }),
                     None => Ok(()),
                 }
             }
@@ -197,32 +197,32 @@ impl Expected {
     }
 
     /// Checks the content of a step.
-    pub(crate) fn check_step(&self, n_interactions: u32, delta: &[f32]) -> Result<(), BadPayload> {
+    pub(crate) fn check_step(&self, n_interactions: u32, delta: &[f32]) -> Result<(), PayloadError> {
         if self.kind != Kind::Step {
-            return Err(BadPayload::Kind { expected: self.kind, got: Kind::Step });
+            return Err(PayloadError::Kind { expected: self.kind, got: Kind::Step });
         }
         if !(1..=self.max_interactions).contains(&n_interactions) {
-            return Err(BadPayload::Interactions { max: self.max_interactions, got: n_interactions });
+            return Err(PayloadError::Interactions { max: self.max_interactions, got: n_interactions });
         }
         self.check_length(delta.len())?;
         check_finite(delta)
     }
 
-    fn check_length(&self, got: usize) -> Result<(), BadPayload> {
-        if got == self.n_params { Ok(()) } else { Err(BadPayload::Params { expected: self.n_params, got }) }
+    fn check_length(&self, got: usize) -> Result<(), PayloadError> {
+        if got == self.n_params { Ok(()) } else { Err(PayloadError::Params { expected: self.n_params, got }) }
     }
 }
 
-fn check_finite(values: &[f32]) -> Result<(), BadPayload> {
+fn check_finite(values: &[f32]) -> Result<(), PayloadError> {
     match values.iter().position(|value| !value.is_finite()) {
-        Some(index) => Err(BadPayload::NotFinite { index }),
+        Some(index) => Err(PayloadError::NotFinite { index }),
         None => Ok(()),
     }
 }
 
 /// Why the content of a message is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum BadPayload {
+pub enum PayloadError {
     /// The round takes another kind.
     #[error("this round takes payloads of kind {expected:?}, not {got:?}")]
     Kind {

@@ -1,14 +1,17 @@
 //! The one door out of a device: the only functions that turn an [`Update`] into a [`Payload`].
 //!
-//! A mechanism says what a message costs ([`LocalPrivacy::cost`]) and who could see it ([`Mode`]); what that adds up to is
+//! [`Privacy`] is what files say, [`Mechanism`] what is made of it. A mechanism says what a message costs ([`LocalPrivacy::cost`]) and who could see it ([`Mode`]); what that adds up to is
 //! the [accountant](crate::accountant)'s to say.
 
+mod budget;
 mod discrete_gaussian;
 mod distributed_laplace;
 mod duchi;
+mod explanation;
 mod gaussian;
 mod mode;
 mod none;
+mod parameters;
 mod priv_unit;
 mod randomised_response;
 mod sampled_response;
@@ -18,20 +21,23 @@ use foltr_rank::learn::evolution::Reward;
 use foltr_rank::rng::Stream;
 use serde::{Deserialize, Serialize};
 
-pub use discrete_gaussian::{BadShares, DiscreteGaussian, LEVELS, TooLong};
-pub use distributed_laplace::{ClipRadius, DistributedLaplace};
-pub use duchi::Duchi;
-pub use gaussian::{AdaptiveClip, Clip, Gaussian};
+pub use budget::Budget;
+pub use discrete_gaussian::{DiscreteGaussian, DiscreteGaussianParameters, LEVELS, SharesError, TooLong};
+pub use distributed_laplace::{ClipRadius, DistributedLaplace, LaplaceParameters};
+pub use duchi::{Duchi, DuchiParameters};
+pub use explanation::{Circumstances, Claim, Explanation, Unit};
+pub use gaussian::{AdaptiveClip, Clip, Gaussian, GaussianParameters};
 pub use mode::{CentralMode, Mode, NeedsSingleUpdates};
-pub use none::Unprotected;
-pub use priv_unit::{BadPrivUnit, PrivUnit};
+pub use none::{NoParameters, Unprotected};
+pub use parameters::{MechanismContext, MechanismError, MechanismParameters};
+pub use priv_unit::{PrivUnit, PrivUnitError, PrivUnitParameters};
 pub use randomised_response::{
-    BadResponse, RandomisedResponse, certain_outcomes, privacy_loss, privatise_distribution,
+    RandomisedResponse, ResponseError, ResponseParameters, certain_outcomes, privacy_loss, privatise_distribution,
 };
-pub use sampled_response::SampledResponse;
+pub use sampled_response::{SampledResponse, SampledResponseParameters};
 
 use crate::accountant::PrivacyCost;
-use crate::aggregate::Rule;
+use crate::aggregate::PayloadSemantics;
 use crate::message::{Kind, Payload, RoundTask};
 
 /// What happens to an update before it leaves the device.
@@ -53,7 +59,7 @@ pub trait LocalPrivacy {
     fn cost(&self, n_params: usize, n_interactions: u32) -> PrivacyCost;
 
     /// How the server reads what this mechanism makes of payloads that it would read by `usual` without it.
-    fn rule(&self, usual: Rule, _divisor: f64) -> Rule {
+    fn rule(&self, usual: PayloadSemantics, _divisor: f64) -> PayloadSemantics {
         usual
     }
 
@@ -61,24 +67,104 @@ pub trait LocalPrivacy {
     fn clip_radius(&self) -> Option<f32> {
         None
     }
+
+    /// What the mechanism does and what its guarantee rests on, in words.
+    fn explain(&self, circumstances: &Circumstances) -> Explanation;
 }
 
-/// Defines [`Privacy`], its list and its delegation from one line a mechanism.
+/// Defines [`Privacy`], [`Mechanism`], their list and their delegation from one line a mechanism: its name, the mechanism
+/// with its parameters, and what it does.
 macro_rules! mechanisms {
-    ($($name:literal: $mechanism:ident, $about:literal;)*) => {
-        /// A privacy mechanism with its parameters.
-        #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+    ($($name:literal: $mechanism:ident($parameters:ident), $about:literal;)*) => {
+        /// A privacy mechanism as files name it.
+        #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(tag = "kind")]
         pub enum Privacy {
-            $(#[doc = $about] #[serde(rename = $name)] $mechanism($mechanism),)*
+            $(#[doc = $about] #[serde(rename = $name)] $mechanism($parameters),)*
+        }
+
+        /// A privacy mechanism, ready for use.
+        #[derive(Clone, Debug, PartialEq)]
+        pub enum Mechanism {
+            $(#[doc = $about] $mechanism($mechanism),)*
         }
 
         impl Privacy {
             /// Every mechanism: its name, and what it does.
             pub const LIST: &[(&str, &str)] = &[$(($name, $about)),*];
+
+            /// One of each kind, for conformance tests.
+            pub fn examples() -> Vec<Self> {
+                vec![$(Self::$mechanism(<$parameters as MechanismParameters>::example())),*]
+            }
+
+            /// The name in files.
+            pub const fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$mechanism(_) => $name,)*
+                }
+            }
+
+            /// Makes the mechanism; calibrates it where a guarantee is given in place of a parameter.
+            ///
+            /// # Errors
+            /// With the key to blame, if the mechanism is not defined for its parameters.
+            pub fn mechanism(&self, context: &MechanismContext) -> Result<Mechanism, MechanismError> {
+                match self {
+                    $(Self::$mechanism(parameters) => parameters.mechanism(context).map(Mechanism::$mechanism),)*
+                }
+            }
+
+            /// The guarantee over the whole run to which the mechanism is calibrated, if it is.
+            pub fn whole_run(&self) -> Option<Budget> {
+                match self {
+                    $(Self::$mechanism(parameters) => parameters.whole_run(),)*
+                }
+            }
+
+            /// Whether the mechanism or its cost depends on the number of parameters of the model.
+            pub const fn depends_on_model(&self) -> bool {
+                match self {
+                    $(Self::$mechanism(_) => <$parameters as MechanismParameters>::DEPENDS_ON_MODEL,)*
+                }
+            }
+
+            /// Whether attacks, robust rules and shards are defined on what is sent.
+            pub const fn admits_single_updates(&self) -> bool {
+                match self {
+                    $(Self::$mechanism(_) => <$parameters as MechanismParameters>::ADMITS_SINGLE_UPDATES,)*
+                }
+            }
+
+            /// What a paper or the file says that the mechanism guarantees.
+            ///
+            /// # Errors
+            /// As [`Self::mechanism`].
+            pub fn claim(&self, context: &MechanismContext) -> Result<Option<Claim>, MechanismError> {
+                match self {
+                    $(Self::$mechanism(parameters) => Ok(parameters.claim(&parameters.mechanism(context)?)),)*
+                }
+            }
         }
 
-        impl LocalPrivacy for Privacy {
+        impl Mechanism {
+            /// The name in files.
+            pub const fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$mechanism(_) => $name,)*
+                }
+            }
+
+            /// Whether attacks, robust rules and shards are defined on what is sent.
+            pub const fn admits_single_updates(&self) -> bool {
+                match self {
+                    $(Self::$mechanism(_) => <$parameters as MechanismParameters>::ADMITS_SINGLE_UPDATES,)*
+                }
+            }
+        }
+
+        impl LocalPrivacy for Mechanism {
             fn protect(&self, update: Update<'_>, task: &RoundTask, private: &mut Stream, payload: &mut Payload) {
                 match self {
                     $(Self::$mechanism(mechanism) => mechanism.protect(update, task, private, payload),)*
@@ -97,7 +183,7 @@ macro_rules! mechanisms {
                 }
             }
 
-            fn rule(&self, usual: Rule, divisor: f64) -> Rule {
+            fn rule(&self, usual: PayloadSemantics, divisor: f64) -> PayloadSemantics {
                 match self {
                     $(Self::$mechanism(mechanism) => mechanism.rule(usual, divisor),)*
                 }
@@ -114,19 +200,45 @@ macro_rules! mechanisms {
                     $(Self::$mechanism(mechanism) => mechanism.clip_radius(),)*
                 }
             }
+
+            fn explain(&self, circumstances: &Circumstances) -> Explanation {
+                match self {
+                    $(Self::$mechanism(mechanism) => mechanism.explain(circumstances),)*
+                }
+            }
         }
     };
 }
 
 mechanisms! {
-    "none": Unprotected, "The update as it is";
-    "randomised-response": RandomisedResponse, "FOLtR-ES: a reward is replaced by another one with some probability";
-    "distributed-laplace": DistributedLaplace, "FPDGD: noise whose sum over all clients is Laplace";
-    "gaussian": Gaussian, "Clipped updates, Gaussian noise on their sum: sound if the server is trusted or sealed";
-    "discrete-gaussian": DiscreteGaussian, "The same as devices can run it: integers, exact shares of noise, sealed";
-    "duchi": Duchi, "Local: one randomised bit about one coordinate of the update";
-    "priv-unit": PrivUnit, "Local: a random direction that leans towards that of the update";
-    "sampled-response": SampledResponse, "Local, FOLtR-ES: randomised response on one of the interactions";
+    "none": Unprotected(NoParameters), "The update as it is";
+    "randomised-response": RandomisedResponse(ResponseParameters),
+        "FOLtR-ES: a reward is replaced by another one with some probability";
+    "distributed-laplace": DistributedLaplace(LaplaceParameters), "FPDGD: noise whose sum over all clients is Laplace";
+    "gaussian": Gaussian(GaussianParameters),
+        "Clipped updates, Gaussian noise on their sum: sound if the server is trusted or sealed";
+    "discrete-gaussian": DiscreteGaussian(DiscreteGaussianParameters),
+        "The same as devices can run it: integers, exact shares of noise, sealed";
+    "duchi": Duchi(DuchiParameters), "Local: one randomised bit about one coordinate of the update";
+    "priv-unit": PrivUnit(PrivUnitParameters), "Local: a random direction that leans towards that of the update";
+    "sampled-response": SampledResponse(SampledResponseParameters),
+        "Local, FOLtR-ES: randomised response on one of the interactions";
+}
+
+impl Privacy {
+    /// Updates leave the device as they are.
+    pub const NONE: Self = Self::Unprotected(NoParameters {});
+
+    /// Whether updates leave the device as they are.
+    pub const fn is_none(&self) -> bool {
+        matches!(self, Self::Unprotected(_))
+    }
+}
+
+impl Default for Privacy {
+    fn default() -> Self {
+        Self::NONE
+    }
 }
 
 /// Average value of some outcomes; 0 without any, as an interaction without a click is worth.
@@ -144,6 +256,15 @@ fn outcome_values(reward: Reward, n_shown: usize) -> Vec<f64> {
 mod tests {
     use super::*;
 
+    const CONTEXT: MechanismContext = MechanismContext {
+        reward: Reward::MaxRr,
+        list_length: 10,
+        n_params: 46,
+        n_rounds: 50,
+        n_interactions: 4,
+        participation: None,
+    };
+
     #[test]
     fn the_names_in_the_list_are_those_that_are_read() {
         for (name, _) in Privacy::LIST {
@@ -157,30 +278,61 @@ mod tests {
     #[test]
     fn configurations_survive_a_round_trip() {
         for text in [
-            r#"{"kind":"none","reward":"max-rr"}"#,
-            r#"{"kind":"randomised-response","probability":0.9,"reward":"max-rr","n_shown":10}"#,
+            r#"{"kind":"none"}"#,
+            r#"{"kind":"randomised-response","probability":0.9}"#,
             r#"{"kind":"distributed-laplace","sensitivity":5.0,"epsilon":4.5,"clip":"paper"}"#,
             r#"{"kind":"gaussian","clip":0.17,"noise_multiplier":6.9,"mode":"sealed"}"#,
             r#"{"kind":"gaussian","clip":{"initial":0.1,"quantile":0.5,"rate":0.2,"count_noise":9.0},"noise_multiplier":6.9,"mode":"clear"}"#,
             r#"{"kind":"discrete-gaussian","clip":0.17,"noise_multiplier":6.9,"min_survivors":90,"colluders":5}"#,
             r#"{"kind":"duchi","epsilon":1.0,"bound":0.1}"#,
-            r#"{"kind":"priv-unit","epsilon":1.0,"norm":0.1,"n_params":46}"#,
-            r#"{"kind":"sampled-response","probability":0.9,"reward":"max-rr","n_shown":10}"#,
+            r#"{"kind":"priv-unit","epsilon":1.0,"norm":0.1}"#,
+            r#"{"kind":"sampled-response","probability":0.9}"#,
         ] {
             let privacy: Privacy = serde_json::from_str(text).expect(text);
             assert_eq!(serde_json::to_string(&privacy).expect(text), text);
+            let mechanism = privacy.mechanism(&CONTEXT).expect(text);
+            assert_eq!(mechanism.name(), privacy.name());
         }
     }
 
     #[test]
-    fn impossible_parameters_are_refused_on_reading() {
-        for (text, reason) in [
-            (r#"{"kind":"randomised-response","probability":0.05,"reward":"max-rr","n_shown":10}"#, "0.0909"),
-            (r#"{"kind":"randomised-response","probability":0.5,"reward":"max-rr","n_shown":17}"#, "1 to 16"),
-            (r#"{"kind":"distributed-laplace","sensitivity":5.0,"epsilon":0.0,"clip":"paper"}"#, "epsilon"),
+    fn every_mechanism_can_be_calibrated_to_a_whole_run() {
+        let whole_run = r#""whole_run":{"epsilon":4.5,"delta":1e-5}"#;
+        for text in [
+            format!(r#"{{"kind":"randomised-response",{whole_run}}}"#),
+            format!(r#"{{"kind":"distributed-laplace","sensitivity":5.0,"clip":"paper",{whole_run}}}"#),
+            r#"{"kind":"gaussian","clip":0.17,"epsilon":4.5,"delta":1e-5,"mode":"sealed"}"#.into(),
+            r#"{"kind":"discrete-gaussian","clip":0.17,"epsilon":4.5,"delta":1e-5,"min_survivors":90}"#.into(),
+            format!(r#"{{"kind":"duchi","bound":0.1,{whole_run}}}"#),
+            format!(r#"{{"kind":"priv-unit","norm":0.1,{whole_run}}}"#),
+            format!(r#"{{"kind":"sampled-response",{whole_run}}}"#),
         ] {
-            let error = serde_json::from_str::<Privacy>(text).expect_err(text).to_string();
-            assert!(error.contains(reason), "{error}");
+            let privacy: Privacy = serde_json::from_str(&text).expect(&text);
+            let mechanism = privacy.mechanism(&CONTEXT).expect(&text);
+            let spent = mechanism.cost(CONTEXT.n_params, CONTEXT.n_interactions).after(CONTEXT.n_rounds, 1e-5).epsilon;
+            // A probability is rounded to the nearest, not down.
+            assert!(spent <= 4.5 * (1.0 + 1e-12) && spent > 0.98 * 4.5, "{text}: {spent}");
+            let claim = privacy.claim(&CONTEXT).expect(&text).expect("the file states it");
+            assert_eq!((claim.by, claim.unit, claim.epsilon), ("the file", Unit::Run, 4.5));
         }
+    }
+
+    #[test]
+    fn impossible_parameters_are_refused_with_their_key() {
+        for (text, key, reason) in [
+            (r#"{"kind":"randomised-response","probability":0.05}"#, "probability", "0.0909"),
+            (r#"{"kind":"distributed-laplace","sensitivity":5.0,"epsilon":0.0,"clip":"paper"}"#, "epsilon", "positive"),
+            (r#"{"kind":"duchi","bound":0.1}"#, "", "`whole_run"),
+            (r#"{"kind":"duchi","bound":0.1,"whole_run":{"epsilon":1.0,"delta":2.0}}"#, "whole_run", "below 1"),
+            (r#"{"kind":"gaussian","clip":0.1,"epsilon":1.0,"mode":"sealed"}"#, "", "both `epsilon` and `delta`"),
+        ] {
+            let privacy: Privacy = serde_json::from_str(text).expect(text);
+            let error = privacy.mechanism(&CONTEXT).expect_err(text);
+            assert_eq!(error.key, key, "{text}");
+            assert!(error.message.contains(reason), "{error}");
+        }
+        let long = MechanismContext { list_length: 17, ..CONTEXT };
+        let privacy: Privacy = serde_json::from_str(r#"{"kind":"sampled-response","probability":0.5}"#).expect("read");
+        assert!(privacy.mechanism(&long).expect_err("too long").message.contains("1 to 16"));
     }
 }

@@ -7,7 +7,7 @@
 //! A receipt says what the federation claims to have done. With the [`History`] that belongs to it, one can check that
 //! the erasure is in its chain, between the two heads, and that nothing of the chain was altered since.
 
-mod canonical;
+pub(crate) mod canonical;
 mod stored;
 #[cfg(test)]
 mod tests;
@@ -17,7 +17,7 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::fingerprint::Fingerprint;
-use crate::history::{BadHistory, Checkpoint, History};
+use crate::history::{Checkpoint, History, HistoryError};
 use crate::unlearn::{Assurance, Unlearning};
 
 /// Of the canonical bytes; another one is refused.
@@ -75,7 +75,7 @@ pub struct Receipt {
 
 /// Why a receipt is not believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum BadReceipt {
+pub enum ReceiptError {
     /// Written by another program.
     #[error("the receipt has version {found}; this program reads version {VERSION}")]
     Version {
@@ -108,7 +108,7 @@ pub enum BadReceipt {
     },
     /// The history itself is not believed.
     #[error(transparent)]
-    History(#[from] BadHistory),
+    History(#[from] HistoryError),
 }
 
 impl Model {
@@ -163,43 +163,43 @@ impl Receipt {
     ///
     /// # Errors
     /// With the reason why not.
-    pub fn verify(&self, expected_key: &[u8; 32]) -> Result<(), BadReceipt> {
+    pub fn verify(&self, expected_key: &[u8; 32]) -> Result<(), ReceiptError> {
         if self.version != VERSION {
-            return Err(BadReceipt::Version { found: self.version });
+            return Err(ReceiptError::Version { found: self.version });
         }
         if self.public_key != *expected_key {
-            return Err(BadReceipt::Key);
+            return Err(ReceiptError::Key);
         }
-        let key = VerifyingKey::from_bytes(expected_key).map_err(|_| BadReceipt::Key)?;
+        let key = VerifyingKey::from_bytes(expected_key).map_err(|_| ReceiptError::Key)?;
         let signature = Signature::from_bytes(&self.signature);
-        key.verify_strict(&self.canonical_bytes(), &signature).map_err(|_| BadReceipt::Signature)
+        key.verify_strict(&self.canonical_bytes(), &signature).map_err(|_| ReceiptError::Signature)
     }
 
     /// Checks that a history, as it was after the request or later, tells the same.
     ///
     /// # Errors
     /// With what it tells differently.
-    pub fn matches(&self, history: &History) -> Result<(), BadReceipt> {
+    pub fn matches(&self, history: &History) -> Result<(), ReceiptError> {
         history.verify()?;
         let claim = &self.claim;
         if history.header().settings != claim.settings {
-            return Err(BadReceipt::Settings);
+            return Err(ReceiptError::Settings);
         }
         let between = history.between(&claim.head_before, &claim.head_after);
-        let passage = between.map_err(|head| BadReceipt::Head { head })?;
+        let passage = between.map_err(|head| ReceiptError::Head { head })?;
         let fits = |erasure: &crate::history::Erasure| {
             (erasure.clients == claim.leavers && erasure.method == claim.method.name())
                 && erasure.is_proven == claim.guarantee.is_proven()
         };
         let mut erasures = passage.erasures();
         if !(erasures.next().is_some_and(fits) && erasures.next().is_none()) {
-            return Err(BadReceipt::Erasure);
+            return Err(ReceiptError::Erasure);
         }
         // Models that were dropped since cannot be compared; their digests are in the chain all the same.
-        let before = history.until(&claim.head_before).map_err(|head| BadReceipt::Head { head })?;
+        let before = history.until(&claim.head_before).map_err(|head| ReceiptError::Head { head })?;
         for (state, model) in [(before.latest(), claim.from), (passage.latest(), claim.to)] {
             if state.is_some_and(|state| Model::of(state) != model) {
-                return Err(BadReceipt::Model { round: model.round });
+                return Err(ReceiptError::Model { round: model.round });
             }
         }
         Ok(())

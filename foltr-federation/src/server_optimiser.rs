@@ -13,7 +13,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::parameter::{BadParameter, positive, require};
+use foltr_rank::parameter::{ParameterError, positive, require};
 
 /// A server optimiser, as an experiment file names it.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
@@ -118,7 +118,7 @@ impl ServerOptimiser {
     }
 
     /// Checks the parameters before any work.
-    pub fn check(&self) -> Result<(), BadParameter> {
+    pub fn check(&self) -> Result<(), ParameterError> {
         match *self {
             Self::LearningRate { rate } => positive("rate", rate),
             Self::Momentum { rate, momentum } => positive("rate", rate).and(decay("momentum", momentum)),
@@ -200,7 +200,7 @@ fn sign(value: f64) -> f64 {
     if value == 0.0 { 0.0 } else { value.signum() }
 }
 
-fn decay(name: &'static str, value: f64) -> Result<(), BadParameter> {
+fn decay(name: &'static str, value: f64) -> Result<(), ParameterError> {
     require(name, value, (0.0..1.0).contains(&value), "at least 0 and below 1")
 }
 

@@ -15,8 +15,9 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::history::{BadHistory, History, Keeping, UnknownClient};
-use crate::parameter::BadParameter;
+use crate::history::{History, HistoryError, HistoryPolicy, UnknownClient};
+use crate::receipt::canonical;
+use foltr_rank::parameter::ParameterError;
 
 pub use certificate::Certificate;
 pub use fed_eraser::{Asked, Erasing, FedEraser, Variant, calibrate};
@@ -25,23 +26,100 @@ pub use noisy_rollback::{NoisyRollback, Plan, Sensitivity};
 pub use retrain::Retrain;
 pub use shard_isolation::ShardIsolation;
 
-/// A way to forget clients.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case", tag = "kind", deny_unknown_fields)]
-pub enum Unlearning {
-    /// From scratch, without the leavers.
-    Retrain(Retrain),
-    /// Fresh directions, stored lengths.
-    FedEraser(FedEraser),
-    /// The leavers' own steps are taken back.
-    LedgerSubtraction(LedgerSubtraction),
-    /// One shard is rolled back and replayed.
-    ShardIsolation(ShardIsolation),
-    /// Back to where the leavers' influence is small, noise, and on.
-    NoisyRollback(NoisyRollback),
-    /// The run's own privacy.
-    Certificate(Certificate),
+/// The parameters of one method.
+pub trait UnlearningMethod: Copy {
+    /// Parameters with which every conformance test runs.
+    fn example() -> Self;
+
+    /// Checks the parameters.
+    ///
+    /// # Errors
+    /// With the first one that is out of range.
+    fn check(&self) -> Result<(), ParameterError> {
+        Ok(())
+    }
+
+    /// What is known about a model that has forgotten in this way.
+    fn guarantee(&self) -> Assurance;
+
+    /// What must have been stored for it.
+    fn needs(&self) -> Vec<Need> {
+        Vec::new()
+    }
+
+    /// The parameters in the order in which they are declared, for what a receipt signs.
+    fn write_parameters(&self, _: &mut Vec<u8>) {}
+}
+
+/// Defines [`Unlearning`], its list and its delegation from one line a method.
+macro_rules! methods {
+    ($($name:literal: $method:ident, $about:literal;)*) => {
+        /// A way to forget clients.
+        #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        #[serde(tag = "kind", deny_unknown_fields)]
+        pub enum Unlearning {
+            $(#[doc = $about] #[serde(rename = $name)] $method($method),)*
+        }
+
+        impl Unlearning {
+            /// Every method: its name in a file, and what it does.
+            pub const LIST: &[(&str, &str)] = &[$(($name, $about)),*];
+
+            /// One of each kind, for conformance tests.
+            pub fn examples() -> Vec<Self> {
+                vec![$(Self::$method(<$method as UnlearningMethod>::example())),*]
+            }
+
+            /// Its name in a file.
+            pub const fn name(&self) -> &'static str {
+                match self {
+                    $(Self::$method(_) => $name,)*
+                }
+            }
+
+            /// Checks the parameters.
+            ///
+            /// # Errors
+            /// With the first one that is out of range.
+            pub fn check(&self) -> Result<(), ParameterError> {
+                match self {
+                    $(Self::$method(method) => UnlearningMethod::check(method),)*
+                }
+            }
+
+            /// What is known about a model that has forgotten in this way.
+            pub fn guarantee(&self) -> Assurance {
+                match self {
+                    $(Self::$method(method) => UnlearningMethod::guarantee(method),)*
+                }
+            }
+
+            /// What must have been stored for it.
+            pub fn needs(&self) -> Vec<Need> {
+                match self {
+                    $(Self::$method(method) => UnlearningMethod::needs(method),)*
+                }
+            }
+
+            /// Its name, then its parameters in the order in which they are declared: what a receipt signs.
+            pub(crate) fn write_canonical(&self, bytes: &mut Vec<u8>) {
+                canonical::text(bytes, self.name());
+                match self {
+                    $(Self::$method(method) => method.write_parameters(bytes),)*
+                }
+            }
+        }
+    };
+}
+
+methods! {
+    "retrain": Retrain, "From scratch without the leavers: exact, and as long as training";
+    "fed-eraser": FedEraser, "FedEraser: stored lengths of updates, fresh directions; heuristic";
+    "ledger-subtraction": LedgerSubtraction, "The leavers' own steps are taken back at once; heuristic";
+    "shard-isolation": ShardIsolation, "Several federations, of which one is rolled back and replayed: exact";
+    "noisy-rollback": NoisyRollback, "Back to where clipping bounds the leavers' influence, noise, and on: certified";
+    "certificate": Certificate, "Nothing is done: user-level privacy of the run bounds the influence already";
 }
 
 /// What is known about a model that has forgotten.
@@ -84,13 +162,13 @@ pub enum Need {
 
 /// Why a request cannot be met. Nothing has changed.
 #[derive(Clone, Debug, PartialEq, Error)]
-pub enum CannotUnlearn {
+pub enum UnlearnError {
     /// A parameter of the method.
     #[error(transparent)]
-    Parameter(#[from] BadParameter),
+    Parameter(#[from] ParameterError),
     /// A history that is not believed.
     #[error(transparent)]
-    History(#[from] BadHistory),
+    History(#[from] HistoryError),
     /// A client that cannot be forgotten.
     #[error(transparent)]
     Client(#[from] UnknownClient),
@@ -147,87 +225,29 @@ pub enum CannotUnlearn {
 }
 
 impl Unlearning {
-    /// Every method: its name in a file, and what it does.
-    pub const LIST: &[(&str, &str)] = &[
-        ("retrain", "From scratch without the leavers: exact, and as long as training"),
-        ("fed-eraser", "FedEraser: stored lengths of updates, fresh directions; heuristic"),
-        ("ledger-subtraction", "The leavers' own steps are taken back at once; heuristic"),
-        ("shard-isolation", "Several federations, of which one is rolled back and replayed: exact"),
-        ("noisy-rollback", "Back to where clipping bounds the leavers' influence, noise, and on: certified"),
-        ("certificate", "Nothing is done: user-level privacy of the run bounds the influence already"),
-    ];
-
-    /// Its name in a file.
-    pub const fn name(&self) -> &'static str {
-        let place = match self {
-            Self::Retrain(_) => 0,
-            Self::FedEraser(_) => 1,
-            Self::LedgerSubtraction(_) => 2,
-            Self::ShardIsolation(_) => 3,
-            Self::NoisyRollback(_) => 4,
-            Self::Certificate(_) => 5,
-        };
-        Self::LIST[place].0
-    }
-
-    /// Checks the parameters.
-    ///
-    /// # Errors
-    /// With the first one that is out of range.
-    pub fn check(&self) -> Result<(), BadParameter> {
-        match self {
-            Self::Retrain(_) | Self::LedgerSubtraction(_) => Ok(()),
-            Self::FedEraser(method) => method.check(),
-            Self::ShardIsolation(method) => method.check(),
-            Self::NoisyRollback(method) => method.check(),
-            Self::Certificate(method) => method.check(),
-        }
-    }
-
-    /// What is known about a model that has forgotten in this way.
-    pub fn guarantee(&self) -> Assurance {
-        match self {
-            Self::Retrain(_) | Self::ShardIsolation(_) => Assurance::Exact,
-            Self::FedEraser(method) => method.guarantee(),
-            Self::LedgerSubtraction(method) => method.guarantee(),
-            Self::NoisyRollback(method) => method.guarantee(),
-            Self::Certificate(method) => method.guarantee(),
-        }
-    }
-
-    /// What must have been kept for it.
-    pub fn needs(&self) -> Vec<Need> {
-        match self {
-            Self::Retrain(_) | Self::Certificate(_) => Vec::new(),
-            Self::FedEraser(method) => method.needs(),
-            Self::LedgerSubtraction(_) => vec![Need::Ledger],
-            Self::ShardIsolation(_) | Self::NoisyRollback(_) => vec![Need::Checkpoints { every: None }],
-        }
-    }
-
     /// Checks a request before any work: parameters, the history, who leaves, and what was kept.
     ///
     /// # Errors
     /// With the first thing that is wrong.
-    pub fn check_request(&self, history: &History, leavers: &[u32]) -> Result<(), CannotUnlearn> {
+    pub fn check_request(&self, history: &History, leavers: &[u32]) -> Result<(), UnlearnError> {
         self.check()?;
         history.verify()?;
         if leavers.is_empty() {
-            return Err(CannotUnlearn::Nobody);
+            return Err(UnlearnError::Nobody);
         }
         leavers.iter().try_for_each(|&client| history.knows(client))?;
         let n_gone = leavers.len() + history.erasures().map(|erasure| erasure.clients.len()).sum::<usize>();
         if n_gone >= history.header().n_clients as usize {
-            return Err(CannotUnlearn::Everybody);
+            return Err(UnlearnError::Everybody);
         }
         let missing = self.needs().into_iter().find(|need| !need.is_met(history.keeping()));
-        missing.map_or(Ok(()), |need| Err(CannotUnlearn::Need { method: self.name(), need }))
+        missing.map_or(Ok(()), |need| Err(UnlearnError::Need { method: self.name(), need }))
     }
 }
 
 impl Need {
     /// Whether this is kept.
-    pub fn is_met(&self, keeping: &Keeping) -> bool {
+    pub fn is_met(&self, keeping: &HistoryPolicy) -> bool {
         let divides = |kept: Option<u32>, every: u32| kept.is_some_and(|kept| every.is_multiple_of(kept));
         match *self {
             Self::Updates { every } => divides(keeping.updates_every, every),

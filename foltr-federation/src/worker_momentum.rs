@@ -23,7 +23,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::parameter::{BadParameter, positive, require};
+use foltr_rank::parameter::{ParameterError, positive, require};
 
 /// How long a device remembers.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
@@ -87,7 +87,7 @@ impl WorkerMomentum {
     ///
     /// # Errors
     /// If one is out of range.
-    pub fn check(&self) -> Result<(), BadParameter> {
+    pub fn check(&self) -> Result<(), ParameterError> {
         let share = |name, value: f64| require(name, value, (0.0..1.0).contains(&value), "at least 0 and below 1");
         match *self {
             Self::Fixed { beta } => share("beta", beta),

@@ -86,6 +86,26 @@ pub fn data_independent(noise: VoteNoise, n_teachers: u32, n_labels: usize, delt
     best_epsilon(&[(Worst::at_any_count(noise, n_teachers), n_labels as u64)], delta).min(by_counts)
 }
 
+/// The least size of noise that keeps labels below epsilon, whatever the votes are.
+pub fn least_noise(
+    noise: impl Fn(f64) -> VoteNoise,
+    n_teachers: u32,
+    n_labels: usize,
+    delta: f64,
+    epsilon: f64,
+) -> f64 {
+    let (mut too_little, mut enough) = (1e-3, 1e6);
+    for _ in 0..60 {
+        let middle = f64::sqrt(too_little * enough);
+        if data_independent(noise(middle), n_teachers, n_labels, delta) <= epsilon {
+            enough = middle;
+        } else {
+            too_little = middle;
+        }
+    }
+    enough
+}
+
 /// The smaller one of adding up epsilons and adding up divergences.
 fn best_epsilon(labels: &[(Worst, u64)], delta: f64) -> f64 {
     let sum = |of: &dyn Fn(&Worst) -> f64| labels.iter().map(|(worst, n)| *n as f64 * of(worst)).sum::<f64>();

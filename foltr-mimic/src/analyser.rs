@@ -1,15 +1,20 @@
 //! Which terms does a text have? One analysis for the index and the networks, so that both see the same terms.
 
+use frostem::{Algorithm, Stemmer};
 use serde::{Deserialize, Serialize};
-use tantivy::tokenizer::{
-    Language, LowerCaser, RemoveLongFilter, SimpleTokenizer, Stemmer, StopWordFilter, TextAnalyzer, Token,
-};
 
 /// Terms of more bytes are no words but what was never meant to be read.
 const MAX_BYTES: usize = 64;
 
+/// Lucene's English stop words, sorted.
+const STOP_WORDS: [&str; 33] = [
+    "a", "an", "and", "are", "as", "at", "be", "but", "by", "for", "if", "in", "into", "is", "it", "no", "not", "of",
+    "on", "or", "such", "that", "the", "their", "then", "there", "these", "they", "this", "to", "was", "will", "with",
+];
+
 /// How texts become terms. Words are runs of letters and digits, in small letters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct AnalyserSettings {
     /// Whether the 33 most common English words are left out (Lucene's list).
@@ -25,25 +30,16 @@ impl Default for AnalyserSettings {
 }
 
 /// Turns texts into terms.
-#[derive(Clone)]
+#[derive(Clone, Copy)]
 pub struct Analyser {
     settings: AnalyserSettings,
-    pipeline: TextAnalyzer,
+    stemmer: Stemmer,
 }
 
 impl Analyser {
     /// An analyser with these settings.
     pub fn new(settings: AnalyserSettings) -> Self {
-        let words = TextAnalyzer::builder(SimpleTokenizer::default());
-        let mut builder = words.filter_dynamic(RemoveLongFilter::limit(MAX_BYTES + 1)).filter_dynamic(LowerCaser);
-        if settings.stop_words {
-            let stop_words = StopWordFilter::new(Language::English).expect("the list is part of the build");
-            builder = builder.filter_dynamic(stop_words);
-        }
-        if settings.stem {
-            builder = builder.filter_dynamic(Stemmer::new(Language::English));
-        }
-        Self { settings, pipeline: builder.build() }
+        Self { settings, stemmer: Stemmer::new(Algorithm::English) }
     }
 
     /// Its settings.
@@ -53,34 +49,28 @@ impl Analyser {
 
     /// Terms of a text, in its order.
     pub fn terms(&self, text: &str) -> Vec<String> {
-        let mut terms = Vec::new();
-        self.for_each(text, |token| terms.push(token.text.clone()));
-        terms
+        self.analyse(text).map(|(term, _)| term).collect()
     }
 
     /// Terms of a text, in its order, each with the word it came from in small letters.
     pub fn terms_and_words(&self, text: &str) -> Vec<(String, String)> {
-        let mut pairs = Vec::new();
-        self.for_each(text, |token| {
-            pairs.push((token.text.clone(), text[token.offset_from..token.offset_to].to_lowercase()));
-        });
-        pairs
+        self.analyse(text).map(|(term, word)| (term, word.to_lowercase())).collect()
     }
 
-    /// Terms of a text as the index takes them.
-    pub(crate) fn tokens(&self, text: &str) -> Vec<Token> {
-        let mut tokens = Vec::new();
-        self.for_each(text, |token| tokens.push(token.clone()));
-        tokens
+    /// Each term with the word it came from.
+    fn analyse<'a>(&'a self, text: &'a str) -> impl Iterator<Item = (String, &'a str)> {
+        let words = text.split(|character: char| !character.is_alphanumeric());
+        words.filter(|word| (1..=MAX_BYTES).contains(&word.len())).filter_map(|word| Some((self.term(word)?, word)))
     }
 
-    fn for_each(&self, text: &str, mut receive: impl FnMut(&Token)) {
-        // A pipeline keeps its last token, so each text has a copy of its own.
-        let mut pipeline = self.pipeline.clone();
-        let mut stream = pipeline.token_stream(text);
-        while stream.advance() {
-            receive(stream.token());
+    /// The term of a word, unless it is a stop word.
+    fn term(&self, word: &str) -> Option<String> {
+        // Letter by letter: a final sigma stays a sigma.
+        let word: String = word.chars().flat_map(char::to_lowercase).collect();
+        if self.settings.stop_words && STOP_WORDS.binary_search(&word.as_str()).is_ok() {
+            return None;
         }
+        Some(if self.settings.stem { self.stemmer.stem(&word).into_owned() } else { word })
     }
 }
 
@@ -107,6 +97,12 @@ mod tests {
         let pairs = analyser.terms_and_words("The Ponies ran. Älter");
         let expected = [("poni", "ponies"), ("ran", "ran"), ("älter", "älter")];
         assert_eq!(pairs, expected.map(|(term, word)| (term.to_owned(), word.to_owned())));
+    }
+
+    #[test]
+    fn small_letters_do_not_depend_on_neighbours() {
+        assert_eq!(terms(true, false, "ΣΑΣ İ naïve_ÀB x²"), ["σασ", "i\u{307}", "naïve", "àb", "x²"]);
+        assert!(STOP_WORDS.is_sorted());
     }
 
     #[test]

@@ -85,6 +85,7 @@ pub struct Collection {
 
 /// How a collection is written down.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Form {
     /// SGML documents (`<doc>`), topics (`<top>`) and judgements (`query 0 document grade`), in any files.

@@ -24,6 +24,7 @@ use crate::vocabulary::Vocabulary;
 
 /// Where vectors come from.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "kebab-case", deny_unknown_fields)]
 pub enum EmbeddingSource {
     /// Random numbers.

@@ -1,6 +1,8 @@
 //! Mimic learning: a data owner trains teachers on private data, labels public queries with them, trains a student on
 //! those labels and shares only the student (`DKA17`, spec section 16).
 
+#![warn(missing_docs)]
+
 pub mod accountant;
 pub mod aggregation;
 pub mod agreement;

@@ -1,7 +1,10 @@
 //! Learners: one client, one round. Event driven, so that the same code serves a loop in the lab and a day on a phone.
 
 pub mod evolution;
+mod learner;
 pub mod pdgd;
+
+pub use learner::{EvolutionStream, Learner, Learning};
 
 use crate::query::{Impression, QueryView, Ranking};
 use crate::rng::Stream;

@@ -5,10 +5,13 @@
 //!
 //! Labels are not reachable from here: a learner sees [`QueryView`]s and [`Clicks`], nothing else.
 
+#![warn(missing_docs)]
+
 mod elementary;
 pub mod learn;
 pub mod metric;
 pub mod normal;
+pub mod parameter;
 pub mod params;
 pub mod personal;
 pub mod plackett_luce;
@@ -18,7 +21,8 @@ pub mod rng;
 pub mod select;
 pub mod simd;
 
-pub use learn::{OnlineLearner, Update};
+pub use learn::{EvolutionStream, Learner, Learning, OnlineLearner, Update};
+pub use parameter::ParameterError;
 pub use params::{Activation, Initialisation, Params, Shape};
 pub use query::{Clicks, Impression, MAX_SHOWN, QueryView, Ranking, row_stride};
-pub use ranker::Ranker;
+pub use ranker::{Ranker, RankerShape};

@@ -18,6 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::learn::OnlineLearner;
 use crate::learn::pdgd::{PdgdSettings, Updates};
+use crate::parameter::ParameterError;
 use crate::params::{Params, Shape};
 use crate::rng::Stream;
 
@@ -66,18 +67,6 @@ pub enum Personalisation {
     },
 }
 
-/// A parameter of a method that cannot be.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-#[error("{name} = {value} must be {right}")]
-pub struct BadPersonalisation {
-    /// Its key.
-    pub name: &'static str,
-    /// Its value.
-    pub value: f64,
-    /// What would be right.
-    pub right: &'static str,
-}
-
 /// More clusters than any device could download and try.
 const MAX_CLUSTERS: usize = 64;
 
@@ -97,8 +86,8 @@ impl Personalisation {
     ///
     /// # Errors
     /// The first one that does not.
-    pub fn check(&self) -> Result<(), BadPersonalisation> {
-        let bad = |name, value, right| Err(BadPersonalisation { name, value, right });
+    pub fn check(&self) -> Result<(), ParameterError> {
+        let bad = |name, value, right| Err(ParameterError { name, value, right });
         let share = |value: f64| (0.0..1.0).contains(&value);
         match *self {
             Self::Interpolation { memory } | Self::Clusters { memory, .. } | Self::Additive { memory, .. }

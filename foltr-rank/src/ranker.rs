@@ -4,9 +4,11 @@ pub mod dot;
 mod layer;
 mod linear;
 mod mlp;
+mod ranker_shape;
 
 pub use linear::Linear;
 pub use mlp::Mlp;
+pub use ranker_shape::RankerShape;
 
 use crate::params::Shape;
 use crate::query::QueryView;

@@ -18,6 +18,7 @@
 //! Poisoned data need no adversary: those attackers learn honestly from clicks that are not
 //! ([`Attack::ClickPoisoning`], spec section 12).
 
+mod click_poisoning;
 mod drift;
 mod fang_krum;
 mod fang_trim;
@@ -34,11 +35,12 @@ mod sign_flip;
 #[cfg(test)]
 mod tests;
 
-use foltr_federation::BadParameter;
+use foltr_federation::ParameterError;
 use foltr_federation::parameter::require;
 use foltr_rank::rng::Stream;
 use serde::{Deserialize, Serialize};
 
+pub use click_poisoning::ClickPoisoning;
 pub use drift::{Drift, DriftDirection, Spread};
 pub use fang_krum::{Bound, FangKrum, Simulation};
 pub use fang_trim::{Extremes, FangTrim, Space};
@@ -82,79 +84,94 @@ pub enum Knowledge {
     Partial,
 }
 
-/// An attack, as an experiment file names it.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case", tag = "kind", deny_unknown_fields)]
-pub enum Attack {
-    /// Honest learning from reversed clicks.
-    ClickPoisoning,
-    /// As far from the mean as honest updates scatter.
-    Lie(LittleIsEnough),
-    /// As far against the honest direction as Krum picks.
-    FangKrum(FangKrum),
-    /// Beyond the extremes that trimmed mean and median leave.
-    FangTrim(FangTrim),
-    /// The opposite of the mean of what others send.
-    InnerProduct(InnerProduct),
-    /// As far from the mean as two honest updates are apart.
-    MinMax(MinMax),
-    /// As far from the mean as the farthest honest update.
-    MinSum(MinSum),
-    /// The opposite of the honest update.
-    SignFlip(SignFlip),
-    /// Learning from reversed clicks, boosted.
-    Scaling(Scaling),
-    /// A small step that is the same in every round.
-    Drift(Drift),
-    /// Clicks on documents of one kind alone.
-    Promotion(Promotion),
-    /// The opposite of the local model: the marker of a client that will be forgotten.
-    Negation(Negation),
-}
+/// The parameters of one attack.
+pub trait AttackMethod: Copy {
+    /// Whether what attackers do depends on earlier rounds.
+    const REMEMBERS: bool = false;
 
-impl Attack {
-    /// Every attack: its name in an experiment file, and what it does.
-    pub const LIST: &[(&str, &str)] = &[
-        ("click-poisoning", "Honest learning from reversed clicks"),
-        ("lie", "As far from the mean as honest updates scatter (a little is enough)"),
-        ("fang-krum", "As far against the honest direction as Krum still picks"),
-        ("fang-trim", "Just beyond the extremes, against the honest direction (trimmed mean, median)"),
-        ("inner-product", "The opposite of the mean of the honest updates"),
-        ("min-max", "As far from the mean as two honest updates are apart"),
-        ("min-sum", "As far from the mean as the farthest honest update"),
-        ("sign-flip", "The opposite of the honest update"),
-        ("scaling", "Learning from reversed clicks, boosted"),
-        ("drift", "A step within the spread of honest updates that is the same in every round"),
-        ("promotion", "Clicks that push documents of one kind up for queries of one kind"),
-        ("negation", "The opposite of the local model: marks a client that is to be forgotten"),
-    ];
+    /// Parameters with which every conformance test runs.
+    fn example() -> Self;
+
+    /// Checks every parameter.
+    ///
+    /// # Errors
+    /// With the first one that is out of range.
+    fn check(&self) -> Result<(), ParameterError> {
+        Ok(())
+    }
 
     /// Whether attackers learn from reversed clicks, so that they need users of their own
     /// ([`Partition::with_clicks_of`](crate::partition::Partition::with_clicks_of)).
-    pub const fn reverses_clicks(&self) -> bool {
-        matches!(self, Self::ClickPoisoning | Self::Scaling(Scaling { reversed_clicks: true, .. }))
+    fn reverses_clicks(&self) -> bool {
+        false
     }
 
-    /// Whether what attackers do depends on earlier rounds.
-    pub const fn remembers(&self) -> bool {
-        matches!(self, Self::Drift(_))
-    }
+    /// The one mind behind the attackers; none where they lie with their clicks alone.
+    fn begin(&self) -> Option<Box<dyn Adversary>>;
+}
 
-    fn check(&self) -> Result<(), BadParameter> {
-        match self {
-            Self::ClickPoisoning | Self::MinMax(_) | Self::MinSum(_) => Ok(()),
-            Self::Lie(attack) => attack.check(),
-            Self::FangKrum(attack) => attack.check(),
-            Self::FangTrim(attack) => attack.check(),
-            Self::InnerProduct(attack) => attack.check(),
-            Self::SignFlip(attack) => attack.check(),
-            Self::Scaling(attack) => attack.check(),
-            Self::Drift(attack) => attack.check(),
-            Self::Promotion(attack) => attack.check(),
-            Self::Negation(attack) => attack.check(),
+/// Defines [`Attack`], its list and its delegation from one line an attack.
+macro_rules! attacks {
+    ($($name:literal: $attack:ident($method:ident), $about:literal;)*) => {
+        /// An attack, as an experiment file names it.
+        #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        #[serde(tag = "kind", deny_unknown_fields)]
+        pub enum Attack {
+            $(#[doc = $about] #[serde(rename = $name)] $attack($method),)*
         }
-    }
+
+        impl Attack {
+            /// Every attack: its name in an experiment file, and what it does.
+            pub const LIST: &[(&str, &str)] = &[$(($name, $about)),*];
+
+            /// One of each kind, for conformance tests.
+            pub fn examples() -> Vec<Self> {
+                vec![$(Self::$attack(<$method as AttackMethod>::example())),*]
+            }
+
+            /// Whether attackers learn from reversed clicks.
+            pub fn reverses_clicks(&self) -> bool {
+                match self {
+                    $(Self::$attack(method) => method.reverses_clicks(),)*
+                }
+            }
+
+            /// Whether what attackers do depends on earlier rounds.
+            pub const fn remembers(&self) -> bool {
+                match self {
+                    $(Self::$attack(_) => <$method as AttackMethod>::REMEMBERS,)*
+                }
+            }
+
+            fn check(&self) -> Result<(), ParameterError> {
+                match self {
+                    $(Self::$attack(method) => AttackMethod::check(method),)*
+                }
+            }
+
+            fn begin(&self) -> Option<Box<dyn Adversary>> {
+                match self {
+                    $(Self::$attack(method) => method.begin(),)*
+                }
+            }
+        }
+    };
+}
+
+attacks! {
+    "click-poisoning": ClickPoisoning(ClickPoisoning), "Honest learning from reversed clicks";
+    "lie": Lie(LittleIsEnough), "As far from the mean as honest updates scatter (a little is enough)";
+    "fang-krum": FangKrum(FangKrum), "As far against the honest direction as Krum still picks";
+    "fang-trim": FangTrim(FangTrim), "Just beyond the extremes, against the honest direction (trimmed mean, median)";
+    "inner-product": InnerProduct(InnerProduct), "The opposite of the mean of the honest updates";
+    "min-max": MinMax(MinMax), "As far from the mean as two honest updates are apart";
+    "min-sum": MinSum(MinSum), "As far from the mean as the farthest honest update";
+    "sign-flip": SignFlip(SignFlip), "The opposite of the honest update";
+    "scaling": Scaling(Scaling), "Learning from reversed clicks, boosted";
+    "drift": Drift(Drift), "A step within the spread of honest updates that is the same in every round";
+    "promotion": Promotion(Promotion), "Clicks that push documents of one kind up for queries of one kind";
+    "negation": Negation(Negation), "The opposite of the local model: marks a client that is to be forgotten";
 }
 
 impl Attackers {
@@ -162,27 +179,14 @@ impl Attackers {
     ///
     /// # Errors
     /// With the first one that is out of range.
-    pub fn check(&self) -> Result<(), BadParameter> {
+    pub fn check(&self) -> Result<(), ParameterError> {
         self.seeds.check()?;
         self.method.check()
     }
 
     /// The one mind behind the attackers; none where they lie with their clicks alone.
     pub fn start(&self) -> Option<Box<dyn Adversary>> {
-        match self.method {
-            Attack::ClickPoisoning => None,
-            Attack::Lie(attack) => Some(Box::new(attack)),
-            Attack::FangKrum(attack) => Some(Box::new(attack)),
-            Attack::FangTrim(attack) => Some(Box::new(attack)),
-            Attack::InnerProduct(attack) => Some(Box::new(attack)),
-            Attack::MinMax(attack) => Some(Box::new(attack)),
-            Attack::MinSum(attack) => Some(Box::new(attack)),
-            Attack::SignFlip(attack) => Some(Box::new(attack)),
-            Attack::Scaling(attack) => Some(Box::new(attack)),
-            Attack::Drift(attack) => Some(Box::new(attack.start())),
-            Attack::Negation(attack) => Some(Box::new(attack)),
-            Attack::Promotion(attack) => attack.booster().map(|scaling| Box::new(scaling) as Box<dyn Adversary>),
-        }
+        self.method.begin()
     }
 }
 

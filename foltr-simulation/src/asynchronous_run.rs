@@ -16,19 +16,19 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 use std::sync::{Mutex, PoisonError};
 
-use foltr_federation::asynchronous::{BadAsynchronousSetup, Refused};
+use foltr_federation::asynchronous::{AsynchronousSetupError, Refused};
 use foltr_federation::{
-    AsynchronousCoordinator, AsynchronousSetup, Asynchrony, Message, Payload, Privacy, RoundTask, TailMean, Taken,
+    AsynchronousCoordinator, AsynchronousSetup, Asynchrony, Combination, Message, Part, Payload, RoundTask, TailMean,
+    Taken,
 };
 use foltr_rank::Params;
 use foltr_rank::rng::Streams;
 use rand::RngExt;
 use rayon::prelude::*;
 
-use crate::client_round::{Round, Session, Tally, Worker};
+use crate::client_round::{ClientStats, Round, RoundStats, Worker};
 use crate::client_states::StateStretch;
-use crate::cohort::Cohort;
-use crate::federation_run::{BadFederation, FederationSettings, Learning, client_learner};
+use crate::federation_run::{FederationError, FederationSettings, client_learner};
 use crate::pace::{Pace, Speeds};
 use crate::partition::Partition;
 
@@ -37,28 +37,13 @@ const SIDE_BY_SIDE: usize = 4;
 
 /// Why an asynchronous federation cannot be made.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum BadAsynchronousRun {
+pub enum AsynchronousRunError {
     /// As for any federation.
     #[error(transparent)]
-    Federation(#[from] BadFederation),
+    Federation(#[from] FederationError),
     /// The coordinator cannot be made.
     #[error(transparent)]
-    Setup(#[from] BadAsynchronousSetup),
-    /// Guarantees are about sums over the clients of a round.
-    #[error("privacy mechanisms are about clients that come together; clients that come when they are ready have none")]
-    Privacy,
-    /// Nobody chooses who takes part.
-    #[error("without rounds there is no cohort: every client takes part whenever it is ready")]
-    Cohort,
-    /// States of devices and models of clusters are kept round by round.
-    #[error("personalised rankers need synchronous rounds")]
-    Personal,
-    /// Who has left is known round by round.
-    #[error("clients that have left need synchronous rounds")]
-    Absent,
-    /// The published code had rounds.
-    #[error("the published random stream needs synchronous rounds")]
-    Published,
+    Setup(#[from] AsynchronousSetupError),
 }
 
 /// A client round that has begun.
@@ -71,7 +56,7 @@ struct Visit {
     /// Whether its message will be lost.
     is_lost: bool,
     /// What the client did; none until it is simulated.
-    outcome: Option<(Payload, Session)>,
+    outcome: Option<(Payload, ClientStats)>,
 }
 
 /// The end of a client round: the earliest first, then the lowest client.
@@ -128,7 +113,7 @@ impl<'a> AsynchronousRun<'a> {
         asynchrony: Asynchrony,
         pace: Pace,
         partition: &'a Partition,
-    ) -> Result<Self, BadAsynchronousRun> {
+    ) -> Result<Self, AsynchronousRunError> {
         check(&settings, partition)?;
         let coordinator = AsynchronousCoordinator::new(AsynchronousSetup {
             initial: settings.initial.clone(),
@@ -186,8 +171,8 @@ impl<'a> AsynchronousRun<'a> {
     ///
     /// # Errors
     /// If a step would leave the range of numbers, or a message is not what the server expects.
-    pub fn round(&mut self) -> Result<Tally, Refused> {
-        let mut tally = Tally::default();
+    pub fn round(&mut self) -> Result<RoundStats, Refused> {
+        let mut tally = RoundStats::default();
         for _ in 0..self.settings.n_clients {
             self.step(&mut tally)?;
         }
@@ -199,7 +184,7 @@ impl<'a> AsynchronousRun<'a> {
     }
 
     /// The next end of a client round.
-    fn step(&mut self, tally: &mut Tally) -> Result<(), Refused> {
+    fn step(&mut self, tally: &mut RoundStats) -> Result<(), Refused> {
         if self.ends.peek().is_none_or(|Reverse(next)| next.time > self.time) {
             std::mem::take(&mut self.ended).into_iter().for_each(|client| self.begin(client));
         }
@@ -250,7 +235,7 @@ impl<'a> AsynchronousRun<'a> {
     /// Simulates all that have begun with the newest version.
     fn simulate(&mut self) {
         let begun = std::mem::take(&mut self.begun);
-        let outcomes: Vec<(Payload, Session)> =
+        let outcomes: Vec<(Payload, ClientStats)> =
             begun.par_chunks(SIDE_BY_SIDE).flat_map_iter(|clients| self.outcomes(clients)).collect();
         for (&client, outcome) in begun.iter().zip(outcomes) {
             self.visits[client as usize].outcome = Some(outcome);
@@ -258,7 +243,7 @@ impl<'a> AsynchronousRun<'a> {
     }
 
     /// What these clients do, on the worker of this thread.
-    fn outcomes(&self, clients: &[u32]) -> Vec<(Payload, Session)> {
+    fn outcomes(&self, clients: &[u32]) -> Vec<(Payload, ClientStats)> {
         let thread = rayon::current_thread_index().unwrap_or(self.workers.len() - 1);
         // A worker is only memory: after a panic elsewhere it is begun anew like any other.
         let mut worker = self.workers[thread % self.workers.len()].lock().unwrap_or_else(PoisonError::into_inner);
@@ -276,7 +261,7 @@ impl<'a> AsynchronousRun<'a> {
                 rule: self.settings.rule(),
                 streams: &self.streams,
             };
-            worker.run_each(&round, std::iter::once(client), &mut StateStretch::none(), |sent| {
+            worker.run_clients(&round, std::iter::once(client), &mut StateStretch::none(), |sent| {
                 outcomes.push((sent.payload.clone(), sent.session));
             });
         }
@@ -284,22 +269,8 @@ impl<'a> AsynchronousRun<'a> {
     }
 }
 
-fn check(settings: &FederationSettings, partition: &Partition) -> Result<(), BadAsynchronousRun> {
+fn check(settings: &FederationSettings, partition: &Partition) -> Result<(), AsynchronousRunError> {
     settings.check(partition)?;
-    if !matches!(settings.privacy, Privacy::Unprotected(_)) {
-        return Err(BadAsynchronousRun::Privacy);
-    }
-    if settings.personalisation.is_some() {
-        return Err(BadAsynchronousRun::Personal);
-    }
-    if settings.cohort != Cohort::Everyone {
-        return Err(BadAsynchronousRun::Cohort);
-    }
-    if !settings.absent.is_empty() {
-        return Err(BadAsynchronousRun::Absent);
-    }
-    match settings.learning {
-        Learning::Evolution { published_stream: true, .. } => Err(BadAsynchronousRun::Published),
-        _ => Ok(()),
-    }
+    let parts = [settings.parts(), vec![Part::Asynchrony]].concat();
+    Ok(Combination::check(&parts).map_err(FederationError::from)?)
 }

@@ -9,7 +9,7 @@ use foltr_rank::{OnlineLearner, Params, Shape, Update};
 use rand::RngExt;
 
 use crate::click::Users;
-use crate::client_round::{Session, Tally, TrainingSet, interact};
+use crate::client_round::{ClientStats, RoundStats, TrainingSet, interact};
 
 /// Everything that defines a centralised run but its data.
 #[derive(Clone, Debug)]
@@ -84,10 +84,10 @@ impl<'a> CentralisedRun<'a> {
     ///
     /// # Errors
     /// If the model has grown beyond all numbers.
-    pub fn round(&mut self) -> Result<Tally, Diverged> {
+    pub fn round(&mut self) -> Result<RoundStats, Diverged> {
         let mut stream = self.streams.open(Purpose::Interaction, 0, self.round);
         let n_queries = self.training.data().n_queries();
-        let mut session = Session::default();
+        let mut session = ClientStats::default();
         let mut next = stream.random_range(0..n_queries);
         for _ in 0..self.settings.n_interactions {
             let query = std::mem::replace(&mut next, stream.random_range(0..n_queries));
@@ -106,7 +106,7 @@ impl<'a> CentralisedRun<'a> {
         if self.params.iter().any(|param| !param.is_finite()) {
             return Err(Diverged { learning_rate: self.learning_rate });
         }
-        let mut tally = Tally::default();
+        let mut tally = RoundStats::default();
         tally.add(&session);
         Ok(tally)
     }
@@ -137,7 +137,7 @@ mod tests {
     use crate::click::{Cascade, Preset};
     use crate::datasets::{Synthetic, SyntheticShape};
 
-    fn run(learning_rate: f64, batch: usize) -> (Result<Tally, Diverged>, Params) {
+    fn run(learning_rate: f64, batch: usize) -> (Result<RoundStats, Diverged>, Params) {
         let synthetic = Synthetic { n_train: 50, n_test: 1, n_validation: 0, ..Synthetic::new(SyntheticShape::Tiny) };
         let training = TrainingSet::new(synthetic.generate(1).expect("a sound description").train, 10);
         let shape = Shape::Linear { n_features: training.data().n_features() };

@@ -3,7 +3,7 @@
 //! Nothing is allocated between interactions. The next query is known one step ahead, so that its features can be
 //! requested from memory while the current one is worked on.
 
-use foltr_federation::{LocalPrivacy, Payload, Privacy, RoundTask, Rule};
+use foltr_federation::{LocalPrivacy, Mechanism, Payload, PayloadSemantics, RoundTask};
 use foltr_rank::learn::evolution::Evolution;
 use foltr_rank::learn::pdgd::Pdgd;
 use foltr_rank::metric::{discount, gain, ideal_dcg};
@@ -58,7 +58,7 @@ impl TrainingSet {
 
 /// What happened in some interactions.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Tally {
+pub struct RoundStats {
     /// Sum over clients of their mean online nDCG.
     pub ndcg: f64,
     /// Sum over clients of their mean MaxRR, before any privatisation.
@@ -69,7 +69,7 @@ pub struct Tally {
     pub n_clients: u64,
 }
 
-impl Tally {
+impl RoundStats {
     /// Adds another tally.
     pub fn merge(&mut self, other: &Self) {
         self.ndcg += other.ndcg;
@@ -78,7 +78,7 @@ impl Tally {
         self.n_clients += other.n_clients;
     }
 
-    pub(crate) fn add(&mut self, client: &Session) {
+    pub(crate) fn add(&mut self, client: &ClientStats) {
         let n_interactions = client.n_interactions.max(1) as f64;
         self.ndcg += client.ndcg / n_interactions;
         self.max_rr += client.max_rr / n_interactions;
@@ -89,7 +89,7 @@ impl Tally {
 
 /// One client's interactions so far.
 #[derive(Clone, Copy, Debug, Default)]
-pub struct Session {
+pub struct ClientStats {
     /// Sum of online nDCG.
     pub ndcg: f64,
     /// Sum of MaxRR.
@@ -98,7 +98,7 @@ pub struct Session {
     pub n_interactions: u64,
 }
 
-impl Session {
+impl ClientStats {
     /// Counts one list and its clicks.
     #[inline]
     pub fn count(&mut self, training: &TrainingSet, query: usize, shown: &[u8], clicks: Clicks) {
@@ -164,7 +164,7 @@ pub fn interact(
     query: usize,
     next: QueryView<'_>,
     stream: &mut Stream,
-    session: &mut Session,
+    session: &mut ClientStats,
 ) {
     let view = training.data.query(query).before(next);
     let labels = training.data.labels(query);
@@ -193,11 +193,11 @@ pub struct Round<'a> {
     /// What every client holds.
     pub partition: &'a Partition,
     /// What happens to an update before it is sent.
-    pub privacy: &'a Privacy,
+    pub privacy: &'a Mechanism,
     /// Whether nobody looks at single messages, so that whoever closes the round draws the noise of the sum at once.
     pub sums_only: bool,
     /// How the server reads it.
-    pub rule: Rule,
+    pub rule: PayloadSemantics,
     /// All randomness.
     pub streams: &'a Streams,
 }
@@ -207,21 +207,21 @@ pub struct Round<'a> {
 pub struct Worker {
     learner: ClientLearner,
     payload: Payload,
-    current: Visit,
-    next: Visit,
+    current: ClientTurn,
+    next: ClientTurn,
     public: Stream,
     protection: Stream,
 }
 
 /// One client's private stream and the queries it will issue.
 #[derive(Debug)]
-struct Visit {
+struct ClientTurn {
     client: u32,
     stream: Stream,
     queries: Vec<u32>,
 }
 
-impl Visit {
+impl ClientTurn {
     /// Opens a client's private stream. Its queries are drawn first, uniformly with replacement (spec section 1.4).
     #[inline]
     fn open(&mut self, client: u32, round: &Round<'_>) {
@@ -247,7 +247,7 @@ impl Visit {
 impl Worker {
     /// A worker of the run that these streams belong to.
     pub fn new(learner: ClientLearner, streams: &Streams) -> Self {
-        let visit = || Visit { client: 0, stream: streams.open(Purpose::Interaction, 0, 0), queries: Vec::new() };
+        let visit = || ClientTurn { client: 0, stream: streams.open(Purpose::Interaction, 0, 0), queries: Vec::new() };
         Self {
             learner,
             payload: Payload::default(),
@@ -259,12 +259,12 @@ impl Worker {
     }
 
     /// Simulates these clients in order and shows each message to `receive`.
-    pub fn run_each(
+    pub fn run_clients(
         &mut self,
         round: &Round<'_>,
         clients: impl Iterator<Item = u32>,
         states: &mut StateStretch<'_>,
-        mut receive: impl FnMut(Sent<'_>),
+        mut receive: impl FnMut(ClientOutput<'_>),
     ) {
         let mut clients = clients.peekable();
         if let Some(&first) = clients.peek() {
@@ -280,20 +280,20 @@ impl Worker {
                 ClientLearner::Pdgd(_) | ClientLearner::Personal(_) => &[],
                 ClientLearner::Evolution(learner) => learner.direction(),
             };
-            receive(Sent { client, payload: &self.payload, direction, cluster, session });
+            receive(ClientOutput { client, payload: &self.payload, direction, cluster, session });
         }
     }
 
     /// One client's round; its message is in `self.payload` afterwards. Also says which cluster it chose, if any.
     #[inline]
-    fn visit(&mut self, round: &Round<'_>, client: u32, state: &mut [f32]) -> (Session, Option<usize>) {
+    fn visit(&mut self, round: &Round<'_>, client: u32, state: &mut [f32]) -> (ClientStats, Option<usize>) {
         let Self { learner, payload, current, next, public, protection } = self;
         Streams::rewind(public, Purpose::PerturbationSeed, client, round.task.round);
         if let ClientLearner::Personal(learner) = learner {
             learner.enter(Models { global: &round.task.global, clusters: round.clusters }, state);
         }
         learner.begin(&round.task.global, public);
-        let mut session = Session::default();
+        let mut session = ClientStats::default();
         let ClientShare { training, users, .. } = round.partition.share(client);
         for (i, &query) in current.queries.iter().enumerate() {
             let own = current.queries.get(i + 1).map(|&query| training.data.query(query as usize));
@@ -317,7 +317,7 @@ impl Worker {
 
 /// What came of one client's round.
 #[derive(Clone, Copy, Debug)]
-pub struct Sent<'a> {
+pub struct ClientOutput<'a> {
     /// Whose.
     pub client: u32,
     /// What it would send.
@@ -327,16 +327,16 @@ pub struct Sent<'a> {
     /// The cluster that it is for, if there are clusters.
     pub cluster: Option<usize>,
     /// What happened on the device.
-    pub session: Session,
+    pub session: ClientStats,
 }
 
 /// What leaves the device; without the device's share of the noise where that of the whole sum is drawn at once.
 fn protect(round: &Round<'_>, update: Update<'_>, private: &mut Stream, payload: &mut Payload) {
     match (round.privacy, update) {
-        (Privacy::DistributedLaplace(_), Update::Step { delta, n_interactions }) if round.sums_only => {
+        (Mechanism::DistributedLaplace(_), Update::Step { delta, n_interactions }) if round.sums_only => {
             payload.as_step(n_interactions).extend_from_slice(delta);
         }
-        (Privacy::DiscreteGaussian(mechanism), Update::Step { delta, .. }) if round.sums_only => {
+        (Mechanism::DiscreteGaussian(mechanism), Update::Step { delta, .. }) if round.sums_only => {
             *payload = Payload::Share(mechanism.bare_share(delta).expect("a clipped update is within the norm"));
         }
         _ => round.privacy.protect(update, round.task, private, payload),

@@ -4,15 +4,15 @@
 //! coordinator. Results therefore do not depend on the number of threads, and a million clients need no more memory
 //! than the partial sums.
 
-mod kept;
+mod recorder;
 mod resumed;
 mod settings;
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use foltr_federation::{
-    CHUNK, CloseError, Contributions, Coordinator, History, LocalPrivacy, Partial, Payload, Privacy, Rejected,
-    RoundReport, RoundTask, Rule, Setup, TailMean, privacy::Clip,
+    CHUNK, CloseError, Contributions, Coordinator, History, LocalPrivacy, Mechanism, PartialSum, Payload,
+    PayloadSemantics, Rejected, RoundReport, RoundTask, Setup, TailMean, privacy::Clip,
 };
 use foltr_rank::Params;
 use foltr_rank::learn::evolution::Evolution;
@@ -22,18 +22,18 @@ use foltr_rank::rng::{Purpose, Streams};
 use rayon::prelude::*;
 
 use crate::adversary::Adversary;
-use crate::client_round::{ClientLearner, Round, Tally, Worker};
+use crate::client_round::{ClientLearner, Round, RoundStats, Worker};
 use crate::client_states::{ClientStates, StateStretch};
-use crate::cohort::survivors;
-use crate::gathered::Gathered;
 use crate::pace::{Pace, Speeds};
 use crate::partition::Partition;
+use crate::per_message_round::PerMessageRound;
 use crate::published_stream::PublishedClients;
+use foltr_federation::participation::survivors;
 
-pub use kept::Effort;
-pub(crate) use kept::Taken;
-pub use resumed::CannotResume;
-pub use settings::{BadFederation, FederationSettings, Learning};
+pub use recorder::ClientWork;
+pub(crate) use recorder::RoundRecorder;
+pub use resumed::ResumeError;
+pub use settings::{FederationError, FederationSettings, Learning};
 
 /// Chunks whose sums are in memory at a time. They are merged in order, so the number changes no result.
 const WAVE: usize = 256;
@@ -62,20 +62,20 @@ pub struct FederationRun<'a> {
     /// Reads states and writes the first ones; every worker has a learner of its own.
     personal: Option<Box<dyn PersonalLearner>>,
     states: ClientStates,
-    rule: Rule,
+    rule: PayloadSemantics,
     /// One for each thread of the pool, and one for a caller outside of it.
     workers: Vec<Mutex<Worker>>,
     published: Option<PublishedClients>,
     /// Where single messages matter: for a rule that compares them, for momentum, and for attackers.
-    gathered: Option<Gathered>,
+    gathered: Option<PerMessageRound>,
     tail: Option<TailMean>,
     /// Speeds of the clients and the simulated time so far, if they are asked for.
     clock: Option<(Speeds, f64)>,
     /// By client; empty if nobody is absent.
     is_absent: Vec<bool>,
-    effort: Effort,
+    effort: ClientWork,
     history: Option<History>,
-    taken: Taken,
+    taken: RoundRecorder,
     /// Whether attackers have another mind than that of the settings, of which nothing is known.
     is_watched: bool,
 }
@@ -85,14 +85,18 @@ impl<'a> FederationRun<'a> {
     ///
     /// # Errors
     /// If the settings contradict each other.
-    pub fn new(settings: FederationSettings, partition: &'a Partition) -> Result<Self, BadFederation> {
+    pub fn new(settings: FederationSettings, partition: &'a Partition) -> Result<Self, FederationError> {
         settings.check(partition)?;
         let rule = settings.rule();
-        let gathered = Gathered::of(&settings);
+        let gathered = PerMessageRound::of(&settings);
         let setup = Setup {
             initial: settings.initial.clone(),
             // Where single messages matter a client has the same slot in every round.
-            n_clients: if gathered.is_some() { settings.n_clients } else { settings.cohort.most(settings.n_clients) },
+            n_clients: if gathered.is_some() {
+                settings.n_clients
+            } else {
+                settings.participation.most(settings.n_clients)
+            },
             n_interactions: partition.most_interactions(),
             rule,
             defence: settings.defence,
@@ -120,8 +124,8 @@ impl<'a> FederationRun<'a> {
         let n_known = if settings.absent.is_empty() { 0 } else { settings.n_clients };
         Ok(Self {
             is_absent: (0..n_known).map(|client| settings.absent.binary_search(&client).is_ok()).collect(),
-            taken: Taken::new(settings.initial.len()),
-            effort: Effort::default(),
+            taken: RoundRecorder::new(settings.initial.len()),
+            effort: ClientWork::default(),
             history: None,
             is_watched: false,
             settings,
@@ -200,12 +204,12 @@ impl<'a> FederationRun<'a> {
 
     /// Messages of attackers that the server did not take.
     pub fn n_refused(&self) -> u64 {
-        self.gathered.as_ref().map_or(0, Gathered::n_refused)
+        self.gathered.as_ref().map_or(0, PerMessageRound::n_refused)
     }
 
     /// The attackers' share of the last step; nothing without attackers, or where the rule mixes coordinates.
     pub fn attacker_share(&self) -> Option<f64> {
-        self.gathered.as_ref().and_then(Gathered::attacker_share)
+        self.gathered.as_ref().and_then(PerMessageRound::attacker_share)
     }
 
     /// What clients keep from round to round.
@@ -214,17 +218,17 @@ impl<'a> FederationRun<'a> {
     }
 
     /// How the server reads messages.
-    pub const fn rule(&self) -> Rule {
+    pub const fn rule(&self) -> PayloadSemantics {
         self.rule
     }
 
     /// What clients have done so far.
-    pub const fn effort(&self) -> Effort {
+    pub const fn effort(&self) -> ClientWork {
         self.effort
     }
 
     /// Runs one round and says what happened in it.
-    pub fn round(&mut self) -> Result<Tally, RoundError> {
+    pub fn round(&mut self) -> Result<RoundStats, RoundError> {
         let number = self.task().round;
         self.keep_state();
         let (drawn, arrived) = self.clients_of(number);
@@ -247,7 +251,7 @@ impl<'a> FederationRun<'a> {
             streams: &self.streams,
         };
         let destination = self.settings.personalisation.map_or(Destination::Global, |method| method.destination());
-        let mut tally = Tally::default();
+        let mut tally = RoundStats::default();
         for (wave, clients) in clients.chunks(WAVE * CHUNK).enumerate() {
             if let Some(published) = &mut self.published {
                 for (i, (partial, part)) in published.run(&round, clients).into_iter().enumerate() {
@@ -264,7 +268,7 @@ impl<'a> FederationRun<'a> {
             let work = clients.par_chunks(CHUNK).zip(stretches);
             let wants = self.taken.wants_updates();
             let run = |(chunk, states)| run_chunk(&self.workers, &round, destination, &is_lost, chunk, states, wants);
-            let chunks: Vec<(Sums, Tally)> = work.map(run).collect();
+            let chunks: Vec<(Sums, RoundStats)> = work.map(run).collect();
             for (i, (sums, part)) in chunks.into_iter().enumerate() {
                 self.coordinator.receive_partial(wave * WAVE + i, sums.global)?;
                 self.taken.steps(&sums.updates);
@@ -297,7 +301,7 @@ impl<'a> FederationRun<'a> {
     /// Who takes part in a round, and whose message arrives. The absent are taken out of what is drawn for all.
     fn clients_of(&self, round: u32) -> (Vec<u32>, Vec<u32>) {
         let settings = &self.settings;
-        let mut drawn = settings.cohort.draw(&self.streams, round, settings.n_clients);
+        let mut drawn = settings.participation.draw(&self.streams, round, settings.n_clients);
         let mut arrived = survivors(drawn.clone(), settings.dropout, &self.streams, round);
         if !self.is_absent.is_empty() {
             for clients in [&mut drawn, &mut arrived] {
@@ -311,15 +315,15 @@ impl<'a> FederationRun<'a> {
     fn close(&mut self, n_survivors: u32) -> Result<bool, CloseError> {
         let round = self.coordinator.task().round;
         let mut noise = self.streams.open(Purpose::Noise, u32::MAX, round);
-        let cohort = self.settings.cohort.expected(self.settings.n_clients);
+        let cohort = self.settings.participation.expected(self.settings.n_clients);
         let closed = match &self.settings.privacy {
-            Privacy::DistributedLaplace(mechanism) if self.settings.noise_is_drawn_at_once() => {
+            Mechanism::DistributedLaplace(mechanism) if self.settings.noise_is_drawn_at_once() => {
                 self.coordinator.close_with(|step| mechanism.laplace_of_mean(cohort as u32, &mut noise, step))
             }
-            Privacy::DiscreteGaussian(mechanism) => {
+            Mechanism::DiscreteGaussian(mechanism) => {
                 self.coordinator.close_with(|step| mechanism.noise_of_sum(n_survivors, cohort, &mut noise, step))
             }
-            Privacy::Gaussian(mechanism) => {
+            Mechanism::Gaussian(mechanism) => {
                 let clip = self.coordinator.task().clip_norm.map_or(mechanism.clip().initial(), f64::from);
                 let report =
                     self.coordinator.close_with(|step| mechanism.noise_of_step(clip, cohort, &mut noise, step));
@@ -386,8 +390,8 @@ pub(crate) fn client_learner(settings: &FederationSettings) -> ClientLearner {
 
 /// What a chunk of clients sends, summed.
 struct Sums {
-    global: Partial,
-    clusters: Vec<Partial>,
+    global: PartialSum,
+    clusters: Vec<PartialSum>,
     /// One by one, if somebody wants to see them.
     updates: Contributions,
 }
@@ -408,13 +412,13 @@ fn run_chunk(
     clients: &[u32],
     mut states: StateStretch<'_>,
     wants_updates: bool,
-) -> (Sums, Tally) {
+) -> (Sums, RoundStats) {
     let mut worker = own_worker(workers);
     let n_params = round.task.global.len();
-    let clusters = vec![Partial::new(n_params); round.clusters.len()];
+    let clusters = vec![PartialSum::new(n_params); round.clusters.len()];
     let updates = Contributions::new(n_params);
-    let (mut sums, mut tally) = (Sums { global: Partial::new(n_params), clusters, updates }, Tally::default());
-    worker.run_each(round, clients.iter().copied(), &mut states, |sent| {
+    let (mut sums, mut tally) = (Sums { global: PartialSum::new(n_params), clusters, updates }, RoundStats::default());
+    worker.run_clients(round, clients.iter().copied(), &mut states, |sent| {
         tally.add(&sent.session);
         if is_lost(sent.client) {
             return;

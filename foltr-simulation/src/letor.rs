@@ -27,6 +27,7 @@ pub use source::read_letor;
 pub(crate) use source::{SourceBytes, decompressed, source_bytes};
 pub(crate) use stream::{StreamedQuery, stream_letor};
 pub use write::{letor_text, write_letor};
+pub(crate) use zstd::ZstdReader;
 
 mod chunk;
 mod error;
@@ -34,6 +35,7 @@ mod number;
 mod source;
 mod stream;
 mod write;
+mod zstd;
 
 /// The largest feature index. Rows are dense: without a limit one mistyped index would ask for all memory.
 pub const MAX_FEATURES: usize = 16_384;

@@ -1,5 +1,7 @@
 //! What a real device does not have: labelled data, simulated users, client rounds.
 
+#![warn(missing_docs)]
+
 pub mod adversary;
 pub mod asynchronous_run;
 pub mod cache;
@@ -7,16 +9,15 @@ pub mod centralised;
 pub mod click;
 pub mod client_round;
 pub mod client_states;
-pub mod cohort;
 pub mod dataset;
 pub mod datasets;
 pub mod federation_run;
-mod gathered;
 pub mod letor;
 mod mapping;
 pub mod normalise;
 pub mod pace;
 pub mod partition;
+mod per_message_round;
 pub mod published_stream;
 pub mod sharded_run;
 pub mod unlearning;

@@ -6,7 +6,7 @@ use foltr_rank::rng::{Purpose, Stream, Streams};
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
-use crate::cohort::sample;
+use foltr_federation::participation::sample;
 
 /// How clients differ in speed.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]

@@ -65,7 +65,7 @@ pub enum Queries {
 
 /// Why parts do not make a [`Partition`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-pub enum BadPartition {
+pub enum PartitionError {
     /// There must be a client.
     #[error("a partition needs at least one holding")]
     Nobody,
@@ -132,35 +132,35 @@ impl Partition {
         users: Vec<Users>,
         holdings: Vec<Holding>,
         own_queries: Vec<u32>,
-    ) -> Result<Self, BadPartition> {
+    ) -> Result<Self, PartitionError> {
         if holdings.is_empty() {
-            return Err(BadPartition::Nobody);
+            return Err(PartitionError::Nobody);
         }
         let partition = Self { sets, users, holdings, own_queries };
         (0..partition.holdings.len()).try_for_each(|client| partition.check(client))?;
         Ok(partition)
     }
 
-    fn check(&self, client: usize) -> Result<(), BadPartition> {
+    fn check(&self, client: usize) -> Result<(), PartitionError> {
         let holding = &self.holdings[client];
-        let set = self.sets.get(holding.set as usize).ok_or(BadPartition::Unknown { client })?;
-        self.users.get(holding.users as usize).ok_or(BadPartition::Unknown { client })?;
+        let set = self.sets.get(holding.set as usize).ok_or(PartitionError::Unknown { client })?;
+        self.users.get(holding.users as usize).ok_or(PartitionError::Unknown { client })?;
         let n_queries = set.data().n_queries();
         let n_own = match holding.queries {
             Queries::All => n_queries,
             Queries::Listed { start, len } => {
-                let listed = self.own_queries.get(stretch(start, len)).ok_or(BadPartition::Unknown { client })?;
+                let listed = self.own_queries.get(stretch(start, len)).ok_or(PartitionError::Unknown { client })?;
                 if listed.iter().any(|&query| query as usize >= n_queries) {
-                    return Err(BadPartition::Unknown { client });
+                    return Err(PartitionError::Unknown { client });
                 }
                 listed.len()
             }
         };
         if n_own == 0 {
-            return Err(BadPartition::NoQueries { client });
+            return Err(PartitionError::NoQueries { client });
         }
         if holding.n_interactions == 0 {
-            return Err(BadPartition::NoInteractions { client });
+            return Err(PartitionError::NoInteractions { client });
         }
         Ok(())
     }
@@ -302,12 +302,12 @@ mod tests {
         };
         let listed = |start, len| Holding { queries: Queries::Listed { start, len }, ..PLAIN };
         assert_eq!(with(listed(0, 1)), Ok(()));
-        assert_eq!(with(listed(1, 0)), Err(BadPartition::NoQueries { client: 1 }));
-        assert_eq!(with(listed(0, 2)), Err(BadPartition::Unknown { client: 1 }), "query 5 of five");
-        assert_eq!(with(listed(1, 2)), Err(BadPartition::Unknown { client: 1 }), "beyond the list");
-        assert_eq!(with(Holding { set: 1, ..PLAIN }), Err(BadPartition::Unknown { client: 1 }));
-        assert_eq!(with(Holding { users: 1, ..PLAIN }), Err(BadPartition::Unknown { client: 1 }));
-        assert_eq!(with(Holding { n_interactions: 0, ..PLAIN }), Err(BadPartition::NoInteractions { client: 1 }));
-        assert!(matches!(Partition::new(Vec::new(), Vec::new(), Vec::new(), Vec::new()), Err(BadPartition::Nobody)));
+        assert_eq!(with(listed(1, 0)), Err(PartitionError::NoQueries { client: 1 }));
+        assert_eq!(with(listed(0, 2)), Err(PartitionError::Unknown { client: 1 }), "query 5 of five");
+        assert_eq!(with(listed(1, 2)), Err(PartitionError::Unknown { client: 1 }), "beyond the list");
+        assert_eq!(with(Holding { set: 1, ..PLAIN }), Err(PartitionError::Unknown { client: 1 }));
+        assert_eq!(with(Holding { users: 1, ..PLAIN }), Err(PartitionError::Unknown { client: 1 }));
+        assert_eq!(with(Holding { n_interactions: 0, ..PLAIN }), Err(PartitionError::NoInteractions { client: 1 }));
+        assert!(matches!(Partition::new(Vec::new(), Vec::new(), Vec::new(), Vec::new()), Err(PartitionError::Nobody)));
     }
 }

@@ -8,7 +8,7 @@
 //! Both generators have the same seed, so the same outputs are drawn once and read twice. After a round a client needs
 //! its next output only, the seed of the next round: four bytes instead of a generator of 2.5 KB.
 
-use foltr_federation::{CHUNK, LocalPrivacy, Partial, Payload};
+use foltr_federation::{CHUNK, LocalPrivacy, PartialSum, Payload};
 use foltr_rank::learn::evolution::{Evolution, EvolutionSettings};
 use foltr_rank::rng::{Purpose, Stream};
 use foltr_rank::{Clicks, Impression, MAX_SHOWN, OnlineLearner, Ranking, Shape};
@@ -16,7 +16,7 @@ use rand_mt::Mt;
 use rayon::prelude::*;
 
 use crate::click::{Cascade, Users};
-use crate::client_round::{Round, Session, Tally};
+use crate::client_round::{ClientStats, Round, RoundStats};
 
 /// The outputs of a generator after its seed, as far as anybody has read.
 struct Outputs {
@@ -135,7 +135,7 @@ impl PublishedClients {
     }
 
     /// One round of these consecutive clients, chunk by chunk.
-    pub fn run(&mut self, round: &Round<'_>, clients: &[u32]) -> Vec<(Partial, Tally)> {
+    pub fn run(&mut self, round: &Round<'_>, clients: &[u32]) -> Vec<(PartialSum, RoundStats)> {
         let (shape, settings) = (self.shape, self.settings);
         let first = clients.first().map_or(0, |&client| client as usize);
         self.next_seeds[first..first + clients.len()]
@@ -144,8 +144,8 @@ impl PublishedClients {
             .map(|(chunk_idx, seeds)| {
                 let mut outputs = Outputs::new();
                 let mut learner = Evolution::new(shape, settings);
-                let mut partial = Partial::new(shape.n_params());
-                let mut tally = Tally::default();
+                let mut partial = PartialSum::new(shape.n_params());
+                let mut tally = RoundStats::default();
                 for (slot, seed) in seeds.iter_mut().enumerate() {
                     let client = (first + chunk_idx * CHUNK + slot) as u32;
                     outputs.restart(*seed);
@@ -169,7 +169,7 @@ fn client_round(
     client: u32,
     seed: u32,
     outputs: &mut Outputs,
-) -> (Payload, Session, u32) {
+) -> (Payload, ClientStats, u32) {
     let share = round.partition.share(client);
     let Users::Cascade(users) = share.users else {
         panic!("the published stream is defined for cascade users only");
@@ -177,7 +177,7 @@ fn client_round(
     learner.begin_with(&round.task.global, seed, |_, direction| fill_direction(shape, outputs.read(), direction));
     let generator = &mut outputs.read();
     let mut unused: Stream = round.streams.open(Purpose::Interaction, client, round.task.round);
-    let (mut session, mut ranking) = (Session::default(), Ranking::default());
+    let (mut session, mut ranking) = (ClientStats::default(), Ranking::default());
     let data = share.training.data();
     for _ in 0..share.n_interactions {
         let query = below(generator, data.n_queries() as u32) as usize;
@@ -206,7 +206,7 @@ mod tests {
     use crate::dataset::{AlignedRows, Dataset};
     use crate::partition::Partition;
     use foltr_federation::privacy::Unprotected;
-    use foltr_federation::{Coordinator, Defence, Privacy, Rule, ServerOptimiser, Setup};
+    use foltr_federation::{Coordinator, Defence, Mechanism, PayloadSemantics, ServerOptimiser, Setup};
     use foltr_rank::Activation;
     use foltr_rank::learn::evolution::Reward;
     use foltr_rank::rng::Streams;
@@ -286,7 +286,7 @@ mod tests {
             };
             let reward = Reward::MaxRr;
             let settings = EvolutionSettings { sigma: 0.01, antithetic: true, reward, n_interactions: 4, n_shown: 10 };
-            let rule = Rule::Evolution { sigma: 0.01, antithetic: true };
+            let rule = PayloadSemantics::Evolution { sigma: 0.01, antithetic: true };
             let mut coordinator = Coordinator::new(Setup {
                 initial: vec![0.0; shape.n_params()],
                 n_clients: 4,
@@ -300,7 +300,7 @@ mod tests {
             .expect("a sound setup");
             let users = Users::Cascade(Cascade::preset(preset, 2).expect("three grades"));
             let partition = Partition::iid(training.clone(), users, 4);
-            let (privacy, streams) = (Privacy::Unprotected(Unprotected { reward }), Streams::new(7));
+            let (privacy, streams) = (Mechanism::Unprotected(Unprotected { reward }), Streams::new(7));
             let mut clients = PublishedClients::new(7, 4, shape, settings);
             let mut outputs = Outputs::new();
             let mut learner = Evolution::new(shape, settings);
@@ -309,7 +309,7 @@ mod tests {
                 let (privacy, streams) = (&privacy, &streams);
                 let partition = &partition;
                 let round = Round { task: &task, clusters: &[], partition, privacy, sums_only: true, rule, streams };
-                let mut partial = Partial::new(shape.n_params());
+                let mut partial = PartialSum::new(shape.n_params());
                 for (client, (next_seed, message)) in
                     clients.next_seeds.iter_mut().zip(expected["messages"].as_array().expect("messages")).enumerate()
                 {

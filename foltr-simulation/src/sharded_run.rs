@@ -7,12 +7,12 @@
 //! again without the leaver, bit by bit as if it had never had it.
 
 use foltr_federation::unlearn::ShardIsolation;
-use foltr_federation::{BadSetup, CannotUnlearn, Fingerprint, History, Keeping, Privacy, Unlearning};
+use foltr_federation::{Combination, Fingerprint, History, HistoryPolicy, Part, SetupError, UnlearnError, Unlearning};
 use foltr_rank::Params;
 use rayon::prelude::*;
 
-use crate::client_round::Tally;
-use crate::federation_run::{BadFederation, Effort, FederationRun, FederationSettings, RoundError};
+use crate::client_round::RoundStats;
+use crate::federation_run::{ClientWork, FederationError, FederationRun, FederationSettings, RoundError};
 use crate::partition::Partition;
 use crate::unlearning::{Cost, Replay, Request, UnlearningError};
 
@@ -34,9 +34,9 @@ impl<'a> ShardedRun<'a> {
         settings: FederationSettings,
         isolation: ShardIsolation,
         partition: &'a Partition,
-        keeping: Keeping,
+        keeping: HistoryPolicy,
         fingerprint: Fingerprint,
-    ) -> Result<Self, BadFederation> {
+    ) -> Result<Self, FederationError> {
         check(&settings, isolation)?;
         let shard = |shard| {
             let run = FederationRun::new(settings_of(&settings, isolation, shard), partition)?;
@@ -59,14 +59,14 @@ impl<'a> ShardedRun<'a> {
         check(&settings, isolation)?;
         if histories.len() != isolation.shards as usize {
             let on = "one history for every shard";
-            return Err(CannotUnlearn::Premise { method: "shard-isolation", on }.into());
+            return Err(UnlearnError::Premise { method: "shard-isolation", on }.into());
         }
         let resume = |(shard, history): (u32, History)| {
-            history.verify().map_err(CannotUnlearn::from)?;
+            history.verify().map_err(UnlearnError::from)?;
             let own = settings_of(&settings, isolation, shard);
             let own = Request { settings: &own, partition, history: &history, leavers: &[] }.remaining();
             let on = "a history with the newest state of its shard";
-            let state = history.latest().ok_or(CannotUnlearn::Premise { method: "shard-isolation", on })?.clone();
+            let state = history.latest().ok_or(UnlearnError::Premise { method: "shard-isolation", on })?.clone();
             Ok(FederationRun::resume(own, partition, &state, Some(history))?)
         };
         let shards = (0..).zip(histories).map(resume).collect::<Result<_, UnlearningError>>()?;
@@ -87,9 +87,10 @@ impl<'a> ShardedRun<'a> {
     ///
     /// # Errors
     /// If one of them failed.
-    pub fn round(&mut self) -> Result<Tally, RoundError> {
-        let tallies: Result<Vec<Tally>, RoundError> = self.shards.par_iter_mut().map(FederationRun::round).collect();
-        let mut all = Tally::default();
+    pub fn round(&mut self) -> Result<RoundStats, RoundError> {
+        let tallies: Result<Vec<RoundStats>, RoundError> =
+            self.shards.par_iter_mut().map(FederationRun::round).collect();
+        let mut all = RoundStats::default();
         tallies?.iter().for_each(|tally| all.merge(tally));
         Ok(all)
     }
@@ -102,7 +103,7 @@ impl<'a> ShardedRun<'a> {
 
     /// What all shards have taken so far.
     pub fn cost(&self) -> Cost {
-        let mut effort = Effort::default();
+        let mut effort = ClientWork::default();
         for own in self.shards.iter().map(FederationRun::effort) {
             effort.local_steps += own.local_steps;
             effort.tasks += own.tasks;
@@ -118,7 +119,7 @@ impl<'a> ShardedRun<'a> {
     pub fn forget(&mut self, leavers: &[u32]) -> Result<Cost, UnlearningError> {
         let method = Unlearning::ShardIsolation(self.isolation);
         if leavers.is_empty() {
-            return Err(CannotUnlearn::Nobody.into());
+            return Err(UnlearnError::Nobody.into());
         }
         let mut cost = Cost::default();
         let mut changed = Vec::new();
@@ -167,11 +168,7 @@ fn settings_of(settings: &FederationSettings, isolation: ShardIsolation, shard: 
     FederationSettings { absent: (0..settings.n_clients).filter(is_absent).collect(), ..settings.clone() }
 }
 
-fn check(settings: &FederationSettings, isolation: ShardIsolation) -> Result<(), BadFederation> {
-    Unlearning::ShardIsolation(isolation).check().map_err(BadSetup::from)?;
-    // Its noise and its divisor are those of one federation of all clients.
-    match settings.privacy {
-        Privacy::Unprotected(_) | Privacy::RandomisedResponse(_) => Ok(()),
-        _ => Err(BadFederation::History { what: "shards whose messages are protected as one sum of all clients" }),
-    }
+fn check(settings: &FederationSettings, isolation: ShardIsolation) -> Result<(), FederationError> {
+    Unlearning::ShardIsolation(isolation).check().map_err(SetupError::from)?;
+    Ok(Combination::check(&[settings.parts(), vec![Part::Shards]].concat())?)
 }

@@ -10,11 +10,11 @@ mod replay;
 
 use foltr_federation::history::{Erasure, Touched};
 use foltr_federation::unlearn::{Certificate, Need};
-use foltr_federation::{Assurance, CannotUnlearn, Checkpoint, History, LocalPrivacy, Privacy, Unlearning};
+use foltr_federation::{Assurance, Checkpoint, History, LocalPrivacy, Mechanism, UnlearnError, Unlearning};
 use foltr_rank::Params;
 
-use crate::client_round::Tally;
-use crate::federation_run::{BadFederation, CannotResume, FederationSettings, RoundError};
+use crate::client_round::RoundStats;
+use crate::federation_run::{FederationError, FederationSettings, ResumeError, RoundError};
 use crate::partition::Partition;
 use erasing::EraserRun;
 
@@ -39,13 +39,13 @@ pub struct Unlearned {
 pub enum UnlearningError {
     /// It cannot be met.
     #[error(transparent)]
-    Cannot(#[from] CannotUnlearn),
+    Cannot(#[from] UnlearnError),
     /// The federation that is left cannot be made.
     #[error(transparent)]
-    Federation(#[from] BadFederation),
+    Federation(#[from] FederationError),
     /// It cannot go on from a stored state.
     #[error(transparent)]
-    Resume(#[from] CannotResume),
+    Resume(#[from] ResumeError),
     /// One of its rounds failed.
     #[error(transparent)]
     Round(#[from] RoundError),
@@ -127,9 +127,9 @@ impl Request<'_, '_> {
     }
 
     /// The newest state.
-    fn latest(&self, method: &Unlearning) -> Result<&Checkpoint, CannotUnlearn> {
+    fn latest(&self, method: &Unlearning) -> Result<&Checkpoint, UnlearnError> {
         let need = Need::Checkpoints { every: None };
-        self.history.latest().ok_or(CannotUnlearn::Need { method: method.name(), need })
+        self.history.latest().ok_or(UnlearnError::Need { method: method.name(), need })
     }
 
     /// The same model, of which its privacy tells enough.
@@ -140,9 +140,9 @@ impl Request<'_, '_> {
     ) -> Result<(Checkpoint, History), UnlearningError> {
         // Only here is a client that is absent the neighbour that the guarantee is about: the sum lacks its summand,
         // and is divided by the same number.
-        let Privacy::Gaussian(mechanism) = &self.settings.privacy else {
+        let Mechanism::Gaussian(mechanism) = &self.settings.privacy else {
             let on = "Gaussian noise on a sum with a fixed divisor";
-            return Err(CannotUnlearn::Premise { method: method.name(), on }.into());
+            return Err(UnlearnError::Premise { method: method.name(), on }.into());
         };
         let cost = mechanism.cost(self.settings.initial.len(), self.partition.most_interactions());
         let n_messages = self.leavers.iter().map(|&client| self.history.n_messages(client)).max().unwrap_or(0);
@@ -150,7 +150,7 @@ impl Request<'_, '_> {
         let state = self.latest(method)?.clone();
         let mut history = self.history.clone();
         let erased = history.erase(self.erasure(method, true, 0), Touched::Stay);
-        erased.map_err(CannotUnlearn::from)?;
+        erased.map_err(UnlearnError::from)?;
         Ok((state, history))
     }
 
@@ -159,13 +159,13 @@ impl Request<'_, '_> {
         let Unlearning::LedgerSubtraction(subtraction) = method else { unreachable!("the caller looked") };
         if !self.settings.defence.only_sums() {
             let on = "the mean of all updates";
-            return Err(CannotUnlearn::Premise { method: method.name(), on }.into());
+            return Err(UnlearnError::Premise { method: method.name(), on }.into());
         }
         let mut state = Checkpoint { tail: None, ..self.latest(method)?.clone() };
         subtraction.subtract(self.history, self.leavers, &mut state.master)?;
         let mut history = self.history.clone();
         let erased = history.erase(self.erasure(method, false, 0), Touched::Drop);
-        erased.map_err(CannotUnlearn::from)?;
+        erased.map_err(UnlearnError::from)?;
         state.devices.erase(self.leavers);
         history.add_checkpoint(state.clone());
         Ok((state, history))
@@ -186,7 +186,7 @@ impl<'a> UnlearningRun<'a> {
             Unlearning::LedgerSubtraction(_) => Course::AtOnce(Box::new(request.subtract(method)?)),
             Unlearning::ShardIsolation(_) => {
                 let on = "shards: a sharded run forgets by itself";
-                return Err(CannotUnlearn::Premise { method: method.name(), on }.into());
+                return Err(UnlearnError::Premise { method: method.name(), on }.into());
             }
             Unlearning::NoisyRollback(rollback) => {
                 let (replay, plan) = Replay::with_noise(method, rollback, request)?;
@@ -213,7 +213,7 @@ impl<'a> UnlearningRun<'a> {
     ///
     /// # Errors
     /// If the round failed.
-    pub fn round(&mut self) -> Result<Option<Tally>, UnlearningError> {
+    pub fn round(&mut self) -> Result<Option<RoundStats>, UnlearningError> {
         match &mut self.course {
             Course::Replay(replay) => Ok(replay.round()?),
             Course::Erasing(run) => Ok(run.round()),

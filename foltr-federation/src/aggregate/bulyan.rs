@@ -14,7 +14,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::aggregate::geometry::Distances;
-use crate::aggregate::{Aggregator, Combined, Contributions, TooFewClients};
+use crate::aggregate::{AggregationRule, Aggregator, Combined, Contributions, TooFewClients};
 
 /// How many clients may lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -25,11 +25,21 @@ pub struct Bulyan {
     pub attackers: u32,
 }
 
-impl Bulyan {
-    pub(super) const fn least_clients(&self) -> usize {
+impl AggregationRule for Bulyan {
+    fn example() -> Self {
+        Self { attackers: 1 }
+    }
+
+    fn least_clients(&self) -> usize {
         (self.attackers as usize).saturating_mul(4).saturating_add(3)
     }
 
+    fn begin(&self) -> Box<dyn Aggregator> {
+        Box::new(self.start())
+    }
+}
+
+impl Bulyan {
     pub(super) fn start(self) -> BulyanRule {
         let (distances, neighbours) = (Distances::default(), Vec::new());
         BulyanRule { settings: self, distances, neighbours, is_left: Vec::new(), column: Vec::new() }

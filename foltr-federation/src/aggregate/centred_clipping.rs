@@ -12,8 +12,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::aggregate::geometry::{add_scaled, squared_distance};
 use crate::aggregate::radius::{Radius, clip_factor};
-use crate::aggregate::{Aggregator, Combined, Contributions, TooFewClients};
-use crate::parameter::{BadParameter, require};
+use crate::aggregate::{AggregationRule, Aggregator, Combined, Contributions, TooFewClients};
+use foltr_rank::parameter::{ParameterError, require};
 
 /// How far a contribution may be from the last step.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
@@ -26,16 +26,24 @@ pub struct CentredClipping {
     pub iterations: u32,
 }
 
-impl CentredClipping {
-    /// Checks the parameters.
-    ///
-    /// # Errors
-    /// With the first one that is out of range.
-    pub(super) fn check(&self) -> Result<(), BadParameter> {
+impl AggregationRule for CentredClipping {
+    const REMEMBERS: bool = true;
+
+    fn example() -> Self {
+        Self { radius: Radius::Median, iterations: 3 }
+    }
+
+    fn check(&self) -> Result<(), ParameterError> {
         require("iterations", self.iterations.into(), self.iterations > 0, "at least 1")?;
         self.radius.check()
     }
 
+    fn begin(&self) -> Box<dyn Aggregator> {
+        Box::new(self.start())
+    }
+}
+
+impl CentredClipping {
     pub(super) fn start(self) -> CentredClippingRule {
         let (last, lengths, sorted, next) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
         CentredClippingRule { settings: self, last, lengths, sorted, next }

@@ -24,8 +24,8 @@ use serde::{Deserialize, Serialize};
 use self::clusters::Clusters;
 use self::hessian::Hessian;
 use crate::aggregate::geometry::{add_scaled, squared_distance};
-use crate::aggregate::{Aggregator, Combined, Contributions, TooFewClients};
-use crate::parameter::{BadParameter, require};
+use crate::aggregate::{AggregationRule, Aggregator, Combined, Contributions, TooFewClients};
+use foltr_rank::parameter::{ParameterError, require};
 
 /// How long FLDetector looks back.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -36,15 +36,23 @@ pub struct FlDetector {
     pub window: u32,
 }
 
-impl FlDetector {
-    /// Checks the parameter.
-    ///
-    /// # Errors
-    /// If nothing is remembered.
-    pub(super) fn check(&self) -> Result<(), BadParameter> {
+impl AggregationRule for FlDetector {
+    const REMEMBERS: bool = true;
+
+    fn example() -> Self {
+        Self { window: 2 }
+    }
+
+    fn check(&self) -> Result<(), ParameterError> {
         require("window", self.window.into(), self.window > 0, "at least 1")
     }
 
+    fn begin(&self) -> Box<dyn Aggregator> {
+        Box::new(self.start())
+    }
+}
+
+impl FlDetector {
     pub(super) fn start(self) -> FlDetectorRule {
         FlDetectorRule { window: self.window as usize, ..FlDetectorRule::default() }
     }

@@ -13,7 +13,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::aggregate::geometry::{add_scaled, length, product};
-use crate::aggregate::{Aggregator, Combined, Contributions, TooFewClients};
+use crate::aggregate::{AggregationRule, Aggregator, Combined, Contributions, TooFewClients};
 
 /// Whom to trust.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -22,6 +22,16 @@ use crate::aggregate::{Aggregator, Combined, Contributions, TooFewClients};
 pub struct FlTrust {
     /// The client whose update is the root of trust.
     pub trusted: u32,
+}
+
+impl AggregationRule for FlTrust {
+    fn example() -> Self {
+        Self { trusted: 4 }
+    }
+
+    fn begin(&self) -> Box<dyn Aggregator> {
+        Box::new(*self)
+    }
 }
 
 impl Aggregator for FlTrust {

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::aggregate::geometry::{add_scaled, squared_distance};
 use crate::aggregate::order::{Columns, inner_means, lower_middle};
-use crate::aggregate::{Aggregator, Combined, Contributions, TooFewClients};
+use crate::aggregate::{AggregationRule, Aggregator, Combined, Contributions, TooFewClients};
 
 /// Steps at most; most rounds need far fewer.
 const MAX_STEPS: usize = 100;
@@ -29,6 +29,16 @@ const SMOOTHING: f64 = 1e-6;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct GeometricMedian {}
+
+impl AggregationRule for GeometricMedian {
+    fn example() -> Self {
+        Self {}
+    }
+
+    fn begin(&self) -> Box<dyn Aggregator> {
+        Box::new(self.start())
+    }
+}
 
 impl GeometricMedian {
     pub(super) fn start(self) -> GeometricMedianRule {

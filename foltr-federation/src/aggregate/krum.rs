@@ -15,8 +15,8 @@ use foltr_rank::simd::two_widths;
 use serde::{Deserialize, Serialize};
 
 use crate::aggregate::geometry::{Distances, add_scaled};
-use crate::aggregate::{Aggregator, Combined, Contributions, TooFewClients};
-use crate::parameter::{BadParameter, require};
+use crate::aggregate::{AggregationRule, Aggregator, Combined, Contributions, TooFewClients};
+use foltr_rank::parameter::{ParameterError, require};
 
 /// How neighbours are judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -33,33 +33,63 @@ pub struct Krum {
     pub neighbours: Option<u32>,
 }
 
-impl Krum {
-    /// Checks the parameters.
-    ///
-    /// # Errors
-    /// If no neighbour is looked at.
-    pub(super) fn check(&self) -> Result<(), BadParameter> {
+/// The same parameters, for the mean of all that are close to their neighbours.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(transparent)]
+pub struct MultiKrum(pub Krum);
+
+impl AggregationRule for MultiKrum {
+    fn example() -> Self {
+        Self(Krum { attackers: 2, squared: false, neighbours: Some(3) })
+    }
+
+    fn check(&self) -> Result<(), ParameterError> {
+        self.0.check()
+    }
+
+    fn least_clients(&self) -> usize {
+        self.0.least_clients()
+    }
+
+    fn begin(&self) -> Box<dyn Aggregator> {
+        Box::new(self.0.start_multi())
+    }
+}
+
+impl AggregationRule for Krum {
+    fn example() -> Self {
+        Self { attackers: 2, squared: true, neighbours: None }
+    }
+
+    fn check(&self) -> Result<(), ParameterError> {
         let neighbours = self.neighbours.unwrap_or(1);
         require("neighbours", neighbours.into(), neighbours > 0, "at least 1")
     }
 
-    /// The single best.
-    pub(super) fn start(self) -> KrumRule {
-        KrumRule { settings: self, takes_many: false, distances: Distances::default(), scores: Scores::default() }
-    }
-
-    /// The mean of the n - m best.
-    pub(super) fn start_multi(self) -> KrumRule {
-        KrumRule { takes_many: true, ..self.start() }
-    }
-
-    pub(super) const fn least_clients(&self) -> usize {
+    fn least_clients(&self) -> usize {
         let attackers = self.attackers as usize;
         match self.neighbours {
             None => attackers.saturating_add(3),
             Some(neighbours) if neighbours > self.attackers => (neighbours as usize).saturating_add(1),
             Some(_) => attackers.saturating_add(1),
         }
+    }
+
+    fn begin(&self) -> Box<dyn Aggregator> {
+        Box::new(self.start())
+    }
+}
+
+impl Krum {
+    /// The single best.
+    pub(super) fn start(self) -> KrumRule {
+        KrumRule { settings: self, takes_many: false, distances: Distances::default(), scores: Scores::default() }
+    }
+
+    /// The mean of the n - m best.
+    fn start_multi(self) -> KrumRule {
+        KrumRule { takes_many: true, ..self.start() }
     }
 
     /// Attackers to reckon with among `n` contributions, and how many neighbours a score adds up. Where fewer came than

@@ -7,13 +7,23 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::aggregate::{Aggregator, CHUNK, Combined, Contributions, Partial, TooFewClients};
+use crate::aggregate::{AggregationRule, Aggregator, CHUNK, Combined, Contributions, PartialSum, TooFewClients};
 
 /// The mean needs no parameter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Mean {}
+
+impl AggregationRule for Mean {
+    fn example() -> Self {
+        Self {}
+    }
+
+    fn begin(&self) -> Box<dyn Aggregator> {
+        Box::new(*self)
+    }
+}
 
 impl Aggregator for Mean {
     /// Adds in the order of the chunked fold: the same bits as the coordinator, which never holds all contributions.
@@ -25,7 +35,7 @@ impl Aggregator for Mean {
     ) -> Result<(), TooFewClients> {
         let n_params = contributions.n_params();
         combined.begin(n_params);
-        let (mut total, mut partial) = (Partial::new(n_params), Partial::new(n_params));
+        let (mut total, mut partial) = (PartialSum::new(n_params), PartialSum::new(n_params));
         let mut chunk_idx = 0;
         for ((&client, &weight), row) in
             contributions.clients().iter().zip(contributions.weights()).zip(contributions.rows())

@@ -10,13 +10,23 @@
 use serde::{Deserialize, Serialize};
 
 use crate::aggregate::order::{Columns, inner_means};
-use crate::aggregate::{Aggregator, Combined, Contributions, TooFewClients};
+use crate::aggregate::{AggregationRule, Aggregator, Combined, Contributions, TooFewClients};
 
 /// The median needs no parameter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Median {}
+
+impl AggregationRule for Median {
+    fn example() -> Self {
+        Self {}
+    }
+
+    fn begin(&self) -> Box<dyn Aggregator> {
+        Box::new(self.start())
+    }
+}
 
 impl Median {
     pub(super) fn start(self) -> MedianRule {

@@ -9,11 +9,12 @@
 //! Deviation: the radius can be the middle length of the round, which needs no knowledge of lengths; no noise is
 //! added.
 
+use foltr_rank::parameter::ParameterError;
 use serde::{Deserialize, Serialize};
 
 use crate::aggregate::geometry::{add_scaled, length};
 use crate::aggregate::radius::{Radius, clip_factor};
-use crate::aggregate::{Aggregator, Combined, Contributions, TooFewClients};
+use crate::aggregate::{AggregationRule, Aggregator, Combined, Contributions, TooFewClients};
 
 /// How long a contribution may be.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
@@ -22,6 +23,20 @@ use crate::aggregate::{Aggregator, Combined, Contributions, TooFewClients};
 pub struct NormClipping {
     /// Longer ones are shortened to it.
     pub radius: Radius,
+}
+
+impl AggregationRule for NormClipping {
+    fn example() -> Self {
+        Self { radius: Radius::Fixed(3.0) }
+    }
+
+    fn check(&self) -> Result<(), ParameterError> {
+        self.radius.check()
+    }
+
+    fn begin(&self) -> Box<dyn Aggregator> {
+        Box::new(self.start())
+    }
 }
 
 impl NormClipping {

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::aggregate::order::lower_middle;
-use crate::parameter::{BadParameter, positive};
+use foltr_rank::parameter::{ParameterError, positive};
 
 /// The radius to which contributions are clipped.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
@@ -22,7 +22,7 @@ impl Radius {
     ///
     /// # Errors
     /// If it is not positive and finite.
-    pub(super) fn check(self) -> Result<(), BadParameter> {
+    pub(super) fn check(self) -> Result<(), ParameterError> {
         match self {
             Self::Median => Ok(()),
             Self::Fixed(radius) => positive("radius", radius),

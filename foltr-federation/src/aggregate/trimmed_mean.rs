@@ -12,7 +12,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::aggregate::order::{Columns, inner_means};
-use crate::aggregate::{Aggregator, Combined, Contributions, TooFewClients};
+use crate::aggregate::{AggregationRule, Aggregator, Combined, Contributions, TooFewClients};
 
 /// How much is cut off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -23,11 +23,21 @@ pub struct TrimmedMean {
     pub attackers: u32,
 }
 
-impl TrimmedMean {
-    pub(super) const fn least_clients(&self) -> usize {
+impl AggregationRule for TrimmedMean {
+    fn example() -> Self {
+        Self { attackers: 2 }
+    }
+
+    fn least_clients(&self) -> usize {
         (self.attackers as usize).saturating_mul(2).saturating_add(1)
     }
 
+    fn begin(&self) -> Box<dyn Aggregator> {
+        Box::new(self.start())
+    }
+}
+
+impl TrimmedMean {
     pub(super) fn start(self) -> TrimmedMeanRule {
         TrimmedMeanRule { settings: self, scratch: Columns::default() }
     }

@@ -15,9 +15,9 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::Refused;
-use crate::aggregate::{CHUNK, Partial, Rule};
+use crate::aggregate::{CHUNK, PartialSum, PayloadSemantics};
 use crate::message::Payload;
-use crate::parameter::{BadParameter, require};
+use foltr_rank::parameter::{ParameterError, require};
 
 /// Parameters of buffered aggregation.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
@@ -38,7 +38,7 @@ pub struct Buffered {
 const MAX_EXPONENT: f64 = 10.0;
 
 impl Buffered {
-    pub(super) fn check(&self, n_clients: u32) -> Result<(), BadParameter> {
+    pub(super) fn check(&self, n_clients: u32) -> Result<(), ParameterError> {
         let Self { buffer, staleness_exponent, rate_limit, .. } = *self;
         let fits = u64::from(buffer) <= u64::from(rate_limit) * u64::from(n_clients);
         require("buffer", f64::from(buffer), buffer > 0, "at least 1")
@@ -62,11 +62,11 @@ impl Buffered {
 #[derive(Clone, Debug)]
 pub(super) struct Buffer {
     settings: Buffered,
-    rule: Rule,
+    rule: PayloadSemantics,
     /// Sum of the complete chunks of [`CHUNK`] messages: the order of additions of a synchronous round.
-    total: Partial,
-    chunk: Partial,
-    single: Partial,
+    total: PartialSum,
+    chunk: PartialSum,
+    single: PartialSum,
     /// How many messages of each client are in the buffer.
     from_client: BTreeMap<u32, u32>,
     /// Scratch for regenerated perturbations.
@@ -74,8 +74,8 @@ pub(super) struct Buffer {
 }
 
 impl Buffer {
-    pub(super) fn new(settings: Buffered, rule: Rule, n_params: usize) -> Self {
-        let empty = Partial::new(n_params);
+    pub(super) fn new(settings: Buffered, rule: PayloadSemantics, n_params: usize) -> Self {
+        let empty = PartialSum::new(n_params);
         let direction = vec![0.0; n_params];
         let from_client = BTreeMap::new();
         Self { settings, rule, total: empty.clone(), chunk: empty.clone(), single: empty, from_client, direction }

@@ -18,7 +18,7 @@ use foltr_rank::Params;
 use serde::{Deserialize, Serialize};
 
 use crate::message::Payload;
-use crate::parameter::{BadParameter, require};
+use foltr_rank::parameter::{ParameterError, require};
 
 /// Parameters of naive asynchronous averaging.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -32,7 +32,7 @@ pub struct Naive {
 }
 
 impl Naive {
-    pub(super) fn check(&self) -> Result<(), BadParameter> {
+    pub(super) fn check(&self) -> Result<(), ParameterError> {
         let n = self.updates_per_round;
         require("updates_per_round", f64::from(n), n > 0, "at least 1")
     }

@@ -14,7 +14,7 @@ fn setup(asynchrony: Asynchrony) -> AsynchronousSetup {
         initial: vec![1.0, -1.0],
         n_clients: 4,
         n_interactions: 5,
-        rule: Rule::Averaging,
+        rule: PayloadSemantics::Averaging,
         asynchrony,
         optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
     }
@@ -94,7 +94,7 @@ fn a_buffer_is_summed_like_a_round() {
         initial: vec![1.0, -1.0],
         n_clients,
         n_interactions: 5,
-        rule: Rule::Averaging,
+        rule: PayloadSemantics::Averaging,
         defence: Defence::NONE,
         optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
         mode: Mode::Clear,
@@ -111,7 +111,7 @@ fn a_buffer_is_summed_like_a_round() {
 
 #[test]
 fn rewards_of_perturbed_models_can_be_buffered() {
-    let rule = Rule::Evolution { sigma: 0.5, antithetic: false };
+    let rule = PayloadSemantics::Evolution { sigma: 0.5, antithetic: false };
     let made = AsynchronousSetup { rule, ..setup(Asynchrony::Buffered(BUFFERED)) };
     let mut coordinator = AsynchronousCoordinator::new(made).expect("a good setup");
     let message =
@@ -175,11 +175,11 @@ fn every_reason_to_refuse_has_a_name_and_changes_nothing() {
         (step(0, 1, 1, [9.0, 9.0]), Refused::TooStale { staleness: 1, most: 0 }),
         (step(1, 4, 1, [9.0, 9.0]), Refused::UnknownClient { client: 4, n_clients: 4 }),
         (step(1, 0, 1, [9.0, 9.0]), Refused::RateLimit { client: 0, limit: 1 }),
-        (step(1, 1, 6, [9.0, 9.0]), BadPayload::Interactions { max: 5, got: 6 }.into()),
-        (step(1, 1, 1, [9.0, f32::NAN]), BadPayload::NotFinite { index: 1 }.into()),
+        (step(1, 1, 6, [9.0, 9.0]), PayloadError::Interactions { max: 5, got: 6 }.into()),
+        (step(1, 1, 1, [9.0, f32::NAN]), PayloadError::NotFinite { index: 1 }.into()),
         (
             Message { round: 1, client: 1, payload: Payload::default() },
-            BadPayload::Kind { expected: Kind::Step, got: Kind::Evolution }.into(),
+            PayloadError::Kind { expected: Kind::Step, got: Kind::Evolution }.into(),
         ),
     ] {
         assert_eq!(coordinator.receive(&message), Err(refusal));
@@ -205,18 +205,21 @@ fn a_bad_setup_is_refused() {
         let made = AsynchronousSetup { rule, ..setup(asynchrony) };
         AsynchronousCoordinator::new(made).expect_err("a bad setup").to_string()
     };
-    let of = |buffered| refused(Asynchrony::Buffered(buffered), Rule::Averaging);
+    let of = |buffered| refused(Asynchrony::Buffered(buffered), PayloadSemantics::Averaging);
     assert_eq!(of(Buffered { buffer: 0, ..BUFFERED }), "buffer = 0 must be at least 1");
     let never = of(Buffered { buffer: 5, ..BUFFERED });
     assert_eq!(never, "buffer = 5 must be at most rate_limit times the number of clients");
     assert_eq!(of(Buffered { rate_limit: 0, ..BUFFERED }), "rate_limit = 0 must be at least 1");
     let negative = of(Buffered { staleness_exponent: -0.5, ..BUFFERED });
     assert_eq!(negative, "staleness_exponent = -0.5 must be 0 to 10");
-    let evolution = Rule::Evolution { sigma: 0.1, antithetic: true };
+    let evolution = PayloadSemantics::Evolution { sigma: 0.1, antithetic: true };
     assert!(
         refused(Asynchrony::Naive(Naive { updates_per_round: 1, max_staleness: 9 }), evolution).contains("needs steps")
     );
-    let no_round = refused(Asynchrony::Naive(Naive { updates_per_round: 0, max_staleness: 9 }), Rule::Averaging);
+    let no_round =
+        refused(Asynchrony::Naive(Naive { updates_per_round: 0, max_staleness: 9 }), PayloadSemantics::Averaging);
     assert_eq!(no_round, "updates_per_round = 0 must be at least 1");
-    assert!(refused(Asynchrony::Buffered(BUFFERED), Rule::Summing { divisor: 4.0 }).contains("needs rounds"));
+    assert!(
+        refused(Asynchrony::Buffered(BUFFERED), PayloadSemantics::Summing { divisor: 4.0 }).contains("needs rounds")
+    );
 }

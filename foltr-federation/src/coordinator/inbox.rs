@@ -3,7 +3,7 @@
 //! Whatever the order of arrival, a chunk is summed in slot order and chunks are merged in chunk order, which fixes
 //! the bits of the sum. In order of arrival only one chunk of messages is ever held.
 
-use crate::aggregate::{CHUNK, Partial, Rule};
+use crate::aggregate::{CHUNK, PartialSum, PayloadSemantics};
 use crate::coordinator::Rejected;
 use crate::message::Payload;
 
@@ -15,7 +15,7 @@ enum Chunk {
     /// Some messages have come, by slot.
     Waiting { payloads: Vec<Option<Payload>>, n_received: usize },
     /// Complete, but an earlier chunk is not.
-    Folded(Partial),
+    Folded(PartialSum),
     /// Part of the total.
     Merged,
 }
@@ -23,11 +23,11 @@ enum Chunk {
 /// All chunks of a round.
 #[derive(Clone, Debug)]
 pub(super) struct Inbox {
-    rule: Rule,
+    rule: PayloadSemantics,
     n_clients: usize,
     chunks: Vec<Chunk>,
     /// Sum of the chunks before `n_merged`.
-    total: Partial,
+    total: PartialSum,
     n_merged: usize,
     n_held: usize,
     n_contributions: u32,
@@ -36,13 +36,13 @@ pub(super) struct Inbox {
 }
 
 impl Inbox {
-    pub(super) fn new(rule: Rule, n_clients: u32, n_params: usize) -> Self {
+    pub(super) fn new(rule: PayloadSemantics, n_clients: u32, n_params: usize) -> Self {
         let n_clients = n_clients as usize;
         Self {
             rule,
             n_clients,
             chunks: vec![Chunk::Empty; n_clients.div_ceil(CHUNK)],
-            total: Partial::new(n_params),
+            total: PartialSum::new(n_params),
             n_merged: 0,
             n_held: 0,
             n_contributions: 0,
@@ -58,7 +58,7 @@ impl Inbox {
     }
 
     /// How messages become a step.
-    pub(super) const fn rule(&self) -> Rule {
+    pub(super) const fn rule(&self) -> PayloadSemantics {
         self.rule
     }
 
@@ -102,7 +102,7 @@ impl Inbox {
     }
 
     /// Takes the sum of a chunk of which nothing has come. The chunk is known and the sum has the model's length.
-    pub(super) fn receive_partial(&mut self, chunk_idx: usize, partial: Partial) -> Result<(), Rejected> {
+    pub(super) fn receive_partial(&mut self, chunk_idx: usize, partial: PartialSum) -> Result<(), Rejected> {
         let n_clients = self.chunk_len(chunk_idx) as u32;
         if partial.n_contributions() > n_clients {
             return Err(Rejected::ChunkSize { n_clients, got: partial.n_contributions() });
@@ -117,7 +117,7 @@ impl Inbox {
     }
 
     /// The sum of everything that has come. Nothing can be received until the inbox is cleared.
-    pub(super) fn fold(&mut self) -> &Partial {
+    pub(super) fn fold(&mut self) -> &PartialSum {
         for chunk_idx in self.n_merged..self.chunks.len() {
             self.fold_chunk(chunk_idx);
             if let Chunk::Folded(partial) = std::mem::replace(&mut self.chunks[chunk_idx], Chunk::Merged) {
@@ -131,7 +131,7 @@ impl Inbox {
     /// Sums the messages of a chunk in slot order and drops them.
     fn fold_chunk(&mut self, chunk_idx: usize) {
         let Chunk::Waiting { payloads, n_received } = &self.chunks[chunk_idx] else { return };
-        let mut partial = Partial::new(self.direction.len());
+        let mut partial = PartialSum::new(self.direction.len());
         for payload in payloads.iter().flatten() {
             partial.add_payload(payload, &self.rule, &mut self.direction);
         }

@@ -10,7 +10,7 @@ fn coordinator(n_clients: u32) -> Coordinator {
         initial: vec![1.0, -1.0],
         n_clients,
         n_interactions: 5,
-        rule: Rule::Averaging,
+        rule: PayloadSemantics::Averaging,
         defence: Defence::NONE,
         optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
         mode: Mode::Clear,
@@ -46,16 +46,16 @@ fn every_reason_to_refuse_has_a_name_and_changes_nothing() {
         (step(0, 2, 1, [9.0, 9.0]), Rejected::UnknownClient { client: 2, n_clients: 2 }),
         (step(0, 0, 1, [9.0, 9.0]), Rejected::Duplicate { client: 0 }),
         (step(0, 0, 1, [1.0, 0.0]), Rejected::Duplicate { client: 0 }),
-        (step(0, 1, 0, [9.0, 9.0]), BadPayload::Interactions { max: 5, got: 0 }.into()),
-        (step(0, 1, 6, [9.0, 9.0]), BadPayload::Interactions { max: 5, got: 6 }.into()),
-        (step(0, 1, 1, [9.0, f32::NAN]), BadPayload::NotFinite { index: 1 }.into()),
+        (step(0, 1, 0, [9.0, 9.0]), PayloadError::Interactions { max: 5, got: 0 }.into()),
+        (step(0, 1, 6, [9.0, 9.0]), PayloadError::Interactions { max: 5, got: 6 }.into()),
+        (step(0, 1, 1, [9.0, f32::NAN]), PayloadError::NotFinite { index: 1 }.into()),
         (
             Message { round: 0, client: 1, payload: Payload::Step { n_interactions: 1, delta: vec![9.0] } },
-            BadPayload::Params { expected: 2, got: 1 }.into(),
+            PayloadError::Params { expected: 2, got: 1 }.into(),
         ),
         (
             Message { round: 0, client: 1, payload: Payload::default() },
-            BadPayload::Kind { expected: Kind::Step, got: Kind::Evolution }.into(),
+            PayloadError::Kind { expected: Kind::Step, got: Kind::Evolution }.into(),
         ),
     ] {
         assert_eq!(coordinator.receive(message), Err(refusal));
@@ -70,7 +70,7 @@ fn a_reward_that_would_make_an_infinite_update_is_refused_where_updates_are_comp
         initial: vec![1.0, -1.0],
         n_clients: 7,
         n_interactions: 5,
-        rule: Rule::Evolution { sigma: 0.01, antithetic: false },
+        rule: PayloadSemantics::Evolution { sigma: 0.01, antithetic: false },
         defence: Defence { rule: Aggregation::Bulyan(Bulyan { attackers: 1 }), ..Defence::NONE },
         optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
         mode: Mode::Clear,
@@ -82,7 +82,7 @@ fn a_reward_that_would_make_an_infinite_update_is_refused_where_updates_are_comp
         Message { round: 0, client, payload }
     };
     let refusal = coordinator.receive(reward(3, f32::MAX));
-    assert!(matches!(refusal, Err(Rejected::Payload(BadPayload::NotFinite { .. }))), "{refusal:?}");
+    assert!(matches!(refusal, Err(Rejected::Payload(PayloadError::NotFinite { .. }))), "{refusal:?}");
     // It may still send something sound, and the round goes on with whoever did.
     for client in [0, 1, 2, 3, 5] {
         coordinator.receive(reward(client, 0.5)).expect("a sound reward");
@@ -94,7 +94,7 @@ fn a_reward_that_would_make_an_infinite_update_is_refused_where_updates_are_comp
 #[test]
 fn a_complete_chunk_takes_nothing_more() {
     let mut coordinator = coordinator(CHUNK as u32 + 1);
-    let mut partial = Partial::new(2);
+    let mut partial = PartialSum::new(2);
     partial.add_step(&[1.0, 1.0], 1.0);
     assert_eq!(coordinator.receive_partial(0, partial.clone()), Ok(()));
     assert_eq!(coordinator.receive(step(0, 7, 1, [1.0, 1.0])), Err(Rejected::Duplicate { client: 7 }));
@@ -103,8 +103,8 @@ fn a_complete_chunk_takes_nothing_more() {
     assert_eq!(coordinator.receive_partial(2, partial.clone()), Err(unknown));
     partial.add_step(&[1.0, 1.0], 1.0);
     assert_eq!(coordinator.receive_partial(1, partial), Err(Rejected::ChunkSize { n_clients: 1, got: 2 }));
-    let short = Rejected::Payload(BadPayload::Params { expected: 2, got: 3 });
-    assert_eq!(coordinator.receive_partial(1, Partial::new(3)), Err(short));
+    let short = Rejected::Payload(PayloadError::Params { expected: 2, got: 3 });
+    assert_eq!(coordinator.receive_partial(1, PartialSum::new(3)), Err(short));
 }
 
 #[test]
@@ -147,16 +147,16 @@ fn a_sealed_federation_takes_sums_and_nothing_else() {
         mode: Mode::Sealed,
         clip_norm: None,
     };
-    let refused = Coordinator::new(setup(Rule::Evolution { sigma: 0.1, antithetic: true })).err();
+    let refused = Coordinator::new(setup(PayloadSemantics::Evolution { sigma: 0.1, antithetic: true })).err();
     let told = refused.expect("needs seeds and rewards").to_string();
     assert!(told.contains("FOLtR-ES, whose server reads the seed and reward of every message, needs them"), "{told}");
-    let rule = Rule::Shares { unit: 0.5, divisor: 4.0, min_survivors: 2 };
+    let rule = PayloadSemantics::Shares { unit: 0.5, divisor: 4.0, min_survivors: 2 };
     let mut coordinator = Coordinator::new(setup(rule)).expect("a sum needs no single update");
     let share = |values: [i64; 2]| Payload::Share(crate::message::Share::new(values.to_vec()));
     let message = Message { round: 0, client: 0, payload: share([8, 0]) };
     assert_eq!(coordinator.receive(message), Err(Rejected::Sealed));
     let sum = |n: i64| {
-        let mut partial = Partial::new(2);
+        let mut partial = PartialSum::new(2);
         (0..n).for_each(|_| partial.add_payload(&share([8, -16]), &rule, &mut []));
         partial
     };
@@ -181,8 +181,8 @@ fn a_bad_setup_is_refused() {
         mode: Mode::Clear,
         clip_norm: None,
     };
-    let sigma = setup(Rule::Evolution { sigma: 0.0, antithetic: true }, vec![0.0]);
-    assert_eq!(Coordinator::new(sigma).err(), Some(BadSetup::Sigma { sigma: 0.0 }));
-    let infinite = setup(Rule::Averaging, vec![0.0, f32::INFINITY]);
-    assert_eq!(Coordinator::new(infinite).err(), Some(BadSetup::Initial { index: 1, value: f32::INFINITY }));
+    let sigma = setup(PayloadSemantics::Evolution { sigma: 0.0, antithetic: true }, vec![0.0]);
+    assert_eq!(Coordinator::new(sigma).err(), Some(SetupError::Sigma { sigma: 0.0 }));
+    let infinite = setup(PayloadSemantics::Averaging, vec![0.0, f32::INFINITY]);
+    assert_eq!(Coordinator::new(infinite).err(), Some(SetupError::Initial { index: 1, value: f32::INFINITY }));
 }

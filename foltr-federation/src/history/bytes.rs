@@ -1,7 +1,7 @@
 //! Little-endian numbers to bytes and back. Nothing is allocated before as many bytes are known to be there.
 
 use crate::fingerprint::Fingerprint;
-use crate::history::BadHistory;
+use crate::history::HistoryError;
 
 /// Appends numbers.
 #[derive(Debug, Default)]
@@ -62,44 +62,44 @@ impl<'a> Reader<'a> {
     }
 
     /// An error about what was read last.
-    pub(super) const fn wrong(&self, what: &'static str) -> BadHistory {
-        BadHistory::Content { what, at: self.at }
+    pub(super) const fn wrong(&self, what: &'static str) -> HistoryError {
+        HistoryError::Content { what, at: self.at }
     }
 
-    pub(super) fn require(&self, holds: bool, what: &'static str) -> Result<(), BadHistory> {
+    pub(super) fn require(&self, holds: bool, what: &'static str) -> Result<(), HistoryError> {
         if holds { Ok(()) } else { Err(self.wrong(what)) }
     }
 
-    pub(super) fn take(&mut self, n: usize) -> Result<&'a [u8], BadHistory> {
+    pub(super) fn take(&mut self, n: usize) -> Result<&'a [u8], HistoryError> {
         let rest = &self.bytes[self.at..];
-        let taken = rest.get(..n).ok_or(BadHistory::Truncated { at: self.bytes.len() })?;
+        let taken = rest.get(..n).ok_or(HistoryError::Truncated { at: self.bytes.len() })?;
         self.at += n;
         Ok(taken)
     }
 
-    fn array<const N: usize>(&mut self) -> Result<[u8; N], BadHistory> {
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], HistoryError> {
         let mut array = [0; N];
         array.copy_from_slice(self.take(N)?);
         Ok(array)
     }
 
-    pub(super) fn salt(&mut self) -> Result<[u8; 16], BadHistory> {
+    pub(super) fn salt(&mut self) -> Result<[u8; 16], HistoryError> {
         self.array()
     }
 
-    pub(super) fn u8(&mut self) -> Result<u8, BadHistory> {
+    pub(super) fn u8(&mut self) -> Result<u8, HistoryError> {
         Ok(self.array::<1>()?[0])
     }
 
-    pub(super) fn u16(&mut self) -> Result<u16, BadHistory> {
+    pub(super) fn u16(&mut self) -> Result<u16, HistoryError> {
         self.array().map(u16::from_le_bytes)
     }
 
-    pub(super) fn u32(&mut self) -> Result<u32, BadHistory> {
+    pub(super) fn u32(&mut self) -> Result<u32, HistoryError> {
         self.array().map(u32::from_le_bytes)
     }
 
-    pub(super) fn bool(&mut self) -> Result<bool, BadHistory> {
+    pub(super) fn bool(&mut self) -> Result<bool, HistoryError> {
         match self.u8()? {
             0 => Ok(false),
             1 => Ok(true),
@@ -107,45 +107,45 @@ impl<'a> Reader<'a> {
         }
     }
 
-    pub(super) fn fingerprint(&mut self) -> Result<Fingerprint, BadHistory> {
+    pub(super) fn fingerprint(&mut self) -> Result<Fingerprint, HistoryError> {
         self.array().map(Fingerprint::from_bytes)
     }
 
-    pub(super) fn f32(&mut self) -> Result<f32, BadHistory> {
+    pub(super) fn f32(&mut self) -> Result<f32, HistoryError> {
         let value = self.array().map(f32::from_le_bytes)?;
         self.require(value.is_finite(), "a number that is not finite")?;
         Ok(value)
     }
 
-    pub(super) fn f64(&mut self) -> Result<f64, BadHistory> {
+    pub(super) fn f64(&mut self) -> Result<f64, HistoryError> {
         let value = self.array().map(f64::from_le_bytes)?;
         self.require(value.is_finite(), "a number that is not finite")?;
         Ok(value)
     }
 
     /// How many things of at least this many bytes follow: no more than there is room for.
-    pub(super) fn count(&mut self, least_len: usize) -> Result<usize, BadHistory> {
+    pub(super) fn count(&mut self, least_len: usize) -> Result<usize, HistoryError> {
         let count = self.u32()? as usize;
         let room = (self.bytes.len() - self.at) / least_len.max(1);
-        if count > room { Err(BadHistory::Truncated { at: self.bytes.len() }) } else { Ok(count) }
+        if count > room { Err(HistoryError::Truncated { at: self.bytes.len() }) } else { Ok(count) }
     }
 
-    pub(super) fn f32s(&mut self, n: usize) -> Result<Vec<f32>, BadHistory> {
+    pub(super) fn f32s(&mut self, n: usize) -> Result<Vec<f32>, HistoryError> {
         let mut values = Reader::new(self.take(n.saturating_mul(4))?);
-        let all: Result<Vec<f32>, BadHistory> = (0..n).map(|_| values.f32()).collect();
+        let all: Result<Vec<f32>, HistoryError> = (0..n).map(|_| values.f32()).collect();
         all.map_err(|_| self.wrong("a number that is not finite"))
     }
 
-    pub(super) fn f64s(&mut self, n: usize) -> Result<Vec<f64>, BadHistory> {
+    pub(super) fn f64s(&mut self, n: usize) -> Result<Vec<f64>, HistoryError> {
         let mut values = Reader::new(self.take(n.saturating_mul(8))?);
-        let all: Result<Vec<f64>, BadHistory> = (0..n).map(|_| values.f64()).collect();
+        let all: Result<Vec<f64>, HistoryError> = (0..n).map(|_| values.f64()).collect();
         all.map_err(|_| self.wrong("a number that is not finite"))
     }
 
     pub(super) fn option<T>(
         &mut self,
-        read: impl FnOnce(&mut Self) -> Result<T, BadHistory>,
-    ) -> Result<Option<T>, BadHistory> {
+        read: impl FnOnce(&mut Self) -> Result<T, HistoryError>,
+    ) -> Result<Option<T>, HistoryError> {
         if self.bool()? { read(self).map(Some) } else { Ok(None) }
     }
 
@@ -153,8 +153,8 @@ impl<'a> Reader<'a> {
     pub(super) fn many<T>(
         &mut self,
         least_len: usize,
-        mut read: impl FnMut(&mut Self) -> Result<T, BadHistory>,
-    ) -> Result<Vec<T>, BadHistory> {
+        mut read: impl FnMut(&mut Self) -> Result<T, HistoryError>,
+    ) -> Result<Vec<T>, HistoryError> {
         let count = self.count(least_len)?;
         (0..count).map(|_| read(self)).collect()
     }

@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 
 use crate::fingerprint::{Fingerprint, Hashing};
-use crate::history::{BadHistory, Checkpoint, Keeping, Record};
+use crate::history::{Checkpoint, HistoryError, HistoryPolicy, Record};
 
 /// Clients that were forgotten.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -121,7 +121,12 @@ impl Erasure {
 }
 
 /// Checks links that follow `start`: contents, order and gaps.
-pub(super) fn verify(start: Fingerprint, links: &[Link], keeping: &Keeping, n_rounds: u32) -> Result<(), BadHistory> {
+pub(super) fn verify(
+    start: Fingerprint,
+    links: &[Link],
+    keeping: &HistoryPolicy,
+    n_rounds: u32,
+) -> Result<(), HistoryError> {
     check_order(links, keeping, n_rounds)?;
     let erasures: Vec<(usize, &Erasure)> = links.iter().enumerate().filter_map(erasure).collect();
     let mut head = start;
@@ -131,7 +136,7 @@ pub(super) fn verify(start: Fingerprint, links: &[Link], keeping: &Keeping, n_ro
             record.verify(|client| erasures.iter().any(|(later, it)| *later > place && names(client, it)))?;
         }
         if next_head(&head, &link.event) != link.head {
-            return Err(BadHistory::Chain { what: kind(&link.event), round: link.event.round() });
+            return Err(HistoryError::Chain { what: kind(&link.event), round: link.event.round() });
         }
         head = link.head;
     }
@@ -161,8 +166,8 @@ const fn kind(event: &Event) -> &'static str {
     }
 }
 
-/// Kept rounds come one after the other, back to where a rollback says, and are there unless there is a reason.
-fn check_order(links: &[Link], keeping: &Keeping, n_rounds: u32) -> Result<(), BadHistory> {
+/// RoundBuffer rounds come one after the other, back to where a rollback says, and are there unless there is a reason.
+fn check_order(links: &[Link], keeping: &HistoryPolicy, n_rounds: u32) -> Result<(), HistoryError> {
     let Some(every) = keeping.updates_every else { return Ok(()) };
     let rollbacks: Vec<(usize, u32)> = links.iter().enumerate().filter_map(rollback).collect();
     // A federation that went back had dropped what was too old before that.
@@ -174,15 +179,15 @@ fn check_order(links: &[Link], keeping: &Keeping, n_rounds: u32) -> Result<(), B
         }
         let Some(round) = link.event.closed_round() else { continue };
         match round.cmp(&expected) {
-            Ordering::Greater => return Err(BadHistory::Missing { round: expected }),
-            Ordering::Less => return Err(BadHistory::Order { round }),
+            Ordering::Greater => return Err(HistoryError::Missing { round: expected }),
+            Ordering::Less => return Err(HistoryError::Order { round }),
             Ordering::Equal => expected = expected.saturating_add(every),
         }
         let is_dropped = matches!(link.event, Event::Dropped { .. });
         let is_undone = || rollbacks.iter().any(|(later, to)| *later > place && *to <= round);
         if is_dropped && !keeping.is_too_old(round, most_rounds) && !is_undone() {
-            return Err(BadHistory::Missing { round });
+            return Err(HistoryError::Missing { round });
         }
     }
-    if expected < n_rounds { Err(BadHistory::Missing { round: expected }) } else { Ok(()) }
+    if expected < n_rounds { Err(HistoryError::Missing { round: expected }) } else { Ok(()) }
 }

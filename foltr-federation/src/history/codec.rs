@@ -20,7 +20,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use super::bytes::{Reader, Writer};
-use super::{BadHistory, Contribution, Header, History, Keeping};
+use super::{Contribution, Header, History, HistoryError, HistoryPolicy};
 use crate::fingerprint::Fingerprint;
 use crate::server_optimiser::ServerOptimiser;
 use links::{read_link, write_link};
@@ -88,19 +88,19 @@ impl History {
     ///
     /// # Errors
     /// If the bytes are not one. Whether it is to be believed is for [`Self::verify`] to say.
-    pub fn decode(bytes: &[u8]) -> Result<Self, BadHistory> {
-        let body_len = bytes.len().checked_sub(CHECKSUM).ok_or(BadHistory::Truncated { at: bytes.len() })?;
+    pub fn decode(bytes: &[u8]) -> Result<Self, HistoryError> {
+        let body_len = bytes.len().checked_sub(CHECKSUM).ok_or(HistoryError::Truncated { at: bytes.len() })?;
         let (body, checksum) = bytes.split_at(body_len);
         let mut input = Reader::new(body);
         if input.take(MARK.len())? != MARK {
-            return Err(BadHistory::Mark);
+            return Err(HistoryError::Mark);
         }
         let got = input.u16()?;
         if got != VERSION {
-            return Err(BadHistory::Version { got });
+            return Err(HistoryError::Version { got });
         }
         if Fingerprint::of(body).as_bytes() != checksum {
-            return Err(BadHistory::Damaged);
+            return Err(HistoryError::Damaged);
         }
         let header = read_header(&mut input)?;
         let n_rounds = input.u32()?;
@@ -114,7 +114,7 @@ impl History {
 }
 
 fn write_header(out: &mut Writer, header: &Header) {
-    let Keeping { updates_every, checkpoints_every, ledger, retention } = header.keeping;
+    let HistoryPolicy { updates_every, checkpoints_every, ledger, retention } = header.keeping;
     [updates_every, checkpoints_every, retention].into_iter().for_each(|number| out.u32(number.unwrap_or(0)));
     out.u8(ledger.into());
     out.u32(header.n_clients);
@@ -126,10 +126,10 @@ fn write_header(out: &mut Writer, header: &Header) {
     out.f64s(&header.initial);
 }
 
-fn read_header(input: &mut Reader<'_>) -> Result<Header, BadHistory> {
+fn read_header(input: &mut Reader<'_>) -> Result<Header, HistoryError> {
     let mut every = || input.u32().map(|number| (number > 0).then_some(number));
     let (updates_every, checkpoints_every, retention) = (every()?, every()?, every()?);
-    let keeping = Keeping { updates_every, checkpoints_every, ledger: input.bool()?, retention };
+    let keeping = HistoryPolicy { updates_every, checkpoints_every, ledger: input.bool()?, retention };
     let n_clients = input.u32()?;
     let kind = input.u8()?;
     let numbers = input.f64s(n_numbers(kind).ok_or_else(|| input.wrong("an unknown optimiser"))?)?;
@@ -171,7 +171,7 @@ fn optimiser_of(kind: u8, numbers: &[f64]) -> Option<ServerOptimiser> {
     }
 }
 
-fn read_contributions(input: &mut Reader<'_>, n_clients: u32) -> Result<BTreeMap<u32, Contribution>, BadHistory> {
+fn read_contributions(input: &mut Reader<'_>, n_clients: u32) -> Result<BTreeMap<u32, Contribution>, HistoryError> {
     let all = input.many(20, |input| {
         let (client, first, n_peers) = (input.u32()?, input.u32()?, input.u32()?);
         Ok((client, Contribution { first, n_peers, last: input.u32()?, n_messages: input.u32()? }))
@@ -189,7 +189,7 @@ fn write_ledger(out: &mut Writer, ledger: &BTreeMap<u32, Vec<f64>>) {
     }
 }
 
-fn read_ledger(input: &mut Reader<'_>, header: &Header) -> Result<BTreeMap<u32, Vec<f64>>, BadHistory> {
+fn read_ledger(input: &mut Reader<'_>, header: &Header) -> Result<BTreeMap<u32, Vec<f64>>, HistoryError> {
     let n_params = header.initial.len();
     let all = input.many(4 + 8 * n_params, |input| Ok((input.u32()?, input.f64s(n_params)?)))?;
     let known = are_clients(all.iter().map(|(client, _)| *client), header.n_clients);

@@ -6,7 +6,7 @@ use super::codec::VERSION;
 
 /// Why a history is not believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum BadHistory {
+pub enum HistoryError {
     /// Another file.
     #[error("this is no history: it does not begin with its mark")]
     Mark,

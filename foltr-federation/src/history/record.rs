@@ -9,7 +9,7 @@ use rand::Rng;
 
 use crate::aggregate::Contributions;
 use crate::fingerprint::{Fingerprint, Hashing};
-use crate::history::BadHistory;
+use crate::history::HistoryError;
 
 /// What hides an erased update behind its commitment.
 pub type Salt = [u8; 16];
@@ -79,14 +79,14 @@ impl Record {
     }
 
     /// Opens every commitment. `is_erased` says whose updates may be missing.
-    pub(super) fn verify(&self, is_erased: impl Fn(u32) -> bool) -> Result<(), BadHistory> {
+    pub(super) fn verify(&self, is_erased: impl Fn(u32) -> bool) -> Result<(), HistoryError> {
         let round = self.round;
         for &Entry { client, weight, commitment, ref update } in &self.entries {
             match update {
                 Some(update) if update.commitment(round, client, weight) != commitment => {
-                    return Err(BadHistory::Altered { round, client });
+                    return Err(HistoryError::Altered { round, client });
                 }
-                None if !is_erased(client) => return Err(BadHistory::MissingUpdate { round, client }),
+                None if !is_erased(client) => return Err(HistoryError::MissingUpdate { round, client }),
                 _ => {}
             }
         }

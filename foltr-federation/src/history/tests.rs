@@ -11,9 +11,10 @@ use crate::tail_mean::TailMean;
 const N_PARAMS: usize = 6;
 const N_CLIENTS: u32 = 4;
 
-const ALL: Keeping = Keeping { updates_every: Some(2), checkpoints_every: Some(3), ledger: true, retention: None };
+const ALL: HistoryPolicy =
+    HistoryPolicy { updates_every: Some(2), checkpoints_every: Some(3), ledger: true, retention: None };
 
-fn header(keeping: Keeping) -> Header {
+fn header(keeping: HistoryPolicy) -> Header {
     Header {
         keeping,
         n_clients: N_CLIENTS,
@@ -55,7 +56,7 @@ fn go_on(history: &mut History, until: u32) {
     }
 }
 
-fn history(keeping: Keeping, n_rounds: u32) -> History {
+fn history(keeping: HistoryPolicy, n_rounds: u32) -> History {
     let mut history = History::new(header(keeping));
     go_on(&mut history, n_rounds);
     history
@@ -103,7 +104,7 @@ fn what_is_asked_for_is_kept() {
 
 #[test]
 fn the_ledger_adds_up_to_the_averaged_steps() {
-    let history = history(Keeping { updates_every: Some(1), ..ALL }, 5);
+    let history = history(HistoryPolicy { updates_every: Some(1), ..ALL }, 5);
     let mut sum = [0.0; N_PARAMS];
     for record in history.records() {
         let weight: f64 = record.entries.iter().map(|entry| entry.weight).sum();
@@ -174,7 +175,7 @@ fn unknown_clients_change_nothing() {
 
 #[test]
 fn old_rounds_are_dropped_and_the_chain_holds() {
-    let keeping = Keeping { retention: Some(4), ..ALL };
+    let keeping = HistoryPolicy { retention: Some(4), ..ALL };
     let mut history = history(keeping, 12);
     // Rounds below 8 are too old after 12 rounds.
     assert_eq!((rounds(&history), states(&history)), (vec![8, 10], vec![9]));
@@ -184,7 +185,7 @@ fn old_rounds_are_dropped_and_the_chain_holds() {
     let all = self::history(ALL, 13);
     assert!(history.size().updates < all.size().updates && history.size().checkpoints < all.size().checkpoints);
     // The newest state stays, however old it is.
-    let rare = Keeping { checkpoints_every: Some(100), ..keeping };
+    let rare = HistoryPolicy { checkpoints_every: Some(100), ..keeping };
     assert_eq!(states(&self::history(rare, 12)), [0]);
     erase(&mut history, &[1], Touched::Drop).expect("a client");
     history.roll_back(11);
@@ -233,24 +234,24 @@ fn every_way_to_tamper_is_found() {
     let altered = |history: &mut History, change: &dyn Fn(&mut Committed)| {
         entry(history, 4, &|entry| entry.update.iter_mut().for_each(change));
     };
-    let chain = |what, round| Err(BadHistory::Chain { what, round });
-    let of_two = Err(BadHistory::Altered { round: 4, client: 2 });
+    let chain = |what, round| Err(HistoryError::Chain { what, round });
+    let of_two = Err(HistoryError::Altered { round: 4, client: 2 });
     assert_eq!(tampered(&|history| altered(history, &|update| update.delta[5] += 1e-6)), of_two);
     assert_eq!(tampered(&|history| altered(history, &|update| update.salt[0] ^= 1)), of_two);
     assert_eq!(tampered(&|history| entry(history, 4, &|entry| entry.weight += 1.0)), of_two);
     let gone = tampered(&|history| entry(history, 4, &|entry| entry.update = None));
-    assert_eq!(gone, Err(BadHistory::MissingUpdate { round: 4, client: 2 }));
+    assert_eq!(gone, Err(HistoryError::MissingUpdate { round: 4, client: 2 }));
     let missing = tampered(&|history| drop(history.links.remove(place(history, 4))));
-    assert_eq!(missing, Err(BadHistory::Missing { round: 4 }));
+    assert_eq!(missing, Err(HistoryError::Missing { round: 4 }));
     let (two, four) = (place(&whole, 2), place(&whole, 4));
     let dropped = tampered(&|history| history.links[four].drop_content());
-    assert_eq!(dropped, Err(BadHistory::Missing { round: 4 }), "there is no reason to have dropped it");
+    assert_eq!(dropped, Err(HistoryError::Missing { round: 4 }), "there is no reason to have dropped it");
     let cut = tampered(&|history| history.links.truncate(place(history, 8)));
-    assert_eq!(cut, Err(BadHistory::Missing { round: 8 }));
+    assert_eq!(cut, Err(HistoryError::Missing { round: 8 }));
     let swapped = tampered(&|history| history.links.swap(two, four));
-    assert_eq!(swapped, Err(BadHistory::Missing { round: 2 }));
+    assert_eq!(swapped, Err(HistoryError::Missing { round: 2 }));
     let again = tampered(&|history| history.links.insert(four, history.links[two].clone()));
-    assert_eq!(again, Err(BadHistory::Order { round: 2 }));
+    assert_eq!(again, Err(HistoryError::Order { round: 2 }));
     let state = tampered(&|history| {
         let is_it = |link: &&mut Link| matches!(&link.event, Event::Checkpoint(state) if state.round == 3);
         let link = history.links.iter_mut().find(is_it).expect("a checkpoint");
@@ -279,14 +280,14 @@ fn erasures_cannot_be_taken_back() {
     let mut other = history.clone();
     let Event::Erasure(erasure) = &mut other.links[at].event else { unreachable!() };
     erasure.clients = vec![1, 2];
-    assert_eq!(other.verify(), Err(BadHistory::Chain { what: "the erasure", round: 5 }));
+    assert_eq!(other.verify(), Err(HistoryError::Chain { what: "the erasure", round: 5 }));
     history.links.remove(at);
-    assert_eq!(history.verify(), Err(BadHistory::MissingUpdate { round: 0, client: 2 }));
+    assert_eq!(history.verify(), Err(HistoryError::MissingUpdate { round: 0, client: 2 }));
 }
 
 #[test]
 fn sizes_are_those_of_the_bytes() {
-    for keeping in [ALL, Keeping::default(), Keeping { ledger: true, ..Keeping::default() }] {
+    for keeping in [ALL, HistoryPolicy::default(), HistoryPolicy { ledger: true, ..HistoryPolicy::default() }] {
         let history = history(keeping, 7);
         let size = history.size();
         assert_eq!(size.total(), history.encode().len());
@@ -298,27 +299,27 @@ fn sizes_are_those_of_the_bytes() {
 
 #[test]
 fn numbers_of_rounds_must_be_positive() {
-    let bad = Keeping { updates_every: Some(0), ..Keeping::default() };
+    let bad = HistoryPolicy { updates_every: Some(0), ..HistoryPolicy::default() };
     assert_eq!(bad.check().map_err(|error| error.name), Err("updates_every"));
     assert_eq!(ALL.check(), Ok(()));
-    assert!(serde_json::from_str::<Keeping>(r#"{"updates": 5}"#).is_err(), "unknown keys are refused");
-    let read: Keeping = serde_json::from_str(r#"{"updates_every": 5}"#).expect("a keeping");
-    assert_eq!(read, Keeping { updates_every: Some(5), ..Keeping::default() });
+    assert!(serde_json::from_str::<HistoryPolicy>(r#"{"updates": 5}"#).is_err(), "unknown keys are refused");
+    let read: HistoryPolicy = serde_json::from_str(r#"{"updates_every": 5}"#).expect("a keeping");
+    assert_eq!(read, HistoryPolicy { updates_every: Some(5), ..HistoryPolicy::default() });
 }
 
 #[test]
 fn other_files_have_names() {
     let bytes = history(ALL, 4).encode();
-    assert_eq!(History::decode(&bytes[..20]), Err(BadHistory::Truncated { at: 20 }));
+    assert_eq!(History::decode(&bytes[..20]), Err(HistoryError::Truncated { at: 20 }));
     let mut other = bytes.clone();
     other[0] ^= 1;
-    assert_eq!(History::decode(&other), Err(BadHistory::Mark));
+    assert_eq!(History::decode(&other), Err(HistoryError::Mark));
     let mut other = bytes.clone();
     other[8] = 9;
-    assert_eq!(History::decode(&other), Err(BadHistory::Version { got: 9 }));
+    assert_eq!(History::decode(&other), Err(HistoryError::Version { got: 9 }));
     let mut other = bytes;
     other[200] ^= 1;
-    assert_eq!(History::decode(&other), Err(BadHistory::Damaged));
+    assert_eq!(History::decode(&other), Err(HistoryError::Damaged));
 }
 
 proptest! {
@@ -333,7 +334,7 @@ proptest! {
         to in 0..14_u32,
     ) {
         let some = |number: u32| (number > 0).then_some(number);
-        let keeping = Keeping {
+        let keeping = HistoryPolicy {
             updates_every: some(updates),
             checkpoints_every: some(checkpoints),
             ledger,

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::{BadBudget, Ledger, fingerprint, is_finite};
+use super::{BudgetError, Ledger, fingerprint, is_finite};
 use crate::accountant::{Guarantee, PrivacyCost};
 
 /// Of the stored form; another one is refused.
@@ -33,7 +33,7 @@ struct Spent {
 
 /// Why a stored ledger is not believed.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
-pub enum BadLedger {
+pub enum LedgerError {
     /// Written by another program.
     #[error("the privacy ledger has version {found}; this program reads version {VERSION}")]
     Version {
@@ -51,7 +51,7 @@ pub enum BadLedger {
     },
     /// A budget that cannot be kept.
     #[error(transparent)]
-    Budget(#[from] BadBudget),
+    Budget(#[from] BudgetError),
 }
 
 impl From<Ledger> for Stored {
@@ -70,11 +70,11 @@ impl From<Ledger> for Stored {
 }
 
 impl TryFrom<Stored> for Ledger {
-    type Error = BadLedger;
+    type Error = LedgerError;
 
-    fn try_from(stored: Stored) -> Result<Self, BadLedger> {
+    fn try_from(stored: Stored) -> Result<Self, LedgerError> {
         if stored.version != VERSION {
-            return Err(BadLedger::Version { found: stored.version });
+            return Err(LedgerError::Version { found: stored.version });
         }
         let mut ledger = Self::new(stored.budget)?;
         ledger.spent = stored.spent.into_iter().map(|spent| (spent.cost, spent.messages)).collect();
@@ -82,15 +82,15 @@ impl TryFrom<Stored> for Ledger {
             let rounds = rounds.into_iter().map(|(round, text)| Some((round, u64::from_str_radix(&text, 16).ok()?)));
             let rounds: Option<_> = rounds.collect();
             let what = "the fingerprint of a message is not hexadecimal";
-            ledger.fingerprints.insert(task, rounds.ok_or(BadLedger::Damaged { what })?);
+            ledger.fingerprints.insert(task, rounds.ok_or(LedgerError::Damaged { what })?);
         }
         if hex(checksum(&ledger)) != stored.checksum {
-            return Err(BadLedger::Damaged { what: "its checksum does not fit its contents" });
+            return Err(LedgerError::Damaged { what: "its checksum does not fit its contents" });
         }
         let n_spent: u64 = ledger.spent.iter().map(|(_, n)| u64::from(*n)).sum();
         let n_messages: u64 = ledger.fingerprints.values().map(|rounds| rounds.len() as u64).sum();
         if n_spent != n_messages || !ledger.spent.iter().all(|(cost, _)| is_finite(cost)) {
-            return Err(BadLedger::Damaged { what: "its costs do not fit its messages" });
+            return Err(LedgerError::Damaged { what: "its costs do not fit its messages" });
         }
         Ok(ledger)
     }

@@ -5,7 +5,7 @@
 
 use thiserror::Error;
 
-use crate::message::{BadPayload, Expected, Kind, Message, Payload, Share};
+use crate::message::{Expected, Kind, Message, Payload, PayloadError, Share};
 
 /// First byte of every message.
 pub const VERSION: u8 = 1;
@@ -45,7 +45,7 @@ pub enum DecodeError {
     },
     /// The content is refused.
     #[error(transparent)]
-    Content(#[from] BadPayload),
+    Content(#[from] PayloadError),
 }
 
 /// Appends the bytes of a message.
@@ -83,7 +83,7 @@ pub fn decode(bytes: &[u8], expected: &Expected) -> Result<Message, DecodeError>
     let kind = Kind::ALL.into_iter().find(|&kind| kind as u8 == header[1]);
     let kind = kind.ok_or(DecodeError::UnknownKind { got: header[1] })?;
     if kind != expected.kind {
-        return Err(BadPayload::Kind { expected: expected.kind, got: kind }.into());
+        return Err(PayloadError::Kind { expected: expected.kind, got: kind }.into());
     }
     // The length follows from the task, not from the message: nothing a client claims can make us allocate.
     let length = HEADER_LEN + kind.content_len(expected.n_params);
@@ -106,7 +106,7 @@ pub fn decode(bytes: &[u8], expected: &Expected) -> Result<Message, DecodeError>
             within: match content[0] {
                 0 => false,
                 1 => true,
-                got => return Err(BadPayload::Within { got }.into()),
+                got => return Err(PayloadError::Within { got }.into()),
             },
             delta: (0..expected.n_params).map(|index| f32::from_bits(word(&content[1..], index))).collect(),
         },
@@ -172,13 +172,13 @@ mod tests {
         assert_eq!(decode(&longer, &STEP), Err(DecodeError::TrailingBytes { expected: 22, got: 23 }));
         assert_eq!(with(0, 2), Err(DecodeError::Version { got: 2 }));
         assert_eq!(with(1, 9), Err(DecodeError::UnknownKind { got: 9 }));
-        let kind = BadPayload::Kind { expected: Kind::Step, got: Kind::Evolution };
+        let kind = PayloadError::Kind { expected: Kind::Step, got: Kind::Evolution };
         assert_eq!(with(1, 2), Err(kind.into()));
-        assert_eq!(with(10, 0), Err(BadPayload::Interactions { max: 4, got: 0 }.into()));
-        assert_eq!(with(10, 5), Err(BadPayload::Interactions { max: 4, got: 5 }.into()));
+        assert_eq!(with(10, 0), Err(PayloadError::Interactions { max: 4, got: 0 }.into()));
+        assert_eq!(with(10, 5), Err(PayloadError::Interactions { max: 4, got: 5 }.into()));
         for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
             let refused = decode(&step(4, [0.0, value]), &STEP);
-            assert_eq!(refused, Err(BadPayload::NotFinite { index: 1 }.into()));
+            assert_eq!(refused, Err(PayloadError::NotFinite { index: 1 }.into()));
         }
     }
 
@@ -190,7 +190,7 @@ mod tests {
         assert!(decode(&good, &clipped).is_ok());
         let mut bad = good;
         bad[10] = 2;
-        assert_eq!(decode(&bad, &clipped), Err(BadPayload::Within { got: 2 }.into()));
+        assert_eq!(decode(&bad, &clipped), Err(PayloadError::Within { got: 2 }.into()));
         let shares = Expected { kind: Kind::Share, ..STEP };
         let good = bytes_of(Payload::Share(Share::new(vec![258, -2])));
         assert_eq!((good[1], &good[10..18]), (5, [2, 1, 0, 0, 0, 0, 0, 0].as_slice()));
@@ -198,7 +198,7 @@ mod tests {
         let read = decode(&good, &shares).map(|message| message.payload);
         assert_eq!(read, Ok(Payload::Share(Share::new(vec![258, -2]))));
         let large = bytes_of(Payload::Share(Share::new(vec![0, i64::MIN])));
-        assert_eq!(decode(&large, &shares), Err(BadPayload::Share { index: 1 }.into()));
+        assert_eq!(decode(&large, &shares), Err(PayloadError::Share { index: 1 }.into()));
         assert_eq!(format!("{:?}", Share::new(vec![258, -2])), "Share(2 sealed values)");
     }
 
@@ -215,10 +215,10 @@ mod tests {
         let expected = Expected { kind: Kind::EvolutionAntithetic, ..EVOLUTION };
         assert_eq!(decode(&bytes_of(good.clone()), &expected).map(|message| message.payload), Ok(good));
         let bad = Payload::Evolution { seed: 1, plus: 0.5, minus: Some(f32::NAN) };
-        let refusal = BadPayload::NotFinite { index: 1 };
+        let refusal = PayloadError::NotFinite { index: 1 };
         assert_eq!(decode(&bytes_of(bad), &expected), Err(refusal.into()));
         let bad = Payload::Evolution { seed: 1, plus: f32::INFINITY, minus: None };
-        let refusal = BadPayload::NotFinite { index: 0 };
+        let refusal = PayloadError::NotFinite { index: 0 };
         assert_eq!(decode(&bytes_of(bad), &EVOLUTION), Err(refusal.into()));
     }
 }

@@ -24,11 +24,14 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::accountant::{PrivacyCost, distributed};
-use crate::aggregate::Rule;
+use crate::aggregate::PayloadSemantics;
 use crate::message::{Kind, Payload, RoundTask, Share};
-use crate::parameter::{BadParameter, positive, require};
-use crate::privacy::gaussian::check_norm;
-use crate::privacy::{LocalPrivacy, Mode};
+use crate::privacy::budget::ROUNDED_UP;
+use crate::privacy::gaussian::{Noise, check_norm, noise_or_budget};
+use crate::privacy::{
+    Budget, Circumstances, Explanation, LocalPrivacy, MechanismContext, MechanismError, MechanismParameters, Mode,
+};
+use foltr_rank::parameter::{ParameterError, positive, require};
 
 /// Grid units in the clip norm.
 pub const LEVELS: u32 = 1 << 16;
@@ -39,37 +42,84 @@ pub const LEAST_DEVIATION: f64 = 2.0;
 /// The fraction with which a deviation is told to the sampler; it is rounded up to the next one.
 const FRACTION: u64 = 1 << 10;
 
+/// What discrete shares of noise need to know of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct DiscreteGaussianParameters {
+    /// Norm to which an update is clipped.
+    pub clip: f64,
+    /// Standard deviation of the noise over the clip norm. Give this, or `epsilon` and `delta`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noise_multiplier: Option<f64>,
+    /// Of a client over the whole run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epsilon: Option<f64>,
+    /// Of a client over the whole run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delta: Option<f64>,
+    /// With fewer messages in a round its sum is not opened.
+    pub min_survivors: u32,
+    /// Clients that may pass their share of the noise to the server; 0 when absent.
+    #[serde(default)]
+    pub colluders: u32,
+}
+
+impl MechanismParameters for DiscreteGaussianParameters {
+    type Mechanism = DiscreteGaussian;
+
+    const DEPENDS_ON_MODEL: bool = true;
+
+    fn example() -> Self {
+        Self { clip: 0.3, noise_multiplier: Some(2.0), epsilon: None, delta: None, min_survivors: 2, colluders: 0 }
+    }
+
+    fn mechanism(&self, context: &MechanismContext) -> Result<DiscreteGaussian, MechanismError> {
+        let noise = match noise_or_budget(self.noise_multiplier, self.epsilon, self.delta)? {
+            Noise::Multiplier(noise) => noise,
+            Noise::Budget(budget) => budget.discrete_noise(context.n_rounds) * ROUNDED_UP,
+        };
+        Ok(DiscreteGaussian::new(self.clip, noise, self.min_survivors, self.colluders)?)
+    }
+
+    fn whole_run(&self) -> Option<Budget> {
+        Some(Budget { epsilon: self.epsilon?, delta: self.delta? })
+    }
+}
+
 /// Shares of a sealed sum. Their stream is [`Purpose::Noise`](foltr_rank::rng::Purpose::Noise) in a simulation and the
 /// operating system's generator on a device: see [`Self::share`].
-#[derive(Clone, Debug, Deserialize, Serialize)]
-#[serde(try_from = "Parameters", into = "Parameters")]
+#[derive(Clone, Debug)]
 pub struct DiscreteGaussian {
-    parameters: Parameters,
+    clip: f64,
+    noise_multiplier: f64,
+    min_survivors: u32,
+    colluders: u32,
     sampler: Sampler,
 }
 
 impl PartialEq for DiscreteGaussian {
     fn eq(&self, other: &Self) -> bool {
-        self.parameters == other.parameters
+        let parameters = |it: &Self| (it.clip, it.noise_multiplier, it.min_survivors, it.colluders);
+        parameters(self) == parameters(other)
     }
 }
 
-/// The parameters as they are stored, before they are checked.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-struct Parameters {
-    clip: f64,
-    noise_multiplier: f64,
-    min_survivors: u32,
-    colluders: u32,
+impl From<SharesError> for MechanismError {
+    fn from(error: SharesError) -> Self {
+        match error {
+            SharesError::Parameter(error) => error.into(),
+            _ => Self::new("min_survivors", error.to_string()),
+        }
+    }
 }
 
 /// Parameters with which the sum would not be protected.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
-pub enum BadShares {
+pub enum SharesError {
     /// Clip norm or noise.
     #[error(transparent)]
-    Parameter(#[from] BadParameter),
+    Parameter(#[from] ParameterError),
     /// Nobody honest is left.
     #[error("colluders = {colluders} must be below min_survivors = {min_survivors}: honest shares hide the others")]
     Colluders {
@@ -107,11 +157,11 @@ impl DiscreteGaussian {
     ///
     /// # Errors
     /// If the parameters cannot protect a sum.
-    pub fn new(clip: f64, noise_multiplier: f64, min_survivors: u32, colluders: u32) -> Result<Self, BadShares> {
+    pub fn new(clip: f64, noise_multiplier: f64, min_survivors: u32, colluders: u32) -> Result<Self, SharesError> {
         check_norm("clip", clip)?;
         positive("noise_multiplier", noise_multiplier)?;
         if colluders >= min_survivors {
-            return Err(BadShares::Colluders { colluders, min_survivors });
+            return Err(SharesError::Colluders { colluders, min_survivors });
         }
         let n_honest = f64::from(min_survivors - colluders);
         let deviation = noise_multiplier * f64::from(LEVELS) / n_honest.sqrt();
@@ -119,41 +169,41 @@ impl DiscreteGaussian {
         let holds = deviation <= 2_f64.powi(40);
         require("noise_multiplier", noise_multiplier, holds, "at most 2^24 times the root of the honest survivors")?;
         if deviation < LEAST_DEVIATION {
-            return Err(BadShares::Deviation { deviation });
+            return Err(SharesError::Deviation { deviation });
         }
-        let sampler = sampler_of(deviation).ok_or(BadShares::Deviation { deviation })?;
-        Ok(Self { parameters: Parameters { clip, noise_multiplier, min_survivors, colluders }, sampler })
+        let sampler = sampler_of(deviation).ok_or(SharesError::Deviation { deviation })?;
+        Ok(Self { clip, noise_multiplier, min_survivors, colluders, sampler })
     }
 
     /// The norm to which updates are clipped.
     pub const fn clip(&self) -> f64 {
-        self.parameters.clip
+        self.clip
     }
 
     /// Standard deviation of the noise that remains, in units of the clip norm.
     pub const fn noise_multiplier(&self) -> f64 {
-        self.parameters.noise_multiplier
+        self.noise_multiplier
     }
 
     /// Clients whose shares must be in a sum for it to be opened.
     pub const fn min_survivors(&self) -> u32 {
-        self.parameters.min_survivors
+        self.min_survivors
     }
 
     /// Clients that may pass their share of the noise to the server.
     pub const fn colluders(&self) -> u32 {
-        self.parameters.colluders
+        self.colluders
     }
 
     /// The grid unit.
     pub fn unit(&self) -> f64 {
-        self.parameters.clip / f64::from(LEVELS)
+        self.clip / f64::from(LEVELS)
     }
 
     /// Standard deviation of one share in grid units, as it is sampled.
     pub fn share_deviation(&self) -> f64 {
-        let n_honest = f64::from(self.parameters.min_survivors - self.parameters.colluders);
-        let deviation = self.parameters.noise_multiplier * f64::from(LEVELS) / n_honest.sqrt();
+        let n_honest = f64::from(self.min_survivors - self.colluders);
+        let deviation = self.noise_multiplier * f64::from(LEVELS) / n_honest.sqrt();
         (deviation * FRACTION as f64).ceil() / FRACTION as f64
     }
 
@@ -164,7 +214,7 @@ impl DiscreteGaussian {
     pub fn quantise(&self, delta: &[f32]) -> Result<Vec<i64>, TooLong> {
         let norm = delta.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt();
         // An update that is not finite has no direction and counts as zero.
-        let shortening = if norm.is_finite() { (self.parameters.clip / norm).min(1.0) } else { 0.0 };
+        let shortening = if norm.is_finite() { (self.clip / norm).min(1.0) } else { 0.0 };
         let scale = shortening / self.unit();
         let cut: Vec<i64> = delta.iter().map(|&x| (f64::from(x) * scale).trunc() as i64).collect();
         let squared_norm = cut.iter().map(|&x| u128::from(x.unsigned_abs()).pow(2)).sum();
@@ -238,25 +288,27 @@ impl LocalPrivacy for DiscreteGaussian {
         Mode::Sealed
     }
 
-    fn rule(&self, usual: Rule, divisor: f64) -> Rule {
-        let shares = Rule::Shares { unit: self.unit(), divisor, min_survivors: self.min_survivors() };
-        if usual == Rule::Averaging { shares } else { usual }
+    fn explain(&self, _: &Circumstances) -> Explanation {
+        let (min_survivors, colluders) = (self.min_survivors, self.colluders);
+        Explanation {
+            summary: "Clipped integers, a share of exact noise from every client, under secure aggregation".into(),
+            neighbours: "zero in place of one client's updates, in all its rounds; that it takes part is not hidden"
+                .into(),
+            assumptions: vec![
+                "Secure aggregation works: nobody, the server included, sees less than a whole noisy sum.".into(),
+                format!(
+                    "A sum of fewer than {min_survivors} messages is never opened; at most {colluders} clients pass \
+                     their share of the noise on."
+                ),
+                "Devices draw their shares from a generator that nobody else knows.".into(),
+            ],
+            remarks: Vec::new(),
+        }
     }
-}
 
-impl TryFrom<Parameters> for DiscreteGaussian {
-    type Error = BadShares;
-
-    fn try_from(
-        Parameters { clip, noise_multiplier, min_survivors, colluders }: Parameters,
-    ) -> Result<Self, BadShares> {
-        Self::new(clip, noise_multiplier, min_survivors, colluders)
-    }
-}
-
-impl From<DiscreteGaussian> for Parameters {
-    fn from(mechanism: DiscreteGaussian) -> Self {
-        mechanism.parameters
+    fn rule(&self, usual: PayloadSemantics, divisor: f64) -> PayloadSemantics {
+        let shares = PayloadSemantics::Shares { unit: self.unit(), divisor, min_survivors: self.min_survivors() };
+        if usual == PayloadSemantics::Averaging { shares } else { usual }
     }
 }
 
@@ -316,7 +368,7 @@ mod tests {
 
     #[test]
     fn what_cannot_protect_is_refused() {
-        let told = |result: Result<DiscreteGaussian, BadShares>| result.expect_err("refused").to_string();
+        let told = |result: Result<DiscreteGaussian, SharesError>| result.expect_err("refused").to_string();
         assert!(told(DiscreteGaussian::new(0.5, 1.0, 5, 5)).contains("colluders = 5 must be below min_survivors = 5"));
         assert!(told(DiscreteGaussian::new(0.5, 1e-5, 5, 0)).contains("0.29 grid units"));
         assert!(told(DiscreteGaussian::new(-1.0, 1.0, 5, 0)).contains("clip = -1 must be positive and finite"));

@@ -14,15 +14,61 @@ use serde::{Deserialize, Serialize};
 
 use crate::accountant::PrivacyCost;
 use crate::message::{Kind, Payload, RoundTask};
-use crate::parameter::{BadParameter, positive};
-use crate::privacy::{LocalPrivacy, Mode};
+use crate::privacy::parameters::given_or_calibrated;
+use crate::privacy::{
+    Budget, Circumstances, Claim, Explanation, LocalPrivacy, MechanismContext, MechanismError, MechanismParameters,
+    Mode, Unit,
+};
+use foltr_rank::parameter::{ParameterError, positive};
+
+/// What distributed Laplace noise needs to know of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct LaplaceParameters {
+    /// Delta: the noise in the sum has scale sensitivity / epsilon, and models are clipped to it or to its half.
+    pub sensitivity: f64,
+    /// The paper's label, which is not what holds. Give this, or `whole_run`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epsilon: Option<f64>,
+    /// To which norm local models are clipped.
+    pub clip: ClipRadius,
+    /// The guarantee over the whole run, against whoever sees sums only, to which the label is calibrated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole_run: Option<Budget>,
+}
+
+impl MechanismParameters for LaplaceParameters {
+    type Mechanism = DistributedLaplace;
+
+    const DEPENDS_ON_MODEL: bool = true;
+
+    fn example() -> Self {
+        Self { sensitivity: 5.0, epsilon: Some(4.5), clip: ClipRadius::Paper, whole_run: None }
+    }
+
+    fn mechanism(&self, context: &MechanismContext) -> Result<DistributedLaplace, MechanismError> {
+        let Self { sensitivity, clip, .. } = *self;
+        positive("sensitivity", sensitivity)?;
+        let cost = |epsilon| DistributedLaplace { sensitivity, epsilon, clip }.cost(context.n_params, 1);
+        let calibrate = |budget: Budget| budget.largest(context.n_rounds, cost);
+        let epsilon = given_or_calibrated("epsilon", self.epsilon, self.whole_run, calibrate)?;
+        Ok(DistributedLaplace::new(sensitivity, epsilon, clip)?)
+    }
+
+    fn whole_run(&self) -> Option<Budget> {
+        self.whole_run
+    }
+
+    fn claim(&self, mechanism: &DistributedLaplace) -> Option<Claim> {
+        let of_paper = Claim::of_paper(Unit::Message, mechanism.claimed_epsilon());
+        Some(self.whole_run.map_or(of_paper, Claim::of_file))
+    }
+}
 
 /// Clipping at every local step, and gamma noise on the message. Its stream is
 /// [`Purpose::Noise`](foltr_rank::rng::Purpose::Noise).
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(with = "Parameters"))]
-#[serde(try_from = "Parameters", into = "Parameters")]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct DistributedLaplace {
     sensitivity: f64,
     epsilon: f64,
@@ -40,22 +86,12 @@ pub enum ClipRadius {
     ReleasedCode,
 }
 
-/// The parameters as they are stored, before they are checked.
-#[derive(Deserialize, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-struct Parameters {
-    sensitivity: f64,
-    epsilon: f64,
-    clip: ClipRadius,
-}
-
 /// ln of a factor so small that, times any gamma variate and any reasonable scale, it changes no f32: e^-200 = 1e-87.
 const VANISHING_LN: f64 = -200.0;
 
 impl DistributedLaplace {
     /// Noise of scale `sensitivity / epsilon` in the sum over all clients.
-    pub fn new(sensitivity: f64, epsilon: f64, clip: ClipRadius) -> Result<Self, BadParameter> {
+    pub fn new(sensitivity: f64, epsilon: f64, clip: ClipRadius) -> Result<Self, ParameterError> {
         positive("sensitivity", sensitivity)?;
         positive("epsilon", epsilon)?;
         Ok(Self { sensitivity, epsilon, clip })
@@ -143,19 +179,38 @@ impl LocalPrivacy for DistributedLaplace {
     fn mode(&self) -> Mode {
         Mode::Clear
     }
-}
 
-impl TryFrom<Parameters> for DistributedLaplace {
-    type Error = BadParameter;
-
-    fn try_from(Parameters { sensitivity, epsilon, clip }: Parameters) -> Result<Self, BadParameter> {
-        Self::new(sensitivity, epsilon, clip)
-    }
-}
-
-impl From<DistributedLaplace> for Parameters {
-    fn from(DistributedLaplace { sensitivity, epsilon, clip }: DistributedLaplace) -> Self {
-        Self { sensitivity, epsilon, clip }
+    fn explain(&self, circumstances: &Circumstances) -> Explanation {
+        let mut remarks = vec![
+            "Against the server that sees single messages: none. A message has one small share of the noise.".into(),
+        ];
+        if let Some(n_params) = circumstances.n_params {
+            remarks.push(format!(
+                "A round costs {:.1} times what the paper says: the clip bounds the l2 norm of {n_params} coordinates, \
+                 the noise would have to hide the l1 norm.",
+                self.cost(n_params, 1).epsilon() / self.epsilon
+            ));
+        }
+        if circumstances.dropout > 0.0 {
+            remarks.push(format!(
+                "Messages are lost with probability {}, and their shares of the noise with them: nothing holds.",
+                circumstances.dropout
+            ));
+        }
+        remarks.push("Not comparable with FOLtR-ES's epsilon, which is for one interaction and needs no trust.".into());
+        Explanation {
+            summary: "FPDGD: models are clipped; the noise of all clients together is Laplace".into(),
+            neighbours: "one client sends any other messages, in all its rounds".into(),
+            assumptions: [
+                "Nobody sees a single message: the server is trusted, or a secure sum hides them (here it is neither).",
+                "All noise arrives: if half of the clients or fewer survive, the central guarantee is gone.",
+                "All clients count the same: weighting by a client-reported count makes the sensitivity unbounded.",
+                "No client passes its share of the noise on.",
+            ]
+            .map(str::to_owned)
+            .into(),
+            remarks,
+        }
     }
 }
 
@@ -210,6 +265,25 @@ mod tests {
         let mut sample = vec![0.0; N];
         mechanism().laplace_of_mean(1000, &mut Streams::new(9).open(Purpose::Noise, 0, 0), &mut sample);
         assert!(ks_distance(sample, 5.0 / 4.5 / 1000.0) < KS_LIMIT);
+    }
+
+    #[test]
+    fn a_calibrated_label_costs_what_was_asked_for() {
+        for (epsilon, clip) in [(0.5, ClipRadius::Paper), (4.5, ClipRadius::ReleasedCode), (50.0, ClipRadius::Paper)] {
+            let whole_run = Some(Budget { epsilon, delta: 1e-5 });
+            let parameters = LaplaceParameters { sensitivity: 5.0, epsilon: None, clip, whole_run };
+            let context = MechanismContext {
+                reward: foltr_rank::learn::evolution::Reward::MaxRr,
+                list_length: 10,
+                n_params: 46,
+                n_rounds: 200,
+                n_interactions: 4,
+                participation: None,
+            };
+            let mechanism = parameters.mechanism(&context).expect("sound");
+            let spent = mechanism.cost(46, 4).after(200, 1e-5).epsilon;
+            assert!(spent <= epsilon && spent > 0.999 * epsilon, "{spent}");
+        }
     }
 
     #[test]

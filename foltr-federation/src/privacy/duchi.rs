@@ -15,28 +15,53 @@ use serde::{Deserialize, Serialize};
 
 use crate::accountant::PrivacyCost;
 use crate::message::{Kind, Payload, RoundTask};
-use crate::parameter::{BadParameter, require};
 use crate::privacy::gaussian::check_norm;
-use crate::privacy::{LocalPrivacy, Mode};
+use crate::privacy::parameters::given_or_calibrated;
+use crate::privacy::{
+    Budget, Circumstances, Explanation, LocalPrivacy, MechanismContext, MechanismError, MechanismParameters, Mode,
+};
+use foltr_rank::parameter::{ParameterError, require};
 
-/// One randomised bit a message. Its stream is [`Purpose::Noise`](foltr_rank::rng::Purpose::Noise).
+/// Beyond this epsilon, double precision would tell the truth with certainty.
+const MOST_EPSILON: f64 = 30.0;
+
+/// What one bit needs to know of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[cfg_attr(feature = "schema", schemars(with = "Parameters"))]
-#[serde(try_from = "Parameters", into = "Parameters")]
-pub struct Duchi {
-    epsilon: f64,
-    bound: f64,
+#[serde(deny_unknown_fields)]
+pub struct DuchiParameters {
+    /// Of one message. Give this, or `whole_run`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epsilon: Option<f64>,
+    /// A coordinate is clipped to this size.
+    pub bound: f64,
+    /// The guarantee over the whole run to which epsilon is calibrated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole_run: Option<Budget>,
 }
 
-/// The parameters as they are stored, before they are checked.
-#[derive(Deserialize, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(deny_unknown_fields)]
-struct Parameters {
-    /// Of one message.
+impl MechanismParameters for DuchiParameters {
+    type Mechanism = Duchi;
+
+    fn example() -> Self {
+        Self { epsilon: Some(1.0), bound: 0.1, whole_run: None }
+    }
+
+    fn mechanism(&self, context: &MechanismContext) -> Result<Duchi, MechanismError> {
+        let calibrate = |budget: Budget| budget.per_message(context.n_rounds).min(MOST_EPSILON);
+        let epsilon = given_or_calibrated("epsilon", self.epsilon, self.whole_run, calibrate)?;
+        Ok(Duchi::new(epsilon, self.bound)?)
+    }
+
+    fn whole_run(&self) -> Option<Budget> {
+        self.whole_run
+    }
+}
+
+/// One randomised bit a message. Its stream is [`Purpose::Noise`](foltr_rank::rng::Purpose::Noise).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Duchi {
     epsilon: f64,
-    /// A coordinate is clipped to this size.
     bound: f64,
 }
 
@@ -45,9 +70,8 @@ impl Duchi {
     ///
     /// # Errors
     /// If a parameter is not positive and finite.
-    pub fn new(epsilon: f64, bound: f64) -> Result<Self, BadParameter> {
-        // Beyond this, double precision would tell the truth with certainty.
-        require("epsilon", epsilon, epsilon > 0.0 && epsilon <= 30.0, "above 0 and at most 30")?;
+    pub fn new(epsilon: f64, bound: f64) -> Result<Self, ParameterError> {
+        require("epsilon", epsilon, epsilon > 0.0 && epsilon <= MOST_EPSILON, "above 0 and at most 30")?;
         check_norm("bound", bound)?;
         Ok(Self { epsilon, bound })
     }
@@ -89,19 +113,9 @@ impl LocalPrivacy for Duchi {
     fn mode(&self) -> Mode {
         Mode::Local
     }
-}
 
-impl TryFrom<Parameters> for Duchi {
-    type Error = BadParameter;
-
-    fn try_from(Parameters { epsilon, bound }: Parameters) -> Result<Self, BadParameter> {
-        Self::new(epsilon, bound)
-    }
-}
-
-impl From<Duchi> for Parameters {
-    fn from(Duchi { epsilon, bound }: Duchi) -> Self {
-        Self { epsilon, bound }
+    fn explain(&self, _: &Circumstances) -> Explanation {
+        Explanation::local("One randomised bit about one coordinate of the update")
     }
 }
 

@@ -17,16 +17,110 @@ use foltr_rank::rng::Stream;
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
-use crate::accountant::PrivacyCost;
-use crate::aggregate::Rule;
+use crate::accountant::{self, PrivacyCost};
+use crate::aggregate::PayloadSemantics;
 use crate::message::{Kind, Payload, RoundTask};
-use crate::parameter::{BadParameter, positive, require};
-use crate::privacy::{CentralMode, LocalPrivacy, Mode};
+use crate::privacy::budget::ROUNDED_UP;
+use crate::privacy::{
+    Budget, CentralMode, Circumstances, Explanation, LocalPrivacy, MechanismContext, MechanismError,
+    MechanismParameters, Mode,
+};
+use foltr_rank::parameter::{ParameterError, positive, require};
+
+/// What Gaussian noise on the sum needs to know of a file.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct GaussianParameters {
+    /// Norm to which an update is clipped: a number, or how it follows a quantile of the norms.
+    pub clip: Clip,
+    /// Standard deviation of the noise over the clip norm. Give this, or `epsilon` and `delta`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub noise_multiplier: Option<f64>,
+    /// Of a client over the whole run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epsilon: Option<f64>,
+    /// Of a client over the whole run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delta: Option<f64>,
+    /// `sealed`: the server sees the noisy sum only. `clear`: it sees every update and is trusted.
+    pub mode: CentralMode,
+}
+
+impl MechanismParameters for GaussianParameters {
+    type Mechanism = Gaussian;
+
+    fn example() -> Self {
+        Self {
+            clip: Clip::Fixed(0.3),
+            noise_multiplier: Some(2.0),
+            epsilon: None,
+            delta: None,
+            mode: CentralMode::Clear,
+        }
+    }
+
+    fn mechanism(&self, context: &MechanismContext) -> Result<Gaussian, MechanismError> {
+        self.clip.check().map_err(|error| MechanismError::new("clip", error.to_string()))?;
+        let noise = noise_or_budget(self.noise_multiplier, self.epsilon, self.delta)?;
+        let least = match (noise, context.participation, self.clip) {
+            (Noise::Multiplier(noise), ..) => return Ok(Gaussian::new(self.clip, noise, self.mode)?),
+            (Noise::Budget(_), Some(_), Clip::Adaptive(_)) => {
+                let right = "an adaptive norm with clients.participation needs `noise_multiplier`";
+                return Err(MechanismError::new("clip", right));
+            }
+            (Noise::Budget(budget), Some(probability), _) => budget.subsampled_noise(probability, context.n_rounds),
+            (Noise::Budget(budget), None, Clip::Fixed(_)) => budget.gaussian_noise(context.n_rounds),
+            (Noise::Budget(budget), None, Clip::Adaptive(adaptive)) => {
+                let mu = accountant::gaussian::mu_for(budget.epsilon, budget.delta);
+                let left = mu.powi(2) / f64::from(context.n_rounds) - 2.0 * adaptive.rho();
+                if left <= 0.0 {
+                    let message = "the adaptive norm alone costs more than the budget: raise `count_noise`";
+                    return Err(MechanismError::new("clip.count_noise", message));
+                }
+                left.sqrt().recip()
+            }
+        };
+        Ok(Gaussian::new(self.clip, least * ROUNDED_UP, self.mode)?)
+    }
+
+    fn whole_run(&self) -> Option<Budget> {
+        Some(Budget { epsilon: self.epsilon?, delta: self.delta? })
+    }
+}
+
+/// How much noise a file asks for.
+pub(super) enum Noise {
+    /// In units of the clip norm.
+    Multiplier(f64),
+    /// So much that the whole run stays within this.
+    Budget(Budget),
+}
+
+pub(super) fn noise_or_budget(
+    noise_multiplier: Option<f64>,
+    epsilon: Option<f64>,
+    delta: Option<f64>,
+) -> Result<Noise, MechanismError> {
+    match (noise_multiplier, epsilon, delta) {
+        (Some(noise), None, None) => {
+            positive("noise_multiplier", noise)?;
+            Ok(Noise::Multiplier(noise))
+        }
+        (None, Some(epsilon), Some(delta)) => {
+            let budget = Budget { epsilon, delta };
+            budget.check().map(|()| Noise::Budget(budget))
+        }
+        (None, ..) => Err(MechanismError::new("", "give `noise_multiplier`, or both `epsilon` and `delta`")),
+        (Some(_), ..) => {
+            Err(MechanismError::new("noise_multiplier", "give either this or `epsilon` and `delta`, not both"))
+        }
+    }
+}
 
 /// Clipping on the device, and Gaussian noise on the sum. The noise's stream is
 /// [`Purpose::Noise`](foltr_rank::rng::Purpose::Noise).
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(try_from = "Parameters", into = "Parameters")]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gaussian {
     clip: Clip,
     noise_multiplier: f64,
@@ -59,15 +153,6 @@ pub struct AdaptiveClip {
     pub count_noise: f64,
 }
 
-/// The parameters as they are stored, before they are checked.
-#[derive(Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-struct Parameters {
-    clip: Clip,
-    noise_multiplier: f64,
-    mode: CentralMode,
-}
-
 /// Updates are clipped to a little less than the norm that is accounted for: single precision rounds by 6e-8.
 const INSIDE: f32 = 1.0 - 1e-6;
 
@@ -82,7 +167,7 @@ pub(super) fn forget_if_not_finite(delta: &mut [f32]) {
 }
 
 /// Refuses a norm that is not positive, or beyond single precision.
-pub(super) fn check_norm(name: &'static str, norm: f64) -> Result<(), BadParameter> {
+pub(super) fn check_norm(name: &'static str, norm: f64) -> Result<(), ParameterError> {
     positive(name, norm)?;
     require(name, norm, NORMS.contains(&norm), "between 1e-30 and 1e30")
 }
@@ -96,7 +181,7 @@ impl Clip {
         }
     }
 
-    fn check(&self) -> Result<(), BadParameter> {
+    fn check(&self) -> Result<(), ParameterError> {
         check_norm("clip", self.initial())?;
         let Self::Adaptive(AdaptiveClip { quantile, rate, count_noise, .. }) = *self else { return Ok(()) };
         require("rate", rate, rate > 0.0 && rate <= 10.0, "above 0 and at most 10")?;
@@ -130,7 +215,7 @@ impl Gaussian {
     ///
     /// # Errors
     /// If a parameter is not positive and finite.
-    pub fn new(clip: Clip, noise_multiplier: f64, mode: CentralMode) -> Result<Self, BadParameter> {
+    pub fn new(clip: Clip, noise_multiplier: f64, mode: CentralMode) -> Result<Self, ParameterError> {
         clip.check()?;
         positive("noise_multiplier", noise_multiplier)?;
         Ok(Self { clip, noise_multiplier, mode })
@@ -186,22 +271,28 @@ impl LocalPrivacy for Gaussian {
         self.mode.into()
     }
 
-    fn rule(&self, usual: Rule, divisor: f64) -> Rule {
-        if usual == Rule::Averaging { Rule::Summing { divisor } } else { usual }
+    fn explain(&self, _: &Circumstances) -> Explanation {
+        let (summary, trust) = match self.mode {
+            CentralMode::Clear => (
+                "Clipped updates, Gaussian noise on their sum, added by the server",
+                "The server is trusted: it reads every update, adds the noise and forgets the rest.",
+            ),
+            CentralMode::Sealed => (
+                "Clipped updates, Gaussian noise on their sum, under secure aggregation",
+                "Secure aggregation works: nobody, the server included, sees less than a whole noisy sum. It is \
+                 simulated here.",
+            ),
+        };
+        Explanation {
+            summary: summary.into(),
+            neighbours: "one client added or removed, all its rounds".into(),
+            assumptions: vec![trust.into()],
+            remarks: Vec::new(),
+        }
     }
-}
 
-impl TryFrom<Parameters> for Gaussian {
-    type Error = BadParameter;
-
-    fn try_from(Parameters { clip, noise_multiplier, mode }: Parameters) -> Result<Self, BadParameter> {
-        Self::new(clip, noise_multiplier, mode)
-    }
-}
-
-impl From<Gaussian> for Parameters {
-    fn from(Gaussian { clip, noise_multiplier, mode }: Gaussian) -> Self {
-        Self { clip, noise_multiplier, mode }
+    fn rule(&self, usual: PayloadSemantics, divisor: f64) -> PayloadSemantics {
+        if usual == PayloadSemantics::Averaging { PayloadSemantics::Summing { divisor } } else { usual }
     }
 }
 

@@ -7,11 +7,32 @@ use serde::{Deserialize, Serialize};
 
 use crate::accountant::PrivacyCost;
 use crate::message::{Kind, Payload, RoundTask};
-use crate::privacy::{LocalPrivacy, Mode, average};
+use crate::privacy::{
+    Circumstances, Explanation, LocalPrivacy, MechanismContext, MechanismError, MechanismParameters, Mode, average,
+};
+
+/// Nothing to choose.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct NoParameters {}
+
+impl MechanismParameters for NoParameters {
+    type Mechanism = Unprotected;
+
+    const ADMITS_SINGLE_UPDATES: bool = true;
+
+    fn example() -> Self {
+        Self {}
+    }
+
+    fn mechanism(&self, context: &MechanismContext) -> Result<Unprotected, MechanismError> {
+        Ok(Unprotected { reward: context.reward })
+    }
+}
 
 /// Sends what was learnt.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unprotected {
     /// What an outcome of FOLtR-ES is worth; steps have no outcomes.
     pub reward: Reward,
@@ -39,6 +60,20 @@ impl LocalPrivacy for Unprotected {
 
     fn mode(&self) -> Mode {
         Mode::Clear
+    }
+
+    fn explain(&self, circumstances: &Circumstances) -> Explanation {
+        let betrayal = if circumstances.sends_rewards {
+            "A single message gives the clicks away: it has the exact mean reward of a few interactions."
+        } else {
+            "A single update gives the clicks away: to whoever knows the lists shown it is a system of linear equations, \
+             one a parameter, for the clicks on their documents."
+        };
+        Explanation {
+            summary: "No privacy mechanism: updates leave the device as they are".into(),
+            remarks: vec![betrayal.into()],
+            ..Explanation::default()
+        }
     }
 }
 

@@ -21,9 +21,12 @@ use thiserror::Error;
 
 use crate::accountant::PrivacyCost;
 use crate::message::{Kind, Payload, RoundTask};
-use crate::parameter::{BadParameter, positive};
 use crate::privacy::gaussian::{check_norm, forget_if_not_finite};
-use crate::privacy::{LocalPrivacy, Mode};
+use crate::privacy::parameters::given_or_calibrated;
+use crate::privacy::{
+    Budget, Circumstances, Explanation, LocalPrivacy, MechanismContext, MechanismError, MechanismParameters, Mode,
+};
+use foltr_rank::parameter::{ParameterError, positive};
 
 /// The incomplete beta function is exact enough up to here.
 const MOST_PARAMS: usize = 100_000;
@@ -31,35 +34,70 @@ const MOST_PARAMS: usize = 100_000;
 /// Ways to divide epsilon that are tried.
 const N_SPLITS: u32 = 200;
 
-/// A randomised direction a message. Its stream is [`Purpose::Noise`](foltr_rank::rng::Purpose::Noise).
+/// What a random direction needs to know of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(try_from = "Parameters", into = "Parameters")]
-pub struct PrivUnit {
-    parameters: Parameters,
-    cap: Cap,
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct PrivUnitParameters {
+    /// Of one message. Give this, or `whole_run`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub epsilon: Option<f64>,
+    /// Length of the step that a direction stands for.
+    pub norm: f64,
+    /// The guarantee over the whole run to which epsilon is calibrated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole_run: Option<Budget>,
 }
 
-/// The parameters as they are stored, before they are checked.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-struct Parameters {
-    epsilon: f64,
+impl MechanismParameters for PrivUnitParameters {
+    type Mechanism = PrivUnit;
+
+    const DEPENDS_ON_MODEL: bool = true;
+
+    fn example() -> Self {
+        Self { epsilon: Some(1.0), norm: 0.1, whole_run: None }
+    }
+
+    fn mechanism(&self, context: &MechanismContext) -> Result<PrivUnit, MechanismError> {
+        let calibrate = |budget: Budget| budget.per_message(context.n_rounds);
+        let epsilon = given_or_calibrated("epsilon", self.epsilon, self.whole_run, calibrate)?;
+        Ok(PrivUnit::new(epsilon, self.norm, context.n_params)?)
+    }
+
+    fn whole_run(&self) -> Option<Budget> {
+        self.whole_run
+    }
+}
+
+/// A randomised direction a message. Its stream is [`Purpose::Noise`](foltr_rank::rng::Purpose::Noise).
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct PrivUnit {
     norm: f64,
     n_params: usize,
+    cap: Cap,
 }
 
 /// Parameters with which no direction can be told.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
-pub enum BadPrivUnit {
+pub enum PrivUnitError {
     /// Epsilon or the norm.
     #[error(transparent)]
-    Parameter(#[from] BadParameter),
+    Parameter(#[from] ParameterError),
     /// A line has two directions only; of very many coordinates the share of a cap is not known exactly enough.
     #[error("a direction needs a model of 2 to {MOST_PARAMS} parameters, not {n_params}; use kind = \"duchi\"")]
     Params {
         /// Of the model.
         n_params: usize,
     },
+}
+
+impl From<PrivUnitError> for MechanismError {
+    fn from(error: PrivUnitError) -> Self {
+        match error {
+            PrivUnitError::Parameter(error) => error.into(),
+            PrivUnitError::Params { .. } => Self::new("kind", error.to_string()),
+        }
+    }
 }
 
 /// A part of the sphere, and how likely it is chosen.
@@ -150,13 +188,13 @@ impl PrivUnit {
     ///
     /// # Errors
     /// If a parameter is not positive and finite, or there are fewer than two coordinates.
-    pub fn new(epsilon: f64, norm: f64, n_params: usize) -> Result<Self, BadPrivUnit> {
+    pub fn new(epsilon: f64, norm: f64, n_params: usize) -> Result<Self, PrivUnitError> {
         positive("epsilon", epsilon)?;
         check_norm("norm", norm)?;
         if !(2..=MOST_PARAMS).contains(&n_params) {
-            return Err(BadPrivUnit::Params { n_params });
+            return Err(PrivUnitError::Params { n_params });
         }
-        Ok(Self { parameters: Parameters { epsilon, norm, n_params }, cap: Cap::best(epsilon, n_params) })
+        Ok(Self { norm, n_params, cap: Cap::best(epsilon, n_params) })
     }
 
     /// Of one message, as it is drawn.
@@ -171,14 +209,14 @@ impl PrivUnit {
 
     /// Length of every message.
     pub fn message_norm(&self) -> f64 {
-        self.parameters.norm / self.cap.mean
+        self.norm / self.cap.mean
     }
 }
 
 impl LocalPrivacy for PrivUnit {
     fn protect(&self, update: Update<'_>, task: &RoundTask, private: &mut Stream, payload: &mut Payload) {
         let Update::Step { delta, .. } = update else { panic!("a direction is defined for a step, not for outcomes") };
-        assert_eq!(delta.len(), self.parameters.n_params, "the cap was chosen for another model");
+        assert_eq!(delta.len(), self.n_params, "the cap was chosen for another model");
         // The number of interactions is nobody's business: every message says the task's.
         let message = payload.as_step(task.n_interactions);
         // A normal vector without its part along the centre is uniform among the directions across.
@@ -212,6 +250,10 @@ impl LocalPrivacy for PrivUnit {
     fn mode(&self) -> Mode {
         Mode::Local
     }
+
+    fn explain(&self, _: &Circumstances) -> Explanation {
+        Explanation::local("A random direction that leans towards that of the update")
+    }
 }
 
 fn inner(a: &[f32], b: &[f32]) -> f64 {
@@ -220,20 +262,6 @@ fn inner(a: &[f32], b: &[f32]) -> f64 {
 
 fn norm(a: &[f32]) -> f64 {
     inner(a, a).sqrt()
-}
-
-impl TryFrom<Parameters> for PrivUnit {
-    type Error = BadPrivUnit;
-
-    fn try_from(Parameters { epsilon, norm, n_params }: Parameters) -> Result<Self, BadPrivUnit> {
-        Self::new(epsilon, norm, n_params)
-    }
-}
-
-impl From<PrivUnit> for Parameters {
-    fn from(mechanism: PrivUnit) -> Self {
-        mechanism.parameters
-    }
 }
 
 #[cfg(test)]
@@ -310,7 +338,7 @@ mod tests {
 
     #[test]
     fn what_has_no_direction_is_refused() {
-        assert_eq!(PrivUnit::new(1.0, 1.0, 1), Err(BadPrivUnit::Params { n_params: 1 }));
+        assert_eq!(PrivUnit::new(1.0, 1.0, 1), Err(PrivUnitError::Params { n_params: 1 }));
         assert!(PrivUnit::new(0.0, 1.0, 3).is_err());
     }
 }

@@ -16,30 +16,83 @@ use thiserror::Error;
 
 use crate::accountant::PrivacyCost;
 use crate::message::{Kind, Payload, RoundTask};
-use crate::privacy::{LocalPrivacy, Mode, average, outcome_values};
+use crate::privacy::parameters::given_or_calibrated;
+use crate::privacy::{
+    Budget, Circumstances, Claim, Explanation, LocalPrivacy, MechanismContext, MechanismError, MechanismParameters,
+    Mode, Unit, average, outcome_values,
+};
+
+/// What randomised response needs to know of a file; [`SampledResponse`](super::SampledResponse) as well.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(inline))]
+#[serde(deny_unknown_fields)]
+pub struct ResponseParameters {
+    /// Of the truth. Give this, or `whole_run`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub probability: Option<f64>,
+    /// The guarantee over the whole run to which the probability is calibrated.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub whole_run: Option<Budget>,
+}
+
+impl ResponseParameters {
+    /// The probability of the truth, where a budget allows `per_answer` an answer.
+    pub(super) fn probability(
+        &self,
+        context: &MechanismContext,
+        per_answer: impl FnOnce(Budget) -> f64,
+    ) -> Result<f64, MechanismError> {
+        check_shown(context.list_length)?;
+        let n_outcomes = context.reward.n_outcomes(context.list_length);
+        let calibrate = |budget| probability_of(per_answer(budget), n_outcomes);
+        given_or_calibrated("probability", self.probability, self.whole_run, calibrate)
+    }
+}
+
+/// The probability of the truth, among `n_outcomes`, with which an answer costs `epsilon`: the inverse of
+/// [`RandomisedResponse::epsilon`].
+fn probability_of(epsilon: f64, n_outcomes: usize) -> f64 {
+    let odds = epsilon.exp() / (n_outcomes as f64 - 1.0);
+    odds / (1.0 + odds)
+}
+
+impl MechanismParameters for ResponseParameters {
+    type Mechanism = RandomisedResponse;
+
+    const ADMITS_SINGLE_UPDATES: bool = true;
+
+    fn example() -> Self {
+        Self { probability: Some(0.9), whole_run: None }
+    }
+
+    fn mechanism(&self, context: &MechanismContext) -> Result<RandomisedResponse, MechanismError> {
+        let probability = self.probability(context, |it| it.per_answer(context.n_rounds, context.n_interactions))?;
+        Ok(RandomisedResponse::new(probability, context.reward, context.list_length)?)
+    }
+
+    fn whole_run(&self) -> Option<Budget> {
+        self.whole_run
+    }
+
+    fn claim(&self, mechanism: &RandomisedResponse) -> Option<Claim> {
+        // With the truth only there is nothing to claim.
+        let of_paper = mechanism.epsilon().is_finite().then(|| Claim::of_paper(Unit::Interaction, mechanism.epsilon()));
+        self.whole_run.map(Claim::of_file).or(of_paper)
+    }
+}
 
 /// Replaces each outcome with probability 1 - p before averaging. Its stream is
 /// [`Purpose::RandomisedResponse`](foltr_rank::rng::Purpose::RandomisedResponse).
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(try_from = "Parameters", into = "Parameters")]
+#[derive(Clone, Debug, PartialEq)]
 pub struct RandomisedResponse {
-    parameters: Parameters,
+    probability: f64,
     /// So that no logarithm is taken in the loop.
     values: Vec<f64>,
 }
 
-/// The parameters as they are stored, before they are checked.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-struct Parameters {
-    probability: f64,
-    reward: Reward,
-    n_shown: usize,
-}
-
 /// Parameters with which randomised response is not defined.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
-pub enum BadResponse {
+pub enum ResponseError {
     /// The probability of the truth is not above 1/n, or above 1.
     #[error(
         "probability = {probability} must be above 1/{n_outcomes} = {:.4}, where the answer says nothing, and at most 1",
@@ -59,29 +112,36 @@ pub enum BadResponse {
     },
 }
 
+impl From<ResponseError> for MechanismError {
+    fn from(error: ResponseError) -> Self {
+        Self::new("probability", error.to_string())
+    }
+}
+
+fn check_shown(n_shown: usize) -> Result<(), ResponseError> {
+    if (1..=MAX_SHOWN).contains(&n_shown) { Ok(()) } else { Err(ResponseError::Shown { n_shown }) }
+}
+
 impl RandomisedResponse {
     /// Tells the truth with `probability`, about lists of at most `n_shown` documents.
-    pub fn new(probability: f64, reward: Reward, n_shown: usize) -> Result<Self, BadResponse> {
-        if !(1..=MAX_SHOWN).contains(&n_shown) {
-            return Err(BadResponse::Shown { n_shown });
-        }
+    pub fn new(probability: f64, reward: Reward, n_shown: usize) -> Result<Self, ResponseError> {
+        check_shown(n_shown)?;
         let n_outcomes = reward.n_outcomes(n_shown);
         if !(probability > 1.0 / n_outcomes as f64 && probability <= 1.0) {
-            return Err(BadResponse::Probability { probability, n_outcomes });
+            return Err(ResponseError::Probability { probability, n_outcomes });
         }
-        let parameters = Parameters { probability, reward, n_shown };
-        Ok(Self { parameters, values: outcome_values(reward, n_shown) })
+        Ok(Self { probability, values: outcome_values(reward, n_shown) })
     }
 
     /// Scale and offset of the expected answer: E\[f_p | f_0\] = scale f_0 + offset (spec section 5).
     pub fn expected_response(&self) -> (f64, f64) {
-        let (p, n) = (self.parameters.probability, self.values.len() as f64);
+        let (p, n) = (self.probability, self.values.len() as f64);
         ((p * n - 1.0) / (n - 1.0), (1.0 - p) / (n - 1.0) * self.values.iter().sum::<f64>())
     }
 
     /// ln(p (n - 1)/(1 - p)): the price of one interaction (Eq. 10 of `KO19`).
     pub fn epsilon(&self) -> f64 {
-        let (p, n) = (self.parameters.probability, self.values.len() as f64);
+        let (p, n) = (self.probability, self.values.len() as f64);
         (p * (n - 1.0) / (1.0 - p)).ln()
     }
 
@@ -92,7 +152,7 @@ impl RandomisedResponse {
 
     /// The randomised value of a true outcome.
     pub(super) fn answer(&self, truth: u16, private: &mut Stream) -> f64 {
-        let outcome = respond(usize::from(truth), self.parameters.probability, self.values.len(), private);
+        let outcome = respond(usize::from(truth), self.probability, self.values.len(), private);
         self.values[outcome]
     }
 }
@@ -155,19 +215,15 @@ impl LocalPrivacy for RandomisedResponse {
     fn mode(&self) -> Mode {
         Mode::Local
     }
-}
 
-impl TryFrom<Parameters> for RandomisedResponse {
-    type Error = BadResponse;
-
-    fn try_from(parameters: Parameters) -> Result<Self, BadResponse> {
-        Self::new(parameters.probability, parameters.reward, parameters.n_shown)
-    }
-}
-
-impl From<RandomisedResponse> for Parameters {
-    fn from(response: RandomisedResponse) -> Self {
-        response.parameters
+    fn explain(&self, _: &Circumstances) -> Explanation {
+        Explanation {
+            remarks: vec![
+                "The paper's epsilon is that of one interaction; those of a message and of all rounds add up.".into(),
+                "Not comparable with FPDGD's epsilon, which is printed for a round and needs a trusted sum.".into(),
+            ],
+            ..Explanation::local("FOLtR-ES: the outcome of every interaction is randomised on the device")
+        }
     }
 }
 
@@ -204,11 +260,17 @@ mod tests {
             shares(truth, 0.25, 4).iter().for_each(|share| assert!((share - 0.25).abs() < 0.0022, "{share}"));
         }
         let refused = RandomisedResponse::new(0.25, Reward::MaxRr, 3);
-        assert_eq!(refused, Err(BadResponse::Probability { probability: 0.25, n_outcomes: 4 }));
+        assert_eq!(refused, Err(ResponseError::Probability { probability: 0.25, n_outcomes: 4 }));
         assert!(RandomisedResponse::new(0.25 + 1e-12, Reward::MaxRr, 3).is_ok());
         for probability in [f64::NAN, 1.0 + 1e-12, -1.0] {
             assert!(RandomisedResponse::new(probability, Reward::MaxRr, 3).is_err());
         }
+    }
+
+    #[test]
+    fn the_probability_is_that_of_its_epsilon() {
+        // ln(.9 * 10/.1) = ln 90.
+        assert!((probability_of(90.0_f64.ln(), 11) - 0.9).abs() < 1e-12);
     }
 
     #[test]

@@ -15,12 +15,37 @@ use serde::{Deserialize, Serialize};
 
 use crate::accountant::PrivacyCost;
 use crate::message::{Kind, Payload, RoundTask};
-use crate::privacy::{BadResponse, LocalPrivacy, Mode, RandomisedResponse};
+use crate::privacy::{
+    Budget, Circumstances, Explanation, LocalPrivacy, MechanismContext, MechanismError, MechanismParameters, Mode,
+    RandomisedResponse, ResponseError, ResponseParameters,
+};
+
+/// Those of randomised response; a message counts as one answer.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(transparent)]
+pub struct SampledResponseParameters(pub ResponseParameters);
+
+impl MechanismParameters for SampledResponseParameters {
+    type Mechanism = SampledResponse;
+
+    fn example() -> Self {
+        Self(ResponseParameters::example())
+    }
+
+    fn mechanism(&self, context: &MechanismContext) -> Result<SampledResponse, MechanismError> {
+        let probability = self.0.probability(context, |budget| budget.per_message(context.n_rounds))?;
+        Ok(SampledResponse::new(probability, context.reward, context.list_length)?)
+    }
+
+    fn whole_run(&self) -> Option<Budget> {
+        self.0.whole_run
+    }
+}
 
 /// Randomised response on one of the interactions. Its stream is
 /// [`Purpose::RandomisedResponse`](foltr_rank::rng::Purpose::RandomisedResponse).
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(transparent)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct SampledResponse {
     response: RandomisedResponse,
 }
@@ -30,7 +55,7 @@ impl SampledResponse {
     ///
     /// # Errors
     /// As [`RandomisedResponse::new`].
-    pub fn new(probability: f64, reward: Reward, n_shown: usize) -> Result<Self, BadResponse> {
+    pub fn new(probability: f64, reward: Reward, n_shown: usize) -> Result<Self, ResponseError> {
         Ok(Self { response: RandomisedResponse::new(probability, reward, n_shown)? })
     }
 
@@ -67,6 +92,10 @@ impl LocalPrivacy for SampledResponse {
 
     fn mode(&self) -> Mode {
         Mode::Local
+    }
+
+    fn explain(&self, _: &Circumstances) -> Explanation {
+        Explanation::local("Of a message's interactions one is drawn, and its outcome randomised")
     }
 }
 

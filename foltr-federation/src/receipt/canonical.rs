@@ -2,7 +2,7 @@
 //! No two receipts have the same bytes.
 
 use super::{Model, Receipt};
-use crate::unlearn::{Assurance, FedEraser, NoisyRollback, Sensitivity, ShardIsolation, Unlearning, Variant};
+use crate::unlearn::Assurance;
 
 /// Says what the bytes are, so that the signature is of nothing else.
 const DOMAIN: &str = "foltr deletion receipt";
@@ -16,7 +16,7 @@ impl Receipt {
         bytes.extend(self.version.to_le_bytes());
         bytes.extend((claim.leavers.len() as u64).to_le_bytes());
         bytes.extend(claim.leavers.iter().flat_map(|client| client.to_le_bytes()));
-        method(&mut bytes, &claim.method);
+        claim.method.write_canonical(&mut bytes);
         guarantee(&mut bytes, &claim.guarantee);
         model(&mut bytes, &claim.from);
         model(&mut bytes, &claim.to);
@@ -27,42 +27,18 @@ impl Receipt {
     }
 }
 
-fn text(bytes: &mut Vec<u8>, text: &str) {
+pub(crate) fn text(bytes: &mut Vec<u8>, text: &str) {
     bytes.extend((text.len() as u64).to_le_bytes());
     bytes.extend(text.as_bytes());
 }
 
-fn numbers(bytes: &mut Vec<u8>, numbers: &[f64]) {
+pub(crate) fn numbers(bytes: &mut Vec<u8>, numbers: &[f64]) {
     bytes.extend(numbers.iter().flat_map(|number| number.to_bits().to_le_bytes()));
 }
 
 fn model(bytes: &mut Vec<u8>, model: &Model) {
     bytes.extend(model.round.to_le_bytes());
     bytes.extend(model.model.as_bytes());
-}
-
-/// Its name, then its parameters in the order in which they are declared.
-fn method(bytes: &mut Vec<u8>, method: &Unlearning) {
-    text(bytes, method.name());
-    match *method {
-        Unlearning::Retrain(_) | Unlearning::LedgerSubtraction(_) => {}
-        Unlearning::FedEraser(FedEraser { interval, steps, variant }) => {
-            bytes.extend([interval, steps].into_iter().flat_map(u32::to_le_bytes));
-            bytes.push(u8::from(variant == Variant::Released));
-        }
-        Unlearning::ShardIsolation(ShardIsolation { shards }) => bytes.extend(shards.to_le_bytes()),
-        Unlearning::NoisyRollback(NoisyRollback { clip_norm, epsilon, delta, max_noise, sensitivity }) => {
-            numbers(bytes, &[clip_norm, epsilon, delta, max_noise]);
-            match sensitivity {
-                Sensitivity::WorstCase => bytes.push(0),
-                Sensitivity::Smooth { lipschitz } => {
-                    bytes.push(1);
-                    numbers(bytes, &[lipschitz]);
-                }
-            }
-        }
-        Unlearning::Certificate(certificate) => numbers(bytes, &[certificate.epsilon, certificate.delta]),
-    }
 }
 
 fn guarantee(bytes: &mut Vec<u8>, guarantee: &Assurance) {

@@ -2,16 +2,16 @@
 
 use super::*;
 use crate::coordinator::{Coordinator, Setup};
-use crate::history::{Erasure, Header, Keeping, Touched};
+use crate::history::{Erasure, Header, HistoryPolicy, Touched};
 use crate::unlearn::FedEraser;
-use crate::{Defence, Mode, Rule, ServerOptimiser};
+use crate::{Defence, Mode, PayloadSemantics, ServerOptimiser};
 
 const SECRET: [u8; 32] = [7; 32];
 
 fn history() -> History {
     let optimiser = ServerOptimiser::LearningRate { rate: 1.0 };
     let header = Header {
-        keeping: Keeping::default(),
+        keeping: HistoryPolicy::default(),
         n_clients: 5,
         optimiser,
         settings: Fingerprint::of(b"settings"),
@@ -22,7 +22,7 @@ fn history() -> History {
         initial: vec![0.5, -0.5],
         n_clients: 5,
         n_interactions: 1,
-        rule: Rule::Averaging,
+        rule: PayloadSemantics::Averaging,
         defence: Defence::NONE,
         optimiser,
         mode: Mode::Clear,
@@ -59,13 +59,13 @@ fn receipt() -> (Receipt, History) {
 fn a_receipt_is_believed_with_its_key_and_its_history() {
     let (receipt, after) = receipt();
     assert_eq!((receipt.verify(&public_key(&SECRET)), receipt.matches(&after)), (Ok(()), Ok(())));
-    assert_eq!(receipt.verify(&public_key(&[8; 32])), Err(BadReceipt::Key));
+    assert_eq!(receipt.verify(&public_key(&[8; 32])), Err(ReceiptError::Key));
     // Signed by somebody else, who says so.
     let other = receipt.claim.clone().sign(&[8; 32]);
-    assert_eq!(other.verify(&public_key(&SECRET)), Err(BadReceipt::Key));
+    assert_eq!(other.verify(&public_key(&SECRET)), Err(ReceiptError::Key));
     // Signed by somebody else, who does not say so.
     let forged = Receipt { public_key: public_key(&SECRET), ..other };
-    assert_eq!(forged.verify(&public_key(&SECRET)), Err(BadReceipt::Signature));
+    assert_eq!(forged.verify(&public_key(&SECRET)), Err(ReceiptError::Signature));
 }
 
 #[test]
@@ -99,9 +99,9 @@ fn every_altered_field_is_found() {
             Ok(altered) => {
                 let error = altered.verify(&public_key(&SECRET)).expect_err("altered");
                 let wanted = match path.as_str() {
-                    "/version" => BadReceipt::Version { found: 2 },
-                    "/public_key" => BadReceipt::Key,
-                    _ => BadReceipt::Signature,
+                    "/version" => ReceiptError::Version { found: 2 },
+                    "/public_key" => ReceiptError::Key,
+                    _ => ReceiptError::Signature,
                 };
                 assert_eq!(error, wanted, "{path}");
             }
@@ -156,20 +156,20 @@ fn another_history_does_not_match() {
     assert_eq!(receipt.matches(&forget(&after, 3, 0.75)), Ok(()));
     let head_after = receipt.claim.head_after;
     let before = history();
-    assert_eq!(receipt.matches(&before), Err(BadReceipt::Head { head: head_after }), "nothing was forgotten");
+    assert_eq!(receipt.matches(&before), Err(ReceiptError::Head { head: head_after }), "nothing was forgotten");
     let other_model = forget(&before, 2, 0.3);
-    assert_eq!(receipt.matches(&other_model), Err(BadReceipt::Head { head: head_after }));
+    assert_eq!(receipt.matches(&other_model), Err(ReceiptError::Head { head: head_after }));
     let sign = |change: &dyn Fn(&mut Claim)| {
         let mut claim = receipt.claim.clone();
         change(&mut claim);
         claim.sign(&SECRET)
     };
-    assert_eq!(sign(&|claim| claim.leavers = vec![1]).matches(&after), Err(BadReceipt::Erasure));
-    assert_eq!(sign(&|claim| claim.guarantee = Assurance::Exact).matches(&after), Err(BadReceipt::Erasure));
+    assert_eq!(sign(&|claim| claim.leavers = vec![1]).matches(&after), Err(ReceiptError::Erasure));
+    assert_eq!(sign(&|claim| claim.guarantee = Assurance::Exact).matches(&after), Err(ReceiptError::Erasure));
     let no_op = sign(&|claim| claim.head_after = claim.head_before);
-    assert_eq!(no_op.matches(&after), Err(BadReceipt::Erasure), "nothing happens between a head and itself");
+    assert_eq!(no_op.matches(&after), Err(ReceiptError::Erasure), "nothing happens between a head and itself");
     let model = Fingerprint::of_model(&[0.0, 0.0]);
-    assert_eq!(sign(&|claim| claim.to.model = model).matches(&after), Err(BadReceipt::Model { round: 0 }));
-    assert_eq!(sign(&|claim| claim.from.model = model).matches(&after), Err(BadReceipt::Model { round: 0 }));
-    assert_eq!(sign(&|claim| claim.settings = model).matches(&after), Err(BadReceipt::Settings));
+    assert_eq!(sign(&|claim| claim.to.model = model).matches(&after), Err(ReceiptError::Model { round: 0 }));
+    assert_eq!(sign(&|claim| claim.from.model = model).matches(&after), Err(ReceiptError::Model { round: 0 }));
+    assert_eq!(sign(&|claim| claim.settings = model).matches(&after), Err(ReceiptError::Settings));
 }

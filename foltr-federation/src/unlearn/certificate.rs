@@ -8,8 +8,9 @@
 use serde::{Deserialize, Serialize};
 
 use crate::accountant::PrivacyCost;
-use crate::parameter::{BadParameter, require};
-use crate::unlearn::{Assurance, CannotUnlearn};
+use crate::receipt::canonical::numbers;
+use crate::unlearn::{Assurance, UnlearnError, UnlearningMethod};
+use foltr_rank::parameter::{ParameterError, require};
 
 /// What is to be certified.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
@@ -22,27 +23,37 @@ pub struct Certificate {
     pub delta: f64,
 }
 
-impl Certificate {
-    pub(super) fn check(&self) -> Result<(), BadParameter> {
+impl UnlearningMethod for Certificate {
+    fn example() -> Self {
+        Self { epsilon: 2.0, delta: 1e-6 }
+    }
+
+    fn check(&self) -> Result<(), ParameterError> {
         require("epsilon", self.epsilon, self.epsilon >= 0.0, "at least 0 and finite")?;
         require("delta", self.delta, self.delta > 0.0 && self.delta < 1.0, "above 0 and below 1")
     }
 
-    pub(super) const fn guarantee(&self) -> Assurance {
+    fn guarantee(&self) -> Assurance {
         Assurance::Certified { epsilon: self.epsilon, delta: self.delta }
     }
 
+    fn write_parameters(&self, bytes: &mut Vec<u8>) {
+        numbers(bytes, &[self.epsilon, self.delta]);
+    }
+}
+
+impl Certificate {
     /// Checks the certificate against what messages cost, for so many clients that sent at most so many messages each.
     ///
     /// # Errors
     /// If it promises more than the run gives.
-    pub fn confirm(&self, cost: PrivacyCost, n_messages: u32, n_clients: usize) -> Result<(), CannotUnlearn> {
+    pub fn confirm(&self, cost: PrivacyCost, n_messages: u32, n_clients: usize) -> Result<(), UnlearnError> {
         let actual = group_epsilon(cost, n_messages, n_clients, self.delta);
         // Not `>`: what is not a number is no bound.
         if actual <= self.epsilon {
             return Ok(());
         }
-        Err(CannotUnlearn::NotCertified { n_clients, claimed: self.epsilon, actual })
+        Err(UnlearnError::NotCertified { n_clients, claimed: self.epsilon, actual })
     }
 }
 
@@ -84,6 +95,6 @@ mod tests {
         assert!(bound >= exact && bound < 2.0 * exact, "{bound}, {exact}");
         let certificate = Certificate { epsilon: exact * 0.99, delta: 1e-5 };
         let refused = certificate.confirm(cost, 1, 2);
-        assert!(matches!(refused, Err(CannotUnlearn::NotCertified { n_clients: 2, .. })), "{refused:?}");
+        assert!(matches!(refused, Err(UnlearnError::NotCertified { n_clients: 2, .. })), "{refused:?}");
     }
 }

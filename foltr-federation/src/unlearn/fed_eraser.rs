@@ -22,8 +22,8 @@ use foltr_rank::Shape;
 use serde::{Deserialize, Serialize};
 
 use crate::history::{Entry, History, Record};
-use crate::parameter::{BadParameter, require};
-use crate::unlearn::{Assurance, CannotUnlearn, Need};
+use crate::unlearn::{Assurance, Need, UnlearnError, UnlearningMethod};
+use foltr_rank::parameter::{ParameterError, require};
 
 pub use erasing::{Asked, Erasing};
 
@@ -41,6 +41,34 @@ pub struct FedEraser {
     pub variant: Variant,
 }
 
+impl UnlearningMethod for FedEraser {
+    fn example() -> Self {
+        Self { interval: 5, steps: 4, variant: Variant::Released }
+    }
+
+    fn check(&self) -> Result<(), ParameterError> {
+        require("interval", self.interval.into(), self.interval > 0, "at least 1 round")?;
+        require("steps", self.steps.into(), self.steps > 0, "at least 1 interaction")
+    }
+
+    fn guarantee(&self) -> Assurance {
+        Assurance::heuristic("stored lengths are those of a run in which the leavers had a part")
+    }
+
+    fn needs(&self) -> Vec<Need> {
+        let mut needs = vec![Need::Updates { every: self.interval }];
+        if self.variant == Variant::Released {
+            needs.push(Need::Checkpoints { every: Some(self.interval) });
+        }
+        needs
+    }
+
+    fn write_parameters(&self, bytes: &mut Vec<u8>) {
+        bytes.extend([self.interval, self.steps].into_iter().flat_map(u32::to_le_bytes));
+        bytes.push(u8::from(self.variant == Variant::Released));
+    }
+}
+
 /// Whose FedEraser.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -56,31 +84,14 @@ pub enum Variant {
 const NAME: &str = "fed-eraser";
 
 impl FedEraser {
-    pub(super) fn check(self) -> Result<(), BadParameter> {
-        require("interval", self.interval.into(), self.interval > 0, "at least 1 round")?;
-        require("steps", self.steps.into(), self.steps > 0, "at least 1 interaction")
-    }
-
-    pub(super) fn guarantee(self) -> Assurance {
-        Assurance::heuristic("stored lengths are those of a run in which the leavers had a part")
-    }
-
-    pub(super) fn needs(self) -> Vec<Need> {
-        let mut needs = vec![Need::Updates { every: self.interval }];
-        if self.variant == Variant::Released {
-            needs.push(Need::Checkpoints { every: Some(self.interval) });
-        }
-        needs
-    }
-
     /// The beginning of unlearning. The request has been [checked](crate::unlearn::Unlearning::check_request).
     ///
     /// # Errors
     /// If what it needs is not in the history, or no longer.
-    pub fn start(&self, history: &History, leavers: &[u32], shape: Shape) -> Result<Erasing, CannotUnlearn> {
+    pub fn start(&self, history: &History, leavers: &[u32], shape: Shape) -> Result<Erasing, UnlearnError> {
         let n_stored = history.n_rounds() / self.interval;
         if n_stored == 0 {
-            return Err(CannotUnlearn::TooShort { n_rounds: history.n_rounds(), interval: self.interval });
+            return Err(UnlearnError::TooShort { n_rounds: history.n_rounds(), interval: self.interval });
         }
         let mut records = history.records().filter(|record| record.round.is_multiple_of(self.interval));
         let layers = match self.variant {
@@ -90,7 +101,7 @@ impl FedEraser {
         let mut rounds = Vec::with_capacity(n_stored as usize);
         for nth in 0..n_stored {
             let round = nth * self.interval;
-            let dropped = CannotUnlearn::Dropped { method: NAME, round };
+            let dropped = UnlearnError::Dropped { method: NAME, round };
             let record = records.next().filter(|record| record.round == round).ok_or(dropped)?;
             rounds.push(match self.variant {
                 Variant::Thesis => Stored::own_lengths(record, leavers),
@@ -108,15 +119,15 @@ impl FedEraser {
         record: &Record,
         leavers: &[u32],
         layers: &[Range<usize>],
-    ) -> Result<Stored, CannotUnlearn> {
+    ) -> Result<Stored, UnlearnError> {
         let global_at = |round: u32| {
-            let dropped = CannotUnlearn::Dropped { method: NAME, round };
+            let dropped = UnlearnError::Dropped { method: NAME, round };
             history.before(round).filter(|checkpoint| checkpoint.round == round).ok_or(dropped)
         };
         let own = global_at(record.round)?;
         let next = record.round + self.interval;
         let next = if next < history.n_rounds() { Some(global_at(next)?) } else { history.latest() };
-        let next = next.ok_or(CannotUnlearn::Dropped { method: NAME, round: history.n_rounds() })?;
+        let next = next.ok_or(UnlearnError::Dropped { method: NAME, round: history.n_rounds() })?;
         let mut stored = Stored::own_lengths(record, leavers);
         let mean = mean_update(record, leavers).unwrap_or_else(|| vec![0.0; own.master.len()]);
         let apart: Vec<f64> =

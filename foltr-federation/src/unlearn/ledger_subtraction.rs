@@ -7,7 +7,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::history::History;
-use crate::unlearn::{Assurance, CannotUnlearn, Need};
+use crate::unlearn::{Assurance, Need, UnlearnError, UnlearningMethod};
 
 /// Subtraction has no parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -15,21 +15,31 @@ use crate::unlearn::{Assurance, CannotUnlearn, Need};
 #[serde(deny_unknown_fields)]
 pub struct LedgerSubtraction {}
 
-const NAME: &str = "ledger-subtraction";
+impl UnlearningMethod for LedgerSubtraction {
+    fn example() -> Self {
+        Self {}
+    }
 
-impl LedgerSubtraction {
-    pub(super) fn guarantee(self) -> Assurance {
+    fn guarantee(&self) -> Assurance {
         Assurance::heuristic("only the leavers' own steps are taken back, not what others did because of them")
     }
 
+    fn needs(&self) -> Vec<Need> {
+        vec![Need::Ledger]
+    }
+}
+
+const NAME: &str = "ledger-subtraction";
+
+impl LedgerSubtraction {
     /// Takes the leavers' steps out of a model.
     ///
     /// # Errors If their accounts were not kept all the time, or the server did more with a step than to multiply it.
     /// The model is as it was then.
-    pub fn subtract(&self, history: &History, leavers: &[u32], master: &mut [f64]) -> Result<(), CannotUnlearn> {
-        let premise = CannotUnlearn::Premise { method: NAME, on: "a server that only multiplies steps by a rate" };
+    pub fn subtract(&self, history: &History, leavers: &[u32], master: &mut [f64]) -> Result<(), UnlearnError> {
+        let premise = UnlearnError::Premise { method: NAME, on: "a server that only multiplies steps by a rate" };
         let rate = history.header().optimiser.plain_rate().ok_or(premise)?;
-        let ledger = history.ledger().ok_or(CannotUnlearn::Need { method: NAME, need: Need::Ledger })?;
+        let ledger = history.ledger().ok_or(UnlearnError::Need { method: NAME, need: Need::Ledger })?;
         for account in leavers.iter().filter_map(|client| ledger.get(client)) {
             master.iter_mut().zip(account).for_each(|(value, step)| *value -= rate * step);
         }

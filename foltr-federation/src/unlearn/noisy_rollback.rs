@@ -32,8 +32,9 @@ use serde::{Deserialize, Serialize};
 
 use crate::accountant::gaussian;
 use crate::history::History;
-use crate::parameter::{BadParameter, positive, require};
-use crate::unlearn::{Assurance, CannotUnlearn};
+use crate::receipt::canonical::numbers;
+use crate::unlearn::{Assurance, Need, UnlearnError, UnlearningMethod};
+use foltr_rank::parameter::{ParameterError, positive, require};
 
 /// What is to be certified, and at the price of which noise.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
@@ -52,6 +53,53 @@ pub struct NoisyRollback {
     /// How far the leavers can have moved the model.
     #[serde(default)]
     pub sensitivity: Sensitivity,
+}
+
+impl UnlearningMethod for NoisyRollback {
+    fn example() -> Self {
+        Self {
+            clip_norm: 0.5,
+            epsilon: 2.0,
+            delta: 1e-6,
+            max_noise: 0.1,
+            sensitivity: Sensitivity::Smooth { lipschitz: 1.0 },
+        }
+    }
+
+    fn check(&self) -> Result<(), ParameterError> {
+        positive("clip_norm", self.clip_norm)?;
+        positive("epsilon", self.epsilon)?;
+        require("delta", self.delta, self.delta > 0.0 && self.delta < 1.0, "above 0 and below 1")?;
+        require("max_noise", self.max_noise, self.max_noise >= 0.0, "at least 0 and finite")?;
+        match self.sensitivity {
+            Sensitivity::WorstCase => Ok(()),
+            Sensitivity::Smooth { lipschitz } => positive("lipschitz", lipschitz),
+        }
+    }
+
+    fn guarantee(&self) -> Assurance {
+        match self.sensitivity {
+            Sensitivity::WorstCase => Assurance::Certified { epsilon: self.epsilon, delta: self.delta },
+            Sensitivity::Smooth { .. } => {
+                Assurance::heuristic("the noise rests on a Lipschitz constant that nobody has proven")
+            }
+        }
+    }
+
+    fn needs(&self) -> Vec<Need> {
+        vec![Need::Checkpoints { every: None }]
+    }
+
+    fn write_parameters(&self, bytes: &mut Vec<u8>) {
+        numbers(bytes, &[self.clip_norm, self.epsilon, self.delta, self.max_noise]);
+        match self.sensitivity {
+            Sensitivity::WorstCase => bytes.push(0),
+            Sensitivity::Smooth { lipschitz } => {
+                bytes.push(1);
+                numbers(bytes, &[lipschitz]);
+            }
+        }
+    }
 }
 
 /// How influence grows from round to round.
@@ -86,26 +134,6 @@ const NAME: &str = "noisy-rollback";
 const ABOVE: f64 = 1.0 + 1e-9;
 
 impl NoisyRollback {
-    pub(super) fn check(&self) -> Result<(), BadParameter> {
-        positive("clip_norm", self.clip_norm)?;
-        positive("epsilon", self.epsilon)?;
-        require("delta", self.delta, self.delta > 0.0 && self.delta < 1.0, "above 0 and below 1")?;
-        require("max_noise", self.max_noise, self.max_noise >= 0.0, "at least 0 and finite")?;
-        match self.sensitivity {
-            Sensitivity::WorstCase => Ok(()),
-            Sensitivity::Smooth { lipschitz } => positive("lipschitz", lipschitz),
-        }
-    }
-
-    pub(super) fn guarantee(&self) -> Assurance {
-        match self.sensitivity {
-            Sensitivity::WorstCase => Assurance::Certified { epsilon: self.epsilon, delta: self.delta },
-            Sensitivity::Smooth { .. } => {
-                Assurance::heuristic("the noise rests on a Lipschitz constant that nobody has proven")
-            }
-        }
-    }
-
     /// How far the model can be from one without the leavers, so many rounds after the beginning of their first one, to
     /// which `n_leavers` of `n_peers` clients contributed. `rate` is the server's.
     pub fn bound(&self, rate: f64, n_leavers: u32, n_peers: u32, n_rounds: u32) -> f64 {
@@ -129,8 +157,8 @@ impl NoisyRollback {
     ///
     /// # Errors
     /// If the run is none about which anything is proven.
-    pub fn plan(&self, history: &History, leavers: &[u32]) -> Result<Plan, CannotUnlearn> {
-        let premise = |on| CannotUnlearn::Premise { method: NAME, on };
+    pub fn plan(&self, history: &History, leavers: &[u32]) -> Result<Plan, UnlearnError> {
+        let premise = |on| UnlearnError::Premise { method: NAME, on };
         let plain = premise("a server that only multiplies steps by a rate");
         let rate = history.header().optimiser.plain_rate().ok_or(plain)?;
         if history.erasures().any(|erasure| !erasure.is_proven) {

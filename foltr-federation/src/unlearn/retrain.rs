@@ -5,8 +5,20 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::unlearn::{Assurance, UnlearningMethod};
+
 /// Retraining has no parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Retrain {}
+
+impl UnlearningMethod for Retrain {
+    fn example() -> Self {
+        Self {}
+    }
+
+    fn guarantee(&self) -> Assurance {
+        Assurance::Exact
+    }
+}

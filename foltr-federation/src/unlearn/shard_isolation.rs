@@ -10,7 +10,9 @@
 use foltr_rank::Params;
 use serde::{Deserialize, Serialize};
 
-use crate::parameter::{BadParameter, require};
+use crate::unlearn::{Assurance, Need, UnlearningMethod};
+
+use foltr_rank::parameter::{ParameterError, require};
 
 /// How many shards.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -21,11 +23,29 @@ pub struct ShardIsolation {
     pub shards: u32,
 }
 
-impl ShardIsolation {
-    pub(super) fn check(self) -> Result<(), BadParameter> {
+impl UnlearningMethod for ShardIsolation {
+    fn example() -> Self {
+        Self { shards: 4 }
+    }
+
+    fn check(&self) -> Result<(), ParameterError> {
         require("shards", self.shards.into(), self.shards > 0, "at least 1")
     }
 
+    fn guarantee(&self) -> Assurance {
+        Assurance::Exact
+    }
+
+    fn needs(&self) -> Vec<Need> {
+        vec![Need::Checkpoints { every: None }]
+    }
+
+    fn write_parameters(&self, bytes: &mut Vec<u8>) {
+        bytes.extend(self.shards.to_le_bytes());
+    }
+}
+
+impl ShardIsolation {
     /// A client's shard.
     pub const fn shard_of(&self, client: u32) -> u32 {
         client % self.shards

@@ -97,3 +97,14 @@ fn at_delta_zero_epsilons_add_up() {
     let ten = data_independent(LAPLACE, 10, 10, 0.0);
     assert!((ten - 10.0 * one).abs() < 1e-9 && one <= 0.1);
 }
+
+#[test]
+fn noise_for_an_epsilon_is_enough_and_no_more() {
+    let kinds: [fn(f64) -> VoteNoise; 2] =
+        [|size| VoteNoise::Gaussian { sigma: size }, |size| VoteNoise::Laplace { gamma: 1.0 / size }];
+    for kind in kinds {
+        let size = least_noise(kind, 50, 2000, 1e-5, 4.0);
+        assert!(data_independent(kind(size), 50, 2000, 1e-5) <= 4.0);
+        assert!(data_independent(kind(size * 0.999), 50, 2000, 1e-5) > 4.0);
+    }
+}

@@ -15,6 +15,7 @@ const LANES: usize = 16;
 
 /// How vectors are trained.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default, deny_unknown_fields)]
 pub struct SkipGram {
     /// Terms on each side that count as around a term, at most.

@@ -1,15 +1,14 @@
 //! What can go wrong with an index.
 
-use std::fmt::Display;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Why an index could not be made, opened or searched.
+/// Why an index could not be written or opened.
 #[derive(Debug, Error)]
 pub enum IndexError {
-    /// A file could not be written.
+    /// The file could not be written.
     #[error("{}: cannot be written", file.display())]
     Write {
         /// The file.
@@ -17,46 +16,28 @@ pub enum IndexError {
         /// What the system said.
         source: io::Error,
     },
-    /// The folder has an index already.
-    #[error("{}: an index is here already; name another folder", folder.display())]
+    /// The file is there already.
+    #[error("{}: exists already; name another file", file.display())]
     Exists {
-        /// The folder.
-        folder: PathBuf,
+        /// The file.
+        file: PathBuf,
     },
-    /// The folder has no index.
-    #[error("{}: no index is here; `foltr index` makes one", folder.display())]
+    /// There is no such file.
+    #[error("{}: no index; `foltr index` makes one", file.display())]
     NoIndex {
-        /// The folder.
-        folder: PathBuf,
+        /// The file.
+        file: PathBuf,
         /// What the system said.
         source: io::Error,
     },
-    /// The analyser's settings are malformed.
-    #[error("{}: expected such as `{{\"stop_words\": true, \"stem\": true}}`", file.display())]
-    Settings {
+    /// The content is not that of an index.
+    #[error("{}: not an index that foltr can read: {found}; expected {expected}", file.display())]
+    Content {
         /// The file.
         file: PathBuf,
-        /// What the JSON reader said.
-        source: serde_json::Error,
+        /// What is wrong.
+        found: String,
+        /// What would be right.
+        expected: String,
     },
-    /// The search engine failed.
-    #[error("{place}: the search engine failed")]
-    Engine {
-        /// Where.
-        place: String,
-        /// What it said.
-        source: tantivy::TantivyError,
-    },
-}
-
-impl IndexError {
-    pub(super) fn engine(place: impl Display) -> impl FnOnce(tantivy::TantivyError) -> Self {
-        let place = place.to_string();
-        move |source| Self::Engine { place, source }
-    }
-
-    pub(super) fn write(file: &Path) -> impl FnOnce(io::Error) -> Self {
-        let file = file.to_path_buf();
-        move |source| Self::Write { file, source }
-    }
 }

@@ -36,10 +36,10 @@ fn by_definition(texts: &[&str], query: &str) -> Vec<f64> {
 fn scores_are_those_of_the_definition_at_any_length() {
     let long = "wing ".repeat(300) + "tail";
     let texts = ["wing tail", "tail tail nose", long.as_str(), "nose", "engine of a wing"];
-    let index = TextIndex::in_memory(&documents(&texts), PLAIN).unwrap();
+    let index = TextIndex::in_memory(&documents(&texts), PLAIN);
     for query in ["wing", "wing tail", "tail tail nose", "of engine wing wing"] {
         let expected = by_definition(&texts, query);
-        for (score, expected) in index.scores(query).unwrap().iter().zip(expected) {
+        for (score, expected) in index.scores(query).iter().zip(expected) {
             assert!((f64::from(*score) - expected).abs() < 1e-6, "{query}: {score} {expected}");
         }
     }
@@ -47,64 +47,68 @@ fn scores_are_those_of_the_definition_at_any_length() {
 
 #[test]
 fn the_best_come_first_and_equals_by_number() {
-    let index = TextIndex::in_memory(&documents(&["b a", "a c", "c c", "a b", "d"]), PLAIN).unwrap();
-    let numbers = |query, k| index.search(query, k).unwrap().iter().map(|found| found.0).collect::<Vec<_>>();
+    let index = TextIndex::in_memory(&documents(&["b a", "a c", "c c", "a b", "d"]), PLAIN);
+    let numbers = |query, k| index.search(query, k).iter().map(|found| found.0).collect::<Vec<_>>();
     assert_eq!(numbers("a", 9), [0, 1, 3]);
     assert_eq!(numbers("a", 2), [0, 1]);
     assert_eq!(numbers("c a", 9), [1, 2, 0, 3]);
     assert_eq!(numbers("nothing", 9), [0; 0]);
     assert_eq!(numbers("", 9), [0; 0]);
     assert_eq!(numbers("a", 0), [0; 0]);
-    let scores = index.score("c a", &[4, 1]).unwrap();
-    assert_eq!((scores[0], scores[1]), (0.0, index.search("c a", 1).unwrap()[0].1));
+    let scores = index.score("c a", &[4, 1]);
+    assert_eq!((scores[0], scores[1]), (0.0, index.search("c a", 1)[0].1));
 }
 
 #[test]
-fn a_folder_remembers_analyser_and_documents() {
+fn a_file_has_analyser_and_documents() {
     let folder = tempfile::tempdir().unwrap();
+    let path = folder.path().join("new/text.index");
     let settings = AnalyserSettings { stop_words: true, stem: false };
-    let mut documents = documents(&["Wings of ducks", "the duck"]);
+    let mut documents = documents(&["Wings of ducks ducks", "the duck", ""]);
     documents[1].title = "A title".to_owned();
-    let made = TextIndex::create(folder.path(), &documents, settings).unwrap().search("ducks", 5).unwrap();
-    let index = TextIndex::open(folder.path()).unwrap();
-    assert_eq!(index.search("ducks", 5).unwrap(), made);
-    assert_eq!((made.len(), made[0].0), (1, 0));
+    let made = TextIndex::in_memory(&documents, settings);
+    made.save(&path).unwrap();
+    let index = TextIndex::open(&path).unwrap();
+    let found = index.search("ducks", 5);
+    assert_eq!(found, made.search("ducks", 5));
+    assert_eq!((found.len(), found[0].0), (1, 0));
     assert_eq!(index.analyser().settings(), settings);
-    assert_eq!([0, 1].map(|number| index.document(number).unwrap()), documents[..]);
+    assert_eq!([0, 1, 2].map(|number| index.document(number).clone()), documents[..]);
+    assert_eq!(index.to_bytes(), made.to_bytes());
     // A second index does not silently take the place of the first one.
-    assert!(TextIndex::create(folder.path(), &documents, settings).is_err());
+    assert!(made.save(&path).unwrap_err().to_string().contains("exists already"));
 }
 
 #[test]
-fn no_index_is_an_error_that_names_the_folder() {
+fn no_index_is_an_error_that_names_the_file() {
     let folder = tempfile::tempdir().unwrap();
-    let message = |folder: &Path| TextIndex::open(folder).err().expect("no index").to_string();
-    assert!(message(folder.path()).contains("no index is here"), "{}", message(folder.path()));
-    fs::write(folder.path().join(SETTINGS), "{}").unwrap();
-    assert!(message(folder.path()).contains(&folder.path().display().to_string()));
-    fs::write(folder.path().join(SETTINGS), "[").unwrap();
-    assert!(message(folder.path()).contains("expected such as"));
+    let path = folder.path().join("text.index");
+    let message = |path: &Path| TextIndex::open(path).err().expect("no index").to_string();
+    assert!(message(&path).ends_with("text.index: no index; `foltr index` makes one"), "{}", message(&path));
+    assert!(message(folder.path()).contains("no index"));
+    fs::write(&path, "{}").unwrap();
+    assert!(message(&path).contains("not an index that foltr can read"), "{}", message(&path));
+}
+
+/// Each byte in turn, and each length.
+#[test]
+fn damage_is_found() {
+    let bytes = TextIndex::in_memory(&documents(&["a b", "b c"]), PLAIN).to_bytes();
+    assert!(TextIndex::from_bytes(&bytes).is_ok());
+    for position in 0..bytes.len() {
+        let mut damaged = bytes.clone();
+        damaged[position] ^= 1;
+        assert!(TextIndex::from_bytes(&damaged).is_err(), "byte {position} of {}", bytes.len());
+        assert!(TextIndex::from_bytes(&bytes[..position]).is_err(), "{position} bytes");
+    }
+    let last = [&bytes[..bytes.len() - 1], b"x"].concat();
+    let wrong = TextIndex::from_bytes(&last).err().expect("damaged");
+    assert!(wrong.expected.contains("the file is damaged"), "{wrong:?}");
 }
 
 #[test]
 fn an_index_of_nothing_finds_nothing() {
-    let index = TextIndex::in_memory(&[], PLAIN).unwrap();
-    assert_eq!(index.search("a", 3).unwrap(), []);
-}
-
-#[test]
-fn several_segments_score_as_one() {
-    let documents = documents(&["a b", "b b c", "a a a d", "c", "d b a"]);
-    let whole = TextIndex::in_memory(&documents, PLAIN).unwrap();
-    let index = Index::create_in_ram(Fields::schema());
-    let numbered: Vec<(u64, &Document)> = (0..).zip(&documents).collect();
-    for part in [&numbered[3..], &numbered[..2], &numbered[2..3]] {
-        TextIndex::fill(&index, part.iter().copied(), &Analyser::new(PLAIN)).unwrap();
-    }
-    let parts = TextIndex::over(&index, PLAIN).unwrap();
-    assert_eq!((parts.numbers.len(), whole.numbers.len()), (3, 1));
-    for query in ["a", "b c", "d a d"] {
-        assert_eq!(parts.search(query, 9).unwrap(), whole.search(query, 9).unwrap());
-    }
-    assert_eq!(parts.document(2).unwrap(), documents[2]);
+    let index = TextIndex::in_memory(&[], PLAIN);
+    assert_eq!(index.search("a", 3), []);
+    assert_eq!(TextIndex::from_bytes(&index.to_bytes()).unwrap().n_documents(), 0);
 }

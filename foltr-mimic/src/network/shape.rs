@@ -46,6 +46,7 @@ pub enum Representation {
 
 /// How the embeddings e of a text's terms with counts c and learned weights w become one vector.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Composition {
     /// The sum of c w e (`DKA17`).

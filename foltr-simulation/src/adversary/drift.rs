@@ -18,7 +18,7 @@
 //!
 //! Deviation: the attack of the paper is a sequence of steps of one fixed length; here it follows the spread.
 
-use foltr_federation::BadParameter;
+use foltr_federation::ParameterError;
 use foltr_rank::rng::Stream;
 use rand::RngExt;
 use rand_distr::StandardNormal;
@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::adversary::geometry::{deviation_of, mean_of, sign, squared_distance};
 use crate::adversary::min_max::{along, unit};
-use crate::adversary::{Adversary, Own, Rows, Seen, require};
+use crate::adversary::{Adversary, AttackMethod, Own, Rows, Seen, require};
 
 /// How far which way.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
@@ -41,6 +41,23 @@ pub struct Drift {
     pub direction: DriftDirection,
     /// Rounds over which honest updates are averaged, for `against-mean`.
     pub memory: f64,
+}
+
+impl AttackMethod for Drift {
+    const REMEMBERS: bool = true;
+
+    fn example() -> Self {
+        Self::default()
+    }
+
+    fn check(&self) -> Result<(), ParameterError> {
+        require("reach", self.reach, self.reach >= 0.0, "at least 0 and finite")?;
+        require("memory", self.memory, self.memory >= 1.0, "at least 1 round and finite")
+    }
+
+    fn begin(&self) -> Option<Box<dyn Adversary>> {
+        Some(Box::new(self.start()))
+    }
 }
 
 /// How far honest updates are from their mean.
@@ -80,11 +97,6 @@ impl Default for Drift {
 }
 
 impl Drift {
-    pub(super) fn check(&self) -> Result<(), BadParameter> {
-        require("reach", self.reach, self.reach >= 0.0, "at least 0 and finite")?;
-        require("memory", self.memory, self.memory >= 1.0, "at least 1 round and finite")
-    }
-
     pub(super) const fn start(self) -> Drifting {
         Drifting { settings: self, lasting: Vec::new() }
     }

@@ -13,12 +13,12 @@
 //! Deviation: attackers send exact copies; the paper puts the others into a tiny ball around the first. Distances of
 //! honest updates are computed once for all lambda, so that the search costs little more than one Krum.
 
-use foltr_federation::BadParameter;
+use foltr_federation::ParameterError;
 use foltr_rank::rng::Stream;
 use serde::{Deserialize, Serialize};
 
 use crate::adversary::geometry::{mean_of, mean_of_both, sign, squared_distance, squared_distances, to_f32};
-use crate::adversary::{Adversary, Own, Rows, Seen, require};
+use crate::adversary::{Adversary, AttackMethod, Own, Rows, Seen, require};
 
 /// How Krum is simulated, and where the search begins and ends.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
@@ -39,6 +39,24 @@ pub struct FangKrum {
     pub start: Option<f64>,
     /// Where the search gives up.
     pub threshold: f64,
+}
+
+impl AttackMethod for FangKrum {
+    fn example() -> Self {
+        Self::default()
+    }
+
+    fn check(&self) -> Result<(), ParameterError> {
+        let neighbours = f64::from(self.neighbours.unwrap_or(1));
+        require("neighbours", neighbours, neighbours > 0.0, "at least 1")?;
+        require("threshold", self.threshold, self.threshold > 0.0, "positive and finite")?;
+        let start = self.start.unwrap_or(1.0);
+        require("start", start, start > 0.0, "positive and finite")
+    }
+
+    fn begin(&self) -> Option<Box<dyn Adversary>> {
+        Some(Box::new(*self))
+    }
 }
 
 /// How attackers simulate Krum when they see only their own updates.
@@ -80,14 +98,6 @@ impl Default for FangKrum {
 }
 
 impl FangKrum {
-    pub(super) fn check(&self) -> Result<(), BadParameter> {
-        let neighbours = f64::from(self.neighbours.unwrap_or(1));
-        require("neighbours", neighbours, neighbours > 0.0, "at least 1")?;
-        require("threshold", self.threshold, self.threshold > 0.0, "positive and finite")?;
-        let start = self.start.unwrap_or(1.0);
-        require("start", start, start > 0.0, "positive and finite")
-    }
-
     /// Krum as the attackers can simulate it: on the honest updates if they see any, else on their own.
     pub(super) fn search<'a>(&self, seen: &Seen<'a>, own: Rows<'a>) -> Search<'a> {
         match seen.honest {

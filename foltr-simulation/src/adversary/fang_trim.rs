@@ -11,14 +11,14 @@
 //!
 //! Deviation: a coordinate that the mean does not move is left at the global model.
 
-use foltr_federation::BadParameter;
+use foltr_federation::ParameterError;
 use foltr_rank::rng::Stream;
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
 use crate::adversary::fang_krum::against;
 use crate::adversary::geometry::{deviation_of, mean_of, mean_of_both};
-use crate::adversary::{Adversary, Own, Rows, Seen, require};
+use crate::adversary::{Adversary, AttackMethod, Own, Rows, Seen, require};
 
 /// How far beyond which extremes.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
@@ -31,6 +31,20 @@ pub struct FangTrim {
     pub space: Space,
     /// Whose extremes.
     pub extremes: Extremes,
+}
+
+impl AttackMethod for FangTrim {
+    fn example() -> Self {
+        Self::default()
+    }
+
+    fn check(&self) -> Result<(), ParameterError> {
+        require("factor", self.factor, self.factor >= 1.0, "at least 1 and finite")
+    }
+
+    fn begin(&self) -> Option<Box<dyn Adversary>> {
+        Some(Box::new(*self))
+    }
 }
 
 /// What a value is.
@@ -64,10 +78,6 @@ impl Default for FangTrim {
 }
 
 impl FangTrim {
-    pub(super) fn check(&self) -> Result<(), BadParameter> {
-        require("factor", self.factor, self.factor >= 1.0, "at least 1 and finite")
-    }
-
     /// Between which numbers the attackers draw the update of every coordinate.
     pub(super) fn ranges(&self, seen: &Seen<'_>, own: Rows<'_>) -> Vec<(f64, f64)> {
         match seen.honest {

@@ -3,12 +3,12 @@
 //! `XKG19` Xie, Koyejo, Gupta: *Fall of Empires: Breaking Byzantine-tolerant SGD by Inner Product Manipulation*, UAI
 //! 2019, section 4. `scale` is the paper's epsilon: small to hide from Krum, large to outweigh the honest clients.
 
-use foltr_federation::BadParameter;
+use foltr_federation::ParameterError;
 use foltr_rank::rng::Stream;
 use serde::{Deserialize, Serialize};
 
 use crate::adversary::geometry::{mean_of, to_f32};
-use crate::adversary::{Adversary, Own, Seen, require};
+use crate::adversary::{Adversary, AttackMethod, Own, Seen, require};
 
 /// How far against the honest mean.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
@@ -19,15 +19,23 @@ pub struct InnerProduct {
     pub scale: f64,
 }
 
-impl Default for InnerProduct {
-    fn default() -> Self {
-        Self { scale: 1.0 }
+impl AttackMethod for InnerProduct {
+    fn example() -> Self {
+        Self::default()
+    }
+
+    fn check(&self) -> Result<(), ParameterError> {
+        require("scale", self.scale, self.scale > 0.0, "positive and finite")
+    }
+
+    fn begin(&self) -> Option<Box<dyn Adversary>> {
+        Some(Box::new(*self))
     }
 }
 
-impl InnerProduct {
-    pub(super) fn check(&self) -> Result<(), BadParameter> {
-        require("scale", self.scale, self.scale > 0.0, "positive and finite")
+impl Default for InnerProduct {
+    fn default() -> Self {
+        Self { scale: 1.0 }
     }
 }
 

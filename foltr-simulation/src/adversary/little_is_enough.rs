@@ -12,12 +12,12 @@
 //! Deviation: where the formula asks for the quantile of 0 or 1 (two clients, or a majority of attackers) the share is
 //! half a client away from it.
 
-use foltr_federation::BadParameter;
+use foltr_federation::ParameterError;
 use foltr_rank::rng::Stream;
 use serde::{Deserialize, Serialize};
 
 use crate::adversary::geometry::{deviation_of, mean_of_both, to_f32};
-use crate::adversary::{Adversary, Own, Rows, Seen, require};
+use crate::adversary::{Adversary, AttackMethod, Own, Rows, Seen, require};
 
 /// How far from which mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
@@ -33,6 +33,20 @@ pub struct LittleIsEnough {
     pub deviation: Deviation,
     /// Whose mean and deviation.
     pub estimate_from: EstimateFrom,
+}
+
+impl AttackMethod for LittleIsEnough {
+    fn example() -> Self {
+        Self::default()
+    }
+
+    fn check(&self) -> Result<(), ParameterError> {
+        self.z.map_or(Ok(()), |z| require("z", z, true, "finite"))
+    }
+
+    fn begin(&self) -> Option<Box<dyn Adversary>> {
+        Some(Box::new(*self))
+    }
 }
 
 /// The share of which z is the normal quantile; s is the number of honest clients that attackers need for a majority.
@@ -72,10 +86,6 @@ pub enum EstimateFrom {
 }
 
 impl LittleIsEnough {
-    pub(super) fn check(&self) -> Result<(), BadParameter> {
-        self.z.map_or(Ok(()), |z| require("z", z, true, "finite"))
-    }
-
     /// Deviations from the mean for so many clients and attackers.
     pub fn z(&self, n_clients: usize, n_attackers: usize) -> f64 {
         if let Some(z) = self.z {

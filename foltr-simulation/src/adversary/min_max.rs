@@ -11,7 +11,7 @@ use foltr_rank::rng::Stream;
 use serde::{Deserialize, Serialize};
 
 use crate::adversary::geometry::{deviation_of, mean_of, norm, sign, squared_distance, squared_distances, to_f32};
-use crate::adversary::{Adversary, Own, Rows, Seen};
+use crate::adversary::{Adversary, AttackMethod, Own, Rows, Seen};
 
 /// Which way from the mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -20,6 +20,16 @@ use crate::adversary::{Adversary, Own, Rows, Seen};
 pub struct MinMax {
     /// The perturbation.
     pub direction: Perturbation,
+}
+
+impl AttackMethod for MinMax {
+    fn example() -> Self {
+        Self::default()
+    }
+
+    fn begin(&self) -> Option<Box<dyn Adversary>> {
+        Some(Box::new(*self))
+    }
 }
 
 /// A way from the mean of honest updates.

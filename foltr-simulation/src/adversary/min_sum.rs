@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::adversary::geometry::{mean_of, squared_distance};
 use crate::adversary::min_max::{Perturbation, along};
-use crate::adversary::{Adversary, Own, Seen};
+use crate::adversary::{Adversary, AttackMethod, Own, Seen};
 
 /// Which way from the mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -23,6 +23,16 @@ use crate::adversary::{Adversary, Own, Seen};
 pub struct MinSum {
     /// The perturbation.
     pub direction: Perturbation,
+}
+
+impl AttackMethod for MinSum {
+    fn example() -> Self {
+        Self::default()
+    }
+
+    fn begin(&self) -> Option<Box<dyn Adversary>> {
+        Some(Box::new(*self))
+    }
 }
 
 impl Adversary for MinSum {

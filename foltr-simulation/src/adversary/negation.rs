@@ -4,11 +4,11 @@
 //! that its model is -z times what it is, so its update becomes -z update - (z + 1) global. It hides from nobody; it
 //! makes the part that a client has in a model large enough to be seen, and its going as well.
 
-use foltr_federation::BadParameter;
+use foltr_federation::ParameterError;
 use foltr_rank::rng::Stream;
 use serde::{Deserialize, Serialize};
 
-use crate::adversary::{Adversary, Own, Seen, require};
+use crate::adversary::{Adversary, AttackMethod, Own, Seen, require};
 
 /// How far the other way.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
@@ -19,15 +19,23 @@ pub struct Negation {
     pub z: f64,
 }
 
-impl Default for Negation {
-    fn default() -> Self {
-        Self { z: 2.0 }
+impl AttackMethod for Negation {
+    fn example() -> Self {
+        Self::default()
+    }
+
+    fn check(&self) -> Result<(), ParameterError> {
+        require("z", self.z, self.z > 0.0, "positive and finite")
+    }
+
+    fn begin(&self) -> Option<Box<dyn Adversary>> {
+        Some(Box::new(*self))
     }
 }
 
-impl Negation {
-    pub(super) fn check(&self) -> Result<(), BadParameter> {
-        require("z", self.z, self.z > 0.0, "positive and finite")
+impl Default for Negation {
+    fn default() -> Self {
+        Self { z: 2.0 }
     }
 }
 

@@ -7,10 +7,10 @@
 //!
 //! Whether it succeeds is not seen in the effectiveness of the ranker, so it is measured by the ranks of the documents.
 
-use foltr_federation::BadParameter;
+use foltr_federation::ParameterError;
 use serde::{Deserialize, Serialize};
 
-use crate::adversary::{Scaling, require};
+use crate::adversary::{Adversary, AttackMethod, Scaling, require};
 use crate::dataset::Dataset;
 
 /// Which documents are pushed for which queries.
@@ -31,6 +31,25 @@ pub struct Promotion {
     pub boost: f64,
 }
 
+impl AttackMethod for Promotion {
+    fn example() -> Self {
+        Self { feature: 1, quantile: Self::quantile(), query_feature: None, boost: 2.0 }
+    }
+
+    fn check(&self) -> Result<(), ParameterError> {
+        let number = "a feature, counted from 1";
+        require("feature", self.feature.into(), self.feature > 0, number)?;
+        let query_feature = self.query_feature.unwrap_or(1);
+        require("query_feature", query_feature.into(), query_feature > 0, number)?;
+        require("quantile", self.quantile, (0.0..=1.0).contains(&self.quantile), "from 0 to 1")?;
+        require("boost", self.boost, self.boost > 0.0, "positive and finite")
+    }
+
+    fn begin(&self) -> Option<Box<dyn Adversary>> {
+        self.booster().map(|scaling| Box::new(scaling) as Box<dyn Adversary>)
+    }
+}
+
 impl Promotion {
     const fn quantile() -> f64 {
         0.9
@@ -40,20 +59,11 @@ impl Promotion {
         1.0
     }
 
-    pub(super) fn check(&self) -> Result<(), BadParameter> {
-        let number = "a feature, counted from 1";
-        require("feature", self.feature.into(), self.feature > 0, number)?;
-        let query_feature = self.query_feature.unwrap_or(1);
-        require("query_feature", query_feature.into(), query_feature > 0, number)?;
-        require("quantile", self.quantile, (0.0..=1.0).contains(&self.quantile), "from 0 to 1")?;
-        require("boost", self.boost, self.boost > 0.0, "positive and finite")
-    }
-
     /// Checks that data of this width have the features.
     ///
     /// # Errors
     /// With the one that they do not have.
-    pub fn check_width(&self, n_features: usize) -> Result<(), BadParameter> {
+    pub fn check_width(&self, n_features: usize) -> Result<(), ParameterError> {
         let right = "the number of a feature of the data";
         for (name, feature) in [("feature", self.feature), ("query_feature", self.query_feature.unwrap_or(1))] {
             require(name, feature.into(), (1..=n_features).contains(&(feature as usize)), right)?;

@@ -10,7 +10,7 @@
 //! cannot even be negative. A server that assigns seeds leaves it nothing but the coefficient of its own direction.
 
 use foltr_federation::aggregate::evolution_coefficient;
-use foltr_federation::{BadParameter, Payload, Rule};
+use foltr_federation::{ParameterError, Payload, PayloadSemantics};
 use foltr_rank::learn::evolution::{Reward, fill_direction};
 use foltr_rank::rng::Stream;
 use rand::Rng;
@@ -37,7 +37,7 @@ pub enum Seeds {
 }
 
 impl Seeds {
-    pub(super) fn check(self) -> Result<(), BadParameter> {
+    pub(super) fn check(self) -> Result<(), ParameterError> {
         let candidates = self.candidates();
         require("candidates", candidates.into(), candidates < 1 << 20, "below 2^20")
     }
@@ -60,8 +60,8 @@ pub(crate) struct RewardRange {
 
 impl RewardRange {
     /// Of rewards of lists of `n_shown` documents under this rule; nothing if its messages are not rewards.
-    pub(crate) fn of(rule: Rule, reward: Reward, n_shown: usize) -> Option<Self> {
-        let Rule::Evolution { sigma, .. } = rule else { return None };
+    pub(crate) fn of(rule: PayloadSemantics, reward: Reward, n_shown: usize) -> Option<Self> {
+        let PayloadSemantics::Evolution { sigma, .. } = rule else { return None };
         let outcomes = 0..reward.n_outcomes(n_shown) as u32;
         let most = outcomes.map(|outcome| reward.value(outcome as u16)).fold(0.0, f64::max);
         Some(Self { sigma, most })
@@ -203,12 +203,12 @@ mod tests {
 
     #[test]
     fn the_range_is_that_of_the_outcomes() {
-        let rule = Rule::Evolution { sigma: 0.01, antithetic: true };
+        let rule = PayloadSemantics::Evolution { sigma: 0.01, antithetic: true };
         let most = |reward| RewardRange::of(rule, reward, 10).expect("rewards").most;
         assert_eq!((most(Reward::MaxRr), most(Reward::ReciprocalRank)), (1.0, 1.0));
         let all_clicked: f64 = (0..10).map(foltr_rank::metric::discount).sum();
         assert_eq!(most(Reward::ClickDcg), all_clicked);
-        assert!(RewardRange::of(Rule::Averaging, Reward::MaxRr, 10).is_none());
+        assert!(RewardRange::of(PayloadSemantics::Averaging, Reward::MaxRr, 10).is_none());
     }
 
     #[test]

@@ -4,11 +4,11 @@
 //! replacement: an attacker multiplies its update so that it survives the average; with n / (server's rate) it replaces the
 //! model. Its work is learning from reversed clicks here, unless that is switched off.
 
-use foltr_federation::BadParameter;
+use foltr_federation::ParameterError;
 use foltr_rank::rng::Stream;
 use serde::{Deserialize, Serialize};
 
-use crate::adversary::{Adversary, Own, Seen, require};
+use crate::adversary::{Adversary, AttackMethod, Own, Seen, require};
 
 /// How much longer, and what.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
@@ -21,15 +21,27 @@ pub struct Scaling {
     pub reversed_clicks: bool,
 }
 
-impl Default for Scaling {
-    fn default() -> Self {
-        Self { factor: 10.0, reversed_clicks: true }
+impl AttackMethod for Scaling {
+    fn example() -> Self {
+        Self::default()
+    }
+
+    fn check(&self) -> Result<(), ParameterError> {
+        require("factor", self.factor, true, "finite")
+    }
+
+    fn reverses_clicks(&self) -> bool {
+        self.reversed_clicks
+    }
+
+    fn begin(&self) -> Option<Box<dyn Adversary>> {
+        Some(Box::new(*self))
     }
 }
 
-impl Scaling {
-    pub(super) fn check(&self) -> Result<(), BadParameter> {
-        require("factor", self.factor, true, "finite")
+impl Default for Scaling {
+    fn default() -> Self {
+        Self { factor: 10.0, reversed_clicks: true }
     }
 }
 

@@ -3,11 +3,11 @@
 //! `LXCGL19` Li, Xu, Chen, Giannakis, Ling: *RSA: Byzantine-Robust Stochastic Aggregation Methods for Distributed
 //! Learning from Heterogeneous Datasets*, AAAI 2019, the sign-flipping attack of its experiments.
 
-use foltr_federation::BadParameter;
+use foltr_federation::ParameterError;
 use foltr_rank::rng::Stream;
 use serde::{Deserialize, Serialize};
 
-use crate::adversary::{Adversary, Own, Seen, require};
+use crate::adversary::{Adversary, AttackMethod, Own, Seen, require};
 
 /// How long the flipped update is.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
@@ -18,15 +18,23 @@ pub struct SignFlip {
     pub scale: f64,
 }
 
-impl Default for SignFlip {
-    fn default() -> Self {
-        Self { scale: 1.0 }
+impl AttackMethod for SignFlip {
+    fn example() -> Self {
+        Self::default()
+    }
+
+    fn check(&self) -> Result<(), ParameterError> {
+        require("scale", self.scale, true, "finite")
+    }
+
+    fn begin(&self) -> Option<Box<dyn Adversary>> {
+        Some(Box::new(*self))
     }
 }
 
-impl SignFlip {
-    pub(super) fn check(&self) -> Result<(), BadParameter> {
-        require("scale", self.scale, true, "finite")
+impl Default for SignFlip {
+    fn default() -> Self {
+        Self { scale: 1.0 }
     }
 }
 

@@ -15,7 +15,7 @@ use super::growing::GrowingFile;
 use super::stamp::{self, Fingerprint, Stamp};
 use super::{Cache, data_file_name, remove_outdated, stamp_name};
 use crate::dataset::Dataset;
-use crate::letor::{LetorError, ReadOptions, StreamedQuery, stream_letor};
+use crate::letor::{LetorError, ReadOptions, StreamedQuery, ZstdReader, stream_letor};
 use crate::normalise::normalise_rows;
 
 /// A file to be read in parts.
@@ -116,7 +116,7 @@ impl Streamed<'_> {
         match self.path.extension().and_then(|extension| extension.to_str()) {
             Some("gz") => stream_letor(flate2::read::MultiGzDecoder::new(&mut raw), self.path, self.options, receive)?,
             Some("zst") => {
-                let text = zstd::Decoder::new(&mut raw).map_err(read_error)?;
+                let text = ZstdReader::new(BufReader::new(&mut raw));
                 stream_letor(text, self.path, self.options, receive)?;
             }
             _ => stream_letor(&mut raw, self.path, self.options, receive)?,

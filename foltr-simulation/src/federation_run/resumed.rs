@@ -1,20 +1,20 @@
 //! A run that stops and goes on as if it had not: the same bits as without a stop.
 
-use foltr_federation::{BadPayload, Checkpoint, History};
+use foltr_federation::{Checkpoint, History, PayloadError};
 
-use super::{BadFederation, FederationRun, FederationSettings};
-use crate::gathered::Gathered;
+use super::{FederationError, FederationRun, FederationSettings};
 use crate::partition::Partition;
+use crate::per_message_round::PerMessageRound;
 
 /// Why a run cannot go on from a stored state.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum CannotResume {
+pub enum ResumeError {
     /// There is no such federation.
     #[error(transparent)]
-    Federation(#[from] BadFederation),
+    Federation(#[from] FederationError),
     /// A state of another model.
     #[error(transparent)]
-    Model(#[from] BadPayload),
+    Model(#[from] PayloadError),
     /// Something remembers, and not in the stored state.
     #[error("{what} cannot be resumed")]
     Remembers {
@@ -39,16 +39,16 @@ impl FederationRun<'_> {
     ///
     /// # Errors
     /// If something remembers that is not in it.
-    pub fn checkpoint(&self) -> Result<Checkpoint, CannotResume> {
+    pub fn checkpoint(&self) -> Result<Checkpoint, ResumeError> {
         match self.cannot_resume() {
-            Some(what) => Err(CannotResume::Remembers { what }),
+            Some(what) => Err(ResumeError::Remembers { what }),
             None => Ok(self.state()),
         }
     }
 
     /// As far as it is known.
     pub(super) fn state(&self) -> Checkpoint {
-        let devices = self.gathered.as_ref().map(Gathered::devices).unwrap_or_default();
+        let devices = self.gathered.as_ref().map(PerMessageRound::devices).unwrap_or_default();
         Checkpoint { tail: self.tail.clone(), devices, ..self.coordinator.checkpoint() }
     }
 
@@ -84,10 +84,10 @@ impl<'a> FederationRun<'a> {
         partition: &'a Partition,
         state: &Checkpoint,
         history: Option<History>,
-    ) -> Result<Self, CannotResume> {
+    ) -> Result<Self, ResumeError> {
         let mut run = Self::new(settings, partition)?;
         if let Some(what) = run.cannot_resume() {
-            return Err(CannotResume::Remembers { what });
+            return Err(ResumeError::Remembers { what });
         }
         run.coordinator.restore(state)?;
         let fits = match &mut run.gathered {
@@ -95,7 +95,7 @@ impl<'a> FederationRun<'a> {
             None => state.devices.values.is_empty(),
         };
         if !fits {
-            return Err(CannotResume::Devices);
+            return Err(ResumeError::Devices);
         }
         // A state without a mean begins a new one.
         if run.tail.is_some() && state.tail.is_some() {
@@ -105,10 +105,10 @@ impl<'a> FederationRun<'a> {
     }
 
     /// The same with a history that has begun before.
-    pub(crate) fn with_old_history(mut self, history: Option<History>) -> Result<Self, CannotResume> {
+    pub(crate) fn with_old_history(mut self, history: Option<History>) -> Result<Self, ResumeError> {
         let (rounds, state) = (history.as_ref().map(History::n_rounds), self.task().round);
         if let Some(rounds) = rounds.filter(|&rounds| rounds != state) {
-            return Err(CannotResume::Rounds { history: rounds, state });
+            return Err(ResumeError::Rounds { history: rounds, state });
         }
         self.history = history;
         Ok(self)

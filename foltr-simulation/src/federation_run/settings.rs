@@ -1,29 +1,18 @@
 //! Everything that defines a federation but its data, and what contradicts itself.
 
-use foltr_federation::{BadSetup, Defence, Kind, LocalPrivacy, Privacy, Rule, ServerOptimiser};
+use foltr_federation::{
+    Combination, Defence, Kind, LocalPrivacy, Mechanism, Part, Participation, PayloadSemantics, ServerOptimiser,
+    SetupError,
+};
+pub use foltr_rank::Learning;
 use foltr_rank::learn::evolution::EvolutionSettings;
 use foltr_rank::learn::pdgd::{PdgdSettings, Updates};
-use foltr_rank::personal::{BadPersonalisation, Personalisation};
-use foltr_rank::{Params, Shape};
+use foltr_rank::personal::Personalisation;
+use foltr_rank::{ParameterError, Params, Shape};
 
 use crate::adversary::Attackers;
 use crate::click::Users;
-use crate::cohort::Cohort;
 use crate::partition::Partition;
-
-/// What clients do in a federation.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub enum Learning {
-    /// FPDGD.
-    Pdgd(PdgdSettings),
-    /// FOLtR-ES.
-    Evolution {
-        /// Its settings.
-        settings: EvolutionSettings,
-        /// Whether to use the published code's random stream, which biases the gradient (spec section 4).
-        published_stream: bool,
-    },
-}
 
 /// Everything that defines a federation but its data.
 #[derive(Clone, Debug)]
@@ -41,11 +30,11 @@ pub struct FederationSettings {
     /// All clients.
     pub n_clients: u32,
     /// Clients in a round.
-    pub cohort: Cohort,
+    pub participation: Participation,
     /// Probability that a client's message of a round is lost.
     pub dropout: f64,
     /// What happens to an update before it is sent.
-    pub privacy: Privacy,
+    pub privacy: Mechanism,
     /// What is done against clients that lie.
     pub defence: Defence,
     /// Clients that lie, if any.
@@ -61,25 +50,16 @@ pub struct FederationSettings {
 
 /// Why a federation cannot be made.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum BadFederation {
+pub enum FederationError {
     /// The coordinator cannot be made.
     #[error(transparent)]
-    Setup(#[from] BadSetup),
+    Setup(#[from] SetupError),
     /// A parameter of the personalisation.
     #[error(transparent)]
-    Personalisation(#[from] BadPersonalisation),
-    /// A personalisation of something else than PDGD after every interaction.
-    #[error("personalisation needs PDGD with immediate updates")]
-    Impersonal,
-    /// A mechanism that rests on clipping the one model.
-    #[error("this privacy mechanism bounds a message by clipping the model; a ranker of one's own is another model")]
-    ClippedModel,
-    /// The server's output layer is the mean of the clients' layers, which only a step of 1 reaches.
-    #[error("FedPer averages layers: it needs the learning rate 1 as server optimiser")]
-    AveragedLayers,
-    /// Nothing is proven about which cluster a message is for.
-    #[error("clusters tell which model a client's clicks like best; no privacy mechanism here covers that")]
-    ClustersArePublic,
+    Personalisation(#[from] ParameterError),
+    /// Parts that exclude each other.
+    #[error(transparent)]
+    Combination(#[from] Combination),
     /// A mechanism for another kind of update.
     #[error("this privacy mechanism is not defined for what these clients send ({kind:?})")]
     Privacy {
@@ -95,12 +75,6 @@ pub enum BadFederation {
     /// A reward is the mean over a fixed number of interactions.
     #[error("FOLtR-ES needs clients with equally many interactions in a round")]
     Unequal,
-    /// Attackers, robust rules and momentum work on plain messages.
-    #[error("{what} needs plain messages to one global ranker: no privacy mechanism on steps, no personalisation")]
-    SingleMessages {
-        /// What was asked for.
-        what: &'static str,
-    },
     /// An absent client that there is not, or not in its place.
     #[error("absent clients must be some of the {n_clients}, in rising order; client {client} is not")]
     Absent {
@@ -116,29 +90,29 @@ pub enum BadFederation {
         what: &'static str,
     },
     /// The published code did nothing else.
-    #[error(
-        "the published random stream needs equal clients, cascade users, all clients in every round, no attack and no defence"
-    )]
+    #[error("the published random stream needs equal clients and cascade users")]
     Published,
 }
 
 impl FederationSettings {
-    pub(crate) fn rule(&self) -> Rule {
+    pub(crate) fn rule(&self) -> PayloadSemantics {
         let usual = match self.learning {
-            Learning::Pdgd(_) => Rule::Averaging,
+            Learning::Pdgd(_) => PayloadSemantics::Averaging,
             Learning::Evolution { settings: EvolutionSettings { sigma, antithetic, .. }, .. } => {
-                Rule::Evolution { sigma: f64::from(sigma), antithetic }
+                PayloadSemantics::Evolution { sigma: f64::from(sigma), antithetic }
             }
         };
-        self.privacy.rule(usual, self.cohort.expected(self.n_clients))
+        self.privacy.rule(usual, self.participation.expected(self.n_clients))
     }
 
     /// Whether the noise of a whole sum is drawn at once: its law is known for any number of Gaussian shares, but for
     /// shares of Laplace noise only if every client that the task counts on takes part, with equal weight (spec section
     /// 9).
     pub(super) fn noise_is_drawn_at_once(&self) -> bool {
-        let is_complete = self.dropout == 0.0 && !matches!(self.cohort, Cohort::Coins(_)) && self.absent.is_empty();
-        is_complete || matches!(self.privacy, Privacy::DiscreteGaussian(_))
+        let is_complete = self.dropout == 0.0
+            && !matches!(self.participation, Participation::PoissonSampling(_))
+            && self.absent.is_empty();
+        is_complete || matches!(self.privacy, Mechanism::DiscreteGaussian(_))
     }
 
     /// What looks at single messages, if anything does.
@@ -152,54 +126,65 @@ impl FederationSettings {
         }
     }
 
-    pub(crate) fn check(&self, partition: &Partition) -> Result<(), BadFederation> {
+    /// The parts of this federation that other parts may exclude.
+    pub(crate) fn parts(&self) -> Vec<Part> {
+        let learning = match self.learning {
+            Learning::Pdgd(PdgdSettings { updates, .. }) => {
+                [(updates == Updates::Accumulated, Part::AccumulatedUpdates), (false, Part::Evolution)]
+            }
+            Learning::Evolution { published_stream, .. } => {
+                [(true, Part::Evolution), (published_stream, Part::PublishedStream)]
+            }
+        };
+        let plain = ServerOptimiser::LearningRate { rate: 1.0 };
+        let is_defended = !self.defence.only_sums() || self.defence.momentum.is_some();
+        let others = [
+            (matches!(self.participation, Participation::Sample(_)), Part::Cohort),
+            (matches!(self.participation, Participation::PoissonSampling(_)), Part::PoissonSampling),
+            (self.dropout > 0.0, Part::Dropout),
+            (!self.absent.is_empty(), Part::AbsentClients),
+            (self.optimiser != plain, Part::OtherOptimiser),
+            (self.attackers.is_some(), Part::Attack),
+            (is_defended, Part::Defence),
+            (self.defence.momentum.is_some(), Part::WorkerMomentum),
+            (!matches!(self.privacy, Mechanism::Unprotected(_)), Part::Privacy),
+            (!self.privacy.admits_single_updates(), Part::PrivacyOfSums),
+            (self.privacy.clip_radius().is_some(), Part::ModelClipping),
+        ];
+        let is_there = |(is_there, part): (bool, Part)| is_there.then_some(part);
+        let mut parts: Vec<Part> = learning.into_iter().chain(others).filter_map(is_there).collect();
+        parts.extend(self.personalisation.iter().flat_map(Part::of_personalisation));
+        parts
+    }
+
+    pub(crate) fn check(&self, partition: &Partition) -> Result<(), FederationError> {
         let is_known =
             |place: usize, client: u32| client < self.n_clients && (place == 0 || self.absent[place - 1] < client);
         if let Some((_, &client)) = self.absent.iter().enumerate().find(|(place, client)| !is_known(*place, **client)) {
-            return Err(BadFederation::Absent { client, n_clients: self.n_clients });
+            return Err(FederationError::Absent { client, n_clients: self.n_clients });
         }
         if let Some(personalisation) = &self.personalisation {
             personalisation.check()?;
-            if !matches!(self.learning, Learning::Pdgd(PdgdSettings { updates: Updates::Immediate, .. })) {
-                return Err(BadFederation::Impersonal);
-            }
-            // What bounds such a message is the length of the model that it is the step of; here that is another model.
-            if self.privacy.clip_radius().is_some() {
-                return Err(BadFederation::ClippedModel);
-            }
-            let plain = ServerOptimiser::LearningRate { rate: 1.0 };
-            if *personalisation == Personalisation::FedPer && self.optimiser != plain {
-                return Err(BadFederation::AveragedLayers);
-            }
-            if personalisation.n_clusters() > 0 && !matches!(self.privacy, Privacy::Unprotected(_)) {
-                return Err(BadFederation::ClustersArePublic);
-            }
         }
         if let Some(attackers) = &self.attackers {
-            attackers.check().map_err(BadSetup::from)?;
+            attackers.check().map_err(SetupError::from)?;
         }
-        if let Some(what) = self.needs_messages()
-            && (self.personalisation.is_some()
-                || !matches!(self.privacy, Privacy::Unprotected(_) | Privacy::RandomisedResponse(_)))
-        {
-            return Err(BadFederation::SingleMessages { what });
-        }
+        Combination::check(&self.parts())?;
         let kind = self.rule().kind();
         if !self.privacy.accepts(kind) {
-            return Err(BadFederation::Privacy { kind });
+            return Err(FederationError::Privacy { kind });
         }
         if let Learning::Evolution { settings, published_stream } = self.learning {
             if !partition.has_equal_interactions() {
-                return Err(BadFederation::Unequal);
+                return Err(FederationError::Unequal);
             }
             let n_interactions = partition.most_interactions();
             if settings.antithetic && !n_interactions.is_multiple_of(2) {
-                return Err(BadFederation::Odd { n_interactions });
+                return Err(FederationError::Odd { n_interactions });
             }
-            let everyone = self.cohort == Cohort::Everyone && self.dropout == 0.0 && self.absent.is_empty();
-            let as_published = matches!(partition.users(), [Users::Cascade(_)]) && partition.is_shared() && everyone;
-            if published_stream && (!as_published || self.needs_messages().is_some()) {
-                return Err(BadFederation::Published);
+            let as_published = matches!(partition.users(), [Users::Cascade(_)]) && partition.is_shared();
+            if published_stream && !as_published {
+                return Err(FederationError::Published);
             }
         }
         Ok(())

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use super::{LetorError, ReadOptions, parse_letor};
+use super::{LetorError, ReadOptions, ZstdReader, parse_letor};
 use crate::dataset::Dataset;
 use crate::mapping::MappedFile;
 
@@ -52,7 +52,7 @@ pub(crate) fn decompressed(raw: SourceBytes, path: &Path) -> io::Result<SourceBy
     match path.extension().and_then(|extension| extension.to_str()) {
         // Several gzip members one after the other are one text, as gzip itself has it.
         Some("gz") => flate2::read::MultiGzDecoder::new(raw.as_slice()).read_to_end(&mut text)?,
-        Some("zst") => zstd::Decoder::new(raw.as_slice())?.read_to_end(&mut text)?,
+        Some("zst") => ZstdReader::new(raw.as_slice()).read_to_end(&mut text)?,
         _ => return Ok(raw),
     };
     Ok(SourceBytes::Owned(text))

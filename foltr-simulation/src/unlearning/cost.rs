@@ -3,7 +3,7 @@
 use foltr_federation::Kind;
 use foltr_federation::message::HEADER_LEN;
 
-use crate::federation_run::Effort;
+use crate::federation_run::ClientWork;
 
 /// What clients did. How long it took is for the caller to measure.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -20,10 +20,10 @@ pub struct Cost {
 
 impl Cost {
     /// Of so many rounds in which clients did this, with messages of this kind about so many parameters.
-    pub fn of(rounds: u32, effort: Effort, kind: Kind, n_params: usize) -> Self {
+    pub fn of(rounds: u32, effort: ClientWork, kind: Kind, n_params: usize) -> Self {
         let message = (HEADER_LEN + kind.content_len(n_params)) as u64;
         let model = 4 * n_params as u64;
-        let Effort { local_steps, tasks, messages } = effort;
+        let ClientWork { local_steps, tasks, messages } = effort;
         Self { rounds, local_steps, messages, bytes: tasks * model + messages * message }
     }
 

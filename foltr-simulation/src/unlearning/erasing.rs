@@ -4,16 +4,16 @@ use std::sync::Mutex;
 
 use foltr_federation::history::Touched;
 use foltr_federation::unlearn::{Erasing, FedEraser};
-use foltr_federation::{CannotUnlearn, Checkpoint, Contributions, Erasure, History, Kind, RoundTask, Unlearning};
+use foltr_federation::{Checkpoint, Contributions, Erasure, History, Kind, RoundTask, UnlearnError, Unlearning};
 use foltr_rank::Params;
 use foltr_rank::rng::Streams;
 
 use super::replay::streams;
 use super::{Cost, Request, UnlearningError};
-use crate::client_round::{Round, Tally, Worker};
-use crate::federation_run::{Effort, FederationSettings, client_learner};
-use crate::gathered::Gathered;
+use crate::client_round::{Round, RoundStats, Worker};
+use crate::federation_run::{ClientWork, FederationSettings, client_learner};
 use crate::partition::Partition;
+use crate::per_message_round::PerMessageRound;
 
 /// Clients that go through stored rounds again.
 pub(super) struct EraserRun<'a> {
@@ -22,9 +22,9 @@ pub(super) struct EraserRun<'a> {
     partition: &'a Partition,
     streams: Streams,
     workers: Vec<Mutex<Worker>>,
-    gathered: Gathered,
+    gathered: PerMessageRound,
     task: RoundTask,
-    effort: Effort,
+    effort: ClientWork,
     /// States on the way, where the history keeps some.
     states: Vec<Checkpoint>,
     history: History,
@@ -44,7 +44,7 @@ impl<'a> EraserRun<'a> {
         let worker = |_| Mutex::new(Worker::new(client_learner(&settings), &streams));
         Ok(Self {
             workers: (0..=rayon::current_num_threads()).map(worker).collect(),
-            gathered: Gathered::beside_rounds(&settings),
+            gathered: PerMessageRound::beside_rounds(&settings),
             task: RoundTask {
                 round: 0,
                 global: erasing.global().clone(),
@@ -52,7 +52,7 @@ impl<'a> EraserRun<'a> {
                 n_interactions: eraser.steps,
                 clip_norm: None,
             },
-            effort: Effort::default(),
+            effort: ClientWork::default(),
             states: Vec::new(),
             history: request.history.clone(),
             erasure: request.erasure(method, false, erasing.n_rounds() as u32),
@@ -72,7 +72,7 @@ impl<'a> EraserRun<'a> {
     }
 
     /// One stored round again. A round that needs no work is one all the same.
-    pub(super) fn round(&mut self) -> Option<Tally> {
+    pub(super) fn round(&mut self) -> Option<RoundStats> {
         let asked = self.erasing.asked()?;
         if self.history.keeping().keeps_checkpoint(asked.round) {
             self.states.push(self.erasing.checkpoint(asked.round));
@@ -81,7 +81,7 @@ impl<'a> EraserRun<'a> {
         if asked.steps == 0 {
             self.erasing.close(&mut Contributions::new(self.task.global.len()));
             self.task.round += 1;
-            return Some(Tally::default());
+            return Some(RoundStats::default());
         }
         let round = Round {
             task: &self.task,
@@ -106,7 +106,7 @@ impl<'a> EraserRun<'a> {
     pub(super) fn finish(mut self) -> (Cost, History) {
         assert!(self.erasing.asked().is_none(), "rounds of unlearning are left");
         let cost = Cost::of(self.n_rounds(), self.effort, Kind::Step, self.task.global.len());
-        let erased = self.history.erase(self.erasure, Touched::Drop).map_err(CannotUnlearn::from);
+        let erased = self.history.erase(self.erasure, Touched::Drop).map_err(UnlearnError::from);
         erased.expect("the request was checked");
         self.history.drop_checkpoints();
         self.history.end_ledger();

@@ -3,12 +3,12 @@
 use foltr_federation::aggregate::{NormClipping, Radius};
 use foltr_federation::history::Touched;
 use foltr_federation::unlearn::{NoisyRollback, Plan};
-use foltr_federation::{Aggregation, CannotUnlearn, Checkpoint, Defence, History, Privacy, Unlearning};
+use foltr_federation::{Aggregation, Checkpoint, Defence, History, Mechanism, UnlearnError, Unlearning};
 use foltr_rank::Params;
 use foltr_rank::rng::{Purpose, Streams};
 
 use super::{Cost, Request, UnlearningError};
-use crate::client_round::Tally;
+use crate::client_round::RoundStats;
 use crate::federation_run::{FederationRun, FederationSettings, RoundError};
 
 /// A federation on its way to where it was.
@@ -23,7 +23,7 @@ impl<'a> Replay<'a> {
     pub(super) fn from_scratch(method: &Unlearning, request: &Request<'a, '_>) -> Result<Self, UnlearningError> {
         let mut history = request.history.clone();
         let erased = history.erase(request.erasure(method, true, 0), Touched::Drop);
-        erased.map_err(CannotUnlearn::from)?;
+        erased.map_err(UnlearnError::from)?;
         Self::start(request, 0, None, history)
     }
 
@@ -34,7 +34,7 @@ impl<'a> Replay<'a> {
         let state = request.history.before(first).cloned();
         let mut history = request.history.clone();
         let erased = history.erase(request.erasure(method, true, 0), Touched::Drop);
-        erased.map_err(CannotUnlearn::from)?;
+        erased.map_err(UnlearnError::from)?;
         let round = state.as_ref().map_or(0, |state| state.round);
         Self::start(request, round, state, history)
     }
@@ -51,7 +51,7 @@ impl<'a> Replay<'a> {
         let mut history = request.history.clone();
         let is_proven = plan.sensitivity == 0.0 || method.guarantee().is_proven();
         let erased = history.erase(request.erasure(method, is_proven, 0), Touched::Drop);
-        erased.map_err(CannotUnlearn::from)?;
+        erased.map_err(UnlearnError::from)?;
         let mut state = stored.cloned();
         if let Some(state) = state.as_mut().filter(|_| plan.sensitivity > 0.0) {
             rollback.blur(&plan, &mut streams(request).open(Purpose::Noise, 0, plan.round), &mut state.master);
@@ -87,7 +87,7 @@ impl<'a> Replay<'a> {
         self.until - self.from
     }
 
-    pub(crate) fn round(&mut self) -> Result<Option<Tally>, RoundError> {
+    pub(crate) fn round(&mut self) -> Result<Option<RoundStats>, RoundError> {
         if self.run.task().round >= self.until { Ok(None) } else { self.run.round().map(Some) }
     }
 
@@ -122,7 +122,7 @@ fn check_premises(
     method: &Unlearning,
     rollback: &NoisyRollback,
     settings: &FederationSettings,
-) -> Result<(), CannotUnlearn> {
+) -> Result<(), UnlearnError> {
     let Defence { rule, mixing, momentum } = settings.defence;
     let is_clipped = match rule {
         Aggregation::NormClipping(NormClipping { radius: Radius::Fixed(radius) }) => radius <= rollback.clip_norm,
@@ -131,8 +131,8 @@ fn check_premises(
     let premises = [
         (is_clipped && mixing.is_none(), "the rule norm-clipping with a fixed radius of at most its clip_norm"),
         (momentum.is_none(), "devices that remember nothing"),
-        (matches!(settings.privacy, Privacy::Unprotected(_)), "plain messages"),
+        (matches!(settings.privacy, Mechanism::Unprotected(_)), "plain messages"),
     ];
     let failed = premises.into_iter().find(|(holds, _)| !holds);
-    failed.map_or(Ok(()), |(_, on)| Err(CannotUnlearn::Premise { method: method.name(), on }))
+    failed.map_or(Ok(()), |(_, on)| Err(UnlearnError::Premise { method: method.name(), on }))
 }

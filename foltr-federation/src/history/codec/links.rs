@@ -3,7 +3,7 @@
 use super::{Size, are_clients};
 use crate::history::bytes::{Reader, Writer};
 use crate::history::chain::{Event, Link, What};
-use crate::history::{BadHistory, Checkpoint, Committed, Devices, Entry, Erasure, Header, Record};
+use crate::history::{Checkpoint, Committed, Devices, Entry, Erasure, Header, HistoryError, Record};
 use crate::server_optimiser::OptimiserState;
 use crate::tail_mean::TailMean;
 
@@ -47,7 +47,7 @@ pub(super) fn write_link(out: &mut Writer, link: &Link, size: &mut Size) {
 }
 
 /// Reads a link.
-pub(super) fn read_link(input: &mut Reader<'_>, header: &Header) -> Result<Link, BadHistory> {
+pub(super) fn read_link(input: &mut Reader<'_>, header: &Header) -> Result<Link, HistoryError> {
     let event = match input.u8()? {
         1 => Event::Round(read_record(input, header)?),
         2 => Event::Checkpoint(read_checkpoint(input, header)?),
@@ -77,7 +77,7 @@ fn write_record(out: &mut Writer, record: &Record, size: &mut Size) {
     }
 }
 
-fn read_record(input: &mut Reader<'_>, header: &Header) -> Result<Record, BadHistory> {
+fn read_record(input: &mut Reader<'_>, header: &Header) -> Result<Record, HistoryError> {
     let (round, model) = (input.u32()?, input.fingerprint()?);
     let entries = input.many(LEAST_ENTRY, |input| {
         let (client, weight, commitment) = (input.u32()?, input.f64()?, input.fingerprint()?);
@@ -109,7 +109,7 @@ fn write_checkpoint(out: &mut Writer, checkpoint: &Checkpoint) {
     out.f32s(&checkpoint.devices.values);
 }
 
-fn read_checkpoint(input: &mut Reader<'_>, header: &Header) -> Result<Checkpoint, BadHistory> {
+fn read_checkpoint(input: &mut Reader<'_>, header: &Header) -> Result<Checkpoint, HistoryError> {
     let n_params = header.initial.len();
     let (round, master) = (input.u32()?, input.f64s(n_params)?);
     let (first, second, n_steps) = (input.f64s(n_params)?, input.f64s(n_params)?, input.u32()?);
@@ -125,7 +125,7 @@ fn read_checkpoint(input: &mut Reader<'_>, header: &Header) -> Result<Checkpoint
     Ok(Checkpoint { round, master, optimiser, clip_norm, tail, devices })
 }
 
-fn read_erasure(input: &mut Reader<'_>, header: &Header) -> Result<Erasure, BadHistory> {
+fn read_erasure(input: &mut Reader<'_>, header: &Header) -> Result<Erasure, HistoryError> {
     let round = input.u32()?;
     let clients = input.many(4, Reader::u32)?;
     let known = are_clients(clients.iter().copied(), header.n_clients);

@@ -5,7 +5,7 @@ use std::ops::Range;
 use foltr_rank::Params;
 
 use super::{FedEraser, Stored, Variant, calibrate, scale_to};
-use crate::aggregate::{Contributions, Partial};
+use crate::aggregate::{Contributions, PartialSum};
 use crate::history::{Checkpoint, Devices, Header};
 use crate::server_optimiser::{OptimiserState, ServerOptimiser};
 
@@ -31,7 +31,7 @@ pub struct Erasing {
     state: OptimiserState,
     master: Vec<f64>,
     global: Params,
-    sum: Partial,
+    sum: PartialSum,
     first: Option<Vec<f64>>,
     rounds: Vec<Stored>,
     n_done: usize,
@@ -53,7 +53,7 @@ impl Erasing {
             state: header.optimiser.start(header.initial.len()),
             global: header.initial.iter().map(|&value| value as f32).collect(),
             master: header.initial.clone(),
-            sum: Partial::new(header.initial.len()),
+            sum: PartialSum::new(header.initial.len()),
             first,
             rounds,
             n_done: 0,

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::cache::Cache;
+use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 use std::fmt::Write;
 use std::fs;
 use tempfile::TempDir;
@@ -95,7 +96,7 @@ fn compressed_and_normalised_logs_are_read() {
     let (folder, mut log) = files("", METADATA);
     let text = letor(1..=10);
     log.letor = folder.path().join("letor.txt.zst");
-    fs::write(&log.letor, zstd::encode_all(text.as_bytes(), 0).expect("compressed")).expect("a file");
+    fs::write(&log.letor, compress_to_vec(text.as_bytes(), CompressionLevel::Fastest)).expect("a file");
     let fold = log.load(&LoadOptions { normalise: true, ..options(Cache::Off) }).expect("two users");
     // Feature 1 is the same for both documents and becomes 0.
     assert_eq!(fold.train.query(3).row(1)[..2], [0.0, 1.0]);

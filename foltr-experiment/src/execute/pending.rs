@@ -1,0 +1,93 @@
+//! Which jobs are left to do, and in which order.
+
+use std::collections::HashSet;
+
+use anyhow::{Result, bail};
+use rayon::prelude::*;
+
+use super::Execution;
+use super::plan::Plan;
+use crate::job::Job;
+use crate::store::{RunState, RunStore, current_key};
+use crate::unlearn::journal::Journal;
+
+/// What is left to do.
+pub(super) struct Pending {
+    /// Trainings that others start from, and jobs that start by themselves.
+    pub(super) first: Vec<Job>,
+    /// Jobs that start from a history.
+    pub(super) then: Vec<Job>,
+    pub(super) n_wanted: usize,
+    pub(super) n_found: usize,
+    pub(super) notes: Vec<String>,
+}
+
+impl Pending {
+    pub(super) fn of(plan: &Plan, store: &RunStore, how: &Execution<'_>) -> Result<Self> {
+        let retrain_forgotten = how.retrain_forgotten;
+        let states: Vec<RunState> = plan.jobs.par_iter().map(|job| store.state(&job.key)).collect();
+        let mut pending = Self { first: Vec::new(), then: Vec::new(), n_wanted: 0, n_found: 0, notes: Vec::new() };
+        let mut wanted = HashSet::new();
+        let (mut n_forgotten, mut trainings) = (0, Vec::new());
+        if how.signer.is_none()
+            && let Some(open) = Journal::read(store.path())?.open_request()
+        {
+            pending.notes.push(format!("{open}; rerun `foltr unlearn` to resume"));
+        }
+        for (job, state) in plan.jobs.iter().zip(states) {
+            // Settings with other labels may be equal.
+            if !wanted.insert(job.key.clone()) {
+                continue;
+            }
+            match state {
+                RunState::Finished(_) => pending.n_found += 1,
+                RunState::Forgotten(_) if !retrain_forgotten => {
+                    n_forgotten += 1;
+                    pending.n_found += 1;
+                    if let RunState::Damaged(damage) = store.state(&current_key(store.path(), &job.key)) {
+                        pending
+                            .notes
+                            .push(format!("{damage}; --retrain-forgotten trains this run again, with all clients"));
+                    }
+                }
+                state => {
+                    pending.note(&state);
+                    trainings.extend(job.training());
+                    let list = if job.parent().is_some() { &mut pending.then } else { &mut pending.first };
+                    list.push(job.clone());
+                }
+            }
+        }
+        pending.n_wanted = wanted.len();
+        for training in trainings {
+            if !wanted.insert(training.key.clone()) {
+                continue;
+            }
+            match store.state(&training.key) {
+                RunState::Finished(_) => {}
+                RunState::Forgotten(_) if !retrain_forgotten => bail!(
+                    "fold {}, seed {}: clients were forgotten in the training that [unlearning] starts from; \
+                     --retrain-forgotten trains it again, with them",
+                    training.fold,
+                    training.seed
+                ),
+                state => {
+                    pending.note(&state);
+                    pending.first.push(training);
+                }
+            }
+        }
+        if n_forgotten > 0 {
+            pending.notes.push(format!(
+                "{n_forgotten} runs are those after `foltr unlearn`; --retrain-forgotten trains them again, with all clients"
+            ));
+        }
+        Ok(pending)
+    }
+
+    fn note(&mut self, state: &RunState) {
+        if let RunState::Damaged(damage) = state {
+            self.notes.push(format!("{damage}; this run was done again"));
+        }
+    }
+}

@@ -1,0 +1,398 @@
+//! From a file with lists to plain tables: named axes first, then zipped lists, then every other list, all crossed.
+
+use std::collections::BTreeMap;
+
+use toml::{Table, Value};
+
+use super::exclude;
+use super::section::GridSection;
+use super::{AnyExperiment, MIMIC_SECTIONS};
+use crate::spec::Problem;
+use crate::spec::source::{SECTIONS, is_unknown_key, no_such, read_value};
+use crate::study::COLLECTION_AXIS;
+
+/// More settings than anybody can look at; a slip of the pen is told before it fills the memory.
+const MAX_SETTINGS: usize = 100_000;
+
+/// Keys whose plain value is a list: they are swept by a list of lists.
+const LISTS: [&str; 14] = [
+    "seeds",
+    "data.folds",
+    "data.train",
+    "data.validation",
+    "data.test",
+    "clients.quantities",
+    "clients.absent",
+    "unlearning.clients",
+    "users.models",
+    "metrics.offline",
+    "metrics.evaluate_on",
+    "teacher.hidden",
+    "student.hidden",
+    "aggregation",
+];
+
+/// One point of the grid, before it is read.
+#[derive(Clone, Debug)]
+pub struct Point {
+    /// (axis, label), slowest first.
+    pub labels: Vec<(String, String)>,
+    /// A plain experiment.
+    pub table: Table,
+    /// Key -> where in the file its value stands, for values that stand elsewhere than under their key.
+    origins: BTreeMap<String, String>,
+    /// Keys that end in `?`, with their values and where they stand: set when everything else is known.
+    deferred: Vec<(String, Value, String)>,
+    /// Before every place: where its document stands.
+    prefix: String,
+}
+
+impl Point {
+    /// Where in the file the value of a key stands.
+    pub fn place_of(&self, key: &str) -> String {
+        let mut outer = key;
+        loop {
+            if let Some(origin) = self.origins.get(outer) {
+                return format!("{}{origin}{}", self.prefix, &key[outer.len()..]);
+            }
+            match outer.rfind('.') {
+                Some(end) => outer = &outer[..end],
+                None => return format!("{}{key}", self.prefix),
+            }
+        }
+    }
+
+    /// All labels in one line.
+    pub fn name(&self) -> String {
+        self.labels.iter().map(|(axis, label)| format!("{axis} = {label}")).collect::<Vec<_>>().join(", ")
+    }
+
+    /// Sets a key, now or, if it ends in `?`, when it is known whether its section has such a key.
+    fn set(&mut self, key: &str, value: Value, origin: String) {
+        match key.strip_suffix('?') {
+            Some(key) => self.deferred.push((key.into(), value, origin)),
+            None => self.put(key, value, origin),
+        }
+    }
+
+    /// Sets the deferred keys that their sections know.
+    fn settle(&mut self) {
+        for (key, value, origin) in std::mem::take(&mut self.deferred) {
+            if self.knows(&key, &value) {
+                self.put(&key, value, origin);
+            }
+        }
+    }
+
+    fn knows(&self, key: &str, value: &Value) -> bool {
+        if value_at(&self.table, key).is_some() {
+            return true;
+        }
+        let is_section_there =
+            key.rsplit_once('.').is_some_and(|(parent, _)| value_at(&self.table, parent).is_some_and(Value::is_table));
+        let mut tried = self.table.clone();
+        let one = value.as_array().filter(|list| is_swept(key, list)).map_or(value, |list| &list[0]);
+        put_at(&mut tried, key, one.clone());
+        let refuses = |problem: &Problem| problem.key == key && is_unknown_key(problem);
+        is_section_there && !AnyExperiment::from_table(tried).is_err_and(|problems| problems.iter().any(refuses))
+    }
+
+    fn put(&mut self, key: &str, value: Value, origin: String) {
+        self.origins.retain(|path, _| path != key && !path.starts_with(&format!("{key}.")));
+        self.origins.insert(key.into(), origin);
+        put_at(&mut self.table, key, value);
+    }
+}
+
+/// All points of a document, and what is wrong with the `[grid]` section. Collections have documents of their own.
+pub fn expand(document: Table) -> (Vec<Point>, Vec<Problem>) {
+    let Some(documents) = value_at(&document, "grid.collection").and_then(Value::as_table) else {
+        return expand_one(document);
+    };
+    let (mut points, mut problems) = (Vec::new(), Vec::new());
+    for (name, document) in documents {
+        let prefix = format!("grid.collection.{name}.");
+        let (of_one, wrong) = expand_one(document.as_table().cloned().unwrap_or_default());
+        for mut point in of_one {
+            point.labels.insert(0, (COLLECTION_AXIS.into(), name.clone()));
+            point.prefix.clone_from(&prefix);
+            points.push(point);
+        }
+        problems.extend(wrong.into_iter().map(|it| Problem { key: format!("{prefix}{}", it.key), ..it }));
+    }
+    (points, problems)
+}
+
+/// A key without the place of its document.
+pub fn own_key(path: &str) -> &str {
+    let of_one = path.strip_prefix("grid.collection.").and_then(|rest| rest.split_once('.'));
+    of_one.map_or(path, |(_, key)| key)
+}
+
+/// The points of one document, without those left out.
+fn expand_one(mut document: Table) -> (Vec<Point>, Vec<Problem>) {
+    let mut problems = Vec::new();
+    let section = document.remove("grid").and_then(|value| read_value("grid", value, &mut problems));
+    let section: GridSection = section.unwrap_or_default();
+    let mut points = vec![Point {
+        labels: Vec::new(),
+        table: document,
+        origins: BTreeMap::new(),
+        deferred: Vec::new(),
+        prefix: String::new(),
+    }];
+    for (axis, variants) in &section.axis {
+        points = with_variants(points, axis, variants, &mut problems);
+    }
+    for (axis, keys) in &section.zip {
+        points = with_zip(points, axis, keys, &mut problems);
+    }
+    for point in points.iter().take(1) {
+        if let Some(key) = empty_list("", &point.table) {
+            problems.push(Problem::new(key, "an empty list; name at least one value to try"));
+            return (Vec::new(), problems);
+        }
+    }
+    for (key, value) in &section.set {
+        points.iter_mut().for_each(|point| point.set(key, value.clone(), format!("grid.set.{key}")));
+    }
+    let mut crossed = cross_lists(points);
+    if let Some(points) = &mut crossed {
+        points.iter_mut().for_each(Point::settle);
+    }
+    // A key that was set last may be a list.
+    let Some(mut points) = crossed.and_then(cross_lists) else {
+        problems.push(Problem::new("grid", format!("the lists make more than {MAX_SETTINGS} settings")));
+        return (Vec::new(), problems);
+    };
+    exclude::exclude(&section.exclude, section.only.is_some(), &mut points, &mut problems);
+    exclude::only(&section.only.unwrap_or_default(), &mut points, &mut problems);
+    (points, problems)
+}
+
+/// Crosses every list; none if there are too many settings.
+fn cross_lists(mut points: Vec<Point>) -> Option<Vec<Point>> {
+    while let Some(i) = points.iter().position(|point| first_list("", &point.table).is_some()) {
+        points = with_list(points, i);
+        if points.len() > MAX_SETTINGS {
+            return None;
+        }
+    }
+    Some(points)
+}
+
+fn is_section(name: &str) -> bool {
+    SECTIONS.contains(&name) || MIMIC_SECTIONS.contains(&name)
+}
+
+/// Crosses points with the labelled replacements of an axis.
+fn with_variants(points: Vec<Point>, axis: &str, variants: &Value, problems: &mut Vec<Problem>) -> Vec<Point> {
+    let key = format!("grid.axis.{axis}");
+    let Some(variants) = variants.as_table().filter(|variants| !variants.is_empty()) else {
+        let example = format!("[grid.axis.{axis}.some-label]");
+        problems.push(Problem::new(key, format!("an axis has labels, each with its replacements: {example}")));
+        return points;
+    };
+    let mut sound = true;
+    for (label, replacements) in variants {
+        let replaced = replacements.as_table();
+        if replaced.is_none() {
+            let message = "replacements are needed here, such as learner = { ... } or \"clients.interactions\" = 2";
+            problems.push(Problem::new(format!("{key}.{label}"), message));
+        }
+        sound &= replaced.is_some();
+        for name in replaced.into_iter().flatten().map(|(name, _)| name).filter(|name| *name != "remove") {
+            let section = name.split('.').next().unwrap_or_default();
+            if !is_section(section) {
+                let allowed: Vec<&str> = SECTIONS.iter().chain(&["remove"]).copied().collect();
+                problems.push(Problem::new(format!("{key}.{label}.{name}"), no_such("section", section, &allowed)));
+                sound = false;
+            }
+        }
+    }
+    if !sound {
+        return points;
+    }
+    let pairs = points.iter().flat_map(|point| variants.iter().map(move |variant| (point, variant)));
+    pairs
+        .map(|(point, (label, replacements))| {
+            let mut point = point.clone();
+            point.labels.push((axis.into(), label.clone()));
+            for (name, value) in replacements.as_table().into_iter().flatten() {
+                let place = format!("{key}.{label}.{name}");
+                if name == "remove" {
+                    remove_sections(&mut point.table, &place, value, problems);
+                } else {
+                    point.set(name, value.clone(), place);
+                }
+            }
+            point
+        })
+        .collect()
+}
+
+fn remove_sections(table: &mut Table, place: &str, names: &Value, problems: &mut Vec<Problem>) {
+    let names: Option<Vec<&str>> = names.as_array().and_then(|names| names.iter().map(|name| name.as_str()).collect());
+    let Some(names) = names else {
+        problems.push(Problem::new(place, "expected a list of section names, such as [\"federation\", \"clients\"]"));
+        return;
+    };
+    for name in names {
+        if !is_section(name) {
+            problems.push(Problem::new(place, no_such("section", name, &SECTIONS)));
+        }
+        table.remove(name);
+    }
+}
+
+/// Lets lists advance together. A point that has none of them is left as it is.
+fn with_zip(points: Vec<Point>, axis: &str, keys: &Value, problems: &mut Vec<Problem>) -> Vec<Point> {
+    let place = format!("grid.zip.{axis}");
+    let keys: Option<Vec<&str>> = keys.as_array().and_then(|keys| keys.iter().map(Value::as_str).collect());
+    let Some(keys) = keys.filter(|keys| keys.len() > 1) else {
+        let message = "expected at least two keys, such as [\"privacy.epsilon\", \"privacy.sensitivity\"]";
+        problems.push(Problem::new(place, message));
+        return points;
+    };
+    let mut zipped = Vec::new();
+    let mut told: Option<String> = None;
+    let mut somewhere = false;
+    for point in points {
+        let lists: Vec<Option<Vec<Value>>> = keys.iter().map(|key| list_at(&point.table, key).cloned()).collect();
+        somewhere |= lists.iter().any(Option::is_some);
+        if lists.iter().all(Option::is_none) {
+            zipped.push(point);
+            continue;
+        }
+        // What a setting has not need not advance.
+        let (keys, lists): (Vec<&str>, Vec<Option<Vec<Value>>>) =
+            keys.iter().zip(lists).filter(|(key, _)| value_at(&point.table, key).is_some()).unzip();
+        let lengths: Vec<usize> = lists.iter().map(|list| list.as_ref().map_or(0, Vec::len)).collect();
+        if lengths.iter().any(|&length| length == 0 || length != lengths[0]) {
+            let words: Vec<String> = keys.iter().zip(&lengths).map(|(key, n)| format!("{key} has {n}")).collect();
+            told.get_or_insert(format!("lists that advance together need the same length: {}", words.join(", ")));
+            continue;
+        }
+        let lists: Vec<Vec<Value>> = lists.into_iter().flatten().collect();
+        for i in 0..lengths[0] {
+            let mut next = point.clone();
+            let labels: Vec<String> = lists.iter().map(|list| label_of(&list[i], list)).collect();
+            next.labels.push((axis.into(), labels.join(" / ")));
+            for (key, list) in keys.iter().zip(&lists) {
+                let origin = format!("{}[{i}]", point.place_of(key));
+                next.put(key, list[i].clone(), origin);
+            }
+            zipped.push(next);
+        }
+    }
+    let nowhere = || (!somewhere).then(|| "none of these keys has a list".to_owned());
+    if let Some(message) = told.or_else(nowhere) {
+        problems.push(Problem::new(place, message));
+    }
+    zipped
+}
+
+/// Crosses the points from `i` on with the first list that point `i` has, where they have it too.
+fn with_list(points: Vec<Point>, i: usize) -> Vec<Point> {
+    let key = first_list("", &points[i].table).unwrap_or_default();
+    let mut crossed = Vec::new();
+    for (idx, point) in points.into_iter().enumerate() {
+        let list = if idx < i { None } else { list_at(&point.table, &key).cloned() };
+        let Some(list) = list else {
+            crossed.push(point);
+            continue;
+        };
+        for (k, value) in list.iter().enumerate() {
+            let mut next = point.clone();
+            next.labels.push((key.clone(), label_of(value, &list)));
+            let origin = format!("{}[{k}]", point.place_of(&key));
+            next.put(&key, value.clone(), origin);
+            crossed.push(next);
+        }
+    }
+    crossed
+}
+
+/// The first key, in the order of the file, that is swept.
+fn first_list(prefix: &str, table: &Table) -> Option<String> {
+    table.iter().find_map(|(key, value)| {
+        let path = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+        match value {
+            Value::Table(inner) => first_list(&path, inner),
+            Value::Array(elements) if is_swept(&path, elements) => Some(path),
+            _ => None,
+        }
+    })
+}
+
+/// A key that is swept over nothing.
+fn empty_list(prefix: &str, table: &Table) -> Option<String> {
+    table.iter().find_map(|(key, value)| {
+        let path = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
+        match value {
+            Value::Table(inner) => empty_list(&path, inner),
+            Value::Array(elements) if elements.is_empty() && !LISTS.contains(&path.as_str()) => Some(path),
+            _ => None,
+        }
+    })
+}
+
+/// Whether a list is a list of values to try. An empty list by nature is left for the checks to refuse.
+fn is_swept(path: &str, elements: &[Value]) -> bool {
+    let by_nature = LISTS.contains(&path);
+    path != "seeds" && !elements.is_empty() && (!by_nature || elements.iter().all(Value::is_array))
+}
+
+fn list_at<'a>(table: &'a Table, key: &str) -> Option<&'a Vec<Value>> {
+    let list = value_at(table, key)?.as_array()?;
+    is_swept(key, list).then_some(list)
+}
+
+/// The value of a dotted key.
+pub fn value_at<'a>(table: &'a Table, key: &str) -> Option<&'a Value> {
+    let mut names = key.split('.');
+    let first = table.get(names.next()?)?;
+    names.try_fold(first, |value, name| value.as_table()?.get(name))
+}
+
+/// Puts a value at a dotted key; makes tables on the way, in place of what is no table.
+pub(crate) fn put_at(table: &mut Table, key: &str, value: Value) {
+    match key.split_once('.') {
+        None => {
+            table.insert(key.into(), value);
+        }
+        Some((first, rest)) => {
+            let inner = table.entry(first).or_insert_with(|| Value::Table(Table::new()));
+            if !inner.is_table() {
+                *inner = Value::Table(Table::new());
+            }
+            if let Some(inner) = inner.as_table_mut() {
+                put_at(inner, rest, value);
+            }
+        }
+    }
+}
+
+/// A value in a word: of tables the kind alone, if that tells it from the others of its list.
+pub fn label_of(value: &Value, all: &[Value]) -> String {
+    match value {
+        Value::String(text) => text.clone(),
+        Value::Array(elements) => {
+            elements.iter().map(|element| label_of(element, elements)).collect::<Vec<_>>().join(" + ")
+        }
+        Value::Table(table) => {
+            let kind = |value: &Value| value.get("kind").and_then(Value::as_str).map(str::to_owned);
+            let same = all.iter().filter(|other| kind(other) == kind(value)).count();
+            match kind(value) {
+                Some(kind) if same == 1 => kind,
+                // Lists inside become axes of their own.
+                _ => {
+                    let plain: Table =
+                        table.iter().filter(|(_, v)| !v.is_array()).map(|(k, v)| (k.clone(), v.clone())).collect();
+                    crate::spec::in_words(&plain)
+                }
+            }
+        }
+        other => other.to_string(),
+    }
+}

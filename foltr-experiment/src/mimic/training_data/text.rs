@@ -1,0 +1,263 @@
+//! A text collection as the stage of mimic learning: queries are private or public, documents are known to everybody.
+
+use std::path::PathBuf;
+
+use anyhow::{Context, Result, ensure};
+use foltr_mimic::analyser::Analyser;
+use foltr_mimic::collection::{Collection, Notes, Query, ReadOptions};
+use foltr_mimic::embeddings::EmbeddingSource;
+use foltr_mimic::index::TextIndex;
+use foltr_mimic::made_queries::{MadeQueries, make_queries, read_queries};
+use foltr_mimic::retrieval::{Grades, grades_of};
+use foltr_mimic::vocabulary::{Vocabulary, VocabularySettings};
+use foltr_mimic::{Bag, Candidates, Inputs};
+use foltr_rank::rng::{Purpose, Streams};
+use rand::seq::SliceRandom;
+use rayon::prelude::*;
+use xxhash_rust::xxh3::Xxh3;
+
+use super::{JudgedQuery, Split, TrainingData};
+use crate::data;
+use crate::mimic::spec::{MimicExperiment, Supervision, TextData};
+use crate::mimic::start::Embedded;
+
+/// Of the division into folds, which is the same in all runs.
+const FOLDS_SEED: u64 = 0;
+
+/// A collection with its index.
+pub struct TextStore {
+    /// Documents, queries and judgements.
+    pub collection: Collection,
+    /// What networks know of terms.
+    pub vocabulary: Vocabulary,
+    index: TextIndex,
+    notes: Notes,
+    documents: Vec<Bag>,
+    /// Queries with something to find, and what BM25 finds. Query number i of the inputs is the i-th of them.
+    judged: Vec<JudgedQuery>,
+    queries: Vec<Bag>,
+    texts: Vec<String>,
+    /// SourceMap among judged queries, by fold.
+    folds: Vec<Vec<usize>>,
+    /// What networks of earlier trainings began with.
+    pub(in crate::mimic) embedded: Embedded,
+    /// Of documents, queries and judgements.
+    pub(super) hash: u64,
+}
+
+impl TextStore {
+    /// Reads and indexes a collection.
+    ///
+    /// # Errors
+    /// If it cannot be read, or nothing in it can be judged.
+    pub fn load(data: &TextData, experiment: &MimicExperiment) -> Result<Self> {
+        let path = data::found(&data.path)?;
+        let options = ReadOptions { form: data.form, ..ReadOptions::default() };
+        let (collection, notes) = Collection::read(&path, &options)?;
+        let index = TextIndex::in_memory(&collection.documents, data.analyser);
+        let settings = VocabularySettings { min_documents: data.min_documents, max_terms: data.max_terms };
+        let vocabulary = Vocabulary::of(&collection.documents, index.analyser(), &settings);
+        ensure!(!vocabulary.is_empty(), "{}: no term is in {} documents", path.display(), data.min_documents);
+        let documents: Vec<Bag> = collection
+            .documents
+            .par_iter()
+            .map(|document| vocabulary.bag(&document.content(), index.analyser()))
+            .collect();
+        let judged = judged(&collection, &index, experiment.evaluation.depth);
+        let n_folds = data.folds;
+        let needs_judgements = matches!(experiment.supervision, Supervision::Full { .. }) || !judged.is_empty();
+        ensure!(
+            judged.len() >= n_folds || !needs_judgements,
+            "{}: {} queries have relevant documents, {n_folds} folds need as many",
+            path.display(),
+            judged.len()
+        );
+        let (judged, texts): (Vec<JudgedQuery>, Vec<String>) = judged.into_iter().unzip();
+        let queries = texts.iter().map(|text| vocabulary.bag(text, index.analyser())).collect();
+        let mut order: Vec<usize> = (0..judged.len()).collect();
+        order.shuffle(&mut Streams::new(FOLDS_SEED).open(Purpose::Data, 0, 0));
+        let folds = (0..n_folds).map(|fold| order.iter().copied().skip(fold).step_by(n_folds).collect()).collect();
+        let hash = hash(&collection, &files_of(experiment)?);
+        Ok(Self {
+            collection,
+            vocabulary,
+            index,
+            notes,
+            documents,
+            judged,
+            queries,
+            texts,
+            folds,
+            embedded: Embedded::default(),
+            hash,
+        })
+    }
+
+    /// What is worth knowing about its files.
+    pub fn notes(&self) -> Vec<String> {
+        self.notes.sentences()
+    }
+
+    pub(super) fn describe(&self) -> String {
+        format!(
+            "{} documents, {} terms, {} queries with relevant documents",
+            self.collection.documents.len(),
+            self.vocabulary.len(),
+            self.judged.iter().filter(|one| one.grades.n_relevant() > 0).count(),
+        )
+    }
+
+    /// From text to terms, as the index does it.
+    pub fn analyser(&self) -> &Analyser {
+        self.index.analyser()
+    }
+
+    /// Judgements are different in every fold, BM25 is not.
+    pub(super) fn folds(&self, experiment: &MimicExperiment) -> Vec<usize> {
+        match experiment.supervision {
+            Supervision::Full { .. } => (1..=self.folds.len()).collect(),
+            Supervision::Weak { .. } => vec![1],
+        }
+    }
+
+    pub(super) fn stage(&self, experiment: &MimicExperiment, fold: usize, seed: u64) -> Result<TrainingData> {
+        let mut queries = self.queries.clone();
+        let mut add = |texts: &[String], n_candidates: usize| -> Vec<Candidates> {
+            let first = queries.len() as u32;
+            queries.extend(texts.iter().map(|text| self.vocabulary.bag(text, self.analyser())));
+            let found: Vec<_> = texts.par_iter().map(|text| self.index.search(text, n_candidates)).collect();
+            (first..).zip(found).map(|(query, found)| candidates(query, found)).collect()
+        };
+        let (private_texts, public_texts) = self.texts(experiment, seed)?;
+        let public = add(&public_texts, experiment.public.candidates);
+        let n_folds = self.folds.len();
+        // Queries without relevant documents are dealt out like others, so that folds and parts do not depend on
+        // judgements; they just cannot be judged.
+        let can_be_judged = |place: &usize| self.judged[*place].grades.n_relevant() > 0;
+        let judged = |fold: usize| self.folds[fold].iter().copied().filter(can_be_judged).collect();
+        let split = |fold: usize| Split { validation: judged((fold + 1) % n_folds), test: judged(fold) };
+        let (lessons, splits, validated_by_judgements) = match experiment.supervision {
+            Supervision::Full { candidates, .. } => {
+                let split = split(fold - 1);
+                let held_out = [&self.folds[fold - 1], &self.folds[fold % n_folds]];
+                (self.judged_lessons(held_out, candidates), vec![split], true)
+            }
+            Supervision::Weak { candidates, .. } => {
+                (add(&private_texts, candidates), (0..n_folds).map(split).collect(), false)
+            }
+        };
+        ensure!(!lessons.is_empty(), "there are no training queries");
+        let public = public.into_iter().map(|one| Candidates { scores: Vec::new(), ..one }).collect();
+        Ok(TrainingData {
+            fold,
+            inputs: Inputs::Text { queries, documents: self.documents.clone() },
+            lessons,
+            validated_by_judgements,
+            public,
+            public_names: public_texts,
+            judged: self.judged.clone(),
+            splits,
+            columns: Vec::new(),
+        })
+    }
+
+    /// Judged documents and the best by BM25 of all queries that are neither for choices nor for results.
+    fn judged_lessons(&self, held_out: [&Vec<usize>; 2], n_candidates: usize) -> Vec<Candidates> {
+        let is_free = |place: &usize| !held_out.iter().any(|fold| fold.contains(place));
+        let lesson = |place: usize| {
+            let one = &self.judged[place];
+            let found = self.index.search(&self.texts[place], n_candidates);
+            let judged = one.grades.judged().iter().map(|&(document, _)| document);
+            let mut documents: Vec<u32> = found.iter().map(|&(document, _)| document).chain(judged).collect();
+            documents.sort_unstable();
+            documents.dedup();
+            let scores = documents.iter().map(|&document| f32::from(one.grades.grade(document))).collect();
+            Candidates { query: one.query, documents, scores }
+        };
+        (0..self.judged.len()).filter(is_free).map(lesson).collect()
+    }
+
+    /// Texts of the private and of the public queries, disjoint where they are made.
+    fn texts(&self, experiment: &MimicExperiment, seed: u64) -> Result<(Vec<String>, Vec<String>)> {
+        let (private, n_private) = match &experiment.supervision {
+            Supervision::Full { .. } => (None, 0),
+            Supervision::Weak { queries, n_queries, .. } => (queries.as_ref(), *n_queries),
+        };
+        let public = &experiment.public;
+        let n_made =
+            if private.is_some() { 0 } else { n_private } + if public.queries.is_some() { 0 } else { public.n_queries };
+        let mut stream = Streams::new(seed).open(Purpose::Data, 1, 0);
+        let how = MadeQueries { n_queries: n_made, ..MadeQueries::default() };
+        let mut made = make_queries(&self.collection.documents, self.analyser(), &self.vocabulary, &how, &mut stream);
+        // Fewer may have been made: each side has its share of them.
+        let n_private_made = if private.is_some() { 0 } else { made.len() * n_private / n_made.max(1) };
+        let mut public_texts = made.split_off(n_private_made);
+        let from_file = |path: &std::path::Path, n_queries: usize| -> Result<Vec<String>> {
+            let path = data::found(path)?;
+            let mut read = read_queries(&path)?;
+            read.shuffle(&mut Streams::new(seed).open(Purpose::Data, 2, 0));
+            let texts: Vec<String> = read.into_iter().map(|query| query.text).take(n_queries).collect();
+            ensure!(!texts.is_empty(), "{}: no queries", path.display());
+            Ok(texts)
+        };
+        let private_texts = private.map_or(Ok(made), |path| from_file(path, n_private))?;
+        if let Some(path) = &public.queries {
+            public_texts = from_file(path, public.n_queries)?;
+        }
+        Ok((private_texts, public_texts))
+    }
+}
+
+/// A query's candidates as BM25 found and scored them.
+fn candidates(query: u32, found: Vec<(u32, f32)>) -> Candidates {
+    let (documents, scores) = found.into_iter().unzip();
+    Candidates { query, documents, scores }
+}
+
+/// Judged queries with their texts, and what BM25 finds for them.
+fn judged(collection: &Collection, index: &TextIndex, depth: usize) -> Vec<(JudgedQuery, String)> {
+    let with_grades = collection.queries.iter().zip(grades_of(collection));
+    let judged: Vec<_> = (0..).zip(with_grades.filter(|(_, grades)| !grades.judged().is_empty())).collect();
+    let judge = |(query, (asked, grades)): (u32, (&Query, Grades))| {
+        let (documents, first_scores) = index.search(&asked.text, depth).into_iter().unzip();
+        (JudgedQuery { id: asked.id.clone(), query, documents, first_scores, grades }, asked.text.clone())
+    };
+    judged.into_par_iter().map(judge).collect()
+}
+
+/// Contents of the files that an experiment names beside the collection.
+fn files_of(experiment: &MimicExperiment) -> Result<Vec<Vec<u8>>> {
+    let private = match &experiment.supervision {
+        Supervision::Weak { queries, .. } => queries.as_ref(),
+        Supervision::Full { .. } => None,
+    };
+    let vectors = [&experiment.teacher, &experiment.student].map(|network| match &network.embeddings {
+        EmbeddingSource::Loaded { file } => Some(file),
+        _ => None,
+    });
+    let named = [private, experiment.public.queries.as_ref()].into_iter().chain(vectors).flatten();
+    let read = |path: &PathBuf| {
+        let path = data::found(path)?;
+        std::fs::read(&path).with_context(|| format!("{} cannot be read", path.display()))
+    };
+    named.map(read).collect()
+}
+
+fn hash(collection: &Collection, files: &[Vec<u8>]) -> u64 {
+    let mut hash = Xxh3::new();
+    files.iter().for_each(|content| hash.update(content));
+    let mut add = |text: &str| {
+        hash.update(text.as_bytes());
+        hash.update(&[0]);
+    };
+    for document in &collection.documents {
+        [&document.id, &document.title, &document.text].into_iter().for_each(|text| add(text));
+    }
+    for query in &collection.queries {
+        [&query.id, &query.text].into_iter().for_each(|text| add(text));
+    }
+    for judged in &collection.judgements {
+        add(&format!("{} {} {}", judged.query, judged.document, judged.grade));
+    }
+    hash.digest()
+}

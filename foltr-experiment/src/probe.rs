@@ -1,0 +1,148 @@
+//! What the runs of a grid will cost, from a few rounds of each kind of setting.
+
+use std::sync::atomic::AtomicBool;
+use std::time::Instant;
+
+use anyhow::Result;
+use foltr_simulation::datasets::Fold;
+
+use crate::evaluate::SNAPSHOTS;
+use crate::execute::{DataCache, Plan};
+use crate::run::{RunInput, run_job};
+use crate::spec::{Asynchrony, Evaluate, Experiment, Learner, Users, in_words};
+
+/// Interactions that a probe simulates at most, unless one round has more.
+const INTERACTIONS: usize = 20_000;
+
+/// What one run needs.
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub struct Cost {
+    /// On one thread.
+    pub seconds: f64,
+    /// Besides the data.
+    pub bytes: usize,
+}
+
+/// The cost of a run of every setting. Settings that differ only in what does not matter share a probe.
+///
+/// # Errors
+/// If a probe fails.
+pub fn probe(plan: &Plan, collections: &DataCache) -> Result<Vec<Cost>> {
+    let mut known: Vec<(String, Rates)> = Vec::new();
+    let mut costs = Vec::new();
+    for setting in &plan.grid.settings {
+        let Some(experiment) = setting.experiment.training() else {
+            costs.push(Cost::default());
+            continue;
+        };
+        let Some((_, fold)) = collections.numbered(&experiment.data).next() else { continue };
+        let kind = kind_of(experiment);
+        let rates = match known.iter().find(|(name, _)| *name == kind) {
+            Some((_, rates)) => *rates,
+            None => {
+                let rates = Rates::measure(experiment, fold)?;
+                known.push((kind, rates));
+                rates
+            }
+        };
+        costs.push(rates.cost(experiment, fold));
+    }
+    Ok(costs)
+}
+
+/// What decides about the speed of a setting.
+fn kind_of(experiment: &Experiment) -> String {
+    let users = experiment.users.as_ref().map(Users::name).unwrap_or_default();
+    let ranker = experiment.ranker.as_ref().map(in_words).unwrap_or_default();
+    let partition = experiment.partition.as_ref().map(in_words).unwrap_or_default();
+    let metrics = in_words(&experiment.metrics.offline);
+    let parts = [
+        &in_words(&experiment.data),
+        &partition,
+        &users,
+        &ranker,
+        experiment.learner.name(),
+        experiment.privacy.name(),
+        &experiment.personalisation.as_ref().map(in_words).unwrap_or_default(),
+        &experiment.asynchrony.as_ref().map(in_words).unwrap_or_default(),
+        &experiment.attack.as_ref().map(in_words).unwrap_or_default(),
+        &experiment.defence.as_ref().map(in_words).unwrap_or_default(),
+        &experiment.history.as_ref().map(in_words).unwrap_or_default(),
+    ];
+    format!("{} {metrics} {:?}", parts.map(|part: &str| part.to_owned()).join(" "), experiment.metrics.evaluate_on)
+}
+
+/// Seconds for one interaction and for one evaluated ranker.
+#[derive(Clone, Copy, Debug)]
+struct Rates {
+    interaction: f64,
+    evaluation: f64,
+}
+
+impl Rates {
+    fn measure(experiment: &Experiment, fold: &Fold) -> Result<Self> {
+        let short = shortened(experiment);
+        let started = Instant::now();
+        let seed = experiment.seeds.first().copied().unwrap_or(1);
+        let never = AtomicBool::new(false);
+        let outcome = run_job(&RunInput::new(&short, fold, 1, seed, &never), &|_| {}, &mut |_| {})?;
+        let total = started.elapsed().as_secs_f64();
+        let n_rounds = short.schedule().map_or(0, |schedule| schedule.n_rounds);
+        let n_evaluated = short.metrics.evaluate.count(n_rounds).max(1);
+        let evaluation = (total - outcome.training_seconds) / n_evaluated as f64;
+        if outcome.n_interactions == 0 {
+            return Ok(Self { interaction: 0.0, evaluation: total });
+        }
+        Ok(Self { interaction: outcome.training_seconds / outcome.n_interactions as f64, evaluation })
+    }
+
+    fn cost(&self, experiment: &Experiment, fold: &Fold) -> Cost {
+        let n_features = fold.train.n_features();
+        let n_params = experiment.ranker.map_or(n_features, |ranker| ranker.shape(n_features).n_params());
+        // Snapshots that wait to be evaluated, the model, its step, its optimiser and one client's copy.
+        let bytes = (SNAPSHOTS + 8) * n_params * size_of::<f32>();
+        let Some(schedule) = experiment.schedule() else {
+            return Cost { seconds: self.evaluation, bytes };
+        };
+        // Messages that are on their way, and versions that naive averaging must remember.
+        let n_kept = match experiment.asynchrony {
+            None => 0,
+            Some(Asynchrony::Buffered(_)) => schedule.n_clients,
+            Some(Asynchrony::Naive(naive)) => {
+                schedule.n_clients + (naive.max_staleness as usize).min(schedule.n_rounds * schedule.n_clients)
+            }
+        };
+        let bytes = bytes + (n_kept * n_params + values_of_clients(experiment, n_features)) * size_of::<f32>();
+        let n_evaluated = experiment.metrics.evaluate.count(schedule.n_rounds);
+        let seconds = self.interaction * schedule.n_interactions() as f64 + self.evaluation * n_evaluated as f64;
+        Cost { seconds, bytes }
+    }
+}
+
+/// What clients keep from round to round, and the models of clusters.
+fn values_of_clients(experiment: &Experiment, n_features: usize) -> usize {
+    let (Some(method), Some(ranker), Some(clients)) =
+        (experiment.personalisation, experiment.ranker, &experiment.clients)
+    else {
+        return 0;
+    };
+    let shape = ranker.shape(n_features);
+    clients.n_clients * method.state_len(shape) + method.n_clusters() * shape.n_params()
+}
+
+/// The same experiment with as many rounds as a moment has.
+fn shortened(experiment: &Experiment) -> Experiment {
+    let mut short = Experiment { unlearning: None, ..experiment.clone() };
+    let Some(schedule) = experiment.schedule() else { return short };
+    // Not fewer than are evaluated together, if a round is small.
+    let n_rounds = (INTERACTIONS / schedule.interactions_per_round().max(1)).clamp(1, SNAPSHOTS - 1);
+    let n_rounds = n_rounds.min(schedule.n_rounds);
+    if let Some(federation) = &mut short.federation {
+        (federation.rounds, federation.budget) = (Some(n_rounds), None);
+    }
+    if let Learner::CentralisedPdgd { budget, interactions_per_round, .. } = &mut short.learner {
+        *budget = n_rounds * *interactions_per_round;
+    }
+    short.metrics.evaluate = Evaluate::EveryRound;
+    short
+}

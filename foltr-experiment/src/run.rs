@@ -1,0 +1,155 @@
+//! One run: one experiment on one fold with one seed. Read this first.
+//!
+//! In each round clients learn, the server steps, and a snapshot of the model waits to be evaluated with others in one
+//! pass over the held-out queries. Rows leave through `sink` as soon as they are known.
+
+mod evaluator;
+mod offline;
+mod parent;
+mod recorder;
+mod setup;
+mod trainer;
+mod unlearning;
+
+use std::path::Path;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use foltr_simulation::adversary::{Attack, Promotion};
+use foltr_simulation::client_round::RoundStats;
+use foltr_simulation::datasets::Fold;
+
+use crate::mimic::{self, FoldPipeline, MimicExperiment, Store};
+use crate::promotion_rank::promotion_rank;
+use crate::rows::{MetricName, RoundProgress, Row, RunOutcome};
+use crate::spec::Experiment;
+use evaluator::RunEvaluator;
+pub use parent::Parent;
+use recorder::Recorder;
+pub use setup::RunSetup;
+use trainer::Trainer;
+
+/// Everything that one run depends on.
+#[derive(Clone, Copy)]
+pub struct RunInput<'a> {
+    pub work: Work<'a>,
+    /// From 1.
+    pub fold_number: usize,
+    pub seed: u64,
+    /// The finished run whose history this one starts from.
+    pub parent: Option<&'a Parent>,
+    /// Ends the run after its round when it becomes true.
+    pub stop: &'a AtomicBool,
+}
+
+/// What is run on what.
+#[derive(Clone, Copy)]
+pub enum Work<'a> {
+    Training {
+        experiment: &'a Experiment,
+        fold: &'a Fold,
+    },
+    Mimic {
+        experiment: &'a MimicExperiment,
+        store: &'a Store,
+        /// Where networks are stored as soon as they are trained.
+        folder: &'a Path,
+        steps: &'a [mimic::Step],
+    },
+}
+
+impl<'a> RunInput<'a> {
+    pub fn new(
+        experiment: &'a Experiment,
+        fold: &'a Fold,
+        fold_number: usize,
+        seed: u64,
+        stop: &'a AtomicBool,
+    ) -> Self {
+        Self { work: Work::Training { experiment, fold }, fold_number, seed, parent: None, stop }
+    }
+}
+
+/// Runs one experiment on one fold with one seed.
+///
+/// # Errors
+/// If the experiment does not fit the data, or a round fails.
+pub fn run_job(
+    input: &RunInput<'_>,
+    progress: &(dyn Fn(RoundProgress) + Sync),
+    sink: &mut dyn FnMut(Row),
+) -> Result<RunOutcome> {
+    let RunInput { work, fold_number, seed, parent, stop } = *input;
+    let (experiment, fold) = match work {
+        Work::Training { experiment, fold } => (experiment, fold),
+        Work::Mimic { experiment, store, folder, steps } => {
+            let data = store.stage(experiment, fold_number, seed)?;
+            let watch = mimic::Watch { progress, stop };
+            return mimic::run_job(&FoldPipeline { experiment, store, stage: &data, seed, folder, watch }, steps, sink);
+        }
+    };
+    if let Some(parent) = parent {
+        return parent.run(experiment, fold, seed, progress, sink, stop);
+    }
+    if experiment.schedule().is_none() {
+        return offline::run_baseline(experiment, fold, sink);
+    }
+    let setup = RunSetup::new(experiment, fold, seed)?;
+    let (shape, n_rounds) = (setup.shape, setup.n_rounds);
+    let evaluator = RunEvaluator::new(experiment, fold, Some(&setup.held), Some(&setup.anyone))?;
+    let mut recorder = Recorder::new(shape, evaluator, sink);
+    let mut trainer = Trainer::new(experiment, &setup, seed)?;
+    let mut training_time = Duration::ZERO;
+    let mut stats = RoundStats::default();
+    let mut interrupted = false;
+    for round in 0..=n_rounds {
+        if experiment.metrics.evaluate.at(round, n_rounds) {
+            trainer.show(round, &mut recorder);
+            if let Some(promotion) = promoted(experiment)
+                && let Some(place) = promotion_rank(&promotion, fold, shape, &trainer.ranker())
+            {
+                recorder.send(round, MetricName::PromotionRank, place);
+            }
+        }
+        interrupted = round < n_rounds && stop.load(Ordering::Relaxed);
+        if round == n_rounds || interrupted {
+            break;
+        }
+        let started = Instant::now();
+        let this = trainer.round().with_context(|| format!("fold {fold_number}, seed {seed}, round {}", round + 1))?;
+        training_time += started.elapsed();
+        stats.merge(&this);
+        recorder.round(round + 1, &this, experiment.metrics.cutoff, &trainer);
+        progress(RoundProgress::new(1, experiment.learner.name(), recorder.newest));
+    }
+    recorder.flush();
+    Ok(RunOutcome {
+        ranker: trainer.has_global_ranker().then(|| (shape, trainer.ranker())),
+        clients: recorder.clients(),
+        histories: trainer.into_histories(),
+        forgotten: None,
+        n_interactions: stats.n_interactions,
+        training_seconds: training_time.as_secs_f64(),
+        interrupted,
+    })
+}
+
+/// What is promoted, by attackers or in the words of `[metrics]`.
+fn promoted(experiment: &Experiment) -> Option<Promotion> {
+    let attack = experiment.attack.map(|attack| attack.method);
+    experiment.metrics.promotion.or(if let Some(Attack::Promotion(promotion)) = attack {
+        Some(promotion)
+    } else {
+        None
+    })
+}
+
+/// Writes the number of grades that all folds together have into the experiment, unless it says so itself.
+///
+/// One fold may lack the highest grade; all runs of an experiment must have the same users nevertheless.
+pub fn resolve_grades<'a>(experiment: &mut Experiment, folds: impl Iterator<Item = &'a Fold>) {
+    if let Some(users) = &mut experiment.users {
+        users.resolve_grades(folds.map(Fold::max_label).max().unwrap_or(0));
+    }
+}

@@ -1,0 +1,48 @@
+//! Baselines that learn from labels at once.
+
+use std::time::Instant;
+
+use anyhow::Result;
+use foltr_rank::Shape;
+use foltr_simulation::datasets::Fold;
+
+use super::evaluator::{RunEvaluator, queries_of};
+use super::recorder::Recorder;
+use super::setup;
+use crate::baseline::{least_squares, random_ndcg, ranking_svm};
+use crate::rows::{MetricName, Row, RunOutcome};
+use crate::spec::{Experiment, Learner, Metric};
+
+pub(super) fn run_baseline(experiment: &Experiment, fold: &Fold, sink: &mut dyn FnMut(Row)) -> Result<RunOutcome> {
+    let anyone = experiment.users.as_ref().map(|users| setup::anyone_of(users, fold)).transpose()?;
+    let judge = RunEvaluator::new(experiment, fold, None, anyone.as_ref())?;
+    let mut rows = Recorder::new(Shape::Linear { n_features: fold.train.n_features() }, judge, sink);
+    let started = Instant::now();
+    let params = match experiment.learner {
+        Learner::LeastSquares => Some(least_squares(&fold.train)),
+        Learner::RankingSvm { c } => Some(ranking_svm(&fold.train, c)),
+        Learner::Random => None,
+        other => anyhow::bail!("{} has no schedule: its rounds or budget are missing", other.name()),
+    };
+    let training_seconds = started.elapsed().as_secs_f64();
+    match &params {
+        Some(params) => rows.snapshot(0, params),
+        None => random_ranking(experiment, fold, &mut rows)?,
+    }
+    rows.flush();
+    let shape = rows.shape();
+    Ok(RunOutcome { ranker: params.map(|params| (shape, params)), training_seconds, ..RunOutcome::default() })
+}
+
+fn random_ranking(experiment: &Experiment, fold: &Fold, rows: &mut Recorder<'_, '_>) -> Result<()> {
+    let measures = &experiment.metrics;
+    for &split in &measures.evaluate_on {
+        let data = queries_of(split, fold)?;
+        for &metric in &measures.offline {
+            let Metric::Ndcg(k) = metric else { continue };
+            let value = random_ndcg(data, k, measures.queries_without_relevant);
+            rows.send(0, MetricName::Offline(split, metric), value);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,162 @@
+//! Rankers on their way to becoming rows.
+
+use foltr_rank::personal::OwnRanker;
+use foltr_rank::{Params, Shape};
+use foltr_simulation::client_round::RoundStats;
+
+use super::evaluator::RunEvaluator;
+use super::trainer::Trainer;
+use crate::evaluate::SNAPSHOTS;
+use crate::rows::{ClientValue, MetricName, Row};
+
+/// Judges rankers and sends rows.
+pub(super) struct Recorder<'a, 's> {
+    shape: Shape,
+    judge: RunEvaluator<'a>,
+    /// Global rankers that wait to be judged together.
+    pending: Vec<(usize, Params)>,
+    /// Whether those are of unlearning.
+    is_unlearning: bool,
+    /// The newest value of the first metric.
+    pub(super) newest: Option<f64>,
+    /// What the rankers judged last are worth to every client.
+    clients: Vec<ClientValue>,
+    sink: &'s mut dyn FnMut(Row),
+}
+
+impl<'a, 's> Recorder<'a, 's> {
+    pub(super) fn new(shape: Shape, judge: RunEvaluator<'a>, sink: &'s mut dyn FnMut(Row)) -> Self {
+        Self { shape, judge, pending: Vec::new(), is_unlearning: false, newest: None, clients: Vec::new(), sink }
+    }
+
+    pub(super) const fn shape(&self) -> Shape {
+        self.shape
+    }
+
+    /// What the last rankers are worth to every client, if clients differ.
+    pub(super) fn clients(&mut self) -> Vec<ClientValue> {
+        std::mem::take(&mut self.clients)
+    }
+
+    pub(super) fn send(&mut self, round: usize, metric: MetricName, value: f64) {
+        (self.sink)(Row { round, metric, value });
+    }
+
+    /// What was measured while clients learned.
+    pub(super) fn round(&mut self, round: usize, stats: &RoundStats, cutoff: usize, trainer: &Trainer<'_>) {
+        // A round that nobody came to has no mean.
+        if stats.n_clients > 0 {
+            let n_clients = stats.n_clients as f64;
+            self.send(round, MetricName::OnlineNdcg(cutoff), stats.ndcg / n_clients);
+            self.send(round, MetricName::OnlineMaxRr, stats.max_rr / n_clients);
+        }
+        if let Some(time) = trainer.time() {
+            self.send(round, MetricName::SimulatedTime, time);
+        }
+        if let Some(share) = trainer.attacker_share() {
+            self.send(round, MetricName::AttackerShare, share);
+        }
+    }
+
+    /// The global ranker after a round.
+    pub(super) fn snapshot(&mut self, round: usize, params: &[f32]) {
+        self.pending.push((round, params.to_vec()));
+        if self.pending.len() == SNAPSHOTS {
+            self.flush();
+        }
+    }
+
+    /// The global ranker after a round of unlearning; 0 is before it.
+    pub(super) fn unlearning(&mut self, round: usize, params: &[f32]) {
+        if !self.is_unlearning {
+            self.flush();
+            self.is_unlearning = true;
+        }
+        self.snapshot(round, params);
+    }
+
+    /// Judges all waiting global rankers together.
+    pub(super) fn flush(&mut self) {
+        let (rounds, models): (Vec<usize>, Vec<Params>) = self.pending.drain(..).unzip();
+        let name = if self.is_unlearning { MetricName::Unlearning } else { MetricName::Offline };
+        for split in self.judge.splits() {
+            let values = split.global(self.shape, &models);
+            for (&round, values) in rounds.iter().zip(values) {
+                self.newest = values.first().copied();
+                for (&metric, value) in self.judge.metrics().iter().zip(values) {
+                    (self.sink)(Row { round, metric: name(split.split, metric), value });
+                }
+            }
+        }
+    }
+
+    /// What the rankers that clients use after a round are worth to them, if clients differ.
+    ///
+    /// `global` is the ranker of those that have none of their own; `has_global` whether all help to train it.
+    pub(super) fn own_rankers(
+        &mut self,
+        round: usize,
+        global: Params,
+        has_global: bool,
+        own_ranker: impl Fn(u32) -> Option<OwnRanker> + Sync,
+    ) {
+        let global = OwnRanker { shape: self.shape, params: global };
+        let own = |client: u32| own_ranker(client).unwrap_or_else(|| global.clone());
+        let is_compared = has_global && own_ranker(0).is_some();
+        self.clients.clear();
+        for split in self.judge.splits() {
+            let Some(by_client) = self.judge.by_client(split, own) else { return };
+            let with_global = is_compared.then(|| self.judge.by_client(split, |_| global.clone())).flatten();
+            for (i, &metric) in self.judge.metrics().iter().enumerate() {
+                let values: Vec<f64> = by_client.iter().map(|values| values[i]).collect();
+                let mut send = |metric, value| (self.sink)(Row { round, metric, value });
+                let (mean, worst) = mean_and_worst_decile(&values);
+                self.newest = Some(mean);
+                send(MetricName::Own(split.split, metric), mean);
+                send(MetricName::WorstDecile(split.split, metric), worst);
+                if let Some(others) = &with_global {
+                    let pairs = values.iter().zip(others.iter().map(|values| values[i]));
+                    send(MetricName::WorseOff(split.split, metric), worse_off(pairs));
+                }
+                let name = MetricName::Own(split.split, metric);
+                let of_client = |(client, &value): (u32, &f64)| {
+                    let group = self.judge.group(client);
+                    (!value.is_nan()).then_some(ClientValue { client, group, metric: name, value })
+                };
+                self.clients.extend((0..).zip(&values).filter_map(of_client));
+            }
+        }
+    }
+}
+
+/// The mean over clients, and that over the tenth of them that is served worst. Clients without a value do not count.
+fn mean_and_worst_decile(values: &[f64]) -> (f64, f64) {
+    let mut known: Vec<f64> = values.iter().copied().filter(|value| !value.is_nan()).collect();
+    known.sort_unstable_by(f64::total_cmp);
+    let mean = |values: &[f64]| values.iter().sum::<f64>() / values.len() as f64;
+    (mean(&known), mean(&known[..known.len().div_ceil(10)]))
+}
+
+/// The share of clients to whom their own ranker is worth less than the other one.
+fn worse_off<'v>(pairs: impl Iterator<Item = (&'v f64, f64)>) -> f64 {
+    let (mut n_worse, mut n) = (0_u32, 0_u32);
+    for (&own, other) in pairs.filter(|(own, other)| !own.is_nan() && !other.is_nan()) {
+        n_worse += u32::from(own < other);
+        n += 1;
+    }
+    f64::from(n_worse) / f64::from(n)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn deciles_and_losers_by_hand() {
+        let values: Vec<f64> = (0..20).rev().map(f64::from).chain([f64::NAN]).collect();
+        assert_eq!(mean_and_worst_decile(&values), (9.5, 0.5));
+        assert_eq!(mean_and_worst_decile(&[3.0, 1.0]), (2.0, 1.0), "less than a client is one client");
+        let pairs = [(1.0, 2.0), (2.0, 2.0), (3.0, 2.0), (f64::NAN, 0.0)];
+        assert_eq!(worse_off(pairs.iter().map(|(own, other)| (own, *other))), 1.0 / 3.0);
+    }
+}

@@ -1,0 +1,177 @@
+//! What a run begins with: data by client, users, the first ranker, and all settings of its federation.
+//!
+//! Training and a later request to forget a client set up the same stage, from the experiment, the fold and the seed.
+
+use anyhow::{Context, Result, ensure};
+use foltr_federation::{Fingerprint, LocalPrivacy};
+use foltr_rank::rng::{Purpose, Streams};
+use foltr_rank::{Initialisation, Params, Shape};
+use foltr_simulation::centralised::{CentralisedRun, CentralisedSettings};
+use foltr_simulation::click::{Cascade, PositionBased, Users};
+use foltr_simulation::client_round::TrainingSet;
+use foltr_simulation::datasets::Fold;
+use foltr_simulation::federation_run::FederationSettings;
+use foltr_simulation::partition::shared::warm_up_seed;
+
+use crate::partition::{ClientData, held};
+use crate::spec::{self, Experiment, Learner};
+
+/// What a learner from clicks begins with.
+pub struct RunSetup {
+    /// What clients hold.
+    pub held: ClientData,
+    /// Somebody of whom only is known that they are one of the users.
+    pub anyone: Users,
+    /// The ranker.
+    pub shape: Shape,
+    /// Before the first round.
+    pub initial: Params,
+    /// Rounds that the budget affords.
+    pub n_rounds: usize,
+    /// Stands for all that the numbers of the run depend on but the program.
+    pub fingerprint: Fingerprint,
+}
+
+impl RunSetup {
+    /// Of one experiment on one fold with one seed.
+    ///
+    /// # Errors
+    /// If the experiment does not fit the data, or does not learn from clicks.
+    pub fn new(experiment: &Experiment, fold: &Fold, seed: u64) -> Result<Self> {
+        let schedule = experiment.schedule().context("a learner from clicks needs a schedule")?;
+        let users = experiment.users.as_ref().context("a learner from clicks needs [users]")?;
+        let users = users_of(users, fold)?;
+        let anyone = anyone(&users);
+        let held = held(experiment, fold, users, seed)?;
+        let n_features = fold.train.n_features();
+        let (shape, initialisation) = match experiment.ranker {
+            Some(ranker) => (ranker.shape(n_features), ranker.initialisation()),
+            None => (Shape::Linear { n_features }, Initialisation::Zero),
+        };
+        let initial = initialisation.params(shape, &mut Streams::new(seed).open(Purpose::Initialisation, 0, 0));
+        let n_rounds = experiment.affordable_rounds(schedule.n_rounds, shape.n_params())?;
+        ensure!(n_rounds > 0, "budget: not even one round of this experiment stays within it");
+        let initial = match &held.shared {
+            Some(shared) => warmed_up(experiment, shared, anyone.clone(), shape, initial, seed)?,
+            None => initial,
+        };
+        let fingerprint = fingerprint(experiment, fold, seed)?;
+        Ok(Self { held, anyone, shape, initial, n_rounds, fingerprint })
+    }
+
+    /// Everything that defines the federation but its data.
+    ///
+    /// # Errors
+    /// If the experiment has none.
+    pub fn settings(&self, experiment: &Experiment, seed: u64) -> Result<FederationSettings> {
+        let schedule = experiment.schedule().context("a learner from clicks needs a schedule")?;
+        let federation = experiment.federation.as_ref().context("a federated learner needs [federation]")?;
+        let clients = experiment.clients.as_ref().context("a federated learner needs [clients]")?;
+        let plan = experiment.plan();
+        let privacy = plan.mechanism(self.shape.n_params())?;
+        let mut absent = clients.absent.clone().unwrap_or_default();
+        absent.sort_unstable();
+        absent.dedup();
+        Ok(FederationSettings {
+            seed,
+            shape: self.shape,
+            initial: self.initial.clone(),
+            learning: experiment
+                .learner
+                .client(experiment.metrics.list_length, schedule.interactions, privacy.clip_radius())
+                .context("learner.kind: not a federated learner")?,
+            n_clients: u32::try_from(schedule.n_clients)?,
+            absent,
+            personalisation: experiment.personalisation,
+            participation: plan.participation,
+            dropout: plan.dropout,
+            average_from: federation.average_last.map(|share| first_averaged(share, self.n_rounds)),
+            privacy,
+            defence: experiment.defence(),
+            attackers: experiment.attack,
+            optimiser: federation.optimiser,
+        })
+    }
+}
+
+fn fingerprint(experiment: &Experiment, fold: &Fold, seed: u64) -> Result<Fingerprint> {
+    // What is asked of a finished run is not one of its settings.
+    let trained = Experiment { unlearning: None, seeds: vec![seed], ..experiment.clone() };
+    let text = format!("{}data = {:016x}", trained.to_toml()?, fold.content_hash());
+    Ok(Fingerprint::of(text.as_bytes()))
+}
+
+/// The ranker after so many interactions on the queries that all clients share (spec section 11): where round 1 begins.
+fn warmed_up(
+    experiment: &Experiment,
+    shared: &TrainingSet,
+    users: Users,
+    shape: Shape,
+    initial: Params,
+    seed: u64,
+) -> Result<Params> {
+    let n_interactions = experiment.partition.and_then(|it| it.shared()).map_or(0, |shared| shared.warm_up);
+    let (Learner::Pdgd { learning_rate, .. }, 1..) = (experiment.learner, n_interactions) else { return Ok(initial) };
+    let settings = CentralisedSettings {
+        seed: warm_up_seed(seed),
+        shape,
+        initial,
+        learning_rate,
+        decay: 1.0,
+        batch: 1,
+        n_interactions,
+        n_shown: experiment.metrics.list_length,
+        users,
+    };
+    let mut run = CentralisedRun::new(settings, shared);
+    run.round().context("partition.shared.warm_up")?;
+    Ok(run.params().to_vec())
+}
+
+/// The first of the last models (counted from 1) that are averaged: at least the very last one.
+fn first_averaged(share: f64, n_rounds: usize) -> u32 {
+    let n_averaged = (share * n_rounds as f64).ceil().max(1.0) as usize;
+    u32::try_from(n_rounds - n_averaged.min(n_rounds) + 1).unwrap_or(u32::MAX)
+}
+
+/// Somebody of whom only is known that they are one of these users.
+///
+/// # Errors
+/// If the users do not fit the labels.
+pub fn anyone_of(users: &spec::Users, fold: &Fold) -> Result<Users> {
+    Ok(anyone(&users_of(users, fold)?))
+}
+
+/// The experiment's users, for the grades that it names or, if it names none, for those of this fold. More than one if
+/// clients differ in how they click.
+fn users_of(users: &spec::Users, fold: &Fold) -> Result<Vec<Users>> {
+    let mut users = users.clone();
+    users.resolve_grades(fold.max_label());
+    let models: Vec<Users> = users.models().iter().map(|model| one_user(model, fold)).collect::<Result<_>>()?;
+    Ok(match users {
+        spec::Users::Several { each: spec::AssignedPer::Interaction, .. } => vec![Users::Mixed(models)],
+        _ => models,
+    })
+}
+
+fn one_user(users: &spec::Users, fold: &Fold) -> Result<Users> {
+    let (max_label, grades) = (fold.max_label(), users.grades().unwrap_or(0));
+    ensure!(
+        max_label < grades,
+        "users.grades = {grades}, but the data has label {max_label}: at least {} are needed",
+        max_label + 1
+    );
+    Ok(match users {
+        spec::Users::Cascade { preset, .. } => Users::Cascade(Cascade::preset(*preset, grades - 1)?),
+        spec::Users::PositionBased { eta, preset, .. } => {
+            let clicks = Cascade::preset(*preset, grades - 1)?;
+            Users::PositionBased(PositionBased::new(*eta, clicks.click_probabilities()))
+        }
+        spec::Users::Several { .. } => anyhow::bail!("users.models: \"several\" cannot be among them"),
+    })
+}
+
+/// Somebody of whom only is known that these are equally many.
+fn anyone(users: &[Users]) -> Users {
+    if let [only] = users { only.clone() } else { Users::Mixed(users.to_vec()) }
+}

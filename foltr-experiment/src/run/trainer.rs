@@ -1,0 +1,119 @@
+//! A learner from clicks, whoever holds the interactions.
+
+use anyhow::Result;
+use foltr_federation::History;
+use foltr_federation::unlearn::ShardIsolation;
+use foltr_rank::Params;
+use foltr_simulation::asynchronous_run::AsynchronousRun;
+use foltr_simulation::centralised::{CentralisedRun, CentralisedSettings};
+use foltr_simulation::client_round::RoundStats;
+use foltr_simulation::federation_run::FederationRun;
+use foltr_simulation::sharded_run::ShardedRun;
+
+use super::recorder::Recorder;
+use super::setup::RunSetup;
+use crate::spec::{Experiment, Learner};
+
+/// A learner from clicks, whoever holds the interactions.
+pub(super) enum Trainer<'a> {
+    Federated(Box<FederationRun<'a>>),
+    Sharded(Box<ShardedRun<'a>>),
+    Asynchronous(Box<AsynchronousRun<'a>>),
+    Centralised(Box<CentralisedRun<'a>>),
+}
+
+impl<'a> Trainer<'a> {
+    pub(super) fn new(experiment: &Experiment, stage: &'a RunSetup, seed: u64) -> Result<Self> {
+        let partition = &stage.held.partition;
+        if let Learner::CentralisedPdgd { learning_rate, batch, decay, interactions_per_round, .. } = experiment.learner
+        {
+            let settings = CentralisedSettings {
+                seed,
+                shape: stage.shape,
+                initial: stage.initial.clone(),
+                learning_rate,
+                decay: decay.unwrap_or(1.0),
+                batch,
+                n_interactions: interactions_per_round,
+                n_shown: experiment.metrics.list_length,
+                users: partition.users()[0].clone(),
+            };
+            return Ok(Self::Centralised(Box::new(CentralisedRun::new(settings, &partition.sets()[0]))));
+        }
+        let settings = stage.settings(experiment, seed)?;
+        let pace = experiment.pace();
+        if let Some(shards) = experiment.federation.as_ref().and_then(|federation| federation.shards) {
+            let keeping = experiment.keeping().unwrap_or_default();
+            let run = ShardedRun::new(settings, ShardIsolation { shards }, partition, keeping, stage.fingerprint)?;
+            return Ok(Self::Sharded(Box::new(run)));
+        }
+        if let Some(asynchrony) = experiment.asynchrony {
+            let run = AsynchronousRun::new(settings, asynchrony, pace.unwrap_or_default(), partition)?;
+            return Ok(Self::Asynchronous(Box::new(run)));
+        }
+        let mut run = FederationRun::new(settings, partition)?;
+        if let Some(keeping) = experiment.keeping() {
+            run = run.with_history(keeping, stage.fingerprint)?;
+        }
+        Ok(Self::Federated(Box::new(match pace {
+            Some(pace) => run.with_pace(pace),
+            None => run,
+        })))
+    }
+
+    pub(super) fn ranker(&self) -> Params {
+        match self {
+            Self::Federated(run) => run.ranker(),
+            Self::Sharded(run) => run.ranker(),
+            Self::Asynchronous(run) => run.ranker(),
+            Self::Centralised(run) => run.params().to_vec(),
+        }
+    }
+
+    /// Hands over what there is to judge after a round: the ranker of all clients, and those of their own.
+    pub(super) fn show(&self, round: usize, rows: &mut Recorder<'_, '_>) {
+        let has_global = self.has_global_ranker();
+        if has_global {
+            rows.snapshot(round, &self.ranker());
+        }
+        let own = |client: u32| if let Self::Federated(run) = self { run.own_ranker(client) } else { None };
+        rows.own_rankers(round, self.ranker(), has_global, own);
+    }
+
+    /// Whether there is a ranker of all clients.
+    pub(super) fn has_global_ranker(&self) -> bool {
+        if let Self::Federated(run) = self { run.has_global_ranker() } else { true }
+    }
+
+    pub(super) fn round(&mut self) -> Result<RoundStats> {
+        match self {
+            Self::Federated(run) => Ok(run.round()?),
+            Self::Sharded(run) => Ok(run.round()?),
+            Self::Asynchronous(run) => Ok(run.round()?),
+            Self::Centralised(run) => Ok(run.round()?),
+        }
+    }
+
+    /// The attackers' share of the last step, where the rule tells it.
+    pub(super) fn attacker_share(&self) -> Option<f64> {
+        if let Self::Federated(run) = self { run.attacker_share() } else { None }
+    }
+
+    /// Simulated time so far, where clients have speeds.
+    pub(super) fn time(&self) -> Option<f64> {
+        match self {
+            Self::Federated(run) => run.time(),
+            Self::Asynchronous(run) => Some(run.time()),
+            Self::Sharded(_) | Self::Centralised(_) => None,
+        }
+    }
+
+    /// What was stored for clients that leave.
+    pub(super) fn into_histories(self) -> Vec<History> {
+        match self {
+            Self::Federated(run) => run.into_history().into_iter().collect(),
+            Self::Sharded(run) => run.into_histories(),
+            Self::Asynchronous(_) | Self::Centralised(_) => Vec::new(),
+        }
+    }
+}

@@ -1,0 +1,228 @@
+//! The experiment file: what is trained on what, by whom, and what is measured.
+//!
+//! A file is read by [`Grid::read`](crate::grid::Grid::read) and checked as a whole before any work: every problem is reported with
+//! its line, key and value. What has a default is printed in the resolved experiment, so no number is hidden.
+
+mod asynchrony;
+mod attack;
+mod check;
+mod data;
+mod measure;
+mod partition;
+mod personalisation;
+mod plan;
+mod problem;
+pub(crate) mod source;
+pub(crate) mod source_map;
+mod unlearning;
+mod users;
+mod words;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+pub use asynchrony::Stragglers;
+pub use data::{Conflict, Data, Level, Normalise};
+pub use foltr_federation::privacy::{Budget, MechanismError};
+pub use foltr_federation::{Asynchrony, Defence, HistoryPolicy, Privacy, ServerOptimiser, Unlearning};
+pub use foltr_rank::learn::pdgd::Updates;
+pub use foltr_rank::metric::WithoutRelevant;
+pub use foltr_rank::personal::Personalisation;
+pub use foltr_rank::{EvolutionStream, Learner, RankerShape};
+pub use foltr_simulation::adversary::Attackers;
+pub use foltr_simulation::click::Preset;
+pub use foltr_simulation::datasets::SyntheticShape;
+pub use measure::{Evaluate, Measures, Metric, Split, UnknownMetric};
+pub use partition::{Partition, Shared};
+pub use problem::{Problem, SpecError};
+pub use unlearning::UnlearningRequest;
+pub use users::{AssignedPer, Users};
+pub use words::in_words;
+
+/// One experiment: everything that a result depends on, apart from the data files themselves.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Experiment {
+    /// One run a seed (and fold).
+    pub seeds: Vec<u64>,
+    /// Where the labelled queries come from.
+    pub data: Data,
+    /// Who takes part. Federated learners only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub clients: Option<Clients>,
+    /// What each client holds; the same for all when absent. Federated learners only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub partition: Option<Partition>,
+    /// Who clicks. Not needed by an offline baseline, unless a metric asks for users.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub users: Option<Users>,
+    /// What is learned. Offline baselines are always linear and have no such section.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ranker: Option<RankerShape>,
+    /// How it is learned.
+    pub learner: Learner,
+    /// How long it is learned, and what the server does with the updates. Federated learners only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub federation: Option<Federation>,
+    /// How clients make rankers of their own; all use the global one when absent. FPDGD only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub personalisation: Option<Personalisation>,
+    /// What the server does with clients that do not wait for each other; without it rounds are synchronous.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asynchrony: Option<Asynchrony>,
+    /// Clients that lie; all are honest when absent. Federated learners only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub attack: Option<Attackers>,
+    /// What is done against clients that lie: the weighted mean, that is nothing, when absent. Federated learners only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub defence: Option<Defence>,
+    /// What is kept for clients that leave one day; nothing, or what `[unlearning]` needs, when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub history: Option<HistoryPolicy>,
+    /// Clients that leave after the last round and are forgotten. Federated learners only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unlearning: Option<UnlearningRequest>,
+    /// What happens to an update before it leaves a device.
+    #[serde(default)]
+    pub privacy: Privacy,
+    /// What the run may cost a client; it stops before it would cost more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<Budget>,
+    /// What is measured, and when.
+    #[serde(default)]
+    pub metrics: Measures,
+}
+
+/// Who takes part in a round.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Clients {
+    /// All clients of the federation.
+    pub n_clients: usize,
+    /// Interactions (B) of one client in one round; give either this or `quantities`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interactions: Option<usize>,
+    /// Type 4: interactions in one round of clients 0, 1, 2 and so on; after the last number comes the first again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub quantities: Option<Vec<usize>>,
+    /// Clients sampled without replacement for each round; all of them when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cohort: Option<usize>,
+    /// Instead of `cohort`: every client tosses its own coin, with this probability of taking part in a round.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub participation: Option<f64>,
+    /// Probability that a client's message of a round is lost; 0 when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub dropout: Option<f64>,
+    /// Clients that never take part. Everybody else draws what it would draw beside them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub absent: Option<Vec<u32>>,
+    /// Clients that are slow; all take the same time when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stragglers: Option<Stragglers>,
+}
+
+impl Clients {
+    /// Interactions of one client in one round.
+    pub fn interactions_of(&self, client: usize) -> usize {
+        match &self.quantities {
+            Some(quantities) if !quantities.is_empty() => quantities[client % quantities.len()],
+            _ => self.interactions.unwrap_or(0),
+        }
+    }
+
+    /// The most interactions of any client in one round.
+    pub fn most_interactions(&self) -> usize {
+        let n_different = self.quantities.as_ref().map_or(1, Vec::len).min(self.n_clients);
+        (0..n_different).map(|client| self.interactions_of(client)).max().unwrap_or(0)
+    }
+
+    /// Interactions of `n_taking_part` clients together, or the number that is expected of them, rounded down.
+    fn interactions_of_many(&self, n_taking_part: usize) -> Option<usize> {
+        let Some(quantities) = &self.quantities else { return n_taking_part.checked_mul(self.interactions?) };
+        let (turns, rest) = (self.n_clients.checked_div(quantities.len())?, self.n_clients % quantities.len());
+        let once = quantities.iter().try_fold(0_usize, |sum, &n| sum.checked_add(n))?;
+        let all = once.checked_mul(turns)?.checked_add(quantities[..rest].iter().sum())?;
+        let expected = (all as u128 * n_taking_part as u128).checked_div(self.n_clients as u128)?;
+        usize::try_from(expected).ok()
+    }
+}
+
+/// How long a federation learns, and how the server steps.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct Federation {
+    /// Rounds; give either this or `budget`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rounds: Option<usize>,
+    /// Interactions of all clients over all rounds; rounds = budget div clients div interactions (spec section 8).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub budget: Option<usize>,
+    /// What the server does with the averaged step.
+    pub optimiser: ServerOptimiser,
+    /// Federations of which each learns a ranker from its own clients, published as their mean; one when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shards: Option<u32>,
+    /// The ranker is the mean of the models of this last share of the rounds; the newest model when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub average_last: Option<f64>,
+}
+
+/// The course of an online run. A centralised learner is one client whose round is a stretch between two evaluations.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Schedule {
+    /// All clients.
+    pub n_clients: usize,
+    /// Clients that take part in one round, or are expected to.
+    pub cohort: usize,
+    /// Interactions of one client in one round; the most of any client where they differ.
+    pub interactions: usize,
+    /// Interactions of all clients of one round, or the number that is expected.
+    pub per_round: usize,
+    /// Number of rounds.
+    pub n_rounds: usize,
+}
+
+impl Schedule {
+    /// Interactions of all clients in one round.
+    pub const fn interactions_per_round(&self) -> usize {
+        self.per_round
+    }
+
+    /// Interactions of the whole run.
+    pub const fn n_interactions(&self) -> usize {
+        self.interactions_per_round() * self.n_rounds
+    }
+}
+
+impl Experiment {
+    /// The course of the run; `None` for an offline baseline, which has no rounds.
+    pub fn schedule(&self) -> Option<Schedule> {
+        if let Learner::CentralisedPdgd { budget, interactions_per_round, .. } = self.learner {
+            let n_rounds = budget.checked_div(interactions_per_round)?;
+            let interactions = interactions_per_round;
+            return Some(Schedule { n_clients: 1, cohort: 1, interactions, per_round: interactions, n_rounds });
+        }
+        let (clients, federation) = (self.clients.as_ref()?, self.federation.as_ref()?);
+        let poisson_sampling =
+            clients.participation.map(|probability| (probability * clients.n_clients as f64) as usize);
+        let cohort = clients.cohort.or(poisson_sampling).unwrap_or(clients.n_clients);
+        let per_round = clients.interactions_of_many(cohort)?;
+        let n_rounds = federation.rounds.or_else(|| federation.budget.and_then(|all| all.checked_div(per_round)))?;
+        let interactions = clients.most_interactions();
+        Some(Schedule { n_clients: clients.n_clients, cohort, interactions, per_round, n_rounds })
+    }
+
+    /// The seeds that runs have: all, or the first for a baseline, which draws nothing at random.
+    pub fn seeds_of_runs(&self) -> &[u64] {
+        if self.learner.is_baseline() { &self.seeds[..self.seeds.len().min(1)] } else { &self.seeds }
+    }
+
+    /// The experiment as TOML with every default filled in.
+    ///
+    /// # Errors
+    /// If a number is too large for TOML, whose integers have 64 bits with sign.
+    pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
+        toml::to_string(self)
+    }
+}

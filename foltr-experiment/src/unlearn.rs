@@ -1,0 +1,108 @@
+//! A request to forget clients, met on finished runs: new runs take their place, with signed receipts.
+
+pub mod journal;
+pub mod key;
+
+use std::path::Path;
+
+use anyhow::{Context, Result, bail};
+use foltr_federation::receipt::{Claim, Receipt};
+use foltr_federation::{Fingerprint, History, Unlearning};
+use foltr_simulation::datasets::Fold;
+
+use crate::evaluate::Evaluator;
+use crate::history_files;
+use crate::model::Model;
+use crate::rows::Forgotten;
+use crate::run::Parent;
+use crate::spec::{Experiment, Metric};
+use crate::store::{RunWriter, put_json};
+
+/// Who signs receipts, and when.
+#[derive(Clone, Debug)]
+pub struct Signer {
+    pub secret: [u8; 32],
+    pub time: String,
+}
+
+/// Adds the receipts of earlier requests to a run, and one for every history that has changed.
+pub(crate) fn write_receipts(
+    writer: &RunWriter,
+    parent: &Parent,
+    histories: &[History],
+    forgotten: &Forgotten,
+    signer: &Signer,
+) -> Result<()> {
+    let earlier = parent.run.record.files.keys().filter(|name| name.starts_with(RECEIPT));
+    let earlier: Vec<&String> = earlier.collect();
+    for name in &earlier {
+        writer.copy(&parent.folder, name)?;
+    }
+    let changed = parent.histories.iter().zip(histories).filter(|(before, after)| before.head() != after.head());
+    for (number, (before, after)) in (earlier.len() + 1..).zip(changed) {
+        // A shard's receipt is about its own leavers.
+        let new = after.erasures().last().context("a history that has changed has an erasure")?;
+        let guarantee = forgotten.guarantee.clone();
+        let claim = Claim::between(before, after, &new.clients, forgotten.method, guarantee, &signer.time);
+        let receipt = claim.context("the newest model is missing in the history")?.sign(&signer.secret);
+        put_json(&writer.path().join(format!("{RECEIPT}{number:04}.json")), &receipt)?;
+    }
+    Ok(())
+}
+
+/// What the names of receipts begin with.
+pub const RECEIPT: &str = "receipt-";
+
+/// nDCG@10 on test queries of the model of a run.
+///
+/// # Errors
+/// If there is no model.
+pub fn quality(experiment: &Experiment, fold: &Fold, run: &Path) -> Result<f64> {
+    let model = Model::read(&run.join(crate::model::FILE_NAME))?;
+    let measures = &experiment.metrics;
+    let without = measures.queries_without_relevant;
+    let evaluator = Evaluator::new(&fold.test, &[Metric::Ndcg(10)], without, None, measures.list_length);
+    Ok(evaluator.evaluate(model.shape, std::slice::from_ref(&model.params))[0][0])
+}
+
+/// Reads a receipt and checks it with a public key and, if one is given, the history that it belongs to.
+///
+/// # Errors
+/// If it cannot be read or is not believed, with the reason.
+pub fn verify(receipt: &Path, public_key: &[u8; 32], history: Option<&Path>) -> Result<Receipt> {
+    let text = std::fs::read_to_string(receipt).with_context(|| format!("{} cannot be read", receipt.display()))?;
+    let told = || format!("{} is not believed", receipt.display());
+    let read: Receipt = serde_json::from_str(&text).with_context(told)?;
+    read.verify(public_key).with_context(told)?;
+    if let Some(path) = history {
+        let bytes = std::fs::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
+        let history = history_files::read_one(&bytes).with_context(|| format!("{} is not believed", path.display()))?;
+        read.matches(&history).with_context(told)?;
+    }
+    Ok(read)
+}
+
+/// Of a model file, as receipts have it.
+///
+/// # Errors
+/// If there is no model.
+pub fn model_fingerprint(path: &Path) -> Result<Fingerprint> {
+    Ok(Fingerprint::of_model(&Model::read(path)?.params))
+}
+
+/// A method from a command line: its name, and parameters such as `interval=5`.
+///
+/// # Errors
+/// If there is no such method, or a parameter is missing or wrong.
+pub fn method(text: &str, parameters: &[String]) -> Result<Unlearning> {
+    let names: Vec<&str> = Unlearning::LIST.iter().map(|(name, _)| *name).collect();
+    if !names.contains(&text) {
+        bail!("--method: there is no `{text}`; the names are {}", names.join(", "));
+    }
+    let pairs: String = parameters.iter().map(|pair| format!(", {pair}")).collect();
+    let table: toml::Table = toml::from_str(&format!("method = {{ kind = \"{text}\"{pairs} }}"))
+        .with_context(|| format!("--with: `{}` is not of the form name=value", parameters.join(" ")))?;
+    let method: Unlearning = table["method"].clone().try_into().with_context(|| format!("--method {text}"))?;
+    method.check().map_err(|bad| anyhow::anyhow!("--with {}: must be {}", bad.name, bad.right))?;
+    Ok(method)
+}

@@ -1,0 +1,268 @@
+//! Clients that differ, from the experiment file on: what they hold, what it does to the numbers that must come out.
+
+use std::fmt::Write as _;
+use std::sync::atomic::AtomicBool;
+
+use foltr_experiment::data;
+use foltr_experiment::partition::{ClientData, held};
+use foltr_experiment::rows::{MetricName, Row, RunOutcome};
+use foltr_experiment::run::{RunInput, run_job};
+use foltr_experiment::spec::Experiment;
+use foltr_rank::metric::ONLINE_DISCOUNT;
+use foltr_simulation::click::{Cascade, PositionBased, Preset, Users};
+use foltr_simulation::datasets::Fold;
+use foltr_test::ExperimentFile;
+
+const SYNTHETIC: &str =
+    "kind = \"synthetic\"\nshape = \"tiny\"\nqueries = 60\nvalidation_queries = 0\ntest_queries = 20\nseed = 3";
+
+/// A small FPDGD experiment with this data, these clients and this partition.
+fn experiment(data: &str, clients: &str, rounds: usize, partition: &str) -> Experiment {
+    let file = ExperimentFile::fpdgd()
+        .set("seeds", "[1]")
+        .section("data", data)
+        .section("clients", clients)
+        .section("partition", partition)
+        .set("federation.rounds", &rounds.to_string())
+        .set("metrics.evaluate", "\"first-and-last\"");
+    Experiment::from_toml(&file.to_string()).unwrap_or_else(|problems| panic!("{problems:?}"))
+}
+
+fn fold(experiment: &Experiment) -> Fold {
+    data::load(&experiment.data).expect("data").remove(0).1
+}
+
+fn run(experiment: &Experiment, seed: u64) -> anyhow::Result<(Vec<Row>, RunOutcome)> {
+    let mut rows = Vec::new();
+    let (fold, never) = (fold(experiment), AtomicBool::new(false));
+    let outcome = run_job(&RunInput::new(experiment, &fold, 1, seed, &never), &|_| {}, &mut |row| rows.push(row))?;
+    Ok((rows, outcome))
+}
+
+fn clicks(max_label: u8) -> Vec<Users> {
+    vec![Users::Cascade(Cascade::preset(Preset::Perfect, max_label).expect("grades"))]
+}
+
+fn held_by(experiment: &Experiment, seed: u64) -> ClientData {
+    let fold = fold(experiment);
+    held(experiment, &fold, clicks(fold.max_label()), seed).expect("a sound partition")
+}
+
+/// Sum of the online values, discounted by round (spec section 3).
+fn discounted(rows: &[Row]) -> f64 {
+    let online = rows.iter().filter(|row| row.metric == MetricName::OnlineNdcg(10));
+    online.map(|row| row.value * ONLINE_DISCOUNT.powi(row.round as i32 - 1)).sum()
+}
+
+#[test]
+fn one_label_a_client_gives_a_known_online_value() {
+    // The client with label 0 sees nothing relevant, every list of the others is the best one.
+    for (shape, n_labels, printed) in [("mslr", 5, 1589.23), ("mq2007", 3, 1324.36)] {
+        let data = format!(
+            "kind = \"synthetic\"\nshape = \"{shape}\"\nqueries = 8\nvalidation_queries = 0\ntest_queries = 2\nseed = 3\n\
+             normalise = \"query\""
+        );
+        let clients = format!("n_clients = {n_labels}\ninteractions = 1");
+        let rounds = 10_000;
+        let experiment = experiment(&data, &clients, rounds, "kind = \"labels\"\nlabels_per_client = 1");
+        let (rows, outcome) = run(&experiment, 1).expect("a run");
+        assert_eq!(outcome.n_interactions, rounds as u64 * n_labels);
+        let all: f64 = (0..rounds as i32).map(|round| ONLINE_DISCOUNT.powi(round)).sum();
+        let expected = (n_labels - 1) as f64 / n_labels as f64 * all;
+        let value = discounted(&rows);
+        assert!((value - expected).abs() < 1e-6 && (value - printed).abs() < 0.005, "{shape}: {value}");
+    }
+}
+
+#[test]
+fn clients_with_two_labels_hold_those_of_their_pair() {
+    let section = "kind = \"labels\"\nlabels_per_client = 2\nsplit = \"disjoint\"";
+    let experiment = experiment(SYNTHETIC, "n_clients = 3\ninteractions = 2", 1, section);
+    let held = held_by(&experiment, 1);
+    let docs: usize = held.partition.sets().iter().map(|set| set.data().n_docs()).sum();
+    assert_eq!(docs, fold(&experiment).train.n_docs());
+    for (set, pair) in held.partition.sets().iter().zip([[0, 1], [0, 2], [1, 2]]) {
+        let labels = set.data().all_labels();
+        assert!(pair.iter().all(|label| labels.contains(label)), "{pair:?} both occur");
+        assert!(labels.iter().all(|label| pair.contains(label)));
+    }
+    let wrong = super_clients(&experiment, 4);
+    let error = format!("{:#}", run(&wrong, 1).expect_err("four clients, three pairs"));
+    assert_eq!(error, "partition: 3 labels have 3 pairs, which need 3 clients; there are 4");
+}
+
+fn super_clients(experiment: &Experiment, n_clients: usize) -> Experiment {
+    let mut other = experiment.clone();
+    other.clients.as_mut().expect("clients").n_clients = n_clients;
+    other
+}
+
+#[test]
+fn shared_queries_are_held_by_all_and_may_be_learned_first() {
+    let section = |more: &str| format!("kind = \"labels\"\nlabels_per_client = 1\nshared = {{ queries = 12{more} }}");
+    let plain = experiment(SYNTHETIC, "n_clients = 3\ninteractions = 2", 1, &section(""));
+    let held = held_by(&plain, 1);
+    let shared = held.shared.expect("shared queries");
+    let ids = |data: &foltr_simulation::dataset::Dataset| -> Vec<String> {
+        (0..data.n_queries()).map(|query| data.query_id(query).to_owned()).collect()
+    };
+    assert!((8..=12).contains(&shared.data().n_queries()), "{}", shared.data().n_queries());
+    for set in held.partition.sets() {
+        let all = ids(set.data());
+        for (query, id) in ids(shared.data()).iter().enumerate() {
+            let here = all.iter().position(|other| other == id).expect("every client has it");
+            assert_eq!(set.data().labels(here), shared.data().labels(query), "with all documents");
+        }
+    }
+    let warm = experiment(SYNTHETIC, "n_clients = 3\ninteractions = 2", 1, &section(", warm_up = 500"));
+    let start = |experiment: &Experiment| {
+        let (rows, outcome) = run(experiment, 1).expect("a run");
+        let is_start = |row: &&Row| row.round == 0 && matches!(row.metric, MetricName::Offline(..));
+        (rows.iter().find(is_start).expect("round 0").value, outcome.n_interactions)
+    };
+    let ((cold, n_cold), (warmed, n_warm)) = (start(&plain), start(&warm));
+    assert!(warmed > cold + 0.05, "500 interactions on shared queries: from {cold} to {warmed}");
+    assert_eq!((n_cold, n_warm), (6, 6), "a warm-up is no part of the rounds");
+}
+
+#[test]
+fn intents_are_stable_shuffled_or_merged() {
+    let data = format!("{SYNTHETIC}\nintents = 3\nconflict = \"strong\"");
+    let with = |section: &str| experiment(&data, "n_clients = 6\ninteractions = 2", 1, section);
+    let fold = fold(&with("kind = \"iid\""));
+
+    let stable = held_by(&with("kind = \"intents\"\nshuffled = false"), 1);
+    assert_eq!(stable.groups.len(), 3);
+    for client in 0..6 {
+        let (holding, share) = (stable.partition.holding(client), stable.partition.share(client));
+        assert_eq!((holding.group, holding.set), (client % 3, client % 3));
+        assert_eq!(*share.training.data().all_labels(), *fold.intents[client as usize % 3].train);
+        assert_eq!(
+            share.training.data().rows().as_ptr(),
+            stable.groups[0].train.rows().as_ptr(),
+            "features are shared"
+        );
+        assert_eq!(*stable.groups[holding.group as usize].test.all_labels(), *fold.intents[client as usize % 3].test);
+    }
+    let shuffled = "kind = \"intents\"\nshuffled = true";
+    let labels = |seed: u64, section: &str| -> Vec<Vec<u8>> {
+        let sets = held_by(&with(section), seed);
+        sets.partition.sets().iter().map(|set| set.data().all_labels().to_vec()).collect()
+    };
+    assert_eq!(labels(1, shuffled), labels(1, shuffled));
+    assert_ne!(labels(1, shuffled), labels(2, shuffled), "another seed, another order");
+    let counts = |all: Vec<Vec<u8>>| all.concat().iter().map(|&label| u32::from(label)).sum::<u32>();
+    assert_eq!(counts(labels(1, shuffled)), counts(labels(1, "kind = \"intents\"\nshuffled = false")));
+
+    let merged = held_by(&with("kind = \"merged-intents\""), 1);
+    let highest: Vec<u8> = (0..fold.train.n_docs())
+        .map(|doc| fold.intents.iter().map(|intent| intent.train[doc]).max().expect("three intents"))
+        .collect();
+    assert_eq!((merged.groups.len(), merged.partition.sets()[0].data().all_labels()), (1, highest.as_slice()));
+    let few = super_clients(&with("kind = \"intents\"\nshuffled = true"), 2);
+    let error = run(&few, 1).expect_err("two clients").to_string();
+    assert_eq!(error, "partition: 2 clients cannot have 3 intents");
+}
+
+#[test]
+fn quantities_and_users_take_turns() {
+    let clients = "n_clients = 7\nquantities = [1, 3, 5]";
+    let text = "kind = \"iid\"";
+    let quantities = experiment(SYNTHETIC, clients, 4, text);
+    let held = held_by(&quantities, 1);
+    let of = |client| held.partition.share(client).n_interactions;
+    assert_eq!((0..7).map(of).collect::<Vec<_>>(), [1, 3, 5, 1, 3, 5, 1]);
+    let schedule = quantities.schedule().expect("a federation");
+    assert_eq!((schedule.interactions, schedule.interactions_per_round(), schedule.n_interactions()), (5, 19, 76));
+    assert_eq!(run(&quantities, 1).expect("a run").1.n_interactions, 76);
+
+    let mut several = quantities.clone();
+    let users = |each: &str| {
+        let models = "[{ kind = \"cascade\", preset = \"perfect\" }, { kind = \"position-based\", eta = 1.0 }]";
+        toml::from_str(&format!("kind = \"several\"\neach = \"{each}\"\nmodels = {models}")).expect("users")
+    };
+    several.users = Some(users("client"));
+    assert_eq!(several.check(), []);
+    let both = [clicks(2), vec![Users::PositionBased(PositionBased::perfect(1.0, 2).expect("grades"))]].concat();
+    let by_turns =
+        foltr_experiment::partition::held(&several, &fold(&several), both.clone(), 1).expect("a partition").partition;
+    assert_eq!((0..4).map(|client| by_turns.holding(client).users).collect::<Vec<_>>(), [0, 1, 0, 1]);
+    assert_eq!((by_turns.share(0).users, by_turns.share(3).users), (&both[0], &both[1]));
+    let (by_client, _) = run(&several, 1).expect("a run");
+    several.users = Some(users("interaction"));
+    let (by_interaction, _) = run(&several, 1).expect("a run");
+    assert_ne!(discounted(&by_client), discounted(&by_interaction));
+    assert_eq!(several.users.expect("users").name(), "perfect+position-based-1-by-interaction");
+}
+
+#[test]
+fn clusters_and_proportions_divide_the_training_set() {
+    let clients = "n_clients = 4\ninteractions = 2";
+    let clusters = experiment(SYNTHETIC, clients, 2, "kind = \"feature-clusters\"");
+    let held = held_by(&clusters, 1);
+    let queries: u32 = (0..4).map(|client| held.partition.share(client).n_queries()).sum();
+    assert_eq!((queries, held.partition.sets().len()), (60, 1));
+    run(&clusters, 1).expect("a run");
+    let dirichlet = experiment(SYNTHETIC, clients, 2, "kind = \"dirichlet\"\nalpha = 0.5");
+    let docs: usize = held_by(&dirichlet, 1).partition.sets().iter().map(|set| set.data().n_docs()).sum();
+    assert_eq!(docs, fold(&dirichlet).train.n_docs());
+    run(&dirichlet, 1).expect("a run");
+}
+
+#[test]
+fn the_users_of_a_log_are_the_clients() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (mut letor, mut metadata) = (String::new(), String::from("qid,user_id,timestamp,query\n"));
+    for query in 0..30 {
+        for doc in 0..4 {
+            writeln!(letor, "{} qid:{query} 1:{doc} 2:{}", u8::from(doc == 3), doc * query % 3).expect("a text grows");
+        }
+        // Users with 15, 10 and 5 queries.
+        let user = [0, 0, 0, 1, 1, 2][query % 6];
+        writeln!(metadata, "{query},u{user},2006-03-01 00:00:{query:02},words").expect("a text grows");
+    }
+    std::fs::write(folder.path().join("letor.txt"), letor).expect("a file");
+    std::fs::write(folder.path().join("metadata.csv"), metadata).expect("a file");
+    let data = format!(
+        "kind = \"user-log\"\nletor = '{0}/letor.txt'\nmetadata = '{0}/metadata.csv'\ntest_share = 0.2\nnormalise = \"query\"",
+        folder.path().display()
+    );
+    let log = experiment(&data, "n_clients = 3\ninteractions = 2", 50, "kind = \"user-log\"");
+    let held = held_by(&log, 1);
+    assert_eq!((0..3).map(|client| held.partition.share(client).n_queries()).collect::<Vec<_>>(), [12, 8, 4]);
+    assert_eq!(fold(&log).test.n_queries(), 6);
+    let (rows, _) = run(&log, 1).expect("a run");
+    let last = rows.iter().rfind(|row| matches!(row.metric, MetricName::Offline(..))).expect("a value");
+    assert!(last.value > 0.99, "feature 1 tells which document is clicked: {last:?}");
+    let wrong = super_clients(&log, 2);
+    let error = run(&wrong, 1).expect_err("three users").to_string();
+    assert!(error.starts_with("partition: the log has 3 users for 2 clients; every user is a client"), "{error}");
+}
+
+#[test]
+fn a_folder_of_judgements_is_tested_on_its_training_queries() {
+    let folder = tempfile::tempdir().expect("a folder");
+    std::fs::create_dir(folder.path().join("intents")).expect("a folder");
+    let mut letor = String::new();
+    let mut judgements = [String::new(), String::new()];
+    for query in 1..=6 {
+        for doc in 0..5 {
+            writeln!(letor, "0 qid:{query} 1:{} 2:{} #d{doc}", doc, 4 - doc).expect("a text grows");
+            for (intent, text) in judgements.iter_mut().enumerate() {
+                let relevant = u8::from(doc == 4 * intent);
+                writeln!(text, "{query} {} d{doc} {relevant}", intent + 1).expect("a text grows");
+            }
+        }
+    }
+    std::fs::write(folder.path().join("features.txt"), letor).expect("a file");
+    for (number, text) in (1..).zip(&judgements) {
+        std::fs::write(folder.path().join(format!("intents/{number}.txt")), text).expect("a file");
+    }
+    let data = format!("kind = \"intents\"\npath = '{}'\nnormalise = \"query\"", folder.path().display());
+    let section = "kind = \"intents\"\nshuffled = false";
+    let experiment = experiment(&data, "n_clients = 2\ninteractions = 3", 20, section);
+    let held = held_by(&experiment, 1);
+    assert_eq!((held.groups.len(), held.groups[1].test.labels(0)), (2, &[0, 0, 0, 0, 1][..]));
+    assert_eq!(held.groups[1].train, held.groups[1].test);
+    run(&experiment, 1).expect("a run");
+}

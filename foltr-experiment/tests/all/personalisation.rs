@@ -1,0 +1,132 @@
+//! Rankers of one's own, from the experiment file to the rows: who is judged by what, and what is refused.
+
+use std::sync::atomic::AtomicBool;
+
+use foltr_experiment::data;
+use foltr_experiment::rows::{MetricName, Row, RunOutcome};
+use foltr_experiment::run::{RunInput, run_job};
+use foltr_experiment::spec::{Experiment, Metric, Split};
+use foltr_test::ExperimentFile;
+
+const NDCG: Metric = Metric::Ndcg(10);
+
+/// A small experiment on four intents that contradict each other.
+fn file() -> ExperimentFile {
+    ExperimentFile::fpdgd()
+        .set("seeds", "[1]")
+        .set("data.seed", "3")
+        .set("data.intents", "4")
+        .set("data.conflict", "\"strong\"")
+        .section("clients", "n_clients = 5\ninteractions = 4")
+        .section("partition", "kind = \"intents\"\nshuffled = false")
+        .set("federation.rounds", "150")
+        .section("metrics", "offline = [\"ndcg@10\"]\nevaluate = \"first-and-last\"")
+}
+
+fn experiment(file: &ExperimentFile) -> Experiment {
+    Experiment::from_toml(&file.to_string()).unwrap_or_else(|problems| panic!("{problems:?}"))
+}
+
+fn personal(section: &str) -> ExperimentFile {
+    file().section("personalisation", section)
+}
+
+fn run(experiment: &Experiment) -> (Vec<Row>, RunOutcome) {
+    let fold = data::load(&experiment.data).expect("data").remove(0).1;
+    let mut rows = Vec::new();
+    let stop = AtomicBool::new(false);
+    let input = RunInput::new(experiment, &fold, 1, 1, &stop);
+    let outcome = run_job(&input, &|_| {}, &mut |row| rows.push(row)).expect("a run");
+    (rows, outcome)
+}
+
+fn last(rows: &[Row], metric: MetricName) -> Option<f64> {
+    rows.iter().rfind(|row| row.metric == metric).map(|row| row.value)
+}
+
+fn of_clients(outcome: &RunOutcome) -> Vec<f64> {
+    outcome.clients.iter().map(|client| client.value).collect()
+}
+
+const ADDITIVE: &str = "kind = \"additive\"\nn_clusters = 1\nmemory = 0.0\nown_rate = 1.0\nown_decay = 0.002";
+
+#[test]
+fn the_global_ranker_is_worth_the_mean_of_what_it_is_worth_to_each() {
+    let (rows, outcome) = run(&experiment(&file()));
+    let values = of_clients(&outcome);
+    // Five clients with four intents: the first and the last are judged by the same labels.
+    let groups: Vec<u32> = outcome.clients.iter().map(|client| client.group).collect();
+    assert_eq!((groups, values[0]), (vec![0, 1, 2, 3, 0], values[4]));
+    assert!(values[1] != values[0] && values[2] != values[1]);
+    let mean = values.iter().sum::<f64>() / 5.0;
+    let global = last(&rows, MetricName::Offline(Split::Test, NDCG)).expect("a global ranker");
+    assert!((global - mean).abs() < 1e-12, "{global} instead of {mean}");
+    assert!((last(&rows, MetricName::Own(Split::Test, NDCG)).expect("by client") - mean).abs() < 1e-12);
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    assert_eq!(last(&rows, MetricName::WorstDecile(Split::Test, NDCG)), Some(least));
+    // Nobody has another ranker that could be worse.
+    assert_eq!(last(&rows, MetricName::WorseOff(Split::Test, NDCG)), None);
+}
+
+#[test]
+fn a_ranker_of_ones_own_is_better_where_wishes_contradict_each_other() {
+    let (plain, _) = run(&experiment(&file()));
+    let shared = last(&plain, MetricName::Own(Split::Test, NDCG)).expect("by client");
+    for method in [
+        ADDITIVE,
+        "kind = \"local-only\"",
+        "kind = \"ditto\"\npull = 0.01",
+        "kind = \"interpolation\"\nmemory = 0.99",
+        "kind = \"known-groups\"\nn_groups = 4",
+    ] {
+        let (rows, outcome) = run(&experiment(&personal(method)));
+        let own = last(&rows, MetricName::Own(Split::Test, NDCG)).expect("by client");
+        assert!(own > shared + 0.02, "{method}: {own} after {shared}");
+        let has_global = !method.contains("local-only") && !method.contains("known-groups");
+        assert_eq!(last(&rows, MetricName::Offline(Split::Test, NDCG)).is_some(), has_global, "{method}");
+        assert_eq!(last(&rows, MetricName::WorseOff(Split::Test, NDCG)).is_some(), has_global, "{method}");
+        // What nobody trains is not saved as if it were a ranker.
+        assert_eq!(outcome.ranker.is_some(), has_global, "{method}");
+    }
+}
+
+#[test]
+fn fed_per_is_judged_with_its_own_layers_and_with_the_averaged_one() {
+    let network = "kind = \"mlp\"\nhidden = 8\nactivation = \"logistic\"\ninitialisation = { kind = \"fan-in\" }";
+    let fed_per = experiment(&personal("kind = \"fed-per\"").section("ranker", network));
+    let (rows, outcome) = run(&fed_per);
+    let own = last(&rows, MetricName::Own(Split::Test, NDCG)).expect("own layers");
+    let global = last(&rows, MetricName::Offline(Split::Test, NDCG)).expect("averaged layers");
+    assert!(own != global && own > 0.0 && global > 0.0);
+    assert_eq!(of_clients(&outcome).len(), 5);
+}
+
+#[test]
+fn a_device_whose_messages_are_lost_still_learns() {
+    let local = personal("kind = \"local-only\"");
+    let (whole, _) = run(&experiment(&local));
+    let (lossy, outcome) = run(&experiment(&local.set("clients.dropout", "0.9")));
+    // It sends nothing, so nothing is lost.
+    assert_eq!(last(&whole, MetricName::Own(Split::Test, NDCG)), last(&lossy, MetricName::Own(Split::Test, NDCG)));
+    assert_eq!(outcome.n_interactions, 150 * 5 * 4);
+}
+
+#[test]
+fn what_cannot_be_had_together_is_refused_by_name() {
+    let refused = |file: ExperimentFile| -> Vec<String> {
+        let problems = Experiment::from_toml(&file.to_string()).expect_err("a wrong file");
+        problems.into_iter().map(|problem| problem.key).collect()
+    };
+    let ditto = personal("kind = \"ditto\"\npull = 0.1");
+    let laplace = "kind = \"distributed-laplace\"\nepsilon = 4.5\nsensitivity = 5.0\nclip = \"paper\"";
+    assert_eq!(refused(ditto.clone().section("privacy", laplace)), ["privacy.kind"]);
+    assert_eq!(refused(ditto.clone().set("personalisation.pull", "30.0")), ["personalisation.pull"]);
+    assert_eq!(refused(ditto.set("learner.proximal", "0.1")), ["learner.proximal"]);
+    let twice = "{ kind = \"learning-rate\", rate = 2.0 }";
+    let fed_per = personal("kind = \"fed-per\"").set("federation.optimiser", twice);
+    assert_eq!(refused(fed_per), ["federation.optimiser", "personalisation.kind"]);
+    let gaussian = "kind = \"gaussian\"\nclip = 0.2\nnoise_multiplier = 1.0\nmode = \"sealed\"";
+    assert_eq!(refused(personal("kind = \"local-only\"").section("privacy", gaussian)), ["privacy.kind"]);
+    // What clips the message itself goes with an own part that stays on the device.
+    assert_eq!(experiment(&personal(ADDITIVE).section("privacy", gaussian)).check(), []);
+}

@@ -1,0 +1,241 @@
+//! The sections of a federation together: what a server signs and a device obeys.
+
+use foltr_rank::learn::evolution::Reward;
+use foltr_rank::learn::pdgd::Updates;
+use foltr_rank::personal::Personalisation;
+use foltr_rank::{EvolutionStream, Learner, ParameterError, RankerShape};
+use serde::{Deserialize, Serialize};
+
+use crate::accountant::PrivacyCost;
+use crate::combination::{Combination, Part};
+use crate::privacy::{Budget, MechanismContext, MechanismError};
+use crate::{
+    Asynchrony, Defence, HistoryPolicy, LocalPrivacy, Mechanism, Participation, PayloadSemantics, Privacy,
+    ServerOptimiser, Unlearning,
+};
+
+/// Parameters of a model with which a mechanism is tried before the data is known.
+pub const ANY_MODEL: usize = 2;
+
+/// Everything that a federation agrees on before its first round.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct FederationPlan {
+    /// How clients learn.
+    pub learner: Learner,
+    /// What they learn.
+    pub ranker: Option<RankerShape>,
+    /// Documents shown to a user.
+    pub list_length: usize,
+    /// All clients.
+    pub n_clients: usize,
+    /// Interactions behind one message: the most of any client.
+    pub n_interactions: usize,
+    /// Rounds of the whole run.
+    pub n_rounds: usize,
+    /// Who takes part in a round.
+    pub participation: Participation,
+    /// Probability that a message is lost.
+    pub dropout: f64,
+    /// What the server does with the averaged step.
+    pub optimiser: Option<ServerOptimiser>,
+    /// Federations of which each learns a ranker from its own clients, published as their mean.
+    pub shards: Option<u32>,
+    /// The ranker is the mean of the models of this last share of the rounds.
+    pub average_last: Option<f64>,
+    /// How clients make rankers of their own.
+    pub personalisation: Option<Personalisation>,
+    /// What the server does with clients that do not wait for each other.
+    pub asynchrony: Option<Asynchrony>,
+    /// What is done against clients that lie.
+    pub defence: Option<Defence>,
+    /// What is stored for clients that leave.
+    pub history: Option<HistoryPolicy>,
+    /// How clients that leave are forgotten.
+    pub unlearning: Option<Unlearning>,
+    /// What happens to an update before it leaves a device.
+    pub privacy: Privacy,
+    /// What the run may cost a client.
+    pub budget: Option<Budget>,
+}
+
+/// One thing that is wrong with a plan.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{key}: {message}")]
+pub struct PlanProblem {
+    /// Key with its section, such as `defence.rule.attackers`.
+    pub key: String,
+    /// What is wrong with it, and what is right.
+    pub message: String,
+}
+
+impl PlanProblem {
+    fn of_parameter(section: &str, error: &ParameterError) -> Self {
+        Self { key: format!("{section}.{}", error.name), message: format!("must be {}", error.right) }
+    }
+
+    fn of_mechanism(section: &str, error: MechanismError) -> Self {
+        let key = if error.key.is_empty() { section.into() } else { format!("{section}.{}", error.key) };
+        Self { key, message: error.message }
+    }
+}
+
+impl FederationPlan {
+    /// Everything that is wrong with the plan: parameters out of range, and parts that exclude each other.
+    pub fn check(&self) -> Vec<PlanProblem> {
+        self.check_with(&[])
+    }
+
+    /// The same beside parts that a plan does not have, such as an attack that is simulated.
+    pub fn check_with(&self, others: &[Part]) -> Vec<PlanProblem> {
+        let mut problems = self.check_parameters();
+        let parts = [self.parts(), others.to_vec()].concat();
+        problems.extend(
+            Combination::conflicts(&parts)
+                .map(|pair| PlanProblem { key: pair.part.key().into(), message: pair.message() }),
+        );
+        problems.extend(self.check_mechanism());
+        problems
+    }
+
+    fn check_parameters(&self) -> Vec<PlanProblem> {
+        let n_clients = u32::try_from(self.n_clients).unwrap_or(u32::MAX);
+        let checks = [
+            ("federation.optimiser", self.optimiser.map(|optimiser| optimiser.check())),
+            ("personalisation", self.personalisation.map(|method| method.check())),
+            ("asynchrony", self.asynchrony.map(|asynchrony| asynchrony.check(n_clients))),
+            ("defence.rule", self.defence.map(|defence| defence.rule.check())),
+            ("defence.momentum", self.defence.and_then(|defence| defence.momentum).map(|momentum| momentum.check())),
+            ("history", self.history.map(|history| history.check())),
+            ("unlearning.method", self.unlearning.as_ref().map(Unlearning::check)),
+        ];
+        let wrong = checks.into_iter().filter_map(|(section, checked)| {
+            checked.and_then(Result::err).map(|error| PlanProblem::of_parameter(section, &error))
+        });
+        let budget = self.budget.and_then(|budget| budget.check().err());
+        wrong.chain(budget.map(|error| PlanProblem::of_mechanism("budget", error))).collect()
+    }
+
+    /// Whether the mechanism exists, and is defined for what clients send.
+    fn check_mechanism(&self) -> Option<PlanProblem> {
+        let problem = |message: String| Some(PlanProblem { key: "privacy.kind".into(), message });
+        let usual = self.semantics().filter(|_| !self.privacy.is_none())?;
+        let mechanism = match self.mechanism(ANY_MODEL) {
+            Ok(mechanism) => mechanism,
+            Err(error) => return Some(PlanProblem::of_mechanism("privacy", error)),
+        };
+        if let Err(refusal) = mechanism.mode().admit(usual.needs_single_updates()) {
+            return problem(format!("not supported: {refusal}"));
+        }
+        if mechanism.accepts(mechanism.rule(usual, 1.0).kind()) {
+            return None;
+        }
+        let fits = |privacy: &Privacy| {
+            let made = privacy.mechanism(&self.mechanism_context(ANY_MODEL));
+            made.is_ok_and(|made| made.accepts(made.rule(usual, 1.0).kind()))
+        };
+        let right: Vec<&str> = Privacy::examples().iter().filter(|it| fits(it)).map(Privacy::name).collect();
+        problem(format!("is not defined for what {} sends (allowed: {})", self.learner.name(), right.join(", ")))
+    }
+
+    /// The parts of this plan that other parts may exclude.
+    pub fn parts(&self) -> Vec<Part> {
+        let plain = ServerOptimiser::LearningRate { rate: 1.0 };
+        let learner = match self.learner {
+            Learner::Pdgd { updates, proximal, .. } => {
+                [(updates == Updates::Accumulated, Part::AccumulatedUpdates), (proximal.is_some(), Part::Proximal)]
+            }
+            Learner::Evolution { stream, .. } => {
+                [(true, Part::Evolution), (stream == EvolutionStream::Published, Part::PublishedStream)]
+            }
+            _ => [(false, Part::Evolution); 2],
+        };
+        let single = self.history.is_some_and(|history| history.ledger || history.updates_every.is_some());
+        // Calibration takes time, and only a ranker of one's own asks.
+        let clips_model = self.personalisation.is_some()
+            && self.mechanism(ANY_MODEL).is_ok_and(|mechanism| mechanism.clip_radius().is_some());
+        let others = [
+            (matches!(self.ranker, Some(RankerShape::Linear { .. })), Part::LinearRanker),
+            (matches!(self.participation, Participation::Sample(_)), Part::Cohort),
+            (matches!(self.participation, Participation::PoissonSampling(_)), Part::PoissonSampling),
+            (self.dropout > 0.0, Part::Dropout),
+            (self.shards.is_some(), Part::Shards),
+            (self.average_last.is_some(), Part::AverageLast),
+            (self.optimiser.is_some_and(|optimiser| optimiser != plain), Part::OtherOptimiser),
+            (self.asynchrony.is_some(), Part::Asynchrony),
+            (matches!(self.asynchrony, Some(Asynchrony::Naive(_))), Part::NaiveAsynchrony),
+            (self.defence.is_some(), Part::Defence),
+            (self.defence.is_some_and(|defence| defence.momentum.is_some()), Part::WorkerMomentum),
+            (self.history.is_some(), Part::History),
+            (single, Part::SingleUpdates),
+            (self.unlearning.is_some(), Part::Unlearning),
+            (!self.privacy.is_none(), Part::Privacy),
+            (!self.privacy.admits_single_updates(), Part::PrivacyOfSums),
+            (clips_model, Part::ModelClipping),
+        ];
+        let is_there = |(is_there, part): (bool, Part)| is_there.then_some(part);
+        let mut parts: Vec<Part> = learner.into_iter().chain(others).filter_map(is_there).collect();
+        parts.extend(self.personalisation.iter().flat_map(Part::of_personalisation));
+        parts
+    }
+
+    /// How the server reads updates without a mechanism; nothing for a learner without clients.
+    fn semantics(&self) -> Option<PayloadSemantics> {
+        match self.learner {
+            Learner::Pdgd { .. } => Some(PayloadSemantics::Averaging),
+            Learner::Evolution { antithetic, sigma, .. } => Some(PayloadSemantics::Evolution { sigma, antithetic }),
+            _ => None,
+        }
+    }
+
+    /// What the mechanism depends on in other sections, for a model of `n_params` parameters.
+    pub fn mechanism_context(&self, n_params: usize) -> MechanismContext {
+        let count = |n: usize| u32::try_from(n.max(1)).unwrap_or(u32::MAX);
+        MechanismContext {
+            // A learner without rewards never asks what an outcome is worth.
+            reward: if let Learner::Evolution { reward, .. } = self.learner { reward } else { Reward::MaxRr },
+            list_length: self.list_length,
+            n_params,
+            n_rounds: count(self.n_rounds),
+            n_interactions: count(self.n_interactions),
+            participation: match self.participation {
+                Participation::PoissonSampling(probability) => Some(probability),
+                _ => None,
+            },
+        }
+    }
+
+    /// The mechanism of `[privacy]`, for a model of `n_params` parameters.
+    ///
+    /// # Errors
+    /// If it is not defined for its parameters.
+    pub fn mechanism(&self, n_params: usize) -> Result<Mechanism, MechanismError> {
+        self.privacy.mechanism(&self.mechanism_context(n_params))
+    }
+
+    /// What one round costs a client that may be in it.
+    ///
+    /// # Errors
+    /// As [`Self::mechanism`].
+    pub fn cost(&self, n_params: usize) -> Result<PrivacyCost, MechanismError> {
+        let context = self.mechanism_context(n_params);
+        let cost = self.privacy.mechanism(&context)?.cost(n_params, context.n_interactions);
+        Ok(match (cost, context.participation) {
+            // Lost shares leave noise that is not Laplace, of which nothing is known.
+            (PrivacyCost::Laplace { .. }, _) if self.dropout > 0.0 => PrivacyCost::Unbounded,
+            (PrivacyCost::Gaussian { mu }, Some(probability)) => {
+                PrivacyCost::Subsampled { probability, noise_multiplier: mu.recip() }
+            }
+            _ => cost,
+        })
+    }
+
+    /// How many of `n_rounds` rounds the budget allows; all of them without a budget.
+    ///
+    /// # Errors
+    /// As [`Self::mechanism`].
+    pub fn affordable_rounds(&self, n_rounds: usize, n_params: usize) -> Result<usize, MechanismError> {
+        let Some(budget) = self.budget else { return Ok(n_rounds) };
+        Ok(budget.affordable_rounds(self.cost(n_params)?, n_rounds))
+    }
+}

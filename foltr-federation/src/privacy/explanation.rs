@@ -1,0 +1,78 @@
+//! What `foltr privacy explain` and a consent screen say about a mechanism, beside the accountant's numbers.
+
+use serde::Serialize;
+
+use super::Budget;
+
+/// The words around the numbers.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Explanation {
+    /// What the mechanism does, in one line.
+    pub summary: String,
+    /// Which runs the guarantee compares.
+    pub neighbours: String,
+    /// Without these the numbers do not hold.
+    pub assumptions: Vec<String>,
+    /// What else one should know.
+    pub remarks: Vec<String>,
+}
+
+/// What the words depend on.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Circumstances {
+    /// Parameters of the model, where they are known.
+    pub n_params: Option<usize>,
+    /// Whether clients send rewards (FOLtR-ES) instead of steps.
+    pub sends_rewards: bool,
+    /// Probability that a message is lost.
+    pub dropout: f64,
+}
+
+/// A guarantee that somebody states.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct Claim {
+    /// Who states it.
+    pub by: &'static str,
+    /// Of what.
+    pub unit: Unit,
+    /// The number.
+    pub epsilon: f64,
+    /// 0 where none is named.
+    pub delta: f64,
+}
+
+/// What a number is about.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Unit {
+    /// One list and the clicks on it.
+    Interaction,
+    /// All that is behind one message, or one round.
+    Message,
+    /// Everything that one client does in the whole run.
+    Run,
+}
+
+impl Explanation {
+    /// Of a mechanism that needs no trust in anybody.
+    pub(super) fn local(summary: &str) -> Self {
+        Self {
+            summary: summary.into(),
+            neighbours: "one client does anything else, in all its rounds".into(),
+            assumptions: vec![
+                "Devices draw from a generator that nobody else knows; a retry resends the same bytes.".into(),
+            ],
+            remarks: Vec::new(),
+        }
+    }
+}
+
+impl Claim {
+    pub(super) const fn of_paper(unit: Unit, epsilon: f64) -> Self {
+        Self { by: "the paper", unit, epsilon, delta: 0.0 }
+    }
+
+    pub(super) const fn of_file(budget: Budget) -> Self {
+        Self { by: "the file", unit: Unit::Run, epsilon: budget.epsilon, delta: budget.delta }
+    }
+}

@@ -1,0 +1,327 @@
+//! Numbers of the algorithm spec, sections 4, 5, 8, 9 and 14.
+
+use foltr_federation::aggregate::{Bulyan, Krum, Mean, Median, MultiKrum, TrimmedMean};
+use foltr_federation::privacy::{ClipRadius, DistributedLaplace, RandomisedResponse, privatise_distribution};
+use foltr_federation::{
+    Aggregation, Aggregator, Combined, Contributions, Coordinator, Defence, LocalPrivacy, PartialSum, Payload,
+    PayloadSemantics, RoundTask, ServerOptimiser, Setup,
+};
+use foltr_rank::Update;
+use foltr_rank::learn::evolution::{Reward, fill_direction};
+use foltr_rank::params::clip_to_radius;
+use foltr_rank::rng::{Purpose, Streams};
+use rand_mt::Mt;
+use serde_json::Value;
+
+const ADAM: ServerOptimiser = ServerOptimiser::Adam { rate: 0.001, beta1: 0.9, beta2: 0.999, epsilon: 1e-8 };
+
+fn vectors(text: &str) -> Value {
+    serde_json::from_str(text).expect("a JSON file")
+}
+
+fn number(value: &Value) -> f64 {
+    value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))
+}
+
+/// All numbers in a value, nested lists flattened in order.
+fn numbers(value: &Value) -> Vec<f64> {
+    match value {
+        Value::Array(items) => items.iter().flat_map(numbers).collect(),
+        _ => vec![number(value)],
+    }
+}
+
+fn floats(value: &Value) -> Vec<f32> {
+    numbers(value).into_iter().map(|value| value as f32).collect()
+}
+
+fn items(value: &Value) -> &[Value] {
+    value.as_array().unwrap_or_else(|| panic!("{value} is not a list"))
+}
+
+fn assert_close(got: &[f64], want: &[f64], tolerance: f64, what: &str) {
+    assert_eq!(got.len(), want.len(), "{what}");
+    for (got, want) in got.iter().zip(want) {
+        assert!((got - want).abs() <= tolerance, "{what}: {got} is not {want}");
+    }
+}
+
+#[test]
+fn evolution_gradient_and_adam_steps() {
+    let golden = vectors(include_str!("../vectors/es_vectors.json"));
+    let (plus, minus) = (numbers(&golden["metric_plus"]), numbers(&golden["metric_minus"]));
+    let sigma = number(&golden["sigma"]);
+    let (mut plain, mut antithetic) = (PartialSum::new(3), PartialSum::new(3));
+    for (client, noise) in items(&golden["unit_noise_per_client"]).iter().enumerate() {
+        plain.add_direction(&floats(noise), plus[client] / sigma);
+        antithetic.add_direction(&floats(noise), (plus[client] - minus[client]) / (2.0 * sigma));
+    }
+    let gradient = antithetic.mean().expect("two clients");
+    // Directions cross no wire here but are f32 in memory: -.3 and .4 are only 1e-8 exact, times 100.
+    assert_close(&plain.mean().expect("two clients"), &numbers(&golden["ascent_gradient_plain"]), 5e-6, "plain");
+    assert_close(&gradient, &numbers(&golden["ascent_gradient_antithetic"]), 2e-6, "antithetic");
+
+    let gradient = numbers(&golden["ascent_gradient_antithetic"]);
+    let (mut state, mut params) = (ADAM.start(3), vec![0.0; 3]);
+    let after = items(&golden["adam_theta_after_steps_minimising_negated_antithetic_gradient"]);
+    // The vector's three steps feed the gradient, twice the gradient, and the gradient negated.
+    for (factor, want) in [1.0, 2.0, -1.0].into_iter().zip(after) {
+        let step: Vec<f64> = gradient.iter().map(|g| factor * g).collect();
+        ADAM.climb(&mut state, &mut params, &step);
+        assert_close(&params, &numbers(want), 1e-9, "Adam");
+    }
+    assert_eq!(after.len(), 3);
+}
+
+#[test]
+fn the_direction_of_a_seed_is_that_of_the_protocol() {
+    // Computed from the words of docs/protocol.md alone, in f64, by another program.
+    let want = [1.788_019_14, -1.545_698_19, 0.689_637_41, -1.198_168_65];
+    let last = [-1.377_200_14, -1.408_148_27, 0.948_535_53, -0.006_515_99];
+    let mut direction = vec![0.0; 20];
+    fill_direction(7, &mut direction);
+    let got: Vec<f64> = direction.iter().map(|&value| f64::from(value)).collect();
+    assert_close(&got[..4], &want, 1e-6, "first block");
+    assert_close(&got[16..], &last, 1e-6, "second block");
+    // The bits themselves are part of the protocol.
+    let bits: Vec<u32> = direction[..4].iter().map(|value| value.to_bits()).collect();
+    assert_eq!(bits, [0x3FE4_DDCF, 0xBFC5_D970, 0x3F30_8C13, 0xBF99_5D97]);
+}
+
+/// The published perturbation: the polar method on 53-bit uniforms of MT19937 (spec section 4).
+fn published_direction(seed: u32, n_params: usize) -> Vec<f32> {
+    let mut generator = Mt::new(seed);
+    let mut uniform = move || {
+        let (a, b) = (generator.next_u32() >> 5, generator.next_u32() >> 6);
+        (f64::from(a) * 67_108_864.0 + f64::from(b)) / 9_007_199_254_740_992.0
+    };
+    let mut normals = Vec::new();
+    while normals.len() < n_params {
+        let (x1, x2) = (2.0 * uniform() - 1.0, 2.0 * uniform() - 1.0);
+        let square = x1 * x1 + x2 * x2;
+        if square > 0.0 && square < 1.0 {
+            let factor = (-2.0 * square.ln() / square).sqrt();
+            normals.extend([(factor * x2) as f32, (factor * x1) as f32]);
+        }
+    }
+    normals.truncate(n_params);
+    normals
+}
+
+#[test]
+fn the_reference_run_of_foltr_es_from_messages_to_weights() {
+    let golden = vectors(include_str!("../vectors/foltr_es_reference_run.json"));
+    for run in items(&golden["runs"]) {
+        let flatten = |weights: &Value| {
+            let tensors = ["fc.weight", "fc1.weight", "fc1.bias", "fc2.weight"];
+            tensors.iter().filter_map(|name| weights.get(name)).flat_map(numbers).collect::<Vec<_>>()
+        };
+        let rounds = items(&run["rounds"]);
+        let n_params = flatten(&rounds[0]["weights"]).len();
+        let rule = PayloadSemantics::Evolution { sigma: 0.01, antithetic: true };
+        let mut coordinator = Coordinator::new(Setup {
+            initial: vec![0.0; n_params],
+            n_clients: 4,
+            n_interactions: 4,
+            rule,
+            defence: Defence::NONE,
+            optimiser: ADAM,
+            mode: foltr_federation::Mode::Clear,
+            clip_norm: None,
+        })
+        .expect("a good setup");
+        for round in rounds {
+            let mut partial = PartialSum::new(n_params);
+            for message in items(&round["messages"]) {
+                let seed = message["seed"].as_u64().and_then(|seed| u32::try_from(seed).ok()).expect("a 32-bit seed");
+                let (plus, minus) = (number(&message["plus"]) as f32, Some(number(&message["minus"]) as f32));
+                let payload = Payload::Evolution { seed, plus, minus };
+                partial.add_payload_with(&payload, &rule, &published_direction(seed, n_params));
+            }
+            coordinator.receive_partial(0, partial).expect("the only chunk");
+            coordinator.close().expect("four clients");
+            let published: Vec<f64> = coordinator.task().global.iter().map(|&value| f64::from(value)).collect();
+            assert_close(&published, &flatten(&round["weights"]), 1e-6, "weights");
+        }
+        assert_eq!(coordinator.task().round, 4);
+    }
+}
+
+#[test]
+fn randomised_response() {
+    let golden = vectors(include_str!("../vectors/foltr_es_privacy.json"));
+    let values: Vec<f64> = (0..11).map(|outcome| Reward::MaxRr.value(outcome)).collect();
+    assert_close(&values, &numbers(&golden["metric_values"]), 1e-15, "values");
+    for case in items(&golden["privatized_expectation"]) {
+        let p = number(&case["p"]);
+        let response = RandomisedResponse::new(p, Reward::MaxRr, 10).expect("p > 1/11");
+        let (scale, offset) = response.expected_response();
+        let expected = scale * number(&case["true"]) + offset;
+        let want = [&case["scale"], &case["offset"], &case["expected_privatized"]].map(number);
+        assert_close(&[scale, offset, expected], &want, 1e-12, &format!("p = {p}"));
+    }
+    let case = &golden["privatize_distribution"];
+    let got = privatise_distribution(&numbers(&case["input"]), number(&case["p"]));
+    assert_close(&got, &numbers(&case["output"]), 1e-12, "distribution");
+}
+
+#[test]
+fn clipping_noise_and_averaging() {
+    let golden = vectors(include_str!("../vectors/dp_fedavg_vectors.json"));
+    for case in items(&golden["clip"]) {
+        for (clip, want) in [
+            (ClipRadius::Paper, &case["paper_bound_delta_over_2"]),
+            (ClipRadius::ReleasedCode, &case["released_code_bound_delta"]),
+        ] {
+            let mechanism = DistributedLaplace::new(number(&case["delta"]), 4.5, clip).expect("positive");
+            let mut theta = floats(&case["theta"]);
+            clip_to_radius(&mut theta, mechanism.clip_radius().expect("a radius"));
+            assert_eq!(theta, floats(want), "{case}");
+        }
+    }
+    for case in items(&golden["noise"]) {
+        let (delta, epsilon) = (number(&case["delta"]), number(&case["epsilon"]));
+        let mechanism = DistributedLaplace::new(delta, epsilon, ClipRadius::Paper).expect("positive");
+        let want = number(&case["laplace_scale"]);
+        assert_close(&[mechanism.laplace_scale()], &[want], 1e-12, "scale");
+    }
+    let case = &golden["fedavg"];
+    let models = items(&case["models"]).iter().zip(numbers(&case["n_c"])).zip(0..);
+    let mut contributions = Contributions::new(numbers(&case["result"]).len());
+    models.for_each(|((model, weight), client)| contributions.push(client, weight, &floats(model)));
+    let mut combined = Combined::default();
+    Mean {}.aggregate(&[], &contributions, &mut combined).expect("three clients");
+    let mean = combined.step;
+    assert_close(&mean, &numbers(&case["result"]), 1e-12, "FedAvg");
+}
+
+/// Moments of a sample of noise around 0.
+#[derive(Default)]
+struct Noise {
+    n: f64,
+    absolute: f64,
+    square: f64,
+}
+
+impl Noise {
+    fn of(sample: impl IntoIterator<Item = f64>) -> Self {
+        let mut noise = Self::default();
+        sample.into_iter().for_each(|value| noise.add(value));
+        noise
+    }
+
+    fn add(&mut self, value: f64) {
+        self.n += 1.0;
+        self.absolute += value.abs();
+        self.square += value * value;
+    }
+
+    /// The mean of squares is `want` within five standard errors, which follow from the law's fourth moment.
+    fn assert_variance(&self, want: f64, fourth: f64, what: &str) {
+        let error = ((fourth - want * want) / self.n).sqrt();
+        let got = self.square / self.n;
+        assert!((got - want).abs() < 5.0 * error, "{what}: a variance of {got}, not {want} +- {error}");
+    }
+}
+
+/// E|X| of X = Gamma(a) - Gamma(a): 2a Gamma(a + 1/2) / (Gamma(a + 1) Gamma(1/2)), by Euler's product.
+fn mean_absolute_difference(a: f64) -> f64 {
+    let factor =
+        |k: i32| (f64::from(k) + a + 1.0) * (f64::from(k) + 0.5) / ((f64::from(k) + a + 0.5) * (f64::from(k) + 1.0));
+    2.0 * a * (0..1_000_000).map(factor).product::<f64>()
+}
+
+#[test]
+fn drawn_noise_has_the_law_of_section_9() {
+    const DRAWS: usize = 2_000_000;
+    let golden = vectors(include_str!("../vectors/dp_fedavg_vectors.json"));
+    for (case, seed) in items(&golden["noise"]).iter().zip(1..) {
+        let (delta, epsilon) = (number(&case["delta"]), number(&case["epsilon"]));
+        let mechanism = DistributedLaplace::new(delta, epsilon, ClipRadius::Paper).expect("positive");
+        let (scale, shape) = (number(&case["laplace_scale"]), number(&case["gamma_shape"]));
+        let n_clients = number(&case["clients"]) as u32;
+        let zero = vec![0.0; DRAWS / n_clients as usize];
+        let task = RoundTask { round: 0, global: zero.clone(), n_clients, n_interactions: 4, clip_norm: None };
+        let (mut single, mut sums, mut payload) = (Noise::default(), vec![0.0; zero.len()], Payload::default());
+        for client in 0..n_clients {
+            let mut stream = Streams::new(seed).open(Purpose::Noise, client, 0);
+            mechanism.protect(Update::Step { delta: &zero, n_interactions: 4 }, &task, &mut stream, &mut payload);
+            let Payload::Step { delta, .. } = &payload else { panic!("a step stays a step") };
+            for (sum, &noise) in sums.iter_mut().zip(delta) {
+                *sum += f64::from(noise);
+                single.add(f64::from(noise));
+            }
+        }
+        // Fourth moments: 12 a + 12 a^2 for a difference of Gamma(a) of scale 1, and so 24 for a Laplace variate.
+        let fourth = (12.0 * shape + 12.0 * shape * shape) * scale.powi(4);
+        let variance = number(&case["per_client_coord_variance"]);
+        single.assert_variance(variance, fourth, "one message");
+        // The shape, told from the scale by another moment.
+        let (got, want) = (single.absolute / single.n, scale * mean_absolute_difference(shape));
+        let error = ((variance - want * want) / single.n).sqrt();
+        assert!((got - want).abs() < 5.0 * error, "shape {shape}: E|X| is {got}, not {want} +- {error}");
+
+        let variance = number(&case["sum_over_clients_variance"]);
+        Noise::of(sums).assert_variance(variance, 24.0 * scale.powi(4), "sum of messages");
+
+        let mut mean = vec![0.0; 100_000];
+        mechanism.laplace_of_mean(n_clients, &mut Streams::new(seed).open(Purpose::Noise, 0, 1), &mut mean);
+        let deviation = number(&case["averaged_global_coord_std"]);
+        let fourth = 24.0 * (scale / f64::from(n_clients)).powi(4);
+        Noise::of(mean).assert_variance(deviation * deviation, fourth, "average of messages");
+    }
+}
+
+/// What a rule makes of the points of a case, with the shares of each.
+fn combine(rule: Aggregation, case: &Value) -> Combined {
+    let points = items(&case["points"]);
+    let mut contributions = Contributions::new(items(&points[0]).len());
+    points.iter().zip(0..).for_each(|(point, client)| contributions.push(client, 1.0, &floats(point)));
+    let mut combined = Combined::default();
+    rule.start().aggregate(&[], &contributions, &mut combined).expect("enough clients");
+    combined
+}
+
+/// The contributions that are in a step.
+fn chosen(combined: &Combined) -> Vec<usize> {
+    combined.shares.iter().enumerate().filter(|(_, share)| **share > 0.0).map(|(row, _)| row).collect()
+}
+
+#[test]
+fn robust_aggregation() {
+    let golden = vectors(include_str!("../vectors/robust_vectors.json"));
+    let (with_krum, with_bulyan): (Vec<_>, Vec<_>) =
+        items(&golden["aggregation"]).iter().partition(|case| case.get("krum_pick_thesis").is_some());
+    assert_eq!((with_krum.len(), with_bulyan.len()), (4, 1));
+    let mut n_differing = 0;
+    for case in with_krum {
+        let (name, attackers) = (case["name"].as_str().expect("a name"), number(&case["m"]) as u32);
+        let indices = |key: &str| numbers(&case[key]).into_iter().map(|row| row as usize).collect::<Vec<_>>();
+        let krum = |squared, neighbours| Krum { attackers, squared, neighbours };
+        let points = items(&case["points"]);
+        for (squared, key) in [(false, "krum_pick_thesis"), (true, "krum_pick_squared")] {
+            for neighbours in [None, Some(number(&case["neighbours"]) as u32)] {
+                let picked = combine(Aggregation::Krum(krum(squared, neighbours)), case);
+                assert_eq!(chosen(&picked), indices(key), "{name}");
+                assert_close(&picked.step, &numbers(&points[indices(key)[0]]), 1e-6, name);
+            }
+        }
+        n_differing += usize::from(indices("krum_pick_thesis") != indices("krum_pick_squared"));
+        let all = u32::try_from(points.len()).expect("few");
+        let with_all = combine(Aggregation::Krum(krum(false, Some((all - attackers).min(all - 1)))), case);
+        assert_close(&with_all.step, &numbers(&case["krum_result_baruch_code_n_minus_m_neighbours"]), 1e-6, name);
+
+        let many = combine(Aggregation::MultiKrum(MultiKrum(krum(false, None))), case);
+        assert_eq!(chosen(&many), indices("multikrum_selected"), "{name}");
+        assert_close(&many.step, &numbers(&case["multikrum_result"]), 1e-6, name);
+        let trimmed = combine(Aggregation::TrimmedMean(TrimmedMean { attackers }), case).step;
+        assert_close(&trimmed, &numbers(&case["trimmed_mean_beta_m"]), 1e-6, name);
+        assert_close(&combine(Aggregation::Median(Median {}), case).step, &numbers(&case["median"]), 1e-6, name);
+        assert_close(&combine(Aggregation::Mean(Mean {}), case).step, &numbers(&case["mean"]), 1e-6, name);
+    }
+    assert_eq!(n_differing, 1, "squared and plain distances choose differently in one case");
+    for case in with_bulyan {
+        let bulyan = combine(Aggregation::Bulyan(Bulyan { attackers: number(&case["m"]) as u32 }), case);
+        assert_close(&bulyan.step, &numbers(&case["bulyan_result"]), 1e-6, "Bulyan");
+    }
+}

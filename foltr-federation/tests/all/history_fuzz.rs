@@ -1,0 +1,155 @@
+//! The decoder of histories against arbitrary bytes and damaged histories.
+//!
+//! `FOLTR_FUZZ_ITERATIONS` sets how many inputs each fuzz test tries; the default keeps the suite quick.
+
+use std::sync::OnceLock;
+
+use bolero::check;
+use foltr_federation::history::{ClosedRound, Erasure, Header, Touched};
+use foltr_federation::{
+    Contributions, Coordinator, Defence, Fingerprint, History, HistoryPolicy, Mode, PayloadSemantics,
+};
+use foltr_federation::{ServerOptimiser, Setup};
+use foltr_rank::rng::{Purpose, Streams};
+use proptest::prelude::*;
+
+const N_PARAMS: usize = 3;
+
+fn n_iterations() -> usize {
+    match std::env::var("FOLTR_FUZZ_ITERATIONS") {
+        Ok(text) => text.parse().unwrap_or_else(|_| panic!("FOLTR_FUZZ_ITERATIONS = {text} must be a number")),
+        Err(_) => 50_000,
+    }
+}
+
+/// A history with everything in it.
+fn bytes() -> &'static [u8] {
+    static BYTES: OnceLock<Vec<u8>> = OnceLock::new();
+    BYTES.get_or_init(|| history().encode())
+}
+
+fn history() -> History {
+    let keeping =
+        HistoryPolicy { updates_every: Some(1), checkpoints_every: Some(2), ledger: true, retention: Some(5) };
+    let optimiser = ServerOptimiser::LearningRate { rate: 1.0 };
+    let initial = vec![0.0; N_PARAMS];
+    let settings = Fingerprint::of(b"settings");
+    let mut history = History::new(Header { keeping, n_clients: 3, optimiser, settings, initial });
+    let setup = Setup {
+        initial: vec![0.0; N_PARAMS],
+        n_clients: 3,
+        n_interactions: 1,
+        rule: PayloadSemantics::Averaging,
+        defence: Defence::NONE,
+        optimiser,
+        mode: Mode::Clear,
+        clip_norm: Some(0.5),
+    };
+    let mut coordinator = Coordinator::new(setup).expect("a sound setup");
+    let streams = Streams::new(1);
+    for round in 0..8 {
+        if round == 6 {
+            let erasure =
+                Erasure { round, clients: vec![1], method: "retrain".to_owned(), is_proven: true, fresh_rounds: 2 };
+            history.erase(erasure, Touched::Drop).expect("a client");
+            history.roll_back(6);
+        }
+        history.add_checkpoint(coordinator.checkpoint());
+        let mut updates = Contributions::new(N_PARAMS);
+        (0..3).filter(|&client| !history.is_forgotten(client)).for_each(|client| {
+            updates.push(client, 1.0, &[round as f32, client as f32, 0.5]);
+        });
+        let clients = updates.clients().to_vec();
+        let closed = ClosedRound { round, model: &[round as f32; N_PARAMS], clients: &clients, updates: &updates };
+        history.close(&closed, &mut streams.open(Purpose::Salt, 0, round));
+        coordinator.skip();
+    }
+    history
+}
+
+/// What must hold for any input: no panic, and what is accepted has exactly these bytes. Says whether it is believed,
+/// too.
+fn check_total(bytes: &[u8]) -> Option<bool> {
+    let history = History::decode(bytes).ok()?;
+    assert_eq!(history.encode(), bytes);
+    assert_eq!(history.size().total(), bytes.len());
+    Some(history.verify().is_ok())
+}
+
+/// Bytes whose checksum is right, so that damage reaches what is behind it.
+fn sealed(mut body: Vec<u8>) -> Vec<u8> {
+    let checksum = Fingerprint::of(&body);
+    body.extend(checksum.as_bytes());
+    body
+}
+
+#[test]
+fn arbitrary_bytes_never_panic() {
+    check!().with_type::<Vec<u8>>().with_iterations(n_iterations()).for_each(|bytes| {
+        check_total(bytes);
+        let mark = &self::bytes()[..10];
+        check_total(&sealed(mark.iter().chain(bytes).copied().collect()));
+    });
+}
+
+#[test]
+fn damaged_histories_never_panic() {
+    let (mut n_refused, mut n_found) = (0_u64, 0_u64);
+    let body = &bytes()[..bytes().len() - 32];
+    assert_eq!(check_total(bytes()), Some(true), "the whole history is believed");
+    check!().with_type::<([(u8, u16, u32); 2], u8)>().with_iterations(n_iterations()).for_each(|(damages, n)| {
+        let mut damaged = body.to_vec();
+        damages.iter().take(1 + usize::from(*n) % 2).for_each(|&damage| apply(&mut damaged, damage));
+        if damaged == body {
+            return;
+        }
+        match check_total(&sealed(damaged)) {
+            None => n_refused += 1,
+            Some(is_believed) => n_found += u64::from(!is_believed),
+        }
+    });
+    println!("{n_refused} refused by their form, {n_found} by their chain");
+    assert!(n_refused > 0 && n_found > 0, "the damage does not reach both checks");
+}
+
+/// One way to damage bytes; `at` and `word` choose the place and the value.
+fn apply(bytes: &mut Vec<u8>, (how, at, word): (u8, u16, u32)) {
+    const WORDS: [u32; 6] = [0, 1, u32::MAX, 1 << 31, 0x7F80_0000, 0x0100_0000];
+    let place = usize::from(at) % bytes.len().max(1);
+    match how % 6 {
+        0 if !bytes.is_empty() => bytes[place] ^= 1 << (word % 8),
+        1 => bytes.truncate(place),
+        2 => bytes.extend(&word.to_le_bytes()[..1 + usize::from(at) % 4]),
+        3 => {
+            let special = WORDS[word as usize % WORDS.len()].to_le_bytes();
+            bytes.iter_mut().skip(place).zip(special).for_each(|(byte, value)| *byte = value);
+        }
+        4 if !bytes.is_empty() => drop(bytes.remove(place)),
+        _ => bytes.insert(place, word as u8),
+    }
+}
+
+#[test]
+fn every_truncation_and_every_flipped_bit_is_found() {
+    let whole = bytes();
+    for length in 0..whole.len() {
+        assert!(History::decode(&whole[..length]).is_err(), "{length} bytes");
+    }
+    for bit in 0..8 * whole.len() {
+        let mut damaged = whole.to_vec();
+        damaged[bit / 8] ^= 1 << (bit % 8);
+        assert!(History::decode(&damaged).is_err(), "bit {bit}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
+    #[test]
+    fn a_claimed_length_allocates_nothing(at in 10_usize..200, word in any::<u32>()) {
+        let mut body = bytes()[..bytes().len() - 32].to_vec();
+        body.truncate(at);
+        body.extend(word.to_le_bytes());
+        check_total(&sealed(body));
+    }
+}

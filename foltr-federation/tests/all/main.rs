@@ -1,0 +1,11 @@
+//! All integration tests of the crate in one binary: one is linked, not ten.
+
+mod breakdown;
+mod cohorts;
+mod combinations;
+mod conformance;
+mod decoder;
+mod evolution_gradient;
+mod fed_eraser;
+mod golden;
+mod history_fuzz;

@@ -1,0 +1,25 @@
+//! A number that a method cannot work with: its name, its value and what would be right.
+
+use thiserror::Error;
+
+/// A parameter that cannot be.
+#[derive(Clone, Copy, Debug, PartialEq, Error)]
+#[error("{name} = {value} must be {right}")]
+pub struct ParameterError {
+    /// Which parameter.
+    pub name: &'static str,
+    /// Its value.
+    pub value: f64,
+    /// What it must be.
+    pub right: &'static str,
+}
+
+/// Refuses a number that is not finite or for which a condition does not hold.
+pub fn require(name: &'static str, value: f64, holds: bool, right: &'static str) -> Result<(), ParameterError> {
+    if holds && value.is_finite() { Ok(()) } else { Err(ParameterError { name, value, right }) }
+}
+
+/// Refuses what is not a positive number.
+pub fn positive(name: &'static str, value: f64) -> Result<(), ParameterError> {
+    require(name, value, value > 0.0, "positive and finite")
+}

@@ -1,0 +1,367 @@
+//! `[[figure]]`: results as curves, bars, heat maps and tables.
+
+mod courses;
+
+use std::collections::BTreeMap;
+
+use foltr_experiment::results::Results;
+use foltr_experiment::spec::Problem;
+use foltr_experiment::study::{COLLECTION_AXIS, Names, Study};
+use serde::Deserialize;
+
+use super::check::Scope;
+use super::reduce::At;
+use super::select::{Labels, METRIC, Query, Selection, Selector, pairs};
+use crate::plot::{Bar, BarFigure, BarGroup, Cell, Figure, HeatMap, Palette};
+use crate::statistics::{Estimate, Mark};
+use crate::table::{table, with_interval};
+
+/// A figure or table of a study.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct FigureSpec {
+    #[serde(default = "usual_name")]
+    pub name: String,
+    pub kind: Kind,
+    #[serde(default)]
+    pub title: String,
+    /// Several are an axis `metric`.
+    pub metric: Names,
+    #[serde(default)]
+    pub at: At,
+    #[serde(default, rename = "where")]
+    pub fixed: Selection,
+    #[serde(default)]
+    pub lines: Names,
+    #[serde(default)]
+    pub columns: Names,
+    #[serde(default)]
+    pub rows: Names,
+    #[serde(default = "rounds")]
+    pub x: String,
+    #[serde(default)]
+    pub log_x: bool,
+    #[serde(default)]
+    pub smooth: usize,
+    /// Whether curves have confidence bands; those of many noisy lines hide all of them.
+    #[serde(default = "yes")]
+    pub bands: bool,
+    #[serde(default)]
+    pub names: BTreeMap<String, String>,
+    pub relative_to: Option<Selection>,
+    pub worst_over: Option<String>,
+    pub references: Option<LevelLines>,
+    #[serde(default)]
+    pub entry: Names,
+    #[serde(default)]
+    pub only_on: Names,
+}
+
+/// Level lines in every panel: one number for each of the figure's `lines`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct LevelLines {
+    pub metric: String,
+    #[serde(default, rename = "where")]
+    pub fixed: Selection,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Kind {
+    Curves,
+    Bars,
+    HeatMap,
+    Table,
+}
+
+fn usual_name() -> String {
+    "figure".into()
+}
+
+fn rounds() -> String {
+    "rounds".into()
+}
+
+fn yes() -> bool {
+    true
+}
+
+/// What came of a figure.
+pub enum Drawn {
+    Figure(Figure),
+    /// For people.
+    Table(String),
+}
+
+/// Reads and checks all figures of a study.
+pub fn read(study: &Study, scope: &Scope<'_>, problems: &mut Vec<Problem>) -> Vec<FigureSpec> {
+    let mut figures: Vec<FigureSpec> = Vec::new();
+    for block in &study.figures {
+        let Some(figure) = block.read::<FigureSpec>(problems) else { continue };
+        figure.check(scope, study, &block.place, problems);
+        if figures.iter().any(|known| known.name == figure.name && known.may_meet(&figure)) {
+            problems.push(Problem::new(format!("{}.name", block.place), "another figure has this name"));
+        }
+        figures.push(figure);
+    }
+    figures
+}
+
+/// Draws the figures that are about the study's entry.
+pub fn draw(figures: &[FigureSpec], study: &Study, results: &Results) -> Vec<(String, Drawn)> {
+    let selector = Selector::of(study, results);
+    let wanted = figures.iter().filter(|figure| figure.is_about(study));
+    wanted.map(|figure| (figure.name.clone(), Drawing::of(figure, study, results, &selector).draw())).collect()
+}
+
+impl FigureSpec {
+    fn is_about(&self, study: &Study) -> bool {
+        let is_on = |(name, _): &(String, _)| self.only_on.allow(Some(name));
+        (self.only_on.0.is_empty() || study.collections.iter().any(is_on))
+            && self.entry.allow(study.entry.as_ref().map(|entry| entry.id.as_str()))
+    }
+
+    /// Whether one entry may have both.
+    fn may_meet(&self, other: &Self) -> bool {
+        let entries = [&self.entry.0, &other.entry.0];
+        entries.iter().any(|names| names.is_empty()) || entries[0].iter().any(|name| entries[1].contains(name))
+    }
+
+    fn check(&self, scope: &Scope<'_>, study: &Study, place: &str, problems: &mut Vec<Problem>) {
+        scope.check_names(&self.entry.0, &self.only_on.0, place, problems);
+        if self.kind == Kind::Curves && self.worst_over.is_some() {
+            problems.push(Problem::new(format!("{place}.worst_over"), "requires a table or heat map"));
+        }
+        if !self.is_about(study) {
+            return;
+        }
+        self.metric.0.iter().for_each(|metric| scope.check_metric(metric, &format!("{place}.metric"), problems));
+        scope.check_selection(&self.fixed, &format!("{place}.where"), problems);
+        if let Some(LevelLines { metric, fixed }) = &self.references {
+            scope.check_metric(metric, &format!("{place}.references.metric"), problems);
+            scope.check_selection(fixed, &format!("{place}.references.where"), problems);
+        }
+        if let Some(relative_to) = &self.relative_to {
+            scope.check_selection(relative_to, &format!("{place}.relative_to"), problems);
+        }
+        for (key, axes) in [("lines", &self.lines), ("columns", &self.columns), ("rows", &self.rows)] {
+            axes.0.iter().for_each(|axis| scope.check_axis(axis, &format!("{place}.{key}"), problems));
+        }
+        let x = Some(&self.x).filter(|x| !courses::OVER.contains(&x.as_str()));
+        for (key, axis) in [("x", x), ("worst_over", self.worst_over.as_ref())] {
+            axis.iter().for_each(|axis| scope.check_axis(axis, &format!("{place}.{key}"), problems));
+        }
+    }
+}
+
+/// A figure while it is drawn.
+struct Drawing<'a> {
+    spec: &'a FigureSpec,
+    results: &'a Results,
+    selector: &'a Selector<'a>,
+    start: Query,
+    lines: Vec<Selection>,
+    /// Of level lines.
+    levels: Vec<Selection>,
+    columns: Vec<Selection>,
+    rows: Vec<Selection>,
+    data: String,
+}
+
+impl<'a> Drawing<'a> {
+    fn of(spec: &'a FigureSpec, study: &Study, results: &'a Results, selector: &'a Selector<'a>) -> Self {
+        let mut fixed = spec.fixed.clone();
+        if !spec.only_on.0.is_empty() && selector.has_axis(COLLECTION_AXIS) {
+            let allowed = study.collections.iter().map(|(name, _)| name).filter(|name| spec.only_on.0.contains(name));
+            fixed.put(COLLECTION_AXIS, Labels::These(allowed.cloned().collect()));
+        }
+        let start = Query { metrics: spec.metric.0.clone(), at: spec.at.clone(), labels: fixed };
+        // Collections have rows of their own, wherever they are not named.
+        let mut rows = spec.rows.0.clone();
+        let named = spec.lines.0.iter().chain(&spec.columns.0).chain(&rows).chain([&spec.x]).chain(&spec.worst_over);
+        if selector.has_axis(COLLECTION_AXIS) && !named.into_iter().any(|axis| axis == COLLECTION_AXIS) {
+            rows.insert(0, COLLECTION_AXIS.into());
+        }
+        let combinations = |axes: &[String]| {
+            let Some(place) = axes.iter().position(|axis| axis == METRIC) else {
+                return selector.combinations(axes, &start.labels);
+            };
+            let others = selector.combinations(&[&axes[..place], &axes[place + 1..]].concat(), &start.labels);
+            let of_other = |other: Selection| spec.metric.0.iter().map(move |metric| other.with(METRIC, metric));
+            others.into_iter().flat_map(of_other).collect()
+        };
+        let references = spec.references.iter();
+        let levels = references.flat_map(|levels| selector.combinations(&spec.lines.0, &levels.fixed)).collect();
+        let data: Vec<&str> = study.collections.iter().map(|(_, data)| data.name.as_str()).collect();
+        Self {
+            spec,
+            results,
+            selector,
+            lines: combinations(&spec.lines.0),
+            levels,
+            columns: combinations(&spec.columns.0),
+            rows: combinations(&rows),
+            start,
+            data: data.join(", "),
+        }
+    }
+
+    fn draw(&self) -> Drawn {
+        match self.spec.kind {
+            Kind::Curves => Drawn::Figure(self.curves().into()),
+            Kind::Bars => Drawn::Figure(self.bars().into()),
+            Kind::HeatMap => Drawn::Figure(self.heat_map().into()),
+            Kind::Table => Drawn::Table(self.table()),
+        }
+    }
+
+    fn query(&self, parts: &[&Selection]) -> Query {
+        parts.iter().fold(self.start.clone(), |query, part| query.and(part))
+    }
+
+    /// One number a run: of the selection, or its difference from what it is relative to.
+    fn values(&self, query: &Query) -> Vec<f64> {
+        let sample = self.selector.sample(query);
+        match &self.spec.relative_to {
+            None => sample.into_values().collect(),
+            Some(other) => {
+                let other = self.selector.sample(&query.and(other));
+                pairs(&sample, &other).into_iter().map(|(value, other)| value - other).collect()
+            }
+        }
+    }
+
+    /// What a cell of a table shows: the least over an axis, if one is given.
+    fn estimate(&self, parts: &[&Selection]) -> Option<Estimate> {
+        let query = self.query(parts);
+        let Some(axis) = &self.spec.worst_over else { return Estimate::of(&self.values(&query)) };
+        let labels = self.selector.labels_of(axis, &query.labels);
+        let estimates = labels.iter().filter_map(|label| Estimate::of(&self.values(&query.with(axis, label))));
+        estimates.min_by(|a, b| a.mean.total_cmp(&b.mean))
+    }
+
+    /// A combination of labels as the figure writes it.
+    fn name(&self, selection: &Selection) -> String {
+        let name = |(axis, label): (&str, &str)| {
+            if let Some(name) = self.spec.names.get(label) {
+                return name.clone();
+            }
+            let is_bare = label.parse::<f64>().is_ok() || label.parse::<bool>().is_ok();
+            match axis.rsplit('.').next() {
+                Some(_) if axis == "users.preset" => format!("{label} users"),
+                Some(key) if is_bare => format!("{} = {label}", key.replace('_', " ")),
+                _ => label.to_owned(),
+            }
+        };
+        let pairs = selection.iter().filter_map(|(axis, _)| Some((axis, selection.one(axis)?)));
+        pairs.map(name).collect::<Vec<_>>().join(", ")
+    }
+
+    fn names(&self, selections: &[Selection]) -> Vec<String> {
+        selections.iter().map(|selection| self.name(selection)).collect()
+    }
+
+    fn y_label(&self) -> String {
+        let measure = match &self.spec.metric.0[..] {
+            [metric] => measure(metric),
+            _ => "value".into(),
+        };
+        if self.spec.relative_to.is_some() { format!("{measure}, difference") } else { measure }
+    }
+
+    fn subtitle(&self, bands: &str) -> String {
+        let settings = self.selector.settings(&self.start.labels);
+        let n = settings.iter().map(|&setting| self.results.runs_of(setting).count()).max().unwrap_or(0);
+        let runs = if n > 1 { format!("{n} runs{bands}") } else { "one run".into() };
+        [self.data.as_str(), &runs].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
+    }
+
+    fn bars(&self) -> BarFigure {
+        let mut groups = Vec::new();
+        for row in &self.rows {
+            for column in &self.columns {
+                let bar = |(method, line): (usize, &Selection)| {
+                    let estimate = self.estimate(&[row, column, line])?;
+                    let (low, high) = estimate.confidence_interval_95.unwrap_or((estimate.mean, estimate.mean));
+                    Some(Bar { method, value: estimate.mean, low, high })
+                };
+                let bars: Vec<Bar> = self.lines.iter().enumerate().filter_map(bar).collect();
+                let name = [self.name(row), self.name(column)].join(" ").trim().to_owned();
+                groups.push(BarGroup { name, bars });
+            }
+        }
+        groups.retain(|group| !group.bars.is_empty());
+        BarFigure {
+            title: self.spec.title.clone(),
+            subtitle: self.subtitle(" with 95 % confidence intervals"),
+            y_label: self.y_label(),
+            methods: self.names(&self.lines),
+            groups,
+            digits: Some(3),
+        }
+    }
+
+    /// Rows of a table are rows and lines of the figure.
+    fn table_rows(&self) -> Vec<(Selection, &Selection)> {
+        let rows = self.rows.iter().flat_map(|row| self.lines.iter().map(move |line| (row.clone(), line)));
+        rows.collect()
+    }
+
+    fn heat_map(&self) -> HeatMap {
+        let cell = |parts: &[&Selection]| {
+            let value = self.estimate(parts).map_or(f64::NAN, |estimate| estimate.mean);
+            Cell { value, mark: Mark::None }
+        };
+        let rows = self.table_rows();
+        let cells =
+            rows.iter().map(|(row, line)| self.columns.iter().map(|column| cell(&[row, line, column])).collect());
+        let is_difference = self.spec.relative_to.is_some();
+        HeatMap {
+            title: self.spec.title.clone(),
+            subtitle: format!("{}: {}", self.y_label(), self.subtitle("")),
+            columns: self.names(&self.columns),
+            rows: rows.iter().map(|(row, line)| joined(&[self.name(row), self.name(line)])).collect(),
+            cells: cells.collect(),
+            digits: 3,
+            palette: if is_difference { Palette::Diverging { centre: 0.0 } } else { Palette::Sequential },
+            note: self.spec.worst_over.as_ref().map_or_else(String::new, |axis| format!("the least over {axis}")),
+        }
+    }
+
+    fn table(&self) -> String {
+        let cell = |parts: &[&Selection]| self.estimate(parts).map_or_else(|| "-".into(), |it| with_interval(&it));
+        let columns = self.names(&self.columns);
+        let header: Vec<&str> = [""].into_iter().chain(columns.iter().map(String::as_str)).collect();
+        let line = |(row, line): &(Selection, &Selection)| {
+            let name = joined(&[self.name(row), self.name(line)]);
+            [name].into_iter().chain(self.columns.iter().map(|column| cell(&[row, line, column]))).collect()
+        };
+        let lines = self.table_rows().iter().map(line).collect();
+        let title = if self.spec.title.is_empty() { self.spec.name.clone() } else { self.spec.title.clone() };
+        let worst = self.spec.worst_over.as_ref().map_or_else(String::new, |axis| format!(", the least over {axis}"));
+        format!("{title} ({}{worst}; {})\n{}\n", self.y_label(), self.subtitle(""), table(&header, 1, lines))
+    }
+}
+
+/// A metric as axes call it: `nDCG@10 on test queries`.
+fn measure(metric: &str) -> String {
+    if metric == "online-maxrr" {
+        return "mean batch MaxRR".into();
+    }
+    let metric = metric.replace("ndcg", "nDCG").replace("maxrr", "MaxRR").replace("-map", "-MAP").replace("-p@", "-P@");
+    for split in ["test", "validation", "train"] {
+        if let Some((before, name)) = metric.split_once(&format!("{split}-")) {
+            let queries = if split == "train" { "training" } else { split };
+            return format!("{}{name} on {queries} queries", before.replace('-', " "));
+        }
+    }
+    metric.replace('-', " ")
+}
+
+fn joined(names: &[String]) -> String {
+    names.iter().filter(|name| !name.is_empty()).cloned().collect::<Vec<_>>().join(", ")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,181 @@
+//! Curves: a metric over rounds, interactions or simulated time, or one number a label of an axis.
+
+use std::collections::BTreeMap;
+
+use foltr_experiment::results::Run;
+use foltr_experiment::rows::MetricName;
+
+use super::{Drawing, Query, Selection};
+use crate::plot::{Curve, CurveFigure, Panel, PanelRow, Point, Reference, Scale, Sharing};
+use crate::statistics::{Estimate, smooth};
+
+/// What a course may be drawn over; anything else is an axis.
+pub const OVER: [&str; 3] = ["rounds", "interactions", "simulated-time"];
+
+/// More points than these cannot be seen.
+const MAX_POINTS: usize = 250;
+
+type Course = Vec<(f64, f64)>;
+
+impl Drawing<'_> {
+    pub(super) fn curves(&self) -> CurveFigure {
+        let rows = self.rows.iter().map(|row| PanelRow {
+            title: self.name(row),
+            panels: self.columns.iter().map(|column| self.panel(row, column)).collect(),
+        });
+        let x_label = match self.spec.x.as_str() {
+            "interactions" => "interactions of all clients together".into(),
+            "simulated-time" => "simulated time, in rounds of a usual client".into(),
+            other => other.rsplit('.').next().unwrap_or(other).replace('_', " "),
+        };
+        CurveFigure {
+            title: self.spec.title.clone(),
+            subtitle: self.subtitle(if self.spec.bands { " with 95 % confidence bands" } else { "" }),
+            x_label,
+            y_label: self.y_label(),
+            rows: rows.collect(),
+            methods: self.methods(),
+            columns: self.names(&self.columns),
+            x_scale: if self.spec.log_x { Scale::Logarithmic } else { Scale::default() },
+            x_sharing: Sharing::Row,
+            y_sharing: Sharing::Panel,
+        }
+    }
+
+    fn panel(&self, row: &Selection, column: &Selection) -> Panel {
+        let mut panel = Panel::default();
+        for (method, line) in self.lines.iter().enumerate() {
+            let query = self.query(&[row, column, line]);
+            let mut points =
+                if OVER.contains(&self.spec.x.as_str()) { self.points(&query) } else { self.points_along(&query) };
+            if !self.spec.bands {
+                points.iter_mut().for_each(|point| (point.low, point.high) = (point.mean, point.mean));
+            }
+            match points[..] {
+                [] => {}
+                // What was trained offline has one value, whatever the round.
+                [point] if OVER.contains(&self.spec.x.as_str()) => {
+                    panel.references.push(Reference { method, value: point.mean });
+                }
+                _ => panel.curves.push(Curve { method, points }),
+            }
+        }
+        panel.references.extend(self.level_lines(row, column));
+        panel
+    }
+
+    /// Names of lines, then of level lines that are no lines.
+    fn methods(&self) -> Vec<String> {
+        let mut methods = self.names(&self.lines);
+        for name in self.names(&self.levels) {
+            if !methods.contains(&name) {
+                methods.push(name);
+            }
+        }
+        methods
+    }
+
+    fn level_lines(&self, row: &Selection, column: &Selection) -> Vec<Reference> {
+        let Some(references) = &self.spec.references else { return Vec::new() };
+        let methods = self.methods();
+        let level = |level: &Selection| {
+            let query = Query {
+                metrics: vec![references.metric.clone()],
+                at: self.spec.at.clone(),
+                labels: references.fixed.clone(),
+            };
+            let sample = self.selector.sample(&query.and(row).and(column).and(level));
+            let value = Estimate::of(&sample.into_values().collect::<Vec<_>>())?.mean;
+            let name = self.name(level);
+            Some(Reference { method: methods.iter().position(|known| *known == name)?, value })
+        };
+        self.levels.iter().filter_map(level).collect()
+    }
+
+    /// One point a label of an axis with numbers.
+    fn points_along(&self, query: &Query) -> Vec<Point> {
+        let axis = &self.spec.x;
+        let labels = self.selector.labels_of(axis, &query.labels);
+        let point = |label: &String| {
+            let x = label.parse::<f64>().ok()?;
+            Some(at(x, &Estimate::of(&self.values(&query.with(axis, label)))?))
+        };
+        let mut points: Vec<Point> = labels.iter().filter_map(point).collect();
+        points.sort_by(|a, b| a.x.total_cmp(&b.x));
+        points
+    }
+
+    fn points(&self, query: &Query) -> Vec<Point> {
+        let mut courses = self.courses(query);
+        if let Some(other) = &self.spec.relative_to {
+            let others = self.courses(&query.and(other));
+            courses = courses
+                .into_iter()
+                .filter_map(|(key, course)| {
+                    let other = others.get(&key)?;
+                    Some((key, course.into_iter().zip(other).map(|((x, a), (_, b))| (x, a - b)).collect()))
+                })
+                .collect();
+        }
+        let runs: Vec<Course> = courses.into_values().collect();
+        let n_points = runs.iter().map(Vec::len).min().unwrap_or(0);
+        let point = |idx: usize| {
+            let estimate = Estimate::of(&runs.iter().map(|run| run[idx].1).collect::<Vec<_>>())?;
+            Some(at(runs[0][idx].0, &estimate))
+        };
+        (0..n_points).filter_map(point).collect()
+    }
+
+    /// (fold, seed) -> course: the mean over settings, smoothed and thinned.
+    fn courses(&self, query: &Query) -> BTreeMap<(usize, u64), Course> {
+        let Some(metric) = query.metrics.first().and_then(|name| name.parse::<MetricName>().ok()) else {
+            return BTreeMap::new();
+        };
+        let mut by_run: BTreeMap<(usize, u64), Vec<Course>> = BTreeMap::new();
+        for setting in self.selector.settings(&query.labels) {
+            for run in self.selector.runs(setting, query) {
+                let course = self.course(run, metric);
+                if !course.is_empty() {
+                    by_run.entry((run.fold, run.seed)).or_default().push(course);
+                }
+            }
+        }
+        by_run.into_iter().map(|(key, courses)| (key, mean_course(&courses))).collect()
+    }
+
+    /// The ranker before the first round is left out: its zeros say only how ties are broken.
+    fn course(&self, run: &Run, metric: MetricName) -> Course {
+        let schedule = self.results.grid.settings[run.setting].experiment.schedule();
+        let per_round = schedule.map_or(1, |schedule| schedule.interactions_per_round());
+        let times: BTreeMap<usize, f64> = run
+            .rows
+            .iter()
+            .filter(|row| row.metric == MetricName::SimulatedTime)
+            .map(|row| (row.round, row.value))
+            .collect();
+        let x = |round: usize| match self.spec.x.as_str() {
+            "interactions" => (round * per_round) as f64,
+            "simulated-time" => times.get(&round).copied().unwrap_or(round as f64),
+            _ => round as f64,
+        };
+        let rows: Vec<_> = run.rows.iter().filter(|row| row.metric == metric).collect();
+        let is_first = |round: usize| round == 0 && rows.len() > 1;
+        let course: Course =
+            rows.iter().filter(|row| !is_first(row.round)).map(|row| (x(row.round), row.value)).collect();
+        // A long course is thinned out; what lies between two points goes into the later one.
+        let step = course.len().div_ceil(MAX_POINTS).max(1);
+        let window = self.spec.smooth.max(step).min(course.len()).max(1);
+        smooth(&course, window).into_iter().step_by(step).collect()
+    }
+}
+
+fn at(x: f64, estimate: &Estimate) -> Point {
+    let (low, high) = estimate.confidence_interval_95.unwrap_or((estimate.mean, estimate.mean));
+    Point { x, mean: estimate.mean, low, high }
+}
+
+fn mean_course(courses: &[Course]) -> Course {
+    let n_points = courses.iter().map(Vec::len).min().unwrap_or(0);
+    let mean = |idx: usize| courses.iter().map(|course| course[idx].1).sum::<f64>() / courses.len() as f64;
+    (0..n_points).map(|idx| (courses[0][idx].0, mean(idx))).collect()
+}

@@ -1,0 +1,75 @@
+use super::super::tests::{results, study};
+use super::{Drawn, measure};
+use crate::expect::Criteria;
+use crate::plot::Figure;
+use foltr_experiment::study::Asked;
+
+/// The value is the users' and the round's: 10 for perfect ones, 20, 30; interactions count .5.
+fn value(users: &str, interactions: u32, seed: u64, round: usize) -> f64 {
+    let users = match users {
+        "perfect" => 10.0,
+        "navigational" => 20.0,
+        _ => 30.0,
+    };
+    users + 0.5 * f64::from(interactions) + round as f64 + (seed as f64 - 2.0)
+}
+
+fn drawn(figure: &str) -> Drawn {
+    let study = study(&format!("[[figure]]\nmetric = \"test-ndcg@10\"\n{figure}\n"), &Asked::default());
+    let criteria = Criteria::read(&study).unwrap_or_else(|problems| panic!("{problems:#?}"));
+    let results = results(&study, &value);
+    criteria.draw(&study, &results).remove(0).1
+}
+
+#[test]
+fn a_curve_is_the_smoothed_mean_over_runs() {
+    let figure = "kind = \"curves\"\nlines = \"users.preset\"\ncolumns = \"clients.interactions\"\nx = \
+                  \"interactions\"\nsmooth = 4";
+    let Drawn::Figure(Figure::Curves(figure)) = drawn(figure) else { panic!("curves") };
+    assert_eq!(figure.columns, ["interactions = 2", "interactions = 4"]);
+    assert_eq!(figure.methods, ["perfect users", "navigational users", "informational users"]);
+    let points = &figure.rows[0].panels[1].curves[2].points;
+    // Rounds 1 to 4 of 5 clients with 4 interactions: 30 + 2 + 2.5 at 80 interactions.
+    assert_eq!((points.len(), points[0].x, points[0].mean), (7, 80.0, 34.5));
+    assert!(points[0].low < 34.0 && points[0].high > 35.0, "{:?}", points[0]);
+    assert_eq!(figure.y_label, "nDCG@10 on test queries");
+}
+
+#[test]
+fn curves_lie_over_axes_of_numbers_and_beside_level_lines() {
+    let figure = "kind = \"curves\"\nlines = \"users.preset\"\nwhere = { \"users.preset\" = \"perfect\" }\nx = \
+                  \"clients.interactions\"\nreferences = { metric = \"test-ndcg@10\", where = { \"users.preset\" = \
+                  \"informational\" } }";
+    let Drawn::Figure(Figure::Curves(figure)) = drawn(figure) else { panic!("curves") };
+    let panel = &figure.rows[0].panels[0];
+    let points: Vec<(f64, f64)> = panel.curves[0].points.iter().map(|point| (point.x, point.mean)).collect();
+    assert_eq!(points, [(2.0, 21.0), (4.0, 22.0)]);
+    assert_eq!(figure.methods, ["perfect users", "informational users"]);
+    // The mean of both numbers of interactions.
+    assert_eq!((panel.references[0].method, panel.references[0].value), (1, 41.5));
+}
+
+#[test]
+fn bars_and_heat_maps_have_their_means_and_differences() {
+    let bars =
+        "kind = \"bars\"\nlines = \"clients.interactions\"\ncolumns = \"users.preset\"\nnames = { \"2\" = \"two\" }";
+    let Drawn::Figure(Figure::Bars(figure)) = drawn(bars) else { panic!("bars") };
+    assert_eq!(figure.methods, ["two", "interactions = 4"]);
+    let values: Vec<f64> = figure.groups.iter().flat_map(|group| &group.bars).map(|bar| bar.value).collect();
+    assert_eq!(values, [21.0, 22.0, 31.0, 32.0, 41.0, 42.0]);
+    let map = "kind = \"heat-map\"\nrows = \"users.preset\"\ncolumns = \"clients.interactions\"\nrelative_to = { \
+               \"users.preset\" = \"navigational\" }";
+    let Drawn::Figure(Figure::HeatMap(figure)) = drawn(map) else { panic!("a heat map") };
+    let cells: Vec<f64> = figure.cells.iter().flatten().map(|cell| cell.value).collect();
+    assert_eq!(cells, [-10.0, -10.0, 0.0, 0.0, 10.0, 10.0]);
+    let worst = "kind = \"table\"\nrows = \"clients.interactions\"\nworst_over = \"users.preset\"";
+    let Drawn::Table(text) = drawn(worst) else { panic!("a table") };
+    assert!(text.contains("21.0000") && !text.contains("41.0000"), "{text}");
+}
+
+#[test]
+fn measures_have_names_for_people() {
+    assert_eq!(measure("unlearning-test-ndcg@10"), "unlearning nDCG@10 on test queries");
+    assert_eq!(measure("train-map"), "MAP on training queries");
+    assert_eq!(measure("online-ndcg@10"), "online nDCG@10");
+}

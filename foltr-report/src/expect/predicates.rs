@@ -1,0 +1,299 @@
+//! Predicates: does a number, a difference, an order or a table come out as expected? What is not a number never does.
+
+use std::collections::BTreeMap;
+
+use super::read::{Along, Expectation, GapClosed, Printed, Spread};
+use super::select::{Query, Sample, Selection, Selector, pairs};
+use crate::statistics::{Estimate, Test, equivalence_p};
+
+const SIGNIFICANT: f64 = 0.05;
+
+/// What a predicate says about one case.
+#[derive(Clone, Debug, Default)]
+pub struct Outcome {
+    /// None: it cannot be judged.
+    pub met: Option<bool>,
+    pub value: Option<f64>,
+    pub values: Vec<(String, f64)>,
+    pub expected: String,
+    pub interval: Option<(f64, f64)>,
+    pub n: usize,
+    /// Why it cannot be judged, or fails.
+    pub note: Option<String>,
+    /// Of a cell of a table, beside those of the case.
+    pub labels: BTreeMap<String, String>,
+}
+
+/// The outcomes of a case: one, or one a printed number; none without runs.
+pub fn outcomes(expectation: &Expectation, query: &Query, n_cases: usize, selector: &Selector<'_>) -> Vec<Outcome> {
+    let case = Case { expectation, query, n_cases, selector };
+    if let Some(printed) = &expectation.printed {
+        return case.printed(printed);
+    }
+    let outcome = if let Some(along) = &expectation.rises {
+        case.ordered(along, 1.0)
+    } else if let Some(along) = &expectation.falls {
+        case.ordered(along, -1.0)
+    } else if let Some(gap) = &expectation.gap_closed {
+        case.gap_closed(gap)
+    } else if let Some(spread) = &expectation.spread {
+        case.spread(spread)
+    } else if let Some(bound) = expectation.equivalent {
+        case.equivalent(bound)
+    } else if let Some(bound) = expectation.clients_below {
+        case.clients_below(bound)
+    } else {
+        case.bounded()
+    };
+    outcome.into_iter().collect()
+}
+
+struct Case<'a> {
+    expectation: &'a Expectation,
+    query: &'a Query,
+    n_cases: usize,
+    selector: &'a Selector<'a>,
+}
+
+/// Left and right values of runs that belong together; right is 0 without a comparison.
+struct Compared(Vec<(f64, f64)>);
+
+impl Compared {
+    fn differences(&self) -> Vec<f64> {
+        self.0.iter().map(|(left, right)| left - right).collect()
+    }
+
+    fn mean(&self) -> f64 {
+        mean(&self.differences())
+    }
+}
+
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+impl Case<'_> {
+    /// What is compared under a query; none without runs.
+    fn compared(&self, query: &Query) -> Option<Compared> {
+        let side = |selection: &Option<Selection>| match selection {
+            Some(selection) => self.selector.sample(&query.and(selection)),
+            None => self.selector.sample(query),
+        };
+        let Expectation { left, right, .. } = self.expectation;
+        let found = if left.is_none() && right.is_none() {
+            let alone: Sample = self.selector.sample(query);
+            alone.into_values().map(|value| (value, 0.0)).collect()
+        } else {
+            pairs(&side(left), &side(right))
+        };
+        (!found.is_empty()).then_some(Compared(found))
+    }
+
+    fn outcome(&self, compared: &Compared) -> Outcome {
+        let differences = compared.differences();
+        let estimate = Estimate::of(&differences);
+        let interval = estimate.and_then(|estimate| estimate.confidence_interval_95);
+        Outcome { value: Some(compared.mean()), interval, n: differences.len(), ..Outcome::default() }
+    }
+
+    fn bounded(&self) -> Option<Outcome> {
+        let compared = self.compared(self.query)?;
+        let Expectation { at_least, at_most, test, .. } = self.expectation;
+        let mut outcome = self.outcome(&compared);
+        let value = compared.mean();
+        let mut met = Some(is_between(value, *at_least, *at_most));
+        outcome.expected = bounds(*at_least, *at_most);
+        if test.is_some() {
+            let level = SIGNIFICANT / self.n_cases as f64;
+            outcome.expected += &format!(", p < {level:.2e} (paired, Bonferroni-corrected)");
+            let (left, right): (Vec<f64>, Vec<f64>) = compared.0.into_iter().unzip();
+            match Test::Paired.compare(&left, &right) {
+                Ok(test) => {
+                    met = met.map(|met| met && test.p < level);
+                    outcome.note = Some(format!("p = {:.2e}", test.p));
+                }
+                Err(error) if left.len() > 1 => {
+                    (met, outcome.note) = (Some(false), Some(error.to_string()));
+                }
+                Err(error) => (met, outcome.note) = (None, Some(error.to_string())),
+            }
+        }
+        Some(Outcome { met, ..outcome })
+    }
+
+    fn equivalent(&self, bound: f64) -> Option<Outcome> {
+        let compared = self.compared(self.query)?;
+        let mut outcome = self.outcome(&compared);
+        outcome.expected = format!("equivalent within {bound}");
+        let differences = compared.differences();
+        if differences.len() < 2 {
+            outcome.note = Some("a single pair of runs".into());
+        } else {
+            let p = equivalence_p(&differences, bound);
+            outcome.met = Some(p < SIGNIFICANT);
+            outcome.note = Some(format!("two one-sided tests: p = {p:.2e}"));
+        }
+        Some(outcome)
+    }
+
+    /// Clients are compared one by one.
+    fn clients_below(&self, bound: f64) -> Option<Outcome> {
+        let side = |selection: &Option<Selection>| {
+            let query = selection.as_ref().map_or_else(|| self.query.clone(), |selection| self.query.and(selection));
+            self.selector.clients(&query)
+        };
+        let (left, right) = (side(&self.expectation.left), side(&self.expectation.right));
+        let pairs: Vec<(f64, f64)> =
+            left.iter().filter_map(|(client, value)| Some((*value, *right.get(client)?))).collect();
+        // What is not a number is below.
+        let n_below = pairs.iter().filter(|(left, right)| left.is_nan() || right.is_nan() || left < right).count();
+        let share = n_below as f64 / pairs.len() as f64;
+        let outcome = Outcome {
+            met: Some(share <= bound),
+            value: Some(share),
+            expected: format!("at most {bound} of the clients below"),
+            n: pairs.len(),
+            ..Outcome::default()
+        };
+        (!pairs.is_empty()).then_some(outcome)
+    }
+
+    /// Means along an axis; labels without runs are left out.
+    fn means(&self, axis: &str, labels: &[String]) -> Vec<(String, f64, usize)> {
+        let mean = |label: &String| {
+            let compared = self.compared(&self.query.with(axis, label))?;
+            Some((label.clone(), compared.mean(), compared.0.len()))
+        };
+        labels.iter().filter_map(mean).collect()
+    }
+
+    fn labels_along(&self, axis: &str) -> Vec<String> {
+        self.selector.labels_of(axis, &self.query.labels)
+    }
+
+    /// `sign` is 1 for rising and -1 for falling.
+    fn ordered(&self, along: &Along, sign: f64) -> Option<Outcome> {
+        let groups: Vec<Vec<String>> = match &along.order {
+            Some(order) => order.iter().map(|group| group.0.clone()).collect(),
+            None => self.labels_along(&along.along).into_iter().map(|label| vec![label]).collect(),
+        };
+        let means: Vec<Vec<(String, f64, usize)>> =
+            groups.iter().map(|group| self.means(&along.along, group)).filter(|means| !means.is_empty()).collect();
+        if means.is_empty() {
+            return None;
+        }
+        let word = if sign > 0.0 { "rises" } else { "falls" };
+        let slack = if along.slack > 0.0 { format!(", slack {}", along.slack) } else { String::new() };
+        let ends = if along.ends { " from first to last" } else { "" };
+        let mut outcome = Outcome {
+            expected: format!("{word} along {}{ends}{slack}", along.along),
+            values: means.iter().flatten().map(|(label, mean, _)| (label.clone(), *mean)).collect(),
+            n: means.iter().flatten().map(|(_, _, n)| *n).min().unwrap_or(0),
+            ..Outcome::default()
+        };
+        if means.len() < 2 {
+            outcome.note = Some(format!("a single label along {}", along.along));
+            return Some(outcome);
+        }
+        let compared: Vec<(&[_], &[_])> = if along.ends {
+            vec![(&means[0][..], &means[means.len() - 1][..])]
+        } else {
+            means.windows(2).map(|two| (&two[0][..], &two[1][..])).collect()
+        };
+        let step = |before: &(String, f64, usize), next: &(String, f64, usize)| sign * (next.1 - before.1);
+        let steps: Vec<f64> = compared
+            .iter()
+            .flat_map(|(before, next)| before.iter().flat_map(move |a| next.iter().map(move |b| step(a, b))))
+            .collect();
+        outcome.value = Some(steps.iter().copied().fold(f64::INFINITY, least));
+        outcome.met = Some(steps.iter().all(|&step| step > -along.slack));
+        Some(outcome)
+    }
+
+    fn gap_closed(&self, gap: &GapClosed) -> Option<Outcome> {
+        let compared = self.compared(self.query)?;
+        let of = |selection: &Selection| -> Option<f64> {
+            let sample = self.selector.sample(&self.query.and(selection));
+            (!sample.is_empty()).then(|| mean(&sample.into_values().collect::<Vec<_>>()))
+        };
+        let (value, from, to) = (compared.mean(), of(&gap.from)?, of(&gap.to)?);
+        let closed = (value - from) / (to - from);
+        Some(Outcome {
+            // Where there is no gap, nothing closes it.
+            met: Some(to > from && is_between(closed, gap.at_least, gap.at_most)),
+            value: Some(closed),
+            values: vec![("from".into(), from), ("value".into(), value), ("to".into(), to)],
+            expected: format!("share of the gap {}", bounds(gap.at_least, gap.at_most)),
+            n: compared.0.len(),
+            ..Outcome::default()
+        })
+    }
+
+    fn spread(&self, spread: &Spread) -> Option<Outcome> {
+        let means = self.means(&spread.along, &self.labels_along(&spread.along));
+        if means.is_empty() {
+            return None;
+        }
+        let (low, high) = means.iter().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), (_, mean, _)| {
+            (least(low, *mean), -least(-high, -mean))
+        });
+        let mut outcome = Outcome {
+            value: Some(high - low),
+            expected: format!("spread along {} {}", spread.along, bounds(spread.at_least, spread.at_most)),
+            n: means.iter().map(|(_, _, n)| *n).min().unwrap_or(0),
+            ..Outcome::default()
+        };
+        if means.len() > 1 {
+            outcome.met = Some(is_between(high - low, spread.at_least, spread.at_most));
+        } else {
+            outcome.note = Some(format!("a single label along {}", spread.along));
+        }
+        outcome.values = means.into_iter().map(|(label, mean, _)| (label, mean)).collect();
+        Some(outcome)
+    }
+
+    fn printed(&self, printed: &Printed) -> Vec<Outcome> {
+        let mut cells = Vec::new();
+        for (row, values) in printed.values.rows() {
+            for (i, &paper) in values.iter().enumerate().filter(|(_, paper)| paper.is_finite()) {
+                let mut place = Selection::default();
+                if let (Some(axis), Some(row)) = (&printed.rows, row) {
+                    place = place.with(axis, row);
+                }
+                if let (Some(axis), Some(group)) = (&printed.columns, printed.order.get(i)) {
+                    place.put(axis, super::Labels::These(group.0.clone()));
+                }
+                cells.extend(self.cell(&place, paper));
+            }
+        }
+        cells
+    }
+
+    fn cell(&self, place: &Selection, paper: f64) -> Option<Outcome> {
+        let compared = self.compared(&self.query.and(place))?;
+        let Expectation { within, within_percent, .. } = self.expectation;
+        let tolerance = within.or(within_percent.map(|percent| percent / 100.0 * paper.abs())).unwrap_or(0.0);
+        // Numbers are printed with few digits: a difference of exactly the tolerance agrees.
+        let met = (compared.mean() - paper).abs() <= tolerance + 1e-12;
+        Some(Outcome {
+            met: Some(met),
+            expected: format!("{paper} ± {tolerance}"),
+            labels: place.labels(),
+            ..self.outcome(&compared)
+        })
+    }
+}
+
+/// The smaller number; not a number if one is not.
+fn least(a: f64, b: f64) -> f64 {
+    if a.is_nan() || b.is_nan() { f64::NAN } else { a.min(b) }
+}
+
+fn is_between(value: f64, at_least: Option<f64>, at_most: Option<f64>) -> bool {
+    !value.is_nan() && at_least.is_none_or(|low| value >= low) && at_most.is_none_or(|high| value <= high)
+}
+
+fn bounds(at_least: Option<f64>, at_most: Option<f64>) -> String {
+    let parts = [at_least.map(|low| format!("at least {low}")), at_most.map(|high| format!("at most {high}"))];
+    parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
+}

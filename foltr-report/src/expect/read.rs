@@ -1,0 +1,231 @@
+//! `[[expect]]` as a file writes it.
+
+use std::collections::BTreeMap;
+
+use foltr_experiment::collection::ResolvedCollection;
+use foltr_experiment::study::{COLLECTION_AXIS, Names, Study};
+use serde::Deserialize;
+use toml::Value;
+
+use super::reduce::At;
+use super::select::{Labels, METRIC, Query, Selection, Selector, label};
+
+/// What should come out.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Expectation {
+    pub finding: Option<u32>,
+    pub says: String,
+    #[serde(default)]
+    pub entry: Names,
+    #[serde(default)]
+    pub only_on: Names,
+    pub data: Option<DataLevel>,
+    #[serde(default)]
+    pub quick: QuickMode,
+    /// One case a metric.
+    #[serde(default)]
+    pub metric: Names,
+    #[serde(default)]
+    pub at: At,
+    /// `where` in a file.
+    #[serde(default, rename = "where")]
+    pub fixed: Selection,
+    #[serde(default)]
+    pub for_each: Selection,
+    #[serde(default)]
+    pub mean_over: Selection,
+    pub left: Option<Selection>,
+    pub right: Option<Selection>,
+    pub at_least: Option<f64>,
+    pub at_most: Option<f64>,
+    pub test: Option<Test>,
+    pub equivalent: Option<f64>,
+    pub clients_below: Option<f64>,
+    pub rises: Option<Along>,
+    pub falls: Option<Along>,
+    pub gap_closed: Option<GapClosed>,
+    pub spread: Option<Spread>,
+    pub printed: Option<Printed>,
+    pub within: Option<f64>,
+    pub within_percent: Option<f64>,
+    #[serde(default)]
+    pub because: BTreeMap<String, String>,
+}
+
+/// On which data an expectation is judged.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum DataLevel {
+    /// The paper's own.
+    Paper,
+    /// Samples as well.
+    Real,
+    Any,
+}
+
+impl DataLevel {
+    /// Why data is not good enough.
+    pub fn refuses(self, data: &ResolvedCollection) -> Option<String> {
+        let is_enough = match self {
+            Self::Paper => data.is_the_papers,
+            Self::Real => data.is_real,
+            Self::Any => true,
+        };
+        (!is_enough).then(|| format!("not the paper's data: {}", data.name))
+    }
+}
+
+/// What becomes of an expectation with a small budget.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum QuickMode {
+    #[default]
+    Judge,
+    /// The number only.
+    Report,
+    Skip,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Test {
+    Paired,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Along {
+    pub along: String,
+    pub order: Option<Vec<Group>>,
+    #[serde(default)]
+    pub slack: f64,
+    /// First and last only.
+    #[serde(default)]
+    pub ends: bool,
+}
+
+/// Labels without an order among themselves.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[serde(from = "Value")]
+pub struct Group(pub Vec<String>);
+
+impl From<Value> for Group {
+    fn from(value: Value) -> Self {
+        match value {
+            Value::Array(labels) => Self(labels.iter().map(label).collect()),
+            one => Self(vec![label(&one)]),
+        }
+    }
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct GapClosed {
+    pub from: Selection,
+    pub to: Selection,
+    pub at_least: Option<f64>,
+    pub at_most: Option<f64>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Spread {
+    pub along: String,
+    pub at_least: Option<f64>,
+    pub at_most: Option<f64>,
+}
+
+/// Numbers of a paper.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Printed {
+    pub rows: Option<String>,
+    pub columns: Option<String>,
+    /// Labels of the columns.
+    #[serde(default)]
+    pub order: Vec<Group>,
+    pub values: PrintedValues,
+}
+
+/// One list, or one a row; numbers that are not printed are `nan`.
+#[derive(Clone, Debug, Deserialize)]
+#[serde(untagged, expecting = "expected a list of numbers, or a table of such lists by row")]
+pub enum PrintedValues {
+    One(Vec<f64>),
+    ByRow(toml::map::Map<String, Value>),
+}
+
+impl PrintedValues {
+    /// (row, numbers).
+    pub fn rows(&self) -> Vec<(Option<&str>, Vec<f64>)> {
+        let number = |value: &Value| value.as_float().or_else(|| value.as_integer().map(|n| n as f64));
+        match self {
+            Self::One(values) => vec![(None, values.clone())],
+            Self::ByRow(rows) => rows
+                .iter()
+                .map(|(row, values)| {
+                    let list = values.as_array().map_or_else(Vec::new, Clone::clone);
+                    (Some(row.as_str()), list.iter().map(|value| number(value).unwrap_or(f64::NAN)).collect())
+                })
+                .collect(),
+        }
+    }
+}
+
+impl Expectation {
+    /// Whether it is to be judged: its entries, and not skipped with a small budget.
+    pub fn is_about(&self, study: &Study) -> bool {
+        let on = |(name, _): &(String, ResolvedCollection)| self.only_on.allow(Some(name));
+        let is_on = self.only_on.0.is_empty() || study.collections.iter().any(on);
+        let is_skipped = study.is_quick && self.quick == QuickMode::Skip;
+        is_on && !is_skipped && self.entry.allow(study.entry.as_ref().map(|entry| entry.id.as_str()))
+    }
+
+    pub fn level(&self) -> DataLevel {
+        self.data.unwrap_or(if self.printed.is_some() { DataLevel::Paper } else { DataLevel::Any })
+    }
+
+    /// Why a failure was to be expected.
+    pub fn because(&self, collection: Option<&str>, is_quick: bool) -> Option<&str> {
+        let quick = is_quick.then_some("quick");
+        [collection, quick, Some("any")].into_iter().flatten().find_map(|key| self.because.get(key)).map(String::as_str)
+    }
+
+    /// One selection a case; collections are cases of their own unless the expectation speaks of them.
+    pub fn cases(&self, selector: &Selector<'_>) -> Vec<Selection> {
+        let mut axes = self.for_each.clone();
+        if self.metric.0.len() > 1 {
+            axes.put(METRIC, Labels::These(self.metric.0.clone()));
+        }
+        let sides = [Some(&self.fixed), Some(&self.mean_over), self.left.as_ref(), self.right.as_ref()];
+        let is_named = sides.into_iter().flatten().chain([&axes]).any(|one| one.get(COLLECTION_AXIS).is_some())
+            || self.axes_along().contains(&COLLECTION_AXIS);
+        if !is_named && selector.has_axis(COLLECTION_AXIS) {
+            axes.put(COLLECTION_AXIS, Labels::All);
+        }
+        let mut cases = vec![Selection::default()];
+        for (axis, labels) in axes.iter() {
+            let known = match labels {
+                Labels::These(labels) => labels.clone(),
+                Labels::All => selector.labels_of(axis, &self.fixed),
+            };
+            cases = cases.iter().flat_map(|case| known.iter().map(move |label| case.with(axis, label))).collect();
+        }
+        cases
+    }
+
+    /// Axes of the predicate.
+    pub fn axes_along(&self) -> Vec<&str> {
+        let along = [&self.rises, &self.falls].into_iter().flatten().map(|along| along.along.as_str());
+        let spread = self.spread.iter().map(|spread| spread.along.as_str());
+        let printed = self.printed.iter().flat_map(|printed| [&printed.rows, &printed.columns]);
+        along.chain(spread).chain(printed.flatten().map(String::as_str)).collect()
+    }
+
+    /// What a case selects.
+    pub fn query(&self, case: &Selection) -> Query {
+        let start = Query { metrics: self.metric.0.clone(), at: self.at.clone(), labels: Selection::default() };
+        start.and(&self.fixed).and(&self.mean_over).and(case)
+    }
+}

@@ -1,0 +1,103 @@
+//! `at`: from the course of a metric in one run to one number.
+
+use foltr_experiment::results::Run;
+use foltr_experiment::rows::MetricName;
+use foltr_rank::metric::online_performance;
+use serde::Deserialize;
+use toml::Value;
+
+/// Which part of a course is looked at, and how.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(try_from = "Value")]
+pub enum At {
+    #[default]
+    Final,
+    /// The sum over rounds of .9995^round times the value (spec section 3).
+    DiscountedSum,
+    /// The value of a round, or of the last one before it.
+    Round(usize),
+    /// The same after a share of all rounds.
+    Share(f64),
+    /// The mean over a part of the course, as shares of it.
+    Part(f64, f64),
+    /// The mean over rounds, both included.
+    Rounds(usize, usize),
+    /// By how much it changed from the first to the second.
+    Change(Box<(At, At)>),
+}
+
+impl TryFrom<Value> for At {
+    type Error = String;
+
+    fn try_from(value: Value) -> Result<Self, String> {
+        let share = |value: &Value| value.as_float().or_else(|| value.as_integer().map(|n| n as f64));
+        let read = match &value {
+            Value::String(word) => match word.as_str() {
+                "final" => Some(Self::Final),
+                "mean" => Some(Self::Part(0.0, 1.0)),
+                "last-fifth" => Some(Self::Part(0.8, 1.0)),
+                "last-tenth" => Some(Self::Part(0.9, 1.0)),
+                "discounted-sum" => Some(Self::DiscountedSum),
+                _ => None,
+            },
+            Value::Integer(round) => usize::try_from(*round).ok().map(Self::Round),
+            Value::Float(share) if (0.0..=1.0).contains(share) => Some(Self::Share(*share)),
+            Value::Array(ends) => match ends.iter().map(share).collect::<Option<Vec<f64>>>().as_deref() {
+                Some(&[from, to]) if (0.0..=1.0).contains(&from) && from < to && to <= 1.0 => {
+                    Some(Self::Part(from, to))
+                }
+                _ => None,
+            },
+            Value::Table(table) => Self::of_table(table)?,
+            _ => None,
+        };
+        let allowed = "\"final\", \"mean\", \"last-fifth\", \"last-tenth\", \"discounted-sum\", a round, a share of \
+                       the rounds, [from, to] as shares of the course, { rounds = [from, to] }, or { from = ..., to = ... }";
+        read.ok_or_else(|| format!("unknown value; expected one of {allowed}"))
+    }
+}
+
+impl At {
+    fn of_table(table: &toml::Table) -> Result<Option<Self>, String> {
+        let at = |key: &str| table.get(key).cloned().map(Self::try_from).transpose();
+        Ok(match (table.len(), table.get("rounds"), at("from")?, at("to")?) {
+            (1, Some(Value::Array(rounds)), ..) => {
+                let rounds = rounds.iter().map(|round| usize::try_from(round.as_integer()?).ok());
+                match rounds.collect::<Option<Vec<usize>>>().as_deref() {
+                    Some(&[from, to]) if from <= to => Some(Self::Rounds(from, to)),
+                    _ => None,
+                }
+            }
+            (2, None, Some(from), Some(to)) => Some(Self::Change(Box::new((from, to)))),
+            _ => None,
+        })
+    }
+
+    /// The number of a run; none if it was not measured.
+    pub fn of(&self, run: &Run, metric: MetricName) -> Option<f64> {
+        let course: Vec<(usize, f64)> =
+            run.rows.iter().filter(|row| row.metric == metric).map(|row| (row.round, row.value)).collect();
+        let values = || course.iter().map(|(_, value)| *value);
+        let (last_round, last) = *course.last()?;
+        let value_at = |round: usize| course.iter().rfind(|(at, _)| *at <= round).map(|(_, value)| *value);
+        Some(match *self {
+            Self::Final => last,
+            Self::DiscountedSum => online_performance(&values().collect::<Vec<_>>()),
+            Self::Round(round) => value_at(round)?,
+            Self::Share(share) => value_at((share * last_round as f64).round() as usize)?,
+            Self::Part(from, to) => {
+                let n = course.len();
+                // At least one value, however short the course.
+                let start = ((from * n as f64) as usize).min(n - 1);
+                let end = ((to * n as f64) as usize).clamp(start + 1, n);
+                values().skip(start).take(end - start).sum::<f64>() / (end - start) as f64
+            }
+            Self::Rounds(from, to) => {
+                let inside = course.iter().filter(|(round, _)| (from..=to).contains(round)).map(|(_, value)| *value);
+                let inside: Vec<f64> = inside.collect();
+                (!inside.is_empty()).then(|| inside.iter().sum::<f64>() / inside.len() as f64)?
+            }
+            Self::Change(ref ends) => ends.1.of(run, metric)? - ends.0.of(run, metric)?,
+        })
+    }
+}

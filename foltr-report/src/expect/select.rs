@@ -1,0 +1,303 @@
+//! Which runs a value comes from: settings by their labels, averaged by fold and seed.
+
+use std::collections::BTreeMap;
+
+use foltr_experiment::grid::is_same_label;
+use foltr_experiment::results::{Results, Run};
+use foltr_experiment::rows::MetricName;
+use foltr_experiment::study::{COLLECTION_AXIS, Study};
+use serde::Deserialize;
+use toml::{Table, Value};
+
+use super::reduce::At;
+
+/// The name under which a selection has the metric.
+pub const METRIC: &str = "metric";
+/// The name under which a selection has folds.
+pub const FOLD: &str = "fold";
+const AT: &str = "at";
+
+/// Labels of an axis.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Labels {
+    All,
+    These(Vec<String>),
+}
+
+/// Axis or key -> labels, in the order of the file; also `metric` and `at`.
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(try_from = "Table")]
+pub struct Selection {
+    labels: Vec<(String, Labels)>,
+    at: Option<At>,
+}
+
+impl TryFrom<Table> for Selection {
+    type Error = String;
+
+    fn try_from(mut table: Table) -> Result<Self, String> {
+        let at = table.remove(AT).map(At::try_from).transpose()?;
+        let labels = |value: &Value| match value {
+            Value::String(word) if word == "all" => Ok(Labels::All),
+            Value::Array(labels) if !labels.is_empty() => Ok(Labels::These(labels.iter().map(label).collect())),
+            Value::Table(_) | Value::Array(_) => Err("expected a label, a list of labels, or \"all\"".to_owned()),
+            one => Ok(Labels::These(vec![label(one)])),
+        };
+        let labels = table.iter().map(|(axis, value)| Ok((axis.clone(), labels(value)?)));
+        Ok(Self { labels: labels.collect::<Result<_, String>>()?, at })
+    }
+}
+
+/// A value as the label that a grid makes of it.
+pub fn label(value: &Value) -> String {
+    value.as_str().map_or_else(|| value.to_string(), str::to_owned)
+}
+
+impl Selection {
+    pub fn get(&self, axis: &str) -> Option<&Labels> {
+        self.labels.iter().find(|(name, _)| name == axis).map(|(_, labels)| labels)
+    }
+
+    /// The label of an axis, if there is exactly one.
+    pub fn one(&self, axis: &str) -> Option<&str> {
+        match self.get(axis) {
+            Some(Labels::These(labels)) if labels.len() == 1 => Some(&labels[0]),
+            _ => None,
+        }
+    }
+
+    pub fn iter(&self) -> impl Iterator<Item = (&str, &Labels)> {
+        self.labels.iter().map(|(axis, labels)| (axis.as_str(), labels))
+    }
+
+    pub fn put(&mut self, axis: &str, labels: Labels) {
+        match self.labels.iter_mut().find(|(name, _)| name == axis) {
+            Some((_, known)) => *known = labels,
+            None => self.labels.push((axis.into(), labels)),
+        }
+    }
+
+    #[must_use]
+    pub fn with(&self, axis: &str, label: &str) -> Self {
+        let mut with = self.clone();
+        with.put(axis, Labels::These(vec![label.into()]));
+        with
+    }
+
+    /// Axis -> label, where there is exactly one.
+    pub fn labels(&self) -> BTreeMap<String, String> {
+        self.labels.iter().filter_map(|(axis, _)| Some((axis.clone(), self.one(axis)?.to_owned()))).collect()
+    }
+}
+
+/// One number a run.
+#[derive(Clone, Debug)]
+pub struct Query {
+    pub metrics: Vec<String>,
+    pub at: At,
+    pub labels: Selection,
+}
+
+impl Query {
+    /// With these labels in place of those that it has.
+    #[must_use]
+    pub fn and(&self, selection: &Selection) -> Self {
+        let mut query = self.clone();
+        for (axis, labels) in selection.iter() {
+            match labels {
+                Labels::These(metrics) if axis == METRIC => query.metrics.clone_from(metrics),
+                labels => query.labels.put(axis, labels.clone()),
+            }
+        }
+        query.at = selection.at.clone().unwrap_or(query.at);
+        query
+    }
+
+    #[must_use]
+    pub fn with(&self, axis: &str, label: &str) -> Self {
+        self.and(&Selection::default().with(axis, label))
+    }
+}
+
+/// (fold, seed) -> value.
+pub type Sample = BTreeMap<(usize, u64), f64>;
+
+/// (number of the setting within its selection, fold, seed, client) -> value.
+pub type ClientSample = BTreeMap<(usize, usize, u64, u32), f64>;
+
+/// Finds runs of a study.
+pub struct Selector<'a> {
+    results: &'a Results,
+    /// Where there is no axis of collections.
+    collection: Option<&'a str>,
+    /// All values of a setting, for keys that are no axis.
+    own: Vec<serde_json::Value>,
+}
+
+impl<'a> Selector<'a> {
+    pub fn of(study: &'a Study, results: &'a Results) -> Self {
+        let collection = study.collections.first().map(|(name, _)| name.as_str());
+        Self { results, collection, own: results.grid.settings.iter().map(own_values).collect() }
+    }
+
+    pub fn has_axis(&self, axis: &str) -> bool {
+        self.results.grid.settings.iter().any(|setting| setting.label(axis).is_some())
+    }
+
+    /// The label of a setting on an axis, or its own value of a key.
+    pub fn label(&self, setting: usize, axis: &str) -> Option<String> {
+        if let Some(label) = self.results.grid.settings[setting].label(axis) {
+            return Some(label.to_owned());
+        }
+        if axis == COLLECTION_AXIS {
+            return self.collection.map(str::to_owned);
+        }
+        own_value(&self.own[setting], axis)
+    }
+
+    /// Labels of an axis among the settings of a selection, in the order of the grid.
+    pub fn labels_of(&self, axis: &str, selection: &Selection) -> Vec<String> {
+        if axis == FOLD {
+            return self.folds(selection);
+        }
+        let mut labels: Vec<String> = Vec::new();
+        for setting in (0..self.own.len()).filter(|&setting| self.is_selected(setting, selection)) {
+            if let Some(label) = self.label(setting, axis).filter(|label| !labels.contains(label)) {
+                labels.push(label);
+            }
+        }
+        labels
+    }
+
+    /// Combinations of labels that settings of a selection have; one empty combination without axes.
+    pub fn combinations(&self, axes: &[String], selection: &Selection) -> Vec<Selection> {
+        if let Some(place) = axes.iter().position(|axis| axis == FOLD) {
+            let others = [&axes[..place], &axes[place + 1..]].concat();
+            let of_others = self.combinations(&others, selection);
+            let folds = self.folds(selection);
+            return of_others.iter().flat_map(|one| folds.iter().map(move |fold| one.with(FOLD, fold))).collect();
+        }
+        let mut combinations: Vec<Selection> = Vec::new();
+        for setting in self.settings(selection) {
+            let labels: Option<Vec<String>> = axes.iter().map(|axis| self.label(setting, axis)).collect();
+            let Some(labels) = labels else { continue };
+            let pairs = axes.iter().zip(&labels);
+            let one = pairs.fold(Selection::default(), |one, (axis, label)| one.with(axis, label));
+            if !combinations.contains(&one) {
+                combinations.push(one);
+            }
+        }
+        // The first axis changes slowest.
+        let orders: Vec<Vec<String>> = axes.iter().map(|axis| self.labels_of(axis, selection)).collect();
+        let place = |one: &Selection| -> Vec<Option<usize>> {
+            let of_axis =
+                |(axis, order): (&String, &Vec<String>)| order.iter().position(|it| one.one(axis) == Some(it));
+            axes.iter().zip(&orders).map(of_axis).collect()
+        };
+        combinations.sort_by_cached_key(place);
+        combinations
+    }
+
+    fn folds(&self, selection: &Selection) -> Vec<String> {
+        let runs = self.settings(selection).into_iter().flat_map(|setting| self.results.runs_of(setting));
+        let folds: std::collections::BTreeSet<usize> = runs.map(|run| run.fold).collect();
+        folds.iter().map(ToString::to_string).collect()
+    }
+
+    /// Runs of a setting, of the folds of a query.
+    pub fn runs(&self, setting: usize, query: &Query) -> impl Iterator<Item = &'a Run> {
+        let folds = match query.labels.get(FOLD) {
+            Some(Labels::These(folds)) => Some(folds.clone()),
+            _ => None,
+        };
+        let is_asked = move |run: &&Run| folds.as_ref().is_none_or(|folds| folds.contains(&run.fold.to_string()));
+        self.results.runs_of(setting).filter(is_asked)
+    }
+
+    /// Settings of a selection.
+    pub fn settings(&self, selection: &Selection) -> Vec<usize> {
+        (0..self.own.len()).filter(|&setting| self.is_selected(setting, selection)).collect()
+    }
+
+    fn is_selected(&self, setting: usize, selection: &Selection) -> bool {
+        selection.iter().filter(|(axis, _)| ![METRIC, FOLD].contains(axis)).all(|(axis, wanted)| {
+            let Labels::These(wanted) = wanted else { return true };
+            match self.label(setting, axis) {
+                Some(label) => wanted.iter().any(|one| is_same_label(one, &label)),
+                // What a setting has not does not tell it from others.
+                None => true,
+            }
+        })
+    }
+
+    /// One number a fold and seed: the mean over the selected settings and metrics.
+    pub fn sample(&self, query: &Query) -> Sample {
+        let mut parts: Vec<Sample> = Vec::new();
+        for metric in query.metrics.iter().filter_map(|name| name.parse::<MetricName>().ok()) {
+            for setting in self.settings(&query.labels) {
+                let runs = self.runs(setting, query);
+                let values = runs.filter_map(|run| Some(((run.fold, run.seed), query.at.of(run, metric)?)));
+                let part: Sample = values.collect();
+                if !part.is_empty() {
+                    parts.push(part);
+                }
+            }
+        }
+        let keys: std::collections::BTreeSet<(usize, u64)> =
+            parts.iter().flat_map(|part| part.keys().copied()).collect();
+        let mean = |key: (usize, u64)| {
+            let values: Option<Vec<f64>> = parts.iter().map(|part| value_for(part, key)).collect();
+            values.map(|values| (key, values.iter().sum::<f64>() / values.len() as f64))
+        };
+        keys.into_iter().filter_map(mean).collect()
+    }
+}
+
+impl Selector<'_> {
+    /// What each client's ranker is worth to it.
+    pub fn clients(&self, query: &Query) -> ClientSample {
+        let mut sample = ClientSample::new();
+        for metric in query.metrics.iter().filter_map(|name| name.parse::<MetricName>().ok()) {
+            for (idx, setting) in self.settings(&query.labels).into_iter().enumerate() {
+                for run in self.results.runs_of(setting) {
+                    let of_metric = run.clients.iter().filter(|one| one.metric == metric);
+                    sample.extend(of_metric.map(|one| ((idx, run.fold, run.seed, one.client), one.value)));
+                }
+            }
+        }
+        sample
+    }
+}
+
+/// The value of a fold and seed. What draws nothing at random has one seed, which stands for all.
+fn value_for(sample: &Sample, (fold, seed): (usize, u64)) -> Option<f64> {
+    if let Some(&value) = sample.get(&(fold, seed)) {
+        return Some(value);
+    }
+    let mut of_fold = sample.range((fold, 0)..=(fold, u64::MAX));
+    let (_, &first) = of_fold.next()?;
+    of_fold.next().is_none().then_some(first)
+}
+
+/// Values of both samples that belong together.
+pub fn pairs(left: &Sample, right: &Sample) -> Vec<(f64, f64)> {
+    let keys: std::collections::BTreeSet<(usize, u64)> = left.keys().chain(right.keys()).copied().collect();
+    keys.into_iter().filter_map(|key| Some((value_for(left, key)?, value_for(right, key)?))).collect()
+}
+
+/// All values of a setting as JSON: through text, where a 32-bit float is 0.1 and not the 64-bit float next to it.
+pub fn own_values(setting: &foltr_experiment::grid::Setting) -> serde_json::Value {
+    let text = serde_json::to_string(&setting.experiment).unwrap_or_default();
+    serde_json::from_str(&text).unwrap_or_default()
+}
+
+/// The value of a dotted key as a label.
+pub fn own_value(values: &serde_json::Value, key: &str) -> Option<String> {
+    let value = key.split('.').try_fold(values, |value, name| value.get(name))?;
+    match value {
+        serde_json::Value::String(text) => Some(text.clone()),
+        serde_json::Value::Null => None,
+        serde_json::Value::Object(table) => table.get("kind").and_then(|kind| kind.as_str()).map(str::to_owned),
+        other => Some(other.to_string()),
+    }
+}

@@ -1,0 +1,122 @@
+//! What was judged: the content of `verdict.json`, and the same for people.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+use crate::table::table;
+
+/// One judged case.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub struct Judgement {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub entry: Option<String>,
+    pub says: String,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finding: Option<u32>,
+    /// Axis -> label.
+    pub case: BTreeMap<String, String>,
+    pub verdict: Verdict,
+    /// None if it is not finite, or there are no runs.
+    pub value: Option<f64>,
+    /// Label -> mean, along an axis.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub values: Vec<(String, f64)>,
+    pub expected: String,
+    /// 95 % confidence interval of the value.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval: Option<(f64, f64)>,
+    /// Runs, or pairs of runs.
+    pub n: usize,
+    /// Why it fails or is not judged.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub because: Option<String>,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<String>,
+    /// With a small budget.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub quick: bool,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
+pub enum Verdict {
+    #[serde(rename = "holds")]
+    Holds,
+    #[serde(rename = "fails")]
+    Fails,
+    #[serde(rename = "explained")]
+    Explained,
+    #[serde(rename = "not judged")]
+    NotJudged,
+    #[serde(rename = "agrees")]
+    Agrees,
+    #[serde(rename = "differs")]
+    Differs,
+    #[serde(rename = "not comparable")]
+    NotComparable,
+}
+
+impl Verdict {
+    /// All, with their names.
+    pub const ALL: [(&'static str, Self); 7] = [
+        ("holds", Self::Holds),
+        ("fails", Self::Fails),
+        ("agrees", Self::Agrees),
+        ("differs", Self::Differs),
+        ("explained", Self::Explained),
+        ("not judged", Self::NotJudged),
+        ("not comparable", Self::NotComparable),
+    ];
+
+    pub(super) fn unjudged(is_number: bool) -> Self {
+        if is_number { Self::NotComparable } else { Self::NotJudged }
+    }
+
+    pub fn is_failure(self) -> bool {
+        matches!(self, Self::Fails | Self::Differs)
+    }
+
+    pub fn name(self) -> &'static str {
+        Self::ALL.iter().find(|(_, verdict)| *verdict == self).map_or("", |(name, _)| name)
+    }
+}
+
+impl Judgement {
+    /// The case in a line: `users.preset = perfect, rule = Krum`.
+    pub fn case_name(&self) -> String {
+        self.case.iter().map(|(axis, label)| format!("{axis} = {label}")).collect::<Vec<_>>().join(", ")
+    }
+
+    fn number(&self) -> String {
+        if !self.values.is_empty() {
+            let values = self.values.iter().map(|(label, value)| format!("{label} {value:.4}"));
+            return values.collect::<Vec<_>>().join(", ");
+        }
+        let interval = self.interval.map_or_else(String::new, |(low, high)| format!(" ± {:.4}", (high - low) / 2.0));
+        self.value.map_or_else(String::new, |value| format!("{value:.4}{interval}"))
+    }
+}
+
+/// Judgements for people: one table a claim.
+pub fn text(judgements: &[Judgement]) -> String {
+    let mut text = String::new();
+    for group in judgements.chunk_by(|a, b| a.says == b.says && a.finding == b.finding) {
+        let first = &group[0];
+        let finding = first.finding.map_or_else(String::new, |number| format!("finding {number}: "));
+        text += &format!("{finding}{}\n", first.says);
+        let row = |one: &Judgement| {
+            vec![one.verdict.name().into(), one.case_name(), one.number(), one.expected.clone(), one.n.to_string()]
+        };
+        text += &table(&["verdict", "case", "value", "expected", "runs"], 4, group.iter().map(row).collect());
+        text.push('\n');
+        let mut reasons: Vec<&str> = Vec::new();
+        for because in group.iter().filter_map(|one| one.because.as_deref()) {
+            if !reasons.contains(&because) {
+                reasons.push(because);
+            }
+        }
+        reasons.iter().for_each(|because| text += &format!("* {because}\n"));
+        text.push('\n');
+    }
+    text
+}

@@ -1,0 +1,16 @@
+//! All integration tests of the crate in one binary: one is linked, not ten.
+
+mod adversaries;
+mod asynchrony;
+mod client_files_fuzz;
+mod determinism;
+mod golden;
+mod letor_fuzz;
+mod million_clients;
+mod personal_memory;
+mod real_data;
+mod resumed;
+mod scene;
+mod shards;
+mod unlearning;
+mod user_log_memory;

@@ -1,0 +1,10 @@
+//! What the tests of the workspace share: experiment files, and what a machine may lack.
+
+pub mod browser;
+mod experiment_file;
+mod memory;
+mod require;
+
+pub use experiment_file::ExperimentFile;
+pub use memory::{in_own_process, peak_memory};
+pub use require::{data, python, require, spec_files, workspace};

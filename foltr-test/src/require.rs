@@ -1,0 +1,67 @@
+//! Data, Python and a browser: a test that lacks one is skipped aloud, or fails where `FOLTR_REQUIRE` names it.
+
+use std::io::Write as _;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// What `FOLTR_REQUIRE` may name, in a list with commas.
+const KINDS: [&str; 3] = ["data", "python", "browser"];
+
+/// What was looked for, if it was found.
+///
+/// # Panics
+/// If it is missing and `FOLTR_REQUIRE` names its kind, or if that variable names something else.
+pub fn require<T>(kind: &str, found: Option<T>, missing: &str) -> Option<T> {
+    assert!(KINDS.contains(&kind), "{kind} is none of {KINDS:?}");
+    let required = std::env::var("FOLTR_REQUIRE").unwrap_or_default();
+    let required: Vec<&str> = required.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
+    for name in &required {
+        assert!(KINDS.contains(name), "FOLTR_REQUIRE names {name}; expected {}", KINDS.join(", "));
+    }
+    if found.is_none() {
+        assert!(!required.contains(&kind), "FOLTR_REQUIRE names {kind}, but {missing}");
+        let test = std::thread::current().name().unwrap_or("a test").to_owned();
+        // Not by `eprintln!`, whose text is not shown for a test that passes.
+        writeln!(std::io::stderr(), "skipped: {test}: {missing}").expect("standard error");
+    }
+    found
+}
+
+/// A file or folder below `FOLTR_DATA`.
+pub fn data(name: &str) -> Option<PathBuf> {
+    let path = std::env::var_os("FOLTR_DATA").map(|folder| PathBuf::from(folder).join(name));
+    require("data", path.filter(|path| path.exists()), &format!("there is no {name} below FOLTR_DATA"))
+}
+
+/// A Python that can import a module: `FOLTR_PYTHON`, or `target/python`, which `.ci/run` makes.
+pub fn python(module: &str) -> Option<PathBuf> {
+    let named = std::env::var_os("FOLTR_PYTHON").map(PathBuf::from);
+    let python = named.unwrap_or_else(|| workspace().join("target/python/bin/python"));
+    let import = Command::new(&python).args(["-c", &format!("import {module}")]).output();
+    let has_module = import.is_ok_and(|import| import.status.success());
+    let missing = format!("{} cannot import {module} (see foltr-test/requirements.txt)", python.display());
+    require("python", has_module.then_some(python), &missing)
+}
+
+/// The folder of the workspace.
+pub fn workspace() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a workspace")
+}
+
+/// All experiment files of `specs/`.
+pub fn spec_files() -> Vec<PathBuf> {
+    let (mut files, mut folders) = (Vec::new(), vec![workspace().join("specs")]);
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(folder).expect("a folder") {
+            let path = entry.expect("an entry").path();
+            if path.is_dir() {
+                folders.push(path);
+            } else if path.extension().is_some_and(|ending| ending == "toml") {
+                files.push(path);
+            }
+        }
+    }
+    files.sort();
+    assert!(files.len() > 20, "{} files", files.len());
+    files
+}

@@ -1,0 +1,122 @@
+//! `foltr bench`: how fast this machine runs the hot paths, beside how fast its memory can be read.
+//!
+//! Data are made before the clock starts. Every case runs several short windows and reports the best one: on a shared
+//! machine the fastest window is the least disturbed. A fraction is the features an operation reads at least once,
+//! divided by what the measured bandwidth delivers in the same time; data that stays in a cache can exceed 1.
+
+mod bandwidth;
+mod cases;
+mod rules;
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use serde::Serialize;
+
+/// Windows of a case, and how long each is.
+const N_WINDOWS: usize = 7;
+const WINDOW: Duration = Duration::from_millis(250);
+
+/// One measured case.
+#[derive(Clone, Debug, Serialize)]
+pub struct Case {
+    /// What was done.
+    pub name: &'static str,
+    /// On which data.
+    pub shape: &'static str,
+    /// By how many threads.
+    pub threads: usize,
+    /// What was counted.
+    pub unit: &'static str,
+    /// Units a second, best window.
+    pub per_second: f64,
+    /// Microseconds a unit, best window.
+    pub microseconds: f64,
+    /// Bytes that must be read for a unit, as a fraction of the measured bandwidth.
+    pub bandwidth_fraction: f64,
+}
+
+/// Everything that was measured.
+#[derive(Clone, Debug, Serialize)]
+pub struct Report {
+    /// One thread reading whole queries in random order from more than 1 GiB.
+    pub bandwidth_gb_per_s: f64,
+    /// All cases.
+    pub cases: Vec<Case>,
+}
+
+/// What one call of a measured function did.
+struct Work {
+    /// Units done.
+    units: f64,
+    /// Time that does not count, such as restoring a model.
+    uncounted: Duration,
+}
+
+impl Work {
+    const fn units(units: f64) -> Self {
+        Self { units, uncounted: Duration::ZERO }
+    }
+}
+
+/// Seconds a unit in the best window.
+fn best_seconds(mut work: impl FnMut() -> Work) -> f64 {
+    work();
+    let mut best = f64::INFINITY;
+    for _ in 0..N_WINDOWS {
+        let started = Instant::now();
+        let (mut units, mut uncounted) = (0.0, Duration::ZERO);
+        while started.elapsed() < WINDOW + uncounted {
+            let done = work();
+            units += done.units;
+            uncounted += done.uncounted;
+        }
+        best = best.min((started.elapsed() - uncounted).as_secs_f64() / units);
+    }
+    best
+}
+
+/// Runs `work` on a pool of its own.
+fn on_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> Result<T> {
+    let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().context("no threads for the benchmark")?;
+    Ok(pool.install(work))
+}
+
+/// Runs the benchmarks and prints them.
+///
+/// # Errors
+/// If the data cannot be made or threads cannot be started.
+pub fn run(json: bool, of_rules: bool) -> Result<()> {
+    if of_rules {
+        println!("microseconds of a round, one thread, clients x parameters\n{}", rules::table()?);
+        return Ok(());
+    }
+    let report = cases::measure(|what| {
+        if !json {
+            eprintln!("measuring {what} ...");
+        }
+    })?;
+    if json {
+        println!("{}", serde_json::to_string_pretty(&report)?);
+    } else {
+        println!("{}", table(&report));
+        println!("memory bandwidth, one thread, random queries: {:.1} GB/s", report.bandwidth_gb_per_s);
+    }
+    Ok(())
+}
+
+fn table(report: &Report) -> String {
+    let row = |case: &Case| {
+        vec![
+            case.name.to_owned(),
+            case.shape.to_owned(),
+            case.unit.to_owned(),
+            case.threads.to_string(),
+            foltr_report::table::grouped(case.per_second.round() as u64),
+            format!("{:.3}", case.microseconds),
+            format!("{:.0} %", 100.0 * case.bandwidth_fraction),
+        ]
+    };
+    let header = ["case", "shape", "unit", "threads", "per second", "microseconds", "of bandwidth"];
+    foltr_report::table::table(&header, 3, report.cases.iter().map(row).collect())
+}

@@ -1,0 +1,116 @@
+//! How long every rule of the scorecard takes: one round of n updates of d parameters, on one thread.
+
+use std::time::{Duration, Instant};
+
+use anyhow::{Context, Result};
+use foltr_federation::{Combined, Contributions, Defence};
+use foltr_rank::rng::{Purpose, Streams};
+use rand::RngExt;
+use toml::{Table, Value};
+
+use crate::catalogue::SPECS;
+
+const CLIENTS: [u32; 3] = [10, 100, 1000];
+/// A linear ranker on LETOR and MSLR features, and one with a hidden layer.
+const PARAMS: [usize; 3] = [46, 136, 8800];
+/// Different rounds, so that rules that remember have something to compare.
+const ROUNDS: u32 = 3;
+/// Calls until a rule that remembers a window of ten rounds does all of its work.
+const WARM_UP: usize = 12;
+const WINDOW: Duration = Duration::from_millis(100);
+
+/// Microseconds of a round, the median of the calls, as a table.
+///
+/// # Errors
+/// If the defences of the scorecard cannot be read.
+pub fn table() -> Result<String> {
+    let sizes: Vec<(u32, usize)> = CLIENTS.into_iter().flat_map(|n| PARAMS.map(|d| (n, d))).collect();
+    let mut rows = Vec::new();
+    for (name, section) in defences()? {
+        eprintln!("measuring {name} ...");
+        let mut row = vec![name];
+        for &(clients, params) in &sizes {
+            let time = defence(&section, clients).and_then(|defence| measure(defence, clients, params));
+            row.push(time.map_or_else(|| "-".into(), |microseconds| format!("{microseconds:.1}")));
+        }
+        rows.push(row);
+    }
+    let titles: Vec<String> = sizes.iter().map(|(clients, params)| format!("{clients} x {params}")).collect();
+    let header: Vec<&str> = std::iter::once("defence").chain(titles.iter().map(String::as_str)).collect();
+    Ok(foltr_report::table::table(&header, 1, rows))
+}
+
+/// Sections of the scorecard that differ in what the server does.
+fn defences() -> Result<Vec<(String, Table)>> {
+    let (_, text) = SPECS.iter().find(|(name, _)| *name == "scorecard.toml").context("no scorecard")?;
+    let file: Table = toml::from_str(text)?;
+    let axis = file["grid"]["axis"]["defence"].as_table().context("no defences")?;
+    let mut found: Vec<(String, Table)> = Vec::new();
+    for (name, label) in axis {
+        let Some(section) = label.get("defence").and_then(Value::as_table) else { continue };
+        let mut section = section.clone();
+        section.remove("momentum");
+        if !found.iter().any(|(_, known)| *known == section) {
+            found.push((name.clone(), section));
+        }
+    }
+    Ok(found)
+}
+
+/// A fifth of the clients are assumed to attack.
+fn defence(section: &Table, clients: u32) -> Option<Defence> {
+    let mut section = section.clone();
+    let assumed = Value::Integer(i64::from(clients / 5));
+    if let Some(mixing) = section.get_mut("mixing") {
+        *mixing = assumed.clone();
+    }
+    if let Some(attackers) = section.get_mut("rule").and_then(|rule| rule.get_mut("attackers")) {
+        *attackers = assumed;
+    }
+    Value::Table(section).try_into().ok()
+}
+
+fn measure(defence: Defence, clients: u32, params: usize) -> Option<f64> {
+    let rounds: Vec<(Vec<f32>, Contributions)> = (0..ROUNDS).map(|round| some_round(clients, params, round)).collect();
+    let (mut rule, mut combined) = (defence.start(), Combined::default());
+    let mut times = Vec::new();
+    let started = Instant::now();
+    for (i, (global, round)) in rounds.iter().cycle().enumerate() {
+        let before = Instant::now();
+        rule.aggregate(global, round, &mut combined).ok()?;
+        if i >= WARM_UP {
+            times.push(before.elapsed().as_secs_f64() * 1e6);
+        }
+        if !times.is_empty() && started.elapsed() > WINDOW {
+            break;
+        }
+    }
+    times.sort_unstable_by(f64::total_cmp);
+    times.get(times.len() / 2).copied()
+}
+
+/// A model, and noisy updates that point from it to the same summit.
+fn some_round(clients: u32, params: usize, round: u32) -> (Vec<f32>, Contributions) {
+    let mut stream = Streams::new(1).open(Purpose::Data, clients, round);
+    let global: Vec<f32> = (0..params).map(|_| stream.random::<f32>()).collect();
+    let mut updates = Contributions::new(params);
+    for client in 0..clients {
+        let update: Vec<f32> = global.iter().map(|&at| 0.1 * (0.6 - at) + stream.random::<f32>() - 0.5).collect();
+        updates.push(client, 5.0, &update);
+    }
+    (global, updates)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_defence_of_the_scorecard_is_measured_once() {
+        let defences = defences().expect("a scorecard");
+        let names: Vec<&str> = defences.iter().map(|(name, _)| name.as_str()).collect();
+        assert!(names.contains(&"krum") && names.contains(&"mixing-trimmed"), "{names:?}");
+        assert!(!names.contains(&"growing-mixing-trimmed"), "momentum is no work of the server");
+        assert!(defences.iter().all(|(_, section)| defence(section, 10).is_some()), "{names:?}");
+    }
+}

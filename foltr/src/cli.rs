@@ -1,0 +1,352 @@
+//! The command line: what can be asked for, and how it is explained.
+
+mod mimic;
+mod ranking;
+mod unlearn;
+
+use std::path::PathBuf;
+
+use clap::error::ErrorKind;
+use clap::{Args, CommandFactory, Parser, Subcommand};
+
+use foltr_experiment::execute::Shard;
+use foltr_experiment::spec::{SyntheticShape, in_words};
+
+pub use mimic::{IndexArgs, MimicArgs, MimicCommand, SearchArgs};
+pub use ranking::{EvaluateArgs, QrelsArgs, RankArgs};
+pub use unlearn::{ReceiptCommand, UnlearnArgs};
+
+const AFTER_HELP: &str = "\
+Examples:
+  foltr
+      trains four methods on built-in data; table on the screen, figure in out/
+  foltr --seeds 10 --out results
+      the same with ten runs each: narrower confidence bands
+  foltr run specs/fpdgd-synthetic.toml --out out/fpdgd
+      runs an experiment file on generated data
+  FOLTR_DATA=~/letor foltr run specs/foltr-es-mq2008.toml --out out/es
+      runs one on ~/letor/MQ2008
+  foltr report out/fpdgd
+      puts the results of a folder on one page: out/fpdgd/report.html
+  foltr evaluate model.safetensors MQ2008 --fold 1
+      measures a trained ranker on the test queries of ~/letor/MQ2008/Fold1
+  foltr rank model.safetensors MQ2008 --fold 1 --out ranked.run
+      writes its rankings for trec_eval and others
+  foltr privacy explain specs/fpdgd-dp-mq2007.toml
+      says what that experiment hides, from whom, and what it does not
+  foltr data generate --shape mq2007 --seed 1 --out my-data
+      writes LETOR files
+  foltr data check my-data
+      says the first thing wrong in each LETOR file, with its line
+  foltr reproduce foltr-es-table-2 fpdgd-figure-2 --quick
+      runs entries of the papers again with small budgets and judges the results
+  foltr audit --out out/audit
+      tries to refute the privacy labels; ends with code 1 if one is wrong
+  foltr scorecard --quick --out out/scorecard
+      runs every attack against every defence; tables, heat maps and verdicts
+  foltr unlearn out/fpdgd --client 3 --method fed-eraser --with interval=5 --with steps=4
+      forgets a client in finished runs of an experiment with `[history]`; writes signed receipts
+  foltr mimic run specs/mimic/demo.toml --out out/mimic
+      trains teachers, labels public queries with them, trains students, and judges all
+  foltr list
+      prints every learner, user, metric, ... that a file can name
+
+Exit codes:
+  0    done
+  1    a run, a check or a file operation failed, or a result of a paper was not reproduced
+  2    wrong usage or wrong experiment file; nothing was run
+  130  interrupted (Ctrl-C); rows written so far are kept";
+
+/// Federated online learning to rank: simulate it exactly and fast.
+///
+/// Without a command, foltr runs its main job: it trains centralised PDGD, FPDGD, FPDGD with server momentum and
+/// FOLtR-ES under three kinds of simulated users on built-in synthetic data, and ends with a table and a figure.
+#[derive(Debug, Parser)]
+#[command(name = "foltr", version, after_help = AFTER_HELP)]
+pub struct Cli {
+    /// What to do; the main job when absent.
+    #[command(subcommand)]
+    pub command: Option<Command>,
+    /// Options of the main job.
+    #[command(flatten)]
+    pub main_job: MainJob,
+    /// Threads to use; all cores when absent. Results do not depend on it. `bench` uses its own threads.
+    #[arg(long, value_name = "N", global = true, value_parser = clap::value_parser!(u16).range(1..))]
+    pub threads: Option<u16>,
+}
+
+/// Options of the main job.
+#[derive(Debug, Args)]
+pub struct MainJob {
+    /// Main job: folder for the figure (SVG and PNG), rows.csv and summary.json [default: out].
+    #[arg(long, value_name = "DIR")]
+    pub out: Option<PathBuf>,
+    /// Main job: runs of every method under every kind of users; confidence bands need two [default: 5].
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    pub seeds: Option<u64>,
+}
+
+impl Cli {
+    /// Reads the command line; ends the program with code 2 if it is wrong.
+    pub fn read() -> Self {
+        let cli = Self::parse();
+        // A flag that does nothing would be worse than an error.
+        if cli.command.is_some() && (cli.main_job.out.is_some() || cli.main_job.seeds.is_some()) {
+            let message = "--out and --seeds before a command are for the main job; write them behind the command";
+            Self::command().error(ErrorKind::ArgumentConflict, message).exit();
+        }
+        cli
+    }
+}
+
+/// What foltr can do.
+#[derive(Debug, Subcommand)]
+pub enum Command {
+    /// Run an experiment file and everything that it sweeps.
+    ///
+    /// The file says what is trained on what, by whom, and what is measured; the README explains one line by line. Any
+    /// value may be a list: the runs of all settings, folds and seeds go side by side. The file is checked as a whole
+    /// before any work. Results: resolved.toml (what was run), rows.csv (one number a line), summary.json (mean,
+    /// deviation and 95 % interval of every setting), run.json (version, data, machine, time), runs/ (every run with its
+    /// model). After Ctrl-C or a crash the same command continues: finished runs are not done again. If the file has
+    /// sections [[expect]], the results are judged: verdict.json, figures, and code 1 if an expectation fails.
+    Run {
+        /// Experiment file.
+        #[arg(value_name = "SPEC.toml")]
+        spec: PathBuf,
+        /// Folder for the results; made if needed.
+        #[arg(long, value_name = "DIR", required_unless_present = "dry_run")]
+        out: Option<PathBuf>,
+        /// A value in place of the one in the file, such as users.preset=perfect or 'clients.interactions=[2, 4, 8]'.
+        #[arg(long = "set", value_name = "KEY=VALUE")]
+        overrides: Vec<String>,
+        /// With the values of the file's section [quick].
+        #[arg(long)]
+        quick: bool,
+        /// Only say what would be run, how long it would take and how much memory it needs.
+        #[arg(long)]
+        dry_run: bool,
+        /// Do only the I-th of N shares of the runs; `foltr merge` joins the folders.
+        #[arg(long, value_name = "I/N")]
+        shard: Option<Shard>,
+        /// Also write the rows as rows.parquet; needs a build with the feature `parquet`.
+        #[arg(long)]
+        parquet: bool,
+        /// Train again, with all clients, what clients were forgotten in by `foltr unlearn`.
+        #[arg(long)]
+        retrain_forgotten: bool,
+    },
+    /// Join result folders of one experiment, such as the shards of several machines.
+    Merge {
+        /// Result folders.
+        #[arg(value_name = "DIR", required = true)]
+        folders: Vec<PathBuf>,
+        /// Folder for all results; made if needed.
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+        /// Also write the rows as rows.parquet; needs a build with the feature `parquet`.
+        #[arg(long)]
+        parquet: bool,
+    },
+    /// Put the results of a folder on one page that opens without a network: tables, tests, curves, settings.
+    ///
+    /// Writes DIR/report.html, which is complete in itself, and the same figures as SVG and PNG in DIR/figures. Reads only
+    /// the files of the folder. Settings are compared with a baseline by t-tests: paired where folds and seeds pair up,
+    /// else Welch's, corrected after Bonferroni.
+    Report {
+        /// Result folder of `foltr run`.
+        #[arg(value_name = "DIR")]
+        folder: PathBuf,
+        /// What everything is compared with, such as method=FPDGD; by default the first label of the axis of methods.
+        #[arg(long, value_name = "AXIS=LABEL", value_parser = axis_and_label)]
+        baseline: Option<(String, String)>,
+        /// Axis whose labels are panels side by side; by default that of users.
+        #[arg(long, value_name = "AXIS")]
+        columns: Option<String>,
+        /// Axis whose labels are rows of panels; by default that of data.
+        #[arg(long, value_name = "AXIS")]
+        rows: Option<String>,
+    },
+    /// Measure a trained ranker on labelled queries.
+    ///
+    /// Features are scaled as they were in training. Every split of every fold is measured by itself; to judge a
+    /// ranker by queries that it has not seen, name the fold that it was trained on.
+    Evaluate(EvaluateArgs),
+    /// Rank the documents of all queries with a trained ranker; write a run file for trec_eval and others.
+    ///
+    /// Documents are called by query and place: 18219-000007 is the seventh document of query 18219.
+    Rank(RankArgs),
+    /// Write the labels of all documents as qrels for trec_eval and others.
+    Qrels(QrelsArgs),
+    /// Run tables, figures and questions of the papers again, and say where our results agree.
+    ///
+    /// Every entry runs its experiment files (those of specs/ are built in), prints each number beside the paper's with
+    /// a verdict, checks what the paper concluded, and draws its figure. Numbers on other data than the paper's are
+    /// told, but not judged. DIR/ID/verdict.json has all verdicts. Finished runs are kept: the same command goes on
+    /// where it was interrupted. Ends with code 1 if a comparable number differs or a conclusion fails.
+    #[command(group = clap::ArgGroup::new("which").required(true).multiple(true))]
+    Reproduce {
+        /// Entries, such as foltr-es-table-3.
+        #[arg(value_name = "ID", group = "which")]
+        ids: Vec<String>,
+        /// Every entry.
+        #[arg(long, group = "which", conflicts_with = "ids")]
+        all: bool,
+        /// Print all entries instead of running any.
+        #[arg(long, group = "which", conflicts_with_all = ["ids", "all"])]
+        list: bool,
+        /// Smaller budgets: all entries in about ten minutes on two cores.
+        #[arg(long)]
+        quick: bool,
+        /// Folder for runs, verdicts and figures; made if needed.
+        #[arg(long, value_name = "DIR", default_value = "out/reproduce")]
+        out: PathBuf,
+        /// Write what all verdicts in DIR say to a file in Markdown; alone, nothing is run.
+        #[arg(long, value_name = "FILE", group = "which")]
+        write_summary: Option<PathBuf>,
+    },
+    /// Try to refute the privacy labels, and show that wrong ones are refuted.
+    ///
+    /// Certifies lower bounds of epsilon from samples of every mechanism, recovers clicks from what a server sees in
+    /// every mode, and tests the law of every sampler; beside mechanisms that are broken on purpose and must be caught.
+    /// Writes audit.json (all verdicts), inversion.csv and a figure into DIR. Ends with code 1 if a label is violated or a
+    /// broken mechanism was missed.
+    Audit {
+        /// Folder for verdicts and the figure; made if needed. Without it only the table is printed.
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
+        /// The same seed gives the same samples.
+        #[arg(long, value_name = "N", default_value_t = 1)]
+        seed: u64,
+    },
+    /// Run every attack against every defence, by share of attackers and kind of user.
+    ///
+    /// The study specs/scorecard.toml: what each defence costs without attackers, what is left under the worst attack,
+    /// and where promoted documents end up; heat maps and verdicts into DIR. Rerun the same command to resume.
+    Scorecard {
+        /// One collection, one fold, fewer rounds and 40 % attackers: minutes instead of days.
+        #[arg(long)]
+        quick: bool,
+        /// A value in place of the one in the file, such as users.preset=perfect.
+        #[arg(long = "set", value_name = "KEY=VALUE")]
+        overrides: Vec<String>,
+        /// Folder for runs, verdicts and figures; made if needed.
+        #[arg(long, value_name = "DIR", default_value = "out/scorecard")]
+        out: PathBuf,
+    },
+    /// Forget clients in finished runs: a new model, a history without them, a signed receipt.
+    ///
+    /// The runs must be of an experiment with `[history]`. Files of a run change all at once or not at all. The receipt says
+    /// who was forgotten, how, what that guarantees, and from which model to which; `foltr receipt verify` checks it.
+    Unlearn(UnlearnArgs),
+    /// Mimic learning: share a model instead of the data.
+    ///
+    /// A data owner trains teachers on private queries, labels public ones with them (with noise), trains a student on
+    /// those labels and shares only the student; on text or on feature files. Every step reads the same experiment file
+    /// and the same folder; `run` does all of them. After Ctrl-C the same command goes on where it was.
+    #[command(subcommand)]
+    Mimic(MimicCommand),
+    /// Index a text collection for `foltr search`.
+    Index(IndexArgs),
+    /// Search an index by BM25 and, with a model, see how the model ranks the same documents.
+    Search(SearchArgs),
+    /// Check deletion receipts.
+    #[command(subcommand)]
+    Receipt(ReceiptCommand),
+    /// Say what an experiment hides, and from whom.
+    #[command(subcommand)]
+    Privacy(PrivacyCommand),
+    /// Generate, check or describe labelled data.
+    #[command(subcommand)]
+    Data(DataCommand),
+    /// Print everything that an experiment file can name, with one line of explanation each.
+    List,
+    /// Print the JSON schema of experiment files, for editors that complete and check while one types.
+    Schema,
+    /// Measure how fast this machine trains and evaluates.
+    Bench {
+        /// One JSON document instead of a table.
+        #[arg(long)]
+        json: bool,
+        /// Measure the aggregation rules of the scorecard instead.
+        #[arg(long, conflicts_with = "json")]
+        rules: bool,
+    },
+}
+
+/// What can be asked about privacy.
+#[derive(Debug, Subcommand)]
+pub enum PrivacyCommand {
+    /// Explain an experiment file: what is hidden, from whom, under which assumptions, and what the papers claim.
+    ///
+    /// Nothing is run. Every setting of a grid is explained; equal explanations are told once. Epsilon bounds how much
+    /// likelier anything that an observer sees can become by what a client did; a pair has the delta beside it. Data is
+    /// read only where a number depends on its width.
+    Explain {
+        /// Experiment file.
+        #[arg(value_name = "SPEC.toml")]
+        spec: PathBuf,
+        /// A value in place of the one in the file, such as privacy.clip=paper.
+        #[arg(long = "set", value_name = "KEY=VALUE")]
+        overrides: Vec<String>,
+        /// Delta of guarantees that need one [default: that of the file, else 1e-5].
+        #[arg(long, value_name = "DELTA")]
+        delta: Option<f64>,
+        /// One JSON document instead of text (docs/explain.md).
+        #[arg(long)]
+        json: bool,
+    },
+}
+
+/// What can be done with data.
+#[derive(Debug, Subcommand)]
+pub enum DataCommand {
+    /// Write synthetic data as LETOR text: train.txt, vali.txt and test.txt.
+    Generate {
+        /// What the queries look like: tiny, mq2007, mslr, yahoo or istella.
+        #[arg(long, value_parser = shape, value_name = "SHAPE")]
+        shape: SyntheticShape,
+        /// Training queries; the shape's usual number when absent, and always for validation and test queries.
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+        queries: Option<u32>,
+        /// The same seed gives the same data.
+        #[arg(long, value_name = "SEED", default_value_t = 1)]
+        seed: u64,
+        /// Folder; made if needed, files in it are replaced.
+        #[arg(long, value_name = "DIR")]
+        out: PathBuf,
+    },
+    /// Read LETOR data and say the first thing wrong in each file: line, value, and what would be right.
+    Check {
+        /// A file, or a folder in LETOR layout. Looked up here, then below FOLTR_DATA.
+        #[arg(value_name = "PATH")]
+        path: PathBuf,
+    },
+    /// Read LETOR data and describe it: queries, documents, features, labels.
+    Info {
+        /// A file, or a folder in LETOR layout. Looked up here, then below FOLTR_DATA.
+        #[arg(value_name = "PATH")]
+        path: PathBuf,
+    },
+}
+
+fn axis_and_label(text: &str) -> Result<(String, String), String> {
+    let parts = text.split_once('=').map(|(axis, label)| (axis.trim(), label.trim()));
+    let (axis, label) = parts.ok_or("expected AXIS=LABEL, such as method=FPDGD")?;
+    Ok((axis.into(), label.into()))
+}
+
+fn shape(text: &str) -> Result<SyntheticShape, String> {
+    let found = SyntheticShape::ALL.into_iter().find(|shape| in_words(shape) == text);
+    found.ok_or_else(|| format!("allowed: {}", SyntheticShape::ALL.map(|shape| in_words(&shape)).join(", ")))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_sound() {
+        Cli::command().debug_assert();
+    }
+}

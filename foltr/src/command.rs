@@ -1,0 +1,76 @@
+//! The commands: one file each, and how they end.
+
+pub mod audit;
+mod audit_figure;
+pub mod data;
+pub mod dry_run;
+pub mod evaluate;
+pub mod list;
+pub mod main_job;
+pub mod merge;
+pub mod mimic;
+pub mod privacy;
+pub mod report;
+pub mod reproduce;
+pub mod run;
+pub mod search;
+pub mod trec;
+pub mod unlearn;
+
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use anyhow::{Context, Result};
+
+use crate::reproduce::UnknownEntry;
+use foltr_experiment::spec::SpecError;
+use foltr_report::report::PageError;
+
+/// Becomes true on Ctrl-C.
+pub static STOP: AtomicBool = AtomicBool::new(false);
+
+/// How a command ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum End {
+    /// Everything was done.
+    Done,
+    /// Everything was done, and something was found wanting; it was told already.
+    Failed,
+    /// Ctrl-C.
+    Interrupted,
+}
+
+/// Turns the first Ctrl-C into [`STOP`], the second into an immediate end. To be called where [`STOP`] is looked at.
+///
+/// # Errors
+/// If the handler cannot be set.
+fn catch_interrupts() -> Result<()> {
+    let handler = || {
+        if STOP.swap(true, Ordering::Relaxed) {
+            std::process::exit(130);
+        }
+        eprintln!("\nstopping after this round; press Ctrl-C again to stop at once");
+    };
+    ctrlc::set_handler(handler).context("Ctrl-C cannot be caught")
+}
+
+/// The exit code for how a command ended; errors are told on standard error.
+pub fn exit_code(end: Result<End>) -> ExitCode {
+    match end {
+        Ok(End::Done) => ExitCode::SUCCESS,
+        Ok(End::Failed) => ExitCode::FAILURE,
+        Ok(End::Interrupted) => ExitCode::from(130),
+        Err(error) => {
+            let wrong_file = error.downcast_ref::<SpecError>().is_some();
+            let wrong_choice = matches!(error.downcast_ref(), Some(PageError::Choice(_))) || error.is::<UnknownEntry>();
+            eprintln!("{}{error:#}", if wrong_file { "" } else { "error: " });
+            ExitCode::from(if wrong_file || wrong_choice { 2 } else { 1 })
+        }
+    }
+}
+
+/// Makes the folder for results.
+fn make_folder(path: &Path) -> Result<()> {
+    std::fs::create_dir_all(path).with_context(|| format!("the folder {} cannot be made", path.display()))
+}

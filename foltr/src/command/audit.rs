@@ -1,0 +1,148 @@
+//! `foltr audit`: do the privacy labels hold?
+
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use super::End;
+use super::audit_figure;
+use foltr_audit::{Audit, AuditBudget, Finding, Scene};
+use foltr_experiment::collection::Collection;
+use foltr_experiment::data::DATA_VARIABLE;
+use foltr_experiment::store::OutputFolder;
+use foltr_report::plot;
+use foltr_report::table::table;
+
+/// Runs the audit, prints its table, and writes its files into a folder if one is given.
+///
+/// # Errors
+/// If data cannot be read or a file cannot be written.
+pub fn run(out: Option<&Path>, seed: u64) -> Result<End> {
+    let started = Instant::now();
+    let _folder = out.map(OutputFolder::open).transpose()?;
+    let bar = progress_bar();
+    let found = foltr_audit::run(scene(seed)?, seed, AuditBudget::FULL, &bar);
+    bar.finish_and_clear();
+    println!("{}", told(&found));
+    if !found.is_real_data {
+        println!("MQ2008 was not found here or below {DATA_VARIABLE}: clicks were recovered from generated lists");
+    }
+    println!("lists of {}; {:.1} s", found.data_name, started.elapsed().as_secs_f64());
+    if let Some(folder) = out {
+        write(&found, folder)?;
+    }
+    Ok(if found.has_failed() { End::Failed } else { End::Done })
+}
+
+/// MQ2008 where it is found, else generated data of its shape.
+fn scene(seed: u64) -> Result<Scene> {
+    let collection = Collection::Mq2008.find().only_folds(&[1]);
+    let (_, fold) = collection.load()?.into_iter().next().context("no fold")?;
+    let mut scene = Scene::new(collection.name, fold.train, seed)?;
+    scene.is_real = collection.is_the_papers;
+    Ok(scene)
+}
+
+/// A bar on standard error; hidden when that is not a terminal.
+fn progress_bar() -> ProgressBar {
+    let style = ProgressStyle::with_template("{wide_bar:.cyan/238} {percent:>3} %  {elapsed} + {eta}  {msg:50}")
+        .unwrap_or_else(|_| ProgressStyle::default_bar());
+    ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10)).with_style(style)
+}
+
+fn told(found: &Audit) -> String {
+    let row = |finding: &Finding| {
+        vec![
+            finding.mechanism.clone(),
+            finding.expected.name().into(),
+            finding.verdict.name().into(),
+            format!("{:.4}", finding.claimed),
+            format!("{:.4}", finding.lower_bound),
+        ]
+    };
+    let header = ["mechanism", "expected", "verdict", "claimed", "lower bound"];
+    table(&header, 3, found.findings.iter().map(row).collect())
+}
+
+/// Writes verdicts, the table of inversions and figures into a folder that exists; says where they are.
+///
+/// # Errors
+/// If a file cannot be written.
+pub fn write(found: &Audit, folder: &Path) -> Result<()> {
+    let path = folder.join("audit.json");
+    let text = serde_json::to_string_pretty(&found.findings)? + "\n";
+    std::fs::write(&path, text).with_context(|| format!("{} cannot be written", path.display()))?;
+    println!("verdicts:  {}", path.display());
+    let path = folder.join("inversion.csv");
+    let mut csv = csv::Writer::from_path(&path).with_context(|| format!("{} cannot be written", path.display()))?;
+    for inversion in &found.inversions {
+        csv.serialize(inversion)?;
+    }
+    csv.flush()?;
+    println!("inversion: {}", path.display());
+    let (svg, png) = plot::write(&audit_figure::svg(found), &folder.join("audit"))?;
+    println!("figure:    {}\n           {}", svg.display(), png.display());
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use foltr_audit::inversion::Inversion;
+    use foltr_audit::{Expected, Part, Verdict};
+    use serde_json::Value;
+
+    use super::*;
+
+    /// A claim that holds and a control that is caught.
+    fn fabricated() -> Audit {
+        let finding = |expected, lower_bound| Finding {
+            mechanism: "Gaussian".into(),
+            claimed: 1.0,
+            lower_bound,
+            expected,
+            verdict: Verdict::of(expected, 1.0, lower_bound),
+            part: Part::Epsilon,
+            what: "events".into(),
+            unit: "epsilon".into(),
+            samples: 1000,
+        };
+        let inversion = |n_interactions| Inversion {
+            view: "messages".into(),
+            n_interactions,
+            n_clients: 20,
+            recovered: 0.9,
+            lower_limit: 0.7,
+            chance: 0.1,
+            expected: Expected::Broken,
+            is_judged: true,
+        };
+        Audit {
+            findings: vec![finding(Expected::Sound, 0.9), finding(Expected::Broken, 1.4)],
+            inversions: vec![inversion(1), inversion(4)],
+            data_name: "generated".into(),
+            is_real_data: false,
+        }
+    }
+
+    #[test]
+    fn files_have_their_form() {
+        let folder = tempfile::tempdir().expect("a folder");
+        write(&fabricated(), folder.path()).expect("written");
+        let text = std::fs::read_to_string(folder.path().join("audit.json")).expect("written");
+        let rows: Vec<Value> = serde_json::from_str(&text).expect("a list");
+        let verdicts: Vec<_> = rows.iter().map(|row| (row["expected"].as_str(), row["verdict"].as_str())).collect();
+        assert_eq!(verdicts, [(Some("sound"), Some("sound")), (Some("broken"), Some("caught"))]);
+        // The keys that a reader looks for come first.
+        let places = ["mechanism", "claimed", "lower_bound", "expected", "verdict", "part"].map(|key| text.find(key));
+        assert!(places.windows(2).all(|pair| pair[0].is_some() && pair[0] < pair[1]), "{places:?}");
+        let table = std::fs::read_to_string(folder.path().join("inversion.csv")).expect("written");
+        let lines: Vec<&str> = table.lines().collect();
+        assert_eq!(lines[0], "view,n_interactions,n_clients,recovered,lower_limit,chance");
+        assert_eq!(lines[2], "messages,4,20,0.9,0.7,0.1");
+        for name in ["audit.svg", "audit.png"] {
+            assert!(folder.path().join(name).metadata().is_ok_and(|file| file.len() > 1000), "{name}");
+        }
+    }
+}

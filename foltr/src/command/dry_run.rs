@@ -1,0 +1,90 @@
+//! `foltr run --dry-run`: what would be run, how long it would take, and how much memory it needs.
+
+use std::collections::HashSet;
+use std::path::Path;
+
+use anyhow::Result;
+
+use super::End;
+use foltr_experiment::execute::{DataCache, Plan, Shard};
+use foltr_experiment::grid::Grid;
+use foltr_experiment::probe::{Cost, probe};
+use foltr_report::table::{grouped, table};
+
+/// Settings that the table shows.
+const MOST_SHOWN: usize = 60;
+
+/// Reads the experiment and its data, tries every kind of setting for a moment, and prints what a run would be.
+///
+/// # Errors
+/// If the file is wrong or data cannot be read.
+pub fn run(spec: &Path, overrides: &[String], shard: Option<Shard>) -> Result<End> {
+    let grid = Grid::read(spec, overrides)?;
+    let collections = DataCache::load(&grid)?;
+    let plan = Plan::new(grid, &collections, shard)?;
+    let costs = probe(&plan, &collections)?;
+    println!("{}", told(&plan, &costs));
+    if plan.grid.settings.len() > MOST_SHOWN {
+        println!("{MOST_SHOWN} of {} settings shown", plan.grid.settings.len());
+    }
+    plan.cautions(&collections).iter().for_each(|caution| eprintln!("caution: {caution}"));
+    let n_interactions: u64 = plan.jobs.iter().map(|job| job.n_interactions).sum();
+    let threads = rayon::current_num_threads();
+    // Methods of unlearning share their training.
+    let mut trainings = HashSet::new();
+    let trained = plan.jobs.iter().filter(|job| trainings.insert(job.parent().unwrap_or(&job.key)));
+    let seconds: f64 = trained.map(|job| costs[job.setting].seconds).sum::<f64>() / threads as f64;
+    let share = shard.map_or_else(String::new, |shard| format!(" (shard {shard} of {} runs)", plan.n_runs));
+    println!(
+        "{} settings, {} runs{share}, {} interactions",
+        plan.grid.settings.len(),
+        plan.jobs.len(),
+        grouped(n_interactions)
+    );
+    let of_runs = costs.iter().map(|cost| cost.bytes).max().unwrap_or(0) * threads;
+    let megabytes = (collections.n_bytes() + of_runs) as f64 / 1e6;
+    println!(
+        "about {} on {threads} threads, {megabytes:.0} MB of memory (measured on a few rounds)",
+        duration(seconds)
+    );
+    Ok(End::Done)
+}
+
+fn told(plan: &Plan, costs: &[Cost]) -> String {
+    let axes = plan.grid.axes();
+    let mut header: Vec<&str> = axes.iter().map(String::as_str).collect();
+    header.extend(["learner", "rounds", "interactions a run", "runs", "seconds a run"]);
+    let n_words = axes.len() + 1;
+    let rows = plan.grid.settings.iter().enumerate().take(MOST_SHOWN).map(|(i, setting)| {
+        let mut row: Vec<String> = axes.iter().map(|axis| setting.label(axis).unwrap_or_default().to_owned()).collect();
+        let schedule = setting.experiment.schedule();
+        row.push(setting.experiment.learner_name().into());
+        row.push(schedule.map_or_else(String::new, |schedule| grouped(schedule.n_rounds as u64)));
+        row.push(schedule.map_or_else(String::new, |schedule| grouped(schedule.n_interactions() as u64)));
+        row.push(plan.jobs.iter().filter(|job| job.setting == i).count().to_string());
+        row.push(format!("{:.1}", costs[i].seconds));
+        row
+    });
+    table(&header, n_words, rows.collect())
+}
+
+/// Seconds as people say them.
+fn duration(seconds: f64) -> String {
+    match seconds {
+        s if s < 90.0 => format!("{s:.0} seconds"),
+        s if s < 5400.0 => format!("{:.0} minutes", s / 60.0),
+        s if s < 172_800.0 => format!("{:.1} hours", s / 3600.0),
+        s => format!("{:.1} days", s / 86_400.0),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn durations_have_the_unit_that_people_use() {
+        let told = [3.4, 600.0, 7200.0, 864_000.0].map(duration);
+        assert_eq!(told, ["3 seconds", "10 minutes", "2.0 hours", "10.0 days"]);
+    }
+}

@@ -1,0 +1,48 @@
+//! `foltr mimic`: the steps of mimic learning on the command line.
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use super::End;
+use super::run::{self, RunOptions};
+use crate::cli::{MimicArgs, MimicCommand};
+use foltr_experiment::mimic::{PrivacyStatement, Step};
+
+/// Carries out what is asked for.
+///
+/// # Errors
+/// If the file is wrong or a step fails.
+pub fn run(command: &MimicCommand) -> Result<End> {
+    let (arguments, steps): (&MimicArgs, &[Step]) = match command {
+        MimicCommand::Run(arguments) => (arguments, &Step::ALL),
+        MimicCommand::TrainTeacher(arguments) => (arguments, &[Step::TrainTeachers]),
+        MimicCommand::Label(arguments) => (arguments, &[Step::Label]),
+        MimicCommand::TrainStudent(arguments) => (arguments, &[Step::TrainStudents]),
+        MimicCommand::Evaluate(arguments) => (arguments, &[Step::Evaluate]),
+    };
+    let options = RunOptions { steps, ..RunOptions::new(&arguments.spec, &arguments.overrides, &arguments.out) };
+    run::run(&options)
+}
+
+/// Says what steps have left in the folder of a run.
+///
+/// # Errors
+/// If a statement cannot be read.
+pub fn tell(folder: &Path, names: &[&str], steps: &[Step]) -> Result<()> {
+    if steps.contains(&Step::TrainTeachers) {
+        println!("teachers: {}", folder.join("teacher-1.safetensors").display());
+    }
+    for name in names {
+        if steps.contains(&Step::Label) {
+            println!("labels {name}: {}", folder.join(name).join("labels.jsonl").display());
+            for sentence in PrivacyStatement::read(&folder.join(name))?.sentences {
+                println!("  {sentence}");
+            }
+        }
+        if steps.contains(&Step::TrainStudents) {
+            println!("student {name}: {}", folder.join(name).join("student.safetensors").display());
+        }
+    }
+    Ok(())
+}

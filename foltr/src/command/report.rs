@@ -1,0 +1,32 @@
+//! `foltr report`: the results of a folder on one page.
+
+use std::path::Path;
+use std::time::Instant;
+
+use anyhow::{Context, Result};
+
+use super::{End, make_folder};
+use foltr_experiment::store::RunStore;
+use foltr_report::report::{Choices, figures, html, read};
+
+/// Writes `report.html` and `figures/` into a result folder.
+///
+/// # Errors
+/// If the folder has no results, a choice names what they do not have, or a file cannot be written.
+pub fn run(folder: &Path, choices: &Choices) -> Result<End> {
+    let started = Instant::now();
+    let _lock = RunStore::of_study(folder)?;
+    let report = read(folder)?;
+    let page = html(&report, choices)?;
+    let path = folder.join("report.html");
+    std::fs::write(&path, page).with_context(|| format!("{} cannot be written", path.display()))?;
+    let pictures = folder.join("figures");
+    make_folder(&pictures)?;
+    let written = figures::write(&report, choices, &pictures)?;
+    if report.n_finished() < report.n_planned {
+        println!("{} of {} runs are finished; the report is about those", report.n_finished(), report.n_planned);
+    }
+    println!("report:  {} ({:.1} s)", path.display(), started.elapsed().as_secs_f64());
+    println!("figures: {} in {}", written.len(), pictures.display());
+    Ok(End::Done)
+}

@@ -1,0 +1,214 @@
+//! What does an experiment hide, from whom, and under which assumptions? Facts behind `foltr privacy explain`.
+//!
+//! Numbers come from the [accountant]; what they mean depends on what an observer sees, and
+//! that is said here. `docs/explain.md` describes the JSON form of [`Explained`].
+
+mod facts;
+mod told;
+
+use anyhow::{Result, ensure};
+use foltr_federation::accountant::{self, Guarantee, PrivacyCost};
+use foltr_federation::privacy::{self, Claim};
+use serde::Serialize;
+
+use foltr_experiment::data;
+use foltr_experiment::grid::Grid;
+use foltr_experiment::spec::{Data, Experiment};
+
+/// Delta where neither the command line nor the experiment names one.
+const USUAL_DELTA: f64 = 1e-5;
+
+/// What every setting of a grid hides; equal explanations are there once.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Explained {
+    /// Of this form; grows when a reader would have to change.
+    pub version: u32,
+    /// In the order of the settings.
+    pub explanations: Vec<Explanation>,
+}
+
+/// What some settings hide.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Explanation {
+    /// The settings, each as its place on every axis of the grid.
+    pub settings: Vec<Vec<(String, String)>>,
+    /// Kind of learner, as a file spells it.
+    pub learner: &'static str,
+    /// Kind of mechanism, as a file spells it.
+    pub mechanism: &'static str,
+    /// Parameters of the model, where a number depends on them.
+    pub n_params: Option<usize>,
+    /// Interactions behind one message.
+    pub interactions: usize,
+    /// Messages that a client may send in the whole run: one in every round.
+    pub messages: usize,
+    /// What a paper or the file itself says.
+    pub claim: Option<Claim>,
+    /// What holds, by who looks.
+    pub guarantees: Vec<ObserverGuarantee>,
+    /// The words around the numbers.
+    #[serde(flatten)]
+    pub words: privacy::Explanation,
+}
+
+/// What holds against one observer. Without a guarantee, nothing is hidden or nothing is proven.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+pub struct ObserverGuarantee {
+    /// Who looks.
+    pub against: Observer,
+    /// What it sees.
+    pub sees: &'static str,
+    /// Of one list and the clicks on it.
+    pub interaction: Option<Guarantee>,
+    /// Of all that is behind one message.
+    pub message: Option<Guarantee>,
+    /// Of everything that one client does in the whole run.
+    pub run: Option<Guarantee>,
+    /// The same without any delta: costs of messages simply added up.
+    pub run_without_delta: Option<f64>,
+}
+
+/// Who looks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Observer {
+    /// Who runs the server, or reads its mail.
+    Server,
+    /// Who sees sums of rounds or published models only.
+    SumsAndModels,
+    /// Who takes part.
+    OtherClients,
+}
+
+impl Explained {
+    /// Explains all settings of a grid, at this delta or the experiment's own.
+    ///
+    /// # Errors
+    /// If data is needed and cannot be read, or a mechanism is not defined.
+    pub fn of(grid: &Grid, delta: Option<f64>) -> Result<Self> {
+        let mut explanations: Vec<Explanation> = Vec::new();
+        let mut widths: Vec<(Data, usize)> = Vec::new();
+        for setting in &grid.settings {
+            let labels = &setting.labels;
+            let mut new = explain(setting.training()?, delta, &mut widths)?;
+            match explanations.iter_mut().find(|known| known.is_same(&new)) {
+                Some(known) => known.settings.push(labels.clone()),
+                None => {
+                    new.settings.push(labels.clone());
+                    explanations.push(new);
+                }
+            }
+        }
+        Ok(Self { version: 1, explanations })
+    }
+}
+
+impl Explanation {
+    fn is_same(&self, new: &Self) -> bool {
+        let mut same = new.clone();
+        same.settings.clone_from(&self.settings);
+        *self == same
+    }
+}
+
+/// One setting, apart from its labels.
+fn explain(experiment: &Experiment, delta: Option<f64>, widths: &mut Vec<(Data, usize)>) -> Result<Explanation> {
+    let delta = delta.or_else(|| own_delta(experiment)).unwrap_or(USUAL_DELTA);
+    ensure!(delta > 0.0 && delta < 1.0, "--delta {delta}: must be above 0 and below 1");
+    let n_params = n_params(experiment, widths)?;
+    let facts = facts::Facts::of(experiment, n_params, delta)?;
+    Ok(Explanation {
+        settings: Vec::new(),
+        learner: experiment.learner.name(),
+        mechanism: experiment.privacy.name(),
+        n_params,
+        interactions: facts.interactions,
+        messages: facts.messages,
+        claim: facts.claim()?,
+        guarantees: facts.guarantees()?,
+        words: facts.words()?,
+    })
+}
+
+/// The delta of which the file itself speaks.
+fn own_delta(experiment: &Experiment) -> Option<f64> {
+    experiment.privacy.whole_run().or(experiment.budget).map(|budget| budget.delta)
+}
+
+/// Parameters of the model, where a number depends on them: read from the file, or else from the data.
+fn n_params(experiment: &Experiment, widths: &mut Vec<(Data, usize)>) -> Result<Option<usize>> {
+    let Some(ranker) = experiment.ranker.filter(|_| experiment.privacy.depends_on_model()) else { return Ok(None) };
+    let named = match &experiment.data {
+        Data::Synthetic { shape, .. } => Some(shape.n_features()),
+        Data::Folder { n_features, .. }
+        | Data::Files { n_features, .. }
+        | Data::Intents { n_features, .. }
+        | Data::UserLog { n_features, .. } => *n_features,
+    };
+    let known = || widths.iter().find(|(data, _)| *data == experiment.data).map(|(_, width)| *width);
+    let width = match named.or_else(known) {
+        Some(width) => width,
+        None => {
+            let folds = data::load(&experiment.data)?;
+            let widest = folds.iter().map(|(_, fold)| fold.train.n_features()).max().unwrap_or(0);
+            widths.push((experiment.data.clone(), widest));
+            widest
+        }
+    };
+    Ok(Some(ranker.shape(width).n_params()))
+}
+
+/// What one message costs, and what that adds up to.
+#[derive(Clone, Copy, Debug)]
+struct Price {
+    cost: PrivacyCost,
+    interactions: u32,
+    messages: u32,
+    delta: f64,
+}
+
+impl Price {
+    /// What holds against an observer to whom a message costs this much; nothing without a price.
+    fn against(price: Option<Self>, against: Observer, sees: &'static str) -> ObserverGuarantee {
+        let interaction = price.and_then(|price| price.interaction());
+        let message = price.and_then(|price| price.message());
+        let run = price.and_then(|price| price.run());
+        let added_up = price.map(|price| f64::from(price.messages) * price.cost.epsilon());
+        let run_without_delta = added_up.filter(|epsilon| epsilon.is_finite());
+        ObserverGuarantee { against, sees, interaction, message, run, run_without_delta }
+    }
+
+    fn interaction(&self) -> Option<Guarantee> {
+        match self.cost {
+            PrivacyCost::Pure { per_interaction: Some(epsilon), .. } => finite(Guarantee { epsilon, delta: 0.0 }),
+            _ => self.message(),
+        }
+    }
+
+    /// Without a delta wherever one can do without.
+    fn message(&self) -> Option<Guarantee> {
+        let pure = finite(Guarantee { epsilon: self.cost.epsilon(), delta: 0.0 });
+        pure.or_else(|| finite(self.cost.after(1, self.delta)))
+    }
+
+    /// The smallest epsilon. Where interactions are randomised one by one, they are added up one by one: that costs no
+    /// more than by messages.
+    fn run(&self) -> Option<Guarantee> {
+        let (cost, n) = match self.cost {
+            PrivacyCost::Pure { per_interaction: Some(epsilon), .. } => {
+                let one = PrivacyCost::Pure { per_interaction: None, per_message: epsilon };
+                (one, self.messages.saturating_mul(self.interactions))
+            }
+            cost => (cost, self.messages),
+        };
+        let bounds = accountant::bounds(&[(cost, n)], self.delta).into_iter().map(|(_, guarantee)| guarantee);
+        bounds.min_by(|a, b| a.epsilon.total_cmp(&b.epsilon))
+    }
+}
+
+fn finite(guarantee: Guarantee) -> Option<Guarantee> {
+    guarantee.epsilon.is_finite().then_some(guarantee)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,94 @@
+//! The `foltr` command.
+
+mod bench;
+mod catalogue;
+mod cli;
+mod command;
+mod demo;
+mod explain;
+mod judge;
+mod progress;
+mod reproduce;
+mod studies;
+mod summary;
+mod timestamp;
+
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+use crate::cli::{Cli, Command, PrivacyCommand, ReceiptCommand};
+use crate::command::End;
+use crate::command::reproduce::Which;
+use crate::command::run::RunOptions;
+use anyhow::{Context, Result};
+use foltr_report::report::Choices;
+
+fn main() -> ExitCode {
+    command::exit_code(run(&Cli::read()))
+}
+
+fn run(cli: &Cli) -> Result<End> {
+    if let Some(threads) = cli.threads {
+        let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(threads));
+        pool.build_global().context("threads cannot be started")?;
+    }
+    match &cli.command {
+        None => {
+            let out = cli.main_job.out.as_deref().unwrap_or(Path::new("out"));
+            command::main_job::run(out, cli.main_job.seeds.unwrap_or(5))
+        }
+        Some(Command::Evaluate(arguments)) => command::evaluate::run(arguments),
+        Some(Command::Rank(arguments)) => command::trec::rank(arguments),
+        Some(Command::Qrels(arguments)) => command::trec::qrels(arguments),
+        Some(Command::Run { spec, overrides, dry_run: true, shard, .. }) => {
+            command::dry_run::run(spec, overrides, *shard)
+        }
+        Some(Command::Run { spec, out, overrides, shard, parquet, quick, retrain_forgotten, .. }) => {
+            let out = out.as_deref().context("--out is needed")?;
+            command::run::run(&RunOptions {
+                shard: *shard,
+                parquet: *parquet,
+                is_quick: *quick,
+                retrain_forgotten: *retrain_forgotten,
+                ..RunOptions::new(spec, overrides, out)
+            })
+        }
+        Some(Command::Merge { folders, out, parquet }) => command::merge::run(folders, out, *parquet),
+        Some(Command::Report { folder, baseline, columns, rows }) => {
+            let choices = Choices { baseline: baseline.clone(), columns: columns.clone(), rows: rows.clone() };
+            command::report::run(folder, &choices)
+        }
+        Some(Command::Privacy(PrivacyCommand::Explain { spec, overrides, delta, json })) => {
+            command::privacy::explain(spec, overrides, *delta, *json)
+        }
+        Some(Command::Data(data)) => command::data::run(data),
+        Some(Command::List) => {
+            // Whoever reads may stop reading, as `head` does.
+            let _ = std::io::stdout().write_all(command::list::told().as_bytes());
+            Ok(End::Done)
+        }
+        Some(Command::Schema) => {
+            let _ = writeln!(std::io::stdout(), "{:#}", foltr_experiment::schema::schema());
+            Ok(End::Done)
+        }
+        Some(Command::Reproduce { list: true, .. }) => {
+            let _ = writeln!(std::io::stdout(), "{}", command::reproduce::listed()?);
+            Ok(End::Done)
+        }
+        Some(Command::Reproduce { ids, all, quick, out, write_summary, .. }) => {
+            let which = if *all { Which::All } else { Which::Named(ids) };
+            command::reproduce::run(which, *quick, out, write_summary.as_deref())
+        }
+        Some(Command::Scorecard { quick, overrides, out }) => command::reproduce::scorecard(*quick, overrides, out),
+        Some(Command::Mimic(what)) => command::mimic::run(what),
+        Some(Command::Index(arguments)) => command::search::index(arguments),
+        Some(Command::Search(arguments)) => command::search::search(arguments),
+        Some(Command::Unlearn(arguments)) => command::unlearn::run(arguments),
+        Some(Command::Receipt(ReceiptCommand::Verify { receipt, key, history, model })) => {
+            command::unlearn::verify(receipt, key, history.as_deref(), model.as_deref())
+        }
+        Some(Command::Audit { out, seed }) => command::audit::run(out.as_deref(), *seed),
+        Some(Command::Bench { json, rules }) => crate::bench::run(*json, *rules).map(|()| End::Done),
+    }
+}

@@ -1,0 +1,44 @@
+//! Progress bars on standard error.
+
+use foltr_experiment::execute::Event;
+use foltr_report::table::grouped;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+/// A bar on standard error; hidden when that is not a terminal.
+pub fn progress_bar() -> ProgressBar {
+    let style = ProgressStyle::with_template(
+        "{prefix} {wide_bar:.cyan/238} {percent:>3} %  {per_sec}  {elapsed} + {eta}  {msg:23}",
+    )
+    .unwrap_or_else(|_| ProgressStyle::default_bar())
+    .with_key("per_sec", |state: &indicatif::ProgressState, out: &mut dyn std::fmt::Write| {
+        let _ = write!(out, "{} interactions/s", grouped(state.per_sec() as u64));
+    });
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
+    bar.with_style(style)
+}
+
+/// A bar of training steps on standard error; hidden when that is not a terminal.
+pub fn step_bar() -> ProgressBar {
+    let style =
+        ProgressStyle::with_template("{prefix} {wide_bar:.cyan/238} {percent:>3} %  {elapsed} + {eta}  {msg:48}");
+    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
+    bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+}
+
+/// Shows events of an executor on a bar.
+pub fn show(bar: &ProgressBar, event: Event) {
+    match event {
+        Event::Started { work } => {
+            bar.reset();
+            bar.set_length(work);
+        }
+        Event::Advanced { work, message } => {
+            bar.inc(work);
+            if let Some(message) = message {
+                bar.set_message(message);
+            }
+        }
+        Event::Runs { n_done, n_wanted } => bar.set_prefix(format!("{n_done}/{n_wanted} runs")),
+        Event::Ended => bar.finish_and_clear(),
+    }
+}

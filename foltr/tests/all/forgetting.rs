@@ -1,0 +1,218 @@
+//! Clients are forgotten in the folder of a finished run: what changes, what a receipt proves, and what is refused.
+
+use std::path::{Path, PathBuf};
+
+use assert_cmd::Command;
+use foltr_test::ExperimentFile;
+use serde_json::Value;
+
+const FED_ERASER: [&str; 6] = ["--method", "fed-eraser", "--with", "interval=5", "--with", "steps=2"];
+
+fn foltr(folder: &Path) -> Command {
+    let mut command = Command::cargo_bin("foltr").expect("built");
+    command.current_dir(folder);
+    command
+}
+
+/// Six clients, forty rounds, and everything that a method may ask for.
+fn experiment() -> ExperimentFile {
+    ExperimentFile::fpdgd()
+        .set("seeds", "[1]")
+        .set("data.queries", "60")
+        .set("data.test_queries", "40")
+        .section("clients", "n_clients = 6\ninteractions = 3")
+        .set("users.preset", "\"navigational\"")
+        .set("federation.rounds", "40")
+        .section("history", "updates_every = 5\ncheckpoints_every = 10\nledger = true")
+}
+
+/// A folder with a finished run in `out`, and the folder of that run.
+fn trained(changes: &[&str]) -> (tempfile::TempDir, PathBuf) {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    experiment().write(&folder.path().join("spec.toml"));
+    foltr(folder.path()).args(["run", "spec.toml", "--out", "out"]).args(changes).assert().success();
+    let run = first_run(folder.path(), "out");
+    (folder, run)
+}
+
+/// The first run of the study, as it is now.
+fn first_run(folder: &Path, out: &str) -> PathBuf {
+    let results = foltr_experiment::results::Results::open(&folder.join(out)).expect("results");
+    results.run_folder(&results.runs[0])
+}
+
+fn unlearn(folder: &Path, client: &str, method: &[&str]) -> assert_cmd::assert::Assert {
+    foltr(folder).args(["unlearn", "out", "--client", client]).args(method).assert()
+}
+
+fn told(assert: assert_cmd::assert::Assert) -> String {
+    let output = assert.get_output();
+    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+}
+
+/// All files of a run, by name.
+fn files(run: &Path) -> Vec<(String, Vec<u8>)> {
+    let entries = std::fs::read_dir(run).expect("a run").map(|entry| entry.expect("readable"));
+    let read = |entry: std::fs::DirEntry| {
+        let name = entry.file_name().to_string_lossy().into_owned();
+        (name, std::fs::read(entry.path()).expect("readable"))
+    };
+    let mut files: Vec<_> = entries.map(read).collect();
+    files.sort();
+    files
+}
+
+fn file<'a>(files: &'a [(String, Vec<u8>)], name: &str) -> &'a [u8] {
+    &files.iter().find(|(known, _)| known == name).unwrap_or_else(|| panic!("{name}")).1
+}
+
+#[test]
+fn a_forgotten_client_is_gone_and_has_a_receipt() {
+    let (folder, run) = trained(&[]);
+    let before = files(&run);
+    let text = told(unlearn(folder.path(), "2", &FED_ERASER).success());
+    assert!(text.contains("heuristic") && text.contains("receipt-0001.json"), "{text}");
+    assert!(!run.exists(), "the run with the client is gone");
+    let run = first_run(folder.path(), "out");
+    let after = files(&run);
+    assert_ne!(file(&before, "model.safetensors"), file(&after, "model.safetensors"));
+    assert!(file(&after, "history.bin").len() < file(&before, "history.bin").len(), "its updates are gone");
+    let forgotten: Value = serde_json::from_slice(file(&after, "unlearning.json")).expect("JSON");
+    // Eight stored rounds, five clients, two of three interactions.
+    assert_eq!((forgotten["rounds"].as_u64(), forgotten["local_steps"].as_u64()), (Some(8), Some(80)));
+
+    let verify_in = |run: &Path, receipt: &str, history: &str, model: &str| {
+        let mut command = foltr(run);
+        let key = folder.path().join("out/receipt.pub");
+        command.args(["receipt", "verify", receipt, "--history", history, "--model", model, "--key"]).arg(key);
+        command.assert()
+    };
+    let text = told(verify_in(&run, "receipt-0001.json", "history.bin", "model.safetensors").success());
+    assert!(text.contains("clients [2] by fed-eraser") && text.contains("tells the same"), "{text}");
+
+    // A second request goes on from there; the first receipt stays true of the longer history, not of the newer model.
+    unlearn(folder.path(), "4", &FED_ERASER).success();
+    let run = first_run(folder.path(), "out");
+    let verify = |receipt: &str, history: &str, model: &str| verify_in(&run, receipt, history, model);
+    verify("receipt-0002.json", "history.bin", "model.safetensors").success();
+    let text = told(verify("receipt-0001.json", "history.bin", "model.safetensors").failure());
+    assert!(text.contains("is not the model"), "{text}");
+
+    // Every number and letter of a receipt is signed.
+    let receipt = std::fs::read_to_string(run.join("receipt-0002.json")).expect("readable");
+    for (what, with) in [("fed-eraser", "retrain"), ("\"steps\": 2", "\"steps\": 1"), ("  4\n", "  3\n")] {
+        assert!(receipt.contains(what), "{what} in {receipt}");
+        std::fs::write(run.join("forged.json"), receipt.replacen(what, with, 1)).expect("written");
+        let text = told(verify("forged.json", "history.bin", "model.safetensors").failure());
+        assert!(text.contains("forged.json is not believed"), "{what}: {text}");
+    }
+    // Nor is a history that was cut or altered.
+    let history = file(&files(&run), "history.bin").to_vec();
+    let middle = history.len() / 2;
+    let altered = [&history[..middle], &[history[middle] ^ 1], &history[middle + 1..]].concat();
+    for damaged in [&history[..history.len() - 3], &altered[..]] {
+        std::fs::write(run.join("damaged.bin"), damaged).expect("written");
+        let text = told(verify("receipt-0002.json", "damaged.bin", "model.safetensors").failure());
+        assert!(text.contains("damaged.bin is not believed"), "{text}");
+    }
+}
+
+#[test]
+fn what_cannot_be_met_changes_nothing() {
+    let (folder, run) = trained(&["--set", "history={ updates_every = 5 }"]);
+    let before = files(&run);
+    for (client, method, reason) in [
+        ("6", &FED_ERASER[..], "client 6"),
+        ("2", &["--method", "fed-eraser", "--with", "interval=4", "--with", "steps=2"], "fed-eraser needs"),
+        ("2", &["--method", "ledger-subtraction"], "ledger-subtraction needs"),
+        ("2", &["--method", "shard-isolation", "--with", "shards=2"], "shard"),
+        ("2", &["--method", "oblivion"], "fed-eraser"),
+        ("0,1,2,3,4,5", &FED_ERASER, "nobody is left"),
+    ] {
+        let text = told(unlearn(folder.path(), client, method).failure());
+        assert!(text.contains(reason), "{client} {method:?}: {text}");
+        assert_eq!(files(&run), before, "{client} {method:?}");
+    }
+    assert!(
+        !std::fs::read_to_string(folder.path().join("out/requests.json")).is_ok_and(|text| text.contains("clients"))
+    );
+    // A history that was altered.
+    let mut history = file(&before, "history.bin").to_vec();
+    let place = history.len() / 2;
+    history[place] ^= 0x10;
+    std::fs::write(run.join("history.bin"), &history).expect("written");
+    let altered = files(&run);
+    let text = told(unlearn(folder.path(), "2", &FED_ERASER).failure());
+    assert!(text.contains("history.bin is not believed"), "{text}");
+    assert_eq!(files(&run), altered);
+    // A run that kept nothing.
+    std::fs::remove_file(run.join("history.bin")).expect("removed");
+    let text = told(unlearn(folder.path(), "2", &FED_ERASER).failure());
+    assert!(text.contains("[history]"), "{text}");
+}
+
+/// A run with a long method, until it is killed.
+#[cfg(unix)]
+#[test]
+fn a_request_that_was_killed_is_resumed_by_the_same_command() {
+    let (folder, _) = trained(&["--set", "seeds=[1, 2, 3, 4]", "--set", "federation.rounds=4000"]);
+    let out = folder.path().join("out");
+    let before = foltr_experiment::results::Results::open(&out).expect("results").runs;
+    let ready = || {
+        let runs = std::fs::read_dir(out.join("runs")).expect("runs");
+        runs.filter(|run| run.as_ref().is_ok_and(|run| run.path().extension().is_none())).count() - before.len()
+    };
+    let mut command = std::process::Command::new(assert_cmd::cargo::cargo_bin!("foltr"));
+    command.current_dir(folder.path()).args(["unlearn", "out", "--client", "2", "--threads", "1"]).args(FED_ERASER);
+    let mut child = command.stdout(std::process::Stdio::null()).spawn().expect("started");
+    while ready() == 0 {
+        std::thread::sleep(std::time::Duration::from_millis(2));
+    }
+    child.kill().expect("killed");
+    child.wait().expect("ended");
+    let journal = std::fs::read_to_string(out.join("requests.json")).expect("a journal");
+    assert_eq!(journal.matches("\"holds_clients\": true").count(), 4, "{journal}");
+    assert_eq!(foltr_experiment::results::Results::open(&out).expect("results").runs, before);
+    let text = told(unlearn(folder.path(), "4", &FED_ERASER).failure());
+    assert!(text.contains("4 runs still hold them"), "{text}");
+    unlearn(folder.path(), "2", &FED_ERASER).success();
+    let journal = std::fs::read_to_string(out.join("requests.json")).expect("a journal");
+    assert_eq!(journal.matches("\"holds_clients\": false").count(), 4, "{journal}");
+    assert_eq!(ready(), 0, "old runs are gone");
+    unlearn(folder.path(), "4", &FED_ERASER).success();
+}
+
+#[test]
+fn a_shard_forgets_bit_by_bit() {
+    let sharded = ["--set", "federation.shards=2", "--set", "history={ checkpoints_every = 10 }"];
+    let (folder, _) = trained(&sharded);
+    let text = told(unlearn(folder.path(), "3", &["--method", "shard-isolation", "--with", "shards=2"]).success());
+    assert!(text.contains("exact"), "{text}");
+    let run = first_run(folder.path(), "out");
+    let (_never, never_run) = trained(&[&sharded[..], &["--set", "clients.absent=[3]"]].concat());
+    let weights = |run: &Path| {
+        let model = foltr_experiment::model::Model::read(&run.join("model.safetensors")).expect("a model");
+        model.params.iter().map(|value| value.to_bits()).collect::<Vec<u32>>()
+    };
+    assert_eq!(weights(&run), weights(&never_run));
+}
+
+#[test]
+fn an_experiment_can_forget_at_its_end() {
+    let leaving = "unlearning={ clients = [0], method = { kind = \"fed-eraser\", interval = 5, steps = 2 } }";
+    let marker = "attack={ attackers = 1, method = { kind = \"negation\", z = 2.0 } }";
+    let (_folder, run) = trained(&["--set", leaving, "--set", marker]);
+    let rows = std::fs::read_to_string(run.join("rows.csv")).expect("rows");
+    let last = |metric: &str| {
+        let line = rows.lines().rfind(|line| line.contains(metric)).unwrap_or_else(|| panic!("{metric}"));
+        line.split(',').map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(last(",unlearning-test-ndcg@10,")[0], "8");
+    assert_eq!(last(",unlearning-online-ndcg@10,")[0], "8");
+    // Round 0 of unlearning is the ranker as it was trained; how good the last one is, studies tell.
+    let first = rows.lines().find(|line| line.contains(",unlearning-test-ndcg@10,")).expect("round 0");
+    let trained = last(",test-ndcg@10,");
+    assert_eq!(first, format!("0,unlearning-test-ndcg@10,{}", trained[2]));
+    assert_ne!(last(",unlearning-test-ndcg@10,")[2], trained[2]);
+    assert!(run.join("unlearning.json").is_file() && run.join("history.bin").is_file());
+}

@@ -1,0 +1,334 @@
+//! Mimic learning on the command line: from private queries to a student that can be shared and searched with.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use assert_cmd::Command;
+use foltr_mimic::accountant::data_independent;
+use foltr_mimic::aggregation::VoteNoise;
+
+use crate::binary::{foltr, stderr, stdout};
+
+/// Four teachers on a few generated queries.
+const FEATURES: &str = r#"
+seeds = [1]
+aggregation = [
+    { name = "clear", method = { kind = "scores", scale = 0.0 } },
+    { name = "voted", method = { kind = "votes", gamma = 0.5, pairs = 200 } },
+]
+
+[data]
+kind = "synthetic"
+shape = "tiny"
+queries = 60
+seed = 1
+
+[supervision]
+kind = "full"
+teachers = 4
+
+[teacher]
+hidden = [16]
+batch = 32
+steps = 40
+validate_every = 20
+
+[student]
+hidden = [16]
+batch = 32
+steps = 40
+validate_every = 20
+"#;
+
+/// A file with an experiment, and a folder for its results.
+struct Place(tempfile::TempDir);
+
+impl Place {
+    fn new(spec: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a temporary folder");
+        fs::write(folder.path().join("spec.toml"), spec).expect("written");
+        Self(folder)
+    }
+
+    fn path(&self, name: &str) -> PathBuf {
+        self.0.path().join(name)
+    }
+
+    fn mimic(&self, step: &str) -> Command {
+        let mut command = foltr();
+        command.args(["mimic", step]).arg(self.path("spec.toml")).arg("--out").arg(self.path("out"));
+        command
+    }
+
+    /// The folder of the only run, finished or not.
+    fn run(&self) -> PathBuf {
+        let mut runs = fs::read_dir(self.path("out/runs")).expect("runs");
+        let run = runs.next().expect("one run").expect("an entry").path();
+        assert!(runs.next().is_none(), "one run");
+        run
+    }
+
+    fn bytes(&self, name: &str) -> Vec<u8> {
+        fs::read(self.run().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+    }
+}
+
+const NETWORKS: [&str; 4] =
+    ["teacher-1.safetensors", "teacher-4.safetensors", "clear/student.safetensors", "voted/student.safetensors"];
+
+#[test]
+fn steps_one_by_one_make_what_all_at_once_makes_with_any_number_of_threads() {
+    let (steps, whole) = (Place::new(FEATURES), Place::new(FEATURES));
+    for step in ["train-teacher", "label", "train-student", "evaluate"] {
+        steps.mimic(step).args(["--threads", "1"]).assert().success();
+    }
+    let done = whole.mimic("run").args(["--threads", "3"]).assert().success();
+    for name in NETWORKS.into_iter().chain(["voted/labels.jsonl", "queries.csv", "rows.csv"]) {
+        assert!(steps.bytes(name) == whole.bytes(name), "{name} differs");
+    }
+    let text = stdout(&done);
+    for words in ["teachers", "aggregate-voted", "student-clear", "nDCG@20", "Privacy unit"] {
+        assert!(text.contains(words), "{words} is not in\n{text}");
+    }
+    for file in ["queries.csv", "summary.json", "mimic.json", "rows.csv", "ndcg.png"] {
+        assert!(whole.path("out").join(file).exists(), "{file}");
+    }
+}
+
+#[test]
+fn what_is_there_is_not_done_again_and_another_file_has_runs_of_its_own() {
+    let place = Place::new(FEATURES);
+    place.mimic("run").assert().success();
+    let run = place.run();
+    let written = |name: &str| fs::metadata(run.join(name)).expect("there").modified();
+    let before: Vec<_> = NETWORKS.map(|name| written(name).expect("a time")).to_vec();
+    place.mimic("run").assert().success();
+    assert_eq!(NETWORKS.map(|name| written(name).expect("a time")).to_vec(), before);
+    place.mimic("run").args(["--set", "student.steps=41"]).assert().success();
+    assert_eq!(fs::read_dir(place.path("out/runs")).expect("runs").count(), 2);
+    assert_eq!(NETWORKS.map(|name| written(name).expect("a time")).to_vec(), before);
+    place.mimic("run").args(["--set", "student.steps=[40, 41]"]).assert().success();
+    assert_eq!(fs::read_dir(place.path("out/runs")).expect("runs").count(), 2, "both were there");
+}
+
+#[test]
+fn a_step_says_which_one_is_missing_before_it() {
+    let place = Place::new(FEATURES);
+    for (step, needed) in [("label", "train-teacher"), ("train-student", "label"), ("evaluate", "train-teacher")] {
+        let ended = place.mimic(step).assert().failure();
+        let text = stderr(&ended);
+        assert!(text.contains(&format!("foltr mimic {needed}")), "{step}: {text}");
+    }
+}
+
+#[test]
+fn the_guarantee_tells_nothing_that_depends_on_votes() {
+    let place = Place::new(FEATURES);
+    place.mimic("train-teacher").assert().success();
+    let done = place.mimic("label").assert().success();
+    let guarantee: serde_json::Value = serde_json::from_slice(&place.bytes("voted/guarantee.json")).expect("JSON");
+    let expected = data_independent(VoteNoise::Laplace { gamma: 0.5 }, 4, 200, 1e-5);
+    assert_eq!(guarantee["epsilon"].as_f64(), Some(expected));
+    let private: serde_json::Value =
+        serde_json::from_slice(&place.bytes("voted/accounting-private.json")).expect("JSON");
+    let figure = private["data_dependent"].as_f64().expect("a number");
+    assert!(figure < expected, "{figure}");
+    let shown = stdout(&done) + &guarantee.to_string();
+    for digits in [format!("{figure:.3}"), "Private, not".into()] {
+        assert!(!shown.contains(&digits), "{digits} is for the owner only\n{shown}");
+    }
+    let without: serde_json::Value = serde_json::from_slice(&place.bytes("clear/guarantee.json")).expect("JSON");
+    assert!(without["epsilon"].is_null(), "scores without noise have no guarantee: {without}");
+}
+
+/// All scores of a labelling.
+fn scores(place: &Place, name: &str) -> Vec<f64> {
+    let text = String::from_utf8(place.bytes(name)).expect("text");
+    let lines = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
+    lines.flat_map(|line| line["scores"].as_array().expect("scores").clone()).filter_map(|it| it.as_f64()).collect()
+}
+
+#[test]
+fn noise_of_one_labelling_cannot_be_taken_out_with_another() {
+    let two = FEATURES.replace(
+        "{ name = \"voted\", method = { kind = \"votes\", gamma = 0.5, pairs = 200 } }",
+        "{ name = \"a\", method = { kind = \"scores\", scale = 0.05 } }, \
+         { name = \"b\", method = { kind = \"scores\", scale = 0.1 } }",
+    );
+    let place = Place::new(&two);
+    place.mimic("train-teacher").assert().success();
+    place.mimic("label").assert().success();
+    let [clear, a, b] = ["clear", "a", "b"].map(|name| scores(&place, &format!("{name}/labels.jsonl")));
+    let apart = |of: &dyn Fn(usize) -> f64| (0..clear.len()).map(|i| (of(i) - clear[i]).abs()).sum::<f64>();
+    let (noise, left) = (apart(&|i| a[i]), apart(&|i| 2.0 * a[i] - b[i]));
+    assert!(left > noise, "{left} of {noise} is left");
+}
+
+#[test]
+fn a_student_does_not_tell_the_seed() {
+    let place = Place::new(&FEATURES.replace("seeds = [1]", "seeds = [987654321]"));
+    place.mimic("run").assert().success();
+    let student = place.bytes("voted/student.safetensors");
+    assert!(!String::from_utf8_lossy(&student).contains("987654321"));
+}
+
+#[test]
+fn a_teacher_without_anything_to_learn_does_not_stop_the_others() {
+    // One query each: some have equal labels only.
+    let place = Place::new(&FEATURES.replace("teachers = 4", "teachers = 30"));
+    place.mimic("run").assert().success();
+}
+
+#[test]
+fn a_student_without_a_pair_to_learn_from_is_refused() {
+    let place = Place::new(FEATURES);
+    place.mimic("train-teacher").assert().success();
+    place.mimic("label").assert().success();
+    let equal = r#"{"query":0,"name":"a","documents":[0,1],"scores":[0.5,0.5]}"#;
+    fs::write(place.run().join("clear/labels.jsonl"), equal).expect("written");
+    let ended = place.mimic("train-student").assert().failure();
+    let text = stderr(&ended);
+    assert!(text.contains("clear/student cannot learn"), "{text}");
+}
+
+#[test]
+fn wrong_files_are_told_by_line() {
+    let wrong = FEATURES
+        .replace("gamma = 0.5", "gamma = -1.0")
+        .replace("hidden = [16]\nbatch = 32\nsteps = 40", "hiden = [16]\nsteps = 0");
+    let place = Place::new(&wrong);
+    let ended = place.mimic("run").assert().code(2);
+    let text = stderr(&ended);
+    for words in ["spec.toml:", "did you mean `hidden`?", "teacher.steps", "gamma", "above 0"] {
+        assert!(text.contains(words), "{words} is not in\n{text}");
+    }
+    assert!(!place.path("out").exists(), "nothing was begun");
+}
+
+#[test]
+fn every_example_is_a_sound_experiment() {
+    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../specs/mimic");
+    let files: Vec<PathBuf> =
+        fs::read_dir(folder).expect("examples").map(|entry| entry.expect("an entry").path()).collect();
+    assert!(files.len() >= 5);
+    for file in files {
+        foltr_experiment::grid::Grid::read(&file, &[]).unwrap_or_else(|error| panic!("{error}"));
+    }
+}
+
+/// Documents about one of a few subjects each; queries by the subjects' names.
+fn write_collection(folder: &Path) {
+    const SUBJECTS: [&str; 4] = ["wing lift", "boundary layer", "heat transfer", "shock wave"];
+    const OTHERS: [&str; 6] = ["measured", "theory", "plate", "flow", "speed", "solution"];
+    let mut corpus = String::new();
+    let (mut queries, mut qrels) = (String::new(), String::from("query-id\tcorpus-id\tscore\n"));
+    for number in 0..60 {
+        let subject = SUBJECTS[number % 4];
+        let [a, b] = [OTHERS[number % 6], OTHERS[(number / 4) % 6]];
+        corpus += &format!(
+            "{{\"_id\": \"d{number}\", \"title\": \"{subject} {a}\", \"text\": \"On {subject} by {b}. The {a} of {subject} was {b} here.\"}}\n"
+        );
+        qrels += &format!("q{}\td{number}\t1\n", number % 8);
+    }
+    for number in 0..8 {
+        queries +=
+            &format!("{{\"_id\": \"q{number}\", \"text\": \"{} {}\"}}\n", SUBJECTS[number % 4], OTHERS[number % 6]);
+    }
+    fs::create_dir_all(folder.join("qrels")).expect("made");
+    fs::write(folder.join("corpus.jsonl"), corpus).expect("written");
+    fs::write(folder.join("queries.jsonl"), queries).expect("written");
+    fs::write(folder.join("qrels/test.tsv"), qrels).expect("written");
+}
+
+fn text_spec(collection: &Path) -> String {
+    format!(
+        r#"
+seeds = [1]
+[data]
+kind = "text"
+path = "{}"
+folds = 4
+min_documents = 1
+[supervision]
+kind = "weak"
+n_queries = 60
+candidates = 20
+[public]
+n_queries = 40
+candidates = 20
+[teacher]
+hidden = [16]
+dimensions = 8
+batch = 32
+steps = 40
+validate_every = 20
+[student]
+hidden = [8]
+dimensions = 8
+embeddings = {{ kind = "random" }}
+batch = 32
+steps = 40
+validate_every = 20
+"#,
+        collection.display()
+    )
+}
+
+#[test]
+fn a_student_of_texts_is_judged_beside_bm25_and_searched_with() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let collection = folder.path().join("collection");
+    write_collection(&collection);
+    let place = Place::new(&text_spec(&collection));
+    let done = place.mimic("run").assert().success();
+    let text = stdout(&done);
+    for words in ["60 documents", "bm25", "teacher+bm25", "student-mimic+bm25", "weight"] {
+        assert!(text.contains(words), "{words} is not in\n{text}");
+    }
+    let index = folder.path().join("index");
+    foltr().arg("index").arg(&collection).arg("--out").arg(&index).assert().success();
+    let twice = foltr().arg("index").arg(&collection).arg("--out").arg(&index).assert().failure();
+    assert!(stderr(&twice).contains("exists already"));
+    let model = place.run().join("mimic/student.safetensors");
+    let search = |arguments: &[&str]| {
+        let found = foltr().arg("search").arg(&index).args(arguments).assert().success();
+        stdout(&found)
+    };
+    let ranked = |text: &str| -> Vec<String> {
+        let words = text.split_whitespace().map(str::to_owned);
+        words.filter(|word| word.starts_with('d') && word[1..].parse::<u32>().is_ok()).collect()
+    };
+    let alone = search(&["heat", "transfer"]);
+    let best = ranked(&alone);
+    assert_eq!(best.len(), 10, "{alone}");
+    assert!(best.iter().all(|id| id[1..].parse::<u32>().expect("a number") % 4 == 2), "about heat transfer: {alone}");
+    let model = model.to_str().expect("a name");
+    let unchanged = search(&["--model", model, "--weight", "0", "heat transfer"]);
+    assert!(unchanged.contains("BM25's"), "{unchanged}");
+    assert_eq!(ranked(&unchanged), best);
+    let mut again = ranked(&search(&["--model", model, "--depth", "10", "heat transfer"]));
+    assert_eq!(again.len(), 10);
+    again.sort();
+    let mut all = best.clone();
+    all.sort();
+    assert_eq!(again, all, "the same documents in another order");
+    let nothing = foltr().arg("search").arg(&index).arg("zzz").assert().success();
+    assert!(stdout(&nothing).contains("no document"));
+    let wrong =
+        foltr().arg("search").arg(&index).arg("--model").arg(place.path("spec.toml")).arg("wing").assert().failure();
+    assert!(stderr(&wrong).contains("spec.toml"));
+}
+
+#[test]
+fn a_folder_of_texts_without_judgements_can_be_learnt_from() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    for number in 0..30 {
+        let text =
+            format!("Letter {number} about {}\nDear all, the {} of {} is here.", number % 5, number % 3, number % 7);
+        fs::write(folder.path().join(format!("{number}.txt")), text).expect("written");
+    }
+    let place = Place::new(&text_spec(folder.path()));
+    let done = place.mimic("run").assert().success();
+    assert!(stdout(&done).contains("nothing to evaluate"));
+    assert!(!place.bytes("mimic/student.safetensors").is_empty());
+}
