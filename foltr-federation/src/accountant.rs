@@ -46,7 +46,6 @@ pub enum PrivacyCost {
     Pure {
         /// Where interactions are randomised one by one.
         per_interaction: Option<f64>,
-        /// Of the whole message.
         per_message: f64,
     },
     /// rho of zero-concentrated privacy of one round, against whoever sees the sum only: noise that is nearly Gaussian.
@@ -61,18 +60,15 @@ pub enum PrivacyCost {
     },
     /// Gaussian noise on the sum of those clients whose own coin said so, which nobody else has seen.
     Subsampled {
-        /// Probability of taking part.
         probability: f64,
         /// Deviation of the noise over the l2-sensitivity.
         noise_multiplier: f64,
     },
     /// Laplace noise on every coordinate of the sum, against whoever sees the sum only.
     Laplace {
-        /// Of the noise.
         scale: f64,
         /// How far, in l2, a client can move the sum.
         shift: f64,
-        /// Coordinates.
         n_params: usize,
     },
 }

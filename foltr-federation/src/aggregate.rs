@@ -23,6 +23,8 @@ mod order;
 mod radius;
 mod trimmed_mean;
 
+use std::fmt::Debug;
+
 use foltr_rank::learn::evolution::fill_direction;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -68,7 +70,6 @@ pub enum PayloadSemantics {
     Shares {
         /// What one unit of a share is worth.
         unit: f64,
-        /// As above.
         divisor: f64,
         /// With fewer shares the sum is not opened.
         min_survivors: u32,
@@ -114,7 +115,6 @@ pub struct PartialSum {
 }
 
 impl PartialSum {
-    /// The empty sum.
     pub fn new(n_params: usize) -> Self {
         Self { sum: vec![0.0; n_params], weight: 0.0, n_contributions: 0, n_within: 0 }
     }
@@ -125,7 +125,6 @@ impl PartialSum {
         (self.weight, self.n_contributions, self.n_within) = (0.0, 0, 0);
     }
 
-    /// Length of the sum.
     pub fn n_params(&self) -> usize {
         self.sum.len()
     }
@@ -140,12 +139,10 @@ impl PartialSum {
         self.n_within
     }
 
-    /// Their total weight.
     pub const fn weight(&self) -> f64 {
         self.weight
     }
 
-    /// Adds a client's step.
     #[inline]
     pub fn add_step(&mut self, delta: &[f32], weight: f64) {
         self.add_scaled(delta, weight);
@@ -170,9 +167,7 @@ impl PartialSum {
     }
 
     /// Adds what a client sent. `direction` is scratch memory as long as the model.
-    ///
-    /// # Panics
-    /// If the payload is not of the rule's kind and length: [`Expected::check`](crate::Expected::check) comes first.
+    /// Panics if the payload is not of the rule's kind and length: [`Expected::check`](crate::Expected::check) comes first.
     #[inline]
     pub fn add_payload(&mut self, payload: &Payload, rule: &PayloadSemantics, direction: &mut [f32]) {
         if let Payload::Evolution { seed, .. } = payload {
@@ -182,9 +177,6 @@ impl PartialSum {
     }
 
     /// Adds what a client sent, where the simulation still has the direction that the payload's seed generates.
-    ///
-    /// # Panics
-    /// As [`Self::add_payload`].
     #[inline]
     pub fn add_payload_with(&mut self, payload: &Payload, rule: &PayloadSemantics, direction: &[f32]) {
         match (payload, *rule) {
@@ -221,10 +213,6 @@ impl PartialSum {
         self.weight *= factor;
     }
 
-    /// Adds another sum.
-    ///
-    /// # Panics
-    /// If the lengths differ.
     pub fn merge(&mut self, other: &Self) {
         assert_eq!(other.sum.len(), self.sum.len(), "partial sums must be of one model");
         for (sum, value) in self.sum.iter_mut().zip(&other.sum) {
@@ -254,18 +242,12 @@ impl PartialSum {
     }
 }
 
-/// Contributions in, one ascent step out. An aggregator may remember earlier rounds.
-pub trait Aggregator: std::fmt::Debug + Send + Sync {
+/// A rule in the course of a run: contributions in, one ascent step out.
+pub trait Aggregator: Debug + Send + Sync {
     /// Combines the contributions, which are finite and in client order, into the step from `global`.
     ///
-    /// # Errors
-    /// If there are too few of them. Then nothing is remembered, and `combined` means nothing.
-    fn aggregate(
-        &mut self,
-        global: &[f32],
-        contributions: &Contributions,
-        combined: &mut Combined,
-    ) -> Result<(), TooFewClients>;
+    /// On an error nothing is remembered, and `combined` means nothing.
+    fn aggregate(&mut self, global: &[f32], round: &Contributions, combined: &mut Combined) -> Result<(), EmptyRound>;
 }
 
 /// What an aggregator makes of a round.
@@ -287,28 +269,22 @@ impl Combined {
     }
 }
 
-/// A rule cannot work on so few clients.
+/// No rule makes a step of nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("this rule needs at least {needed} clients, only {got} contributed")]
-pub struct TooFewClients {
-    /// What the rule needs.
-    pub needed: usize,
-    /// What it got.
-    pub got: usize,
-}
+#[error("nobody contributed")]
+pub struct EmptyRound;
 
-/// The parameters of one rule.
-pub trait AggregationRule: Copy {
+/// One rule: its parameters, and what it does.
+pub trait AggregationRule: Copy + Debug + Send + Sync + 'static {
+    /// What stays from round to round: reused memory, and what the rule remembers.
+    type Memory: Debug + Default + Send + Sync;
+
     /// Whether what it does depends on earlier rounds.
     const REMEMBERS: bool = false;
 
     /// Parameters with which every conformance test runs.
     fn example() -> Self;
 
-    /// Checks every parameter.
-    ///
-    /// # Errors
-    /// With the first one that is out of range.
     fn check(&self) -> Result<(), ParameterError> {
         Ok(())
     }
@@ -318,8 +294,31 @@ pub trait AggregationRule: Copy {
         1
     }
 
+    /// Combines at least one contribution. `combined` has a step of zeros and no shares.
+    fn combine(&self, memory: &mut Self::Memory, global: &[f32], round: &Contributions, combined: &mut Combined);
+
     /// The rule at the beginning of a run.
-    fn begin(&self) -> Box<dyn Aggregator>;
+    fn start(self) -> Running<Self> {
+        Running { rule: self, memory: Self::Memory::default() }
+    }
+}
+
+/// A rule with its memory.
+#[derive(Debug)]
+pub struct Running<R: AggregationRule> {
+    rule: R,
+    memory: R::Memory,
+}
+
+impl<R: AggregationRule> Aggregator for Running<R> {
+    fn aggregate(&mut self, global: &[f32], round: &Contributions, combined: &mut Combined) -> Result<(), EmptyRound> {
+        if round.is_empty() {
+            return Err(EmptyRound);
+        }
+        combined.begin(round.n_params());
+        self.rule.combine(&mut self.memory, global, round, combined);
+        Ok(())
+    }
 }
 
 /// Defines [`Aggregation`], its list and its delegation from one line a rule.
@@ -342,10 +341,6 @@ macro_rules! rules {
                 vec![$(Self::$rule(<$rule as AggregationRule>::example())),*]
             }
 
-            /// Checks every parameter.
-            ///
-            /// # Errors
-            /// With the first one that is out of range.
             pub fn check(&self) -> Result<(), ParameterError> {
                 match self {
                     $(Self::$rule(rule) => AggregationRule::check(rule),)*
@@ -369,7 +364,7 @@ macro_rules! rules {
             /// The rule at the beginning of a run.
             pub fn start(&self) -> Box<dyn Aggregator> {
                 match self {
-                    $(Self::$rule(rule) => rule.begin(),)*
+                    $(Self::$rule(rule) => Box::new(AggregationRule::start(*rule)),)*
                 }
             }
         }

@@ -20,11 +20,12 @@ pub use naive::Naive;
 
 use crate::aggregate::PayloadSemantics;
 use crate::coordinator::SetupError;
-use crate::message::{Expected, Kind, Message, PayloadError, RoundTask};
-use crate::server_optimiser::{OptimiserState, ServerOptimiser};
+use crate::global_model::GlobalModel;
+use crate::message::{Expected, Message, PayloadError, RoundTask};
+use crate::server_optimiser::ServerOptimiser;
 use buffered::Buffer;
 use foltr_rank::parameter::ParameterError;
-use naive::History;
+use naive::Versions;
 
 /// What a server does with messages that do not wait for each other.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
@@ -44,7 +45,6 @@ impl Asynchrony {
         ("naive", "Every client's model is mixed into the global one as it comes, as AOL4FOLTR does"),
     ];
 
-    /// Checks the parameters before any work.
     pub fn check(&self, n_clients: u32) -> Result<(), ParameterError> {
         match self {
             Self::Buffered(buffered) => buffered.check(n_clients),
@@ -66,42 +66,19 @@ impl Asynchrony {
 pub struct AsynchronousSetup {
     /// The model of version 0.
     pub initial: foltr_rank::Params,
-    /// All clients.
     pub n_clients: u32,
     /// The most interactions that a client may report.
     pub n_interactions: u32,
-    /// What clients send.
     pub rule: PayloadSemantics,
-    /// How it is combined.
     pub asynchrony: Asynchrony,
-    /// What is done with the result.
     pub optimiser: ServerOptimiser,
-}
-
-/// Why an asynchronous coordinator cannot be made.
-#[derive(Clone, Copy, Debug, PartialEq, Error)]
-pub enum AsynchronousSetupError {
-    /// As for any coordinator.
-    #[error(transparent)]
-    Setup(#[from] SetupError),
-    /// A parameter of the buffer.
-    #[error(transparent)]
-    Asynchrony(#[from] ParameterError),
-    /// Payloads that cannot be used one by one, or are no models.
-    #[error("payloads of kind {kind:?} cannot be used here: {needed}")]
-    Kind {
-        /// What clients would send.
-        kind: Kind,
-        /// What is needed.
-        needed: &'static str,
-    },
 }
 
 /// What became of a message that was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Taken {
+pub enum Received {
     /// It waits in the buffer.
-    Held,
+    Buffered,
     /// It made a new version of the model.
     NewVersion,
 }
@@ -109,165 +86,99 @@ pub enum Taken {
 /// Why a message is not taken. But for [`Refused::Overflow`], everything is as it was before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Refused {
-    /// From the future.
     #[error("the message starts from version {got}, the newest is {newest}")]
-    UnknownVersion {
-        /// The newest version.
-        newest: u32,
-        /// The message's version.
-        got: u32,
-    },
-    /// Too old.
+    UnknownVersion { newest: u32, got: u32 },
     #[error("the message starts from a model {staleness} versions ago; at most {most} are allowed")]
-    TooStale {
-        /// Versions since the client started.
-        staleness: u32,
-        /// The most that is allowed.
-        most: u32,
-    },
-    /// No such client.
+    TooStale { staleness: u32, most: u32 },
     #[error("client {client} is not one of the {n_clients} of this federation, counted from 0")]
-    UnknownClient {
-        /// The message's client.
-        client: u32,
-        /// All clients.
-        n_clients: u32,
-    },
-    /// The client has filled its part of the buffer.
+    UnknownClient { client: u32, n_clients: u32 },
     #[error("client {client} already has {limit} messages in this buffer, which is all that one client may have")]
-    RateLimit {
-        /// The message's client.
-        client: u32,
-        /// Messages of one client in one buffer.
-        limit: u32,
-    },
-    /// The content is refused.
+    RateLimit { client: u32, limit: u32 },
     #[error(transparent)]
     Payload(#[from] PayloadError),
     /// The new model would leave the range of f32. Model and version stay; what was held is dropped.
     #[error("version {version} would make parameter {index} infinite; what led to it was dropped")]
-    Overflow {
-        /// The version that was not made.
-        version: u32,
-        /// The first parameter concerned.
-        index: usize,
-    },
+    Overflow { version: u32, index: usize },
 }
 
 /// What is kept between two messages.
 #[derive(Clone, Debug)]
 enum Memory {
     Buffer(Buffer),
-    History(History),
+    Versions(Versions),
 }
 
 /// One asynchronous federation, between two messages.
 #[derive(Clone, Debug)]
 pub struct AsynchronousCoordinator {
-    task: RoundTask,
-    /// The model in f64, as in [`Coordinator`](crate::Coordinator).
-    master: Vec<f64>,
-    optimiser: ServerOptimiser,
-    state: OptimiserState,
-    expected: Expected,
+    model: GlobalModel,
     max_staleness: u32,
     memory: Memory,
 }
 
 impl AsynchronousCoordinator {
     /// A coordinator with version 0 of the model.
-    pub fn new(setup: AsynchronousSetup) -> Result<Self, AsynchronousSetupError> {
+    pub fn new(setup: AsynchronousSetup) -> Result<Self, SetupError> {
         let AsynchronousSetup { initial, n_clients, n_interactions, rule, asynchrony, optimiser } = setup;
-        optimiser.check().map_err(SetupError::Parameter)?;
+        let model = GlobalModel::new(initial, n_clients, n_interactions, rule, optimiser)?;
         asynchrony.check(n_clients)?;
-        if let Some(index) = initial.iter().position(|value| !value.is_finite()) {
-            return Err(SetupError::Initial { index, value: initial[index] }.into());
-        }
-        if let PayloadSemantics::Evolution { sigma, .. } = rule
-            && !(sigma.is_finite() && sigma > 0.0)
-        {
-            return Err(SetupError::Sigma { sigma }.into());
-        }
-        let kind = rule.kind();
         let memory = match (asynchrony, rule) {
             (Asynchrony::Buffered(settings), PayloadSemantics::Averaging | PayloadSemantics::Evolution { .. }) => {
-                Memory::Buffer(Buffer::new(settings, rule, initial.len()))
+                Memory::Buffer(Buffer::new(settings, rule, model.master.len()))
             }
-            (Asynchrony::Naive(naive), PayloadSemantics::Averaging) => Memory::History(History::new(naive, &initial)),
-            (Asynchrony::Naive(_), _) => {
-                return Err(AsynchronousSetupError::Kind {
-                    kind,
-                    needed: "naive averaging needs steps, which make a model",
-                });
+            (Asynchrony::Naive(naive), PayloadSemantics::Averaging) => {
+                Memory::Versions(Versions::new(naive, &model.task.global))
             }
-            (Asynchrony::Buffered(_), _) => {
-                let needed = "a mechanism that hides single messages in the sum of a round needs rounds";
-                return Err(AsynchronousSetupError::Kind { kind, needed });
+            (asynchrony, rule) => {
+                let needed = match asynchrony {
+                    Asynchrony::Naive(_) => "naive averaging needs steps, which make a model",
+                    _ => "a mechanism that hides single messages in the sum of a round needs rounds",
+                };
+                return Err(SetupError::Kind { kind: rule.kind(), needed });
             }
         };
-        Ok(Self {
-            master: initial.iter().map(|&value| f64::from(value)).collect(),
-            state: optimiser.start(initial.len()),
-            expected: Expected { n_params: initial.len(), kind, max_interactions: n_interactions },
-            task: RoundTask { round: 0, global: initial, n_clients, n_interactions, clip_norm: None },
-            optimiser,
-            max_staleness: asynchrony.max_staleness(),
-            memory,
-        })
+        Ok(Self { model, max_staleness: asynchrony.max_staleness(), memory })
     }
 
     /// What a client receives that starts now; its `round` is the newest version.
     pub const fn task(&self) -> &RoundTask {
-        &self.task
+        &self.model.task
     }
 
     /// What a payload must be; for [`decode`](crate::decode).
     pub const fn expected(&self) -> &Expected {
-        &self.expected
+        &self.model.expected
     }
 
     /// The global model before it is rounded to f32.
     pub fn master(&self) -> &[f64] {
-        &self.master
+        &self.model.master
     }
 
-    /// Takes a client's message.
-    pub fn receive(&mut self, message: &Message) -> Result<Taken, Refused> {
+    pub fn receive(&mut self, message: &Message) -> Result<Received, Refused> {
         let Message { round, client, payload } = message;
-        let (client, newest) = (*client, self.task.round);
+        let RoundTask { round: newest, n_clients, .. } = self.model.task;
         let staleness = newest.checked_sub(*round).ok_or(Refused::UnknownVersion { newest, got: *round })?;
         if staleness > self.max_staleness {
             return Err(Refused::TooStale { staleness, most: self.max_staleness });
         }
-        if client >= self.task.n_clients {
-            return Err(Refused::UnknownClient { client, n_clients: self.task.n_clients });
+        if *client >= n_clients {
+            return Err(Refused::UnknownClient { client: *client, n_clients });
         }
-        self.expected.check(payload)?;
+        self.model.expected.check(payload)?;
         let step = match &mut self.memory {
-            Memory::Buffer(buffer) => match buffer.add(client, staleness, payload)? {
+            Memory::Buffer(buffer) => match buffer.add(*client, staleness, payload)? {
                 Some(step) => step,
-                None => return Ok(Taken::Held),
+                None => return Ok(Received::Buffered),
             },
-            Memory::History(history) => history.step(staleness, payload, &self.master),
+            Memory::Versions(versions) => versions.step(staleness, payload, &self.model.master),
         };
-        self.apply(&step)?;
-        Ok(Taken::NewVersion)
-    }
-
-    /// Moves model, optimiser and version together, or none of them.
-    fn apply(&mut self, step: &[f64]) -> Result<(), Refused> {
-        let (mut master, mut state) = (self.master.clone(), self.state.clone());
-        self.optimiser.climb(&mut state, &mut master, step);
-        if let Some(index) = master.iter().position(|&value| !(value as f32).is_finite()) {
-            return Err(Refused::Overflow { version: self.task.round + 1, index });
+        self.model.apply(&step).map_err(|index| Refused::Overflow { version: newest + 1, index })?;
+        self.model.task.round += 1;
+        if let Memory::Versions(versions) = &mut self.memory {
+            versions.publish(&self.model.task.global);
         }
-        self.task.global.iter_mut().zip(&master).for_each(|(published, &value)| *published = value as f32);
-        (self.master, self.state) = (master, state);
-        self.task.round += 1;
-        if let Memory::History(history) = &mut self.memory {
-            history.publish(&self.task.global);
-        }
-        Ok(())
+        Ok(Received::NewVersion)
     }
 }
 

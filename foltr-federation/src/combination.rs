@@ -15,7 +15,6 @@ macro_rules! parts {
         }
 
         impl Part {
-            /// Every part.
             pub const ALL: &[Self] = &[$(Self::$part),*];
 
             /// The key of an experiment file that asks for it.
@@ -25,7 +24,6 @@ macro_rules! parts {
                 }
             }
 
-            /// How messages name it.
             pub const fn label(self) -> &'static str {
                 match self {
                     $(Self::$part => $label,)*
@@ -72,96 +70,70 @@ parts! {
 pub struct Combination {
     /// The part to blame.
     pub part: Part,
-    /// What it cannot be combined with.
     pub with: Part,
-    /// Why.
     pub why: &'static str,
-}
-
-const fn excluded(part: Part, with: Part, why: &'static str) -> Combination {
-    Combination { part, with, why }
 }
 
 const ROUNDS: &str = "requires synchronous rounds";
 const ONE_RANKER: &str = "requires one global ranker";
-const SUMS: &str = "the guarantee covers the sum of all updates, not single ones";
 const PUBLISHED: &str = "the published code has nothing like it; use \"separate\"";
+const MODEL_CLIPPING: &str =
+    "it bounds a message by clipping the global model, and a ranker of one's own is another model; use \"gaussian\"";
 const STEPS: &str =
     "requires learner.kind = \"pdgd\" with updates = \"immediate\": nothing else has a ranker of its own";
 
-/// Every pair of parts that exclude each other.
-pub const COMBINATIONS: &[Combination] = &[
-    excluded(Part::Asynchrony, Part::Personalisation, ROUNDS),
-    excluded(Part::Privacy, Part::Asynchrony, ROUNDS),
-    excluded(Part::Attack, Part::Asynchrony, ROUNDS),
-    excluded(Part::Defence, Part::Asynchrony, ROUNDS),
-    excluded(Part::History, Part::Asynchrony, ROUNDS),
-    excluded(Part::Unlearning, Part::Asynchrony, ROUNDS),
-    excluded(Part::Shards, Part::Asynchrony, ROUNDS),
-    excluded(Part::AbsentClients, Part::Asynchrony, ROUNDS),
-    excluded(Part::PublishedStream, Part::Asynchrony, ROUNDS),
-    excluded(Part::Cohort, Part::Asynchrony, "every client takes part whenever it is ready"),
-    excluded(Part::PoissonSampling, Part::Asynchrony, "every client takes part whenever it is ready"),
-    excluded(Part::NaiveAsynchrony, Part::Evolution, "it mixes models, and evolution sends rewards; use \"buffered\""),
-    excluded(Part::Attack, Part::Personalisation, ONE_RANKER),
-    excluded(Part::Defence, Part::Personalisation, ONE_RANKER),
-    excluded(Part::Shards, Part::Personalisation, ONE_RANKER),
-    excluded(Part::AbsentClients, Part::Personalisation, ONE_RANKER),
-    excluded(Part::History, Part::Personalisation, "rankers of clients' own never leave their devices"),
-    excluded(Part::Unlearning, Part::Personalisation, "rankers of clients' own never leave their devices"),
-    excluded(Part::AverageLast, Part::Personalisation, "devices use the newest models"),
-    excluded(Part::Personalisation, Part::Evolution, STEPS),
-    excluded(Part::Personalisation, Part::AccumulatedUpdates, STEPS),
-    excluded(Part::Proximal, Part::OwnModel, "its steps do not start from the global model"),
-    excluded(Part::Proximal, Part::AccumulatedUpdates, "it has no effect: weights stay at the global model"),
-    excluded(Part::FedPer, Part::LinearRanker, "a linear ranker is all output layer, and nothing is shared"),
-    excluded(
-        Part::OtherOptimiser,
-        Part::FedPer,
-        "it averages layers: requires { kind = \"learning-rate\", rate = 1.0 }",
-    ),
-    excluded(Part::Attack, Part::PrivacyOfSums, SUMS),
-    excluded(Part::Defence, Part::PrivacyOfSums, SUMS),
-    excluded(Part::Shards, Part::PrivacyOfSums, "its noise is for one sum of all clients"),
-    excluded(Part::Privacy, Part::Clusters, "clusters show the server which model a client's clicks fit best"),
-    excluded(Part::Privacy, Part::LocalOnly, "nothing leaves a device"),
-    excluded(
-        Part::ModelClipping,
-        Part::Personalisation,
-        "it bounds a message by clipping the global model, and a ranker of one's own is another model; use \"gaussian\"",
-    ),
-    excluded(Part::Quantities, Part::Privacy, "guarantees are for clients of equal weight"),
-    excluded(Part::Quantities, Part::Evolution, "rewards are means over equally many interactions"),
-    excluded(Part::SingleUpdates, Part::Privacy, "only plain steps are stored; `checkpoints_every` works always"),
-    excluded(Part::SingleUpdates, Part::Evolution, "only plain steps are stored; `checkpoints_every` works always"),
-    excluded(Part::WorkerMomentum, Part::Evolution, "devices send a seed and a reward, and have no update to remember"),
-    excluded(Part::PublishedStream, Part::Attack, PUBLISHED),
-    excluded(Part::PublishedStream, Part::Defence, PUBLISHED),
-    excluded(Part::PublishedStream, Part::History, PUBLISHED),
-    excluded(Part::PublishedStream, Part::Unlearning, PUBLISHED),
-    excluded(Part::PublishedStream, Part::Cohort, PUBLISHED),
-    excluded(Part::PublishedStream, Part::PoissonSampling, PUBLISHED),
-    excluded(Part::PublishedStream, Part::Dropout, PUBLISHED),
-    excluded(Part::PublishedStream, Part::AbsentClients, PUBLISHED),
-];
+/// Each of the first parts excludes each of the second, and why.
+pub const COMBINATIONS: &[(&[Part], &[Part], &str)] = {
+    use Part::*;
+    &[
+        (&[Asynchrony], &[Personalisation], ROUNDS),
+        (&[Privacy, Attack, Defence, History, Unlearning, Shards, AbsentClients], &[Asynchrony], ROUNDS),
+        (&[PublishedStream], &[Asynchrony], ROUNDS),
+        (&[Cohort, PoissonSampling], &[Asynchrony], "every client takes part whenever it is ready"),
+        (&[NaiveAsynchrony], &[Evolution], "it mixes models, and evolution sends rewards; use \"buffered\""),
+        (&[Attack, Defence, Shards, AbsentClients], &[Personalisation], ONE_RANKER),
+        (&[History, Unlearning], &[Personalisation], "rankers of clients' own never leave their devices"),
+        (&[AverageLast], &[Personalisation], "devices use the newest models"),
+        (&[Personalisation], &[Evolution, AccumulatedUpdates], STEPS),
+        (&[Proximal], &[OwnModel], "its steps do not start from the global model"),
+        (&[Proximal], &[AccumulatedUpdates], "it has no effect: weights stay at the global model"),
+        (&[FedPer], &[LinearRanker], "a linear ranker is all output layer, and nothing is shared"),
+        (&[OtherOptimiser], &[FedPer], "it averages layers: requires { kind = \"learning-rate\", rate = 1.0 }"),
+        (&[Attack, Defence], &[PrivacyOfSums], "the guarantee covers the sum of all updates, not single ones"),
+        (&[Shards], &[PrivacyOfSums], "its noise is for one sum of all clients"),
+        (&[Privacy], &[Clusters], "clusters show the server which model a client's clicks fit best"),
+        (&[Privacy], &[LocalOnly], "nothing leaves a device"),
+        (&[ModelClipping], &[Personalisation], MODEL_CLIPPING),
+        (&[Quantities], &[Privacy], "guarantees are for clients of equal weight"),
+        (&[Quantities], &[Evolution], "rewards are means over equally many interactions"),
+        (&[SingleUpdates], &[Privacy, Evolution], "only plain steps are stored; `checkpoints_every` works always"),
+        (&[WorkerMomentum], &[Evolution], "devices send a seed and a reward, and have no update to remember"),
+        (&[PublishedStream], &[Attack, Defence, History, Unlearning, Cohort, PoissonSampling], PUBLISHED),
+        (&[PublishedStream], &[Dropout, AbsentClients], PUBLISHED),
+    ]
+};
 
 impl Combination {
+    /// Every pair of parts that exclude each other.
+    pub fn all() -> impl Iterator<Item = Self> {
+        COMBINATIONS.iter().flat_map(|(parts, others, why)| {
+            parts.iter().flat_map(move |&part| others.iter().map(move |&with| Self { part, with, why }))
+        })
+    }
+
     /// What a file's author reads beside the key of [`Self::part`].
     pub fn message(&self) -> String {
         format!("not supported with {}: {}", self.with.label(), self.why)
     }
 
     /// All pairs of these parts that exclude each other.
-    pub fn conflicts(parts: &[Part]) -> impl Iterator<Item = &'static Self> {
-        COMBINATIONS.iter().filter(|pair| parts.contains(&pair.part) && parts.contains(&pair.with))
+    pub fn conflicts(parts: &[Part]) -> impl Iterator<Item = Self> {
+        Self::all().filter(|pair| parts.contains(&pair.part) && parts.contains(&pair.with))
     }
 
     /// Refuses parts that exclude each other.
-    ///
-    /// # Errors
-    /// With the first pair.
     pub fn check(parts: &[Part]) -> Result<(), Self> {
-        Self::conflicts(parts).next().map_or(Ok(()), |pair| Err(*pair))
+        Self::conflicts(parts).next().map_or(Ok(()), Err)
     }
 }
 
@@ -197,14 +169,11 @@ mod tests {
 
     #[test]
     fn a_pair_is_there_once_and_every_part_is_in_one() {
-        for (i, one) in COMBINATIONS.iter().enumerate() {
-            let same = |other: &Combination| {
-                [one.part, one.with] == [other.part, other.with] || [one.part, one.with] == [other.with, other.part]
-            };
-            assert_eq!(COMBINATIONS.iter().position(same), Some(i), "{one}");
+        for pair in Combination::all() {
+            assert_eq!(Combination::conflicts(&[pair.part, pair.with]).count(), 1, "{pair}");
         }
         for part in Part::ALL {
-            assert!(COMBINATIONS.iter().any(|pair| pair.part == *part || pair.with == *part), "{part:?}");
+            assert!(Combination::all().any(|pair| pair.part == *part || pair.with == *part), "{part:?}");
         }
     }
 

@@ -13,10 +13,11 @@ mod tests;
 
 use thiserror::Error;
 
-use crate::aggregate::{CHUNK, PartialSum, PayloadSemantics, TooFewClients};
+use crate::aggregate::{CHUNK, PartialSum, PayloadSemantics};
 use crate::defence::Defence;
+use crate::global_model::GlobalModel;
 use crate::history::{Checkpoint, Devices};
-use crate::message::{Expected, Message, Payload, PayloadError, RoundTask};
+use crate::message::{Expected, Kind, Message, Payload, PayloadError, RoundTask};
 use crate::privacy::{Mode, NeedsSingleUpdates};
 use crate::server_optimiser::{OptimiserState, ServerOptimiser};
 use foltr_rank::parameter::ParameterError;
@@ -32,13 +33,10 @@ pub struct Setup {
     pub n_clients: u32,
     /// The most interactions that a client may report.
     pub n_interactions: u32,
-    /// What clients send.
     pub rule: PayloadSemantics,
     /// How it is combined. Momentum, if any, is the devices' part of it.
     pub defence: Defence,
-    /// What is done with the result.
     pub optimiser: ServerOptimiser,
-    /// Who can see a single message.
     pub mode: Mode,
     /// The norm to which updates of the first round are clipped, where it changes from round to round.
     pub clip_norm: Option<f32>,
@@ -47,54 +45,34 @@ pub struct Setup {
 /// Why a coordinator cannot be made.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 pub enum SetupError {
-    /// A parameter of the optimiser or the defence.
     #[error(transparent)]
     Parameter(#[from] ParameterError),
-    /// The gradient divides by sigma.
-    #[error("sigma = {sigma} must be a positive number")]
-    Sigma {
-        /// What was asked for.
-        sigma: f64,
-    },
-    /// The rule looks at single updates, and there are none.
     #[error(transparent)]
     Sealed(#[from] NeedsSingleUpdates),
-    /// What is proven about a mechanism is about sums with a fixed divisor.
     #[error("this privacy mechanism is for sums of all updates: no rule may choose among them")]
     OnlySums,
-    /// NaN or infinite.
     #[error("initial parameter {index} is {value}; it must be finite")]
-    Initial {
-        /// Which parameter, from 0.
-        index: usize,
-        /// Its value.
-        value: f32,
-    },
+    Initial { index: usize, value: f32 },
+    /// Without rounds.
+    #[error("payloads of kind {kind:?} cannot be used here: {needed}")]
+    Kind { kind: Kind, needed: &'static str },
 }
 
 /// One federation, between two messages.
 #[derive(Debug)]
 pub struct Coordinator {
-    task: RoundTask,
-    /// The model in f64: small steps add up here that an f32 would swallow. The task publishes it in f32.
-    master: Vec<f64>,
-    optimiser: ServerOptimiser,
-    state: OptimiserState,
-    expected: Expected,
+    model: GlobalModel,
     mode: Mode,
     inbox: Inbox,
     /// All messages of the round, for a rule that must see them; then nothing is in the inbox.
-    kept: Option<RoundBuffer>,
+    buffer: Option<RoundBuffer>,
 }
 
 /// What a closed round did.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RoundReport {
-    /// The round that was closed.
     pub round: u32,
-    /// Clients that took part.
     pub n_contributions: u32,
-    /// Their total weight.
     pub weight: f64,
     /// Clients whose update was within the clip norm, if the rule counts them.
     pub n_within: u32,
@@ -105,59 +83,24 @@ pub struct RoundReport {
 /// Why a message or a partial sum is not taken. The round is as it was before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Rejected {
-    /// Stale or from the future.
     #[error("the message is of round {got}, the open round is {expected}")]
-    Round {
-        /// The open round.
-        expected: u32,
-        /// The message's round.
-        got: u32,
-    },
-    /// No such slot in the cohort.
+    Round { expected: u32, got: u32 },
     #[error("client {client} is not one of the {n_clients} of this round, counted from 0")]
-    UnknownClient {
-        /// The message's client.
-        client: u32,
-        /// Size of the cohort.
-        n_clients: u32,
-    },
-    /// The client has already contributed, alone or in a partial sum.
+    UnknownClient { client: u32, n_clients: u32 },
     #[error("client {client} has already contributed to this round")]
-    Duplicate {
-        /// The message's client.
-        client: u32,
-    },
-    /// A single message where only sums may be seen.
+    Duplicate { client: u32 },
     #[error("this federation is sealed: the server takes the sums of secure aggregation, never a single message")]
     Sealed,
-    /// The content is refused.
     #[error(transparent)]
     Payload(#[from] PayloadError),
-    /// A sum where single messages must be seen.
     #[error("the rule of this federation compares single messages; it cannot take a sum of them")]
     NotASum,
-    /// No such chunk in the cohort.
     #[error("chunk {chunk_idx} is not one of the {n_chunks} of this round, counted from 0")]
-    UnknownChunk {
-        /// The partial sum's chunk.
-        chunk_idx: usize,
-        /// Chunks of the cohort.
-        n_chunks: usize,
-    },
-    /// A client of the chunk has already contributed.
+    UnknownChunk { chunk_idx: usize, n_chunks: usize },
     #[error("chunk {chunk_idx} already has contributions")]
-    DuplicateChunk {
-        /// The partial sum's chunk.
-        chunk_idx: usize,
-    },
-    /// A partial sum of more clients than the chunk has.
+    DuplicateChunk { chunk_idx: usize },
     #[error("a partial sum of {got} clients cannot come from a chunk of {n_clients}")]
-    ChunkSize {
-        /// Clients of the chunk.
-        n_clients: u32,
-        /// Clients in the sum.
-        got: u32,
-    },
+    ChunkSize { n_clients: u32, got: u32 },
 }
 
 /// Why a round was not closed with a new model.
@@ -165,179 +108,146 @@ pub enum Rejected {
 pub enum CloseError {
     /// Nobody contributed. The round stays open.
     #[error("round {round} has no contribution")]
-    Empty {
-        /// The open round.
-        round: u32,
-    },
+    Empty { round: u32 },
     /// Too few shares to hide the single ones. The round is dropped, the model stays, the next round is open.
     #[error("round {round} has {got} survivors; with fewer than {needed} its sum would not be hidden and is dropped")]
-    TooFewSurvivors {
-        /// The dropped round.
-        round: u32,
-        /// Shares that came.
-        got: u32,
-        /// Shares that the rule needs.
-        needed: u32,
-    },
-    /// The rule cannot decide. The round is dropped, the model stays, the next round is open.
-    #[error("round {round} is dropped: {reason}")]
-    TooFewClients {
-        /// The dropped round.
-        round: u32,
-        /// What the rule says.
-        reason: TooFewClients,
-    },
+    TooFewSurvivors { round: u32, got: u32, needed: u32 },
     /// The new model would leave the range of f32. The round is dropped, the model stays, the next round is open.
     #[error("round {round} would make parameter {index} infinite; its contributions were dropped")]
-    Overflow {
-        /// The dropped round.
-        round: u32,
-        /// The first parameter concerned.
-        index: usize,
-    },
+    Overflow { round: u32, index: usize },
+}
+
+impl Setup {
+    /// Federated averaging without a defence: the mean at a rate of 1, of updates that the server reads.
+    pub const fn averaging(initial: foltr_rank::Params, n_clients: u32, n_interactions: u32) -> Self {
+        Self {
+            initial,
+            n_clients,
+            n_interactions,
+            rule: PayloadSemantics::Averaging,
+            defence: Defence::NONE,
+            optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
+            mode: Mode::Clear,
+            clip_norm: None,
+        }
+    }
 }
 
 impl Coordinator {
-    /// A coordinator in round 0.
     pub fn new(setup: Setup) -> Result<Self, SetupError> {
         let Setup { initial, n_clients, n_interactions, rule, defence, optimiser, mode, clip_norm } = setup;
-        optimiser.check()?;
+        let mut model = GlobalModel::new(initial, n_clients, n_interactions, rule, optimiser)?;
+        model.task.clip_norm = clip_norm;
         defence.check()?;
-        if let Some(index) = initial.iter().position(|value| !value.is_finite()) {
-            return Err(SetupError::Initial { index, value: initial[index] });
-        }
-        match rule {
-            PayloadSemantics::Evolution { sigma, .. } if !(sigma.is_finite() && sigma > 0.0) => {
-                return Err(SetupError::Sigma { sigma });
-            }
-            _ => {}
-        }
         mode.admit(rule.needs_single_updates())?;
         mode.admit(defence.needs_single_updates())?;
         if !defence.only_sums() && matches!(rule, PayloadSemantics::Summing { .. } | PayloadSemantics::Shares { .. }) {
             return Err(SetupError::OnlySums);
         }
-        let kept = (!defence.only_sums()).then(|| RoundBuffer::new(rule, defence.start(), n_clients, initial.len()));
-        Ok(Self {
-            master: initial.iter().map(|&value| f64::from(value)).collect(),
-            state: optimiser.start(initial.len()),
-            expected: Expected { n_params: initial.len(), kind: rule.kind(), max_interactions: n_interactions },
-            inbox: Inbox::new(rule, n_clients, initial.len()),
-            task: RoundTask { round: 0, global: initial, n_clients, n_interactions, clip_norm },
-            optimiser,
-            mode,
-            kept,
-        })
+        let n_params = model.master.len();
+        let buffer = (!defence.only_sums()).then(|| RoundBuffer::new(rule, defence.start(), n_clients, n_params));
+        Ok(Self { inbox: Inbox::new(rule, n_clients, n_params), model, mode, buffer })
     }
 
-    /// The task of the open round.
     pub const fn task(&self) -> &RoundTask {
-        &self.task
+        &self.model.task
     }
 
     /// What a payload of the open round must be; for [`decode`](crate::decode).
     pub const fn expected(&self) -> &Expected {
-        &self.expected
+        &self.model.expected
     }
 
     /// The global model before it is rounded to f32.
     pub fn master(&self) -> &[f64] {
-        &self.master
+        &self.model.master
     }
 
     /// Messages that wait for their chunk to be complete; all others are folded and gone.
-    pub fn n_held(&self) -> usize {
-        self.kept.as_ref().map_or(self.inbox.n_held(), RoundBuffer::len)
-    }
-
-    /// Whether the rule must see every message, and takes no sums.
-    pub const fn keeps_messages(&self) -> bool {
-        self.kept.is_some()
+    pub fn n_waiting(&self) -> usize {
+        self.buffer.as_ref().map_or(self.inbox.n_waiting, RoundBuffer::len)
     }
 
     /// How much of the last step came from each client that the rule looked at; empty for sums and for rules that take
     /// different coordinates from different clients.
     pub fn shares(&self) -> &[(u32, f64)] {
-        self.kept.as_ref().map_or(&[], RoundBuffer::shares)
+        self.buffer.as_ref().map_or(&[], RoundBuffer::shares)
     }
 
     /// The state between two rounds. What the tail mean and the devices remember is for others to add, and what a rule
     /// [remembers](crate::Aggregation::remembers) is not in it.
     pub fn checkpoint(&self) -> Checkpoint {
         Checkpoint {
-            round: self.task.round,
-            master: self.master.clone(),
-            optimiser: self.state.clone(),
-            clip_norm: self.task.clip_norm,
+            round: self.model.task.round,
+            master: self.model.master.clone(),
+            optimiser: self.model.state.clone(),
+            clip_norm: self.model.task.clip_norm,
             tail: None,
             devices: Devices::default(),
         }
     }
 
-    /// Goes on from another state; messages of the open round are dropped.
-    ///
-    /// # Errors
-    /// If it is of another model. Nothing changes then.
+    /// Goes on from another state; messages of the open round are dropped. Nothing changes on an error.
     pub fn restore(&mut self, checkpoint: &Checkpoint) -> Result<(), PayloadError> {
-        let (expected, got) = (self.master.len(), checkpoint.master.len());
-        let (first, second, _) = checkpoint.optimiser.parts();
+        let (expected, got) = (self.model.master.len(), checkpoint.master.len());
+        let OptimiserState { first, second, .. } = &checkpoint.optimiser;
         if expected != got || first.len() != got || second.len() != got {
             return Err(PayloadError::Params { expected, got });
         }
         self.skip();
-        self.task.round = checkpoint.round;
-        self.task.clip_norm = checkpoint.clip_norm;
-        self.task.global = checkpoint.global();
-        self.master.clone_from(&checkpoint.master);
-        self.state.clone_from(&checkpoint.optimiser);
+        let model = &mut self.model;
+        model.task.round = checkpoint.round;
+        model.task.clip_norm = checkpoint.clip_norm;
+        model.task.global = checkpoint.global();
+        model.master.clone_from(&checkpoint.master);
+        model.state.clone_from(&checkpoint.optimiser);
         Ok(())
     }
 
-    /// Takes a client's message.
     pub fn receive(&mut self, message: Message) -> Result<(), Rejected> {
         if self.mode == Mode::Sealed {
             return Err(Rejected::Sealed);
         }
         let Message { round, client, payload } = message;
-        if round != self.task.round {
-            return Err(Rejected::Round { expected: self.task.round, got: round });
+        if round != self.model.task.round {
+            return Err(Rejected::Round { expected: self.model.task.round, got: round });
         }
-        self.expected_of(client)?.check(&payload)?;
-        match &mut self.kept {
-            Some(kept) => kept.receive(client, &payload),
+        self.check_client(client)?;
+        self.model.expected.check(&payload)?;
+        match &mut self.buffer {
+            Some(buffer) => buffer.receive(client, &payload),
             None => self.inbox.receive(client, payload),
         }
     }
 
     /// As [`Self::receive`] of a step of the open round, from borrowed memory.
     pub fn receive_step(&mut self, client: u32, n_interactions: u32, delta: &[f32]) -> Result<(), Rejected> {
-        let expected = self.expected_of(client)?;
-        if let Some(kept) = &mut self.kept {
-            expected.check_step(n_interactions, delta)?;
-            return kept.receive_step(client, f64::from(n_interactions), delta);
+        self.check_client(client)?;
+        if let Some(buffer) = &mut self.buffer {
+            self.model.expected.check_step(n_interactions, delta)?;
+            return buffer.receive_step(client, f64::from(n_interactions), delta);
         }
         let payload = Payload::Step { n_interactions, delta: delta.to_vec() };
-        self.receive(Message { round: self.task.round, client, payload })
+        self.receive(Message { round: self.model.task.round, client, payload })
     }
 
-    /// What a payload of this client must be, if there is such a client.
-    fn expected_of(&self, client: u32) -> Result<Expected, Rejected> {
-        let n_clients = self.task.n_clients;
-        if client < n_clients { Ok(self.expected) } else { Err(Rejected::UnknownClient { client, n_clients }) }
+    fn check_client(&self, client: u32) -> Result<(), Rejected> {
+        let n_clients = self.model.task.n_clients;
+        if client < n_clients { Ok(()) } else { Err(Rejected::UnknownClient { client, n_clients }) }
     }
 
     /// Takes the sum of a whole chunk, folded elsewhere in slot order: slots `chunk_idx * CHUNK` and following.
     pub fn receive_partial(&mut self, chunk_idx: usize, partial: PartialSum) -> Result<(), Rejected> {
-        if self.keeps_messages() {
+        if self.buffer.is_some() {
             return Err(Rejected::NotASum);
         }
-        let n_chunks = (self.task.n_clients as usize).div_ceil(CHUNK);
+        let n_chunks = (self.model.task.n_clients as usize).div_ceil(CHUNK);
         if chunk_idx >= n_chunks {
             return Err(Rejected::UnknownChunk { chunk_idx, n_chunks });
         }
-        let n_params = self.expected.n_params;
-        if partial.n_params() != n_params {
-            return Err(PayloadError::Params { expected: n_params, got: partial.n_params() }.into());
+        let expected = self.model.expected.n_params;
+        if partial.n_params() != expected {
+            return Err(PayloadError::Params { expected, got: partial.n_params() }.into());
         }
         self.inbox.receive_partial(chunk_idx, partial)
     }
@@ -350,85 +260,47 @@ impl Coordinator {
     /// As [`Self::close`], with a last change to the averaged step, such as
     /// [`laplace_of_mean`](crate::privacy::DistributedLaplace::laplace_of_mean).
     pub fn close_with(&mut self, change: impl FnOnce(&mut [f64])) -> Result<RoundReport, CloseError> {
-        if self.keeps_messages() {
-            return self.close_kept(change);
-        }
-        let round = self.task.round;
-        let rule = self.inbox.rule();
-        if let PayloadSemantics::Shares { min_survivors: needed, .. } = rule
-            && self.inbox.n_contributions() < needed
-        {
-            let got = self.inbox.n_contributions();
-            self.skip();
-            return Err(CloseError::TooFewSurvivors { round, got, needed });
-        }
-        if self.inbox.n_contributions() == 0 && !matches!(rule, PayloadSemantics::Summing { .. }) {
-            return Err(CloseError::Empty { round });
-        }
-        let total = self.inbox.fold();
-        let mut step = total.step(&rule).ok_or(CloseError::Empty { round })?;
-        change(&mut step);
-        let report = RoundReport {
-            round,
-            n_contributions: total.n_contributions(),
-            weight: total.weight(),
-            n_within: total.n_within(),
-            step_norm: norm(&step),
+        let round = self.model.task.round;
+        let (mut report, mut step) = match &mut self.buffer {
+            Some(buffer) => buffer.combine(round, &self.model.task.global).ok_or(CloseError::Empty { round })?,
+            None => self.fold()?,
         };
+        change(&mut step);
+        report.step_norm = step.iter().map(|value| value * value).sum::<f64>().sqrt();
         self.inbox.clear();
-        self.task.round += 1;
-        self.apply(&step).map_err(|index| CloseError::Overflow { round, index })?;
+        self.model.task.round += 1;
+        self.model.apply(&step).map_err(|index| CloseError::Overflow { round, index })?;
         Ok(report)
     }
 
-    fn close_kept(&mut self, change: impl FnOnce(&mut [f64])) -> Result<RoundReport, CloseError> {
-        let (round, Some(kept)) = (self.task.round, &mut self.kept) else { unreachable!("the caller looked") };
-        let n_contributions = kept.len() as u32;
-        if n_contributions == 0 {
-            kept.clear_shares();
-            return Err(CloseError::Empty { round });
-        }
-        let weight = kept.weight();
-        let mut step = match kept.combine(&self.task.global) {
-            Ok(step) => step,
-            Err(reason) => {
+    /// The sum of all messages, as the step that the rule makes of it.
+    fn fold(&mut self) -> Result<(RoundReport, Vec<f64>), CloseError> {
+        let (round, rule, got) = (self.model.task.round, self.inbox.rule, self.inbox.n_contributions);
+        match rule {
+            PayloadSemantics::Shares { min_survivors: needed, .. } if got < needed => {
                 self.skip();
-                return Err(CloseError::TooFewClients { round, reason });
+                return Err(CloseError::TooFewSurvivors { round, got, needed });
             }
-        };
-        change(&mut step);
-        let report = RoundReport { round, n_contributions, weight, n_within: 0, step_norm: norm(&step) };
-        self.task.round += 1;
-        let applied = self.apply(&step).map_err(|index| CloseError::Overflow { round, index });
-        self.kept.iter_mut().for_each(|kept| kept.give_back(std::mem::take(&mut step)));
-        applied.map(|()| report)
+            // Whether anyone came must not be seen.
+            PayloadSemantics::Summing { .. } => {}
+            _ if got == 0 => return Err(CloseError::Empty { round }),
+            _ => {}
+        }
+        let total = self.inbox.fold();
+        let step = total.step(&rule).ok_or(CloseError::Empty { round })?;
+        let (weight, n_within) = (total.weight(), total.n_within());
+        Ok((RoundReport { round, n_contributions: got, weight, n_within, step_norm: 0.0 }, step))
     }
 
     /// Opens the next round without a step: nobody contributed, or nobody shall.
     pub fn skip(&mut self) {
         self.inbox.clear();
-        self.kept.iter_mut().for_each(RoundBuffer::clear);
-        self.task.round += 1;
+        self.buffer.iter_mut().for_each(RoundBuffer::clear);
+        self.model.task.round += 1;
     }
 
     /// Sets the norm to which updates of the open round are clipped.
     pub fn set_clip_norm(&mut self, norm: f32) {
-        self.task.clip_norm = Some(norm);
+        self.model.task.clip_norm = Some(norm);
     }
-
-    /// Moves model and optimiser together, or neither and says which parameter would leave the range of f32.
-    fn apply(&mut self, step: &[f64]) -> Result<(), usize> {
-        let (mut master, mut state) = (self.master.clone(), self.state.clone());
-        self.optimiser.climb(&mut state, &mut master, step);
-        if let Some(index) = master.iter().position(|&value| !(value as f32).is_finite()) {
-            return Err(index);
-        }
-        self.task.global.iter_mut().zip(&master).for_each(|(published, &value)| *published = value as f32);
-        (self.master, self.state) = (master, state);
-        Ok(())
-    }
-}
-
-fn norm(step: &[f64]) -> f64 {
-    step.iter().map(|value| value * value).sum::<f64>().sqrt()
 }

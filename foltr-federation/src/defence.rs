@@ -14,7 +14,7 @@ use foltr_rank::parameter::ParameterError;
 pub struct Defence {
     /// What the server makes of the updates of a round.
     pub rule: Aggregation,
-    /// Nearest-neighbour mixing before the rule: the number of attackers to reckon with.
+    /// Nearest-neighbour mixing before the rule: the number of attackers to expect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mixing: Option<u32>,
     /// What a device sends instead of its newest update.
@@ -26,7 +26,7 @@ impl Defence {
     /// Federated averaging: none.
     pub const NONE: Self = Self { rule: Aggregation::Mean(Mean {}), mixing: None, momentum: None };
 
-    /// What to use when nothing else is known, with so many attackers to reckon with in a round: momentum over the last
+    /// What to use when nothing else is known, with so many attackers to expect in a round: momentum over the last
     /// half of the past, mixing, trimmed mean. Argued from measurements in `docs/attacks.md`.
     pub const fn recommended(attackers: u32) -> Self {
         Self {
@@ -46,10 +46,6 @@ impl Defence {
         if mixing > rule { mixing } else { rule }
     }
 
-    /// Checks every parameter.
-    ///
-    /// # Errors
-    /// With the first one that is out of range.
     pub fn check(&self) -> Result<(), ParameterError> {
         self.rule.check()?;
         self.momentum.map_or(Ok(()), |momentum| momentum.check())

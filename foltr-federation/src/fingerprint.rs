@@ -8,15 +8,19 @@ use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 use thiserror::Error;
 
+use crate::writer::Writer;
+
 /// 32 bytes, written as 64 hexadecimal digits.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
-#[serde(try_from = "String", into = "String")]
-pub struct Fingerprint([u8; 32]);
+#[serde(transparent)]
+pub struct Fingerprint(#[serde(with = "hexadecimal")] [u8; 32]);
 
-/// A text that is no fingerprint.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("a fingerprint has 64 hexadecimal digits, unlike `{0}`")]
-pub struct FingerprintError(String);
+#[error("expected {digits} lower-case hexadecimal digits, not `{text}`")]
+pub struct HexadecimalError {
+    digits: usize,
+    text: String,
+}
 
 impl Fingerprint {
     /// Of some bytes, such as a file.
@@ -26,14 +30,13 @@ impl Fingerprint {
 
     /// Of a model as it is published.
     pub fn of_model(params: &[f32]) -> Self {
-        Hashing::of("foltr model").f32s(params).finish()
+        Writer::named("foltr model").len(params.len()).f32s(params).finish()
     }
 
     pub(crate) const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 
-    /// Its bytes.
     pub const fn as_bytes(&self) -> &[u8; 32] {
         &self.0
     }
@@ -52,102 +55,39 @@ impl fmt::Debug for Fingerprint {
 }
 
 impl FromStr for Fingerprint {
-    type Err = FingerprintError;
+    type Err = HexadecimalError;
 
-    fn from_str(text: &str) -> Result<Self, FingerprintError> {
-        from_hex(text).map(Self).ok_or_else(|| FingerprintError(text.to_owned()))
+    fn from_str(text: &str) -> Result<Self, HexadecimalError> {
+        hexadecimal::parse(text).map(Self)
     }
 }
 
-impl TryFrom<String> for Fingerprint {
-    type Error = FingerprintError;
+/// Bytes as text.
+pub(crate) mod hexadecimal {
+    use serde::{Deserialize, Deserializer, Serializer, de};
 
-    fn try_from(text: String) -> Result<Self, FingerprintError> {
-        text.parse()
-    }
-}
+    use super::HexadecimalError;
 
-impl From<Fingerprint> for String {
-    fn from(fingerprint: Fingerprint) -> Self {
-        fingerprint.to_string()
-    }
-}
-
-/// Bytes from exactly as many pairs of small hexadecimal digits.
-pub(crate) fn from_hex<const N: usize>(text: &str) -> Option<[u8; N]> {
-    let is_digit = |digit: &u8| digit.is_ascii_digit() || (b'a'..=b'f').contains(digit);
-    if text.len() != 2 * N || !text.as_bytes().iter().all(is_digit) {
-        return None;
-    }
-    let mut bytes = [0; N];
-    for (byte, pair) in bytes.iter_mut().zip(text.as_bytes().chunks_exact(2)) {
-        *byte = u8::from_str_radix(str::from_utf8(pair).ok()?, 16).ok()?;
-    }
-    Some(bytes)
-}
-
-/// A fingerprint in the making. What is of any length goes in behind its length, so that no two inputs look alike.
-#[derive(Clone)]
-pub(crate) struct Hashing(Sha256);
-
-impl Hashing {
-    /// Of something that is named, and that nothing else is named.
-    pub(crate) fn of(name: &str) -> Self {
-        Self(Sha256::new()).text(name)
-    }
-
-    pub(crate) fn bytes(mut self, bytes: &[u8]) -> Self {
-        self.0.update(bytes);
-        self
-    }
-
-    pub(crate) fn text(self, text: &str) -> Self {
-        self.u64(text.len() as u64).bytes(text.as_bytes())
-    }
-
-    pub(crate) fn u32(self, number: u32) -> Self {
-        self.bytes(&number.to_le_bytes())
-    }
-
-    pub(crate) fn u64(self, number: u64) -> Self {
-        self.bytes(&number.to_le_bytes())
-    }
-
-    pub(crate) fn f64(self, number: f64) -> Self {
-        self.u64(number.to_bits())
-    }
-
-    pub(crate) fn fingerprint(self, fingerprint: &Fingerprint) -> Self {
-        self.bytes(&fingerprint.0)
-    }
-
-    /// Whole stretches at a time: a call for every number would cost more than the hash.
-    pub(crate) fn f32s(self, values: &[f32]) -> Self {
-        let mut this = self.u64(values.len() as u64);
-        let mut buffer = [0; 256];
-        for stretch in values.chunks(buffer.len() / 4) {
-            for (bytes, value) in buffer.chunks_exact_mut(4).zip(stretch) {
-                bytes.copy_from_slice(&value.to_le_bytes());
-            }
-            this.0.update(&buffer[..4 * stretch.len()]);
+    /// Bytes from exactly as many pairs of lower-case digits.
+    pub(crate) fn parse<const N: usize>(text: &str) -> Result<[u8; N], HexadecimalError> {
+        let is_digit = |digit: &u8| digit.is_ascii_digit() || (b'a'..=b'f').contains(digit);
+        let error = || HexadecimalError { digits: 2 * N, text: text.to_owned() };
+        if text.len() != 2 * N || !text.as_bytes().iter().all(is_digit) {
+            return Err(error());
         }
-        this
-    }
-
-    pub(crate) fn f64s(self, values: &[f64]) -> Self {
-        let mut this = self.u64(values.len() as u64);
-        let mut buffer = [0; 256];
-        for stretch in values.chunks(buffer.len() / 8) {
-            for (bytes, value) in buffer.chunks_exact_mut(8).zip(stretch) {
-                bytes.copy_from_slice(&value.to_le_bytes());
-            }
-            this.0.update(&buffer[..8 * stretch.len()]);
+        let mut bytes = [0; N];
+        for (byte, at) in bytes.iter_mut().zip((0..).step_by(2)) {
+            *byte = u8::from_str_radix(&text[at..at + 2], 16).map_err(|_| error())?;
         }
-        this
+        Ok(bytes)
     }
 
-    pub(crate) fn finish(self) -> Fingerprint {
-        Fingerprint(self.0.finalize().into())
+    pub(crate) fn serialize<const N: usize, S: Serializer>(bytes: &[u8; N], to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&bytes.iter().map(|byte| format!("{byte:02x}")).collect::<String>())
+    }
+
+    pub(crate) fn deserialize<'de, const N: usize, D: Deserializer<'de>>(from: D) -> Result<[u8; N], D::Error> {
+        parse(&String::deserialize(from)?).map_err(de::Error::custom)
     }
 }
 
@@ -165,13 +105,12 @@ mod tests {
     }
 
     #[test]
-    fn stretches_are_the_numbers_one_by_one() {
-        let values: Vec<f32> = (0..150).map(|i| i as f32 * 0.37).collect();
-        let one_by_one = values.iter().fold(Hashing::of("x").u64(150), |it, value| it.bytes(&value.to_le_bytes()));
-        assert_eq!(Hashing::of("x").f32s(&values).finish(), one_by_one.finish());
-        let wide: Vec<f64> = values.iter().map(|&value| value.into()).collect();
-        let one_by_one = wide.iter().fold(Hashing::of("x").u64(150), |it, value| it.f64(*value));
-        assert_eq!(Hashing::of("x").f64s(&wide).finish(), one_by_one.finish());
-        assert_ne!(Hashing::of("x").text("ab").text("c").finish(), Hashing::of("x").text("a").text("bc").finish());
+    fn lengths_keep_inputs_apart() {
+        let of = |first, second| Writer::named("x").text(first).text(second).finish();
+        assert_ne!(of("ab", "c"), of("a", "bc"));
+        assert_eq!(
+            Writer::default().f32s(&[1.5]).f64s(&[-2.0]).0,
+            [1.5_f32.to_le_bytes().as_slice(), &(-2.0_f64).to_le_bytes()].concat()
+        );
     }
 }

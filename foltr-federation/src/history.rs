@@ -1,9 +1,9 @@
-//! What a server keeps for the day on which a client wants to be forgotten.
+//! What a server stores for the day on which a client wants to be forgotten.
 //!
-//! A [`History`] is a chain of what happened: kept rounds with the single updates of their clients, checkpoints,
+//! A [`History`] is a chain of what happened: stored rounds with the single updates of their clients, checkpoints,
 //! clients that were forgotten, and returns to earlier rounds. Beside it are numbers that change with every round: who
 //! took part first and last, and how far each client has moved the model (the ledger). [`History::erase`] takes a
-//! client's updates, salts and ledger out; the chain can still be [verified](History::verify) afterwards. What is kept
+//! client's updates, salts and ledger out; the chain can still be [verified](History::verify) afterwards. What is stored
 //! is for [`HistoryPolicy`] to say, how much it is for [`History::size`].
 
 mod bytes;
@@ -21,8 +21,9 @@ use std::collections::BTreeMap;
 use rand::Rng;
 
 use crate::aggregate::Contributions;
-use crate::fingerprint::{Fingerprint, Hashing};
+use crate::fingerprint::Fingerprint;
 use crate::server_optimiser::ServerOptimiser;
+use crate::writer::Writer;
 use chain::{Event, Link, What};
 
 pub use chain::Erasure;
@@ -35,13 +36,10 @@ pub use record::{Committed, Entry, Record, Salt};
 /// What does not change in a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Header {
-    /// What is kept.
-    pub keeping: HistoryPolicy,
-    /// All clients.
+    pub policy: HistoryPolicy,
     pub n_clients: u32,
     /// What the server does with a step.
     pub optimiser: ServerOptimiser,
-    /// Of the settings of the run.
     pub settings: Fingerprint,
     /// The model of round 0.
     pub initial: Vec<f64>,
@@ -67,10 +65,9 @@ impl Contribution {
     const NONE: Self = Self { first: NEVER, n_peers: 0, last: NEVER, n_messages: 0 };
 }
 
-/// A round that is closed, for the history to keep.
+/// A round that is closed, for the history to store.
 #[derive(Clone, Copy, Debug)]
 pub struct ClosedRound<'a> {
-    /// Counted from 0.
     pub round: u32,
     /// The model that it started from.
     pub model: &'a [f32],
@@ -80,14 +77,14 @@ pub struct ClosedRound<'a> {
     pub updates: &'a Contributions,
 }
 
-/// Everything that is kept of a run.
+/// Everything that is stored of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct History {
     header: Header,
     links: Vec<Link>,
     n_rounds: u32,
     contributions: BTreeMap<u32, Contribution>,
-    /// By client: the sum over rounds of its share of the averaged step. None if it is not, or no longer, kept.
+    /// By client: the sum over rounds of its share of the averaged step. None if it is not, or no longer, stored.
     ledger: Option<BTreeMap<u32, Vec<f64>>>,
     /// Links before this one have nothing that could be too old.
     n_dropped: usize,
@@ -95,32 +92,22 @@ pub struct History {
 
 /// Some of what happened.
 #[derive(Clone, Copy, Debug)]
-pub struct Passage<'a> {
+pub(crate) struct Passage<'a> {
     links: &'a [Link],
 }
 
 impl<'a> Passage<'a> {
     /// Clients that were forgotten.
-    pub fn erasures(&self) -> impl Iterator<Item = &'a Erasure> {
-        erasures(self.links)
+    pub(crate) fn erasures(&self) -> impl Iterator<Item = &'a Erasure> {
+        self.links.iter().filter_map(|link| link.event.erasure())
     }
 
-    /// The last checkpoint of the passage; nothing if it is not kept any longer.
-    pub fn latest(&self) -> Option<&'a Checkpoint> {
+    /// The last checkpoint of the passage; nothing if it is not stored any longer.
+    pub(crate) fn latest(&self) -> Option<&'a Checkpoint> {
         let is_state =
             |link: &&Link| matches!(link.event, Event::Checkpoint(_) | Event::Dropped { what: What::Checkpoint, .. });
-        match &self.links.iter().rfind(is_state)?.event {
-            Event::Checkpoint(checkpoint) => Some(checkpoint),
-            _ => None,
-        }
+        self.links.iter().rfind(is_state)?.event.checkpoint()
     }
-}
-
-fn erasures(links: &[Link]) -> impl Iterator<Item = &Erasure> {
-    links.iter().filter_map(|link| match &link.event {
-        Event::Erasure(erasure) => Some(erasure),
-        _ => None,
-    })
 }
 
 /// What happens to checkpoints in which a forgotten client has a part.
@@ -128,39 +115,37 @@ fn erasures(links: &[Link]) -> impl Iterator<Item = &Erasure> {
 pub enum Touched {
     /// They stay, but for what the client's device had remembered.
     Stay,
-    /// They are dropped.
     Drop,
 }
 
 impl Header {
     fn digest(&self) -> Fingerprint {
         let every = |number: Option<u32>| number.map_or(0, u64::from);
-        let HistoryPolicy { updates_every, checkpoints_every, ledger, retention } = self.keeping;
-        let hash = Hashing::of("foltr history").u64(every(updates_every)).u64(every(checkpoints_every));
-        let hash = hash.u32(ledger.into()).u64(every(retention)).u32(self.n_clients).fingerprint(&self.settings);
+        let HistoryPolicy { updates_every, checkpoints_every, ledger, retention } = self.policy;
         let (kind, numbers) = codec::optimiser_parts(&self.optimiser);
-        hash.u32(kind.into()).f64s(&numbers).f64s(&self.initial).finish()
+        let mut hash = Writer::named("foltr history");
+        hash.u64(every(updates_every)).u64(every(checkpoints_every)).u32(ledger.into()).u64(every(retention));
+        hash.u32(self.n_clients).fingerprint(&self.settings);
+        hash.u32(kind.into()).len(numbers.len()).f64s(&numbers);
+        hash.len(self.initial.len()).f64s(&self.initial).finish()
     }
 }
 
 impl History {
     /// Of a run that is about to begin.
     pub fn new(header: Header) -> Self {
-        let ledger = header.keeping.ledger.then(BTreeMap::new);
+        let ledger = header.policy.ledger.then(BTreeMap::new);
         Self { header, links: Vec::new(), n_rounds: 0, contributions: BTreeMap::new(), ledger, n_dropped: 0 }
     }
 
-    /// What does not change.
     pub const fn header(&self) -> &Header {
         &self.header
     }
 
-    /// What is kept.
-    pub const fn keeping(&self) -> &HistoryPolicy {
-        &self.header.keeping
+    pub const fn policy(&self) -> &HistoryPolicy {
+        &self.header.policy
     }
 
-    /// Length of the model.
     pub fn n_params(&self) -> usize {
         self.header.initial.len()
     }
@@ -180,39 +165,26 @@ impl History {
         std::iter::once(self.header.digest()).chain(self.links.iter().map(|link| link.head))
     }
 
-    /// What happened between two heads.
-    ///
-    /// # Errors
-    /// With the one that is not there, or not after the other.
-    pub fn between(&self, before: &Fingerprint, after: &Fingerprint) -> Result<Passage<'_>, Fingerprint> {
-        let start = self.heads().position(|head| head == *before).ok_or(*before)?;
+    /// What happened from a head, or from the beginning, to another; or the head that is not there, or not after the other.
+    pub(crate) fn between(
+        &self,
+        before: Option<&Fingerprint>,
+        after: &Fingerprint,
+    ) -> Result<Passage<'_>, Fingerprint> {
+        let place = |wanted: &Fingerprint| self.heads().position(|head| head == *wanted).ok_or(*wanted);
+        let start = before.map_or(Ok(0), place)?;
         let length = self.heads().skip(start).position(|head| head == *after).ok_or(*after)?;
         Ok(Passage { links: &self.links[start..start + length] })
     }
 
-    /// What happened until a head.
-    ///
-    /// # Errors
-    /// If there is no such head.
-    pub fn until(&self, head: &Fingerprint) -> Result<Passage<'_>, Fingerprint> {
-        let end = self.heads().position(|it| it == *head).ok_or(*head)?;
-        Ok(Passage { links: &self.links[..end] })
-    }
-
-    /// RoundBuffer rounds, in order.
+    /// Stored rounds, in order.
     pub fn records(&self) -> impl Iterator<Item = &Record> {
-        self.links.iter().filter_map(|link| match &link.event {
-            Event::Round(record) => Some(record),
-            _ => None,
-        })
+        self.links.iter().filter_map(|link| link.event.record())
     }
 
     /// Checkpoints, in the order in which they were made.
     pub fn checkpoints(&self) -> impl DoubleEndedIterator<Item = &Checkpoint> {
-        self.links.iter().filter_map(|link| match &link.event {
-            Event::Checkpoint(checkpoint) => Some(checkpoint),
-            _ => None,
-        })
+        self.links.iter().filter_map(|link| link.event.checkpoint())
     }
 
     /// The newest state.
@@ -227,10 +199,9 @@ impl History {
 
     /// Clients that were forgotten, request after request.
     pub fn erasures(&self) -> impl Iterator<Item = &Erasure> {
-        erasures(&self.links)
+        self.links.iter().filter_map(|link| link.event.erasure())
     }
 
-    /// Whether a client was forgotten.
     pub fn is_forgotten(&self, client: u32) -> bool {
         self.erasures().any(|erasure| erasure.clients.binary_search(&client).is_ok())
     }
@@ -245,15 +216,12 @@ impl History {
         self.contributions.get(&client).map_or(0, |it| it.n_messages)
     }
 
-    /// How far each client has moved the model, before the server's rate; nothing where that is not kept.
+    /// How far each client has moved the model, before the server's rate; nothing where that is not stored.
     pub const fn ledger(&self) -> Option<&BTreeMap<u32, Vec<f64>>> {
         self.ledger.as_ref()
     }
 
     /// Takes a round that is closed. Salts must come from a source that nobody can repeat.
-    ///
-    /// # Panics
-    /// If it is not the next round.
     pub fn close(&mut self, closed: &ClosedRound<'_>, salts: &mut impl Rng) {
         assert_eq!(closed.round, self.n_rounds, "rounds follow each other");
         self.n_rounds += 1;
@@ -269,7 +237,7 @@ impl History {
         if let Some(ledger) = &mut self.ledger {
             book(ledger, closed.updates);
         }
-        if self.keeping().keeps_updates(closed.round) {
+        if self.policy().stores_updates(closed.round) {
             self.push(Event::Round(Record::new(closed.round, closed.model, closed.updates, salts)));
         }
         self.drop_old();
@@ -281,9 +249,7 @@ impl History {
     }
 
     /// Takes clients out: their updates, salts, ledgers, and what their devices remembered; and says so in the chain.
-    ///
-    /// # Errors
-    /// If there is no such client, or no longer. Nothing changes then.
+    /// Nothing changes on an error.
     pub fn erase(&mut self, mut erasure: Erasure, touched: Touched) -> Result<(), UnknownClient> {
         erasure.clients.sort_unstable();
         erasure.clients.dedup();
@@ -309,9 +275,6 @@ impl History {
     }
 
     /// Refuses a client that does not exist or was forgotten.
-    ///
-    /// # Errors
-    /// With the reason.
     pub fn knows(&self, client: u32) -> Result<(), UnknownClient> {
         let n_clients = self.header.n_clients;
         if client >= n_clients {
@@ -338,7 +301,7 @@ impl History {
             };
         }
         if to < self.n_rounds {
-            self.ledger = (to == 0 && self.header.keeping.ledger).then(BTreeMap::new);
+            self.ledger = (to == 0 && self.header.policy.ledger).then(BTreeMap::new);
         }
         (self.n_rounds, self.n_dropped) = (to, 0);
         self.push(Event::Rollback { to });
@@ -356,11 +319,8 @@ impl History {
     }
 
     /// Checks that nothing is missing, out of order or altered.
-    ///
-    /// # Errors
-    /// With the first round, and client, at which something is wrong.
     pub fn verify(&self) -> Result<(), HistoryError> {
-        chain::verify(self.header.digest(), &self.links, self.keeping(), self.n_rounds)
+        chain::verify(self.header.digest(), &self.links, self.policy(), self.n_rounds)
     }
 
     fn push(&mut self, event: Event) {
@@ -369,20 +329,20 @@ impl History {
 
     /// Drops what is too old; never the newest checkpoint.
     fn drop_old(&mut self) {
-        let (keeping, n_rounds) = (self.header.keeping, self.n_rounds);
-        if keeping.retention.is_none() {
+        let (policy, n_rounds) = (self.header.policy, self.n_rounds);
+        if policy.retention.is_none() {
             return;
         }
         let is_checkpoint = |link: &Link| matches!(link.event, Event::Checkpoint(_));
         let newest = self.links.iter().rposition(is_checkpoint);
-        for place in self.n_dropped..self.links.len() {
-            let link = &mut self.links[place];
+        for index in self.n_dropped..self.links.len() {
+            let link = &mut self.links[index];
             match &link.event {
-                Event::Round(record) if !keeping.is_too_old(record.round, n_rounds) => return,
-                Event::Checkpoint(it) if Some(place) == newest || !keeping.is_too_old(it.round, n_rounds) => return,
+                Event::Round(record) if !policy.is_too_old(record.round, n_rounds) => return,
+                Event::Checkpoint(it) if Some(index) == newest || !policy.is_too_old(it.round, n_rounds) => return,
                 _ => link.drop_content(),
             }
-            self.n_dropped = place + 1;
+            self.n_dropped = index + 1;
         }
     }
 }

@@ -33,7 +33,6 @@ pub struct Ledger {
     budget: Guarantee,
     /// Each cost once, with the number of messages.
     spent: Vec<(PrivacyCost, u32)>,
-    /// By task and round.
     fingerprints: BTreeMap<String, BTreeMap<u32, u64>>,
 }
 
@@ -49,38 +48,18 @@ pub struct Receipt {
 /// Why a message may not be sent. The ledger is unchanged.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum Refused {
-    /// The budget is not large enough.
     #[error(
         "round {round} of task `{task}` would raise the epsilon of this device to {would_be:.4}, above its budget of \
          {} at delta {}",
         budget.epsilon, budget.delta
     )]
-    Exceeded {
-        /// Of which task.
-        task: String,
-        /// Its round.
-        round: u32,
-        /// Epsilon of all messages, this one included.
-        would_be: f64,
-        /// What was promised.
-        budget: Guarantee,
-    },
-    /// The round has been answered otherwise.
+    Exceeded { task: String, round: u32, would_be: f64, budget: Guarantee },
     #[error(
         "round {round} of task `{task}` was answered with other bytes; resend those: fresh noise would average out"
     )]
-    OtherBytes {
-        /// Of which task.
-        task: String,
-        /// Its round.
-        round: u32,
-    },
-    /// No budget is enough.
+    OtherBytes { task: String, round: u32 },
     #[error("a message that costs {cost:?} has no finite cost; no budget is enough for it")]
-    NotBounded {
-        /// What it would cost.
-        cost: PrivacyCost,
-    },
+    NotBounded { cost: PrivacyCost },
 }
 
 /// A budget that cannot be kept.
@@ -89,17 +68,11 @@ pub enum Refused {
     "a budget of epsilon {epsilon}, delta {delta} must have a finite epsilon of at least 0 and a delta from 0 to below 1"
 )]
 pub struct BudgetError {
-    /// What was asked for.
     pub epsilon: f64,
-    /// What was asked for.
     pub delta: f64,
 }
 
 impl Ledger {
-    /// An empty ledger.
-    ///
-    /// # Errors
-    /// If no such budget can be kept.
     pub fn new(budget: Guarantee) -> Result<Self, BudgetError> {
         let Guarantee { epsilon, delta } = budget;
         if !(epsilon.is_finite() && epsilon >= 0.0 && (0.0..1.0).contains(&delta)) {
@@ -108,7 +81,6 @@ impl Ledger {
         Ok(Self { budget, spent: Vec::new(), fingerprints: BTreeMap::new() })
     }
 
-    /// What was promised.
     pub fn budget(&self) -> Guarantee {
         self.budget
     }
@@ -119,9 +91,7 @@ impl Ledger {
     }
 
     /// Books one message, if the budget allows it.
-    ///
-    /// # Errors
-    /// If it would exceed the budget, or the round was answered with other bytes. Nothing changes then.
+    /// Nothing changes on an error.
     pub fn reserve(&mut self, task: &str, round: u32, cost: PrivacyCost, message: &[u8]) -> Result<Receipt, Refused> {
         let fingerprint = fingerprint(message.iter().copied());
         match self.fingerprints.get(task).and_then(|rounds| rounds.get(&round)) {

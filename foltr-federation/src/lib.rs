@@ -5,8 +5,6 @@
 //! [`ServerOptimiser`] applies to the global model. No I/O, no clock, no threads and no global randomness: the lab
 //! drives a coordinator in a loop, a server drives the same one from its handlers.
 
-#![warn(missing_docs)]
-
 pub mod accountant;
 pub mod aggregate;
 pub mod asynchronous;
@@ -14,6 +12,7 @@ pub mod combination;
 pub mod coordinator;
 pub mod defence;
 pub mod fingerprint;
+mod global_model;
 pub mod history;
 pub mod ledger;
 pub mod message;
@@ -25,12 +24,13 @@ pub mod server_optimiser;
 pub mod tail_mean;
 pub mod unlearn;
 pub mod worker_momentum;
+mod writer;
 
 pub use accountant::{Guarantee, PrivacyCost};
 pub use aggregate::{
-    Aggregation, Aggregator, CHUNK, Combined, Contributions, PartialSum, PayloadSemantics, TooFewClients,
+    Aggregation, Aggregator, CHUNK, Combined, Contributions, EmptyRound, PartialSum, PayloadSemantics,
 };
-pub use asynchronous::{AsynchronousCoordinator, AsynchronousSetup, Asynchrony, Refused, Taken};
+pub use asynchronous::{AsynchronousCoordinator, AsynchronousSetup, Asynchrony, Received, Refused};
 pub use combination::{COMBINATIONS, Combination, Part};
 pub use coordinator::{CloseError, Coordinator, Rejected, RoundReport, Setup, SetupError};
 pub use defence::Defence;

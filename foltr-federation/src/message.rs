@@ -12,7 +12,6 @@ pub use codec::{DecodeError, HEADER_LEN, VERSION, decode, encode};
 pub struct RoundTask {
     /// Rounds are counted from 0.
     pub round: u32,
-    /// The global model.
     pub global: Params,
     /// Size of the cohort; clients of the round are the slots `0..n_clients`.
     pub n_clients: u32,
@@ -29,7 +28,6 @@ pub enum Payload {
     Step {
         /// Interactions behind the step: its weight in the average.
         n_interactions: u32,
-        /// One value a parameter.
         delta: Vec<f32>,
     },
     /// The average reward of a perturbed model (FOLtR-ES).
@@ -45,7 +43,6 @@ pub enum Payload {
     Clipped {
         /// Whether it was within the norm before it was clipped.
         within: bool,
-        /// One value a parameter.
         delta: Vec<f32>,
     },
     /// A summand of a sealed sum.
@@ -92,7 +89,6 @@ pub struct Message {
     pub round: u32,
     /// The client's slot in the cohort of that round; without rounds, its number.
     pub client: u32,
-    /// What it reports.
     pub payload: Payload,
 }
 
@@ -113,7 +109,6 @@ pub enum Kind {
 }
 
 impl Kind {
-    /// Every kind.
     pub const ALL: [Self; 5] = [Self::Step, Self::Evolution, Self::EvolutionAntithetic, Self::Clipped, Self::Share];
 
     /// Bytes of a payload of this kind, without the header; at most what the task allows, whatever a message claims.
@@ -129,7 +124,6 @@ impl Kind {
 }
 
 impl Payload {
-    /// Which kind this is.
     pub const fn kind(&self) -> Kind {
         match self {
             Self::Step { .. } => Kind::Step,
@@ -165,7 +159,6 @@ impl Payload {
 /// What the task of a round allows a payload to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expected {
-    /// Length of the global model.
     pub n_params: usize,
     /// The only kind that this round takes.
     pub kind: Kind,
@@ -196,7 +189,6 @@ impl Expected {
         }
     }
 
-    /// Checks the content of a step.
     pub(crate) fn check_step(&self, n_interactions: u32, delta: &[f32]) -> Result<(), PayloadError> {
         if self.kind != Kind::Step {
             return Err(PayloadError::Kind { expected: self.kind, got: Kind::Step });
@@ -223,46 +215,16 @@ fn check_finite(values: &[f32]) -> Result<(), PayloadError> {
 /// Why the content of a message is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum PayloadError {
-    /// The round takes another kind.
     #[error("this round takes payloads of kind {expected:?}, not {got:?}")]
-    Kind {
-        /// What the round takes.
-        expected: Kind,
-        /// What came.
-        got: Kind,
-    },
-    /// No interaction, or more than the task asked for.
+    Kind { expected: Kind, got: Kind },
     #[error("a step must rest on 1 to {max} interactions, not {got}")]
-    Interactions {
-        /// What the task asked for.
-        max: u32,
-        /// What the message claims.
-        got: u32,
-    },
-    /// The step does not fit the model.
+    Interactions { max: u32, got: u32 },
     #[error("a step must have the {expected} values of the global model, not {got}")]
-    Params {
-        /// Length of the model.
-        expected: usize,
-        /// Length of the step.
-        got: usize,
-    },
-    /// A share too large for an exact sum.
+    Params { expected: usize, got: usize },
     #[error("value {index} of the share is beyond {MOST_OF_SHARE} grid units; sums of such shares are not exact")]
-    Share {
-        /// Which value, from 0.
-        index: usize,
-    },
-    /// Neither yes nor no.
+    Share { index: usize },
     #[error("the byte that says whether a step was within the norm is {got}; it must be 0 or 1")]
-    Within {
-        /// The byte.
-        got: u8,
-    },
-    /// NaN or infinite.
+    Within { got: u8 },
     #[error("value {index} is NaN or infinite; only finite numbers can be averaged")]
-    NotFinite {
-        /// Which value, from 0.
-        index: usize,
-    },
+    NotFinite { index: usize },
 }

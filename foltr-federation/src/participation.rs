@@ -9,7 +9,6 @@ use serde::{Deserialize, Serialize};
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Participation {
-    /// All clients.
     Everyone,
     /// So many clients, drawn by the server without replacement.
     Sample(u32),

@@ -21,21 +21,14 @@ pub const ANY_MODEL: usize = 2;
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct FederationPlan {
-    /// How clients learn.
     pub learner: Learner,
-    /// What they learn.
     pub ranker: Option<RankerShape>,
-    /// Documents shown to a user.
     pub list_length: usize,
-    /// All clients.
     pub n_clients: usize,
     /// Interactions behind one message: the most of any client.
     pub n_interactions: usize,
-    /// Rounds of the whole run.
     pub n_rounds: usize,
-    /// Who takes part in a round.
     pub participation: Participation,
-    /// Probability that a message is lost.
     pub dropout: f64,
     /// What the server does with the averaged step.
     pub optimiser: Option<ServerOptimiser>,
@@ -63,9 +56,7 @@ pub struct FederationPlan {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {message}")]
 pub struct PlanProblem {
-    /// Key with its section, such as `defence.rule.attackers`.
     pub key: String,
-    /// What is wrong with it, and what is right.
     pub message: String,
 }
 
@@ -206,17 +197,11 @@ impl FederationPlan {
     }
 
     /// The mechanism of `[privacy]`, for a model of `n_params` parameters.
-    ///
-    /// # Errors
-    /// If it is not defined for its parameters.
     pub fn mechanism(&self, n_params: usize) -> Result<Mechanism, MechanismError> {
         self.privacy.mechanism(&self.mechanism_context(n_params))
     }
 
     /// What one round costs a client that may be in it.
-    ///
-    /// # Errors
-    /// As [`Self::mechanism`].
     pub fn cost(&self, n_params: usize) -> Result<PrivacyCost, MechanismError> {
         let context = self.mechanism_context(n_params);
         let cost = self.privacy.mechanism(&context)?.cost(n_params, context.n_interactions);
@@ -231,9 +216,6 @@ impl FederationPlan {
     }
 
     /// How many of `n_rounds` rounds the budget allows; all of them without a budget.
-    ///
-    /// # Errors
-    /// As [`Self::mechanism`].
     pub fn affordable_rounds(&self, n_rounds: usize, n_params: usize) -> Result<usize, MechanismError> {
         let Some(budget) = self.budget else { return Ok(n_rounds) };
         Ok(budget.affordable_rounds(self.cost(n_params)?, n_rounds))

@@ -7,8 +7,6 @@
 //! A receipt says what the federation claims to have done. With the [`History`] that belongs to it, one can check that
 //! the erasure is in its chain, between the two heads, and that nothing of the chain was altered since.
 
-pub(crate) mod canonical;
-mod stored;
 #[cfg(test)]
 mod tests;
 
@@ -16,9 +14,10 @@ use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::fingerprint::Fingerprint;
+use crate::fingerprint::{Fingerprint, hexadecimal};
 use crate::history::{Checkpoint, History, HistoryError};
 use crate::unlearn::{Assurance, Unlearning};
+use crate::writer::Writer;
 
 /// Of the canonical bytes; another one is refused.
 pub const VERSION: u32 = 1;
@@ -27,7 +26,6 @@ pub const VERSION: u32 = 1;
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Model {
-    /// Rounds behind it.
     pub round: u32,
     /// Of its parameters as they are published.
     pub model: Fingerprint,
@@ -39,19 +37,12 @@ pub struct Model {
 pub struct Claim {
     /// Who was forgotten, in rising order.
     pub leavers: Vec<u32>,
-    /// How.
     pub method: Unlearning,
-    /// What that guarantees.
     pub guarantee: Assurance,
-    /// The model before.
     pub from: Model,
-    /// The model afterwards.
     pub to: Model,
-    /// The history's head before.
     pub head_before: Fingerprint,
-    /// And afterwards.
     pub head_after: Fingerprint,
-    /// Of the settings of the run.
     pub settings: Fingerprint,
     /// When, as text; whoever signs says what it means.
     pub time: String,
@@ -63,56 +54,37 @@ pub struct Claim {
 pub struct Receipt {
     /// Of the canonical bytes.
     pub version: u32,
-    /// What is claimed.
     pub claim: Claim,
     /// The key of the federation.
-    #[serde(with = "stored::key")]
+    #[serde(with = "hexadecimal")]
     pub public_key: [u8; 32],
     /// Of the canonical bytes.
-    #[serde(with = "stored::signature")]
+    #[serde(with = "hexadecimal")]
     pub signature: [u8; 64],
 }
 
 /// Why a receipt is not believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ReceiptError {
-    /// Written by another program.
     #[error("the receipt has version {found}; this program reads version {VERSION}")]
-    Version {
-        /// What it says.
-        found: u32,
-    },
-    /// Signed by somebody else.
+    Version { found: u32 },
     #[error("the receipt is signed with another key than that of the federation")]
     Key,
-    /// Not what was signed.
     #[error("the signature does not fit: the receipt was altered, or not signed with this key")]
     Signature,
-    /// Of another run.
     #[error("the receipt is of a run with other settings than the history")]
     Settings,
-    /// The history never had this head.
     #[error("the history never had the head {head} of the receipt: it is another one, or was altered")]
-    Head {
-        /// What the receipt says.
-        head: Fingerprint,
-    },
-    /// The chain says something else.
+    Head { head: Fingerprint },
     #[error("between the two heads of the receipt the history does not forget exactly these clients in this way")]
     Erasure,
-    /// Another model.
     #[error("the model of round {round} in the history is not the one of the receipt")]
-    Model {
-        /// Rounds behind it.
-        round: u32,
-    },
-    /// The history itself is not believed.
+    Model { round: u32 },
     #[error(transparent)]
     History(#[from] HistoryError),
 }
 
 impl Model {
-    /// Of a state.
     pub fn of(checkpoint: &Checkpoint) -> Self {
         Self { round: checkpoint.round, model: Fingerprint::of_model(&checkpoint.global()) }
     }
@@ -143,7 +115,6 @@ impl Claim {
         })
     }
 
-    /// Signs it with a secret key.
     pub fn sign(self, secret: &[u8; 32]) -> Receipt {
         let key = SigningKey::from_bytes(secret);
         let public_key = key.verifying_key().to_bytes();
@@ -159,10 +130,26 @@ pub fn public_key(secret: &[u8; 32]) -> [u8; 32] {
 }
 
 impl Receipt {
+    /// What is signed: every field in a fixed order, texts behind their lengths. No two receipts have the same bytes.
+    pub fn canonical_bytes(&self) -> Vec<u8> {
+        let claim = &self.claim;
+        let mut out = Writer::named("foltr deletion receipt");
+        out.u32(self.version).len(claim.leavers.len()).u32s(&claim.leavers);
+        claim.method.write_canonical(&mut out);
+        match &claim.guarantee {
+            Assurance::Exact => out.u8(0),
+            Assurance::Certified { epsilon, delta } => out.u8(1).f64s(&[*epsilon, *delta]),
+            Assurance::Heuristic { why } => out.u8(2).text(why),
+        };
+        for Model { round, model } in [&claim.from, &claim.to] {
+            out.u32(*round).fingerprint(model);
+        }
+        out.fingerprint(&claim.head_before).fingerprint(&claim.head_after).fingerprint(&claim.settings);
+        out.text(&claim.time).bytes(&self.public_key);
+        out.0
+    }
+
     /// Checks that it is signed with this key and was not altered.
-    ///
-    /// # Errors
-    /// With the reason why not.
     pub fn verify(&self, expected_key: &[u8; 32]) -> Result<(), ReceiptError> {
         if self.version != VERSION {
             return Err(ReceiptError::Version { found: self.version });
@@ -176,16 +163,13 @@ impl Receipt {
     }
 
     /// Checks that a history, as it was after the request or later, tells the same.
-    ///
-    /// # Errors
-    /// With what it tells differently.
     pub fn matches(&self, history: &History) -> Result<(), ReceiptError> {
         history.verify()?;
         let claim = &self.claim;
         if history.header().settings != claim.settings {
             return Err(ReceiptError::Settings);
         }
-        let between = history.between(&claim.head_before, &claim.head_after);
+        let between = history.between(Some(&claim.head_before), &claim.head_after);
         let passage = between.map_err(|head| ReceiptError::Head { head })?;
         let fits = |erasure: &crate::history::Erasure| {
             (erasure.clients == claim.leavers && erasure.method == claim.method.name())
@@ -196,7 +180,7 @@ impl Receipt {
             return Err(ReceiptError::Erasure);
         }
         // Models that were dropped since cannot be compared; their digests are in the chain all the same.
-        let before = history.until(&claim.head_before).map_err(|head| ReceiptError::Head { head })?;
+        let before = history.between(None, &claim.head_before).map_err(|head| ReceiptError::Head { head })?;
         for (state, model) in [(before.latest(), claim.from), (passage.latest(), claim.to)] {
             if state.is_some_and(|state| Model::of(state) != model) {
                 return Err(ReceiptError::Model { round: model.round });

@@ -80,22 +80,10 @@ pub enum ServerOptimiser {
 #[derive(Clone, Debug, PartialEq)]
 pub struct OptimiserState {
     /// Velocity, first moment, or the last step.
-    first: Vec<f64>,
+    pub(crate) first: Vec<f64>,
     /// Second moment, or the step lengths.
-    second: Vec<f64>,
-    n_steps: i32,
-}
-
-impl OptimiserState {
-    /// Of a stored state.
-    pub(crate) const fn from_parts(first: Vec<f64>, second: Vec<f64>, n_steps: i32) -> Self {
-        Self { first, second, n_steps }
-    }
-
-    /// What is stored: first, second, and the number of steps.
-    pub(crate) fn parts(&self) -> (&[f64], &[f64], i32) {
-        (&self.first, &self.second, self.n_steps)
-    }
+    pub(crate) second: Vec<f64>,
+    pub(crate) n_steps: i32,
 }
 
 impl ServerOptimiser {
@@ -117,7 +105,6 @@ impl ServerOptimiser {
         }
     }
 
-    /// Checks the parameters before any work.
     pub fn check(&self) -> Result<(), ParameterError> {
         match *self {
             Self::LearningRate { rate } => positive("rate", rate),
@@ -148,9 +135,6 @@ impl ServerOptimiser {
     }
 
     /// Moves the parameters along an ascent step.
-    ///
-    /// # Panics
-    /// If the lengths differ.
     pub fn climb(&self, state: &mut OptimiserState, params: &mut [f64], step: &[f64]) {
         assert_eq!((step.len(), state.first.len()), (params.len(), params.len()), "step and state must fit the model");
         state.n_steps = state.n_steps.saturating_add(1);

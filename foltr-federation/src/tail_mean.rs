@@ -8,9 +8,9 @@ use foltr_rank::Params;
 /// The mean of all models from a round on; before that, the newest model.
 #[derive(Clone, Debug, PartialEq)]
 pub struct TailMean {
-    first_round: u32,
-    sum: Vec<f64>,
-    n_models: u32,
+    pub(crate) first_round: u32,
+    pub(crate) sum: Vec<f64>,
+    pub(crate) n_models: u32,
 }
 
 impl TailMean {
@@ -19,20 +19,7 @@ impl TailMean {
         Self { first_round, sum: vec![0.0; n_params], n_models: 0 }
     }
 
-    /// Of a stored mean.
-    pub(crate) const fn from_parts(first_round: u32, sum: Vec<f64>, n_models: u32) -> Self {
-        Self { first_round, sum, n_models }
-    }
-
-    /// What is stored: the first round, the sum and the number of models.
-    pub(crate) fn parts(&self) -> (u32, &[f64], u32) {
-        (self.first_round, &self.sum, self.n_models)
-    }
-
     /// Takes the model after `n_rounds` rounds.
-    ///
-    /// # Panics
-    /// If the lengths differ.
     pub fn add(&mut self, n_rounds: u32, model: &[f64]) {
         assert_eq!(model.len(), self.sum.len(), "models must be of one length");
         if n_rounds >= self.first_round {

@@ -1,4 +1,4 @@
-//! How is a client forgotten, what does that guarantee, and what must have been kept for it?
+//! How is a client forgotten, what does that guarantee, and what must have been stored for it?
 //!
 //! A method is its parameters. What needs no clients is here: choices, calibration, sensitivities, sums. Whoever drives
 //! clients carries a method out: the simulation does in its `unlearning`.
@@ -16,13 +16,13 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::history::{History, HistoryError, HistoryPolicy, UnknownClient};
-use crate::receipt::canonical;
+use crate::writer::Writer;
 use foltr_rank::parameter::ParameterError;
 
 pub use certificate::Certificate;
 pub use fed_eraser::{Asked, Erasing, FedEraser, Variant, calibrate};
 pub use ledger_subtraction::LedgerSubtraction;
-pub use noisy_rollback::{NoisyRollback, Plan, Sensitivity};
+pub use noisy_rollback::{NoisyRollback, RollbackPlan, Sensitivity};
 pub use retrain::Retrain;
 pub use shard_isolation::ShardIsolation;
 
@@ -31,10 +31,6 @@ pub trait UnlearningMethod: Copy {
     /// Parameters with which every conformance test runs.
     fn example() -> Self;
 
-    /// Checks the parameters.
-    ///
-    /// # Errors
-    /// With the first one that is out of range.
     fn check(&self) -> Result<(), ParameterError> {
         Ok(())
     }
@@ -48,7 +44,7 @@ pub trait UnlearningMethod: Copy {
     }
 
     /// The parameters in the order in which they are declared, for what a receipt signs.
-    fn write_parameters(&self, _: &mut Vec<u8>) {}
+    fn write_parameters(&self, _: &mut Writer) {}
 }
 
 /// Defines [`Unlearning`], its list and its delegation from one line a method.
@@ -71,17 +67,12 @@ macro_rules! methods {
                 vec![$(Self::$method(<$method as UnlearningMethod>::example())),*]
             }
 
-            /// Its name in a file.
             pub const fn name(&self) -> &'static str {
                 match self {
                     $(Self::$method(_) => $name,)*
                 }
             }
 
-            /// Checks the parameters.
-            ///
-            /// # Errors
-            /// With the first one that is out of range.
             pub fn check(&self) -> Result<(), ParameterError> {
                 match self {
                     $(Self::$method(method) => UnlearningMethod::check(method),)*
@@ -103,10 +94,10 @@ macro_rules! methods {
             }
 
             /// Its name, then its parameters in the order in which they are declared: what a receipt signs.
-            pub(crate) fn write_canonical(&self, bytes: &mut Vec<u8>) {
-                canonical::text(bytes, self.name());
+            pub(crate) fn write_canonical(&self, out: &mut Writer) {
+                out.text(self.name());
                 match self {
-                    $(Self::$method(method) => method.write_parameters(bytes),)*
+                    $(Self::$method(method) => method.write_parameters(out),)*
                 }
             }
         }
@@ -137,20 +128,14 @@ pub enum Assurance {
         delta: f64,
     },
     /// Nothing is proven.
-    Heuristic {
-        /// What is missing.
-        why: String,
-    },
+    Heuristic { why: String },
 }
 
-/// Something that must have been kept.
+/// Something that must have been stored.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Need {
     /// Updates of rounds that are so far apart.
-    Updates {
-        /// Rounds from one to the next.
-        every: u32,
-    },
+    Updates { every: u32 },
     /// Checkpoints that are so far apart.
     Checkpoints {
         /// Rounds from one to the next; none if any distance will do.
@@ -163,72 +148,32 @@ pub enum Need {
 /// Why a request cannot be met. Nothing has changed.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum UnlearnError {
-    /// A parameter of the method.
     #[error(transparent)]
     Parameter(#[from] ParameterError),
-    /// A history that is not believed.
     #[error(transparent)]
     History(#[from] HistoryError),
-    /// A client that cannot be forgotten.
     #[error(transparent)]
     Client(#[from] UnknownClient),
-    /// An empty request.
     #[error("a request to forget must name at least one client")]
     Nobody,
-    /// A request for all.
     #[error("all clients would be gone: nobody is left to train")]
     Everybody,
-    /// Something was not kept.
-    #[error("{method} needs {need} in the history; it was not kept")]
-    Need {
-        /// Which method.
-        method: &'static str,
-        /// What it needs.
-        need: Need,
-    },
-    /// Something was kept, but not for long enough.
-    #[error("{method} needs what was kept of round {round}; it was dropped since")]
-    Dropped {
-        /// Which method.
-        method: &'static str,
-        /// Counted from 0.
-        round: u32,
-    },
-    /// The run was too short for the interval.
+    #[error("{method} needs {need} in the history; it was not stored")]
+    Need { method: &'static str, need: Need },
+    #[error("{method} needs what was stored of round {round}; it was dropped since")]
+    Dropped { method: &'static str, round: u32 },
     #[error("a run of {n_rounds} rounds has no stored round at an interval of {interval}")]
-    TooShort {
-        /// Rounds of the run.
-        n_rounds: u32,
-        /// Rounds from one stored round to the next.
-        interval: u32,
-    },
-    /// The run was of another kind.
+    TooShort { n_rounds: u32, interval: u32 },
     #[error("{method} rests on {on}, which this federation does not have")]
-    Premise {
-        /// Which method.
-        method: &'static str,
-        /// What it rests on.
-        on: &'static str,
-    },
-    /// A certificate that the run does not give.
+    Premise { method: &'static str, on: &'static str },
     #[error(
         "the run bounds the influence of {n_clients} clients by epsilon {actual:.4} at this delta, not by {claimed}"
     )]
-    NotCertified {
-        /// How many leave together.
-        n_clients: usize,
-        /// What was asked for.
-        claimed: f64,
-        /// What the accountant says.
-        actual: f64,
-    },
+    NotCertified { n_clients: usize, claimed: f64, actual: f64 },
 }
 
 impl Unlearning {
     /// Checks a request before any work: parameters, the history, who leaves, and what was kept.
-    ///
-    /// # Errors
-    /// With the first thing that is wrong.
     pub fn check_request(&self, history: &History, leavers: &[u32]) -> Result<(), UnlearnError> {
         self.check()?;
         history.verify()?;
@@ -240,20 +185,20 @@ impl Unlearning {
         if n_gone >= history.header().n_clients as usize {
             return Err(UnlearnError::Everybody);
         }
-        let missing = self.needs().into_iter().find(|need| !need.is_met(history.keeping()));
+        let missing = self.needs().into_iter().find(|need| !need.is_met(history.policy()));
         missing.map_or(Ok(()), |need| Err(UnlearnError::Need { method: self.name(), need }))
     }
 }
 
 impl Need {
     /// Whether this is kept.
-    pub fn is_met(&self, keeping: &HistoryPolicy) -> bool {
-        let divides = |kept: Option<u32>, every: u32| kept.is_some_and(|kept| every.is_multiple_of(kept));
+    pub fn is_met(&self, policy: &HistoryPolicy) -> bool {
+        let divides = |stored: Option<u32>, every: u32| stored.is_some_and(|stored| every.is_multiple_of(stored));
         match *self {
-            Self::Updates { every } => divides(keeping.updates_every, every),
-            Self::Checkpoints { every: Some(every) } => divides(keeping.checkpoints_every, every),
-            Self::Checkpoints { every: None } => keeping.checkpoints_every.is_some(),
-            Self::Ledger => keeping.ledger,
+            Self::Updates { every } => divides(policy.updates_every, every),
+            Self::Checkpoints { every: Some(every) } => divides(policy.checkpoints_every, every),
+            Self::Checkpoints { every: None } => policy.checkpoints_every.is_some(),
+            Self::Ledger => policy.ledger,
         }
     }
 }
@@ -283,7 +228,6 @@ impl fmt::Display for Assurance {
 }
 
 impl Assurance {
-    /// Whether something is proven.
     pub const fn is_proven(&self) -> bool {
         !matches!(self, Self::Heuristic { .. })
     }

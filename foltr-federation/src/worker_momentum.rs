@@ -83,10 +83,6 @@ const fn default_most() -> f64 {
 const N_MEASURED: usize = 3;
 
 impl WorkerMomentum {
-    /// Checks the parameters.
-    ///
-    /// # Errors
-    /// If one is out of range.
     pub fn check(&self) -> Result<(), ParameterError> {
         let share = |name, value: f64| require(name, value, (0.0..1.0).contains(&value), "at least 0 and below 1");
         match *self {
@@ -149,7 +145,6 @@ fn remember(mean: &mut [f32], update: &[f32], beta: f64) {
 struct Measurement {
     /// |mu|^2; may be negative by chance.
     signal: f64,
-    /// sigma^2.
     noise: f64,
 }
 

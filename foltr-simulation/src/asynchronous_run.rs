@@ -16,10 +16,10 @@ use std::cmp::{Ordering, Reverse};
 use std::collections::BinaryHeap;
 use std::sync::{Mutex, PoisonError};
 
-use foltr_federation::asynchronous::{AsynchronousSetupError, Refused};
+use foltr_federation::asynchronous::Refused;
 use foltr_federation::{
-    AsynchronousCoordinator, AsynchronousSetup, Asynchrony, Combination, Message, Part, Payload, RoundTask, TailMean,
-    Taken,
+    AsynchronousCoordinator, AsynchronousSetup, Asynchrony, Combination, Message, Part, Payload, Received, RoundTask,
+    SetupError, TailMean,
 };
 use foltr_rank::Params;
 use foltr_rank::rng::Streams;
@@ -43,7 +43,7 @@ pub enum AsynchronousRunError {
     Federation(#[from] FederationError),
     /// The coordinator cannot be made.
     #[error(transparent)]
-    Setup(#[from] AsynchronousSetupError),
+    Setup(#[from] SetupError),
 }
 
 /// A client round that has begun.
@@ -206,12 +206,12 @@ impl<'a> AsynchronousRun<'a> {
 
     fn deliver(&mut self, message: &Message) -> Result<(), Refused> {
         match self.coordinator.receive(message) {
-            Ok(Taken::NewVersion) => {
+            Ok(Received::NewVersion) => {
                 // Who has begun with the version before must still learn from that one.
                 self.simulate();
                 self.newest = self.coordinator.task().clone();
             }
-            Ok(Taken::Held) => {}
+            Ok(Received::Buffered) => {}
             // A client whose message is refused goes on like any other.
             Err(Refused::TooStale { .. } | Refused::RateLimit { .. }) => self.n_refused += 1,
             Err(broken) => return Err(broken),

@@ -351,7 +351,7 @@ fn close_plainly(coordinator: &mut Coordinator) -> Result<bool, CloseError> {
 /// Goes on after a round that left the model as it was; says whether it moved.
 fn settle(coordinator: &mut Coordinator, closed: Result<RoundReport, CloseError>) -> Result<bool, CloseError> {
     match closed {
-        Err(CloseError::TooFewSurvivors { .. } | CloseError::TooFewClients { .. }) => Ok(false),
+        Err(CloseError::TooFewSurvivors { .. }) => Ok(false),
         // Everybody was lost, or nobody sends anything here.
         Err(CloseError::Empty { .. }) => {
             coordinator.skip();

@@ -14,18 +14,20 @@
 use serde::{Deserialize, Serialize};
 
 use crate::aggregate::geometry::Distances;
-use crate::aggregate::{AggregationRule, Aggregator, Combined, Contributions, TooFewClients};
+use crate::aggregate::{AggregationRule, Combined, Contributions};
 
 /// How many clients may lie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Bulyan {
-    /// Attackers to reckon with; four times as many clients and three more are needed.
+    /// Attackers to expect; four times as many clients and three more are needed.
     pub attackers: u32,
 }
 
 impl AggregationRule for Bulyan {
+    type Memory = Memory;
+
     fn example() -> Self {
         Self { attackers: 1 }
     }
@@ -34,22 +36,30 @@ impl AggregationRule for Bulyan {
         (self.attackers as usize).saturating_mul(4).saturating_add(3)
     }
 
-    fn begin(&self) -> Box<dyn Aggregator> {
-        Box::new(self.start())
+    fn combine(&self, memory: &mut Memory, _: &[f32], round: &Contributions, combined: &mut Combined) {
+        let n = round.len();
+        // Where fewer came, fewer attackers are among them: see the trimmed mean.
+        let n_attackers = (self.attackers as usize).min(n.saturating_sub(3) / 4);
+        memory.sort_neighbours(round);
+        memory.is_left.clear();
+        memory.is_left.resize(n, true);
+        for n_left in (2 * n_attackers + 1..=n).rev() {
+            let pick = memory.pick(n_left - n_attackers);
+            memory.is_left[pick] = false;
+        }
+        let n_averaged = (n - 4 * n_attackers - 1).max(1);
+        for (i, step) in combined.step.iter_mut().enumerate() {
+            memory.column.clear();
+            let picked = round.rows().zip(&memory.is_left).filter(|(_, is_left)| !**is_left);
+            memory.column.extend(picked.map(|(row, _)| row[i]));
+            memory.column.sort_unstable_by(f32::total_cmp);
+            *step = mean_around_median(&memory.column, n_averaged);
+        }
     }
 }
 
-impl Bulyan {
-    pub(super) fn start(self) -> BulyanRule {
-        let (distances, neighbours) = (Distances::default(), Vec::new());
-        BulyanRule { settings: self, distances, neighbours, is_left: Vec::new(), column: Vec::new() }
-    }
-}
-
-/// The rule with the memory that it keeps between rounds.
-#[derive(Debug)]
-pub(super) struct BulyanRule {
-    settings: Bulyan,
+#[derive(Debug, Default)]
+pub struct Memory {
     distances: Distances,
     /// All others of every contribution, the nearest first, with their distances.
     neighbours: Vec<(f64, usize)>,
@@ -57,40 +67,7 @@ pub(super) struct BulyanRule {
     column: Vec<f32>,
 }
 
-impl Aggregator for BulyanRule {
-    fn aggregate(
-        &mut self,
-        _global: &[f32],
-        contributions: &Contributions,
-        combined: &mut Combined,
-    ) -> Result<(), TooFewClients> {
-        let n = contributions.len();
-        if n == 0 {
-            return Err(TooFewClients { needed: 1, got: 0 });
-        }
-        // Where fewer came, fewer attackers are among them: see the trimmed mean.
-        let n_attackers = (self.settings.attackers as usize).min(n.saturating_sub(3) / 4);
-        self.sort_neighbours(contributions);
-        self.is_left.clear();
-        self.is_left.resize(n, true);
-        for n_left in (2 * n_attackers + 1..=n).rev() {
-            let pick = self.pick(n_left - n_attackers);
-            self.is_left[pick] = false;
-        }
-        combined.begin(contributions.n_params());
-        let n_kept = (n - 4 * n_attackers - 1).max(1);
-        for (i, step) in combined.step.iter_mut().enumerate() {
-            self.column.clear();
-            let picked = contributions.rows().zip(&self.is_left).filter(|(_, is_left)| !**is_left);
-            self.column.extend(picked.map(|(row, _)| row[i]));
-            self.column.sort_unstable_by(f32::total_cmp);
-            *step = mean_around_median(&self.column, n_kept);
-        }
-        Ok(())
-    }
-}
-
-impl BulyanRule {
+impl Memory {
     fn sort_neighbours(&mut self, contributions: &Contributions) {
         let n = contributions.len();
         self.distances.measure(contributions);
@@ -120,14 +97,14 @@ impl BulyanRule {
 }
 
 /// The mean of the values closest to the median of a sorted list, the smaller one of two that are equally close.
-fn mean_around_median(sorted: &[f32], n_kept: usize) -> f64 {
+fn mean_around_median(sorted: &[f32], n_averaged: usize) -> f64 {
     let at = |i: usize| f64::from(sorted[i]);
     let median = (at((sorted.len() - 1) / 2) + at(sorted.len() / 2)) / 2.0;
     let mut first = 0;
-    while first + n_kept < sorted.len() && at(first + n_kept) - median < median - at(first) {
+    while first + n_averaged < sorted.len() && at(first + n_averaged) - median < median - at(first) {
         first += 1;
     }
-    (first..first + n_kept).map(at).sum::<f64>() / n_kept as f64
+    (first..first + n_averaged).map(at).sum::<f64>() / n_averaged as f64
 }
 
 #[cfg(test)]

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::aggregate::geometry::{add_scaled, squared_distance};
 use crate::aggregate::radius::{Radius, clip_factor};
-use crate::aggregate::{AggregationRule, Aggregator, Combined, Contributions, TooFewClients};
+use crate::aggregate::{AggregationRule, Combined, Contributions};
 use foltr_rank::parameter::{ParameterError, require};
 
 /// How far a contribution may be from the last step.
@@ -27,6 +27,8 @@ pub struct CentredClipping {
 }
 
 impl AggregationRule for CentredClipping {
+    type Memory = Memory;
+
     const REMEMBERS: bool = true;
 
     fn example() -> Self {
@@ -38,67 +40,41 @@ impl AggregationRule for CentredClipping {
         self.radius.check()
     }
 
-    fn begin(&self) -> Box<dyn Aggregator> {
-        Box::new(self.start())
+    fn combine(&self, memory: &mut Memory, _: &[f32], round: &Contributions, combined: &mut Combined) {
+        combined.shares.resize(round.len(), 0.0);
+        if !memory.last.is_empty() {
+            combined.step.copy_from_slice(&memory.last);
+        }
+        for _ in 0..self.iterations {
+            memory.iterate(self.radius, round, combined);
+        }
+        memory.last.clone_from(&combined.step);
     }
 }
 
-impl CentredClipping {
-    pub(super) fn start(self) -> CentredClippingRule {
-        let (last, lengths, sorted, next) = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
-        CentredClippingRule { settings: self, last, lengths, sorted, next }
-    }
-}
-
-/// The rule, the last step, and memory.
-#[derive(Debug)]
-pub(super) struct CentredClippingRule {
-    settings: CentredClipping,
-    /// Empty before the first round, which begins at 0.
+#[derive(Debug, Default)]
+pub struct Memory {
+    /// The last step; empty before the first round, which begins at 0.
     last: Vec<f64>,
     lengths: Vec<f64>,
     sorted: Vec<f64>,
     next: Vec<f64>,
 }
 
-impl Aggregator for CentredClippingRule {
-    fn aggregate(
-        &mut self,
-        _global: &[f32],
-        contributions: &Contributions,
-        combined: &mut Combined,
-    ) -> Result<(), TooFewClients> {
-        let n = contributions.len();
-        if n == 0 {
-            return Err(TooFewClients { needed: 1, got: 0 });
-        }
-        combined.begin(contributions.n_params());
-        combined.shares.resize(n, 0.0);
-        if !self.last.is_empty() {
-            combined.step.copy_from_slice(&self.last);
-        }
-        for _ in 0..self.settings.iterations {
-            self.iterate(contributions, combined);
-        }
-        self.last.clone_from(&combined.step);
-        Ok(())
-    }
-}
-
-impl CentredClippingRule {
+impl Memory {
     /// Moves the centre: v + mean c_i (g_i - v), which is (1 - mean c_i) v + mean c_i g_i.
-    fn iterate(&mut self, contributions: &Contributions, combined: &mut Combined) {
+    fn iterate(&mut self, radius: Radius, contributions: &Contributions, combined: &mut Combined) {
         let n = contributions.len() as f64;
         let centre = &combined.step;
         self.lengths.clear();
         self.lengths.extend(contributions.rows().map(|row| squared_distance(row, centre).sqrt()));
-        let radius = self.settings.radius.of(&self.lengths, &mut self.sorted);
+        let radius = radius.of(&self.lengths, &mut self.sorted);
         let shares = self.lengths.iter().map(|&length| clip_factor(length, radius) / n);
-        let kept = 1.0 - shares.clone().sum::<f64>();
+        let remaining = 1.0 - shares.clone().sum::<f64>();
         self.next.clear();
-        self.next.extend(centre.iter().map(|value| kept * value));
+        self.next.extend(centre.iter().map(|value| remaining * value));
         for ((row, share), in_step) in contributions.rows().zip(shares).zip(&mut combined.shares) {
-            *in_step = kept * *in_step + share;
+            *in_step = remaining * *in_step + share;
             add_scaled(&mut self.next, row, share);
         }
         std::mem::swap(&mut self.next, &mut combined.step);
@@ -108,11 +84,11 @@ impl CentredClippingRule {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::aggregate::Aggregator;
 
     #[test]
     fn the_centre_moves_from_round_to_round() {
-        let mut round = Contributions::new(1);
-        [4.0, 5.0, -100.0].iter().zip(0..).for_each(|(&value, client)| round.push(client, 1.0, &[value]));
+        let round = Contributions::of_rows(&[[4.0], [5.0], [-100.0]]);
         let mut rule = CentredClipping { radius: Radius::Fixed(3.0), iterations: 2 }.start();
         let mut combined = Combined::default();
         // From 0 by (3 + 3 - 3) / 3 to 1, then to 2; in the next round by (2 + 3 - 3) / 3 and (4/3 + 7/3 - 3) / 3.

@@ -10,9 +10,15 @@ pub struct Contributions {
 }
 
 impl Contributions {
-    /// Nothing has come yet.
     pub const fn new(n_params: usize) -> Self {
         Self { n_params, clients: Vec::new(), weights: Vec::new(), values: Vec::new() }
+    }
+
+    /// Steps of clients 0, 1, ..., all of weight 1.
+    pub fn of_rows<R: AsRef<[f32]>>(rows: &[R]) -> Self {
+        let mut contributions = Self::new(rows.first().map_or(0, |row| row.as_ref().len()));
+        (0..).zip(rows).for_each(|(client, row)| contributions.push(client, 1.0, row.as_ref()));
+        contributions
     }
 
     /// Forgets all rows and keeps their memory.
@@ -28,10 +34,6 @@ impl Contributions {
         self.n_params = n_params;
     }
 
-    /// Adds a client's step.
-    ///
-    /// # Panics
-    /// If it is not as long as the model.
     pub fn push(&mut self, client: u32, weight: f64, delta: &[f32]) {
         assert_eq!(delta.len(), self.n_params, "a contribution must be as long as the model");
         self.clients.push(client);
@@ -39,17 +41,14 @@ impl Contributions {
         self.values.extend_from_slice(delta);
     }
 
-    /// Clients that contributed.
     pub const fn len(&self) -> usize {
         self.clients.len()
     }
 
-    /// Whether nobody did.
     pub const fn is_empty(&self) -> bool {
         self.clients.is_empty()
     }
 
-    /// Length of a row.
     pub const fn n_params(&self) -> usize {
         self.n_params
     }
@@ -79,7 +78,6 @@ impl Contributions {
         self.values.chunks_exact(self.n_params.max(1))
     }
 
-    /// One client's step.
     pub fn row(&self, row: usize) -> &[f32] {
         &self.values[row * self.n_params..][..self.n_params]
     }

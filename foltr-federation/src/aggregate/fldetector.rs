@@ -11,8 +11,8 @@
 //!
 //! Deviation: the paper removes those it detects and trains again from the beginning; a server cannot take rounds
 //! back, so they are left out of this round and judged again in the next. A client that was absent is predicted from
-//! the last contribution that it sent and the last movement of the model alone, so its errors are larger. Pairs without positive curvature are not taken into the Hessian, as is usual
-//! for L-BFGS.
+//! the last contribution that it sent and the last movement of the model alone, so its errors are larger. Pairs without
+//! positive curvature are not taken into the Hessian, as is usual for L-BFGS.
 
 mod clusters;
 mod hessian;
@@ -24,7 +24,7 @@ use serde::{Deserialize, Serialize};
 use self::clusters::Clusters;
 use self::hessian::Hessian;
 use crate::aggregate::geometry::{add_scaled, squared_distance};
-use crate::aggregate::{AggregationRule, Aggregator, Combined, Contributions, TooFewClients};
+use crate::aggregate::{AggregationRule, Combined, Contributions};
 use foltr_rank::parameter::{ParameterError, require};
 
 /// How long FLDetector looks back.
@@ -37,6 +37,8 @@ pub struct FlDetector {
 }
 
 impl AggregationRule for FlDetector {
+    type Memory = Memory;
+
     const REMEMBERS: bool = true;
 
     fn example() -> Self {
@@ -47,21 +49,27 @@ impl AggregationRule for FlDetector {
         require("window", self.window.into(), self.window > 0, "at least 1")
     }
 
-    fn begin(&self) -> Box<dyn Aggregator> {
-        Box::new(self.start())
+    fn combine(&self, memory: &mut Memory, global: &[f32], round: &Contributions, combined: &mut Combined) {
+        let window = self.window as usize;
+        let moved: Vec<f64> =
+            global.iter().zip(&memory.last_global).map(|(now, last)| f64::from(*now) - last).collect();
+        memory.remember_errors(round, &moved, window);
+        memory.leave_out(round, combined, window);
+        for (row, &share) in round.rows().zip(&combined.shares) {
+            add_scaled(&mut combined.step, row, share);
+        }
+        if !memory.last_step.is_empty() {
+            // Of a descent: the negative of what the steps changed by.
+            let bend = memory.last_step.iter().zip(&combined.step).map(|(last, now)| last - now).collect();
+            memory.hessian.add(moved, bend, window);
+        }
+        memory.last_global = global.iter().map(|&value| value.into()).collect();
+        memory.last_step.clone_from(&combined.step);
     }
 }
 
-impl FlDetector {
-    pub(super) fn start(self) -> FlDetectorRule {
-        FlDetectorRule { window: self.window as usize, ..FlDetectorRule::default() }
-    }
-}
-
-/// What the server remembers.
 #[derive(Debug, Default)]
-pub(super) struct FlDetectorRule {
-    window: usize,
+pub struct Memory {
     clients: BTreeMap<u32, History>,
     hessian: Hessian,
     /// The model and the step of the last round; empty before the first.
@@ -78,37 +86,9 @@ struct History {
     errors: VecDeque<f64>,
 }
 
-impl Aggregator for FlDetectorRule {
-    fn aggregate(
-        &mut self,
-        global: &[f32],
-        contributions: &Contributions,
-        combined: &mut Combined,
-    ) -> Result<(), TooFewClients> {
-        if contributions.is_empty() {
-            return Err(TooFewClients { needed: 1, got: 0 });
-        }
-        combined.begin(contributions.n_params());
-        let moved: Vec<f64> = global.iter().zip(&self.last_global).map(|(now, last)| f64::from(*now) - last).collect();
-        self.remember_errors(contributions, &moved);
-        self.leave_out(contributions, combined);
-        for (row, &share) in contributions.rows().zip(&combined.shares) {
-            add_scaled(&mut combined.step, row, share);
-        }
-        if !self.last_step.is_empty() {
-            // Of a descent: the negative of what the steps changed by.
-            let bend = self.last_step.iter().zip(&combined.step).map(|(last, now)| last - now).collect();
-            self.hessian.add(moved, bend, self.window);
-        }
-        self.last_global = global.iter().map(|&value| value.into()).collect();
-        self.last_step.clone_from(&combined.step);
-        Ok(())
-    }
-}
-
-impl FlDetectorRule {
+impl Memory {
     /// Compares contributions with predictions: the last one, and what the model's movement changes in it.
-    fn remember_errors(&mut self, contributions: &Contributions, moved: &[f64]) {
+    fn remember_errors(&mut self, contributions: &Contributions, moved: &[f64], window: usize) {
         let change = self.hessian.times(moved);
         let mut errors = Vec::new();
         for (&client, row) in contributions.clients().iter().zip(contributions.rows()) {
@@ -125,31 +105,31 @@ impl FlDetectorRule {
         for (client, error) in errors {
             let history = self.clients.entry(client).or_default();
             history.errors.push_back(if total > 0.0 { error / total } else { 0.0 });
-            if history.errors.len() > self.window {
+            if history.errors.len() > window {
                 history.errors.pop_front();
             }
         }
     }
 
     /// Gives equal shares to all but those with high scores. Who has not been seen for a whole window is not judged.
-    fn leave_out(&mut self, contributions: &Contributions, combined: &mut Combined) {
+    fn leave_out(&mut self, contributions: &Contributions, combined: &mut Combined, window: usize) {
         let score = |client: &u32| {
             let errors = &self.clients.get(client)?.errors;
-            (errors.len() == self.window).then(|| errors.iter().sum::<f64>() / self.window as f64)
+            (errors.len() == window).then(|| errors.iter().sum::<f64>() / window as f64)
         };
         let scores: Vec<Option<f64>> = contributions.clients().iter().map(score).collect();
         let judged: Vec<f64> = scores.iter().flatten().copied().collect();
         let highest = self.clusters.split(&judged).unwrap_or(f64::INFINITY);
-        let is_kept = |score: &Option<f64>| score.is_none_or(|score| score <= highest);
-        let n_kept = scores.iter().filter(|score| is_kept(score)).count();
-        combined.shares.extend(scores.iter().map(|score| if is_kept(score) { 1.0 / n_kept as f64 } else { 0.0 }));
+        let is_trusted = |score: &Option<f64>| score.is_none_or(|score| score <= highest);
+        let n_trusted = scores.iter().filter(|score| is_trusted(score)).count();
+        combined.shares.extend(scores.iter().map(|score| if is_trusted(score) { 1.0 / n_trusted as f64 } else { 0.0 }));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-
+    use crate::aggregate::Aggregator;
     use foltr_rank::normal::fill_standard_normal;
     use foltr_rank::rng::{Purpose, Streams};
 

@@ -13,7 +13,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::aggregate::geometry::{add_scaled, length, product};
-use crate::aggregate::{AggregationRule, Aggregator, Combined, Contributions, TooFewClients};
+use crate::aggregate::{AggregationRule, Combined, Contributions};
 
 /// Whom to trust.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -25,30 +25,16 @@ pub struct FlTrust {
 }
 
 impl AggregationRule for FlTrust {
+    type Memory = ();
+
     fn example() -> Self {
         Self { trusted: 4 }
     }
 
-    fn begin(&self) -> Box<dyn Aggregator> {
-        Box::new(*self)
-    }
-}
-
-impl Aggregator for FlTrust {
-    fn aggregate(
-        &mut self,
-        _global: &[f32],
-        contributions: &Contributions,
-        combined: &mut Combined,
-    ) -> Result<(), TooFewClients> {
-        let n = contributions.len();
-        if n == 0 {
-            return Err(TooFewClients { needed: 1, got: 0 });
-        }
-        combined.begin(contributions.n_params());
+    fn combine(&self, (): &mut (), _: &[f32], contributions: &Contributions, combined: &mut Combined) {
         let Some(root) = contributions.clients().iter().position(|&client| client == self.trusted) else {
-            combined.shares.resize(n, 0.0);
-            return Ok(());
+            combined.shares.resize(contributions.len(), 0.0);
+            return;
         };
         let root = contributions.row(root);
         let root_length = length(root);
@@ -68,13 +54,13 @@ impl Aggregator for FlTrust {
         if total > 0.0 {
             combined.step.iter_mut().chain(&mut combined.shares).for_each(|value| *value /= total);
         }
-        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::aggregate::Aggregator;
 
     #[test]
     fn trust_is_the_positive_part_of_the_cosine() {
@@ -84,12 +70,12 @@ mod tests {
             round.push(client, 1.0, &row);
         }
         let mut combined = Combined::default();
-        FlTrust { trusted: 0 }.aggregate(&[], &round, &mut combined).expect("four");
+        FlTrust { trusted: 0 }.start().aggregate(&[], &round, &mut combined).expect("four");
         let want = [(1.0 + 0.5 * 0.5) / 1.5, 0.5 * 0.75_f64.sqrt() / 1.5];
         combined.step.iter().zip(want).for_each(|(got, want)| assert!((got - want).abs() < 1e-7, "{combined:?}"));
         combined.shares.iter().zip([2.0 / 3.0, 1.0 / 3.0, 0.0, 0.0]).for_each(|(a, b)| assert!((a - b).abs() < 1e-7));
         // Nobody is trusted.
-        FlTrust { trusted: 1 }.aggregate(&[], &round, &mut combined).expect("four");
+        FlTrust { trusted: 1 }.start().aggregate(&[], &round, &mut combined).expect("four");
         assert_eq!((combined.step, combined.shares), (vec![0.0; 2], vec![0.0; 4]));
     }
 }

@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::aggregate::geometry::{add_scaled, squared_distance};
 use crate::aggregate::order::{Columns, inner_means, lower_middle};
-use crate::aggregate::{AggregationRule, Aggregator, Combined, Contributions, TooFewClients};
+use crate::aggregate::{AggregationRule, Combined, Contributions};
 
 /// Steps at most; most rounds need far fewer.
 const MAX_STEPS: usize = 100;
@@ -31,54 +31,35 @@ const SMOOTHING: f64 = 1e-6;
 pub struct GeometricMedian {}
 
 impl AggregationRule for GeometricMedian {
+    type Memory = Memory;
+
     fn example() -> Self {
         Self {}
     }
 
-    fn begin(&self) -> Box<dyn Aggregator> {
-        Box::new(self.start())
+    fn combine(&self, memory: &mut Memory, _: &[f32], round: &Contributions, combined: &mut Combined) {
+        let n = round.len();
+        combined.shares.resize(n, 1.0 / n as f64);
+        inner_means(round, (n - 1) / 2, &mut memory.columns, &mut combined.step);
+        for _ in 0..MAX_STEPS {
+            let moved = memory.step(round, combined);
+            std::mem::swap(&mut memory.next, &mut combined.step);
+            if moved <= TOLERANCE {
+                break;
+            }
+        }
     }
 }
 
-impl GeometricMedian {
-    pub(super) fn start(self) -> GeometricMedianRule {
-        GeometricMedianRule::default()
-    }
-}
-
-/// The rule with the memory that it keeps between rounds.
 #[derive(Debug, Default)]
-pub(super) struct GeometricMedianRule {
+pub struct Memory {
     columns: Columns,
     distances: Vec<f64>,
     sorted: Vec<f64>,
     next: Vec<f64>,
 }
 
-impl Aggregator for GeometricMedianRule {
-    fn aggregate(
-        &mut self,
-        _global: &[f32],
-        contributions: &Contributions,
-        combined: &mut Combined,
-    ) -> Result<(), TooFewClients> {
-        let got = contributions.len();
-        let cut = got.checked_sub(1).ok_or(TooFewClients { needed: 1, got })? / 2;
-        combined.begin(contributions.n_params());
-        combined.shares.resize(got, 1.0 / got as f64);
-        inner_means(contributions, cut, &mut self.columns, &mut combined.step);
-        for _ in 0..MAX_STEPS {
-            let moved = self.step(contributions, combined);
-            std::mem::swap(&mut self.next, &mut combined.step);
-            if moved <= TOLERANCE {
-                break;
-            }
-        }
-        Ok(())
-    }
-}
-
-impl GeometricMedianRule {
+impl Memory {
     /// Makes the next point and says how far it is from this one, as a share of the middle distance.
     fn step(&mut self, contributions: &Contributions, combined: &mut Combined) -> f64 {
         let point = &combined.step;
@@ -107,11 +88,11 @@ impl GeometricMedianRule {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::aggregate::Aggregator;
 
     fn median_of(points: &[[f32; 2]]) -> Vec<f64> {
-        let mut round = Contributions::new(2);
-        (0..).zip(points).for_each(|(client, point)| round.push(client, 1.0, point));
         let mut combined = Combined::default();
+        let round = Contributions::of_rows(points);
         GeometricMedian {}.start().aggregate(&[], &round, &mut combined).expect("someone");
         combined.step
     }

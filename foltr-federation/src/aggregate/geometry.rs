@@ -37,14 +37,12 @@ fn sum_of<A: Copy, B: Copy>(a: &[A], b: &[B], term: impl Fn(A, B) -> f64) -> f64
 }
 
 two_widths! {
-    /// The product of two contributions.
     pub(super) fn product(a: &[f32], b: &[f32]) -> f64 {
         sum_of(a, b, |a, b| f64::from(a) * f64::from(b))
     }
 }
 
 two_widths! {
-    /// The product of two vectors.
     pub(super) fn dot(a: &[f64], b: &[f64]) -> f64 {
         sum_of(a, b, |a, b| a * b)
     }
@@ -66,7 +64,6 @@ two_widths! {
     }
 }
 
-/// Length of a contribution.
 pub(super) fn length(row: &[f32]) -> f64 {
     product(row, row).sqrt()
 }

@@ -15,7 +15,7 @@ use foltr_rank::simd::two_widths;
 use serde::{Deserialize, Serialize};
 
 use crate::aggregate::geometry::{Distances, add_scaled};
-use crate::aggregate::{AggregationRule, Aggregator, Combined, Contributions, TooFewClients};
+use crate::aggregate::{AggregationRule, Combined, Contributions};
 use foltr_rank::parameter::{ParameterError, require};
 
 /// How neighbours are judged.
@@ -23,7 +23,7 @@ use foltr_rank::parameter::{ParameterError, require};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Krum {
-    /// Attackers to reckon with.
+    /// Attackers to expect.
     pub attackers: u32,
     /// Whether distances are squared, as in the paper that proposed it.
     #[serde(default)]
@@ -39,25 +39,9 @@ pub struct Krum {
 #[serde(transparent)]
 pub struct MultiKrum(pub Krum);
 
-impl AggregationRule for MultiKrum {
-    fn example() -> Self {
-        Self(Krum { attackers: 2, squared: false, neighbours: Some(3) })
-    }
-
-    fn check(&self) -> Result<(), ParameterError> {
-        self.0.check()
-    }
-
-    fn least_clients(&self) -> usize {
-        self.0.least_clients()
-    }
-
-    fn begin(&self) -> Box<dyn Aggregator> {
-        Box::new(self.0.start_multi())
-    }
-}
-
 impl AggregationRule for Krum {
+    type Memory = Memory;
+
     fn example() -> Self {
         Self { attackers: 2, squared: true, neighbours: None }
     }
@@ -76,68 +60,70 @@ impl AggregationRule for Krum {
         }
     }
 
-    fn begin(&self) -> Box<dyn Aggregator> {
-        Box::new(self.start())
+    fn combine(&self, memory: &mut Memory, _: &[f32], round: &Contributions, combined: &mut Combined) {
+        self.mean_of_best(memory, round, combined, |_| 1);
     }
 }
 
-impl Krum {
-    /// The single best.
-    pub(super) fn start(self) -> KrumRule {
-        KrumRule { settings: self, takes_many: false, distances: Distances::default(), scores: Scores::default() }
+impl AggregationRule for MultiKrum {
+    type Memory = Memory;
+
+    fn example() -> Self {
+        Self(Krum { attackers: 2, squared: false, neighbours: Some(3) })
     }
 
-    /// The mean of the n - m best.
-    fn start_multi(self) -> KrumRule {
-        KrumRule { takes_many: true, ..self.start() }
+    fn check(&self) -> Result<(), ParameterError> {
+        self.0.check()
     }
 
-    /// Attackers to reckon with among `n` contributions, and how many neighbours a score adds up. Where fewer came than
-    /// are needed, as many attackers as can be reckoned with: those who sent nothing are not among the others.
-    fn reckoned(&self, n: usize) -> Result<(usize, usize), TooFewClients> {
-        let others = n.checked_sub(1).ok_or(TooFewClients { needed: 1, got: n })?;
-        let is_enough = n >= self.least_clients();
-        let attackers = self.attackers as usize;
-        let attackers = if is_enough { attackers } else { attackers.min(n.saturating_sub(3) / 2) };
-        let neighbours = self.neighbours.map_or(n.saturating_sub(attackers + 2), |neighbours| neighbours as usize);
-        Ok((attackers, neighbours.clamp(others.min(1), others)))
+    fn least_clients(&self) -> usize {
+        self.0.least_clients()
+    }
+
+    fn combine(&self, memory: &mut Memory, _: &[f32], round: &Contributions, combined: &mut Combined) {
+        self.0.mean_of_best(memory, round, combined, |n_attackers| round.len() - n_attackers);
     }
 }
 
-/// Krum or Multi-Krum with the memory that it keeps between rounds.
-#[derive(Debug)]
-pub(super) struct KrumRule {
-    settings: Krum,
-    takes_many: bool,
+#[derive(Debug, Default)]
+pub struct Memory {
     distances: Distances,
     scores: Scores,
 }
 
-impl Aggregator for KrumRule {
-    fn aggregate(
-        &mut self,
-        _global: &[f32],
-        contributions: &Contributions,
+impl Krum {
+    /// Attackers to expect among `n` contributions, and how many neighbours a score adds up. Where fewer came than are
+    /// needed, as many attackers as can be expected: those who sent nothing are not among the others.
+    fn expected(&self, n: usize) -> (usize, usize) {
+        let attackers = self.attackers as usize;
+        let attackers = if n >= self.least_clients() { attackers } else { attackers.min(n.saturating_sub(3) / 2) };
+        let neighbours = self.neighbours.map_or(n.saturating_sub(attackers + 2), |neighbours| neighbours as usize);
+        (attackers, neighbours.clamp((n - 1).min(1), n - 1))
+    }
+
+    fn mean_of_best(
+        &self,
+        memory: &mut Memory,
+        round: &Contributions,
         combined: &mut Combined,
-    ) -> Result<(), TooFewClients> {
-        let n = contributions.len();
-        let (n_attackers, n_neighbours) = self.settings.reckoned(n)?;
-        self.distances.measure(contributions);
-        if !self.settings.squared {
-            self.distances.take_roots();
+        n_best: impl Fn(usize) -> usize,
+    ) {
+        let n = round.len();
+        let (n_attackers, n_neighbours) = self.expected(n);
+        memory.distances.measure(round);
+        if !self.squared {
+            memory.distances.take_roots();
         }
-        self.scores.fill(&self.distances, n, n_neighbours);
-        combined.begin(contributions.n_params());
-        let n_taken = if self.takes_many { n - n_attackers } else { 1 };
+        memory.scores.fill(&memory.distances, n, n_neighbours);
+        let n_best = n_best(n_attackers);
         combined.shares.resize(n, 0.0);
-        for &row in self.scores.best(n_taken) {
-            combined.shares[row] = 1.0 / n_taken as f64;
+        for &row in memory.scores.best(n_best) {
+            combined.shares[row] = 1.0 / n_best as f64;
         }
         // In client order, whatever the scores are.
-        let taken = contributions.rows().zip(&combined.shares).filter(|(_, share)| **share > 0.0);
-        taken.for_each(|(row, _)| add_scaled(&mut combined.step, row, 1.0));
-        combined.step.iter_mut().for_each(|value| *value /= n_taken as f64);
-        Ok(())
+        let best = round.rows().zip(&combined.shares).filter(|(_, share)| **share > 0.0);
+        best.for_each(|(row, _)| add_scaled(&mut combined.step, row, 1.0));
+        combined.step.iter_mut().for_each(|value| *value /= n_best as f64);
     }
 }
 
@@ -168,16 +154,15 @@ impl Scores {
     }
 
     /// The rows with the lowest scores, in no particular order.
-    fn best(&mut self, n_taken: usize) -> &[usize] {
+    fn best(&mut self, n_best: usize) -> &[usize] {
         self.order.clear();
         self.order.extend(0..self.values.len());
         let compare = |a: &usize, b: &usize| self.values[*a].total_cmp(&self.values[*b]).then(a.cmp(b));
-        self.order.select_nth_unstable_by(n_taken - 1, compare);
-        &self.order[..n_taken]
+        self.order.select_nth_unstable_by(n_best - 1, compare);
+        &self.order[..n_best]
     }
 }
 
-/// The sum of the smallest distances.
 fn sum_of_smallest(distances: &[f64], bits: &mut [u64], n_smallest: usize) -> f64 {
     if bits.len() <= SORTED {
         // In sorted order: equal distances give equal scores, whichever contribution they are from.
@@ -229,12 +214,11 @@ mod tests {
     }
 
     #[test]
-    fn where_few_came_fewer_attackers_are_reckoned_with() {
-        let reckoned = |attackers, neighbours, n| Krum { attackers, squared: false, neighbours }.reckoned(n);
-        assert_eq!((reckoned(4, None, 10), reckoned(4, None, 6)), (Ok((4, 4)), Ok((1, 3))));
-        assert_eq!((reckoned(4, Some(9), 10), reckoned(4, Some(9), 9)), (Ok((4, 9)), Ok((3, 8))));
-        assert_eq!((reckoned(4, Some(1), 4), reckoned(4, None, 2)), (Ok((0, 1)), Ok((0, 1))));
-        assert_eq!((reckoned(4, None, 1), reckoned(4, None, 0).is_err()), (Ok((0, 0)), true));
+    fn where_few_came_fewer_attackers_are_expected() {
+        let expected = |attackers, neighbours, n| Krum { attackers, squared: false, neighbours }.expected(n);
+        assert_eq!((expected(4, None, 10), expected(4, None, 6)), ((4, 4), (1, 3)));
+        assert_eq!((expected(4, Some(9), 10), expected(4, Some(9), 9)), ((4, 9), (3, 8)));
+        assert_eq!((expected(4, Some(1), 4), expected(4, None, 2), expected(4, None, 1)), ((0, 1), (0, 1), (0, 0)));
         let none = Krum { attackers: 1, squared: false, neighbours: Some(0) };
         assert_eq!(none.check().expect_err("no neighbour").name, "neighbours");
     }

@@ -7,7 +7,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::aggregate::{AggregationRule, Aggregator, CHUNK, Combined, Contributions, PartialSum, TooFewClients};
+use crate::aggregate::{AggregationRule, CHUNK, Combined, Contributions, PartialSum};
 
 /// The mean needs no parameter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -16,30 +16,17 @@ use crate::aggregate::{AggregationRule, Aggregator, CHUNK, Combined, Contributio
 pub struct Mean {}
 
 impl AggregationRule for Mean {
+    type Memory = ();
+
     fn example() -> Self {
         Self {}
     }
 
-    fn begin(&self) -> Box<dyn Aggregator> {
-        Box::new(*self)
-    }
-}
-
-impl Aggregator for Mean {
-    /// Adds in the order of the chunked fold: the same bits as the coordinator, which never holds all contributions.
-    fn aggregate(
-        &mut self,
-        _global: &[f32],
-        contributions: &Contributions,
-        combined: &mut Combined,
-    ) -> Result<(), TooFewClients> {
-        let n_params = contributions.n_params();
-        combined.begin(n_params);
-        let (mut total, mut partial) = (PartialSum::new(n_params), PartialSum::new(n_params));
+    /// Adds in the order of the chunked fold: the same bits as the coordinator, which never has all contributions.
+    fn combine(&self, (): &mut (), _: &[f32], round: &Contributions, combined: &mut Combined) {
+        let (mut total, mut partial) = (PartialSum::new(round.n_params()), PartialSum::new(round.n_params()));
         let mut chunk_idx = 0;
-        for ((&client, &weight), row) in
-            contributions.clients().iter().zip(contributions.weights()).zip(contributions.rows())
-        {
+        for ((&client, &weight), row) in round.clients().iter().zip(round.weights()).zip(round.rows()) {
             if client as usize / CHUNK != chunk_idx {
                 chunk_idx = client as usize / CHUNK;
                 total.merge(&partial);
@@ -48,15 +35,15 @@ impl Aggregator for Mean {
             partial.add_step(row, weight);
         }
         total.merge(&partial);
-        combined.step = total.mean().ok_or(TooFewClients { needed: 1, got: 0 })?;
-        combined.shares.extend(contributions.weights().iter().map(|weight| weight / total.weight()));
-        Ok(())
+        combined.step = total.mean().unwrap_or_default();
+        combined.shares.extend(round.weights().iter().map(|weight| weight / total.weight()));
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::aggregate::Aggregator;
 
     #[test]
     fn three_clients_weigh_as_much_as_their_interactions() {
@@ -66,14 +53,8 @@ mod tests {
             round.push(client, weight, &delta);
         }
         let mut combined = Combined::default();
-        Mean {}.aggregate(&[0.0; 2], &round, &mut combined).expect("three clients are enough");
+        Mean {}.start().aggregate(&[0.0; 2], &round, &mut combined).expect("three clients are enough");
         assert_eq!(combined.step, [10.0 / 9.0, 16.0 / 9.0]);
         assert_eq!(combined.shares, [1.0 / 9.0, 3.0 / 9.0, 5.0 / 9.0]);
-    }
-
-    #[test]
-    fn no_client_is_an_error_not_a_panic() {
-        let nobody = Mean {}.aggregate(&[], &Contributions::new(0), &mut Combined::default());
-        assert_eq!(nobody, Err(TooFewClients { needed: 1, got: 0 }));
     }
 }

@@ -10,7 +10,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::aggregate::order::{Columns, inner_means};
-use crate::aggregate::{AggregationRule, Aggregator, Combined, Contributions, TooFewClients};
+use crate::aggregate::{AggregationRule, Combined, Contributions};
 
 /// The median needs no parameter.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -19,38 +19,13 @@ use crate::aggregate::{AggregationRule, Aggregator, Combined, Contributions, Too
 pub struct Median {}
 
 impl AggregationRule for Median {
+    type Memory = Columns;
+
     fn example() -> Self {
         Self {}
     }
 
-    fn begin(&self) -> Box<dyn Aggregator> {
-        Box::new(self.start())
-    }
-}
-
-impl Median {
-    pub(super) fn start(self) -> MedianRule {
-        MedianRule { scratch: Columns::default() }
-    }
-}
-
-/// The rule with the memory that it keeps between rounds.
-#[derive(Debug)]
-pub(super) struct MedianRule {
-    scratch: Columns,
-}
-
-impl Aggregator for MedianRule {
-    fn aggregate(
-        &mut self,
-        _global: &[f32],
-        contributions: &Contributions,
-        combined: &mut Combined,
-    ) -> Result<(), TooFewClients> {
-        let got = contributions.len();
-        let cut = got.checked_sub(1).ok_or(TooFewClients { needed: 1, got })? / 2;
-        combined.begin(contributions.n_params());
-        inner_means(contributions, cut, &mut self.scratch, &mut combined.step);
-        Ok(())
+    fn combine(&self, memory: &mut Columns, _: &[f32], round: &Contributions, combined: &mut Combined) {
+        inner_means(round, (round.len() - 1) / 2, memory, &mut combined.step);
     }
 }

@@ -7,7 +7,7 @@
 //! best possible factor for m < n/2. It bounds nothing by itself: a robust rule has to follow.
 
 use crate::aggregate::geometry::{Distances, add_scaled};
-use crate::aggregate::{Aggregator, Combined, Contributions, TooFewClients};
+use crate::aggregate::{Aggregator, Combined, Contributions, EmptyRound};
 
 /// A rule whose contributions are mixed first, with the memory that is kept between rounds.
 #[derive(Debug)]
@@ -30,21 +30,15 @@ impl Mixing {
 }
 
 impl Aggregator for Mixing {
-    fn aggregate(
-        &mut self,
-        global: &[f32],
-        contributions: &Contributions,
-        combined: &mut Combined,
-    ) -> Result<(), TooFewClients> {
-        let n = contributions.len();
+    fn aggregate(&mut self, global: &[f32], round: &Contributions, combined: &mut Combined) -> Result<(), EmptyRound> {
+        let n = round.len();
         // Where fewer than 2m + 1 came, fewer attackers are among them: see the trimmed mean.
-        let most = n.checked_sub(1).ok_or(TooFewClients { needed: 1, got: n })? / 2;
-        let n_attackers = self.n_attackers.min(most);
-        self.distances.measure(contributions);
-        self.mixed.begin(contributions.n_params());
+        let n_attackers = self.n_attackers.min(n.saturating_sub(1) / 2);
+        self.distances.measure(round);
+        self.mixed.begin(round.n_params());
         for row in 0..n {
-            self.mix(contributions, row, n - n_attackers);
-            self.mixed.push(contributions.clients()[row], contributions.weights()[row], &self.row);
+            self.mix(round, row, n - n_attackers);
+            self.mixed.push(round.clients()[row], round.weights()[row], &self.row);
         }
         self.rule.aggregate(global, &self.mixed, combined)?;
         // Of mixtures, not of what clients sent.
@@ -78,17 +72,15 @@ impl Mixing {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    use crate::aggregate::{Krum, Mean};
+    use crate::aggregate::{AggregationRule, Krum, Mean};
 
     #[test]
     fn contributions_become_means_of_their_neighbours() {
-        let mut round = Contributions::new(1);
-        [0.0, 1.0, 3.0, 100.0].iter().zip(0..).for_each(|(&value, client)| round.push(client, 1.0, &[value]));
-        // {0, 1, 3} three times, and {1, 3, 100}; of four contributions at most one can be reckoned with.
+        let round = Contributions::of_rows(&[[0.0], [1.0], [3.0], [100.0]]);
+        // {0, 1, 3} three times, and {1, 3, 100}; of four contributions at most one can be expected.
         let want = [4.0 / 3.0, 4.0 / 3.0, 4.0 / 3.0, 104.0 / 3.0];
         for n_attackers in [1, 2, 7] {
-            let mut mixing = Mixing::new(n_attackers, Box::new(Mean {}));
+            let mut mixing = Mixing::new(n_attackers, Box::new(Mean {}.start()));
             let mut combined = Combined::default();
             mixing.aggregate(&[], &round, &mut combined).expect("four");
             assert_eq!(mixing.mixed.len(), 4);
@@ -99,7 +91,6 @@ mod tests {
         let mut combined = Combined::default();
         krum.aggregate(&[], &round, &mut combined).expect("four");
         assert!((combined.step[0] - 4.0 / 3.0).abs() < 1e-6);
-        let nobody = krum.aggregate(&[], &Contributions::new(1), &mut combined);
-        assert_eq!(nobody, Err(TooFewClients { needed: 1, got: 0 }));
+        assert_eq!(krum.aggregate(&[], &Contributions::new(1), &mut combined), Err(EmptyRound));
     }
 }

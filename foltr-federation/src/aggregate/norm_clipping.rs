@@ -14,7 +14,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::aggregate::geometry::{add_scaled, length};
 use crate::aggregate::radius::{Radius, clip_factor};
-use crate::aggregate::{AggregationRule, Aggregator, Combined, Contributions, TooFewClients};
+use crate::aggregate::{AggregationRule, Combined, Contributions};
 
 /// How long a contribution may be.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
@@ -26,6 +26,8 @@ pub struct NormClipping {
 }
 
 impl AggregationRule for NormClipping {
+    type Memory = Memory;
+
     fn example() -> Self {
         Self { radius: Radius::Fixed(3.0) }
     }
@@ -34,59 +36,32 @@ impl AggregationRule for NormClipping {
         self.radius.check()
     }
 
-    fn begin(&self) -> Box<dyn Aggregator> {
-        Box::new(self.start())
-    }
-}
-
-impl NormClipping {
-    pub(super) const fn start(self) -> NormClippingRule {
-        NormClippingRule { radius: self.radius, lengths: Vec::new(), sorted: Vec::new() }
-    }
-}
-
-/// The rule with the memory that it keeps between rounds.
-#[derive(Debug)]
-pub(super) struct NormClippingRule {
-    radius: Radius,
-    lengths: Vec<f64>,
-    sorted: Vec<f64>,
-}
-
-impl Aggregator for NormClippingRule {
-    fn aggregate(
-        &mut self,
-        _global: &[f32],
-        contributions: &Contributions,
-        combined: &mut Combined,
-    ) -> Result<(), TooFewClients> {
-        let n = contributions.len();
-        if n == 0 {
-            return Err(TooFewClients { needed: 1, got: 0 });
-        }
-        self.lengths.clear();
-        self.lengths.extend(contributions.rows().map(length));
-        let radius = self.radius.of(&self.lengths, &mut self.sorted);
-        combined.begin(contributions.n_params());
-        for (row, &length) in contributions.rows().zip(&self.lengths) {
-            let share = clip_factor(length, radius) / n as f64;
+    fn combine(&self, memory: &mut Memory, _: &[f32], round: &Contributions, combined: &mut Combined) {
+        memory.lengths.clear();
+        memory.lengths.extend(round.rows().map(length));
+        let radius = self.radius.of(&memory.lengths, &mut memory.sorted);
+        for (row, &length) in round.rows().zip(&memory.lengths) {
+            let share = clip_factor(length, radius) / round.len() as f64;
             combined.shares.push(share);
             add_scaled(&mut combined.step, row, share);
         }
-        Ok(())
     }
+}
+
+#[derive(Debug, Default)]
+pub struct Memory {
+    lengths: Vec<f64>,
+    sorted: Vec<f64>,
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::aggregate::Aggregator;
 
     #[test]
     fn long_contributions_are_shortened() {
-        let mut round = Contributions::new(2);
-        for (client, row) in [(0, [3.0, 4.0]), (1, [0.0, -1.0]), (2, [0.0, 10.0])] {
-            round.push(client, 1.0, &row);
-        }
+        let round = Contributions::of_rows(&[[3.0, 4.0], [0.0, -1.0], [0.0, 10.0]]);
         for (radius, want) in [(Radius::Fixed(2.0), [0.4, 0.866_666_666]), (Radius::Median, [1.0, 8.0 / 3.0])] {
             let mut combined = Combined::default();
             NormClipping { radius }.start().aggregate(&[], &round, &mut combined).expect("three");

@@ -18,10 +18,6 @@ pub enum Radius {
 }
 
 impl Radius {
-    /// Checks the number.
-    ///
-    /// # Errors
-    /// If it is not positive and finite.
     pub(super) fn check(self) -> Result<(), ParameterError> {
         match self {
             Self::Median => Ok(()),

@@ -12,18 +12,20 @@
 use serde::{Deserialize, Serialize};
 
 use crate::aggregate::order::{Columns, inner_means};
-use crate::aggregate::{AggregationRule, Aggregator, Combined, Contributions, TooFewClients};
+use crate::aggregate::{AggregationRule, Combined, Contributions};
 
 /// How much is cut off.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct TrimmedMean {
-    /// Attackers to reckon with: so many values are dropped at either end.
+    /// Attackers to expect: so many values are dropped at either end.
     pub attackers: u32,
 }
 
 impl AggregationRule for TrimmedMean {
+    type Memory = Columns;
+
     fn example() -> Self {
         Self { attackers: 2 }
     }
@@ -32,36 +34,8 @@ impl AggregationRule for TrimmedMean {
         (self.attackers as usize).saturating_mul(2).saturating_add(1)
     }
 
-    fn begin(&self) -> Box<dyn Aggregator> {
-        Box::new(self.start())
-    }
-}
-
-impl TrimmedMean {
-    pub(super) fn start(self) -> TrimmedMeanRule {
-        TrimmedMeanRule { settings: self, scratch: Columns::default() }
-    }
-}
-
-/// The rule with the memory that it keeps between rounds.
-#[derive(Debug)]
-pub(super) struct TrimmedMeanRule {
-    settings: TrimmedMean,
-    scratch: Columns,
-}
-
-impl Aggregator for TrimmedMeanRule {
-    fn aggregate(
-        &mut self,
-        _global: &[f32],
-        contributions: &Contributions,
-        combined: &mut Combined,
-    ) -> Result<(), TooFewClients> {
-        let got = contributions.len();
-        let most = got.checked_sub(1).ok_or(TooFewClients { needed: 1, got })? / 2;
-        combined.begin(contributions.n_params());
-        let n_cut = most.min(self.settings.attackers as usize);
-        inner_means(contributions, n_cut, &mut self.scratch, &mut combined.step);
-        Ok(())
+    fn combine(&self, memory: &mut Columns, _: &[f32], round: &Contributions, combined: &mut Combined) {
+        let n_cut = ((round.len() - 1) / 2).min(self.attackers as usize);
+        inner_means(round, n_cut, memory, &mut combined.step);
     }
 }

@@ -69,7 +69,6 @@ pub(super) struct Buffer {
     single: PartialSum,
     /// How many messages of each client are in the buffer.
     from_client: BTreeMap<u32, u32>,
-    /// Scratch for regenerated perturbations.
     direction: Vec<f32>,
 }
 

@@ -10,7 +10,8 @@
 //! the versions that a message may start from, `max_staleness` + 1 of them and no more.
 //!
 //! Deviations: staleness is counted from the version that the client started with, which it received after its last update
-//! unless a message was lost or refused in between. w (theta_c - theta) is handed to the server optimiser as a step; a learning rate of 1 is the rule above.
+//! unless a message was lost or refused in between. w (theta_c - theta) is handed to the server optimiser as a step; a
+//! learning rate of 1 is the rule above.
 
 use std::collections::VecDeque;
 
@@ -27,7 +28,7 @@ use foltr_rank::parameter::{ParameterError, require};
 pub struct Naive {
     /// Updates that are a round, in which staleness is counted.
     pub updates_per_round: u32,
-    /// Messages that started more versions ago than this are refused. So many old models are kept.
+    /// Messages that started more versions ago than this are refused. So many old models are stored.
     pub max_staleness: u32,
 }
 
@@ -40,28 +41,28 @@ impl Naive {
 
 /// Published models, the newest first.
 #[derive(Clone, Debug)]
-pub(super) struct History {
-    n_kept: usize,
+pub(super) struct Versions {
+    n_stored: usize,
     updates_per_round: u32,
-    pub(super) versions: VecDeque<Params>,
+    pub(super) published: VecDeque<Params>,
 }
 
-impl History {
+impl Versions {
     pub(super) fn new(naive: Naive, initial: &[f32]) -> Self {
         Self {
-            n_kept: naive.max_staleness as usize + 1,
+            n_stored: naive.max_staleness as usize + 1,
             updates_per_round: naive.updates_per_round,
-            versions: VecDeque::from([initial.to_vec()]),
+            published: VecDeque::from([initial.to_vec()]),
         }
     }
 
     /// Remembers a new version; the memory of the oldest is used for it when there are enough.
     pub(super) fn publish(&mut self, global: &[f32]) {
-        let mut version = if self.versions.len() == self.n_kept { self.versions.pop_back() } else { None }
+        let mut version = if self.published.len() == self.n_stored { self.published.pop_back() } else { None }
             .unwrap_or_else(|| Vec::with_capacity(global.len()));
         version.clear();
         version.extend_from_slice(global);
-        self.versions.push_front(version);
+        self.published.push_front(version);
     }
 
     /// w (theta_c - theta) of a checked payload whose staleness, from 0, is within the limit.
@@ -69,7 +70,7 @@ impl History {
         let Payload::Step { delta, .. } = payload else {
             panic!("a checked payload is a step, not {:?}", payload.kind())
         };
-        let base = &self.versions[staleness as usize];
+        let base = &self.published[staleness as usize];
         // Staleness s counted from 1 weighs 1 / (s + 1).
         let weight = 1.0 / (f64::from(staleness / self.updates_per_round) + 2.0);
         let of_client = base.iter().zip(delta).map(|(&base, &delta)| f64::from(base) + f64::from(delta));

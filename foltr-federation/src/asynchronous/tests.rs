@@ -3,9 +3,7 @@
 use super::*;
 use crate::aggregate::CHUNK;
 use crate::coordinator::{Coordinator, Setup};
-use crate::defence::Defence;
-use crate::message::Payload;
-use crate::privacy::Mode;
+use crate::message::{Kind, Payload};
 
 const BUFFERED: Buffered = Buffered { buffer: 2, staleness_exponent: 0.5, rate_limit: 1, max_staleness: 3 };
 
@@ -41,9 +39,9 @@ fn assert_close(got: &[f64], want: &[f64]) {
 #[test]
 fn a_buffer_with_two_stalenesses_by_hand() {
     let mut coordinator = buffered(BUFFERED);
-    assert_eq!(coordinator.receive(&step(0, 0, 1, [1.0, 0.0])), Ok(Taken::Held));
+    assert_eq!(coordinator.receive(&step(0, 0, 1, [1.0, 0.0])), Ok(Received::Buffered));
     assert_eq!(coordinator.task().round, 0);
-    assert_eq!(coordinator.receive(&step(0, 1, 3, [0.0, 4.0])), Ok(Taken::NewVersion));
+    assert_eq!(coordinator.receive(&step(0, 1, 3, [0.0, 4.0])), Ok(Received::NewVersion));
     // Equal staleness: (1, 12) / 4.
     assert_close(coordinator.master(), &[1.25, 2.0]);
     coordinator.receive(&step(1, 0, 1, [0.0, 0.0])).expect("fresh");
@@ -90,17 +88,7 @@ fn a_buffer_is_summed_like_a_round() {
     let settings = Buffered { buffer: n_clients, ..BUFFERED };
     let made = AsynchronousSetup { n_clients, ..setup(Asynchrony::Buffered(settings)) };
     let mut own = AsynchronousCoordinator::new(made).expect("a good setup");
-    let mut round = Coordinator::new(Setup {
-        initial: vec![1.0, -1.0],
-        n_clients,
-        n_interactions: 5,
-        rule: PayloadSemantics::Averaging,
-        defence: Defence::NONE,
-        optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
-        mode: Mode::Clear,
-        clip_norm: None,
-    })
-    .expect("a good setup");
+    let mut round = Coordinator::new(Setup::averaging(vec![1.0, -1.0], n_clients, 5)).expect("a good setup");
     for client in 0..n_clients {
         own.receive(&step(0, client, 1 + client % 5, delta(client))).expect("a good message");
         round.receive(step(0, client, 1 + client % 5, delta(client))).expect("a good message");
@@ -128,7 +116,7 @@ fn rewards_of_perturbed_models_can_be_buffered() {
 fn naive_mixing_by_hand() {
     let mut coordinator = naive(1);
     // Nothing came before: w = 1/2 of (1, -1) + (1, 2) - (1, -1).
-    assert_eq!(coordinator.receive(&step(0, 0, 1, [1.0, 2.0])), Ok(Taken::NewVersion));
+    assert_eq!(coordinator.receive(&step(0, 0, 1, [1.0, 2.0])), Ok(Received::NewVersion));
     assert_eq!(coordinator.master(), [1.5, 0.0]);
     // A version old: w = 1/3 of (1, -1) + (2, 4) - (1.5, 0).
     coordinator.receive(&step(0, 1, 1, [2.0, 4.0])).expect("a version old");
@@ -154,12 +142,12 @@ fn naive_staleness_may_be_counted_in_longer_rounds() {
 }
 
 #[test]
-fn old_models_are_kept_as_long_as_messages_may_start_from_them_and_no_longer() {
+fn old_models_are_stored_as_long_as_messages_may_start_from_them_and_no_longer() {
     let mut coordinator = naive(2);
     for version in 0..10 {
         coordinator.receive(&step(version, 0, 1, [1.0, 1.0])).expect("fresh");
-        let Memory::History(history) = &coordinator.memory else { panic!("a history") };
-        assert_eq!(history.versions.len(), 3.min(version as usize + 2));
+        let Memory::Versions(versions) = &coordinator.memory else { panic!("versions") };
+        assert_eq!(versions.published.len(), 3.min(version as usize + 2));
     }
 }
 
@@ -184,19 +172,19 @@ fn every_reason_to_refuse_has_a_name_and_changes_nothing() {
     ] {
         assert_eq!(coordinator.receive(&message), Err(refusal));
     }
-    assert_eq!(coordinator.receive(&step(1, 1, 1, [0.0, 1.0])), Ok(Taken::NewVersion));
+    assert_eq!(coordinator.receive(&step(1, 1, 1, [0.0, 1.0])), Ok(Received::NewVersion));
     assert_eq!(coordinator.task().global, [1.5, -0.5]);
-    assert_eq!(coordinator.receive(&step(2, 0, 1, [0.0, 0.0])), Ok(Taken::Held), "a new buffer, a new limit");
+    assert_eq!(coordinator.receive(&step(2, 0, 1, [0.0, 0.0])), Ok(Received::Buffered), "a new buffer, a new limit");
 }
 
 #[test]
 fn a_model_beyond_f32_is_never_published() {
     let mut coordinator = buffered(Buffered { buffer: 1, ..BUFFERED });
-    assert_eq!(coordinator.receive(&step(0, 0, 1, [f32::MAX, 0.0])), Ok(Taken::NewVersion));
+    assert_eq!(coordinator.receive(&step(0, 0, 1, [f32::MAX, 0.0])), Ok(Received::NewVersion));
     let overflow = Refused::Overflow { version: 2, index: 0 };
     assert_eq!(coordinator.receive(&step(1, 0, 1, [f32::MAX, 0.0])), Err(overflow));
     assert_eq!((coordinator.task().round, coordinator.task().global[0]), (1, f32::MAX));
-    assert_eq!(coordinator.receive(&step(1, 0, 1, [0.0, 1.0])), Ok(Taken::NewVersion), "the buffer is empty again");
+    assert_eq!(coordinator.receive(&step(1, 0, 1, [0.0, 1.0])), Ok(Received::NewVersion), "the buffer is empty again");
 }
 
 #[test]

@@ -10,28 +10,30 @@ use crate::message::Payload;
 /// The state of one chunk.
 #[derive(Clone, Debug)]
 enum Chunk {
-    /// Nothing has come.
     Empty,
     /// Some messages have come, by slot.
-    Waiting { payloads: Vec<Option<Payload>>, n_received: usize },
+    Waiting {
+        payloads: Vec<Option<Payload>>,
+        n_received: usize,
+    },
     /// Complete, but an earlier chunk is not.
     Folded(PartialSum),
-    /// Part of the total.
     Merged,
 }
 
 /// All chunks of a round.
 #[derive(Clone, Debug)]
 pub(super) struct Inbox {
-    rule: PayloadSemantics,
+    pub(super) rule: PayloadSemantics,
     n_clients: usize,
     chunks: Vec<Chunk>,
     /// Sum of the chunks before `n_merged`.
     total: PartialSum,
     n_merged: usize,
-    n_held: usize,
-    n_contributions: u32,
-    /// Scratch for regenerated perturbations.
+    /// Messages whose chunk is not complete.
+    pub(super) n_waiting: usize,
+    /// Clients that have contributed so far.
+    pub(super) n_contributions: u32,
     direction: Vec<f32>,
 }
 
@@ -44,32 +46,16 @@ impl Inbox {
             chunks: vec![Chunk::Empty; n_clients.div_ceil(CHUNK)],
             total: PartialSum::new(n_params),
             n_merged: 0,
-            n_held: 0,
+            n_waiting: 0,
             n_contributions: 0,
             direction: vec![0.0; n_params],
         }
     }
 
-    /// Forgets the round.
     pub(super) fn clear(&mut self) {
         self.chunks.fill(Chunk::Empty);
         self.total.clear();
-        (self.n_merged, self.n_held, self.n_contributions) = (0, 0, 0);
-    }
-
-    /// How messages become a step.
-    pub(super) const fn rule(&self) -> PayloadSemantics {
-        self.rule
-    }
-
-    /// Clients that have contributed so far.
-    pub(super) const fn n_contributions(&self) -> u32 {
-        self.n_contributions
-    }
-
-    /// Messages that are kept because their chunk is not complete.
-    pub(super) const fn n_held(&self) -> usize {
-        self.n_held
+        (self.n_merged, self.n_waiting, self.n_contributions) = (0, 0, 0);
     }
 
     /// Slots of a chunk; the last one may be shorter.
@@ -92,7 +78,7 @@ impl Inbox {
         payloads[slot] = Some(payload);
         *n_received += 1;
         let is_complete = *n_received == len;
-        self.n_held += 1;
+        self.n_waiting += 1;
         self.n_contributions += 1;
         if is_complete {
             self.fold_chunk(chunk_idx);
@@ -135,7 +121,7 @@ impl Inbox {
         for payload in payloads.iter().flatten() {
             partial.add_payload(payload, &self.rule, &mut self.direction);
         }
-        self.n_held -= n_received;
+        self.n_waiting -= n_received;
         self.chunks[chunk_idx] = Chunk::Folded(partial);
     }
 

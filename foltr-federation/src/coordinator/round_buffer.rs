@@ -2,8 +2,8 @@
 
 use foltr_rank::learn::evolution::fill_direction;
 
-use crate::aggregate::{Aggregator, Combined, Contributions, PayloadSemantics, TooFewClients, evolution_coefficient};
-use crate::coordinator::Rejected;
+use crate::aggregate::{Aggregator, Combined, Contributions, PayloadSemantics, evolution_coefficient};
+use crate::coordinator::{Rejected, RoundReport};
 use crate::message::{Payload, PayloadError};
 
 /// All messages of a round, and the rule that will combine them.
@@ -15,9 +15,7 @@ pub(super) struct RoundBuffer {
     /// By slot.
     has_come: Vec<bool>,
     combined: Combined,
-    /// Of the last round.
     shares: Vec<(u32, f64)>,
-    /// Scratch for regenerated perturbations.
     direction: Vec<f32>,
 }
 
@@ -39,25 +37,13 @@ impl RoundBuffer {
         }
     }
 
-    /// Forgets the round.
     pub(super) fn clear(&mut self) {
         self.contributions.clear();
         self.has_come.fill(false);
     }
 
-    /// Nobody has a part in a round without a step.
-    pub(super) fn clear_shares(&mut self) {
-        self.shares.clear();
-    }
-
-    /// Messages so far.
     pub(super) fn len(&self) -> usize {
         self.contributions.len()
-    }
-
-    /// Their total weight.
-    pub(super) fn weight(&self) -> f64 {
-        self.contributions.weights().iter().sum()
     }
 
     /// Clients of the last round, and how much of the step came from each.
@@ -100,19 +86,16 @@ impl RoundBuffer {
         if std::mem::replace(has_come, true) { Err(Rejected::Duplicate { client }) } else { Ok(()) }
     }
 
-    /// The step that the rule makes of what has come, which is forgotten.
-    pub(super) fn combine(&mut self, global: &[f32]) -> Result<Vec<f64>, TooFewClients> {
+    /// The step that the rule makes of what has come, which is forgotten; nothing if nobody came.
+    pub(super) fn combine(&mut self, round: u32, global: &[f32]) -> Option<(RoundReport, Vec<f64>)> {
         self.contributions.sort();
         self.shares.clear();
-        self.aggregator.aggregate(global, &self.contributions, &mut self.combined)?;
+        self.aggregator.aggregate(global, &self.contributions, &mut self.combined).ok()?;
         let clients = self.contributions.clients().iter().copied();
         self.shares.extend(clients.zip(self.combined.shares.iter().copied()));
+        let (n_contributions, weight) = (self.len() as u32, self.contributions.weights().iter().sum());
         self.clear();
-        Ok(std::mem::take(&mut self.combined.step))
-    }
-
-    /// Takes the step's memory back.
-    pub(super) fn give_back(&mut self, step: Vec<f64>) {
-        self.combined.step = step;
+        let report = RoundReport { round, n_contributions, weight, n_within: 0, step_norm: 0.0 };
+        Some((report, std::mem::take(&mut self.combined.step)))
     }
 }

@@ -6,17 +6,7 @@ use crate::aggregate::Bulyan;
 use crate::message::Kind;
 
 fn coordinator(n_clients: u32) -> Coordinator {
-    Coordinator::new(Setup {
-        initial: vec![1.0, -1.0],
-        n_clients,
-        n_interactions: 5,
-        rule: PayloadSemantics::Averaging,
-        defence: Defence::NONE,
-        optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
-        mode: Mode::Clear,
-        clip_norm: None,
-    })
-    .expect("a good setup")
+    Coordinator::new(Setup::averaging(vec![1.0, -1.0], n_clients, 5)).expect("a good setup")
 }
 
 fn step(round: u32, client: u32, n_interactions: u32, delta: [f32; 2]) -> Message {
@@ -67,14 +57,9 @@ fn every_reason_to_refuse_has_a_name_and_changes_nothing() {
 #[test]
 fn a_reward_that_would_make_an_infinite_update_is_refused_where_updates_are_compared() {
     let mut coordinator = Coordinator::new(Setup {
-        initial: vec![1.0, -1.0],
-        n_clients: 7,
-        n_interactions: 5,
         rule: PayloadSemantics::Evolution { sigma: 0.01, antithetic: false },
         defence: Defence { rule: Aggregation::Bulyan(Bulyan { attackers: 1 }), ..Defence::NONE },
-        optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
-        mode: Mode::Clear,
-        clip_norm: None,
+        ..Setup::averaging(vec![1.0, -1.0], 7, 5)
     })
     .expect("a good setup");
     let reward = |client: u32, plus: f32| {
@@ -137,19 +122,10 @@ fn the_averaged_step_can_be_changed_before_it_is_applied() {
 
 #[test]
 fn a_sealed_federation_takes_sums_and_nothing_else() {
-    let setup = |rule| Setup {
-        initial: vec![0.0; 2],
-        n_clients: 3,
-        n_interactions: 5,
-        rule,
-        defence: Defence::NONE,
-        optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
-        mode: Mode::Sealed,
-        clip_norm: None,
-    };
+    let setup = |rule| Setup { rule, mode: Mode::Sealed, ..Setup::averaging(vec![0.0; 2], 3, 5) };
     let refused = Coordinator::new(setup(PayloadSemantics::Evolution { sigma: 0.1, antithetic: true })).err();
-    let told = refused.expect("needs seeds and rewards").to_string();
-    assert!(told.contains("FOLtR-ES, whose server reads the seed and reward of every message, needs them"), "{told}");
+    let message = refused.expect("needs seeds and rewards").to_string();
+    assert!(message.contains("FOLtR-ES, whose server reads the seed and reward of every message, needs them"));
     let rule = PayloadSemantics::Shares { unit: 0.5, divisor: 4.0, min_survivors: 2 };
     let mut coordinator = Coordinator::new(setup(rule)).expect("a sum needs no single update");
     let share = |values: [i64; 2]| Payload::Share(crate::message::Share::new(values.to_vec()));
@@ -171,18 +147,9 @@ fn a_sealed_federation_takes_sums_and_nothing_else() {
 
 #[test]
 fn a_bad_setup_is_refused() {
-    let setup = |rule, initial| Setup {
-        initial,
-        n_clients: 1,
-        n_interactions: 1,
-        rule,
-        defence: Defence::NONE,
-        optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
-        mode: Mode::Clear,
-        clip_norm: None,
-    };
-    let sigma = setup(PayloadSemantics::Evolution { sigma: 0.0, antithetic: true }, vec![0.0]);
-    assert_eq!(Coordinator::new(sigma).err(), Some(SetupError::Sigma { sigma: 0.0 }));
-    let infinite = setup(PayloadSemantics::Averaging, vec![0.0, f32::INFINITY]);
-    assert_eq!(Coordinator::new(infinite).err(), Some(SetupError::Initial { index: 1, value: f32::INFINITY }));
+    let refused = |rule, initial| Coordinator::new(Setup { rule, ..Setup::averaging(initial, 1, 1) }).expect_err("bad");
+    let sigma = refused(PayloadSemantics::Evolution { sigma: 0.0, antithetic: true }, vec![0.0]);
+    assert_eq!(sigma.to_string(), "sigma = 0 must be positive and finite");
+    let infinite = refused(PayloadSemantics::Averaging, vec![0.0, f32::INFINITY]);
+    assert_eq!(infinite, SetupError::Initial { index: 1, value: f32::INFINITY });
 }

@@ -1,49 +1,7 @@
-//! Little-endian numbers to bytes and back. Nothing is allocated before as many bytes are known to be there.
+//! Numbers from little-endian bytes. Nothing is allocated before as many bytes are known to be there.
 
 use crate::fingerprint::Fingerprint;
 use crate::history::HistoryError;
-
-/// Appends numbers.
-#[derive(Debug, Default)]
-pub(super) struct Writer(pub(super) Vec<u8>);
-
-impl Writer {
-    pub(super) fn u8(&mut self, number: u8) {
-        self.0.push(number);
-    }
-
-    pub(super) fn u32(&mut self, number: u32) {
-        self.0.extend(number.to_le_bytes());
-    }
-
-    pub(super) fn u64(&mut self, number: u64) {
-        self.0.extend(number.to_le_bytes());
-    }
-
-    pub(super) fn f64(&mut self, number: f64) {
-        self.u64(number.to_bits());
-    }
-
-    pub(super) fn f32s(&mut self, values: &[f32]) {
-        self.0.extend(values.iter().flat_map(|value| value.to_le_bytes()));
-    }
-
-    pub(super) fn f64s(&mut self, values: &[f64]) {
-        self.0.extend(values.iter().flat_map(|value| value.to_le_bytes()));
-    }
-
-    pub(super) fn fingerprint(&mut self, fingerprint: &Fingerprint) {
-        self.0.extend(fingerprint.as_bytes());
-    }
-
-    /// Whether it is there, and if so what it is.
-    pub(super) fn option<T>(&mut self, value: Option<T>, write: impl FnOnce(&mut Self, T)) {
-        self.u8(value.is_some().into());
-        if let Some(value) = value {
-            write(self, value);
-        }
-    }
-}
 
 /// Takes numbers from the front.
 #[derive(Debug)]
@@ -131,14 +89,21 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn f32s(&mut self, n: usize) -> Result<Vec<f32>, HistoryError> {
-        let mut values = Reader::new(self.take(n.saturating_mul(4))?);
-        let all: Result<Vec<f32>, HistoryError> = (0..n).map(|_| values.f32()).collect();
-        all.map_err(|_| self.wrong("a number that is not finite"))
+        self.numbers(n, 4, Self::f32)
     }
 
     pub(super) fn f64s(&mut self, n: usize) -> Result<Vec<f64>, HistoryError> {
-        let mut values = Reader::new(self.take(n.saturating_mul(8))?);
-        let all: Result<Vec<f64>, HistoryError> = (0..n).map(|_| values.f64()).collect();
+        self.numbers(n, 8, Self::f64)
+    }
+
+    fn numbers<T>(
+        &mut self,
+        n: usize,
+        len: usize,
+        read: fn(&mut Reader<'a>) -> Result<T, HistoryError>,
+    ) -> Result<Vec<T>, HistoryError> {
+        let mut values = Reader::new(self.take(n.saturating_mul(len))?);
+        let all: Result<Vec<T>, HistoryError> = (0..n).map(|_| read(&mut values)).collect();
         all.map_err(|_| self.wrong("a number that is not finite"))
     }
 

@@ -1,12 +1,13 @@
 //! What happened, link by link: every link's head is a fingerprint of the head before it and of what happened.
 //!
 //! Nothing can be taken out, put in, exchanged or altered without another head, unless all later heads are made anew;
-//! whoever has kept one of them, in a [receipt](crate::receipt), sees that too.
+//! whoever has one of them, in a [receipt](crate::receipt), sees that too.
 
 use std::cmp::Ordering;
 
-use crate::fingerprint::{Fingerprint, Hashing};
+use crate::fingerprint::Fingerprint;
 use crate::history::{Checkpoint, HistoryError, HistoryPolicy, Record};
+use crate::writer::Writer;
 
 /// Clients that were forgotten.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -15,7 +16,6 @@ pub struct Erasure {
     pub round: u32,
     /// Who, in rising order.
     pub clients: Vec<u32>,
-    /// The name of the method.
     pub method: String,
     /// Whether the method proves something, or only hopes.
     pub is_proven: bool,
@@ -33,16 +33,20 @@ pub(super) enum What {
 /// Something that happened.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Event {
-    /// A round was closed.
     Round(Record),
     /// The state before a round.
     Checkpoint(Checkpoint),
-    /// Clients were forgotten.
     Erasure(Erasure),
     /// The federation went back to the beginning of a round.
-    Rollback { to: u32 },
-    /// A round or a checkpoint that is not kept any longer; its digest still holds the chain together.
-    Dropped { what: What, round: u32, digest: Fingerprint },
+    Rollback {
+        to: u32,
+    },
+    /// A round or a checkpoint that is not stored any longer; its digest still holds the chain together.
+    Dropped {
+        what: What,
+        round: u32,
+        digest: Fingerprint,
+    },
 }
 
 /// An event in its place.
@@ -69,16 +73,28 @@ impl Link {
 }
 
 fn next_head(head: &Fingerprint, event: &Event) -> Fingerprint {
-    Hashing::of("foltr head").fingerprint(head).fingerprint(&event.digest()).finish()
+    Writer::named("foltr head").fingerprint(head).fingerprint(&event.digest()).finish()
 }
 
 impl Event {
+    pub(super) const fn record(&self) -> Option<&Record> {
+        if let Self::Round(record) = self { Some(record) } else { None }
+    }
+
+    pub(super) const fn checkpoint(&self) -> Option<&Checkpoint> {
+        if let Self::Checkpoint(checkpoint) = self { Some(checkpoint) } else { None }
+    }
+
+    pub(super) const fn erasure(&self) -> Option<&Erasure> {
+        if let Self::Erasure(erasure) = self { Some(erasure) } else { None }
+    }
+
     fn digest(&self) -> Fingerprint {
         match self {
             Self::Round(record) => record.digest(),
             Self::Checkpoint(checkpoint) => checkpoint.digest(),
             Self::Erasure(erasure) => erasure.digest(),
-            Self::Rollback { to } => Hashing::of("foltr rollback").u32(*to).finish(),
+            Self::Rollback { to } => Writer::named("foltr rollback").u32(*to).finish(),
             Self::Dropped { digest, .. } => *digest,
         }
     }
@@ -102,7 +118,7 @@ impl Event {
         }
     }
 
-    /// The round that was closed, whether or not it is still kept.
+    /// The round that was closed, whether or not it is still stored.
     fn closed_round(&self) -> Option<u32> {
         match self {
             Self::Round(record) => Some(record.round),
@@ -114,8 +130,8 @@ impl Event {
 
 impl Erasure {
     fn digest(&self) -> Fingerprint {
-        let start = Hashing::of("foltr erasure").u32(self.round).u64(self.clients.len() as u64);
-        let hash = self.clients.iter().fold(start, |hash, client| hash.u32(*client));
+        let mut hash = Writer::named("foltr erasure");
+        hash.u32(self.round).len(self.clients.len()).u32s(&self.clients);
         hash.text(&self.method).u32(self.is_proven.into()).u32(self.fresh_rounds).finish()
     }
 }
@@ -124,16 +140,15 @@ impl Erasure {
 pub(super) fn verify(
     start: Fingerprint,
     links: &[Link],
-    keeping: &HistoryPolicy,
+    policy: &HistoryPolicy,
     n_rounds: u32,
 ) -> Result<(), HistoryError> {
-    check_order(links, keeping, n_rounds)?;
-    let erasures: Vec<(usize, &Erasure)> = links.iter().enumerate().filter_map(erasure).collect();
+    check_order(links, policy, n_rounds)?;
     let mut head = start;
-    for (place, link) in links.iter().enumerate() {
+    for (index, link) in links.iter().enumerate() {
         if let Event::Round(record) = &link.event {
-            let names = |client: u32, erasure: &Erasure| erasure.clients.binary_search(&client).is_ok();
-            record.verify(|client| erasures.iter().any(|(later, it)| *later > place && names(client, it)))?;
+            let later = || links[index..].iter().filter_map(|link| link.event.erasure());
+            record.verify(|client| later().any(|erasure| erasure.clients.binary_search(&client).is_ok()))?;
         }
         if next_head(&head, &link.event) != link.head {
             return Err(HistoryError::Chain { what: kind(&link.event), round: link.event.round() });
@@ -141,20 +156,6 @@ pub(super) fn verify(
         head = link.head;
     }
     Ok(())
-}
-
-fn erasure((place, link): (usize, &Link)) -> Option<(usize, &Erasure)> {
-    match &link.event {
-        Event::Erasure(erasure) => Some((place, erasure)),
-        _ => None,
-    }
-}
-
-fn rollback((place, link): (usize, &Link)) -> Option<(usize, u32)> {
-    match link.event {
-        Event::Rollback { to } => Some((place, to)),
-        _ => None,
-    }
 }
 
 const fn kind(event: &Event) -> &'static str {
@@ -166,14 +167,13 @@ const fn kind(event: &Event) -> &'static str {
     }
 }
 
-/// RoundBuffer rounds come one after the other, back to where a rollback says, and are there unless there is a reason.
-fn check_order(links: &[Link], keeping: &HistoryPolicy, n_rounds: u32) -> Result<(), HistoryError> {
-    let Some(every) = keeping.updates_every else { return Ok(()) };
-    let rollbacks: Vec<(usize, u32)> = links.iter().enumerate().filter_map(rollback).collect();
+/// Stored rounds come one after the other, back to where a rollback says, and are there unless there is a reason.
+fn check_order(links: &[Link], policy: &HistoryPolicy, n_rounds: u32) -> Result<(), HistoryError> {
+    let Some(every) = policy.updates_every else { return Ok(()) };
     // A federation that went back had dropped what was too old before that.
     let most_rounds = links.iter().map(|link| link.event.least_rounds()).fold(n_rounds, u32::max);
     let mut expected = 0;
-    for (place, link) in links.iter().enumerate() {
+    for (index, link) in links.iter().enumerate() {
         if let Event::Rollback { to } = link.event {
             expected = expected.min(to.div_ceil(every).saturating_mul(every));
         }
@@ -183,9 +183,9 @@ fn check_order(links: &[Link], keeping: &HistoryPolicy, n_rounds: u32) -> Result
             Ordering::Less => return Err(HistoryError::Order { round }),
             Ordering::Equal => expected = expected.saturating_add(every),
         }
+        let undoes = |later: &Link| matches!(later.event, Event::Rollback { to } if to <= round);
         let is_dropped = matches!(link.event, Event::Dropped { .. });
-        let is_undone = || rollbacks.iter().any(|(later, to)| *later > place && *to <= round);
-        if is_dropped && !keeping.is_too_old(round, most_rounds) && !is_undone() {
+        if is_dropped && !policy.is_too_old(round, most_rounds) && !links[index..].iter().any(undoes) {
             return Err(HistoryError::Missing { round });
         }
     }

@@ -2,24 +2,22 @@
 
 use foltr_rank::Params;
 
-use crate::fingerprint::{Fingerprint, Hashing};
+use crate::fingerprint::Fingerprint;
 use crate::server_optimiser::OptimiserState;
 use crate::tail_mean::TailMean;
+use crate::writer::Writer;
 
 /// The state before a round.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Checkpoint {
-    /// The open round.
     pub round: u32,
     /// The global model before it is rounded.
     pub master: Vec<f64>,
-    /// What the server's optimiser remembers.
     pub optimiser: OptimiserState,
     /// The norm to which updates are clipped, where it changes from round to round.
     pub clip_norm: Option<f32>,
     /// The models that are averaged into the published one so far.
     pub tail: Option<TailMean>,
-    /// What devices remember.
     pub devices: Devices,
 }
 
@@ -46,16 +44,16 @@ impl Checkpoint {
     }
 
     pub(super) fn digest(&self) -> Fingerprint {
-        let (first, second, n_steps) = self.optimiser.parts();
-        let hash = Hashing::of("foltr checkpoint").u32(self.round).f64s(&self.master).f64s(first).f64s(second);
-        let hash = hash.u64(n_steps as u64).f64(self.clip_norm.map_or(-1.0, f64::from));
-        let hash = match &self.tail {
-            None => hash.u32(0),
-            Some(tail) => {
-                let (first_round, sum, n_models) = tail.parts();
-                hash.u32(1).u32(first_round).f64s(sum).u32(n_models)
-            }
-        };
+        let OptimiserState { first, second, n_steps } = &self.optimiser;
+        let mut hash = Writer::named("foltr checkpoint");
+        hash.u32(self.round);
+        for numbers in [&self.master, first, second] {
+            hash.len(numbers.len()).f64s(numbers);
+        }
+        hash.u64(*n_steps as u64).f64(self.clip_norm.map_or(-1.0, f64::from)).u32(self.tail.is_some().into());
+        if let Some(TailMean { first_round, sum, n_models }) = &self.tail {
+            hash.u32(*first_round).len(sum.len()).f64s(sum).u32(*n_models);
+        }
         hash.finish()
     }
 }
@@ -67,7 +65,6 @@ impl Devices {
         self.values.get(start..start.saturating_add(self.len)).unwrap_or_default()
     }
 
-    /// Makes devices forget.
     pub fn erase(&mut self, clients: &[u32]) {
         for &client in clients {
             let start = (client as usize).saturating_mul(self.len);

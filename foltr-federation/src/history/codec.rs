@@ -19,10 +19,11 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-use super::bytes::{Reader, Writer};
+use super::bytes::Reader;
 use super::{Contribution, Header, History, HistoryError, HistoryPolicy};
 use crate::fingerprint::Fingerprint;
 use crate::server_optimiser::ServerOptimiser;
+use crate::writer::Writer;
 use links::{read_link, write_link};
 
 /// Of the stored form; another one is refused.
@@ -46,48 +47,41 @@ pub struct Size {
 }
 
 impl Size {
-    /// All parts.
     pub const fn total(&self) -> usize {
         self.updates + self.checkpoints + self.ledger + self.rest
     }
 }
 
 impl History {
-    /// The history as bytes.
     pub fn encode(&self) -> Vec<u8> {
         self.written().0
     }
 
-    /// How many bytes each part takes.
     pub fn size(&self) -> Size {
         self.written().1
     }
 
     fn written(&self) -> (Vec<u8>, Size) {
         let (mut out, mut size) = (Writer::default(), Size::default());
-        out.0.extend(MARK);
-        out.0.extend(VERSION.to_le_bytes());
+        out.bytes(MARK).bytes(&VERSION.to_le_bytes());
         write_header(&mut out, &self.header);
-        out.u32(self.n_rounds);
-        out.u32(self.links.len() as u32);
+        out.u32(self.n_rounds).u32(self.links.len() as u32);
         self.links.iter().for_each(|link| write_link(&mut out, link, &mut size));
         out.u32(self.contributions.len() as u32);
         for (client, it) in &self.contributions {
-            [*client, it.first, it.n_peers, it.last, it.n_messages].into_iter().for_each(|number| out.u32(number));
+            out.u32s(&[*client, it.first, it.n_peers, it.last, it.n_messages]);
         }
         let before = out.0.len();
         out.option(self.ledger.as_ref(), write_ledger);
         size.ledger = out.0.len() - before;
-        let checksum = Fingerprint::of(&out.0);
+        let checksum = out.finish();
         out.fingerprint(&checksum);
         size.rest = out.0.len() - size.updates - size.checkpoints - size.ledger;
         (out.0, size)
     }
 
     /// Reads a history.
-    ///
-    /// # Errors
-    /// If the bytes are not one. Whether it is to be believed is for [`Self::verify`] to say.
+    /// Whether it is to be believed is for [`Self::verify`] to say.
     pub fn decode(bytes: &[u8]) -> Result<Self, HistoryError> {
         let body_len = bytes.len().checked_sub(CHECKSUM).ok_or(HistoryError::Truncated { at: bytes.len() })?;
         let (body, checksum) = bytes.split_at(body_len);
@@ -107,36 +101,27 @@ impl History {
         let links = input.many(LEAST_LINK, |input| read_link(input, &header))?;
         let contributions = read_contributions(&mut input, header.n_clients)?;
         let ledger = input.option(|input| read_ledger(input, &header))?;
-        input.require(ledger.is_none() || header.keeping.ledger, "a ledger that was not to be kept")?;
+        input.require(ledger.is_none() || header.policy.ledger, "a ledger that was not to be stored")?;
         input.require(input.is_at_end(), "more bytes than a history has")?;
         Ok(Self { header, links, n_rounds, contributions, ledger, n_dropped: 0 })
     }
 }
 
 fn write_header(out: &mut Writer, header: &Header) {
-    let HistoryPolicy { updates_every, checkpoints_every, ledger, retention } = header.keeping;
-    [updates_every, checkpoints_every, retention].into_iter().for_each(|number| out.u32(number.unwrap_or(0)));
-    out.u8(ledger.into());
-    out.u32(header.n_clients);
+    let HistoryPolicy { updates_every, checkpoints_every, ledger, retention } = header.policy;
     let (kind, numbers) = optimiser_parts(&header.optimiser);
-    out.u8(kind);
-    out.f64s(&numbers);
-    out.fingerprint(&header.settings);
-    out.u32(header.initial.len() as u32);
-    out.f64s(&header.initial);
+    out.u32s(&[updates_every, checkpoints_every, retention].map(Option::unwrap_or_default)).u8(ledger.into());
+    out.u32(header.n_clients).u8(kind).f64s(&numbers).fingerprint(&header.settings);
+    out.u32(header.initial.len() as u32).f64s(&header.initial);
 }
 
 fn read_header(input: &mut Reader<'_>) -> Result<Header, HistoryError> {
     let mut every = || input.u32().map(|number| (number > 0).then_some(number));
     let (updates_every, checkpoints_every, retention) = (every()?, every()?, every()?);
-    let keeping = HistoryPolicy { updates_every, checkpoints_every, ledger: input.bool()?, retention };
-    let n_clients = input.u32()?;
-    let kind = input.u8()?;
-    let numbers = input.f64s(n_numbers(kind).ok_or_else(|| input.wrong("an unknown optimiser"))?)?;
-    let optimiser = optimiser_of(kind, &numbers).ok_or_else(|| input.wrong("an unknown optimiser"))?;
-    let settings = input.fingerprint()?;
+    let policy = HistoryPolicy { updates_every, checkpoints_every, ledger: input.bool()?, retention };
+    let (n_clients, optimiser, settings) = (input.u32()?, read_optimiser(input)?, input.fingerprint()?);
     let n_params = input.count(8)?;
-    Ok(Header { keeping, n_clients, optimiser, settings, initial: input.f64s(n_params)? })
+    Ok(Header { policy, n_clients, optimiser, settings, initial: input.f64s(n_params)? })
 }
 
 /// An optimiser as a number and its parameters.
@@ -153,52 +138,64 @@ pub(super) fn optimiser_parts(optimiser: &ServerOptimiser) -> (u8, Vec<f64>) {
     }
 }
 
-fn n_numbers(kind: u8) -> Option<usize> {
-    [1, 2, 4, 4, 2, 5].get(usize::from(kind)).copied()
-}
-
-fn optimiser_of(kind: u8, numbers: &[f64]) -> Option<ServerOptimiser> {
-    match (kind, numbers) {
-        (0, &[rate]) => Some(ServerOptimiser::LearningRate { rate }),
-        (1, &[rate, momentum]) => Some(ServerOptimiser::Momentum { rate, momentum }),
-        (2, &[rate, beta1, beta2, epsilon]) => Some(ServerOptimiser::Adam { rate, beta1, beta2, epsilon }),
-        (3, &[rate, beta1, beta2, epsilon]) => Some(ServerOptimiser::Yogi { rate, beta1, beta2, epsilon }),
-        (4, &[rate, epsilon]) => Some(ServerOptimiser::Adagrad { rate, epsilon }),
-        (5, &[initial_step, increase, decrease, min_step, max_step]) => {
-            Some(ServerOptimiser::Rprop { initial_step, increase, decrease, min_step, max_step })
-        }
-        _ => None,
-    }
+fn read_optimiser(input: &mut Reader<'_>) -> Result<ServerOptimiser, HistoryError> {
+    let kind = input.u8()?;
+    let mut number = || input.f64();
+    Ok(match kind {
+        0 => ServerOptimiser::LearningRate { rate: number()? },
+        1 => ServerOptimiser::Momentum { rate: number()?, momentum: number()? },
+        2 => ServerOptimiser::Adam { rate: number()?, beta1: number()?, beta2: number()?, epsilon: number()? },
+        3 => ServerOptimiser::Yogi { rate: number()?, beta1: number()?, beta2: number()?, epsilon: number()? },
+        4 => ServerOptimiser::Adagrad { rate: number()?, epsilon: number()? },
+        5 => ServerOptimiser::Rprop {
+            initial_step: number()?,
+            increase: number()?,
+            decrease: number()?,
+            min_step: number()?,
+            max_step: number()?,
+        },
+        _ => return Err(input.wrong("an unknown optimiser")),
+    })
 }
 
 fn read_contributions(input: &mut Reader<'_>, n_clients: u32) -> Result<BTreeMap<u32, Contribution>, HistoryError> {
-    let all = input.many(20, |input| {
-        let (client, first, n_peers) = (input.u32()?, input.u32()?, input.u32()?);
-        Ok((client, Contribution { first, n_peers, last: input.u32()?, n_messages: input.u32()? }))
-    })?;
-    let known = are_clients(all.iter().map(|(client, _)| *client), n_clients);
-    input.require(known, "clients that do not exist or are out of order")?;
-    Ok(all.into_iter().collect())
+    by_client(input, n_clients, 20, |input| {
+        let (first, n_peers, last) = (input.u32()?, input.u32()?, input.u32()?);
+        Ok(Contribution { first, n_peers, last, n_messages: input.u32()? })
+    })
 }
 
 fn write_ledger(out: &mut Writer, ledger: &BTreeMap<u32, Vec<f64>>) {
     out.u32(ledger.len() as u32);
     for (client, account) in ledger {
-        out.u32(*client);
-        out.f64s(account);
+        out.u32(*client).f64s(account);
     }
 }
 
 fn read_ledger(input: &mut Reader<'_>, header: &Header) -> Result<BTreeMap<u32, Vec<f64>>, HistoryError> {
     let n_params = header.initial.len();
-    let all = input.many(4 + 8 * n_params, |input| Ok((input.u32()?, input.f64s(n_params)?)))?;
-    let known = are_clients(all.iter().map(|(client, _)| *client), header.n_clients);
-    input.require(known, "clients that do not exist or are out of order")?;
+    by_client(input, header.n_clients, 4 + 8 * n_params, |input| input.f64s(n_params))
+}
+
+/// Something of each client, behind its number.
+fn by_client<'a, T>(
+    input: &mut Reader<'a>,
+    n_clients: u32,
+    len: usize,
+    read: impl Fn(&mut Reader<'a>) -> Result<T, HistoryError>,
+) -> Result<BTreeMap<u32, T>, HistoryError> {
+    let all = input.many(len, |input| Ok((input.u32()?, read(input)?)))?;
+    require_clients(input, all.iter().map(|(client, _)| *client), n_clients)?;
     Ok(all.into_iter().collect())
 }
 
-/// Whether these are clients, in rising order.
-fn are_clients(mut clients: impl Iterator<Item = u32> + Clone, n_clients: u32) -> bool {
+/// Refuses what are no clients, or not in rising order.
+fn require_clients(
+    input: &Reader<'_>,
+    mut clients: impl Iterator<Item = u32> + Clone,
+    n_clients: u32,
+) -> Result<(), HistoryError> {
     let is_rising = clients.clone().is_sorted_by(|a, b| a < b);
-    is_rising && clients.all(|client| client < n_clients)
+    let known = is_rising && clients.all(|client| client < n_clients);
+    input.require(known, "clients that do not exist or are out of order")
 }

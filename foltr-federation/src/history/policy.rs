@@ -1,10 +1,10 @@
-//! What a server keeps for the day on which a client wants to be forgotten.
+//! What a server stores for the day on which a client wants to be forgotten.
 
 use serde::{Deserialize, Serialize};
 
 use foltr_rank::parameter::{ParameterError, require};
 
-/// What is kept, and for how long. Nothing, if nothing is asked for, but who took part when and the newest model.
+/// What is stored, and for how long. Nothing, if nothing is asked for, but who took part when and the newest model.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields, default)]
@@ -23,10 +23,6 @@ pub struct HistoryPolicy {
 }
 
 impl HistoryPolicy {
-    /// Checks the numbers.
-    ///
-    /// # Errors
-    /// If one of them is 0.
     pub fn check(&self) -> Result<(), ParameterError> {
         let numbers = [
             ("updates_every", self.updates_every),
@@ -39,19 +35,19 @@ impl HistoryPolicy {
         })
     }
 
-    /// Whether the updates of a round, counted from 0, are kept.
-    pub fn keeps_updates(&self, round: u32) -> bool {
+    /// Whether the updates of a round, counted from 0, are stored.
+    pub fn stores_updates(&self, round: u32) -> bool {
         self.updates_every.is_some_and(|every| round.is_multiple_of(every))
     }
 
-    /// Whether the state before a round is kept.
-    pub fn keeps_checkpoint(&self, round: u32) -> bool {
+    /// Whether the state before a round is stored.
+    pub fn stores_checkpoint(&self, round: u32) -> bool {
         self.checkpoints_every.is_some_and(|every| round.is_multiple_of(every))
     }
 
     /// Whether single updates of a round must be seen.
     pub fn needs_updates(&self, round: u32) -> bool {
-        self.ledger || self.keeps_updates(round)
+        self.ledger || self.stores_updates(round)
     }
 
     /// Whether what belongs to a round is too old after so many rounds.

@@ -8,8 +8,9 @@
 use rand::Rng;
 
 use crate::aggregate::Contributions;
-use crate::fingerprint::{Fingerprint, Hashing};
+use crate::fingerprint::Fingerprint;
 use crate::history::HistoryError;
+use crate::writer::Writer;
 
 /// What hides an erased update behind its commitment.
 pub type Salt = [u8; 16];
@@ -17,7 +18,6 @@ pub type Salt = [u8; 16];
 /// A kept round.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
-    /// Counted from 0.
     pub round: u32,
     /// Of the model that the round started from.
     pub model: Fingerprint,
@@ -28,9 +28,7 @@ pub struct Record {
 /// What one client contributed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
-    /// Who.
     pub client: u32,
-    /// With which weight.
     pub weight: f64,
     /// Of the update and its salt.
     pub commitment: Fingerprint,
@@ -41,9 +39,7 @@ pub struct Entry {
 /// An update and what opens its commitment.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Committed {
-    /// Drawn for this update.
     pub salt: Salt,
-    /// One value a parameter.
     pub delta: Vec<f32>,
 }
 
@@ -72,10 +68,12 @@ impl Record {
 
     /// The same with and without what was erased.
     pub(super) fn digest(&self) -> Fingerprint {
-        let start = Hashing::of("foltr round").u32(self.round).fingerprint(&self.model).u64(self.entries.len() as u64);
-        let add =
-            |hash: Hashing, entry: &Entry| hash.u32(entry.client).f64(entry.weight).fingerprint(&entry.commitment);
-        self.entries.iter().fold(start, add).finish()
+        let mut hash = Writer::named("foltr round");
+        hash.u32(self.round).fingerprint(&self.model).len(self.entries.len());
+        for entry in &self.entries {
+            hash.u32(entry.client).f64(entry.weight).fingerprint(&entry.commitment);
+        }
+        hash.finish()
     }
 
     /// Opens every commitment. `is_erased` says whose updates may be missing.
@@ -96,7 +94,8 @@ impl Record {
 
 impl Committed {
     fn commitment(&self, round: u32, client: u32, weight: f64) -> Fingerprint {
-        let place = Hashing::of("foltr update").bytes(&self.salt).u32(round).u32(client).f64(weight);
-        place.f32s(&self.delta).finish()
+        let mut hash = Writer::named("foltr update");
+        hash.bytes(&self.salt).u32(round).u32(client).f64(weight);
+        hash.len(self.delta.len()).f32s(&self.delta).finish()
     }
 }

@@ -14,9 +14,9 @@ const N_CLIENTS: u32 = 4;
 const ALL: HistoryPolicy =
     HistoryPolicy { updates_every: Some(2), checkpoints_every: Some(3), ledger: true, retention: None };
 
-fn header(keeping: HistoryPolicy) -> Header {
+fn header(policy: HistoryPolicy) -> Header {
     Header {
-        keeping,
+        policy,
         n_clients: N_CLIENTS,
         optimiser: ServerOptimiser::Momentum { rate: 1.0, momentum: 0.5 },
         settings: Fingerprint::of(b"settings"),
@@ -41,7 +41,7 @@ fn checkpoint(round: u32) -> Checkpoint {
 fn go_on(history: &mut History, until: u32) {
     let streams = Streams::new(3);
     for round in history.n_rounds()..until {
-        if history.keeping().keeps_checkpoint(round) {
+        if history.policy().stores_checkpoint(round) {
             history.add_checkpoint(checkpoint(round));
         }
         let mut updates = Contributions::new(N_PARAMS);
@@ -56,8 +56,8 @@ fn go_on(history: &mut History, until: u32) {
     }
 }
 
-fn history(keeping: HistoryPolicy, n_rounds: u32) -> History {
-    let mut history = History::new(header(keeping));
+fn history(policy: HistoryPolicy, n_rounds: u32) -> History {
+    let mut history = History::new(header(policy));
     go_on(&mut history, n_rounds);
     history
 }
@@ -89,7 +89,7 @@ fn contains_window(bytes: &[u8], values: &[f32]) -> bool {
 }
 
 #[test]
-fn what_is_asked_for_is_kept() {
+fn what_is_asked_for_is_stored() {
     let history = history(ALL, 8);
     assert_eq!((rounds(&history), states(&history)), (vec![0, 2, 4, 6], vec![0, 3, 6]));
     assert_eq!(history.verify(), Ok(()));
@@ -175,8 +175,8 @@ fn unknown_clients_change_nothing() {
 
 #[test]
 fn old_rounds_are_dropped_and_the_chain_holds() {
-    let keeping = HistoryPolicy { retention: Some(4), ..ALL };
-    let mut history = history(keeping, 12);
+    let policy = HistoryPolicy { retention: Some(4), ..ALL };
+    let mut history = history(policy, 12);
     // Rounds below 8 are too old after 12 rounds.
     assert_eq!((rounds(&history), states(&history)), (vec![8, 10], vec![9]));
     assert_eq!(history.verify(), Ok(()));
@@ -185,7 +185,7 @@ fn old_rounds_are_dropped_and_the_chain_holds() {
     let all = self::history(ALL, 13);
     assert!(history.size().updates < all.size().updates && history.size().checkpoints < all.size().checkpoints);
     // The newest state stays, however old it is.
-    let rare = HistoryPolicy { checkpoints_every: Some(100), ..keeping };
+    let rare = HistoryPolicy { checkpoints_every: Some(100), ..policy };
     assert_eq!(states(&self::history(rare, 12)), [0]);
     erase(&mut history, &[1], Touched::Drop).expect("a client");
     history.roll_back(11);
@@ -266,7 +266,7 @@ fn every_way_to_tamper_is_found() {
     });
     assert_eq!(model, chain("the record", 6));
     assert_eq!(tampered(&|history| history.header.initial[0] = 0.25), chain("the checkpoint", 0));
-    assert_eq!(tampered(&|history| history.header.keeping.retention = Some(1000)), chain("the checkpoint", 0));
+    assert_eq!(tampered(&|history| history.header.policy.retention = Some(1000)), chain("the checkpoint", 0));
     assert_eq!(tampered(&|_| ()), Ok(()));
 }
 
@@ -287,13 +287,13 @@ fn erasures_cannot_be_taken_back() {
 
 #[test]
 fn sizes_are_those_of_the_bytes() {
-    for keeping in [ALL, HistoryPolicy::default(), HistoryPolicy { ledger: true, ..HistoryPolicy::default() }] {
-        let history = history(keeping, 7);
+    for policy in [ALL, HistoryPolicy::default(), HistoryPolicy { ledger: true, ..HistoryPolicy::default() }] {
+        let history = history(policy, 7);
         let size = history.size();
         assert_eq!(size.total(), history.encode().len());
         // 15 updates of 16 bytes of salt and six numbers.
-        assert_eq!(size.updates, if keeping.updates_every.is_some() { 14 * (16 + 24) } else { 0 });
-        assert_eq!(size.ledger, 1 + if keeping.ledger { 4 + 4 * (4 + 48) } else { 0 });
+        assert_eq!(size.updates, if policy.updates_every.is_some() { 14 * (16 + 24) } else { 0 });
+        assert_eq!(size.ledger, 1 + if policy.ledger { 4 + 4 * (4 + 48) } else { 0 });
     }
 }
 
@@ -303,7 +303,7 @@ fn numbers_of_rounds_must_be_positive() {
     assert_eq!(bad.check().map_err(|error| error.name), Err("updates_every"));
     assert_eq!(ALL.check(), Ok(()));
     assert!(serde_json::from_str::<HistoryPolicy>(r#"{"updates": 5}"#).is_err(), "unknown keys are refused");
-    let read: HistoryPolicy = serde_json::from_str(r#"{"updates_every": 5}"#).expect("a keeping");
+    let read: HistoryPolicy = serde_json::from_str(r#"{"updates_every": 5}"#).expect("a policy");
     assert_eq!(read, HistoryPolicy { updates_every: Some(5), ..HistoryPolicy::default() });
 }
 
@@ -334,13 +334,13 @@ proptest! {
         to in 0..14_u32,
     ) {
         let some = |number: u32| (number > 0).then_some(number);
-        let keeping = HistoryPolicy {
+        let policy = HistoryPolicy {
             updates_every: some(updates),
             checkpoints_every: some(checkpoints),
             ledger,
             retention: some(retention),
         };
-        let mut history = history(keeping, n_rounds);
+        let mut history = history(policy, n_rounds);
         for leaver in leavers {
             erase(&mut history, &[leaver], Touched::Drop).expect("a client");
             history.roll_back(to.min(history.n_rounds()));

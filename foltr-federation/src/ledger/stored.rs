@@ -34,22 +34,13 @@ struct Spent {
 /// Why a stored ledger is not believed.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 pub enum LedgerError {
-    /// Written by another program.
     #[error("the privacy ledger has version {found}; this program reads version {VERSION}")]
-    Version {
-        /// What it says.
-        found: u32,
-    },
-    /// Its contents do not belong together.
+    Version { found: u32 },
     #[error(
         "the privacy ledger is damaged or was edited: {what}. Nobody knows what this device has spent, so nothing may be \
          sent on its budget"
     )]
-    Damaged {
-        /// What does not fit.
-        what: &'static str,
-    },
-    /// A budget that cannot be kept.
+    Damaged { what: &'static str },
     #[error(transparent)]
     Budget(#[from] BudgetError),
 }

@@ -15,40 +15,18 @@ pub const HEADER_LEN: usize = 10;
 /// Why a byte string is not a message of this round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum DecodeError {
-    /// Shorter than a message of this kind.
     #[error("a message needs {needed} bytes, only {got} came")]
-    Truncated {
-        /// Length of the message, or of a header if not even that came.
-        needed: usize,
-        /// Length of the input.
-        got: usize,
-    },
-    /// Longer than a message of this kind.
+    Truncated { needed: usize, got: usize },
     #[error("a message of this kind has {expected} bytes, not {got}")]
-    TrailingBytes {
-        /// Length of the message.
-        expected: usize,
-        /// Length of the input.
-        got: usize,
-    },
-    /// Another version of the protocol.
+    TrailingBytes { expected: usize, got: usize },
     #[error("protocol version {got} is not the supported version {VERSION}")]
-    Version {
-        /// The version byte.
-        got: u8,
-    },
-    /// No payload has this kind byte.
+    Version { got: u8 },
     #[error("kind byte {got} is unknown; 1 is a step, 2 and 3 are evolution, 4 is a clipped step, 5 a share")]
-    UnknownKind {
-        /// The kind byte.
-        got: u8,
-    },
-    /// The content is refused.
+    UnknownKind { got: u8 },
     #[error(transparent)]
     Content(#[from] PayloadError),
 }
 
-/// Appends the bytes of a message.
 pub fn encode(message: &Message, bytes: &mut Vec<u8>) {
     bytes.extend([VERSION, message.payload.kind() as u8]);
     bytes.extend(message.round.to_le_bytes());

@@ -22,9 +22,6 @@ pub struct Budget {
 
 impl Budget {
     /// Refuses numbers that are no guarantee.
-    ///
-    /// # Errors
-    /// With the key to blame: `epsilon` or `delta`.
     pub fn check(&self) -> Result<(), MechanismError> {
         if !(self.epsilon.is_finite() && self.epsilon > 0.0) {
             return Err(MechanismError::new("epsilon", "must be a positive number"));

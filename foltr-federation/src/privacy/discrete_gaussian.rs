@@ -31,7 +31,7 @@ use crate::privacy::gaussian::{Noise, check_norm, noise_or_budget};
 use crate::privacy::{
     Budget, Circumstances, Explanation, LocalPrivacy, MechanismContext, MechanismError, MechanismParameters, Mode,
 };
-use foltr_rank::parameter::{ParameterError, positive, require};
+use foltr_rank::parameter::{positive, require};
 
 /// Grid units in the clip norm.
 pub const LEVELS: u32 = 1 << 16;
@@ -39,7 +39,7 @@ pub const LEVELS: u32 = 1 << 16;
 /// The least deviation of a share in grid units: the sum of shares of this deviation is as good as one Gaussian.
 pub const LEAST_DEVIATION: f64 = 2.0;
 
-/// The fraction with which a deviation is told to the sampler; it is rounded up to the next one.
+/// The fraction with which the sampler receives a deviation; it is rounded up to the next one.
 const FRACTION: u64 = 1 << 10;
 
 /// What discrete shares of noise need to know of a file.
@@ -79,7 +79,7 @@ impl MechanismParameters for DiscreteGaussianParameters {
             Noise::Multiplier(noise) => noise,
             Noise::Budget(budget) => budget.discrete_noise(context.n_rounds) * ROUNDED_UP,
         };
-        Ok(DiscreteGaussian::new(self.clip, noise, self.min_survivors, self.colluders)?)
+        DiscreteGaussian::new(self.clip, noise, self.min_survivors, self.colluders)
     }
 
     fn whole_run(&self) -> Option<Budget> {
@@ -105,45 +105,10 @@ impl PartialEq for DiscreteGaussian {
     }
 }
 
-impl From<SharesError> for MechanismError {
-    fn from(error: SharesError) -> Self {
-        match error {
-            SharesError::Parameter(error) => error.into(),
-            _ => Self::new("min_survivors", error.to_string()),
-        }
-    }
-}
-
-/// Parameters with which the sum would not be protected.
-#[derive(Clone, Copy, Debug, PartialEq, Error)]
-pub enum SharesError {
-    /// Clip norm or noise.
-    #[error(transparent)]
-    Parameter(#[from] ParameterError),
-    /// Nobody honest is left.
-    #[error("colluders = {colluders} must be below min_survivors = {min_survivors}: honest shares hide the others")]
-    Colluders {
-        /// Clients that may pass their noise to the server.
-        colluders: u32,
-        /// Clients that must survive.
-        min_survivors: u32,
-    },
-    /// The grid is too coarse for so little noise.
-    #[error(
-        "each share would have a deviation of {deviation:.2} grid units, at least {LEAST_DEVIATION} are needed: raise \
-         the noise or lower min_survivors"
-    )]
-    Deviation {
-        /// Of a share, in grid units.
-        deviation: f64,
-    },
-}
-
 /// An update longer than the clip norm, found by counting in integers: it is not sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("the squared norm of the update is {squared_norm} grid units, at most {} are allowed", bound())]
 pub struct TooLong {
-    /// Of the update, in squared grid units.
     pub squared_norm: u128,
 }
 
@@ -154,24 +119,26 @@ const fn bound() -> u128 {
 impl DiscreteGaussian {
     /// Noise of deviation `noise_multiplier * clip` remains when `min_survivors` shares are in the sum and `colluders`
     /// of them are known to the server.
-    ///
-    /// # Errors
-    /// If the parameters cannot protect a sum.
-    pub fn new(clip: f64, noise_multiplier: f64, min_survivors: u32, colluders: u32) -> Result<Self, SharesError> {
+    pub fn new(clip: f64, noise_multiplier: f64, min_survivors: u32, colluders: u32) -> Result<Self, MechanismError> {
+        let refuse = |message: String| Err(MechanismError::new("min_survivors", message));
         check_norm("clip", clip)?;
         positive("noise_multiplier", noise_multiplier)?;
         if colluders >= min_survivors {
-            return Err(SharesError::Colluders { colluders, min_survivors });
+            return refuse(format!(
+                "colluders = {colluders} must be below min_survivors = {min_survivors}: honest shares hide the others"
+            ));
         }
         let n_honest = f64::from(min_survivors - colluders);
         let deviation = noise_multiplier * f64::from(LEVELS) / n_honest.sqrt();
         // Beyond 2^40 units a sum of shares could leave the integers.
         let holds = deviation <= 2_f64.powi(40);
         require("noise_multiplier", noise_multiplier, holds, "at most 2^24 times the root of the honest survivors")?;
-        if deviation < LEAST_DEVIATION {
-            return Err(SharesError::Deviation { deviation });
-        }
-        let sampler = sampler_of(deviation).ok_or(SharesError::Deviation { deviation })?;
+        let Some(sampler) = sampler_of(deviation).filter(|_| deviation >= LEAST_DEVIATION) else {
+            return refuse(format!(
+                "each share would have a deviation of {deviation:.2} grid units, at least {LEAST_DEVIATION} are needed: \
+                 raise the noise or lower min_survivors"
+            ));
+        };
         Ok(Self { clip, noise_multiplier, min_survivors, colluders, sampler })
     }
 
@@ -195,7 +162,6 @@ impl DiscreteGaussian {
         self.colluders
     }
 
-    /// The grid unit.
     pub fn unit(&self) -> f64 {
         self.clip / f64::from(LEVELS)
     }
@@ -208,9 +174,6 @@ impl DiscreteGaussian {
     }
 
     /// An update on the grid, no longer than the clip norm.
-    ///
-    /// # Errors
-    /// If it is longer all the same: whatever happened before, the count in integers decides.
     pub fn quantise(&self, delta: &[f32]) -> Result<Vec<i64>, TooLong> {
         let norm = delta.iter().map(|&x| f64::from(x).powi(2)).sum::<f64>().sqrt();
         // An update that is not finite has no direction and counts as zero.
@@ -223,9 +186,6 @@ impl DiscreteGaussian {
 
     /// An update on the grid without its noise, for simulations that draw the noise of a whole sum at once by
     /// [`Self::noise_of_sum`]. Never for a device.
-    ///
-    /// # Errors
-    /// If the update is too long.
     pub fn bare_share(&self, delta: &[f32]) -> Result<Share, TooLong> {
         Ok(Share::new(self.quantise(delta)?))
     }
@@ -245,9 +205,7 @@ impl DiscreteGaussian {
     }
 
     /// What a device adds to the sealed sum. On a device `noise` must be the operating system's generator.
-    ///
-    /// # Errors
-    /// If the update is too long: nothing leaves the device.
+    /// An error if the update is too long: nothing leaves the device.
     pub fn share(&self, delta: &[f32], noise: &mut impl Rng) -> Result<Share, TooLong> {
         let mut values = self.quantise(delta)?;
         for value in &mut values {
@@ -368,9 +326,13 @@ mod tests {
 
     #[test]
     fn what_cannot_protect_is_refused() {
-        let told = |result: Result<DiscreteGaussian, SharesError>| result.expect_err("refused").to_string();
-        assert!(told(DiscreteGaussian::new(0.5, 1.0, 5, 5)).contains("colluders = 5 must be below min_survivors = 5"));
-        assert!(told(DiscreteGaussian::new(0.5, 1e-5, 5, 0)).contains("0.29 grid units"));
-        assert!(told(DiscreteGaussian::new(-1.0, 1.0, 5, 0)).contains("clip = -1 must be positive and finite"));
+        for (clip, noise, min_survivors, message) in [
+            (0.5, 1.0, 5, "min_survivors: colluders = 5 must be below min_survivors = 5"),
+            (0.5, 1e-5, 9, "0.33 grid units"),
+            (-1.0, 1.0, 9, "clip: must be positive and finite"),
+        ] {
+            let error = DiscreteGaussian::new(clip, noise, min_survivors, 5).expect_err(message).to_string();
+            assert!(error.contains(message), "{error}");
+        }
     }
 }

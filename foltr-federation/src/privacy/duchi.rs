@@ -67,16 +67,12 @@ pub struct Duchi {
 
 impl Duchi {
     /// Coordinates are clipped to \[-bound, bound\]; a message costs `epsilon`.
-    ///
-    /// # Errors
-    /// If a parameter is not positive and finite.
     pub fn new(epsilon: f64, bound: f64) -> Result<Self, ParameterError> {
         require("epsilon", epsilon, epsilon > 0.0 && epsilon <= MOST_EPSILON, "above 0 and at most 30")?;
         check_norm("bound", bound)?;
         Ok(Self { epsilon, bound })
     }
 
-    /// Of one message.
     pub const fn epsilon(&self) -> f64 {
         self.epsilon
     }

@@ -24,18 +24,14 @@ pub struct Circumstances {
     pub n_params: Option<usize>,
     /// Whether clients send rewards (FOLtR-ES) instead of steps.
     pub sends_rewards: bool,
-    /// Probability that a message is lost.
     pub dropout: f64,
 }
 
 /// A guarantee that somebody states.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Claim {
-    /// Who states it.
     pub by: &'static str,
-    /// Of what.
     pub unit: Unit,
-    /// The number.
     pub epsilon: f64,
     /// 0 where none is named.
     pub delta: f64,

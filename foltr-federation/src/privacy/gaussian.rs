@@ -212,16 +212,12 @@ impl AdaptiveClip {
 
 impl Gaussian {
     /// Noise of standard deviation `noise_multiplier` times the clip norm, on each coordinate of the sum.
-    ///
-    /// # Errors
-    /// If a parameter is not positive and finite.
     pub fn new(clip: Clip, noise_multiplier: f64, mode: CentralMode) -> Result<Self, ParameterError> {
         clip.check()?;
         positive("noise_multiplier", noise_multiplier)?;
         Ok(Self { clip, noise_multiplier, mode })
     }
 
-    /// To which norm updates are clipped.
     pub const fn clip(&self) -> Clip {
         self.clip
     }

@@ -28,15 +28,11 @@ pub enum Mode {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("secure aggregation hides single updates, and {needed_by} needs them; use mode = \"clear\" or \"local\"")]
 pub struct NeedsSingleUpdates {
-    /// What needs them, and for what.
     pub needed_by: &'static str,
 }
 
 impl Mode {
     /// Refuses what needs single updates where the server never has one.
-    ///
-    /// # Errors
-    /// Under [`Self::Sealed`], if there is something that needs them.
     pub const fn admit(self, needed_by: Option<&'static str>) -> Result<(), NeedsSingleUpdates> {
         match (self, needed_by) {
             (Self::Sealed, Some(needed_by)) => Err(NeedsSingleUpdates { needed_by }),

@@ -10,11 +10,8 @@ use foltr_rank::parameter::ParameterError;
 pub struct MechanismContext {
     /// What an outcome of FOLtR-ES is worth; steps have no outcomes.
     pub reward: Reward,
-    /// Documents shown to a user.
     pub list_length: usize,
-    /// Parameters of the model.
     pub n_params: usize,
-    /// Rounds of the whole run.
     pub n_rounds: u32,
     /// Interactions behind one message: the most of any client.
     pub n_interactions: u32,
@@ -26,14 +23,11 @@ pub struct MechanismContext {
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {message}")]
 pub struct MechanismError {
-    /// Within the section; empty for the section as a whole.
     pub key: &'static str,
-    /// What is wrong with it, and what is right.
     pub message: String,
 }
 
 impl MechanismError {
-    /// This key is wrong.
     pub fn new(key: &'static str, message: impl Into<String>) -> Self {
         Self { key, message: message.into() }
     }
@@ -47,7 +41,6 @@ impl From<ParameterError> for MechanismError {
 
 /// The parameters of one mechanism.
 pub trait MechanismParameters {
-    /// What they make.
     type Mechanism: LocalPrivacy;
 
     /// Whether the mechanism or its cost depends on the number of parameters of the model.
@@ -59,10 +52,6 @@ pub trait MechanismParameters {
     /// Parameters with which every conformance test runs.
     fn example() -> Self;
 
-    /// Makes the mechanism.
-    ///
-    /// # Errors
-    /// With the key to blame, if the mechanism is not defined for these parameters.
     fn mechanism(&self, context: &MechanismContext) -> Result<Self::Mechanism, MechanismError>;
 
     /// The guarantee over the whole run to which the mechanism is calibrated, if it is.

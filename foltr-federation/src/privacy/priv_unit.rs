@@ -9,7 +9,7 @@
 //! The two parts of epsilon are divided so that m is largest, as `AFT22` Asi, Feldman, Talwar: *Optimal Algorithms for
 //! Mean Estimation under Local Differential Privacy*, ICML 2022, section 4 recommends.
 //!
-//! Deviation: only the direction is told. The length of every message is the same number, `norm` / m.
+//! Deviation: only the direction is sent. The length of every message is the same number, `norm` / m.
 
 use foltr_rank::Update;
 use foltr_rank::rng::Stream;
@@ -17,7 +17,6 @@ use rand::RngExt;
 use rand_distr::{Beta, Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 use statrs::function::beta::{beta_reg, ln_beta};
-use thiserror::Error;
 
 use crate::accountant::PrivacyCost;
 use crate::message::{Kind, Payload, RoundTask};
@@ -26,7 +25,7 @@ use crate::privacy::parameters::given_or_calibrated;
 use crate::privacy::{
     Budget, Circumstances, Explanation, LocalPrivacy, MechanismContext, MechanismError, MechanismParameters, Mode,
 };
-use foltr_rank::parameter::{ParameterError, positive};
+use foltr_rank::parameter::positive;
 
 /// The incomplete beta function is exact enough up to here.
 const MOST_PARAMS: usize = 100_000;
@@ -61,7 +60,7 @@ impl MechanismParameters for PrivUnitParameters {
     fn mechanism(&self, context: &MechanismContext) -> Result<PrivUnit, MechanismError> {
         let calibrate = |budget: Budget| budget.per_message(context.n_rounds);
         let epsilon = given_or_calibrated("epsilon", self.epsilon, self.whole_run, calibrate)?;
-        Ok(PrivUnit::new(epsilon, self.norm, context.n_params)?)
+        PrivUnit::new(epsilon, self.norm, context.n_params)
     }
 
     fn whole_run(&self) -> Option<Budget> {
@@ -77,33 +76,9 @@ pub struct PrivUnit {
     cap: Cap,
 }
 
-/// Parameters with which no direction can be told.
-#[derive(Clone, Copy, Debug, PartialEq, Error)]
-pub enum PrivUnitError {
-    /// Epsilon or the norm.
-    #[error(transparent)]
-    Parameter(#[from] ParameterError),
-    /// A line has two directions only; of very many coordinates the share of a cap is not known exactly enough.
-    #[error("a direction needs a model of 2 to {MOST_PARAMS} parameters, not {n_params}; use kind = \"duchi\"")]
-    Params {
-        /// Of the model.
-        n_params: usize,
-    },
-}
-
-impl From<PrivUnitError> for MechanismError {
-    fn from(error: PrivUnitError) -> Self {
-        match error {
-            PrivUnitError::Parameter(error) => error.into(),
-            PrivUnitError::Params { .. } => Self::new("kind", error.to_string()),
-        }
-    }
-}
-
 /// A part of the sphere, and how likely it is chosen.
 #[derive(Clone, Copy, Debug, PartialEq)]
 struct Cap {
-    /// Of the cap.
     probability: f64,
     /// Least inner product with the centre.
     gamma: f64,
@@ -185,14 +160,13 @@ fn quantile(share: f64, a: f64) -> f64 {
 
 impl PrivUnit {
     /// Directions of models of `n_params` parameters; a message costs `epsilon` and stands for a step of length `norm`.
-    ///
-    /// # Errors
-    /// If a parameter is not positive and finite, or there are fewer than two coordinates.
-    pub fn new(epsilon: f64, norm: f64, n_params: usize) -> Result<Self, PrivUnitError> {
+    pub fn new(epsilon: f64, norm: f64, n_params: usize) -> Result<Self, MechanismError> {
         positive("epsilon", epsilon)?;
         check_norm("norm", norm)?;
         if !(2..=MOST_PARAMS).contains(&n_params) {
-            return Err(PrivUnitError::Params { n_params });
+            // A line has two directions only; of very many coordinates the share of a cap is not known exactly enough.
+            let needed = format!("a direction needs a model of 2 to {MOST_PARAMS} parameters, not {n_params}");
+            return Err(MechanismError::new("kind", needed + "; use kind = \"duchi\""));
         }
         Ok(Self { norm, n_params, cap: Cap::best(epsilon, n_params) })
     }
@@ -207,7 +181,6 @@ impl PrivUnit {
         (self.cap.probability, self.cap.gamma)
     }
 
-    /// Length of every message.
     pub fn message_norm(&self) -> f64 {
         self.norm / self.cap.mean
     }
@@ -338,7 +311,7 @@ mod tests {
 
     #[test]
     fn what_has_no_direction_is_refused() {
-        assert_eq!(PrivUnit::new(1.0, 1.0, 1), Err(PrivUnitError::Params { n_params: 1 }));
-        assert!(PrivUnit::new(0.0, 1.0, 3).is_err());
+        assert_eq!(PrivUnit::new(1.0, 1.0, 1).map_err(|error| error.key), Err("kind"));
+        assert_eq!(PrivUnit::new(0.0, 1.0, 3).map_err(|error| error.key), Err("epsilon"));
     }
 }

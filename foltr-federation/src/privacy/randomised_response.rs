@@ -12,7 +12,6 @@ use foltr_rank::rng::Stream;
 use foltr_rank::{MAX_SHOWN, Update};
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
 use crate::accountant::PrivacyCost;
 use crate::message::{Kind, Payload, RoundTask};
@@ -67,7 +66,7 @@ impl MechanismParameters for ResponseParameters {
 
     fn mechanism(&self, context: &MechanismContext) -> Result<RandomisedResponse, MechanismError> {
         let probability = self.probability(context, |it| it.per_answer(context.n_rounds, context.n_interactions))?;
-        Ok(RandomisedResponse::new(probability, context.reward, context.list_length)?)
+        RandomisedResponse::new(probability, context.reward, context.list_length)
     }
 
     fn whole_run(&self) -> Option<Budget> {
@@ -90,45 +89,20 @@ pub struct RandomisedResponse {
     values: Vec<f64>,
 }
 
-/// Parameters with which randomised response is not defined.
-#[derive(Clone, Copy, Debug, PartialEq, Error)]
-pub enum ResponseError {
-    /// The probability of the truth is not above 1/n, or above 1.
-    #[error(
-        "probability = {probability} must be above 1/{n_outcomes} = {:.4}, where the answer says nothing, and at most 1",
-        1.0 / *n_outcomes as f64
-    )]
-    Probability {
-        /// What was asked for.
-        probability: f64,
-        /// Outcomes of an interaction.
-        n_outcomes: usize,
-    },
-    /// No list, or one longer than any learner shows.
-    #[error("n_shown = {n_shown} must be 1 to {MAX_SHOWN}")]
-    Shown {
-        /// What was asked for.
-        n_shown: usize,
-    },
-}
-
-impl From<ResponseError> for MechanismError {
-    fn from(error: ResponseError) -> Self {
-        Self::new("probability", error.to_string())
-    }
-}
-
-fn check_shown(n_shown: usize) -> Result<(), ResponseError> {
-    if (1..=MAX_SHOWN).contains(&n_shown) { Ok(()) } else { Err(ResponseError::Shown { n_shown }) }
+fn check_shown(n_shown: usize) -> Result<(), MechanismError> {
+    let error = || MechanismError::new("probability", format!("n_shown = {n_shown} must be 1 to {MAX_SHOWN}"));
+    if (1..=MAX_SHOWN).contains(&n_shown) { Ok(()) } else { Err(error()) }
 }
 
 impl RandomisedResponse {
     /// Tells the truth with `probability`, about lists of at most `n_shown` documents.
-    pub fn new(probability: f64, reward: Reward, n_shown: usize) -> Result<Self, ResponseError> {
+    pub fn new(probability: f64, reward: Reward, n_shown: usize) -> Result<Self, MechanismError> {
         check_shown(n_shown)?;
         let n_outcomes = reward.n_outcomes(n_shown);
-        if !(probability > 1.0 / n_outcomes as f64 && probability <= 1.0) {
-            return Err(ResponseError::Probability { probability, n_outcomes });
+        let least = 1.0 / n_outcomes as f64;
+        if !(probability > least && probability <= 1.0) {
+            let right = format!("above 1/{n_outcomes} = {least:.4}, where the answer says nothing, and at most 1");
+            return Err(MechanismError::new("probability", format!("probability = {probability} must be {right}")));
         }
         Ok(Self { probability, values: outcome_values(reward, n_shown) })
     }
@@ -145,7 +119,6 @@ impl RandomisedResponse {
         (p * (n - 1.0) / (1.0 - p)).ln()
     }
 
-    /// The mean of all values.
     pub(super) fn mean_value(&self) -> f64 {
         self.values.iter().sum::<f64>() / self.values.len() as f64
     }
@@ -260,7 +233,7 @@ mod tests {
             shares(truth, 0.25, 4).iter().for_each(|share| assert!((share - 0.25).abs() < 0.0022, "{share}"));
         }
         let refused = RandomisedResponse::new(0.25, Reward::MaxRr, 3);
-        assert_eq!(refused, Err(ResponseError::Probability { probability: 0.25, n_outcomes: 4 }));
+        assert!(refused.expect_err("a quarter").message.contains("must be above 1/4 = 0.2500"));
         assert!(RandomisedResponse::new(0.25 + 1e-12, Reward::MaxRr, 3).is_ok());
         for probability in [f64::NAN, 1.0 + 1e-12, -1.0] {
             assert!(RandomisedResponse::new(probability, Reward::MaxRr, 3).is_err());

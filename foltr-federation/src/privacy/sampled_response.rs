@@ -17,7 +17,7 @@ use crate::accountant::PrivacyCost;
 use crate::message::{Kind, Payload, RoundTask};
 use crate::privacy::{
     Budget, Circumstances, Explanation, LocalPrivacy, MechanismContext, MechanismError, MechanismParameters, Mode,
-    RandomisedResponse, ResponseError, ResponseParameters,
+    RandomisedResponse, ResponseParameters,
 };
 
 /// Those of randomised response; a message counts as one answer.
@@ -35,7 +35,7 @@ impl MechanismParameters for SampledResponseParameters {
 
     fn mechanism(&self, context: &MechanismContext) -> Result<SampledResponse, MechanismError> {
         let probability = self.0.probability(context, |budget| budget.per_message(context.n_rounds))?;
-        Ok(SampledResponse::new(probability, context.reward, context.list_length)?)
+        SampledResponse::new(probability, context.reward, context.list_length)
     }
 
     fn whole_run(&self) -> Option<Budget> {
@@ -52,10 +52,7 @@ pub struct SampledResponse {
 
 impl SampledResponse {
     /// Tells the truth about the drawn interaction with `probability`.
-    ///
-    /// # Errors
-    /// As [`RandomisedResponse::new`].
-    pub fn new(probability: f64, reward: Reward, n_shown: usize) -> Result<Self, ResponseError> {
+    pub fn new(probability: f64, reward: Reward, n_shown: usize) -> Result<Self, MechanismError> {
         Ok(Self { response: RandomisedResponse::new(probability, reward, n_shown)? })
     }
 

@@ -1,33 +1,20 @@
 //! Receipts: every altered field, every flipped byte and every other history is found.
 
 use super::*;
+use crate::ServerOptimiser;
 use crate::coordinator::{Coordinator, Setup};
 use crate::history::{Erasure, Header, HistoryPolicy, Touched};
 use crate::unlearn::FedEraser;
-use crate::{Defence, Mode, PayloadSemantics, ServerOptimiser};
 
 const SECRET: [u8; 32] = [7; 32];
 
 fn history() -> History {
     let optimiser = ServerOptimiser::LearningRate { rate: 1.0 };
-    let header = Header {
-        keeping: HistoryPolicy::default(),
-        n_clients: 5,
-        optimiser,
-        settings: Fingerprint::of(b"settings"),
-        initial: vec![0.5, -0.5],
-    };
-    let mut history = History::new(header);
-    let setup = Setup {
-        initial: vec![0.5, -0.5],
-        n_clients: 5,
-        n_interactions: 1,
-        rule: PayloadSemantics::Averaging,
-        defence: Defence::NONE,
-        optimiser,
-        mode: Mode::Clear,
-        clip_norm: None,
-    };
+    let settings = Fingerprint::of(b"settings");
+    let initial = vec![0.5, -0.5];
+    let mut history =
+        History::new(Header { policy: HistoryPolicy::default(), n_clients: 5, optimiser, settings, initial });
+    let setup = Setup::averaging(vec![0.5, -0.5], 5, 1);
     history.add_checkpoint(Coordinator::new(setup).expect("a sound setup").checkpoint());
     history
 }
@@ -71,10 +58,10 @@ fn a_receipt_is_believed_with_its_key_and_its_history() {
 #[test]
 fn the_signature_is_that_of_rfc_8032() {
     // Its first test: an empty message.
-    let secret: [u8; 32] =
-        crate::fingerprint::from_hex("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60").expect("hex");
+    let bytes = |text| hexadecimal::parse(text).expect("hexadecimal digits");
+    let secret: [u8; 32] = bytes("9d61b19deffd5a60ba844af492ec2cc44449c5697b326919703bac031cae7f60");
     let public = "d75a980182b10ab7d54bfed3c964073a0ee172f3daa62325af021a68f707511a";
-    assert_eq!(Some(public_key(&secret)), crate::fingerprint::from_hex(public));
+    assert_eq!(public_key(&secret), bytes(public));
     let signature = SigningKey::from_bytes(&secret).sign(b"").to_bytes();
     assert_eq!(signature[..4], [0xe5, 0x56, 0x43, 0x00]);
 }

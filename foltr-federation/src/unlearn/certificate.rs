@@ -8,8 +8,8 @@
 use serde::{Deserialize, Serialize};
 
 use crate::accountant::PrivacyCost;
-use crate::receipt::canonical::numbers;
 use crate::unlearn::{Assurance, UnlearnError, UnlearningMethod};
+use crate::writer::Writer;
 use foltr_rank::parameter::{ParameterError, require};
 
 /// What is to be certified.
@@ -37,16 +37,13 @@ impl UnlearningMethod for Certificate {
         Assurance::Certified { epsilon: self.epsilon, delta: self.delta }
     }
 
-    fn write_parameters(&self, bytes: &mut Vec<u8>) {
-        numbers(bytes, &[self.epsilon, self.delta]);
+    fn write_parameters(&self, out: &mut Writer) {
+        out.f64s(&[self.epsilon, self.delta]);
     }
 }
 
 impl Certificate {
     /// Checks the certificate against what messages cost, for so many clients that sent at most so many messages each.
-    ///
-    /// # Errors
-    /// If it promises more than the run gives.
     pub fn confirm(&self, cost: PrivacyCost, n_messages: u32, n_clients: usize) -> Result<(), UnlearnError> {
         let actual = group_epsilon(cost, n_messages, n_clients, self.delta);
         // Not `>`: what is not a number is no bound.

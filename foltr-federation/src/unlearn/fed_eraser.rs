@@ -23,6 +23,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::history::{Entry, History, Record};
 use crate::unlearn::{Assurance, Need, UnlearnError, UnlearningMethod};
+use crate::writer::Writer;
 use foltr_rank::parameter::{ParameterError, require};
 
 pub use erasing::{Asked, Erasing};
@@ -63,9 +64,8 @@ impl UnlearningMethod for FedEraser {
         needs
     }
 
-    fn write_parameters(&self, bytes: &mut Vec<u8>) {
-        bytes.extend([self.interval, self.steps].into_iter().flat_map(u32::to_le_bytes));
-        bytes.push(u8::from(self.variant == Variant::Released));
+    fn write_parameters(&self, out: &mut Writer) {
+        out.u32(self.interval).u32(self.steps).u8(u8::from(self.variant == Variant::Released));
     }
 }
 
@@ -85,9 +85,6 @@ const NAME: &str = "fed-eraser";
 
 impl FedEraser {
     /// The beginning of unlearning. The request has been [checked](crate::unlearn::Unlearning::check_request).
-    ///
-    /// # Errors
-    /// If what it needs is not in the history, or no longer.
     pub fn start(&self, history: &History, leavers: &[u32], shape: Shape) -> Result<Erasing, UnlearnError> {
         let n_stored = history.n_rounds() / self.interval;
         if n_stored == 0 {

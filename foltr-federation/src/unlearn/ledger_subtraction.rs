@@ -33,9 +33,7 @@ const NAME: &str = "ledger-subtraction";
 
 impl LedgerSubtraction {
     /// Takes the leavers' steps out of a model.
-    ///
-    /// # Errors If their accounts were not kept all the time, or the server did more with a step than to multiply it.
-    /// The model is as it was then.
+    /// On an error it is as it was.
     pub fn subtract(&self, history: &History, leavers: &[u32], master: &mut [f64]) -> Result<(), UnlearnError> {
         let premise = UnlearnError::Premise { method: NAME, on: "a server that only multiplies steps by a rate" };
         let rate = history.header().optimiser.plain_rate().ok_or(premise)?;

@@ -32,8 +32,8 @@ use serde::{Deserialize, Serialize};
 
 use crate::accountant::gaussian;
 use crate::history::History;
-use crate::receipt::canonical::numbers;
 use crate::unlearn::{Assurance, Need, UnlearnError, UnlearningMethod};
+use crate::writer::Writer;
 use foltr_rank::parameter::{ParameterError, positive, require};
 
 /// What is to be certified, and at the price of which noise.
@@ -90,15 +90,12 @@ impl UnlearningMethod for NoisyRollback {
         vec![Need::Checkpoints { every: None }]
     }
 
-    fn write_parameters(&self, bytes: &mut Vec<u8>) {
-        numbers(bytes, &[self.clip_norm, self.epsilon, self.delta, self.max_noise]);
+    fn write_parameters(&self, out: &mut Writer) {
+        out.f64s(&[self.clip_norm, self.epsilon, self.delta, self.max_noise]);
         match self.sensitivity {
-            Sensitivity::WorstCase => bytes.push(0),
-            Sensitivity::Smooth { lipschitz } => {
-                bytes.push(1);
-                numbers(bytes, &[lipschitz]);
-            }
-        }
+            Sensitivity::WorstCase => out.u8(0),
+            Sensitivity::Smooth { lipschitz } => out.u8(1).f64(lipschitz),
+        };
     }
 }
 
@@ -119,7 +116,7 @@ pub enum Sensitivity {
 
 /// Where to go back to.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Plan {
+pub struct RollbackPlan {
     /// The round before which the model is taken.
     pub round: u32,
     /// How far it can be from a model without the leavers.
@@ -154,10 +151,7 @@ impl NoisyRollback {
     }
 
     /// The last checkpoint at which the noise is acceptable; the beginning of the run, if there is no other.
-    ///
-    /// # Errors
-    /// If the run is none about which anything is proven.
-    pub fn plan(&self, history: &History, leavers: &[u32]) -> Result<Plan, UnlearnError> {
+    pub fn plan(&self, history: &History, leavers: &[u32]) -> Result<RollbackPlan, UnlearnError> {
         let premise = |on| UnlearnError::Premise { method: NAME, on };
         let plain = premise("a server that only multiplies steps by a rate");
         let rate = history.header().optimiser.plain_rate().ok_or(plain)?;
@@ -166,21 +160,21 @@ impl NoisyRollback {
         }
         let firsts = || leavers.iter().filter_map(|&client| history.contribution(client));
         // Leavers that never contributed have changed nothing.
-        let start = Plan { round: history.n_rounds(), sensitivity: 0.0, deviation: 0.0 };
+        let start = RollbackPlan { round: history.n_rounds(), sensitivity: 0.0, deviation: 0.0 };
         let Some(first) = firsts().map(|it| it.first).min() else { return Ok(start) };
         let n_leavers = firsts().filter(|it| it.first == first).count() as u32;
         let n_peers = firsts().find(|it| it.first == first).map_or(1, |it| it.n_peers);
         let plan = |round: u32| {
             let sensitivity = self.bound(rate, n_leavers, n_peers, round.saturating_sub(first));
-            Plan { round, sensitivity, deviation: self.deviation(sensitivity) }
+            RollbackPlan { round, sensitivity, deviation: self.deviation(sensitivity) }
         };
         let plans = history.checkpoints().map(|checkpoint| plan(checkpoint.round));
         let best = plans.filter(|plan| plan.deviation <= self.max_noise).max_by_key(|plan| plan.round);
-        Ok(best.unwrap_or(Plan { round: 0, sensitivity: 0.0, deviation: 0.0 }))
+        Ok(best.unwrap_or(RollbackPlan { round: 0, sensitivity: 0.0, deviation: 0.0 }))
     }
 
     /// Adds the noise of a plan.
-    pub fn blur(&self, plan: &Plan, stream: &mut Stream, master: &mut [f64]) {
+    pub fn blur(&self, plan: &RollbackPlan, stream: &mut Stream, master: &mut [f64]) {
         if plan.deviation > 0.0 {
             for value in master {
                 let noise: f64 = StandardNormal.sample(stream);
@@ -245,7 +239,7 @@ mod tests {
         // 2.23 is the known noise multiplier of (2, 1e-6).
         assert!((WORST.deviation(1.0) - 2.23).abs() < 0.005, "{}", WORST.deviation(1.0));
         assert_eq!(WORST.deviation(0.0), 0.0);
-        let plan = Plan { round: 1, sensitivity: 1.0, deviation: 3.0 };
+        let plan = RollbackPlan { round: 1, sensitivity: 1.0, deviation: 3.0 };
         let mut noise = vec![0.0; 20_000];
         WORST.blur(&plan, &mut Streams::new(1).open(Purpose::Noise, 0, 0), &mut noise);
         let variance = noise.iter().map(|x| x * x).sum::<f64>() / 20_000.0;

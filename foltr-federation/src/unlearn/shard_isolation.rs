@@ -11,7 +11,7 @@ use foltr_rank::Params;
 use serde::{Deserialize, Serialize};
 
 use crate::unlearn::{Assurance, Need, UnlearningMethod};
-
+use crate::writer::Writer;
 use foltr_rank::parameter::{ParameterError, require};
 
 /// How many shards.
@@ -40,8 +40,8 @@ impl UnlearningMethod for ShardIsolation {
         vec![Need::Checkpoints { every: None }]
     }
 
-    fn write_parameters(&self, bytes: &mut Vec<u8>) {
-        bytes.extend(self.shards.to_le_bytes());
+    fn write_parameters(&self, out: &mut Writer) {
+        out.u32(self.shards);
     }
 }
 

@@ -81,14 +81,10 @@ impl Honest {
 
     /// The step when so many attackers come first; `size` 0 means that they send zeros.
     fn step(&self, rule: &mut dyn Aggregator, m: usize, how: Collusion, size: f32) -> Vec<f64> {
-        let mut round = Contributions::new(N_PARAMS);
-        for attacker in 0..m {
-            let vector = if size == 0.0 { vec![0.0; N_PARAMS] } else { how.vector(attacker, size, &self.mean) };
-            round.push(attacker as u32, 1.0, &vector);
-        }
-        (m as u32..).zip(&self.rows).for_each(|(client, row)| round.push(client, 1.0, row));
+        let attack = |attacker| if size == 0.0 { vec![0.0; N_PARAMS] } else { how.vector(attacker, size, &self.mean) };
+        let rows: Vec<Vec<f32>> = (0..m).map(attack).chain(self.rows.iter().cloned()).collect();
         let mut combined = Combined::default();
-        rule.aggregate(&[0.0; N_PARAMS], &round, &mut combined).expect("enough clients");
+        rule.aggregate(&[0.0; N_PARAMS], &Contributions::of_rows(&rows), &mut combined).expect("enough clients");
         combined.step
     }
 }

@@ -4,10 +4,10 @@ use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Instant;
 
-use foltr_federation::aggregate::Mean;
+use foltr_federation::aggregate::{AggregationRule, Mean};
 use foltr_federation::{
-    Aggregator, CHUNK, Combined, Contributions, Coordinator, Defence, Message, Mode, PartialSum, Payload,
-    PayloadSemantics, ServerOptimiser, Setup, decode, encode,
+    Aggregator, CHUNK, Combined, Contributions, Coordinator, Message, PartialSum, Payload, PayloadSemantics, Setup,
+    decode, encode,
 };
 use foltr_rank::rng::{Purpose, Stream, Streams};
 use rand::RngExt;
@@ -21,18 +21,8 @@ const RULES: [PayloadSemantics; 4] = [
 const N_PARAMS: usize = 46;
 
 fn coordinator(rule: PayloadSemantics, n_clients: u32) -> Coordinator {
-    Coordinator::new(Setup {
-        // From 0 the model after a round is the step, to the last bit.
-        initial: vec![0.0; N_PARAMS],
-        n_clients,
-        n_interactions: 8,
-        rule,
-        defence: Defence::NONE,
-        optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
-        mode: Mode::Clear,
-        clip_norm: None,
-    })
-    .expect("a good setup")
+    // From 0 the model after a round is the step, to the last bit.
+    Coordinator::new(Setup { rule, ..Setup::averaging(vec![0.0; N_PARAMS], n_clients, 8) }).expect("a good setup")
 }
 
 fn payload(rule: &PayloadSemantics, client: u32) -> Payload {
@@ -76,7 +66,7 @@ fn by_message(rule: &PayloadSemantics, n_clients: u32, clients: &[u32]) -> Vec<u
         coordinator.receive(Message { round: 0, client, payload: payload(rule, client) }).expect("a good message");
     }
     let report = coordinator.close().expect("a full round");
-    assert_eq!((report.n_contributions as usize, coordinator.n_held()), (clients.len(), 0));
+    assert_eq!((report.n_contributions as usize, coordinator.n_waiting()), (clients.len(), 0));
     bits(&coordinator)
 }
 
@@ -170,9 +160,8 @@ fn a_rule_that_sees_all_has_the_bits_of_the_fold() {
         contributions.push(client, n_interactions.into(), &delta);
     }
     let mut combined = Combined::default();
-    Mean {}.aggregate(&[], &contributions, &mut combined).expect("1000 clients");
-    let step = combined.step;
-    let moved: Vec<u64> = step.iter().map(|step| step.to_bits()).collect();
+    Mean {}.start().aggregate(&[], &contributions, &mut combined).expect("1000 clients");
+    let moved: Vec<u64> = combined.step.iter().map(|step| step.to_bits()).collect();
     assert_eq!(moved, by_chunk(&PayloadSemantics::Averaging, 1000, &[], &chunks(1000)));
 }
 
@@ -207,7 +196,7 @@ fn a_million_clients_pass_through_one_chunk_of_memory() {
     const N_CLIENTS: u32 = 1_000_000;
     for rule in RULES {
         let mut coordinator = coordinator(rule, N_CLIENTS);
-        let (mut bytes, mut most_held) = (Vec::new(), 0);
+        let (mut bytes, mut most_waiting) = (Vec::new(), 0);
         let mut message = Message { round: 0, client: 0, payload: payload(&rule, 0) };
         let start = Instant::now();
         for client in 0..N_CLIENTS {
@@ -224,13 +213,13 @@ fn a_million_clients_pass_through_one_chunk_of_memory() {
             encode(&message, &mut bytes);
             let received = decode(&bytes, coordinator.expected()).expect("an encoded message");
             coordinator.receive(received).expect("a good message");
-            most_held = most_held.max(coordinator.n_held());
+            most_waiting = most_waiting.max(coordinator.n_waiting());
         }
         let report = coordinator.close().expect("a full round");
         let seconds = start.elapsed().as_secs_f64();
-        println!("{rule:?}: {seconds:.2} s, at most {most_held} messages held");
+        println!("{rule:?}: {seconds:.2} s, at most {most_waiting} messages waiting");
         assert_eq!(report.n_contributions, N_CLIENTS);
-        assert!(most_held < CHUNK, "{most_held} messages were held");
+        assert!(most_waiting < CHUNK, "{most_waiting} messages were waiting");
         assert!(seconds < 60.0, "a million messages took {seconds} s");
     }
 }

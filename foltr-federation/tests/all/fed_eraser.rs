@@ -3,8 +3,7 @@
 use foltr_federation::history::{ClosedRound, Header};
 use foltr_federation::unlearn::{FedEraser, Variant, calibrate};
 use foltr_federation::{
-    Contributions, Coordinator, Defence, Fingerprint, History, HistoryPolicy, Mode, PayloadSemantics, ServerOptimiser,
-    Setup, UnlearnError,
+    Contributions, Coordinator, Fingerprint, History, HistoryPolicy, ServerOptimiser, Setup, UnlearnError,
 };
 use foltr_rank::rng::{Purpose, Streams};
 use foltr_rank::{Activation, Shape};
@@ -43,27 +42,18 @@ fn contributions(rows: &[Vec<f32>], first: u32) -> Contributions {
     all
 }
 
-/// A history of FedAvg in which these updates came, round after round, from clients 0, 1, ...; updates are kept every
+/// A history of FedAvg in which these updates came, round after round, from clients 0, 1, ...; updates are stored every
 /// `every` rounds, states as well.
 fn history(initial: &[f64], every: u32, updates: &[Vec<Vec<f32>>]) -> History {
     let n_clients = updates[0].len() as u32;
-    let setup = Setup {
-        initial: initial.iter().map(|&value| value as f32).collect(),
-        n_clients,
-        n_interactions: 1,
-        rule: PayloadSemantics::Averaging,
-        defence: Defence::NONE,
-        optimiser: RATE,
-        mode: Mode::Clear,
-        clip_norm: None,
-    };
+    let setup = Setup::averaging(initial.iter().map(|&value| value as f32).collect(), n_clients, 1);
     let mut coordinator = Coordinator::new(setup).expect("a sound setup");
-    let keeping =
+    let policy =
         HistoryPolicy { updates_every: Some(every), checkpoints_every: Some(every), ..HistoryPolicy::default() };
     let settings = Fingerprint::default();
-    let mut history = History::new(Header { keeping, n_clients, optimiser: RATE, settings, initial: initial.to_vec() });
+    let mut history = History::new(Header { policy, n_clients, optimiser: RATE, settings, initial: initial.to_vec() });
     for (round, rows) in (0..).zip(updates) {
-        if keeping.keeps_checkpoint(round) {
+        if policy.stores_checkpoint(round) {
             history.add_checkpoint(coordinator.checkpoint());
         }
         let model = coordinator.task().global.clone();
@@ -178,11 +168,11 @@ fn the_released_code_calibrates_layer_by_layer() {
 }
 
 #[test]
-fn what_was_dropped_is_told() {
-    let keeping = HistoryPolicy { updates_every: Some(1), retention: Some(2), ..HistoryPolicy::default() };
+fn what_was_dropped_is_named() {
+    let policy = HistoryPolicy { updates_every: Some(1), retention: Some(2), ..HistoryPolicy::default() };
     let initial = vec![0.0];
     let settings = Fingerprint::default();
-    let mut history = History::new(Header { keeping, n_clients: 2, optimiser: RATE, settings, initial });
+    let mut history = History::new(Header { policy, n_clients: 2, optimiser: RATE, settings, initial });
     for round in 0..6 {
         let updates = contributions(&[vec![1.0], vec![1.0]], 0);
         let closed = ClosedRound { round, model: &[0.0], clients: &[0, 1], updates: &updates };

@@ -3,8 +3,8 @@
 use foltr_federation::aggregate::{Bulyan, Krum, Mean, Median, MultiKrum, TrimmedMean};
 use foltr_federation::privacy::{ClipRadius, DistributedLaplace, RandomisedResponse, privatise_distribution};
 use foltr_federation::{
-    Aggregation, Aggregator, Combined, Contributions, Coordinator, Defence, LocalPrivacy, PartialSum, Payload,
-    PayloadSemantics, RoundTask, ServerOptimiser, Setup,
+    Aggregation, Combined, Contributions, Coordinator, LocalPrivacy, PartialSum, Payload, PayloadSemantics, RoundTask,
+    ServerOptimiser, Setup,
 };
 use foltr_rank::Update;
 use foltr_rank::learn::evolution::{Reward, fill_direction};
@@ -119,17 +119,8 @@ fn the_reference_run_of_foltr_es_from_messages_to_weights() {
         let rounds = items(&run["rounds"]);
         let n_params = flatten(&rounds[0]["weights"]).len();
         let rule = PayloadSemantics::Evolution { sigma: 0.01, antithetic: true };
-        let mut coordinator = Coordinator::new(Setup {
-            initial: vec![0.0; n_params],
-            n_clients: 4,
-            n_interactions: 4,
-            rule,
-            defence: Defence::NONE,
-            optimiser: ADAM,
-            mode: foltr_federation::Mode::Clear,
-            clip_norm: None,
-        })
-        .expect("a good setup");
+        let setup = Setup { rule, optimiser: ADAM, ..Setup::averaging(vec![0.0; n_params], 4, 4) };
+        let mut coordinator = Coordinator::new(setup).expect("a good setup");
         for round in rounds {
             let mut partial = PartialSum::new(n_params);
             for message in items(&round["messages"]) {
@@ -190,9 +181,8 @@ fn clipping_noise_and_averaging() {
     let mut contributions = Contributions::new(numbers(&case["result"]).len());
     models.for_each(|((model, weight), client)| contributions.push(client, weight, &floats(model)));
     let mut combined = Combined::default();
-    Mean {}.aggregate(&[], &contributions, &mut combined).expect("three clients");
-    let mean = combined.step;
-    assert_close(&mean, &numbers(&case["result"]), 1e-12, "FedAvg");
+    Aggregation::Mean(Mean {}).start().aggregate(&[], &contributions, &mut combined).expect("three clients");
+    assert_close(&combined.step, &numbers(&case["result"]), 1e-12, "FedAvg");
 }
 
 /// Moments of a sample of noise around 0.
@@ -274,11 +264,9 @@ fn drawn_noise_has_the_law_of_section_9() {
 
 /// What a rule makes of the points of a case, with the shares of each.
 fn combine(rule: Aggregation, case: &Value) -> Combined {
-    let points = items(&case["points"]);
-    let mut contributions = Contributions::new(items(&points[0]).len());
-    points.iter().zip(0..).for_each(|(point, client)| contributions.push(client, 1.0, &floats(point)));
+    let points: Vec<Vec<f32>> = items(&case["points"]).iter().map(floats).collect();
     let mut combined = Combined::default();
-    rule.start().aggregate(&[], &contributions, &mut combined).expect("enough clients");
+    rule.start().aggregate(&[], &Contributions::of_rows(&points), &mut combined).expect("enough clients");
     combined
 }
 

@@ -6,10 +6,7 @@ use std::sync::OnceLock;
 
 use bolero::check;
 use foltr_federation::history::{ClosedRound, Erasure, Header, Touched};
-use foltr_federation::{
-    Contributions, Coordinator, Defence, Fingerprint, History, HistoryPolicy, Mode, PayloadSemantics,
-};
-use foltr_federation::{ServerOptimiser, Setup};
+use foltr_federation::{Contributions, Coordinator, Fingerprint, History, HistoryPolicy, ServerOptimiser, Setup};
 use foltr_rank::rng::{Purpose, Streams};
 use proptest::prelude::*;
 
@@ -29,22 +26,12 @@ fn bytes() -> &'static [u8] {
 }
 
 fn history() -> History {
-    let keeping =
-        HistoryPolicy { updates_every: Some(1), checkpoints_every: Some(2), ledger: true, retention: Some(5) };
+    let policy = HistoryPolicy { updates_every: Some(1), checkpoints_every: Some(2), ledger: true, retention: Some(5) };
     let optimiser = ServerOptimiser::LearningRate { rate: 1.0 };
     let initial = vec![0.0; N_PARAMS];
     let settings = Fingerprint::of(b"settings");
-    let mut history = History::new(Header { keeping, n_clients: 3, optimiser, settings, initial });
-    let setup = Setup {
-        initial: vec![0.0; N_PARAMS],
-        n_clients: 3,
-        n_interactions: 1,
-        rule: PayloadSemantics::Averaging,
-        defence: Defence::NONE,
-        optimiser,
-        mode: Mode::Clear,
-        clip_norm: Some(0.5),
-    };
+    let mut history = History::new(Header { policy, n_clients: 3, optimiser, settings, initial });
+    let setup = Setup { clip_norm: Some(0.5), ..Setup::averaging(vec![0.0; N_PARAMS], 3, 1) };
     let mut coordinator = Coordinator::new(setup).expect("a sound setup");
     let streams = Streams::new(1);
     for round in 0..8 {

@@ -52,7 +52,7 @@ impl RoundRecorder {
         self.clear();
         self.wanted = match history {
             None => Wanted::Nothing,
-            Some(history) if history.keeping().needs_updates(round) => Wanted::Updates,
+            Some(history) if history.policy().needs_updates(round) => Wanted::Updates,
             Some(_) => Wanted::Clients,
         };
     }
@@ -123,7 +123,7 @@ impl FederationRun<'_> {
             return Err(FederationError::History { what: "the states of a run that cannot be resumed" });
         }
         self.history = Some(History::new(Header {
-            keeping,
+            policy: keeping,
             n_clients: self.settings.n_clients,
             optimiser: self.settings.optimiser,
             settings,
@@ -162,7 +162,7 @@ impl FederationRun<'_> {
     /// Keeps the state before the open round, if somebody wants it.
     pub(super) fn keep_state(&mut self) {
         let round = self.task().round;
-        if self.history.as_ref().is_some_and(|history| history.keeping().keeps_checkpoint(round)) {
+        if self.history.as_ref().is_some_and(|history| history.policy().stores_checkpoint(round)) {
             self.keep_newest();
         }
     }

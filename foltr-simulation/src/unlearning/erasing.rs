@@ -74,7 +74,7 @@ impl<'a> EraserRun<'a> {
     /// One stored round again. A round that needs no work is one all the same.
     pub(super) fn round(&mut self) -> Option<RoundStats> {
         let asked = self.erasing.asked()?;
-        if self.history.keeping().keeps_checkpoint(asked.round) {
+        if self.history.policy().stores_checkpoint(asked.round) {
             self.states.push(self.erasing.checkpoint(asked.round));
         }
         self.task.global.copy_from_slice(asked.global);

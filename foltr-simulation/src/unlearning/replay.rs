@@ -2,7 +2,7 @@
 
 use foltr_federation::aggregate::{NormClipping, Radius};
 use foltr_federation::history::Touched;
-use foltr_federation::unlearn::{NoisyRollback, Plan};
+use foltr_federation::unlearn::{NoisyRollback, RollbackPlan};
 use foltr_federation::{Aggregation, Checkpoint, Defence, History, Mechanism, UnlearnError, Unlearning};
 use foltr_rank::Params;
 use foltr_rank::rng::{Purpose, Streams};
@@ -44,7 +44,7 @@ impl<'a> Replay<'a> {
         method: &Unlearning,
         rollback: &NoisyRollback,
         request: &Request<'a, '_>,
-    ) -> Result<(Self, Plan), UnlearningError> {
+    ) -> Result<(Self, RollbackPlan), UnlearningError> {
         check_premises(method, rollback, request.settings)?;
         let plan = rollback.plan(request.history, request.leavers)?;
         let stored = request.history.before(plan.round).filter(|state| state.round == plan.round);

@@ -346,15 +346,15 @@ fn bad_requests_are_told_and_change_nothing() {
     assert_eq!(told(RETRAIN, &[10]), "client 10 is not one of the 10 of this federation, counted from 0");
     assert_eq!(told(RETRAIN, &[]), "a request to forget must name at least one client");
     assert_eq!(told(RETRAIN, &(0..10).collect::<Vec<_>>()), "all clients would be gone: nobody is left to train");
-    let missing = "fed-eraser needs the updates of rounds 1, 4, 7, ... in the history; it was not kept";
+    let missing = "fed-eraser needs the updates of rounds 1, 4, 7, ... in the history; it was not stored";
     assert_eq!(told(eraser(3, 1, Variant::Thesis), &[1]), missing);
-    let missing = "fed-eraser needs checkpoints before rounds 1, 6, 11, ... in the history; it was not kept";
+    let missing = "fed-eraser needs checkpoints before rounds 1, 6, 11, ... in the history; it was not stored";
     assert_eq!(told(eraser(5, 1, Variant::Released), &[1]), missing);
     let missing =
-        "ledger-subtraction needs the ledger of all clients, of the whole run, in the history; it was not kept";
+        "ledger-subtraction needs the ledger of all clients, of the whole run, in the history; it was not stored";
     assert_eq!(told(SUBTRACTION, &[1]), missing);
     let noisy = Unlearning::NoisyRollback(rollback(1.0, Sensitivity::WorstCase));
-    assert_eq!(told(noisy, &[1]), "noisy-rollback needs checkpoints in the history; it was not kept");
+    assert_eq!(told(noisy, &[1]), "noisy-rollback needs checkpoints in the history; it was not stored");
     let shards = Unlearning::ShardIsolation(ShardIsolation { shards: 2 });
     assert!(told(shards, &[1]).starts_with("shard-isolation needs checkpoints"));
     assert_eq!(told(eraser(0, 1, Variant::Thesis), &[1]), "interval = 0 must be at least 1 round");

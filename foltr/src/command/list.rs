@@ -1,6 +1,6 @@
 //! `foltr list`: every name that an experiment file can use.
 
-use foltr_federation::{Aggregation, Asynchrony, COMBINATIONS, Privacy, ServerOptimiser, Unlearning};
+use foltr_federation::{Aggregation, Asynchrony, Combination, Privacy, ServerOptimiser, Unlearning};
 use foltr_rank::personal::Personalisation;
 use foltr_rank::{Learner, RankerShape};
 use foltr_simulation::adversary::Attack;
@@ -116,7 +116,7 @@ pub fn told() -> String {
     };
     let lists = LISTS.iter().map(list).collect::<Vec<_>>().join("\n");
     let pairs: String =
-        COMBINATIONS.iter().map(|pair| format!("  {}: {}\n", pair.part.label(), pair.message())).collect();
+        Combination::all().map(|pair| format!("  {}: {}\n", pair.part.label(), pair.message())).collect();
     format!("{lists}\nCombinations that are not supported\n{pairs}")
 }
 

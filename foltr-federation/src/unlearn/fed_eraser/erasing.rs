@@ -18,7 +18,6 @@ pub struct Asked<'a> {
     pub clients: &'a [u32],
     /// Interactions of each; 0 where the model follows from what is stored.
     pub steps: u32,
-    /// The model to start from.
     pub global: &'a [f32],
 }
 
@@ -72,7 +71,6 @@ impl Erasing {
         self.rounds.len()
     }
 
-    /// The model so far.
     pub const fn global(&self) -> &Params {
         &self.global
     }

@@ -1,0 +1,56 @@
+//! The global model and the optimiser that moves it: what both coordinators have in common.
+
+use foltr_rank::Params;
+use foltr_rank::parameter::positive;
+
+use crate::aggregate::PayloadSemantics;
+use crate::coordinator::SetupError;
+use crate::message::{Expected, RoundTask};
+use crate::server_optimiser::{OptimiserState, ServerOptimiser};
+
+#[derive(Clone, Debug)]
+pub(crate) struct GlobalModel {
+    pub(crate) task: RoundTask,
+    pub(crate) expected: Expected,
+    /// The model in f64: small steps add up here that an f32 would swallow. The task publishes it in f32.
+    pub(crate) master: Vec<f64>,
+    pub(crate) optimiser: ServerOptimiser,
+    pub(crate) state: OptimiserState,
+}
+
+impl GlobalModel {
+    pub(crate) fn new(
+        initial: Params,
+        n_clients: u32,
+        n_interactions: u32,
+        rule: PayloadSemantics,
+        optimiser: ServerOptimiser,
+    ) -> Result<Self, SetupError> {
+        optimiser.check()?;
+        if let Some(index) = initial.iter().position(|value| !value.is_finite()) {
+            return Err(SetupError::Initial { index, value: initial[index] });
+        }
+        if let PayloadSemantics::Evolution { sigma, .. } = rule {
+            positive("sigma", sigma)?;
+        }
+        Ok(Self {
+            master: initial.iter().map(|&value| f64::from(value)).collect(),
+            state: optimiser.start(initial.len()),
+            expected: Expected { n_params: initial.len(), kind: rule.kind(), max_interactions: n_interactions },
+            task: RoundTask { round: 0, global: initial, n_clients, n_interactions, clip_norm: None },
+            optimiser,
+        })
+    }
+
+    /// Moves model and optimiser together, or neither and says which parameter would leave the range of f32.
+    pub(crate) fn apply(&mut self, step: &[f64]) -> Result<(), usize> {
+        let (mut master, mut state) = (self.master.clone(), self.state.clone());
+        self.optimiser.climb(&mut state, &mut master, step);
+        if let Some(index) = master.iter().position(|&value| !(value as f32).is_finite()) {
+            return Err(index);
+        }
+        self.task.global.iter_mut().zip(&master).for_each(|(published, &value)| *published = value as f32);
+        (self.master, self.state) = (master, state);
+        Ok(())
+    }
+}
