@@ -43,7 +43,7 @@ pub use norm_clipping::NormClipping;
 pub use radius::Radius;
 pub use trimmed_mean::TrimmedMean;
 
-use crate::message::{Kind, Payload, Share};
+use crate::message::{Kind, Payload};
 use foltr_rank::parameter::ParameterError;
 
 /// Cohort slots in a chunk. Part of the result: another size adds in another order and gives other last bits.
@@ -145,25 +145,17 @@ impl PartialSum {
 
     #[inline]
     pub fn add_step(&mut self, delta: &[f32], weight: f64) {
-        self.add_scaled(delta, weight);
-        self.weight += weight;
-        self.n_contributions += 1;
-    }
-
-    /// Adds a client's direction, of weight 1; see [`evolution_coefficient`].
-    #[inline]
-    pub fn add_direction(&mut self, direction: &[f32], coefficient: f64) {
-        self.add_scaled(direction, coefficient);
-        self.weight += 1.0;
-        self.n_contributions += 1;
+        self.add(delta, weight, |value| f64::from(value) * weight);
     }
 
     #[inline]
-    fn add_scaled(&mut self, values: &[f32], factor: f64) {
+    fn add<T: Copy>(&mut self, values: &[T], weight: f64, term: impl Fn(T) -> f64) {
         assert_eq!(values.len(), self.sum.len(), "a contribution must be as long as the model");
         for (sum, &value) in self.sum.iter_mut().zip(values) {
-            *sum += f64::from(value) * factor;
+            *sum += term(value);
         }
+        self.weight += weight;
+        self.n_contributions += 1;
     }
 
     /// Adds what a client sent. `direction` is scratch memory as long as the model.
@@ -186,25 +178,19 @@ impl PartialSum {
             (&Payload::Evolution { plus, minus, .. }, PayloadSemantics::Evolution { sigma, antithetic })
                 if antithetic == minus.is_some() =>
             {
-                self.add_direction(direction, evolution_coefficient(plus, minus, sigma));
+                let coefficient = evolution_coefficient(plus, minus, sigma);
+                self.add(direction, 1.0, |value| f64::from(value) * coefficient);
             }
             (Payload::Clipped { within, delta }, PayloadSemantics::Summing { .. }) => {
                 self.add_step(delta, 1.0);
                 self.n_within += u32::from(*within);
             }
-            (Payload::Share(share), PayloadSemantics::Shares { .. }) => self.add_share(share),
+            // Integers: exact while the sum is below 2^53 units, far beyond what honest shares add up to.
+            (Payload::Share(share), PayloadSemantics::Shares { .. }) => {
+                self.add(share.values(), 1.0, |value| value as f64);
+            }
             _ => panic!("a payload of kind {:?} cannot enter a sum of kind {:?}", payload.kind(), rule.kind()),
         }
-    }
-
-    /// Adds integers; exact while the sum is below 2^53 units, far beyond what honest shares add up to.
-    fn add_share(&mut self, share: &Share) {
-        assert_eq!(share.values().len(), self.sum.len(), "a share must be as long as the model");
-        for (sum, &value) in self.sum.iter_mut().zip(share.values()) {
-            *sum += value as f64;
-        }
-        self.weight += 1.0;
-        self.n_contributions += 1;
     }
 
     /// Makes everything in the sum weigh so many times as much.
@@ -282,9 +268,6 @@ pub trait AggregationRule: Copy + Debug + Send + Sync + 'static {
     /// Whether what it does depends on earlier rounds.
     const REMEMBERS: bool = false;
 
-    /// Parameters with which every conformance test runs.
-    fn example() -> Self;
-
     fn check(&self) -> Result<(), ParameterError> {
         Ok(())
     }
@@ -321,9 +304,9 @@ impl<R: AggregationRule> Aggregator for Running<R> {
     }
 }
 
-/// Defines [`Aggregation`], its list and its delegation from one line a rule.
+/// Defines [`Aggregation`], its list and its delegation from one line a rule: its name, an example, and what it does.
 macro_rules! rules {
-    ($($name:literal: $rule:ident, $about:literal;)*) => {
+    ($($name:literal: $rule:ident $example:tt, $about:literal;)*) => {
         /// How contributions are combined.
         #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -338,7 +321,7 @@ macro_rules! rules {
 
             /// One of each kind, for conformance tests.
             pub fn examples() -> Vec<Self> {
-                vec![$(Self::$rule(<$rule as AggregationRule>::example())),*]
+                vec![$(Self::$rule($rule $example)),*]
             }
 
             pub fn check(&self) -> Result<(), ParameterError> {
@@ -372,17 +355,23 @@ macro_rules! rules {
 }
 
 rules! {
-    "mean": Mean, "The weighted mean (FedAvg)";
-    "krum": Krum, "The update that is closest to its neighbours";
-    "multi-krum": MultiKrum, "The mean of the n - m updates that are closest to their neighbours";
-    "trimmed-mean": TrimmedMean, "The mean of every coordinate without its largest and smallest values";
-    "median": Median, "The median of every coordinate";
-    "geometric-median": GeometricMedian, "The point with the smallest sum of distances from all updates";
-    "norm-clipping": NormClipping, "The mean of updates that are shortened to a fixed or the median length";
-    "centred-clipping": CentredClipping, "The mean of updates that are clipped to a ball around the last step";
-    "bulyan": Bulyan, "Updates picked by Krum, then the mean around the median of every coordinate";
-    "fltrust": FlTrust, "Updates weighted by their agreement with that of a trusted client";
-    "fldetector": FlDetector, "The mean without clients whose updates are not what their last ones let expect";
+    "mean": Mean {}, "The weighted mean (FedAvg)";
+    "krum": Krum { attackers: 2, squared: true, neighbours: None }, "The update that is closest to its neighbours";
+    "multi-krum": MultiKrum(Krum { attackers: 2, squared: false, neighbours: Some(3) }),
+        "The mean of the n - m updates that are closest to their neighbours";
+    "trimmed-mean": TrimmedMean { attackers: 2 },
+        "The mean of every coordinate without its largest and smallest values";
+    "median": Median {}, "The median of every coordinate";
+    "geometric-median": GeometricMedian {}, "The point with the smallest sum of distances from all updates";
+    "norm-clipping": NormClipping { radius: Radius::Fixed(3.0) },
+        "The mean of updates that are shortened to a fixed or the median length";
+    "centred-clipping": CentredClipping { radius: Radius::Median, iterations: 3 },
+        "The mean of updates that are clipped to a ball around the last step";
+    "bulyan": Bulyan { attackers: 1 },
+        "Updates picked by Krum, then the mean around the median of every coordinate";
+    "fltrust": FlTrust { trusted: 4 }, "Updates weighted by their agreement with that of a trusted client";
+    "fldetector": FlDetector { window: 2 },
+        "The mean without clients whose updates are not what their last ones let expect";
 }
 
 impl Aggregation {
@@ -400,38 +389,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn evolution_gradients_of_two_clients() {
-        // Spec section 4: sigma = .01, f+ = (.5, 1), f- = (1/3, .2).
-        let directions = [[1.0, -2.0, 0.5], [-0.3, 0.4, 1.2]];
-        let gradient = |rewards: [(f32, Option<f32>); 2]| {
-            let rule = PayloadSemantics::Evolution { sigma: 0.01, antithetic: rewards[0].1.is_some() };
-            let mut partial = PartialSum::new(3);
-            for ((plus, minus), direction) in rewards.into_iter().zip(&directions) {
-                partial.add_payload_with(&Payload::Evolution { seed: 0, plus, minus }, &rule, direction);
-            }
-            partial.mean().expect("two clients")
-        };
-        let close = |got: Vec<f64>, want: [f64; 3]| {
-            got.iter().zip(want).for_each(|(got, want)| assert!((got - want).abs() < 1e-5, "{got} is not {want}"));
-        };
-        close(gradient([(0.5, None), (1.0, None)]), [10.0, -30.0, 72.5]);
-        let antithetic = gradient([(0.5, Some(1.0 / 3.0)), (1.0, Some(0.2))]);
-        close(antithetic, [-1.833_333_3, -0.333_333_3, 26.083_333_3]);
-        assert_eq!(gradient([(0.5, Some(0.5)), (0.2, Some(0.2))]), [0.0; 3]);
-        // A constant on all rewards cancels in antithetic pairs only (spec section 20).
-        let shifted = gradient([(1.0, Some(0.75)), (0.5, Some(0.25))]);
-        assert_eq!(shifted, gradient([(2.0, Some(1.75)), (1.5, Some(1.25))]));
-        assert_ne!(gradient([(1.0, None), (0.5, None)]), gradient([(2.0, None), (1.5, None)]));
-    }
-
-    #[test]
     fn a_regenerated_direction_gives_the_same_bits() {
         let payload = Payload::Evolution { seed: 77, plus: 0.7, minus: Some(0.1) };
         let rule = PayloadSemantics::Evolution { sigma: 0.01, antithetic: true };
-        let (mut kept, mut scratch) = (vec![0.0; 46], vec![9.0; 46]);
-        fill_direction(77, &mut kept);
+        let (mut direction, mut scratch) = (vec![0.0; 46], vec![9.0; 46]);
+        fill_direction(77, &mut direction);
         let (mut with, mut without) = (PartialSum::new(46), PartialSum::new(46));
-        with.add_payload_with(&payload, &rule, &kept);
+        with.add_payload_with(&payload, &rule, &direction);
         without.add_payload(&payload, &rule, &mut scratch);
         assert_eq!(with, without);
         assert!(with.mean().expect("one client").iter().any(|&value| value != 0.0));
@@ -451,9 +415,9 @@ mod tests {
     fn a_sealed_sum_is_opened_when_enough_survive() {
         let shares = PayloadSemantics::Shares { unit: 0.5, divisor: 4.0, min_survivors: 2 };
         let mut partial = PartialSum::new(1);
-        partial.add_payload(&Payload::Share(Share::new(vec![16])), &shares, &mut []);
+        partial.add_payload(&Payload::Share(crate::message::Share::new(vec![16])), &shares, &mut []);
         assert_eq!(partial.step(&shares), None);
-        partial.add_payload(&Payload::Share(Share::new(vec![-8])), &shares, &mut []);
+        partial.add_payload(&Payload::Share(crate::message::Share::new(vec![-8])), &shares, &mut []);
         assert_eq!(partial.step(&shares), Some(vec![1.0]));
     }
 

@@ -165,7 +165,7 @@ impl Coordinator {
 
     /// Messages that wait for their chunk to be complete; all others are folded and gone.
     pub fn n_waiting(&self) -> usize {
-        self.buffer.as_ref().map_or(self.inbox.n_waiting, RoundBuffer::len)
+        self.buffer.as_ref().map_or(self.inbox.n_waiting(), RoundBuffer::len)
     }
 
     /// How much of the last step came from each client that the rule looked at; empty for sums and for rules that take

@@ -24,6 +24,7 @@ use thiserror::Error;
 
 use crate::accountant::{self, Guarantee, PrivacyCost};
 
+use stored::Hash;
 pub use stored::LedgerError;
 
 /// Budget, costs, and a fingerprint of every message.
@@ -33,7 +34,7 @@ pub struct Ledger {
     budget: Guarantee,
     /// Each cost once, with the number of messages.
     spent: Vec<(PrivacyCost, u32)>,
-    fingerprints: BTreeMap<String, BTreeMap<u32, u64>>,
+    messages: BTreeMap<String, BTreeMap<u32, Hash>>,
 }
 
 /// A message may be sent, once the ledger is durable.
@@ -78,7 +79,7 @@ impl Ledger {
         if !(epsilon.is_finite() && epsilon >= 0.0 && (0.0..1.0).contains(&delta)) {
             return Err(BudgetError { epsilon, delta });
         }
-        Ok(Self { budget, spent: Vec::new(), fingerprints: BTreeMap::new() })
+        Ok(Self { budget, spent: Vec::new(), messages: BTreeMap::new() })
     }
 
     pub fn budget(&self) -> Guarantee {
@@ -93,9 +94,9 @@ impl Ledger {
     /// Books one message, if the budget allows it.
     /// Nothing changes on an error.
     pub fn reserve(&mut self, task: &str, round: u32, cost: PrivacyCost, message: &[u8]) -> Result<Receipt, Refused> {
-        let fingerprint = fingerprint(message.iter().copied());
-        match self.fingerprints.get(task).and_then(|rounds| rounds.get(&round)) {
-            Some(known) if *known == fingerprint => return Ok(Receipt { is_repeat: true, spent: self.spent() }),
+        let hash = Hash::of(message);
+        match self.messages.get(task).and_then(|rounds| rounds.get(&round)) {
+            Some(known) if *known == hash => return Ok(Receipt { is_repeat: true, spent: self.spent() }),
             Some(_) => return Err(Refused::OtherBytes { task: task.into(), round }),
             None => {}
         }
@@ -109,7 +110,7 @@ impl Ledger {
             return Err(Refused::Exceeded { task: task.into(), round, would_be: total.epsilon, budget: self.budget });
         }
         self.spent = spent;
-        self.fingerprints.entry(task.into()).or_default().insert(round, fingerprint);
+        self.messages.entry(task.into()).or_default().insert(round, hash);
         Ok(Receipt { is_repeat: false, spent: total })
     }
 }
@@ -137,11 +138,6 @@ fn is_finite(cost: &PrivacyCost) -> bool {
         }
         PrivacyCost::Laplace { scale, shift, .. } => fine(&[scale, shift]) && scale > 0.0,
     }
-}
-
-/// FNV-1a, 64 bits: tells two messages of one device apart, and finds accidents.
-fn fingerprint(bytes: impl Iterator<Item = u8>) -> u64 {
-    bytes.fold(0xcbf2_9ce4_8422_2325, |hash, byte| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3))
 }
 
 #[cfg(test)]

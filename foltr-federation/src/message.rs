@@ -96,15 +96,12 @@ pub struct Message {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum Kind {
-    /// [`Payload::Step`].
     Step = 1,
     /// [`Payload::Evolution`] with one reward.
     Evolution = 2,
     /// [`Payload::Evolution`] with two rewards.
     EvolutionAntithetic = 3,
-    /// [`Payload::Clipped`].
     Clipped = 4,
-    /// [`Payload::Share`].
     Share = 5,
 }
 

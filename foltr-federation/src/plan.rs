@@ -30,23 +30,16 @@ pub struct FederationPlan {
     pub n_rounds: usize,
     pub participation: Participation,
     pub dropout: f64,
-    /// What the server does with the averaged step.
     pub optimiser: Option<ServerOptimiser>,
     /// Federations of which each learns a ranker from its own clients, published as their mean.
     pub shards: Option<u32>,
     /// The ranker is the mean of the models of this last share of the rounds.
     pub average_last: Option<f64>,
-    /// How clients make rankers of their own.
     pub personalisation: Option<Personalisation>,
-    /// What the server does with clients that do not wait for each other.
     pub asynchrony: Option<Asynchrony>,
-    /// What is done against clients that lie.
     pub defence: Option<Defence>,
-    /// What is stored for clients that leave.
     pub history: Option<HistoryPolicy>,
-    /// How clients that leave are forgotten.
     pub unlearning: Option<Unlearning>,
-    /// What happens to an update before it leaves a device.
     pub privacy: Privacy,
     /// What the run may cost a client.
     pub budget: Option<Budget>,
@@ -98,7 +91,7 @@ impl FederationPlan {
             ("defence.rule", self.defence.map(|defence| defence.rule.check())),
             ("defence.momentum", self.defence.and_then(|defence| defence.momentum).map(|momentum| momentum.check())),
             ("history", self.history.map(|history| history.check())),
-            ("unlearning.method", self.unlearning.as_ref().map(Unlearning::check)),
+            ("unlearning.method", self.unlearning.as_ref().map(|method| method.check())),
         ];
         let wrong = checks.into_iter().filter_map(|(section, checked)| {
             checked.and_then(Result::err).map(|error| PlanProblem::of_parameter(section, &error))

@@ -71,9 +71,9 @@ pub trait LocalPrivacy {
 }
 
 /// Defines [`Privacy`], [`Mechanism`], their list and their delegation from one line a mechanism: its name, the mechanism
-/// with its parameters, and what it does.
+/// with an example of its parameters, and what it does.
 macro_rules! mechanisms {
-    ($($name:literal: $mechanism:ident($parameters:ident), $about:literal;)*) => {
+    ($($name:literal: $mechanism:ident($parameters:ident $example:tt), $about:literal;)*) => {
         /// A privacy mechanism as files name it.
         #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -94,7 +94,7 @@ macro_rules! mechanisms {
 
             /// One of each kind, for conformance tests.
             pub fn examples() -> Vec<Self> {
-                vec![$(Self::$mechanism(<$parameters as MechanismParameters>::example())),*]
+                vec![$(Self::$mechanism($parameters $example)),*]
             }
 
             pub const fn name(&self) -> &'static str {
@@ -164,17 +164,26 @@ macro_rules! mechanisms {
 }
 
 mechanisms! {
-    "none": Unprotected(NoParameters), "The update as it is";
-    "randomised-response": RandomisedResponse(ResponseParameters),
+    "none": Unprotected(NoParameters {}), "The update as it is";
+    "randomised-response": RandomisedResponse(ResponseParameters { probability: Some(0.9), whole_run: None }),
         "FOLtR-ES: a reward is replaced by another one with some probability";
-    "distributed-laplace": DistributedLaplace(LaplaceParameters), "FPDGD: noise whose sum over all clients is Laplace";
-    "gaussian": Gaussian(GaussianParameters),
+    "distributed-laplace": DistributedLaplace(LaplaceParameters {
+            sensitivity: 5.0, epsilon: Some(4.5), clip: ClipRadius::Paper, whole_run: None
+        }),
+        "FPDGD: noise whose sum over all clients is Laplace";
+    "gaussian": Gaussian(GaussianParameters {
+            clip: Clip::Fixed(0.3), noise_multiplier: Some(2.0), epsilon: None, delta: None, mode: CentralMode::Clear
+        }),
         "Clipped updates, Gaussian noise on their sum: sound if the server is trusted or sealed";
-    "discrete-gaussian": DiscreteGaussian(DiscreteGaussianParameters),
+    "discrete-gaussian": DiscreteGaussian(DiscreteGaussianParameters {
+            clip: 0.3, noise_multiplier: Some(2.0), epsilon: None, delta: None, min_survivors: 2, colluders: 0
+        }),
         "The same as devices can run it: integers, exact shares of noise, sealed";
-    "duchi": Duchi(DuchiParameters), "Local: one randomised bit about one coordinate of the update";
-    "priv-unit": PrivUnit(PrivUnitParameters), "Local: a random direction that leans towards that of the update";
-    "sampled-response": SampledResponse(SampledResponseParameters),
+    "duchi": Duchi(DuchiParameters { epsilon: Some(1.0), bound: 0.1, whole_run: None }),
+        "Local: one randomised bit about one coordinate of the update";
+    "priv-unit": PrivUnit(PrivUnitParameters { epsilon: Some(1.0), norm: 0.1, whole_run: None }),
+        "Local: a random direction that leans towards that of the update";
+    "sampled-response": SampledResponse(SampledResponseParameters(ResponseParameters { probability: Some(0.9), whole_run: None })),
         "Local, FOLtR-ES: randomised response on one of the interactions";
 }
 
@@ -270,42 +279,81 @@ mod tests {
 
     #[test]
     fn every_mechanism_can_be_calibrated_to_a_whole_run() {
-        let whole_run = r#""whole_run":{"epsilon":4.5,"delta":1e-5}"#;
-        for text in [
-            format!(r#"{{"kind":"randomised-response",{whole_run}}}"#),
-            format!(r#"{{"kind":"distributed-laplace","sensitivity":5.0,"clip":"paper",{whole_run}}}"#),
-            r#"{"kind":"gaussian","clip":0.17,"epsilon":4.5,"delta":1e-5,"mode":"sealed"}"#.into(),
-            r#"{"kind":"discrete-gaussian","clip":0.17,"epsilon":4.5,"delta":1e-5,"min_survivors":90}"#.into(),
-            format!(r#"{{"kind":"duchi","bound":0.1,{whole_run}}}"#),
-            format!(r#"{{"kind":"priv-unit","norm":0.1,{whole_run}}}"#),
-            format!(r#"{{"kind":"sampled-response",{whole_run}}}"#),
-        ] {
-            let privacy: Privacy = serde_json::from_str(&text).expect(&text);
-            let mechanism = privacy.mechanism(&CONTEXT).expect(&text);
-            let spent = mechanism.cost(CONTEXT.n_params, CONTEXT.n_interactions).after(CONTEXT.n_rounds, 1e-5).epsilon;
-            // A probability is rounded to the nearest, not down.
-            assert!(spent <= 4.5 * (1.0 + 1e-12) && spent > 0.98 * 4.5, "{text}: {spent}");
-            let claim = privacy.claim(&CONTEXT).expect(&text).expect("the file states it");
-            assert_eq!((claim.by, claim.unit, claim.epsilon), ("the file", Unit::Run, 4.5));
+        for epsilon in [0.5, 4.5, 50.0] {
+            let budget = format!(r#""epsilon":{epsilon},"delta":1e-5"#);
+            for (kind, keys) in [
+                ("randomised-response", format!(r#""whole_run":{{{budget}}}"#)),
+                ("distributed-laplace", format!(r#""sensitivity":5.0,"clip":"paper","whole_run":{{{budget}}}"#)),
+                (
+                    "distributed-laplace",
+                    format!(r#""sensitivity":5.0,"clip":"released-code","whole_run":{{{budget}}}"#),
+                ),
+                ("gaussian", format!(r#""clip":0.17,"mode":"sealed",{budget}"#)),
+                ("discrete-gaussian", format!(r#""clip":0.17,"min_survivors":90,{budget}"#)),
+                ("duchi", format!(r#""bound":0.1,"whole_run":{{{budget}}}"#)),
+                ("priv-unit", format!(r#""norm":0.1,"whole_run":{{{budget}}}"#)),
+                ("sampled-response", format!(r#""whole_run":{{{budget}}}"#)),
+            ] {
+                let text = format!(r#"{{"kind":"{kind}",{keys}}}"#);
+                let privacy: Privacy = serde_json::from_str(&text).expect(&text);
+                let cost = privacy.mechanism(&CONTEXT).expect(&text).cost(CONTEXT.n_params, CONTEXT.n_interactions);
+                let spent = cost.after(CONTEXT.n_rounds, 1e-5).epsilon;
+                // A probability is rounded to the nearest, not down.
+                assert!(spent <= epsilon * (1.0 + 1e-12) && spent > 0.98 * epsilon, "{text}: {spent}");
+                let claim = privacy.claim(&CONTEXT).expect(&text).expect("the file states it");
+                assert_eq!((claim.by, claim.unit, claim.epsilon), ("the file", Unit::Run, epsilon));
+            }
         }
     }
 
     #[test]
     fn impossible_parameters_are_refused_with_their_key() {
-        for (text, key, reason) in [
-            (r#"{"kind":"randomised-response","probability":0.05}"#, "probability", "0.0909"),
-            (r#"{"kind":"distributed-laplace","sensitivity":5.0,"epsilon":0.0,"clip":"paper"}"#, "epsilon", "positive"),
-            (r#"{"kind":"duchi","bound":0.1}"#, "", "`whole_run"),
-            (r#"{"kind":"duchi","bound":0.1,"whole_run":{"epsilon":1.0,"delta":2.0}}"#, "whole_run", "below 1"),
-            (r#"{"kind":"gaussian","clip":0.1,"epsilon":1.0,"mode":"sealed"}"#, "", "both `epsilon` and `delta`"),
+        let (one, long) =
+            (MechanismContext { n_params: 1, ..CONTEXT }, MechanismContext { list_length: 17, ..CONTEXT });
+        for (context, keys, key, reason) in [
+            (CONTEXT, r#""randomised-response","probability":0.05"#, "probability", "0.0909"),
+            (long, r#""sampled-response","probability":0.5"#, "probability", "1 to 16"),
+            (CONTEXT, r#""distributed-laplace","sensitivity":5.0,"epsilon":0.0,"clip":"paper""#, "epsilon", "positive"),
+            (CONTEXT, r#""duchi","bound":0.1"#, "", "`whole_run"),
+            (CONTEXT, r#""duchi","bound":0.1,"whole_run":{"epsilon":1.0,"delta":2.0}"#, "whole_run", "below 1"),
+            (CONTEXT, r#""gaussian","clip":0.1,"epsilon":1.0,"mode":"sealed""#, "", "both `epsilon` and `delta`"),
+            (
+                CONTEXT,
+                r#""gaussian","clip":0.0,"noise_multiplier":1.0,"mode":"clear""#,
+                "clip",
+                "clip = 0 must be positive",
+            ),
+            (
+                CONTEXT,
+                r#""gaussian","clip":{"initial":1,"quantile":1,"rate":0.2,"count_noise":5},"noise_multiplier":1,"mode":"clear""#,
+                "clip",
+                "quantile = 1 must be above 0 and below 1",
+            ),
+            (
+                CONTEXT,
+                r#""discrete-gaussian","clip":0.5,"noise_multiplier":1.0,"min_survivors":5,"colluders":5"#,
+                "min_survivors",
+                "colluders = 5 must be below min_survivors = 5",
+            ),
+            (
+                CONTEXT,
+                r#""discrete-gaussian","clip":0.5,"noise_multiplier":1e-5,"min_survivors":5"#,
+                "min_survivors",
+                "0.29 grid units",
+            ),
+            (
+                CONTEXT,
+                r#""discrete-gaussian","clip":-1.0,"noise_multiplier":1.0,"min_survivors":5"#,
+                "clip",
+                "positive and finite",
+            ),
+            (one, r#""priv-unit","epsilon":1.0,"norm":1.0"#, "kind", "2 to 100000 parameters"),
+            (CONTEXT, r#""priv-unit","epsilon":0.0,"norm":1.0"#, "epsilon", "positive"),
         ] {
-            let privacy: Privacy = serde_json::from_str(text).expect(text);
-            let error = privacy.mechanism(&CONTEXT).expect_err(text);
-            assert_eq!(error.key, key, "{text}");
+            let privacy: Privacy = serde_json::from_str(&format!(r#"{{"kind":{keys}}}"#)).expect(keys);
+            let error = privacy.mechanism(&context).expect_err(keys);
+            assert_eq!(error.key, key, "{keys}");
             assert!(error.message.contains(reason), "{error}");
         }
-        let long = MechanismContext { list_length: 17, ..CONTEXT };
-        let privacy: Privacy = serde_json::from_str(r#"{"kind":"sampled-response","probability":0.5}"#).expect("read");
-        assert!(privacy.mechanism(&long).expect_err("too long").message.contains("1 to 16"));
     }
 }

@@ -135,7 +135,8 @@ impl Receipt {
         let claim = &self.claim;
         let mut out = Writer::named("foltr deletion receipt");
         out.u32(self.version).len(claim.leavers.len()).u32s(&claim.leavers);
-        claim.method.write_canonical(&mut out);
+        out.text(claim.method.name());
+        claim.method.write_parameters(&mut out);
         match &claim.guarantee {
             Assurance::Exact => out.u8(0),
             Assurance::Certified { epsilon, delta } => out.u8(1).f64s(&[*epsilon, *delta]),

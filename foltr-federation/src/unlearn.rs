@@ -11,6 +11,7 @@ mod retrain;
 mod shard_isolation;
 
 use std::fmt;
+use std::ops::Deref;
 
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -27,10 +28,7 @@ pub use retrain::Retrain;
 pub use shard_isolation::ShardIsolation;
 
 /// The parameters of one method.
-pub trait UnlearningMethod: Copy {
-    /// Parameters with which every conformance test runs.
-    fn example() -> Self;
-
+pub trait UnlearningMethod {
     fn check(&self) -> Result<(), ParameterError> {
         Ok(())
     }
@@ -47,9 +45,9 @@ pub trait UnlearningMethod: Copy {
     fn write_parameters(&self, _: &mut Writer) {}
 }
 
-/// Defines [`Unlearning`], its list and its delegation from one line a method.
+/// Defines [`Unlearning`], its list and its delegation from one line a method: its name, an example, and what it does.
 macro_rules! methods {
-    ($($name:literal: $method:ident, $about:literal;)*) => {
+    ($($name:literal: $method:ident $example:tt, $about:literal;)*) => {
         /// A way to forget clients.
         #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -64,7 +62,7 @@ macro_rules! methods {
 
             /// One of each kind, for conformance tests.
             pub fn examples() -> Vec<Self> {
-                vec![$(Self::$method(<$method as UnlearningMethod>::example())),*]
+                vec![$(Self::$method($method $example)),*]
             }
 
             pub const fn name(&self) -> &'static str {
@@ -72,32 +70,14 @@ macro_rules! methods {
                     $(Self::$method(_) => $name,)*
                 }
             }
+        }
 
-            pub fn check(&self) -> Result<(), ParameterError> {
-                match self {
-                    $(Self::$method(method) => UnlearningMethod::check(method),)*
-                }
-            }
+        impl Deref for Unlearning {
+            type Target = dyn UnlearningMethod;
 
-            /// What is known about a model that has forgotten in this way.
-            pub fn guarantee(&self) -> Assurance {
+            fn deref(&self) -> &Self::Target {
                 match self {
-                    $(Self::$method(method) => UnlearningMethod::guarantee(method),)*
-                }
-            }
-
-            /// What must have been stored for it.
-            pub fn needs(&self) -> Vec<Need> {
-                match self {
-                    $(Self::$method(method) => UnlearningMethod::needs(method),)*
-                }
-            }
-
-            /// Its name, then its parameters in the order in which they are declared: what a receipt signs.
-            pub(crate) fn write_canonical(&self, out: &mut Writer) {
-                out.text(self.name());
-                match self {
-                    $(Self::$method(method) => method.write_parameters(out),)*
+                    $(Self::$method(method) => method,)*
                 }
             }
         }
@@ -105,12 +85,18 @@ macro_rules! methods {
 }
 
 methods! {
-    "retrain": Retrain, "From scratch without the leavers: exact, and as long as training";
-    "fed-eraser": FedEraser, "FedEraser: stored lengths of updates, fresh directions; heuristic";
-    "ledger-subtraction": LedgerSubtraction, "The leavers' own steps are taken back at once; heuristic";
-    "shard-isolation": ShardIsolation, "Several federations, of which one is rolled back and replayed: exact";
-    "noisy-rollback": NoisyRollback, "Back to where clipping bounds the leavers' influence, noise, and on: certified";
-    "certificate": Certificate, "Nothing is done: user-level privacy of the run bounds the influence already";
+    "retrain": Retrain {}, "From scratch without the leavers: exact, and as long as training";
+    "fed-eraser": FedEraser { interval: 5, steps: 4, variant: Variant::Released },
+        "FedEraser: stored lengths of updates, fresh directions; heuristic";
+    "ledger-subtraction": LedgerSubtraction {}, "The leavers' own steps are taken back at once; heuristic";
+    "shard-isolation": ShardIsolation { shards: 4 },
+        "Several federations, of which one is rolled back and replayed: exact";
+    "noisy-rollback": NoisyRollback {
+            clip_norm: 0.5, epsilon: 2.0, delta: 1e-6, max_noise: 0.1, sensitivity: Sensitivity::Smooth { lipschitz: 1.0 }
+        },
+        "Back to where clipping bounds the leavers' influence, noise, and on: certified";
+    "certificate": Certificate { epsilon: 2.0, delta: 1e-6 },
+        "Nothing is done: user-level privacy of the run bounds the influence already";
 }
 
 /// What is known about a model that has forgotten.

@@ -50,8 +50,8 @@ pub enum WorkerMomentum {
     Measured {
         /// Noise in what is sent, as a share of the signal: squared lengths.
         target: f64,
-        /// beta is never below.
-        #[serde(default = "default_least")]
+        /// beta is never below; 0 when absent.
+        #[serde(default)]
         least: f64,
         /// beta is never above; also the memory of what is measured.
         #[serde(default = "default_most")]
@@ -69,11 +69,6 @@ const fn default_most_growing() -> f64 {
     0.999
 }
 
-/// Without noise nothing has to be remembered.
-const fn default_least() -> f64 {
-    0.0
-}
-
 /// A memory of about a hundred rounds: longer ones follow a learning model too slowly.
 const fn default_most() -> f64 {
     0.99
@@ -84,21 +79,19 @@ const N_MEASURED: usize = 3;
 
 impl WorkerMomentum {
     pub fn check(&self) -> Result<(), ParameterError> {
-        let share = |name, value: f64| require(name, value, (0.0..1.0).contains(&value), "at least 0 and below 1");
+        let below_1 = |name, value: f64| require(name, value, (0.0..1.0).contains(&value), "at least 0 and below 1");
+        let limits = |least: f64, most: f64| {
+            below_1("least", least)?;
+            below_1("most", most)?;
+            require("least", least, least <= most, "at most `most`")
+        };
         match *self {
-            Self::Fixed { beta } => share("beta", beta),
-            Self::Growing { share: of_past, least, most } => {
-                require("share", of_past, of_past > 0.0 && of_past <= 1.0, "above 0 and at most 1")?;
-                share("least", least)?;
-                share("most", most)?;
-                require("least", least, least <= most, "at most `most`")
+            Self::Fixed { beta } => below_1("beta", beta),
+            Self::Growing { share, least, most } => {
+                require("share", share, share > 0.0 && share <= 1.0, "above 0 and at most 1")?;
+                limits(least, most)
             }
-            Self::Measured { target, least, most } => {
-                positive("target", target)?;
-                share("least", least)?;
-                share("most", most)?;
-                require("least", least, least <= most, "at most `most`")
-            }
+            Self::Measured { target, least, most } => positive("target", target).and(limits(least, most)),
         }
     }
 

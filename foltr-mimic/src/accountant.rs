@@ -12,7 +12,7 @@
 pub mod label;
 pub mod moments;
 
-use foltr_federation::accountant::renyi::{self, Conversion};
+use foltr_federation::accountant::renyi;
 use foltr_federation::accountant::{gaussian, pure};
 use serde::Serialize;
 
@@ -109,7 +109,7 @@ pub fn least_noise(
 /// The smaller one of adding up epsilons and adding up divergences.
 fn best_epsilon(labels: &[(Worst, u64)], delta: f64) -> f64 {
     let sum = |of: &dyn Fn(&Worst) -> f64| labels.iter().map(|(worst, n)| *n as f64 * of(worst)).sum::<f64>();
-    let by_renyi = renyi::epsilon(|t| sum(&|worst| worst.divergence(t)), delta, Conversion::Improved);
+    let by_renyi = renyi::epsilon(|t| sum(&|worst| worst.divergence(t)), delta);
     by_renyi.min(sum(&Worst::epsilon))
 }
 

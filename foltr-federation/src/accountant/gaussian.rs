@@ -8,7 +8,7 @@
 //! Deviation: e^epsilon never appears. With a = epsilon/mu - mu/2, b = a + mu, density phi and Mills' ratio R it is
 //! e^epsilon phi(b) = phi(a), so delta = phi(a) (R(a) - R(b)).
 
-use super::search::boundary;
+use super::search::{boundary, largest_within};
 use super::{ABOVE, tail};
 
 /// Where two Mills' ratios would cancel, their difference is integrated instead.
@@ -59,18 +59,7 @@ pub fn epsilon(mu: f64, delta: f64) -> f64 {
 
 /// The largest mu that stays within (epsilon, delta).
 pub fn mu_for(epsilon: f64, delta: f64) -> f64 {
-    if delta >= 1.0 || epsilon == f64::INFINITY {
-        return f64::INFINITY;
-    }
-    if delta <= 0.0 || delta.is_nan() {
-        return 0.0;
-    }
-    let fits = |mu: f64| self::delta(mu, epsilon) <= delta;
-    let mut too_much = 1.0;
-    while fits(too_much) {
-        too_much *= 2.0;
-    }
-    boundary(0.0, too_much, fits)
+    largest_within(epsilon, delta, |mu| self::delta(mu, epsilon))
 }
 
 /// Deviation of the noise over the sensitivity, so that this many rounds stay within (epsilon, delta).

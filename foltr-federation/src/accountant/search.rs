@@ -21,6 +21,22 @@ pub(super) fn boundary(fine: f64, not_fine: f64, is_fine: impl Fn(f64) -> bool) 
     fine
 }
 
+/// The largest number at which `delta_of` stays within delta; it grows with the number, from 0 at 0.
+pub(super) fn largest_within(epsilon: f64, delta: f64, delta_of: impl Fn(f64) -> f64) -> f64 {
+    if delta >= 1.0 || epsilon == f64::INFINITY {
+        return f64::INFINITY;
+    }
+    if delta <= 0.0 || delta.is_nan() {
+        return 0.0;
+    }
+    let fits = |number: f64| delta_of(number) <= delta;
+    let mut too_much = 1.0;
+    while fits(too_much) {
+        too_much *= 2.0;
+    }
+    boundary(0.0, too_much, fits)
+}
+
 /// The lowest value of a function of the order minus 1, by golden sections of its logarithm.
 ///
 /// Finds the bottom of the only valley; whatever is returned is a value of the function, hence never below its infimum.

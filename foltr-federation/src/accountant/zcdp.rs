@@ -8,7 +8,7 @@
 //!
 //! With t = a - 1 the exponent is t ((1 + t) rho - epsilon) + t ln t - (1 + t) ln(1 + t), which is convex in t.
 
-use super::search::boundary;
+use super::search::{boundary, largest_within};
 use super::{ABOVE, renyi};
 
 /// Orders minus 1 between which the best one is looked for, by their logarithms.
@@ -37,26 +37,15 @@ pub fn epsilon(rho: f64, delta: f64) -> f64 {
     if !(delta > 0.0 && rho.is_finite()) {
         return f64::INFINITY;
     }
-    // d/dt of the improved conversion is rho + (ln delta + ln(1 + t)) / t^2, which changes its sign once.
+    // d/dt of the conversion is rho + (ln delta + ln(1 + t)) / t^2, which changes its sign once.
     let falls = |t: f64| t * t * rho <= -delta.ln() - t.ln_1p();
     let t = boundary(LN_ORDERS.0, LN_ORDERS.1, |ln_t| falls(ln_t.exp())).exp();
-    renyi::improved(t, (1.0 + t) * rho, delta)
+    renyi::at_order(t, (1.0 + t) * rho, delta)
 }
 
 /// The largest rho that stays within (epsilon, delta).
 pub fn rho_for(epsilon: f64, delta: f64) -> f64 {
-    if delta >= 1.0 || epsilon == f64::INFINITY {
-        return f64::INFINITY;
-    }
-    if delta <= 0.0 || delta.is_nan() {
-        return 0.0;
-    }
-    let fits = |rho: f64| self::delta(rho, epsilon) <= delta;
-    let mut too_much = 1.0;
-    while fits(too_much) {
-        too_much *= 2.0;
-    }
-    boundary(0.0, too_much, fits)
+    largest_within(epsilon, delta, |rho| self::delta(rho, epsilon))
 }
 
 #[cfg(test)]

@@ -28,10 +28,6 @@ pub struct Bulyan {
 impl AggregationRule for Bulyan {
     type Memory = Memory;
 
-    fn example() -> Self {
-        Self { attackers: 1 }
-    }
-
     fn least_clients(&self) -> usize {
         (self.attackers as usize).saturating_mul(4).saturating_add(3)
     }

@@ -31,10 +31,6 @@ impl AggregationRule for CentredClipping {
 
     const REMEMBERS: bool = true;
 
-    fn example() -> Self {
-        Self { radius: Radius::Median, iterations: 3 }
-    }
-
     fn check(&self) -> Result<(), ParameterError> {
         require("iterations", self.iterations.into(), self.iterations > 0, "at least 1")?;
         self.radius.check()

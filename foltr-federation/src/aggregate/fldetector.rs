@@ -41,10 +41,6 @@ impl AggregationRule for FlDetector {
 
     const REMEMBERS: bool = true;
 
-    fn example() -> Self {
-        Self { window: 2 }
-    }
-
     fn check(&self) -> Result<(), ParameterError> {
         require("window", self.window.into(), self.window > 0, "at least 1")
     }

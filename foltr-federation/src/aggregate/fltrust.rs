@@ -27,10 +27,6 @@ pub struct FlTrust {
 impl AggregationRule for FlTrust {
     type Memory = ();
 
-    fn example() -> Self {
-        Self { trusted: 4 }
-    }
-
     fn combine(&self, (): &mut (), _: &[f32], contributions: &Contributions, combined: &mut Combined) {
         let Some(root) = contributions.clients().iter().position(|&client| client == self.trusted) else {
             combined.shares.resize(contributions.len(), 0.0);

@@ -33,10 +33,6 @@ pub struct GeometricMedian {}
 impl AggregationRule for GeometricMedian {
     type Memory = Memory;
 
-    fn example() -> Self {
-        Self {}
-    }
-
     fn combine(&self, memory: &mut Memory, _: &[f32], round: &Contributions, combined: &mut Combined) {
         let n = round.len();
         combined.shares.resize(n, 1.0 / n as f64);

@@ -42,10 +42,6 @@ pub struct MultiKrum(pub Krum);
 impl AggregationRule for Krum {
     type Memory = Memory;
 
-    fn example() -> Self {
-        Self { attackers: 2, squared: true, neighbours: None }
-    }
-
     fn check(&self) -> Result<(), ParameterError> {
         let neighbours = self.neighbours.unwrap_or(1);
         require("neighbours", neighbours.into(), neighbours > 0, "at least 1")
@@ -67,10 +63,6 @@ impl AggregationRule for Krum {
 
 impl AggregationRule for MultiKrum {
     type Memory = Memory;
-
-    fn example() -> Self {
-        Self(Krum { attackers: 2, squared: false, neighbours: Some(3) })
-    }
 
     fn check(&self) -> Result<(), ParameterError> {
         self.0.check()

@@ -18,10 +18,6 @@ pub struct Mean {}
 impl AggregationRule for Mean {
     type Memory = ();
 
-    fn example() -> Self {
-        Self {}
-    }
-
     /// Adds in the order of the chunked fold: the same bits as the coordinator, which never has all contributions.
     fn combine(&self, (): &mut (), _: &[f32], round: &Contributions, combined: &mut Combined) {
         let (mut total, mut partial) = (PartialSum::new(round.n_params()), PartialSum::new(round.n_params()));

@@ -21,10 +21,6 @@ pub struct Median {}
 impl AggregationRule for Median {
     type Memory = Columns;
 
-    fn example() -> Self {
-        Self {}
-    }
-
     fn combine(&self, memory: &mut Columns, _: &[f32], round: &Contributions, combined: &mut Combined) {
         inner_means(round, (round.len() - 1) / 2, memory, &mut combined.step);
     }

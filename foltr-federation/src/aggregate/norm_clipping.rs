@@ -28,10 +28,6 @@ pub struct NormClipping {
 impl AggregationRule for NormClipping {
     type Memory = Memory;
 
-    fn example() -> Self {
-        Self { radius: Radius::Fixed(3.0) }
-    }
-
     fn check(&self) -> Result<(), ParameterError> {
         self.radius.check()
     }

@@ -26,10 +26,6 @@ pub struct TrimmedMean {
 impl AggregationRule for TrimmedMean {
     type Memory = Columns;
 
-    fn example() -> Self {
-        Self { attackers: 2 }
-    }
-
     fn least_clients(&self) -> usize {
         (self.attackers as usize).saturating_mul(2).saturating_add(1)
     }

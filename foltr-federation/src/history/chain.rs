@@ -63,12 +63,9 @@ impl Link {
 
     /// Puts the digest in the place of what it is of.
     pub(super) fn drop_content(&mut self) {
-        let (what, round) = match &self.event {
-            Event::Round(record) => (What::Round, record.round),
-            Event::Checkpoint(checkpoint) => (What::Checkpoint, checkpoint.round),
-            Event::Erasure(_) | Event::Rollback { .. } | Event::Dropped { .. } => return,
-        };
-        self.event = Event::Dropped { what, round, digest: self.event.digest() };
+        if let Some((what, round)) = self.event.content() {
+            self.event = Event::Dropped { what, round, digest: self.event.digest() };
+        }
     }
 }
 
@@ -99,15 +96,26 @@ impl Event {
         }
     }
 
-    /// The number by which an event is known.
-    fn round(&self) -> u32 {
+    /// The round or checkpoint that this is, or was before it was dropped.
+    const fn content(&self) -> Option<(What, u32)> {
         match self {
-            Self::Round(record) => record.round,
-            Self::Checkpoint(checkpoint) => checkpoint.round,
-            Self::Erasure(erasure) => erasure.round,
-            Self::Rollback { to } => *to,
-            Self::Dropped { round, .. } => *round,
+            Self::Round(record) => Some((What::Round, record.round)),
+            Self::Checkpoint(checkpoint) => Some((What::Checkpoint, checkpoint.round)),
+            Self::Dropped { what, round, .. } => Some((*what, *round)),
+            Self::Erasure(_) | Self::Rollback { .. } => None,
         }
+    }
+
+    /// That it does not fit the heads around it.
+    fn altered(&self) -> HistoryError {
+        let (what, round) = match (self, self.content()) {
+            (_, Some((What::Round, round))) => ("the record", round),
+            (_, Some((What::Checkpoint, round))) => ("the checkpoint", round),
+            (Self::Erasure(erasure), _) => ("the erasure", erasure.round),
+            (Self::Rollback { to }, _) => ("the rollback", *to),
+            _ => ("the event", 0),
+        };
+        HistoryError::Chain { what, round }
     }
 
     /// Rounds that must have been closed by then.
@@ -120,11 +128,7 @@ impl Event {
 
     /// The round that was closed, whether or not it is still stored.
     fn closed_round(&self) -> Option<u32> {
-        match self {
-            Self::Round(record) => Some(record.round),
-            Self::Dropped { what: What::Round, round, .. } => Some(*round),
-            _ => None,
-        }
+        self.content().filter(|(what, _)| *what == What::Round).map(|(_, round)| round)
     }
 }
 
@@ -151,20 +155,11 @@ pub(super) fn verify(
             record.verify(|client| later().any(|erasure| erasure.clients.binary_search(&client).is_ok()))?;
         }
         if next_head(&head, &link.event) != link.head {
-            return Err(HistoryError::Chain { what: kind(&link.event), round: link.event.round() });
+            return Err(link.event.altered());
         }
         head = link.head;
     }
     Ok(())
-}
-
-const fn kind(event: &Event) -> &'static str {
-    match event {
-        Event::Round(_) | Event::Dropped { what: What::Round, .. } => "the record",
-        Event::Checkpoint(_) | Event::Dropped { what: What::Checkpoint, .. } => "the checkpoint",
-        Event::Erasure(_) => "the erasure",
-        Event::Rollback { .. } => "the rollback",
-    }
 }
 
 /// Stored rounds come one after the other, back to where a rollback says, and are there unless there is a reason.

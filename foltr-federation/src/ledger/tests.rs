@@ -47,8 +47,8 @@ fn what_would_exceed_the_budget_is_refused_and_changes_nothing() {
     ledger.reserve("news", 0, pure(3.0), b"a").expect("within the budget");
     let before = ledger.clone();
     let refused = ledger.reserve("news", 1, pure(1.5), b"b").expect_err("4.5 is above 4");
-    let told = "round 1 of task `news` would raise the epsilon of this device to 4.5000, above its budget of 4 at delta 0.00001";
-    assert_eq!(refused.to_string(), told);
+    let message = "round 1 of task `news` would raise the epsilon of this device to 4.5000, above its budget of 4 at delta 0.00001";
+    assert_eq!(refused.to_string(), message);
     assert_eq!(ledger, before);
     ledger.reserve("news", 1, pure(1.0), b"b").expect("exactly the budget");
     for cost in [PrivacyCost::Unbounded, pure(f64::INFINITY), pure(f64::NAN), pure(-1.0), gaussian(-0.1)] {
@@ -110,7 +110,7 @@ fn damaged_ledgers_are_refused_with_a_reason() {
         (r#""per_message":1.5"#, r#""per_message":0.5"#, "nothing may be sent"),
         (r#""messages":1"#, r#""messages":0"#, "checksum"),
         ("af63dc4c8601ec8c", "af63dc4c8601ec8d", "checksum"),
-        ("af63dc4c8601ec8c", "no hash", "not hexadecimal"),
+        ("af63dc4c8601ec8c", "no hash", "expected 16 lower-case hexadecimal digits, not `no hash`"),
         (r#""news""#, r#""olds""#, "checksum"),
         (r#""version""#, r#""extra":1,"version""#, "unknown field `extra`"),
     ] {

@@ -43,10 +43,6 @@ pub struct DuchiParameters {
 impl MechanismParameters for DuchiParameters {
     type Mechanism = Duchi;
 
-    fn example() -> Self {
-        Self { epsilon: Some(1.0), bound: 0.1, whole_run: None }
-    }
-
     fn mechanism(&self, context: &MechanismContext) -> Result<Duchi, MechanismError> {
         let calibrate = |budget: Budget| budget.per_message(context.n_rounds).min(MOST_EPSILON);
         let epsilon = given_or_calibrated("epsilon", self.epsilon, self.whole_run, calibrate)?;

@@ -50,38 +50,26 @@ pub struct GaussianParameters {
 impl MechanismParameters for GaussianParameters {
     type Mechanism = Gaussian;
 
-    fn example() -> Self {
-        Self {
-            clip: Clip::Fixed(0.3),
-            noise_multiplier: Some(2.0),
-            epsilon: None,
-            delta: None,
-            mode: CentralMode::Clear,
-        }
-    }
-
     fn mechanism(&self, context: &MechanismContext) -> Result<Gaussian, MechanismError> {
         self.clip.check().map_err(|error| MechanismError::new("clip", error.to_string()))?;
-        let noise = noise_or_budget(self.noise_multiplier, self.epsilon, self.delta)?;
-        let least = match (noise, context.participation, self.clip) {
-            (Noise::Multiplier(noise), ..) => return Ok(Gaussian::new(self.clip, noise, self.mode)?),
-            (Noise::Budget(_), Some(_), Clip::Adaptive(_)) => {
-                let right = "an adaptive norm with clients.participation needs `noise_multiplier`";
-                return Err(MechanismError::new("clip", right));
-            }
-            (Noise::Budget(budget), Some(probability), _) => budget.subsampled_noise(probability, context.n_rounds),
-            (Noise::Budget(budget), None, Clip::Fixed(_)) => budget.gaussian_noise(context.n_rounds),
-            (Noise::Budget(budget), None, Clip::Adaptive(adaptive)) => {
-                let mu = accountant::gaussian::mu_for(budget.epsilon, budget.delta);
-                let left = mu.powi(2) / f64::from(context.n_rounds) - 2.0 * adaptive.rho();
-                if left <= 0.0 {
-                    let message = "the adaptive norm alone costs more than the budget: raise `count_noise`";
-                    return Err(MechanismError::new("clip.count_noise", message));
+        let noise = noise_multiplier(self.noise_multiplier, self.epsilon, self.delta, |budget| {
+            match (context.participation, self.clip) {
+                (Some(_), Clip::Adaptive(_)) => {
+                    let right = "an adaptive norm with clients.participation needs `noise_multiplier`";
+                    Err(MechanismError::new("clip", right))
                 }
-                left.sqrt().recip()
+                (Some(probability), Clip::Fixed(_)) => Ok(budget.subsampled_noise(probability, context.n_rounds)),
+                (None, Clip::Fixed(_)) => Ok(budget.gaussian_noise(context.n_rounds)),
+                (None, Clip::Adaptive(adaptive)) => {
+                    let mu = accountant::gaussian::mu_for(budget.epsilon, budget.delta);
+                    let left = mu.powi(2) / f64::from(context.n_rounds) - 2.0 * adaptive.rho();
+                    let message = "the adaptive norm alone costs more than the budget: raise `count_noise`";
+                    let error = MechanismError::new("clip.count_noise", message);
+                    if left > 0.0 { Ok(left.sqrt().recip()) } else { Err(error) }
+                }
             }
-        };
-        Ok(Gaussian::new(self.clip, least * ROUNDED_UP, self.mode)?)
+        })?;
+        Ok(Gaussian::new(self.clip, noise, self.mode)?)
     }
 
     fn whole_run(&self) -> Option<Budget> {
@@ -89,27 +77,19 @@ impl MechanismParameters for GaussianParameters {
     }
 }
 
-/// How much noise a file asks for.
-pub(super) enum Noise {
-    /// In units of the clip norm.
-    Multiplier(f64),
-    /// So much that the whole run stays within this.
-    Budget(Budget),
-}
-
-pub(super) fn noise_or_budget(
-    noise_multiplier: Option<f64>,
+/// The noise multiplier that a file gives, or the least that keeps the whole run within epsilon and delta, rounded up.
+pub(super) fn noise_multiplier(
+    given: Option<f64>,
     epsilon: Option<f64>,
     delta: Option<f64>,
-) -> Result<Noise, MechanismError> {
-    match (noise_multiplier, epsilon, delta) {
-        (Some(noise), None, None) => {
-            positive("noise_multiplier", noise)?;
-            Ok(Noise::Multiplier(noise))
-        }
+    calibrate: impl FnOnce(Budget) -> Result<f64, MechanismError>,
+) -> Result<f64, MechanismError> {
+    match (given, epsilon, delta) {
+        (Some(noise), None, None) => Ok(positive("noise_multiplier", noise).map(|()| noise)?),
         (None, Some(epsilon), Some(delta)) => {
             let budget = Budget { epsilon, delta };
-            budget.check().map(|()| Noise::Budget(budget))
+            budget.check()?;
+            Ok(calibrate(budget)? * ROUNDED_UP)
         }
         (None, ..) => Err(MechanismError::new("", "give `noise_multiplier`, or both `epsilon` and `delta`")),
         (Some(_), ..) => {
@@ -159,7 +139,7 @@ const INSIDE: f32 = 1.0 - 1e-6;
 /// Norms that single precision can hold, with room for what they are multiplied by.
 const NORMS: std::ops::RangeInclusive<f64> = 1e-30..=1e30;
 
-/// An update that is not finite has no direction and counts as zero: it must not be told from others by a NaN.
+/// An update that is not finite has no direction and counts as zero: a NaN must not make it stand out.
 pub(super) fn forget_if_not_finite(delta: &mut [f32]) {
     if delta.iter().any(|value| !value.is_finite()) {
         delta.fill(0.0);
@@ -355,15 +335,5 @@ mod tests {
         let adaptive = AdaptiveClip { initial: 1.0, quantile: 0.5, rate: 1.0, count_noise: 1e-12 };
         let mut stream = Streams::new(5).open(Purpose::Noise, 0, 0);
         assert!((adaptive.next(1.0, 4, 8, 100.0, &mut stream) - 1.0).abs() < 1e-9);
-    }
-
-    #[test]
-    fn impossible_parameters_are_named() {
-        let error = Gaussian::new(Clip::Fixed(0.0), 1.0, CentralMode::Clear).expect_err("no norm").to_string();
-        assert_eq!(error, "clip = 0 must be positive and finite");
-        let adaptive = AdaptiveClip { initial: 1.0, quantile: 1.0, rate: 0.2, count_noise: 5.0 };
-        let error =
-            Gaussian::new(Clip::Adaptive(adaptive), 1.0, CentralMode::Sealed).expect_err("no quantile").to_string();
-        assert_eq!(error, "quantile = 1 must be above 0 and below 1");
     }
 }

@@ -60,18 +60,3 @@ impl From<CentralMode> for Mode {
         }
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_sealed_refuses_and_says_why() {
-        let needed_by = Some("the median of updates");
-        assert_eq!(Mode::Clear.admit(needed_by), Ok(()));
-        assert_eq!(Mode::Local.admit(needed_by), Ok(()));
-        assert_eq!(Mode::Sealed.admit(None), Ok(()));
-        let refusal = Mode::Sealed.admit(needed_by).expect_err("sealed").to_string();
-        assert!(refusal.starts_with("secure aggregation hides single updates, and the median of updates needs them"));
-    }
-}

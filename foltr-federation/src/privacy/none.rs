@@ -22,10 +22,6 @@ impl MechanismParameters for NoParameters {
 
     const ADMITS_SINGLE_UPDATES: bool = true;
 
-    fn example() -> Self {
-        Self {}
-    }
-
     fn mechanism(&self, context: &MechanismContext) -> Result<Unprotected, MechanismError> {
         Ok(Unprotected { reward: context.reward })
     }

@@ -49,9 +49,6 @@ pub trait MechanismParameters {
     /// Whether attacks, robust rules and shards are defined on what it sends.
     const ADMITS_SINGLE_UPDATES: bool = false;
 
-    /// Parameters with which every conformance test runs.
-    fn example() -> Self;
-
     fn mechanism(&self, context: &MechanismContext) -> Result<Self::Mechanism, MechanismError>;
 
     /// The guarantee over the whole run to which the mechanism is calibrated, if it is.

@@ -53,10 +53,6 @@ impl MechanismParameters for PrivUnitParameters {
 
     const DEPENDS_ON_MODEL: bool = true;
 
-    fn example() -> Self {
-        Self { epsilon: Some(1.0), norm: 0.1, whole_run: None }
-    }
-
     fn mechanism(&self, context: &MechanismContext) -> Result<PrivUnit, MechanismError> {
         let calibrate = |budget: Budget| budget.per_message(context.n_rounds);
         let epsilon = given_or_calibrated("epsilon", self.epsilon, self.whole_run, calibrate)?;
@@ -307,11 +303,5 @@ mod tests {
             let mean = messages.iter().map(|message| f64::from(message[0])).sum::<f64>() / 20_000.0;
             assert!(mean.abs() < 5.0 * length / 20_000_f64.sqrt(), "{mean}");
         }
-    }
-
-    #[test]
-    fn what_has_no_direction_is_refused() {
-        assert_eq!(PrivUnit::new(1.0, 1.0, 1).map_err(|error| error.key), Err("kind"));
-        assert_eq!(PrivUnit::new(0.0, 1.0, 3).map_err(|error| error.key), Err("epsilon"));
     }
 }

@@ -60,10 +60,6 @@ impl MechanismParameters for ResponseParameters {
 
     const ADMITS_SINGLE_UPDATES: bool = true;
 
-    fn example() -> Self {
-        Self { probability: Some(0.9), whole_run: None }
-    }
-
     fn mechanism(&self, context: &MechanismContext) -> Result<RandomisedResponse, MechanismError> {
         let probability = self.probability(context, |it| it.per_answer(context.n_rounds, context.n_interactions))?;
         RandomisedResponse::new(probability, context.reward, context.list_length)
@@ -244,6 +240,10 @@ mod tests {
     fn the_probability_is_that_of_its_epsilon() {
         // ln(.9 * 10/.1) = ln 90.
         assert!((probability_of(90.0_f64.ln(), 11) - 0.9).abs() < 1e-12);
+        for (probability, epsilon) in [(0.25, 1.2040), (0.5, 10.0_f64.ln()), (0.9, 4.4998), (1.0, f64::INFINITY)] {
+            let response = RandomisedResponse::new(probability, Reward::MaxRr, 10).expect("above 1/11");
+            assert!(response.epsilon() == epsilon || (response.epsilon() - epsilon).abs() < 5e-5, "{probability}");
+        }
     }
 
     #[test]

@@ -29,10 +29,6 @@ pub struct SampledResponseParameters(pub ResponseParameters);
 impl MechanismParameters for SampledResponseParameters {
     type Mechanism = SampledResponse;
 
-    fn example() -> Self {
-        Self(ResponseParameters::example())
-    }
-
     fn mechanism(&self, context: &MechanismContext) -> Result<SampledResponse, MechanismError> {
         let probability = self.0.probability(context, |budget| budget.per_message(context.n_rounds))?;
         SampledResponse::new(probability, context.reward, context.list_length)

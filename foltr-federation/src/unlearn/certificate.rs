@@ -24,10 +24,6 @@ pub struct Certificate {
 }
 
 impl UnlearningMethod for Certificate {
-    fn example() -> Self {
-        Self { epsilon: 2.0, delta: 1e-6 }
-    }
-
     fn check(&self) -> Result<(), ParameterError> {
         require("epsilon", self.epsilon, self.epsilon >= 0.0, "at least 0 and finite")?;
         require("delta", self.delta, self.delta > 0.0 && self.delta < 1.0, "above 0 and below 1")

@@ -21,7 +21,8 @@ use std::ops::Range;
 use foltr_rank::Shape;
 use serde::{Deserialize, Serialize};
 
-use crate::history::{Entry, History, Record};
+use crate::aggregate::PartialSum;
+use crate::history::{Entry, Header, History, Record};
 use crate::unlearn::{Assurance, Need, UnlearnError, UnlearningMethod};
 use crate::writer::Writer;
 use foltr_rank::parameter::{ParameterError, require};
@@ -43,10 +44,6 @@ pub struct FedEraser {
 }
 
 impl UnlearningMethod for FedEraser {
-    fn example() -> Self {
-        Self { interval: 5, steps: 4, variant: Variant::Released }
-    }
-
     fn check(&self) -> Result<(), ParameterError> {
         require("interval", self.interval.into(), self.interval > 0, "at least 1 round")?;
         require("steps", self.steps.into(), self.steps > 0, "at least 1 interaction")
@@ -105,8 +102,19 @@ impl FedEraser {
                 Variant::Released => self.mean_length(history, record, leavers, &layers)?,
             });
         }
-        let first = self.variant.first_model(history, leavers);
-        Ok(Erasing::new(*self, history.header(), layers, rounds, first))
+        let Header { optimiser, initial, .. } = history.header();
+        Ok(Erasing {
+            method: *self,
+            layers,
+            optimiser: *optimiser,
+            state: optimiser.start(initial.len()),
+            global: initial.iter().map(|&value| value as f32).collect(),
+            master: initial.clone(),
+            sum: PartialSum::new(initial.len()),
+            first: self.variant.first_model(history, leavers),
+            rounds,
+            n_done: 0,
+        })
     }
 
     /// From the next stored global model to the mean of the stored client models, layer by layer.

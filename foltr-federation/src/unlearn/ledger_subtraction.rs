@@ -16,10 +16,6 @@ use crate::unlearn::{Assurance, Need, UnlearnError, UnlearningMethod};
 pub struct LedgerSubtraction {}
 
 impl UnlearningMethod for LedgerSubtraction {
-    fn example() -> Self {
-        Self {}
-    }
-
     fn guarantee(&self) -> Assurance {
         Assurance::heuristic("only the leavers' own steps are taken back, not what others did because of them")
     }

@@ -56,16 +56,6 @@ pub struct NoisyRollback {
 }
 
 impl UnlearningMethod for NoisyRollback {
-    fn example() -> Self {
-        Self {
-            clip_norm: 0.5,
-            epsilon: 2.0,
-            delta: 1e-6,
-            max_noise: 0.1,
-            sensitivity: Sensitivity::Smooth { lipschitz: 1.0 },
-        }
-    }
-
     fn check(&self) -> Result<(), ParameterError> {
         positive("clip_norm", self.clip_norm)?;
         positive("epsilon", self.epsilon)?;

@@ -14,10 +14,6 @@ use crate::unlearn::{Assurance, UnlearningMethod};
 pub struct Retrain {}
 
 impl UnlearningMethod for Retrain {
-    fn example() -> Self {
-        Self {}
-    }
-
     fn guarantee(&self) -> Assurance {
         Assurance::Exact
     }

@@ -24,10 +24,6 @@ pub struct ShardIsolation {
 }
 
 impl UnlearningMethod for ShardIsolation {
-    fn example() -> Self {
-        Self { shards: 4 }
-    }
-
     fn check(&self) -> Result<(), ParameterError> {
         require("shards", self.shards.into(), self.shards > 0, "at least 1")
     }

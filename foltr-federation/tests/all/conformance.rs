@@ -43,14 +43,6 @@ fn mechanisms(n_params: usize) -> Vec<Mechanism> {
     Privacy::examples().iter().map(|privacy| privacy.mechanism(&context).expect("a sound example")).collect()
 }
 
-fn rules() -> Vec<Aggregation> {
-    Aggregation::examples()
-}
-
-fn methods() -> Vec<Unlearning> {
-    Unlearning::examples()
-}
-
 /// The name under which a configuration is written.
 fn name(config: &impl serde::Serialize) -> String {
     let value = serde_json::to_value(config).expect("a configuration");
@@ -65,8 +57,8 @@ fn names(list: &[(&str, &str)]) -> Vec<String> {
 fn the_lists_are_complete() {
     assert_eq!(optimisers().iter().map(name).collect::<Vec<_>>(), names(ServerOptimiser::LIST));
     assert_eq!(Privacy::examples().iter().map(name).collect::<Vec<_>>(), names(Privacy::LIST));
-    assert_eq!(rules().iter().map(name).collect::<Vec<_>>(), names(Aggregation::LIST));
-    assert_eq!(methods().iter().map(name).collect::<Vec<_>>(), names(Unlearning::LIST));
+    assert_eq!(Aggregation::examples().iter().map(name).collect::<Vec<_>>(), names(Aggregation::LIST));
+    assert_eq!(Unlearning::examples().iter().map(name).collect::<Vec<_>>(), names(Unlearning::LIST));
 }
 
 /// A configuration is read back as it was written, and refused with one key too many.
@@ -85,8 +77,8 @@ where
 fn every_configuration_refuses_unknown_keys() {
     optimisers().iter().for_each(check_keys);
     Privacy::examples().iter().for_each(check_keys);
-    rules().iter().for_each(check_keys);
-    methods().iter().for_each(check_keys);
+    Aggregation::examples().iter().for_each(check_keys);
+    Unlearning::examples().iter().for_each(check_keys);
 }
 
 #[test]
@@ -192,7 +184,7 @@ fn assert_close(got: &[f64], want: &[f64], what: &str) {
 
 #[test]
 fn every_rule_refuses_an_empty_round() {
-    for rule in rules() {
+    for rule in Aggregation::examples() {
         rule.check().expect("good parameters");
         assert_eq!(combine(&rule, &Contributions::new(3)), Err(EmptyRound), "{rule:?}");
     }
@@ -201,7 +193,7 @@ fn every_rule_refuses_an_empty_round() {
 #[test]
 fn no_rule_depends_on_the_order_of_clients() {
     let (sorted, shuffled) = ([0, 1, 2, 3, 4, 5, 6, 7, 8], [4, 7, 0, 8, 2, 6, 5, 1, 3]);
-    for rule in rules() {
+    for rule in Aggregation::examples() {
         let [sorted, shuffled] = [sorted, shuffled].map(|order| combine(&rule, &round_of(&order, 0.0)).expect("nine"));
         assert_close(&shuffled.step, &sorted.step, &name(&rule));
     }
@@ -209,7 +201,7 @@ fn no_rule_depends_on_the_order_of_clients() {
 
 #[test]
 fn rules_are_translation_equivariant_unless_they_look_at_lengths() {
-    for rule in rules() {
+    for rule in Aggregation::examples() {
         let order = [0, 1, 2, 3, 4, 5, 6, 7, 8];
         let [at_rest, shifted] = [0.0, 2.0].map(|shift| combine(&rule, &round_of(&order, shift)).expect("nine").step);
         let moved: Vec<f64> = at_rest.iter().zip(&shifted).map(|(a, b)| b - a).collect();
@@ -224,7 +216,7 @@ fn rules_are_translation_equivariant_unless_they_look_at_lengths() {
 
 #[test]
 fn shares_say_what_is_in_a_step() {
-    for rule in rules() {
+    for rule in Aggregation::examples() {
         let round = round_of(&[0, 1, 2, 3, 4, 5, 6, 7, 8], 0.0);
         let combined = combine(&rule, &round).expect("nine");
         let by_coordinate = matches!(name(&rule).as_str(), "trimmed-mean" | "median" | "bulyan");
@@ -270,7 +262,7 @@ fn where_one_rule_is_another() {
 /// All rules that reckon with attackers, and the others, with strange parameters.
 fn strange_rules(attackers: u32, neighbours: Option<u32>) -> Vec<Aggregation> {
     let krum = Krum { attackers, squared: neighbours.is_some(), neighbours };
-    let mut rules = rules();
+    let mut rules = Aggregation::examples();
     rules.extend([
         Aggregation::Krum(krum),
         Aggregation::MultiKrum(MultiKrum(krum)),
@@ -351,7 +343,7 @@ fn empty_history(policy: HistoryPolicy) -> History {
 fn every_unlearning_method_says_what_it_needs_and_gives() {
     let everything =
         HistoryPolicy { updates_every: Some(5), checkpoints_every: Some(5), ledger: true, retention: None };
-    for (method, (name, _)) in methods().into_iter().zip(Unlearning::LIST) {
+    for (method, (name, _)) in Unlearning::examples().into_iter().zip(Unlearning::LIST) {
         assert_eq!((method.name(), method.check()), (*name, Ok(())));
         let stored = empty_history(everything);
         assert_eq!(method.check_request(&stored, &[1]), Ok(()), "{name}");
@@ -386,7 +378,7 @@ fn stored_rounds_serve_wider_intervals() {
 #[test]
 fn every_method_can_be_signed_for() {
     let secret = [7; 32];
-    for method in methods() {
+    for method in Unlearning::examples() {
         let before = empty_history(HistoryPolicy::default());
         let mut after = before.clone();
         let proven = method.guarantee().is_proven();

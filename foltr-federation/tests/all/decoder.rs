@@ -1,6 +1,4 @@
 //! The decoder against arbitrary bytes and damaged messages.
-//!
-//! `FOLTR_FUZZ_ITERATIONS` sets how many inputs each fuzz test tries; the default keeps the suite quick.
 
 use bolero::check;
 use foltr_federation::privacy::DiscreteGaussian;
@@ -8,18 +6,13 @@ use foltr_federation::{Expected, Kind, Message, Payload, decode, encode};
 use foltr_rank::rng::{Purpose, Streams};
 use proptest::prelude::*;
 
+use crate::fuzzing::{damage, n_iterations};
+
 const N_PARAMS: usize = 5;
 const MAX_INTERACTIONS: u32 = 8;
 
 fn expected(kind: Kind) -> Expected {
     Expected { n_params: N_PARAMS, kind, max_interactions: MAX_INTERACTIONS }
-}
-
-fn n_iterations() -> usize {
-    match std::env::var("FOLTR_FUZZ_ITERATIONS") {
-        Ok(text) => text.parse().unwrap_or_else(|_| panic!("FOLTR_FUZZ_ITERATIONS = {text} must be a number")),
-        Err(_) => 100_000,
-    }
 }
 
 fn encoded(message: &Message) -> Vec<u8> {
@@ -65,31 +58,9 @@ fn share(delta: &[f32], round: u32, client: u32) -> Payload {
     Payload::Share(mechanism.share(delta, &mut noise).expect("clipped"))
 }
 
-/// One way to damage a message; `at` and `word` choose the place and the value.
-fn damage(bytes: &mut Vec<u8>, (how, at, word): (u8, u16, u32)) {
-    // Words that decoders trip over: the ends of the integers, zero, NaNs, infinities, subnormals.
-    const WORDS: [u32; 8] = [0, 1, u32::MAX, 1 << 31, 0x7F80_0000, 0xFF80_0000, 0x7FC0_0001, 0x7F80_0001];
-    let place = usize::from(at) % bytes.len().max(1);
-    match how % 7 {
-        0 if !bytes.is_empty() => bytes[place] ^= 1 << (word % 8),
-        1 if !bytes.is_empty() => bytes[place] = word as u8,
-        2 => bytes.truncate(place),
-        3 => bytes.extend(&word.to_le_bytes()[..1 + usize::from(at) % 4]),
-        4 => {
-            let special = WORDS[word as usize % WORDS.len()].to_le_bytes();
-            // Fields are words after the two bytes of version and kind.
-            let field = 2 + 4 * (usize::from(at) % (bytes.len() / 4).max(1));
-            bytes.iter_mut().skip(field).zip(special).for_each(|(byte, value)| *byte = value);
-        }
-        5 if !bytes.is_empty() => drop(bytes.remove(place)),
-        6 => bytes.insert(place, word as u8),
-        _ => {}
-    }
-}
-
 #[test]
 fn arbitrary_bytes_never_panic() {
-    check!().with_type::<Vec<u8>>().with_iterations(n_iterations()).for_each(|bytes| {
+    check!().with_type::<Vec<u8>>().with_iterations(n_iterations(100_000)).for_each(|bytes| {
         check_total(bytes);
     });
 }
@@ -98,7 +69,7 @@ fn arbitrary_bytes_never_panic() {
 fn damaged_messages_never_panic() {
     type Case = (u8, u32, u32, [u16; N_PARAMS], [(u8, u16, u32); 3], u8);
     let (mut n_intact, mut n_accepted, mut n_refused) = (0_u64, 0_u64, 0_u64);
-    check!().with_type::<Case>().with_iterations(n_iterations()).for_each(
+    check!().with_type::<Case>().with_iterations(n_iterations(100_000)).for_each(
         |(kind, round, client, values, damages, n_damages)| {
             let mut bytes = encoded(&valid(Kind::ALL[usize::from(*kind) % Kind::ALL.len()], *round, *client, *values));
             let original = bytes.clone();

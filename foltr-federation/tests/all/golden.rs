@@ -49,12 +49,14 @@ fn assert_close(got: &[f64], want: &[f64], tolerance: f64, what: &str) {
 #[test]
 fn evolution_gradient_and_adam_steps() {
     let golden = vectors(include_str!("../vectors/es_vectors.json"));
-    let (plus, minus) = (numbers(&golden["metric_plus"]), numbers(&golden["metric_minus"]));
+    let (plus, minus) = (floats(&golden["metric_plus"]), floats(&golden["metric_minus"]));
     let sigma = number(&golden["sigma"]);
     let (mut plain, mut antithetic) = (PartialSum::new(3), PartialSum::new(3));
-    for (client, noise) in items(&golden["unit_noise_per_client"]).iter().enumerate() {
-        plain.add_direction(&floats(noise), plus[client] / sigma);
-        antithetic.add_direction(&floats(noise), (plus[client] - minus[client]) / (2.0 * sigma));
+    for ((noise, plus), minus) in items(&golden["unit_noise_per_client"]).iter().zip(plus).zip(minus) {
+        for (sum, minus) in [(&mut plain, None), (&mut antithetic, Some(minus))] {
+            let rule = PayloadSemantics::Evolution { sigma, antithetic: minus.is_some() };
+            sum.add_payload_with(&Payload::Evolution { seed: 0, plus, minus }, &rule, &floats(noise));
+        }
     }
     let gradient = antithetic.mean().expect("two clients");
     // Directions cross no wire here but are f32 in memory: -.3 and .4 are only 1e-8 exact, times 100.

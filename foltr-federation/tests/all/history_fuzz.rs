@@ -1,6 +1,4 @@
 //! The decoder of histories against arbitrary bytes and damaged histories.
-//!
-//! `FOLTR_FUZZ_ITERATIONS` sets how many inputs each fuzz test tries; the default keeps the suite quick.
 
 use std::sync::OnceLock;
 
@@ -10,14 +8,9 @@ use foltr_federation::{Contributions, Coordinator, Fingerprint, History, History
 use foltr_rank::rng::{Purpose, Streams};
 use proptest::prelude::*;
 
-const N_PARAMS: usize = 3;
+use crate::fuzzing::{damage, n_iterations};
 
-fn n_iterations() -> usize {
-    match std::env::var("FOLTR_FUZZ_ITERATIONS") {
-        Ok(text) => text.parse().unwrap_or_else(|_| panic!("FOLTR_FUZZ_ITERATIONS = {text} must be a number")),
-        Err(_) => 50_000,
-    }
-}
+const N_PARAMS: usize = 3;
 
 /// A history with everything in it.
 fn bytes() -> &'static [u8] {
@@ -72,7 +65,7 @@ fn sealed(mut body: Vec<u8>) -> Vec<u8> {
 
 #[test]
 fn arbitrary_bytes_never_panic() {
-    check!().with_type::<Vec<u8>>().with_iterations(n_iterations()).for_each(|bytes| {
+    check!().with_type::<Vec<u8>>().with_iterations(n_iterations(50_000)).for_each(|bytes| {
         check_total(bytes);
         let mark = &self::bytes()[..10];
         check_total(&sealed(mark.iter().chain(bytes).copied().collect()));
@@ -84,9 +77,9 @@ fn damaged_histories_never_panic() {
     let (mut n_refused, mut n_found) = (0_u64, 0_u64);
     let body = &bytes()[..bytes().len() - 32];
     assert_eq!(check_total(bytes()), Some(true), "the whole history is believed");
-    check!().with_type::<([(u8, u16, u32); 2], u8)>().with_iterations(n_iterations()).for_each(|(damages, n)| {
+    check!().with_type::<([(u8, u16, u32); 2], u8)>().with_iterations(n_iterations(50_000)).for_each(|(damages, n)| {
         let mut damaged = body.to_vec();
-        damages.iter().take(1 + usize::from(*n) % 2).for_each(|&damage| apply(&mut damaged, damage));
+        damages.iter().take(1 + usize::from(*n) % 2).for_each(|&one| damage(&mut damaged, one));
         if damaged == body {
             return;
         }
@@ -97,23 +90,6 @@ fn damaged_histories_never_panic() {
     });
     println!("{n_refused} refused by their form, {n_found} by their chain");
     assert!(n_refused > 0 && n_found > 0, "the damage does not reach both checks");
-}
-
-/// One way to damage bytes; `at` and `word` choose the place and the value.
-fn apply(bytes: &mut Vec<u8>, (how, at, word): (u8, u16, u32)) {
-    const WORDS: [u32; 6] = [0, 1, u32::MAX, 1 << 31, 0x7F80_0000, 0x0100_0000];
-    let place = usize::from(at) % bytes.len().max(1);
-    match how % 6 {
-        0 if !bytes.is_empty() => bytes[place] ^= 1 << (word % 8),
-        1 => bytes.truncate(place),
-        2 => bytes.extend(&word.to_le_bytes()[..1 + usize::from(at) % 4]),
-        3 => {
-            let special = WORDS[word as usize % WORDS.len()].to_le_bytes();
-            bytes.iter_mut().skip(place).zip(special).for_each(|(byte, value)| *byte = value);
-        }
-        4 if !bytes.is_empty() => drop(bytes.remove(place)),
-        _ => bytes.insert(place, word as u8),
-    }
 }
 
 #[test]

@@ -7,5 +7,6 @@ mod conformance;
 mod decoder;
 mod evolution_gradient;
 mod fed_eraser;
+mod fuzzing;
 mod golden;
 mod history_fuzz;

@@ -6,7 +6,7 @@ use foltr_rank::Params;
 
 use super::{FedEraser, Stored, Variant, calibrate, scale_to};
 use crate::aggregate::{Contributions, PartialSum};
-use crate::history::{Checkpoint, Devices, Header};
+use crate::history::{Checkpoint, Devices};
 use crate::server_optimiser::{OptimiserState, ServerOptimiser};
 
 /// What clients are asked for.
@@ -24,41 +24,20 @@ pub struct Asked<'a> {
 /// Unlearning in the middle of its rounds: the server's side.
 #[derive(Clone, Debug)]
 pub struct Erasing {
-    method: FedEraser,
-    layers: Vec<Range<usize>>,
-    optimiser: ServerOptimiser,
-    state: OptimiserState,
-    master: Vec<f64>,
-    global: Params,
-    sum: PartialSum,
-    first: Option<Vec<f64>>,
-    rounds: Vec<Stored>,
-    n_done: usize,
+    pub(super) method: FedEraser,
+    pub(super) layers: Vec<Range<usize>>,
+    pub(super) optimiser: ServerOptimiser,
+    pub(super) state: OptimiserState,
+    pub(super) master: Vec<f64>,
+    pub(super) global: Params,
+    pub(super) sum: PartialSum,
+    /// The model after the first round, where it needs no work.
+    pub(super) first: Option<Vec<f64>>,
+    pub(super) rounds: Vec<Stored>,
+    pub(super) n_done: usize,
 }
 
 impl Erasing {
-    /// From the initial model on. `first` is the model after the first round, where it needs no work.
-    pub(super) fn new(
-        method: FedEraser,
-        header: &Header,
-        layers: Vec<Range<usize>>,
-        rounds: Vec<Stored>,
-        first: Option<Vec<f64>>,
-    ) -> Self {
-        Self {
-            method,
-            layers,
-            optimiser: header.optimiser,
-            state: header.optimiser.start(header.initial.len()),
-            global: header.initial.iter().map(|&value| value as f32).collect(),
-            master: header.initial.clone(),
-            sum: PartialSum::new(header.initial.len()),
-            first,
-            rounds,
-            n_done: 0,
-        }
-    }
-
     /// What the next round asks for; nothing when all are done.
     pub fn asked(&self) -> Option<Asked<'_>> {
         let stored = self.rounds.get(self.n_done)?;
