@@ -40,35 +40,21 @@ pub struct Guarantee {
 pub enum PrivacyCost {
     /// Nothing is hidden.
     Unbounded,
-    /// Pure epsilon of one message, against whoever reads it.
-    Pure {
-        /// Where interactions are randomised one by one.
-        per_interaction: Option<f64>,
-        per_message: f64,
-    },
+    /// Pure epsilon of one message, against whoever reads it; and of an interaction, where these are randomised one by
+    /// one.
+    Pure { per_interaction: Option<f64>, per_message: f64 },
     /// rho of zero-concentrated privacy of one round, against whoever sees the sum only: noise that is nearly Gaussian.
-    Concentrated {
-        /// Sensitivity squared over twice the variance, where the noise is a discrete Gaussian.
-        rho: f64,
-    },
-    /// Gaussian noise on the sum, against whoever sees the sum only. Costs a little less than [`Self::Concentrated`].
-    Gaussian {
-        /// l2-sensitivity over deviation: 1 over the noise multiplier.
-        mu: f64,
-    },
-    /// Gaussian noise on the sum of those clients whose own coin said so, which nobody else has seen.
-    Subsampled {
-        probability: f64,
-        /// Deviation of the noise over the l2-sensitivity.
-        noise_multiplier: f64,
-    },
-    /// Laplace noise on every coordinate of the sum, against whoever sees the sum only.
-    Laplace {
-        scale: f64,
-        /// How far, in l2, a client can move the sum.
-        shift: f64,
-        n_params: usize,
-    },
+    /// Sensitivity squared over twice the variance, where it is a discrete Gaussian.
+    Concentrated { rho: f64 },
+    /// Gaussian noise on the sum, against whoever sees the sum only: mu is the l2-sensitivity over the deviation. Costs a
+    /// little less than [`Self::Concentrated`].
+    Gaussian { mu: f64 },
+    /// Gaussian noise, a multiple of the l2-sensitivity, on the sum of those clients whose own coin said so, which nobody
+    /// else has seen.
+    Subsampled { probability: f64, noise_multiplier: f64 },
+    /// Laplace noise on every coordinate of the sum, which a client can shift by so much in l2, against whoever sees the
+    /// sum only.
+    Laplace { scale: f64, shift: f64, n_params: usize },
 }
 
 /// By which theorem costs were added up.

@@ -54,26 +54,13 @@ pub const CHUNK: usize = 64;
 pub enum PayloadSemantics {
     /// Steps, weighted by their interactions (FedAvg).
     Averaging,
-    /// Rewards of perturbed models (FOLtR-ES).
-    Evolution {
-        /// Length of the perturbation in units of its direction.
-        sigma: f64,
-        /// Whether each client tries both signs.
-        antithetic: bool,
-    },
-    /// Clipped steps, each counting as 1; their sum is divided by a number that no client can change.
-    Summing {
-        /// Usually the expected size of the cohort.
-        divisor: f64,
-    },
-    /// Sealed shares: the same in integers.
-    Shares {
-        /// What one unit of a share is worth.
-        unit: f64,
-        divisor: f64,
-        /// With fewer shares the sum is not opened.
-        min_survivors: u32,
-    },
+    /// Rewards of models perturbed by `sigma` times a direction, or by both signs of it (FOLtR-ES).
+    Evolution { sigma: f64, antithetic: bool },
+    /// Clipped steps, each counting as 1; their sum is divided by a number that no client can change, usually the
+    /// expected size of the cohort.
+    Summing { divisor: f64 },
+    /// Sealed shares: the same in integers of this unit. With fewer survivors the sum is not opened.
+    Shares { unit: f64, divisor: f64, min_survivors: u32 },
 }
 
 impl PayloadSemantics {

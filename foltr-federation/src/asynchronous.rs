@@ -19,10 +19,11 @@ pub use buffered::Buffered;
 pub use naive::Naive;
 
 use crate::aggregate::PayloadSemantics;
-use crate::coordinator::SetupError;
+use crate::coordinator::{Setup, SetupError};
+use crate::defence::Defence;
 use crate::global_model::GlobalModel;
 use crate::message::{Expected, Message, PayloadError, RoundTask};
-use crate::server_optimiser::ServerOptimiser;
+use crate::privacy::Mode;
 use buffered::Buffer;
 use foltr_rank::parameter::ParameterError;
 use naive::Versions;
@@ -59,19 +60,6 @@ impl Asynchrony {
             Self::Naive(naive) => naive.max_staleness,
         }
     }
-}
-
-/// What an asynchronous coordinator is made of.
-#[derive(Clone, Debug)]
-pub struct AsynchronousSetup {
-    /// The model of version 0.
-    pub initial: foltr_rank::Params,
-    pub n_clients: u32,
-    /// The most interactions that a client may report.
-    pub n_interactions: u32,
-    pub rule: PayloadSemantics,
-    pub asynchrony: Asynchrony,
-    pub optimiser: ServerOptimiser,
 }
 
 /// What became of a message that was taken.
@@ -117,10 +105,14 @@ pub struct AsynchronousCoordinator {
 }
 
 impl AsynchronousCoordinator {
-    /// A coordinator with version 0 of the model.
-    pub fn new(setup: AsynchronousSetup) -> Result<Self, SetupError> {
-        let AsynchronousSetup { initial, n_clients, n_interactions, rule, asynchrony, optimiser } = setup;
-        let model = GlobalModel::new(initial, n_clients, n_interactions, rule, optimiser)?;
+    /// A coordinator with version 0 of the model. There is no defence, and the server sees every message.
+    pub fn new(setup: Setup, asynchrony: Asynchrony) -> Result<Self, SetupError> {
+        let Setup { rule, defence, mode, n_clients, .. } = setup;
+        if mode == Mode::Sealed || defence != Defence::NONE {
+            let needed = "without rounds there is no sealed sum and no defence";
+            return Err(SetupError::Kind { kind: rule.kind(), needed });
+        }
+        let model = GlobalModel::new(setup)?;
         asynchrony.check(n_clients)?;
         let memory = match (asynchrony, rule) {
             (Asynchrony::Buffered(settings), PayloadSemantics::Averaging | PayloadSemantics::Evolution { .. }) => {

@@ -135,9 +135,8 @@ impl Setup {
 
 impl Coordinator {
     pub fn new(setup: Setup) -> Result<Self, SetupError> {
-        let Setup { initial, n_clients, n_interactions, rule, defence, optimiser, mode, clip_norm } = setup;
-        let mut model = GlobalModel::new(initial, n_clients, n_interactions, rule, optimiser)?;
-        model.task.clip_norm = clip_norm;
+        let Setup { n_clients, rule, defence, mode, .. } = setup;
+        let model = GlobalModel::new(setup)?;
         defence.check()?;
         mode.admit(rule.needs_single_updates())?;
         mode.admit(defence.needs_single_updates())?;

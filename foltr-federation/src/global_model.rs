@@ -1,10 +1,9 @@
 //! The global model and the optimiser that moves it: what both coordinators have in common.
 
-use foltr_rank::Params;
 use foltr_rank::parameter::positive;
 
 use crate::aggregate::PayloadSemantics;
-use crate::coordinator::SetupError;
+use crate::coordinator::{Setup, SetupError};
 use crate::message::{Expected, RoundTask};
 use crate::server_optimiser::{OptimiserState, ServerOptimiser};
 
@@ -19,13 +18,8 @@ pub(crate) struct GlobalModel {
 }
 
 impl GlobalModel {
-    pub(crate) fn new(
-        initial: Params,
-        n_clients: u32,
-        n_interactions: u32,
-        rule: PayloadSemantics,
-        optimiser: ServerOptimiser,
-    ) -> Result<Self, SetupError> {
+    pub(crate) fn new(setup: Setup) -> Result<Self, SetupError> {
+        let Setup { initial, n_clients, n_interactions, rule, optimiser, clip_norm, .. } = setup;
         optimiser.check()?;
         if let Some(index) = initial.iter().position(|value| !value.is_finite()) {
             return Err(SetupError::Initial { index, value: initial[index] });
@@ -37,7 +31,7 @@ impl GlobalModel {
             master: initial.iter().map(|&value| f64::from(value)).collect(),
             state: optimiser.start(initial.len()),
             expected: Expected { n_params: initial.len(), kind: rule.kind(), max_interactions: n_interactions },
-            task: RoundTask { round: 0, global: initial, n_clients, n_interactions, clip_norm: None },
+            task: RoundTask { round: 0, global: initial, n_clients, n_interactions, clip_norm },
             optimiser,
         })
     }

@@ -146,10 +146,6 @@ impl History {
         &self.header.policy
     }
 
-    pub fn n_params(&self) -> usize {
-        self.header.initial.len()
-    }
-
     /// Rounds that were closed and not undone.
     pub const fn n_rounds(&self) -> u32 {
         self.n_rounds
@@ -316,11 +312,6 @@ impl History {
     pub fn drop_checkpoints(&mut self) {
         let is_checkpoint = |link: &&mut Link| matches!(link.event, Event::Checkpoint(_));
         self.links.iter_mut().filter(is_checkpoint).for_each(Link::drop_content);
-    }
-
-    /// Checks that nothing is missing, out of order or altered.
-    pub fn verify(&self) -> Result<(), HistoryError> {
-        chain::verify(self.header.digest(), &self.links, self.policy(), self.n_rounds)
     }
 
     fn push(&mut self, event: Event) {

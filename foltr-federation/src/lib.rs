@@ -30,7 +30,7 @@ pub use accountant::{Guarantee, PrivacyCost};
 pub use aggregate::{
     Aggregation, Aggregator, CHUNK, Combined, Contributions, EmptyRound, PartialSum, PayloadSemantics,
 };
-pub use asynchronous::{AsynchronousCoordinator, AsynchronousSetup, Asynchrony, Received, Refused};
+pub use asynchronous::{AsynchronousCoordinator, Asynchrony, Received, Refused};
 pub use combination::{COMBINATIONS, Combination, Part};
 pub use coordinator::{CloseError, Coordinator, Rejected, RoundReport, Setup, SetupError};
 pub use defence::Defence;

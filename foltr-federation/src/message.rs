@@ -24,28 +24,22 @@ pub struct RoundTask {
 /// What leaves a device, apart from where it belongs.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Payload {
-    /// Local minus global parameters.
+    /// Local minus global parameters. The interactions behind a step are its weight in the average.
     Step {
-        /// Interactions behind the step: its weight in the average.
         n_interactions: u32,
         delta: Vec<f32>,
     },
-    /// The average reward of a perturbed model (FOLtR-ES).
+    /// The average reward of the global model plus a perturbation, and minus it if both were tried (FOLtR-ES).
     Evolution {
-        /// Generates the perturbation.
         seed: u32,
-        /// Average reward of global + perturbation.
         plus: f32,
-        /// Average reward of global - perturbation, if both were tried.
         minus: Option<f32>,
     },
-    /// A step of bounded norm that counts as much as any other.
+    /// A step of bounded norm that counts as much as any other, and whether it was within the norm before it was clipped.
     Clipped {
-        /// Whether it was within the norm before it was clipped.
         within: bool,
         delta: Vec<f32>,
     },
-    /// A summand of a sealed sum.
     Share(Share),
 }
 

@@ -3,7 +3,7 @@
 use foltr_rank::learn::evolution::Reward;
 use foltr_rank::learn::pdgd::Updates;
 use foltr_rank::personal::Personalisation;
-use foltr_rank::{EvolutionStream, Learner, ParameterError, RankerShape};
+use foltr_rank::{EvolutionStream, Learner, RankerShape};
 use serde::{Deserialize, Serialize};
 
 use crate::accountant::PrivacyCost;
@@ -54,13 +54,9 @@ pub struct PlanProblem {
 }
 
 impl PlanProblem {
-    fn of_parameter(section: &str, error: &ParameterError) -> Self {
-        Self { key: format!("{section}.{}", error.name), message: format!("must be {}", error.right) }
-    }
-
-    fn of_mechanism(section: &str, error: MechanismError) -> Self {
-        let key = if error.key.is_empty() { section.into() } else { format!("{section}.{}", error.key) };
-        Self { key, message: error.message }
+    fn new(section: &str, error: impl Into<MechanismError>) -> Self {
+        let MechanismError { key, message } = error.into();
+        Self { key: if key.is_empty() { section.into() } else { format!("{section}.{key}") }, message }
     }
 }
 
@@ -93,11 +89,10 @@ impl FederationPlan {
             ("history", self.history.map(|history| history.check())),
             ("unlearning.method", self.unlearning.as_ref().map(|method| method.check())),
         ];
-        let wrong = checks.into_iter().filter_map(|(section, checked)| {
-            checked.and_then(Result::err).map(|error| PlanProblem::of_parameter(section, &error))
-        });
+        let wrong = checks.into_iter().filter_map(|(section, checked)| Some((section, checked?.err()?)));
         let budget = self.budget.and_then(|budget| budget.check().err());
-        wrong.chain(budget.map(|error| PlanProblem::of_mechanism("budget", error))).collect()
+        let problems = wrong.map(|(section, error)| PlanProblem::new(section, error));
+        problems.chain(budget.map(|error| PlanProblem::new("budget", error))).collect()
     }
 
     /// Whether the mechanism exists, and is defined for what clients send.
@@ -106,7 +101,7 @@ impl FederationPlan {
         let usual = self.semantics().filter(|_| !self.privacy.is_none())?;
         let mechanism = match self.mechanism(ANY_MODEL) {
             Ok(mechanism) => mechanism,
-            Err(error) => return Some(PlanProblem::of_mechanism("privacy", error)),
+            Err(error) => return Some(PlanProblem::new("privacy", error)),
         };
         if let Err(refusal) = mechanism.mode().admit(usual.needs_single_updates()) {
             return problem(format!("not supported: {refusal}"));

@@ -244,6 +244,15 @@ fn outcome_values(reward: Reward, n_shown: usize) -> Vec<f64> {
     (0..reward.n_outcomes(n_shown)).map(|outcome| reward.value(outcome as u16)).collect()
 }
 
+/// What a device of a cohort sends, drawing from this stream.
+#[cfg(test)]
+fn sent(mechanism: &impl LocalPrivacy, update: Update<'_>, n_clients: u32, stream: &mut Stream) -> Payload {
+    let task = RoundTask { round: 0, global: Vec::new(), n_clients, n_interactions: 4, clip_norm: None };
+    let mut payload = Payload::default();
+    mechanism.protect(update, &task, stream, &mut payload);
+    payload
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -107,12 +107,7 @@ pub enum Assurance {
     Exact,
     /// No event is more than e^epsilon times as likely, plus delta, as with a model that never had them, and vice
     /// versa.
-    Certified {
-        /// How much more likely.
-        epsilon: f64,
-        /// And how much beyond that.
-        delta: f64,
-    },
+    Certified { epsilon: f64, delta: f64 },
     /// Nothing is proven.
     Heuristic { why: String },
 }
@@ -122,11 +117,8 @@ pub enum Assurance {
 pub enum Need {
     /// Updates of rounds that are so far apart.
     Updates { every: u32 },
-    /// Checkpoints that are so far apart.
-    Checkpoints {
-        /// Rounds from one to the next; none if any distance will do.
-        every: Option<u32>,
-    },
+    /// Checkpoints that are so far apart; any distance will do if none is named.
+    Checkpoints { every: Option<u32> },
     /// How far each client has moved the model.
     Ledger,
 }

@@ -18,8 +18,8 @@ use std::sync::{Mutex, PoisonError};
 
 use foltr_federation::asynchronous::Refused;
 use foltr_federation::{
-    AsynchronousCoordinator, AsynchronousSetup, Asynchrony, Combination, Message, Part, Payload, Received, RoundTask,
-    SetupError, TailMean,
+    AsynchronousCoordinator, Asynchrony, Combination, Message, Part, Payload, Received, RoundTask, Setup, SetupError,
+    TailMean,
 };
 use foltr_rank::Params;
 use foltr_rank::rng::Streams;
@@ -115,14 +115,9 @@ impl<'a> AsynchronousRun<'a> {
         partition: &'a Partition,
     ) -> Result<Self, AsynchronousRunError> {
         check(&settings, partition)?;
-        let coordinator = AsynchronousCoordinator::new(AsynchronousSetup {
-            initial: settings.initial.clone(),
-            n_clients: settings.n_clients,
-            n_interactions: partition.most_interactions(),
-            rule: settings.rule(),
-            asynchrony,
-            optimiser: settings.optimiser,
-        })?;
+        let setup = Setup::averaging(settings.initial.clone(), settings.n_clients, partition.most_interactions());
+        let setup = Setup { rule: settings.rule(), optimiser: settings.optimiser, ..setup };
+        let coordinator = AsynchronousCoordinator::new(setup, asynchrony)?;
         let streams = Streams::new(settings.seed);
         let worker = |_| Mutex::new(Worker::new(client_learner(&settings), &streams));
         let workers = (0..=rayon::current_num_threads()).map(worker).collect();

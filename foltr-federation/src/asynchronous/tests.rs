@@ -2,29 +2,26 @@
 
 use super::*;
 use crate::aggregate::CHUNK;
-use crate::coordinator::{Coordinator, Setup};
+use crate::coordinator::Coordinator;
 use crate::message::{Kind, Payload};
+use crate::server_optimiser::ServerOptimiser;
 
 const BUFFERED: Buffered = Buffered { buffer: 2, staleness_exponent: 0.5, rate_limit: 1, max_staleness: 3 };
 
-fn setup(asynchrony: Asynchrony) -> AsynchronousSetup {
-    AsynchronousSetup {
-        initial: vec![1.0, -1.0],
-        n_clients: 4,
-        n_interactions: 5,
-        rule: PayloadSemantics::Averaging,
-        asynchrony,
-        optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
-    }
+fn setup() -> Setup {
+    Setup::averaging(vec![1.0, -1.0], 4, 5)
+}
+
+fn coordinator(asynchrony: Asynchrony) -> AsynchronousCoordinator {
+    AsynchronousCoordinator::new(setup(), asynchrony).expect("a good setup")
 }
 
 fn buffered(settings: Buffered) -> AsynchronousCoordinator {
-    AsynchronousCoordinator::new(setup(Asynchrony::Buffered(settings))).expect("a good setup")
+    coordinator(Asynchrony::Buffered(settings))
 }
 
-fn naive(max_staleness: u32) -> AsynchronousCoordinator {
-    let naive = Naive { updates_per_round: 1, max_staleness };
-    AsynchronousCoordinator::new(setup(Asynchrony::Naive(naive))).expect("a good setup")
+fn naive(updates_per_round: u32, max_staleness: u32) -> AsynchronousCoordinator {
+    coordinator(Asynchrony::Naive(Naive { updates_per_round, max_staleness }))
 }
 
 fn step(round: u32, client: u32, n_interactions: u32, delta: [f32; 2]) -> Message {
@@ -44,10 +41,9 @@ fn a_buffer_with_two_stalenesses_by_hand() {
     assert_eq!(coordinator.receive(&step(0, 1, 3, [0.0, 4.0])), Ok(Received::NewVersion));
     // Equal staleness: (1, 12) / 4.
     assert_close(coordinator.master(), &[1.25, 2.0]);
-    coordinator.receive(&step(1, 0, 1, [0.0, 0.0])).expect("fresh");
-    coordinator.receive(&step(1, 1, 1, [0.0, 0.0])).expect("fresh");
-    coordinator.receive(&step(2, 0, 1, [0.0, 0.0])).expect("fresh");
-    coordinator.receive(&step(2, 1, 1, [0.0, 0.0])).expect("fresh");
+    for (version, client) in [(1, 0), (1, 1), (2, 0), (2, 1)] {
+        coordinator.receive(&step(version, client, 1, [0.0, 0.0])).expect("fresh");
+    }
     assert_eq!(coordinator.task().round, 3);
     // Staleness 0 with 2 interactions weighs 2; staleness 3 with 2 interactions weighs 2 / sqrt(4) = 1.
     coordinator.receive(&step(3, 0, 2, [3.0, 0.0])).expect("fresh");
@@ -70,8 +66,8 @@ fn without_weights_staleness_does_not_matter() {
 #[test]
 fn the_optimiser_sees_the_mean_of_the_buffer() {
     let optimiser = ServerOptimiser::Momentum { rate: 2.0, momentum: 0.5 };
-    let made = AsynchronousSetup { optimiser, ..setup(Asynchrony::Buffered(BUFFERED)) };
-    let mut coordinator = AsynchronousCoordinator::new(made).expect("a good setup");
+    let made = AsynchronousCoordinator::new(Setup { optimiser, ..setup() }, Asynchrony::Buffered(BUFFERED));
+    let mut coordinator = made.expect("a good setup");
     for version in 0..2 {
         for client in 0..2 {
             coordinator.receive(&step(version, client, 1, [1.0, 0.0])).expect("fresh");
@@ -86,9 +82,9 @@ fn a_buffer_is_summed_like_a_round() {
     let n_clients = 2 * CHUNK as u32 + 9;
     let delta = |client: u32| [0.1_f32 * client as f32, 1.0 / (1.0 + client as f32)];
     let settings = Buffered { buffer: n_clients, ..BUFFERED };
-    let made = AsynchronousSetup { n_clients, ..setup(Asynchrony::Buffered(settings)) };
-    let mut own = AsynchronousCoordinator::new(made).expect("a good setup");
-    let mut round = Coordinator::new(Setup::averaging(vec![1.0, -1.0], n_clients, 5)).expect("a good setup");
+    let setup = Setup { n_clients, ..setup() };
+    let mut round = Coordinator::new(setup.clone()).expect("a good setup");
+    let mut own = AsynchronousCoordinator::new(setup, Asynchrony::Buffered(settings)).expect("a good setup");
     for client in 0..n_clients {
         own.receive(&step(0, client, 1 + client % 5, delta(client))).expect("a good message");
         round.receive(step(0, client, 1 + client % 5, delta(client))).expect("a good message");
@@ -100,8 +96,8 @@ fn a_buffer_is_summed_like_a_round() {
 #[test]
 fn rewards_of_perturbed_models_can_be_buffered() {
     let rule = PayloadSemantics::Evolution { sigma: 0.5, antithetic: false };
-    let made = AsynchronousSetup { rule, ..setup(Asynchrony::Buffered(BUFFERED)) };
-    let mut coordinator = AsynchronousCoordinator::new(made).expect("a good setup");
+    let made = AsynchronousCoordinator::new(Setup { rule, ..setup() }, Asynchrony::Buffered(BUFFERED));
+    let mut coordinator = made.expect("a good setup");
     let message =
         |round, client| Message { round, client, payload: Payload::Evolution { seed: 7, plus: 1.0, minus: None } };
     let mut direction = [0.0_f32; 2];
@@ -114,7 +110,7 @@ fn rewards_of_perturbed_models_can_be_buffered() {
 
 #[test]
 fn naive_mixing_by_hand() {
-    let mut coordinator = naive(1);
+    let mut coordinator = naive(1, 1);
     // Nothing came before: w = 1/2 of (1, -1) + (1, 2) - (1, -1).
     assert_eq!(coordinator.receive(&step(0, 0, 1, [1.0, 2.0])), Ok(Received::NewVersion));
     assert_eq!(coordinator.master(), [1.5, 0.0]);
@@ -130,8 +126,7 @@ fn naive_mixing_by_hand() {
 
 #[test]
 fn naive_staleness_may_be_counted_in_longer_rounds() {
-    let naive = Asynchrony::Naive(Naive { updates_per_round: 2, max_staleness: 9 });
-    let mut coordinator = AsynchronousCoordinator::new(setup(naive)).expect("a good setup");
+    let mut coordinator = naive(2, 9);
     coordinator.receive(&step(0, 0, 1, [0.0, 0.0])).expect("fresh");
     // One version old is still the first round: w = 1/2.
     coordinator.receive(&step(0, 1, 1, [4.0, 0.0])).expect("a version old");
@@ -143,7 +138,7 @@ fn naive_staleness_may_be_counted_in_longer_rounds() {
 
 #[test]
 fn old_models_are_stored_as_long_as_messages_may_start_from_them_and_no_longer() {
-    let mut coordinator = naive(2);
+    let mut coordinator = naive(1, 2);
     for version in 0..10 {
         coordinator.receive(&step(version, 0, 1, [1.0, 1.0])).expect("fresh");
         let Memory::Versions(versions) = &coordinator.memory else { panic!("versions") };
@@ -190,8 +185,7 @@ fn a_model_beyond_f32_is_never_published() {
 #[test]
 fn a_bad_setup_is_refused() {
     let refused = |asynchrony, rule| {
-        let made = AsynchronousSetup { rule, ..setup(asynchrony) };
-        AsynchronousCoordinator::new(made).expect_err("a bad setup").to_string()
+        AsynchronousCoordinator::new(Setup { rule, ..setup() }, asynchrony).expect_err("a bad setup").to_string()
     };
     let of = |buffered| refused(Asynchrony::Buffered(buffered), PayloadSemantics::Averaging);
     assert_eq!(of(Buffered { buffer: 0, ..BUFFERED }), "buffer = 0 must be at least 1");
@@ -210,4 +204,6 @@ fn a_bad_setup_is_refused() {
     assert!(
         refused(Asynchrony::Buffered(BUFFERED), PayloadSemantics::Summing { divisor: 4.0 }).contains("needs rounds")
     );
+    let sealed = Setup { mode: Mode::Sealed, ..setup() };
+    assert!(AsynchronousCoordinator::new(sealed, Asynchrony::Buffered(BUFFERED)).is_err());
 }

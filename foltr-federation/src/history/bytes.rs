@@ -69,18 +69,6 @@ impl<'a> Reader<'a> {
         self.array().map(Fingerprint::from_bytes)
     }
 
-    pub(super) fn f32(&mut self) -> Result<f32, HistoryError> {
-        let value = self.array().map(f32::from_le_bytes)?;
-        self.require(value.is_finite(), "a number that is not finite")?;
-        Ok(value)
-    }
-
-    pub(super) fn f64(&mut self) -> Result<f64, HistoryError> {
-        let value = self.array().map(f64::from_le_bytes)?;
-        self.require(value.is_finite(), "a number that is not finite")?;
-        Ok(value)
-    }
-
     /// How many things of at least this many bytes follow: no more than there is room for.
     pub(super) fn count(&mut self, least_len: usize) -> Result<usize, HistoryError> {
         let count = self.u32()? as usize;
@@ -89,22 +77,21 @@ impl<'a> Reader<'a> {
     }
 
     pub(super) fn f32s(&mut self, n: usize) -> Result<Vec<f32>, HistoryError> {
-        self.numbers(n, 4, Self::f32)
+        let bytes = self.take(n.saturating_mul(4))?.as_chunks().0;
+        let values: Vec<f32> = bytes.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
+        self.require(values.iter().all(|value| value.is_finite()), "a number that is not finite")?;
+        Ok(values)
     }
 
     pub(super) fn f64s(&mut self, n: usize) -> Result<Vec<f64>, HistoryError> {
-        self.numbers(n, 8, Self::f64)
+        let bytes = self.take(n.saturating_mul(8))?.as_chunks().0;
+        let values: Vec<f64> = bytes.iter().map(|bytes| f64::from_le_bytes(*bytes)).collect();
+        self.require(values.iter().all(|value| value.is_finite()), "a number that is not finite")?;
+        Ok(values)
     }
 
-    fn numbers<T>(
-        &mut self,
-        n: usize,
-        len: usize,
-        read: fn(&mut Reader<'a>) -> Result<T, HistoryError>,
-    ) -> Result<Vec<T>, HistoryError> {
-        let mut values = Reader::new(self.take(n.saturating_mul(len))?);
-        let all: Result<Vec<T>, HistoryError> = (0..n).map(|_| read(&mut values)).collect();
-        all.map_err(|_| self.wrong("a number that is not finite"))
+    pub(super) fn f64(&mut self) -> Result<f64, HistoryError> {
+        self.f64s(1).map(|values| values[0])
     }
 
     pub(super) fn option<T>(

@@ -6,7 +6,7 @@
 use std::cmp::Ordering;
 
 use crate::fingerprint::Fingerprint;
-use crate::history::{Checkpoint, HistoryError, HistoryPolicy, Record};
+use crate::history::{Checkpoint, History, HistoryError, HistoryPolicy, Record};
 use crate::writer::Writer;
 
 /// Clients that were forgotten.
@@ -140,26 +140,21 @@ impl Erasure {
     }
 }
 
-/// Checks links that follow `start`: contents, order and gaps.
-pub(super) fn verify(
-    start: Fingerprint,
-    links: &[Link],
-    policy: &HistoryPolicy,
-    n_rounds: u32,
-) -> Result<(), HistoryError> {
-    check_order(links, policy, n_rounds)?;
-    let mut head = start;
-    for (index, link) in links.iter().enumerate() {
-        if let Event::Round(record) = &link.event {
-            let later = || links[index..].iter().filter_map(|link| link.event.erasure());
-            record.verify(|client| later().any(|erasure| erasure.clients.binary_search(&client).is_ok()))?;
+impl History {
+    /// Checks that nothing is missing, out of order or altered.
+    pub fn verify(&self) -> Result<(), HistoryError> {
+        check_order(&self.links, &self.header.policy, self.n_rounds)?;
+        for ((index, link), head) in self.links.iter().enumerate().zip(self.heads()) {
+            if let Event::Round(record) = &link.event {
+                let later = || self.links[index..].iter().filter_map(|link| link.event.erasure());
+                record.verify(|client| later().any(|erasure| erasure.clients.binary_search(&client).is_ok()))?;
+            }
+            if next_head(&head, &link.event) != link.head {
+                return Err(link.event.altered());
+            }
         }
-        if next_head(&head, &link.event) != link.head {
-            return Err(link.event.altered());
-        }
-        head = link.head;
+        Ok(())
     }
-    Ok(())
 }
 
 /// Stored rounds come one after the other, back to where a rollback says, and are there unless there is a reason.

@@ -71,10 +71,7 @@ pub fn decode(bytes: &[u8], expected: &Expected) -> Result<Message, DecodeError>
         _ => {}
     }
     let payload = match kind {
-        Kind::Step => Payload::Step {
-            n_interactions: word(content, 0),
-            delta: (1..=expected.n_params).map(|index| f32::from_bits(word(content, index))).collect(),
-        },
+        Kind::Step => Payload::Step { n_interactions: word(content, 0), delta: floats(&content[4..]) },
         Kind::Evolution | Kind::EvolutionAntithetic => Payload::Evolution {
             seed: word(content, 0),
             plus: f32::from_bits(word(content, 1)),
@@ -86,9 +83,11 @@ pub fn decode(bytes: &[u8], expected: &Expected) -> Result<Message, DecodeError>
                 1 => true,
                 got => return Err(PayloadError::Within { got }.into()),
             },
-            delta: (0..expected.n_params).map(|index| f32::from_bits(word(&content[1..], index))).collect(),
+            delta: floats(&content[1..]),
         },
-        Kind::Share => Payload::Share(Share::new((0..expected.n_params).map(|index| long(content, index)).collect())),
+        Kind::Share => {
+            Payload::Share(Share::new(content.as_chunks().0.iter().map(|bytes| i64::from_le_bytes(*bytes)).collect()))
+        }
     };
     expected.check(&payload)?;
     Ok(Message { round: word(&header[2..], 0), client: word(&header[2..], 1), payload })
@@ -96,23 +95,20 @@ pub fn decode(bytes: &[u8], expected: &Expected) -> Result<Message, DecodeError>
 
 /// The `index`-th little-endian word. The caller has checked the length.
 fn word(bytes: &[u8], index: usize) -> u32 {
-    let mut word = [0; 4];
-    word.copy_from_slice(&bytes[4 * index..4 * index + 4]);
-    u32::from_le_bytes(word)
+    u32::from_le_bytes(bytes.as_chunks().0[index])
 }
 
-/// The `index`-th pair of words as a signed number.
-fn long(bytes: &[u8], index: usize) -> i64 {
-    let (low, high) = (word(bytes, 2 * index), word(bytes, 2 * index + 1));
-    (u64::from(high) << 32 | u64::from(low)) as i64
+fn floats(bytes: &[u8]) -> Vec<f32> {
+    bytes.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect()
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const STEP: Expected = Expected { n_params: 2, kind: Kind::Step, max_interactions: 4 };
-    const EVOLUTION: Expected = Expected { n_params: 1_000_000, kind: Kind::Evolution, max_interactions: 4 };
+    fn expected(kind: Kind) -> Expected {
+        Expected { n_params: 2, kind, max_interactions: 4 }
+    }
 
     fn bytes_of(payload: Payload) -> Vec<u8> {
         let mut bytes = Vec::new();
@@ -124,79 +120,71 @@ mod tests {
         bytes_of(Payload::Step { n_interactions, delta: delta.to_vec() })
     }
 
+    fn share(values: [i64; 2]) -> Payload {
+        Payload::Share(Share::new(values.to_vec()))
+    }
+
     #[test]
     fn the_bytes_are_those_of_the_protocol() {
-        let header = [1, 1, 2, 1, 0, 0, 3, 0, 0, 0];
-        let content = [4, 0, 0, 0, 0, 0, 0x80, 0x3F, 0, 0, 0, 0xC0];
-        assert_eq!(step(4, [1.0, -2.0]), [header.as_slice(), &content].concat());
-        let evolution = bytes_of(Payload::Evolution { seed: 0x0102_0304, plus: 0.5, minus: None });
-        assert_eq!(evolution[10..], [4, 3, 2, 1, 0, 0, 0, 0x3F]);
-        let antithetic = bytes_of(Payload::Evolution { seed: 0x0102_0304, plus: 0.5, minus: Some(1.0) });
-        assert_eq!((antithetic[1], &antithetic[10..]), (3, [4, 3, 2, 1, 0, 0, 0, 0x3F, 0, 0, 0x80, 0x3F].as_slice()));
+        let seed = 0x0102_0304;
+        for (payload, kind, content) in [
+            (
+                Payload::Step { n_interactions: 4, delta: vec![1.0, -2.0] },
+                1,
+                [4, 0, 0, 0, 0, 0, 0x80, 0x3F, 0, 0, 0, 0xC0].as_slice(),
+            ),
+            (Payload::Evolution { seed, plus: 0.5, minus: None }, 2, &[4, 3, 2, 1, 0, 0, 0, 0x3F]),
+            (
+                Payload::Evolution { seed, plus: 0.5, minus: Some(1.0) },
+                3,
+                &[4, 3, 2, 1, 0, 0, 0, 0x3F, 0, 0, 0x80, 0x3F],
+            ),
+            (Payload::Clipped { within: true, delta: vec![1.0, -2.0] }, 4, &[1, 0, 0, 0x80, 0x3F, 0, 0, 0, 0xC0]),
+            (share([258, -2]), 5, &[2, 1, 0, 0, 0, 0, 0, 0, 0xFE, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF]),
+        ] {
+            let bytes = bytes_of(payload.clone());
+            assert_eq!(bytes, [&[1, kind, 2, 1, 0, 0, 3, 0, 0, 0], content].concat());
+            assert_eq!(decode(&bytes, &expected(payload.kind())).map(|message| message.payload), Ok(payload));
+        }
+        assert_eq!(format!("{:?}", share([258, -2])), "Share(Share(2 sealed values))");
     }
 
     #[test]
     fn every_class_of_bad_bytes_has_its_own_error() {
-        let good = step(4, [1.0, -2.0]);
+        let (good, mut clipped) =
+            (step(4, [1.0, -2.0]), bytes_of(Payload::Clipped { within: true, delta: vec![0.0; 2] }));
+        clipped[10] = 2;
         let with = |at: usize, byte: u8| {
             let mut bytes = good.clone();
             bytes[at] = byte;
-            decode(&bytes, &STEP)
+            bytes
         };
-        assert!(decode(&good, &STEP).is_ok());
-        assert_eq!(decode(&good[..9], &STEP), Err(DecodeError::Truncated { needed: 10, got: 9 }));
-        assert_eq!(decode(&good[..21], &STEP), Err(DecodeError::Truncated { needed: 22, got: 21 }));
-        let longer = [good.as_slice(), &[0]].concat();
-        assert_eq!(decode(&longer, &STEP), Err(DecodeError::TrailingBytes { expected: 22, got: 23 }));
-        assert_eq!(with(0, 2), Err(DecodeError::Version { got: 2 }));
-        assert_eq!(with(1, 9), Err(DecodeError::UnknownKind { got: 9 }));
-        let kind = PayloadError::Kind { expected: Kind::Step, got: Kind::Evolution };
-        assert_eq!(with(1, 2), Err(kind.into()));
-        assert_eq!(with(10, 0), Err(PayloadError::Interactions { max: 4, got: 0 }.into()));
-        assert_eq!(with(10, 5), Err(PayloadError::Interactions { max: 4, got: 5 }.into()));
-        for value in [f32::NAN, f32::INFINITY, f32::NEG_INFINITY] {
-            let refused = decode(&step(4, [0.0, value]), &STEP);
-            assert_eq!(refused, Err(PayloadError::NotFinite { index: 1 }.into()));
+        let evolution = |plus, minus| bytes_of(Payload::Evolution { seed: 1, plus, minus });
+        let not_finite = |index| PayloadError::NotFinite { index }.into();
+        for (bytes, kind, error) in [
+            (good[..9].to_vec(), Kind::Step, DecodeError::Truncated { needed: 10, got: 9 }),
+            (good[..21].to_vec(), Kind::Step, DecodeError::Truncated { needed: 22, got: 21 }),
+            ([good.as_slice(), &[0]].concat(), Kind::Step, DecodeError::TrailingBytes { expected: 22, got: 23 }),
+            (with(0, 2), Kind::Step, DecodeError::Version { got: 2 }),
+            (with(1, 9), Kind::Step, DecodeError::UnknownKind { got: 9 }),
+            (with(1, 2), Kind::Step, PayloadError::Kind { expected: Kind::Step, got: Kind::Evolution }.into()),
+            (with(10, 0), Kind::Step, PayloadError::Interactions { max: 4, got: 0 }.into()),
+            (with(10, 5), Kind::Step, PayloadError::Interactions { max: 4, got: 5 }.into()),
+            (step(4, [0.0, f32::NAN]), Kind::Step, not_finite(1)),
+            (step(4, [0.0, f32::INFINITY]), Kind::Step, not_finite(1)),
+            (step(4, [f32::NEG_INFINITY, 0.0]), Kind::Step, not_finite(0)),
+            (evolution(f32::INFINITY, None), Kind::Evolution, not_finite(0)),
+            (evolution(0.5, Some(f32::NAN)), Kind::EvolutionAntithetic, not_finite(1)),
+            (clipped, Kind::Clipped, PayloadError::Within { got: 2 }.into()),
+            (bytes_of(share([0, i64::MIN])), Kind::Share, PayloadError::Share { index: 1 }.into()),
+        ] {
+            assert_eq!(decode(&bytes, &expected(kind)), Err(error));
         }
     }
 
     #[test]
-    fn clipped_steps_and_shares_have_the_bytes_of_the_protocol() {
-        let clipped = Expected { kind: Kind::Clipped, ..STEP };
-        let good = bytes_of(Payload::Clipped { within: true, delta: vec![1.0, -2.0] });
-        assert_eq!((good[1], &good[10..]), (4, [1, 0, 0, 0x80, 0x3F, 0, 0, 0, 0xC0].as_slice()));
-        assert!(decode(&good, &clipped).is_ok());
-        let mut bad = good;
-        bad[10] = 2;
-        assert_eq!(decode(&bad, &clipped), Err(PayloadError::Within { got: 2 }.into()));
-        let shares = Expected { kind: Kind::Share, ..STEP };
-        let good = bytes_of(Payload::Share(Share::new(vec![258, -2])));
-        assert_eq!((good[1], &good[10..18]), (5, [2, 1, 0, 0, 0, 0, 0, 0].as_slice()));
-        assert_eq!(good[18..], [0xFE, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF, 0xFF]);
-        let read = decode(&good, &shares).map(|message| message.payload);
-        assert_eq!(read, Ok(Payload::Share(Share::new(vec![258, -2]))));
-        let large = bytes_of(Payload::Share(Share::new(vec![0, i64::MIN])));
-        assert_eq!(decode(&large, &shares), Err(PayloadError::Share { index: 1 }.into()));
-        assert_eq!(format!("{:?}", Share::new(vec![258, -2])), "Share(2 sealed values)");
-    }
-
-    #[test]
     fn a_claim_of_a_large_model_in_few_bytes_is_refused_by_length() {
-        let expected = Expected { n_params: 1 << 30, kind: Kind::Step, max_interactions: 4 };
-        let refused = decode(&step(4, [1.0, 2.0]), &expected);
+        let refused = decode(&step(4, [1.0, 2.0]), &Expected { n_params: 1 << 30, ..expected(Kind::Step) });
         assert_eq!(refused, Err(DecodeError::Truncated { needed: 14 + (1 << 32), got: 22 }));
-    }
-
-    #[test]
-    fn both_rewards_must_be_finite() {
-        let good = Payload::Evolution { seed: 1, plus: 0.5, minus: Some(0.25) };
-        let expected = Expected { kind: Kind::EvolutionAntithetic, ..EVOLUTION };
-        assert_eq!(decode(&bytes_of(good.clone()), &expected).map(|message| message.payload), Ok(good));
-        let bad = Payload::Evolution { seed: 1, plus: 0.5, minus: Some(f32::NAN) };
-        let refusal = PayloadError::NotFinite { index: 1 };
-        assert_eq!(decode(&bytes_of(bad), &expected), Err(refusal.into()));
-        let bad = Payload::Evolution { seed: 1, plus: f32::INFINITY, minus: None };
-        let refusal = PayloadError::NotFinite { index: 0 };
-        assert_eq!(decode(&bytes_of(bad), &EVOLUTION), Err(refusal.into()));
     }
 }

@@ -213,6 +213,7 @@ impl LocalPrivacy for DistributedLaplace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::privacy::sent;
     use foltr_rank::rng::{Purpose, Streams};
 
     const N: usize = 100_000;
@@ -235,13 +236,14 @@ mod tests {
     #[test]
     fn messages_of_all_clients_sum_to_laplace_noise() {
         for n_clients in [1, 10, 100] {
-            let task = RoundTask { round: 0, global: vec![0.0; N], n_clients, n_interactions: 4, clip_norm: None };
-            let (mut sums, zero, mut payload) = (vec![0.0; N], vec![0.0; N], Payload::default());
+            let (mut sums, zero) = (vec![0.0; N], vec![0.0; N]);
             for client in 0..n_clients {
                 let mut stream = Streams::new(9).open(Purpose::Noise, client, 0);
-                mechanism().protect(Update::Step { delta: &zero, n_interactions: 4 }, &task, &mut stream, &mut payload);
-                let Payload::Step { delta, .. } = &payload else { panic!("a step stays a step") };
-                sums.iter_mut().zip(delta).for_each(|(sum, &noise)| *sum += f64::from(noise));
+                let update = Update::Step { delta: &zero, n_interactions: 4 };
+                let Payload::Step { delta, .. } = sent(&mechanism(), update, n_clients, &mut stream) else {
+                    panic!("a step stays a step")
+                };
+                sums.iter_mut().zip(delta).for_each(|(sum, noise)| *sum += f64::from(noise));
             }
             let distance = ks_distance(sums, 5.0 / 4.5);
             assert!(distance < KS_LIMIT, "{n_clients} clients: {distance}");

@@ -4,7 +4,7 @@
 //! section 4.2 in one dimension. With x in \[-1, 1\] the device sends the sign of
 //! +-(e^eps + 1)/(e^eps - 1), where P(+) = 1/2 + x (e^eps - 1)/(2 (e^eps + 1)): unbiased.
 //!
-//! Which coordinate is told is drawn without looking at the update (`NXYHSS16` Nguyên, Xiao, Yang, Hui, Shin, Shin:
+//! Which coordinate is sent is drawn without looking at the update (`NXYHSS16` Nguyên, Xiao, Yang, Hui, Shin, Shin:
 //! *Collecting and Analyzing Data from Smart Device Users with Local Differential Privacy*, 2016, Algorithm 1) and the
 //! value is multiplied by the number of coordinates, so the message is unbiased as a whole and costs epsilon once.
 
@@ -83,7 +83,7 @@ impl LocalPrivacy for Duchi {
     fn protect(&self, update: Update<'_>, task: &RoundTask, private: &mut Stream, payload: &mut Payload) {
         let Update::Step { delta, .. } = update else { panic!("one bit is defined for a step, not for outcomes") };
         let coordinate = private.random_range(0..delta.len());
-        // What is not a number is told like zero.
+        // What is not a number counts as zero.
         let value = if delta[coordinate].is_nan() { 0.0 } else { f64::from(delta[coordinate]) / self.bound };
         let value = value.clamp(-1.0, 1.0);
         let is_positive = private.random::<f64>() < 0.5 + value * self.certainty() / 2.0;
@@ -114,21 +114,20 @@ impl LocalPrivacy for Duchi {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::privacy::sent;
     use foltr_rank::rng::{Purpose, Streams};
 
     /// Messages about one update, by coordinate and sign.
     fn counts(epsilon: f64, delta: &[f32], n: usize) -> Vec<[usize; 2]> {
         let mechanism = Duchi::new(epsilon, 0.5).expect("positive");
-        let task =
-            RoundTask { round: 0, global: vec![0.0; delta.len()], n_clients: 1, n_interactions: 4, clip_norm: None };
-        let (mut stream, mut payload) = (Streams::new(4).open(Purpose::Noise, 0, 0), Payload::default());
+        let mut stream = Streams::new(4).open(Purpose::Noise, 0, 0);
         let mut counts = vec![[0; 2]; delta.len()];
         for _ in 0..n {
-            mechanism.protect(Update::Step { delta, n_interactions: 1 }, &task, &mut stream, &mut payload);
-            let Payload::Step { n_interactions: 4, delta } = &payload else { panic!("a step that says 4") };
-            let told: Vec<usize> = (0..delta.len()).filter(|&i| delta[i] != 0.0).collect();
-            assert_eq!(told.len(), 1);
-            counts[told[0]][usize::from(delta[told[0]] > 0.0)] += 1;
+            let payload = sent(&mechanism, Update::Step { delta, n_interactions: 1 }, 1, &mut stream);
+            let Payload::Step { n_interactions: 4, delta } = payload else { panic!("a step that says 4") };
+            let coordinates: Vec<usize> = (0..delta.len()).filter(|&i| delta[i] != 0.0).collect();
+            assert_eq!(coordinates.len(), 1);
+            counts[coordinates[0]][usize::from(delta[coordinates[0]] > 0.0)] += 1;
         }
         counts
     }

@@ -236,16 +236,16 @@ fn norm(a: &[f32]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::privacy::sent;
     use foltr_rank::rng::{Purpose, Streams};
 
     fn messages(epsilon: f64, delta: &[f32], n: usize) -> Vec<Vec<f32>> {
         let mechanism = PrivUnit::new(epsilon, 1.0, delta.len()).expect("sound");
-        let task = RoundTask { round: 0, global: vec![0.0; 2], n_clients: 1, n_interactions: 4, clip_norm: None };
-        let (mut stream, mut payload) = (Streams::new(4).open(Purpose::Noise, 0, 0), Payload::default());
+        let mut stream = Streams::new(4).open(Purpose::Noise, 0, 0);
         let mut draw = || {
-            mechanism.protect(Update::Step { delta, n_interactions: 1 }, &task, &mut stream, &mut payload);
-            let Payload::Step { n_interactions: 4, delta } = &payload else { panic!("a step that says 4") };
-            delta.clone()
+            let payload = sent(&mechanism, Update::Step { delta, n_interactions: 1 }, 1, &mut stream);
+            let Payload::Step { n_interactions: 4, delta } = payload else { panic!("a step that says 4") };
+            delta
         };
         (0..n).map(|_| draw()).collect()
     }

@@ -95,15 +95,15 @@ impl LocalPrivacy for SampledResponse {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::privacy::sent;
     use foltr_rank::rng::{Purpose, Streams};
 
     fn mean_difference(plus: &[u16], minus: &[u16], n: usize) -> f64 {
         let mechanism = SampledResponse::new(0.6, Reward::MaxRr, 10).expect("p > 1/11");
-        let task = RoundTask { round: 0, global: vec![0.0; 2], n_clients: 1, n_interactions: 4, clip_norm: None };
-        let (mut stream, mut payload) = (Streams::new(4).open(Purpose::RandomisedResponse, 0, 0), Payload::default());
+        let mut stream = Streams::new(4).open(Purpose::RandomisedResponse, 0, 0);
         let mut sum = 0.0;
         for _ in 0..n {
-            mechanism.protect(Update::Evolution { seed: 1, plus, minus }, &task, &mut stream, &mut payload);
+            let payload = sent(&mechanism, Update::Evolution { seed: 1, plus, minus }, 1, &mut stream);
             let Payload::Evolution { seed: 1, plus, minus } = payload else { panic!("an evolution of seed 1") };
             assert!(minus.is_none_or(|minus| plus == 0.0 || minus == 0.0), "only one side speaks");
             sum += f64::from(plus - minus.unwrap_or(0.0));

@@ -94,7 +94,7 @@ fn read_checkpoint(input: &mut Reader<'_>, header: &Header) -> Result<Checkpoint
     let (round, master) = (input.u32()?, input.f64s(n_params)?);
     let (first, second, n_steps) = (input.f64s(n_params)?, input.f64s(n_params)?, input.u32()?);
     let n_steps = i32::try_from(n_steps).map_err(|_| input.wrong("a negative number of steps"))?;
-    let clip_norm = input.option(Reader::f32)?;
+    let clip_norm = input.option(|input| Ok(input.f32s(1)?[0]))?;
     let tail = input.option(|input| {
         Ok(TailMean { first_round: input.u32()?, sum: input.f64s(n_params)?, n_models: input.u32()? })
     })?;
