@@ -20,7 +20,7 @@ pub mod zcdp;
 use serde::{Deserialize, Serialize};
 
 /// Times this, a result is above what rounding can have taken from it.
-const ABOVE: f64 = 1.0 + 1e-9;
+pub(crate) const ABOVE: f64 = 1.0 + 1e-9;
 
 /// A guarantee without a delta is given up only for an epsilon that is smaller by this factor.
 const WORTH_A_DELTA: f64 = 0.99;
@@ -40,8 +40,7 @@ pub struct Guarantee {
 pub enum PrivacyCost {
     /// Nothing is hidden.
     Unbounded,
-    /// Pure epsilon of one message, against whoever reads it; and of an interaction, where these are randomised one by
-    /// one.
+    /// Pure epsilon of one message, against whoever reads it; and of an interaction, where each is randomised.
     Pure { per_interaction: Option<f64>, per_message: f64 },
     /// rho of zero-concentrated privacy of one round, against whoever sees the sum only: noise that is nearly Gaussian.
     /// Sensitivity squared over twice the variance, where it is a discrete Gaussian.
@@ -49,11 +48,9 @@ pub enum PrivacyCost {
     /// Gaussian noise on the sum, against whoever sees the sum only: mu is the l2-sensitivity over the deviation. Costs a
     /// little less than [`Self::Concentrated`].
     Gaussian { mu: f64 },
-    /// Gaussian noise, a multiple of the l2-sensitivity, on the sum of those clients whose own coin said so, which nobody
-    /// else has seen.
+    /// Gaussian noise, a multiple of the l2-sensitivity, on the sum of those who take part by a coin that nobody sees.
     Subsampled { probability: f64, noise_multiplier: f64 },
-    /// Laplace noise on every coordinate of the sum, which a client can shift by so much in l2, against whoever sees the
-    /// sum only.
+    /// Laplace noise on every coordinate, against whoever sees the sum only, which a client can shift so far in l2.
     Laplace { scale: f64, shift: f64, n_params: usize },
 }
 

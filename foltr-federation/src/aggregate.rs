@@ -64,7 +64,6 @@ pub enum PayloadSemantics {
 }
 
 impl PayloadSemantics {
-    /// The kind of payload that this rule reads.
     pub const fn kind(&self) -> Kind {
         match self {
             Self::Averaging => Kind::Step,
@@ -116,7 +115,6 @@ impl PartialSum {
         self.sum.len()
     }
 
-    /// How many clients are in the sum.
     pub const fn n_contributions(&self) -> u32 {
         self.n_contributions
     }
@@ -218,7 +216,6 @@ impl PartialSum {
 /// A rule in the course of a run: contributions in, one ascent step out.
 pub trait Aggregator: Debug + Send + Sync {
     /// Combines the contributions, which are finite and in client order, into the step from `global`.
-    ///
     /// On an error nothing is remembered, and `combined` means nothing.
     fn aggregate(&mut self, global: &[f32], round: &Contributions, combined: &mut Combined) -> Result<(), EmptyRound>;
 }
@@ -252,7 +249,6 @@ pub trait AggregationRule: Copy + Debug + Send + Sync + 'static {
     /// What stays from round to round: reused memory, and what the rule remembers.
     type Memory: Debug + Default + Send + Sync;
 
-    /// Whether what it does depends on earlier rounds.
     const REMEMBERS: bool = false;
 
     fn check(&self) -> Result<(), ParameterError> {
@@ -267,13 +263,11 @@ pub trait AggregationRule: Copy + Debug + Send + Sync + 'static {
     /// Combines at least one contribution. `combined` has a step of zeros and no shares.
     fn combine(&self, memory: &mut Self::Memory, global: &[f32], round: &Contributions, combined: &mut Combined);
 
-    /// The rule at the beginning of a run.
     fn start(self) -> Running<Self> {
         Running { rule: self, memory: Self::Memory::default() }
     }
 }
 
-/// A rule with its memory.
 #[derive(Debug)]
 pub struct Running<R: AggregationRule> {
     rule: R,
@@ -303,10 +297,8 @@ macro_rules! rules {
         }
 
         impl Aggregation {
-            /// Every rule: its name in an experiment file, and what it does.
             pub const LIST: &[(&str, &str)] = &[$(($name, $about)),*];
 
-            /// One of each kind, for conformance tests.
             pub fn examples() -> Vec<Self> {
                 vec![$(Self::$rule($rule $example)),*]
             }
@@ -324,14 +316,12 @@ macro_rules! rules {
                 }
             }
 
-            /// Whether what it does depends on earlier rounds.
             pub const fn remembers(&self) -> bool {
                 match self {
                     $(Self::$rule(_) => <$rule as AggregationRule>::REMEMBERS,)*
                 }
             }
 
-            /// The rule at the beginning of a run.
             pub fn start(&self) -> Box<dyn Aggregator> {
                 match self {
                     $(Self::$rule(rule) => Box::new(AggregationRule::start(*rule)),)*

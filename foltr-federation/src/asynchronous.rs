@@ -40,7 +40,6 @@ pub enum Asynchrony {
 }
 
 impl Asynchrony {
-    /// Every kind: its name in an experiment file, and what it does.
     pub const LIST: &[(&str, &str)] = &[
         ("buffered", "FedBuff: steps in a buffer, weighted by staleness, at most so many of one client"),
         ("naive", "Every client's model is mixed into the global one as it comes, as AOL4FOLTR does"),
@@ -65,9 +64,7 @@ impl Asynchrony {
 /// What became of a message that was taken.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Received {
-    /// It waits in the buffer.
     Buffered,
-    /// It made a new version of the model.
     NewVersion,
 }
 
@@ -89,7 +86,6 @@ pub enum Refused {
     Overflow { version: u32, index: usize },
 }
 
-/// What is kept between two messages.
 #[derive(Clone, Debug)]
 enum Memory {
     Buffer(Buffer),

@@ -1,8 +1,6 @@
 //! Which parts of a federation's plan exclude each other, and why: one table for the lab, a server, `foltr list` and the
 //! documentation.
 
-use std::fmt;
-
 use foltr_rank::personal::Personalisation;
 
 /// Defines [`Part`] from one line a part: the key to blame, and how messages name it.
@@ -66,7 +64,8 @@ parts! {
 }
 
 /// Two parts that exclude each other.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{} is {}", part.label(), self.message())]
 pub struct Combination {
     /// The part to blame.
     pub part: Part,
@@ -126,24 +125,14 @@ impl Combination {
         format!("not supported with {}: {}", self.with.label(), self.why)
     }
 
-    /// All pairs of these parts that exclude each other.
     pub fn conflicts(parts: &[Part]) -> impl Iterator<Item = Self> {
         Self::all().filter(|pair| parts.contains(&pair.part) && parts.contains(&pair.with))
     }
 
-    /// Refuses parts that exclude each other.
     pub fn check(parts: &[Part]) -> Result<(), Self> {
         Self::conflicts(parts).next().map_or(Ok(()), Err)
     }
 }
-
-impl fmt::Display for Combination {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{} is {}", self.part.label(), self.message())
-    }
-}
-
-impl std::error::Error for Combination {}
 
 impl Part {
     /// What a way to personalise brings along.

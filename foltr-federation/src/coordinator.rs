@@ -24,12 +24,9 @@ use foltr_rank::parameter::ParameterError;
 use inbox::Inbox;
 use round_buffer::RoundBuffer;
 
-/// What a coordinator is made of.
 #[derive(Clone, Debug)]
 pub struct Setup {
-    /// The model of round 0.
     pub initial: foltr_rank::Params,
-    /// Size of the cohort.
     pub n_clients: u32,
     /// The most interactions that a client may report.
     pub n_interactions: u32,
@@ -42,7 +39,6 @@ pub struct Setup {
     pub clip_norm: Option<f32>,
 }
 
-/// Why a coordinator cannot be made.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 pub enum SetupError {
     #[error(transparent)]
@@ -53,7 +49,6 @@ pub enum SetupError {
     OnlySums,
     #[error("initial parameter {index} is {value}; it must be finite")]
     Initial { index: usize, value: f32 },
-    /// Without rounds.
     #[error("payloads of kind {kind:?} cannot be used here: {needed}")]
     Kind { kind: Kind, needed: &'static str },
 }
@@ -68,7 +63,6 @@ pub struct Coordinator {
     buffer: Option<RoundBuffer>,
 }
 
-/// What a closed round did.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RoundReport {
     pub round: u32,

@@ -2,11 +2,9 @@
 //! says what they are.
 
 use std::fmt;
-use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
-use thiserror::Error;
 
 use crate::writer::Writer;
 
@@ -14,13 +12,6 @@ use crate::writer::Writer;
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]
 #[serde(transparent)]
 pub struct Fingerprint(#[serde(with = "hexadecimal")] [u8; 32]);
-
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
-#[error("expected {digits} lower-case hexadecimal digits, not `{text}`")]
-pub struct HexadecimalError {
-    digits: usize,
-    text: String,
-}
 
 impl Fingerprint {
     /// Of some bytes, such as a file.
@@ -54,32 +45,20 @@ impl fmt::Debug for Fingerprint {
     }
 }
 
-impl FromStr for Fingerprint {
-    type Err = HexadecimalError;
-
-    fn from_str(text: &str) -> Result<Self, HexadecimalError> {
-        hexadecimal::parse(text).map(Self)
-    }
-}
-
-/// Bytes as text.
 pub(crate) mod hexadecimal {
     use serde::{Deserialize, Deserializer, Serializer, de};
 
-    use super::HexadecimalError;
-
     /// Bytes from exactly as many pairs of lower-case digits.
-    pub(crate) fn parse<const N: usize>(text: &str) -> Result<[u8; N], HexadecimalError> {
+    pub(crate) fn parse<const N: usize>(text: &str) -> Option<[u8; N]> {
         let is_digit = |digit: &u8| digit.is_ascii_digit() || (b'a'..=b'f').contains(digit);
-        let error = || HexadecimalError { digits: 2 * N, text: text.to_owned() };
         if text.len() != 2 * N || !text.as_bytes().iter().all(is_digit) {
-            return Err(error());
+            return None;
         }
         let mut bytes = [0; N];
         for (byte, at) in bytes.iter_mut().zip((0..).step_by(2)) {
-            *byte = u8::from_str_radix(&text[at..at + 2], 16).map_err(|_| error())?;
+            *byte = u8::from_str_radix(&text[at..at + 2], 16).ok()?;
         }
-        Ok(bytes)
+        Some(bytes)
     }
 
     pub(crate) fn serialize<const N: usize, S: Serializer>(bytes: &[u8; N], to: S) -> Result<S::Ok, S::Error> {
@@ -87,7 +66,9 @@ pub(crate) mod hexadecimal {
     }
 
     pub(crate) fn deserialize<'de, const N: usize, D: Deserializer<'de>>(from: D) -> Result<[u8; N], D::Error> {
-        parse(&String::deserialize(from)?).map_err(de::Error::custom)
+        let text = String::deserialize(from)?;
+        let error = || de::Error::custom(format!("expected {} lower-case hexadecimal digits, not `{text}`", 2 * N));
+        parse(&text).ok_or_else(error)
     }
 }
 
@@ -100,8 +81,11 @@ mod tests {
         // FIPS 180-4, example of one block.
         let known = "ba7816bf8f01cfea414140de5dae2223b00361a396177a9cb410ff61f20015ad";
         assert_eq!(Fingerprint::of(b"abc").to_string(), known);
-        assert_eq!(known.parse(), Ok(Fingerprint::of(b"abc")));
-        assert!(known.to_uppercase().parse::<Fingerprint>().is_err() && known[1..].parse::<Fingerprint>().is_err());
+        assert_eq!(hexadecimal::parse(known).map(Fingerprint), Some(Fingerprint::of(b"abc")));
+        assert_eq!(
+            (hexadecimal::parse::<32>(&known.to_uppercase()), hexadecimal::parse::<32>(&known[1..])),
+            (None, None)
+        );
     }
 
     #[test]

@@ -38,10 +38,8 @@ pub use record::{Committed, Entry, Record, Salt};
 pub struct Header {
     pub policy: HistoryPolicy,
     pub n_clients: u32,
-    /// What the server does with a step.
     pub optimiser: ServerOptimiser,
     pub settings: Fingerprint,
-    /// The model of round 0.
     pub initial: Vec<f64>,
 }
 
@@ -69,7 +67,6 @@ impl Contribution {
 #[derive(Clone, Copy, Debug)]
 pub struct ClosedRound<'a> {
     pub round: u32,
-    /// The model that it started from.
     pub model: &'a [f32],
     /// Whose messages moved the model, in rising order.
     pub clients: &'a [u32],
@@ -90,14 +87,12 @@ pub struct History {
     n_dropped: usize,
 }
 
-/// Some of what happened.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Passage<'a> {
     links: &'a [Link],
 }
 
 impl<'a> Passage<'a> {
-    /// Clients that were forgotten.
     pub(crate) fn erasures(&self) -> impl Iterator<Item = &'a Erasure> {
         self.links.iter().filter_map(|link| link.event.erasure())
     }
@@ -132,7 +127,6 @@ impl Header {
 }
 
 impl History {
-    /// Of a run that is about to begin.
     pub fn new(header: Header) -> Self {
         let ledger = header.policy.ledger.then(BTreeMap::new);
         Self { header, links: Vec::new(), n_rounds: 0, contributions: BTreeMap::new(), ledger, n_dropped: 0 }
@@ -156,7 +150,6 @@ impl History {
         self.links.last().map_or_else(|| self.header.digest(), |link| link.head)
     }
 
-    /// Heads so far, from the first to the newest.
     pub fn heads(&self) -> impl Iterator<Item = Fingerprint> {
         std::iter::once(self.header.digest()).chain(self.links.iter().map(|link| link.head))
     }
@@ -173,7 +166,6 @@ impl History {
         Ok(Passage { links: &self.links[start..start + length] })
     }
 
-    /// Stored rounds, in order.
     pub fn records(&self) -> impl Iterator<Item = &Record> {
         self.links.iter().filter_map(|link| link.event.record())
     }
@@ -183,7 +175,6 @@ impl History {
         self.links.iter().filter_map(|link| link.event.checkpoint())
     }
 
-    /// The newest state.
     pub fn latest(&self) -> Option<&Checkpoint> {
         self.checkpoints().next_back()
     }
@@ -193,7 +184,6 @@ impl History {
         self.checkpoints().filter(|checkpoint| checkpoint.round <= round).max_by_key(|checkpoint| checkpoint.round)
     }
 
-    /// Clients that were forgotten, request after request.
     pub fn erasures(&self) -> impl Iterator<Item = &Erasure> {
         self.links.iter().filter_map(|link| link.event.erasure())
     }
@@ -239,7 +229,6 @@ impl History {
         self.drop_old();
     }
 
-    /// Takes the state before the open round.
     pub fn add_checkpoint(&mut self, checkpoint: Checkpoint) {
         self.push(Event::Checkpoint(checkpoint));
     }

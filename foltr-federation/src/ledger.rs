@@ -91,8 +91,7 @@ impl Ledger {
         accountant::total(&self.spent, self.budget.delta)
     }
 
-    /// Books one message, if the budget allows it.
-    /// Nothing changes on an error.
+    /// Books one message, if the budget allows it. Nothing changes on an error.
     pub fn reserve(&mut self, task: &str, round: u32, cost: PrivacyCost, message: &[u8]) -> Result<Receipt, Refused> {
         let hash = Hash::of(message);
         match self.messages.get(task).and_then(|rounds| rounds.get(&round)) {
@@ -103,7 +102,11 @@ impl Ledger {
         if !is_finite(&cost) {
             return Err(Refused::NotBounded { cost });
         }
-        let spent = with(&self.spent, cost);
+        let mut spent = self.spent.clone();
+        match spent.iter_mut().find(|(known, n)| *known == cost && *n < u32::MAX) {
+            Some((_, n)) => *n += 1,
+            None => spent.push((cost, 1)),
+        }
         let total = accountant::total(&spent, self.budget.delta);
         // Not `>`: what is not a number is not within a budget.
         if !matches!(total.epsilon.partial_cmp(&self.budget.epsilon), Some(order) if order.is_le()) {
@@ -113,16 +116,6 @@ impl Ledger {
         self.messages.entry(task.into()).or_default().insert(round, hash);
         Ok(Receipt { is_repeat: false, spent: total })
     }
-}
-
-/// The costs with one more message.
-fn with(spent: &[(PrivacyCost, u32)], cost: PrivacyCost) -> Vec<(PrivacyCost, u32)> {
-    let mut spent = spent.to_vec();
-    match spent.iter_mut().find(|(known, n)| *known == cost && *n < u32::MAX) {
-        Some((_, n)) => *n += 1,
-        None => spent.push((cost, 1)),
-    }
-    spent
 }
 
 /// Whether every number of a cost is finite and none is negative, which would give something back.

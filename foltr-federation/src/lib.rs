@@ -26,6 +26,12 @@ pub mod unlearn;
 pub mod worker_momentum;
 mod writer;
 
+#[cfg(test)]
+fn assert_close(got: &[f64], want: &[f64], tolerance: f64) {
+    assert_eq!(got.len(), want.len());
+    got.iter().zip(want).for_each(|(a, b)| assert!((a - b).abs() < tolerance, "{got:?} is not {want:?}"));
+}
+
 pub use accountant::{Guarantee, PrivacyCost};
 pub use aggregate::{
     Aggregation, Aggregator, CHUNK, Combined, Contributions, EmptyRound, PartialSum, PayloadSemantics,

@@ -10,7 +10,6 @@ pub use codec::{DecodeError, HEADER_LEN, VERSION, decode, encode};
 /// What a device receives at the start of a round.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RoundTask {
-    /// Rounds are counted from 0.
     pub round: u32,
     pub global: Params,
     /// Size of the cohort; clients of the round are the slots `0..n_clients`.
@@ -25,21 +24,12 @@ pub struct RoundTask {
 #[derive(Clone, Debug, PartialEq)]
 pub enum Payload {
     /// Local minus global parameters. The interactions behind a step are its weight in the average.
-    Step {
-        n_interactions: u32,
-        delta: Vec<f32>,
-    },
+    Step { n_interactions: u32, delta: Vec<f32> },
     /// The average reward of the global model plus a perturbation, and minus it if both were tried (FOLtR-ES).
-    Evolution {
-        seed: u32,
-        plus: f32,
-        minus: Option<f32>,
-    },
+    Evolution { seed: u32, plus: f32, minus: Option<f32> },
     /// A step of bounded norm that counts as much as any other, and whether it was within the norm before it was clipped.
-    Clipped {
-        within: bool,
-        delta: Vec<f32>,
-    },
+    Clipped { within: bool, delta: Vec<f32> },
+    /// A summand of a sealed sum.
     Share(Share),
 }
 
@@ -70,7 +60,6 @@ impl std::fmt::Debug for Share {
 }
 
 impl Default for Payload {
-    /// Room for the first payload of a loop.
     fn default() -> Self {
         Self::Evolution { seed: 0, plus: 0.0, minus: None }
     }
@@ -151,7 +140,6 @@ impl Payload {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Expected {
     pub n_params: usize,
-    /// The only kind that this round takes.
     pub kind: Kind,
     /// The most interactions that a client may report.
     pub max_interactions: u32,
@@ -203,7 +191,6 @@ fn check_finite(values: &[f32]) -> Result<(), PayloadError> {
     }
 }
 
-/// Why the content of a message is refused.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum PayloadError {
     #[error("this round takes payloads of kind {expected:?}, not {got:?}")]

@@ -26,7 +26,6 @@ impl Participation {
         }
     }
 
-    /// The expected number of clients in a round.
     pub fn expected(&self, n_clients: u32) -> f64 {
         match *self {
             Self::Everyone => f64::from(n_clients),
@@ -35,7 +34,6 @@ impl Participation {
         }
     }
 
-    /// The most clients that a round can have.
     pub fn most(&self, n_clients: u32) -> u32 {
         match *self {
             Self::Everyone | Self::PoissonSampling(_) => n_clients,

@@ -41,11 +41,9 @@ pub struct FederationPlan {
     pub history: Option<HistoryPolicy>,
     pub unlearning: Option<Unlearning>,
     pub privacy: Privacy,
-    /// What the run may cost a client.
     pub budget: Option<Budget>,
 }
 
-/// One thing that is wrong with a plan.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{key}: {message}")]
 pub struct PlanProblem {
@@ -117,7 +115,6 @@ impl FederationPlan {
         problem(format!("is not defined for what {} sends (allowed: {})", self.learner.name(), right.join(", ")))
     }
 
-    /// The parts of this plan that other parts may exclude.
     pub fn parts(&self) -> Vec<Part> {
         let plain = ServerOptimiser::LearningRate { rate: 1.0 };
         let learner = match self.learner {
@@ -184,7 +181,6 @@ impl FederationPlan {
         }
     }
 
-    /// The mechanism of `[privacy]`, for a model of `n_params` parameters.
     pub fn mechanism(&self, n_params: usize) -> Result<Mechanism, MechanismError> {
         self.privacy.mechanism(&self.mechanism_context(n_params))
     }

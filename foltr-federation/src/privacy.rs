@@ -9,7 +9,7 @@ mod discrete_gaussian;
 mod distributed_laplace;
 mod duchi;
 mod explanation;
-mod gaussian;
+pub(crate) mod gaussian;
 mod mode;
 mod none;
 mod parameters;
@@ -47,10 +47,15 @@ pub trait LocalPrivacy {
     /// Panics if the mechanism does not [accept](Self::accepts) this kind of update: nothing then leaves the device.
     fn protect(&self, update: Update<'_>, task: &RoundTask, private: &mut Stream, payload: &mut Payload);
 
-    /// Whether the mechanism is defined for this kind of payload; to be checked before any work.
-    fn accepts(&self, kind: Kind) -> bool;
+    /// Whether the mechanism is defined for this kind of payload, usually a step; to be checked before any work.
+    fn accepts(&self, kind: Kind) -> bool {
+        kind == Kind::Step
+    }
 
-    fn mode(&self) -> Mode;
+    /// Who can see a single message; the server, unless the mechanism needs no trust in it.
+    fn mode(&self) -> Mode {
+        Mode::Clear
+    }
 
     /// What one message of this many interactions about a model of `n_params` parameters costs its sender, for the
     /// accountant. Against whom follows from [`Self::mode`].
@@ -89,10 +94,8 @@ macro_rules! mechanisms {
         }
 
         impl Privacy {
-            /// Every mechanism: its name, and what it does.
             pub const LIST: &[(&str, &str)] = &[$(($name, $about)),*];
 
-            /// One of each kind, for conformance tests.
             pub fn examples() -> Vec<Self> {
                 vec![$(Self::$mechanism($parameters $example)),*]
             }
@@ -218,10 +221,8 @@ impl LocalPrivacy for Mechanism {
 }
 
 impl Privacy {
-    /// Updates leave the device as they are.
     pub const NONE: Self = Self::Unprotected(NoParameters {});
 
-    /// Whether updates leave the device as they are.
     pub const fn is_none(&self) -> bool {
         matches!(self, Self::Unprotected(_))
     }

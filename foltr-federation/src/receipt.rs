@@ -27,7 +27,6 @@ pub const VERSION: u32 = 1;
 #[serde(deny_unknown_fields)]
 pub struct Model {
     pub round: u32,
-    /// Of its parameters as they are published.
     pub model: Fingerprint,
 }
 
@@ -35,7 +34,6 @@ pub struct Model {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Claim {
-    /// Who was forgotten, in rising order.
     pub leavers: Vec<u32>,
     pub method: Unlearning,
     pub guarantee: Assurance,
@@ -48,22 +46,17 @@ pub struct Claim {
     pub time: String,
 }
 
-/// A signed claim.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Receipt {
-    /// Of the canonical bytes.
     pub version: u32,
     pub claim: Claim,
-    /// The key of the federation.
     #[serde(with = "hexadecimal")]
     pub public_key: [u8; 32],
-    /// Of the canonical bytes.
     #[serde(with = "hexadecimal")]
     pub signature: [u8; 64],
 }
 
-/// Why a receipt is not believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum ReceiptError {
     #[error("the receipt has version {found}; this program reads version {VERSION}")]
@@ -124,7 +117,6 @@ impl Claim {
     }
 }
 
-/// The public key that belongs to a secret one.
 pub fn public_key(secret: &[u8; 32]) -> [u8; 32] {
     SigningKey::from_bytes(secret).verifying_key().to_bytes()
 }

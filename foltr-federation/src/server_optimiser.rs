@@ -87,7 +87,6 @@ pub struct OptimiserState {
 }
 
 impl ServerOptimiser {
-    /// Every optimiser: its name in an experiment file, and what it does.
     pub const LIST: &[(&str, &str)] = &[
         ("learning-rate", "The step times a rate; rate 1 is FedAvg"),
         ("momentum", "FedAvgM: a velocity that decays"),
@@ -124,7 +123,6 @@ impl ServerOptimiser {
         }
     }
 
-    /// The memory with which training begins.
     pub fn start(&self, n_params: usize) -> OptimiserState {
         let second = match *self {
             Self::Yogi { epsilon, .. } | Self::Adagrad { epsilon, .. } => epsilon * epsilon,
@@ -134,7 +132,6 @@ impl ServerOptimiser {
         OptimiserState { first: vec![0.0; n_params], second: vec![second; n_params], n_steps: 0 }
     }
 
-    /// Moves the parameters along an ascent step.
     pub fn climb(&self, state: &mut OptimiserState, params: &mut [f64], step: &[f64]) {
         assert_eq!((step.len(), state.first.len()), (params.len(), params.len()), "step and state must fit the model");
         state.n_steps = state.n_steps.saturating_add(1);
@@ -191,6 +188,7 @@ fn decay(name: &'static str, value: f64) -> Result<(), ParameterError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::assert_close;
 
     const ADAM: ServerOptimiser = ServerOptimiser::Adam { rate: 0.001, beta1: 0.9, beta2: 0.999, epsilon: 1e-8 };
     const RPROP: ServerOptimiser =
@@ -205,25 +203,20 @@ mod tests {
         steps.iter().map(climb).collect()
     }
 
-    fn assert_close(got: &[f64], want: &[f64]) {
-        assert_eq!(got.len(), want.len());
-        got.iter().zip(want).for_each(|(got, want)| assert!((got - want).abs() < 1e-12, "{got} is not {want}"));
-    }
-
     #[test]
     fn steps_worked_by_hand() {
-        assert_close(&climbed(ServerOptimiser::LearningRate { rate: 0.5 }, &[2.0, -1.0]), &[1.0, 0.5]);
+        assert_close(&climbed(ServerOptimiser::LearningRate { rate: 0.5 }, &[2.0, -1.0]), &[1.0, 0.5], 1e-12);
         // Velocities 2, 2, 0.
         let momentum = ServerOptimiser::Momentum { rate: 0.5, momentum: 0.5 };
-        assert_close(&climbed(momentum, &[2.0, 1.0, -1.0]), &[1.0, 2.0, 2.0]);
+        assert_close(&climbed(momentum, &[2.0, 1.0, -1.0]), &[1.0, 2.0, 2.0], 1e-12);
         // Sums of squares 9 and 25 after the initial 0.
         let adagrad = ServerOptimiser::Adagrad { rate: 1.0, epsilon: 1e-14 };
-        assert_close(&climbed(adagrad, &[3.0, 4.0]), &[1.0, 1.8]);
+        assert_close(&climbed(adagrad, &[3.0, 4.0]), &[1.0, 1.8], 1e-12);
         // v: 1 -> 1 - .5 * 1 * sign(0) = 1 -> 1 + .5 * 4 = 3.
         let yogi = ServerOptimiser::Yogi { rate: 1.0, beta1: 0.0, beta2: 0.5, epsilon: 1.0 };
-        assert_close(&climbed(yogi, &[1.0, 2.0]), &[0.5, 0.5 + 2.0 / (3_f64.sqrt() + 1.0)]);
+        assert_close(&climbed(yogi, &[1.0, 2.0]), &[0.5, 0.5 + 2.0 / (3_f64.sqrt() + 1.0)], 1e-12);
         // Lengths .1, .12, .13 (limit), .065 (and a rest), then .065 without growth.
-        assert_close(&climbed(RPROP, &[9.0, 1.0, 4.0, -2.0, -3.0]), &[0.1, 0.22, 0.35, 0.35, 0.285]);
+        assert_close(&climbed(RPROP, &[9.0, 1.0, 4.0, -2.0, -3.0]), &[0.1, 0.22, 0.35, 0.35, 0.285], 1e-12);
         // Adam's first step is the rate, by sign.
         assert!((climbed(ADAM, &[-7.0])[0] + 0.001).abs() < 1e-10);
     }

@@ -19,7 +19,6 @@ impl TailMean {
         Self { first_round, sum: vec![0.0; n_params], n_models: 0 }
     }
 
-    /// Takes the model after `n_rounds` rounds.
     pub fn add(&mut self, n_rounds: u32, model: &[f64]) {
         assert_eq!(model.len(), self.sum.len(), "models must be of one length");
         if n_rounds >= self.first_round {

@@ -27,7 +27,6 @@ pub use noisy_rollback::{NoisyRollback, RollbackPlan, Sensitivity};
 pub use retrain::Retrain;
 pub use shard_isolation::ShardIsolation;
 
-/// The parameters of one method.
 pub trait UnlearningMethod {
     fn check(&self) -> Result<(), ParameterError> {
         Ok(())
@@ -36,7 +35,6 @@ pub trait UnlearningMethod {
     /// What is known about a model that has forgotten in this way.
     fn guarantee(&self) -> Assurance;
 
-    /// What must have been stored for it.
     fn needs(&self) -> Vec<Need> {
         Vec::new()
     }
@@ -57,10 +55,8 @@ macro_rules! methods {
         }
 
         impl Unlearning {
-            /// Every method: its name in a file, and what it does.
             pub const LIST: &[(&str, &str)] = &[$(($name, $about)),*];
 
-            /// One of each kind, for conformance tests.
             pub fn examples() -> Vec<Self> {
                 vec![$(Self::$method($method $example)),*]
             }
@@ -105,8 +101,7 @@ methods! {
 pub enum Assurance {
     /// It is, bit by bit, a model that never had the leavers.
     Exact,
-    /// No event is more than e^epsilon times as likely, plus delta, as with a model that never had them, and vice
-    /// versa.
+    /// No event is more than e^epsilon times as likely, plus delta, as with a model that never had them; nor less.
     Certified { epsilon: f64, delta: f64 },
     /// Nothing is proven.
     Heuristic { why: String },
@@ -169,7 +164,6 @@ impl Unlearning {
 }
 
 impl Need {
-    /// Whether this is kept.
     pub fn is_met(&self, policy: &HistoryPolicy) -> bool {
         let divides = |stored: Option<u32>, every: u32| stored.is_some_and(|stored| every.is_multiple_of(stored));
         match *self {

@@ -95,7 +95,6 @@ impl WorkerMomentum {
         }
     }
 
-    /// Numbers that a device keeps.
     pub const fn state_len(&self, n_params: usize) -> usize {
         match self {
             Self::Fixed { .. } => n_params,
@@ -133,7 +132,6 @@ fn remember(mean: &mut [f32], update: &[f32], beta: f64) {
     }
 }
 
-/// What a device knows about its updates.
 #[derive(Clone, Copy, Debug)]
 struct Measurement {
     /// |mu|^2; may be negative by chance.

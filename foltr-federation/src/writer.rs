@@ -70,7 +70,6 @@ impl Writer {
         self
     }
 
-    /// Of all bytes so far.
     pub(crate) fn finish(&self) -> Fingerprint {
         Fingerprint::of(&self.0)
     }

@@ -21,7 +21,6 @@ pub fn tau(n_shares: u32, deviation: f64) -> f64 {
 
 /// rho of one round: `n_shares` honest clients add a discrete Gaussian of this deviation to each of `n_params`
 /// coordinates of a sum in which one client moves the whole by at most `shift`, all in grid units.
-///
 /// Infinite where the shares are too narrow for the theorem, or there is none.
 pub fn rho(shift: f64, deviation: f64, n_shares: u32, n_params: usize) -> f64 {
     if !(deviation >= 0.5 && n_shares > 0) {

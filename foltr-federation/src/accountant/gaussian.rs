@@ -72,7 +72,6 @@ mod tests {
     use super::super::zcdp;
     use super::*;
 
-    /// By zCDP, to compare with.
     fn by_zcdp(rounds: u32, epsilon: f64, delta: f64) -> f64 {
         (f64::from(rounds) / (2.0 * zcdp::rho_for(epsilon, delta))).sqrt()
     }
@@ -100,7 +99,6 @@ mod tests {
         }
     }
 
-    /// mu, epsilon, delta.
     const REFERENCE: [(f64, f64, f64); 16] = [
         (1e-5, 1e-5, 8.331_588_716_541_962e-7),
         (0.001, 0.0, 0.000_398_942_263_778_838_3),

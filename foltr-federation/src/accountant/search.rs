@@ -38,7 +38,6 @@ pub(super) fn largest_within(epsilon: f64, delta: f64, delta_of: impl Fn(f64) ->
 }
 
 /// The lowest value of a function of the order minus 1, by golden sections of its logarithm.
-///
 /// Finds the bottom of the only valley; whatever is returned is a value of the function, hence never below its infimum.
 pub(super) fn lowest(value: impl Fn(f64) -> f64) -> f64 {
     let ratio = (5.0_f64.sqrt() - 1.0) / 2.0;

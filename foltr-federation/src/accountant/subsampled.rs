@@ -44,7 +44,6 @@ pub fn divergence(q: f64, noise_multiplier: f64, t: f64) -> f64 {
 }
 
 /// ln(r^a - 1 - a (r - 1)) for the ratio of densities r = 1 - q + q e^`ln_shifted`.
-///
 /// The integral of the last two terms is known: 1. Without them nothing is negative and nothing cancels.
 fn ln_excess(q: f64, ln_shifted: f64, order: f64) -> f64 {
     let beyond = q * ln_shifted.exp_m1();

@@ -6,7 +6,6 @@ use std::f64::consts::PI;
 const FAR: f64 = 1.5;
 const N_TERMS: u32 = 200;
 
-/// Density of the standard normal law.
 pub(super) fn density(x: f64) -> f64 {
     (-0.5 * x * x).exp() / (2.0 * PI).sqrt()
 }

@@ -53,7 +53,6 @@ impl Contributions {
         self.n_params
     }
 
-    /// Slots of the clients, by row.
     pub fn clients(&self) -> &[u32] {
         &self.clients
     }
@@ -63,17 +62,14 @@ impl Contributions {
         &self.weights
     }
 
-    /// All rows, one behind the other.
     pub fn values(&self) -> &[f32] {
         &self.values
     }
 
-    /// All rows, to be changed in place.
     pub fn values_mut(&mut self) -> &mut [f32] {
         &mut self.values
     }
 
-    /// The steps, in client order.
     pub fn rows(&self) -> std::slice::ChunksExact<'_, f32> {
         self.values.chunks_exact(self.n_params.max(1))
     }
@@ -82,7 +78,6 @@ impl Contributions {
         &self.values[row * self.n_params..][..self.n_params]
     }
 
-    /// One client's step, to be changed in place.
     pub fn row_mut(&mut self, row: usize) -> &mut [f32] {
         &mut self.values[row * self.n_params..][..self.n_params]
     }

@@ -74,7 +74,6 @@ pub struct Memory {
     clusters: Clusters,
 }
 
-/// What the server remembers of a client.
 #[derive(Debug, Default)]
 struct History {
     last: Vec<f32>,

@@ -49,14 +49,12 @@ two_widths! {
 }
 
 two_widths! {
-    /// Squared distance of a contribution from a point.
     pub(super) fn squared_distance(a: &[f32], b: &[f64]) -> f64 {
         sum_of(a, b, |a, b| (f64::from(a) - b) * (f64::from(a) - b))
     }
 }
 
 two_widths! {
-    /// Adds a contribution so many times.
     pub(super) fn add_scaled(sum: &mut [f64], row: &[f32], factor: f64) {
         for (sum, &value) in sum.iter_mut().zip(row) {
             *sum += f64::from(value) * factor;
@@ -68,7 +66,6 @@ pub(super) fn length(row: &[f32]) -> f64 {
     product(row, row).sqrt()
 }
 
-/// All pairs of a round.
 #[derive(Debug, Default)]
 pub(super) struct Distances {
     n: usize,
@@ -98,7 +95,6 @@ impl Distances {
         &self.values[row * self.n..][..self.n]
     }
 
-    /// Puts plain distances in the place of the squared ones.
     pub(super) fn take_roots(&mut self) {
         take_roots(&mut self.values);
     }

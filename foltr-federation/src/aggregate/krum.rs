@@ -124,7 +124,6 @@ const LANES: usize = 8;
 /// Rows of more distances are selected from, not sorted.
 const SORTED: usize = 32;
 
-/// How far each contribution is from its neighbours.
 #[derive(Debug, Default)]
 struct Scores {
     values: Vec<f64>,

@@ -18,7 +18,6 @@ const LANES: usize = 16;
 type Lanes = [f32; LANES];
 
 /// The mean of what is left of every coordinate without its `cut` smallest and `cut` largest values.
-///
 /// The caller makes sure that something is left. `scratch` is memory that is kept between rounds.
 pub(super) fn inner_means(contributions: &Contributions, cut: usize, scratch: &mut Columns, means: &mut [f64]) {
     if contributions.len() <= SORTED {

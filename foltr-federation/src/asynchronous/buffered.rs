@@ -52,13 +52,11 @@ impl Buffered {
             .and(require("buffer", f64::from(buffer), fits, "at most rate_limit times the number of clients"))
     }
 
-    /// What a message of this staleness weighs.
     fn weight(&self, staleness: u32) -> f64 {
         (1.0 + f64::from(staleness)).powf(-self.staleness_exponent)
     }
 }
 
-/// A buffer that fills.
 #[derive(Clone, Debug)]
 pub(super) struct Buffer {
     settings: Buffered,

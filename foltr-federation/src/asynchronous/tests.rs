@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::aggregate::CHUNK;
+use crate::assert_close;
 use crate::coordinator::Coordinator;
 use crate::message::{Kind, Payload};
 use crate::server_optimiser::ServerOptimiser;
@@ -28,11 +29,6 @@ fn step(round: u32, client: u32, n_interactions: u32, delta: [f32; 2]) -> Messag
     Message { round, client, payload: Payload::Step { n_interactions, delta: delta.to_vec() } }
 }
 
-fn assert_close(got: &[f64], want: &[f64]) {
-    assert_eq!(got.len(), want.len());
-    got.iter().zip(want).for_each(|(got, want)| assert!((got - want).abs() < 1e-12, "{got} is not {want}"));
-}
-
 #[test]
 fn a_buffer_with_two_stalenesses_by_hand() {
     let mut coordinator = buffered(BUFFERED);
@@ -40,7 +36,7 @@ fn a_buffer_with_two_stalenesses_by_hand() {
     assert_eq!(coordinator.task().round, 0);
     assert_eq!(coordinator.receive(&step(0, 1, 3, [0.0, 4.0])), Ok(Received::NewVersion));
     // Equal staleness: (1, 12) / 4.
-    assert_close(coordinator.master(), &[1.25, 2.0]);
+    assert_close(coordinator.master(), &[1.25, 2.0], 1e-12);
     for (version, client) in [(1, 0), (1, 1), (2, 0), (2, 1)] {
         coordinator.receive(&step(version, client, 1, [0.0, 0.0])).expect("fresh");
     }
@@ -48,7 +44,7 @@ fn a_buffer_with_two_stalenesses_by_hand() {
     // Staleness 0 with 2 interactions weighs 2; staleness 3 with 2 interactions weighs 2 / sqrt(4) = 1.
     coordinator.receive(&step(3, 0, 2, [3.0, 0.0])).expect("fresh");
     coordinator.receive(&step(0, 2, 2, [0.0, 6.0])).expect("just not too stale");
-    assert_close(coordinator.master(), &[1.25 + 6.0 / 3.0, 2.0 + 6.0 / 3.0]);
+    assert_close(coordinator.master(), &[1.25 + 6.0 / 3.0, 2.0 + 6.0 / 3.0], 1e-12);
     assert_eq!((coordinator.task().round, coordinator.task().global.as_slice()), (4, [3.25, 4.0].as_slice()));
 }
 
@@ -60,7 +56,7 @@ fn without_weights_staleness_does_not_matter() {
     }
     coordinator.receive(&step(1, 0, 1, [1.0, 0.0])).expect("fresh");
     coordinator.receive(&step(0, 1, 1, [0.0, 3.0])).expect("a version old");
-    assert_close(coordinator.master(), &[1.5, 0.5]);
+    assert_close(coordinator.master(), &[1.5, 0.5], 1e-12);
 }
 
 #[test]
@@ -74,7 +70,7 @@ fn the_optimiser_sees_the_mean_of_the_buffer() {
         }
     }
     // Velocities 1 and 1.5.
-    assert_close(coordinator.master(), &[1.0 + 2.0 + 3.0, -1.0]);
+    assert_close(coordinator.master(), &[1.0 + 2.0 + 3.0, -1.0], 1e-12);
 }
 
 #[test]
@@ -105,7 +101,7 @@ fn rewards_of_perturbed_models_can_be_buffered() {
     coordinator.receive(&message(0, 0)).expect("a good message");
     coordinator.receive(&message(0, 1)).expect("a good message");
     let moved = [1.0 + 2.0 * f64::from(direction[0]), -1.0 + 2.0 * f64::from(direction[1])];
-    assert_close(coordinator.master(), &moved);
+    assert_close(coordinator.master(), &moved, 1e-12);
 }
 
 #[test]
@@ -116,10 +112,10 @@ fn naive_mixing_by_hand() {
     assert_eq!(coordinator.master(), [1.5, 0.0]);
     // A version old: w = 1/3 of (1, -1) + (2, 4) - (1.5, 0).
     coordinator.receive(&step(0, 1, 1, [2.0, 4.0])).expect("a version old");
-    assert_close(coordinator.master(), &[2.0, 1.0]);
+    assert_close(coordinator.master(), &[2.0, 1.0], 1e-12);
     // An empty step from an old model pulls back: w = 1/3 of (1.5, 0) - (2, 1).
     coordinator.receive(&step(1, 2, 1, [0.0, 0.0])).expect("a version old");
-    assert_close(coordinator.master(), &[2.0 - 0.5 / 3.0, 1.0 - 1.0 / 3.0]);
+    assert_close(coordinator.master(), &[2.0 - 0.5 / 3.0, 1.0 - 1.0 / 3.0], 1e-12);
     let too_stale = Refused::TooStale { staleness: 2, most: 1 };
     assert_eq!(coordinator.receive(&step(1, 2, 1, [0.0, 0.0])), Err(too_stale));
 }
@@ -130,10 +126,10 @@ fn naive_staleness_may_be_counted_in_longer_rounds() {
     coordinator.receive(&step(0, 0, 1, [0.0, 0.0])).expect("fresh");
     // One version old is still the first round: w = 1/2.
     coordinator.receive(&step(0, 1, 1, [4.0, 0.0])).expect("a version old");
-    assert_close(coordinator.master(), &[3.0, -1.0]);
+    assert_close(coordinator.master(), &[3.0, -1.0], 1e-12);
     // Two versions old is the second: w = 1/3 of (1, -1) + (5, 0) - (3, -1).
     coordinator.receive(&step(0, 2, 1, [5.0, 0.0])).expect("two versions old");
-    assert_close(coordinator.master(), &[4.0, -1.0]);
+    assert_close(coordinator.master(), &[4.0, -1.0], 1e-12);
 }
 
 #[test]

@@ -12,7 +12,6 @@ pub(super) struct RoundBuffer {
     rule: PayloadSemantics,
     aggregator: Box<dyn Aggregator>,
     contributions: Contributions,
-    /// By slot.
     has_come: Vec<bool>,
     combined: Combined,
     shares: Vec<(u32, f64)>,

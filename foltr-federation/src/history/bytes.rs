@@ -3,7 +3,6 @@
 use crate::fingerprint::Fingerprint;
 use crate::history::HistoryError;
 
-/// Takes numbers from the front.
 #[derive(Debug)]
 pub(super) struct Reader<'a> {
     bytes: &'a [u8],
@@ -19,7 +18,6 @@ impl<'a> Reader<'a> {
         self.at == self.bytes.len()
     }
 
-    /// An error about what was read last.
     pub(super) const fn wrong(&self, what: &'static str) -> HistoryError {
         HistoryError::Content { what, at: self.at }
     }
@@ -101,7 +99,6 @@ impl<'a> Reader<'a> {
         if self.bool()? { read(self).map(Some) } else { Ok(None) }
     }
 
-    /// Some number of things, each read by `read`.
     pub(super) fn many<T>(
         &mut self,
         least_len: usize,

@@ -9,12 +9,9 @@ use crate::fingerprint::Fingerprint;
 use crate::history::{Checkpoint, History, HistoryError, HistoryPolicy, Record};
 use crate::writer::Writer;
 
-/// Clients that were forgotten.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Erasure {
-    /// Rounds that the federation had closed.
     pub round: u32,
-    /// Who, in rising order.
     pub clients: Vec<u32>,
     pub method: String,
     /// Whether the method proves something, or only hopes.
@@ -23,33 +20,26 @@ pub struct Erasure {
     pub fresh_rounds: u32,
 }
 
-/// What a dropped event was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum What {
     Round,
     Checkpoint,
 }
 
-/// Something that happened.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Event {
+    /// A round was closed.
     Round(Record),
     /// The state before a round.
     Checkpoint(Checkpoint),
+    /// Clients were forgotten.
     Erasure(Erasure),
     /// The federation went back to the beginning of a round.
-    Rollback {
-        to: u32,
-    },
+    Rollback { to: u32 },
     /// A round or a checkpoint that is not stored any longer; its digest still holds the chain together.
-    Dropped {
-        what: What,
-        round: u32,
-        digest: Fingerprint,
-    },
+    Dropped { what: What, round: u32, digest: Fingerprint },
 }
 
-/// An event in its place.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct Link {
     pub(super) event: Event,
@@ -106,7 +96,6 @@ impl Event {
         }
     }
 
-    /// That it does not fit the heads around it.
     fn altered(&self) -> HistoryError {
         let (what, round) = match (self, self.content()) {
             (_, Some((What::Round, round))) => ("the record", round),

@@ -22,11 +22,9 @@ pub struct Checkpoint {
 }
 
 /// What devices keep from round to round, such as their momentum: one stretch of equal length for each.
-///
 /// It is outside of the chain of a history, for a client's stretch to be erasable.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Devices {
-    /// Numbers of one device.
     pub len: usize,
     /// Those of all, one behind the other.
     pub values: Vec<f32>,
@@ -59,7 +57,6 @@ impl Checkpoint {
 }
 
 impl Devices {
-    /// One device's stretch.
     pub fn of(&self, client: u32) -> &[f32] {
         let start = (client as usize).saturating_mul(self.len);
         self.values.get(start..start.saturating_add(self.len)).unwrap_or_default()

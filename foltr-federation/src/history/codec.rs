@@ -36,9 +36,7 @@ const LEAST_LINK: usize = 1 + 4 + 32;
 /// How many bytes a history takes when it is stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Size {
-    /// Stored updates with their salts.
     pub updates: usize,
-    /// States before some rounds.
     pub checkpoints: usize,
     /// How far each client has moved the model.
     pub ledger: usize,
@@ -80,8 +78,7 @@ impl History {
         (out.0, size)
     }
 
-    /// Reads a history.
-    /// Whether it is to be believed is for [`Self::verify`] to say.
+    /// Whether what is read is to be believed is for [`Self::verify`] to say.
     pub fn decode(bytes: &[u8]) -> Result<Self, HistoryError> {
         let body_len = bytes.len().checked_sub(CHECKSUM).ok_or(HistoryError::Truncated { at: bytes.len() })?;
         let (body, checksum) = bytes.split_at(body_len);
@@ -124,7 +121,6 @@ fn read_header(input: &mut Reader<'_>) -> Result<Header, HistoryError> {
     Ok(Header { policy, n_clients, optimiser, settings, initial: input.f64s(n_params)? })
 }
 
-/// An optimiser as a number and its parameters.
 pub(super) fn optimiser_parts(optimiser: &ServerOptimiser) -> (u8, Vec<f64>) {
     match *optimiser {
         ServerOptimiser::LearningRate { rate } => (0, vec![rate]),
@@ -177,7 +173,6 @@ fn read_ledger(input: &mut Reader<'_>, header: &Header) -> Result<BTreeMap<u32, 
     by_client(input, header.n_clients, 4 + 8 * n_params, |input| input.f64s(n_params))
 }
 
-/// Something of each client, behind its number.
 fn by_client<'a, T>(
     input: &mut Reader<'a>,
     n_clients: u32,
@@ -189,7 +184,6 @@ fn by_client<'a, T>(
     Ok(all.into_iter().collect())
 }
 
-/// Refuses what are no clients, or not in rising order.
 fn require_clients(
     input: &Reader<'_>,
     mut clients: impl Iterator<Item = u32> + Clone,

@@ -4,7 +4,6 @@ use thiserror::Error;
 
 use super::codec::VERSION;
 
-/// Why a history is not believed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum HistoryError {
     #[error("this is no history: it does not begin with its mark")]
@@ -29,7 +28,6 @@ pub enum HistoryError {
     Chain { what: &'static str, round: u32 },
 }
 
-/// A client that cannot be forgotten.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum UnknownClient {
     #[error("client {client} is not one of the {n_clients} of this federation, counted from 0")]

@@ -40,7 +40,6 @@ impl HistoryPolicy {
         self.updates_every.is_some_and(|every| round.is_multiple_of(every))
     }
 
-    /// Whether the state before a round is stored.
     pub fn stores_checkpoint(&self, round: u32) -> bool {
         self.checkpoints_every.is_some_and(|every| round.is_multiple_of(every))
     }

@@ -15,7 +15,6 @@ use crate::writer::Writer;
 /// What hides an erased update behind its commitment.
 pub type Salt = [u8; 16];
 
-/// A kept round.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
     pub round: u32,
@@ -25,7 +24,6 @@ pub struct Record {
     pub entries: Vec<Entry>,
 }
 
-/// What one client contributed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Entry {
     pub client: u32,
@@ -55,7 +53,6 @@ impl Record {
         Self { round, model: Fingerprint::of_model(model), entries: rows.map(entry).collect() }
     }
 
-    /// What a client contributed, if it is there.
     pub fn update(&self, client: u32) -> Option<&[f32]> {
         let at = self.entries.binary_search_by_key(&client, |entry| entry.client).ok()?;
         self.entries[at].update.as_ref().map(|update| update.delta.as_slice())

@@ -71,7 +71,6 @@ fn erase(history: &mut History, clients: &[u32], touched: Touched) -> Result<(),
     history.erase(erasure(history, clients), touched)
 }
 
-/// The rounds whose updates are there.
 fn rounds(history: &History) -> Vec<u32> {
     history.records().map(|record| record.round).collect()
 }
@@ -225,7 +224,6 @@ fn bytes_are_those_of_version_1() {
     assert_eq!(Fingerprint::of(&history.encode()).to_string(), known);
 }
 
-/// Where a round is.
 fn place(history: &History, round: u32) -> usize {
     let is_it = |link: &Link| link.event.record().is_some_and(|record| record.round == round);
     history.links.iter().position(is_it).expect("a round")

@@ -37,7 +37,6 @@ pub(super) struct Stored {
     checksum: Hash,
 }
 
-/// Messages of one cost.
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct Spent {
@@ -45,7 +44,6 @@ struct Spent {
     messages: u32,
 }
 
-/// Why a stored ledger is not believed.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 pub enum LedgerError {
     #[error("the privacy ledger has version {found}; this program reads version {VERSION}")]

@@ -123,7 +123,6 @@ fn damaged_ledgers_are_refused_with_a_reason() {
     assert!(read(&json(&ledger)).expect_err("a message without a cost").contains("do not fit its messages"));
 }
 
-/// Any cost, some of them unsound.
 fn any_cost() -> impl Strategy<Value = PrivacyCost> {
     prop_oneof![
         (0.0..1.0_f64).prop_map(pure),
@@ -141,7 +140,6 @@ fn any_cost() -> impl Strategy<Value = PrivacyCost> {
     ]
 }
 
-/// Task, round, cost and message.
 type Operation = (u8, u32, PrivacyCost, u8);
 
 fn operations() -> impl Strategy<Value = Vec<Operation>> {

@@ -20,7 +20,6 @@ pub struct Budget {
 }
 
 impl Budget {
-    /// Refuses numbers that are no guarantee.
     pub fn check(&self) -> Result<(), MechanismError> {
         if !(self.epsilon.is_finite() && self.epsilon > 0.0) {
             return Err(MechanismError::new("epsilon", "must be a positive number"));
@@ -58,7 +57,6 @@ impl Budget {
         low
     }
 
-    /// The pure epsilon of each message.
     pub fn per_message(&self, n_rounds: u32) -> f64 {
         self.largest(n_rounds, |per_message| PrivacyCost::Pure { per_interaction: None, per_message })
     }

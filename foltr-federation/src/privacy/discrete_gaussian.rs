@@ -135,7 +135,6 @@ impl DiscreteGaussian {
         Ok(Self { clip, noise_multiplier, min_survivors, colluders, sampler })
     }
 
-    /// The norm to which updates are clipped.
     pub const fn clip(&self) -> f64 {
         self.clip
     }

@@ -13,11 +13,11 @@ use rand_distr::{Distribution, Exp1, Gamma, Open01};
 use serde::{Deserialize, Serialize};
 
 use crate::accountant::PrivacyCost;
-use crate::message::{Kind, Payload, RoundTask};
+use crate::message::{Payload, RoundTask};
 use crate::privacy::parameters::given_or_calibrated;
 use crate::privacy::{
     Budget, Circumstances, Claim, Explanation, LocalPrivacy, MechanismContext, MechanismError, MechanismParameters,
-    Mode, Unit,
+    Unit,
 };
 use foltr_rank::parameter::{ParameterError, positive};
 
@@ -98,7 +98,6 @@ impl DistributedLaplace {
         self.sensitivity / self.epsilon
     }
 
-    /// The epsilon that the paper claims.
     pub const fn claimed_epsilon(&self) -> f64 {
         self.epsilon
     }
@@ -160,20 +159,12 @@ impl LocalPrivacy for DistributedLaplace {
         payload.as_step(n_interactions).extend(noisy);
     }
 
-    fn accepts(&self, kind: Kind) -> bool {
-        kind == Kind::Step
-    }
-
     fn clip_radius(&self) -> Option<f32> {
         Some(self.radius() as f32)
     }
 
     fn cost(&self, n_params: usize, _: u32) -> PrivacyCost {
         PrivacyCost::Laplace { scale: self.laplace_scale(), shift: 2.0 * self.radius(), n_params }
-    }
-
-    fn mode(&self) -> Mode {
-        Mode::Clear
     }
 
     fn explain(&self, circumstances: &Circumstances) -> Explanation {

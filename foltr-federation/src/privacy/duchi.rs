@@ -14,7 +14,7 @@ use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
 use crate::accountant::PrivacyCost;
-use crate::message::{Kind, Payload, RoundTask};
+use crate::message::{Payload, RoundTask};
 use crate::privacy::gaussian::check_norm;
 use crate::privacy::parameters::given_or_calibrated;
 use crate::privacy::{
@@ -94,10 +94,6 @@ impl LocalPrivacy for Duchi {
         step[coordinate] = if is_positive { size } else { -size } as f32;
     }
 
-    fn accepts(&self, kind: Kind) -> bool {
-        kind == Kind::Step
-    }
-
     fn cost(&self, _: usize, _: u32) -> PrivacyCost {
         PrivacyCost::Pure { per_interaction: None, per_message: self.epsilon }
     }
@@ -117,7 +113,6 @@ mod tests {
     use crate::privacy::sent;
     use foltr_rank::rng::{Purpose, Streams};
 
-    /// Messages about one update, by coordinate and sign.
     fn counts(epsilon: f64, delta: &[f32], n: usize) -> Vec<[usize; 2]> {
         let mechanism = Duchi::new(epsilon, 0.5).expect("positive");
         let mut stream = Streams::new(4).open(Purpose::Noise, 0, 0);

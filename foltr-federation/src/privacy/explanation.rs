@@ -4,7 +4,6 @@ use serde::Serialize;
 
 use super::Budget;
 
-/// The words around the numbers.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Explanation {
     /// What the mechanism does, in one line.
@@ -13,11 +12,9 @@ pub struct Explanation {
     pub neighbours: String,
     /// Without these the numbers do not hold.
     pub assumptions: Vec<String>,
-    /// What else one should know.
     pub remarks: Vec<String>,
 }
 
-/// What the words depend on.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Circumstances {
     /// Parameters of the model, where they are known.
@@ -27,7 +24,6 @@ pub struct Circumstances {
     pub dropout: f64,
 }
 
-/// A guarantee that somebody states.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Claim {
     pub by: &'static str,

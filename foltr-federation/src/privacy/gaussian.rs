@@ -202,7 +202,6 @@ impl Gaussian {
         self.clip
     }
 
-    /// Standard deviation of the noise in units of the clip norm.
     pub const fn noise_multiplier(&self) -> f64 {
         self.noise_multiplier
     }
@@ -215,11 +214,15 @@ impl Gaussian {
 
     /// Adds the noise of the sum to a step that is the sum divided by `divisor`.
     pub fn noise_of_step(&self, clip_norm: f64, divisor: f64, stream: &mut Stream, step: &mut [f64]) {
-        let deviation = self.noise_multiplier * clip_norm / divisor;
-        for value in step {
-            let noise: f64 = StandardNormal.sample(stream);
-            *value += deviation * noise;
-        }
+        add_normal(self.noise_multiplier * clip_norm / divisor, stream, step);
+    }
+}
+
+/// Adds Gaussian noise to every value.
+pub(crate) fn add_normal(deviation: f64, stream: &mut Stream, values: &mut [f64]) {
+    for value in values {
+        let noise: f64 = StandardNormal.sample(stream);
+        *value += deviation * noise;
     }
 }
 

@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use crate::accountant::PrivacyCost;
 use crate::message::{Kind, Payload, RoundTask};
 use crate::privacy::{
-    Circumstances, Explanation, LocalPrivacy, MechanismContext, MechanismError, MechanismParameters, Mode, average,
+    Circumstances, Explanation, LocalPrivacy, MechanismContext, MechanismError, MechanismParameters, average,
 };
 
 /// Nothing to choose.
@@ -27,7 +27,6 @@ impl MechanismParameters for NoParameters {
     }
 }
 
-/// Sends what was learnt.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unprotected {
     /// What an outcome of FOLtR-ES is worth; steps have no outcomes.
@@ -52,10 +51,6 @@ impl LocalPrivacy for Unprotected {
 
     fn cost(&self, _: usize, _: u32) -> PrivacyCost {
         PrivacyCost::Unbounded
-    }
-
-    fn mode(&self) -> Mode {
-        Mode::Clear
     }
 
     fn explain(&self, circumstances: &Circumstances) -> Explanation {

@@ -5,7 +5,6 @@ use foltr_rank::learn::evolution::Reward;
 use super::{Budget, Claim, LocalPrivacy};
 use foltr_rank::parameter::ParameterError;
 
-/// What a mechanism depends on beside its own parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct MechanismContext {
     /// What an outcome of FOLtR-ES is worth; steps have no outcomes.
@@ -39,7 +38,6 @@ impl From<ParameterError> for MechanismError {
     }
 }
 
-/// The parameters of one mechanism.
 pub trait MechanismParameters {
     type Mechanism: LocalPrivacy;
 

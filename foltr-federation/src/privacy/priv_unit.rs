@@ -19,7 +19,7 @@ use serde::{Deserialize, Serialize};
 use statrs::function::beta::{beta_reg, ln_beta};
 
 use crate::accountant::PrivacyCost;
-use crate::message::{Kind, Payload, RoundTask};
+use crate::message::{Payload, RoundTask};
 use crate::privacy::gaussian::{check_norm, forget_if_not_finite};
 use crate::privacy::parameters::given_or_calibrated;
 use crate::privacy::{
@@ -101,7 +101,6 @@ impl Cap {
         }
     }
 
-    /// The division of epsilon with the largest mean.
     fn best(epsilon: f64, n: usize) -> Self {
         let logistic = |x: f64| 1.0 / (1.0 + (-x).exp());
         let split = |i: u32| {
@@ -206,10 +205,6 @@ impl LocalPrivacy for PrivUnit {
         for (x, &c) in message.iter_mut().zip(&centre) {
             *x = (size * (t * f64::from(c) / length + across * f64::from(*x))) as f32;
         }
-    }
-
-    fn accepts(&self, kind: Kind) -> bool {
-        kind == Kind::Step
     }
 
     fn cost(&self, _: usize, _: u32) -> PrivacyCost {

@@ -47,12 +47,10 @@ pub struct SampledResponse {
 }
 
 impl SampledResponse {
-    /// Tells the truth about the drawn interaction with `probability`.
     pub fn new(probability: f64, reward: Reward, n_shown: usize) -> Result<Self, MechanismError> {
         Ok(Self { response: RandomisedResponse::new(probability, reward, n_shown)? })
     }
 
-    /// Of one message: the epsilon of one randomised response.
     pub fn epsilon(&self) -> f64 {
         self.response.epsilon()
     }

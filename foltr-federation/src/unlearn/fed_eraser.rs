@@ -134,7 +134,8 @@ impl FedEraser {
         let next = if next < history.n_rounds() { Some(global_at(next)?) } else { history.latest() };
         let next = next.ok_or(UnlearnError::Dropped { method: NAME, round: history.n_rounds() })?;
         let mut stored = Stored::own_lengths(record, leavers);
-        let mean = mean_update(record, leavers).unwrap_or_else(|| vec![0.0; own.master.len()]);
+        let n_params = own.master.len();
+        let mean = mean_update(record, leavers, n_params).unwrap_or_else(|| vec![0.0; n_params]);
         let apart: Vec<f64> =
             (0..mean.len()).map(|index| own.master[index] + mean[index] - next.master[index]).collect();
         stored.lengths = layers.iter().map(|layer| length(&apart[layer.clone()])).collect();
@@ -146,30 +147,25 @@ impl Variant {
     /// The model after the first round, where it needs no work.
     fn first_model(self, history: &History, leavers: &[u32]) -> Option<Vec<f64>> {
         let record = history.records().next().filter(|_| self == Self::Released)?;
-        let mean = mean_update(record, leavers)?;
-        Some(history.header().initial.iter().zip(mean).map(|(value, step)| value + step).collect())
+        let initial = &history.header().initial;
+        let mean = mean_update(record, leavers, initial.len())?;
+        Some(initial.iter().zip(mean).map(|(value, step)| value + step).collect())
     }
 }
 
 /// The plain mean of the updates of those who stay.
-fn mean_update(record: &Record, leavers: &[u32]) -> Option<Vec<f64>> {
-    let mut sum: Option<Vec<f64>> = None;
-    let mut n = 0.0;
-    for update in remaining(record, leavers).filter_map(|client| record.update(client)) {
-        let sum = sum.get_or_insert_with(|| vec![0.0; update.len()]);
-        sum.iter_mut().zip(update).for_each(|(sum, &value)| *sum += f64::from(value));
-        n += 1.0;
-    }
-    sum.map(|sum| sum.into_iter().map(|value| value / n).collect())
+fn mean_update(record: &Record, leavers: &[u32], n_params: usize) -> Option<Vec<f64>> {
+    let mut sum = PartialSum::new(n_params);
+    remaining(record, leavers).for_each(|(_, update)| sum.add_step(update, 1.0));
+    sum.mean()
 }
 
-/// Clients of a stored round whose update is there and who stay.
-fn remaining<'a>(record: &'a Record, leavers: &'a [u32]) -> impl Iterator<Item = u32> + 'a {
-    let stays = |entry: &&Entry| entry.update.is_some() && !leavers.contains(&entry.client);
-    record.entries.iter().filter(stays).map(|entry| entry.client)
+/// Stored updates of those who stay.
+fn remaining<'a>(record: &'a Record, leavers: &'a [u32]) -> impl Iterator<Item = (&'a Entry, &'a [f32])> {
+    let stays = |entry: &&Entry| !leavers.contains(&entry.client);
+    record.entries.iter().filter(stays).filter_map(|entry| Some((entry, entry.update.as_ref()?.delta.as_slice())))
 }
 
-/// What is taken from a stored round.
 #[derive(Clone, Debug)]
 struct Stored {
     round: u32,
@@ -181,12 +177,13 @@ struct Stored {
 
 impl Stored {
     fn own_lengths(record: &Record, leavers: &[u32]) -> Self {
-        let clients: Vec<u32> = remaining(record, leavers).collect();
-        let stays = |client: &u32| clients.binary_search(client).is_ok();
-        let entries = record.entries.iter().filter(|entry| stays(&entry.client));
-        let lengths = clients.iter().filter_map(|&client| record.update(client)).map(length_of);
-        let weights = entries.map(|entry| entry.weight).collect();
-        Self { round: record.round, lengths: lengths.collect(), weights, clients }
+        let all = || remaining(record, leavers);
+        Self {
+            round: record.round,
+            clients: all().map(|(entry, _)| entry.client).collect(),
+            weights: all().map(|(entry, _)| entry.weight).collect(),
+            lengths: all().map(|(_, update)| length_of(update)).collect(),
+        }
     }
 }
 

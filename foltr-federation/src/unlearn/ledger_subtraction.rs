@@ -28,8 +28,7 @@ impl UnlearningMethod for LedgerSubtraction {
 const NAME: &str = "ledger-subtraction";
 
 impl LedgerSubtraction {
-    /// Takes the leavers' steps out of a model.
-    /// On an error it is as it was.
+    /// Takes the leavers' steps out of a model, which is as it was on an error.
     pub fn subtract(&self, history: &History, leavers: &[u32], master: &mut [f64]) -> Result<(), UnlearnError> {
         let premise = UnlearnError::Premise { method: NAME, on: "a server that only multiplies steps by a rate" };
         let rate = history.header().optimiser.plain_rate().ok_or(premise)?;

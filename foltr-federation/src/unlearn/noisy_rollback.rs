@@ -27,11 +27,11 @@
 //! Deviations: no smoothness in the worst case; the noise that is acceptable is given, and the checkpoint follows.
 
 use foltr_rank::rng::Stream;
-use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
-use crate::accountant::gaussian;
+use crate::accountant::{ABOVE, gaussian};
 use crate::history::History;
+use crate::privacy::gaussian::add_normal;
 use crate::unlearn::{Assurance, Need, UnlearnError, UnlearningMethod};
 use crate::writer::Writer;
 use foltr_rank::parameter::{ParameterError, positive, require};
@@ -104,7 +104,6 @@ pub enum Sensitivity {
     },
 }
 
-/// Where to go back to.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RollbackPlan {
     /// The round before which the model is taken.
@@ -116,9 +115,6 @@ pub struct RollbackPlan {
 }
 
 const NAME: &str = "noisy-rollback";
-
-/// Times this, a bound is above what rounding can have taken from it.
-const ABOVE: f64 = 1.0 + 1e-9;
 
 impl NoisyRollback {
     /// How far the model can be from one without the leavers, so many rounds after the beginning of their first one, to
@@ -163,13 +159,9 @@ impl NoisyRollback {
         Ok(best.unwrap_or(RollbackPlan { round: 0, sensitivity: 0.0, deviation: 0.0 }))
     }
 
-    /// Adds the noise of a plan.
     pub fn blur(&self, plan: &RollbackPlan, stream: &mut Stream, master: &mut [f64]) {
         if plan.deviation > 0.0 {
-            for value in master {
-                let noise: f64 = StandardNormal.sample(stream);
-                *value += plan.deviation * noise;
-            }
+            add_normal(plan.deviation, stream, master);
         }
     }
 }

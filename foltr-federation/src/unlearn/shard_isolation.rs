@@ -42,7 +42,6 @@ impl UnlearningMethod for ShardIsolation {
 }
 
 impl ShardIsolation {
-    /// A client's shard.
     pub const fn shard_of(&self, client: u32) -> u32 {
         client % self.shards
     }

@@ -45,7 +45,6 @@ fn payload(rule: &PayloadSemantics, client: u32) -> Payload {
     }
 }
 
-/// Fisher and Yates.
 fn shuffle<T>(items: &mut [T], seed: u64) {
     let mut stream = Streams::new(seed).open(Purpose::Cohort, 0, 0);
     for i in (1..items.len()).rev() {
@@ -84,7 +83,6 @@ fn by_chunk(rule: &PayloadSemantics, n_clients: u32, absent: &[u32], chunk_order
     bits(&coordinator)
 }
 
-/// All chunks of a cohort, in order.
 fn chunks(n_clients: u32) -> Vec<usize> {
     (0..(n_clients as usize).div_ceil(CHUNK)).collect()
 }

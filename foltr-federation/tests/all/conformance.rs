@@ -18,6 +18,8 @@ use foltr_rank::normal::fill_standard_normal;
 use foltr_rank::rng::{Purpose, Streams};
 use proptest::prelude::*;
 
+use crate::vectors::assert_close;
+
 /// One of each, with its name; the lengths are compared with the lists.
 fn optimisers() -> Vec<ServerOptimiser> {
     vec![
@@ -30,7 +32,6 @@ fn optimisers() -> Vec<ServerOptimiser> {
     ]
 }
 
-/// Mechanisms for models of `n_params` parameters.
 fn mechanisms(n_params: usize) -> Vec<Mechanism> {
     let context = MechanismContext {
         reward: Reward::ClickDcg,
@@ -43,7 +44,6 @@ fn mechanisms(n_params: usize) -> Vec<Mechanism> {
     Privacy::examples().iter().map(|privacy| privacy.mechanism(&context).expect("a sound example")).collect()
 }
 
-/// The name under which a configuration is written.
 fn name(config: &impl serde::Serialize) -> String {
     let value = serde_json::to_value(config).expect("a configuration");
     value["kind"].as_str().expect("a kind").to_owned()
@@ -178,10 +178,6 @@ fn combine(rule: &Aggregation, round: &Contributions) -> Result<Combined, EmptyR
     rule.start().aggregate(&[0.0; 3], round, &mut combined).map(|()| combined)
 }
 
-fn assert_close(got: &[f64], want: &[f64], what: &str) {
-    got.iter().zip(want).for_each(|(got, want)| assert!((got - want).abs() < 1e-6, "{what}: {got} is not {want}"));
-}
-
 #[test]
 fn every_rule_refuses_an_empty_round() {
     for rule in Aggregation::examples() {
@@ -195,7 +191,7 @@ fn no_rule_depends_on_the_order_of_clients() {
     let (sorted, shuffled) = ([0, 1, 2, 3, 4, 5, 6, 7, 8], [4, 7, 0, 8, 2, 6, 5, 1, 3]);
     for rule in Aggregation::examples() {
         let [sorted, shuffled] = [sorted, shuffled].map(|order| combine(&rule, &round_of(&order, 0.0)).expect("nine"));
-        assert_close(&shuffled.step, &sorted.step, &name(&rule));
+        assert_close(&shuffled.step, &sorted.step, 1e-6, &name(&rule));
     }
 }
 
@@ -209,7 +205,7 @@ fn rules_are_translation_equivariant_unless_they_look_at_lengths() {
         if matches!(name(&rule).as_str(), "norm-clipping" | "centred-clipping" | "fltrust") {
             assert!(moved.iter().any(|value| (value - 2.0).abs() > 1e-3), "{rule:?} moves by {moved:?}");
         } else {
-            assert_close(&moved, &[2.0; 3], &name(&rule));
+            assert_close(&moved, &[2.0; 3], 1e-6, &name(&rule));
         }
     }
 }
@@ -229,7 +225,7 @@ fn shares_say_what_is_in_a_step() {
             for (row, share) in round.rows().zip(&combined.shares) {
                 step.iter_mut().zip(row).for_each(|(sum, &value)| *sum += f64::from(value) * share);
             }
-            assert_close(&combined.step, &step, &name(&rule));
+            assert_close(&combined.step, &step, 1e-6, &name(&rule));
         }
     }
 }
@@ -244,18 +240,24 @@ fn where_one_rule_is_another() {
         assert_close(
             &step(Aggregation::MultiKrum(MultiKrum(krum)), &round),
             &mean,
+            1e-6,
             "Multi-Krum without attackers is the mean",
         );
-        assert_close(&step(Aggregation::TrimmedMean(TrimmedMean { attackers: 0 }), &round), &mean, "nothing trimmed");
+        assert_close(
+            &step(Aggregation::TrimmedMean(TrimmedMean { attackers: 0 }), &round),
+            &mean,
+            1e-6,
+            "nothing trimmed",
+        );
         let chosen = step(Aggregation::Krum(krum), &round);
         let is_chosen = |row: &[f32]| row.iter().zip(&chosen).all(|(&a, &b)| f64::from(a) == b);
         assert!(round.rows().any(is_chosen), "Krum chooses one of its inputs");
         let trimmed = step(Aggregation::TrimmedMean(TrimmedMean { attackers: (n - 1) / 2 }), &round);
         assert_eq!(trimmed, step(Aggregation::Median(Median {}), &round), "all but one or two trimmed");
         let wide = NormClipping { radius: Radius::Fixed(1e6) };
-        assert_close(&step(Aggregation::NormClipping(wide), &round), &mean, "nothing clipped");
+        assert_close(&step(Aggregation::NormClipping(wide), &round), &mean, 1e-6, "nothing clipped");
         let wide = CentredClipping { radius: Radius::Fixed(1e6), iterations: 2 };
-        assert_close(&step(Aggregation::CentredClipping(wide), &round), &mean, "nothing clipped");
+        assert_close(&step(Aggregation::CentredClipping(wide), &round), &mean, 1e-6, "nothing clipped");
     }
 }
 

@@ -10,30 +10,20 @@ use foltr_rank::{Activation, Shape};
 use proptest::prelude::*;
 use serde_json::Value;
 
+use crate::vectors::{assert_close, floats, items, numbers, vectors};
+
 const RATE: ServerOptimiser = ServerOptimiser::LearningRate { rate: 1.0 };
 
-fn vectors() -> Value {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/vectors/federaser_vectors.json");
-    let text = std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{path}: {error}"));
-    serde_json::from_str(&text).expect("the vectors are JSON")
-}
-
-fn numbers(value: &Value) -> Vec<f64> {
-    value.as_array().expect("a list").iter().map(|number| number.as_f64().expect("a number")).collect()
+fn cases() -> Value {
+    vectors(include_str!("../vectors/federaser_vectors.json"))
 }
 
 fn rows(value: &Value) -> Vec<Vec<f32>> {
-    let row = |row: &Value| numbers(row).into_iter().map(|value| value as f32).collect();
-    value.as_array().expect("rows").iter().map(row).collect()
+    items(value).iter().map(floats).collect()
 }
 
 fn length(values: &[f32]) -> f64 {
     values.iter().map(|&value| f64::from(value).powi(2)).sum::<f64>().sqrt()
-}
-
-fn assert_near(ours: &[f64], expected: &[f64], tolerance: f64) {
-    assert_eq!(ours.len(), expected.len());
-    ours.iter().zip(expected).for_each(|(a, b)| assert!((a - b).abs() <= tolerance, "{ours:?} is not {expected:?}"));
 }
 
 fn contributions(rows: &[Vec<f32>], first: u32) -> Contributions {
@@ -70,18 +60,18 @@ fn history(initial: &[f64], every: u32, updates: &[Vec<Vec<f32>>]) -> History {
 
 #[test]
 fn golden_calibrations() {
-    for case in vectors()["calibration"].as_array().expect("cases") {
-        let stored: Vec<f32> = numbers(&case["stored"]).into_iter().map(|value| value as f32).collect();
-        let mut fresh: Vec<f32> = numbers(&case["fresh"]).into_iter().map(|value| value as f32).collect();
+    for case in cases()["calibration"].as_array().expect("cases") {
+        let stored = floats(&case["stored"]);
+        let mut fresh = floats(&case["fresh"]);
         calibrate(length(&stored), &mut fresh);
         let ours: Vec<f64> = fresh.into_iter().map(f64::from).collect();
-        assert_near(&ours, &numbers(&case["result"]), 1e-6);
+        assert_close(&ours, &numbers(&case["result"]), 1e-6, "FedEraser");
     }
 }
 
 #[test]
 fn a_golden_round() {
-    let case = &vectors()["round"];
+    let case = &cases()["round"];
     // Client 0 leaves; the three of the vectors stay.
     let mut updates = vec![vec![50.0, -50.0]];
     updates.extend(rows(&case["stored"]));
@@ -92,16 +82,16 @@ fn a_golden_round() {
     assert_eq!((asked.clients, asked.steps, asked.round), (&[1, 2, 3][..], 3, 0));
     let mut fresh = contributions(&rows(&case["fresh"]), 1);
     erasing.close(&mut fresh);
-    assert_near(erasing.master(), &numbers(&case["result"]), 1e-6);
+    assert_close(erasing.master(), &numbers(&case["result"]), 1e-6, "FedEraser");
     for (row, want) in fresh.rows().zip(case["calibrated"].as_array().expect("rows")) {
-        assert_near(&row.iter().map(|&value| value.into()).collect::<Vec<_>>(), &numbers(want), 1e-6);
+        assert_close(&row.iter().map(|&value| value.into()).collect::<Vec<_>>(), &numbers(want), 1e-6, "FedEraser");
     }
     assert_eq!(erasing.asked(), None);
 }
 
 #[test]
 fn stored_rounds_are_counted_as_in_the_thesis() {
-    let case = &vectors()["stored_rounds"];
+    let case = &cases()["stored_rounds"];
     let [n_rounds, interval, last] = ["T", "dt", "last"].map(|name| case[name].as_u64().expect("a number") as u32);
     let updates = vec![vec![vec![1.0], vec![1.0]]; n_rounds as usize];
     let history = history(&[0.0], 5, &updates);
@@ -117,7 +107,7 @@ fn stored_rounds_are_counted_as_in_the_thesis() {
     assert_eq!(rounds[..first.len()], first);
     assert_eq!((rounds.len() as u64, rounds.last()), (case["count"].as_u64().expect("a count"), Some(&last)));
     // Every calibrated step has the stored length 1.
-    assert_near(erasing.master(), &[rounds.len() as f64], 1e-9);
+    assert_close(erasing.master(), &[rounds.len() as f64], 1e-9, "FedEraser");
 }
 
 #[test]
@@ -141,11 +131,11 @@ fn the_released_code_by_hand() {
     let mut erasing = eraser.start(&history, &[0], Shape::Linear { n_features: 2 }).expect("all is kept");
     assert_eq!(erasing.asked().map(|asked| asked.steps), Some(0), "the first round takes no work");
     erasing.close(&mut Contributions::new(2));
-    assert_near(erasing.master(), &[1.5, 1.5], 1e-12);
+    assert_close(erasing.master(), &[1.5, 1.5], 1e-12, "FedEraser");
     // Round 1: stored client models (13/3 + 2, 13/3) and (13/3, 13/3 + 2): mean 16/3 each; next global 8: apart 8/3
     // each.
     erasing.close(&mut contributions(&[vec![2.0, 0.0], vec![4.0, 0.0]], 1));
-    assert_near(erasing.master(), &[1.5 + 8.0 / 3.0 * 2_f64.sqrt(), 1.5], 1e-6);
+    assert_close(erasing.master(), &[1.5 + 8.0 / 3.0 * 2_f64.sqrt(), 1.5], 1e-6, "FedEraser");
     // Round 2: 8 + 1.5 each; the last global is 12: apart 2.5 each. Without direction nothing moves.
     let before = erasing.master().to_vec();
     erasing.close(&mut contributions(&[vec![1.0, 1.0], vec![-1.0, -1.0]], 1));
@@ -161,10 +151,10 @@ fn the_released_code_calibrates_layer_by_layer() {
     let eraser = FedEraser { interval: 1, steps: 1, variant: Variant::Released };
     let mut erasing = eraser.start(&history, &[0], shape).expect("all is kept");
     erasing.close(&mut Contributions::new(3));
-    assert_near(erasing.master(), &[1.0, -1.0, 0.0], 1e-12);
+    assert_close(erasing.master(), &[1.0, -1.0, 0.0], 1e-12, "FedEraser");
     // Model before round 1: (2, 1, 1.5), after it (4, 2, 3). Client 1: (3, 0, 1.5). Apart 1, 2 and 1.5.
     erasing.close(&mut contributions(&[vec![0.1, -7.0, 0.01]], 1));
-    assert_near(erasing.master(), &[2.0, -3.0, 1.5], 1e-6);
+    assert_close(erasing.master(), &[2.0, -3.0, 1.5], 1e-6, "FedEraser");
 }
 
 #[test]

@@ -1,7 +1,7 @@
 //! Numbers of the algorithm spec, sections 4, 5, 8, 9 and 14.
 
 use foltr_federation::aggregate::{Bulyan, Krum, Mean, Median, MultiKrum, TrimmedMean};
-use foltr_federation::privacy::{ClipRadius, DistributedLaplace, RandomisedResponse, privatise_distribution};
+use foltr_federation::privacy::{ClipRadius, DistributedLaplace, certain_outcomes, privatise_distribution};
 use foltr_federation::{
     Aggregation, Combined, Contributions, Coordinator, LocalPrivacy, PartialSum, Payload, PayloadSemantics,
     ServerOptimiser, Setup,
@@ -11,38 +11,9 @@ use foltr_rank::params::clip_to_radius;
 use rand_mt::Mt;
 use serde_json::Value;
 
+use crate::vectors::{assert_close, floats, items, number, numbers, vectors};
+
 const ADAM: ServerOptimiser = ServerOptimiser::Adam { rate: 0.001, beta1: 0.9, beta2: 0.999, epsilon: 1e-8 };
-
-fn vectors(text: &str) -> Value {
-    serde_json::from_str(text).expect("a JSON file")
-}
-
-fn number(value: &Value) -> f64 {
-    value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"))
-}
-
-/// All numbers in a value, nested lists flattened in order.
-fn numbers(value: &Value) -> Vec<f64> {
-    match value {
-        Value::Array(items) => items.iter().flat_map(numbers).collect(),
-        _ => vec![number(value)],
-    }
-}
-
-fn floats(value: &Value) -> Vec<f32> {
-    numbers(value).into_iter().map(|value| value as f32).collect()
-}
-
-fn items(value: &Value) -> &[Value] {
-    value.as_array().unwrap_or_else(|| panic!("{value} is not a list"))
-}
-
-fn assert_close(got: &[f64], want: &[f64], tolerance: f64, what: &str) {
-    assert_eq!(got.len(), want.len(), "{what}");
-    for (got, want) in got.iter().zip(want) {
-        assert!((got - want).abs() <= tolerance, "{what}: {got} is not {want}");
-    }
-}
 
 #[test]
 fn evolution_gradient_and_adam_steps() {
@@ -145,11 +116,12 @@ fn randomised_response() {
     assert_close(&values, &numbers(&golden["metric_values"]), 1e-15, "values");
     for case in items(&golden["privatized_expectation"]) {
         let p = number(&case["p"]);
-        let response = RandomisedResponse::new(p, Reward::MaxRr, 10).expect("p > 1/11");
-        let (scale, offset) = response.expected_response();
-        let expected = scale * number(&case["true"]) + offset;
-        let want = [&case["scale"], &case["offset"], &case["expected_privatized"]].map(number);
-        assert_close(&[scale, offset, expected], &want, 1e-12, &format!("p = {p}"));
+        let truth = values.iter().position(|&value| value == number(&case["true"])).expect("a value");
+        let answers = privatise_distribution(&certain_outcomes(11)[truth], p);
+        let expected: f64 = answers.iter().zip(&values).map(|(share, value)| share * value).sum();
+        let linear = number(&case["scale"]) * values[truth] + number(&case["offset"]);
+        let want = [linear, number(&case["expected_privatized"])];
+        assert_close(&[expected; 2], &want, 1e-12, &format!("p = {p}"));
     }
     let case = &golden["privatize_distribution"];
     let got = privatise_distribution(&numbers(&case["input"]), number(&case["p"]));

@@ -6,13 +6,11 @@ use bolero::check;
 use foltr_federation::history::{ClosedRound, Erasure, Header, Touched};
 use foltr_federation::{Contributions, Coordinator, Fingerprint, History, HistoryPolicy, ServerOptimiser, Setup};
 use foltr_rank::rng::{Purpose, Streams};
-use proptest::prelude::*;
 
 use crate::fuzzing::{damage, n_iterations};
 
 const N_PARAMS: usize = 3;
 
-/// A history with everything in it.
 fn bytes() -> &'static [u8] {
     static BYTES: OnceLock<Vec<u8>> = OnceLock::new();
     BYTES.get_or_init(|| history().encode())
@@ -102,17 +100,5 @@ fn every_truncation_and_every_flipped_bit_is_found() {
         let mut damaged = whole.to_vec();
         damaged[bit / 8] ^= 1 << (bit % 8);
         assert!(History::decode(&damaged).is_err(), "bit {bit}");
-    }
-}
-
-proptest! {
-    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
-
-    #[test]
-    fn a_claimed_length_allocates_nothing(at in 10_usize..200, word in any::<u32>()) {
-        let mut body = bytes()[..bytes().len() - 32].to_vec();
-        body.truncate(at);
-        body.extend(word.to_le_bytes());
-        check_total(&sealed(body));
     }
 }

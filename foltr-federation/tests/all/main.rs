@@ -10,3 +10,4 @@ mod fed_eraser;
 mod fuzzing;
 mod golden;
 mod history_fuzz;
+mod vectors;

@@ -58,6 +58,7 @@ impl Hessian {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::assert_close;
 
     #[test]
     fn a_quadratic_valley_is_known_after_as_many_pairs_as_it_has_directions() {
@@ -70,12 +71,11 @@ mod tests {
             hessian.add(moved, bend, 3);
         }
         let change = hessian.times(&[1.0, -1.0, 0.25]);
-        change.iter().zip([1.0, -2.0, 1.0]).for_each(|(got, want)| assert!((got - want).abs() < 1e-12, "{change:?}"));
+        assert_close(&change, &[1.0, -2.0, 1.0], 1e-12);
         // The secant condition holds for the newest pair of any series.
         let moved = vec![0.3, -0.2, 0.9];
         hessian.add(moved.clone(), bend(&moved), 3);
-        let change = hessian.times(&moved);
-        change.iter().zip(bend(&moved)).for_each(|(got, want)| assert!((got - want).abs() < 1e-12, "{change:?}"));
+        assert_close(&hessian.times(&moved), &bend(&moved), 1e-12);
     }
 
     #[test]

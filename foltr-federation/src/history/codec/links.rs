@@ -11,7 +11,6 @@ use crate::writer::Writer;
 /// The least bytes of an entry: client, weight, commitment, whether there is an update.
 const LEAST_ENTRY: usize = 4 + 8 + 32 + 1;
 
-/// Appends a link, and counts its parts.
 pub(super) fn write_link(out: &mut Writer, link: &Link, size: &mut Size) {
     match &link.event {
         Event::Round(record) => {

@@ -9,7 +9,6 @@ use crate::aggregate::{Contributions, PartialSum};
 use crate::history::{Checkpoint, Devices};
 use crate::server_optimiser::{OptimiserState, ServerOptimiser};
 
-/// What clients are asked for.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Asked<'a> {
     /// The stored round that is gone through again.
@@ -45,7 +44,6 @@ impl Erasing {
         Some(Asked { round: stored.round, clients: &stored.clients, steps, global: &self.global })
     }
 
-    /// All rounds, those that are done included.
     pub const fn n_rounds(&self) -> usize {
         self.rounds.len()
     }
@@ -54,7 +52,6 @@ impl Erasing {
         &self.global
     }
 
-    /// The model so far, before it is rounded.
     pub fn master(&self) -> &[f64] {
         &self.master
     }
