@@ -23,15 +23,11 @@ mod drift;
 mod fang_krum;
 mod fang_trim;
 mod geometry;
-mod inner_product;
+mod linear;
 mod little_is_enough;
 mod min_max;
-mod min_sum;
-mod negation;
 mod promotion;
 mod rewards;
-mod scaling;
-mod sign_flip;
 #[cfg(test)]
 mod tests;
 
@@ -44,16 +40,12 @@ pub use click_poisoning::ClickPoisoning;
 pub use drift::{Drift, DriftDirection, Spread};
 pub use fang_krum::{Bound, FangKrum, Simulation};
 pub use fang_trim::{Extremes, FangTrim, Space};
-pub use inner_product::InnerProduct;
+pub use linear::{InnerProduct, Negation, Scaling, SignFlip};
 pub use little_is_enough::{Deviation, EstimateFrom, Formula, LittleIsEnough};
-pub use min_max::{MinMax, Perturbation};
-pub use min_sum::MinSum;
-pub use negation::Negation;
+pub use min_max::{MinMax, MinSum, Perturbation};
 pub use promotion::{Promoted, Promotion, Targets};
 pub use rewards::Seeds;
 pub(crate) use rewards::{Fitted, RewardRange};
-pub use scaling::Scaling;
-pub use sign_flip::SignFlip;
 
 /// Who attacks, how, and knowing what.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
@@ -85,17 +77,11 @@ pub enum Knowledge {
 }
 
 /// The parameters of one attack.
-pub trait AttackMethod: Copy {
+pub trait AttackMethod: Adversary + Copy + 'static {
     /// Whether what attackers do depends on earlier rounds.
     const REMEMBERS: bool = false;
 
-    /// Parameters with which every conformance test runs.
-    fn example() -> Self;
-
-    /// Checks every parameter.
-    ///
-    /// # Errors
-    /// With the first one that is out of range.
+    /// Finds the first parameter that is out of range.
     fn check(&self) -> Result<(), ParameterError> {
         Ok(())
     }
@@ -106,8 +92,10 @@ pub trait AttackMethod: Copy {
         false
     }
 
-    /// The one mind behind the attackers; none where they lie with their clicks alone.
-    fn begin(&self) -> Option<Box<dyn Adversary>>;
+    /// Whether attackers change their messages, and do not lie with their clicks alone.
+    fn changes_messages(&self) -> bool {
+        true
+    }
 }
 
 /// Defines [`Attack`], its list and its delegation from one line an attack.
@@ -124,11 +112,6 @@ macro_rules! attacks {
         impl Attack {
             /// Every attack: its name in an experiment file, and what it does.
             pub const LIST: &[(&str, &str)] = &[$(($name, $about)),*];
-
-            /// One of each kind, for conformance tests.
-            pub fn examples() -> Vec<Self> {
-                vec![$(Self::$attack(<$method as AttackMethod>::example())),*]
-            }
 
             /// Whether attackers learn from reversed clicks.
             pub fn reverses_clicks(&self) -> bool {
@@ -150,9 +133,10 @@ macro_rules! attacks {
                 }
             }
 
-            fn begin(&self) -> Option<Box<dyn Adversary>> {
+            /// The one mind behind the attackers; none where they lie with their clicks alone.
+            pub fn adversary(&self) -> Option<Box<dyn Adversary>> {
                 match self {
-                    $(Self::$attack(method) => method.begin(),)*
+                    $(Self::$attack(method) => method.changes_messages().then(|| Box::new(*method) as _),)*
                 }
             }
         }
@@ -175,18 +159,10 @@ attacks! {
 }
 
 impl Attackers {
-    /// Checks every parameter.
-    ///
-    /// # Errors
-    /// With the first one that is out of range.
+    /// Finds the first parameter that is out of range.
     pub fn check(&self) -> Result<(), ParameterError> {
         self.seeds.check()?;
         self.method.check()
-    }
-
-    /// The one mind behind the attackers; none where they lie with their clicks alone.
-    pub fn start(&self) -> Option<Box<dyn Adversary>> {
-        self.method.begin()
     }
 }
 
@@ -227,7 +203,7 @@ pub struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// Rows of this length.
+    /// Rows of `n_params` values.
     pub const fn new(values: &'a [f32], n_params: usize) -> Self {
         Self { values, n_params }
     }
@@ -253,17 +229,19 @@ impl<'a> Rows<'a> {
     }
 }
 
-/// The attackers' own messages.
+/// The attackers' own messages, and what they remember of earlier rounds.
 #[derive(Debug)]
 pub struct Own<'a> {
     values: &'a mut [f32],
     n_params: usize,
+    /// Empty before the first round; attacks that remember nothing leave it so.
+    pub memory: &'a mut Vec<f64>,
 }
 
 impl<'a> Own<'a> {
-    /// Rows of this length.
-    pub const fn new(values: &'a mut [f32], n_params: usize) -> Self {
-        Self { values, n_params }
+    /// Rows of `n_params` values.
+    pub const fn new(values: &'a mut [f32], n_params: usize, memory: &'a mut Vec<f64>) -> Self {
+        Self { values, n_params, memory }
     }
 
     /// As they are now.
@@ -274,6 +252,11 @@ impl<'a> Own<'a> {
     /// To be written.
     pub fn rows_mut(&mut self) -> std::slice::ChunksExactMut<'_, f32> {
         self.values.chunks_exact_mut(self.n_params.max(1))
+    }
+
+    /// Multiplies all messages.
+    pub fn scale(&mut self, factor: f64) {
+        self.values.iter_mut().for_each(|value| *value = (factor * f64::from(*value)) as f32);
     }
 
     /// Makes all attackers send the same.

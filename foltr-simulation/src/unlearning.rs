@@ -4,31 +4,29 @@
 //! next request goes on from there. Methods that take rounds can be watched: [`UnlearningRun::round`]. Shards are
 //! another kind of federation ([`crate::sharded_run`]).
 
-mod cost;
 mod erasing;
 mod replay;
 
 use foltr_federation::history::{Erasure, Touched};
-use foltr_federation::unlearn::{Certificate, Need};
+use foltr_federation::unlearn::{Certificate, LedgerSubtraction, Need};
 use foltr_federation::{Assurance, Checkpoint, History, LocalPrivacy, Mechanism, UnlearnError, Unlearning};
 use foltr_rank::Params;
 
 use crate::client_round::RoundStats;
-use crate::federation_run::{FederationError, FederationSettings, ResumeError, RoundError};
+use crate::federation_run::{FederationError, FederationSettings, RoundError};
 use crate::partition::Partition;
 use erasing::EraserRun;
 
-pub use cost::Cost;
+pub use crate::cost::Cost;
 pub(crate) use replay::Replay;
 
 /// What is left after a request.
 #[derive(Clone, Debug)]
-pub struct Unlearned {
+pub struct UnlearningResult {
     /// The ranker to use.
     pub params: Params,
-    /// What it took.
     pub cost: Cost,
-    /// What is known about it.
+    /// What is known about the ranker.
     pub guarantee: Assurance,
     /// The history afterwards, for the next request.
     pub history: History,
@@ -37,26 +35,15 @@ pub struct Unlearned {
 /// Why a request cannot be met, or was not.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum UnlearningError {
-    /// It cannot be met.
     #[error(transparent)]
-    Cannot(#[from] UnlearnError),
-    /// The federation that is left cannot be made.
+    Request(#[from] UnlearnError),
+    /// The federation that is left cannot be made, or not go on from a stored state.
     #[error(transparent)]
     Federation(#[from] FederationError),
-    /// It cannot go on from a stored state.
-    #[error(transparent)]
-    Resume(#[from] ResumeError),
-    /// One of its rounds failed.
     #[error(transparent)]
     Round(#[from] RoundError),
-    /// Settings of another federation.
     #[error("the history is of {history} clients with {n_params} parameters, the settings are of another federation")]
-    OtherFederation {
-        /// Its clients.
-        history: u32,
-        /// Of its model.
-        n_params: usize,
-    },
+    OtherFederation { history: u32, n_params: usize },
 }
 
 /// Everything that a request is about.
@@ -66,7 +53,6 @@ pub struct Request<'p, 'r> {
     pub settings: &'r FederationSettings,
     /// The data of training.
     pub partition: &'p Partition,
-    /// What was kept.
     pub history: &'r History,
     /// Who wants to be forgotten.
     pub leavers: &'r [u32],
@@ -88,11 +74,8 @@ enum Course<'a> {
     AtOnce(Box<(Checkpoint, History)>),
 }
 
-/// Meets a request.
-///
-/// # Errors
-/// If it cannot be met; the request's history is as it was in any case.
-pub fn unlearn(method: &Unlearning, request: &Request<'_, '_>) -> Result<Unlearned, UnlearningError> {
+/// Meets a request. The request's history is as it was in any case.
+pub fn unlearn(method: &Unlearning, request: &Request<'_, '_>) -> Result<UnlearningResult, UnlearningError> {
     let mut run = UnlearningRun::new(method, request)?;
     while run.round()?.is_some() {}
     Ok(run.finish())
@@ -114,9 +97,16 @@ impl Request<'_, '_> {
         Erasure { round, clients, method: method.name().to_owned(), is_proven, fresh_rounds }
     }
 
+    /// The history without the leavers.
+    fn erased_history(&self, method: &Unlearning, is_proven: bool, touched: Touched) -> Result<History, UnlearnError> {
+        let mut history = self.history.clone();
+        history.erase(self.erasure(method, is_proven, 0), touched)?;
+        Ok(history)
+    }
+
     fn check(&self, method: &Unlearning) -> Result<(), UnlearningError> {
         let header = self.history.header();
-        let fits = header.initial.iter().zip(&self.settings.initial).all(|(kept, &own)| *kept == f64::from(own))
+        let fits = header.initial.iter().zip(&self.settings.initial).all(|(stored, &own)| *stored == f64::from(own))
             && (header.n_clients, header.initial.len()) == (self.settings.n_clients, self.settings.initial.len())
             && header.optimiser == self.settings.optimiser;
         if !fits {
@@ -147,25 +137,22 @@ impl Request<'_, '_> {
         let cost = mechanism.cost(self.settings.initial.len(), self.partition.most_interactions());
         let n_messages = self.leavers.iter().map(|&client| self.history.n_messages(client)).max().unwrap_or(0);
         certificate.confirm(cost, n_messages, self.leavers.len())?;
-        let state = self.latest(method)?.clone();
-        let mut history = self.history.clone();
-        let erased = history.erase(self.erasure(method, true, 0), Touched::Stay);
-        erased.map_err(UnlearnError::from)?;
-        Ok((state, history))
+        Ok((self.latest(method)?.clone(), self.erased_history(method, true, Touched::Stay)?))
     }
 
     /// The newest model without the leavers' steps.
-    fn subtract(&self, method: &Unlearning) -> Result<(Checkpoint, History), UnlearningError> {
-        let Unlearning::LedgerSubtraction(subtraction) = method else { unreachable!("the caller looked") };
+    fn subtract(
+        &self,
+        method: &Unlearning,
+        subtraction: &LedgerSubtraction,
+    ) -> Result<(Checkpoint, History), UnlearningError> {
         if !self.settings.defence.only_sums() {
             let on = "the mean of all updates";
             return Err(UnlearnError::Premise { method: method.name(), on }.into());
         }
         let mut state = Checkpoint { tail: None, ..self.latest(method)?.clone() };
         subtraction.subtract(self.history, self.leavers, &mut state.master)?;
-        let mut history = self.history.clone();
-        let erased = history.erase(self.erasure(method, false, 0), Touched::Drop);
-        erased.map_err(UnlearnError::from)?;
+        let mut history = self.erased_history(method, false, Touched::Drop)?;
         state.devices.erase(self.leavers);
         history.add_checkpoint(state.clone());
         Ok((state, history))
@@ -174,16 +161,15 @@ impl Request<'_, '_> {
 
 impl<'a> UnlearningRun<'a> {
     /// A request that is about to be met.
-    ///
-    /// # Errors
-    /// If it cannot be.
     pub fn new(method: &Unlearning, request: &Request<'a, '_>) -> Result<Self, UnlearningError> {
         request.check(method)?;
         let mut guarantee = method.guarantee();
         let course = match method {
             Unlearning::Retrain(_) => Course::Replay(Box::new(Replay::from_scratch(method, request)?)),
             Unlearning::FedEraser(eraser) => Course::Erasing(Box::new(EraserRun::new(eraser, method, request)?)),
-            Unlearning::LedgerSubtraction(_) => Course::AtOnce(Box::new(request.subtract(method)?)),
+            Unlearning::LedgerSubtraction(subtraction) => {
+                Course::AtOnce(Box::new(request.subtract(method, subtraction)?))
+            }
             Unlearning::ShardIsolation(_) => {
                 let on = "shards: a sharded run forgets by itself";
                 return Err(UnlearnError::Premise { method: method.name(), on }.into());
@@ -210,9 +196,6 @@ impl<'a> UnlearningRun<'a> {
     }
 
     /// Goes through one round and says what happened in it; nothing when all are done.
-    ///
-    /// # Errors
-    /// If the round failed.
     pub fn round(&mut self) -> Result<Option<RoundStats>, UnlearningError> {
         match &mut self.course {
             Course::Replay(replay) => Ok(replay.round()?),
@@ -224,23 +207,22 @@ impl<'a> UnlearningRun<'a> {
     /// The ranker to use after the rounds so far.
     pub fn ranker(&self) -> Params {
         match &self.course {
-            Course::Replay(replay) => replay.ranker(),
+            Course::Replay(replay) => replay.run.ranker(),
             Course::Erasing(run) => run.ranker(),
             Course::AtOnce(done) => done.0.ranker(),
         }
     }
 
     /// What is left, after all rounds.
-    ///
-    /// # Panics
-    /// If some are not done.
-    pub fn finish(self) -> Unlearned {
+    pub fn finish(self) -> UnlearningResult {
         let (params, guarantee) = (self.ranker(), self.guarantee);
         let (cost, history) = match self.course {
-            Course::Replay(replay) => replay.finish(),
+            Course::Replay(replay) => {
+                (replay.run.cost(), replay.run.into_history().expect("a replay continues a history"))
+            }
             Course::Erasing(run) => run.finish(),
             Course::AtOnce(done) => (Cost::default(), done.1),
         };
-        Unlearned { params, cost, guarantee, history }
+        UnlearningResult { params, cost, guarantee, history }
     }
 }

@@ -42,20 +42,12 @@ pub struct FangKrum {
 }
 
 impl AttackMethod for FangKrum {
-    fn example() -> Self {
-        Self::default()
-    }
-
     fn check(&self) -> Result<(), ParameterError> {
         let neighbours = f64::from(self.neighbours.unwrap_or(1));
         require("neighbours", neighbours, neighbours > 0.0, "at least 1")?;
         require("threshold", self.threshold, self.threshold > 0.0, "positive and finite")?;
         let start = self.start.unwrap_or(1.0);
         require("start", start, start > 0.0, "positive and finite")
-    }
-
-    fn begin(&self) -> Option<Box<dyn Adversary>> {
-        Some(Box::new(*self))
     }
 }
 

@@ -3,7 +3,7 @@
 //! The parts are mapped afterwards, so only the pages in use are in memory. Unlike smaller files, these need the cache:
 //! where none may be kept, it lives in files without a name until the program ends.
 
-use std::fs::{self, File};
+use std::fs::File;
 use std::io::{self, BufReader, Read};
 use std::path::{Path, PathBuf};
 
@@ -12,8 +12,7 @@ use xxhash_rust::xxh3::Xxh3;
 
 use super::file::{FORMAT_VERSION, open_cache_file};
 use super::growing::GrowingFile;
-use super::stamp::{self, Fingerprint, Stamp};
-use super::{Cache, data_file_name, remove_outdated, stamp_name};
+use super::{Cache, CachedSource, data_file_name};
 use crate::dataset::Dataset;
 use crate::letor::{LetorError, ReadOptions, StreamedQuery, ZstdReader, stream_letor};
 use crate::normalise::normalise_rows;
@@ -31,37 +30,22 @@ pub(crate) struct Streamed<'a> {
 }
 
 /// The parts of a file; `part_of` says where a query belongs, if anywhere. Queries keep the order of the file.
-///
-/// # Errors
-/// If the file cannot be read or its cache not be written, or with whatever `part_of` returns.
 pub(crate) fn load_streamed<E: From<LetorError>>(
     source: &Streamed<'_>,
     part_of: impl FnMut(&str) -> Result<Option<usize>, E>,
 ) -> Result<Vec<Dataset>, E> {
     let read_error = |error| LetorError::Read { file: source.path.into(), source: error };
-    let path_key = fs::canonicalize(source.path).map_err(read_error)?;
-    let folders = source.cache.folders(&path_key);
-    let before = Fingerprint::of(&path_key);
-    let stamp_name = stamp_name(&path_key);
-    for folder in &folders {
-        let stamp = Stamp::read(&folder.join(&stamp_name));
-        let trusted = stamp.filter(|stamp| before.as_ref().is_some_and(|now| stamp.is_current(now)));
-        if let Some(parts) = trusted.and_then(|stamp| source.open(folder, stamp.source_hash)) {
-            return Ok(parts);
-        }
+    let cached = CachedSource::new(source.path, source.cache).map_err(read_error)?;
+    let open = |hash| cached.folders.iter().find_map(|folder| source.open(folder, hash));
+    if let Some(parts) = cached.trusted_hash().and_then(open) {
+        return Ok(parts);
     }
-    let now = stamp::seconds_now();
-    let unkept = tempfile::tempdir().map_err(read_error)?;
-    let (folder, growing) = source.first_writable(&folders, unkept.path())?;
+    let temporary = tempfile::tempdir().map_err(read_error)?;
+    let (folder, growing) = source.first_writable(&cached.folders, temporary.path())?;
     let hash = source.convert(&folder, growing, part_of)?;
-    let is_unchanged = before.as_ref().is_some_and(|before| Fingerprint::of(&path_key).as_ref() == Some(before));
     let parts = source.open(&folder, hash);
-    if let Some(fingerprint) = before.filter(|_| is_unchanged && folder != unkept.path()) {
-        let old = Stamp::read(&folder.join(&stamp_name));
-        let new = Stamp { fingerprint, hashed_at: now, source_hash: hash };
-        if new.write(&folder.join(&stamp_name)).is_ok() {
-            (0..source.n_parts).for_each(|part| remove_outdated(&folder, old.as_ref(), hash, |h| source.name(h, part)));
-        }
+    if folder != temporary.path() {
+        cached.remember(&folder, hash, |hash| (0..source.n_parts).map(|part| source.name(hash, part)).collect());
     }
     let lost = || io::Error::other("the cache file that was just written cannot be opened");
     Ok(parts.ok_or_else(|| LetorError::Store { folder, source: lost() })?)
@@ -80,16 +64,13 @@ impl Streamed<'_> {
     }
 
     /// The first folder that takes files, and an empty file there for each part.
-    fn first_writable(&self, folders: &[PathBuf], unkept: &Path) -> Result<(PathBuf, Vec<GrowingFile>), LetorError> {
+    fn first_writable(&self, folders: &[PathBuf], last: &Path) -> Result<(PathBuf, Vec<GrowingFile>), LetorError> {
         let begin = |folder: &Path| (0..self.n_parts).map(|_| GrowingFile::new(folder)).collect::<io::Result<Vec<_>>>();
-        let found = folders.iter().find_map(|folder| Some((folder.clone(), begin(folder).ok()?)));
-        match found {
-            Some(found) => Ok(found),
-            None => match begin(unkept) {
-                Ok(growing) => Ok((unkept.into(), growing)),
-                Err(source) => Err(LetorError::Store { folder: unkept.into(), source }),
-            },
+        if let Some(first) = folders.iter().find_map(|folder| Some((folder.clone(), begin(folder).ok()?))) {
+            return Ok(first);
         }
+        let growing = begin(last).map_err(|source| LetorError::Store { folder: last.into(), source })?;
+        Ok((last.into(), growing))
     }
 
     /// One pass over the file; returns the hash of its bytes.

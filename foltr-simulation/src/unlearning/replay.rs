@@ -4,16 +4,15 @@ use foltr_federation::aggregate::{NormClipping, Radius};
 use foltr_federation::history::Touched;
 use foltr_federation::unlearn::{NoisyRollback, Plan};
 use foltr_federation::{Aggregation, Checkpoint, Defence, History, Mechanism, UnlearnError, Unlearning};
-use foltr_rank::Params;
 use foltr_rank::rng::{Purpose, Streams};
 
-use super::{Cost, Request, UnlearningError};
+use super::{Request, UnlearningError};
 use crate::client_round::RoundStats;
 use crate::federation_run::{FederationRun, FederationSettings, RoundError};
 
 /// A federation on its way to where it was.
 pub(crate) struct Replay<'a> {
-    run: FederationRun<'a>,
+    pub(crate) run: FederationRun<'a>,
     from: u32,
     until: u32,
 }
@@ -21,10 +20,7 @@ pub(crate) struct Replay<'a> {
 impl<'a> Replay<'a> {
     /// From the initial model.
     pub(super) fn from_scratch(method: &Unlearning, request: &Request<'a, '_>) -> Result<Self, UnlearningError> {
-        let mut history = request.history.clone();
-        let erased = history.erase(request.erasure(method, true, 0), Touched::Drop);
-        erased.map_err(UnlearnError::from)?;
-        Self::start(request, 0, None, history)
+        Self::start(request, 0, None, request.erased_history(method, true, Touched::Drop)?)
     }
 
     /// From the last stored state in which the leavers have no part, exactly.
@@ -32,11 +28,8 @@ impl<'a> Replay<'a> {
         let firsts = request.leavers.iter().filter_map(|&client| request.history.contribution(client));
         let first = firsts.map(|contribution| contribution.first).min().unwrap_or(request.history.n_rounds());
         let state = request.history.before(first).cloned();
-        let mut history = request.history.clone();
-        let erased = history.erase(request.erasure(method, true, 0), Touched::Drop);
-        erased.map_err(UnlearnError::from)?;
         let round = state.as_ref().map_or(0, |state| state.round);
-        Self::start(request, round, state, history)
+        Self::start(request, round, state, request.erased_history(method, true, Touched::Drop)?)
     }
 
     /// From a stored state in which noise hides the leavers' part.
@@ -48,10 +41,8 @@ impl<'a> Replay<'a> {
         check_premises(method, rollback, request.settings)?;
         let plan = rollback.plan(request.history, request.leavers)?;
         let stored = request.history.before(plan.round).filter(|state| state.round == plan.round);
-        let mut history = request.history.clone();
         let is_proven = plan.sensitivity == 0.0 || method.guarantee().is_proven();
-        let erased = history.erase(request.erasure(method, is_proven, 0), Touched::Drop);
-        erased.map_err(UnlearnError::from)?;
+        let history = request.erased_history(method, is_proven, Touched::Drop)?;
         let mut state = stored.cloned();
         if let Some(state) = state.as_mut().filter(|_| plan.sensitivity > 0.0) {
             rollback.blur(&plan, &mut streams(request).open(Purpose::Noise, 0, plan.round), &mut state.master);
@@ -74,7 +65,7 @@ impl<'a> Replay<'a> {
             None => FederationRun::new(settings, request.partition)?.with_old_history(Some(history))?,
             Some(state) => {
                 // A state that the leavers had touched is not in the history any longer.
-                if history.before(from).is_none_or(|kept| kept.round != from) {
+                if history.before(from).is_none_or(|stored| stored.round != from) {
                     history.add_checkpoint(state.clone());
                 }
                 FederationRun::resume(settings, request.partition, &state, Some(history))?
@@ -89,25 +80,6 @@ impl<'a> Replay<'a> {
 
     pub(crate) fn round(&mut self) -> Result<Option<RoundStats>, RoundError> {
         if self.run.task().round >= self.until { Ok(None) } else { self.run.round().map(Some) }
-    }
-
-    pub(super) fn ranker(&self) -> Params {
-        self.run.ranker()
-    }
-
-    fn cost(&self) -> Cost {
-        let kind = self.run.rule().kind();
-        Cost::of(self.n_rounds(), self.run.effort(), kind, self.run.task().global.len())
-    }
-
-    pub(super) fn finish(self) -> (Cost, History) {
-        let cost = self.cost();
-        (cost, self.run.into_history().expect("a replay continues a history"))
-    }
-
-    /// The federation itself, after all rounds.
-    pub(crate) fn into_run(self) -> (Cost, FederationRun<'a>) {
-        (self.cost(), self.run)
     }
 }
 
