@@ -175,7 +175,6 @@ pub trait Adversary: std::fmt::Debug + Send + Sync {
 /// What attackers see of a round.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen<'a> {
-    /// The round, from 0.
     pub round: u32,
     /// The model that everybody started from.
     pub global: &'a [f32],
@@ -203,27 +202,22 @@ pub struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// Rows of `n_params` values.
     pub const fn new(values: &'a [f32], n_params: usize) -> Self {
         Self { values, n_params }
     }
 
-    /// How many.
     pub fn len(&self) -> usize {
         self.values.len() / self.n_params.max(1)
     }
 
-    /// Whether there is none.
     pub const fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// One of them.
     pub fn row(&self, row: usize) -> &'a [f32] {
         &self.values[row * self.n_params..][..self.n_params]
     }
 
-    /// All of them.
     pub fn iter(&self) -> std::slice::ChunksExact<'a, f32> {
         self.values.chunks_exact(self.n_params.max(1))
     }
@@ -239,22 +233,18 @@ pub struct Own<'a> {
 }
 
 impl<'a> Own<'a> {
-    /// Rows of `n_params` values.
     pub const fn new(values: &'a mut [f32], n_params: usize, memory: &'a mut Vec<f64>) -> Self {
         Self { values, n_params, memory }
     }
 
-    /// As they are now.
     pub const fn rows(&self) -> Rows<'_> {
         Rows { values: &*self.values, n_params: self.n_params }
     }
 
-    /// To be written.
     pub fn rows_mut(&mut self) -> std::slice::ChunksExactMut<'_, f32> {
         self.values.chunks_exact_mut(self.n_params.max(1))
     }
 
-    /// Multiplies all messages.
     pub fn scale(&mut self, factor: f64) {
         self.values.iter_mut().for_each(|value| *value = (factor * f64::from(*value)) as f32);
     }

@@ -12,7 +12,7 @@
 //!
 //! Memory: one message for each client that is on its way.
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use foltr_federation::asynchronous::Refused;
@@ -48,27 +48,6 @@ struct OpenTurn {
     outcome: Option<(Payload, ClientStats)>,
 }
 
-/// The end of a client round: the earliest first, then the lowest client.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct End {
-    time: f64,
-    client: u32,
-}
-
-impl Eq for End {}
-
-impl Ord for End {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.time.total_cmp(&other.time).then(self.client.cmp(&other.client))
-    }
-}
-
-impl PartialOrd for End {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
-}
-
 /// An asynchronous federation in the middle of its run.
 pub struct AsynchronousRun<'a> {
     settings: FederationSettings,
@@ -79,9 +58,10 @@ pub struct AsynchronousRun<'a> {
     /// What clients receive that start now.
     newest: RoundTask,
     workers: Workers,
-    /// One for each client.
     turns: Vec<OpenTurn>,
-    ends: BinaryHeap<Reverse<End>>,
+    /// Ends of client rounds: the earliest first, then the lowest client. Bits of times that are not negative rise with
+    /// the times.
+    ends: BinaryHeap<Reverse<(u64, u32)>>,
     /// Clients whose round has ended at this moment; they start again when all messages of the moment have come.
     ended: Vec<u32>,
     /// Clients that have started from the newest version and are not simulated yet.
@@ -166,11 +146,11 @@ impl<'a> AsynchronousRun<'a> {
 
     /// The next end of a client round.
     fn step(&mut self, stats: &mut RoundStats) -> Result<(), Refused> {
-        if self.ends.peek().is_none_or(|Reverse(next)| next.time > self.time) {
+        if self.ends.peek().is_none_or(|Reverse((next, _))| f64::from_bits(*next) > self.time) {
             std::mem::take(&mut self.ended).into_iter().for_each(|client| self.begin(client));
         }
-        let Reverse(End { time, client }) = self.ends.pop().expect("all clients are on their way");
-        self.time = time;
+        let Reverse((time, client)) = self.ends.pop().expect("all clients are on their way");
+        self.time = f64::from_bits(time);
         if !self.turns[client as usize].is_lost {
             if self.turns[client as usize].outcome.is_none() {
                 self.simulate();
@@ -207,7 +187,7 @@ impl<'a> AsynchronousRun<'a> {
         let is_lost = stream.random::<f64>() < self.settings.dropout;
         self.turns[client as usize] =
             OpenTurn { n_begun: n_before + 1, version: self.newest.round, is_lost, outcome: None };
-        self.ends.push(Reverse(End { time: self.time + duration, client }));
+        self.ends.push(Reverse(((self.time + duration).to_bits(), client)));
         if !is_lost {
             self.begun.push(client);
         }

@@ -21,7 +21,7 @@ use std::path::{Path, PathBuf};
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 use crate::dataset::Dataset;
-use crate::letor::{LetorError, ReadOptions, decompressed, parse_letor, source_bytes};
+use crate::letor::{LetorError, ReadOptions, SourceBytes, decompressed, parse_letor, source_bytes};
 use crate::normalise::normalise_per_query;
 
 use file::{open_cache_file, write_cache_file};
@@ -165,12 +165,7 @@ pub fn load_letor(path: &Path, options: &ReadOptions, normalise: bool, cache: &C
     Ok(Loaded { data, from_cache })
 }
 
-fn read(
-    raw: crate::letor::SourceBytes,
-    path: &Path,
-    options: &ReadOptions,
-    normalise: bool,
-) -> Result<Dataset, LetorError> {
+fn read(raw: SourceBytes, path: &Path, options: &ReadOptions, normalise: bool) -> Result<Dataset, LetorError> {
     let text = decompressed(raw, path).map_err(|source| LetorError::Read { file: path.into(), source })?;
     let data = parse_letor(text.as_slice(), path, options)?;
     Ok(if normalise { normalise_per_query(&data) } else { data })

@@ -42,7 +42,6 @@ impl TrainingSet {
         Self { inverse_ideal, worth, n_grades: grades.len(), data }
     }
 
-    /// The labelled queries.
     pub const fn data(&self) -> &Dataset {
         &self.data
     }

@@ -88,7 +88,6 @@ impl Dataset {
         self.query_ids.len()
     }
 
-    /// Documents of all queries together.
     pub fn n_docs(&self) -> usize {
         self.labels.len()
     }
@@ -98,18 +97,15 @@ impl Dataset {
         self.n_features
     }
 
-    /// The highest label that occurs.
     pub fn max_label(&self) -> u8 {
         self.max_label
     }
 
-    /// Which rows belong to query `query_idx`.
     #[inline]
     pub fn docs(&self, query_idx: usize) -> Range<usize> {
         self.query_start[query_idx] as usize..self.query_start[query_idx + 1] as usize
     }
 
-    /// Candidate documents of one query.
     #[inline]
     pub fn query(&self, query_idx: usize) -> QueryView<'_> {
         let stride = row_stride(self.n_features);
@@ -117,7 +113,6 @@ impl Dataset {
         QueryView::new(&self.features.as_slice()[docs.start * stride..docs.end * stride], self.n_features)
     }
 
-    /// Grades of one query's documents.
     #[inline]
     pub fn labels(&self, query_idx: usize) -> &[u8] {
         &self.labels[self.docs(query_idx)]
@@ -163,9 +158,6 @@ impl Dataset {
     }
 
     /// The same documents with other labels; the matrix is shared, not copied.
-    ///
-    /// # Panics
-    /// If there is not one label for each document.
     pub fn with_labels(&self, labels: impl Into<Arc<[u8]>>) -> Self {
         let labels = labels.into();
         assert_eq!(labels.len(), self.n_docs(), "one label for each document");
@@ -174,9 +166,6 @@ impl Dataset {
     }
 
     /// Only these documents (rows of the whole set, rising); a query that keeps none of its documents vanishes.
-    ///
-    /// # Panics
-    /// If rows do not rise or are out of range.
     pub fn with_docs(&self, docs: &[u32]) -> Self {
         assert!(docs.is_sorted_by(|a, b| a < b), "rows of documents must rise");
         let mut copy = Copied::new(self.n_features, docs.len());
@@ -193,9 +182,6 @@ impl Dataset {
     }
 
     /// The named queries, in the order given.
-    ///
-    /// # Panics
-    /// If a query index is out of range.
     pub fn subset(&self, queries: &[usize]) -> Self {
         let n_docs = queries.iter().map(|&query_idx| self.docs(query_idx).len()).sum();
         let mut copy = Copied::new(self.n_features, n_docs);
@@ -217,9 +203,6 @@ impl Dataset {
     }
 
     /// The same documents with `n_features` features, those behind the present ones being 0.
-    ///
-    /// # Panics
-    /// If that would drop features.
     pub fn widen(&self, n_features: usize) -> Self {
         assert!(n_features >= self.n_features, "{n_features} features are fewer than {}", self.n_features);
         let (narrow, wide) = (row_stride(self.n_features), row_stride(n_features));

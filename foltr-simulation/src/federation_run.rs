@@ -34,7 +34,6 @@ pub use settings::{FederationError, FederationSettings, Learning};
 /// Chunks whose sums are in memory at a time. They are merged in order, so the number changes no result.
 const WAVE: usize = 256;
 
-/// Why a round could not be run.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum RoundError {
     #[error(transparent)]
@@ -49,7 +48,6 @@ pub struct FederationRun<'a> {
     partition: &'a Partition,
     streams: Streams,
     coordinator: Coordinator,
-    /// One for each cluster.
     clusters: Vec<Coordinator>,
     cluster_models: Vec<Params>,
     /// Reads states and writes the first ones; every worker has a learner of its own.
@@ -115,9 +113,6 @@ impl<'a> FederationRun<'a> {
     }
 
     /// The same with another mind behind the attackers than that of the settings.
-    ///
-    /// # Panics
-    /// If there are no attackers.
     #[must_use]
     pub fn with_adversary(mut self, adversary: Box<dyn Adversary>) -> Self {
         assert!(self.settings.attackers.is_some(), "an adversary needs attackers to speak for it");
@@ -131,7 +126,6 @@ impl<'a> FederationRun<'a> {
         self.clock.as_ref().map(|(_, time)| *time)
     }
 
-    /// The open round.
     pub const fn task(&self) -> &RoundTask {
         self.coordinator.task()
     }
@@ -157,7 +151,6 @@ impl<'a> FederationRun<'a> {
         self.settings.personalisation.map_or(Destination::Global, |method| method.destination())
     }
 
-    /// Messages of attackers that the server refused.
     pub fn n_refused(&self) -> u64 {
         self.per_message.as_ref().map_or(0, |messages| messages.n_refused)
     }

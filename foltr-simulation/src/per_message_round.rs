@@ -137,7 +137,6 @@ impl PerMessageRound {
         (&mut self.messages.steps, stats)
     }
 
-    /// What devices remember.
     pub(crate) fn devices(&self) -> Devices {
         self.momentum.as_ref().map(|(_, devices)| devices.clone()).unwrap_or_default()
     }
@@ -193,7 +192,6 @@ impl PerMessageRound {
         Ok(())
     }
 
-    /// Lets attackers replace their messages.
     fn corrupt(&mut self, task: &RoundTask, stream: &mut Stream) {
         let (Some(attackers), Some(adversary)) = (&self.attackers, &mut self.adversary) else { return };
         let Messages { steps, rewards } = &mut self.messages;

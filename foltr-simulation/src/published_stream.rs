@@ -198,7 +198,7 @@ mod tests {
     use super::*;
     use crate::click::Preset;
     use crate::client_round::TrainingSet;
-    use crate::dataset::{AlignedRows, Dataset};
+    use crate::letor::{ReadOptions, parse_letor};
     use crate::partition::Partition;
     use foltr_federation::privacy::Unprotected;
     use foltr_federation::{Coordinator, Defence, Mechanism, PartialSum, PayloadSemantics, ServerOptimiser, Setup};
@@ -236,22 +236,17 @@ mod tests {
     }
 
     fn training(vectors: &Value) -> TrainingSet {
-        let queries = vectors["queries"].as_array().expect("queries");
-        let mut rows = Vec::new();
-        let (mut labels, mut starts, mut ids) = (Vec::new(), vec![0], Vec::new());
-        for (id, query) in queries.iter().enumerate() {
-            labels.extend(numbers(&query["labels"]).iter().map(|&x| x as u8));
-            for features in query["features"].as_array().expect("documents") {
-                rows.extend(numbers(features).iter().map(|&x| x as f32));
+        let mut text = String::new();
+        for (id, query) in vectors["queries"].as_array().expect("queries").iter().enumerate() {
+            let docs = query["features"].as_array().expect("documents");
+            for (label, features) in numbers(&query["labels"]).iter().zip(docs) {
+                let values = numbers(features).into_iter().enumerate();
+                let values: String = values.map(|(i, value)| format!(" {}:{}", i + 1, value as f32)).collect();
+                text += &format!("{label} qid:{id}{values}\n");
             }
-            starts.push(labels.len() as u32);
-            ids.push(id.to_string().into_boxed_str());
         }
-        let padded = foltr_rank::query::pad_rows(&rows, 5);
-        TrainingSet::new(
-            Dataset::from_parts(5, AlignedRows::from_slice(&padded), labels, starts, ids).expect("data"),
-            10,
-        )
+        let data = parse_letor(text.as_bytes(), "vectors".as_ref(), &ReadOptions::default());
+        TrainingSet::new(data.expect("sound lines"), 10)
     }
 
     /// Our flat parameters in the published layout: W1 unit after unit, then b1 and w2.

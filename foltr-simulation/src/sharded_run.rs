@@ -67,12 +67,10 @@ impl<'a> ShardedRun<'a> {
         Ok(Self { isolation, settings, partition, shards })
     }
 
-    /// The shards.
     pub fn shards(&self) -> &[FederationRun<'a>] {
         &self.shards
     }
 
-    /// Rounds so far.
     pub fn n_rounds(&self) -> u32 {
         self.shards.first().map_or(0, |shard| shard.task().round)
     }

@@ -15,7 +15,6 @@ impl Workers {
         Self((0..=rayon::current_num_threads()).map(worker).collect())
     }
 
-    /// The worker of this thread.
     pub(crate) fn own(&self) -> MutexGuard<'_, Worker> {
         let thread = rayon::current_thread_index().unwrap_or(self.0.len() - 1);
         // A worker is only memory: after a panic elsewhere it is begun anew like any other.

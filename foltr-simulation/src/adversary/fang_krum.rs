@@ -90,6 +90,11 @@ impl Default for FangKrum {
 }
 
 impl FangKrum {
+    /// A squared distance as the simulated Krum counts it.
+    fn counted(&self, square: f64) -> f64 {
+        if self.squared { square } else { square.sqrt() }
+    }
+
     /// Krum as the attackers can simulate it: on the honest updates if they see any, else on their own.
     pub(super) fn search<'a>(&self, seen: &Seen<'a>, own: Rows<'a>) -> Search<'a> {
         match seen.honest {
@@ -240,12 +245,5 @@ impl<'a> Search<'a> {
     fn longest(&self) -> f64 {
         let origin = vec![0.0; self.direction.len()];
         self.rows.iter().map(|row| squared_distance(row, &origin)).fold(0.0, f64::max).sqrt()
-    }
-}
-
-impl FangKrum {
-    /// A squared distance as the simulated Krum counts it.
-    fn counted(&self, square: f64) -> f64 {
-        if self.squared { square } else { square.sqrt() }
     }
 }

@@ -63,9 +63,6 @@ impl Promotion {
     }
 
     /// Checks that data of this width have the features.
-    ///
-    /// # Errors
-    /// With the one that they do not have.
     pub fn check_width(&self, n_features: usize) -> Result<(), ParameterError> {
         let right = "the number of a feature of the data";
         for (name, feature) in [("feature", self.feature), ("query_feature", self.query_feature.unwrap_or(1))] {
@@ -75,9 +72,6 @@ impl Promotion {
     }
 
     /// The targets, as these training data define them.
-    ///
-    /// # Panics
-    /// If the data do not have the features; see [`Self::check_width`].
     pub fn targets(&self, training: &Dataset) -> Targets {
         let of_query = |feature: u32| {
             let feature = feature as usize - 1;
@@ -108,7 +102,6 @@ pub struct Promoted {
     pub rank: f64,
     /// Mean rank as a share of the list: 0 is the top, 1 the bottom, and a half what chance gives.
     pub relative_rank: f64,
-    /// Target documents.
     pub n_docs: usize,
 }
 
@@ -140,9 +133,6 @@ impl Targets {
 
     /// Where these scores, one for each document of the data, rank the targets. Equal scores share their mean rank.
     /// Nothing if there is no target.
-    ///
-    /// # Panics
-    /// If there is not one score for each document.
     pub fn ranked(&self, data: &Dataset, scores: &[f32]) -> Option<Promoted> {
         assert_eq!(scores.len(), data.n_docs(), "one score for each document");
         let mut promoted = Promoted { rank: 0.0, relative_rank: 0.0, n_docs: 0 };

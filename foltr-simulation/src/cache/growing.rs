@@ -11,39 +11,33 @@ use xxhash_rust::xxh3::xxh3_64;
 use super::file::{BLOCK_BYTES, Index};
 use crate::letor::StreamedQuery;
 
-/// A cache file in the making.
 pub(super) struct GrowingFile {
     features: File,
     /// Features that are not written yet: less than a block.
     block: Vec<u8>,
-    checksums: Vec<u64>,
-    n_features: usize,
-    query_start: Vec<u32>,
-    query_ids: Vec<Box<str>>,
-    labels: Vec<u8>,
+    index: Index,
 }
 
 impl GrowingFile {
     /// An empty one, whose features wait in this folder.
     pub(super) fn new(folder: &Path) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
-        Ok(Self {
-            features: tempfile::tempfile_in(folder)?,
-            block: Vec::with_capacity(BLOCK_BYTES),
-            checksums: Vec::new(),
+        let index = Index {
             n_features: 0,
             query_start: vec![0],
             query_ids: Vec::new(),
             labels: Vec::new(),
-        })
+            checksums: Vec::new(),
+        };
+        Ok(Self { features: tempfile::tempfile_in(folder)?, block: Vec::with_capacity(BLOCK_BYTES), index })
     }
 
-    /// Appends a query.
     pub(super) fn push(&mut self, query: &StreamedQuery<'_>) -> io::Result<()> {
-        self.n_features = query.n_features;
-        self.labels.extend_from_slice(query.labels);
-        self.query_start.push(u32::try_from(self.labels.len()).map_err(|_| io::ErrorKind::FileTooLarge)?);
-        self.query_ids.push(query.id.into());
+        let index = &mut self.index;
+        index.n_features = query.n_features;
+        index.labels.extend_from_slice(query.labels);
+        index.query_start.push(u32::try_from(index.labels.len()).map_err(|_| io::ErrorKind::FileTooLarge)?);
+        index.query_ids.push(query.id.into());
         let mut bytes: &[u8] = bytemuck::cast_slice(query.rows);
         while !bytes.is_empty() {
             let n_bytes = bytes.len().min(BLOCK_BYTES - self.block.len());
@@ -56,7 +50,7 @@ impl GrowingFile {
     }
 
     fn write_block(&mut self) -> io::Result<()> {
-        self.checksums.push(xxh3_64(&self.block));
+        self.index.checksums.push(xxh3_64(&self.block));
         self.features.write_all(&self.block)?;
         self.block.clear();
         Ok(())
@@ -67,15 +61,8 @@ impl GrowingFile {
         if !self.block.is_empty() {
             self.write_block()?;
         }
-        let Self { mut features, checksums, query_start, query_ids, labels, .. } = self;
-        features.rewind()?;
-        let index = Index {
-            n_features: self.n_features.max(n_features),
-            query_start: &query_start,
-            query_ids: &query_ids,
-            labels: &labels,
-            checksums: &checksums,
-        };
-        index.write(path, source_hash, |file| io::copy(&mut features, file).map(|_| ()))
+        self.features.rewind()?;
+        self.index.n_features = self.index.n_features.max(n_features);
+        self.index.write(path, source_hash, |file| io::copy(&mut self.features, file).map(|_| ()))
     }
 }

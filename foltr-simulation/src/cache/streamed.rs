@@ -17,11 +17,9 @@ use crate::dataset::Dataset;
 use crate::letor::{LetorError, ReadOptions, StreamedQuery, ZstdReader, stream_letor};
 use crate::normalise::normalise_rows;
 
-/// A file to be read in parts.
 pub(crate) struct Streamed<'a> {
     pub(crate) path: &'a Path,
     pub(crate) options: &'a ReadOptions,
-    /// Whether features are scaled per query.
     pub(crate) normalise: bool,
     pub(crate) cache: &'a Cache,
     pub(crate) n_parts: usize,
@@ -112,7 +110,6 @@ impl Streamed<'_> {
     }
 }
 
-/// Hashes what is read.
 struct Hashed {
     file: BufReader<File>,
     hash: Xxh3,

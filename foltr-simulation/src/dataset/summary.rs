@@ -27,7 +27,6 @@ pub struct Summary {
     pub is_unit_range: bool,
 }
 
-/// Summarises a data set.
 pub fn summary(data: &Dataset) -> Summary {
     let mut label_counts = vec![0; usize::from(data.max_label()) + 1];
     for &label in data.all_labels() {

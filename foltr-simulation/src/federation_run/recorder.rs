@@ -38,7 +38,6 @@ impl RoundRecorder {
     }
 }
 
-/// Puts updates behind others.
 pub(crate) fn append(to: &mut Contributions, from: &Contributions) {
     let rows = from.clients().iter().zip(from.weights()).zip(from.rows());
     rows.for_each(|((&client, &weight), row)| to.push(client, weight, row));
@@ -68,7 +67,6 @@ impl FederationRun<'_> {
         Ok(self)
     }
 
-    /// What was recorded so far.
     pub const fn history(&self) -> Option<&History> {
         self.history.as_ref()
     }

@@ -87,7 +87,6 @@ fn unsigned_decimal(bytes: &[u8], at: usize, word: u64) -> Option<(f32, usize)> 
     }
 }
 
-/// A number whose decimals begin at `at`.
 #[inline(always)]
 fn with_fraction(bytes: &[u8], whole: u64, at: usize) -> Option<(f32, usize)> {
     let (n_digits, fraction) = leading_digits(word_at(bytes, at));

@@ -1,7 +1,6 @@
 //! Tests of the reader: every rule of the format once, every error once.
 
 use super::*;
-use proptest::prelude::*;
 use ruzstd::encoding::{CompressionLevel, compress_to_vec};
 
 fn parse(text: &str) -> Result<Dataset, LetorError> {
@@ -177,25 +176,4 @@ fn compressed_files_read_as_the_plain_one() {
     std::fs::write(&gz, &members[..30]).expect("written");
     assert!(matches!(read(&gz), Err(LetorError::Read { .. })), "a truncated archive is an error");
     assert!(matches!(read(&folder.path().join("absent.txt")), Err(LetorError::Read { .. })));
-}
-
-proptest! {
-    #[test]
-    fn written_data_read_back_to_the_same_bits(
-        docs in prop::collection::vec((0u8..5, 0usize..4, prop::collection::vec(any::<f32>(), 3)), 1..40),
-    ) {
-        let finite = |value: f32| if value.is_finite() { value } else { 0.5 };
-        let text: String = docs
-            .iter()
-            .map(|(label, query, x)| {
-                format!("{label} qid:q{query} 1:{:e} 2:{} 3:{}\n", finite(x[0]), finite(x[1]), finite(x[2]))
-            })
-            .collect();
-        let data = parse(&text).expect("valid");
-        let firsts: Vec<u32> = docs.iter().filter(|doc| doc.1 == docs[0].1).map(|doc| finite(doc.2[0]).to_bits()).collect();
-        let read: Vec<u32> = (0..firsts.len()).map(|doc| data.query(0).row(doc)[0].to_bits()).collect();
-        prop_assert_eq!(firsts, read);
-        let again = parse_letor(&letor_text(&data), Path::new("again.txt"), &ReadOptions::default()).expect("valid");
-        prop_assert_eq!(again, data);
-    }
 }

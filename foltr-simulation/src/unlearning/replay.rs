@@ -18,7 +18,6 @@ pub(crate) struct Replay<'a> {
 }
 
 impl<'a> Replay<'a> {
-    /// From the initial model.
     pub(super) fn from_scratch(method: &Unlearning, request: &Request<'a, '_>) -> Result<Self, UnlearningError> {
         Self::start(request, 0, None, request.erased_history(method, true, Touched::Drop)?)
     }
