@@ -77,9 +77,11 @@ pub enum Knowledge {
 }
 
 /// The parameters of one attack.
-pub trait AttackMethod: Adversary + Copy + 'static {
+pub trait AttackMethod: Adversary {
     /// Whether what attackers do depends on earlier rounds.
-    const REMEMBERS: bool = false;
+    fn remembers(&self) -> bool {
+        false
+    }
 
     /// Finds the first parameter that is out of range.
     fn check(&self) -> Result<(), ParameterError> {
@@ -98,7 +100,7 @@ pub trait AttackMethod: Adversary + Copy + 'static {
     }
 }
 
-/// Defines [`Attack`], its list and its delegation from one line an attack.
+/// Defines [`Attack`], its list and how it is an [`AttackMethod`] from one line an attack.
 macro_rules! attacks {
     ($($name:literal: $attack:ident($method:ident), $about:literal;)*) => {
         /// An attack, as an experiment file names it.
@@ -113,30 +115,20 @@ macro_rules! attacks {
             /// Every attack: its name in an experiment file, and what it does.
             pub const LIST: &[(&str, &str)] = &[$(($name, $about)),*];
 
-            /// Whether attackers learn from reversed clicks.
-            pub fn reverses_clicks(&self) -> bool {
-                match self {
-                    $(Self::$attack(method) => method.reverses_clicks(),)*
-                }
-            }
-
-            /// Whether what attackers do depends on earlier rounds.
-            pub const fn remembers(&self) -> bool {
-                match self {
-                    $(Self::$attack(_) => <$method as AttackMethod>::REMEMBERS,)*
-                }
-            }
-
-            fn check(&self) -> Result<(), ParameterError> {
-                match self {
-                    $(Self::$attack(method) => AttackMethod::check(method),)*
-                }
-            }
-
             /// The one mind behind the attackers; none where they lie with their clicks alone.
             pub fn adversary(&self) -> Option<Box<dyn Adversary>> {
                 match self {
                     $(Self::$attack(method) => method.changes_messages().then(|| Box::new(*method) as _),)*
+                }
+            }
+        }
+
+        impl std::ops::Deref for Attack {
+            type Target = dyn AttackMethod;
+
+            fn deref(&self) -> &Self::Target {
+                match self {
+                    $(Self::$attack(method) => method,)*
                 }
             }
         }

@@ -29,7 +29,6 @@ use stamp::{Fingerprint, Stamp};
 pub(crate) use streamed::{Streamed, load_streamed};
 
 mod file;
-mod growing;
 mod stamp;
 mod streamed;
 

@@ -1,4 +1,4 @@
-//! What clients keep from round to round: one flat vector for all of them, each client's own stretch behind another.
+//! What clients store from round to round: one flat vector for all of them, each client's own stretch behind another.
 
 use foltr_rank::personal::PersonalLearner;
 use foltr_rank::rng::{Purpose, Streams};

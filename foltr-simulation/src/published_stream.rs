@@ -78,15 +78,15 @@ fn below(generator: &mut Reader<'_>, n: u32) -> u32 {
 /// Normal numbers by the polar method (`MB64` Marsaglia, Bray, 1964), in the published order: the second of a pair
 /// first.
 fn fill_normals(mut generator: Reader<'_>, normals: &mut [f32]) {
-    let mut kept = None;
+    let mut other = None;
     for normal in normals {
-        *normal = kept.take().unwrap_or_else(|| {
+        *normal = other.take().unwrap_or_else(|| {
             loop {
                 let (x1, x2) = (2.0 * uniform(&mut generator) - 1.0, 2.0 * uniform(&mut generator) - 1.0);
                 let square = x1 * x1 + x2 * x2;
                 if square > 0.0 && square < 1.0 {
                     let factor = (-2.0 * square.ln() / square).sqrt();
-                    kept = Some(factor * x1);
+                    other = Some(factor * x1);
                     break factor * x2;
                 }
             }

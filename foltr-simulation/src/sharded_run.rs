@@ -14,7 +14,7 @@ use rayon::prelude::*;
 use crate::client_round::RoundStats;
 use crate::federation_run::{FederationError, FederationRun, FederationSettings, RoundError};
 use crate::partition::Partition;
-use crate::unlearning::{Cost, Replay, Request, UnlearningError};
+use crate::unlearning::{Cost, Replay, Request, UnlearningError, remaining};
 
 /// Shards in the middle of their run.
 pub struct ShardedRun<'a> {
@@ -51,16 +51,16 @@ impl<'a> ShardedRun<'a> {
         histories: Vec<History>,
     ) -> Result<Self, UnlearningError> {
         check(&settings, isolation)?;
+        let premise = |on| UnlearnError::Premise { method: "shard-isolation", on };
         if histories.len() != isolation.shards as usize {
-            let on = "one history for every shard";
-            return Err(UnlearnError::Premise { method: "shard-isolation", on }.into());
+            return Err(premise("one history for every shard").into());
         }
         let resume = |(shard, history): (u32, History)| {
             history.verify().map_err(UnlearnError::from)?;
             let own = settings_of(&settings, isolation, shard);
-            let own = Request { settings: &own, partition, history: &history, leavers: &[] }.remaining();
-            let on = "a history with the newest state of its shard";
-            let state = history.latest().ok_or(UnlearnError::Premise { method: "shard-isolation", on })?.clone();
+            let own = remaining(&own, &history, &[]);
+            let latest = history.latest().cloned();
+            let state = latest.ok_or_else(|| premise("a history with the newest state of its shard"))?;
             Ok(FederationRun::resume(own, partition, &state, Some(history))?)
         };
         let shards = (0..).zip(histories).map(resume).collect::<Result<_, UnlearningError>>()?;
@@ -122,8 +122,8 @@ impl<'a> ShardedRun<'a> {
         let history = self.shards[shard as usize].history_now().expect("every shard records a history");
         method.check_request(&history, leavers)?;
         let settings = settings_of(&self.settings, self.isolation, shard);
-        let request = Request { settings: &settings, partition: self.partition, history: &history, leavers };
-        let mut replay = Replay::from_clean_state(method, &request)?;
+        let request = Request { method, settings: &settings, partition: self.partition, history: &history, leavers };
+        let mut replay = Replay::from_clean_state(&request)?;
         while replay.round()?.is_some() {}
         Ok((replay.run.cost(), replay.run))
     }

@@ -49,6 +49,7 @@ pub enum UnlearningError {
 /// Everything that a request is about.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'p, 'r> {
+    pub method: &'r Unlearning,
     /// Those of training. Clients that were forgotten before need not be in `absent`.
     pub settings: &'r FederationSettings,
     /// The data of training.
@@ -75,36 +76,40 @@ enum Course<'a> {
 }
 
 /// Meets a request. The request's history is as it was in any case.
-pub fn unlearn(method: &Unlearning, request: &Request<'_, '_>) -> Result<UnlearningResult, UnlearningError> {
-    let mut run = UnlearningRun::new(method, request)?;
+pub fn unlearn(request: &Request<'_, '_>) -> Result<UnlearningResult, UnlearningError> {
+    let mut run = UnlearningRun::new(request)?;
     while run.round()?.is_some() {}
     Ok(run.finish())
 }
 
+/// Settings of the federation without those who were forgotten before, and the leavers.
+pub(crate) fn remaining(settings: &FederationSettings, history: &History, leavers: &[u32]) -> FederationSettings {
+    let gone = history.erasures().flat_map(|erasure| &erasure.clients);
+    let mut absent: Vec<u32> = settings.absent.iter().chain(gone).chain(leavers).copied().collect();
+    absent.sort_unstable();
+    absent.dedup();
+    FederationSettings { absent, ..settings.clone() }
+}
+
 impl Request<'_, '_> {
-    /// Settings of the federation that is left.
-    pub(crate) fn remaining(&self) -> FederationSettings {
-        let gone = self.history.erasures().flat_map(|erasure| &erasure.clients);
-        let mut absent: Vec<u32> = self.settings.absent.iter().chain(gone).chain(self.leavers).copied().collect();
-        absent.sort_unstable();
-        absent.dedup();
-        FederationSettings { absent, ..self.settings.clone() }
+    fn remaining(&self) -> FederationSettings {
+        remaining(self.settings, self.history, self.leavers)
     }
 
     /// The entry of the history.
-    pub(crate) fn erasure(&self, method: &Unlearning, is_proven: bool, fresh_rounds: u32) -> Erasure {
+    fn erasure(&self, is_proven: bool, fresh_rounds: u32) -> Erasure {
         let (round, clients) = (self.history.n_rounds(), self.leavers.to_vec());
-        Erasure { round, clients, method: method.name().to_owned(), is_proven, fresh_rounds }
+        Erasure { round, clients, method: self.method.name().to_owned(), is_proven, fresh_rounds }
     }
 
     /// The history without the leavers.
-    fn erased_history(&self, method: &Unlearning, is_proven: bool, touched: Touched) -> Result<History, UnlearnError> {
+    fn erased_history(&self, is_proven: bool, touched: Touched) -> Result<History, UnlearnError> {
         let mut history = self.history.clone();
-        history.erase(self.erasure(method, is_proven, 0), touched)?;
+        history.erase(self.erasure(is_proven, 0), touched)?;
         Ok(history)
     }
 
-    fn check(&self, method: &Unlearning) -> Result<(), UnlearningError> {
+    fn check(&self) -> Result<(), UnlearningError> {
         let header = self.history.header();
         let fits = header.initial.iter().zip(&self.settings.initial).all(|(stored, &own)| *stored == f64::from(own))
             && (header.n_clients, header.initial.len()) == (self.settings.n_clients, self.settings.initial.len())
@@ -113,46 +118,41 @@ impl Request<'_, '_> {
             let (history, n_params) = (header.n_clients, header.initial.len());
             return Err(UnlearningError::OtherFederation { history, n_params });
         }
-        Ok(method.check_request(self.history, self.leavers)?)
+        Ok(self.method.check_request(self.history, self.leavers)?)
+    }
+
+    /// What the method rests on is not given.
+    fn premise(&self, on: &'static str) -> UnlearnError {
+        UnlearnError::Premise { method: self.method.name(), on }
     }
 
     /// The newest state.
-    fn latest(&self, method: &Unlearning) -> Result<&Checkpoint, UnlearnError> {
+    fn latest(&self) -> Result<&Checkpoint, UnlearnError> {
         let need = Need::Checkpoints { every: None };
-        self.history.latest().ok_or(UnlearnError::Need { method: method.name(), need })
+        self.history.latest().ok_or(UnlearnError::Need { method: self.method.name(), need })
     }
 
-    /// The same model, of which its privacy tells enough.
-    fn certify(
-        &self,
-        method: &Unlearning,
-        certificate: &Certificate,
-    ) -> Result<(Checkpoint, History), UnlearningError> {
+    /// The same model, whose privacy is guarantee enough.
+    fn certify(&self, certificate: &Certificate) -> Result<(Checkpoint, History), UnlearnError> {
         // Only here is a client that is absent the neighbour that the guarantee is about: the sum lacks its summand,
         // and is divided by the same number.
         let Mechanism::Gaussian(mechanism) = &self.settings.privacy else {
-            let on = "Gaussian noise on a sum with a fixed divisor";
-            return Err(UnlearnError::Premise { method: method.name(), on }.into());
+            return Err(self.premise("Gaussian noise on a sum with a fixed divisor"));
         };
         let cost = mechanism.cost(self.settings.initial.len(), self.partition.most_interactions());
         let n_messages = self.leavers.iter().map(|&client| self.history.n_messages(client)).max().unwrap_or(0);
         certificate.confirm(cost, n_messages, self.leavers.len())?;
-        Ok((self.latest(method)?.clone(), self.erased_history(method, true, Touched::Stay)?))
+        Ok((self.latest()?.clone(), self.erased_history(true, Touched::Stay)?))
     }
 
     /// The newest model without the leavers' steps.
-    fn subtract(
-        &self,
-        method: &Unlearning,
-        subtraction: &LedgerSubtraction,
-    ) -> Result<(Checkpoint, History), UnlearningError> {
+    fn subtract(&self, subtraction: &LedgerSubtraction) -> Result<(Checkpoint, History), UnlearnError> {
         if !self.settings.defence.only_sums() {
-            let on = "the mean of all updates";
-            return Err(UnlearnError::Premise { method: method.name(), on }.into());
+            return Err(self.premise("the mean of all updates"));
         }
-        let mut state = Checkpoint { tail: None, ..self.latest(method)?.clone() };
+        let mut state = Checkpoint { tail: None, ..self.latest()?.clone() };
         subtraction.subtract(self.history, self.leavers, &mut state.master)?;
-        let mut history = self.erased_history(method, false, Touched::Drop)?;
+        let mut history = self.erased_history(false, Touched::Drop)?;
         state.devices.erase(self.leavers);
         history.add_checkpoint(state.clone());
         Ok((state, history))
@@ -161,27 +161,24 @@ impl Request<'_, '_> {
 
 impl<'a> UnlearningRun<'a> {
     /// A request that is about to be met.
-    pub fn new(method: &Unlearning, request: &Request<'a, '_>) -> Result<Self, UnlearningError> {
-        request.check(method)?;
-        let mut guarantee = method.guarantee();
-        let course = match method {
-            Unlearning::Retrain(_) => Course::Replay(Box::new(Replay::from_scratch(method, request)?)),
-            Unlearning::FedEraser(eraser) => Course::Erasing(Box::new(EraserRun::new(eraser, method, request)?)),
-            Unlearning::LedgerSubtraction(subtraction) => {
-                Course::AtOnce(Box::new(request.subtract(method, subtraction)?))
-            }
+    pub fn new(request: &Request<'a, '_>) -> Result<Self, UnlearningError> {
+        request.check()?;
+        let mut guarantee = request.method.guarantee();
+        let course = match request.method {
+            Unlearning::Retrain(_) => Course::Replay(Box::new(Replay::from_scratch(request)?)),
+            Unlearning::FedEraser(eraser) => Course::Erasing(Box::new(EraserRun::new(eraser, request)?)),
+            Unlearning::LedgerSubtraction(subtraction) => Course::AtOnce(Box::new(request.subtract(subtraction)?)),
             Unlearning::ShardIsolation(_) => {
-                let on = "shards: a sharded run forgets by itself";
-                return Err(UnlearnError::Premise { method: method.name(), on }.into());
+                return Err(request.premise("shards: a sharded run forgets by itself").into());
             }
             Unlearning::NoisyRollback(rollback) => {
-                let (replay, plan) = Replay::with_noise(method, rollback, request)?;
+                let (replay, plan) = Replay::with_noise(rollback, request)?;
                 if plan.sensitivity == 0.0 {
                     guarantee = Assurance::Exact;
                 }
                 Course::Replay(Box::new(replay))
             }
-            Unlearning::Certificate(certificate) => Course::AtOnce(Box::new(request.certify(method, certificate)?)),
+            Unlearning::Certificate(certificate) => Course::AtOnce(Box::new(request.certify(certificate)?)),
         };
         Ok(Self { course, guarantee })
     }

@@ -44,7 +44,9 @@ pub struct Drift {
 }
 
 impl AttackMethod for Drift {
-    const REMEMBERS: bool = true;
+    fn remembers(&self) -> bool {
+        true
+    }
 
     fn check(&self) -> Result<(), ParameterError> {
         require("reach", self.reach, self.reach >= 0.0, "at least 0 and finite")?;

@@ -3,7 +3,7 @@
 //! `KO19` Kharitonov: *Federated Online Learning to Rank with Evolution Strategies*, WSDM 2019, section 3.2; spec
 //! section 4. The server reads such a message as the seed's direction times a coefficient. So any update that an attack
 //! wants is fitted: of the seeds that an attacker may send, with rewards that an honest client could send, the message
-//! whose reading is nearest to the wanted update. There is no paper on such attacks that we know of.
+//! whose reading is nearest to the target update. There is no paper on such attacks that we know of.
 //!
 //! Rewards are means over interactions, privatised or not, so they lie between 0 and the largest outcome. That bounds
 //! what an attacker can do: with both signs its coefficient is within what honest clients may have, and with one sign it
@@ -86,7 +86,7 @@ impl RewardRange {
             None => (settle((self.sigma * coefficient).clamp(0.0, self.most)), None),
             Some(_) => {
                 let half = (self.sigma * coefficient).clamp(-0.5 * self.most, 0.5 * self.most);
-                // Not `clamp`, which panics where the wanted update is not a number.
+                // Not `clamp`, which panics where the target update is not a number.
                 let middle = (0.5 * (known[0] + known[1])).max(half.abs()).min(self.most - half.abs());
                 (settle(middle + half), Some(settle(middle - half)))
             }
@@ -94,16 +94,16 @@ impl RewardRange {
     }
 }
 
-/// The message that is nearest to a wanted update so far.
+/// The message that is nearest to a target update so far.
 pub(crate) struct Fitted<'a> {
     range: RewardRange,
-    wanted: &'a [f32],
+    target: &'a [f32],
     direction: Vec<f32>,
 }
 
 impl<'a> Fitted<'a> {
-    pub(crate) fn new(range: RewardRange, wanted: &'a [f32]) -> Self {
-        Self { range, wanted, direction: vec![0.0; wanted.len()] }
+    pub(crate) fn new(range: RewardRange, target: &'a [f32]) -> Self {
+        Self { range, target, direction: vec![0.0; target.len()] }
     }
 
     /// The message of an attacker whose honest one this is.
@@ -119,13 +119,13 @@ impl<'a> Fitted<'a> {
         best
     }
 
-    /// The best rewards for a seed, and the squared distance of what the server reads to the wanted update, apart from
+    /// The best rewards for a seed, and the squared distance of what the server reads to the target update, apart from
     /// the squared length of that.
     fn fit(&mut self, seed: u32, honest: (f32, Option<f32>)) -> (Payload, f64) {
         fill_direction(seed, &mut self.direction);
         let (mut product, mut square) = (0.0, 0.0);
-        for (&value, &wanted) in self.direction.iter().zip(self.wanted) {
-            product += f64::from(value) * f64::from(wanted);
+        for (&value, &target) in self.direction.iter().zip(self.target) {
+            product += f64::from(value) * f64::from(target);
             square += f64::from(value) * f64::from(value);
         }
         let (plus, minus) = self.range.rewards(product / square, honest);
@@ -148,8 +148,8 @@ mod tests {
         update
     }
 
-    fn message(wanted: &[f32], honest: &Payload, seeds: Seeds) -> Payload {
-        Fitted::new(RANGE, wanted).message(honest, seeds, &mut Streams::new(3).open(Purpose::Attack, 0, 0))
+    fn message(target: &[f32], honest: &Payload, seeds: Seeds) -> Payload {
+        Fitted::new(RANGE, target).message(honest, seeds, &mut Streams::new(3).open(Purpose::Attack, 0, 0))
     }
 
     #[test]

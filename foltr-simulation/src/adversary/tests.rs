@@ -280,12 +280,12 @@ proptest! {
     }
 
     #[test]
-    fn krum_picks_what_fang_found(scene in scenes(7..12), m in 2..4_usize, squared: bool) {
+    fn krum_picks_what_fang_sends(scene in scenes(7..12), m in 2..4_usize, squared: bool) {
         let mut attack = FangKrum { squared, ..FangKrum::default() };
         let (own, honest) = scene.split(m);
         let sent = scene.attacked(&mut attack, m, Knowledge::Full);
-        let found = attack.search(&scene.seen(m, Knowledge::Full), own).with_full_knowledge(m);
-        if found.is_some() {
+        let lambda = attack.search(&scene.seen(m, Knowledge::Full), own).with_full_knowledge(m);
+        if lambda.is_some() {
             let rows: Vec<&[f32]> = sent.iter().map(Vec::as_slice).chain(honest.iter()).collect();
             prop_assert_eq!(krum(&rows, honest.len() - 2, squared), 0);
             let mean = geometry::mean_of(Rows::new(&scene.values, scene.n_params()));

@@ -96,12 +96,12 @@ pub(super) fn read_chunk(bytes: &[u8], stride: usize, limits: Limits) -> Result<
             Some(_) => {
                 let line_start = at;
                 let (label, label_end) = read_label(bytes, at, limits.max_label)?;
-                let (found, id_end) = read_query_id(bytes, skip_blanks(bytes, label_end))?;
-                if found != query_id || chunk.runs.is_empty() {
-                    let name = String::from_utf8(found.to_vec());
-                    let name = name.map_err(|_| fault(id_end - found.len(), id_end, Expected::Utf8Qid))?;
+                let (id, id_end) = read_query_id(bytes, skip_blanks(bytes, label_end))?;
+                if id != query_id || chunk.runs.is_empty() {
+                    let name = String::from_utf8(id.to_vec());
+                    let name = name.map_err(|_| fault(id_end - id.len(), id_end, Expected::Utf8Qid))?;
                     chunk.runs.push(Run { query_id: name.into(), first_row: chunk.labels.len() });
-                    query_id = found;
+                    query_id = id;
                 }
                 chunk.labels.push(label);
                 at = chunk.push_row(bytes, id_end, limits)? + 1;

@@ -125,17 +125,6 @@ mod tests {
     }
 
     #[test]
-    fn digits_are_counted_and_read() {
-        let read = |text: &str| leading_digits(word_at(text.as_bytes(), 0));
-        assert_eq!(read("12345678"), (8, 12_345_678));
-        assert_eq!(read("907 1"), (3, 907));
-        assert_eq!(read("0"), (1, 0));
-        assert_eq!(read(":1"), (0, 0));
-        assert_eq!(read("/1"), (0, 0));
-        assert_eq!(read("5\u{ff}5"), (1, 5));
-    }
-
-    #[test]
     fn common_values_take_the_fast_path() {
         let read = |text: &str| plain_decimal(text.as_bytes(), 0);
         assert_eq!(read("0.471076 "), Some((0.471076, 8)));

@@ -89,11 +89,11 @@ fn bad_lines_are_refused_with_place_and_reason() {
         ("1 qid:1 1:0.5x", 9, "1:0.5x", "a finite number as the value"),
         ("1 qid:1 1:1.2.3", 9, "1:1.2.3", "a finite number as the value"),
     ] {
-        let wanted = format!("train.txt:3:{column}: found `{found}`, expected {expected}");
-        assert_eq!(message(&format!("{good}{line}\n1 qid:2 1:1\n")), wanted, "{line}");
-        assert_eq!(message(&format!("{good}{line}")), wanted, "{line}, last");
+        let refusal = format!("train.txt:3:{column}: found `{found}`, expected {expected}");
+        assert_eq!(message(&format!("{good}{line}\n1 qid:2 1:1\n")), refusal, "{line}");
+        assert_eq!(message(&format!("{good}{line}")), refusal, "{line}, last");
         if found != "end of line" {
-            assert_eq!(message(&format!("{good}{line}\r\n")), wanted, "{line}, Windows");
+            assert_eq!(message(&format!("{good}{line}\r\n")), refusal, "{line}, Windows");
         }
     }
 }

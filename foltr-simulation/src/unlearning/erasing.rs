@@ -2,7 +2,7 @@
 
 use foltr_federation::history::Touched;
 use foltr_federation::unlearn::{Erasing, FedEraser};
-use foltr_federation::{Checkpoint, Contributions, Erasure, History, Kind, RoundTask, Unlearning};
+use foltr_federation::{Checkpoint, Contributions, Erasure, History, Kind, RoundTask};
 use foltr_rank::Params;
 use foltr_rank::rng::Streams;
 
@@ -31,11 +31,7 @@ pub(super) struct EraserRun<'a> {
 }
 
 impl<'a> EraserRun<'a> {
-    pub(super) fn new(
-        eraser: &FedEraser,
-        method: &Unlearning,
-        request: &Request<'a, '_>,
-    ) -> Result<Self, UnlearningError> {
+    pub(super) fn new(eraser: &FedEraser, request: &Request<'a, '_>) -> Result<Self, UnlearningError> {
         let settings = request.remaining();
         settings.check(request.partition)?;
         let erasing = eraser.start(request.history, request.leavers, settings.shape)?;
@@ -53,7 +49,7 @@ impl<'a> EraserRun<'a> {
             cost: Cost::default(),
             states: Vec::new(),
             history: request.history.clone(),
-            erasure: request.erasure(method, false, erasing.n_rounds() as u32),
+            erasure: request.erasure(false, erasing.n_rounds() as u32),
             partition: request.partition,
             erasing,
             settings,

@@ -3,12 +3,12 @@
 use foltr_federation::aggregate::{NormClipping, Radius};
 use foltr_federation::history::Touched;
 use foltr_federation::unlearn::{NoisyRollback, Plan};
-use foltr_federation::{Aggregation, Checkpoint, Defence, History, Mechanism, UnlearnError, Unlearning};
+use foltr_federation::{Aggregation, Checkpoint, Defence, History, Mechanism, UnlearnError};
 use foltr_rank::rng::{Purpose, Streams};
 
 use super::{Request, UnlearningError};
 use crate::client_round::RoundStats;
-use crate::federation_run::{FederationRun, FederationSettings, RoundError};
+use crate::federation_run::{FederationRun, RoundError};
 
 /// A federation on its way to where it was.
 pub(crate) struct Replay<'a> {
@@ -18,30 +18,29 @@ pub(crate) struct Replay<'a> {
 }
 
 impl<'a> Replay<'a> {
-    pub(super) fn from_scratch(method: &Unlearning, request: &Request<'a, '_>) -> Result<Self, UnlearningError> {
-        Self::start(request, 0, None, request.erased_history(method, true, Touched::Drop)?)
+    pub(super) fn from_scratch(request: &Request<'a, '_>) -> Result<Self, UnlearningError> {
+        Self::start(request, 0, None, request.erased_history(true, Touched::Drop)?)
     }
 
     /// From the last stored state in which the leavers have no part, exactly.
-    pub(crate) fn from_clean_state(method: &Unlearning, request: &Request<'a, '_>) -> Result<Self, UnlearningError> {
+    pub(crate) fn from_clean_state(request: &Request<'a, '_>) -> Result<Self, UnlearningError> {
         let firsts = request.leavers.iter().filter_map(|&client| request.history.contribution(client));
         let first = firsts.map(|contribution| contribution.first).min().unwrap_or(request.history.n_rounds());
         let state = request.history.before(first).cloned();
         let round = state.as_ref().map_or(0, |state| state.round);
-        Self::start(request, round, state, request.erased_history(method, true, Touched::Drop)?)
+        Self::start(request, round, state, request.erased_history(true, Touched::Drop)?)
     }
 
     /// From a stored state in which noise hides the leavers' part.
     pub(super) fn with_noise(
-        method: &Unlearning,
         rollback: &NoisyRollback,
         request: &Request<'a, '_>,
     ) -> Result<(Self, Plan), UnlearningError> {
-        check_premises(method, rollback, request.settings)?;
+        check_premises(rollback, request)?;
         let plan = rollback.plan(request.history, request.leavers)?;
         let stored = request.history.before(plan.round).filter(|state| state.round == plan.round);
-        let is_proven = plan.sensitivity == 0.0 || method.guarantee().is_proven();
-        let history = request.erased_history(method, is_proven, Touched::Drop)?;
+        let is_proven = plan.sensitivity == 0.0 || request.method.guarantee().is_proven();
+        let history = request.erased_history(is_proven, Touched::Drop)?;
         let mut state = stored.cloned();
         if let Some(state) = state.as_mut().filter(|_| plan.sensitivity > 0.0) {
             rollback.blur(&plan, &mut streams(request).open(Purpose::Noise, 0, plan.round), &mut state.master);
@@ -89,12 +88,8 @@ pub(super) fn streams(request: &Request<'_, '_>) -> Streams {
 }
 
 /// What the worst case rests on: every update clipped to the norm, equal weights, and no memory but the model.
-fn check_premises(
-    method: &Unlearning,
-    rollback: &NoisyRollback,
-    settings: &FederationSettings,
-) -> Result<(), UnlearnError> {
-    let Defence { rule, mixing, momentum } = settings.defence;
+fn check_premises(rollback: &NoisyRollback, request: &Request<'_, '_>) -> Result<(), UnlearnError> {
+    let Defence { rule, mixing, momentum } = request.settings.defence;
     let is_clipped = match rule {
         Aggregation::NormClipping(NormClipping { radius: Radius::Fixed(radius) }) => radius <= rollback.clip_norm,
         _ => false,
@@ -102,8 +97,8 @@ fn check_premises(
     let premises = [
         (is_clipped && mixing.is_none(), "the rule norm-clipping with a fixed radius of at most its clip_norm"),
         (momentum.is_none(), "devices that remember nothing"),
-        (matches!(settings.privacy, Mechanism::Unprotected(_)), "plain messages"),
+        (matches!(request.settings.privacy, Mechanism::Unprotected(_)), "plain messages"),
     ];
     let failed = premises.into_iter().find(|(holds, _)| !holds);
-    failed.map_or(Ok(()), |(_, on)| Err(UnlearnError::Premise { method: method.name(), on }))
+    failed.map_or(Ok(()), |(_, on)| Err(request.premise(on)))
 }

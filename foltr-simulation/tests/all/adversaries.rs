@@ -18,7 +18,7 @@ use foltr_simulation::partition::Partition;
 use rand::RngExt;
 use serde_json::json;
 
-use crate::scene::{N_CLIENTS, PDGD, advance, even_partition, evolution, iid, messages, on_threads, users};
+use crate::scene::{N_CLIENTS, PDGD, advance, even_partition, evolution, iid, messages, on_threads};
 
 const N_ATTACKERS: u32 = 3;
 const LEARNINGS: [Learning; 2] = [Learning::Pdgd(PDGD), evolution(false)];
@@ -172,24 +172,6 @@ fn a_vandal_is_refused_and_the_round_goes_on() {
             assert_eq!((run.task().round, run.n_refused()), (4, u64::from(4 * N_ATTACKERS)));
             assert!(run.task().global.iter().all(|value| value.is_finite()));
         }
-    }
-}
-
-#[test]
-fn partial_knowledge_is_no_knowledge_of_honest_messages() {
-    let ways = [Preset::Navigational, Preset::Informational];
-    for (name, method) in attacks() {
-        let records = ways.map(|preset| {
-            // Attackers click alike in both; only the others differ.
-            let partition = partition(preset).with_clicks_of(N_ATTACKERS, N_CLIENTS, users(Preset::Perfect));
-            [Knowledge::Partial, Knowledge::Full].map(|knowledge| {
-                let attackers = attackers(method, knowledge);
-                one_round(&settings(attackers), &partition, attackers.method.adversary()).0
-            })
-        });
-        let [[partial, full], [other_partial, other_full]] = &records;
-        assert_eq!(partial, other_partial, "{name}");
-        assert_ne!(full.honest, other_full.honest, "{name}: the honest messages did differ");
     }
 }
 

@@ -210,7 +210,7 @@ pub fn forget(
     history: &History,
     leavers: &[u32],
 ) -> Result<UnlearningResult, UnlearningError> {
-    unlearn(&method, &Request { settings, partition: partition(), history, leavers })
+    unlearn(&Request { method: &method, settings, partition: partition(), history, leavers })
 }
 
 /// A run that never had some clients.

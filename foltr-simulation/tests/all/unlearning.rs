@@ -66,8 +66,9 @@ fn costs_are_counted() {
 
 /// FedEraser, watched round by round.
 fn erased(settings: &FederationSettings, history: &History) -> Vec<Params> {
-    let request = Request { settings, partition: partition(), history, leavers: &[0] };
-    let mut run = UnlearningRun::new(&eraser(5, 2, Variant::Thesis), &request).expect("recorded");
+    let method = &eraser(5, 2, Variant::Thesis);
+    let request = Request { method, settings, partition: partition(), history, leavers: &[0] };
+    let mut run = UnlearningRun::new(&request).expect("recorded");
     let mut rankers = vec![run.ranker()];
     while run.round().expect("a round").is_some() {
         rankers.push(run.ranker());
@@ -109,8 +110,9 @@ fn unlearning_is_about_new_interactions() {
     let (_, history) = trained(&settings, EVERYTHING, 4);
     // With all steps and every round, old interactions would give the retrained model up to lengths.
     let all = eraser(1, N_INTERACTIONS, Variant::Thesis);
-    let request = Request { settings: &settings, partition: partition(), history: &history, leavers: &[9] };
-    let mut run = UnlearningRun::new(&all, &request).expect("recorded");
+    let (method, settings) = (&all, &settings);
+    let request = Request { method, settings, partition: partition(), history: &history, leavers: &[9] };
+    let mut run = UnlearningRun::new(&request).expect("recorded");
     run.round().expect("a round");
     let stored = history.records().next().expect("round 0");
     let old: Params = (0..settings.initial.len())
@@ -121,9 +123,9 @@ fn unlearning_is_about_new_interactions() {
         .collect();
     assert!(cosine(&run.ranker(), &old) < 0.9999, "interactions are those of training");
     // A second request has others than the first: the same clients stay, with the same stored lengths.
-    let first = forget(all, &settings, &history, &[9]).expect("recorded");
-    let second = forget(all, &settings, &first.history, &[8]).expect("recorded");
-    let at_once = forget(all, &settings, &history, &[8, 9]).expect("recorded");
+    let first = forget(all, settings, &history, &[9]).expect("recorded");
+    let second = forget(all, settings, &first.history, &[8]).expect("recorded");
+    let at_once = forget(all, settings, &history, &[8, 9]).expect("recorded");
     assert_ne!(second.params, at_once.params);
 }
 
@@ -135,7 +137,7 @@ fn fed_eraser_forgets_one_several_and_one_after_the_other() {
     let leaving = [updates_of(&history, 2), updates_of(&history, 6)].concat();
     assert_eq!(leaving.len(), 16);
     for variant in [Variant::Thesis, Variant::Released] {
-        // 10 and 20 are served from what is kept every 5 rounds.
+        // 10 and 20 are served from what is recorded every 5 rounds.
         for interval in [5, 10, 20] {
             let method = eraser(interval, 3, variant);
             let both = forget(method, &settings, &history, &[6, 2]).expect("recorded");
