@@ -43,9 +43,9 @@ pub use fang_trim::{Extremes, FangTrim, Space};
 pub use linear::{InnerProduct, Negation, Scaling, SignFlip};
 pub use little_is_enough::{Deviation, EstimateFrom, Formula, LittleIsEnough};
 pub use min_max::{MinMax, MinSum, Perturbation};
-pub use promotion::{Promoted, Promotion, Targets};
+pub use promotion::{Promotion, Targets};
+pub(crate) use rewards::RewardRange;
 pub use rewards::Seeds;
-pub(crate) use rewards::{Fitted, RewardRange};
 
 /// Who attacks, how, and knowing what.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]

@@ -67,7 +67,7 @@ pub struct RoundStats {
 }
 
 impl RoundStats {
-    pub(crate) fn merge(&mut self, other: &Self) {
+    pub fn merge(&mut self, other: &Self) {
         self.ndcg += other.ndcg;
         self.max_rr += other.max_rr;
         self.n_interactions += other.n_interactions;

@@ -5,7 +5,6 @@
 //! than the partial sums.
 
 mod recorder;
-mod resumed;
 mod settings;
 
 use foltr_federation::participation::survivors;

@@ -10,7 +10,7 @@ use foltr_federation::{
 use foltr_rank::rng::{Purpose, Stream, Streams};
 use rayon::prelude::*;
 
-use crate::adversary::{Adversary, Attackers, Fitted, Knowledge, Own, RewardRange, Rows, Seen};
+use crate::adversary::{Adversary, Attackers, Knowledge, Own, RewardRange, Rows, Seen};
 use crate::client_round::{Round, RoundStats};
 use crate::client_states::StateStretch;
 use crate::federation_run::{FederationSettings, Learning, RoundRecorder, append};
@@ -208,7 +208,7 @@ impl PerMessageRound {
         corrupt_rows(adversary.as_mut(), attackers, task, &mut read, &mut self.memory, stream);
         let own = rewards.iter_mut().filter(|(client, _)| *client < attackers.attackers);
         for ((_, payload), update) in own.zip(read.rows()) {
-            *payload = Fitted::new(range, update).message(payload, attackers.seeds, stream);
+            *payload = range.nearest_message(update, payload, attackers.seeds, stream);
         }
     }
 

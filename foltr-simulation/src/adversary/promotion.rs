@@ -95,16 +95,6 @@ pub struct Targets {
     query_feature: Option<(usize, f64)>,
 }
 
-/// Where target documents are ranked.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Promoted {
-    /// Mean rank; 1 is the top.
-    pub rank: f64,
-    /// Mean rank as a share of the list: 0 is the top, 1 the bottom, and a half what chance gives.
-    pub relative_rank: f64,
-    pub n_docs: usize,
-}
-
 impl Targets {
     /// Whether each document of a query is a target; nothing if the query is none, or all its documents are alike.
     pub fn of(&self, data: &Dataset, query: usize) -> Option<Vec<bool>> {
@@ -131,11 +121,12 @@ impl Targets {
         data.with_labels(labels)
     }
 
-    /// Where these scores, one for each document of the data, rank the targets. Equal scores share their mean rank.
-    /// Nothing if there is no target.
-    pub fn ranked(&self, data: &Dataset, scores: &[f32]) -> Option<Promoted> {
+    /// Where these scores, one for each document of the data, rank the targets: their mean rank as a share of the list, 0
+    /// for the top, 1 for the bottom, and a half what chance gives. Equal scores share their mean rank. Nothing if there
+    /// is no target.
+    pub fn relative_rank(&self, data: &Dataset, scores: &[f32]) -> Option<f64> {
         assert_eq!(scores.len(), data.n_docs(), "one score for each document");
-        let mut promoted = Promoted { rank: 0.0, relative_rank: 0.0, n_docs: 0 };
+        let (mut sum, mut n_targets) = (0.0, 0);
         for query in 0..data.n_queries() {
             let Some(targets) = self.of(data, query) else { continue };
             let scores = &scores[data.docs(query)];
@@ -143,15 +134,12 @@ impl Targets {
                 let n_better = scores.iter().filter(|&&other| other > score).count();
                 let n_equal = scores.iter().filter(|&&other| other == score).count();
                 let above = n_better as f64 + (n_equal as f64 - 1.0) / 2.0;
-                promoted.rank += above + 1.0;
                 // A query with a target has at least two documents.
-                promoted.relative_rank += above / (scores.len() - 1) as f64;
-                promoted.n_docs += 1;
+                sum += above / (scores.len() - 1) as f64;
+                n_targets += 1;
             }
         }
-        let n_docs = promoted.n_docs as f64;
-        let (rank, relative_rank) = (promoted.rank / n_docs, promoted.relative_rank / n_docs);
-        (promoted.n_docs > 0).then_some(Promoted { rank, relative_rank, ..promoted })
+        (n_targets > 0).then(|| sum / f64::from(n_targets))
     }
 }
 
@@ -211,10 +199,8 @@ mod tests {
         let targets = PROMOTION.targets(&data);
         // The targets are documents 1, 5 and 9.
         let scores = [3.0, 2.0, 1.0, 0.0, 1.0, 5.0, 0.0, 0.0, 0.0, 1.0, 2.0];
-        let ranked = targets.ranked(&data, &scores).expect("three targets");
-        assert_eq!(ranked, Promoted { rank: 5.0 / 3.0, relative_rank: (1.0 / 3.0 + 0.0 + 1.0) / 3.0, n_docs: 3 });
-        let chance = targets.ranked(&data, &[7.0; 11]).expect("three targets");
-        assert_eq!((chance.relative_rank, chance.rank), (0.5, (2.5 + 1.5 + 1.5) / 3.0));
+        assert_eq!(targets.relative_rank(&data, &scores), Some((1.0 / 3.0 + 0.0 + 1.0) / 3.0));
+        assert_eq!(targets.relative_rank(&data, &[7.0; 11]), Some(0.5));
     }
 
     #[test]

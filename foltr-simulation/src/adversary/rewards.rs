@@ -92,26 +92,21 @@ impl RewardRange {
             }
         }
     }
-}
 
-/// The message that is nearest to a target update so far.
-pub(crate) struct Fitted<'a> {
-    range: RewardRange,
-    target: &'a [f32],
-    direction: Vec<f32>,
-}
-
-impl<'a> Fitted<'a> {
-    pub(crate) fn new(range: RewardRange, target: &'a [f32]) -> Self {
-        Self { range, target, direction: vec![0.0; target.len()] }
-    }
-
-    /// The message of an attacker whose honest one this is.
-    pub(crate) fn message(&mut self, honest: &Payload, seeds: Seeds, stream: &mut Stream) -> Payload {
+    /// What an attacker sends in place of its honest message: the message whose reading is nearest to a target update.
+    pub(crate) fn nearest_message(
+        &self,
+        target: &[f32],
+        honest: &Payload,
+        seeds: Seeds,
+        stream: &mut Stream,
+    ) -> Payload {
         let &Payload::Evolution { seed, plus, minus } = honest else { panic!("{:?} has no reward", honest.kind()) };
-        let (mut best, mut least) = self.fit(seed, (plus, minus));
+        let mut direction = vec![0.0; target.len()];
+        let mut fit = |seed| self.fit(target, seed, (plus, minus), &mut direction);
+        let (mut best, mut least) = fit(seed);
         for _ in 0..seeds.candidates() {
-            let (message, distance) = self.fit(stream.next_u32(), (plus, minus));
+            let (message, distance) = fit(stream.next_u32());
             if distance < least {
                 (best, least) = (message, distance);
             }
@@ -121,15 +116,15 @@ impl<'a> Fitted<'a> {
 
     /// The best rewards for a seed, and the squared distance of what the server reads to the target update, apart from
     /// the squared length of that.
-    fn fit(&mut self, seed: u32, honest: (f32, Option<f32>)) -> (Payload, f64) {
-        fill_direction(seed, &mut self.direction);
+    fn fit(&self, target: &[f32], seed: u32, honest: (f32, Option<f32>), direction: &mut [f32]) -> (Payload, f64) {
+        fill_direction(seed, direction);
         let (mut product, mut square) = (0.0, 0.0);
-        for (&value, &target) in self.direction.iter().zip(self.target) {
+        for (&value, &target) in direction.iter().zip(target) {
             product += f64::from(value) * f64::from(target);
             square += f64::from(value) * f64::from(value);
         }
-        let (plus, minus) = self.range.rewards(product / square, honest);
-        let coefficient = evolution_coefficient(plus, minus, self.range.sigma);
+        let (plus, minus) = self.rewards(product / square, honest);
+        let coefficient = evolution_coefficient(plus, minus, self.sigma);
         (Payload::Evolution { seed, plus, minus }, coefficient * (coefficient * square - 2.0 * product))
     }
 }
@@ -149,7 +144,7 @@ mod tests {
     }
 
     fn message(target: &[f32], honest: &Payload, seeds: Seeds) -> Payload {
-        Fitted::new(RANGE, target).message(honest, seeds, &mut Streams::new(3).open(Purpose::Attack, 0, 0))
+        RANGE.nearest_message(target, honest, seeds, &mut Streams::new(3).open(Purpose::Attack, 0, 0))
     }
 
     #[test]

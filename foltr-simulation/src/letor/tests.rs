@@ -12,16 +12,6 @@ fn message(text: &str) -> String {
 }
 
 #[test]
-fn a_plain_file_is_read() {
-    let data = parse("2 qid:10 1:0.5 2:-3 #docid = GX1\n0 qid:10 1:7.25 2:1e-3\n1 qid:11 1:1 2:2\n").expect("valid");
-    assert_eq!((data.n_queries(), data.n_docs(), data.n_features()), (2, 3, 2));
-    assert_eq!(data.query(0).row(0)[..2], [0.5, -3.0]);
-    assert_eq!(data.query(0).row(1)[..2], [7.25, 0.001]);
-    assert_eq!((data.labels(0), data.labels(1)), (&[2, 0][..], &[1][..]));
-    assert_eq!(data.query_id(1), "11");
-}
-
-#[test]
 fn the_same_data_in_many_dresses() {
     let plain = parse("1 qid:a 1:0.5 3:2\n0 qid:a\n2 qid:b 2:4\n").expect("valid");
     for dressed in [
@@ -38,15 +28,7 @@ fn the_same_data_in_many_dresses() {
 }
 
 #[test]
-fn documents_without_features_are_zeros_wherever_they_stand() {
-    let data = parse("0 qid:a\n0 qid:a\n1 qid:a 2:5\n2 qid:a\n").expect("valid");
-    assert_eq!((data.n_features(), data.labels(0)), (2, &[0, 0, 1, 2][..]));
-    let second: Vec<f32> = (0..4).map(|doc| data.query(0).row(doc)[1]).collect();
-    assert_eq!(second, [0.0, 0.0, 5.0, 0.0]);
-}
-
-#[test]
-fn a_declared_width_is_kept_and_enforced() {
+fn a_declared_width_is_enforced() {
     let read = |width| {
         let options = ReadOptions { n_features: Some(width), ..ReadOptions::default() };
         parse_letor(b"1 qid:1 2:5\n0 qid:1 9:5", Path::new("w.txt"), &options)

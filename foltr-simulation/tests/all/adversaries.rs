@@ -243,7 +243,7 @@ fn promoted_documents_rise() {
         advance(&mut run, 60);
         let model = run.ranker();
         let scores: Vec<f32> = (0..data.n_queries()).flat_map(|query| score(query, &model)).collect();
-        targets.ranked(&data, &scores).expect("some targets").relative_rank
+        targets.relative_rank(&data, &scores).expect("some targets")
     };
     let attackers = attackers(Attack::Promotion(promotion), Knowledge::Partial);
     let (without, with) = (relative_rank(&honest, None), relative_rank(&poisoned, Some(attackers)));

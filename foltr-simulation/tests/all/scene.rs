@@ -3,7 +3,6 @@
 use std::sync::LazyLock;
 
 use foltr_federation::aggregate::{NormClipping, Radius};
-use foltr_federation::history::Erasure;
 use foltr_federation::privacy::Unprotected;
 use foltr_federation::{
     Aggregation, Checkpoint, Coordinator, Defence, Fingerprint, History, HistoryPolicy, Mechanism, Message,
@@ -220,10 +219,6 @@ pub fn without(settings: &FederationSettings, absent: &[u32], n_rounds: u32) -> 
 
 pub fn latest(history: &History) -> &Checkpoint {
     history.latest().expect("a newest state")
-}
-
-pub fn erasures(history: &History) -> Vec<&Erasure> {
-    history.erasures().collect()
 }
 
 /// Whether four consecutive numbers of `values` are somewhere in the bytes.

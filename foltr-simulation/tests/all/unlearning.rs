@@ -151,7 +151,7 @@ fn fed_eraser_forgets_one_several_and_one_after_the_other() {
                 assert_eq!(latest(&unlearned.history).ranker(), unlearned.params);
                 assert!(unlearned.params.iter().all(|value| value.is_finite()));
             }
-            let first = erasures(&two.history)[0];
+            let first = two.history.erasures().next().expect("the first request");
             assert_eq!((first.clients.as_slice(), first.fresh_rounds), (&[2][..], 40 / interval));
             let again = forget(method, &settings, &two.history, &[2]).err();
             let forgotten = UnknownClient::Forgotten { client: 2 };
