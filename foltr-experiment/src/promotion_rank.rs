@@ -10,5 +10,5 @@ use crate::evaluate::score_all;
 /// Nothing if no test query has such a document.
 pub fn promotion_rank(promotion: &Promotion, fold: &Fold, shape: Shape, params: &[f32]) -> Option<f64> {
     let targets = promotion.targets(&fold.train);
-    targets.ranked(&fold.test, &score_all(&fold.test, shape, params)).map(|promoted| promoted.place)
+    targets.relative_rank(&fold.test, &score_all(&fold.test, shape, params))
 }

@@ -23,15 +23,11 @@ mod drift;
 mod fang_krum;
 mod fang_trim;
 mod geometry;
-mod inner_product;
+mod linear;
 mod little_is_enough;
 mod min_max;
-mod min_sum;
-mod negation;
 mod promotion;
 mod rewards;
-mod scaling;
-mod sign_flip;
 #[cfg(test)]
 mod tests;
 
@@ -44,16 +40,12 @@ pub use click_poisoning::ClickPoisoning;
 pub use drift::{Drift, DriftDirection, Spread};
 pub use fang_krum::{Bound, FangKrum, Simulation};
 pub use fang_trim::{Extremes, FangTrim, Space};
-pub use inner_product::InnerProduct;
+pub use linear::{InnerProduct, Negation, Scaling, SignFlip};
 pub use little_is_enough::{Deviation, EstimateFrom, Formula, LittleIsEnough};
-pub use min_max::{MinMax, Perturbation};
-pub use min_sum::MinSum;
-pub use negation::Negation;
-pub use promotion::{Promoted, Promotion, Targets};
+pub use min_max::{MinMax, MinSum, Perturbation};
+pub use promotion::{Promotion, Targets};
+pub(crate) use rewards::RewardRange;
 pub use rewards::Seeds;
-pub(crate) use rewards::{Fitted, RewardRange};
-pub use scaling::Scaling;
-pub use sign_flip::SignFlip;
 
 /// Who attacks, how, and knowing what.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
@@ -85,17 +77,13 @@ pub enum Knowledge {
 }
 
 /// The parameters of one attack.
-pub trait AttackMethod: Copy {
+pub trait AttackMethod: Adversary {
     /// Whether what attackers do depends on earlier rounds.
-    const REMEMBERS: bool = false;
+    fn remembers(&self) -> bool {
+        false
+    }
 
-    /// Parameters with which every conformance test runs.
-    fn example() -> Self;
-
-    /// Checks every parameter.
-    ///
-    /// # Errors
-    /// With the first one that is out of range.
+    /// Finds the first parameter that is out of range.
     fn check(&self) -> Result<(), ParameterError> {
         Ok(())
     }
@@ -106,11 +94,13 @@ pub trait AttackMethod: Copy {
         false
     }
 
-    /// The one mind behind the attackers; none where they lie with their clicks alone.
-    fn begin(&self) -> Option<Box<dyn Adversary>>;
+    /// Whether attackers change their messages, and do not lie with their clicks alone.
+    fn changes_messages(&self) -> bool {
+        true
+    }
 }
 
-/// Defines [`Attack`], its list and its delegation from one line an attack.
+/// Defines [`Attack`], its list and how it is an [`AttackMethod`] from one line an attack.
 macro_rules! attacks {
     ($($name:literal: $attack:ident($method:ident), $about:literal;)*) => {
         /// An attack, as an experiment file names it.
@@ -125,34 +115,20 @@ macro_rules! attacks {
             /// Every attack: its name in an experiment file, and what it does.
             pub const LIST: &[(&str, &str)] = &[$(($name, $about)),*];
 
-            /// One of each kind, for conformance tests.
-            pub fn examples() -> Vec<Self> {
-                vec![$(Self::$attack(<$method as AttackMethod>::example())),*]
-            }
-
-            /// Whether attackers learn from reversed clicks.
-            pub fn reverses_clicks(&self) -> bool {
+            /// The one mind behind the attackers; none where they lie with their clicks alone.
+            pub fn adversary(&self) -> Option<Box<dyn Adversary>> {
                 match self {
-                    $(Self::$attack(method) => method.reverses_clicks(),)*
+                    $(Self::$attack(method) => method.changes_messages().then(|| Box::new(*method) as _),)*
                 }
             }
+        }
 
-            /// Whether what attackers do depends on earlier rounds.
-            pub const fn remembers(&self) -> bool {
-                match self {
-                    $(Self::$attack(_) => <$method as AttackMethod>::REMEMBERS,)*
-                }
-            }
+        impl std::ops::Deref for Attack {
+            type Target = dyn AttackMethod;
 
-            fn check(&self) -> Result<(), ParameterError> {
+            fn deref(&self) -> &Self::Target {
                 match self {
-                    $(Self::$attack(method) => AttackMethod::check(method),)*
-                }
-            }
-
-            fn begin(&self) -> Option<Box<dyn Adversary>> {
-                match self {
-                    $(Self::$attack(method) => method.begin(),)*
+                    $(Self::$attack(method) => method,)*
                 }
             }
         }
@@ -175,18 +151,10 @@ attacks! {
 }
 
 impl Attackers {
-    /// Checks every parameter.
-    ///
-    /// # Errors
-    /// With the first one that is out of range.
+    /// Finds the first parameter that is out of range.
     pub fn check(&self) -> Result<(), ParameterError> {
         self.seeds.check()?;
         self.method.check()
-    }
-
-    /// The one mind behind the attackers; none where they lie with their clicks alone.
-    pub fn start(&self) -> Option<Box<dyn Adversary>> {
-        self.method.begin()
     }
 }
 
@@ -199,7 +167,6 @@ pub trait Adversary: std::fmt::Debug + Send + Sync {
 /// What attackers see of a round.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen<'a> {
-    /// The round, from 0.
     pub round: u32,
     /// The model that everybody started from.
     pub global: &'a [f32],
@@ -227,53 +194,51 @@ pub struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// Rows of this length.
     pub const fn new(values: &'a [f32], n_params: usize) -> Self {
         Self { values, n_params }
     }
 
-    /// How many.
     pub fn len(&self) -> usize {
         self.values.len() / self.n_params.max(1)
     }
 
-    /// Whether there is none.
     pub const fn is_empty(&self) -> bool {
         self.values.is_empty()
     }
 
-    /// One of them.
     pub fn row(&self, row: usize) -> &'a [f32] {
         &self.values[row * self.n_params..][..self.n_params]
     }
 
-    /// All of them.
     pub fn iter(&self) -> std::slice::ChunksExact<'a, f32> {
         self.values.chunks_exact(self.n_params.max(1))
     }
 }
 
-/// The attackers' own messages.
+/// The attackers' own messages, and what they remember of earlier rounds.
 #[derive(Debug)]
 pub struct Own<'a> {
     values: &'a mut [f32],
     n_params: usize,
+    /// Empty before the first round; attacks that remember nothing leave it so.
+    pub memory: &'a mut Vec<f64>,
 }
 
 impl<'a> Own<'a> {
-    /// Rows of this length.
-    pub const fn new(values: &'a mut [f32], n_params: usize) -> Self {
-        Self { values, n_params }
+    pub const fn new(values: &'a mut [f32], n_params: usize, memory: &'a mut Vec<f64>) -> Self {
+        Self { values, n_params, memory }
     }
 
-    /// As they are now.
     pub const fn rows(&self) -> Rows<'_> {
         Rows { values: &*self.values, n_params: self.n_params }
     }
 
-    /// To be written.
     pub fn rows_mut(&mut self) -> std::slice::ChunksExactMut<'_, f32> {
         self.values.chunks_exact_mut(self.n_params.max(1))
+    }
+
+    pub fn scale(&mut self, factor: f64) {
+        self.values.iter_mut().for_each(|value| *value = (factor * f64::from(*value)) as f32);
     }
 
     /// Makes all attackers send the same.

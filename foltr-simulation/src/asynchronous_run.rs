@@ -12,43 +12,31 @@
 //!
 //! Memory: one message for each client that is on its way.
 
-use std::cmp::{Ordering, Reverse};
+use std::cmp::Reverse;
 use std::collections::BinaryHeap;
-use std::sync::{Mutex, PoisonError};
 
 use foltr_federation::asynchronous::Refused;
 use foltr_federation::{
-    AsynchronousCoordinator, Asynchrony, Combination, Message, Part, Payload, Received, RoundTask, Setup, SetupError,
-    TailMean,
+    AsynchronousCoordinator, Asynchrony, Combination, Message, Part, Payload, Received, RoundTask, Setup, TailMean,
 };
 use foltr_rank::Params;
 use foltr_rank::rng::Streams;
 use rand::RngExt;
 use rayon::prelude::*;
 
-use crate::client_round::{ClientStats, Round, RoundStats, Worker};
+use crate::client_round::{ClientStats, RoundStats};
 use crate::client_states::StateStretch;
-use crate::federation_run::{FederationError, FederationSettings, client_learner};
+use crate::federation_run::{FederationError, FederationSettings};
 use crate::pace::{Pace, Speeds};
 use crate::partition::Partition;
+use crate::workers::Workers;
 
 /// Clients that a thread simulates at a time. Nothing is summed there, so the number changes no result.
 const SIDE_BY_SIDE: usize = 4;
 
-/// Why an asynchronous federation cannot be made.
-#[derive(Clone, Debug, PartialEq, thiserror::Error)]
-pub enum AsynchronousRunError {
-    /// As for any federation.
-    #[error(transparent)]
-    Federation(#[from] FederationError),
-    /// The coordinator cannot be made.
-    #[error(transparent)]
-    Setup(#[from] SetupError),
-}
-
 /// A client round that has begun.
-#[derive(Debug)]
-struct Visit {
+#[derive(Debug, Default)]
+struct OpenTurn {
     /// Rounds that the client has begun, this one included.
     n_begun: u32,
     /// The version of the model that it started from.
@@ -57,27 +45,6 @@ struct Visit {
     is_lost: bool,
     /// What the client did; none until it is simulated.
     outcome: Option<(Payload, ClientStats)>,
-}
-
-/// The end of a client round: the earliest first, then the lowest client.
-#[derive(Clone, Copy, Debug, PartialEq)]
-struct End {
-    time: f64,
-    client: u32,
-}
-
-impl Eq for End {}
-
-impl Ord for End {
-    fn cmp(&self, other: &Self) -> Ordering {
-        self.time.total_cmp(&other.time).then(self.client.cmp(&other.client))
-    }
-}
-
-impl PartialOrd for End {
-    fn partial_cmp(&self, other: &Self) -> Option<Ordering> {
-        Some(self.cmp(other))
-    }
 }
 
 /// An asynchronous federation in the middle of its run.
@@ -89,10 +56,11 @@ pub struct AsynchronousRun<'a> {
     coordinator: AsynchronousCoordinator,
     /// What clients receive that start now.
     newest: RoundTask,
-    workers: Vec<Mutex<Worker>>,
-    /// One for each client.
-    visits: Vec<Visit>,
-    ends: BinaryHeap<Reverse<End>>,
+    workers: Workers,
+    turns: Vec<OpenTurn>,
+    /// Ends of client rounds: the earliest first, then the lowest client. Bits of times that are not negative rise with
+    /// the times.
+    ends: BinaryHeap<Reverse<(u64, u32)>>,
     /// Clients whose round has ended at this moment; they start again when all messages of the moment have come.
     ended: Vec<u32>,
     /// Clients that have started from the newest version and are not simulated yet.
@@ -105,25 +73,21 @@ pub struct AsynchronousRun<'a> {
 
 impl<'a> AsynchronousRun<'a> {
     /// A federation at time 0, in which all clients are about to start.
-    ///
-    /// # Errors
-    /// If the settings contradict each other, or asynchrony.
     pub fn new(
         settings: FederationSettings,
         asynchrony: Asynchrony,
         pace: Pace,
         partition: &'a Partition,
-    ) -> Result<Self, AsynchronousRunError> {
-        check(&settings, partition)?;
+    ) -> Result<Self, FederationError> {
+        settings.check(partition)?;
+        Combination::check(&[settings.parts(), vec![Part::Asynchrony]].concat())?;
         let setup = Setup::averaging(settings.initial.clone(), settings.n_clients, partition.most_interactions());
         let setup = Setup { rule: settings.rule(), optimiser: settings.optimiser, ..setup };
         let coordinator = AsynchronousCoordinator::new(setup, asynchrony)?;
         let streams = Streams::new(settings.seed);
-        let worker = |_| Mutex::new(Worker::new(client_learner(&settings), &streams));
-        let workers = (0..=rayon::current_num_threads()).map(worker).collect();
-        let new = |_| Visit { n_begun: 0, version: 0, is_lost: false, outcome: None };
         Ok(Self {
-            visits: (0..settings.n_clients).map(new).collect(),
+            workers: Workers::new(&settings, &streams),
+            turns: (0..settings.n_clients).map(|_| OpenTurn::default()).collect(),
             speeds: Speeds::new(pace, settings.n_clients, &streams),
             tail: settings.average_from.map(|round| TailMean::new(round, settings.initial.len())),
             ends: BinaryHeap::with_capacity(settings.n_clients as usize),
@@ -137,7 +101,6 @@ impl<'a> AsynchronousRun<'a> {
             partition,
             streams,
             coordinator,
-            workers,
         })
     }
 
@@ -163,36 +126,33 @@ impl<'a> AsynchronousRun<'a> {
     }
 
     /// Runs until as many client rounds have ended as there are clients, and says what happened in them.
-    ///
-    /// # Errors
-    /// If a step would leave the range of numbers, or a message is not what the server expects.
     pub fn round(&mut self) -> Result<RoundStats, Refused> {
-        let mut tally = RoundStats::default();
+        let mut stats = RoundStats::default();
         for _ in 0..self.settings.n_clients {
-            self.step(&mut tally)?;
+            self.step(&mut stats)?;
         }
         self.n_rounds += 1;
         if let Some(tail) = &mut self.tail {
             tail.add(self.n_rounds, self.coordinator.master());
         }
-        Ok(tally)
+        Ok(stats)
     }
 
     /// The next end of a client round.
-    fn step(&mut self, tally: &mut RoundStats) -> Result<(), Refused> {
-        if self.ends.peek().is_none_or(|Reverse(next)| next.time > self.time) {
+    fn step(&mut self, stats: &mut RoundStats) -> Result<(), Refused> {
+        if self.ends.peek().is_none_or(|Reverse((next, _))| f64::from_bits(*next) > self.time) {
             std::mem::take(&mut self.ended).into_iter().for_each(|client| self.begin(client));
         }
-        let Reverse(End { time, client }) = self.ends.pop().expect("all clients are on their way");
-        self.time = time;
-        if !self.visits[client as usize].is_lost {
-            if self.visits[client as usize].outcome.is_none() {
+        let Reverse((time, client)) = self.ends.pop().expect("all clients are on their way");
+        self.time = f64::from_bits(time);
+        if !self.turns[client as usize].is_lost {
+            if self.turns[client as usize].outcome.is_none() {
                 self.simulate();
             }
-            let visit = &mut self.visits[client as usize];
-            let (payload, session) = visit.outcome.take().expect("it was simulated just now or before");
-            tally.add(&session);
-            let message = Message { round: visit.version, client, payload };
+            let turn = &mut self.turns[client as usize];
+            let (payload, client_stats) = turn.outcome.take().expect("it was simulated just now or before");
+            stats.add(&client_stats);
+            let message = Message { round: turn.version, client, payload };
             self.deliver(&message)?;
         }
         self.ended.push(client);
@@ -216,12 +176,12 @@ impl<'a> AsynchronousRun<'a> {
 
     /// A client starts from the newest version.
     fn begin(&mut self, client: u32) {
-        let n_before = self.visits[client as usize].n_begun;
+        let n_before = self.turns[client as usize].n_begun;
         let (duration, mut stream) = self.speeds.duration(client, n_before);
         let is_lost = stream.random::<f64>() < self.settings.dropout;
-        self.visits[client as usize] =
-            Visit { n_begun: n_before + 1, version: self.newest.round, is_lost, outcome: None };
-        self.ends.push(Reverse(End { time: self.time + duration, client }));
+        self.turns[client as usize] =
+            OpenTurn { n_begun: n_before + 1, version: self.newest.round, is_lost, outcome: None };
+        self.ends.push(Reverse(((self.time + duration).to_bits(), client)));
         if !is_lost {
             self.begun.push(client);
         }
@@ -233,39 +193,22 @@ impl<'a> AsynchronousRun<'a> {
         let outcomes: Vec<(Payload, ClientStats)> =
             begun.par_chunks(SIDE_BY_SIDE).flat_map_iter(|clients| self.outcomes(clients)).collect();
         for (&client, outcome) in begun.iter().zip(outcomes) {
-            self.visits[client as usize].outcome = Some(outcome);
+            self.turns[client as usize].outcome = Some(outcome);
         }
     }
 
     /// What these clients do, on the worker of this thread.
     fn outcomes(&self, clients: &[u32]) -> Vec<(Payload, ClientStats)> {
-        let thread = rayon::current_thread_index().unwrap_or(self.workers.len() - 1);
-        // A worker is only memory: after a panic elsewhere it is begun anew like any other.
-        let mut worker = self.workers[thread % self.workers.len()].lock().unwrap_or_else(PoisonError::into_inner);
-        let mut task = self.newest.clone();
+        let (mut worker, mut task) = (self.workers.own(), self.newest.clone());
         let mut outcomes = Vec::with_capacity(clients.len());
         for &client in clients {
             // Random streams are named by the client's own rounds: it may start twice from one version.
-            task.round = self.visits[client as usize].n_begun - 1;
-            let round = Round {
-                task: &task,
-                clusters: &[],
-                partition: self.partition,
-                privacy: &self.settings.privacy,
-                sums_only: false,
-                rule: self.settings.rule(),
-                streams: &self.streams,
-            };
+            task.round = self.turns[client as usize].n_begun - 1;
+            let round = self.settings.round(&task, self.partition, &self.streams);
             worker.run_clients(&round, std::iter::once(client), &mut StateStretch::none(), |sent| {
-                outcomes.push((sent.payload.clone(), sent.session));
+                outcomes.push((sent.payload.clone(), sent.stats));
             });
         }
         outcomes
     }
-}
-
-fn check(settings: &FederationSettings, partition: &Partition) -> Result<(), AsynchronousRunError> {
-    settings.check(partition)?;
-    let parts = [settings.parts(), vec![Part::Asynchrony]].concat();
-    Ok(Combination::check(&parts).map_err(FederationError::from)?)
 }

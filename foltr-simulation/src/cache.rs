@@ -15,12 +15,13 @@
 use std::env;
 use std::ffi::OsStr;
 use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 
 use xxhash_rust::xxh3::{xxh3_64, xxh3_128};
 
 use crate::dataset::Dataset;
-use crate::letor::{LetorError, ReadOptions, decompressed, parse_letor, source_bytes};
+use crate::letor::{LetorError, ReadOptions, SourceBytes, decompressed, parse_letor, source_bytes};
 use crate::normalise::normalise_per_query;
 
 use file::{open_cache_file, write_cache_file};
@@ -28,7 +29,6 @@ use stamp::{Fingerprint, Stamp};
 pub(crate) use streamed::{Streamed, load_streamed};
 
 mod file;
-mod growing;
 mod stamp;
 mod streamed;
 
@@ -86,64 +86,88 @@ fn may_write(folder: &Path) -> bool {
 /// A data set, and whether it came from the cache.
 #[derive(Clone, Debug)]
 pub struct Loaded {
-    /// The data.
     pub data: Dataset,
     /// Whether no text had to be read.
     pub from_cache: bool,
 }
 
+/// A source file, what is remembered about it, and where its cache may be.
+struct CachedSource {
+    path_key: PathBuf,
+    folders: Vec<PathBuf>,
+    stamp_name: String,
+    /// As it was in the beginning, which was at `started_at`.
+    before: Option<Fingerprint>,
+    started_at: i64,
+}
+
+impl CachedSource {
+    fn new(path: &Path, cache: &Cache) -> io::Result<Self> {
+        let path_key = fs::canonicalize(path)?;
+        // The stamp of a source is found by its path.
+        let stamp_name = format!("{:016x}.stamp", xxh3_64(path_key.as_os_str().as_encoded_bytes()));
+        let (folders, before) = (cache.folders(&path_key), Fingerprint::of(&path_key));
+        Ok(Self { path_key, folders, stamp_name, before, started_at: stamp::seconds_now() })
+    }
+
+    fn stamp(&self, folder: &Path) -> Option<Stamp> {
+        Stamp::read(&folder.join(&self.stamp_name))
+    }
+
+    /// The hash that the source certainly still has.
+    fn trusted_hash(&self) -> Option<u128> {
+        let mut stamps = self.folders.iter().filter_map(|folder| self.stamp(folder));
+        let now = self.before.as_ref()?;
+        stamps.find(|stamp| stamp.is_current(now)).map(|stamp| stamp.source_hash)
+    }
+
+    /// What the file system says, if it has said the same in the beginning.
+    fn unchanged(&self) -> Option<Fingerprint> {
+        self.before.clone().filter(|before| Fingerprint::of(&self.path_key).as_ref() == Some(before))
+    }
+
+    /// Remembers the hash of a source that has not changed meanwhile, whose data files are in this folder under
+    /// `names`. Deletes those of an older hash, so that edits do not fill the disk. Says whether it could.
+    fn remember(&self, folder: &Path, hash: u128, names: impl Fn(u128) -> Vec<String>) -> bool {
+        let Some(fingerprint) = self.unchanged() else { return false };
+        let old = self.stamp(folder).filter(|old| old.source_hash != hash);
+        let new = Stamp { fingerprint, hashed_at: self.started_at, source_hash: hash };
+        let is_written = new.write(&folder.join(&self.stamp_name)).is_ok();
+        if let Some(old) = old.filter(|_| is_written) {
+            // Failure only wastes space.
+            names(old.source_hash).iter().for_each(|name| drop(fs::remove_file(folder.join(name))));
+        }
+        is_written
+    }
+}
+
 /// Loads a LETOR file (plain, `.gz` or `.zst`), from the cache where possible; `normalise` scales it per query.
 pub fn load_letor(path: &Path, options: &ReadOptions, normalise: bool, cache: &Cache) -> Result<Loaded, LetorError> {
     let read_error = |source| LetorError::Read { file: path.into(), source };
-    let path_key = fs::canonicalize(path).map_err(read_error)?;
-    let folders = cache.folders(&path_key);
-    let before = Fingerprint::of(&path_key);
-    let stamp_name = stamp_name(&path_key);
-    let stamps: Vec<_> = folders.iter().map(|folder| Stamp::read(&folder.join(&stamp_name))).collect();
+    let source = CachedSource::new(path, cache).map_err(read_error)?;
     let name_of = |hash| data_file_name(path, hash, options, normalise);
-    let open = |hash| folders.iter().find_map(|folder| open_cache_file(&folder.join(name_of(hash)), hash));
-
-    let trusted = stamps.iter().flatten().find(|stamp| before.as_ref().is_some_and(|now| stamp.is_current(now)));
-    if let Some(data) = trusted.and_then(|stamp| open(stamp.source_hash)) {
+    let open = |hash| source.folders.iter().find_map(|folder| open_cache_file(&folder.join(name_of(hash)), hash));
+    if let Some(data) = source.trusted_hash().and_then(open) {
         return Ok(Loaded { data, from_cache: true });
     }
-    let now = stamp::seconds_now();
     let raw = source_bytes(path).map_err(read_error)?;
-    if folders.is_empty() {
-        return Ok(Loaded { data: read(raw, path, options, normalise)?, from_cache: false });
-    }
-    let hash = xxh3_128(raw.as_slice());
-    let found = open(hash);
-    let from_cache = found.is_some();
-    let data = found.map_or_else(|| read(raw, path, options, normalise), Ok)?;
+    let hash = if source.folders.is_empty() { 0 } else { xxh3_128(raw.as_slice()) };
+    let cached = open(hash);
+    let from_cache = cached.is_some();
+    let data = cached.map_or_else(|| read(raw, path, options, normalise), Ok)?;
+    let store = |folder: &PathBuf| {
+        let is_stored = from_cache || write_cache_file(&folder.join(name_of(hash)), hash, &data).is_ok();
+        is_stored && source.remember(folder, hash, |hash| vec![name_of(hash)])
+    };
     // A source that changed meanwhile is returned as it was read, but nothing is remembered about it.
-    if let Some(fingerprint) = before.filter(|before| Fingerprint::of(&path_key).as_ref() == Some(before)) {
-        let stamp = Stamp { fingerprint, hashed_at: now, source_hash: hash };
-        for (folder, old) in folders.iter().zip(&stamps) {
-            let is_stored = from_cache || write_cache_file(&folder.join(name_of(hash)), hash, &data).is_ok();
-            if is_stored && stamp.write(&folder.join(&stamp_name)).is_ok() {
-                remove_outdated(folder, old.as_ref(), hash, name_of);
-                break;
-            }
-        }
-    }
+    let _ = source.unchanged().is_some() && source.folders.iter().any(store);
     Ok(Loaded { data, from_cache })
 }
 
-fn read(
-    raw: crate::letor::SourceBytes,
-    path: &Path,
-    options: &ReadOptions,
-    normalise: bool,
-) -> Result<Dataset, LetorError> {
+fn read(raw: SourceBytes, path: &Path, options: &ReadOptions, normalise: bool) -> Result<Dataset, LetorError> {
     let text = decompressed(raw, path).map_err(|source| LetorError::Read { file: path.into(), source })?;
     let data = parse_letor(text.as_slice(), path, options)?;
     Ok(if normalise { normalise_per_query(&data) } else { data })
-}
-
-/// The stamp of a source is found by its place.
-fn stamp_name(source: &Path) -> String {
-    format!("{:016x}.stamp", xxh3_64(source.as_os_str().as_encoded_bytes()))
 }
 
 /// Everything that determines the contents is in the name.
@@ -153,13 +177,6 @@ fn data_file_name(path: &Path, hash: u128, options: &ReadOptions, normalise: boo
     let width = options.n_features.map_or("any".to_owned(), |n_features| n_features.to_string());
     let scale = if normalise { "normalised" } else { "raw" };
     format!("{hash:032x}-{encoding}-{width}-{}-{scale}.foltr{}", options.max_label, file::FORMAT_VERSION)
-}
-
-/// Deletes what the path held before, so that edits do not fill the disk. Failure only wastes space.
-fn remove_outdated(folder: &Path, old: Option<&Stamp>, hash: u128, name_of: impl Fn(u128) -> String) {
-    if let Some(old) = old.filter(|old| old.source_hash != hash) {
-        let _ = fs::remove_file(folder.join(name_of(old.source_hash)));
-    }
 }
 
 #[cfg(test)]

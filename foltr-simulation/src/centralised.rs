@@ -16,9 +16,8 @@ use crate::client_round::{ClientStats, RoundStats, TrainingSet, interact};
 pub struct CentralisedSettings {
     /// Seed of all randomness.
     pub seed: u64,
-    /// The ranker.
     pub shape: Shape,
-    /// Where it starts.
+    /// Where the ranker starts.
     pub initial: Params,
     /// Learning rate of the first step.
     pub learning_rate: f64,
@@ -30,15 +29,13 @@ pub struct CentralisedSettings {
     pub n_interactions: usize,
     /// Documents a user is shown.
     pub n_shown: usize,
-    /// Who clicks.
     pub users: Users,
 }
 
-/// A model that has left the range of numbers.
+/// The learning rate of the last step was too large.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
-#[error("the model has grown beyond all numbers with learning rate {learning_rate}; a smaller one is needed")]
+#[error("training diverged: non-finite parameters with learning rate {learning_rate}; use a smaller one")]
 pub struct Diverged {
-    /// The rate of the last step.
     pub learning_rate: f64,
 }
 
@@ -81,19 +78,16 @@ impl<'a> CentralisedRun<'a> {
     }
 
     /// Runs one round and says what happened in it.
-    ///
-    /// # Errors
-    /// If the model has grown beyond all numbers.
     pub fn round(&mut self) -> Result<RoundStats, Diverged> {
         let mut stream = self.streams.open(Purpose::Interaction, 0, self.round);
         let n_queries = self.training.data().n_queries();
-        let mut session = ClientStats::default();
+        let mut stats = ClientStats::default();
         let mut next = stream.random_range(0..n_queries);
         for _ in 0..self.settings.n_interactions {
             let query = std::mem::replace(&mut next, stream.random_range(0..n_queries));
             let users = &self.settings.users;
             let upcoming = self.training.data().query(next);
-            interact(&mut self.learner, self.training, users, query, upcoming, &mut stream, &mut session);
+            interact(&mut self.learner, self.training, users, query, upcoming, &mut stream, &mut stats);
             self.n_pending += 1;
             if self.n_pending == self.settings.batch {
                 self.step();
@@ -106,9 +100,9 @@ impl<'a> CentralisedRun<'a> {
         if self.params.iter().any(|param| !param.is_finite()) {
             return Err(Diverged { learning_rate: self.learning_rate });
         }
-        let mut tally = RoundStats::default();
-        tally.add(&session);
-        Ok(tally)
+        let mut round = RoundStats::default();
+        round.add(&stats);
+        Ok(round)
     }
 
     /// Ends a batch. With single interactions the learner has moved already, and simply goes on.
@@ -153,12 +147,12 @@ mod tests {
             users: Users::Cascade(Cascade::preset(Preset::Perfect, 2).expect("three grades")),
         };
         let mut run = CentralisedRun::new(settings, &training);
-        let tally = run.round();
-        (tally, run.params.clone())
+        let stats = run.round();
+        (stats, run.params.clone())
     }
 
     #[test]
-    fn a_model_that_leaves_all_numbers_is_an_error() {
+    fn non_finite_parameters_are_an_error() {
         assert!(run(0.1, 1).0.is_ok());
         // Beyond single precision: the first step is infinite.
         assert!(run(1e300, 1).0.is_err());

@@ -42,7 +42,6 @@ impl TrainingSet {
         Self { inverse_ideal, worth, n_grades: grades.len(), data }
     }
 
-    /// The labelled queries.
     pub const fn data(&self) -> &Dataset {
         &self.data
     }
@@ -63,14 +62,11 @@ pub struct RoundStats {
     pub ndcg: f64,
     /// Sum over clients of their mean MaxRR, before any privatisation.
     pub max_rr: f64,
-    /// Interactions.
     pub n_interactions: u64,
-    /// Clients.
     pub n_clients: u64,
 }
 
 impl RoundStats {
-    /// Adds another tally.
     pub fn merge(&mut self, other: &Self) {
         self.ndcg += other.ndcg;
         self.max_rr += other.max_rr;
@@ -94,7 +90,6 @@ pub struct ClientStats {
     pub ndcg: f64,
     /// Sum of MaxRR.
     pub max_rr: f64,
-    /// Interactions.
     pub n_interactions: u64,
 }
 
@@ -164,7 +159,7 @@ pub fn interact(
     query: usize,
     next: QueryView<'_>,
     stream: &mut Stream,
-    session: &mut ClientStats,
+    stats: &mut ClientStats,
 ) {
     let view = training.data.query(query).before(next);
     let labels = training.data.labels(query);
@@ -179,26 +174,23 @@ pub fn interact(
     let shown = &shown[..ranking.len()];
     let clicks = users.click(shown, stream);
     view.prefetch(5);
-    session.count(training, query, shown, clicks);
+    stats.count(training, query, shown, clicks);
     learner.observe(&Impression { query: view, ranking: &ranking, clicks });
 }
 
 /// What all clients of a round have in common.
 #[derive(Clone, Copy)]
 pub struct Round<'a> {
-    /// What the server asks for.
     pub task: &'a RoundTask,
     /// Models of clusters, beside the task's global one; none without clusters.
     pub clusters: &'a [Params],
-    /// What every client holds.
     pub partition: &'a Partition,
     /// What happens to an update before it is sent.
     pub privacy: &'a Mechanism,
     /// Whether nobody looks at single messages, so that whoever closes the round draws the noise of the sum at once.
     pub sums_only: bool,
-    /// How the server reads it.
+    /// How the server reads messages.
     pub rule: PayloadSemantics,
-    /// All randomness.
     pub streams: &'a Streams,
 }
 
@@ -247,12 +239,12 @@ impl ClientTurn {
 impl Worker {
     /// A worker of the run that these streams belong to.
     pub fn new(learner: ClientLearner, streams: &Streams) -> Self {
-        let visit = || ClientTurn { client: 0, stream: streams.open(Purpose::Interaction, 0, 0), queries: Vec::new() };
+        let turn = || ClientTurn { client: 0, stream: streams.open(Purpose::Interaction, 0, 0), queries: Vec::new() };
         Self {
             learner,
             payload: Payload::default(),
-            current: visit(),
-            next: visit(),
+            current: turn(),
+            next: turn(),
             public: streams.open(Purpose::PerturbationSeed, 0, 0),
             protection: streams.open(Purpose::Noise, 0, 0),
         }
@@ -275,31 +267,31 @@ impl Worker {
             if let Some(&following) = clients.peek() {
                 self.next.open(following, round);
             }
-            let (session, cluster) = self.visit(round, client, states.of(client));
+            let (stats, cluster) = self.run_client(round, client, states.of(client));
             let direction: &[f32] = match &self.learner {
                 ClientLearner::Pdgd(_) | ClientLearner::Personal(_) => &[],
                 ClientLearner::Evolution(learner) => learner.direction(),
             };
-            receive(ClientOutput { client, payload: &self.payload, direction, cluster, session });
+            receive(ClientOutput { client, payload: &self.payload, direction, cluster, stats });
         }
     }
 
     /// One client's round; its message is in `self.payload` afterwards. Also says which cluster it chose, if any.
     #[inline]
-    fn visit(&mut self, round: &Round<'_>, client: u32, state: &mut [f32]) -> (ClientStats, Option<usize>) {
+    fn run_client(&mut self, round: &Round<'_>, client: u32, state: &mut [f32]) -> (ClientStats, Option<usize>) {
         let Self { learner, payload, current, next, public, protection } = self;
         Streams::rewind(public, Purpose::PerturbationSeed, client, round.task.round);
         if let ClientLearner::Personal(learner) = learner {
             learner.enter(Models { global: &round.task.global, clusters: round.clusters }, state);
         }
         learner.begin(&round.task.global, public);
-        let mut session = ClientStats::default();
+        let mut stats = ClientStats::default();
         let ClientShare { training, users, .. } = round.partition.share(client);
         for (i, &query) in current.queries.iter().enumerate() {
             let own = current.queries.get(i + 1).map(|&query| training.data.query(query as usize));
             let query = query as usize;
             let upcoming = own.or_else(|| next.first(round)).unwrap_or_else(|| training.data.query(query));
-            interact(learner, training, users, query, upcoming, &mut current.stream, &mut session);
+            interact(learner, training, users, query, upcoming, &mut current.stream, &mut stats);
         }
         let purpose = match learner {
             ClientLearner::Pdgd(_) | ClientLearner::Personal(_) => Purpose::Noise,
@@ -311,14 +303,13 @@ impl Worker {
             ClientLearner::Personal(learner) => learner.leave(state),
             ClientLearner::Pdgd(_) | ClientLearner::Evolution(_) => None,
         };
-        (session, cluster)
+        (stats, cluster)
     }
 }
 
 /// What came of one client's round.
 #[derive(Clone, Copy, Debug)]
 pub struct ClientOutput<'a> {
-    /// Whose.
     pub client: u32,
     /// What it would send.
     pub payload: &'a Payload,
@@ -326,8 +317,7 @@ pub struct ClientOutput<'a> {
     pub direction: &'a [f32],
     /// The cluster that it is for, if there are clusters.
     pub cluster: Option<usize>,
-    /// What happened on the device.
-    pub session: ClientStats,
+    pub stats: ClientStats,
 }
 
 /// What leaves the device; without the device's share of the noise where that of the whole sum is drawn at once.

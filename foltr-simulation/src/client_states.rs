@@ -1,4 +1,4 @@
-//! What clients keep from round to round: one flat vector for all of them, each client's own stretch behind another.
+//! What clients store from round to round: one flat vector for all of them, each client's own stretch behind another.
 
 use foltr_rank::personal::PersonalLearner;
 use foltr_rank::rng::{Purpose, Streams};
@@ -33,12 +33,10 @@ impl ClientStates {
         Self { values, len }
     }
 
-    /// One client's state.
     pub fn of(&self, client: u32) -> &[f32] {
         &self.values[client as usize * self.len..][..self.len]
     }
 
-    /// Bytes of all states.
     pub fn n_bytes(&self) -> usize {
         size_of_val(self.values.as_slice())
     }
@@ -65,7 +63,6 @@ impl StateStretch<'_> {
         StateStretch { first: 0, len: 0, values: &mut [] }
     }
 
-    /// One client's state.
     pub fn of(&mut self, client: u32) -> &mut [f32] {
         if self.len == 0 {
             return &mut [];
@@ -97,6 +94,5 @@ mod tests {
         let mut states = ClientStates::default();
         let groups: [&[u32]; 2] = [&[0, 5], &[7]];
         assert!(states.stretches(groups.into_iter()).iter_mut().all(|stretch| stretch.of(7).is_empty()));
-        assert!(StateStretch::none().of(3).is_empty());
     }
 }

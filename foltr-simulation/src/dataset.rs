@@ -31,37 +31,14 @@ pub struct Dataset {
 /// Why parts do not make a [`Dataset`].
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PartsError {
-    /// A document needs at least one feature.
     #[error("a data set needs at least one feature, found none")]
     NoFeatures,
-    /// The matrix does not hold one row for each label.
     #[error("{found} floats of features for {n_docs} documents; expected {expected} (rows padded to {stride})")]
-    FeatureCount {
-        /// Floats found.
-        found: usize,
-        /// Floats that `n_docs` padded rows take.
-        expected: usize,
-        /// Documents, counted by labels.
-        n_docs: usize,
-        /// Floats from one row to the next.
-        stride: usize,
-    },
-    /// The offsets do not rise from 0 to the number of documents, one more than there are query ids.
+    FeatureCount { found: usize, expected: usize, n_docs: usize, stride: usize },
     #[error("query offsets must rise from 0 to {n_docs} in {n_queries} non-empty steps, one for each query id")]
-    QueryOffsets {
-        /// Documents, counted by labels.
-        n_docs: usize,
-        /// Query ids found.
-        n_queries: usize,
-    },
-    /// Data sets with different widths cannot be joined.
+    QueryOffsets { n_docs: usize, n_queries: usize },
     #[error("cannot join data of {found} features to data of {expected} features")]
-    Width {
-        /// Features of the data set that does not fit.
-        found: usize,
-        /// Features of the first data set.
-        expected: usize,
-    },
+    Width { found: usize, expected: usize },
 }
 
 impl Dataset {
@@ -107,12 +84,10 @@ impl Dataset {
         })
     }
 
-    /// Number of queries.
     pub fn n_queries(&self) -> usize {
         self.query_ids.len()
     }
 
-    /// Number of documents of all queries together.
     pub fn n_docs(&self) -> usize {
         self.labels.len()
     }
@@ -122,18 +97,15 @@ impl Dataset {
         self.n_features
     }
 
-    /// The highest label that occurs.
     pub fn max_label(&self) -> u8 {
         self.max_label
     }
 
-    /// Which rows belong to query `query_idx`.
     #[inline]
     pub fn docs(&self, query_idx: usize) -> Range<usize> {
         self.query_start[query_idx] as usize..self.query_start[query_idx + 1] as usize
     }
 
-    /// Candidate documents of one query.
     #[inline]
     pub fn query(&self, query_idx: usize) -> QueryView<'_> {
         let stride = row_stride(self.n_features);
@@ -141,7 +113,6 @@ impl Dataset {
         QueryView::new(&self.features.as_slice()[docs.start * stride..docs.end * stride], self.n_features)
     }
 
-    /// Grades of one query's documents.
     #[inline]
     pub fn labels(&self, query_idx: usize) -> &[u8] {
         &self.labels[self.docs(query_idx)]
@@ -187,9 +158,6 @@ impl Dataset {
     }
 
     /// The same documents with other labels; the matrix is shared, not copied.
-    ///
-    /// # Panics
-    /// If there is not one label for each document.
     pub fn with_labels(&self, labels: impl Into<Arc<[u8]>>) -> Self {
         let labels = labels.into();
         assert_eq!(labels.len(), self.n_docs(), "one label for each document");
@@ -198,81 +166,43 @@ impl Dataset {
     }
 
     /// Only these documents (rows of the whole set, rising); a query that keeps none of its documents vanishes.
-    ///
-    /// # Panics
-    /// If rows do not rise or are out of range.
     pub fn with_docs(&self, docs: &[u32]) -> Self {
         assert!(docs.is_sorted_by(|a, b| a < b), "rows of documents must rise");
-        let stride = row_stride(self.n_features);
-        let mut features = AlignedRows::zeroed(docs.len() * stride);
-        let mut labels = Vec::with_capacity(docs.len());
-        let (mut query_start, mut query_ids) = (vec![0], Vec::new());
+        let mut copy = Copied::new(self.n_features, docs.len());
         let mut rest = docs;
         for query_idx in 0..self.n_queries() {
             let end = self.docs(query_idx).end as u32;
-            let kept = rest.split_off(..rest.partition_point(|&doc| doc < end)).expect("a part of what is left");
-            if kept.is_empty() {
-                continue;
+            let own = rest.split_off(..rest.partition_point(|&doc| doc < end)).expect("a part of what is left");
+            if !own.is_empty() {
+                copy.push(self, query_idx, own.iter().map(|&doc| doc as usize));
             }
-            for &doc in kept {
-                let (from, to) = (doc as usize * stride, labels.len() * stride);
-                features.as_mut_slice()[to..to + stride].copy_from_slice(&self.rows()[from..from + stride]);
-                labels.push(self.labels[doc as usize]);
-            }
-            query_start.push(labels.len() as u32);
-            query_ids.push(self.query_ids[query_idx].clone());
         }
         assert!(rest.is_empty(), "{} documents are not in the set", rest.len());
-        Self::from_parts(self.n_features, features, labels, query_start, query_ids).expect("parts of a valid data set")
+        copy.finish().expect("parts of a valid data set")
     }
 
     /// The named queries, in the order given.
-    ///
-    /// # Panics
-    /// If a query index is out of range.
     pub fn subset(&self, queries: &[usize]) -> Self {
-        let stride = row_stride(self.n_features);
-        let n_docs = queries.iter().map(|&query_idx| self.docs(query_idx).len()).sum::<usize>();
-        let mut features = AlignedRows::zeroed(n_docs * stride);
-        let mut labels = Vec::with_capacity(n_docs);
-        let mut query_start = vec![0];
-        for &query_idx in queries {
-            let rows = self.query(query_idx).rows();
-            let start = labels.len() * stride;
-            features.as_mut_slice()[start..start + rows.len()].copy_from_slice(rows);
-            labels.extend_from_slice(self.labels(query_idx));
-            query_start.push(labels.len() as u32);
-        }
-        let query_ids = queries.iter().map(|&query_idx| self.query_ids[query_idx].clone()).collect();
-        Self::from_parts(self.n_features, features, labels, query_start, query_ids).expect("parts of a valid data set")
+        let n_docs = queries.iter().map(|&query_idx| self.docs(query_idx).len()).sum();
+        let mut copy = Copied::new(self.n_features, n_docs);
+        queries.iter().for_each(|&query_idx| copy.push(self, query_idx, self.docs(query_idx)));
+        copy.finish().expect("parts of a valid data set")
     }
 
     /// The queries of several data sets, one set after the other. Equal query ids stay separate queries.
     pub fn concat(parts: &[Self]) -> Result<Self, PartsError> {
         let n_features = parts.first().map_or(0, Self::n_features);
-        let n_docs = parts.iter().map(Self::n_docs).sum::<usize>();
-        let mut labels = Vec::with_capacity(n_docs);
-        let mut query_start = vec![0];
-        let mut query_ids = Vec::new();
-        let mut features = AlignedRows::zeroed(n_docs * row_stride(n_features));
+        let mut copy = Copied::new(n_features, parts.iter().map(Self::n_docs).sum());
         for part in parts {
             if part.n_features != n_features {
                 return Err(PartsError::Width { found: part.n_features, expected: n_features });
             }
-            let n_before = labels.len();
-            let start = n_before * row_stride(n_features);
-            features.as_mut_slice()[start..start + part.rows().len()].copy_from_slice(part.rows());
-            labels.extend_from_slice(&part.labels);
-            query_start.extend(part.query_start[1..].iter().map(|&end| end + n_before as u32));
-            query_ids.extend(part.query_ids.iter().cloned());
+            (0..part.n_queries()).for_each(|query_idx| copy.push(part, query_idx, part.docs(query_idx)));
         }
-        Self::from_parts(n_features, features, labels, query_start, query_ids)
+        copy.finish()
     }
 
     /// The same documents with `n_features` features, those behind the present ones being 0.
-    ///
-    /// # Panics
-    /// If that would drop features.
     pub fn widen(&self, n_features: usize) -> Self {
         assert!(n_features >= self.n_features, "{n_features} features are fewer than {}", self.n_features);
         let (narrow, wide) = (row_stride(self.n_features), row_stride(n_features));
@@ -296,13 +226,44 @@ impl Dataset {
 impl PartialEq for Dataset {
     /// Equal contents, bit for bit, wherever they are stored.
     fn eq(&self, other: &Self) -> bool {
-        let bits = |set: &Self| -> Range<*const f32> { set.rows().as_ptr_range() };
         self.n_features == other.n_features
             && self.labels == other.labels
             && self.query_start == other.query_start
             && self.query_ids == other.query_ids
-            && (bits(self) == bits(other)
-                || bytemuck::cast_slice::<f32, u8>(self.rows()) == bytemuck::cast_slice::<f32, u8>(other.rows()))
+            && bytemuck::cast_slice::<f32, u8>(self.rows()) == bytemuck::cast_slice::<f32, u8>(other.rows())
+    }
+}
+
+/// Queries that are copied from other data sets of the same width.
+struct Copied {
+    n_features: usize,
+    features: AlignedRows,
+    labels: Vec<u8>,
+    query_start: Vec<u32>,
+    query_ids: Vec<Box<str>>,
+}
+
+impl Copied {
+    fn new(n_features: usize, n_docs: usize) -> Self {
+        let features = AlignedRows::zeroed(n_docs * row_stride(n_features));
+        let labels = Vec::with_capacity(n_docs);
+        Self { n_features, features, labels, query_start: vec![0], query_ids: Vec::new() }
+    }
+
+    /// Some documents of a query.
+    fn push(&mut self, from: &Dataset, query_idx: usize, docs: impl Iterator<Item = usize>) {
+        let stride = row_stride(self.n_features);
+        for doc in docs {
+            let to = &mut self.features.as_mut_slice()[self.labels.len() * stride..][..stride];
+            to.copy_from_slice(&from.rows()[doc * stride..][..stride]);
+            self.labels.push(from.labels[doc]);
+        }
+        self.query_start.push(self.labels.len() as u32);
+        self.query_ids.push(from.query_ids[query_idx].clone());
+    }
+
+    fn finish(self) -> Result<Dataset, PartsError> {
+        Dataset::from_parts(self.n_features, self.features, self.labels, self.query_start, self.query_ids)
     }
 }
 
@@ -352,14 +313,11 @@ mod tests {
     }
 
     #[test]
-    fn kept_documents_stay_with_their_queries() {
+    fn selected_documents_stay_with_their_queries() {
         let data = two_queries();
-        let kept = data.with_docs(&[1, 2]);
-        assert_eq!(
-            (kept.n_queries(), kept.labels(0), kept.query(0).row(0)[..2].to_vec()),
-            (2, &[2][..], vec![3.0, 4.0])
-        );
-        assert_eq!(kept.query_id(1), "b");
+        let two = data.with_docs(&[1, 2]);
+        assert_eq!((two.n_queries(), two.labels(0), two.query_id(1)), (2, &[2][..], "b"));
+        assert_eq!(two.query(0).row(0)[..2], [3.0, 4.0]);
         let without_a = data.with_docs(&[2]);
         assert_eq!((without_a.n_queries(), without_a.query_id(0), without_a.labels(0)), (1, "b", &[1][..]));
         assert_eq!(data.with_docs(&[0, 1, 2]), data);

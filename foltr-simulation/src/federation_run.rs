@@ -5,46 +5,38 @@
 //! than the partial sums.
 
 mod recorder;
-mod resumed;
 mod settings;
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
-
+use foltr_federation::participation::survivors;
 use foltr_federation::{
-    CHUNK, CloseError, Contributions, Coordinator, History, LocalPrivacy, Mechanism, PartialSum, Payload,
-    PayloadSemantics, Rejected, RoundReport, RoundTask, Setup, TailMean, privacy::Clip,
+    CHUNK, CloseError, Contributions, Coordinator, History, Mechanism, PartialSum, Payload, Rejected, RoundReport,
+    RoundTask, Setup, TailMean, privacy::Clip,
 };
 use foltr_rank::Params;
-use foltr_rank::learn::evolution::Evolution;
-use foltr_rank::learn::pdgd::Pdgd;
 use foltr_rank::personal::{Destination, Models, OwnRanker, PersonalLearner};
 use foltr_rank::rng::{Purpose, Streams};
 use rayon::prelude::*;
 
 use crate::adversary::Adversary;
-use crate::client_round::{ClientLearner, Round, RoundStats, Worker};
+use crate::client_round::{ClientOutput, Round, RoundStats};
 use crate::client_states::{ClientStates, StateStretch};
+use crate::cost::Cost;
 use crate::pace::{Pace, Speeds};
 use crate::partition::Partition;
 use crate::per_message_round::PerMessageRound;
 use crate::published_stream::PublishedClients;
-use foltr_federation::participation::survivors;
+use crate::workers::Workers;
 
-pub use recorder::ClientWork;
-pub(crate) use recorder::RoundRecorder;
-pub use resumed::ResumeError;
+pub(crate) use recorder::{RoundRecorder, append};
 pub use settings::{FederationError, FederationSettings, Learning};
 
 /// Chunks whose sums are in memory at a time. They are merged in order, so the number changes no result.
 const WAVE: usize = 256;
 
-/// Why a round could not be run.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum RoundError {
-    /// The coordinator refused a sum.
     #[error(transparent)]
     Rejected(#[from] Rejected),
-    /// The round could not be closed.
     #[error(transparent)]
     Close(#[from] CloseError),
 }
@@ -55,92 +47,59 @@ pub struct FederationRun<'a> {
     partition: &'a Partition,
     streams: Streams,
     coordinator: Coordinator,
-    /// One for each cluster.
     clusters: Vec<Coordinator>,
-    /// Their models.
     cluster_models: Vec<Params>,
     /// Reads states and writes the first ones; every worker has a learner of its own.
     personal: Option<Box<dyn PersonalLearner>>,
     states: ClientStates,
-    rule: PayloadSemantics,
-    /// One for each thread of the pool, and one for a caller outside of it.
-    workers: Vec<Mutex<Worker>>,
+    workers: Workers,
     published: Option<PublishedClients>,
     /// Where single messages matter: for a rule that compares them, for momentum, and for attackers.
-    gathered: Option<PerMessageRound>,
+    per_message: Option<PerMessageRound>,
     tail: Option<TailMean>,
     /// Speeds of the clients and the simulated time so far, if they are asked for.
     clock: Option<(Speeds, f64)>,
-    /// By client; empty if nobody is absent.
-    is_absent: Vec<bool>,
-    effort: ClientWork,
+    cost: Cost,
     history: Option<History>,
-    taken: RoundRecorder,
-    /// Whether attackers have another mind than that of the settings, of which nothing is known.
-    is_watched: bool,
+    recorder: RoundRecorder,
+    /// Whether an adversary was given that may remember anything.
+    has_own_adversary: bool,
 }
 
 impl<'a> FederationRun<'a> {
-    /// A federation in round 0.
-    ///
-    /// # Errors
-    /// If the settings contradict each other.
+    /// A federation in round 0, if the settings do not contradict each other.
     pub fn new(settings: FederationSettings, partition: &'a Partition) -> Result<Self, FederationError> {
         settings.check(partition)?;
-        let rule = settings.rule();
-        let gathered = PerMessageRound::of(&settings);
-        let setup = Setup {
-            initial: settings.initial.clone(),
-            // Where single messages matter a client has the same slot in every round.
-            n_clients: if gathered.is_some() {
-                settings.n_clients
-            } else {
-                settings.participation.most(settings.n_clients)
-            },
-            n_interactions: partition.most_interactions(),
-            rule,
-            defence: settings.defence,
-            optimiser: settings.optimiser,
-            mode: settings.privacy.mode(),
-            clip_norm: None,
-        };
+        let setup = settings.setup(partition);
         let streams = Streams::new(settings.seed);
-        let worker = |_| Mutex::new(Worker::new(client_learner(&settings), &streams));
-        let workers = (0..=rayon::current_num_threads()).map(worker).collect();
         let clusters = cluster_setups(&settings, &setup).map(Coordinator::new).collect::<Result<Vec<_>, _>>()?;
-        let coordinator = Coordinator::new(setup)?;
-        let personal = personal_learner(&settings);
+        let personal = settings.personal_learner();
         let start = |learner: &dyn PersonalLearner| {
             ClientStates::start(learner, &settings.initial, settings.n_clients, &streams)
         };
-        let states = personal.as_deref().map_or_else(ClientStates::default, start);
         let published = match settings.learning {
             Learning::Evolution { settings: evolution, published_stream: true } => {
                 Some(PublishedClients::new(settings.seed, settings.n_clients, settings.shape, evolution))
             }
             _ => None,
         };
-        let tail = settings.average_from.map(|round| TailMean::new(round, settings.initial.len()));
-        let n_known = if settings.absent.is_empty() { 0 } else { settings.n_clients };
         Ok(Self {
-            is_absent: (0..n_known).map(|client| settings.absent.binary_search(&client).is_ok()).collect(),
-            taken: RoundRecorder::new(settings.initial.len()),
-            effort: ClientWork::default(),
+            coordinator: Coordinator::new(setup)?,
+            states: personal.as_deref().map_or_else(ClientStates::default, start),
+            workers: Workers::new(&settings, &streams),
+            per_message: settings.needs_messages().then(|| PerMessageRound::new(&settings)),
+            tail: settings.average_from.map(|round| TailMean::new(round, settings.initial.len())),
+            recorder: RoundRecorder::new(settings.initial.len()),
+            cost: Cost::default(),
             history: None,
-            is_watched: false,
+            has_own_adversary: false,
             settings,
             partition,
             streams,
-            coordinator,
             cluster_models: models_of(&clusters),
             clusters,
             personal,
-            states,
-            rule,
-            workers,
             published,
-            gathered,
-            tail,
             clock: None,
         })
     }
@@ -153,14 +112,11 @@ impl<'a> FederationRun<'a> {
     }
 
     /// The same with another mind behind the attackers than that of the settings.
-    ///
-    /// # Panics
-    /// If there are no attackers.
     #[must_use]
     pub fn with_adversary(mut self, adversary: Box<dyn Adversary>) -> Self {
         assert!(self.settings.attackers.is_some(), "an adversary needs attackers to speak for it");
-        self.gathered = self.gathered.map(|gathered| gathered.with_adversary(adversary));
-        self.is_watched = true;
+        self.per_message.as_mut().expect("attackers have messages").adversary = Some(adversary);
+        self.has_own_adversary = true;
         self
     }
 
@@ -169,17 +125,6 @@ impl<'a> FederationRun<'a> {
         self.clock.as_ref().map(|(_, time)| *time)
     }
 
-    /// What defines it.
-    pub const fn settings(&self) -> &FederationSettings {
-        &self.settings
-    }
-
-    /// What its clients hold.
-    pub const fn partition(&self) -> &'a Partition {
-        self.partition
-    }
-
-    /// The open round.
     pub const fn task(&self) -> &RoundTask {
         self.coordinator.task()
     }
@@ -198,39 +143,36 @@ impl<'a> FederationRun<'a> {
 
     /// Whether there is a ranker that all clients help to train; devices that learn alone and clusters have none.
     pub fn has_global_ranker(&self) -> bool {
-        let destination = self.settings.personalisation.map(|method| method.destination());
-        !matches!(destination, Some(Destination::Nobody | Destination::Cluster))
+        matches!(self.destination(), Destination::Global | Destination::GlobalAndCluster)
     }
 
-    /// Messages of attackers that the server did not take.
+    fn destination(&self) -> Destination {
+        self.settings.personalisation.map_or(Destination::Global, |method| method.destination())
+    }
+
     pub fn n_refused(&self) -> u64 {
-        self.gathered.as_ref().map_or(0, PerMessageRound::n_refused)
+        self.per_message.as_ref().map_or(0, |messages| messages.n_refused)
     }
 
     /// The attackers' share of the last step; nothing without attackers, or where the rule mixes coordinates.
     pub fn attacker_share(&self) -> Option<f64> {
-        self.gathered.as_ref().and_then(PerMessageRound::attacker_share)
+        self.per_message.as_ref().and_then(|messages| messages.attacker_share)
     }
 
-    /// What clients keep from round to round.
+    /// What clients with rankers of their own store from round to round.
     pub const fn states(&self) -> &ClientStates {
         &self.states
     }
 
-    /// How the server reads messages.
-    pub const fn rule(&self) -> PayloadSemantics {
-        self.rule
-    }
-
-    /// What clients have done so far.
-    pub const fn effort(&self) -> ClientWork {
-        self.effort
+    /// What clients have done since this run was made or resumed.
+    pub const fn cost(&self) -> Cost {
+        self.cost
     }
 
     /// Runs one round and says what happened in it.
     pub fn round(&mut self) -> Result<RoundStats, RoundError> {
         let number = self.task().round;
-        self.keep_state();
+        self.record_state();
         let (drawn, arrived) = self.clients_of(number);
         if let Some((speeds, time)) = &mut self.clock {
             *time += speeds.slowest(&drawn, number);
@@ -238,64 +180,65 @@ impl<'a> FederationRun<'a> {
         // A device whose message is lost has learnt for itself all the same; without a state nothing of it is left.
         let is_lost = |client: u32| arrived.len() < drawn.len() && arrived.binary_search(&client).is_err();
         let clients = if self.personal.is_some() { &drawn } else { &arrived };
-        self.effort.add(self.partition, clients, arrived.len());
-        self.taken.begin(self.history.as_ref(), number);
+        let destination = self.destination();
+        self.recorder.begin(self.history.as_ref(), number);
         let (task, cluster_models) = (self.coordinator.task().clone(), self.cluster_models.clone());
         let round = Round {
-            task: &task,
             clusters: &cluster_models,
-            partition: self.partition,
-            privacy: &self.settings.privacy,
             sums_only: self.settings.noise_is_drawn_at_once(),
-            rule: self.rule,
-            streams: &self.streams,
+            ..self.settings.round(&task, self.partition, &self.streams)
         };
-        let destination = self.settings.personalisation.map_or(Destination::Global, |method| method.destination());
-        let mut tally = RoundStats::default();
+        let local_steps = clients.iter().map(|&client| u64::from(self.partition.holding(client).n_interactions)).sum();
+        self.cost.add_round(local_steps, clients.len(), arrived.len(), round.rule.kind(), task.global.len());
+        let mut stats = RoundStats::default();
         for (wave, clients) in clients.chunks(WAVE * CHUNK).enumerate() {
-            if let Some(published) = &mut self.published {
-                for (i, (partial, part)) in published.run(&round, clients).into_iter().enumerate() {
-                    self.coordinator.receive_partial(wave * WAVE + i, partial)?;
-                    tally.merge(&part);
-                }
+            if let Some(per_message) = &mut self.per_message {
+                stats.merge(&per_message.run(&self.workers, &round, clients));
                 continue;
             }
-            if let Some(gathered) = &mut self.gathered {
-                tally.merge(&gathered.run(&self.workers, &round, clients));
-                continue;
-            }
-            let stretches = self.states.stretches(clients.chunks(CHUNK));
-            let work = clients.par_chunks(CHUNK).zip(stretches);
-            let wants = self.taken.wants_updates();
-            let run = |(chunk, states)| run_chunk(&self.workers, &round, destination, &is_lost, chunk, states, wants);
-            let chunks: Vec<(Sums, RoundStats)> = work.map(run).collect();
-            for (i, (sums, part)) in chunks.into_iter().enumerate() {
+            let chunks: Vec<ChunkSums> = if let Some(published) = &mut self.published {
+                published.run(&round, clients)
+            } else {
+                let states = self.states.stretches(clients.chunks(CHUNK));
+                let simulate = |(chunk, mut states): (&[u32], StateStretch<'_>)| {
+                    let mut sums = ChunkSums::new(&round);
+                    self.workers.own().run_clients(&round, chunk.iter().copied(), &mut states, |sent| {
+                        sums.stats.add(&sent.stats);
+                        if !is_lost(sent.client) {
+                            sums.add(&round, destination, &sent, self.recorder.needs_updates);
+                        }
+                    });
+                    sums
+                };
+                clients.par_chunks(CHUNK).zip(states).map(simulate).collect()
+            };
+            for (i, sums) in chunks.into_iter().enumerate() {
                 self.coordinator.receive_partial(wave * WAVE + i, sums.global)?;
-                self.taken.steps(&sums.updates);
+                append(&mut self.recorder.updates, &sums.updates);
                 for (cluster, partial) in self.clusters.iter_mut().zip(sums.clusters) {
                     cluster.receive_partial(wave * WAVE + i, partial)?;
                 }
-                tally.merge(&part);
+                stats.merge(&sums.stats);
             }
         }
-        match &mut self.gathered {
-            Some(gathered) => gathered.deliver(&mut self.coordinator, &self.streams, &mut self.taken)?,
-            None => self.taken.clients(&arrived),
+        if let Some(per_message) = &mut self.per_message {
+            per_message.deliver(&mut self.coordinator, &self.streams, &mut self.recorder)?;
         }
         for cluster in &mut self.clusters {
-            close_plainly(cluster)?;
+            let closed = cluster.close();
+            settle(cluster, closed)?;
         }
         self.cluster_models = models_of(&self.clusters);
         let closed = self.close(arrived.len() as u32);
-        self.keep_round(number, &task.global, matches!(closed, Ok(true)));
+        self.record_round(number, &task.global, &arrived, matches!(closed, Ok(true)));
         closed?;
-        if let Some(gathered) = &mut self.gathered {
-            gathered.judge(self.coordinator.shares());
+        if let Some(per_message) = &mut self.per_message {
+            per_message.measure_share(self.coordinator.shares());
         }
         if let Some(tail) = &mut self.tail {
             tail.add(self.coordinator.task().round, self.coordinator.master());
         }
-        Ok(tally)
+        Ok(stats)
     }
 
     /// Who takes part in a round, and whose message arrives. The absent are taken out of what is drawn for all.
@@ -303,9 +246,9 @@ impl<'a> FederationRun<'a> {
         let settings = &self.settings;
         let mut drawn = settings.participation.draw(&self.streams, round, settings.n_clients);
         let mut arrived = survivors(drawn.clone(), settings.dropout, &self.streams, round);
-        if !self.is_absent.is_empty() {
+        if !settings.absent.is_empty() {
             for clients in [&mut drawn, &mut arrived] {
-                clients.retain(|&client| !self.is_absent[client as usize]);
+                clients.retain(|client| settings.absent.binary_search(client).is_err());
             }
         }
         (drawn, arrived)
@@ -343,11 +286,6 @@ fn models_of(coordinators: &[Coordinator]) -> Vec<Params> {
     coordinators.iter().map(|coordinator| coordinator.task().global.clone()).collect()
 }
 
-fn close_plainly(coordinator: &mut Coordinator) -> Result<bool, CloseError> {
-    let closed = coordinator.close();
-    settle(coordinator, closed)
-}
-
 /// Goes on after a round that left the model as it was; says whether it moved.
 fn settle(coordinator: &mut Coordinator, closed: Result<RoundReport, CloseError>) -> Result<bool, CloseError> {
     match closed {
@@ -369,69 +307,35 @@ fn cluster_setups(settings: &FederationSettings, setup: &Setup) -> impl Iterator
     std::iter::repeat_n(Setup { initial, ..setup.clone() }, n_clusters)
 }
 
-fn personal_learner(settings: &FederationSettings) -> Option<Box<dyn PersonalLearner>> {
-    match (settings.personalisation, settings.learning) {
-        (Some(method), Learning::Pdgd(pdgd)) => Some(method.learner(settings.shape, pdgd)),
-        _ => None,
-    }
-}
-
-pub(crate) fn client_learner(settings: &FederationSettings) -> ClientLearner {
-    if let Some(learner) = personal_learner(settings) {
-        return ClientLearner::Personal(learner);
-    }
-    match settings.learning {
-        Learning::Pdgd(pdgd) => ClientLearner::Pdgd(Box::new(Pdgd::new(settings.shape, pdgd))),
-        Learning::Evolution { settings: evolution, .. } => {
-            ClientLearner::Evolution(Box::new(Evolution::new(settings.shape, evolution)))
-        }
-    }
-}
-
 /// What a chunk of clients sends, summed.
-struct Sums {
-    global: PartialSum,
+pub(crate) struct ChunkSums {
+    pub(crate) global: PartialSum,
     clusters: Vec<PartialSum>,
-    /// One by one, if somebody wants to see them.
+    /// One by one, if the history records them.
     updates: Contributions,
+    pub(crate) stats: RoundStats,
 }
 
-/// The worker of this thread.
-pub(crate) fn own_worker(workers: &[Mutex<Worker>]) -> MutexGuard<'_, Worker> {
-    let thread = rayon::current_thread_index().unwrap_or(workers.len() - 1);
-    // A worker is only memory: after a panic elsewhere it is begun anew like any other.
-    workers[thread % workers.len()].lock().unwrap_or_else(PoisonError::into_inner)
-}
-
-/// One chunk of clients on the worker of this thread.
-fn run_chunk(
-    workers: &[Mutex<Worker>],
-    round: &Round<'_>,
-    destination: Destination,
-    is_lost: &(impl Fn(u32) -> bool + Sync),
-    clients: &[u32],
-    mut states: StateStretch<'_>,
-    wants_updates: bool,
-) -> (Sums, RoundStats) {
-    let mut worker = own_worker(workers);
-    let n_params = round.task.global.len();
-    let clusters = vec![PartialSum::new(n_params); round.clusters.len()];
-    let updates = Contributions::new(n_params);
-    let (mut sums, mut tally) = (Sums { global: PartialSum::new(n_params), clusters, updates }, RoundStats::default());
-    worker.run_clients(round, clients.iter().copied(), &mut states, |sent| {
-        tally.add(&sent.session);
-        if is_lost(sent.client) {
-            return;
+impl ChunkSums {
+    pub(crate) fn new(round: &Round<'_>) -> Self {
+        let n_params = round.task.global.len();
+        Self {
+            global: PartialSum::new(n_params),
+            clusters: vec![PartialSum::new(n_params); round.clusters.len()],
+            updates: Contributions::new(n_params),
+            stats: RoundStats::default(),
         }
-        if wants_updates && let Payload::Step { n_interactions, delta } = sent.payload {
-            sums.updates.push(sent.client, f64::from(*n_interactions), delta);
+    }
+
+    fn add(&mut self, round: &Round<'_>, destination: Destination, sent: &ClientOutput<'_>, needs_updates: bool) {
+        if needs_updates && let Payload::Step { n_interactions, delta } = sent.payload {
+            self.updates.push(sent.client, f64::from(*n_interactions), delta);
         }
         if matches!(destination, Destination::Global | Destination::GlobalAndCluster) {
-            sums.global.add_payload_with(sent.payload, &round.rule, sent.direction);
+            self.global.add_payload_with(sent.payload, &round.rule, sent.direction);
         }
         if let Some(cluster) = sent.cluster {
-            sums.clusters[cluster].add_payload_with(sent.payload, &round.rule, sent.direction);
+            self.clusters[cluster].add_payload_with(sent.payload, &round.rule, sent.direction);
         }
-    });
-    (sums, tally)
+    }
 }

@@ -64,21 +64,34 @@ impl Default for ReadOptions {
 
 /// Reads LETOR text that is already in memory. `name` is what error messages call it.
 pub fn parse_letor(bytes: &[u8], name: &Path, options: &ReadOptions) -> Result<Dataset, LetorError> {
+    let limits = limits_of(name, options)?;
+    // Editors on Windows may put a byte-order mark first.
+    let text = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
+    let width = options.n_features.or_else(|| first_width(text, limits));
+    assemble(read_block(text, width, limits, name, 0)?, name, options)
+}
+
+fn limits_of(name: &Path, options: &ReadOptions) -> Result<Limits, LetorError> {
     let max_index = options.n_features.unwrap_or(MAX_FEATURES);
     if !(1..=MAX_FEATURES).contains(&max_index) {
         return Err(LetorError::Width { file: name.into(), n_features: max_index, max: MAX_FEATURES });
     }
-    // Editors on Windows may put a byte-order mark first.
-    let text = bytes.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(bytes);
-    let limits = Limits { max_label: options.max_label, max_index };
-    let stride = options.n_features.or_else(|| first_width(text, limits)).map_or(0, row_stride);
-    let chunks: Vec<_> = split_at_newlines(text)
-        .into_par_iter()
-        .map(|(start, piece)| read_chunk(piece, stride, limits).map_err(|fault| (start, fault)))
-        .collect();
-    let chunks = chunks.into_iter().collect::<Result<Vec<_>, _>>();
-    let chunks = chunks.map_err(|(start, fault)| line_error(text, start, &fault, name))?;
-    assemble(chunks, name, options)
+    Ok(Limits { max_label: options.max_label, max_index })
+}
+
+/// The pieces of a text, read in parallel. `n_lines` of the file come before it.
+fn read_block(
+    text: &[u8],
+    width: Option<usize>,
+    limits: Limits,
+    name: &Path,
+    n_lines: usize,
+) -> Result<Vec<Chunk>, LetorError> {
+    let stride = width.map_or(0, row_stride);
+    let read = |(start, piece): (usize, &[u8])| read_chunk(piece, stride, limits).map_err(|fault| (start, fault));
+    let chunks: Vec<_> = split_at_newlines(text).into_par_iter().map(read).collect();
+    let chunks = chunks.into_iter().collect::<Result<_, _>>();
+    chunks.map_err(|(start, fault)| line_error(text, start, &fault, name, n_lines))
 }
 
 /// The width of the first document, as a guess of all widths. A bad line is reported later, in its place.
@@ -109,14 +122,14 @@ fn split_at_newlines(text: &[u8]) -> Vec<(usize, &[u8])> {
 }
 
 /// Says where in the file a fault is. Lines are counted only now: good files never pay for it.
-fn line_error(text: &[u8], chunk_start: usize, fault: &Fault, name: &Path) -> LetorError {
+fn line_error(text: &[u8], chunk_start: usize, fault: &Fault, name: &Path, n_lines: usize) -> LetorError {
     let start = chunk_start + fault.start;
     let line_start = memchr::memrchr(b'\n', &text[..start]).map_or(0, |newline| newline + 1);
     let found = &text[start..chunk_start + fault.end];
     let quoted = String::from_utf8_lossy(&found[..found.len().min(MAX_QUOTED)]);
     LetorError::Line {
         file: name.into(),
-        line: 1 + memchr_iter(b'\n', &text[..start]).count(),
+        line: n_lines + 1 + memchr_iter(b'\n', &text[..start]).count(),
         column: 1 + start - line_start,
         found: if found.is_empty() { "end of line".into() } else { quoted.into_owned() },
         expected: fault.expected,

@@ -1,7 +1,5 @@
 //! What a real device does not have: labelled data, simulated users, client rounds.
 
-#![warn(missing_docs)]
-
 pub mod adversary;
 pub mod asynchronous_run;
 pub mod cache;
@@ -9,6 +7,7 @@ pub mod centralised;
 pub mod click;
 pub mod client_round;
 pub mod client_states;
+mod cost;
 pub mod dataset;
 pub mod datasets;
 pub mod federation_run;
@@ -18,6 +17,7 @@ pub mod normalise;
 pub mod pace;
 pub mod partition;
 mod per_message_round;
-pub mod published_stream;
+mod published_stream;
 pub mod sharded_run;
 pub mod unlearning;
+mod workers;

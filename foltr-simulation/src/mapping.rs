@@ -23,7 +23,6 @@ impl MappedFile {
         unsafe { Mmap::map(file) }.map(|map| Self(Some(map)))
     }
 
-    /// The mapped bytes.
     #[inline]
     pub(crate) fn bytes(&self) -> &[u8] {
         self.0.as_deref().unwrap_or(&[])

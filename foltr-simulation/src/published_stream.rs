@@ -8,7 +8,7 @@
 //! Both generators have the same seed, so the same outputs are drawn once and read twice. After a round a client needs
 //! its next output only, the seed of the next round: four bytes instead of a generator of 2.5 KB.
 
-use foltr_federation::{CHUNK, LocalPrivacy, PartialSum, Payload};
+use foltr_federation::{CHUNK, LocalPrivacy, Payload};
 use foltr_rank::learn::evolution::{Evolution, EvolutionSettings};
 use foltr_rank::rng::{Purpose, Stream};
 use foltr_rank::{Clicks, Impression, MAX_SHOWN, OnlineLearner, Ranking, Shape};
@@ -16,7 +16,8 @@ use rand_mt::Mt;
 use rayon::prelude::*;
 
 use crate::click::{Cascade, Users};
-use crate::client_round::{ClientStats, Round, RoundStats};
+use crate::client_round::{ClientStats, Round};
+use crate::federation_run::ChunkSums;
 
 /// The outputs of a generator after its seed, as far as anybody has read.
 struct Outputs {
@@ -77,15 +78,15 @@ fn below(generator: &mut Reader<'_>, n: u32) -> u32 {
 /// Normal numbers by the polar method (`MB64` Marsaglia, Bray, 1964), in the published order: the second of a pair
 /// first.
 fn fill_normals(mut generator: Reader<'_>, normals: &mut [f32]) {
-    let mut kept = None;
+    let mut other = None;
     for normal in normals {
-        *normal = kept.take().unwrap_or_else(|| {
+        *normal = other.take().unwrap_or_else(|| {
             loop {
                 let (x1, x2) = (2.0 * uniform(&mut generator) - 1.0, 2.0 * uniform(&mut generator) - 1.0);
                 let square = x1 * x1 + x2 * x2;
                 if square > 0.0 && square < 1.0 {
                     let factor = (-2.0 * square.ln() / square).sqrt();
-                    kept = Some(factor * x1);
+                    other = Some(factor * x1);
                     break factor * x2;
                 }
             }
@@ -121,7 +122,7 @@ fn click(users: &Cascade, shown: &[u8], generator: &mut Reader<'_>) -> Clicks {
 }
 
 /// All clients of a federation, each with the seed of its next round.
-pub struct PublishedClients {
+pub(crate) struct PublishedClients {
     next_seeds: Vec<u32>,
     shape: Shape,
     settings: EvolutionSettings,
@@ -129,55 +130,48 @@ pub struct PublishedClients {
 
 impl PublishedClients {
     /// Clients seeded `run_seed + client`.
-    pub fn new(run_seed: u64, n_clients: u32, shape: Shape, settings: EvolutionSettings) -> Self {
+    pub(crate) fn new(run_seed: u64, n_clients: u32, shape: Shape, settings: EvolutionSettings) -> Self {
         let first_seed = |client: u32| Mt::new((run_seed as u32).wrapping_add(client)).next_u32();
         Self { next_seeds: (0..n_clients).map(first_seed).collect(), shape, settings }
     }
 
     /// One round of these consecutive clients, chunk by chunk.
-    pub fn run(&mut self, round: &Round<'_>, clients: &[u32]) -> Vec<(PartialSum, RoundStats)> {
+    pub(crate) fn run(&mut self, round: &Round<'_>, clients: &[u32]) -> Vec<ChunkSums> {
         let (shape, settings) = (self.shape, self.settings);
         let first = clients.first().map_or(0, |&client| client as usize);
-        self.next_seeds[first..first + clients.len()]
-            .par_chunks_mut(CHUNK)
-            .enumerate()
-            .map(|(chunk_idx, seeds)| {
-                let mut outputs = Outputs::new();
-                let mut learner = Evolution::new(shape, settings);
-                let mut partial = PartialSum::new(shape.n_params());
-                let mut tally = RoundStats::default();
-                for (slot, seed) in seeds.iter_mut().enumerate() {
-                    let client = (first + chunk_idx * CHUNK + slot) as u32;
-                    outputs.restart(*seed);
-                    let (payload, session, next) =
-                        client_round(&mut learner, shape, round, client, *seed, &mut outputs);
-                    *seed = next;
-                    partial.add_payload_with(&payload, &round.rule, learner.direction());
-                    tally.add(&session);
-                }
-                (partial, tally)
-            })
-            .collect()
+        let seeds = self.next_seeds[first..first + clients.len()].par_chunks_mut(CHUNK);
+        let chunk_sums = |(clients, seeds): (&[u32], &mut [u32])| {
+            let (mut outputs, mut learner) = (Outputs::new(), Evolution::new(shape, settings));
+            let mut sums = ChunkSums::new(round);
+            for (&client, seed) in clients.iter().zip(seeds) {
+                let (payload, stats) = client_round(&mut learner, shape, round, client, seed, &mut outputs);
+                sums.global.add_payload_with(&payload, &round.rule, learner.direction());
+                sums.stats.add(&stats);
+            }
+            sums
+        };
+        clients.par_chunks(CHUNK).zip(seeds).map(chunk_sums).collect()
     }
 }
 
-/// One client's round with the outputs of its seed; also the seed of its next round.
+/// One client's round with the outputs of its seed, which becomes the seed of its next round.
 fn client_round(
     learner: &mut Evolution,
     shape: Shape,
     round: &Round<'_>,
     client: u32,
-    seed: u32,
+    seed: &mut u32,
     outputs: &mut Outputs,
-) -> (Payload, ClientStats, u32) {
+) -> (Payload, ClientStats) {
+    outputs.restart(*seed);
     let share = round.partition.share(client);
     let Users::Cascade(users) = share.users else {
         panic!("the published stream is defined for cascade users only");
     };
-    learner.begin_with(&round.task.global, seed, |_, direction| fill_direction(shape, outputs.read(), direction));
+    learner.begin_with(&round.task.global, *seed, |_, direction| fill_direction(shape, outputs.read(), direction));
     let generator = &mut outputs.read();
     let mut unused: Stream = round.streams.open(Purpose::Interaction, client, round.task.round);
-    let (mut session, mut ranking) = (ClientStats::default(), Ranking::default());
+    let (mut stats, mut ranking) = (ClientStats::default(), Ranking::default());
     let data = share.training.data();
     for _ in 0..share.n_interactions {
         let query = below(generator, data.n_queries() as u32) as usize;
@@ -188,14 +182,15 @@ fn client_round(
             *label = data.labels(query)[doc as usize];
         }
         let clicks = click(users, &shown[..ranking.len()], generator);
-        session.count(share.training, query, &shown[..ranking.len()], clicks);
+        stats.count(share.training, query, &shown[..ranking.len()], clicks);
         learner.observe(&Impression { query: data.query(query), ranking: &ranking, clicks });
     }
     let mut payload = Payload::default();
     // The published coin comes from a global generator; ours from the client's own stream.
     let mut coin = round.streams.open(Purpose::RandomisedResponse, client, round.task.round);
     round.privacy.protect(learner.finish(), round.task, &mut coin, &mut payload);
-    (payload, session, generator.next_u32())
+    *seed = generator.next_u32();
+    (payload, stats)
 }
 
 #[cfg(test)]
@@ -203,10 +198,10 @@ mod tests {
     use super::*;
     use crate::click::Preset;
     use crate::client_round::TrainingSet;
-    use crate::dataset::{AlignedRows, Dataset};
+    use crate::letor::{ReadOptions, parse_letor};
     use crate::partition::Partition;
     use foltr_federation::privacy::Unprotected;
-    use foltr_federation::{Coordinator, Defence, Mechanism, PayloadSemantics, ServerOptimiser, Setup};
+    use foltr_federation::{Coordinator, Defence, Mechanism, PartialSum, PayloadSemantics, ServerOptimiser, Setup};
     use foltr_rank::Activation;
     use foltr_rank::learn::evolution::Reward;
     use foltr_rank::rng::Streams;
@@ -241,22 +236,17 @@ mod tests {
     }
 
     fn training(vectors: &Value) -> TrainingSet {
-        let queries = vectors["queries"].as_array().expect("queries");
-        let mut rows = Vec::new();
-        let (mut labels, mut starts, mut ids) = (Vec::new(), vec![0], Vec::new());
-        for (id, query) in queries.iter().enumerate() {
-            labels.extend(numbers(&query["labels"]).iter().map(|&x| x as u8));
-            for features in query["features"].as_array().expect("documents") {
-                rows.extend(numbers(features).iter().map(|&x| x as f32));
+        let mut text = String::new();
+        for (id, query) in vectors["queries"].as_array().expect("queries").iter().enumerate() {
+            let docs = query["features"].as_array().expect("documents");
+            for (label, features) in numbers(&query["labels"]).iter().zip(docs) {
+                let values = numbers(features).into_iter().enumerate();
+                let values: String = values.map(|(i, value)| format!(" {}:{}", i + 1, value as f32)).collect();
+                text += &format!("{label} qid:{id}{values}\n");
             }
-            starts.push(labels.len() as u32);
-            ids.push(id.to_string().into_boxed_str());
         }
-        let padded = foltr_rank::query::pad_rows(&rows, 5);
-        TrainingSet::new(
-            Dataset::from_parts(5, AlignedRows::from_slice(&padded), labels, starts, ids).expect("data"),
-            10,
-        )
+        let data = parse_letor(text.as_bytes(), "vectors".as_ref(), &ReadOptions::default());
+        TrainingSet::new(data.expect("sound lines"), 10)
     }
 
     /// Our flat parameters in the published layout: W1 unit after unit, then b1 and w2.
@@ -313,10 +303,8 @@ mod tests {
                 for (client, (next_seed, message)) in
                     clients.next_seeds.iter_mut().zip(expected["messages"].as_array().expect("messages")).enumerate()
                 {
-                    outputs.restart(*next_seed);
-                    let (payload, _, next) =
-                        client_round(&mut learner, shape, &round, client as u32, *next_seed, &mut outputs);
-                    *next_seed = next;
+                    let (payload, _) =
+                        client_round(&mut learner, shape, &round, client as u32, next_seed, &mut outputs);
                     let Payload::Evolution { seed, plus, minus } = payload else { panic!("an ES message") };
                     assert_eq!(u64::from(seed), message["seed"].as_u64().expect("a seed"));
                     assert_eq!(plus, message["plus"].as_f64().expect("a metric") as f32);

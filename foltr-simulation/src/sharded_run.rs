@@ -12,9 +12,9 @@ use foltr_rank::Params;
 use rayon::prelude::*;
 
 use crate::client_round::RoundStats;
-use crate::federation_run::{ClientWork, FederationError, FederationRun, FederationSettings, RoundError};
+use crate::federation_run::{FederationError, FederationRun, FederationSettings, RoundError};
 use crate::partition::Partition;
-use crate::unlearning::{Cost, Replay, Request, UnlearningError};
+use crate::unlearning::{Cost, Replay, Request, UnlearningError, remaining};
 
 /// Shards in the middle of their run.
 pub struct ShardedRun<'a> {
@@ -26,30 +26,24 @@ pub struct ShardedRun<'a> {
 }
 
 impl<'a> ShardedRun<'a> {
-    /// Shards in round 0. Every one of them keeps a history.
-    ///
-    /// # Errors
-    /// If the settings contradict each other, or a shard cannot go back to an earlier state.
+    /// Shards in round 0. Every one of them records a history.
     pub fn new(
         settings: FederationSettings,
         isolation: ShardIsolation,
         partition: &'a Partition,
-        keeping: HistoryPolicy,
+        policy: HistoryPolicy,
         fingerprint: Fingerprint,
     ) -> Result<Self, FederationError> {
         check(&settings, isolation)?;
         let shard = |shard| {
             let run = FederationRun::new(settings_of(&settings, isolation, shard), partition)?;
-            run.with_history(keeping, fingerprint)
+            run.with_history(policy, fingerprint)
         };
         let shards = (0..isolation.shards).map(shard).collect::<Result<_, _>>()?;
         Ok(Self { isolation, settings, partition, shards })
     }
 
     /// Shards that go on from their histories, in which clients may have been forgotten.
-    ///
-    /// # Errors
-    /// If these are not the histories of such shards, each with its newest state.
     pub fn resume(
         settings: FederationSettings,
         isolation: ShardIsolation,
@@ -57,41 +51,35 @@ impl<'a> ShardedRun<'a> {
         histories: Vec<History>,
     ) -> Result<Self, UnlearningError> {
         check(&settings, isolation)?;
+        let premise = |on| UnlearnError::Premise { method: "shard-isolation", on };
         if histories.len() != isolation.shards as usize {
-            let on = "one history for every shard";
-            return Err(UnlearnError::Premise { method: "shard-isolation", on }.into());
+            return Err(premise("one history for every shard").into());
         }
         let resume = |(shard, history): (u32, History)| {
             history.verify().map_err(UnlearnError::from)?;
             let own = settings_of(&settings, isolation, shard);
-            let own = Request { settings: &own, partition, history: &history, leavers: &[] }.remaining();
-            let on = "a history with the newest state of its shard";
-            let state = history.latest().ok_or(UnlearnError::Premise { method: "shard-isolation", on })?.clone();
+            let own = remaining(&own, &history, &[]);
+            let latest = history.latest().cloned();
+            let state = latest.ok_or_else(|| premise("a history with the newest state of its shard"))?;
             Ok(FederationRun::resume(own, partition, &state, Some(history))?)
         };
         let shards = (0..).zip(histories).map(resume).collect::<Result<_, UnlearningError>>()?;
         Ok(Self { isolation, settings, partition, shards })
     }
 
-    /// The shards.
     pub fn shards(&self) -> &[FederationRun<'a>] {
         &self.shards
     }
 
-    /// Rounds so far.
     pub fn n_rounds(&self) -> u32 {
         self.shards.first().map_or(0, |shard| shard.task().round)
     }
 
     /// Runs one round of every shard and says what happened.
-    ///
-    /// # Errors
-    /// If one of them failed.
     pub fn round(&mut self) -> Result<RoundStats, RoundError> {
-        let tallies: Result<Vec<RoundStats>, RoundError> =
-            self.shards.par_iter_mut().map(FederationRun::round).collect();
+        let rounds: Result<Vec<RoundStats>, _> = self.shards.par_iter_mut().map(FederationRun::round).collect();
         let mut all = RoundStats::default();
-        tallies?.iter().for_each(|tally| all.merge(tally));
+        rounds?.iter().for_each(|stats| all.merge(stats));
         Ok(all)
     }
 
@@ -101,21 +89,7 @@ impl<'a> ShardedRun<'a> {
         self.isolation.publish(models.iter().map(Vec::as_slice))
     }
 
-    /// What all shards have taken so far.
-    pub fn cost(&self) -> Cost {
-        let mut effort = ClientWork::default();
-        for own in self.shards.iter().map(FederationRun::effort) {
-            effort.local_steps += own.local_steps;
-            effort.tasks += own.tasks;
-            effort.messages += own.messages;
-        }
-        Cost::of(self.n_rounds(), effort, self.settings.rule().kind(), self.settings.initial.len())
-    }
-
-    /// Forgets clients, each in its shard, and says what that took.
-    ///
-    /// # Errors
-    /// If one of them cannot be forgotten. Nothing has changed then.
+    /// Forgets clients, each in its shard, and says what that took. Nothing has changed if one cannot be forgotten.
     pub fn forget(&mut self, leavers: &[u32]) -> Result<Cost, UnlearningError> {
         let method = Unlearning::ShardIsolation(self.isolation);
         if leavers.is_empty() {
@@ -145,14 +119,13 @@ impl<'a> ShardedRun<'a> {
         shard: u32,
         leavers: &[u32],
     ) -> Result<(Cost, FederationRun<'a>), UnlearningError> {
-        let history = self.shards[shard as usize].history_now();
-        let history = history.expect("every shard keeps a history");
+        let history = self.shards[shard as usize].history_now().expect("every shard records a history");
         method.check_request(&history, leavers)?;
         let settings = settings_of(&self.settings, self.isolation, shard);
-        let request = Request { settings: &settings, partition: self.partition, history: &history, leavers };
-        let mut replay = Replay::from_clean_state(method, &request)?;
+        let request = Request { method, settings: &settings, partition: self.partition, history: &history, leavers };
+        let mut replay = Replay::from_clean_state(&request)?;
         while replay.round()?.is_some() {}
-        Ok(replay.into_run())
+        Ok((replay.run.cost(), replay.run))
     }
 
     /// The histories of all shards, each with its newest state.

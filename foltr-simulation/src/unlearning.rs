@@ -4,31 +4,29 @@
 //! next request goes on from there. Methods that take rounds can be watched: [`UnlearningRun::round`]. Shards are
 //! another kind of federation ([`crate::sharded_run`]).
 
-mod cost;
 mod erasing;
 mod replay;
 
 use foltr_federation::history::{Erasure, Touched};
-use foltr_federation::unlearn::{Certificate, Need};
+use foltr_federation::unlearn::{Certificate, LedgerSubtraction, Need};
 use foltr_federation::{Assurance, Checkpoint, History, LocalPrivacy, Mechanism, UnlearnError, Unlearning};
 use foltr_rank::Params;
 
 use crate::client_round::RoundStats;
-use crate::federation_run::{FederationError, FederationSettings, ResumeError, RoundError};
+use crate::federation_run::{FederationError, FederationSettings, RoundError};
 use crate::partition::Partition;
 use erasing::EraserRun;
 
-pub use cost::Cost;
+pub use crate::cost::Cost;
 pub(crate) use replay::Replay;
 
 /// What is left after a request.
 #[derive(Clone, Debug)]
-pub struct Unlearned {
+pub struct UnlearningResult {
     /// The ranker to use.
     pub params: Params,
-    /// What it took.
     pub cost: Cost,
-    /// What is known about it.
+    /// What is known about the ranker.
     pub guarantee: Assurance,
     /// The history afterwards, for the next request.
     pub history: History,
@@ -37,36 +35,25 @@ pub struct Unlearned {
 /// Why a request cannot be met, or was not.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum UnlearningError {
-    /// It cannot be met.
     #[error(transparent)]
-    Cannot(#[from] UnlearnError),
-    /// The federation that is left cannot be made.
+    Request(#[from] UnlearnError),
+    /// The federation that is left cannot be made, or not go on from a stored state.
     #[error(transparent)]
     Federation(#[from] FederationError),
-    /// It cannot go on from a stored state.
-    #[error(transparent)]
-    Resume(#[from] ResumeError),
-    /// One of its rounds failed.
     #[error(transparent)]
     Round(#[from] RoundError),
-    /// Settings of another federation.
     #[error("the history is of {history} clients with {n_params} parameters, the settings are of another federation")]
-    OtherFederation {
-        /// Its clients.
-        history: u32,
-        /// Of its model.
-        n_params: usize,
-    },
+    OtherFederation { history: u32, n_params: usize },
 }
 
 /// Everything that a request is about.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'p, 'r> {
+    pub method: &'r Unlearning,
     /// Those of training. Clients that were forgotten before need not be in `absent`.
     pub settings: &'r FederationSettings,
     /// The data of training.
     pub partition: &'p Partition,
-    /// What was kept.
     pub history: &'r History,
     /// Who wants to be forgotten.
     pub leavers: &'r [u32],
@@ -88,84 +75,84 @@ enum Course<'a> {
     AtOnce(Box<(Checkpoint, History)>),
 }
 
-/// Meets a request.
-///
-/// # Errors
-/// If it cannot be met; the request's history is as it was in any case.
-pub fn unlearn(method: &Unlearning, request: &Request<'_, '_>) -> Result<Unlearned, UnlearningError> {
-    let mut run = UnlearningRun::new(method, request)?;
+/// Meets a request. The request's history is as it was in any case.
+pub fn unlearn(request: &Request<'_, '_>) -> Result<UnlearningResult, UnlearningError> {
+    let mut run = UnlearningRun::new(request)?;
     while run.round()?.is_some() {}
     Ok(run.finish())
 }
 
+/// Settings of the federation without those who were forgotten before, and the leavers.
+pub(crate) fn remaining(settings: &FederationSettings, history: &History, leavers: &[u32]) -> FederationSettings {
+    let gone = history.erasures().flat_map(|erasure| &erasure.clients);
+    let mut absent: Vec<u32> = settings.absent.iter().chain(gone).chain(leavers).copied().collect();
+    absent.sort_unstable();
+    absent.dedup();
+    FederationSettings { absent, ..settings.clone() }
+}
+
 impl Request<'_, '_> {
-    /// Settings of the federation that is left.
-    pub(crate) fn remaining(&self) -> FederationSettings {
-        let gone = self.history.erasures().flat_map(|erasure| &erasure.clients);
-        let mut absent: Vec<u32> = self.settings.absent.iter().chain(gone).chain(self.leavers).copied().collect();
-        absent.sort_unstable();
-        absent.dedup();
-        FederationSettings { absent, ..self.settings.clone() }
+    fn remaining(&self) -> FederationSettings {
+        remaining(self.settings, self.history, self.leavers)
     }
 
     /// The entry of the history.
-    pub(crate) fn erasure(&self, method: &Unlearning, is_proven: bool, fresh_rounds: u32) -> Erasure {
+    fn erasure(&self, is_proven: bool, fresh_rounds: u32) -> Erasure {
         let (round, clients) = (self.history.n_rounds(), self.leavers.to_vec());
-        Erasure { round, clients, method: method.name().to_owned(), is_proven, fresh_rounds }
+        Erasure { round, clients, method: self.method.name().to_owned(), is_proven, fresh_rounds }
     }
 
-    fn check(&self, method: &Unlearning) -> Result<(), UnlearningError> {
+    /// The history without the leavers.
+    fn erased_history(&self, is_proven: bool, touched: Touched) -> Result<History, UnlearnError> {
+        let mut history = self.history.clone();
+        history.erase(self.erasure(is_proven, 0), touched)?;
+        Ok(history)
+    }
+
+    fn check(&self) -> Result<(), UnlearningError> {
         let header = self.history.header();
-        let fits = header.initial.iter().zip(&self.settings.initial).all(|(kept, &own)| *kept == f64::from(own))
+        let fits = header.initial.iter().zip(&self.settings.initial).all(|(stored, &own)| *stored == f64::from(own))
             && (header.n_clients, header.initial.len()) == (self.settings.n_clients, self.settings.initial.len())
             && header.optimiser == self.settings.optimiser;
         if !fits {
             let (history, n_params) = (header.n_clients, header.initial.len());
             return Err(UnlearningError::OtherFederation { history, n_params });
         }
-        Ok(method.check_request(self.history, self.leavers)?)
+        Ok(self.method.check_request(self.history, self.leavers)?)
+    }
+
+    /// What the method rests on is not given.
+    fn premise(&self, on: &'static str) -> UnlearnError {
+        UnlearnError::Premise { method: self.method.name(), on }
     }
 
     /// The newest state.
-    fn latest(&self, method: &Unlearning) -> Result<&Checkpoint, UnlearnError> {
+    fn latest(&self) -> Result<&Checkpoint, UnlearnError> {
         let need = Need::Checkpoints { every: None };
-        self.history.latest().ok_or(UnlearnError::Need { method: method.name(), need })
+        self.history.latest().ok_or(UnlearnError::Need { method: self.method.name(), need })
     }
 
-    /// The same model, of which its privacy tells enough.
-    fn certify(
-        &self,
-        method: &Unlearning,
-        certificate: &Certificate,
-    ) -> Result<(Checkpoint, History), UnlearningError> {
+    /// The same model, whose privacy is guarantee enough.
+    fn certify(&self, certificate: &Certificate) -> Result<(Checkpoint, History), UnlearnError> {
         // Only here is a client that is absent the neighbour that the guarantee is about: the sum lacks its summand,
         // and is divided by the same number.
         let Mechanism::Gaussian(mechanism) = &self.settings.privacy else {
-            let on = "Gaussian noise on a sum with a fixed divisor";
-            return Err(UnlearnError::Premise { method: method.name(), on }.into());
+            return Err(self.premise("Gaussian noise on a sum with a fixed divisor"));
         };
         let cost = mechanism.cost(self.settings.initial.len(), self.partition.most_interactions());
         let n_messages = self.leavers.iter().map(|&client| self.history.n_messages(client)).max().unwrap_or(0);
         certificate.confirm(cost, n_messages, self.leavers.len())?;
-        let state = self.latest(method)?.clone();
-        let mut history = self.history.clone();
-        let erased = history.erase(self.erasure(method, true, 0), Touched::Stay);
-        erased.map_err(UnlearnError::from)?;
-        Ok((state, history))
+        Ok((self.latest()?.clone(), self.erased_history(true, Touched::Stay)?))
     }
 
     /// The newest model without the leavers' steps.
-    fn subtract(&self, method: &Unlearning) -> Result<(Checkpoint, History), UnlearningError> {
-        let Unlearning::LedgerSubtraction(subtraction) = method else { unreachable!("the caller looked") };
+    fn subtract(&self, subtraction: &LedgerSubtraction) -> Result<(Checkpoint, History), UnlearnError> {
         if !self.settings.defence.only_sums() {
-            let on = "the mean of all updates";
-            return Err(UnlearnError::Premise { method: method.name(), on }.into());
+            return Err(self.premise("the mean of all updates"));
         }
-        let mut state = Checkpoint { tail: None, ..self.latest(method)?.clone() };
+        let mut state = Checkpoint { tail: None, ..self.latest()?.clone() };
         subtraction.subtract(self.history, self.leavers, &mut state.master)?;
-        let mut history = self.history.clone();
-        let erased = history.erase(self.erasure(method, false, 0), Touched::Drop);
-        erased.map_err(UnlearnError::from)?;
+        let mut history = self.erased_history(false, Touched::Drop)?;
         state.devices.erase(self.leavers);
         history.add_checkpoint(state.clone());
         Ok((state, history))
@@ -174,28 +161,24 @@ impl Request<'_, '_> {
 
 impl<'a> UnlearningRun<'a> {
     /// A request that is about to be met.
-    ///
-    /// # Errors
-    /// If it cannot be.
-    pub fn new(method: &Unlearning, request: &Request<'a, '_>) -> Result<Self, UnlearningError> {
-        request.check(method)?;
-        let mut guarantee = method.guarantee();
-        let course = match method {
-            Unlearning::Retrain(_) => Course::Replay(Box::new(Replay::from_scratch(method, request)?)),
-            Unlearning::FedEraser(eraser) => Course::Erasing(Box::new(EraserRun::new(eraser, method, request)?)),
-            Unlearning::LedgerSubtraction(_) => Course::AtOnce(Box::new(request.subtract(method)?)),
+    pub fn new(request: &Request<'a, '_>) -> Result<Self, UnlearningError> {
+        request.check()?;
+        let mut guarantee = request.method.guarantee();
+        let course = match request.method {
+            Unlearning::Retrain(_) => Course::Replay(Box::new(Replay::from_scratch(request)?)),
+            Unlearning::FedEraser(eraser) => Course::Erasing(Box::new(EraserRun::new(eraser, request)?)),
+            Unlearning::LedgerSubtraction(subtraction) => Course::AtOnce(Box::new(request.subtract(subtraction)?)),
             Unlearning::ShardIsolation(_) => {
-                let on = "shards: a sharded run forgets by itself";
-                return Err(UnlearnError::Premise { method: method.name(), on }.into());
+                return Err(request.premise("shards: a sharded run forgets by itself").into());
             }
             Unlearning::NoisyRollback(rollback) => {
-                let (replay, plan) = Replay::with_noise(method, rollback, request)?;
+                let (replay, plan) = Replay::with_noise(rollback, request)?;
                 if plan.sensitivity == 0.0 {
                     guarantee = Assurance::Exact;
                 }
                 Course::Replay(Box::new(replay))
             }
-            Unlearning::Certificate(certificate) => Course::AtOnce(Box::new(request.certify(method, certificate)?)),
+            Unlearning::Certificate(certificate) => Course::AtOnce(Box::new(request.certify(certificate)?)),
         };
         Ok(Self { course, guarantee })
     }
@@ -210,9 +193,6 @@ impl<'a> UnlearningRun<'a> {
     }
 
     /// Goes through one round and says what happened in it; nothing when all are done.
-    ///
-    /// # Errors
-    /// If the round failed.
     pub fn round(&mut self) -> Result<Option<RoundStats>, UnlearningError> {
         match &mut self.course {
             Course::Replay(replay) => Ok(replay.round()?),
@@ -224,23 +204,22 @@ impl<'a> UnlearningRun<'a> {
     /// The ranker to use after the rounds so far.
     pub fn ranker(&self) -> Params {
         match &self.course {
-            Course::Replay(replay) => replay.ranker(),
+            Course::Replay(replay) => replay.run.ranker(),
             Course::Erasing(run) => run.ranker(),
             Course::AtOnce(done) => done.0.ranker(),
         }
     }
 
     /// What is left, after all rounds.
-    ///
-    /// # Panics
-    /// If some are not done.
-    pub fn finish(self) -> Unlearned {
+    pub fn finish(self) -> UnlearningResult {
         let (params, guarantee) = (self.ranker(), self.guarantee);
         let (cost, history) = match self.course {
-            Course::Replay(replay) => replay.finish(),
+            Course::Replay(replay) => {
+                (replay.run.cost(), replay.run.into_history().expect("a replay continues a history"))
+            }
             Course::Erasing(run) => run.finish(),
             Course::AtOnce(done) => (Cost::default(), done.1),
         };
-        Unlearned { params, cost, guarantee, history }
+        UnlearningResult { params, cost, guarantee, history }
     }
 }

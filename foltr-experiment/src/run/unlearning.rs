@@ -36,10 +36,11 @@ pub(super) fn forget(
 ) -> Result<Ended> {
     let (history, leaving) = (&parent.histories[0], &parent.request);
     let latest = history.latest().context("the newest model is missing in the history")?;
-    let request = Request { settings, partition: &setup.held.partition, history, leavers: &leaving.clients };
+    let (method, partition) = (&leaving.method, &setup.held.partition);
+    let request = Request { method, settings, partition, history, leavers: &leaving.clients };
     let mut seconds = Duration::ZERO;
     let mut timed = Instant::now();
-    let mut unlearning = UnlearningRun::new(&leaving.method, &request)?;
+    let mut unlearning = UnlearningRun::new(&request)?;
     rows.unlearning(0, &latest.ranker());
     let n_rounds = unlearning.n_rounds() as usize;
     let mut round = 0;

@@ -1,8 +1,9 @@
 //! Honest learning from reversed clicks: poisoned data, with no lie in the messages (spec section 12).
 
+use foltr_rank::rng::Stream;
 use serde::{Deserialize, Serialize};
 
-use crate::adversary::{Adversary, AttackMethod};
+use crate::adversary::{Adversary, AttackMethod, Own, Seen};
 
 /// Reversed clicks have no parameters.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -11,15 +12,15 @@ use crate::adversary::{Adversary, AttackMethod};
 pub struct ClickPoisoning {}
 
 impl AttackMethod for ClickPoisoning {
-    fn example() -> Self {
-        Self {}
-    }
-
     fn reverses_clicks(&self) -> bool {
         true
     }
 
-    fn begin(&self) -> Option<Box<dyn Adversary>> {
-        None
+    fn changes_messages(&self) -> bool {
+        false
     }
+}
+
+impl Adversary for ClickPoisoning {
+    fn corrupt(&mut self, _seen: &Seen<'_>, _own: &mut Own<'_>, _stream: &mut Stream) {}
 }

@@ -44,19 +44,13 @@ pub struct Drift {
 }
 
 impl AttackMethod for Drift {
-    const REMEMBERS: bool = true;
-
-    fn example() -> Self {
-        Self::default()
+    fn remembers(&self) -> bool {
+        true
     }
 
     fn check(&self) -> Result<(), ParameterError> {
         require("reach", self.reach, self.reach >= 0.0, "at least 0 and finite")?;
         require("memory", self.memory, self.memory >= 1.0, "at least 1 round and finite")
-    }
-
-    fn begin(&self) -> Option<Box<dyn Adversary>> {
-        Some(Box::new(self.start()))
     }
 }
 
@@ -97,10 +91,6 @@ impl Default for Drift {
 }
 
 impl Drift {
-    pub(super) const fn start(self) -> Drifting {
-        Drifting { settings: self, lasting: Vec::new() }
-    }
-
     /// A step of reach 1 in this direction.
     fn step(&self, rows: Rows<'_>, mean: &[f64], direction: Vec<f64>) -> Vec<f64> {
         let nth_nearest = |nth: usize| {
@@ -118,42 +108,32 @@ impl Drift {
         };
         direction.iter().map(|value| length * value).collect()
     }
-}
 
-/// The attack in the middle of a run.
-#[derive(Clone, Debug)]
-pub(super) struct Drifting {
-    settings: Drift,
-    /// The running mean of honest updates, or what was drawn; empty before the first round.
-    lasting: Vec<f64>,
-}
-
-impl Drifting {
-    fn direction(&mut self, global: &[f32], mean: &[f64], stream: &mut Stream) -> Vec<f64> {
-        match self.settings.direction {
+    /// `memory` is the running mean of honest updates, or what was drawn; empty before the first round.
+    fn direction(&self, global: &[f32], mean: &[f64], memory: &mut Vec<f64>, stream: &mut Stream) -> Vec<f64> {
+        match self.direction {
             DriftDirection::AgainstModel => unit(global.iter().map(|&value| -f64::from(value)).collect()),
             DriftDirection::AgainstMean => {
-                self.lasting.resize(mean.len(), 0.0);
-                let newest = 1.0 / self.settings.memory;
-                self.lasting.iter_mut().zip(mean).for_each(|(kept, mean)| *kept += newest * (mean - *kept));
-                unit(self.lasting.iter().map(|value| -value).collect())
+                memory.resize(mean.len(), 0.0);
+                let newest = 1.0 / self.memory;
+                memory.iter_mut().zip(mean).for_each(|(average, mean)| *average += newest * (mean - *average));
+                unit(memory.iter().map(|value| -value).collect())
             }
             DriftDirection::Fixed => {
-                if self.lasting.is_empty() {
-                    self.lasting = unit(mean.iter().map(|_| stream.sample(StandardNormal)).collect());
+                if memory.is_empty() {
+                    *memory = unit(mean.iter().map(|_| stream.sample(StandardNormal)).collect());
                 }
-                self.lasting.clone()
+                memory.clone()
             }
         }
     }
 }
 
-impl Adversary for Drifting {
+impl Adversary for Drift {
     fn corrupt(&mut self, seen: &Seen<'_>, own: &mut Own<'_>, stream: &mut Stream) {
-        let rows = seen.typical(own.rows());
-        let mean = mean_of(rows);
-        let direction = self.direction(seen.global, &mean, stream);
-        let malicious = along(&mean, self.settings.reach, &self.settings.step(rows, &mean, direction));
-        own.send_all(&malicious);
+        let mean = mean_of(seen.typical(own.rows()));
+        let direction = self.direction(seen.global, &mean, own.memory, stream);
+        let step = self.step(seen.typical(own.rows()), &mean, direction);
+        own.send_all(&along(&mean, self.reach, &step));
     }
 }

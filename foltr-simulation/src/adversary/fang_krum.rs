@@ -42,20 +42,12 @@ pub struct FangKrum {
 }
 
 impl AttackMethod for FangKrum {
-    fn example() -> Self {
-        Self::default()
-    }
-
     fn check(&self) -> Result<(), ParameterError> {
         let neighbours = f64::from(self.neighbours.unwrap_or(1));
         require("neighbours", neighbours, neighbours > 0.0, "at least 1")?;
         require("threshold", self.threshold, self.threshold > 0.0, "positive and finite")?;
         let start = self.start.unwrap_or(1.0);
         require("start", start, start > 0.0, "positive and finite")
-    }
-
-    fn begin(&self) -> Option<Box<dyn Adversary>> {
-        Some(Box::new(*self))
     }
 }
 
@@ -98,6 +90,11 @@ impl Default for FangKrum {
 }
 
 impl FangKrum {
+    /// A squared distance as the simulated Krum counts it.
+    fn counted(&self, square: f64) -> f64 {
+        if self.squared { square } else { square.sqrt() }
+    }
+
     /// Krum as the attackers can simulate it: on the honest updates if they see any, else on their own.
     pub(super) fn search<'a>(&self, seen: &Seen<'a>, own: Rows<'a>) -> Search<'a> {
         match seen.honest {
@@ -248,12 +245,5 @@ impl<'a> Search<'a> {
     fn longest(&self) -> f64 {
         let origin = vec![0.0; self.direction.len()];
         self.rows.iter().map(|row| squared_distance(row, &origin)).fold(0.0, f64::max).sqrt()
-    }
-}
-
-impl FangKrum {
-    /// A squared distance as the simulated Krum counts it.
-    fn counted(&self, square: f64) -> f64 {
-        if self.squared { square } else { square.sqrt() }
     }
 }

@@ -34,16 +34,8 @@ pub struct FangTrim {
 }
 
 impl AttackMethod for FangTrim {
-    fn example() -> Self {
-        Self::default()
-    }
-
     fn check(&self) -> Result<(), ParameterError> {
         require("factor", self.factor, self.factor >= 1.0, "at least 1 and finite")
-    }
-
-    fn begin(&self) -> Option<Box<dyn Adversary>> {
-        Some(Box::new(*self))
     }
 }
 

@@ -21,7 +21,6 @@ pub(super) fn mean_of(rows: Rows<'_>) -> Vec<f64> {
     sum
 }
 
-/// The mean of two groups together.
 pub(super) fn mean_of_both(a: Rows<'_>, b: Rows<'_>) -> Vec<f64> {
     let (weight_a, weight_b) = (a.len() as f64, b.len() as f64);
     let total = (weight_a + weight_b).max(1.0);
@@ -46,12 +45,10 @@ pub(super) fn squared_distance(row: &[f32], point: &[f64]) -> f64 {
     row.iter().zip(point).map(|(&value, &point)| (f64::from(value) - point).powi(2)).sum()
 }
 
-/// Euclidean length.
 pub(super) fn norm(values: &[f64]) -> f64 {
     values.iter().map(|value| value * value).sum::<f64>().sqrt()
 }
 
-/// Squared distance of two updates.
 pub(super) fn squared_distance_of(a: &[f32], b: &[f32]) -> f64 {
     let mut lanes = [0.0; LANES];
     let (a, b) = (a.chunks(LANES), b.chunks(LANES));

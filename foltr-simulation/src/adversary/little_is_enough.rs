@@ -36,16 +36,8 @@ pub struct LittleIsEnough {
 }
 
 impl AttackMethod for LittleIsEnough {
-    fn example() -> Self {
-        Self::default()
-    }
-
     fn check(&self) -> Result<(), ParameterError> {
         self.z.map_or(Ok(()), |z| require("z", z, true, "finite"))
-    }
-
-    fn begin(&self) -> Option<Box<dyn Adversary>> {
-        Some(Box::new(*self))
     }
 }
 
@@ -121,8 +113,7 @@ impl Adversary for LittleIsEnough {
             EstimateFrom::Own => nobody,
             EstimateFrom::Seen => seen.honest.unwrap_or(nobody),
         };
-        let malicious = self.malicious(own.rows(), others, seen.n_clients);
-        own.send_all(&malicious);
+        own.send_all(&self.malicious(own.rows(), others, seen.n_clients));
     }
 }
 

@@ -1,11 +1,14 @@
-//! Min-Max: as far from the mean as no update is further from another than honest updates are.
+//! Min-Max and Min-Sum: as far from the mean as honest updates are from each other.
 //!
 //! `SH21` Shejwalkar, Houmansadr: *Manipulating the Byzantine: Optimizing Model Poisoning Attacks and Defenses for
-//! Federated Learning*, NDSS 2021, its first agnostic attack: mean + gamma p with the largest gamma for which the
-//! distance to any honest update is at most the largest distance of two of them. p is one of three perturbations.
+//! Federated Learning*, NDSS 2021, its two agnostic attacks: mean + gamma p with the largest gamma for which, in Min-Max,
+//! the distance to any honest update is at most the largest distance of two of them; in Min-Sum, the sum of squared
+//! distances to honest updates is at most the largest such sum of an honest update. p is one of three perturbations.
 //!
-//! Deviation: gamma is the root of a quadratic equation for every honest update, the least of which is taken; Algorithm
-//! 1 of the paper searches for it by halving steps and ends a little below.
+//! Deviation: Algorithm 1 of the paper searches for gamma by halving steps and ends a little below. In Min-Max it is the
+//! least root of a quadratic equation for every honest update. In Min-Sum both sums are those of the squared distances to
+//! the mean plus n times the squared distance of the point to the mean, so gamma is the distance of the farthest honest
+//! update from the mean.
 
 use foltr_rank::rng::Stream;
 use serde::{Deserialize, Serialize};
@@ -22,15 +25,17 @@ pub struct MinMax {
     pub direction: Perturbation,
 }
 
-impl AttackMethod for MinMax {
-    fn example() -> Self {
-        Self::default()
-    }
-
-    fn begin(&self) -> Option<Box<dyn Adversary>> {
-        Some(Box::new(*self))
-    }
+/// Which way from the mean.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields, default)]
+pub struct MinSum {
+    /// The perturbation.
+    pub direction: Perturbation,
 }
+
+impl AttackMethod for MinMax {}
+impl AttackMethod for MinSum {}
 
 /// A way from the mean of honest updates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -77,8 +82,17 @@ impl Adversary for MinMax {
         let way = self.direction.of(rows, &mean);
         let diameter = squared_distances(rows).iter().copied().fold(0.0, f64::max);
         let gamma = rows.iter().map(|row| largest_step(row, &mean, &way, diameter)).fold(f64::INFINITY, f64::min);
-        let malicious = along(&mean, gamma, &way);
-        own.send_all(&malicious);
+        own.send_all(&along(&mean, gamma, &way));
+    }
+}
+
+impl Adversary for MinSum {
+    fn corrupt(&mut self, seen: &Seen<'_>, own: &mut Own<'_>, _stream: &mut Stream) {
+        let rows = seen.typical(own.rows());
+        let mean = mean_of(rows);
+        let way = self.direction.of(rows, &mean);
+        let farthest = rows.iter().map(|row| squared_distance(row, &mean)).fold(0.0, f64::max);
+        own.send_all(&along(&mean, farthest.sqrt(), &way));
     }
 }
 

@@ -8,9 +8,10 @@
 //! Whether it succeeds is not seen in the effectiveness of the ranker, so it is measured by the ranks of the documents.
 
 use foltr_federation::ParameterError;
+use foltr_rank::rng::Stream;
 use serde::{Deserialize, Serialize};
 
-use crate::adversary::{Adversary, AttackMethod, Scaling, require};
+use crate::adversary::{Adversary, AttackMethod, Own, Seen, require};
 use crate::dataset::Dataset;
 
 /// Which documents are pushed for which queries.
@@ -32,10 +33,6 @@ pub struct Promotion {
 }
 
 impl AttackMethod for Promotion {
-    fn example() -> Self {
-        Self { feature: 1, quantile: Self::quantile(), query_feature: None, boost: 2.0 }
-    }
-
     fn check(&self) -> Result<(), ParameterError> {
         let number = "a feature, counted from 1";
         require("feature", self.feature.into(), self.feature > 0, number)?;
@@ -45,8 +42,14 @@ impl AttackMethod for Promotion {
         require("boost", self.boost, self.boost > 0.0, "positive and finite")
     }
 
-    fn begin(&self) -> Option<Box<dyn Adversary>> {
-        self.booster().map(|scaling| Box::new(scaling) as Box<dyn Adversary>)
+    fn changes_messages(&self) -> bool {
+        self.boost != 1.0
+    }
+}
+
+impl Adversary for Promotion {
+    fn corrupt(&mut self, _seen: &Seen<'_>, own: &mut Own<'_>, _stream: &mut Stream) {
+        own.scale(self.boost);
     }
 }
 
@@ -60,9 +63,6 @@ impl Promotion {
     }
 
     /// Checks that data of this width have the features.
-    ///
-    /// # Errors
-    /// With the one that they do not have.
     pub fn check_width(&self, n_features: usize) -> Result<(), ParameterError> {
         let right = "the number of a feature of the data";
         for (name, feature) in [("feature", self.feature), ("query_feature", self.query_feature.unwrap_or(1))] {
@@ -71,15 +71,7 @@ impl Promotion {
         Ok(())
     }
 
-    /// What boosts the attackers' updates, if anything does.
-    pub(super) fn booster(&self) -> Option<Scaling> {
-        (self.boost != 1.0).then_some(Scaling { factor: self.boost, reversed_clicks: false })
-    }
-
     /// The targets, as these training data define them.
-    ///
-    /// # Panics
-    /// If the data do not have the features; see [`Self::check_width`].
     pub fn targets(&self, training: &Dataset) -> Targets {
         let of_query = |feature: u32| {
             let feature = feature as usize - 1;
@@ -101,17 +93,6 @@ pub struct Targets {
     quantile: f64,
     /// A feature, from 0, and the mean above which queries are targets.
     query_feature: Option<(usize, f64)>,
-}
-
-/// Where target documents are ranked.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Promoted {
-    /// Mean rank; 1 is the top.
-    pub rank: f64,
-    /// Mean place in the list as a share of it: 0 is the top, 1 the bottom, and a half what chance gives.
-    pub place: f64,
-    /// Target documents.
-    pub n_docs: usize,
 }
 
 impl Targets {
@@ -140,14 +121,12 @@ impl Targets {
         data.with_labels(labels)
     }
 
-    /// Where these scores, one for each document of the data, rank the targets. Equal scores share their mean rank.
-    /// Nothing if there is no target.
-    ///
-    /// # Panics
-    /// If there is not one score for each document.
-    pub fn ranked(&self, data: &Dataset, scores: &[f32]) -> Option<Promoted> {
+    /// Where these scores, one for each document of the data, rank the targets: their mean rank as a share of the list, 0
+    /// for the top, 1 for the bottom, and a half what chance gives. Equal scores share their mean rank. Nothing if there
+    /// is no target.
+    pub fn relative_rank(&self, data: &Dataset, scores: &[f32]) -> Option<f64> {
         assert_eq!(scores.len(), data.n_docs(), "one score for each document");
-        let mut promoted = Promoted { rank: 0.0, place: 0.0, n_docs: 0 };
+        let (mut sum, mut n_targets) = (0.0, 0);
         for query in 0..data.n_queries() {
             let Some(targets) = self.of(data, query) else { continue };
             let scores = &scores[data.docs(query)];
@@ -155,15 +134,12 @@ impl Targets {
                 let n_better = scores.iter().filter(|&&other| other > score).count();
                 let n_equal = scores.iter().filter(|&&other| other == score).count();
                 let above = n_better as f64 + (n_equal as f64 - 1.0) / 2.0;
-                promoted.rank += above + 1.0;
                 // A query with a target has at least two documents.
-                promoted.place += above / (scores.len() - 1) as f64;
-                promoted.n_docs += 1;
+                sum += above / (scores.len() - 1) as f64;
+                n_targets += 1;
             }
         }
-        let n_docs = promoted.n_docs as f64;
-        let mean = Promoted { rank: promoted.rank / n_docs, place: promoted.place / n_docs, ..promoted };
-        (promoted.n_docs > 0).then_some(mean)
+        (n_targets > 0).then(|| sum / f64::from(n_targets))
     }
 }
 
@@ -181,32 +157,15 @@ fn mean(data: &Dataset, query: usize, feature: usize) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::dataset::AlignedRows;
-    use foltr_rank::row_stride;
+    use crate::letor::{ReadOptions, parse_letor};
 
     /// Four queries of 4, 2, 3 and 2 documents with two features.
     fn data() -> Dataset {
-        let docs: [[f32; 2]; 11] = [
-            [0.1, 9.0],
-            [0.4, 9.0],
-            [0.3, 9.0],
-            [0.2, 9.0],
-            [0.5, 1.0],
-            [0.6, 1.0],
-            [0.7, 5.0],
-            [0.7, 5.0],
-            [0.7, 5.0],
-            [0.8, 2.0],
-            [0.1, 2.0],
-        ];
-        let stride = row_stride(2);
-        let mut rows = AlignedRows::zeroed(docs.len() * stride);
-        for (row, doc) in rows.as_mut_slice().chunks_exact_mut(stride).zip(docs) {
-            row[..2].copy_from_slice(&doc);
-        }
-        let labels = vec![2, 0, 0, 1, 0, 1, 1, 0, 0, 1, 1];
-        let ids = ["a", "b", "c", "d"].map(Box::from).to_vec();
-        Dataset::from_parts(2, rows, labels, vec![0, 4, 6, 9, 11], ids).expect("sound parts")
+        let queries = "2 qid:a 1:.1 2:9\n0 qid:a 1:.4 2:9\n0 qid:a 1:.3 2:9\n1 qid:a 1:.2 2:9\n\
+                       0 qid:b 1:.5 2:1\n1 qid:b 1:.6 2:1\n\
+                       1 qid:c 1:.7 2:5\n0 qid:c 1:.7 2:5\n0 qid:c 1:.7 2:5\n\
+                       1 qid:d 1:.8 2:2\n1 qid:d 1:.1 2:2\n";
+        parse_letor(queries.as_bytes(), "data".as_ref(), &ReadOptions::default()).expect("sound lines")
     }
 
     const PROMOTION: Promotion = Promotion { feature: 1, quantile: 0.9, query_feature: None, boost: 1.0 };
@@ -240,10 +199,8 @@ mod tests {
         let targets = PROMOTION.targets(&data);
         // The targets are documents 1, 5 and 9.
         let scores = [3.0, 2.0, 1.0, 0.0, 1.0, 5.0, 0.0, 0.0, 0.0, 1.0, 2.0];
-        let ranked = targets.ranked(&data, &scores).expect("three targets");
-        assert_eq!(ranked, Promoted { rank: 5.0 / 3.0, place: (1.0 / 3.0 + 0.0 + 1.0) / 3.0, n_docs: 3 });
-        let chance = targets.ranked(&data, &[7.0; 11]).expect("three targets");
-        assert_eq!((chance.place, chance.rank), (0.5, (2.5 + 1.5 + 1.5) / 3.0));
+        assert_eq!(targets.relative_rank(&data, &scores), Some((1.0 / 3.0 + 0.0 + 1.0) / 3.0));
+        assert_eq!(targets.relative_rank(&data, &[7.0; 11]), Some(0.5));
     }
 
     #[test]

@@ -3,7 +3,7 @@
 //! `KO19` Kharitonov: *Federated Online Learning to Rank with Evolution Strategies*, WSDM 2019, section 3.2; spec
 //! section 4. The server reads such a message as the seed's direction times a coefficient. So any update that an attack
 //! wants is fitted: of the seeds that an attacker may send, with rewards that an honest client could send, the message
-//! whose reading is nearest to the wanted update. There is no paper on such attacks that we know of.
+//! whose reading is nearest to the target update. There is no paper on such attacks that we know of.
 //!
 //! Rewards are means over interactions, privatised or not, so they lie between 0 and the largest outcome. That bounds
 //! what an attacker can do: with both signs its coefficient is within what honest clients may have, and with one sign it
@@ -86,32 +86,27 @@ impl RewardRange {
             None => (settle((self.sigma * coefficient).clamp(0.0, self.most)), None),
             Some(_) => {
                 let half = (self.sigma * coefficient).clamp(-0.5 * self.most, 0.5 * self.most);
-                // Not `clamp`, which panics where the wanted update is not a number.
+                // Not `clamp`, which panics where the target update is not a number.
                 let middle = (0.5 * (known[0] + known[1])).max(half.abs()).min(self.most - half.abs());
                 (settle(middle + half), Some(settle(middle - half)))
             }
         }
     }
-}
 
-/// The message that is nearest to a wanted update so far.
-pub(crate) struct Fitted<'a> {
-    range: RewardRange,
-    wanted: &'a [f32],
-    direction: Vec<f32>,
-}
-
-impl<'a> Fitted<'a> {
-    pub(crate) fn new(range: RewardRange, wanted: &'a [f32]) -> Self {
-        Self { range, wanted, direction: vec![0.0; wanted.len()] }
-    }
-
-    /// The message of an attacker whose honest one this is.
-    pub(crate) fn message(&mut self, honest: &Payload, seeds: Seeds, stream: &mut Stream) -> Payload {
+    /// What an attacker sends in place of its honest message: the message whose reading is nearest to a target update.
+    pub(crate) fn nearest_message(
+        &self,
+        target: &[f32],
+        honest: &Payload,
+        seeds: Seeds,
+        stream: &mut Stream,
+    ) -> Payload {
         let &Payload::Evolution { seed, plus, minus } = honest else { panic!("{:?} has no reward", honest.kind()) };
-        let (mut best, mut least) = self.fit(seed, (plus, minus));
+        let mut direction = vec![0.0; target.len()];
+        let mut fit = |seed| self.fit(target, seed, (plus, minus), &mut direction);
+        let (mut best, mut least) = fit(seed);
         for _ in 0..seeds.candidates() {
-            let (message, distance) = self.fit(stream.next_u32(), (plus, minus));
+            let (message, distance) = fit(stream.next_u32());
             if distance < least {
                 (best, least) = (message, distance);
             }
@@ -119,17 +114,17 @@ impl<'a> Fitted<'a> {
         best
     }
 
-    /// The best rewards for a seed, and the squared distance of what the server reads to the wanted update, apart from
+    /// The best rewards for a seed, and the squared distance of what the server reads to the target update, apart from
     /// the squared length of that.
-    fn fit(&mut self, seed: u32, honest: (f32, Option<f32>)) -> (Payload, f64) {
-        fill_direction(seed, &mut self.direction);
+    fn fit(&self, target: &[f32], seed: u32, honest: (f32, Option<f32>), direction: &mut [f32]) -> (Payload, f64) {
+        fill_direction(seed, direction);
         let (mut product, mut square) = (0.0, 0.0);
-        for (&value, &wanted) in self.direction.iter().zip(self.wanted) {
-            product += f64::from(value) * f64::from(wanted);
+        for (&value, &target) in direction.iter().zip(target) {
+            product += f64::from(value) * f64::from(target);
             square += f64::from(value) * f64::from(value);
         }
-        let (plus, minus) = self.range.rewards(product / square, honest);
-        let coefficient = evolution_coefficient(plus, minus, self.range.sigma);
+        let (plus, minus) = self.rewards(product / square, honest);
+        let coefficient = evolution_coefficient(plus, minus, self.sigma);
         (Payload::Evolution { seed, plus, minus }, coefficient * (coefficient * square - 2.0 * product))
     }
 }
@@ -148,8 +143,8 @@ mod tests {
         update
     }
 
-    fn message(wanted: &[f32], honest: &Payload, seeds: Seeds) -> Payload {
-        Fitted::new(RANGE, wanted).message(honest, seeds, &mut Streams::new(3).open(Purpose::Attack, 0, 0))
+    fn message(target: &[f32], honest: &Payload, seeds: Seeds) -> Payload {
+        RANGE.nearest_message(target, honest, seeds, &mut Streams::new(3).open(Purpose::Attack, 0, 0))
     }
 
     #[test]

@@ -56,30 +56,29 @@ pub(super) fn replace_file(path: &Path, write: impl FnOnce(&mut File) -> io::Res
     Ok(())
 }
 
-/// Stores a data set read from a source with this hash.
 pub(super) fn write_cache_file(path: &Path, source_hash: u128, data: &Dataset) -> io::Result<()> {
     let features: &[u8] = bytemuck::cast_slice(data.rows());
     let index = Index {
         n_features: data.n_features(),
-        query_start: data.query_start(),
-        query_ids: &(0..data.n_queries()).map(|query_idx| data.query_id(query_idx)).collect::<Vec<_>>(),
-        labels: data.all_labels(),
-        checksums: &features.chunks(BLOCK_BYTES).map(xxh3_64).collect::<Vec<_>>(),
+        query_start: data.query_start().to_vec(),
+        query_ids: (0..data.n_queries()).map(|query_idx| data.query_id(query_idx).into()).collect(),
+        labels: data.all_labels().to_vec(),
+        checksums: features.chunks(BLOCK_BYTES).map(xxh3_64).collect(),
     };
     index.write(path, source_hash, |file| file.write_all(features))
 }
 
 /// Everything of a cache file but the features.
-pub(super) struct Index<'a, Id> {
+pub(super) struct Index {
     pub(super) n_features: usize,
-    pub(super) query_start: &'a [u32],
-    pub(super) query_ids: &'a [Id],
-    pub(super) labels: &'a [u8],
+    pub(super) query_start: Vec<u32>,
+    pub(super) query_ids: Vec<Box<str>>,
+    pub(super) labels: Vec<u8>,
     /// Of each block of features.
-    pub(super) checksums: &'a [u64],
+    pub(super) checksums: Vec<u64>,
 }
 
-impl<Id: AsRef<str>> Index<'_, Id> {
+impl Index {
     /// Writes the file; `write_features` appends the features.
     pub(super) fn write(
         &self,
@@ -114,15 +113,15 @@ impl<Id: AsRef<str>> Index<'_, Id> {
 
     /// The bytes between header and features, padded to a page, and how many of them are query ids.
     fn bytes(&self) -> io::Result<(Vec<u8>, u64)> {
-        let mut index: Vec<u8> = bytemuck::cast_slice(self.query_start).to_vec();
+        let mut index: Vec<u8> = bytemuck::cast_slice(&self.query_start).to_vec();
         let mut id_end = 0u32;
-        for id in self.query_ids {
-            let id_len = u32::try_from(id.as_ref().len()).ok();
+        for id in &self.query_ids {
+            let id_len = u32::try_from(id.len()).ok();
             id_end = id_len.and_then(|len| id_end.checked_add(len)).ok_or(io::ErrorKind::InvalidInput)?;
             index.extend(id_end.to_ne_bytes());
         }
-        self.query_ids.iter().for_each(|id| index.extend(id.as_ref().as_bytes()));
-        index.extend(self.labels);
+        self.query_ids.iter().for_each(|id| index.extend(id.as_bytes()));
+        index.extend(&self.labels);
         index.extend(self.checksums.iter().flat_map(|sum| sum.to_ne_bytes()));
         let features_start = (INDEX_START + index.len()).next_multiple_of(PAGE);
         index.resize(features_start - INDEX_START, 0);

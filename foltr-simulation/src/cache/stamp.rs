@@ -7,45 +7,35 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use xxhash_rust::xxh3::xxh3_64;
 
-/// What the file system says about a source without reading it.
+/// What the file system says about a source without reading it: size, modification time, change time (both in seconds
+/// and nanoseconds), inode and device. The change time is set by the system on every change and not settable by programs,
+/// unlike the modification time.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(super) struct Fingerprint {
-    size: u64,
-    modified: [i64; 2],
-    /// Set by the system on every change and not settable by programs, unlike the modification time.
-    changed: [i64; 2],
-    inode: u64,
-    device: u64,
-}
+pub(super) struct Fingerprint([u64; 7]);
 
 impl Fingerprint {
     #[cfg(unix)]
     pub(super) fn of(path: &Path) -> Option<Self> {
         use std::os::unix::fs::MetadataExt;
-        let metadata = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
-        Some(Self {
-            size: metadata.size(),
-            modified: [metadata.mtime(), metadata.mtime_nsec()],
-            changed: [metadata.ctime(), metadata.ctime_nsec()],
-            inode: metadata.ino(),
-            device: metadata.dev(),
-        })
+        let it = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+        let times = [it.mtime(), it.mtime_nsec(), it.ctime(), it.ctime_nsec()].map(|time| time as u64);
+        Some(Self([it.size(), times[0], times[1], times[2], times[3], it.ino(), it.dev()]))
     }
 
     #[cfg(not(unix))]
     pub(super) fn of(path: &Path) -> Option<Self> {
-        let metadata = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
-        let since = metadata.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
-        let modified = [i64::try_from(since.as_secs()).ok()?, i64::from(since.subsec_nanos())];
-        Some(Self { size: metadata.len(), modified, changed: modified, inode: 0, device: 0 })
+        let it = fs::metadata(path).ok().filter(fs::Metadata::is_file)?;
+        let since = it.modified().ok()?.duration_since(UNIX_EPOCH).ok()?;
+        let (seconds, nanoseconds) = (since.as_secs(), u64::from(since.subsec_nanos()));
+        Some(Self([it.len(), seconds, nanoseconds, seconds, nanoseconds, 0, 0]))
     }
 
+    /// In seconds since 1970.
     pub(super) fn last_change(&self) -> i64 {
-        self.modified[0].max(self.changed[0])
+        (self.0[1] as i64).max(self.0[3] as i64)
     }
 }
 
-/// The hash a source had when it looked like `fingerprint`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
     pub(super) fingerprint: Fingerprint,
@@ -67,7 +57,6 @@ impl Stamp {
         self.fingerprint == *now && now.last_change().saturating_add(CLOCK_TICK_SECONDS) < self.hashed_at
     }
 
-    /// The stamp in a file, if it is whole.
     pub(super) fn read(path: &Path) -> Option<Self> {
         let bytes: [u8; STAMP_BYTES] = fs::read(path).ok()?.try_into().ok()?;
         let (body, checksum) = bytes.split_at(STAMP_BYTES - 8);
@@ -75,34 +64,15 @@ impl Stamp {
             return None;
         }
         let field = |i: usize| u64::from_le_bytes(body[8 + 8 * i..16 + 8 * i].try_into().expect("eight bytes"));
-        let fingerprint = Fingerprint {
-            size: field(0),
-            modified: [field(1) as i64, field(2) as i64],
-            changed: [field(3) as i64, field(4) as i64],
-            inode: field(5),
-            device: field(6),
-        };
         let source_hash = u128::from(field(8)) | u128::from(field(9)) << 64;
-        Some(Self { fingerprint, hashed_at: field(7) as i64, source_hash })
+        Some(Self { fingerprint: Fingerprint(std::array::from_fn(field)), hashed_at: field(7) as i64, source_hash })
     }
 
-    /// Writes the stamp in one piece.
     pub(super) fn write(&self, path: &Path) -> io::Result<()> {
-        let print = &self.fingerprint;
-        let fields: [u64; N_FIELDS] = [
-            print.size,
-            print.modified[0] as u64,
-            print.modified[1] as u64,
-            print.changed[0] as u64,
-            print.changed[1] as u64,
-            print.inode,
-            print.device,
-            self.hashed_at as u64,
-            self.source_hash as u64,
-            (self.source_hash >> 64) as u64,
-        ];
+        let others = [self.hashed_at as u64, self.source_hash as u64, (self.source_hash >> 64) as u64];
+        let fields = self.fingerprint.0.into_iter().chain(others);
         let mut bytes = MAGIC.to_vec();
-        bytes.extend(fields.iter().flat_map(|field| field.to_le_bytes()));
+        bytes.extend(fields.flat_map(u64::to_le_bytes));
         bytes.extend(xxh3_64(&bytes).to_le_bytes());
         super::file::replace_file(path, |file| file.write_all(&bytes))
     }

@@ -4,25 +4,21 @@
 //! where none may be kept, it lives in files without a name until the program ends.
 
 use std::fs::{self, File};
-use std::io::{self, BufReader, Read};
+use std::io::{self, BufReader, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
 use foltr_rank::row_stride;
-use xxhash_rust::xxh3::Xxh3;
+use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
-use super::file::{FORMAT_VERSION, open_cache_file};
-use super::growing::GrowingFile;
-use super::stamp::{self, Fingerprint, Stamp};
-use super::{Cache, data_file_name, remove_outdated, stamp_name};
+use super::file::{BLOCK_BYTES, FORMAT_VERSION, Index, open_cache_file};
+use super::{Cache, CachedSource, data_file_name};
 use crate::dataset::Dataset;
 use crate::letor::{LetorError, ReadOptions, StreamedQuery, ZstdReader, stream_letor};
 use crate::normalise::normalise_rows;
 
-/// A file to be read in parts.
 pub(crate) struct Streamed<'a> {
     pub(crate) path: &'a Path,
     pub(crate) options: &'a ReadOptions,
-    /// Whether features are scaled per query.
     pub(crate) normalise: bool,
     pub(crate) cache: &'a Cache,
     pub(crate) n_parts: usize,
@@ -31,37 +27,22 @@ pub(crate) struct Streamed<'a> {
 }
 
 /// The parts of a file; `part_of` says where a query belongs, if anywhere. Queries keep the order of the file.
-///
-/// # Errors
-/// If the file cannot be read or its cache not be written, or with whatever `part_of` returns.
 pub(crate) fn load_streamed<E: From<LetorError>>(
     source: &Streamed<'_>,
     part_of: impl FnMut(&str) -> Result<Option<usize>, E>,
 ) -> Result<Vec<Dataset>, E> {
     let read_error = |error| LetorError::Read { file: source.path.into(), source: error };
-    let path_key = fs::canonicalize(source.path).map_err(read_error)?;
-    let folders = source.cache.folders(&path_key);
-    let before = Fingerprint::of(&path_key);
-    let stamp_name = stamp_name(&path_key);
-    for folder in &folders {
-        let stamp = Stamp::read(&folder.join(&stamp_name));
-        let trusted = stamp.filter(|stamp| before.as_ref().is_some_and(|now| stamp.is_current(now)));
-        if let Some(parts) = trusted.and_then(|stamp| source.open(folder, stamp.source_hash)) {
-            return Ok(parts);
-        }
+    let cached = CachedSource::new(source.path, source.cache).map_err(read_error)?;
+    let open = |hash| cached.folders.iter().find_map(|folder| source.open(folder, hash));
+    if let Some(parts) = cached.trusted_hash().and_then(open) {
+        return Ok(parts);
     }
-    let now = stamp::seconds_now();
-    let unkept = tempfile::tempdir().map_err(read_error)?;
-    let (folder, growing) = source.first_writable(&folders, unkept.path())?;
+    let temporary = tempfile::tempdir().map_err(read_error)?;
+    let (folder, growing) = source.first_writable(&cached.folders, temporary.path())?;
     let hash = source.convert(&folder, growing, part_of)?;
-    let is_unchanged = before.as_ref().is_some_and(|before| Fingerprint::of(&path_key).as_ref() == Some(before));
     let parts = source.open(&folder, hash);
-    if let Some(fingerprint) = before.filter(|_| is_unchanged && folder != unkept.path()) {
-        let old = Stamp::read(&folder.join(&stamp_name));
-        let new = Stamp { fingerprint, hashed_at: now, source_hash: hash };
-        if new.write(&folder.join(&stamp_name)).is_ok() {
-            (0..source.n_parts).for_each(|part| remove_outdated(&folder, old.as_ref(), hash, |h| source.name(h, part)));
-        }
+    if folder != temporary.path() {
+        cached.remember(&folder, hash, |hash| (0..source.n_parts).map(|part| source.name(hash, part)).collect());
     }
     let lost = || io::Error::other("the cache file that was just written cannot be opened");
     Ok(parts.ok_or_else(|| LetorError::Store { folder, source: lost() })?)
@@ -80,16 +61,13 @@ impl Streamed<'_> {
     }
 
     /// The first folder that takes files, and an empty file there for each part.
-    fn first_writable(&self, folders: &[PathBuf], unkept: &Path) -> Result<(PathBuf, Vec<GrowingFile>), LetorError> {
+    fn first_writable(&self, folders: &[PathBuf], last: &Path) -> Result<(PathBuf, Vec<GrowingFile>), LetorError> {
         let begin = |folder: &Path| (0..self.n_parts).map(|_| GrowingFile::new(folder)).collect::<io::Result<Vec<_>>>();
-        let found = folders.iter().find_map(|folder| Some((folder.clone(), begin(folder).ok()?)));
-        match found {
-            Some(found) => Ok(found),
-            None => match begin(unkept) {
-                Ok(growing) => Ok((unkept.into(), growing)),
-                Err(source) => Err(LetorError::Store { folder: unkept.into(), source }),
-            },
+        if let Some(first) = folders.iter().find_map(|folder| Some((folder.clone(), begin(folder).ok()?))) {
+            return Ok(first);
         }
+        let growing = begin(last).map_err(|source| LetorError::Store { folder: last.into(), source })?;
+        Ok((last.into(), growing))
     }
 
     /// One pass over the file; returns the hash of its bytes.
@@ -131,7 +109,6 @@ impl Streamed<'_> {
     }
 }
 
-/// Hashes what is read.
 struct Hashed {
     file: BufReader<File>,
     hash: Xxh3,
@@ -142,5 +119,63 @@ impl Read for Hashed {
         let n_bytes = self.file.read(buffer)?;
         self.hash.update(&buffer[..n_bytes]);
         Ok(n_bytes)
+    }
+}
+
+/// A cache file that is written query after query. The index comes first in a cache file but is known last: features wait
+/// in a file without a name and are copied.
+struct GrowingFile {
+    features: File,
+    /// Features that are not written yet: less than a block.
+    block: Vec<u8>,
+    index: Index,
+}
+
+impl GrowingFile {
+    /// An empty one, whose features wait in this folder.
+    fn new(folder: &Path) -> io::Result<Self> {
+        fs::create_dir_all(folder)?;
+        let index = Index {
+            n_features: 0,
+            query_start: vec![0],
+            query_ids: Vec::new(),
+            labels: Vec::new(),
+            checksums: Vec::new(),
+        };
+        Ok(Self { features: tempfile::tempfile_in(folder)?, block: Vec::with_capacity(BLOCK_BYTES), index })
+    }
+
+    fn push(&mut self, query: &StreamedQuery<'_>) -> io::Result<()> {
+        let index = &mut self.index;
+        index.n_features = query.n_features;
+        index.labels.extend_from_slice(query.labels);
+        index.query_start.push(u32::try_from(index.labels.len()).map_err(|_| io::ErrorKind::FileTooLarge)?);
+        index.query_ids.push(query.id.into());
+        let mut bytes: &[u8] = bytemuck::cast_slice(query.rows);
+        while !bytes.is_empty() {
+            let n_bytes = bytes.len().min(BLOCK_BYTES - self.block.len());
+            self.block.extend_from_slice(bytes.split_off(..n_bytes).expect("not more than there are"));
+            if self.block.len() == BLOCK_BYTES {
+                self.write_block()?;
+            }
+        }
+        Ok(())
+    }
+
+    fn write_block(&mut self) -> io::Result<()> {
+        self.index.checksums.push(xxh3_64(&self.block));
+        self.features.write_all(&self.block)?;
+        self.block.clear();
+        Ok(())
+    }
+
+    /// Writes the cache file of a source with this hash. `n_features` is the width of a file without any query.
+    fn finish(mut self, path: &Path, source_hash: u128, n_features: usize) -> io::Result<()> {
+        if !self.block.is_empty() {
+            self.write_block()?;
+        }
+        self.features.rewind()?;
+        self.index.n_features = self.index.n_features.max(n_features);
+        self.index.write(path, source_hash, |file| io::copy(&mut self.features, file).map(|_| ()))
     }
 }

@@ -28,9 +28,6 @@ enum Memory {
 
 impl AlignedRows {
     /// Zeros.
-    ///
-    /// # Panics
-    /// If `n_floats` is not a multiple of eight; padded rows always are.
     pub fn zeroed(n_floats: usize) -> Self {
         Self::try_zeroed(n_floats).expect("memory for the feature rows")
     }
@@ -51,16 +48,12 @@ impl AlignedRows {
     }
 
     /// A copy of padded rows.
-    ///
-    /// # Panics
-    /// If their number is not a multiple of eight.
     pub fn from_slice(rows: &[f32]) -> Self {
         let mut copy = Self::zeroed(rows.len());
         copy.as_mut_slice().copy_from_slice(rows);
         copy
     }
 
-    /// The floats.
     #[inline]
     pub fn as_slice(&self) -> &[f32] {
         match &self.0 {
@@ -69,7 +62,6 @@ impl AlignedRows {
         }
     }
 
-    /// The floats, to be changed.
     pub fn as_mut_slice(&mut self) -> &mut [f32] {
         match &mut self.0 {
             Memory::Vector(rows) => bytemuck::cast_slice_mut(rows),

@@ -8,11 +8,8 @@ use super::Dataset;
 /// Counts and ranges of a data set.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
-    /// Number of queries.
     pub n_queries: usize,
-    /// Number of documents.
     pub n_docs: usize,
-    /// Features of a document.
     pub n_features: usize,
     /// Documents with each label, from 0 to the highest.
     pub label_counts: Vec<usize>,
@@ -30,7 +27,6 @@ pub struct Summary {
     pub is_unit_range: bool,
 }
 
-/// Summarises a data set.
 pub fn summary(data: &Dataset) -> Summary {
     let mut label_counts = vec![0; usize::from(data.max_label()) + 1];
     for &label in data.all_labels() {

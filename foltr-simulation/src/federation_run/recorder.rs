@@ -1,60 +1,30 @@
-//! What is kept of a run: a history, if it is asked for, and what clients have done.
+//! What a run records of itself for clients that leave, and how it goes on from there: a run that stops and is resumed has
+//! the same bits as without a stop.
 
 use foltr_federation::history::{ClosedRound, Header};
-use foltr_federation::{Combination, Contributions, Fingerprint, History, HistoryPolicy, Part, SetupError};
+use foltr_federation::{Checkpoint, Combination, Contributions, Fingerprint, History, HistoryPolicy, Part, SetupError};
 use foltr_rank::rng::Purpose;
 
 use super::{FederationError, FederationRun, FederationSettings};
 use crate::partition::Partition;
+use crate::per_message_round::PerMessageRound;
 
-/// What clients have done.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct ClientWork {
-    /// Interactions.
-    pub local_steps: u64,
-    /// Models that clients received.
-    pub tasks: u64,
-    /// Messages that reached the server.
-    pub messages: u64,
-}
-
-impl ClientWork {
-    pub(super) fn add(&mut self, partition: &Partition, clients: &[u32], n_arrived: usize) {
-        self.local_steps +=
-            clients.iter().map(|&client| u64::from(partition.holding(client).n_interactions)).sum::<u64>();
-        self.tasks += clients.len() as u64;
-        self.messages += n_arrived as u64;
-    }
-}
-
-/// What a history wants to know of the open round.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Wanted {
-    Nothing,
-    Clients,
-    Updates,
-}
-
-/// What the server took in the open round, as far as a history wants to know it.
+/// What the server accepted in the open round, as far as the history records it.
 #[derive(Debug)]
 pub(crate) struct RoundRecorder {
-    wanted: Wanted,
+    pub(super) needs_updates: bool,
     clients: Vec<u32>,
-    updates: Contributions,
+    pub(super) updates: Contributions,
 }
 
 impl RoundRecorder {
     pub(super) const fn new(n_params: usize) -> Self {
-        Self { wanted: Wanted::Nothing, clients: Vec::new(), updates: Contributions::new(n_params) }
+        Self { needs_updates: false, clients: Vec::new(), updates: Contributions::new(n_params) }
     }
 
     pub(super) fn begin(&mut self, history: Option<&History>, round: u32) {
         self.clear();
-        self.wanted = match history {
-            None => Wanted::Nothing,
-            Some(history) if history.policy().needs_updates(round) => Wanted::Updates,
-            Some(_) => Wanted::Clients,
-        };
+        self.needs_updates = history.is_some_and(|history| history.policy().needs_updates(round));
     }
 
     fn clear(&mut self) {
@@ -62,68 +32,36 @@ impl RoundRecorder {
         self.updates.clear();
     }
 
-    pub(super) fn wants_updates(&self) -> bool {
-        self.wanted == Wanted::Updates
-    }
-
-    /// A client's message was taken.
-    pub(crate) fn client(&mut self, client: u32) {
-        if self.wanted != Wanted::Nothing {
-            self.clients.push(client);
-        }
-    }
-
-    /// A client's step was taken.
-    pub(crate) fn step(&mut self, client: u32, weight: f64, delta: &[f32]) {
-        self.client(client);
-        if self.wants_updates() {
+    /// A client's message was accepted; its step, if it is one.
+    pub(crate) fn accepted(&mut self, client: u32, step: Option<(f64, &[f32])>) {
+        self.clients.push(client);
+        if let Some((weight, delta)) = step.filter(|_| self.needs_updates) {
             self.updates.push(client, weight, delta);
         }
     }
-
-    /// All these messages were taken.
-    pub(super) fn clients(&mut self, clients: &[u32]) {
-        if self.wanted != Wanted::Nothing {
-            self.clients.extend_from_slice(clients);
-        }
-    }
-
-    /// These steps were taken; who sent them is said elsewhere.
-    pub(super) fn steps(&mut self, updates: &Contributions) {
-        let rows = updates.clients().iter().zip(updates.weights()).zip(updates.rows());
-        rows.for_each(|((&client, &weight), row)| self.updates.push(client, weight, row));
-    }
 }
 
-impl FederationSettings {
-    /// Whether a history can keep this of such a run.
-    fn check_keeping(&self, keeping: &HistoryPolicy) -> Result<(), FederationError> {
-        keeping.check().map_err(SetupError::from)?;
-        let mut parts = [self.parts(), vec![Part::History]].concat();
-        if keeping.ledger || keeping.updates_every.is_some() {
+pub(crate) fn append(to: &mut Contributions, from: &Contributions) {
+    let rows = from.clients().iter().zip(from.weights()).zip(from.rows());
+    rows.for_each(|((&client, &weight), row)| to.push(client, weight, row));
+}
+
+impl<'a> FederationRun<'a> {
+    /// The same with a history of what is asked for, which begins with the run. `settings` stands for all settings of the
+    /// run, data included.
+    pub fn with_history(mut self, policy: HistoryPolicy, settings: Fingerprint) -> Result<Self, FederationError> {
+        assert_eq!(self.task().round, 0, "a history begins with the run");
+        policy.check().map_err(SetupError::from)?;
+        let mut parts = [self.settings.parts(), vec![Part::History]].concat();
+        if policy.ledger || policy.updates_every.is_some() {
             parts.push(Part::SingleUpdates);
         }
         Combination::check(&parts)?;
-        Ok(())
-    }
-}
-
-impl FederationRun<'_> {
-    /// The same with a history of what is asked for. `settings` stands for all settings of the run, data included.
-    ///
-    /// # Errors
-    /// If the run is of a kind of which that cannot be kept.
-    ///
-    /// # Panics
-    /// If the run has begun.
-    pub fn with_history(mut self, keeping: HistoryPolicy, settings: Fingerprint) -> Result<Self, FederationError> {
-        assert_eq!(self.task().round, 0, "a history begins with the run");
-        self.settings.check_keeping(&keeping)?;
-        if keeping.checkpoints_every.is_some() && self.cannot_resume().is_some() {
-            return Err(FederationError::History { what: "the states of a run that cannot be resumed" });
+        if policy.checkpoints_every.is_some() {
+            self.check_resumable()?;
         }
         self.history = Some(History::new(Header {
-            policy: keeping,
+            policy,
             n_clients: self.settings.n_clients,
             optimiser: self.settings.optimiser,
             settings,
@@ -132,53 +70,117 @@ impl FederationRun<'_> {
         Ok(self)
     }
 
-    /// What was kept so far.
     pub const fn history(&self) -> Option<&History> {
         self.history.as_ref()
     }
 
-    /// What was kept, with the newest state: all that a later request to forget needs beside settings and data.
+    /// What was recorded, with the newest state: all that a later request to forget needs beside settings and data.
     pub fn into_history(mut self) -> Option<History> {
-        self.keep_newest();
+        self.record_newest();
         self.history
     }
 
-    /// What was kept so far, with the newest state.
-    pub fn history_now(&self) -> Option<History> {
+    /// What was recorded so far, with the newest state.
+    pub(crate) fn history_now(&self) -> Option<History> {
         let mut history = self.history.clone()?;
-        if !has_state(&history, self.task().round) {
-            history.add_checkpoint(self.state());
-        }
+        add_newest(&mut history, self.state());
         Some(history)
     }
 
-    fn keep_newest(&mut self) {
+    fn record_newest(&mut self) {
         let state = self.state();
-        if let Some(history) = self.history.as_mut().filter(|history| !has_state(history, state.round)) {
-            history.add_checkpoint(state);
+        if let Some(history) = &mut self.history {
+            add_newest(history, state);
         }
     }
 
-    /// Keeps the state before the open round, if somebody wants it.
-    pub(super) fn keep_state(&mut self) {
+    /// Records the state before the open round, if the policy wants it.
+    pub(super) fn record_state(&mut self) {
         let round = self.task().round;
         if self.history.as_ref().is_some_and(|history| history.policy().stores_checkpoint(round)) {
-            self.keep_newest();
+            self.record_newest();
         }
     }
 
-    /// Keeps a closed round, of which nothing was taken if it did not move the model.
-    pub(super) fn keep_round(&mut self, round: u32, model: &[f32], has_moved: bool) {
+    /// Records a closed round, in which nothing was accepted if it did not move the model.
+    pub(super) fn record_round(&mut self, round: u32, model: &[f32], arrived: &[u32], has_moved: bool) {
         let Some(history) = &mut self.history else { return };
         if !has_moved {
-            self.taken.clear();
+            self.recorder.clear();
+        } else if self.per_message.is_none() {
+            self.recorder.clients.extend_from_slice(arrived);
         }
-        let RoundRecorder { clients, updates, .. } = &self.taken;
+        let RoundRecorder { clients, updates, .. } = &self.recorder;
         let mut salts = self.streams.open(Purpose::Salt, 0, round);
         history.close(&ClosedRound { round, model, clients, updates }, &mut salts);
     }
+
+    /// The state before the open round, if all that a round depends on is in it.
+    pub fn checkpoint(&self) -> Result<Checkpoint, FederationError> {
+        self.check_resumable()?;
+        Ok(self.state())
+    }
+
+    /// As far as it is known.
+    pub(super) fn state(&self) -> Checkpoint {
+        let devices = self.per_message.as_ref().map(PerMessageRound::devices).unwrap_or_default();
+        Checkpoint { tail: self.tail.clone(), devices, ..self.coordinator.checkpoint() }
+    }
+
+    /// Refuses what remembers more than a state has.
+    pub(super) fn check_resumable(&self) -> Result<(), FederationError> {
+        let settings = &self.settings;
+        let is_there = |attackers: u32| (0..attackers).any(|client| settings.absent.binary_search(&client).is_err());
+        let remembers = settings.attackers.is_some_and(|it| it.method.remembers() && is_there(it.attackers));
+        let memories = [
+            (self.published.is_some(), "the published random stream, which is one for the whole run,"),
+            (settings.personalisation.is_some(), "a federation whose clients have rankers of their own"),
+            (settings.defence.rule.remembers(), "an aggregation rule that remembers earlier rounds"),
+            (remembers || self.has_own_adversary, "an attacker that remembers earlier rounds"),
+            (self.clock.is_some(), "a run with simulated time"),
+        ];
+        let memory = memories.into_iter().find(|(is_there, _)| *is_there);
+        memory.map_or(Ok(()), |(_, memory)| Err(FederationError::Remembers { memory }))
+    }
+
+    /// A federation that goes on from a stored state, and with its history if it has one. Clients may have left since:
+    /// those are in [`FederationSettings::absent`].
+    pub fn resume(
+        settings: FederationSettings,
+        partition: &'a Partition,
+        state: &Checkpoint,
+        history: Option<History>,
+    ) -> Result<Self, FederationError> {
+        let mut run = Self::new(settings, partition)?;
+        run.check_resumable()?;
+        run.coordinator.restore(state)?;
+        let fits = match &mut run.per_message {
+            Some(per_message) => per_message.restore(&state.devices),
+            None => state.devices.values.is_empty(),
+        };
+        if !fits {
+            return Err(FederationError::Devices);
+        }
+        // A state without a mean begins a new one.
+        if run.tail.is_some() && state.tail.is_some() {
+            run.tail.clone_from(&state.tail);
+        }
+        run.with_old_history(history)
+    }
+
+    /// The same with a history that has begun before.
+    pub(crate) fn with_old_history(mut self, history: Option<History>) -> Result<Self, FederationError> {
+        let (rounds, state) = (history.as_ref().map(History::n_rounds), self.task().round);
+        if let Some(history) = rounds.filter(|&rounds| rounds != state) {
+            return Err(FederationError::Rounds { history, state });
+        }
+        self.history = history;
+        Ok(self)
+    }
 }
 
-fn has_state(history: &History, round: u32) -> bool {
-    history.latest().is_some_and(|latest| latest.round == round)
+fn add_newest(history: &mut History, state: Checkpoint) {
+    if history.latest().is_none_or(|latest| latest.round != state.round) {
+        history.add_checkpoint(state);
+    }
 }

@@ -1,17 +1,19 @@
 //! Everything that defines a federation but its data, and what contradicts itself.
 
 use foltr_federation::{
-    Combination, Defence, Kind, LocalPrivacy, Mechanism, Part, Participation, PayloadSemantics, ServerOptimiser,
-    SetupError,
+    Combination, Defence, Kind, LocalPrivacy, Mechanism, Part, Participation, PayloadError, PayloadSemantics,
+    RoundTask, ServerOptimiser, Setup, SetupError,
 };
 pub use foltr_rank::Learning;
-use foltr_rank::learn::evolution::EvolutionSettings;
-use foltr_rank::learn::pdgd::{PdgdSettings, Updates};
-use foltr_rank::personal::Personalisation;
+use foltr_rank::learn::evolution::{Evolution, EvolutionSettings};
+use foltr_rank::learn::pdgd::{Pdgd, PdgdSettings, Updates};
+use foltr_rank::personal::{PersonalLearner, Personalisation};
+use foltr_rank::rng::Streams;
 use foltr_rank::{ParameterError, Params, Shape};
 
 use crate::adversary::Attackers;
 use crate::click::Users;
+use crate::client_round::{ClientLearner, Round};
 use crate::partition::Partition;
 
 /// Everything that defines a federation but its data.
@@ -19,7 +21,6 @@ use crate::partition::Partition;
 pub struct FederationSettings {
     /// Seed of all randomness.
     pub seed: u64,
-    /// The ranker.
     pub shape: Shape,
     /// The model of round 0.
     pub initial: Params,
@@ -27,9 +28,7 @@ pub struct FederationSettings {
     pub learning: Learning,
     /// How clients make rankers of their own; none if all use the global one.
     pub personalisation: Option<Personalisation>,
-    /// All clients.
     pub n_clients: u32,
-    /// Clients in a round.
     pub participation: Participation,
     /// Probability that a client's message of a round is lost.
     pub dropout: f64,
@@ -37,7 +36,6 @@ pub struct FederationSettings {
     pub privacy: Mechanism,
     /// What is done against clients that lie.
     pub defence: Defence,
-    /// Clients that lie, if any.
     pub attackers: Option<Attackers>,
     /// What the server does with the averaged step.
     pub optimiser: ServerOptimiser,
@@ -48,53 +46,79 @@ pub struct FederationSettings {
     pub absent: Vec<u32>,
 }
 
-/// Why a federation cannot be made.
+/// Why a federation cannot be made, recorded or resumed.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum FederationError {
-    /// The coordinator cannot be made.
     #[error(transparent)]
     Setup(#[from] SetupError),
-    /// A parameter of the personalisation.
     #[error(transparent)]
     Personalisation(#[from] ParameterError),
-    /// Parts that exclude each other.
     #[error(transparent)]
     Combination(#[from] Combination),
-    /// A mechanism for another kind of update.
     #[error("this privacy mechanism is not defined for what these clients send ({kind:?})")]
-    Privacy {
-        /// What they send.
-        kind: Kind,
-    },
+    Privacy { kind: Kind },
     /// Half of the interactions try the mirrored perturbation.
     #[error("{n_interactions} interactions cannot be halved; with mirrored perturbations their number must be even")]
-    Odd {
-        /// Interactions of a client in a round.
-        n_interactions: u32,
-    },
+    Odd { n_interactions: u32 },
     /// A reward is the mean over a fixed number of interactions.
     #[error("FOLtR-ES needs clients with equally many interactions in a round")]
     Unequal,
-    /// An absent client that there is not, or not in its place.
     #[error("absent clients must be some of the {n_clients}, in rising order; client {client} is not")]
-    Absent {
-        /// The first that is wrong.
-        client: u32,
-        /// All clients.
-        n_clients: u32,
-    },
-    /// Something of which no history can be kept.
-    #[error("no history can be kept of {what}")]
-    History {
-        /// What was asked for.
-        what: &'static str,
-    },
+    Absent { client: u32, n_clients: u32 },
     /// The published code did nothing else.
     #[error("the published random stream needs equal clients and cascade users")]
     Published,
+    /// The stored state is of another model.
+    #[error(transparent)]
+    Model(#[from] PayloadError),
+    #[error("{memory} cannot be resumed: a stored state does not have all that it remembers")]
+    Remembers { memory: &'static str },
+    #[error("the stored memory of devices is not that of this federation's devices")]
+    Devices,
+    #[error("the history has {history} rounds, the stored state {state}")]
+    Rounds { history: u32, state: u32 },
 }
 
 impl FederationSettings {
+    /// The federation's server.
+    pub fn setup(&self, partition: &Partition) -> Setup {
+        // Where single messages matter a client has the same slot in every round.
+        let most = self.participation.most(self.n_clients);
+        Setup {
+            initial: self.initial.clone(),
+            n_clients: if self.needs_messages() { self.n_clients } else { most },
+            n_interactions: partition.most_interactions(),
+            rule: self.rule(),
+            defence: self.defence,
+            optimiser: self.optimiser,
+            mode: self.privacy.mode(),
+            clip_norm: None,
+        }
+    }
+
+    /// What every client learns with.
+    pub fn client_learner(&self) -> ClientLearner {
+        match (self.personal_learner(), self.learning) {
+            (Some(learner), _) => ClientLearner::Personal(learner),
+            (None, Learning::Pdgd(pdgd)) => ClientLearner::Pdgd(Box::new(Pdgd::new(self.shape, pdgd))),
+            (None, Learning::Evolution { settings, .. }) => {
+                ClientLearner::Evolution(Box::new(Evolution::new(self.shape, settings)))
+            }
+        }
+    }
+
+    pub(crate) fn personal_learner(&self) -> Option<Box<dyn PersonalLearner>> {
+        match (self.personalisation, self.learning) {
+            (Some(method), Learning::Pdgd(pdgd)) => Some(method.learner(self.shape, pdgd)),
+            _ => None,
+        }
+    }
+
+    /// A round of clients without clusters whose single messages are looked at.
+    pub fn round<'a>(&'a self, task: &'a RoundTask, partition: &'a Partition, streams: &'a Streams) -> Round<'a> {
+        Round { task, clusters: &[], partition, privacy: &self.privacy, sums_only: false, rule: self.rule(), streams }
+    }
+
     pub(crate) fn rule(&self) -> PayloadSemantics {
         let usual = match self.learning {
             Learning::Pdgd(_) => PayloadSemantics::Averaging,
@@ -115,15 +139,9 @@ impl FederationSettings {
         is_complete || matches!(self.privacy, Mechanism::DiscreteGaussian(_))
     }
 
-    /// What looks at single messages, if anything does.
-    pub(crate) fn needs_messages(&self) -> Option<&'static str> {
-        if self.attackers.is_some() {
-            Some("an attack")
-        } else if !self.defence.only_sums() {
-            Some("a robust rule")
-        } else {
-            self.defence.momentum.map(|_| "worker momentum")
-        }
+    /// Whether an attack, a robust rule or worker momentum looks at single messages.
+    pub(crate) fn needs_messages(&self) -> bool {
+        self.attackers.is_some() || !self.defence.only_sums() || self.defence.momentum.is_some()
     }
 
     /// The parts of this federation that other parts may exclude.
@@ -158,9 +176,8 @@ impl FederationSettings {
     }
 
     pub(crate) fn check(&self, partition: &Partition) -> Result<(), FederationError> {
-        let is_known =
-            |place: usize, client: u32| client < self.n_clients && (place == 0 || self.absent[place - 1] < client);
-        if let Some((_, &client)) = self.absent.iter().enumerate().find(|(place, client)| !is_known(*place, **client)) {
+        let is_known = |i: usize, client: u32| client < self.n_clients && (i == 0 || self.absent[i - 1] < client);
+        if let Some((_, &client)) = self.absent.iter().enumerate().find(|(i, client)| !is_known(*i, **client)) {
             return Err(FederationError::Absent { client, n_clients: self.n_clients });
         }
         if let Some(personalisation) = &self.personalisation {

@@ -8,7 +8,6 @@ use memchr::memchr;
 use super::Expected;
 use super::number::{leading_digits, parse_token, plain_decimal, word_at};
 
-/// Documents of one piece of a file.
 pub(super) struct Chunk {
     /// Rows of `stride` floats.
     pub(super) rows: Vec<f32>,
@@ -19,7 +18,6 @@ pub(super) struct Chunk {
     pub(super) runs: Vec<Run>,
 }
 
-/// Consecutive documents of one query.
 pub(super) struct Run {
     pub(super) query_id: Box<str>,
     pub(super) first_row: usize,
@@ -77,7 +75,6 @@ const fn ends_token(byte: u8) -> bool {
     is_blank(byte) || matches!(byte, b'\n' | b'#')
 }
 
-/// Result of reading the features of a line.
 enum Features {
     /// The line is done; its last byte was at `end`, the highest index `max_index`.
     Read { end: usize, max_index: usize, in_order: bool },
@@ -99,12 +96,12 @@ pub(super) fn read_chunk(bytes: &[u8], stride: usize, limits: Limits) -> Result<
             Some(_) => {
                 let line_start = at;
                 let (label, label_end) = read_label(bytes, at, limits.max_label)?;
-                let (found, id_end) = read_query_id(bytes, skip_blanks(bytes, label_end))?;
-                if found != query_id || chunk.runs.is_empty() {
-                    let name = String::from_utf8(found.to_vec());
-                    let name = name.map_err(|_| fault(id_end - found.len(), id_end, Expected::Utf8Qid))?;
+                let (id, id_end) = read_query_id(bytes, skip_blanks(bytes, label_end))?;
+                if id != query_id || chunk.runs.is_empty() {
+                    let name = String::from_utf8(id.to_vec());
+                    let name = name.map_err(|_| fault(id_end - id.len(), id_end, Expected::Utf8Qid))?;
                     chunk.runs.push(Run { query_id: name.into(), first_row: chunk.labels.len() });
-                    query_id = found;
+                    query_id = id;
                 }
                 chunk.labels.push(label);
                 at = chunk.push_row(bytes, id_end, limits)? + 1;
@@ -203,7 +200,6 @@ fn read_label(bytes: &[u8], at: usize, max: u8) -> Result<(u8, usize), Fault> {
     }
 }
 
-/// A query's name and where it ends.
 #[inline(always)]
 fn read_query_id(bytes: &[u8], at: usize) -> Result<(&[u8], usize), Fault> {
     const KEY: &[u8] = b"qid:";

@@ -87,7 +87,6 @@ fn unsigned_decimal(bytes: &[u8], at: usize, word: u64) -> Option<(f32, usize)> 
     }
 }
 
-/// A number whose decimals begin at `at`.
 #[inline(always)]
 fn with_fraction(bytes: &[u8], whole: u64, at: usize) -> Option<(f32, usize)> {
     let (n_digits, fraction) = leading_digits(word_at(bytes, at));
@@ -123,17 +122,6 @@ mod tests {
             let expected: f32 = text[..end].parse().expect("a plain decimal");
             assert_eq!(value.to_bits(), expected.to_bits(), "{text}: {value} is not {expected}");
         }
-    }
-
-    #[test]
-    fn digits_are_counted_and_read() {
-        let read = |text: &str| leading_digits(word_at(text.as_bytes(), 0));
-        assert_eq!(read("12345678"), (8, 12_345_678));
-        assert_eq!(read("907 1"), (3, 907));
-        assert_eq!(read("0"), (1, 0));
-        assert_eq!(read(":1"), (0, 0));
-        assert_eq!(read("/1"), (0, 0));
-        assert_eq!(read("5\u{ff}5"), (1, 5));
     }
 
     #[test]

@@ -8,11 +8,8 @@ use super::{LetorError, ReadOptions, ZstdReader, parse_letor};
 use crate::dataset::Dataset;
 use crate::mapping::MappedFile;
 
-/// Bytes of a source file.
 pub(crate) enum SourceBytes {
-    /// Straight from the file.
     Mapped(MappedFile),
-    /// Read into memory.
     Owned(Vec<u8>),
 }
 

@@ -7,12 +7,10 @@
 use std::io::Read;
 use std::path::Path;
 
-use foltr_rank::row_stride;
 use memchr::{memchr_iter, memrchr};
-use rayon::prelude::*;
 
-use super::chunk::{Chunk, Limits, read_chunk};
-use super::{LetorError, MAX_FEATURES, ReadOptions, first_width, line_error, split_at_newlines};
+use super::chunk::Chunk;
+use super::{LetorError, MAX_FEATURES, ReadOptions, first_width, limits_of, read_block};
 
 /// Bytes of text read before any of it is parsed: enough pieces for many threads.
 const BLOCK_BYTES: usize = 32 << 20;
@@ -26,7 +24,6 @@ pub(crate) struct StreamedQuery<'a> {
     pub(crate) rows: &'a [f32],
 }
 
-/// The query whose lines are being read.
 #[derive(Default)]
 struct OpenQuery {
     id: Box<str>,
@@ -35,9 +32,6 @@ struct OpenQuery {
 }
 
 /// Reads all queries in the order of the text. `name` is what errors call it.
-///
-/// # Errors
-/// If the text cannot be read, or with whatever `receive` returns.
 pub(crate) fn stream_letor<E: From<LetorError>>(
     source: impl Read,
     name: &Path,
@@ -55,10 +49,7 @@ fn stream_blocks<E: From<LetorError>>(
     mut receive: impl FnMut(StreamedQuery<'_>) -> Result<(), E>,
 ) -> Result<(), E> {
     let file = || name.to_path_buf();
-    let mut limits = Limits { max_label: options.max_label, max_index: options.n_features.unwrap_or(MAX_FEATURES) };
-    if !(1..=MAX_FEATURES).contains(&limits.max_index) {
-        return Err(LetorError::Width { file: file(), n_features: limits.max_index, max: MAX_FEATURES }.into());
-    }
+    let mut limits = limits_of(name, options)?;
     let (mut text, mut n_lines) = (Vec::new(), 0);
     let (mut open, mut width) = (OpenQuery::default(), options.n_features);
     loop {
@@ -73,7 +64,7 @@ fn stream_blocks<E: From<LetorError>>(
         }
         width = width.or_else(|| first_width(block, limits));
         limits.max_index = width.unwrap_or(MAX_FEATURES);
-        for chunk in read_block(block, width.map_or(0, row_stride), limits, name, n_lines)? {
+        for chunk in read_block(block, width, limits, name, n_lines)? {
             let n_features = limits.max_index;
             open.take(&chunk, |query| receive(StreamedQuery { n_features, ..query }))?;
         }
@@ -88,26 +79,6 @@ fn stream_blocks<E: From<LetorError>>(
         Some(0) => Err(LetorError::NoFeatures { file: file() }.into()),
         Some(n_features) => open.close(|query| receive(StreamedQuery { n_features, ..query })),
     }
-}
-
-/// The pieces of a block, read in parallel. Lines are counted from behind those before the block.
-fn read_block(
-    block: &[u8],
-    stride: usize,
-    limits: Limits,
-    name: &Path,
-    n_lines: usize,
-) -> Result<Vec<Chunk>, LetorError> {
-    let pieces = split_at_newlines(block).into_par_iter();
-    let chunks: Vec<_> =
-        pieces.map(|(start, piece)| read_chunk(piece, stride, limits).map_err(|fault| (start, fault))).collect();
-    chunks.into_iter().collect::<Result<_, _>>().map_err(|(start, fault)| {
-        let mut error = line_error(block, start, &fault, name);
-        if let LetorError::Line { line, .. } = &mut error {
-            *line += n_lines;
-        }
-        error
-    })
 }
 
 impl OpenQuery {
@@ -170,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn faults_are_told_with_their_line_in_the_file() {
+    fn faults_are_reported_with_their_line_in_the_file() {
         let text = "# head\n0 qid:1 1:1 2:1\n1 qid:1 1:2\n\n1 qid:2 1:x\n";
         for block_bytes in [16, 1 << 20] {
             let error = streamed(text, &ReadOptions::default(), block_bytes).expect_err("not a number").to_string();

@@ -15,7 +15,6 @@ pub fn write_letor(data: &Dataset, path: &Path) -> io::Result<()> {
     out.flush()
 }
 
-/// The same text in memory.
 pub fn letor_text(data: &Dataset) -> Vec<u8> {
     let mut text = Vec::new();
     write_lines(data, &mut text).expect("writing to memory");

@@ -5,7 +5,6 @@ use std::io::{self, BufRead, Read};
 use ruzstd::decoding::errors::{FrameDecoderError, ReadFrameHeaderError};
 use ruzstd::decoding::{BlockDecodingStrategy, FrameDecoder};
 
-/// Decompresses what it reads.
 pub(crate) struct ZstdReader<R> {
     source: R,
     frame: FrameDecoder,

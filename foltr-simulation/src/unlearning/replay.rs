@@ -3,55 +3,44 @@
 use foltr_federation::aggregate::{NormClipping, Radius};
 use foltr_federation::history::Touched;
 use foltr_federation::unlearn::{NoisyRollback, RollbackPlan};
-use foltr_federation::{Aggregation, Checkpoint, Defence, History, Mechanism, UnlearnError, Unlearning};
-use foltr_rank::Params;
+use foltr_federation::{Aggregation, Checkpoint, Defence, History, Mechanism, UnlearnError};
 use foltr_rank::rng::{Purpose, Streams};
 
-use super::{Cost, Request, UnlearningError};
+use super::{Request, UnlearningError};
 use crate::client_round::RoundStats;
-use crate::federation_run::{FederationRun, FederationSettings, RoundError};
+use crate::federation_run::{FederationRun, RoundError};
 
 /// A federation on its way to where it was.
 pub(crate) struct Replay<'a> {
-    run: FederationRun<'a>,
+    pub(crate) run: FederationRun<'a>,
     from: u32,
     until: u32,
 }
 
 impl<'a> Replay<'a> {
-    /// From the initial model.
-    pub(super) fn from_scratch(method: &Unlearning, request: &Request<'a, '_>) -> Result<Self, UnlearningError> {
-        let mut history = request.history.clone();
-        let erased = history.erase(request.erasure(method, true, 0), Touched::Drop);
-        erased.map_err(UnlearnError::from)?;
-        Self::start(request, 0, None, history)
+    pub(super) fn from_scratch(request: &Request<'a, '_>) -> Result<Self, UnlearningError> {
+        Self::start(request, 0, None, request.erased_history(true, Touched::Drop)?)
     }
 
     /// From the last stored state in which the leavers have no part, exactly.
-    pub(crate) fn from_clean_state(method: &Unlearning, request: &Request<'a, '_>) -> Result<Self, UnlearningError> {
+    pub(crate) fn from_clean_state(request: &Request<'a, '_>) -> Result<Self, UnlearningError> {
         let firsts = request.leavers.iter().filter_map(|&client| request.history.contribution(client));
         let first = firsts.map(|contribution| contribution.first).min().unwrap_or(request.history.n_rounds());
         let state = request.history.before(first).cloned();
-        let mut history = request.history.clone();
-        let erased = history.erase(request.erasure(method, true, 0), Touched::Drop);
-        erased.map_err(UnlearnError::from)?;
         let round = state.as_ref().map_or(0, |state| state.round);
-        Self::start(request, round, state, history)
+        Self::start(request, round, state, request.erased_history(true, Touched::Drop)?)
     }
 
     /// From a stored state in which noise hides the leavers' part.
     pub(super) fn with_noise(
-        method: &Unlearning,
         rollback: &NoisyRollback,
         request: &Request<'a, '_>,
     ) -> Result<(Self, RollbackPlan), UnlearningError> {
-        check_premises(method, rollback, request.settings)?;
+        check_premises(rollback, request)?;
         let plan = rollback.plan(request.history, request.leavers)?;
         let stored = request.history.before(plan.round).filter(|state| state.round == plan.round);
-        let mut history = request.history.clone();
-        let is_proven = plan.sensitivity == 0.0 || method.guarantee().is_proven();
-        let erased = history.erase(request.erasure(method, is_proven, 0), Touched::Drop);
-        erased.map_err(UnlearnError::from)?;
+        let is_proven = plan.sensitivity == 0.0 || request.method.guarantee().is_proven();
+        let history = request.erased_history(is_proven, Touched::Drop)?;
         let mut state = stored.cloned();
         if let Some(state) = state.as_mut().filter(|_| plan.sensitivity > 0.0) {
             rollback.blur(&plan, &mut streams(request).open(Purpose::Noise, 0, plan.round), &mut state.master);
@@ -74,7 +63,7 @@ impl<'a> Replay<'a> {
             None => FederationRun::new(settings, request.partition)?.with_old_history(Some(history))?,
             Some(state) => {
                 // A state that the leavers had touched is not in the history any longer.
-                if history.before(from).is_none_or(|kept| kept.round != from) {
+                if history.before(from).is_none_or(|stored| stored.round != from) {
                     history.add_checkpoint(state.clone());
                 }
                 FederationRun::resume(settings, request.partition, &state, Some(history))?
@@ -90,25 +79,6 @@ impl<'a> Replay<'a> {
     pub(crate) fn round(&mut self) -> Result<Option<RoundStats>, RoundError> {
         if self.run.task().round >= self.until { Ok(None) } else { self.run.round().map(Some) }
     }
-
-    pub(super) fn ranker(&self) -> Params {
-        self.run.ranker()
-    }
-
-    fn cost(&self) -> Cost {
-        let kind = self.run.rule().kind();
-        Cost::of(self.n_rounds(), self.run.effort(), kind, self.run.task().global.len())
-    }
-
-    pub(super) fn finish(self) -> (Cost, History) {
-        let cost = self.cost();
-        (cost, self.run.into_history().expect("a replay continues a history"))
-    }
-
-    /// The federation itself, after all rounds.
-    pub(crate) fn into_run(self) -> (Cost, FederationRun<'a>) {
-        (self.cost(), self.run)
-    }
 }
 
 /// Random numbers of this request, and of no other.
@@ -118,12 +88,8 @@ pub(super) fn streams(request: &Request<'_, '_>) -> Streams {
 }
 
 /// What the worst case rests on: every update clipped to the norm, equal weights, and no memory but the model.
-fn check_premises(
-    method: &Unlearning,
-    rollback: &NoisyRollback,
-    settings: &FederationSettings,
-) -> Result<(), UnlearnError> {
-    let Defence { rule, mixing, momentum } = settings.defence;
+fn check_premises(rollback: &NoisyRollback, request: &Request<'_, '_>) -> Result<(), UnlearnError> {
+    let Defence { rule, mixing, momentum } = request.settings.defence;
     let is_clipped = match rule {
         Aggregation::NormClipping(NormClipping { radius: Radius::Fixed(radius) }) => radius <= rollback.clip_norm,
         _ => false,
@@ -131,8 +97,8 @@ fn check_premises(
     let premises = [
         (is_clipped && mixing.is_none(), "the rule norm-clipping with a fixed radius of at most its clip_norm"),
         (momentum.is_none(), "devices that remember nothing"),
-        (matches!(settings.privacy, Mechanism::Unprotected(_)), "plain messages"),
+        (matches!(request.settings.privacy, Mechanism::Unprotected(_)), "plain messages"),
     ];
     let failed = premises.into_iter().find(|(holds, _)| !holds);
-    failed.map_or(Ok(()), |(_, on)| Err(UnlearnError::Premise { method: method.name(), on }))
+    failed.map_or(Ok(()), |(_, on)| Err(request.premise(on)))
 }

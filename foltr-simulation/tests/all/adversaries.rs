@@ -3,62 +3,29 @@
 
 use std::sync::{Arc, Mutex};
 
-use foltr_federation::Participation;
-use foltr_federation::privacy::Unprotected;
-use foltr_federation::{
-    Coordinator, Defence, Mechanism, Message, Mode, Payload, PayloadSemantics, ServerOptimiser, Setup,
+use foltr_federation::{Coordinator, Defence, Message, Payload, Setup};
+use foltr_rank::Params;
+use foltr_rank::learn::evolution::fill_direction;
+use foltr_rank::rng::Stream;
+use foltr_simulation::adversary::{
+    Adversary, Attack, Attackers, Knowledge, Own, Promotion, Rows, Seeds, Seen, SignFlip,
 };
-use foltr_rank::learn::evolution::{EvolutionSettings, Reward, fill_direction};
-use foltr_rank::learn::pdgd::{PdgdSettings, Updates};
-use foltr_rank::rng::{Stream, Streams};
-use foltr_rank::{Params, Shape};
-use foltr_simulation::adversary::{Adversary, Attack, Attackers, Knowledge, Own, Promotion, Seeds, Seen, SignFlip};
-use foltr_simulation::click::{Cascade, Preset, Users};
-use foltr_simulation::client_round::{ClientLearner, Round, TrainingSet, Worker};
-use foltr_simulation::client_states::StateStretch;
-use foltr_simulation::datasets::{Synthetic, SyntheticShape};
+use foltr_simulation::click::Preset;
+use foltr_simulation::client_round::TrainingSet;
+use foltr_simulation::datasets::SyntheticShape;
 use foltr_simulation::federation_run::{FederationRun, FederationSettings, Learning};
 use foltr_simulation::partition::Partition;
 use rand::RngExt;
 use serde_json::json;
 
-const SEED: u64 = 5;
-const N_CLIENTS: u32 = 10;
+use crate::scene::{N_CLIENTS, PDGD, advance, even_partition, evolution, iid, messages, on_threads};
+
 const N_ATTACKERS: u32 = 3;
-const PDGD: Learning = Learning::Pdgd(PdgdSettings {
-    learning_rate: 0.1,
-    updates: Updates::Immediate,
-    n_shown: 10,
-    clip_radius: None,
-    proximal: 0.0,
-});
-const EVOLUTION: Learning = Learning::Evolution {
-    settings: EvolutionSettings {
-        sigma: 0.01,
-        antithetic: true,
-        reward: Reward::MaxRr,
-        n_interactions: 4,
-        n_shown: 10,
-    },
-    published_stream: false,
-};
-
-fn training() -> TrainingSet {
-    let synthetic = Synthetic { n_train: 60, n_test: 1, n_validation: 0, ..Synthetic::new(SyntheticShape::Tiny) };
-    TrainingSet::new(synthetic.generate(1).expect("a sound description").train, 10)
-}
-
-fn users(preset: Preset) -> Users {
-    Users::Cascade(Cascade::preset(preset, 2).expect("three grades"))
-}
+const LEARNINGS: [Learning; 2] = [Learning::Pdgd(PDGD), evolution(false)];
 
 /// All clients click in one way.
 fn partition(preset: Preset) -> Partition {
-    Partition::iid(training(), users(preset), 4)
-}
-
-fn shape(partition: &Partition) -> Shape {
-    Shape::Linear { n_features: partition.sets()[0].data().n_features() }
+    iid(SyntheticShape::Tiny, 60, preset, 4)
 }
 
 /// A rule that needs every message.
@@ -67,24 +34,8 @@ fn trimmed_mean() -> Defence {
     Defence { rule, ..Defence::NONE }
 }
 
-fn settings(partition: &Partition, learning: Learning, attackers: impl Into<Option<Attackers>>) -> FederationSettings {
-    let shape = shape(partition);
-    FederationSettings {
-        seed: SEED,
-        shape,
-        initial: vec![0.01; shape.n_params()],
-        learning,
-        n_clients: N_CLIENTS,
-        personalisation: None,
-        participation: Participation::Everyone,
-        dropout: 0.0,
-        average_from: None,
-        absent: Vec::new(),
-        privacy: Mechanism::Unprotected(Unprotected { reward: Reward::MaxRr }),
-        defence: trimmed_mean(),
-        attackers: attackers.into(),
-        optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
-    }
+fn settings(attackers: impl Into<Option<Attackers>>) -> FederationSettings {
+    FederationSettings { defence: trimmed_mean(), attackers: attackers.into(), ..crate::scene::settings() }
 }
 
 /// Every attack of the list, with the parameters that a file need not name.
@@ -118,7 +69,7 @@ struct Watched {
     record: Arc<Mutex<Record>>,
 }
 
-fn flat(rows: foltr_simulation::adversary::Rows<'_>) -> Vec<f32> {
+fn flat(rows: Rows<'_>) -> Vec<f32> {
     rows.iter().flatten().copied().collect()
 }
 
@@ -147,50 +98,9 @@ impl Adversary for Vandal {
     }
 }
 
-/// What all clients would send in round 0 if nobody lied, by a worker that knows of no adversary.
-fn honest_messages(settings: &FederationSettings, partition: &Partition) -> (Vec<Message>, Coordinator) {
-    let rule = match settings.learning {
-        Learning::Pdgd(_) => PayloadSemantics::Averaging,
-        Learning::Evolution { settings, .. } => {
-            PayloadSemantics::Evolution { sigma: f64::from(settings.sigma), antithetic: settings.antithetic }
-        }
-    };
-    let learner = match settings.learning {
-        Learning::Pdgd(pdgd) => ClientLearner::Pdgd(Box::new(foltr_rank::learn::pdgd::Pdgd::new(settings.shape, pdgd))),
-        Learning::Evolution { settings: evolution, .. } => {
-            ClientLearner::Evolution(Box::new(foltr_rank::learn::evolution::Evolution::new(settings.shape, evolution)))
-        }
-    };
-    let setup = Setup {
-        initial: settings.initial.clone(),
-        n_clients: N_CLIENTS,
-        n_interactions: 4,
-        rule,
-        defence: settings.defence,
-        optimiser: settings.optimiser,
-        mode: Mode::Clear,
-        clip_norm: None,
-    };
-    let coordinator = Coordinator::new(setup).expect("a sound setup");
-    let streams = Streams::new(SEED);
-    let round = Round {
-        task: coordinator.task(),
-        clusters: &[],
-        partition,
-        privacy: &settings.privacy,
-        sums_only: false,
-        rule,
-        streams: &streams,
-    };
-    let mut messages = Vec::new();
-    Worker::new(learner, &streams).run_clients(&round, 0..N_CLIENTS, &mut StateStretch::none(), |sent| {
-        messages.push(Message { round: 0, client: sent.client, payload: sent.payload.clone() });
-    });
-    (messages, coordinator)
-}
-
 /// The model after a round of these messages.
-fn closed(mut coordinator: Coordinator, messages: impl IntoIterator<Item = Message>) -> Params {
+fn closed(setup: Setup, messages: impl IntoIterator<Item = Message>) -> Params {
+    let mut coordinator = Coordinator::new(setup).expect("a sound setup");
     messages.into_iter().for_each(|message| coordinator.receive(message).expect("a sound message"));
     coordinator.close().expect("enough clients");
     coordinator.task().global.clone()
@@ -221,13 +131,13 @@ fn one_round<'a>(
 
 #[test]
 fn no_attack_touches_an_honest_message() {
-    let partition = partition(Preset::Navigational);
+    let partition = even_partition();
     for (name, method) in attacks() {
         for knowledge in [Knowledge::Full, Knowledge::Partial] {
             let attackers = attackers(method, knowledge);
-            let settings = settings(&partition, PDGD, attackers);
-            let (record, run) = one_round(&settings, &partition, attackers.start());
-            let (mut messages, coordinator) = honest_messages(&settings, &partition);
+            let settings = settings(attackers);
+            let (record, run) = one_round(&settings, partition, attackers.method.adversary());
+            let (mut messages, setup) = messages(&settings, partition);
             let (own, honest) = messages.split_at_mut(N_ATTACKERS as usize);
             assert_eq!(record.before, deltas(own), "{name}: attackers begin with their honest work");
             let full = (knowledge == Knowledge::Full).then(|| deltas(honest));
@@ -239,79 +149,55 @@ fn no_attack_touches_an_honest_message() {
             for (message, delta) in own.iter_mut().zip(record.sent.chunks_exact(n_params)) {
                 message.payload = Payload::Step { n_interactions: 4, delta: delta.to_vec() };
             }
-            assert_eq!(run.task().global, closed(coordinator, messages), "{name}");
+            assert_eq!(run.task().global, closed(setup, messages), "{name}");
         }
     }
 }
 
 #[test]
 fn a_vandal_is_refused_and_the_round_goes_on() {
-    let partition = partition(Preset::Navigational);
-    for learning in [PDGD, EVOLUTION] {
+    let partition = even_partition();
+    for learning in LEARNINGS {
         // With four attackers to reckon with, more are needed than the seven that come.
         let default = Defence { momentum: None, ..Defence::recommended(4) };
         for defence in [trimmed_mean(), default, Defence::NONE] {
             let vandals = attackers(Attack::SignFlip(SignFlip::default()), Knowledge::Full);
-            let settings = FederationSettings { defence, ..settings(&partition, learning, vandals) };
-            let (_, mut run) = one_round(&settings, &partition, Some(Box::new(Vandal)));
-            let (messages, coordinator) = honest_messages(&settings, &partition);
+            let settings = FederationSettings { defence, learning, ..settings(vandals) };
+            let (_, mut run) = one_round(&settings, partition, Some(Box::new(Vandal)));
+            let (messages, setup) = messages(&settings, partition);
             let honest = messages.into_iter().skip(N_ATTACKERS as usize);
-            assert_eq!(run.task().global, closed(coordinator, honest), "as if the attackers were not there");
+            assert_eq!(run.task().global, closed(setup, honest), "as if the attackers were not there");
             assert_eq!(run.n_refused(), u64::from(N_ATTACKERS));
-            for _ in 0..3 {
-                run.round().expect("a round");
-            }
+            advance(&mut run, 3);
             assert_eq!((run.task().round, run.n_refused()), (4, u64::from(4 * N_ATTACKERS)));
             assert!(run.task().global.iter().all(|value| value.is_finite()));
         }
     }
 }
 
-#[test]
-fn partial_knowledge_is_no_knowledge_of_honest_messages() {
-    let ways = [Preset::Navigational, Preset::Informational];
-    for (name, method) in attacks() {
-        let records = ways.map(|preset| {
-            // Attackers click alike in both; only the others differ.
-            let partition = partition(preset).with_clicks_of(N_ATTACKERS, N_CLIENTS, users(Preset::Perfect));
-            [Knowledge::Partial, Knowledge::Full].map(|knowledge| {
-                let attackers = attackers(method, knowledge);
-                one_round(&settings(&partition, PDGD, attackers), &partition, attackers.start()).0
-            })
-        });
-        let [[partial, full], [other_partial, other_full]] = &records;
-        assert_eq!(partial, other_partial, "{name}");
-        assert_ne!(full.honest, other_full.honest, "{name}: the honest messages did differ");
-    }
-}
-
 /// Some rounds with many clients.
-fn model(settings: &FederationSettings, partition: &Partition, n_threads: usize) -> Params {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().expect("threads");
-    pool.install(|| {
-        let mut run = FederationRun::new(settings.clone(), partition).expect("sound settings");
-        for _ in 0..3 {
-            run.round().expect("a round");
-        }
+fn model(settings: &FederationSettings, n_threads: usize) -> Params {
+    on_threads(n_threads, || {
+        let mut run = FederationRun::new(settings.clone(), even_partition()).expect("sound settings");
+        advance(&mut run, 3);
         run.task().global.clone()
     })
 }
 
 #[test]
 fn the_same_seed_gives_the_same_bits() {
-    let partition = partition(Preset::Navigational);
-    for learning in [PDGD, EVOLUTION] {
+    for learning in LEARNINGS {
         for (name, method) in attacks() {
             let seeds = Seeds::Free { candidates: 4 };
             let many = Attackers { attackers: 40, seeds, ..attackers(method, Knowledge::Full) };
-            let settings = FederationSettings { n_clients: 150, ..settings(&partition, learning, many) };
-            let once = model(&settings, &partition, 1);
-            assert_eq!(once, model(&settings, &partition, 2), "{name}");
+            let settings = FederationSettings { n_clients: 150, learning, ..settings(many) };
+            let once = model(&settings, 1);
+            assert_eq!(once, model(&settings, 2), "{name}");
             assert!(once.iter().all(|value| value.is_finite()), "{name}");
-            let other = FederationSettings { seed: SEED + 1, ..settings.clone() };
-            assert_ne!(once, model(&other, &partition, 1), "{name}");
+            let other = FederationSettings { seed: settings.seed + 1, ..settings.clone() };
+            assert_ne!(once, model(&other, 1), "{name}");
             let honest = FederationSettings { attackers: None, ..settings };
-            let changes_nothing = once == model(&honest, &partition, 1);
+            let changes_nothing = once == model(&honest, 1);
             // Clicks are poisoned in the partition, and Fang's search may find nothing that Krum would pick.
             assert!(!changes_nothing || ["click-poisoning", "fang-krum"].contains(&name), "{name} is no attack");
         }
@@ -320,11 +206,11 @@ fn the_same_seed_gives_the_same_bits() {
 
 #[test]
 fn a_flipped_reward_message_is_a_swap() {
-    let partition = partition(Preset::Navigational);
+    let partition = even_partition();
     let flip = attackers(Attack::SignFlip(SignFlip { scale: 1.0 }), Knowledge::Partial);
-    let settings = settings(&partition, EVOLUTION, flip);
-    let (record, run) = one_round(&settings, &partition, flip.start());
-    let (mut messages, coordinator) = honest_messages(&settings, &partition);
+    let settings = FederationSettings { learning: evolution(false), ..settings(flip) };
+    let (record, run) = one_round(&settings, partition, flip.method.adversary());
+    let (mut messages, setup) = messages(&settings, partition);
     let mut direction = vec![0.0; settings.initial.len()];
     for (message, read) in messages.iter_mut().zip(record.before.chunks_exact(settings.initial.len())) {
         let Payload::Evolution { seed, plus, minus: Some(minus) } = message.payload else { panic!("two rewards") };
@@ -335,7 +221,7 @@ fn a_flipped_reward_message_is_a_swap() {
         }
         message.payload = Payload::Evolution { seed, plus: minus, minus: Some(plus) };
     }
-    assert_eq!(run.task().global, closed(coordinator, messages));
+    assert_eq!(run.task().global, closed(setup, messages));
 }
 
 #[test]
@@ -351,26 +237,23 @@ fn promoted_documents_rise() {
         let product = |doc| view.row(doc).iter().zip(model).map(|(x, w)| x * w).sum::<f32>();
         (0..view.n_docs()).map(product).collect::<Vec<_>>()
     };
-    let place = |partition: &Partition, attackers: Option<Attackers>| {
-        let settings = FederationSettings { defence: Defence::NONE, ..settings(partition, PDGD, attackers) };
+    let relative_rank = |partition: &Partition, attackers: Option<Attackers>| {
+        let settings = FederationSettings { defence: Defence::NONE, ..settings(attackers) };
         let mut run = FederationRun::new(settings, partition).expect("sound settings");
-        for _ in 0..60 {
-            run.round().expect("a round");
-        }
+        advance(&mut run, 60);
         let model = run.ranker();
         let scores: Vec<f32> = (0..data.n_queries()).flat_map(|query| score(query, &model)).collect();
-        targets.ranked(&data, &scores).expect("some targets").place
+        targets.relative_rank(&data, &scores).expect("some targets")
     };
     let attackers = attackers(Attack::Promotion(promotion), Knowledge::Partial);
-    let (without, with) = (place(&honest, None), place(&poisoned, Some(attackers)));
+    let (without, with) = (relative_rank(&honest, None), relative_rank(&poisoned, Some(attackers)));
     // Measured: .66 instead of .77.
-    assert!(with < without - 0.05, "place {with} of promoted documents, {without} without attackers");
+    assert!(with < without - 0.05, "relative rank {with} of promoted documents, {without} without attackers");
 }
 
 #[test]
 fn bad_parameters_stop_a_run() {
-    let partition = partition(Preset::Navigational);
     let bad = attackers(Attack::SignFlip(SignFlip { scale: f64::NAN }), Knowledge::Full);
-    let refused = FederationRun::new(settings(&partition, PDGD, bad), &partition).err().expect("no number");
+    let refused = FederationRun::new(settings(bad), even_partition()).err().expect("no number");
     assert_eq!(refused.to_string(), "scale = NaN must be finite");
 }

@@ -1,130 +1,81 @@
 //! Clients that do not wait for each other: beside the synchronous federation, on any number of threads, and refused.
 
 use foltr_federation::asynchronous::{Buffered, Naive};
-use foltr_federation::privacy::{ClipRadius, DistributedLaplace, Unprotected};
-use foltr_federation::{Asynchrony, Defence, Mechanism, Part, Participation, ServerOptimiser};
-use foltr_rank::learn::evolution::{EvolutionSettings, Reward};
-use foltr_rank::learn::pdgd::{PdgdSettings, Updates};
+use foltr_federation::privacy::{ClipRadius, DistributedLaplace};
+use foltr_federation::{Asynchrony, Mechanism, Part, Participation};
 use foltr_rank::personal::Personalisation;
 use foltr_rank::rng::Streams;
-use foltr_rank::{Params, Shape};
-use foltr_simulation::asynchronous_run::{AsynchronousRun, AsynchronousRunError};
-use foltr_simulation::click::{Cascade, Preset, Users};
-use foltr_simulation::client_round::{RoundStats, TrainingSet};
-use foltr_simulation::datasets::{Synthetic, SyntheticShape};
+use foltr_simulation::asynchronous_run::AsynchronousRun;
 use foltr_simulation::federation_run::{FederationError, FederationRun, FederationSettings, Learning};
 use foltr_simulation::pace::{Pace, Speeds};
-use foltr_simulation::partition::Partition;
 
-const PDGD: Learning = Learning::Pdgd(PdgdSettings {
-    learning_rate: 0.1,
-    updates: Updates::Immediate,
-    n_shown: 10,
-    clip_radius: None,
-    proximal: 0.0,
-});
-const EVOLUTION: EvolutionSettings =
-    EvolutionSettings { sigma: 0.01, antithetic: true, reward: Reward::MaxRr, n_interactions: 4, n_shown: 10 };
+use crate::scene::{MOMENTUM, even_partition, evolution, on_threads};
+
+const PDGD: Learning = Learning::Pdgd(crate::scene::PDGD);
 const BUFFERED: Buffered = Buffered { buffer: 10, staleness_exponent: 0.5, rate_limit: 1, max_staleness: 1000 };
 const STRAGGLERS: Pace = Pace { share: 0.3, slowdown: 10.0, jitter: 0.0 };
 
-fn partition() -> Partition {
-    let synthetic = Synthetic { n_train: 60, n_test: 1, n_validation: 0, ..Synthetic::new(SyntheticShape::Tiny) };
-    let training = TrainingSet::new(synthetic.generate(1).expect("a sound description").train, 10);
-    let users = Users::Cascade(Cascade::preset(Preset::Navigational, 2).expect("three grades"));
-    Partition::iid(training, users, 4)
-}
-
 fn settings(n_clients: u32, learning: Learning) -> FederationSettings {
-    let shape = Shape::Linear { n_features: 12 };
-    FederationSettings {
-        seed: 5,
-        shape,
-        initial: vec![0.01; shape.n_params()],
-        learning,
-        n_clients,
-        participation: Participation::Everyone,
-        dropout: 0.0,
-        average_from: None,
-        absent: Vec::new(),
-        personalisation: None,
-        privacy: Mechanism::Unprotected(Unprotected { reward: Reward::MaxRr }),
-        defence: Defence::NONE,
-        attackers: None,
-        optimiser: ServerOptimiser::Momentum { rate: 2.0, momentum: 0.9 },
-    }
+    FederationSettings { n_clients, learning, optimiser: MOMENTUM, ..crate::scene::settings() }
 }
 
-fn started(
-    settings: FederationSettings,
-    asynchrony: Asynchrony,
-    pace: Pace,
-    partition: &Partition,
-) -> AsynchronousRun<'_> {
-    AsynchronousRun::new(settings, asynchrony, pace, partition).expect("sound settings")
+fn buffered(settings: FederationSettings, buffered: Buffered, pace: Pace) -> AsynchronousRun<'static> {
+    AsynchronousRun::new(settings, Asynchrony::Buffered(buffered), pace, even_partition()).expect("sound settings")
 }
 
 #[test]
 fn equal_speeds_and_a_buffer_for_everyone_are_the_synchronous_federation() {
-    let partition = partition();
     // More than two chunks, the last one not full.
     let n_clients = 150;
-    let evolution = Learning::Evolution { settings: EVOLUTION, published_stream: false };
-    for learning in [PDGD, evolution] {
-        let buffered = Buffered { buffer: n_clients, staleness_exponent: 0.0, ..BUFFERED };
-        let mut own =
-            started(settings(n_clients, learning), Asynchrony::Buffered(buffered), Pace::default(), &partition);
-        let mut synchronous = FederationRun::new(settings(n_clients, learning), &partition).expect("sound settings");
+    for learning in [PDGD, evolution(false)] {
+        let everyone = Buffered { buffer: n_clients, staleness_exponent: 0.0, ..BUFFERED };
+        let settings = settings(n_clients, learning);
+        let mut own = buffered(settings.clone(), everyone, Pace::default());
+        let mut synchronous = FederationRun::new(settings, even_partition()).expect("sound settings");
         for round in 1..=4 {
-            let (tally, expected) = (own.round().expect("a round"), synchronous.round().expect("a round"));
+            let (stats, expected) = (own.round().expect("a round"), synchronous.round().expect("a round"));
             assert_eq!(own.task().global, synchronous.task().global, "the same bits");
             assert_eq!(own.task().round, round);
             assert_eq!(own.time(), f64::from(round));
-            assert_eq!((tally.n_clients, tally.n_interactions), (expected.n_clients, expected.n_interactions));
+            assert_eq!((stats.n_clients, stats.n_interactions), (expected.n_clients, expected.n_interactions));
             // Added in another order.
-            assert!((tally.ndcg - expected.ndcg).abs() < 1e-9, "{} is not {}", tally.ndcg, expected.ndcg);
+            assert!((stats.ndcg - expected.ndcg).abs() < 1e-9, "{} is not {}", stats.ndcg, expected.ndcg);
         }
     }
 }
 
 #[test]
 fn any_number_of_threads_gives_the_same_bits() {
-    let partition = partition();
-    let evolution = Learning::Evolution { settings: EVOLUTION, published_stream: false };
     let naive = Asynchrony::Naive(Naive { updates_per_round: 1, max_staleness: 1000 });
     let pace = Pace { jitter: 0.5, ..STRAGGLERS };
     for (learning, asynchrony, dropout) in [
         (PDGD, Asynchrony::Buffered(BUFFERED), 0.1),
-        (evolution, Asynchrony::Buffered(BUFFERED), 0.0),
+        (evolution(false), Asynchrony::Buffered(BUFFERED), 0.0),
         (PDGD, naive, 0.0),
     ] {
-        let run = |n_threads: usize| -> (Params, Vec<RoundStats>, f64) {
-            let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().expect("threads");
-            pool.install(|| {
-                let settings = FederationSettings { dropout, average_from: Some(4), ..settings(40, learning) };
-                let mut run = started(settings, asynchrony, pace, &partition);
-                let tallies = (0..5).map(|_| run.round().expect("a round")).collect();
-                (run.ranker(), tallies, run.time())
-            })
+        let run = || {
+            let settings = FederationSettings { dropout, average_from: Some(4), ..settings(40, learning) };
+            let mut run = AsynchronousRun::new(settings, asynchrony, pace, even_partition()).expect("sound settings");
+            let stats: Vec<_> = (0..5).map(|_| run.round().expect("a round")).collect();
+            (run.ranker(), stats, run.time())
         };
-        let one = run(1);
-        assert!(one.0.iter().any(|&p| p != 0.01), "something was learnt");
+        let single = on_threads(1, run);
+        assert!(single.0.iter().any(|&p| p != 0.01), "something was learnt");
         for n_threads in [2, 8] {
-            assert_eq!(one, run(n_threads), "{n_threads} threads, {asynchrony:?}");
+            assert_eq!(single, on_threads(n_threads, run), "{n_threads} threads, {asynchrony:?}");
         }
     }
 }
 
 #[test]
 fn stragglers_deliver_in_proportion_to_their_speed() {
-    let partition = partition();
-    let mut run = started(settings(10, PDGD), Asynchrony::Buffered(BUFFERED), STRAGGLERS, &partition);
+    let mut run = buffered(settings(10, PDGD), BUFFERED, STRAGGLERS);
     // Until time 100 seven clients deliver 100 times, three deliver 10 times: 73 rounds of ten.
     let n_messages: u64 = (0..73).map(|_| run.round().expect("a round").n_clients).sum();
     assert_eq!((run.time(), n_messages), (100.0, 730));
     // Every ten messages make a version; with three slow clients some come twice into a buffer and are refused.
     assert_eq!(u64::from(run.task().round), (730 - run.n_refused()) / 10);
-    let synchronous = FederationRun::new(settings(10, PDGD), &partition).expect("sound settings");
+    let synchronous = FederationRun::new(settings(10, PDGD), even_partition()).expect("sound settings");
     let mut synchronous = synchronous.with_pace(STRAGGLERS);
     for _ in 0..73 {
         synchronous.round().expect("a round");
@@ -134,10 +85,8 @@ fn stragglers_deliver_in_proportion_to_their_speed() {
 
 #[test]
 fn fast_clients_cannot_fill_a_buffer_alone() {
-    let partition = partition();
     let pace = Pace { share: 0.5, slowdown: 3.0, jitter: 0.0 };
-    let buffered = Buffered { buffer: 8, ..BUFFERED };
-    let mut run = started(settings(8, PDGD), Asynchrony::Buffered(buffered), pace, &partition);
+    let mut run = buffered(settings(8, PDGD), Buffered { buffer: 8, ..BUFFERED }, pace);
     run.round().expect("a round");
     assert_eq!((run.n_refused(), run.task().round), (4, 0), "the fast four came twice");
     run.round().expect("a round");
@@ -149,9 +98,7 @@ fn fast_clients_cannot_fill_a_buffer_alone() {
 
 #[test]
 fn who_is_too_slow_is_refused() {
-    let partition = partition();
-    let buffered = Buffered { buffer: 1, max_staleness: 20, ..BUFFERED };
-    let mut run = started(settings(10, PDGD), Asynchrony::Buffered(buffered), STRAGGLERS, &partition);
+    let mut run = buffered(settings(10, PDGD), Buffered { buffer: 1, max_staleness: 20, ..BUFFERED }, STRAGGLERS);
     for _ in 0..73 {
         run.round().expect("a round");
     }
@@ -161,9 +108,8 @@ fn who_is_too_slow_is_refused() {
 
 #[test]
 fn lost_messages_have_their_probability_and_change_nothing() {
-    let partition = partition();
     let lossy = FederationSettings { dropout: 0.25, ..settings(100, PDGD) };
-    let mut run = started(lossy, Asynchrony::Buffered(BUFFERED), Pace::default(), &partition);
+    let mut run = buffered(lossy, BUFFERED, Pace::default());
     let n_messages: u64 = (0..20).map(|_| run.round().expect("a round").n_clients).sum();
     // Binomial(2000, 3/4): five standard deviations are 97.
     assert!(n_messages.abs_diff(1500) < 97, "{n_messages}");
@@ -172,11 +118,10 @@ fn lost_messages_have_their_probability_and_change_nothing() {
 
 #[test]
 fn what_needs_rounds_is_refused() {
-    let partition = partition();
     let refused = |settings| {
-        let run = AsynchronousRun::new(settings, Asynchrony::Buffered(BUFFERED), Pace::default(), &partition);
+        let run = AsynchronousRun::new(settings, Asynchrony::Buffered(BUFFERED), Pace::default(), even_partition());
         match run.err() {
-            Some(AsynchronousRunError::Federation(FederationError::Combination(pair))) => (pair.part, pair.with),
+            Some(FederationError::Combination(pair)) => (pair.part, pair.with),
             other => panic!("{other:?}"),
         }
     };
@@ -187,6 +132,5 @@ fn what_needs_rounds_is_refused() {
     assert_eq!(refused(sampled), (Part::Cohort, Part::Asynchrony));
     let personal = FederationSettings { personalisation: Some(Personalisation::LocalOnly), ..settings(10, PDGD) };
     assert_eq!(refused(personal), (Part::Asynchrony, Part::Personalisation));
-    let published = Learning::Evolution { settings: EVOLUTION, published_stream: true };
-    assert_eq!(refused(settings(10, published)), (Part::PublishedStream, Part::Asynchrony));
+    assert_eq!(refused(settings(10, evolution(true))), (Part::PublishedStream, Part::Asynchrony));
 }

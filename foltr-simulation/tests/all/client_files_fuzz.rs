@@ -65,7 +65,7 @@ fn try_all(files: &[(&str, &str)], load: impl Fn(&Path, &LoadOptions) -> Result<
                 check(&fold);
                 n_loaded += 1;
             }
-            Err(told) => assert!(number > 0 && !told.is_empty(), "{told}"),
+            Err(message) => assert!(number > 0 && !message.is_empty(), "{message}"),
         }
     }
     n_loaded

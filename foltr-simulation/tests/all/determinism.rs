@@ -1,165 +1,109 @@
 //! Same seed, same bits: whatever the number of threads, and in whatever order messages arrive.
 
-use foltr_federation::Participation;
 use foltr_federation::privacy::{
     AdaptiveClip, CentralMode, Clip, ClipRadius, DiscreteGaussian, DistributedLaplace, Duchi, Gaussian, PrivUnit,
-    RandomisedResponse, SampledResponse, Unprotected,
+    RandomisedResponse, SampledResponse,
 };
-use foltr_federation::{Coordinator, Defence, Mechanism, Message, Mode, PayloadSemantics, ServerOptimiser, Setup};
-use foltr_rank::learn::evolution::{Evolution, EvolutionSettings, Reward};
-use foltr_rank::learn::pdgd::{Pdgd, PdgdSettings, Updates};
+use foltr_federation::{Coordinator, Mechanism, Participation, ServerOptimiser};
+use foltr_rank::learn::evolution::Reward;
+use foltr_rank::learn::pdgd::{PdgdSettings, Updates};
 use foltr_rank::personal::Personalisation;
 use foltr_rank::rng::{Purpose, Streams};
 use foltr_rank::{Activation, Params, Shape};
-use foltr_simulation::click::{Cascade, Preset, Users};
-use foltr_simulation::client_round::{ClientLearner, Round, RoundStats, TrainingSet, Worker};
-use foltr_simulation::client_states::{ClientStates, StateStretch};
-use foltr_simulation::datasets::{Synthetic, SyntheticShape};
+use foltr_simulation::client_round::RoundStats;
+use foltr_simulation::client_states::ClientStates;
 use foltr_simulation::federation_run::{FederationRun, FederationSettings, Learning};
-use foltr_simulation::partition::Partition;
 use rand::RngExt;
 
-const N_CLIENTS: u32 = 300;
-const PDGD: PdgdSettings =
-    PdgdSettings { learning_rate: 0.1, updates: Updates::Immediate, n_shown: 10, clip_radius: None, proximal: 0.0 };
-const EVOLUTION: EvolutionSettings =
-    EvolutionSettings { sigma: 0.01, antithetic: true, reward: Reward::MaxRr, n_interactions: 4, n_shown: 10 };
+use crate::scene::{EVOLUTION, LINEAR, MOMENTUM, N_FEATURES, PDGD, even_partition, evolution, messages, on_threads};
 
-fn partition() -> Partition {
-    let synthetic = Synthetic { n_train: 60, n_test: 1, n_validation: 0, ..Synthetic::new(SyntheticShape::Tiny) };
-    let training = TrainingSet::new(synthetic.generate(1).expect("a sound description").train, 10);
-    Partition::iid(training, Users::Cascade(Cascade::preset(Preset::Navigational, 2).expect("three grades")), 4)
+const PDGD_CLIENTS: Learning = Learning::Pdgd(PDGD);
+
+/// More than four chunks of clients, the last one not full.
+fn settings(shape: Shape, learning: Learning) -> FederationSettings {
+    let initial = vec![0.01; shape.n_params()];
+    FederationSettings { shape, initial, learning, n_clients: 300, optimiser: MOMENTUM, ..crate::scene::settings() }
 }
 
-fn n_features(partition: &Partition) -> usize {
-    partition.sets()[0].data().n_features()
-}
-
-fn settings(shape: Shape, learning: Learning, privacy: Mechanism) -> FederationSettings {
-    FederationSettings {
-        seed: 5,
-        shape,
-        initial: vec![0.01; shape.n_params()],
-        learning,
-        n_clients: N_CLIENTS,
-        personalisation: None,
-        participation: Participation::Everyone,
-        dropout: 0.0,
-        average_from: None,
-        absent: Vec::new(),
-        privacy,
-        defence: Defence::NONE,
-        attackers: None,
-        optimiser: ServerOptimiser::Momentum { rate: 2.0, momentum: 0.9 },
-    }
-}
-
-fn all_settings(n_features: usize) -> Vec<FederationSettings> {
-    let linear = Shape::Linear { n_features };
-    let mlp = Shape::Mlp { n_features, n_hidden: 10, activation: Activation::Logistic };
-    let none = || Mechanism::Unprotected(Unprotected { reward: Reward::MaxRr });
-    let response = || Mechanism::RandomisedResponse(RandomisedResponse::new(0.9, Reward::MaxRr, 10).expect("p > 1/n"));
-    let laplace =
-        Mechanism::DistributedLaplace(DistributedLaplace::new(5.0, 4.5, ClipRadius::Paper).expect("positive"));
-    let evolution = |published_stream| Learning::Evolution { settings: EVOLUTION, published_stream };
-    let sampled = settings(linear, Learning::Pdgd(PDGD), none());
-    let pdgd = Learning::Pdgd(PDGD);
-    let additive = Personalisation::Additive { n_clusters: 3, memory: 0.9, own_rate: 0.5, own_decay: 0.01 };
+fn all_settings() -> Vec<FederationSettings> {
+    let mlp = Shape::Mlp { n_features: N_FEATURES, n_hidden: 10, activation: Activation::Logistic };
+    let response = Mechanism::RandomisedResponse(RandomisedResponse::new(0.9, Reward::MaxRr, 10).expect("p > 1/n"));
+    let laplace = DistributedLaplace::new(5.0, 4.5, ClipRadius::Paper).expect("positive");
     let clip = Clip::Adaptive(AdaptiveClip { initial: 0.1, quantile: 0.5, rate: 0.2, count_noise: 10.0 });
-    let adaptive = Mechanism::Gaussian(Gaussian::new(clip, 2.0, CentralMode::Sealed).expect("positive"));
-    let shares = Mechanism::DiscreteGaussian(DiscreteGaussian::new(0.1, 2.0, 200, 10).expect("sound"));
-    let sampled_response = Mechanism::SampledResponse(SampledResponse::new(0.9, Reward::MaxRr, 10).expect("p > 1/n"));
+    let adaptive = Gaussian::new(clip, 2.0, CentralMode::Sealed).expect("positive");
+    let shares = DiscreteGaussian::new(0.1, 2.0, 200, 10).expect("sound");
+    let sampled_response = SampledResponse::new(0.9, Reward::MaxRr, 10).expect("p > 1/n");
+    let duchi = Duchi::new(4.0, 0.1).expect("positive");
+    let priv_unit = PrivUnit::new(4.0, 0.1, N_FEATURES).expect("two coordinates");
+    let plain = settings(LINEAR, PDGD_CLIENTS);
+    let private = |privacy| FederationSettings { privacy, ..plain.clone() };
+    let personal = |method| FederationSettings { personalisation: Some(method), ..plain.clone() };
+    let clipped = Learning::Pdgd(PdgdSettings { clip_radius: Some(2.5), ..PDGD });
     vec![
-        settings(linear, Learning::Pdgd(PDGD), none()),
-        settings(mlp, Learning::Pdgd(PdgdSettings { updates: Updates::Accumulated, ..PDGD }), none()),
-        settings(linear, Learning::Pdgd(PdgdSettings { clip_radius: Some(2.5), ..PDGD }), laplace),
-        settings(mlp, evolution(false), response()),
-        settings(linear, evolution(true), none()),
-        FederationSettings { participation: Participation::Sample(100), ..sampled.clone() },
+        plain.clone(),
+        settings(mlp, Learning::Pdgd(PdgdSettings { updates: Updates::Accumulated, ..PDGD })),
+        FederationSettings { learning: clipped, ..private(Mechanism::DistributedLaplace(laplace)) },
+        FederationSettings { privacy: response, ..settings(mlp, evolution(false)) },
+        settings(LINEAR, evolution(true)),
+        FederationSettings { participation: Participation::Sample(100), ..plain.clone() },
         FederationSettings {
             participation: Participation::PoissonSampling(0.5),
             average_from: Some(2),
-            ..settings(linear, pdgd, adaptive)
+            ..private(Mechanism::Gaussian(adaptive))
         },
-        FederationSettings { dropout: 0.1, ..settings(linear, pdgd, shares) },
+        FederationSettings { dropout: 0.1, ..private(Mechanism::DiscreteGaussian(shares)) },
         FederationSettings {
-            personalisation: Some(additive),
             participation: Participation::Sample(150),
-            ..sampled.clone()
+            ..personal(Personalisation::Additive { n_clusters: 3, memory: 0.9, own_rate: 0.5, own_decay: 0.01 })
         },
-        FederationSettings {
-            personalisation: Some(Personalisation::Ditto { pull: 0.1 }),
-            dropout: 0.3,
-            ..sampled.clone()
-        },
-        FederationSettings { personalisation: Some(Personalisation::Interpolation { memory: 0.9 }), ..sampled.clone() },
-        FederationSettings {
-            personalisation: Some(Personalisation::Clusters { n_clusters: 3, memory: 0.9 }),
-            ..sampled.clone()
-        },
+        FederationSettings { dropout: 0.3, ..personal(Personalisation::Ditto { pull: 0.1 }) },
+        personal(Personalisation::Interpolation { memory: 0.9 }),
+        personal(Personalisation::Clusters { n_clusters: 3, memory: 0.9 }),
         FederationSettings {
             personalisation: Some(Personalisation::FedPer),
             optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
-            ..settings(mlp, pdgd, none())
+            ..settings(mlp, PDGD_CLIENTS)
         },
-        settings(linear, pdgd, Mechanism::Duchi(Duchi::new(4.0, 0.1).expect("positive"))),
-        settings(linear, pdgd, Mechanism::PrivUnit(PrivUnit::new(4.0, 0.1, n_features).expect("two coordinates"))),
-        settings(linear, evolution(false), sampled_response),
+        private(Mechanism::Duchi(duchi)),
+        private(Mechanism::PrivUnit(priv_unit)),
+        FederationSettings { learning: evolution(false), ..private(Mechanism::SampledResponse(sampled_response)) },
     ]
 }
 
-fn run(
-    settings: FederationSettings,
-    partition: &Partition,
-    n_threads: usize,
-) -> (Params, Vec<RoundStats>, ClientStates) {
-    let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().expect("threads");
-    pool.install(|| {
-        let mut run = FederationRun::new(settings, partition).expect("sound settings");
-        let tallies = (0..3).map(|_| run.round().expect("a round")).collect();
-        // With clusters nobody trains the global model.
-        let model = run.own_ranker(0).map_or_else(|| run.task().global.clone(), |own| own.params);
-        (model, tallies, run.states().clone())
-    })
+fn run(settings: FederationSettings) -> (Params, Vec<RoundStats>, ClientStates) {
+    let mut run = FederationRun::new(settings, even_partition()).expect("sound settings");
+    let stats = (0..3).map(|_| run.round().expect("a round")).collect();
+    // With clusters nobody trains the global model.
+    let model = run.own_ranker(0).map_or_else(|| run.task().global.clone(), |own| own.params);
+    (model, stats, run.states().clone())
 }
 
 #[test]
-fn any_number_of_threads_gives_the_same_bits() {
-    let partition = partition();
-    for settings in all_settings(n_features(&partition)) {
-        let (params, tallies, own) = run(settings.clone(), &partition, 1);
-        assert!(params.iter().any(|&p| p != 0.01), "something was learnt");
+fn any_number_of_threads_gives_the_same_bits_and_another_seed_others() {
+    for settings in all_settings() {
+        let single = on_threads(1, || run(settings.clone()));
+        assert!(single.0.iter().any(|&p| p != 0.01), "something was learnt");
         for n_threads in [2, 8] {
-            let other = run(settings.clone(), &partition, n_threads);
-            assert_eq!(
-                (&params, &tallies, &own),
-                (&other.0, &other.1, &other.2),
-                "{n_threads} threads, {:?}",
-                settings.learning
-            );
+            let other = on_threads(n_threads, || run(settings.clone()));
+            assert_eq!(single, other, "{n_threads} threads, {:?}", settings.learning);
         }
+        let seed = settings.seed + 1_000;
+        assert_ne!(single.0, run(FederationSettings { seed, ..settings }).0);
     }
 }
 
 #[test]
 fn a_round_without_enough_survivors_leaves_the_model_alone() {
-    let partition = partition();
-    let linear = Shape::Linear { n_features: n_features(&partition) };
-    let shares = Mechanism::DiscreteGaussian(DiscreteGaussian::new(0.1, 2.0, 299, 0).expect("sound"));
-    let settings = FederationSettings { dropout: 0.5, ..settings(linear, Learning::Pdgd(PDGD), shares) };
-    let (params, tallies, _) = run(settings, &partition, 2);
+    let privacy = Mechanism::DiscreteGaussian(DiscreteGaussian::new(0.1, 2.0, 299, 0).expect("sound"));
+    let (params, stats, _) = run(FederationSettings { dropout: 0.5, privacy, ..settings(LINEAR, PDGD_CLIENTS) });
     assert!(params.iter().all(|&p| p == 0.01), "no sum was opened");
-    assert!(tallies.iter().all(|tally| tally.n_clients > 100 && tally.n_clients < 200), "half of 300 survive");
+    assert!(stats.iter().all(|stats| stats.n_clients > 100 && stats.n_clients < 200), "half of 300 survive");
 }
 
 #[test]
 fn rounds_that_nobody_reaches_are_passed_over() {
-    let partition = partition();
-    let linear = Shape::Linear { n_features: n_features(&partition) };
-    let none = Mechanism::Unprotected(Unprotected { reward: Reward::MaxRr });
-    let settings = settings(linear, Learning::Pdgd(PDGD), none);
-    let mut run =
-        FederationRun::new(FederationSettings { n_clients: 2, dropout: 0.9, ..settings }, &partition).expect("sound");
+    let lossy = FederationSettings { n_clients: 2, dropout: 0.9, ..settings(LINEAR, PDGD_CLIENTS) };
+    let mut run = FederationRun::new(lossy, even_partition()).expect("sound");
     let came: Vec<u64> = (0..40).map(|_| run.round().expect("a round").n_clients).collect();
     // Both are lost with probability .81: 40 rounds without either kind do not happen (chance 2e-4 at most).
     assert!(came.contains(&0) && came.iter().any(|&n| n > 0), "{came:?}");
@@ -169,15 +113,13 @@ fn rounds_that_nobody_reaches_are_passed_over() {
 #[test]
 fn noise_on_the_sum_has_the_deviation_of_the_label() {
     // Clients that never learn: what moves the model is the noise alone, 4 * .5 / 300 in every coordinate and round.
-    let partition = partition();
-    let linear = Shape::Linear { n_features: n_features(&partition) };
     let idle = Learning::Pdgd(PdgdSettings { learning_rate: 0.0, ..PDGD });
     let gaussian = Gaussian::new(Clip::Fixed(0.5), 4.0, CentralMode::Sealed).expect("positive");
-    let shares = DiscreteGaussian::new(0.5, 4.0, N_CLIENTS, 0).expect("sound");
+    let shares = DiscreteGaussian::new(0.5, 4.0, 300, 0).expect("sound");
     for privacy in [Mechanism::Gaussian(gaussian), Mechanism::DiscreteGaussian(shares)] {
         let optimiser = ServerOptimiser::LearningRate { rate: 1.0 };
-        let settings = FederationSettings { optimiser, ..settings(linear, idle, privacy) };
-        let mut run = FederationRun::new(settings, &partition).expect("sound settings");
+        let settings = FederationSettings { optimiser, privacy, ..settings(LINEAR, idle) };
+        let mut run = FederationRun::new(settings, even_partition()).expect("sound settings");
         let (mut squares, mut n) = (0.0, 0.0);
         for _ in 0..30 {
             let before = run.task().global.clone();
@@ -193,67 +135,11 @@ fn noise_on_the_sum_has_the_deviation_of_the_label() {
 }
 
 #[test]
-fn another_seed_gives_another_model() {
-    let partition = partition();
-    for settings in all_settings(n_features(&partition)) {
-        let other = FederationSettings { seed: settings.seed + 1_000, ..settings.clone() };
-        assert_ne!(run(settings, &partition, 2).0, run(other, &partition, 2).0);
-    }
-}
-
-/// Every message of round 0, one by one.
-fn messages(
-    partition: &Partition,
-    shape: Shape,
-    learner: ClientLearner,
-    rule: PayloadSemantics,
-) -> (Vec<Message>, Setup) {
-    let optimiser = ServerOptimiser::Momentum { rate: 2.0, momentum: 0.9 };
-    let setup = Setup {
-        initial: vec![0.01; shape.n_params()],
-        n_clients: N_CLIENTS,
-        n_interactions: 4,
-        rule,
-        defence: Defence::NONE,
-        optimiser,
-        mode: Mode::Clear,
-        clip_norm: None,
-    };
-    let coordinator = Coordinator::new(setup.clone()).expect("a sound setup");
-    let streams = Streams::new(5);
-    let privacy = Mechanism::Unprotected(Unprotected { reward: Reward::MaxRr });
-    let round = Round {
-        task: coordinator.task(),
-        clusters: &[],
-        partition,
-        privacy: &privacy,
-        sums_only: false,
-        rule,
-        streams: &streams,
-    };
-    let mut messages = Vec::new();
-    Worker::new(learner, &streams).run_clients(&round, 0..N_CLIENTS, &mut StateStretch::none(), |sent| {
-        messages.push(Message { round: 0, client: sent.client, payload: sent.payload.clone() });
-    });
-    (messages, setup)
-}
-
-#[test]
 fn shuffled_messages_give_the_bits_of_the_simulation() {
-    let partition = partition();
-    let shape = Shape::Linear { n_features: n_features(&partition) };
-    let cases = [
-        (ClientLearner::Pdgd(Box::new(Pdgd::new(shape, PDGD))), PayloadSemantics::Averaging, Learning::Pdgd(PDGD)),
-        (
-            ClientLearner::Evolution(Box::new(Evolution::new(shape, EVOLUTION))),
-            PayloadSemantics::Evolution { sigma: f64::from(EVOLUTION.sigma), antithetic: true },
-            Learning::Evolution { settings: EVOLUTION, published_stream: false },
-        ),
-    ];
-    for (learner, rule, learning) in cases {
-        let (mut messages, setup) = messages(&partition, shape, learner, rule);
-        let privacy = Mechanism::Unprotected(Unprotected { reward: Reward::MaxRr });
-        let mut simulated = FederationRun::new(settings(shape, learning, privacy), &partition).expect("sound");
+    for learning in [PDGD_CLIENTS, Learning::Evolution { settings: EVOLUTION, published_stream: false }] {
+        let settings = settings(LINEAR, learning);
+        let (mut messages, setup) = messages(&settings, even_partition());
+        let mut simulated = FederationRun::new(settings, even_partition()).expect("sound");
         simulated.round().expect("a round");
         for seed in 0..3 {
             let mut stream = Streams::new(seed).open(Purpose::Data, 0, 0);

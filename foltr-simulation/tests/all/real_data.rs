@@ -1,6 +1,6 @@
 //! Counts on real collections.
 
-use foltr_simulation::cache::{Cache, load_letor};
+use foltr_simulation::cache::Cache;
 use foltr_simulation::dataset::{Dataset, Summary, summary};
 use foltr_simulation::datasets::{Fold, Layout, LoadOptions, Source};
 use foltr_simulation::letor::{ReadOptions, letor_text, parse_letor};
@@ -52,35 +52,4 @@ fn the_sample_of_mslr_has_its_counts_and_survives_a_round_trip() {
         assert_eq!(&again, data);
     }
     assert!(fold.validation.is_none());
-}
-
-#[test]
-fn values_are_those_of_the_standard_library() {
-    let Some(folder) = foltr_test::data("MSLR-sample") else { return };
-    let path = folder.join("msn1.fold1.train.5k.txt");
-    let text = std::fs::read_to_string(&path).expect("read");
-    let data = parse_letor(text.as_bytes(), &path, &ReadOptions::default()).expect("valid");
-    // Queries are contiguous in this file, so documents are in file order.
-    for (line, row) in text.lines().zip(data.rows().chunks_exact(136)) {
-        for (pair, value) in line.split_whitespace().skip(2).zip(row) {
-            let expected: f32 = pair.split(':').nth(1).expect("a value").parse().expect("a number");
-            assert_eq!(value.to_bits(), expected.to_bits(), "{pair}");
-        }
-    }
-}
-
-#[test]
-fn a_cached_fold_is_the_same_and_quick() {
-    let Some(folder) = foltr_test::data("MQ2008") else { return };
-    let cache_folder = tempfile::tempdir().expect("a folder");
-    let cache = Cache::Folder(cache_folder.path().into());
-    let path = folder.join("Fold1/train.txt");
-    let load = || load_letor(&path, &ReadOptions::default(), true, &cache).expect("valid");
-    let first = load();
-    let start = std::time::Instant::now();
-    let second = load();
-    println!("opened from the cache in {:.2} ms", start.elapsed().as_secs_f64() * 1e3);
-    assert!(!first.from_cache && second.from_cache);
-    assert_eq!(first.data, second.data);
-    assert!(!folder.join("Fold1/.foltr-cache").exists());
 }

@@ -1,50 +1,72 @@
-//! A small federation, in many variants, for tests of what is kept, resumed and forgotten.
+//! A small federation, in many variants, for all tests.
 
-use foltr_federation::Participation;
+use std::sync::LazyLock;
+
 use foltr_federation::aggregate::{NormClipping, Radius};
-use foltr_federation::history::Erasure;
 use foltr_federation::privacy::Unprotected;
 use foltr_federation::{
-    Aggregation, Checkpoint, Defence, Fingerprint, History, HistoryPolicy, Mechanism, ServerOptimiser, Unlearning,
-    WorkerMomentum,
+    Aggregation, Checkpoint, Coordinator, Defence, Fingerprint, History, HistoryPolicy, Mechanism, Message,
+    Participation, ServerOptimiser, Setup, Unlearning, WorkerMomentum,
 };
 use foltr_rank::learn::evolution::{EvolutionSettings, Reward};
 use foltr_rank::learn::pdgd::{PdgdSettings, Updates};
+use foltr_rank::rng::Streams;
 use foltr_rank::{Params, Shape};
 use foltr_simulation::adversary::{Attack, Attackers, Knowledge, Negation, Seeds};
 use foltr_simulation::click::{Cascade, Preset, Users};
-use foltr_simulation::client_round::TrainingSet;
+use foltr_simulation::client_round::{TrainingSet, Worker};
+use foltr_simulation::client_states::StateStretch;
 use foltr_simulation::datasets::{Synthetic, SyntheticShape};
 use foltr_simulation::federation_run::{FederationRun, FederationSettings, Learning};
 use foltr_simulation::partition::Partition;
-use foltr_simulation::unlearning::{Request, Unlearned, UnlearningError, unlearn};
+use foltr_simulation::unlearning::{Request, UnlearningError, UnlearningResult, unlearn};
 
 pub const N_CLIENTS: u32 = 10;
 pub const N_INTERACTIONS: u32 = 5;
-pub const PDGD: Learning = Learning::Pdgd(PdgdSettings {
-    learning_rate: 0.1,
-    updates: Updates::Immediate,
-    n_shown: 10,
-    clip_radius: None,
-    proximal: 0.0,
-});
+pub const N_FEATURES: usize = 12;
+pub const LINEAR: Shape = Shape::Linear { n_features: N_FEATURES };
+pub const PDGD: PdgdSettings =
+    PdgdSettings { learning_rate: 0.1, updates: Updates::Immediate, n_shown: 10, clip_radius: None, proximal: 0.0 };
+/// For clients with four interactions.
+pub const EVOLUTION: EvolutionSettings =
+    EvolutionSettings { sigma: 0.01, antithetic: true, reward: Reward::MaxRr, n_interactions: 4, n_shown: 10 };
+pub const MOMENTUM: ServerOptimiser = ServerOptimiser::Momentum { rate: 2.0, momentum: 0.9 };
 
-/// All clients draw from the same queries.
-pub fn partition() -> Partition {
-    let synthetic = Synthetic { n_train: 60, n_test: 1, n_validation: 0, ..Synthetic::new(SyntheticShape::Tiny) };
+pub const fn evolution(published_stream: bool) -> Learning {
+    Learning::Evolution { settings: EVOLUTION, published_stream }
+}
+
+pub fn users(preset: Preset) -> Users {
+    Users::Cascade(Cascade::preset(preset, 2).expect("three grades"))
+}
+
+/// All clients draw from the same generated queries.
+pub fn iid(shape: SyntheticShape, n_queries: usize, preset: Preset, n_interactions: u32) -> Partition {
+    let synthetic = Synthetic { n_train: n_queries, n_test: 1, n_validation: 0, ..Synthetic::new(shape) };
     let training = TrainingSet::new(synthetic.generate(1).expect("a sound description").train, 10);
-    let users = Users::Cascade(Cascade::preset(Preset::Navigational, 2).expect("three grades"));
-    Partition::iid(training, users, N_INTERACTIONS)
+    Partition::iid(training, users(preset), n_interactions)
+}
+
+/// Navigational users with five interactions a round.
+pub fn partition() -> &'static Partition {
+    static PARTITION: LazyLock<Partition> =
+        LazyLock::new(|| iid(SyntheticShape::Tiny, 60, Preset::Navigational, N_INTERACTIONS));
+    &PARTITION
+}
+
+/// The same with four.
+pub fn even_partition() -> &'static Partition {
+    static PARTITION: LazyLock<Partition> = LazyLock::new(|| iid(SyntheticShape::Tiny, 60, Preset::Navigational, 4));
+    &PARTITION
 }
 
 /// FedAvg of PDGD clients.
-pub fn settings(partition: &Partition) -> FederationSettings {
-    let shape = Shape::Linear { n_features: partition.sets()[0].data().n_features() };
+pub fn settings() -> FederationSettings {
     FederationSettings {
         seed: 5,
-        shape,
-        initial: vec![0.01; shape.n_params()],
-        learning: PDGD,
+        shape: LINEAR,
+        initial: vec![0.01; LINEAR.n_params()],
+        learning: Learning::Pdgd(PDGD),
         n_clients: N_CLIENTS,
         personalisation: None,
         participation: Participation::Everyone,
@@ -58,16 +80,31 @@ pub fn settings(partition: &Partition) -> FederationSettings {
     }
 }
 
-pub const EVOLUTION: Learning = Learning::Evolution {
-    settings: EvolutionSettings {
-        sigma: 0.01,
-        antithetic: false,
-        reward: Reward::MaxRr,
-        n_interactions: N_INTERACTIONS as usize,
-        n_shown: 10,
-    },
-    published_stream: false,
-};
+/// Clients that send one reward for five interactions.
+pub fn single_rewards(published_stream: bool) -> FederationSettings {
+    let n_interactions = N_INTERACTIONS as usize;
+    let settings = EvolutionSettings { antithetic: false, n_interactions, ..EVOLUTION };
+    FederationSettings { learning: Learning::Evolution { settings, published_stream }, ..self::settings() }
+}
+
+/// Every message of round 0, one by one, from a worker that knows of no adversary.
+pub fn messages(settings: &FederationSettings, partition: &Partition) -> (Vec<Message>, Setup) {
+    let setup = settings.setup(partition);
+    let coordinator = Coordinator::new(setup.clone()).expect("a sound setup");
+    let streams = Streams::new(settings.seed);
+    let round = settings.round(coordinator.task(), partition, &streams);
+    let mut messages = Vec::new();
+    let mut worker = Worker::new(settings.client_learner(), &streams);
+    worker.run_clients(&round, 0..settings.n_clients, &mut StateStretch::none(), |sent| {
+        messages.push(Message { round: 0, client: sent.client, payload: sent.payload.clone() });
+    });
+    (messages, setup)
+}
+
+/// Runs something on so many threads.
+pub fn on_threads<T: Send>(n_threads: usize, work: impl FnOnce() -> T + Send) -> T {
+    rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().expect("threads").install(work)
+}
 
 /// Client 0 sends the opposite of its model.
 pub fn marked() -> Attackers {
@@ -81,8 +118,8 @@ pub fn clipped(radius: f64) -> Defence {
 }
 
 /// Federations that can be resumed, each with something else to remember.
-pub fn variants(partition: &Partition) -> Vec<(&'static str, FederationSettings)> {
-    let plain = settings(partition);
+pub fn variants() -> Vec<(&'static str, FederationSettings)> {
+    let plain = settings();
     let momentum = ServerOptimiser::Momentum { rate: 0.7, momentum: 0.9 };
     let adam = ServerOptimiser::Adam { rate: 0.01, beta1: 0.9, beta2: 0.99, epsilon: 1e-8 };
     let devices = Defence { momentum: Some(WorkerMomentum::Fixed { beta: 0.5 }), ..Defence::NONE };
@@ -109,12 +146,20 @@ pub fn variants(partition: &Partition) -> Vec<(&'static str, FederationSettings)
         ("clipping", FederationSettings { defence: clipped(0.05), ..plain.clone() }),
         ("marked client", FederationSettings { attackers: Some(marked()), ..plain.clone() }),
         ("many clients", FederationSettings { n_clients: 150, optimiser: momentum, ..plain.clone() }),
-        ("evolution", FederationSettings { learning: EVOLUTION, ..plain }),
+        ("evolution", single_rewards(false)),
     ]
 }
 
-pub fn run<'a>(settings: &FederationSettings, partition: &'a Partition, n_rounds: u32) -> FederationRun<'a> {
-    let mut run = FederationRun::new(settings.clone(), partition).expect("sound settings");
+pub fn variant(name: &str) -> FederationSettings {
+    variants().into_iter().find(|(own, _)| *own == name).expect("listed").1
+}
+
+pub fn new_run(settings: &FederationSettings) -> FederationRun<'static> {
+    FederationRun::new(settings.clone(), partition()).expect("sound settings")
+}
+
+pub fn run(settings: &FederationSettings, n_rounds: u32) -> FederationRun<'static> {
+    let mut run = new_run(settings);
     advance(&mut run, n_rounds);
     run
 }
@@ -129,29 +174,31 @@ pub fn fingerprint() -> Fingerprint {
     Fingerprint::of(b"the settings of this test")
 }
 
-/// A run that keeps a history, and its ranker.
-pub fn trained(
-    settings: &FederationSettings,
-    partition: &Partition,
-    keeping: HistoryPolicy,
-    n_rounds: u32,
-) -> (Params, History) {
-    let run = FederationRun::new(settings.clone(), partition).expect("sound settings");
-    let mut run = run.with_history(keeping, fingerprint()).expect("it can be kept");
+/// A run that records a history, and its ranker.
+pub fn trained(settings: &FederationSettings, policy: HistoryPolicy, n_rounds: u32) -> (Params, History) {
+    let mut run = new_run(settings).with_history(policy, fingerprint()).expect("it can be recorded");
     advance(&mut run, n_rounds);
     let ranker = run.ranker();
     (ranker, run.into_history().expect("a history"))
 }
 
-/// Everything that can be kept of every round.
+/// Everything that can be recorded of every round.
 pub const EVERYTHING: HistoryPolicy =
     HistoryPolicy { updates_every: Some(1), checkpoints_every: Some(1), ledger: true, retention: None };
 
+pub fn checkpoints(every: u32) -> HistoryPolicy {
+    HistoryPolicy { checkpoints_every: Some(every), ..HistoryPolicy::default() }
+}
+
+pub fn updates(every: u32) -> HistoryPolicy {
+    HistoryPolicy { updates_every: Some(every), ..HistoryPolicy::default() }
+}
+
 /// As much as these settings allow.
-pub fn keeping(settings: &FederationSettings) -> HistoryPolicy {
+pub fn policy_of(settings: &FederationSettings) -> HistoryPolicy {
     match settings.learning {
         Learning::Pdgd(_) => EVERYTHING,
-        Learning::Evolution { .. } => HistoryPolicy { checkpoints_every: Some(1), ..HistoryPolicy::default() },
+        Learning::Evolution { .. } => checkpoints(1),
     }
 }
 
@@ -159,36 +206,31 @@ pub fn keeping(settings: &FederationSettings) -> HistoryPolicy {
 pub fn forget(
     method: Unlearning,
     settings: &FederationSettings,
-    partition: &Partition,
     history: &History,
     leavers: &[u32],
-) -> Result<Unlearned, UnlearningError> {
-    unlearn(&method, &Request { settings, partition, history, leavers })
+) -> Result<UnlearningResult, UnlearningError> {
+    unlearn(&Request { method: &method, settings, partition: partition(), history, leavers })
 }
 
 /// A run that never had some clients.
-pub fn without(settings: &FederationSettings, partition: &Partition, absent: &[u32], n_rounds: u32) -> Params {
-    run(&FederationSettings { absent: absent.to_vec(), ..settings.clone() }, partition, n_rounds).ranker()
+pub fn without(settings: &FederationSettings, absent: &[u32], n_rounds: u32) -> Params {
+    run(&FederationSettings { absent: absent.to_vec(), ..settings.clone() }, n_rounds).ranker()
 }
 
 pub fn latest(history: &History) -> &Checkpoint {
     history.latest().expect("a newest state")
 }
 
-pub fn erasures(history: &History) -> Vec<&Erasure> {
-    history.erasures().collect()
-}
-
 /// Whether four consecutive numbers of `values` are somewhere in the bytes.
 pub fn contains_window(bytes: &[u8], values: &[f32]) -> bool {
     values.windows(4).any(|window| {
         // Zeros are everywhere, and nobody's.
-        let wanted: Vec<u8> = window.iter().flat_map(|value| value.to_le_bytes()).collect();
-        window.iter().any(|&value| value != 0.0) && bytes.windows(wanted.len()).any(|bytes| bytes == wanted)
+        let pattern: Vec<u8> = window.iter().flat_map(|value| value.to_le_bytes()).collect();
+        window.iter().any(|&value| value != 0.0) && bytes.windows(pattern.len()).any(|bytes| bytes == pattern)
     })
 }
 
-/// All updates of a client that are kept.
+/// All recorded updates of a client.
 pub fn updates_of(history: &History, client: u32) -> Vec<Vec<f32>> {
     history.records().filter_map(|record| record.update(client)).map(<[f32]>::to_vec).collect()
 }
