@@ -162,7 +162,7 @@ impl Collection {
         let sample =
             matches!(self, Self::Mq2007 | Self::Mq2007Validation).then_some((MQ2007_SAMPLE.0, MQ2007_SAMPLE.1, false));
         let at_hand = |(folder, name, is_the_papers): (&str, &str, bool)| {
-            let found = data::found(Path::new(folder)).ok()?;
+            let found = data::resolve_path(Path::new(folder)).ok()?;
             let section = match self {
                 Self::IntentChange => self.intents(folder, &found)?,
                 Self::Cranfield | Self::NfCorpus => return Some(self.text(folder, true)),

@@ -19,6 +19,11 @@ pub fn require(name: &'static str, value: f64, holds: bool, right: &'static str)
     if holds && value.is_finite() { Ok(()) } else { Err(ParameterError { name, value, right }) }
 }
 
+/// All that is wrong.
+pub fn problems(checks: impl IntoIterator<Item = Result<(), ParameterError>>) -> Vec<ParameterError> {
+    checks.into_iter().filter_map(Result::err).collect()
+}
+
 /// Refuses what is not a positive number.
 pub fn positive(name: &'static str, value: f64) -> Result<(), ParameterError> {
     require(name, value, value > 0.0, "positive and finite")

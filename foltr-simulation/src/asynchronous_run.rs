@@ -26,11 +26,11 @@ use foltr_rank::rng::Streams;
 use rand::RngExt;
 use rayon::prelude::*;
 
+use crate::client_data::ClientData;
 use crate::client_round::{ClientStats, Round, RoundStats, Worker};
 use crate::client_states::StateStretch;
 use crate::federation_run::{FederationError, FederationSettings, client_learner};
-use crate::pace::{Pace, Speeds};
-use crate::partition::Partition;
+use crate::pace::{Speeds, Stragglers};
 
 /// Clients that a thread simulates at a time. Nothing is summed there, so the number changes no result.
 const SIDE_BY_SIDE: usize = 4;
@@ -83,7 +83,7 @@ impl PartialOrd for End {
 /// An asynchronous federation in the middle of its run.
 pub struct AsynchronousRun<'a> {
     settings: FederationSettings,
-    partition: &'a Partition,
+    partition: &'a ClientData,
     streams: Streams,
     speeds: Speeds,
     coordinator: AsynchronousCoordinator,
@@ -111,8 +111,8 @@ impl<'a> AsynchronousRun<'a> {
     pub fn new(
         settings: FederationSettings,
         asynchrony: Asynchrony,
-        pace: Pace,
-        partition: &'a Partition,
+        pace: Stragglers,
+        partition: &'a ClientData,
     ) -> Result<Self, AsynchronousRunError> {
         check(&settings, partition)?;
         let coordinator = AsynchronousCoordinator::new(AsynchronousSetup {
@@ -269,7 +269,7 @@ impl<'a> AsynchronousRun<'a> {
     }
 }
 
-fn check(settings: &FederationSettings, partition: &Partition) -> Result<(), AsynchronousRunError> {
+fn check(settings: &FederationSettings, partition: &ClientData) -> Result<(), AsynchronousRunError> {
     settings.check(partition)?;
     let parts = [settings.parts(), vec![Part::Asynchrony]].concat();
     Ok(Combination::check(&parts).map_err(FederationError::from)?)

@@ -15,17 +15,16 @@ use foltr_federation::{
     PayloadSemantics, Rejected, RoundReport, RoundTask, Setup, TailMean, privacy::Clip,
 };
 use foltr_rank::Params;
-use foltr_rank::learn::evolution::Evolution;
-use foltr_rank::learn::pdgd::Pdgd;
-use foltr_rank::personal::{Destination, Models, OwnRanker, PersonalLearner};
+use foltr_rank::learn::{Models, OwnRanker};
+use foltr_rank::personal::Destination;
 use foltr_rank::rng::{Purpose, Streams};
 use rayon::prelude::*;
 
 use crate::adversary::Adversary;
-use crate::client_round::{ClientLearner, Round, RoundStats, Worker};
+use crate::client_data::ClientData;
+use crate::client_round::{Boxed, ClientLearner, Round, RoundStats, Worker};
 use crate::client_states::{ClientStates, StateStretch};
-use crate::pace::{Pace, Speeds};
-use crate::partition::Partition;
+use crate::pace::{Speeds, Stragglers};
 use crate::per_message_round::PerMessageRound;
 use crate::published_stream::PublishedClients;
 use foltr_federation::participation::survivors;
@@ -52,7 +51,7 @@ pub enum RoundError {
 /// A federation in the middle of its run.
 pub struct FederationRun<'a> {
     settings: FederationSettings,
-    partition: &'a Partition,
+    partition: &'a ClientData,
     streams: Streams,
     coordinator: Coordinator,
     /// One for each cluster.
@@ -60,7 +59,7 @@ pub struct FederationRun<'a> {
     /// Their models.
     cluster_models: Vec<Params>,
     /// Reads states and writes the first ones; every worker has a learner of its own.
-    personal: Option<Box<dyn PersonalLearner>>,
+    personal: Option<Box<dyn ClientLearner>>,
     states: ClientStates,
     rule: PayloadSemantics,
     /// One for each thread of the pool, and one for a caller outside of it.
@@ -85,7 +84,7 @@ impl<'a> FederationRun<'a> {
     ///
     /// # Errors
     /// If the settings contradict each other.
-    pub fn new(settings: FederationSettings, partition: &'a Partition) -> Result<Self, FederationError> {
+    pub fn new(settings: FederationSettings, partition: &'a ClientData) -> Result<Self, FederationError> {
         settings.check(partition)?;
         let rule = settings.rule();
         let gathered = PerMessageRound::of(&settings);
@@ -109,10 +108,9 @@ impl<'a> FederationRun<'a> {
         let workers = (0..=rayon::current_num_threads()).map(worker).collect();
         let clusters = cluster_setups(&settings, &setup).map(Coordinator::new).collect::<Result<Vec<_>, _>>()?;
         let coordinator = Coordinator::new(setup)?;
-        let personal = personal_learner(&settings);
-        let start = |learner: &dyn PersonalLearner| {
-            ClientStates::start(learner, &settings.initial, settings.n_clients, &streams)
-        };
+        let personal = settings.personalisation.map(|_| client_learner(&settings));
+        let start =
+            |learner: &dyn ClientLearner| ClientStates::start(learner, &settings.initial, settings.n_clients, &streams);
         let states = personal.as_deref().map_or_else(ClientStates::default, start);
         let published = match settings.learning {
             Learning::Evolution { settings: evolution, published_stream: true } => {
@@ -147,7 +145,7 @@ impl<'a> FederationRun<'a> {
 
     /// The same with a simulated time: every round lasts as long as the slowest of its clients.
     #[must_use]
-    pub fn with_pace(mut self, pace: Pace) -> Self {
+    pub fn with_pace(mut self, pace: Stragglers) -> Self {
         self.clock = Some((Speeds::new(pace, self.settings.n_clients, &self.streams), 0.0));
         self
     }
@@ -175,7 +173,7 @@ impl<'a> FederationRun<'a> {
     }
 
     /// What its clients hold.
-    pub const fn partition(&self) -> &'a Partition {
+    pub const fn partition(&self) -> &'a ClientData {
         self.partition
     }
 
@@ -193,7 +191,7 @@ impl<'a> FederationRun<'a> {
     /// The ranker that a client uses after the rounds so far; none if it has none of its own.
     pub fn own_ranker(&self, client: u32) -> Option<OwnRanker> {
         let models = Models { global: &self.task().global, clusters: &self.cluster_models };
-        self.personal.as_ref().map(|learner| learner.own_ranker(models, self.states.of(client)))
+        self.personal.as_ref().and_then(|learner| learner.own_ranker(models, self.states.of(client)))
     }
 
     /// Whether there is a ranker that all clients help to train; devices that learn alone and clusters have none.
@@ -369,22 +367,10 @@ fn cluster_setups(settings: &FederationSettings, setup: &Setup) -> impl Iterator
     std::iter::repeat_n(Setup { initial, ..setup.clone() }, n_clusters)
 }
 
-fn personal_learner(settings: &FederationSettings) -> Option<Box<dyn PersonalLearner>> {
+pub(crate) fn client_learner(settings: &FederationSettings) -> Box<dyn ClientLearner> {
     match (settings.personalisation, settings.learning) {
-        (Some(method), Learning::Pdgd(pdgd)) => Some(method.learner(settings.shape, pdgd)),
-        _ => None,
-    }
-}
-
-pub(crate) fn client_learner(settings: &FederationSettings) -> ClientLearner {
-    if let Some(learner) = personal_learner(settings) {
-        return ClientLearner::Personal(learner);
-    }
-    match settings.learning {
-        Learning::Pdgd(pdgd) => ClientLearner::Pdgd(Box::new(Pdgd::new(settings.shape, pdgd))),
-        Learning::Evolution { settings: evolution, .. } => {
-            ClientLearner::Evolution(Box::new(Evolution::new(settings.shape, evolution)))
-        }
+        (Some(method), Learning::Pdgd(pdgd)) => method.learner(settings.shape, pdgd, Boxed),
+        (_, learning) => learning.learner(settings.shape, Boxed),
     }
 }
 

@@ -8,15 +8,91 @@
 //! cluster, and no clicks. A device begins in a cluster that it draws, since the models begin equal.
 
 use rand::RngExt;
+use serde::{Deserialize, Serialize};
 
 use super::shown::Shown;
-use super::{Models, OwnRanker, PersonalLearner, best};
+use super::{Destination, MAX_CLUSTERS, PersonalMethod, best, check_memory};
 use crate::learn::pdgd::{Pdgd, PdgdSettings, Preferences};
-use crate::learn::{OnlineLearner, Update};
+use crate::learn::{Models, OnlineLearner, OwnRanker, Update};
+use crate::parameter::{ParameterError, require};
 use crate::params::{Params, Shape};
 use crate::query::{Impression, MAX_SHOWN, QueryView, Ranking};
 use crate::ranker::Ranker;
 use crate::rng::Stream;
+
+/// Several shared models; each device helps the one that explains its own clicks best.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Clusters {
+    /// How many models.
+    pub n_clusters: usize,
+    /// What an interaction counts in the choice after one more interaction; from 0 to below 1.
+    pub memory: f64,
+}
+
+impl PersonalMethod for Clusters {
+    type Learner = ClustersLearner;
+
+    fn example() -> Self {
+        Self { n_clusters: 3, memory: 0.99 }
+    }
+
+    fn check(&self) -> Result<(), ParameterError> {
+        check_memory(self.memory)?;
+        check_number("n_clusters", self.n_clusters)
+    }
+
+    fn destination(&self) -> Destination {
+        Destination::Cluster
+    }
+
+    fn n_clusters(&self) -> usize {
+        self.n_clusters
+    }
+
+    fn learner(&self, shape: Shape, pdgd: PdgdSettings) -> ClustersLearner {
+        ClustersLearner::new(shape, pdgd, self.n_clusters, self.memory as f32)
+    }
+}
+
+/// As clusters, but client c is in group c modulo their number, and knows it: what clusters could be at best, where
+/// intents are dealt out in the same way.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct KnownGroups {
+    /// How many groups.
+    pub n_groups: usize,
+}
+
+impl PersonalMethod for KnownGroups {
+    type Learner = ClustersLearner;
+
+    fn example() -> Self {
+        Self { n_groups: 2 }
+    }
+
+    fn check(&self) -> Result<(), ParameterError> {
+        check_number("n_groups", self.n_groups)
+    }
+
+    fn destination(&self) -> Destination {
+        Destination::Cluster
+    }
+
+    fn n_clusters(&self) -> usize {
+        self.n_groups
+    }
+
+    fn learner(&self, shape: Shape, pdgd: PdgdSettings) -> ClustersLearner {
+        ClustersLearner { is_known: true, ..ClustersLearner::new(shape, pdgd, self.n_groups, 0.0) }
+    }
+}
+
+fn check_number(name: &'static str, n: usize) -> Result<(), ParameterError> {
+    require(name, n as f64, (2..=MAX_CLUSTERS).contains(&n), "2 to 64")
+}
 
 /// Which of several models explains a client's clicks best.
 #[derive(Clone, Debug)]
@@ -79,30 +155,25 @@ impl Choice {
 
 /// State: the evidence for each cluster.
 #[derive(Clone, Debug)]
-pub(super) struct Clusters {
+pub struct ClustersLearner {
     shape: Shape,
     pdgd: Pdgd,
     choice: Choice,
-    /// Whether a client is told its cluster, and stays there.
-    is_told: bool,
+    /// Whether a client knows its cluster, and stays there.
+    is_known: bool,
     chosen: usize,
     start: Params,
 }
 
-impl Clusters {
-    pub(super) fn new(shape: Shape, pdgd: PdgdSettings, n_clusters: usize, memory: f32) -> Self {
+impl ClustersLearner {
+    fn new(shape: Shape, pdgd: PdgdSettings, n_clusters: usize, memory: f32) -> Self {
         let choice = Choice::new(shape, n_clusters, memory);
         let start = vec![0.0; shape.n_params()];
-        Self { shape, pdgd: Pdgd::new(shape, pdgd), choice, is_told: false, chosen: 0, start }
-    }
-
-    /// With clients that are told their cluster: that of their number, modulo how many there are.
-    pub(super) fn told(shape: Shape, pdgd: PdgdSettings, n_groups: usize) -> Self {
-        Self { is_told: true, ..Self::new(shape, pdgd, n_groups, 0.0) }
+        Self { shape, pdgd: Pdgd::new(shape, pdgd), choice, is_known: false, chosen: 0, start }
     }
 }
 
-impl OnlineLearner for Clusters {
+impl OnlineLearner for ClustersLearner {
     fn begin(&mut self, _global: &[f32], public: &mut Stream) {
         self.pdgd.begin(&self.start, public);
     }
@@ -112,7 +183,7 @@ impl OnlineLearner for Clusters {
     }
 
     fn observe(&mut self, impression: &Impression<'_>) {
-        if !self.is_told {
+        if !self.is_known {
             self.choice.weigh(&mut self.pdgd, impression);
         }
         self.pdgd.observe(impression);
@@ -121,15 +192,13 @@ impl OnlineLearner for Clusters {
     fn finish(&mut self) -> Update<'_> {
         self.pdgd.finish()
     }
-}
 
-impl PersonalLearner for Clusters {
     fn state_len(&self) -> usize {
         self.choice.evidence.len()
     }
 
     fn start(&self, client: u32, _initial: &[f32], private: &mut Stream, state: &mut [f32]) {
-        if self.is_told {
+        if self.is_known {
             state.fill(0.0);
             state[client as usize % self.choice.n_clusters()] = 1.0;
         } else {
@@ -149,7 +218,7 @@ impl PersonalLearner for Clusters {
         Some(self.chosen)
     }
 
-    fn own_ranker(&self, models: Models<'_>, state: &[f32]) -> OwnRanker {
-        OwnRanker { shape: self.shape, params: models.clusters[best(state)].clone() }
+    fn own_ranker(&self, models: Models<'_>, state: &[f32]) -> Option<OwnRanker> {
+        Some(OwnRanker { shape: self.shape, params: models.clusters[best(state)].clone() })
     }
 }

@@ -7,55 +7,60 @@
 //! learns from them by PDGD; the shared model learns from the same clicks (see
 //! [`Preferences`](crate::learn::pdgd::Preferences)).
 
-use super::shown::Shown;
-use super::{Models, OwnRanker, PersonalLearner};
-use crate::learn::pdgd::{Pdgd, PdgdSettings, Preferences};
-use crate::learn::{OnlineLearner, Update};
+use serde::{Deserialize, Serialize};
+
+use super::PersonalMethod;
+use super::shown::SharedModel;
+use crate::learn::pdgd::{Pdgd, PdgdSettings};
+use crate::learn::{Models, OnlineLearner, OwnRanker, Update};
+use crate::parameter::{ParameterError, require};
 use crate::params::{Params, Shape};
 use crate::query::{Impression, QueryView, Ranking};
-use crate::ranker::Ranker;
 use crate::rng::Stream;
 
-/// State: the device's model.
-#[derive(Clone, Debug)]
-pub(super) struct Ditto {
-    shape: Shape,
-    rate: f32,
-    pdgd: Pdgd,
-    own: Params,
-    /// The shared model as this client would have it.
-    shared: Ranker,
-    global: Params,
-    delta: Params,
-    shown: Shown,
-    preferences: Preferences,
-    n_interactions: u32,
+/// A model of the device's own, pulled towards the shared one.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Ditto {
+    /// Strength of the pull.
+    pub pull: f64,
 }
 
-impl Ditto {
-    pub(super) fn new(shape: Shape, pdgd: PdgdSettings, pull: f32) -> Self {
-        let zero = || vec![0.0; shape.n_params()];
-        Self {
+impl PersonalMethod for Ditto {
+    type Learner = DittoLearner;
+
+    fn example() -> Self {
+        Self { pull: 0.01 }
+    }
+
+    fn check(&self) -> Result<(), ParameterError> {
+        require("pull", self.pull, self.pull >= 0.0, "0 or a positive number")
+    }
+
+    fn learner(&self, shape: Shape, pdgd: PdgdSettings) -> DittoLearner {
+        DittoLearner {
             shape,
-            rate: pdgd.learning_rate,
-            pdgd: Pdgd::new(shape, PdgdSettings { proximal: pull, ..pdgd }),
-            own: zero(),
-            shared: Ranker::new(shape),
-            global: zero(),
-            delta: zero(),
-            shown: Shown::new(shape.n_features()),
-            preferences: Preferences::default(),
-            n_interactions: 0,
+            pdgd: Pdgd::new(shape, PdgdSettings { proximal: self.pull as f32, ..pdgd }),
+            own: vec![0.0; shape.n_params()],
+            shared: SharedModel::new(shape, pdgd.learning_rate),
         }
     }
 }
 
-impl OnlineLearner for Ditto {
+/// State: the device's model.
+#[derive(Clone, Debug)]
+pub struct DittoLearner {
+    shape: Shape,
+    pdgd: Pdgd,
+    own: Params,
+    shared: SharedModel,
+}
+
+impl OnlineLearner for DittoLearner {
     fn begin(&mut self, global: &[f32], _public: &mut Stream) {
         self.pdgd.begin_from(&self.own, global);
-        self.shared.load(global);
-        self.global.copy_from_slice(global);
-        self.n_interactions = 0;
+        self.shared.begin(global);
     }
 
     fn rank(&mut self, query: QueryView<'_>, private: &mut Stream, ranking: &mut Ranking) {
@@ -63,24 +68,17 @@ impl OnlineLearner for Ditto {
     }
 
     fn observe(&mut self, impression: &Impression<'_>) {
-        self.n_interactions += 1;
-        self.pdgd.preferences(impression.ranking, impression.clicks, &mut self.preferences);
-        if !self.preferences.is_empty() {
-            self.shown.copy(impression);
-            let scores = self.shown.scores(&mut self.shared);
-            self.shown.learn(&mut self.shared, &scores, &self.preferences, self.rate);
+        if self.shared.read(&mut self.pdgd, impression) {
+            let scores = self.shared.scores();
+            self.shared.learn(&scores);
         }
         self.pdgd.observe(impression);
     }
 
     fn finish(&mut self) -> Update<'_> {
-        self.shared.store(&mut self.delta);
-        self.delta.iter_mut().zip(&self.global).for_each(|(delta, global)| *delta -= global);
-        Update::Step { delta: &self.delta, n_interactions: self.n_interactions }
+        self.shared.finish()
     }
-}
 
-impl PersonalLearner for Ditto {
     fn state_len(&self) -> usize {
         self.shape.n_params()
     }
@@ -98,7 +96,7 @@ impl PersonalLearner for Ditto {
         None
     }
 
-    fn own_ranker(&self, _models: Models<'_>, state: &[f32]) -> OwnRanker {
-        OwnRanker { shape: self.shape, params: state.to_vec() }
+    fn own_ranker(&self, _models: Models<'_>, state: &[f32]) -> Option<OwnRanker> {
+        Some(OwnRanker { shape: self.shape, params: state.to_vec() })
     }
 }

@@ -7,27 +7,41 @@
 //! by nobody, but makes the global ranker that the thesis evaluates. The code's shared arrays, through which a client
 //! starts from what the one before it learnt, are not reproduced.
 
-use super::{Models, OwnRanker, PersonalLearner};
+use serde::{Deserialize, Serialize};
+
+use super::PersonalMethod;
 use crate::learn::pdgd::{Pdgd, PdgdSettings};
-use crate::learn::{OnlineLearner, Update};
+use crate::learn::{Models, OnlineLearner, OwnRanker, Update};
 use crate::params::{Params, Shape};
 use crate::query::{Impression, QueryView, Ranking};
 use crate::rng::Stream;
 
+/// The output layer of a network is the device's own, the hidden layer is shared.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct FedPer {}
+
+impl PersonalMethod for FedPer {
+    type Learner = FedPerLearner;
+
+    fn example() -> Self {
+        Self {}
+    }
+
+    fn learner(&self, shape: Shape, pdgd: PdgdSettings) -> FedPerLearner {
+        let own = vec![0.0; shape.n_params() - first_own(shape)];
+        FedPerLearner { shape, pdgd: Pdgd::new(shape, pdgd), own, local: vec![0.0; shape.n_params()] }
+    }
+}
+
 /// State: the device's output layer. A linear ranker is all output layer, and nothing of it is shared.
 #[derive(Clone, Debug)]
-pub(super) struct FedPer {
+pub struct FedPerLearner {
     shape: Shape,
     pdgd: Pdgd,
     own: Vec<f32>,
     local: Params,
-}
-
-impl FedPer {
-    pub(super) fn new(shape: Shape, pdgd: PdgdSettings) -> Self {
-        let own = vec![0.0; shape.n_params() - first_own(shape)];
-        Self { shape, pdgd: Pdgd::new(shape, pdgd), own, local: vec![0.0; shape.n_params()] }
-    }
 }
 
 /// Where the output layer begins.
@@ -38,7 +52,7 @@ const fn first_own(shape: Shape) -> usize {
     }
 }
 
-impl OnlineLearner for FedPer {
+impl OnlineLearner for FedPerLearner {
     fn begin(&mut self, global: &[f32], _public: &mut Stream) {
         let (base, own) = self.local.split_at_mut(first_own(self.shape));
         base.copy_from_slice(&global[..base.len()]);
@@ -57,9 +71,7 @@ impl OnlineLearner for FedPer {
     fn finish(&mut self) -> Update<'_> {
         self.pdgd.finish()
     }
-}
 
-impl PersonalLearner for FedPer {
     fn state_len(&self) -> usize {
         self.own.len()
     }
@@ -78,8 +90,8 @@ impl PersonalLearner for FedPer {
         None
     }
 
-    fn own_ranker(&self, models: Models<'_>, state: &[f32]) -> OwnRanker {
+    fn own_ranker(&self, models: Models<'_>, state: &[f32]) -> Option<OwnRanker> {
         let base = &models.global[..first_own(self.shape)];
-        OwnRanker { shape: self.shape, params: base.iter().chain(state).copied().collect() }
+        Some(OwnRanker { shape: self.shape, params: base.iter().chain(state).copied().collect() })
     }
 }

@@ -5,13 +5,16 @@
 //!
 //! Deviations: scores are mixed, not losses. Lists of a round come from the mixture with which the round began; both models
 //! learn after every interaction. Both models learn from the clicks on lists of the mixture (see
-//! [`Preferences`]). The weight is one of five, the one that gave the client's clicks the
+//! [`Preferences`](crate::learn::pdgd::Preferences)). The weight is one of five, the one that gave the client's clicks the
 //! highest likelihood before anybody had learnt from them.
 
-use super::shown::Shown;
-use super::{Models, OwnRanker, PersonalLearner, best};
-use crate::learn::pdgd::{Pdgd, PdgdSettings, Preferences};
-use crate::learn::{OnlineLearner, Update};
+use serde::{Deserialize, Serialize};
+
+use super::shown::SharedModel;
+use super::{PersonalMethod, best, check_memory};
+use crate::learn::pdgd::{Pdgd, PdgdSettings};
+use crate::learn::{Models, OnlineLearner, OwnRanker, Update};
+use crate::parameter::ParameterError;
 use crate::params::{Params, Shape};
 use crate::query::{Impression, MAX_SHOWN, QueryView, Ranking};
 use crate::ranker::Ranker;
@@ -20,44 +23,52 @@ use crate::rng::Stream;
 /// Weights of the own model that are tried; the first is taken as long as nothing speaks for another.
 const WEIGHTS: [f32; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 
+/// Scores of the device's own and of the shared model are mixed; the device chooses the weight by its own clicks.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Interpolation {
+    /// What an interaction counts in the choice of the weight after one more interaction; from 0 to below 1.
+    pub memory: f64,
+}
+
+impl PersonalMethod for Interpolation {
+    type Learner = InterpolationLearner;
+
+    fn example() -> Self {
+        Self { memory: 0.99 }
+    }
+
+    fn check(&self) -> Result<(), ParameterError> {
+        check_memory(self.memory)
+    }
+
+    fn learner(&self, shape: Shape, pdgd: PdgdSettings) -> InterpolationLearner {
+        InterpolationLearner {
+            shape,
+            rate: pdgd.learning_rate,
+            memory: self.memory as f32,
+            mixed: Pdgd::new(mixed_shape(shape), pdgd),
+            own: Ranker::new(shape),
+            own_params: vec![0.0; shape.n_params()],
+            shared: SharedModel::new(shape, pdgd.learning_rate),
+            evidence: [0.0; WEIGHTS.len()],
+        }
+    }
+}
+
 /// State: the device's own model, then the evidence for each weight.
 #[derive(Clone, Debug)]
-pub(super) struct Interpolation {
+pub struct InterpolationLearner {
     shape: Shape,
     rate: f32,
     memory: f32,
     /// Makes the lists; never learns itself.
     mixed: Pdgd,
     own: Ranker,
-    shared: Ranker,
     own_params: Params,
-    global: Params,
-    delta: Params,
+    shared: SharedModel,
     evidence: [f32; WEIGHTS.len()],
-    preferences: Preferences,
-    shown: Shown,
-    n_interactions: u32,
-}
-
-impl Interpolation {
-    pub(super) fn new(shape: Shape, pdgd: PdgdSettings, memory: f32) -> Self {
-        let zero = || vec![0.0; shape.n_params()];
-        Self {
-            shape,
-            rate: pdgd.learning_rate,
-            memory,
-            mixed: Pdgd::new(mixed_shape(shape), pdgd),
-            own: Ranker::new(shape),
-            shared: Ranker::new(shape),
-            own_params: zero(),
-            global: zero(),
-            delta: zero(),
-            evidence: [0.0; WEIGHTS.len()],
-            preferences: Preferences::default(),
-            shown: Shown::new(shape.n_features()),
-            n_interactions: 0,
-        }
-    }
 }
 
 /// What scores of two rankers, mixed, are scores of: a network of both hidden layers.
@@ -90,14 +101,12 @@ fn mixture(shape: Shape, own: &[f32], shared: &[f32], weight: f32) -> Params {
     }
 }
 
-impl OnlineLearner for Interpolation {
+impl OnlineLearner for InterpolationLearner {
     fn begin(&mut self, global: &[f32], public: &mut Stream) {
-        self.global.copy_from_slice(global);
-        self.shared.load(global);
+        self.shared.begin(global);
         self.own.load(&self.own_params);
         let mixture = mixture(self.shape, &self.own_params, global, WEIGHTS[best(&self.evidence)]);
         self.mixed.begin(&mixture, public);
-        self.n_interactions = 0;
     }
 
     fn rank(&mut self, query: QueryView<'_>, private: &mut Stream, ranking: &mut Ranking) {
@@ -105,33 +114,25 @@ impl OnlineLearner for Interpolation {
     }
 
     fn observe(&mut self, impression: &Impression<'_>) {
-        self.n_interactions += 1;
-        self.mixed.preferences(impression.ranking, impression.clicks, &mut self.preferences);
-        if self.preferences.is_empty() {
+        if !self.shared.read(&mut self.mixed, impression) {
             return;
         }
-        self.shown.copy(impression);
-        let own = self.shown.scores(&mut self.own);
-        let shared = self.shown.scores(&mut self.shared);
+        let (own, shared) = (self.shared.shown.scores(&mut self.own), self.shared.scores());
         for (evidence, weight) in self.evidence.iter_mut().zip(WEIGHTS) {
             let mut scores = [0.0; MAX_SHOWN];
             for ((score, own), shared) in scores.iter_mut().zip(own).zip(shared) {
                 *score = weight * own + (1.0 - weight) * shared;
             }
-            *evidence = self.memory * *evidence + self.preferences.log_likelihood(&scores);
+            *evidence = self.memory * *evidence + self.shared.preferences.log_likelihood(&scores);
         }
-        self.shown.learn(&mut self.own, &own, &self.preferences, self.rate);
-        self.shown.learn(&mut self.shared, &shared, &self.preferences, self.rate);
+        self.shared.shown.learn(&mut self.own, &own, &self.shared.preferences, self.rate);
+        self.shared.learn(&shared);
     }
 
     fn finish(&mut self) -> Update<'_> {
-        self.shared.store(&mut self.delta);
-        self.delta.iter_mut().zip(&self.global).for_each(|(delta, global)| *delta -= global);
-        Update::Step { delta: &self.delta, n_interactions: self.n_interactions }
+        self.shared.finish()
     }
-}
 
-impl PersonalLearner for Interpolation {
     fn state_len(&self) -> usize {
         self.shape.n_params() + WEIGHTS.len()
     }
@@ -155,9 +156,9 @@ impl PersonalLearner for Interpolation {
         None
     }
 
-    fn own_ranker(&self, models: Models<'_>, state: &[f32]) -> OwnRanker {
+    fn own_ranker(&self, models: Models<'_>, state: &[f32]) -> Option<OwnRanker> {
         let (own, evidence) = state.split_at(self.shape.n_params());
         let params = mixture(self.shape, own, models.global, WEIGHTS[best(evidence)]);
-        OwnRanker { shape: mixed_shape(self.shape), params }
+        Some(OwnRanker { shape: mixed_shape(self.shape), params })
     }
 }

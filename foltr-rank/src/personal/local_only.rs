@@ -1,27 +1,45 @@
 //! Every device learns alone: the other end of the scale from one model for all.
 
-use super::{Models, OwnRanker, PersonalLearner};
+use serde::{Deserialize, Serialize};
+
+use super::{Destination, PersonalMethod};
 use crate::learn::pdgd::{Pdgd, PdgdSettings};
-use crate::learn::{OnlineLearner, Update};
+use crate::learn::{Models, OnlineLearner, OwnRanker, Update};
 use crate::params::{Params, Shape};
 use crate::query::{Impression, QueryView, Ranking};
 use crate::rng::Stream;
 
+/// Every device learns alone and sends nothing.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct LocalOnly {}
+
+impl PersonalMethod for LocalOnly {
+    type Learner = LocalOnlyLearner;
+
+    fn example() -> Self {
+        Self {}
+    }
+
+    fn destination(&self) -> Destination {
+        Destination::Nobody
+    }
+
+    fn learner(&self, shape: Shape, pdgd: PdgdSettings) -> LocalOnlyLearner {
+        LocalOnlyLearner { shape, pdgd: Pdgd::new(shape, pdgd), own: vec![0.0; shape.n_params()] }
+    }
+}
+
 /// State: the device's model.
 #[derive(Clone, Debug)]
-pub(super) struct LocalOnly {
+pub struct LocalOnlyLearner {
     shape: Shape,
     pdgd: Pdgd,
     own: Params,
 }
 
-impl LocalOnly {
-    pub(super) fn new(shape: Shape, pdgd: PdgdSettings) -> Self {
-        Self { shape, pdgd: Pdgd::new(shape, pdgd), own: vec![0.0; shape.n_params()] }
-    }
-}
-
-impl OnlineLearner for LocalOnly {
+impl OnlineLearner for LocalOnlyLearner {
     fn begin(&mut self, _global: &[f32], _public: &mut Stream) {
         self.pdgd.begin_from(&self.own, &self.own);
     }
@@ -37,9 +55,7 @@ impl OnlineLearner for LocalOnly {
     fn finish(&mut self) -> Update<'_> {
         self.pdgd.finish()
     }
-}
 
-impl PersonalLearner for LocalOnly {
     fn state_len(&self) -> usize {
         self.shape.n_params()
     }
@@ -57,7 +73,7 @@ impl PersonalLearner for LocalOnly {
         None
     }
 
-    fn own_ranker(&self, _models: Models<'_>, state: &[f32]) -> OwnRanker {
-        OwnRanker { shape: self.shape, params: state.to_vec() }
+    fn own_ranker(&self, _models: Models<'_>, state: &[f32]) -> Option<OwnRanker> {
+        Some(OwnRanker { shape: self.shape, params: state.to_vec() })
     }
 }

@@ -83,7 +83,8 @@ enum Split {
 
 /// The most queries of a split.
 const MAX_QUERIES: usize = 1_000_000;
-const MAX_INTENTS: usize = 64;
+/// The most intents of a query.
+pub const MAX_INTENTS: usize = 64;
 
 impl Synthetic {
     /// A shape with its usual numbers of queries, varying numbers of documents, and one intent.

@@ -17,28 +17,49 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use serde::{Deserialize, Serialize};
 use thiserror::Error;
 use xxhash_rust::xxh3::Xxh3;
 
-use super::{Fold, LoadOptions, Owners};
-use crate::cache::{Streamed, load_streamed};
+use super::{Fold, Owners};
+use crate::cache::{Cache, Streamed, load_streamed};
 use crate::dataset::Dataset;
 use crate::letor::{LetorError, ReadOptions};
+use crate::normalise::Normalisation;
 use metadata::{Entry, read_metadata};
 
-/// Which part of a log to load.
-#[derive(Clone, Debug, PartialEq)]
+/// Which part of a log to load, and how.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
 pub struct UserLog {
-    /// Features and clicks of all queries.
+    /// Features and clicks of all queries, of any size.
     pub letor: PathBuf,
-    /// Who issued each query, and when.
+    /// Table with the columns `qid`, `user_id` and `timestamp`.
     pub metadata: PathBuf,
     /// Users with fewer queries are left out.
+    #[serde(default = "one")]
     pub min_queries: usize,
     /// At most so many users, those with the most queries; all when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub max_users: Option<usize>,
-    /// Share of each user's queries that are its test queries, rounded down.
+    /// Share of each user's queries, the last ones in time, that are its test queries; rounded down.
+    #[serde(default = "a_fifth")]
     pub test_share: f64,
+    /// Features of a document; those of the first one when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub n_features: Option<usize>,
+    /// Feature scaling.
+    #[serde(default)]
+    pub normalise: Normalisation,
+}
+
+const fn one() -> usize {
+    1
+}
+
+const fn a_fifth() -> f64 {
+    0.2
 }
 
 /// Why a log cannot be loaded.
@@ -139,18 +160,15 @@ struct Assignment {
 
 impl UserLog {
     /// Loads the log as a fold that knows the user of each query.
-    ///
-    /// # Errors
-    /// If the files cannot be read or do not fit together.
-    pub fn load(&self, options: &LoadOptions) -> Result<Fold, UserLogError> {
+    pub fn load(&self, cache: &Cache) -> Result<Fold, UserLogError> {
         let (names, entries) = read_metadata(&self.metadata)?;
         let mut assignment = self.assign(names, entries)?;
         let source = Streamed {
             path: &self.letor,
             // A label says whether a document was clicked.
-            options: &ReadOptions { max_label: 1, ..options.read },
-            normalise: options.normalise,
-            cache: &options.cache,
+            options: &ReadOptions { max_label: 1, n_features: self.n_features },
+            normalise: self.normalise == Normalisation::Query,
+            cache,
             n_parts: 2,
             selection: assignment.selection,
         };

@@ -5,7 +5,7 @@ use foltr_federation::{Combination, Contributions, Fingerprint, History, History
 use foltr_rank::rng::Purpose;
 
 use super::{FederationError, FederationRun, FederationSettings};
-use crate::partition::Partition;
+use crate::client_data::ClientData;
 
 /// What clients have done.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -19,7 +19,7 @@ pub struct ClientWork {
 }
 
 impl ClientWork {
-    pub(super) fn add(&mut self, partition: &Partition, clients: &[u32], n_arrived: usize) {
+    pub(super) fn add(&mut self, partition: &ClientData, clients: &[u32], n_arrived: usize) {
         self.local_steps +=
             clients.iter().map(|&client| u64::from(partition.holding(client).n_interactions)).sum::<u64>();
         self.tasks += clients.len() as u64;

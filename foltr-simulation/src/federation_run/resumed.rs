@@ -3,7 +3,7 @@
 use foltr_federation::{Checkpoint, History, PayloadError};
 
 use super::{FederationError, FederationRun, FederationSettings};
-use crate::partition::Partition;
+use crate::client_data::ClientData;
 use crate::per_message_round::PerMessageRound;
 
 /// Why a run cannot go on from a stored state.
@@ -81,7 +81,7 @@ impl<'a> FederationRun<'a> {
     /// If that is not possible with the same bits as without a stop.
     pub fn resume(
         settings: FederationSettings,
-        partition: &'a Partition,
+        partition: &'a ClientData,
         state: &Checkpoint,
         history: Option<History>,
     ) -> Result<Self, ResumeError> {

@@ -12,7 +12,7 @@ use foltr_rank::{ParameterError, Params, Shape};
 
 use crate::adversary::Attackers;
 use crate::click::Users;
-use crate::partition::Partition;
+use crate::client_data::ClientData;
 
 /// Everything that defines a federation but its data.
 #[derive(Clone, Debug)]
@@ -96,9 +96,9 @@ pub enum FederationError {
 
 impl FederationSettings {
     pub(crate) fn rule(&self) -> PayloadSemantics {
-        let usual = match self.learning {
-            Learning::Pdgd(_) => PayloadSemantics::Averaging,
-            Learning::Evolution { settings: EvolutionSettings { sigma, antithetic, .. }, .. } => {
+        let usual = match self.learning.evolution() {
+            None => PayloadSemantics::Averaging,
+            Some(&EvolutionSettings { sigma, antithetic, .. }) => {
                 PayloadSemantics::Evolution { sigma: f64::from(sigma), antithetic }
             }
         };
@@ -157,7 +157,7 @@ impl FederationSettings {
         parts
     }
 
-    pub(crate) fn check(&self, partition: &Partition) -> Result<(), FederationError> {
+    pub(crate) fn check(&self, partition: &ClientData) -> Result<(), FederationError> {
         let is_known =
             |place: usize, client: u32| client < self.n_clients && (place == 0 || self.absent[place - 1] < client);
         if let Some((_, &client)) = self.absent.iter().enumerate().find(|(place, client)| !is_known(*place, **client)) {

@@ -10,16 +10,16 @@ use foltr_rank::rng::Streams;
 
 use super::replay::streams;
 use super::{Cost, Request, UnlearningError};
+use crate::client_data::ClientData;
 use crate::client_round::{Round, RoundStats, Worker};
 use crate::federation_run::{ClientWork, FederationSettings, client_learner};
-use crate::partition::Partition;
 use crate::per_message_round::PerMessageRound;
 
 /// Clients that go through stored rounds again.
 pub(super) struct EraserRun<'a> {
     erasing: Erasing,
     settings: FederationSettings,
-    partition: &'a Partition,
+    partition: &'a ClientData,
     streams: Streams,
     workers: Vec<Mutex<Worker>>,
     gathered: PerMessageRound,

@@ -14,11 +14,11 @@ use foltr_rank::rng::{Stream, Streams};
 use foltr_rank::{Params, Shape};
 use foltr_simulation::adversary::{Adversary, Attack, Attackers, Knowledge, Own, Promotion, Seeds, Seen, SignFlip};
 use foltr_simulation::click::{Cascade, Preset, Users};
+use foltr_simulation::client_data::ClientData;
 use foltr_simulation::client_round::{ClientLearner, Round, TrainingSet, Worker};
 use foltr_simulation::client_states::StateStretch;
 use foltr_simulation::datasets::{Synthetic, SyntheticShape};
 use foltr_simulation::federation_run::{FederationRun, FederationSettings, Learning};
-use foltr_simulation::partition::Partition;
 use rand::RngExt;
 use serde_json::json;
 
@@ -53,11 +53,11 @@ fn users(preset: Preset) -> Users {
 }
 
 /// All clients click in one way.
-fn partition(preset: Preset) -> Partition {
-    Partition::iid(training(), users(preset), 4)
+fn partition(preset: Preset) -> ClientData {
+    ClientData::iid(training(), users(preset), 4)
 }
 
-fn shape(partition: &Partition) -> Shape {
+fn shape(partition: &ClientData) -> Shape {
     Shape::Linear { n_features: partition.sets()[0].data().n_features() }
 }
 
@@ -67,7 +67,7 @@ fn trimmed_mean() -> Defence {
     Defence { rule, ..Defence::NONE }
 }
 
-fn settings(partition: &Partition, learning: Learning, attackers: impl Into<Option<Attackers>>) -> FederationSettings {
+fn settings(partition: &ClientData, learning: Learning, attackers: impl Into<Option<Attackers>>) -> FederationSettings {
     let shape = shape(partition);
     FederationSettings {
         seed: SEED,
@@ -148,17 +148,17 @@ impl Adversary for Vandal {
 }
 
 /// What all clients would send in round 0 if nobody lied, by a worker that knows of no adversary.
-fn honest_messages(settings: &FederationSettings, partition: &Partition) -> (Vec<Message>, Coordinator) {
+fn honest_messages(settings: &FederationSettings, partition: &ClientData) -> (Vec<Message>, Coordinator) {
     let rule = match settings.learning {
         Learning::Pdgd(_) => PayloadSemantics::Averaging,
         Learning::Evolution { settings, .. } => {
             PayloadSemantics::Evolution { sigma: f64::from(settings.sigma), antithetic: settings.antithetic }
         }
     };
-    let learner = match settings.learning {
-        Learning::Pdgd(pdgd) => ClientLearner::Pdgd(Box::new(foltr_rank::learn::pdgd::Pdgd::new(settings.shape, pdgd))),
+    let learner: Box<dyn ClientLearner> = match settings.learning {
+        Learning::Pdgd(pdgd) => Box::new(foltr_rank::learn::pdgd::Pdgd::new(settings.shape, pdgd)),
         Learning::Evolution { settings: evolution, .. } => {
-            ClientLearner::Evolution(Box::new(foltr_rank::learn::evolution::Evolution::new(settings.shape, evolution)))
+            Box::new(foltr_rank::learn::evolution::Evolution::new(settings.shape, evolution))
         }
     };
     let setup = Setup {
@@ -208,7 +208,7 @@ fn deltas(messages: &[Message]) -> Vec<f32> {
 /// A round under an adversary of one's own: what was seen and sent, and the run.
 fn one_round<'a>(
     settings: &FederationSettings,
-    partition: &'a Partition,
+    partition: &'a ClientData,
     inner: Option<Box<dyn Adversary>>,
 ) -> (Record, FederationRun<'a>) {
     let record = Arc::new(Mutex::new(Record::default()));
@@ -286,7 +286,7 @@ fn partial_knowledge_is_no_knowledge_of_honest_messages() {
 }
 
 /// Some rounds with many clients.
-fn model(settings: &FederationSettings, partition: &Partition, n_threads: usize) -> Params {
+fn model(settings: &FederationSettings, partition: &ClientData, n_threads: usize) -> Params {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().expect("threads");
     pool.install(|| {
         let mut run = FederationRun::new(settings.clone(), partition).expect("sound settings");
@@ -351,7 +351,7 @@ fn promoted_documents_rise() {
         let product = |doc| view.row(doc).iter().zip(model).map(|(x, w)| x * w).sum::<f32>();
         (0..view.n_docs()).map(product).collect::<Vec<_>>()
     };
-    let place = |partition: &Partition, attackers: Option<Attackers>| {
+    let place = |partition: &ClientData, attackers: Option<Attackers>| {
         let settings = FederationSettings { defence: Defence::NONE, ..settings(partition, PDGD, attackers) };
         let mut run = FederationRun::new(settings, partition).expect("sound settings");
         for _ in 0..60 {

@@ -5,16 +5,16 @@ use foltr_federation::privacy::{ClipRadius, DistributedLaplace, Unprotected};
 use foltr_federation::{Asynchrony, Defence, Mechanism, Part, Participation, ServerOptimiser};
 use foltr_rank::learn::evolution::{EvolutionSettings, Reward};
 use foltr_rank::learn::pdgd::{PdgdSettings, Updates};
-use foltr_rank::personal::Personalisation;
+use foltr_rank::personal::{LocalOnly, Personalisation};
 use foltr_rank::rng::Streams;
 use foltr_rank::{Params, Shape};
 use foltr_simulation::asynchronous_run::{AsynchronousRun, AsynchronousRunError};
 use foltr_simulation::click::{Cascade, Preset, Users};
+use foltr_simulation::client_data::ClientData;
 use foltr_simulation::client_round::{RoundStats, TrainingSet};
 use foltr_simulation::datasets::{Synthetic, SyntheticShape};
 use foltr_simulation::federation_run::{FederationError, FederationRun, FederationSettings, Learning};
-use foltr_simulation::pace::{Pace, Speeds};
-use foltr_simulation::partition::Partition;
+use foltr_simulation::pace::{Speeds, Stragglers};
 
 const PDGD: Learning = Learning::Pdgd(PdgdSettings {
     learning_rate: 0.1,
@@ -26,13 +26,13 @@ const PDGD: Learning = Learning::Pdgd(PdgdSettings {
 const EVOLUTION: EvolutionSettings =
     EvolutionSettings { sigma: 0.01, antithetic: true, reward: Reward::MaxRr, n_interactions: 4, n_shown: 10 };
 const BUFFERED: Buffered = Buffered { buffer: 10, staleness_exponent: 0.5, rate_limit: 1, max_staleness: 1000 };
-const STRAGGLERS: Pace = Pace { share: 0.3, slowdown: 10.0, jitter: 0.0 };
+const STRAGGLERS: Stragglers = Stragglers { share: 0.3, slowdown: 10.0, jitter: 0.0 };
 
-fn partition() -> Partition {
+fn partition() -> ClientData {
     let synthetic = Synthetic { n_train: 60, n_test: 1, n_validation: 0, ..Synthetic::new(SyntheticShape::Tiny) };
     let training = TrainingSet::new(synthetic.generate(1).expect("a sound description").train, 10);
     let users = Users::Cascade(Cascade::preset(Preset::Navigational, 2).expect("three grades"));
-    Partition::iid(training, users, 4)
+    ClientData::iid(training, users, 4)
 }
 
 fn settings(n_clients: u32, learning: Learning) -> FederationSettings {
@@ -58,8 +58,8 @@ fn settings(n_clients: u32, learning: Learning) -> FederationSettings {
 fn started(
     settings: FederationSettings,
     asynchrony: Asynchrony,
-    pace: Pace,
-    partition: &Partition,
+    pace: Stragglers,
+    partition: &ClientData,
 ) -> AsynchronousRun<'_> {
     AsynchronousRun::new(settings, asynchrony, pace, partition).expect("sound settings")
 }
@@ -73,7 +73,7 @@ fn equal_speeds_and_a_buffer_for_everyone_are_the_synchronous_federation() {
     for learning in [PDGD, evolution] {
         let buffered = Buffered { buffer: n_clients, staleness_exponent: 0.0, ..BUFFERED };
         let mut own =
-            started(settings(n_clients, learning), Asynchrony::Buffered(buffered), Pace::default(), &partition);
+            started(settings(n_clients, learning), Asynchrony::Buffered(buffered), Stragglers::default(), &partition);
         let mut synchronous = FederationRun::new(settings(n_clients, learning), &partition).expect("sound settings");
         for round in 1..=4 {
             let (tally, expected) = (own.round().expect("a round"), synchronous.round().expect("a round"));
@@ -92,7 +92,7 @@ fn any_number_of_threads_gives_the_same_bits() {
     let partition = partition();
     let evolution = Learning::Evolution { settings: EVOLUTION, published_stream: false };
     let naive = Asynchrony::Naive(Naive { updates_per_round: 1, max_staleness: 1000 });
-    let pace = Pace { jitter: 0.5, ..STRAGGLERS };
+    let pace = Stragglers { jitter: 0.5, ..STRAGGLERS };
     for (learning, asynchrony, dropout) in [
         (PDGD, Asynchrony::Buffered(BUFFERED), 0.1),
         (evolution, Asynchrony::Buffered(BUFFERED), 0.0),
@@ -135,7 +135,7 @@ fn stragglers_deliver_in_proportion_to_their_speed() {
 #[test]
 fn fast_clients_cannot_fill_a_buffer_alone() {
     let partition = partition();
-    let pace = Pace { share: 0.5, slowdown: 3.0, jitter: 0.0 };
+    let pace = Stragglers { share: 0.5, slowdown: 3.0, jitter: 0.0 };
     let buffered = Buffered { buffer: 8, ..BUFFERED };
     let mut run = started(settings(8, PDGD), Asynchrony::Buffered(buffered), pace, &partition);
     run.round().expect("a round");
@@ -163,7 +163,7 @@ fn who_is_too_slow_is_refused() {
 fn lost_messages_have_their_probability_and_change_nothing() {
     let partition = partition();
     let lossy = FederationSettings { dropout: 0.25, ..settings(100, PDGD) };
-    let mut run = started(lossy, Asynchrony::Buffered(BUFFERED), Pace::default(), &partition);
+    let mut run = started(lossy, Asynchrony::Buffered(BUFFERED), Stragglers::default(), &partition);
     let n_messages: u64 = (0..20).map(|_| run.round().expect("a round").n_clients).sum();
     // Binomial(2000, 3/4): five standard deviations are 97.
     assert!(n_messages.abs_diff(1500) < 97, "{n_messages}");
@@ -174,7 +174,7 @@ fn lost_messages_have_their_probability_and_change_nothing() {
 fn what_needs_rounds_is_refused() {
     let partition = partition();
     let refused = |settings| {
-        let run = AsynchronousRun::new(settings, Asynchrony::Buffered(BUFFERED), Pace::default(), &partition);
+        let run = AsynchronousRun::new(settings, Asynchrony::Buffered(BUFFERED), Stragglers::default(), &partition);
         match run.err() {
             Some(AsynchronousRunError::Federation(FederationError::Combination(pair))) => (pair.part, pair.with),
             other => panic!("{other:?}"),
@@ -185,7 +185,8 @@ fn what_needs_rounds_is_refused() {
     assert_eq!(refused(private), (Part::Privacy, Part::Asynchrony));
     let sampled = FederationSettings { participation: Participation::Sample(5), ..settings(10, PDGD) };
     assert_eq!(refused(sampled), (Part::Cohort, Part::Asynchrony));
-    let personal = FederationSettings { personalisation: Some(Personalisation::LocalOnly), ..settings(10, PDGD) };
+    let personal =
+        FederationSettings { personalisation: Some(Personalisation::LocalOnly(LocalOnly {})), ..settings(10, PDGD) };
     assert_eq!(refused(personal), (Part::Asynchrony, Part::Personalisation));
     let published = Learning::Evolution { settings: EVOLUTION, published_stream: true };
     assert_eq!(refused(settings(10, published)), (Part::PublishedStream, Part::Asynchrony));

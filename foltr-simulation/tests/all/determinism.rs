@@ -8,15 +8,15 @@ use foltr_federation::privacy::{
 use foltr_federation::{Coordinator, Defence, Mechanism, Message, Mode, PayloadSemantics, ServerOptimiser, Setup};
 use foltr_rank::learn::evolution::{Evolution, EvolutionSettings, Reward};
 use foltr_rank::learn::pdgd::{Pdgd, PdgdSettings, Updates};
-use foltr_rank::personal::Personalisation;
+use foltr_rank::personal::{Additive, Clusters, Ditto, FedPer, Interpolation, Personalisation};
 use foltr_rank::rng::{Purpose, Streams};
 use foltr_rank::{Activation, Params, Shape};
 use foltr_simulation::click::{Cascade, Preset, Users};
+use foltr_simulation::client_data::ClientData;
 use foltr_simulation::client_round::{ClientLearner, Round, RoundStats, TrainingSet, Worker};
 use foltr_simulation::client_states::{ClientStates, StateStretch};
 use foltr_simulation::datasets::{Synthetic, SyntheticShape};
 use foltr_simulation::federation_run::{FederationRun, FederationSettings, Learning};
-use foltr_simulation::partition::Partition;
 use rand::RngExt;
 
 const N_CLIENTS: u32 = 300;
@@ -25,13 +25,13 @@ const PDGD: PdgdSettings =
 const EVOLUTION: EvolutionSettings =
     EvolutionSettings { sigma: 0.01, antithetic: true, reward: Reward::MaxRr, n_interactions: 4, n_shown: 10 };
 
-fn partition() -> Partition {
+fn partition() -> ClientData {
     let synthetic = Synthetic { n_train: 60, n_test: 1, n_validation: 0, ..Synthetic::new(SyntheticShape::Tiny) };
     let training = TrainingSet::new(synthetic.generate(1).expect("a sound description").train, 10);
-    Partition::iid(training, Users::Cascade(Cascade::preset(Preset::Navigational, 2).expect("three grades")), 4)
+    ClientData::iid(training, Users::Cascade(Cascade::preset(Preset::Navigational, 2).expect("three grades")), 4)
 }
 
-fn n_features(partition: &Partition) -> usize {
+fn n_features(partition: &ClientData) -> usize {
     partition.sets()[0].data().n_features()
 }
 
@@ -64,7 +64,7 @@ fn all_settings(n_features: usize) -> Vec<FederationSettings> {
     let evolution = |published_stream| Learning::Evolution { settings: EVOLUTION, published_stream };
     let sampled = settings(linear, Learning::Pdgd(PDGD), none());
     let pdgd = Learning::Pdgd(PDGD);
-    let additive = Personalisation::Additive { n_clusters: 3, memory: 0.9, own_rate: 0.5, own_decay: 0.01 };
+    let additive = Personalisation::Additive(Additive { n_clusters: 3, memory: 0.9, own_rate: 0.5, own_decay: 0.01 });
     let clip = Clip::Adaptive(AdaptiveClip { initial: 0.1, quantile: 0.5, rate: 0.2, count_noise: 10.0 });
     let adaptive = Mechanism::Gaussian(Gaussian::new(clip, 2.0, CentralMode::Sealed).expect("positive"));
     let shares = Mechanism::DiscreteGaussian(DiscreteGaussian::new(0.1, 2.0, 200, 10).expect("sound"));
@@ -88,17 +88,20 @@ fn all_settings(n_features: usize) -> Vec<FederationSettings> {
             ..sampled.clone()
         },
         FederationSettings {
-            personalisation: Some(Personalisation::Ditto { pull: 0.1 }),
+            personalisation: Some(Personalisation::Ditto(Ditto { pull: 0.1 })),
             dropout: 0.3,
             ..sampled.clone()
         },
-        FederationSettings { personalisation: Some(Personalisation::Interpolation { memory: 0.9 }), ..sampled.clone() },
         FederationSettings {
-            personalisation: Some(Personalisation::Clusters { n_clusters: 3, memory: 0.9 }),
+            personalisation: Some(Personalisation::Interpolation(Interpolation { memory: 0.9 })),
             ..sampled.clone()
         },
         FederationSettings {
-            personalisation: Some(Personalisation::FedPer),
+            personalisation: Some(Personalisation::Clusters(Clusters { n_clusters: 3, memory: 0.9 })),
+            ..sampled.clone()
+        },
+        FederationSettings {
+            personalisation: Some(Personalisation::FedPer(FedPer {})),
             optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
             ..settings(mlp, pdgd, none())
         },
@@ -110,7 +113,7 @@ fn all_settings(n_features: usize) -> Vec<FederationSettings> {
 
 fn run(
     settings: FederationSettings,
-    partition: &Partition,
+    partition: &ClientData,
     n_threads: usize,
 ) -> (Params, Vec<RoundStats>, ClientStates) {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().expect("threads");
@@ -203,9 +206,9 @@ fn another_seed_gives_another_model() {
 
 /// Every message of round 0, one by one.
 fn messages(
-    partition: &Partition,
+    partition: &ClientData,
     shape: Shape,
-    learner: ClientLearner,
+    learner: Box<dyn ClientLearner>,
     rule: PayloadSemantics,
 ) -> (Vec<Message>, Setup) {
     let optimiser = ServerOptimiser::Momentum { rate: 2.0, momentum: 0.9 };
@@ -242,10 +245,10 @@ fn messages(
 fn shuffled_messages_give_the_bits_of_the_simulation() {
     let partition = partition();
     let shape = Shape::Linear { n_features: n_features(&partition) };
-    let cases = [
-        (ClientLearner::Pdgd(Box::new(Pdgd::new(shape, PDGD))), PayloadSemantics::Averaging, Learning::Pdgd(PDGD)),
+    let cases: [(Box<dyn ClientLearner>, _, _); 2] = [
+        (Box::new(Pdgd::new(shape, PDGD)), PayloadSemantics::Averaging, Learning::Pdgd(PDGD)),
         (
-            ClientLearner::Evolution(Box::new(Evolution::new(shape, EVOLUTION))),
+            Box::new(Evolution::new(shape, EVOLUTION)),
             PayloadSemantics::Evolution { sigma: f64::from(EVOLUTION.sigma), antithetic: true },
             Learning::Evolution { settings: EVOLUTION, published_stream: false },
         ),

@@ -8,10 +8,10 @@ use foltr_rank::learn::pdgd::{PdgdSettings, Updates};
 use foltr_rank::rng::{Purpose, Streams};
 use foltr_rank::{Activation, Initialisation, Shape};
 use foltr_simulation::click::{Cascade, Preset, Users};
+use foltr_simulation::client_data::ClientData;
 use foltr_simulation::client_round::TrainingSet;
 use foltr_simulation::datasets::{Synthetic, SyntheticShape};
 use foltr_simulation::federation_run::{FederationRun, FederationSettings, Learning};
-use foltr_simulation::partition::Partition;
 use foltr_test::{in_own_process, peak_memory};
 
 #[test]
@@ -48,7 +48,7 @@ fn one_round_of_a_million() {
         optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
     };
     let users = Users::Cascade(Cascade::preset(Preset::Navigational, 2).expect("three grades"));
-    let partition = Partition::iid(training, users, 1);
+    let partition = ClientData::iid(training, users, 1);
     let before = peak_memory();
     let mut run = FederationRun::new(settings, &partition).expect("sound settings");
     let tally = run.round().expect("a round");

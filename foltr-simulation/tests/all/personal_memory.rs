@@ -6,12 +6,12 @@ use foltr_federation::{Defence, Mechanism, ServerOptimiser};
 use foltr_rank::Shape;
 use foltr_rank::learn::evolution::Reward;
 use foltr_rank::learn::pdgd::{PdgdSettings, Updates};
-use foltr_rank::personal::Personalisation;
+use foltr_rank::personal::{Additive, Clusters, Ditto, Interpolation, Personalisation};
 use foltr_simulation::click::{Cascade, Preset, Users};
+use foltr_simulation::client_data::ClientData;
 use foltr_simulation::client_round::TrainingSet;
 use foltr_simulation::datasets::{Synthetic, SyntheticShape};
 use foltr_simulation::federation_run::{FederationRun, FederationSettings, Learning};
-use foltr_simulation::partition::Partition;
 use foltr_test::{in_own_process, peak_memory};
 
 const N_CLIENTS: u32 = 100_000;
@@ -51,14 +51,14 @@ fn one_round_of_personal_rankers() {
     let synthetic = Synthetic { n_train: 100, n_test: 1, n_validation: 0, ..Synthetic::new(SyntheticShape::Mq2007) };
     let training = TrainingSet::new(synthetic.generate(1).expect("a sound description").train, 10);
     let users = Users::Cascade(Cascade::preset(Preset::Navigational, 2).expect("three grades"));
-    let partition = Partition::iid(training, users, 1);
+    let partition = ClientData::iid(training, users, 1);
     let before = peak_memory();
     // Bytes of a client by method: a ranker, evidence for four clusters or five weights, or both.
     for (method, n_values) in [
-        (Personalisation::Additive { n_clusters: 4, memory: 0.99, own_rate: 1.0, own_decay: 0.002 }, 50),
-        (Personalisation::Interpolation { memory: 0.99 }, 51),
-        (Personalisation::Ditto { pull: 0.01 }, 46),
-        (Personalisation::Clusters { n_clusters: 4, memory: 0.99 }, 4),
+        (Personalisation::Additive(Additive { n_clusters: 4, memory: 0.99, own_rate: 1.0, own_decay: 0.002 }), 50),
+        (Personalisation::Interpolation(Interpolation { memory: 0.99 }), 51),
+        (Personalisation::Ditto(Ditto { pull: 0.01 }), 46),
+        (Personalisation::Clusters(Clusters { n_clusters: 4, memory: 0.99 }), 4),
     ] {
         let mut run = FederationRun::new(settings(method), &partition).expect("sound settings");
         assert_eq!(run.states().n_bytes(), N_CLIENTS as usize * n_values * 4, "{method:?}");

@@ -5,10 +5,10 @@ use foltr_federation::aggregate::{CentredClipping, Radius};
 use foltr_federation::privacy::{CentralMode, Clip, Gaussian};
 use foltr_federation::{Aggregation, Defence, History, HistoryPolicy, Mechanism};
 use foltr_rank::learn::evolution::EvolutionSettings;
-use foltr_rank::personal::Personalisation;
+use foltr_rank::personal::{Ditto, Personalisation};
 use foltr_simulation::adversary::{Attack, Attackers, Drift};
 use foltr_simulation::federation_run::{FederationError, FederationRun, FederationSettings, Learning, ResumeError};
-use foltr_simulation::pace::Pace;
+use foltr_simulation::pace::Stragglers;
 
 use crate::scene::*;
 
@@ -127,7 +127,7 @@ fn what_cannot_be_resumed_is_refused() {
     let refused = [
         FederationSettings { defence: Defence { rule: centred, ..Defence::NONE }, ..plain.clone() },
         FederationSettings { attackers: Some(drifting), ..plain.clone() },
-        FederationSettings { personalisation: Some(Personalisation::Ditto { pull: 0.1 }), ..plain.clone() },
+        FederationSettings { personalisation: Some(Personalisation::Ditto(Ditto { pull: 0.1 })), ..plain.clone() },
         FederationSettings { learning: published, ..plain.clone() },
     ];
     let state = run(&plain, &partition, 1).checkpoint().expect("it can be resumed");
@@ -146,7 +146,7 @@ fn what_cannot_be_resumed_is_refused() {
     // An attacker that has left has nothing to remember.
     let gone = FederationSettings { attackers: Some(drifting), absent: vec![0], ..plain.clone() };
     assert!(FederationRun::new(gone, &partition).expect("sound").checkpoint().is_ok());
-    let paced = FederationRun::new(plain.clone(), &partition).expect("sound").with_pace(Pace::default());
+    let paced = FederationRun::new(plain.clone(), &partition).expect("sound").with_pace(Stragglers::default());
     assert!(paced.checkpoint().is_err());
     let devices = variants(&partition).into_iter().find(|(name, _)| *name == "device momentum").expect("listed").1;
     let of_devices = run(&devices, &partition, 1).checkpoint().expect("it can be resumed");

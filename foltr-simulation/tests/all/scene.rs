@@ -13,10 +13,10 @@ use foltr_rank::learn::pdgd::{PdgdSettings, Updates};
 use foltr_rank::{Params, Shape};
 use foltr_simulation::adversary::{Attack, Attackers, Knowledge, Negation, Seeds};
 use foltr_simulation::click::{Cascade, Preset, Users};
+use foltr_simulation::client_data::ClientData;
 use foltr_simulation::client_round::TrainingSet;
 use foltr_simulation::datasets::{Synthetic, SyntheticShape};
 use foltr_simulation::federation_run::{FederationRun, FederationSettings, Learning};
-use foltr_simulation::partition::Partition;
 use foltr_simulation::unlearning::{Request, Unlearned, UnlearningError, unlearn};
 
 pub const N_CLIENTS: u32 = 10;
@@ -30,15 +30,15 @@ pub const PDGD: Learning = Learning::Pdgd(PdgdSettings {
 });
 
 /// All clients draw from the same queries.
-pub fn partition() -> Partition {
+pub fn partition() -> ClientData {
     let synthetic = Synthetic { n_train: 60, n_test: 1, n_validation: 0, ..Synthetic::new(SyntheticShape::Tiny) };
     let training = TrainingSet::new(synthetic.generate(1).expect("a sound description").train, 10);
     let users = Users::Cascade(Cascade::preset(Preset::Navigational, 2).expect("three grades"));
-    Partition::iid(training, users, N_INTERACTIONS)
+    ClientData::iid(training, users, N_INTERACTIONS)
 }
 
 /// FedAvg of PDGD clients.
-pub fn settings(partition: &Partition) -> FederationSettings {
+pub fn settings(partition: &ClientData) -> FederationSettings {
     let shape = Shape::Linear { n_features: partition.sets()[0].data().n_features() };
     FederationSettings {
         seed: 5,
@@ -81,7 +81,7 @@ pub fn clipped(radius: f64) -> Defence {
 }
 
 /// Federations that can be resumed, each with something else to remember.
-pub fn variants(partition: &Partition) -> Vec<(&'static str, FederationSettings)> {
+pub fn variants(partition: &ClientData) -> Vec<(&'static str, FederationSettings)> {
     let plain = settings(partition);
     let momentum = ServerOptimiser::Momentum { rate: 0.7, momentum: 0.9 };
     let adam = ServerOptimiser::Adam { rate: 0.01, beta1: 0.9, beta2: 0.99, epsilon: 1e-8 };
@@ -113,7 +113,7 @@ pub fn variants(partition: &Partition) -> Vec<(&'static str, FederationSettings)
     ]
 }
 
-pub fn run<'a>(settings: &FederationSettings, partition: &'a Partition, n_rounds: u32) -> FederationRun<'a> {
+pub fn run<'a>(settings: &FederationSettings, partition: &'a ClientData, n_rounds: u32) -> FederationRun<'a> {
     let mut run = FederationRun::new(settings.clone(), partition).expect("sound settings");
     advance(&mut run, n_rounds);
     run
@@ -132,7 +132,7 @@ pub fn fingerprint() -> Fingerprint {
 /// A run that keeps a history, and its ranker.
 pub fn trained(
     settings: &FederationSettings,
-    partition: &Partition,
+    partition: &ClientData,
     keeping: HistoryPolicy,
     n_rounds: u32,
 ) -> (Params, History) {
@@ -159,7 +159,7 @@ pub fn keeping(settings: &FederationSettings) -> HistoryPolicy {
 pub fn forget(
     method: Unlearning,
     settings: &FederationSettings,
-    partition: &Partition,
+    partition: &ClientData,
     history: &History,
     leavers: &[u32],
 ) -> Result<Unlearned, UnlearningError> {
@@ -167,7 +167,7 @@ pub fn forget(
 }
 
 /// A run that never had some clients.
-pub fn without(settings: &FederationSettings, partition: &Partition, absent: &[u32], n_rounds: u32) -> Params {
+pub fn without(settings: &FederationSettings, partition: &ClientData, absent: &[u32], n_rounds: u32) -> Params {
     run(&FederationSettings { absent: absent.to_vec(), ..settings.clone() }, partition, n_rounds).ranker()
 }
 

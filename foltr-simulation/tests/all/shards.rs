@@ -4,8 +4,8 @@ use foltr_federation::Participation;
 use foltr_federation::history::UnknownClient;
 use foltr_federation::unlearn::ShardIsolation;
 use foltr_federation::{HistoryPolicy, ServerOptimiser, UnlearnError};
+use foltr_simulation::client_data::ClientData;
 use foltr_simulation::federation_run::{FederationError, FederationSettings};
-use foltr_simulation::partition::Partition;
 use foltr_simulation::sharded_run::ShardedRun;
 use foltr_simulation::unlearning::UnlearningError;
 
@@ -15,7 +15,7 @@ const ISOLATION: ShardIsolation = ShardIsolation { shards: 3 };
 const STATES: HistoryPolicy =
     HistoryPolicy { updates_every: None, checkpoints_every: Some(4), ledger: false, retention: None };
 
-fn sharded<'a>(settings: &FederationSettings, partition: &'a Partition, n_rounds: u32) -> ShardedRun<'a> {
+fn sharded<'a>(settings: &FederationSettings, partition: &'a ClientData, n_rounds: u32) -> ShardedRun<'a> {
     let run = ShardedRun::new(settings.clone(), ISOLATION, partition, STATES, fingerprint());
     let mut run = run.expect("sound settings");
     for _ in 0..n_rounds {
@@ -24,7 +24,7 @@ fn sharded<'a>(settings: &FederationSettings, partition: &'a Partition, n_rounds
     run
 }
 
-fn federations(partition: &Partition) -> Vec<FederationSettings> {
+fn federations(partition: &ClientData) -> Vec<FederationSettings> {
     let plain = settings(partition);
     let momentum = ServerOptimiser::Momentum { rate: 0.7, momentum: 0.9 };
     let devices = variants(partition).into_iter().find(|(name, _)| *name == "device momentum").expect("listed").1;

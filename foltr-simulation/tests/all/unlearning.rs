@@ -11,8 +11,8 @@ use foltr_federation::{
     UnlearnError, Unlearning,
 };
 use foltr_rank::Params;
+use foltr_simulation::client_data::ClientData;
 use foltr_simulation::federation_run::FederationSettings;
-use foltr_simulation::partition::Partition;
 use foltr_simulation::unlearning::{Cost, Request, UnlearningError, UnlearningRun};
 
 use crate::scene::*;
@@ -68,7 +68,12 @@ fn costs_are_counted() {
 }
 
 /// FedEraser on so many threads, watched round by round.
-fn erased_on(n_threads: usize, settings: &FederationSettings, partition: &Partition, history: &History) -> Vec<Params> {
+fn erased_on(
+    n_threads: usize,
+    settings: &FederationSettings,
+    partition: &ClientData,
+    history: &History,
+) -> Vec<Params> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().expect("threads");
     pool.install(|| {
         let request = Request { settings, partition, history, leavers: &[0] };

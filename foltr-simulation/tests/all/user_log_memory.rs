@@ -5,8 +5,8 @@ use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 
 use foltr_simulation::cache::Cache;
-use foltr_simulation::datasets::LoadOptions;
 use foltr_simulation::datasets::user_log::UserLog;
+use foltr_simulation::normalise::Normalisation;
 use foltr_test::{in_own_process, peak_memory};
 
 const N_QUERIES: usize = 20_000;
@@ -25,6 +25,8 @@ fn load_a_long_log() {
         min_queries: 1,
         max_users: None,
         test_share: 0.2,
+        n_features: None,
+        normalise: Normalisation::Query,
     };
     let mut letor = BufWriter::new(File::create(&log.letor).expect("a file"));
     let mut metadata = String::from("qid,user_id,timestamp\n");
@@ -42,8 +44,7 @@ fn load_a_long_log() {
     let n_bytes = fs::metadata(&log.letor).expect("a file").len() as usize;
 
     let before = peak_memory();
-    let options = LoadOptions { cache: Cache::Folder(folder.path().join("cache")), ..LoadOptions::new(true) };
-    let fold = log.load(&options).expect("a sound log");
+    let fold = log.load(&Cache::Folder(folder.path().join("cache"))).expect("a sound log");
     assert_eq!(fold.train.n_queries() + fold.test.n_queries(), N_QUERIES);
     assert_eq!((fold.train.n_features(), fold.test.n_queries()), (N_FEATURES, N_QUERIES / 5));
     let features = size_of_val(fold.train.rows()) + size_of_val(fold.test.rows());
