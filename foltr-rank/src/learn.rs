@@ -69,7 +69,6 @@ pub trait OnlineLearner: Send + Sync + std::fmt::Debug {
 /// The server's models of a round.
 #[derive(Clone, Copy, Debug)]
 pub struct Models<'a> {
-    /// Of all clients.
     pub global: &'a [f32],
     /// Of the clusters; none where there are none.
     pub clusters: &'a [Params],
@@ -80,7 +79,6 @@ pub struct Models<'a> {
 pub struct OwnRanker {
     /// What its parameters mean; a mixture of two networks is a wider network.
     pub shape: Shape,
-    /// Its parameters.
     pub params: Params,
 }
 
@@ -88,12 +86,7 @@ pub struct OwnRanker {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Update<'a> {
     /// Local parameters minus global parameters, after `n_interactions` interactions, clicked or not.
-    Step {
-        /// Local minus global.
-        delta: &'a [f32],
-        /// Interactions of this round.
-        n_interactions: u32,
-    },
+    Step { delta: &'a [f32], n_interactions: u32 },
     /// What users did with a ranker perturbed in the direction that `seed` generates.
     Evolution {
         /// Generates the perturbation. Public.
@@ -126,7 +119,6 @@ pub trait LearnerParameters: Copy {
         Vec::new()
     }
 
-    /// See [`Learner::client`].
     fn client(&self, _n_shown: usize, _n_interactions: usize, _clip_radius: Option<f32>) -> Option<Learning> {
         None
     }
@@ -154,14 +146,12 @@ macro_rules! learners {
                 }
             }
 
-            /// Who learns.
             pub const fn scheme(&self) -> Scheme {
                 match self {
                     $(Self::$learner(_) => <$parameters as LearnerParameters>::SCHEME,)*
                 }
             }
 
-            /// Every parameter that is out of range.
             pub fn check(&self) -> Vec<ParameterError> {
                 match self {
                     $(Self::$learner(parameters) => parameters.check(),)*
@@ -204,11 +194,8 @@ impl Learner {
 /// What clients do in a round, in the precision in which they do it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum Learning {
-    /// FPDGD.
     Pdgd(PdgdSettings),
-    /// FOLtR-ES.
     Evolution {
-        /// Its settings.
         settings: EvolutionSettings,
         /// Whether to use the published code's random stream, which biases the gradient (spec section 4).
         published_stream: bool,
@@ -232,9 +219,7 @@ impl Learning {
 
 /// Uses a learner without knowing which: a loop over interactions is compiled for each kind instead of asking each time.
 pub trait LearnerVisitor {
-    /// What it makes of the learner.
     type Output;
 
-    /// Takes the learner.
     fn visit(self, learner: impl OnlineLearner + 'static) -> Self::Output;
 }

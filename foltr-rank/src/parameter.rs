@@ -6,11 +6,8 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 #[error("{name} = {value} must be {right}")]
 pub struct ParameterError {
-    /// Which parameter.
     pub name: &'static str,
-    /// Its value.
     pub value: f64,
-    /// What it must be.
     pub right: &'static str,
 }
 

@@ -78,28 +78,24 @@ macro_rules! personal_methods {
                 vec![$(Self::$method($method::example())),*]
             }
 
-            /// Refuses the first parameter that is out of range.
             pub fn check(&self) -> Result<(), ParameterError> {
                 match self {
                     $(Self::$method(method) => method.check(),)*
                 }
             }
 
-            /// Where what a device sends goes.
             pub fn destination(&self) -> Destination {
                 match self {
                     $(Self::$method(method) => method.destination(),)*
                 }
             }
 
-            /// Number of models that clusters have, beside the global one.
             pub fn n_clusters(&self) -> usize {
                 match self {
                     $(Self::$method(method) => method.n_clusters(),)*
                 }
             }
 
-            /// Whether the models of clusters are added to the global one, so that they begin at zero.
             pub const fn clusters_are_added(&self) -> bool {
                 match self {
                     $(Self::$method(_) => $method::ADDS_CLUSTERS,)*
@@ -146,13 +142,9 @@ impl Personalisation {
 /// Where what a device sends goes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Destination {
-    /// It sends nothing.
     Nobody,
-    /// Into the model of all.
     Global,
-    /// Into the model of its cluster.
     Cluster,
-    /// Into both.
     GlobalAndCluster,
 }
 

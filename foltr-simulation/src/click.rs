@@ -57,19 +57,10 @@ pub enum UsersError {
     #[error(
         "no user is known for labels 0 to {max_label}; users are defined for 2, 3 or 5 grades (largest label 1, 2 or 4)"
     )]
-    UnknownGrades {
-        /// The largest label of the data.
-        max_label: u8,
-    },
+    UnknownGrades { max_label: u8 },
     /// Labels beyond the grades of the model.
     #[error("users.grades = {grades}, but the data has label {max_label}: at least {} are needed", max_label + 1)]
-    TooFewGrades {
-        /// Grades of the model.
-        grades: u8,
-        /// The largest label of the data.
-        max_label: u8,
-    },
-    /// A mixture of mixtures.
+    TooFewGrades { grades: u8, max_label: u8 },
     #[error("users.models: \"several\" cannot be among them")]
     Nested,
 }

@@ -19,9 +19,7 @@ pub struct ClientData {
 pub struct Holding {
     /// The training set with its documents and labels.
     pub set: u32,
-    /// How it clicks.
     pub users: u32,
-    /// Interactions in a round.
     pub n_interactions: u32,
     /// Which queries of the set it issues; all when absent.
     pub queries: Option<Box<[u32]>>,
@@ -32,37 +30,22 @@ pub struct Holding {
 /// Why parts do not make [`ClientData`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ClientDataError {
-    /// There must be a client.
     #[error("at least one client is needed")]
     NoClients,
     /// A client without anything to search for.
     #[error("client {client} would hold no queries; fewer clients or more data are needed")]
-    NoQueries {
-        /// The first such client.
-        client: usize,
-    },
-    /// A client that never searches.
+    NoQueries { client: usize },
     #[error("client {client} would have no interactions; at least one a round is needed")]
-    NoInteractions {
-        /// The first such client.
-        client: usize,
-    },
-    /// A number that nothing has.
+    NoInteractions { client: usize },
     #[error("client {client} refers to a training set, click model or query that does not exist")]
-    Unknown {
-        /// The first such client.
-        client: usize,
-    },
+    Unknown { client: usize },
 }
 
 /// What one client learns from.
 #[derive(Clone, Copy, Debug)]
 pub struct ClientShare<'a> {
-    /// Documents and labels.
     pub training: &'a TrainingSet,
-    /// How it clicks.
     pub users: &'a Users,
-    /// Interactions in a round.
     pub n_interactions: u32,
     /// Numbers of its queries; all of the set when absent.
     pub queries: Option<&'a [u32]>,
@@ -122,7 +105,6 @@ impl ClientData {
         &self.holdings[client as usize % self.holdings.len()]
     }
 
-    /// What a client holds.
     #[inline]
     pub fn share(&self, client: u32) -> ClientShare<'_> {
         let holding = self.holding(client);
@@ -172,7 +154,6 @@ impl ClientData {
         &self.users
     }
 
-    /// Training sets of all clients.
     pub fn sets(&self) -> &[TrainingSet] {
         &self.sets
     }

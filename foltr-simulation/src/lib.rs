@@ -1,7 +1,5 @@
 //! What a real device does not have: labelled data, simulated users, client rounds.
 
-#![warn(missing_docs)]
-
 pub mod adversary;
 pub mod asynchronous_run;
 pub mod cache;

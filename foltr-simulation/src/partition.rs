@@ -124,35 +124,30 @@ macro_rules! partitions {
                 vec![$(Self::$partition($partition::example())),*]
             }
 
-            /// What it needs to know about the data.
             pub const fn needs(&self) -> Option<Needs> {
                 match self {
                     $(Self::$partition(_) => $partition::NEEDS,)*
                 }
             }
 
-            /// Whether all clients hold the same.
             pub const fn is_iid(&self) -> bool {
                 match self {
                     $(Self::$partition(_) => $partition::IS_IID,)*
                 }
             }
 
-            /// Every parameter that is out of range.
             pub fn check(&self) -> Vec<ParameterError> {
                 match self {
                     $(Self::$partition(partition) => partition.check(),)*
                 }
             }
 
-            /// Queries that every client holds, if clients share.
             pub fn shared(&self) -> Option<Shared> {
                 match self {
                     $(Self::$partition(partition) => PartitionMethod::shared(partition),)*
                 }
             }
 
-            /// What each of `n_clients` clients holds.
             pub fn divide(
                 &self,
                 fold: &Fold,

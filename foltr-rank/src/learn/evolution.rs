@@ -122,15 +122,12 @@ impl LearnerParameters for EvolutionParameters {
 /// FOLtR-ES's settings on the client.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct EvolutionSettings {
-    /// Standard deviation of the perturbation.
     pub sigma: f32,
     /// Whether the second half of the interactions uses the mirrored perturbation.
     pub antithetic: bool,
-    /// What an interaction is worth.
     pub reward: Reward,
     /// Interactions of a round; even when antithetic.
     pub n_interactions: usize,
-    /// Documents a user is shown.
     pub n_shown: usize,
 }
 

@@ -82,9 +82,7 @@ impl LearnerParameters for PdgdParameters {
 pub struct PdgdSettings {
     /// eta of spec section 6.3.
     pub learning_rate: f32,
-    /// When the model moves.
     pub updates: Updates,
-    /// Documents a user is shown.
     pub n_shown: usize,
     /// Longest model allowed: clipped after every local step, also after one with a zero gradient (spec section 9).
     pub clip_radius: Option<f32>,

@@ -27,7 +27,6 @@ pub enum Preset {
 }
 
 impl Preset {
-    /// All of them.
     pub const ALL: [Self; 4] = [Self::Perfect, Self::Navigational, Self::Informational, Self::Poison];
 
     /// Every preset: its name in an experiment file, and what it does.

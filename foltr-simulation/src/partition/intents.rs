@@ -75,15 +75,7 @@ fn shuffled_intents(fold: &Fold, streams: &Streams) -> Fold {
     let test = shuffled(&fold.test, &labels_of(fold, |labels| &labels.test), streams);
     let validation = fold.validation.as_ref();
     let validation = validation.map(|data| shuffled(data, &labels_of(fold, |labels| &labels.validation), streams));
-    let validation = validation.unwrap_or_else(|| vec![Vec::new(); fold.intents.len()]);
-    let by_split = train.into_iter().zip(validation).zip(test);
-    let intents: Vec<IntentLabels> = by_split
-        .map(|((train, validation), test)| IntentLabels {
-            train: train.into(),
-            validation: validation.into(),
-            test: test.into(),
-        })
-        .collect();
+    let intents = IntentLabels::by_intent(train, validation, test);
     match intents.first() {
         Some(first) => Fold { intents: intents.clone(), ..fold.with_labels(first) },
         None => fold.clone(),

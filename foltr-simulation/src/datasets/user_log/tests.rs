@@ -103,7 +103,7 @@ fn compressed_and_normalised_logs_are_read() {
 }
 
 #[test]
-fn what_is_wrong_is_told_with_file_and_line() {
+fn errors_name_file_and_line() {
     let wrong = |letor: &str, metadata: &str| {
         let (folder, log) = files(letor, metadata);
         let place = format!("{}/", folder.path().display());
