@@ -14,6 +14,8 @@ mod interpolation;
 mod local_only;
 mod shown;
 
+use std::fmt::Debug;
+
 use serde::{Deserialize, Serialize};
 
 pub use additive::Additive;
@@ -23,15 +25,17 @@ pub use fed_per::FedPer;
 pub use interpolation::Interpolation;
 pub use local_only::LocalOnly;
 
-use crate::learn::pdgd::{PdgdSettings, Updates};
-use crate::learn::{LearnerVisitor, OnlineLearner};
+use crate::learn::pdgd::{Pdgd, PdgdSettings};
+use crate::learn::{LearnerVisitor, Models, OnlineLearner, OwnRanker, Update};
 use crate::parameter::{ParameterError, require};
 use crate::params::Shape;
+use crate::query::{Impression, QueryView, Ranking};
+use crate::rng::Stream;
 
-/// The parameters of one method.
-pub trait PersonalMethod: Copy {
-    /// A client's learner.
-    type Learner: OnlineLearner + 'static;
+/// The parameters of one method, and what it does around the rounds of the PDGD learner that makes the lists.
+pub trait PersonalMethod: Copy + Debug + Send + Sync + 'static {
+    /// What it needs beside PDGD and the state.
+    type Scratch: Debug + Send + Sync;
 
     /// Whether the models of clusters are added to the global one, so that they begin at zero.
     const ADDS_CLUSTERS: bool = false;
@@ -54,8 +58,97 @@ pub trait PersonalMethod: Copy {
         0
     }
 
-    /// The learner of a client. It needs updates after every interaction.
-    fn learner(&self, shape: Shape, pdgd: PdgdSettings) -> Self::Learner;
+    /// The learner that makes the lists. It needs updates after every interaction.
+    fn pdgd(&self, shape: Shape, settings: PdgdSettings) -> Pdgd {
+        Pdgd::new(shape, settings)
+    }
+
+    /// Memory for rounds of rankers of this shape.
+    fn scratch(&self, shape: Shape, settings: PdgdSettings) -> Self::Scratch;
+
+    /// Numbers that a device stores from round to round.
+    fn state_len(&self, shape: Shape) -> usize {
+        shape.n_params()
+    }
+
+    /// See [`OnlineLearner::start`].
+    fn start(&self, _client: u32, initial: &[f32], _private: &mut Stream, state: &mut [f32]) {
+        state.copy_from_slice(initial);
+    }
+
+    /// Begins a round of PDGD with these models and this state.
+    fn begin(&self, pdgd: &mut Pdgd, scratch: &mut Self::Scratch, models: Models<'_>, state: &[f32]);
+
+    /// Learns from the clicks on a list that `pdgd` made and has not learnt from yet.
+    fn observe(&self, pdgd: &mut Pdgd, _scratch: &mut Self::Scratch, impression: &Impression<'_>) {
+        pdgd.observe(impression);
+    }
+
+    /// The raw outcome of the round.
+    fn finish<'a>(&self, pdgd: &'a mut Pdgd, _scratch: &'a mut Self::Scratch) -> Update<'a> {
+        pdgd.finish()
+    }
+
+    /// Writes the state after the round. Says which cluster the update is for, where there are clusters.
+    fn leave(&self, pdgd: &Pdgd, _scratch: &mut Self::Scratch, state: &mut [f32]) -> Option<usize> {
+        pdgd.local_params(state);
+        None
+    }
+
+    /// The ranker of a client with this state.
+    fn own_ranker(&self, shape: Shape, _models: Models<'_>, state: &[f32]) -> OwnRanker {
+        OwnRanker { shape, params: state.to_vec() }
+    }
+}
+
+/// A client's learner by one method.
+#[derive(Debug)]
+struct PersonalLearner<M: PersonalMethod> {
+    method: M,
+    shape: Shape,
+    pdgd: Pdgd,
+    scratch: M::Scratch,
+}
+
+impl<M: PersonalMethod> OnlineLearner for PersonalLearner<M> {
+    /// The round has begun with [`Self::enter`].
+    fn begin(&mut self, _global: &[f32], _public: &mut Stream) {}
+
+    fn rank(&mut self, query: QueryView<'_>, private: &mut Stream, ranking: &mut Ranking) {
+        self.pdgd.rank(query, private, ranking);
+    }
+
+    fn observe(&mut self, impression: &Impression<'_>) {
+        self.method.observe(&mut self.pdgd, &mut self.scratch, impression);
+    }
+
+    fn finish(&mut self) -> Update<'_> {
+        self.method.finish(&mut self.pdgd, &mut self.scratch)
+    }
+
+    fn state_len(&self) -> usize {
+        self.method.state_len(self.shape)
+    }
+
+    fn start(&self, client: u32, initial: &[f32], private: &mut Stream, state: &mut [f32]) {
+        self.method.start(client, initial, private, state);
+    }
+
+    fn enter(&mut self, models: Models<'_>, state: &[f32]) {
+        self.method.begin(&mut self.pdgd, &mut self.scratch, models, state);
+    }
+
+    fn leave(&mut self, state: &mut [f32]) -> Option<usize> {
+        self.method.leave(&self.pdgd, &mut self.scratch, state)
+    }
+
+    fn own_ranker(&self, models: Models<'_>, state: &[f32]) -> Option<OwnRanker> {
+        Some(self.method.own_ranker(self.shape, models, state))
+    }
+}
+
+fn learner<M: PersonalMethod>(method: M, shape: Shape, settings: PdgdSettings) -> PersonalLearner<M> {
+    PersonalLearner { method, shape, pdgd: method.pdgd(shape, settings), scratch: method.scratch(shape, settings) }
 }
 
 /// Defines [`Personalisation`], its list and its delegation from one line a method.
@@ -102,10 +195,17 @@ macro_rules! personal_methods {
                 }
             }
 
+            /// Numbers that a device stores from round to round.
+            pub fn state_len(&self, shape: Shape) -> usize {
+                match self {
+                    $(Self::$method(method) => method.state_len(shape),)*
+                }
+            }
+
             /// The learner of a client, handed to a visitor. It needs updates after every interaction.
             pub fn learner<V: LearnerVisitor>(&self, shape: Shape, pdgd: PdgdSettings, visitor: V) -> V::Output {
                 match self {
-                    $(Self::$method(method) => visitor.visit(method.learner(shape, pdgd)),)*
+                    $(Self::$method(method) => visitor.visit(learner(*method, shape, pdgd)),)*
                 }
             }
         }
@@ -120,23 +220,6 @@ personal_methods! {
     "clusters": Clusters, "Several shared models; helps the one that explains its clicks best (IFCA)";
     "known-groups": KnownGroups, "As clusters, but every device knows its group: a yardstick";
     "additive": Additive, "Shared model + model of a cluster + its own";
-}
-
-impl Personalisation {
-    /// Numbers that a device stores from round to round.
-    pub fn state_len(&self, shape: Shape) -> usize {
-        struct StateLen;
-        impl LearnerVisitor for StateLen {
-            type Output = usize;
-
-            fn visit(self, learner: impl OnlineLearner + 'static) -> usize {
-                learner.state_len()
-            }
-        }
-        let updates = Updates::Immediate;
-        let any = PdgdSettings { learning_rate: 0.0, updates, n_shown: 1, clip_radius: None, proximal: 0.0 };
-        self.learner(shape, any, StateLen)
-    }
 }
 
 /// Where what a device sends goes.

@@ -194,6 +194,15 @@ mod tests {
             );
             assert!([1, data.sets.len()].contains(&data.groups.len()), "{partition:?}");
             assert!(data.queries.is_empty() || (data.queries.len(), data.sets.len()) == (6, 1), "{partition:?}");
+            // Lists of queries and proportions of documents divide the training set: nothing is lost or assigned twice.
+            if !data.queries.is_empty() {
+                let mut all = data.queries.concat();
+                all.sort_unstable();
+                assert!(all.into_iter().eq(0..60), "{partition:?}");
+            }
+            if let Partition::Dirichlet(_) = partition {
+                assert_eq!(data.sets.iter().map(Dataset::n_docs).sum::<usize>(), fold.train.n_docs());
+            }
         }
     }
 }

@@ -195,20 +195,6 @@ fn quantities_and_users_take_turns() {
 }
 
 #[test]
-fn clusters_and_proportions_divide_the_training_set() {
-    let clients = "n_clients = 4\ninteractions = 2";
-    let clusters = experiment(SYNTHETIC, clients, 2, "kind = \"feature-clusters\"");
-    let data = assigned(&clusters, 1);
-    let queries: u32 = (0..4).map(|client| data.clients.share(client).n_queries()).sum();
-    assert_eq!((queries, data.clients.sets().len()), (60, 1));
-    run(&clusters, 1).expect("a run");
-    let dirichlet = experiment(SYNTHETIC, clients, 2, "kind = \"dirichlet\"\nalpha = 0.5");
-    let docs: usize = assigned(&dirichlet, 1).clients.sets().iter().map(|set| set.data().n_docs()).sum();
-    assert_eq!(docs, fold(&dirichlet).train.n_docs());
-    run(&dirichlet, 1).expect("a run");
-}
-
-#[test]
 fn the_users_of_a_log_are_the_clients() {
     let folder = tempfile::tempdir().expect("a folder");
     let (mut letor, mut metadata) = (String::new(), String::from("qid,user_id,timestamp,query\n"));

@@ -10,16 +10,17 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::clusters::Choice;
+use super::clusters::{Choice, prefer_any};
 use super::{Destination, MAX_CLUSTERS, PersonalMethod, best, check_memory};
 use crate::learn::pdgd::{Pdgd, PdgdSettings};
-use crate::learn::{Models, OnlineLearner, OwnRanker, Update};
+use crate::learn::{Models, OnlineLearner, OwnRanker};
 use crate::parameter::{ParameterError, require};
 use crate::params::{Params, Shape};
-use crate::query::{Impression, QueryView, Ranking};
+use crate::query::Impression;
 use crate::rng::Stream;
 
-/// The sum of a shared model, the model of a cluster, and the device's own.
+/// The sum of a shared model, the model of a cluster, and the device's own. State: the device's own part, then the evidence
+/// for each cluster, if there are clusters.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -34,8 +35,32 @@ pub struct Additive {
     pub own_decay: f64,
 }
 
+/// Memory of a round.
+#[derive(Debug)]
+pub struct AdditiveScratch {
+    choice: Option<Choice>,
+    /// Where the round began.
+    start: Params,
+    local: Params,
+}
+
+fn add(sum: &mut [f32], part: &[f32]) {
+    sum.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
+}
+
+/// The global model, that of the cluster with the most evidence, and the device's own part, summed.
+fn summed(models: Models<'_>, state: &[f32]) -> Params {
+    let (own, evidence) = state.split_at(models.global.len());
+    let mut sum = models.global.to_vec();
+    if !evidence.is_empty() {
+        add(&mut sum, &models.clusters[best(evidence)]);
+    }
+    add(&mut sum, own);
+    sum
+}
+
 impl PersonalMethod for Additive {
-    type Learner = AdditiveLearner;
+    type Scratch = AdditiveScratch;
 
     const ADDS_CLUSTERS: bool = true;
 
@@ -59,105 +84,55 @@ impl PersonalMethod for Additive {
         if self.n_clusters > 1 { self.n_clusters } else { 0 }
     }
 
-    fn learner(&self, shape: Shape, pdgd: PdgdSettings) -> AdditiveLearner {
-        let zero = || vec![0.0; shape.n_params()];
-        AdditiveLearner {
-            shape,
-            own_rate: self.own_rate as f32,
-            own_decay: self.own_decay as f32,
-            pdgd: Pdgd::new(shape, pdgd),
-            choice: (self.n_clusters > 1).then(|| Choice::new(shape, self.n_clusters, self.memory as f32)),
-            chosen: 0,
-            start: zero(),
-            scratch: zero(),
-        }
-    }
-}
-
-/// State: the device's own part, then the evidence for each cluster, if there are clusters.
-#[derive(Clone, Debug)]
-pub struct AdditiveLearner {
-    shape: Shape,
-    own_rate: f32,
-    own_decay: f32,
-    pdgd: Pdgd,
-    choice: Option<Choice>,
-    chosen: usize,
-    /// Where the round began.
-    start: Params,
-    scratch: Params,
-}
-
-fn add(sum: &mut [f32], part: &[f32]) {
-    sum.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
-}
-
-impl OnlineLearner for AdditiveLearner {
-    fn begin(&mut self, _global: &[f32], public: &mut Stream) {
-        self.pdgd.begin(&self.start, public);
+    fn scratch(&self, shape: Shape, _settings: PdgdSettings) -> AdditiveScratch {
+        let choice = (self.n_clusters > 1).then(|| Choice::new(shape, self.n_clusters, self.memory as f32));
+        AdditiveScratch { choice, start: Params::new(), local: vec![0.0; shape.n_params()] }
     }
 
-    fn rank(&mut self, query: QueryView<'_>, private: &mut Stream, ranking: &mut Ranking) {
-        self.pdgd.rank(query, private, ranking);
+    fn state_len(&self, shape: Shape) -> usize {
+        shape.n_params() + PersonalMethod::n_clusters(self)
     }
 
-    fn observe(&mut self, impression: &Impression<'_>) {
-        if let Some(choice) = &mut self.choice {
-            choice.weigh(&mut self.pdgd, impression);
-        }
-        self.pdgd.observe(impression);
-    }
-
-    fn finish(&mut self) -> Update<'_> {
-        self.pdgd.finish()
-    }
-
-    fn state_len(&self) -> usize {
-        self.shape.n_params() + self.choice.as_ref().map_or(0, Choice::n_clusters)
-    }
-
-    fn start(&self, _client: u32, _initial: &[f32], private: &mut Stream, state: &mut [f32]) {
-        let (own, evidence) = state.split_at_mut(self.shape.n_params());
+    fn start(&self, _client: u32, initial: &[f32], private: &mut Stream, state: &mut [f32]) {
+        let (own, evidence) = state.split_at_mut(initial.len());
         own.fill(0.0);
-        if let Some(choice) = &self.choice {
-            choice.start(private, evidence);
+        if !evidence.is_empty() {
+            prefer_any(private, evidence);
         }
     }
 
-    fn enter(&mut self, models: Models<'_>, state: &[f32]) {
-        let (own, evidence) = state.split_at(self.shape.n_params());
-        self.start.copy_from_slice(models.global);
-        if let Some(choice) = &mut self.choice {
-            choice.enter(evidence);
-            for (cluster, offset) in models.clusters.iter().enumerate() {
-                self.scratch.copy_from_slice(models.global);
-                add(&mut self.scratch, offset);
-                choice.load(cluster, &self.scratch);
-            }
-            self.chosen = best(evidence);
-            add(&mut self.start, &models.clusters[self.chosen]);
+    fn begin(&self, pdgd: &mut Pdgd, scratch: &mut AdditiveScratch, models: Models<'_>, state: &[f32]) {
+        if let Some(choice) = &mut scratch.choice {
+            let with_global = |offset: &Params| {
+                let mut sum = models.global.to_vec();
+                add(&mut sum, offset);
+                sum
+            };
+            let sums: Vec<Params> = models.clusters.iter().map(with_global).collect();
+            choice.enter(sums.iter(), &state[models.global.len()..]);
         }
-        add(&mut self.start, own);
+        scratch.start = summed(models, state);
+        pdgd.begin_from(&scratch.start, &scratch.start);
     }
 
-    fn leave(&mut self, state: &mut [f32]) -> Option<usize> {
-        let (own, evidence) = state.split_at_mut(self.shape.n_params());
-        self.pdgd.local_params(&mut self.scratch);
-        for ((own, local), start) in own.iter_mut().zip(&self.scratch).zip(&self.start) {
-            *own = (1.0 - self.own_decay) * *own + self.own_rate * (local - start);
+    fn observe(&self, pdgd: &mut Pdgd, scratch: &mut AdditiveScratch, impression: &Impression<'_>) {
+        if let Some(choice) = &mut scratch.choice {
+            choice.weigh(pdgd, impression);
         }
-        let choice = self.choice.as_ref()?;
-        choice.leave(evidence);
-        Some(self.chosen)
+        pdgd.observe(impression);
     }
 
-    fn own_ranker(&self, models: Models<'_>, state: &[f32]) -> Option<OwnRanker> {
-        let (own, evidence) = state.split_at(self.shape.n_params());
-        let mut params = models.global.to_vec();
-        if self.choice.is_some() {
-            add(&mut params, &models.clusters[best(evidence)]);
+    fn leave(&self, pdgd: &Pdgd, scratch: &mut AdditiveScratch, state: &mut [f32]) -> Option<usize> {
+        let (own, evidence) = state.split_at_mut(scratch.local.len());
+        pdgd.local_params(&mut scratch.local);
+        let (rate, decay) = (self.own_rate as f32, self.own_decay as f32);
+        for ((own, local), start) in own.iter_mut().zip(&scratch.local).zip(&scratch.start) {
+            *own = (1.0 - decay) * *own + rate * (local - start);
         }
-        add(&mut params, own);
-        Some(OwnRanker { shape: self.shape, params })
+        scratch.choice.as_ref()?.leave(evidence)
+    }
+
+    fn own_ranker(&self, shape: Shape, models: Models<'_>, state: &[f32]) -> OwnRanker {
+        OwnRanker { shape, params: summed(models, state) }
     }
 }

@@ -12,13 +12,12 @@ use serde::{Deserialize, Serialize};
 use super::PersonalMethod;
 use super::shown::SharedModel;
 use crate::learn::pdgd::{Pdgd, PdgdSettings};
-use crate::learn::{Models, OnlineLearner, OwnRanker, Update};
+use crate::learn::{Models, OnlineLearner, Update};
 use crate::parameter::{ParameterError, require};
-use crate::params::{Params, Shape};
-use crate::query::{Impression, QueryView, Ranking};
-use crate::rng::Stream;
+use crate::params::Shape;
+use crate::query::Impression;
 
-/// A model of the device's own, pulled towards the shared one.
+/// A model of the device's own, pulled towards the shared one. State: the device's model.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -28,7 +27,7 @@ pub struct Ditto {
 }
 
 impl PersonalMethod for Ditto {
-    type Learner = DittoLearner;
+    type Scratch = SharedModel;
 
     fn example() -> Self {
         Self { pull: 0.01 }
@@ -38,65 +37,28 @@ impl PersonalMethod for Ditto {
         require("pull", self.pull, self.pull >= 0.0, "0 or a positive number")
     }
 
-    fn learner(&self, shape: Shape, pdgd: PdgdSettings) -> DittoLearner {
-        DittoLearner {
-            shape,
-            pdgd: Pdgd::new(shape, PdgdSettings { proximal: self.pull as f32, ..pdgd }),
-            own: vec![0.0; shape.n_params()],
-            shared: SharedModel::new(shape, pdgd.learning_rate),
+    fn pdgd(&self, shape: Shape, settings: PdgdSettings) -> Pdgd {
+        Pdgd::new(shape, PdgdSettings { proximal: self.pull as f32, ..settings })
+    }
+
+    fn scratch(&self, shape: Shape, settings: PdgdSettings) -> SharedModel {
+        SharedModel::new(shape, settings.learning_rate)
+    }
+
+    fn begin(&self, pdgd: &mut Pdgd, shared: &mut SharedModel, models: Models<'_>, state: &[f32]) {
+        pdgd.begin_from(state, models.global);
+        shared.begin(models.global);
+    }
+
+    fn observe(&self, pdgd: &mut Pdgd, shared: &mut SharedModel, impression: &Impression<'_>) {
+        if shared.read(pdgd, impression) {
+            let scores = shared.scores();
+            shared.learn(&scores);
         }
-    }
-}
-
-/// State: the device's model.
-#[derive(Clone, Debug)]
-pub struct DittoLearner {
-    shape: Shape,
-    pdgd: Pdgd,
-    own: Params,
-    shared: SharedModel,
-}
-
-impl OnlineLearner for DittoLearner {
-    fn begin(&mut self, global: &[f32], _public: &mut Stream) {
-        self.pdgd.begin_from(&self.own, global);
-        self.shared.begin(global);
+        pdgd.observe(impression);
     }
 
-    fn rank(&mut self, query: QueryView<'_>, private: &mut Stream, ranking: &mut Ranking) {
-        self.pdgd.rank(query, private, ranking);
-    }
-
-    fn observe(&mut self, impression: &Impression<'_>) {
-        if self.shared.read(&mut self.pdgd, impression) {
-            let scores = self.shared.scores();
-            self.shared.learn(&scores);
-        }
-        self.pdgd.observe(impression);
-    }
-
-    fn finish(&mut self) -> Update<'_> {
-        self.shared.finish()
-    }
-
-    fn state_len(&self) -> usize {
-        self.shape.n_params()
-    }
-
-    fn start(&self, _client: u32, initial: &[f32], _private: &mut Stream, state: &mut [f32]) {
-        state.copy_from_slice(initial);
-    }
-
-    fn enter(&mut self, _models: Models<'_>, state: &[f32]) {
-        self.own.copy_from_slice(state);
-    }
-
-    fn leave(&mut self, state: &mut [f32]) -> Option<usize> {
-        self.pdgd.local_params(state);
-        None
-    }
-
-    fn own_ranker(&self, _models: Models<'_>, state: &[f32]) -> Option<OwnRanker> {
-        Some(OwnRanker { shape: self.shape, params: state.to_vec() })
+    fn finish<'a>(&self, _pdgd: &'a mut Pdgd, shared: &'a mut SharedModel) -> Update<'a> {
+        shared.finish()
     }
 }

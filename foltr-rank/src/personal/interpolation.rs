@@ -13,17 +13,18 @@ use serde::{Deserialize, Serialize};
 use super::shown::SharedModel;
 use super::{PersonalMethod, best, check_memory};
 use crate::learn::pdgd::{Pdgd, PdgdSettings};
-use crate::learn::{Models, OnlineLearner, OwnRanker, Update};
+use crate::learn::{Models, OwnRanker, Update};
 use crate::parameter::ParameterError;
 use crate::params::{Params, Shape};
-use crate::query::{Impression, MAX_SHOWN, QueryView, Ranking};
+use crate::query::{Impression, MAX_SHOWN};
 use crate::ranker::Ranker;
 use crate::rng::Stream;
 
 /// Weights of the own model that are tried; the first is taken as long as nothing speaks for another.
 const WEIGHTS: [f32; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 
-/// Scores of the device's own and of the shared model are mixed; the device chooses the weight by its own clicks.
+/// Scores of the device's own and of the shared model are mixed; the device chooses the weight by its own clicks. State: the
+/// device's own model, then the evidence for each weight.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
@@ -32,41 +33,12 @@ pub struct Interpolation {
     pub memory: f64,
 }
 
-impl PersonalMethod for Interpolation {
-    type Learner = InterpolationLearner;
-
-    fn example() -> Self {
-        Self { memory: 0.99 }
-    }
-
-    fn check(&self) -> Result<(), ParameterError> {
-        check_memory(self.memory)
-    }
-
-    fn learner(&self, shape: Shape, pdgd: PdgdSettings) -> InterpolationLearner {
-        InterpolationLearner {
-            shape,
-            rate: pdgd.learning_rate,
-            memory: self.memory as f32,
-            mixed: Pdgd::new(mixed_shape(shape), pdgd),
-            own: Ranker::new(shape),
-            own_params: vec![0.0; shape.n_params()],
-            shared: SharedModel::new(shape, pdgd.learning_rate),
-            evidence: [0.0; WEIGHTS.len()],
-        }
-    }
-}
-
-/// State: the device's own model, then the evidence for each weight.
-#[derive(Clone, Debug)]
-pub struct InterpolationLearner {
+/// Both models; the mixture makes the lists and never learns itself.
+#[derive(Debug)]
+pub struct BothModels {
     shape: Shape,
     rate: f32,
-    memory: f32,
-    /// Makes the lists; never learns itself.
-    mixed: Pdgd,
     own: Ranker,
-    own_params: Params,
     shared: SharedModel,
     evidence: [f32; WEIGHTS.len()],
 }
@@ -101,64 +73,80 @@ fn mixture(shape: Shape, own: &[f32], shared: &[f32], weight: f32) -> Params {
     }
 }
 
-impl OnlineLearner for InterpolationLearner {
-    fn begin(&mut self, global: &[f32], public: &mut Stream) {
-        self.shared.begin(global);
-        self.own.load(&self.own_params);
-        let mixture = mixture(self.shape, &self.own_params, global, WEIGHTS[best(&self.evidence)]);
-        self.mixed.begin(&mixture, public);
+fn parts(state: &[f32]) -> (&[f32], &[f32]) {
+    state.split_at(state.len() - WEIGHTS.len())
+}
+
+impl PersonalMethod for Interpolation {
+    type Scratch = BothModels;
+
+    fn example() -> Self {
+        Self { memory: 0.99 }
     }
 
-    fn rank(&mut self, query: QueryView<'_>, private: &mut Stream, ranking: &mut Ranking) {
-        self.mixed.rank(query, private, ranking);
+    fn check(&self) -> Result<(), ParameterError> {
+        check_memory(self.memory)
     }
 
-    fn observe(&mut self, impression: &Impression<'_>) {
-        if !self.shared.read(&mut self.mixed, impression) {
-            return;
-        }
-        let (own, shared) = (self.shared.shown.scores(&mut self.own), self.shared.scores());
-        for (evidence, weight) in self.evidence.iter_mut().zip(WEIGHTS) {
-            let mut scores = [0.0; MAX_SHOWN];
-            for ((score, own), shared) in scores.iter_mut().zip(own).zip(shared) {
-                *score = weight * own + (1.0 - weight) * shared;
-            }
-            *evidence = self.memory * *evidence + self.shared.preferences.log_likelihood(&scores);
-        }
-        self.shared.shown.learn(&mut self.own, &own, &self.shared.preferences, self.rate);
-        self.shared.learn(&shared);
+    fn pdgd(&self, shape: Shape, settings: PdgdSettings) -> Pdgd {
+        Pdgd::new(mixed_shape(shape), settings)
     }
 
-    fn finish(&mut self) -> Update<'_> {
-        self.shared.finish()
+    fn scratch(&self, shape: Shape, settings: PdgdSettings) -> BothModels {
+        let rate = settings.learning_rate;
+        let (own, shared) = (Ranker::new(shape), SharedModel::new(shape, rate));
+        BothModels { shape, rate, own, shared, evidence: [0.0; WEIGHTS.len()] }
     }
 
-    fn state_len(&self) -> usize {
-        self.shape.n_params() + WEIGHTS.len()
+    fn state_len(&self, shape: Shape) -> usize {
+        shape.n_params() + WEIGHTS.len()
     }
 
     fn start(&self, _client: u32, initial: &[f32], _private: &mut Stream, state: &mut [f32]) {
-        let (own, evidence) = state.split_at_mut(self.shape.n_params());
+        let (own, evidence) = state.split_at_mut(initial.len());
         own.copy_from_slice(initial);
         evidence.fill(0.0);
     }
 
-    fn enter(&mut self, _models: Models<'_>, state: &[f32]) {
-        let (own, evidence) = state.split_at(self.shape.n_params());
-        self.own_params.copy_from_slice(own);
-        self.evidence.copy_from_slice(evidence);
+    fn begin(&self, pdgd: &mut Pdgd, both: &mut BothModels, models: Models<'_>, state: &[f32]) {
+        let (own, evidence) = parts(state);
+        both.shared.begin(models.global);
+        both.own.load(own);
+        both.evidence.copy_from_slice(evidence);
+        let mixture = mixture(both.shape, own, models.global, WEIGHTS[best(evidence)]);
+        pdgd.begin_from(&mixture, &mixture);
     }
 
-    fn leave(&mut self, state: &mut [f32]) -> Option<usize> {
-        let (own, evidence) = state.split_at_mut(self.shape.n_params());
-        self.own.store(own);
-        evidence.copy_from_slice(&self.evidence);
+    fn observe(&self, pdgd: &mut Pdgd, both: &mut BothModels, impression: &Impression<'_>) {
+        let BothModels { rate, own: own_model, shared, evidence, .. } = both;
+        if !shared.read(pdgd, impression) {
+            return;
+        }
+        let (own_scores, shared_scores) = (shared.shown.scores(own_model), shared.scores());
+        for (evidence, weight) in evidence.iter_mut().zip(WEIGHTS) {
+            let mut scores = [0.0; MAX_SHOWN];
+            for ((score, own), shared) in scores.iter_mut().zip(own_scores).zip(shared_scores) {
+                *score = weight * own + (1.0 - weight) * shared;
+            }
+            *evidence = self.memory as f32 * *evidence + shared.preferences.log_likelihood(&scores);
+        }
+        shared.shown.learn(own_model, &own_scores, &shared.preferences, *rate);
+        shared.learn(&shared_scores);
+    }
+
+    fn finish<'a>(&self, _pdgd: &'a mut Pdgd, both: &'a mut BothModels) -> Update<'a> {
+        both.shared.finish()
+    }
+
+    fn leave(&self, _pdgd: &Pdgd, both: &mut BothModels, state: &mut [f32]) -> Option<usize> {
+        let (own, evidence) = state.split_at_mut(state.len() - WEIGHTS.len());
+        both.own.store(own);
+        evidence.copy_from_slice(&both.evidence);
         None
     }
 
-    fn own_ranker(&self, models: Models<'_>, state: &[f32]) -> Option<OwnRanker> {
-        let (own, evidence) = state.split_at(self.shape.n_params());
-        let params = mixture(self.shape, own, models.global, WEIGHTS[best(evidence)]);
-        Some(OwnRanker { shape: mixed_shape(self.shape), params })
+    fn own_ranker(&self, shape: Shape, models: Models<'_>, state: &[f32]) -> OwnRanker {
+        let (own, evidence) = parts(state);
+        OwnRanker { shape: mixed_shape(shape), params: mixture(shape, own, models.global, WEIGHTS[best(evidence)]) }
     }
 }

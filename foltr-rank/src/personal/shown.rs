@@ -59,7 +59,7 @@ impl Shown {
 
 /// The shared model as one client would have it, learning from the clicks on lists that another model made.
 #[derive(Clone, Debug)]
-pub(super) struct SharedModel {
+pub struct SharedModel {
     rate: f32,
     ranker: Ranker,
     global: Params,

@@ -2,7 +2,6 @@
 
 use super::*;
 use crate::learn::pdgd::Updates;
-use crate::learn::{Models, OwnRanker, Update};
 use crate::normal::fill_standard_normal;
 use crate::params::{Activation, Initialisation, Params};
 use crate::query::{Clicks, Impression, QueryView, Ranking, pad_rows};
@@ -131,7 +130,7 @@ fn a_state_begins_whole_and_round_after_round_it_learns_the_users_taste() {
 #[test]
 fn a_mixture_scores_as_the_mean_of_its_parts() {
     for shape in shapes() {
-        let learner = Interpolation { memory: 0.9 }.learner(shape, PDGD);
+        let learner = learner(Interpolation { memory: 0.9 }, shape, PDGD);
         let (own, global) = (random(shape.n_params(), 1), random(shape.n_params(), 2));
         let rows = pad_rows(&random(7 * N_FEATURES, 3), N_FEATURES);
         let scores = |shape: Shape, params: &[f32]| {
@@ -155,7 +154,7 @@ fn a_mixture_scores_as_the_mean_of_its_parts() {
 fn fed_per_shares_all_but_the_output_layer() {
     let shape = shapes()[1];
     let scene = Scene::new(shape, Personalisation::FedPer(FedPer {}));
-    let mut learner = FedPer {}.learner(shape, PDGD);
+    let mut learner = learner(FedPer {}, shape, PDGD);
     let mut state = random(8, 9);
     let before = state.clone();
     let step = scene.round(&mut learner, &mut state, 1.0, 0);

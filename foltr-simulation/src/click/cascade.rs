@@ -39,12 +39,7 @@ impl Preset {
 
     /// The name in experiment files and tables.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Perfect => "perfect",
-            Self::Navigational => "navigational",
-            Self::Informational => "informational",
-            Self::Poison => "poison",
-        }
+        Self::LIST[self as usize].0
     }
 
     /// P(click | label) and P(stop | label, click), for labels 0 to `max_label`.

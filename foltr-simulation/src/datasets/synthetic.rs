@@ -50,13 +50,6 @@ pub const MILD_CONFLICT: f64 = 0.13;
 /// A conflict with which it loses about .22.
 pub const STRONG_CONFLICT: f64 = 0.6;
 
-#[derive(Clone, Copy)]
-enum Split {
-    Train,
-    Validation,
-    Test,
-}
-
 /// The most queries of a split.
 const MAX_QUERIES: usize = 1_000_000;
 /// The most intents of a query.
@@ -73,9 +66,9 @@ impl Synthetic {
     pub fn generate(&self, seed: u64) -> Result<Fold, ParameterError> {
         self.check()?;
         let plan = Plan::new(self, Streams::new(seed));
-        let (train, train_labels) = plan.generate_split(Split::Train, self.n_train);
-        let (test, test_labels) = plan.generate_split(Split::Test, self.n_test);
-        let validation = (self.n_validation > 0).then(|| plan.generate_split(Split::Validation, self.n_validation));
+        let (train, train_labels) = plan.generate_split(0, self.n_train);
+        let (test, test_labels) = plan.generate_split(2, self.n_test);
+        let validation = (self.n_validation > 0).then(|| plan.generate_split(1, self.n_validation));
         let (validation, validation_labels) = validation.unzip();
         let mut fold = Fold::new(train, validation, test);
         if self.n_intents > 1 {
@@ -98,6 +91,7 @@ impl Synthetic {
 /// Numbers a stream's round field by what is drawn from it.
 const PLAN_ROUND: u32 = 0;
 const CALIBRATION_ROUND: u32 = 1;
+/// Of training queries; those of validation and test follow.
 const FIRST_SPLIT_ROUND: u32 = 2;
 
 /// Everything that is the same for all queries of a seed.
@@ -196,8 +190,8 @@ impl Plan {
     }
 
     /// The data of a split with the labels of intent 0, and the labels of every intent.
-    fn generate_split(&self, split: Split, n_queries: usize) -> (Dataset, Vec<Vec<u8>>) {
-        let round = FIRST_SPLIT_ROUND + split as u32;
+    fn generate_split(&self, split: u32, n_queries: usize) -> (Dataset, Vec<Vec<u8>>) {
+        let round = FIRST_SPLIT_ROUND + split;
         let stride = row_stride(self.shape.n_features());
         let mut query_start = vec![0];
         for query in 0..n_queries as u32 {
