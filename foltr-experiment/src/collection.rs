@@ -51,94 +51,89 @@ pub struct ResolvedCollection {
 /// The sample of MQ2007 that some machines have instead of the whole.
 const MQ2007_SAMPLE: (&str, &str) = ("MQ2007-85", "MQ2007, 85 % sample");
 
+struct Facts {
+    /// In files.
+    key: &'static str,
+    /// In the papers.
+    name: &'static str,
+    /// Names that its folder may have.
+    folders: &'static [&'static str],
+    n_features: usize,
+    /// Generated data in its place: shape, queries, and other keys of `[data]`.
+    synthetic: (&'static str, usize, &'static str),
+}
+
 impl Collection {
-    /// All of them, with the names that files use.
-    pub const ALL: [(&'static str, Self); 11] = [
-        ("mq2007", Self::Mq2007),
-        ("mq2007-validation", Self::Mq2007Validation),
-        ("mq2008", Self::Mq2008),
-        ("mslr-web10k", Self::Mslr),
-        ("yahoo", Self::Yahoo),
-        ("istella-s", Self::IstellaS),
-        ("intent-change", Self::IntentChange),
-        ("cranfield", Self::Cranfield),
-        ("nfcorpus", Self::NfCorpus),
-        ("synthetic-mslr", Self::SyntheticMslr),
-        ("synthetic-intents", Self::SyntheticIntents),
+    const ALL: [Self; 11] = [
+        Self::Mq2007,
+        Self::Mq2007Validation,
+        Self::Mq2008,
+        Self::Mslr,
+        Self::Yahoo,
+        Self::IstellaS,
+        Self::IntentChange,
+        Self::Cranfield,
+        Self::NfCorpus,
+        Self::SyntheticMslr,
+        Self::SyntheticIntents,
     ];
 
+    fn facts(self) -> Facts {
+        let facts = |key, name, folders, n_features, synthetic| Facts { key, name, folders, n_features, synthetic };
+        let (mq2007, yahoo): (&[&str], &[&str]) = (
+            &["MQ2007", "mq2007"],
+            &["Yahoo", "yahoo", "YAHOO", "Yahoo-set1", "set1", "ltrc_yahoo", "Webscope_C14_Set1"],
+        );
+        let mslr = &["MSLR-WEB10K", "MSLR10K", "MSLR-10K", "mslr-web10k", "mslr10k", "MSLR-WEB10k"];
+        let intent_change = &["intent-change", "intent_change", "ClueWeb09_intent_change"];
+        let istella = &["Istella-S", "istella-s", "istella-s-letor"];
+        let strong = ", intents = 4, conflict = \"strong\"";
+        let mild = ", intents = 4, conflict = \"mild\"";
+        let scaled = ", validation_queries = 200, test_queries = 200, normalise = \"query\"";
+        match self {
+            Self::Mq2007 => facts("mq2007", "MQ2007", mq2007, 46, ("mq2007", 1000, "")),
+            // A fifth of 1,692 and 784 queries, and three fifths of 784.
+            Self::Mq2007Validation => facts("mq2007-validation", "MQ2007", mq2007, 46, ("mq2007", 339, "")),
+            Self::Mq2008 => facts("mq2008", "MQ2008", &["MQ2008", "mq2008"], 46, ("mq2007", 470, "")),
+            Self::Mslr => facts("mslr-web10k", "MSLR-WEB10K", mslr, 136, ("mslr", 2000, "")),
+            Self::Yahoo => facts("yahoo", "Yahoo set 1", yahoo, 700, ("yahoo", 2000, "")),
+            Self::IstellaS => facts("istella-s", "Istella-S", istella, 220, ("istella", 2000, "")),
+            Self::IntentChange => facts("intent-change", "intent-change", intent_change, 105, ("mq2007", 200, strong)),
+            Self::Cranfield => facts("cranfield", "Cranfield", &["cranfield"], 0, ("", 0, "")),
+            Self::NfCorpus => facts("nfcorpus", "NFCorpus", &["nfcorpus"], 0, ("", 0, "")),
+            Self::SyntheticMslr => facts("synthetic-mslr", "synthetic MSLR", &[], 0, ("mslr", 600, scaled)),
+            Self::SyntheticIntents => facts("synthetic-intents", "synthetic intents", &[], 0, ("mq2007", 1000, mild)),
+        }
+    }
+
     /// By the name that files use.
-    pub fn named(name: &str) -> Option<Self> {
-        Self::ALL.iter().find(|(known, _)| *known == name).map(|&(_, collection)| collection)
+    pub fn named(key: &str) -> Option<Self> {
+        Self::ALL.into_iter().find(|collection| collection.facts().key == key)
+    }
+
+    /// All names that files use.
+    pub fn keys() -> Vec<&'static str> {
+        Self::ALL.map(|collection| collection.facts().key).to_vec()
     }
 
     /// The name of the paper's collection.
-    pub const fn name(self) -> &'static str {
-        match self {
-            Self::Mq2007 | Self::Mq2007Validation => "MQ2007",
-            Self::Mq2008 => "MQ2008",
-            Self::Mslr => "MSLR-WEB10K",
-            Self::Yahoo => "Yahoo set 1",
-            Self::IstellaS => "Istella-S",
-            Self::IntentChange => "intent-change",
-            Self::Cranfield => "Cranfield",
-            Self::NfCorpus => "NFCorpus",
-            Self::SyntheticMslr => "synthetic MSLR",
-            Self::SyntheticIntents => "synthetic intents",
-        }
+    pub fn name(self) -> &'static str {
+        self.facts().name
     }
 
-    /// Names that its folder may have.
-    const fn folders(self) -> &'static [&'static str] {
-        match self {
-            Self::Mq2007 | Self::Mq2007Validation => &["MQ2007", "mq2007"],
-            Self::Mq2008 => &["MQ2008", "mq2008"],
-            Self::Mslr => &["MSLR-WEB10K", "MSLR10K", "MSLR-10K", "mslr-web10k", "mslr10k", "MSLR-WEB10k"],
-            Self::Yahoo => &["Yahoo", "yahoo", "YAHOO", "Yahoo-set1", "set1", "ltrc_yahoo", "Webscope_C14_Set1"],
-            Self::IstellaS => &["Istella-S", "istella-s", "istella-s-letor"],
-            Self::IntentChange => &["intent-change", "intent_change", "ClueWeb09_intent_change"],
-            Self::Cranfield => &["cranfield"],
-            Self::NfCorpus => &["nfcorpus"],
-            Self::SyntheticMslr | Self::SyntheticIntents => &[],
-        }
-    }
-
-    const fn n_features(self) -> usize {
-        match self {
-            Self::Mq2007 | Self::Mq2007Validation | Self::Mq2008 => 46,
-            Self::Mslr => 136,
-            Self::Yahoo => 700,
-            Self::IstellaS => 220,
-            Self::IntentChange => 105,
-            Self::Cranfield | Self::NfCorpus | Self::SyntheticMslr | Self::SyntheticIntents => 0,
-        }
+    const fn is_text(self) -> bool {
+        matches!(self, Self::Cranfield | Self::NfCorpus)
     }
 
     /// Generated data of the same shape, under a name that says so.
     fn synthetic(self) -> ResolvedCollection {
-        let (shape, queries) = match self {
-            Self::Mq2007 => ("mq2007", 1000),
-            // A fifth of 1,692 and 784 queries, and three fifths of 784.
-            Self::Mq2007Validation => ("mq2007", 339),
-            Self::Mq2008 => ("mq2007", 470),
-            Self::Mslr => ("mslr", 2000),
-            Self::Yahoo => ("yahoo", 2000),
-            Self::IstellaS => ("istella", 2000),
-            Self::IntentChange => ("mq2007", 200),
-            Self::Cranfield | Self::NfCorpus => return self.text(self.folders()[0], false),
-            Self::SyntheticMslr => ("mslr", 600),
-            Self::SyntheticIntents => ("mq2007", 1000),
-        };
-        let more = match self {
-            Self::IntentChange => ", intents = 4, conflict = \"strong\"",
-            Self::SyntheticIntents => ", intents = 4, conflict = \"mild\"",
-            Self::SyntheticMslr => ", validation_queries = 200, test_queries = 200, normalise = \"query\"",
-            _ => "",
-        };
-        let name = format!("synthetic {}", self.name().trim_start_matches("synthetic "));
+        let Facts { name, folders, synthetic: (shape, queries, more), .. } = self.facts();
+        if self.is_text() {
+            return self.text(folders[0], false);
+        }
         ResolvedCollection {
             section: format!("{{ kind = \"synthetic\", shape = \"{shape}\", queries = {queries}, seed = 1{more} }}"),
-            name,
+            name: format!("synthetic {}", name.trim_start_matches("synthetic ")),
             is_the_papers: false,
             is_real: false,
         }
@@ -152,21 +147,21 @@ impl Collection {
 
     /// Whether it can be loaded.
     pub fn is_at_hand(self) -> bool {
-        !matches!(self, Self::Cranfield | Self::NfCorpus) || self.find().is_real
+        !self.is_text() || self.find().is_real
     }
 
     /// The best data at hand: the paper's, a sample of it, or generated data of its shape. Texts that are not here are
     /// looked for again, and missed, when they are loaded.
     pub fn find(self) -> ResolvedCollection {
-        let real = self.folders().iter().map(|&folder| (folder, self.name(), true));
+        let real = self.facts().folders.iter().map(|&folder| (folder, self.name(), true));
         let sample =
             matches!(self, Self::Mq2007 | Self::Mq2007Validation).then_some((MQ2007_SAMPLE.0, MQ2007_SAMPLE.1, false));
         let at_hand = |(folder, name, is_the_papers): (&str, &str, bool)| {
-            let found = data::found(Path::new(folder)).ok()?;
+            let path = data::resolve_path(Path::new(folder)).ok()?;
             let section = match self {
-                Self::IntentChange => self.intents(folder, &found)?,
-                Self::Cranfield | Self::NfCorpus => return Some(self.text(folder, true)),
-                _ => self.section(folder, &Source::open(&found).ok()?)?,
+                Self::IntentChange => self.intents(folder, &path)?,
+                _ if self.is_text() => return Some(self.text(folder, true)),
+                _ => self.section(folder, &Source::open(&path).ok()?)?,
             };
             Some(ResolvedCollection { section, name: self.title(name), is_the_papers, is_real: true })
         };
@@ -178,15 +173,15 @@ impl Collection {
     }
 
     /// `[data]` for judgements by intent; none if the folder has no such judgements.
-    fn intents(self, folder: &str, found: &Path) -> Option<String> {
-        let (path, width) = (quoted(Path::new(folder)), self.n_features());
+    fn intents(self, folder: &str, source: &Path) -> Option<String> {
+        let (path, width) = (quoted(Path::new(folder)), self.facts().n_features);
         let section = format!("{{ kind = \"intents\", path = {path}, n_features = {width}, normalise = \"query\" }}");
-        found.join("intents").is_dir().then_some(section)
+        source.join("intents").is_dir().then_some(section)
     }
 
     /// `[data]` for a collection in a folder; none if it lacks what is needed.
     fn section(self, folder: &str, source: &Source) -> Option<String> {
-        let width = self.n_features();
+        let width = self.facts().n_features;
         if self != Self::Mq2007Validation {
             let path = quoted(Path::new(folder));
             return Some(format!("{{ kind = \"folder\", path = {path}, n_features = {width} }}"));
@@ -206,24 +201,11 @@ fn quoted(path: &Path) -> String {
 
 impl ResolvedCollection {
     /// All folds, with their numbers from 1.
-    ///
-    /// # Errors
-    /// If data is there but cannot be read.
     pub fn load(&self) -> anyhow::Result<Vec<(usize, Fold)>> {
-        let section: toml::Table = toml::from_str(&self.setting().replacen("data=", "data = ", 1))?;
-        let data: Data = section["data"].clone().try_into()?;
-        data::load(&data)
-    }
-
-    /// The override that puts this data into an experiment.
-    pub fn setting(&self) -> String {
-        format!("data={}", self.section)
+        data::load(&self.data()?.try_into::<Data>()?)
     }
 
     /// The section `[data]`.
-    ///
-    /// # Errors
-    /// If a path cannot be written as TOML.
     pub fn data(&self) -> Result<toml::Table, toml::de::Error> {
         let document: toml::Table = toml::from_str(&format!("data = {}", self.section))?;
         Ok(document["data"].as_table().cloned().unwrap_or_default())
@@ -237,36 +219,23 @@ impl ResolvedCollection {
         }
         self
     }
-
-    /// Whether it was made up.
-    pub fn is_generated(&self) -> bool {
-        !self.is_real
-    }
-
-    /// Why numbers on it cannot be compared with the paper's; none if they can.
-    pub fn why_not(&self, wanted: Collection) -> Option<String> {
-        (!self.is_the_papers).then(|| format!("{} instead of {}", self.name, wanted.name()))
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::Data;
 
     fn data_of(stand_in: &ResolvedCollection) -> Data {
-        let value: toml::Table = toml::from_str(&format!("data = {}", stand_in.section)).expect("TOML");
-        value["data"].clone().try_into().expect("a section [data]")
+        stand_in.data().expect("TOML").try_into().expect("a section [data]")
     }
 
     #[test]
     fn generated_data_stands_in_for_everything_and_is_never_the_papers() {
-        let all =
-            [Collection::Mq2007, Collection::Mq2007Validation, Collection::Mq2008, Collection::Mslr, Collection::Yahoo];
-        for wanted in all.into_iter().chain([Collection::IstellaS, Collection::IntentChange]) {
+        for wanted in Collection::ALL.into_iter().filter(|wanted| !wanted.is_text()) {
+            assert_eq!(Collection::named(wanted.facts().key), Some(wanted));
             let stand_in = wanted.synthetic();
             assert!(data_of(&stand_in).generated().is_some(), "{wanted:?}");
-            assert!(stand_in.why_not(wanted).is_some_and(|why| why.contains(wanted.name())), "{wanted:?}");
+            assert!(!stand_in.is_the_papers && stand_in.name.starts_with("synthetic "), "{wanted:?}");
             assert_eq!(stand_in.clone().only_folds(&[1]), stand_in);
         }
     }

@@ -3,60 +3,49 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use foltr_simulation::cache::Cache;
 use foltr_simulation::datasets::intent_folder::load_intent_folder;
 use foltr_simulation::datasets::user_log::UserLog;
 use foltr_simulation::datasets::{Fold, LoadOptions, Source, Synthetic};
 use foltr_simulation::normalise::normalise_per_query;
 
-use crate::spec::{Conflict, Data, Normalise};
+use crate::spec::{Conflict, Data, Normalisation};
 
 /// Environment variable that names the folder with data sets.
 pub const DATA_VARIABLE: &str = "FOLTR_DATA";
 
 /// All folds that an experiment asks for, with their numbers from 1.
-///
-/// # Errors
-/// If data cannot be found or read.
 pub fn load(data: &Data) -> Result<Vec<(usize, Fold)>> {
-    let options = |n_features: Option<usize>| {
-        let mut options = LoadOptions::new(data.normalise() == Normalise::Query);
-        options.read.n_features = n_features;
-        options
-    };
+    let is_scaled = data.normalise() == Normalisation::Query;
+    let mut options = LoadOptions::new(is_scaled);
+    options.read.n_features = data.n_features();
     match data {
-        Data::Synthetic { shape, queries, validation_queries, test_queries, seed, intents, conflict, normalise } => {
+        Data::Synthetic { shape, queries, validation_queries, test_queries, seed, intents, conflict, .. } => {
             let mut synthetic = Synthetic { n_train: *queries, ..Synthetic::new(*shape) };
             synthetic.n_validation = validation_queries.unwrap_or(synthetic.n_validation);
             synthetic.n_test = test_queries.unwrap_or(synthetic.n_test);
             synthetic.n_intents = intents.unwrap_or(1);
             synthetic.conflict = conflict.map_or(synthetic.conflict, Conflict::share);
             let fold = synthetic.generate(*seed)?;
-            Ok(vec![(1, if *normalise == Normalise::Query { normalised(&fold) } else { fold })])
+            Ok(vec![(1, if is_scaled { normalised(&fold) } else { fold })])
         }
-        Data::Folder { path, folds, n_features, .. } => {
-            let source = Source::open(&found(path)?)?;
+        Data::Folder { path, folds, .. } => {
+            let source = Source::open(&resolve_path(path)?)?;
             let all = || (1..=source.n_folds()).collect();
             let numbers: Vec<usize> = folds.clone().unwrap_or_else(all);
-            let load = |number: usize| Ok((number, source.load_fold(number - 1, &options(*n_features))?));
+            let load = |number: usize| Ok((number, source.load_fold(number - 1, &options)?));
             numbers.into_iter().map(load).collect()
         }
-        Data::Files { train, validation, test, n_features, .. } => {
-            let all_found = |paths: &[PathBuf]| paths.iter().map(|path| found(path)).collect::<Result<Vec<_>>>();
-            let source = Source::from_files(&all_found(train)?, &all_found(validation)?, &all_found(test)?)?;
-            Ok(vec![(1, source.load_fold(0, &options(*n_features))?)])
+        Data::Files { train, validation, test, .. } => {
+            let resolve_all =
+                |paths: &[PathBuf]| paths.iter().map(|path| resolve_path(path)).collect::<Result<Vec<_>>>();
+            let source = Source::from_files(&resolve_all(train)?, &resolve_all(validation)?, &resolve_all(test)?)?;
+            Ok(vec![(1, source.load_fold(0, &options)?)])
         }
-        Data::Intents { path, n_features, .. } => {
-            Ok(vec![(1, load_intent_folder(&found(path)?, &options(*n_features))?)])
-        }
-        Data::UserLog { letor, metadata, min_queries, max_users, test_share, n_features, .. } => {
-            let log = UserLog {
-                letor: found(letor)?,
-                metadata: found(metadata)?,
-                min_queries: *min_queries,
-                max_users: *max_users,
-                test_share: *test_share,
-            };
-            Ok(vec![(1, log.load(&options(*n_features))?)])
+        Data::Intents { path, .. } => Ok(vec![(1, load_intent_folder(&resolve_path(path)?, &options)?)]),
+        Data::UserLog(log) => {
+            let (letor, metadata) = (resolve_path(&log.letor)?, resolve_path(&log.metadata)?);
+            Ok(vec![(1, UserLog { letor, metadata, ..log.clone() }.load(&Cache::from_environment())?)])
         }
     }
 }
@@ -71,10 +60,7 @@ fn normalised(fold: &Fold) -> Fold {
 }
 
 /// A path as it is, or below the folder with data sets.
-///
-/// # Errors
-/// If it is in neither place.
-pub fn found(path: &Path) -> Result<PathBuf> {
+pub fn resolve_path(path: &Path) -> Result<PathBuf> {
     if path.exists() {
         return Ok(path.into());
     }

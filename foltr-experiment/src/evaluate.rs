@@ -1,20 +1,16 @@
-//! ClientData-out evaluation: many snapshots of a ranker, one pass over the features.
+//! Held-out evaluation: many snapshots of a ranker, one pass over the features.
 //!
 //! Rankings are by descending score, of equal scores the later document first (spec section 3). Queries are summed in
 //! fixed chunks and in order, so a value does not depend on the number of threads, nor on how many snapshots are
 //! evaluated together.
 
-use foltr_rank::metric::{
-    WithoutRelevant, average_precision, dcg, expected_max_rr, ideal_dcg, linear_ndcg, ndcg, precision, reciprocal_rank,
-};
+use foltr_rank::metric::{Metric, WithoutRelevant, expected_max_rr};
 use foltr_rank::ranker::dot::dot_rows_many;
 use foltr_rank::select::ScoreBuffer;
 use foltr_rank::{MAX_SHOWN, Params, QueryView, Ranker, Ranking, Shape, row_stride};
-use foltr_simulation::click::{ClickModel, Users};
+use foltr_simulation::click::{SimulatedUser, Users};
 use foltr_simulation::dataset::Dataset;
 use rayon::prelude::*;
-
-use crate::spec::Metric;
 
 /// Queries that one thread evaluates before it looks for more.
 const QUERIES_A_CHUNK: usize = 16;
@@ -28,8 +24,8 @@ pub struct Evaluator<'a> {
     without_relevant: WithoutRelevant,
     users: Option<&'a Users>,
     list_length: usize,
-    /// Ideal DCG by metric, then query; empty for metrics without an ideal.
-    ideals: Vec<Vec<f64>>,
+    /// What labels allow at best, by metric, then query.
+    best: Vec<Vec<f64>>,
     /// Ranked documents that the metrics look at; all when a metric needs the whole ranking.
     depth: usize,
 }
@@ -43,15 +39,11 @@ impl<'a> Evaluator<'a> {
         users: Option<&'a Users>,
         list_length: usize,
     ) -> Self {
-        let ideals = metrics
-            .iter()
-            .map(|metric| match *metric {
-                Metric::Ndcg(k) => (0..data.n_queries()).map(|query| ideal_dcg(data.labels(query), k)).collect(),
-                _ => Vec::new(),
-            })
-            .collect();
-        let depth = metrics.iter().map(|metric| metric_depth(*metric, list_length)).max().unwrap_or(0);
-        Self { data, metrics: metrics.to_vec(), without_relevant, users, list_length, ideals, depth }
+        let best_of = |metric: &Metric| (0..data.n_queries()).map(|query| metric.best(data.labels(query))).collect();
+        let depth_of = |&metric: &Metric| if metric == Metric::ExpectedMaxRr { list_length } else { metric.depth() };
+        let depth = metrics.iter().map(depth_of).max().unwrap_or(0);
+        let best = metrics.iter().map(best_of).collect();
+        Self { data, metrics: metrics.to_vec(), without_relevant, users, list_length, best, depth }
     }
 
     /// Mean of every metric for every model: one list of metrics a model.
@@ -125,49 +117,37 @@ impl<'a> Evaluator<'a> {
 
     /// The value that enters the mean, if any.
     fn value(&self, i: usize, metric: Metric, query: usize, ranked: &[u8]) -> Option<f64> {
-        let by_labels = |value: f64| self.data.has_relevant(query).then_some(value);
-        let labels = ranked.iter().copied();
-        let value = match metric {
-            Metric::Ndcg(k) => ndcg(labels, self.ideals[i][query], k),
-            Metric::NdcgLinear(k) => linear_ndcg(labels, self.data.labels(query), k),
-            Metric::Dcg(k) => by_labels(dcg(labels, k)),
-            Metric::Mrr(k) => by_labels(reciprocal_rank(labels, k)),
-            Metric::Precision(k) => by_labels(precision(labels, k)),
-            Metric::AveragePrecision => average_precision(labels),
-            // By clicks, not labels: every query counts what its clicks bring (spec section 2.3).
-            Metric::ExpectedMaxRr => return self.users.map(|users| self.expected_max_rr(users, ranked)),
-        };
-        self.without_relevant.apply(value)
+        // By clicks, not labels: every query counts what its clicks bring (spec section 2.3).
+        if metric == Metric::ExpectedMaxRr {
+            return self.users.map(|users| self.expected_max_rr(users, ranked));
+        }
+        self.without_relevant.apply(metric.value(ranked, self.best[i][query]))
     }
 
     fn expected_max_rr(&self, users: &Users, ranked: &[u8]) -> f64 {
         // Whoever comes is one of them, from the first position to the last.
         if let Users::Mixed(all) = users {
-            return all.iter().map(|one| self.expected_max_rr(one, ranked)).sum::<f64>() / all.len() as f64;
+            return all.iter().map(|users| self.expected_max_rr(users, ranked)).sum::<f64>() / all.len() as f64;
         }
         let shown = ranked.iter().take(self.list_length).enumerate();
         expected_max_rr(shown.map(|(position, &label)| users.click_probability(position, label)))
     }
 }
 
-/// How far down the ranking a metric looks.
-const fn metric_depth(metric: Metric, list_length: usize) -> usize {
-    match metric {
-        Metric::Ndcg(k) | Metric::NdcgLinear(k) | Metric::Dcg(k) | Metric::Mrr(k) | Metric::Precision(k) => k,
-        Metric::AveragePrecision => usize::MAX,
-        Metric::ExpectedMaxRr => list_length,
-    }
-}
-
 /// The scores of all documents, query after query.
 pub fn score_all(data: &Dataset, shape: Shape, params: &[f32]) -> Vec<f32> {
-    let mut ranker = Ranker::new(shape);
-    ranker.load(params);
+    let mut ranker = loaded(shape, params);
     let mut scores = vec![0.0; data.n_docs()];
     for query in 0..data.n_queries() {
         ranker.score(data.query(query), &mut scores[data.docs(query)]);
     }
     scores
+}
+
+fn loaded(shape: Shape, params: &[f32]) -> Ranker {
+    let mut ranker = Ranker::new(shape);
+    ranker.load(params);
+    ranker
 }
 
 /// All documents in `order`, best first; of equal scores the later document first.
@@ -223,7 +203,7 @@ struct Scratch {
 /// Linear models are scored together, others one by one.
 enum Scorer {
     Linear { stride: usize, weights: Vec<f32> },
-    Each(Vec<Ranker>),
+    Single(Vec<Ranker>),
 }
 
 impl Scratch {
@@ -237,16 +217,7 @@ impl Scratch {
                 }
                 Scorer::Linear { stride, weights }
             }
-            Shape::Mlp { .. } => Scorer::Each(
-                models
-                    .iter()
-                    .map(|model| {
-                        let mut ranker = Ranker::new(shape);
-                        ranker.load(model);
-                        ranker
-                    })
-                    .collect(),
-            ),
+            Shape::Mlp { .. } => Scorer::Single(models.iter().map(|model| loaded(shape, model)).collect()),
         };
         Self {
             n_models: models.len(),
@@ -265,7 +236,7 @@ impl Scratch {
         self.scores.resize(self.n_models * self.n_docs, 0.0);
         match &mut self.scorer {
             Scorer::Linear { stride, weights } => dot_rows_many(query.rows(), *stride, weights, &mut self.scores),
-            Scorer::Each(rankers) => {
+            Scorer::Single(rankers) => {
                 for (ranker, scores) in rankers.iter_mut().zip(self.scores.chunks_exact_mut(self.n_docs)) {
                     ranker.score(query, scores);
                 }

@@ -62,7 +62,7 @@ impl From<Experiment> for AnyExperiment {
 
 /// The same experiment without `[unlearning]`, with the history that its method needs.
 pub(crate) fn training_of(experiment: &Experiment) -> Experiment {
-    Experiment { unlearning: None, history: experiment.keeping(), ..experiment.clone() }
+    Experiment { unlearning: None, history: experiment.history_policy(), ..experiment.clone() }
 }
 
 /// What one run of an experiment depends on, other runs of the same experiment left out.

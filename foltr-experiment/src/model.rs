@@ -19,7 +19,7 @@ use safetensors::{SafeTensors, serialize};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::spec::Normalise;
+use crate::spec::Normalisation;
 
 /// The usual name of a model file.
 pub const FILE_NAME: &str = "model.safetensors";
@@ -34,7 +34,7 @@ pub struct Model {
     /// What the parameters mean.
     pub shape: Shape,
     /// How features were scaled when it was trained, and so must be when it scores.
-    pub normalise: Normalise,
+    pub normalise: Normalisation,
     /// The parameters.
     pub params: Params,
 }
@@ -49,7 +49,7 @@ struct Header {
     ranker: RankerKind,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     activation: Option<Activation>,
-    normalise: Normalise,
+    normalise: Normalisation,
     /// Free text, for people: how the ranker came about.
     about: String,
 }

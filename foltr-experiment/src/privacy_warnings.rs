@@ -28,7 +28,7 @@ pub fn cautions(experiment: &Experiment, fold: &Fold) -> Vec<String> {
 /// The budget ends the run before its last round.
 fn shortened(experiment: &Experiment, n_params: usize) -> Option<String> {
     let (Budget { epsilon, delta }, schedule) = (experiment.budget?, experiment.schedule()?);
-    let n_rounds = experiment.affordable_rounds(schedule.n_rounds, n_params).ok()?;
+    let n_rounds = experiment.plan().affordable_rounds(schedule.n_rounds, n_params).ok()?;
     (n_rounds < schedule.n_rounds).then(|| {
         format!("the budget ({epsilon}, {delta:e}) ends runs after {n_rounds} of {} rounds", schedule.n_rounds)
     })
@@ -36,7 +36,7 @@ fn shortened(experiment: &Experiment, n_params: usize) -> Option<String> {
 
 /// The noise is longer than what it hides.
 fn noise_exceeds_signal(experiment: &Experiment, n_params: usize) -> Option<String> {
-    let noise_multiplier = match experiment.mechanism(n_params).ok()? {
+    let noise_multiplier = match experiment.plan().mechanism(n_params).ok()? {
         Mechanism::Gaussian(mechanism) => mechanism.noise_multiplier(),
         Mechanism::DiscreteGaussian(mechanism) => mechanism.noise_multiplier(),
         _ => return None,
@@ -65,8 +65,8 @@ fn poisson_sampling(experiment: &Experiment) -> Option<String> {
 
 /// A paper's epsilon is not what holds.
 fn mislabelled(experiment: &Experiment, n_params: usize) -> Option<String> {
-    let Mechanism::DistributedLaplace(mechanism) = experiment.mechanism(n_params).ok()? else { return None };
-    let holds = match experiment.cost(n_params).ok()?.epsilon() {
+    let Mechanism::DistributedLaplace(mechanism) = experiment.plan().mechanism(n_params).ok()? else { return None };
+    let holds = match experiment.plan().cost(n_params).ok()?.epsilon() {
         epsilon if epsilon.is_finite() => format!("{epsilon:.1} a round if the server sees the sum only"),
         _ => "nothing, since messages are lost".into(),
     };

@@ -9,7 +9,9 @@ use foltr_simulation::datasets::Fold;
 use crate::evaluate::SNAPSHOTS;
 use crate::execute::{DataCache, Plan};
 use crate::run::{RunInput, run_job};
-use crate::spec::{Asynchrony, Evaluate, Experiment, Learner, Users, in_words};
+use foltr_rank::learn::CentralisedPdgd;
+
+use crate::spec::{Asynchrony, ClickModel, Evaluate, Experiment, Learner, in_words};
 
 /// Interactions that a probe simulates at most, unless one round has more.
 const INTERACTIONS: usize = 20_000;
@@ -52,7 +54,7 @@ pub fn probe(plan: &Plan, collections: &DataCache) -> Result<Vec<Cost>> {
 
 /// What decides about the speed of a setting.
 fn kind_of(experiment: &Experiment) -> String {
-    let users = experiment.users.as_ref().map(Users::name).unwrap_or_default();
+    let users = experiment.users.as_ref().map(ClickModel::name).unwrap_or_default();
     let ranker = experiment.ranker.as_ref().map(in_words).unwrap_or_default();
     let partition = experiment.partition.as_ref().map(in_words).unwrap_or_default();
     let metrics = in_words(&experiment.metrics.offline);
@@ -140,7 +142,7 @@ fn shortened(experiment: &Experiment) -> Experiment {
     if let Some(federation) = &mut short.federation {
         (federation.rounds, federation.budget) = (Some(n_rounds), None);
     }
-    if let Learner::CentralisedPdgd { budget, interactions_per_round, .. } = &mut short.learner {
+    if let Learner::CentralisedPdgd(CentralisedPdgd { budget, interactions_per_round, .. }) = &mut short.learner {
         *budget = n_rounds * *interactions_per_round;
     }
     short.metrics.evaluate = Evaluate::EveryRound;

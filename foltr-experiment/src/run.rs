@@ -97,7 +97,7 @@ pub fn run_job(
     }
     let setup = RunSetup::new(experiment, fold, seed)?;
     let (shape, n_rounds) = (setup.shape, setup.n_rounds);
-    let evaluator = RunEvaluator::new(experiment, fold, Some(&setup.held), Some(&setup.anyone))?;
+    let evaluator = RunEvaluator::new(experiment, fold, Some(&setup.data), Some(&setup.any_user))?;
     let mut recorder = Recorder::new(shape, evaluator, sink);
     let mut trainer = Trainer::new(experiment, &setup, seed)?;
     let mut training_time = Duration::ZERO;

@@ -8,9 +8,9 @@ use foltr_simulation::dataset::Dataset;
 use foltr_simulation::datasets::{FoldFiles, Source};
 use foltr_simulation::letor::ReadOptions;
 
-use crate::data::found;
+use crate::data::resolve_path;
 use crate::model::Model;
-use crate::spec::{Normalise, Split};
+use crate::spec::{Normalisation, Split};
 
 /// What of a folder is asked for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -44,11 +44,11 @@ impl Part {
 ///
 /// # Errors
 /// If they are not there or cannot be read.
-pub fn load(path: &Path, selection: &Selection, normalise: Normalise) -> Result<Vec<Part>> {
-    let path = &found(path)?;
+pub fn load(path: &Path, selection: &Selection, normalise: Normalisation) -> Result<Vec<Part>> {
+    let path = &resolve_path(path)?;
     let load_files = |files: &[PathBuf]| -> Result<Dataset> {
         let (options, cache) = (ReadOptions::default(), Cache::from_environment());
-        let load = |file: &PathBuf| load_letor(file, &options, normalise == Normalise::Query, &cache);
+        let load = |file: &PathBuf| load_letor(file, &options, normalise == Normalisation::Query, &cache);
         let parts = files.iter().map(|file| Ok(load(file)?.data)).collect::<Result<Vec<_>>>()?;
         let n_features = parts.iter().map(Dataset::n_features).max().unwrap_or(0);
         let wide: Vec<Dataset> = parts.iter().map(|part| part.widen(n_features)).collect();

@@ -3,40 +3,34 @@
 //! A file is read by [`Grid::read`](crate::grid::Grid::read) and checked as a whole before any work: every problem is reported with
 //! its line, key and value. What has a default is printed in the resolved experiment, so no number is hidden.
 
-mod asynchrony;
-mod attack;
 mod check;
 mod data;
 mod measure;
-mod partition;
-mod personalisation;
-mod plan;
 mod problem;
 pub(crate) mod source;
 pub(crate) mod source_map;
-mod unlearning;
-mod users;
 mod words;
 
+use foltr_federation::unlearn::Need;
+use foltr_federation::{FederationPlan, Part, Participation};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-pub use asynchrony::Stragglers;
-pub use data::{Conflict, Data, Level, Normalise};
+pub use data::{Conflict, Data, Level};
 pub use foltr_federation::privacy::{Budget, MechanismError};
 pub use foltr_federation::{Asynchrony, Defence, HistoryPolicy, Privacy, ServerOptimiser, Unlearning};
 pub use foltr_rank::learn::pdgd::Updates;
-pub use foltr_rank::metric::WithoutRelevant;
+pub use foltr_rank::metric::{Metric, UnknownMetric, WithoutRelevant};
 pub use foltr_rank::personal::Personalisation;
 pub use foltr_rank::{EvolutionStream, Learner, RankerShape};
 pub use foltr_simulation::adversary::Attackers;
-pub use foltr_simulation::click::Preset;
+pub use foltr_simulation::click::{ClickModel, Preset};
 pub use foltr_simulation::datasets::SyntheticShape;
-pub use measure::{Evaluate, Measures, Metric, Split, UnknownMetric};
-pub use partition::{Partition, Shared};
+pub use foltr_simulation::normalise::Normalisation;
+pub use foltr_simulation::pace::Stragglers;
+pub use foltr_simulation::partition::Partition;
+pub use measure::{Evaluate, Measures, Split};
 pub use problem::{Problem, SpecError};
-pub use unlearning::UnlearningRequest;
-pub use users::{AssignedPer, Users};
 pub use words::in_words;
 
 /// One experiment: everything that a result depends on, apart from the data files themselves.
@@ -55,7 +49,7 @@ pub struct Experiment {
     pub partition: Option<Partition>,
     /// Who clicks. Not needed by an offline baseline, unless a metric asks for users.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub users: Option<Users>,
+    pub users: Option<ClickModel>,
     /// What is learned. Offline baselines are always linear and have no such section.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ranker: Option<RankerShape>,
@@ -76,7 +70,7 @@ pub struct Experiment {
     /// What is done against clients that lie: the weighted mean, that is nothing, when absent. Federated learners only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub defence: Option<Defence>,
-    /// What is kept for clients that leave one day; nothing, or what `[unlearning]` needs, when absent.
+    /// What is stored for clients that leave one day; nothing, or what `[unlearning]` needs, when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub history: Option<HistoryPolicy>,
     /// Clients that leave after the last round and are forgotten. Federated learners only.
@@ -168,10 +162,19 @@ pub struct Federation {
     pub average_last: Option<f64>,
 }
 
+/// Clients that leave after the last round, and what is done about it.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct UnlearningRequest {
+    /// Who is forgotten. With `[attack]`, attackers are the clients 0, 1, ...
+    pub clients: Vec<u32>,
+    /// How.
+    pub method: Unlearning,
+}
+
 /// The course of an online run. A centralised learner is one client whose round is a stretch between two evaluations.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Schedule {
-    /// All clients.
     pub n_clients: usize,
     /// Clients that take part in one round, or are expected to.
     pub cohort: usize,
@@ -179,28 +182,28 @@ pub struct Schedule {
     pub interactions: usize,
     /// Interactions of all clients of one round, or the number that is expected.
     pub per_round: usize,
-    /// Number of rounds.
     pub n_rounds: usize,
 }
 
 impl Schedule {
-    /// Interactions of all clients in one round.
     pub const fn interactions_per_round(&self) -> usize {
         self.per_round
     }
 
-    /// Interactions of the whole run.
     pub const fn n_interactions(&self) -> usize {
-        self.interactions_per_round() * self.n_rounds
+        self.per_round * self.n_rounds
     }
 }
+
+/// Rounds between two checkpoints when nothing is said.
+const USUAL_INTERVAL: u32 = 100;
 
 impl Experiment {
     /// The course of the run; `None` for an offline baseline, which has no rounds.
     pub fn schedule(&self) -> Option<Schedule> {
-        if let Learner::CentralisedPdgd { budget, interactions_per_round, .. } = self.learner {
-            let n_rounds = budget.checked_div(interactions_per_round)?;
-            let interactions = interactions_per_round;
+        if let Learner::CentralisedPdgd(learner) = self.learner {
+            let interactions = learner.interactions_per_round;
+            let n_rounds = learner.budget.checked_div(interactions)?;
             return Some(Schedule { n_clients: 1, cohort: 1, interactions, per_round: interactions, n_rounds });
         }
         let (clients, federation) = (self.clients.as_ref()?, self.federation.as_ref()?);
@@ -218,11 +221,82 @@ impl Experiment {
         if self.learner.is_baseline() { &self.seeds[..self.seeds.len().min(1)] } else { &self.seeds }
     }
 
-    /// The experiment as TOML with every default filled in.
-    ///
-    /// # Errors
-    /// If a number is too large for TOML, whose integers have 64 bits with sign.
+    /// The experiment as TOML with every default filled in. Fails if a number is too large for TOML, whose integers have
+    /// 64 bits with sign.
     pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
         toml::to_string(self)
+    }
+
+    /// Fills in what follows from other keys, so that a resolved file shows it.
+    pub(crate) fn resolve(&mut self) {
+        self.data.resolve();
+        if let Some(Partition::Labels(labels)) = &mut self.partition {
+            labels.normalise_after.get_or_insert(self.data.normalise() == Normalisation::Query);
+        }
+    }
+
+    pub fn defence(&self) -> Defence {
+        self.defence.unwrap_or(Defence::NONE)
+    }
+
+    /// Whether simulated time is measured, and with which speeds.
+    pub fn stragglers(&self) -> Option<Stragglers> {
+        let stragglers = self.clients.as_ref().and_then(|clients| clients.stragglers);
+        stragglers.or_else(|| self.asynchrony.map(|_| Stragglers::default()))
+    }
+
+    /// What a run stores: what the file says, or the least that the method of `[unlearning]` can work with.
+    pub fn history_policy(&self) -> Option<HistoryPolicy> {
+        let needed = |request: &UnlearningRequest| {
+            let mut policy = HistoryPolicy::default();
+            for need in request.method.needs() {
+                match need {
+                    Need::Updates { every } => policy.updates_every = Some(every),
+                    Need::Checkpoints { every } => policy.checkpoints_every = Some(every.unwrap_or(USUAL_INTERVAL)),
+                    Need::Ledger => policy.ledger = true,
+                }
+            }
+            policy
+        };
+        self.history.or_else(|| self.unlearning.as_ref().map(needed))
+    }
+
+    /// The plan of the federation; a learner without clients has one client and no sections.
+    pub fn plan(&self) -> FederationPlan {
+        let (clients, federation) = (self.clients.as_ref(), self.federation.as_ref());
+        let participation = clients.map_or(Participation::Everyone, |clients| {
+            Participation::new(clients.n_clients, clients.cohort, clients.participation)
+        });
+        FederationPlan {
+            learner: self.learner,
+            ranker: self.ranker,
+            list_length: self.metrics.list_length,
+            n_clients: clients.map_or(usize::MAX, |clients| clients.n_clients),
+            n_interactions: clients.map_or(1, Clients::most_interactions),
+            n_rounds: self.schedule().map_or(1, |schedule| schedule.n_rounds),
+            participation,
+            dropout: clients.and_then(|clients| clients.dropout).unwrap_or(0.0),
+            optimiser: federation.map(|federation| federation.optimiser),
+            shards: federation.and_then(|federation| federation.shards),
+            average_last: federation.and_then(|federation| federation.average_last),
+            personalisation: self.personalisation,
+            asynchrony: self.asynchrony,
+            defence: self.defence,
+            history: self.history,
+            unlearning: self.unlearning.as_ref().map(|request| request.method),
+            privacy: self.privacy,
+            budget: self.budget,
+        }
+    }
+
+    /// What a simulation adds to the plan.
+    fn simulated_parts(&self) -> Vec<Part> {
+        let clients = self.clients.as_ref();
+        let parts = [
+            (self.attack.is_some(), Part::Attack),
+            (clients.is_some_and(|clients| clients.absent.is_some()), Part::AbsentClients),
+            (clients.is_some_and(|clients| clients.quantities.is_some()), Part::Quantities),
+        ];
+        parts.into_iter().filter_map(|(is_there, part)| is_there.then_some(part)).collect()
     }
 }

@@ -139,10 +139,10 @@ impl Part {
     pub fn of_personalisation(method: &Personalisation) -> Vec<Self> {
         let mut parts = vec![Self::Personalisation];
         match method {
-            Personalisation::LocalOnly => parts.push(Self::LocalOnly),
-            Personalisation::FedPer => parts.extend([Self::FedPer, Self::OwnModel]),
+            Personalisation::LocalOnly(_) => parts.push(Self::LocalOnly),
+            Personalisation::FedPer(_) => parts.extend([Self::FedPer, Self::OwnModel]),
             // These have a pull of their own or move two models.
-            Personalisation::Ditto { .. } | Personalisation::Interpolation { .. } => parts.push(Self::OwnModel),
+            Personalisation::Ditto(_) | Personalisation::Interpolation(_) => parts.push(Self::OwnModel),
             _ => {}
         }
         if method.n_clusters() > 0 {

@@ -2,6 +2,7 @@
 
 use foltr_rank::learn::evolution::Reward;
 use foltr_rank::learn::pdgd::Updates;
+use foltr_rank::learn::{EvolutionParameters, PdgdParameters};
 use foltr_rank::personal::Personalisation;
 use foltr_rank::{EvolutionStream, Learner, RankerShape};
 use serde::{Deserialize, Serialize};
@@ -118,10 +119,10 @@ impl FederationPlan {
     pub fn parts(&self) -> Vec<Part> {
         let plain = ServerOptimiser::LearningRate { rate: 1.0 };
         let learner = match self.learner {
-            Learner::Pdgd { updates, proximal, .. } => {
+            Learner::Pdgd(PdgdParameters { updates, proximal, .. }) => {
                 [(updates == Updates::Accumulated, Part::AccumulatedUpdates), (proximal.is_some(), Part::Proximal)]
             }
-            Learner::Evolution { stream, .. } => {
+            Learner::Evolution(EvolutionParameters { stream, .. }) => {
                 [(true, Part::Evolution), (stream == EvolutionStream::Published, Part::PublishedStream)]
             }
             _ => [(false, Part::Evolution); 2],
@@ -158,9 +159,10 @@ impl FederationPlan {
     /// How the server reads updates without a mechanism; nothing for a learner without clients.
     fn semantics(&self) -> Option<PayloadSemantics> {
         match self.learner {
-            Learner::Pdgd { .. } => Some(PayloadSemantics::Averaging),
-            Learner::Evolution { antithetic, sigma, .. } => Some(PayloadSemantics::Evolution { sigma, antithetic }),
-            _ => None,
+            Learner::Evolution(EvolutionParameters { antithetic, sigma, .. }) => {
+                Some(PayloadSemantics::Evolution { sigma, antithetic })
+            }
+            learner => learner.is_federated().then_some(PayloadSemantics::Averaging),
         }
     }
 
@@ -169,7 +171,7 @@ impl FederationPlan {
         let count = |n: usize| u32::try_from(n.max(1)).unwrap_or(u32::MAX);
         MechanismContext {
             // A learner without rewards never asks what an outcome is worth.
-            reward: if let Learner::Evolution { reward, .. } = self.learner { reward } else { Reward::MaxRr },
+            reward: if let Learner::Evolution(evolution) = self.learner { evolution.reward } else { Reward::MaxRr },
             list_length: self.list_length,
             n_params,
             n_rounds: count(self.n_rounds),

@@ -5,8 +5,6 @@
 //!
 //! Labels are not reachable from here: a learner sees [`QueryView`]s and [`Clicks`], nothing else.
 
-#![warn(missing_docs)]
-
 mod elementary;
 pub mod learn;
 pub mod metric;

@@ -6,17 +6,19 @@ use thiserror::Error;
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
 #[error("{name} = {value} must be {right}")]
 pub struct ParameterError {
-    /// Which parameter.
     pub name: &'static str,
-    /// Its value.
     pub value: f64,
-    /// What it must be.
     pub right: &'static str,
 }
 
 /// Refuses a number that is not finite or for which a condition does not hold.
 pub fn require(name: &'static str, value: f64, holds: bool, right: &'static str) -> Result<(), ParameterError> {
     if holds && value.is_finite() { Ok(()) } else { Err(ParameterError { name, value, right }) }
+}
+
+/// All that is wrong.
+pub fn problems(checks: impl IntoIterator<Item = Result<(), ParameterError>>) -> Vec<ParameterError> {
+    checks.into_iter().filter_map(Result::err).collect()
 }
 
 /// Refuses what is not a positive number.

@@ -23,19 +23,9 @@ pub enum Activation {
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub enum Shape {
     /// score = w . x, without bias. Layout: w.
-    Linear {
-        /// Features of a document.
-        n_features: usize,
-    },
+    Linear { n_features: usize },
     /// score = w2 . activation(W1^T x + b1). Layout: W1 (feature after feature, a value for each unit), b1, w2.
-    Mlp {
-        /// Features of a document.
-        n_features: usize,
-        /// Hidden units.
-        n_hidden: usize,
-        /// Of the hidden units.
-        activation: Activation,
-    },
+    Mlp { n_features: usize, n_hidden: usize, activation: Activation },
 }
 
 impl Shape {
@@ -46,7 +36,6 @@ impl Shape {
         }
     }
 
-    /// Length of the parameter vector.
     pub const fn n_params(&self) -> usize {
         match *self {
             Self::Linear { n_features } => n_features,

@@ -71,12 +71,10 @@ impl<'a> QueryView<'a> {
         self.n_features
     }
 
-    /// Number of candidate documents.
     pub const fn n_docs(&self) -> usize {
         self.n_docs
     }
 
-    /// Floats from one row to the next.
     pub const fn stride(&self) -> usize {
         row_stride(self.n_features)
     }
@@ -148,13 +146,11 @@ impl Ranking {
         &mut self.docs[..len]
     }
 
-    /// Number of shown documents.
     #[inline]
     pub const fn len(&self) -> usize {
         self.len
     }
 
-    /// Whether nothing was shown.
     #[inline]
     pub const fn is_empty(&self) -> bool {
         self.len == 0
@@ -166,36 +162,30 @@ impl Ranking {
 pub struct Clicks(pub u32);
 
 impl Clicks {
-    /// Clicks from one flag a position.
     pub fn from_flags(flags: &[bool]) -> Self {
         Self(flags.iter().enumerate().fold(0, |bits, (position, &clicked)| bits | (u32::from(clicked) << position)))
     }
 
-    /// Whether the document at `position` was clicked.
     #[inline]
     pub const fn at(self, position: usize) -> bool {
         self.0 >> position & 1 == 1
     }
 
-    /// Adds a click at `position`.
     #[inline]
     pub const fn click(&mut self, position: usize) {
         self.0 |= 1 << position;
     }
 
-    /// The first clicked position.
     #[inline]
     pub const fn first(self) -> Option<usize> {
         if self.0 == 0 { None } else { Some(self.0.trailing_zeros() as usize) }
     }
 
-    /// The last clicked position.
     #[inline]
     pub const fn last(self) -> Option<usize> {
         if self.0 == 0 { None } else { Some(31 - self.0.leading_zeros() as usize) }
     }
 
-    /// Number of clicks.
     #[inline]
     pub const fn count(self) -> usize {
         self.0.count_ones() as usize
@@ -205,11 +195,8 @@ impl Clicks {
 /// One interaction as the device saw it: a query, the list shown, the clicks on it.
 #[derive(Clone, Copy, Debug)]
 pub struct Impression<'a> {
-    /// The query's candidate documents.
     pub query: QueryView<'a>,
-    /// The list that was shown.
     pub ranking: &'a Ranking,
-    /// The clicks on that list.
     pub clicks: Clicks,
 }
 

@@ -23,7 +23,6 @@ pub enum Ranker {
 }
 
 impl Ranker {
-    /// A ranker with all parameters zero.
     pub fn new(shape: Shape) -> Self {
         match shape {
             Shape::Linear { n_features } => Self::Linear(Linear::new(n_features)),
@@ -43,7 +42,6 @@ impl Ranker {
         }
     }
 
-    /// Writes the flat parameter vector.
     #[inline]
     pub fn store(&self, params: &mut [f32]) {
         match self {
@@ -52,7 +50,6 @@ impl Ranker {
         }
     }
 
-    /// Scores every document of a query.
     #[inline]
     pub fn score(&mut self, query: QueryView<'_>, scores: &mut [f32]) {
         match self {

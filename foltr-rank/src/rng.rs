@@ -21,15 +21,10 @@ pub enum Purpose {
     PerturbationSeed = 3,
     /// Randomised response on a metric value.
     RandomisedResponse = 4,
-    /// Noise added to an update.
     Noise = 5,
-    /// Initial parameters of a ranker.
     Initialisation = 6,
-    /// Which clients take part in a round.
     Cohort = 7,
-    /// Synthetic data.
     Data = 8,
-    /// What attackers draw.
     Attack = 9,
     /// Which pairs of documents a mimic network learns from, and which of its units drop out.
     Training = 10,
@@ -44,7 +39,6 @@ pub enum Purpose {
 /// Rounds of a run are numbered below this, for a stream's number to hold purpose, round and client.
 pub const MAX_ROUNDS: u32 = 1 << 28;
 
-/// The streams of one run.
 #[derive(Clone, Debug)]
 pub struct Streams {
     key: [u8; 32],

@@ -12,7 +12,7 @@ use foltr_experiment::grid::Grid;
 use foltr_experiment::job::Job;
 use foltr_experiment::manifest::{Invocation, Manifest};
 use foltr_experiment::results::{Results, Run, write_jobs};
-use foltr_experiment::spec::Users;
+use foltr_experiment::spec::ClickModel;
 use foltr_experiment::store::{RunStore, StudyFolder, root_of};
 
 /// What came of running a grid.
@@ -130,7 +130,7 @@ fn line_start(results: &Results, run: &Run, axes: &[String]) -> Result<String> {
     let experiment = &setting.experiment;
     let mut fields = vec![
         experiment.data_name(),
-        experiment.training().and_then(|it| it.users.as_ref()).map(Users::name).unwrap_or_default(),
+        experiment.training().and_then(|it| it.users.as_ref()).map(ClickModel::name).unwrap_or_default(),
         experiment.learner_name().to_owned(),
     ];
     fields.extend(axes.iter().map(|axis| setting.label(axis).unwrap_or_default().to_owned()));

@@ -128,7 +128,7 @@ mod tests {
     use foltr_simulation::letor::{ReadOptions, parse_letor};
 
     use super::*;
-    use foltr_experiment::spec::Normalise;
+    use foltr_experiment::spec::Normalisation;
 
     const TEXT: &str = "0 qid:7 1:1\n2 qid:7 1:3\n1 qid:7 1:1\n0 qid:a 1:0.1\n";
 
@@ -138,7 +138,8 @@ mod tests {
     }
 
     fn run(weight: f32, depth: Option<usize>, scores: Scores) -> String {
-        let model = Model { shape: Shape::Linear { n_features: 1 }, normalise: Normalise::None, params: vec![weight] };
+        let model =
+            Model { shape: Shape::Linear { n_features: 1 }, normalise: Normalisation::None, params: vec![weight] };
         let mut text = Vec::new();
         write_run(&mut text, &parts(), &model, &RunFormat { depth, scores, tag: "t".into() }).expect("memory");
         String::from_utf8(text).expect("text")
@@ -167,7 +168,7 @@ mod tests {
     #[test]
     fn scores_that_are_no_numbers_and_repeated_queries_are_refused() {
         let model =
-            Model { shape: Shape::Linear { n_features: 1 }, normalise: Normalise::None, params: vec![f32::MAX] };
+            Model { shape: Shape::Linear { n_features: 1 }, normalise: Normalisation::None, params: vec![f32::MAX] };
         let format = RunFormat { depth: None, scores: Scores::Model, tag: "t".into() };
         let error = write_run(&mut Vec::new(), &parts(), &model, &format).expect_err("infinite").to_string();
         assert!(error.starts_with("query 7: "), "{error}");

@@ -89,7 +89,7 @@ pub trait AttackMethod: Adversary {
     }
 
     /// Whether attackers learn from reversed clicks, so that they need users of their own
-    /// ([`Partition::with_clicks_of`](crate::partition::Partition::with_clicks_of)).
+    /// ([`Partition::with_clicks_of`](crate::client_data::ClientData::with_clicks_of)).
     fn reverses_clicks(&self) -> bool {
         false
     }

@@ -24,11 +24,11 @@ use foltr_rank::rng::Streams;
 use rand::RngExt;
 use rayon::prelude::*;
 
+use crate::client_data::ClientData;
 use crate::client_round::{ClientStats, RoundStats};
 use crate::client_states::StateStretch;
 use crate::federation_run::{FederationError, FederationSettings};
-use crate::pace::{Pace, Speeds};
-use crate::partition::Partition;
+use crate::pace::{Speeds, Stragglers};
 use crate::workers::Workers;
 
 /// Clients that a thread simulates at a time. Nothing is summed there, so the number changes no result.
@@ -50,7 +50,7 @@ struct OpenTurn {
 /// An asynchronous federation in the middle of its run.
 pub struct AsynchronousRun<'a> {
     settings: FederationSettings,
-    partition: &'a Partition,
+    partition: &'a ClientData,
     streams: Streams,
     speeds: Speeds,
     coordinator: AsynchronousCoordinator,
@@ -76,8 +76,8 @@ impl<'a> AsynchronousRun<'a> {
     pub fn new(
         settings: FederationSettings,
         asynchrony: Asynchrony,
-        pace: Pace,
-        partition: &'a Partition,
+        pace: Stragglers,
+        partition: &'a ClientData,
     ) -> Result<Self, FederationError> {
         settings.check(partition)?;
         Combination::check(&[settings.parts(), vec![Part::Asynchrony]].concat())?;

@@ -4,19 +4,17 @@
 //! requested from memory while the current one is worked on.
 
 use foltr_federation::{LocalPrivacy, Mechanism, Payload, PayloadSemantics, RoundTask};
-use foltr_rank::learn::evolution::Evolution;
-use foltr_rank::learn::pdgd::Pdgd;
+use foltr_rank::learn::{LearnerVisitor, Models};
 use foltr_rank::metric::{discount, gain, ideal_dcg};
-use foltr_rank::personal::{Models, PersonalLearner};
 use foltr_rank::query::prefetch_start;
 use foltr_rank::rng::{Purpose, Stream, Streams};
 use foltr_rank::{Clicks, Impression, MAX_SHOWN, OnlineLearner, Params, QueryView, Ranking, Update};
 use rand::RngExt;
 
-use crate::click::{ClickModel, Users};
+use crate::click::{SimulatedUser, Users};
+use crate::client_data::{ClientData, ClientShare};
 use crate::client_states::StateStretch;
 use crate::dataset::Dataset;
-use crate::partition::{ClientShare, Partition};
 
 /// Queries to issue, with what their lists can be worth at best.
 #[derive(Clone, Debug)]
@@ -103,50 +101,35 @@ impl ClientStats {
     }
 }
 
-/// The learner that all clients of a run use.
-#[derive(Debug)]
-pub enum ClientLearner {
-    /// FPDGD.
-    Pdgd(Box<Pdgd>),
-    /// FOLtR-ES.
-    Evolution(Box<Evolution>),
-    /// FPDGD with a ranker of the client's own.
-    Personal(Box<dyn PersonalLearner>),
+/// A learner in the loop over a client's interactions. The loop is compiled for each kind of learner, and the call is by
+/// pointer, once a client and round.
+pub trait ClientLearner: OnlineLearner {
+    #[doc(hidden)]
+    fn interact_all(&mut self, round: &Round<'_>, current: &mut ClientTurn, next: &ClientTurn) -> ClientStats;
 }
 
-impl OnlineLearner for ClientLearner {
-    fn begin(&mut self, global: &[f32], public: &mut Stream) {
-        match self {
-            Self::Pdgd(learner) => learner.begin(global, public),
-            Self::Evolution(learner) => learner.begin(global, public),
-            Self::Personal(learner) => learner.begin(global, public),
+impl<L: OnlineLearner> ClientLearner for L {
+    fn interact_all(&mut self, round: &Round<'_>, current: &mut ClientTurn, next: &ClientTurn) -> ClientStats {
+        let mut stats = ClientStats::default();
+        let ClientShare { training, users, .. } = round.partition.share(current.client);
+        for (i, &query) in current.queries.iter().enumerate() {
+            let own = current.queries.get(i + 1).map(|&query| training.data.query(query as usize));
+            let query = query as usize;
+            let upcoming = own.or_else(|| next.first(round)).unwrap_or_else(|| training.data.query(query));
+            interact(self, training, users, query, upcoming, &mut current.stream, &mut stats);
         }
+        stats
     }
+}
 
-    #[inline]
-    fn rank(&mut self, query: QueryView<'_>, private: &mut Stream, ranking: &mut Ranking) {
-        match self {
-            Self::Pdgd(learner) => learner.rank(query, private, ranking),
-            Self::Evolution(learner) => learner.rank(query, private, ranking),
-            Self::Personal(learner) => learner.rank(query, private, ranking),
-        }
-    }
+/// Makes learners that workers can use.
+pub(crate) struct Boxed;
 
-    #[inline]
-    fn observe(&mut self, impression: &Impression<'_>) {
-        match self {
-            Self::Pdgd(learner) => learner.observe(impression),
-            Self::Evolution(learner) => learner.observe(impression),
-            Self::Personal(learner) => learner.observe(impression),
-        }
-    }
+impl LearnerVisitor for Boxed {
+    type Output = Box<dyn ClientLearner>;
 
-    fn finish(&mut self) -> Update<'_> {
-        match self {
-            Self::Pdgd(learner) => learner.finish(),
-            Self::Evolution(learner) => learner.finish(),
-            Self::Personal(learner) => learner.finish(),
-        }
+    fn visit(self, learner: impl OnlineLearner + 'static) -> Self::Output {
+        Box::new(learner)
     }
 }
 
@@ -184,7 +167,7 @@ pub struct Round<'a> {
     pub task: &'a RoundTask,
     /// Models of clusters, beside the task's global one; none without clusters.
     pub clusters: &'a [Params],
-    pub partition: &'a Partition,
+    pub partition: &'a ClientData,
     /// What happens to an update before it is sent.
     pub privacy: &'a Mechanism,
     /// Whether nobody looks at single messages, so that whoever closes the round draws the noise of the sum at once.
@@ -197,7 +180,7 @@ pub struct Round<'a> {
 /// Memory of one thread that simulates clients, one after the other.
 #[derive(Debug)]
 pub struct Worker {
-    learner: ClientLearner,
+    learner: Box<dyn ClientLearner>,
     payload: Payload,
     current: ClientTurn,
     next: ClientTurn,
@@ -207,7 +190,7 @@ pub struct Worker {
 
 /// One client's private stream and the queries it will issue.
 #[derive(Debug)]
-struct ClientTurn {
+pub struct ClientTurn {
     client: u32,
     stream: Stream,
     queries: Vec<u32>,
@@ -238,7 +221,7 @@ impl ClientTurn {
 
 impl Worker {
     /// A worker of the run that these streams belong to.
-    pub fn new(learner: ClientLearner, streams: &Streams) -> Self {
+    pub fn new(learner: Box<dyn ClientLearner>, streams: &Streams) -> Self {
         let turn = || ClientTurn { client: 0, stream: streams.open(Purpose::Interaction, 0, 0), queries: Vec::new() };
         Self {
             learner,
@@ -268,10 +251,7 @@ impl Worker {
                 self.next.open(following, round);
             }
             let (stats, cluster) = self.run_client(round, client, states.of(client));
-            let direction: &[f32] = match &self.learner {
-                ClientLearner::Pdgd(_) | ClientLearner::Personal(_) => &[],
-                ClientLearner::Evolution(learner) => learner.direction(),
-            };
+            let direction = self.learner.direction();
             receive(ClientOutput { client, payload: &self.payload, direction, cluster, stats });
         }
     }
@@ -281,29 +261,17 @@ impl Worker {
     fn run_client(&mut self, round: &Round<'_>, client: u32, state: &mut [f32]) -> (ClientStats, Option<usize>) {
         let Self { learner, payload, current, next, public, protection } = self;
         Streams::rewind(public, Purpose::PerturbationSeed, client, round.task.round);
-        if let ClientLearner::Personal(learner) = learner {
-            learner.enter(Models { global: &round.task.global, clusters: round.clusters }, state);
-        }
+        learner.enter(Models { global: &round.task.global, clusters: round.clusters }, state);
         learner.begin(&round.task.global, public);
-        let mut stats = ClientStats::default();
-        let ClientShare { training, users, .. } = round.partition.share(client);
-        for (i, &query) in current.queries.iter().enumerate() {
-            let own = current.queries.get(i + 1).map(|&query| training.data.query(query as usize));
-            let query = query as usize;
-            let upcoming = own.or_else(|| next.first(round)).unwrap_or_else(|| training.data.query(query));
-            interact(learner, training, users, query, upcoming, &mut current.stream, &mut stats);
-        }
-        let purpose = match learner {
-            ClientLearner::Pdgd(_) | ClientLearner::Personal(_) => Purpose::Noise,
-            ClientLearner::Evolution(_) => Purpose::RandomisedResponse,
+        let stats = learner.interact_all(round, current, next);
+        let update = learner.finish();
+        let purpose = match update {
+            Update::Step { .. } => Purpose::Noise,
+            Update::Evolution { .. } => Purpose::RandomisedResponse,
         };
         Streams::rewind(protection, purpose, client, round.task.round);
-        protect(round, learner.finish(), protection, payload);
-        let cluster = match learner {
-            ClientLearner::Personal(learner) => learner.leave(state),
-            ClientLearner::Pdgd(_) | ClientLearner::Evolution(_) => None,
-        };
-        (stats, cluster)
+        protect(round, update, protection, payload);
+        (stats, learner.leave(state))
     }
 }
 

@@ -1,6 +1,6 @@
 //! What clients store from round to round: one flat vector for all of them, each client's own stretch behind another.
 
-use foltr_rank::personal::PersonalLearner;
+use foltr_rank::OnlineLearner;
 use foltr_rank::rng::{Purpose, Streams};
 
 /// The states of all clients; without personalisation they have none.
@@ -23,7 +23,7 @@ const START: u32 = 1;
 
 impl ClientStates {
     /// States of clients that have never learnt.
-    pub fn start(learner: &dyn PersonalLearner, initial: &[f32], n_clients: u32, streams: &Streams) -> Self {
+    pub fn start(learner: &(impl OnlineLearner + ?Sized), initial: &[f32], n_clients: u32, streams: &Streams) -> Self {
         let len = learner.state_len();
         let mut values = vec![0.0; n_clients as usize * len];
         for (client, state) in values.chunks_exact_mut(len.max(1)).enumerate() {

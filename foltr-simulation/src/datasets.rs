@@ -14,6 +14,7 @@
 //! Anything else is given as lists of files with [`Source::from_files`]. Collections that are more than labelled queries:
 //! [`intent_folder`] has several judgements of each document, [`user_log`] knows who issued each query.
 
+use std::fmt::Display;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -25,7 +26,7 @@ use crate::dataset::{Dataset, PartsError};
 use crate::letor::{LetorError, ReadOptions};
 
 pub use layout::Layout;
-pub use synthetic::{Synthetic, SyntheticError, SyntheticShape};
+pub use synthetic::{Synthetic, SyntheticShape};
 
 pub mod intent_folder;
 mod layout;
@@ -51,12 +52,23 @@ pub struct Fold {
 /// The labels that one intent gives to all documents of a fold, query after query.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct IntentLabels {
-    /// Of training documents.
     pub train: Arc<[u8]>,
     /// Of validation documents; empty where there are none.
     pub validation: Arc<[u8]>,
-    /// Of test documents.
     pub test: Arc<[u8]>,
+}
+
+impl IntentLabels {
+    /// One for each intent, from the labels of each split by intent.
+    pub(crate) fn by_intent(train: Vec<Vec<u8>>, validation: Option<Vec<Vec<u8>>>, test: Vec<Vec<u8>>) -> Vec<Self> {
+        let validation = validation.unwrap_or_else(|| vec![Vec::new(); train.len()]);
+        let of_intent = |((train, validation), test): ((Vec<u8>, Vec<u8>), Vec<u8>)| Self {
+            train: train.into(),
+            validation: validation.into(),
+            test: test.into(),
+        };
+        train.into_iter().zip(validation).zip(test).map(of_intent).collect()
+    }
 }
 
 /// The user of each query of a fold, as numbers from 0.
@@ -64,9 +76,7 @@ pub struct IntentLabels {
 pub struct Owners {
     /// Number of users. Each has at least one training query.
     pub n_users: u32,
-    /// Of training queries.
     pub train: Vec<u32>,
-    /// Of test queries.
     pub test: Vec<u32>,
 }
 
@@ -82,9 +92,6 @@ impl Fold {
     }
 
     /// The fold as one intent sees it; features are shared, not copied.
-    ///
-    /// # Panics
-    /// If there is no such intent.
     pub fn of_intent(&self, intent: usize) -> Self {
         assert!(intent < self.n_intents(), "intent {intent} of {}", self.n_intents());
         match self.intents.get(intent) {
@@ -149,68 +156,31 @@ impl LoadOptions {
 /// Why data could not be found or loaded.
 #[derive(Debug, Error)]
 pub enum DataError {
-    /// A file could not be read.
     #[error(transparent)]
     Letor(#[from] LetorError),
-    /// A folder could not be listed.
-    #[error("{}: cannot be listed: {source}", folder.display())]
-    Folder {
-        /// The folder.
-        folder: PathBuf,
-        /// What the system said.
-        source: std::io::Error,
-    },
-    /// A folder holds none of the known layouts, or only a part of one.
-    #[error("{}: no data found; looked for {looked_for}; found {found}", folder.display())]
-    Layout {
-        /// The folder.
-        folder: PathBuf,
-        /// Names that would have been data.
-        looked_for: String,
-        /// What is there.
-        found: String,
-    },
-    /// A file's name says that it is two kinds of data.
-    #[error(
-        "{}: the name says both {first} and {second}; rename the file, or give the files one by one", file.display()
-    )]
-    TwoRoles {
-        /// The file.
-        file: PathBuf,
-        /// What it could be.
-        first: &'static str,
-        /// What else it could be.
-        second: &'static str,
-    },
-    /// There are fewer folds.
-    #[error("{}: fold {} was asked for, but there are only {n_folds} (counted from 1)", folder.display(), fold_idx + 1)]
-    NoSuchFold {
-        /// The folder.
-        folder: PathBuf,
-        /// The fold asked for, counted from 0.
-        fold_idx: usize,
-        /// Number of folds.
-        n_folds: usize,
-    },
-    /// A list of files is empty.
-    #[error("no file was given for the {part} data; expected at least one")]
-    NoFiles {
-        /// `train` or `test`.
-        part: &'static str,
-    },
-    /// Files do not fit together.
     #[error(transparent)]
     Parts(#[from] PartsError),
+    /// A file or folder is not what it should be: its path, line, and what would be right.
+    #[error("{0}")]
+    Unusable(String),
+}
+
+impl DataError {
+    fn of(path: &Path, message: impl Display) -> Self {
+        Self::Unusable(format!("{}: {message}", path.display()))
+    }
+
+    fn of_line(file: &Path, line: impl Display, message: impl Display) -> Self {
+        Self::Unusable(format!("{}:{line}: {message}", file.display()))
+    }
 }
 
 /// The files of one fold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FoldFiles {
-    /// Training data.
     pub train: Vec<PathBuf>,
     /// Validation data; may be empty.
     pub validation: Vec<PathBuf>,
-    /// Test data.
     pub test: Vec<PathBuf>,
 }
 
@@ -233,7 +203,8 @@ impl Source {
     pub fn from_files(train: &[PathBuf], validation: &[PathBuf], test: &[PathBuf]) -> Result<Self, DataError> {
         for (part, files) in [("train", train), ("test", test)] {
             if files.is_empty() {
-                return Err(DataError::NoFiles { part });
+                let message = format!("no file was given for the {part} data; expected at least one");
+                return Err(DataError::Unusable(message));
             }
         }
         let folder = train[0].parent().unwrap_or(Path::new("")).to_path_buf();
@@ -241,27 +212,24 @@ impl Source {
         Ok(Self { folder, layout: Layout::Files, folds: vec![files] })
     }
 
-    /// How the files are laid out.
     pub fn layout(&self) -> Layout {
         self.layout
     }
 
-    /// Number of folds.
     pub fn n_folds(&self) -> usize {
         self.folds.len()
     }
 
-    /// The files of each fold.
     pub fn folds(&self) -> &[FoldFiles] {
         &self.folds
     }
 
     /// Loads fold `fold_idx`, counted from 0.
     pub fn load_fold(&self, fold_idx: usize, options: &LoadOptions) -> Result<Fold, DataError> {
-        let files = self.folds.get(fold_idx).ok_or_else(|| DataError::NoSuchFold {
-            folder: self.folder.clone(),
-            fold_idx,
-            n_folds: self.n_folds(),
+        let files = self.folds.get(fold_idx).ok_or_else(|| {
+            let (number, n_folds) = (fold_idx + 1, self.n_folds());
+            let message = format!("fold {number} was asked for, but there are only {n_folds} (counted from 1)");
+            DataError::of(&self.folder, message)
         })?;
         let mut options = options.clone();
         options.read.n_features = options.read.n_features.or(self.layout.n_features());

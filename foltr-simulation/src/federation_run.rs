@@ -13,16 +13,17 @@ use foltr_federation::{
     RoundTask, Setup, TailMean, privacy::Clip,
 };
 use foltr_rank::Params;
-use foltr_rank::personal::{Destination, Models, OwnRanker, PersonalLearner};
+use foltr_rank::learn::{Models, OwnRanker};
+use foltr_rank::personal::Destination;
 use foltr_rank::rng::{Purpose, Streams};
 use rayon::prelude::*;
 
 use crate::adversary::Adversary;
-use crate::client_round::{ClientOutput, Round, RoundStats};
+use crate::client_data::ClientData;
+use crate::client_round::{ClientLearner, ClientOutput, Round, RoundStats};
 use crate::client_states::{ClientStates, StateStretch};
 use crate::cost::Cost;
-use crate::pace::{Pace, Speeds};
-use crate::partition::Partition;
+use crate::pace::{Speeds, Stragglers};
 use crate::per_message_round::PerMessageRound;
 use crate::published_stream::PublishedClients;
 use crate::workers::Workers;
@@ -44,13 +45,13 @@ pub enum RoundError {
 /// A federation in the middle of its run.
 pub struct FederationRun<'a> {
     settings: FederationSettings,
-    partition: &'a Partition,
+    partition: &'a ClientData,
     streams: Streams,
     coordinator: Coordinator,
     clusters: Vec<Coordinator>,
     cluster_models: Vec<Params>,
     /// Reads states and writes the first ones; every worker has a learner of its own.
-    personal: Option<Box<dyn PersonalLearner>>,
+    personal: Option<Box<dyn ClientLearner>>,
     states: ClientStates,
     workers: Workers,
     published: Option<PublishedClients>,
@@ -68,15 +69,14 @@ pub struct FederationRun<'a> {
 
 impl<'a> FederationRun<'a> {
     /// A federation in round 0, if the settings do not contradict each other.
-    pub fn new(settings: FederationSettings, partition: &'a Partition) -> Result<Self, FederationError> {
+    pub fn new(settings: FederationSettings, partition: &'a ClientData) -> Result<Self, FederationError> {
         settings.check(partition)?;
         let setup = settings.setup(partition);
         let streams = Streams::new(settings.seed);
         let clusters = cluster_setups(&settings, &setup).map(Coordinator::new).collect::<Result<Vec<_>, _>>()?;
-        let personal = settings.personal_learner();
-        let start = |learner: &dyn PersonalLearner| {
-            ClientStates::start(learner, &settings.initial, settings.n_clients, &streams)
-        };
+        let personal = settings.personalisation.map(|_| settings.client_learner());
+        let start =
+            |learner: &dyn ClientLearner| ClientStates::start(learner, &settings.initial, settings.n_clients, &streams);
         let published = match settings.learning {
             Learning::Evolution { settings: evolution, published_stream: true } => {
                 Some(PublishedClients::new(settings.seed, settings.n_clients, settings.shape, evolution))
@@ -106,7 +106,7 @@ impl<'a> FederationRun<'a> {
 
     /// The same with a simulated time: every round lasts as long as the slowest of its clients.
     #[must_use]
-    pub fn with_pace(mut self, pace: Pace) -> Self {
+    pub fn with_pace(mut self, pace: Stragglers) -> Self {
         self.clock = Some((Speeds::new(pace, self.settings.n_clients, &self.streams), 0.0));
         self
     }
@@ -138,7 +138,7 @@ impl<'a> FederationRun<'a> {
     /// The ranker that a client uses after the rounds so far; none if it has none of its own.
     pub fn own_ranker(&self, client: u32) -> Option<OwnRanker> {
         let models = Models { global: &self.task().global, clusters: &self.cluster_models };
-        self.personal.as_ref().map(|learner| learner.own_ranker(models, self.states.of(client)))
+        self.personal.as_ref().and_then(|learner| learner.own_ranker(models, self.states.of(client)))
     }
 
     /// Whether there is a ranker that all clients help to train; devices that learn alone and clusters have none.

@@ -5,6 +5,7 @@ pub mod asynchronous_run;
 pub mod cache;
 pub mod centralised;
 pub mod click;
+pub mod client_data;
 pub mod client_round;
 pub mod client_states;
 mod cost;

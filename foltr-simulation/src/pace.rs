@@ -2,25 +2,43 @@
 //!
 //! Some clients are stragglers: slow devices, or users who search rarely. Who is one is drawn once a run.
 
+use foltr_federation::participation::sample;
+use foltr_rank::parameter::{ParameterError, problems, require};
 use foltr_rank::rng::{Purpose, Stream, Streams};
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
-use foltr_federation::participation::sample;
-
-/// How clients differ in speed.
+/// Clients that are slow. A synchronous round waits for the slowest of its clients; time is simulated.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
-pub struct Pace {
-    /// Share of the clients that are slow.
+pub struct Stragglers {
+    /// Share of the clients that are slow, drawn once a run.
     pub share: f64,
-    /// How many times as long they take.
+    /// How many times as long they take for a round of their own.
     pub slowdown: f64,
-    /// Every duration is multiplied by a number drawn uniformly from 1 - jitter to 1 + jitter.
+    /// Every duration is multiplied by a number drawn uniformly from 1 - jitter to 1 + jitter; 0 when absent.
+    #[serde(default, skip_serializing_if = "is_zero")]
     pub jitter: f64,
 }
 
-impl Default for Pace {
+fn is_zero(jitter: &f64) -> bool {
+    *jitter == 0.0
+}
+
+impl Stragglers {
+    /// Every parameter that is out of range.
+    pub fn check(&self) -> Vec<ParameterError> {
+        let Self { share, slowdown, jitter } = *self;
+        problems([
+            require("share", share, (0.0..=1.0).contains(&share), "0 to 1"),
+            require("slowdown", slowdown, slowdown >= 1.0, "a number of at least 1"),
+            require("jitter", jitter, (0.0..1.0).contains(&jitter), "at least 0 and below 1"),
+        ])
+    }
+}
+
+impl Default for Stragglers {
     /// All clients take the same time.
     fn default() -> Self {
         Self { share: 0.0, slowdown: 1.0, jitter: 0.0 }
@@ -30,19 +48,19 @@ impl Default for Pace {
 /// The speeds of the clients of one run.
 #[derive(Clone, Debug)]
 pub struct Speeds {
-    pace: Pace,
+    stragglers: Stragglers,
     is_straggler: Vec<bool>,
     streams: Streams,
 }
 
 impl Speeds {
     /// Draws who is a straggler: a share of the clients, rounded to whole ones.
-    pub fn new(pace: Pace, n_clients: u32, streams: &Streams) -> Self {
-        let n_stragglers = (pace.share * f64::from(n_clients)).round() as u32;
+    pub fn new(stragglers: Stragglers, n_clients: u32, streams: &Streams) -> Self {
+        let n_stragglers = (stragglers.share * f64::from(n_clients)).round() as u32;
         let mut is_straggler = vec![false; n_clients as usize];
-        let stragglers = sample(&mut streams.open(Purpose::Pace, u32::MAX, 0), n_clients, n_stragglers);
-        stragglers.into_iter().for_each(|client| is_straggler[client as usize] = true);
-        Self { pace, is_straggler, streams: streams.clone() }
+        let drawn = sample(&mut streams.open(Purpose::Pace, u32::MAX, 0), n_clients, n_stragglers);
+        drawn.into_iter().for_each(|client| is_straggler[client as usize] = true);
+        Self { stragglers, is_straggler, streams: streams.clone() }
     }
 
     /// Whether a client is slow.
@@ -53,8 +71,8 @@ impl Speeds {
     /// How long a client takes for a round of its own, and the stream to draw on about that round.
     pub(crate) fn duration(&self, client: u32, round: u32) -> (f64, Stream) {
         let mut stream = self.streams.open(Purpose::Pace, client, round);
-        let usual = if self.is_straggler(client) { self.pace.slowdown } else { 1.0 };
-        let factor = 1.0 + self.pace.jitter * (2.0 * stream.random::<f64>() - 1.0);
+        let usual = if self.is_straggler(client) { self.stragglers.slowdown } else { 1.0 };
+        let factor = 1.0 + self.stragglers.jitter * (2.0 * stream.random::<f64>() - 1.0);
         (usual * factor, stream)
     }
 
@@ -70,7 +88,7 @@ mod tests {
 
     #[test]
     fn stragglers_have_their_share_and_their_time() {
-        let pace = Pace { share: 0.3, slowdown: 10.0, jitter: 0.0 };
+        let pace = Stragglers { share: 0.3, slowdown: 10.0, jitter: 0.0 };
         let speeds = Speeds::new(pace, 10, &Streams::new(3));
         let durations: Vec<f64> = (0..10).map(|client| speeds.duration(client, 5).0).collect();
         assert_eq!(durations.iter().filter(|&&duration| duration == 10.0).count(), 3);
@@ -83,7 +101,7 @@ mod tests {
 
     #[test]
     fn jitter_stays_within_its_limits_and_fills_them() {
-        let speeds = Speeds::new(Pace { jitter: 0.5, ..Pace::default() }, 1, &Streams::new(3));
+        let speeds = Speeds::new(Stragglers { jitter: 0.5, ..Stragglers::default() }, 1, &Streams::new(3));
         let durations: Vec<f64> = (0..2000).map(|round| speeds.duration(0, round).0).collect();
         let (low, high) = durations.iter().fold((9.0_f64, 0.0_f64), |(low, high), &d| (low.min(d), high.max(d)));
         // No draw within 1 % of an end: probability .99^2000, below 1e-8.

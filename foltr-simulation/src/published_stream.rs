@@ -197,9 +197,9 @@ fn client_round(
 mod tests {
     use super::*;
     use crate::click::Preset;
+    use crate::client_data::ClientData;
     use crate::client_round::TrainingSet;
     use crate::letor::{ReadOptions, parse_letor};
-    use crate::partition::Partition;
     use foltr_federation::privacy::Unprotected;
     use foltr_federation::{Coordinator, Defence, Mechanism, PartialSum, PayloadSemantics, ServerOptimiser, Setup};
     use foltr_rank::Activation;
@@ -289,7 +289,7 @@ mod tests {
             })
             .expect("a sound setup");
             let users = Users::Cascade(Cascade::preset(preset, 2).expect("three grades"));
-            let partition = Partition::iid(training.clone(), users, 4);
+            let partition = ClientData::iid(training.clone(), users, 4);
             let (privacy, streams) = (Mechanism::Unprotected(Unprotected { reward }), Streams::new(7));
             let mut clients = PublishedClients::new(7, 4, shape, settings);
             let mut outputs = Outputs::new();

@@ -11,9 +11,9 @@ use foltr_federation::{Combination, Fingerprint, History, HistoryPolicy, Part, S
 use foltr_rank::Params;
 use rayon::prelude::*;
 
+use crate::client_data::ClientData;
 use crate::client_round::RoundStats;
 use crate::federation_run::{FederationError, FederationRun, FederationSettings, RoundError};
-use crate::partition::Partition;
 use crate::unlearning::{Cost, Replay, Request, UnlearningError, remaining};
 
 /// Shards in the middle of their run.
@@ -21,7 +21,7 @@ pub struct ShardedRun<'a> {
     isolation: ShardIsolation,
     /// Those of one federation of all clients.
     settings: FederationSettings,
-    partition: &'a Partition,
+    partition: &'a ClientData,
     shards: Vec<FederationRun<'a>>,
 }
 
@@ -30,7 +30,7 @@ impl<'a> ShardedRun<'a> {
     pub fn new(
         settings: FederationSettings,
         isolation: ShardIsolation,
-        partition: &'a Partition,
+        partition: &'a ClientData,
         policy: HistoryPolicy,
         fingerprint: Fingerprint,
     ) -> Result<Self, FederationError> {
@@ -47,7 +47,7 @@ impl<'a> ShardedRun<'a> {
     pub fn resume(
         settings: FederationSettings,
         isolation: ShardIsolation,
-        partition: &'a Partition,
+        partition: &'a ClientData,
         histories: Vec<History>,
     ) -> Result<Self, UnlearningError> {
         check(&settings, isolation)?;

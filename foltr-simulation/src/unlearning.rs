@@ -12,9 +12,9 @@ use foltr_federation::unlearn::{Certificate, LedgerSubtraction, Need};
 use foltr_federation::{Assurance, Checkpoint, History, LocalPrivacy, Mechanism, UnlearnError, Unlearning};
 use foltr_rank::Params;
 
+use crate::client_data::ClientData;
 use crate::client_round::RoundStats;
 use crate::federation_run::{FederationError, FederationSettings, RoundError};
-use crate::partition::Partition;
 use erasing::EraserRun;
 
 pub use crate::cost::Cost;
@@ -53,7 +53,7 @@ pub struct Request<'p, 'r> {
     /// Those of training. Clients that were forgotten before need not be in `absent`.
     pub settings: &'r FederationSettings,
     /// The data of training.
-    pub partition: &'p Partition,
+    pub partition: &'p ClientData,
     pub history: &'r History,
     /// Who wants to be forgotten.
     pub leavers: &'r [u32],

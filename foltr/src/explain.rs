@@ -138,13 +138,7 @@ fn own_delta(experiment: &Experiment) -> Option<f64> {
 /// Parameters of the model, where a number depends on them: read from the file, or else from the data.
 fn n_params(experiment: &Experiment, widths: &mut Vec<(Data, usize)>) -> Result<Option<usize>> {
     let Some(ranker) = experiment.ranker.filter(|_| experiment.privacy.depends_on_model()) else { return Ok(None) };
-    let named = match &experiment.data {
-        Data::Synthetic { shape, .. } => Some(shape.n_features()),
-        Data::Folder { n_features, .. }
-        | Data::Files { n_features, .. }
-        | Data::Intents { n_features, .. }
-        | Data::UserLog { n_features, .. } => *n_features,
-    };
+    let named = experiment.data.n_features();
     let known = || widths.iter().find(|(data, _)| *data == experiment.data).map(|(_, width)| *width);
     let width = match named.or_else(known) {
         Some(width) => width,

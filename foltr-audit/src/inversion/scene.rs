@@ -4,7 +4,7 @@ use anyhow::Result;
 use foltr_rank::learn::pdgd::{Pdgd, PdgdSettings, Updates};
 use foltr_rank::rng::{Purpose, Streams};
 use foltr_rank::{Clicks, Impression, Initialisation, OnlineLearner, Params, Ranking, Shape, Update};
-use foltr_simulation::click::{Cascade, ClickModel, Preset, Users};
+use foltr_simulation::click::{Cascade, Preset, SimulatedUser, Users};
 use foltr_simulation::dataset::Dataset;
 use rand::RngExt;
 

@@ -51,7 +51,7 @@ pub fn network(
 
 fn embedded(store: &TextStore, source: &EmbeddingSource, n_dimensions: usize, seed: u64) -> Result<Vec<f32>> {
     let source = match source {
-        EmbeddingSource::Loaded { file } => EmbeddingSource::Loaded { file: data::found(file)? },
+        EmbeddingSource::Loaded { file } => EmbeddingSource::Loaded { file: data::resolve_path(file)? },
         other => other.clone(),
     };
     let key = (serde_json::to_string(&source)?, n_dimensions, seed);

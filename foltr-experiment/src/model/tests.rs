@@ -3,12 +3,12 @@ use rand::{Rng, RngExt};
 use super::*;
 
 fn linear() -> Model {
-    Model { shape: Shape::Linear { n_features: 3 }, normalise: Normalise::Query, params: vec![1.0, -2.5, 1e-30] }
+    Model { shape: Shape::Linear { n_features: 3 }, normalise: Normalisation::Query, params: vec![1.0, -2.5, 1e-30] }
 }
 
 fn mlp() -> Model {
     let shape = Shape::Mlp { n_features: 3, n_hidden: 2, activation: Activation::Relu };
-    Model { shape, normalise: Normalise::None, params: (1..=10).map(|i| i as f32).collect() }
+    Model { shape, normalise: Normalisation::None, params: (1..=10).map(|i| i as f32).collect() }
 }
 
 /// Reads bytes as a file `m.safetensors` in a temporary folder.

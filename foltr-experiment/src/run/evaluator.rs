@@ -6,18 +6,19 @@
 use std::collections::HashMap;
 
 use anyhow::{Context, Result, ensure};
+use foltr_rank::learn::OwnRanker;
 use foltr_rank::metric::WithoutRelevant;
-use foltr_rank::personal::OwnRanker;
 use foltr_rank::{Params, Shape};
 use foltr_simulation::click::Users;
+use foltr_simulation::client_data::ClientData;
 use foltr_simulation::dataset::Dataset;
 use foltr_simulation::datasets::{Fold, Owners};
-use foltr_simulation::partition::Partition as Holdings;
+use foltr_simulation::partition::Needs;
 use rayon::prelude::*;
 
 use crate::evaluate::Evaluator;
-use crate::partition::ClientData;
-use crate::spec::{Experiment, Measures, Metric, Partition, Split};
+use crate::partition::AssignedData;
+use crate::spec::{Experiment, Measures, Metric, Split};
 
 /// Judges the rankers of one run.
 pub(super) struct RunEvaluator<'a> {
@@ -38,7 +39,7 @@ pub(super) struct SplitJudge<'a> {
 
 /// Clients that differ in what they want or search for.
 struct Clients<'a> {
-    partition: &'a Holdings,
+    partition: &'a ClientData,
     n_clients: u32,
 }
 
@@ -50,15 +51,15 @@ impl<'a> RunEvaluator<'a> {
     pub(super) fn new(
         experiment: &Experiment,
         fold: &'a Fold,
-        held: Option<&'a ClientData>,
+        held: Option<&'a AssignedData>,
         users: Option<&'a Users>,
     ) -> Result<Self> {
         let folds = held.map_or(std::slice::from_ref(fold), |held| held.groups.as_slice());
         let n_clients = experiment.clients.as_ref().map_or(1, |clients| clients.n_clients as u32);
         // Only there is client c the user with number c.
-        let has_users = matches!(experiment.partition, Some(Partition::UserLog {}));
+        let has_users = experiment.partition.is_some_and(|partition| partition.needs() == Some(Needs::Users));
         let differ = folds.len() > 1 || has_users || experiment.personalisation.is_some();
-        let clients = held.filter(|_| differ).map(|held| Clients { partition: &held.partition, n_clients });
+        let clients = held.filter(|_| differ).map(|held| Clients { partition: &held.clients, n_clients });
         let mut shares = vec![0.0; folds.len()];
         match &clients {
             Some(Clients { partition, .. }) if folds.len() > 1 => {

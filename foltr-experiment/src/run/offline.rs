@@ -4,24 +4,25 @@ use std::time::Instant;
 
 use anyhow::Result;
 use foltr_rank::Shape;
+use foltr_simulation::click::Users;
 use foltr_simulation::datasets::Fold;
 
 use super::evaluator::{RunEvaluator, queries_of};
 use super::recorder::Recorder;
-use super::setup;
 use crate::baseline::{least_squares, random_ndcg, ranking_svm};
 use crate::rows::{MetricName, Row, RunOutcome};
 use crate::spec::{Experiment, Learner, Metric};
 
 pub(super) fn run_baseline(experiment: &Experiment, fold: &Fold, sink: &mut dyn FnMut(Row)) -> Result<RunOutcome> {
-    let anyone = experiment.users.as_ref().map(|users| setup::anyone_of(users, fold)).transpose()?;
+    let anyone = experiment.users.as_ref().map(|users| users.build(fold.max_label())).transpose()?;
+    let anyone = anyone.map(|users| Users::any_of(&users));
     let judge = RunEvaluator::new(experiment, fold, None, anyone.as_ref())?;
     let mut rows = Recorder::new(Shape::Linear { n_features: fold.train.n_features() }, judge, sink);
     let started = Instant::now();
     let params = match experiment.learner {
-        Learner::LeastSquares => Some(least_squares(&fold.train)),
-        Learner::RankingSvm { c } => Some(ranking_svm(&fold.train, c)),
-        Learner::Random => None,
+        Learner::LeastSquares(_) => Some(least_squares(&fold.train)),
+        Learner::RankingSvm(svm) => Some(ranking_svm(&fold.train, svm.c)),
+        Learner::Random(_) => None,
         other => anyhow::bail!("{} has no schedule: its rounds or budget are missing", other.name()),
     };
     let training_seconds = started.elapsed().as_secs_f64();

@@ -57,7 +57,7 @@ impl Parent {
         let is_training =
             |row: &&Row| !matches!(row.metric, MetricName::Unlearning(..) | MetricName::UnlearningOnline(_));
         self.run.rows.iter().filter(is_training).for_each(|&row| sink(row));
-        let evaluator = RunEvaluator::new(&training, fold, Some(&setup.held), Some(&setup.anyone))?;
+        let evaluator = RunEvaluator::new(&training, fold, Some(&setup.data), Some(&setup.any_user))?;
         let mut recorder = Recorder::new(setup.shape, evaluator, sink);
         let settings = setup.settings(&training, seed)?;
         let shards = training.federation.as_ref().and_then(|federation| federation.shards);

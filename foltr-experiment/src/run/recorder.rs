@@ -1,6 +1,6 @@
 //! Rankers on their way to becoming rows.
 
-use foltr_rank::personal::OwnRanker;
+use foltr_rank::learn::OwnRanker;
 use foltr_rank::{Params, Shape};
 use foltr_simulation::client_round::RoundStats;
 

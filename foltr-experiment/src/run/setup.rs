@@ -7,22 +7,20 @@ use foltr_federation::{Fingerprint, LocalPrivacy};
 use foltr_rank::rng::{Purpose, Streams};
 use foltr_rank::{Initialisation, Params, Shape};
 use foltr_simulation::centralised::{CentralisedRun, CentralisedSettings};
-use foltr_simulation::click::{Cascade, PositionBased, Users};
+use foltr_simulation::click::Users;
 use foltr_simulation::client_round::TrainingSet;
 use foltr_simulation::datasets::Fold;
 use foltr_simulation::federation_run::FederationSettings;
-use foltr_simulation::partition::shared::warm_up_seed;
+use foltr_simulation::partition::warm_up_seed;
 
-use crate::partition::{ClientData, held};
-use crate::spec::{self, Experiment, Learner};
+use crate::partition::{AssignedData, assign_data};
+use crate::spec::{Experiment, Learner};
 
 /// What a learner from clicks begins with.
 pub struct RunSetup {
-    /// What clients hold.
-    pub held: ClientData,
-    /// Somebody of whom only is known that they are one of the users.
-    pub anyone: Users,
-    /// The ranker.
+    pub data: AssignedData,
+    /// A user of whom only is known that it is one of those of the experiment.
+    pub any_user: Users,
     pub shape: Shape,
     /// Before the first round.
     pub initial: Params,
@@ -34,35 +32,29 @@ pub struct RunSetup {
 
 impl RunSetup {
     /// Of one experiment on one fold with one seed.
-    ///
-    /// # Errors
-    /// If the experiment does not fit the data, or does not learn from clicks.
     pub fn new(experiment: &Experiment, fold: &Fold, seed: u64) -> Result<Self> {
         let schedule = experiment.schedule().context("a learner from clicks needs a schedule")?;
         let users = experiment.users.as_ref().context("a learner from clicks needs [users]")?;
-        let users = users_of(users, fold)?;
-        let anyone = anyone(&users);
-        let held = held(experiment, fold, users, seed)?;
+        let users = users.build(fold.max_label())?;
+        let any_user = Users::any_of(&users);
+        let data = assign_data(experiment, fold, users, seed)?;
         let n_features = fold.train.n_features();
         let (shape, initialisation) = match experiment.ranker {
             Some(ranker) => (ranker.shape(n_features), ranker.initialisation()),
             None => (Shape::Linear { n_features }, Initialisation::Zero),
         };
         let initial = initialisation.params(shape, &mut Streams::new(seed).open(Purpose::Initialisation, 0, 0));
-        let n_rounds = experiment.affordable_rounds(schedule.n_rounds, shape.n_params())?;
+        let n_rounds = experiment.plan().affordable_rounds(schedule.n_rounds, shape.n_params())?;
         ensure!(n_rounds > 0, "budget: not even one round of this experiment stays within it");
-        let initial = match &held.shared {
-            Some(shared) => warmed_up(experiment, shared, anyone.clone(), shape, initial, seed)?,
+        let initial = match &data.shared {
+            Some(shared) => warmed_up(experiment, shared, any_user.clone(), shape, initial, seed)?,
             None => initial,
         };
         let fingerprint = fingerprint(experiment, fold, seed)?;
-        Ok(Self { held, anyone, shape, initial, n_rounds, fingerprint })
+        Ok(Self { data, any_user, shape, initial, n_rounds, fingerprint })
     }
 
     /// Everything that defines the federation but its data.
-    ///
-    /// # Errors
-    /// If the experiment has none.
     pub fn settings(&self, experiment: &Experiment, seed: u64) -> Result<FederationSettings> {
         let schedule = experiment.schedule().context("a learner from clicks needs a schedule")?;
         let federation = experiment.federation.as_ref().context("a federated learner needs [federation]")?;
@@ -111,12 +103,12 @@ fn warmed_up(
     seed: u64,
 ) -> Result<Params> {
     let n_interactions = experiment.partition.and_then(|it| it.shared()).map_or(0, |shared| shared.warm_up);
-    let (Learner::Pdgd { learning_rate, .. }, 1..) = (experiment.learner, n_interactions) else { return Ok(initial) };
+    let (Learner::Pdgd(pdgd), 1..) = (experiment.learner, n_interactions) else { return Ok(initial) };
     let settings = CentralisedSettings {
         seed: warm_up_seed(seed),
         shape,
         initial,
-        learning_rate,
+        learning_rate: pdgd.learning_rate,
         decay: 1.0,
         batch: 1,
         n_interactions,
@@ -132,46 +124,4 @@ fn warmed_up(
 fn first_averaged(share: f64, n_rounds: usize) -> u32 {
     let n_averaged = (share * n_rounds as f64).ceil().max(1.0) as usize;
     u32::try_from(n_rounds - n_averaged.min(n_rounds) + 1).unwrap_or(u32::MAX)
-}
-
-/// Somebody of whom only is known that they are one of these users.
-///
-/// # Errors
-/// If the users do not fit the labels.
-pub fn anyone_of(users: &spec::Users, fold: &Fold) -> Result<Users> {
-    Ok(anyone(&users_of(users, fold)?))
-}
-
-/// The experiment's users, for the grades that it names or, if it names none, for those of this fold. More than one if
-/// clients differ in how they click.
-fn users_of(users: &spec::Users, fold: &Fold) -> Result<Vec<Users>> {
-    let mut users = users.clone();
-    users.resolve_grades(fold.max_label());
-    let models: Vec<Users> = users.models().iter().map(|model| one_user(model, fold)).collect::<Result<_>>()?;
-    Ok(match users {
-        spec::Users::Several { each: spec::AssignedPer::Interaction, .. } => vec![Users::Mixed(models)],
-        _ => models,
-    })
-}
-
-fn one_user(users: &spec::Users, fold: &Fold) -> Result<Users> {
-    let (max_label, grades) = (fold.max_label(), users.grades().unwrap_or(0));
-    ensure!(
-        max_label < grades,
-        "users.grades = {grades}, but the data has label {max_label}: at least {} are needed",
-        max_label + 1
-    );
-    Ok(match users {
-        spec::Users::Cascade { preset, .. } => Users::Cascade(Cascade::preset(*preset, grades - 1)?),
-        spec::Users::PositionBased { eta, preset, .. } => {
-            let clicks = Cascade::preset(*preset, grades - 1)?;
-            Users::PositionBased(PositionBased::new(*eta, clicks.click_probabilities()))
-        }
-        spec::Users::Several { .. } => anyhow::bail!("users.models: \"several\" cannot be among them"),
-    })
-}
-
-/// Somebody of whom only is known that these are equally many.
-fn anyone(users: &[Users]) -> Users {
-    if let [only] = users { only.clone() } else { Users::Mixed(users.to_vec()) }
 }

@@ -24,26 +24,25 @@ pub(super) enum Trainer<'a> {
 
 impl<'a> Trainer<'a> {
     pub(super) fn new(experiment: &Experiment, stage: &'a RunSetup, seed: u64) -> Result<Self> {
-        let partition = &stage.held.partition;
-        if let Learner::CentralisedPdgd { learning_rate, batch, decay, interactions_per_round, .. } = experiment.learner
-        {
+        let partition = &stage.data.clients;
+        if let Learner::CentralisedPdgd(learner) = experiment.learner {
             let settings = CentralisedSettings {
                 seed,
                 shape: stage.shape,
                 initial: stage.initial.clone(),
-                learning_rate,
-                decay: decay.unwrap_or(1.0),
-                batch,
-                n_interactions: interactions_per_round,
+                learning_rate: learner.learning_rate,
+                decay: learner.decay.unwrap_or(1.0),
+                batch: learner.batch,
+                n_interactions: learner.interactions_per_round,
                 n_shown: experiment.metrics.list_length,
                 users: partition.users()[0].clone(),
             };
             return Ok(Self::Centralised(Box::new(CentralisedRun::new(settings, &partition.sets()[0]))));
         }
         let settings = stage.settings(experiment, seed)?;
-        let pace = experiment.pace();
+        let pace = experiment.stragglers();
         if let Some(shards) = experiment.federation.as_ref().and_then(|federation| federation.shards) {
-            let keeping = experiment.keeping().unwrap_or_default();
+            let keeping = experiment.history_policy().unwrap_or_default();
             let run = ShardedRun::new(settings, ShardIsolation { shards }, partition, keeping, stage.fingerprint)?;
             return Ok(Self::Sharded(Box::new(run)));
         }
@@ -52,7 +51,7 @@ impl<'a> Trainer<'a> {
             return Ok(Self::Asynchronous(Box::new(run)));
         }
         let mut run = FederationRun::new(settings, partition)?;
-        if let Some(keeping) = experiment.keeping() {
+        if let Some(keeping) = experiment.history_policy() {
             run = run.with_history(keeping, stage.fingerprint)?;
         }
         Ok(Self::Federated(Box::new(match pace {

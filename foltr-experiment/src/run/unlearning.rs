@@ -36,7 +36,7 @@ pub(super) fn forget(
 ) -> Result<Ended> {
     let (history, leaving) = (&parent.histories[0], &parent.request);
     let latest = history.latest().context("the newest model is missing in the history")?;
-    let (method, partition) = (&leaving.method, &setup.held.partition);
+    let (method, partition) = (&leaving.method, &setup.data.clients);
     let request = Request { method, settings, partition, history, leavers: &leaving.clients };
     let mut seconds = Duration::ZERO;
     let mut timed = Instant::now();
@@ -79,7 +79,7 @@ pub(super) fn forget_in_shards(
     let (isolation, leaving) = (ShardIsolation { shards }, &parent.request);
     let fits = leaving.method == Unlearning::ShardIsolation(isolation);
     ensure!(fits, "this run has {shards} shards: the method must be shard-isolation with as many");
-    let mut run = ShardedRun::resume(settings, isolation, &setup.held.partition, parent.histories.clone())?;
+    let mut run = ShardedRun::resume(settings, isolation, &setup.data.clients, parent.histories.clone())?;
     rows.unlearning(0, &run.ranker());
     let started = Instant::now();
     let cost = run.forget(&leaving.clients)?;

@@ -2,21 +2,22 @@
 
 use std::collections::HashSet;
 
+use foltr_federation::Aggregation;
+use foltr_federation::aggregate::FlTrust;
 use foltr_federation::privacy::DiscreteGaussianParameters;
 use foltr_rank::rng::MAX_ROUNDS;
-use foltr_rank::{Initialisation, MAX_SHOWN};
-use foltr_simulation::adversary::AttackMethod;
+use foltr_rank::{Initialisation, MAX_SHOWN, ParameterError};
+use foltr_simulation::adversary::{AttackMethod, Seeds};
+use foltr_simulation::click::{AssignedPer, Mixture};
+use foltr_simulation::partition::Needs;
 
 use super::{
-    AssignedPer, Data, Evaluate, EvolutionStream, Experiment, Federation, Learner, Metric, Normalise, Partition,
-    Privacy, Problem, RankerShape, Shared, Split, Users,
+    ClickModel, Data, Evaluate, EvolutionStream, Experiment, Federation, Learner, Metric, Normalisation, Partition,
+    Personalisation, Privacy, Problem, RankerShape, Split, Unlearning, UnlearningRequest,
 };
 
-/// Intents that can be generated.
-const MAX_INTENTS: usize = 64;
-
-/// Beyond any use, and within any memory.
-const MAX_HIDDEN: usize = 65_536;
+/// With a pull of this times the learning rate, a step leads as far beyond the model it is pulled to.
+const MAX_PULL: f64 = 2.0;
 
 impl Experiment {
     /// Everything that is wrong with this experiment; nothing when it can be run.
@@ -78,54 +79,14 @@ impl Experiment {
     }
 
     fn check_data(&self, problems: &mut Problems) {
-        let no_width = |n_features: Option<usize>| n_features == Some(0);
-        match &self.data {
-            Data::Synthetic { queries, validation_queries, test_queries, intents, conflict, .. } => {
-                let n_intents = intents.unwrap_or(1);
-                problems.when(!(1..=MAX_INTENTS).contains(&n_intents), "data.intents", "must be 1 to 64");
-                let in_range = conflict.is_none_or(|conflict| (0.0..=1.0).contains(&conflict.share()));
-                problems.when(!in_range, "data.conflict", "must be \"mild\", \"strong\" or a number from 0 to 1");
-                let idle = conflict.is_some() && n_intents == 1;
-                problems.when(idle, "data.conflict", "has no effect with one intent; set data.intents to 2 or more");
-                problems.when(*queries == 0, "data.queries", "at least one query is needed");
-                problems.when(*test_queries == Some(0), "data.test_queries", "at least one query is needed");
-                let unseen = *validation_queries == Some(0) && self.metrics.evaluate_on.contains(&Split::Validation);
-                problems.when(unseen, "metrics.evaluate_on", "`data.validation_queries` is 0: nothing to evaluate on");
-            }
-            Data::Folder { path, folds, n_features, .. } => {
-                problems.when(path.as_os_str().is_empty(), "data.path", "a folder is needed");
-                problems.when(no_width(*n_features), "data.n_features", "at least one feature is needed");
-                let folds = folds.as_deref().unwrap_or(&[1]);
-                problems.when(folds.is_empty(), "data.folds", "name at least one fold, or leave the key out for all");
-                problems.when(folds.contains(&0), "data.folds", "folds are counted from 1");
-                let mut sorted = folds.to_vec();
-                sorted.sort_unstable();
-                let twice = sorted.windows(2).any(|pair| pair[0] == pair[1]);
-                problems.when(twice, "data.folds", "a fold is there twice; equal runs would count as two");
-            }
-            Data::Files { train, test, validation, n_features, .. } => {
-                problems.when(train.is_empty(), "data.train", "at least one file is needed");
-                problems.when(test.is_empty(), "data.test", "at least one file is needed");
-                problems.when(no_width(*n_features), "data.n_features", "at least one feature is needed");
-                let unseen = validation.is_empty() && self.metrics.evaluate_on.contains(&Split::Validation);
-                problems.when(unseen, "metrics.evaluate_on", "`data.validation` names no file to evaluate on");
-            }
-            Data::Intents { path, n_features, .. } => {
-                problems.when(path.as_os_str().is_empty(), "data.path", "a folder is needed");
-                problems.when(no_width(*n_features), "data.n_features", "at least one feature is needed");
-            }
-            Data::UserLog { min_queries, max_users, test_share, n_features, .. } => {
-                problems.when(no_width(*n_features), "data.n_features", "at least one feature is needed");
-                problems.when(*min_queries == 0, "data.min_queries", "a user has at least one query");
-                problems.when(
-                    *max_users == Some(0),
-                    "data.max_users",
-                    "at least one user is needed; leave it out for all",
-                );
-                let sound = *test_share > 0.0 && *test_share < 1.0;
-                problems.when(!sound, "data.test_share", "must be above 0 and below 1");
-            }
-        }
+        problems.0.extend(self.data.check());
+        let key = match &self.data {
+            Data::Synthetic { validation_queries: Some(0), .. } => "data.validation_queries",
+            Data::Files { validation, .. } if validation.is_empty() => "data.validation",
+            _ => return,
+        };
+        let is_asked = self.metrics.evaluate_on.contains(&Split::Validation);
+        problems.when(is_asked, "metrics.evaluate_on", format!("`{key}` has nothing to evaluate on"));
     }
 
     /// Which sections a learner needs, and which ones it cannot have.
@@ -190,32 +151,26 @@ impl Experiment {
     /// What clients hold.
     fn check_partition(&self, problems: &mut Problems) {
         let Some(partition) = &self.partition else { return };
-        let key = "partition.kind";
-        match partition {
-            Partition::Intents { .. } | Partition::MergedIntents {} => {
+        problems.parameters("partition", partition.check());
+        let (is_met, right) = match partition.needs() {
+            None => (true, ""),
+            Some(Needs::Intents) => {
                 let right = "needs data with intents: data.kind = \"intents\", or data.intents of 2 or more";
-                problems.when(!self.data.has_intents(), key, right);
+                (self.data.has_intents(), right)
             }
-            Partition::Labels { labels_per_client, shared, normalise_after, .. } => {
-                let unlike = *normalise_after == Some(true) && self.data.normalise() == Normalise::None;
-                let advice = "needs data.normalise = \"query\": held-out queries would keep their raw features";
-                problems.when(unlike, "partition.normalise_after", advice);
-                let unknown = !(1..=2).contains(labels_per_client);
-                problems.when(unknown, "partition.labels_per_client", "must be 1 or 2");
-                if let Some(Shared { queries, warm_up }) = shared {
-                    problems.when(*queries == 0, "partition.shared.queries", "at least one draw is needed");
-                    let pdgd = matches!(self.learner, Learner::Pdgd { .. });
-                    let other = *warm_up > 0 && !pdgd;
-                    problems.when(other, "partition.shared.warm_up", "needs learner.kind = \"pdgd\"");
-                }
+            Some(Needs::Users) => {
+                (matches!(self.data, Data::UserLog(_)), "needs data.kind = \"user-log\", which knows users")
             }
-            Partition::Dirichlet { alpha } => problems.positive("partition.alpha", *alpha),
-            Partition::UserLog {} => {
-                let is_log = matches!(self.data, Data::UserLog { .. });
-                problems.when(!is_log, key, "needs data.kind = \"user-log\", which knows users");
-            }
-            Partition::Iid {} | Partition::FeatureClusters {} => {}
+        };
+        problems.when(!is_met, "partition.kind", right);
+        if let Partition::Labels(labels) = partition {
+            let unlike = labels.normalise_after == Some(true) && self.data.normalise() == Normalisation::None;
+            let advice = "needs data.normalise = \"query\": held-out queries would keep their raw features";
+            problems.when(unlike, "partition.normalise_after", advice);
         }
+        let warms_up = partition.shared().is_some_and(|shared| shared.warm_up > 0);
+        let other = warms_up && !matches!(self.learner, Learner::Pdgd(_));
+        problems.when(other, "partition.shared.warm_up", "needs learner.kind = \"pdgd\"");
     }
 
     /// Coins and losses.
@@ -238,17 +193,13 @@ impl Experiment {
     fn check_users(&self, problems: &mut Problems) {
         let Some(users) = &self.users else { return };
         for (i, model) in users.models().iter().enumerate() {
-            let of = if matches!(users, Users::Several { .. }) { format!("users.models[{i}]") } else { "users".into() };
-            let nested = matches!(model, Users::Several { .. });
-            problems.when(nested, &format!("{of}.kind"), "\"several\" cannot be among the models of \"several\"");
-            let unknown = model.grades().is_some_and(|grades| ![2, 3, 5].contains(&grades));
-            problems.when(unknown && !nested, &format!("{of}.grades"), "users are defined for 2, 3 or 5 grades");
-            if let Users::PositionBased { eta, .. } = model {
-                let sound = eta.is_finite() && *eta >= 0.0;
-                problems.when(!sound, &format!("{of}.eta"), "must be 0 (no position bias) or a positive number");
-            }
+            let is_mixture = matches!(users, ClickModel::Mixture(_));
+            let section = if is_mixture { format!("users.models[{i}]") } else { "users".into() };
+            let nested = matches!(model, ClickModel::Mixture(_));
+            problems.when(nested, &format!("{section}.kind"), "\"several\" cannot be among the models of \"several\"");
+            problems.parameters(&section, model.check());
         }
-        if let Users::Several { models, each } = users {
+        if let ClickModel::Mixture(Mixture { models, each }) = users {
             problems.when(models.len() < 2, "users.models", "at least two models are needed to differ");
             let alone = *each == AssignedPer::Client && !self.learner.is_federated();
             problems.when(alone, "users.each", format!("\"client\" needs clients; {} has none", self.learner.name()));
@@ -260,62 +211,56 @@ impl Experiment {
 
     fn check_ranker(&self, problems: &mut Problems) {
         let Some(ranker) = self.ranker else { return };
-        if let RankerShape::Mlp { hidden, .. } = ranker {
-            problems.when(hidden == 0, "ranker.hidden", "a network needs at least one hidden unit");
-            problems.when(hidden > MAX_HIDDEN, "ranker.hidden", format!("at most {MAX_HIDDEN} hidden units"));
-        }
-        if let Initialisation::RandomNorm { norm } = ranker.initialisation() {
-            let sound = norm.is_finite() && norm > 0.0;
-            problems.when(!sound, "ranker.initialisation.norm", "must be a positive number; use kind = \"zero\" for 0");
-        }
+        problems.parameters("ranker", ranker.check());
         // With zero weights every gradient of a hidden layer is zero, for ever.
         let stuck = matches!(ranker, RankerShape::Mlp { .. }) && ranker.initialisation() == Initialisation::Zero;
-        let stuck = stuck && matches!(self.learner, Learner::Pdgd { .. } | Learner::CentralisedPdgd { .. });
+        let stuck = stuck && matches!(self.learner, Learner::Pdgd(_) | Learner::CentralisedPdgd(_));
         let advice = "a network with zero weights has no gradient and PDGD would never move it; use \"fan-in\"";
         problems.when(stuck, "ranker.initialisation.kind", advice);
     }
 
     fn check_learner(&self, problems: &mut Problems) {
+        problems.parameters("learner", self.learner.check());
         match self.learner {
-            Learner::Pdgd { learning_rate, .. } => {
-                problems.positive("learner.learning_rate", learning_rate);
-            }
-            Learner::Evolution { sigma, antithetic, stream, .. } => {
-                problems.positive("learner.sigma", sigma);
+            Learner::Evolution(evolution) => {
                 if let Some(interactions) = self.clients.as_ref().and_then(|clients| clients.interactions) {
-                    let odd = antithetic && !interactions.is_multiple_of(2);
+                    let odd = evolution.antithetic && !interactions.is_multiple_of(2);
                     let advice = "must be even: half of them try the opposite perturbation (learner.antithetic = true)";
                     problems.when(odd, "clients.interactions", advice);
                 }
-                if stream == EvolutionStream::Published {
+                if evolution.stream == EvolutionStream::Published {
                     self.check_published_stream(problems);
                 }
             }
-            Learner::CentralisedPdgd { learning_rate, batch, decay, budget, interactions_per_round } => {
-                problems.positive("learner.learning_rate", learning_rate);
-                problems.when(batch == 0, "learner.batch", "at least one interaction a step is needed");
-                let sound = decay.is_none_or(|decay| decay > 0.0 && decay <= 1.0);
-                problems.when(!sound, "learner.decay", "must be above 0 and at most 1");
-                let none = interactions_per_round == 0;
-                problems.when(none, "learner.interactions_per_round", "at least one interaction a round is needed");
-                let short = format!("is less than one round (interactions_per_round = {interactions_per_round})");
-                problems.when(budget < interactions_per_round.max(1), "learner.budget", short);
-            }
-            Learner::LeastSquares => {}
-            Learner::RankingSvm { c } => problems.positive("learner.c", c),
-            Learner::Random => {
+            Learner::Random(_) => {
                 let other = self.metrics.offline.iter().any(|metric| !matches!(metric, Metric::Ndcg(_)));
                 problems.when(other, "metrics.offline", "a random ranking has an expected value of ndcg@K only");
             }
+            _ => {}
+        }
+    }
+
+    /// Pulls towards another model that overshoot it.
+    fn check_pulls(&self, problems: &mut Problems) {
+        let Learner::Pdgd(pdgd) = self.learner else { return };
+        let proximal = pdgd.proximal.map(|mu| ("learner.proximal", "proximal", mu));
+        let own = match self.personalisation {
+            Some(Personalisation::Ditto(ditto)) => Some(("personalisation.pull", "pull", ditto.pull)),
+            _ => None,
+        };
+        for (key, name, pull) in [proximal, own].into_iter().flatten() {
+            let product = pdgd.learning_rate * pull;
+            let message = format!("learning_rate x {name} = {product} must be below 2, or steps overshoot");
+            problems.when(product >= MAX_PULL, key, message);
         }
     }
 
     /// The published generator is only defined for what the published code did.
     fn check_published_stream(&self, problems: &mut Problems) {
         let only = |what: &str| format!("\"published\" needs {what}: the published code did nothing else");
-        let cascade = matches!(self.users, Some(Users::Cascade { .. }) | None);
+        let cascade = matches!(self.users, Some(ClickModel::Cascade(_)) | None);
         problems.when(!cascade, "learner.stream", only("users.kind = \"cascade\""));
-        let equal = matches!(self.partition, None | Some(Partition::Iid {} | Partition::MergedIntents {}));
+        let equal = self.partition.is_none_or(|partition| partition.is_iid());
         problems.when(!equal, "learner.stream", only("clients that hold the same (no [partition])"));
     }
 
@@ -342,7 +287,7 @@ impl Experiment {
     fn check_schedule(&self, problems: &mut Problems) {
         let Some(schedule) = self.schedule() else { return };
         let key = match (&self.learner, &self.federation) {
-            (Learner::CentralisedPdgd { .. }, _) => "learner.interactions_per_round",
+            (Learner::CentralisedPdgd(_), _) => "learner.interactions_per_round",
             (_, Some(Federation { rounds: Some(_), .. })) => "federation.rounds",
             _ => "federation.budget",
         };
@@ -352,6 +297,87 @@ impl Experiment {
         problems.when(too_many, "clients.n_clients", format!("at most {} clients can be numbered", u32::MAX));
         let too_busy = schedule.interactions > u32::MAX as usize;
         problems.when(too_busy && self.learner.is_federated(), "clients.interactions", format!("at most {}", u32::MAX));
+    }
+
+    fn check_asynchrony(&self, problems: &mut Problems) {
+        if let Some(stragglers) = self.clients.as_ref().and_then(|clients| clients.stragglers) {
+            problems.parameters("clients.stragglers", stragglers.check());
+        }
+        if self.asynchrony.is_none() || !self.learner.is_federated() {
+            return;
+        }
+        // A fast client may do in one stretch what all clients together are counted on for.
+        let most = self.schedule().map_or(0, |schedule| schedule.n_rounds.saturating_mul(schedule.n_clients));
+        let too_long = format!("makes up to {most} rounds of one client, at most {} can be numbered", MAX_ROUNDS - 1);
+        problems.when(most >= MAX_ROUNDS as usize, "federation", too_long);
+    }
+
+    fn check_attack(&self, problems: &mut Problems) {
+        let Some(attack) = self.attack else { return };
+        let n_clients = self.clients.as_ref().map_or(usize::MAX, |clients| clients.n_clients);
+        let sound = (1..n_clients).contains(&(attack.attackers as usize));
+        let some = "must be at least 1 and below the number of clients: somebody has to be honest";
+        problems.when(!sound, "attack.attackers", some);
+        if let Err(error) = attack.check() {
+            let section = if error.name == "candidates" { "attack.seeds" } else { "attack.method" };
+            problems.parameters(section, [error]);
+        }
+        let steps = self.learner.is_federated() && !matches!(self.learner, Learner::Evolution(_));
+        let idle = "has no effect: only evolution sends seeds";
+        problems.when(steps && attack.seeds != Seeds::Own, "attack.seeds", idle);
+    }
+
+    fn check_defence(&self, problems: &mut Problems) {
+        let Some(defence) = self.defence else { return };
+        if let (Aggregation::FlTrust(FlTrust { trusted }), Some(clients)) = (defence.rule, &self.clients) {
+            let unknown = format!("must be a client: 0 to {}", clients.n_clients.saturating_sub(1));
+            problems.when(trusted as usize >= clients.n_clients, "defence.rule.trusted", unknown);
+            let is_sampled =
+                clients.cohort.is_some_and(|size| size < clients.n_clients) || clients.participation.is_some();
+            let always = "must take part in every round; leave `clients.cohort` and `clients.participation` out";
+            problems.when(is_sampled, "defence.rule.trusted", always);
+            let bribed = self.attack.is_some_and(|attack| trusted < attack.attackers);
+            problems.when(
+                bribed,
+                "defence.rule.trusted",
+                "is an attacker: those are the clients 0, 1, ... of [attack]",
+            );
+        }
+        if let (Some(schedule), needed) = (self.schedule(), defence.least_clients()) {
+            let few = format!("needs at least {needed} clients in a round, there are {}", schedule.cohort);
+            problems.when(schedule.cohort < needed, "defence.rule", few);
+            let dropout = self.clients.as_ref().and_then(|clients| clients.dropout).unwrap_or(0.0);
+            let left = (schedule.cohort as f64 * (1.0 - dropout)) as usize;
+            let rest =
+                format!("needs at least {needed} clients in a round; with this dropout about {left} messages come");
+            problems.when(schedule.cohort >= needed && left < needed, "clients.dropout", rest);
+        }
+    }
+
+    fn check_unlearning(&self, problems: &mut Problems) {
+        let Some(UnlearningRequest { clients: leavers, method }) = &self.unlearning else { return };
+        problems.when(leavers.is_empty(), "unlearning.clients", "name at least one client");
+        let n_clients = self.clients.as_ref().map_or(usize::MAX, |clients| clients.n_clients);
+        let unknown = leavers.iter().any(|&client| client as usize >= n_clients);
+        problems.when(unknown, "unlearning.clients", format!("must be clients: 0 to {}", n_clients.saturating_sub(1)));
+        problems.when(leavers.len() >= n_clients, "unlearning.clients", "somebody has to stay");
+        match (method, self.federation.as_ref().and_then(|federation| federation.shards)) {
+            (Unlearning::ShardIsolation(isolation), shards) => {
+                let right = format!("must be the same as `federation.shards` = {}", shards.unwrap_or(1));
+                problems.when(shards != Some(isolation.shards), "unlearning.method.shards", right);
+            }
+            (_, Some(_)) => {
+                problems.add("unlearning.method.kind", "must be \"shard-isolation\" with `federation.shards`")
+            }
+            (_, None) => {}
+        }
+        if let Some(policy) = self.history {
+            let missing = method.needs().into_iter().find(|need| !need.is_met(&policy));
+            if let Some(need) = missing {
+                problems
+                    .add("history", format!("{} needs {need}; leave [history] out to store just that", method.name()));
+            }
+        }
     }
 
     fn check_privacy(&self, problems: &mut Problems) {
@@ -389,30 +415,31 @@ impl Experiment {
         problems.when(never, "metrics.evaluate.every", advice);
         let never = metrics.evaluate == Evaluate::Logarithmic(0);
         problems.when(never, "metrics.evaluate.logarithmic", "must be at least 1");
-        if let Some(Err(bad)) = metrics.promotion.map(|promotion| AttackMethod::check(&promotion)) {
-            problems.add(format!("metrics.promotion.{}", bad.name), format!("must be {}", bad.right));
-        }
+        let promotion = metrics.promotion.and_then(|promotion| AttackMethod::check(&promotion).err());
+        problems.parameters("metrics.promotion", promotion);
         let homeless = metrics.offline.contains(&Metric::ExpectedMaxRr) && self.users.is_none();
         problems.when(homeless, "metrics.offline", "expected-maxrr needs a section [users]: it is about their clicks");
     }
 }
 
-/// Problems found so far.
+/// Problems so far.
 #[derive(Default)]
-pub(super) struct Problems(Vec<Problem>);
+struct Problems(Vec<Problem>);
 
 impl Problems {
-    pub(super) fn add(&mut self, key: impl Into<String>, message: impl Into<String>) {
+    fn add(&mut self, key: impl Into<String>, message: impl Into<String>) {
         self.0.push(Problem::new(key, message));
     }
 
-    pub(super) fn when(&mut self, wrong: bool, key: &str, message: impl Into<String>) {
-        if wrong {
+    fn when(&mut self, is_wrong: bool, key: &str, message: impl Into<String>) {
+        if is_wrong {
             self.add(key, message);
         }
     }
 
-    fn positive(&mut self, key: &str, value: f64) {
-        self.when(!(value.is_finite() && value > 0.0), key, "must be a positive number");
+    fn parameters(&mut self, section: &str, errors: impl IntoIterator<Item = ParameterError>) {
+        errors
+            .into_iter()
+            .for_each(|error| self.add(format!("{section}.{}", error.name), format!("must be {}", error.right)));
     }
 }

@@ -2,12 +2,14 @@
 
 use std::path::PathBuf;
 
-use foltr_simulation::datasets::synthetic::{MILD_CONFLICT, STRONG_CONFLICT};
+use foltr_simulation::datasets::synthetic::{MAX_INTENTS, MILD_CONFLICT, STRONG_CONFLICT};
+use foltr_simulation::datasets::user_log::UserLog;
 use foltr_simulation::datasets::{Synthetic, SyntheticShape};
+use foltr_simulation::normalise::Normalisation;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::in_words;
+use super::{Problem, in_words};
 
 /// Where labelled queries come from.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
@@ -35,7 +37,7 @@ pub enum Data {
         conflict: Option<Conflict>,
         /// Feature scaling.
         #[serde(default)]
-        normalise: Normalise,
+        normalise: Normalisation,
     },
     /// A folder in LETOR layout, such as MQ2008 with `Fold1` to `Fold5`.
     Folder {
@@ -49,7 +51,7 @@ pub enum Data {
         n_features: Option<usize>,
         /// Feature scaling.
         #[serde(default)]
-        normalise: Normalise,
+        normalise: Normalisation,
     },
     /// LETOR files named one by one; several files of one split are read one after the other.
     Files {
@@ -65,7 +67,7 @@ pub enum Data {
         n_features: Option<usize>,
         /// Feature scaling.
         #[serde(default)]
-        normalise: Normalise,
+        normalise: Normalisation,
     },
     /// A folder with one file of features and the judgements of several intents; tested on its training queries.
     Intents {
@@ -76,38 +78,10 @@ pub enum Data {
         n_features: Option<usize>,
         /// Feature scaling.
         #[serde(default)]
-        normalise: Normalise,
+        normalise: Normalisation,
     },
     /// The log of a search engine with the users behind its queries, such as AOL4FOLTR; labels are clicks.
-    UserLog {
-        /// Features and clicks of all queries, of any size.
-        letor: PathBuf,
-        /// Table with the columns `qid`, `user_id` and `timestamp`.
-        metadata: PathBuf,
-        /// Users with fewer queries are left out.
-        #[serde(default = "one")]
-        min_queries: usize,
-        /// At most so many users, those with the most queries; all when absent.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        max_users: Option<usize>,
-        /// Share of each user's queries, the last ones in time, that are its test queries.
-        #[serde(default = "a_fifth")]
-        test_share: f64,
-        /// Features of a document; those of the first one when absent.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        n_features: Option<usize>,
-        /// Feature scaling.
-        #[serde(default)]
-        normalise: Normalise,
-    },
-}
-
-const fn one() -> usize {
-    1
-}
-
-const fn a_fifth() -> f64 {
-    0.2
+    UserLog(UserLog),
 }
 
 /// How much intents contradict each other.
@@ -141,27 +115,72 @@ impl Conflict {
     }
 }
 
-/// Feature scaling (spec section 1.3).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum Normalise {
-    /// Values as they are in the file.
-    #[default]
-    None,
-    /// Every feature to [0, 1] within each query.
-    Query,
-}
-
 impl Data {
     /// How features are scaled.
-    pub const fn normalise(&self) -> Normalise {
+    pub const fn normalise(&self) -> Normalisation {
         match self {
             Self::Synthetic { normalise, .. }
             | Self::Folder { normalise, .. }
             | Self::Files { normalise, .. }
             | Self::Intents { normalise, .. }
-            | Self::UserLog { normalise, .. } => *normalise,
+            | Self::UserLog(UserLog { normalise, .. }) => *normalise,
         }
+    }
+
+    /// Features of a document, as far as the section says; generated data has those of its shape.
+    pub const fn n_features(&self) -> Option<usize> {
+        match self {
+            Self::Synthetic { shape, .. } => Some(shape.n_features()),
+            Self::Folder { n_features, .. }
+            | Self::Files { n_features, .. }
+            | Self::Intents { n_features, .. }
+            | Self::UserLog(UserLog { n_features, .. }) => *n_features,
+        }
+    }
+
+    pub(super) fn check(&self) -> Vec<Problem> {
+        let mut checks = vec![(self.n_features() == Some(0), "n_features", "at least one feature is needed")];
+        match self {
+            Self::Synthetic { queries, test_queries, intents, conflict, .. } => {
+                let n_intents = intents.unwrap_or(1);
+                let in_range = conflict.is_none_or(|conflict| (0.0..=1.0).contains(&conflict.share()));
+                let idle = conflict.is_some() && n_intents == 1;
+                checks.extend([
+                    (!(1..=MAX_INTENTS).contains(&n_intents), "intents", "must be 1 to 64"),
+                    (!in_range, "conflict", "must be \"mild\", \"strong\" or a number from 0 to 1"),
+                    (idle, "conflict", "has no effect with one intent; set data.intents to 2 or more"),
+                    (*queries == 0, "queries", "at least one query is needed"),
+                    (*test_queries == Some(0), "test_queries", "at least one query is needed"),
+                ]);
+            }
+            Self::Folder { path, folds, .. } => {
+                let folds = folds.as_deref().unwrap_or(&[1]);
+                let is_repeated = (1..folds.len()).any(|i| folds[..i].contains(&folds[i]));
+                checks.extend([
+                    (path.as_os_str().is_empty(), "path", "a folder is needed"),
+                    (folds.is_empty(), "folds", "name at least one fold, or leave the key out for all"),
+                    (folds.contains(&0), "folds", "folds are counted from 1"),
+                    (is_repeated, "folds", "a fold is there twice; equal runs would count as two"),
+                ]);
+            }
+            Self::Files { train, test, .. } => checks.extend([
+                (train.is_empty(), "train", "at least one file is needed"),
+                (test.is_empty(), "test", "at least one file is needed"),
+            ]),
+            Self::Intents { path, .. } => {
+                checks.push((path.as_os_str().is_empty(), "path", "a folder is needed"));
+            }
+            Self::UserLog(log) => {
+                let one_user = "at least one user is needed; leave it out for all";
+                checks.extend([
+                    (log.min_queries == 0, "min_queries", "a user has at least one query"),
+                    (log.max_users == Some(0), "max_users", one_user),
+                    (!(log.test_share > 0.0 && log.test_share < 1.0), "test_share", "must be above 0 and below 1"),
+                ]);
+            }
+        }
+        let wrong = checks.into_iter().filter(|(is_wrong, ..)| *is_wrong);
+        wrong.map(|(_, key, message)| Problem::new(format!("data.{key}"), message)).collect()
     }
 
     /// Training, validation and test queries of generated data; those of files are in the files.
@@ -202,7 +221,9 @@ impl Data {
         let last = |path: &PathBuf| path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         match self {
             Self::Synthetic { shape, .. } => format!("synthetic-{}", in_words(shape)),
-            Self::Folder { path, .. } | Self::Intents { path, .. } | Self::UserLog { letor: path, .. } => last(path),
+            Self::Folder { path, .. } | Self::Intents { path, .. } | Self::UserLog(UserLog { letor: path, .. }) => {
+                last(path)
+            }
             Self::Files { train, .. } => {
                 let stem = train.first().and_then(|path| path.file_stem());
                 stem.map_or_else(|| "files".into(), |stem| stem.to_string_lossy().into_owned())

@@ -1,9 +1,6 @@
 //! `[metrics]`: what is measured, on what, and when (spec section 3).
 
-use std::fmt;
-use std::str::FromStr;
-
-use foltr_rank::metric::WithoutRelevant;
+use foltr_rank::metric::{Metric, WithoutRelevant};
 use foltr_simulation::adversary::Promotion;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -107,153 +104,9 @@ impl Evaluate {
     }
 }
 
-/// A metric of a ranking, in the words of experiment files: `ndcg@10`, `ndcg-linear@10`, `dcg@5`, `mrr@10`, `p@10`,
-/// `map`, `expected-maxrr`. The names of ir-measures are understood as well.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord, Deserialize, Serialize)]
-#[serde(try_from = "String", into = "String")]
-pub enum Metric {
-    /// Discounted cumulative gain at a cut-off, divided by the best possible.
-    Ndcg(usize),
-    /// The same with the label itself as gain, as trec_eval has it.
-    NdcgLinear(usize),
-    /// Discounted cumulative gain at a cut-off.
-    Dcg(usize),
-    /// Reciprocal rank of the first relevant document, within a cut-off.
-    Mrr(usize),
-    /// Share of relevant documents above a cut-off.
-    Precision(usize),
-    /// Mean over the relevant documents of the precision at their rank.
-    AveragePrecision,
-    /// Expected reciprocal rank of the first click of the experiment's users (spec section 2.3).
-    ExpectedMaxRr,
-}
-
-/// Names of the Python package ir-measures, without cut-offs.
-mod ir_measures {
-    pub const NDCG: &str = "nDCG(dcg='exp-log2')";
-    pub const NDCG_LINEAR: &str = "nDCG";
-    pub const RR: &str = "RR";
-    pub const P: &str = "P";
-    pub const AP: &str = "AP";
-}
-
-impl Metric {
-    /// What the Python package ir-measures calls this metric; nothing where it has no such metric.
-    pub fn ir_measures_name(self) -> Option<String> {
-        match self {
-            Self::Ndcg(cutoff) => Some(format!("{}@{cutoff}", ir_measures::NDCG)),
-            Self::NdcgLinear(cutoff) => Some(format!("{}@{cutoff}", ir_measures::NDCG_LINEAR)),
-            Self::Mrr(cutoff) => Some(format!("{}@{cutoff}", ir_measures::RR)),
-            Self::Precision(cutoff) => Some(format!("{}@{cutoff}", ir_measures::P)),
-            Self::AveragePrecision => Some(ir_measures::AP.into()),
-            Self::Dcg(_) | Self::ExpectedMaxRr => None,
-        }
-    }
-}
-
-impl JsonSchema for Metric {
-    fn schema_name() -> std::borrow::Cow<'static, str> {
-        "Metric".into()
-    }
-
-    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
-        schemars::json_schema!({
-            "type": "string",
-            "description": "ndcg@K, ndcg-linear@K, dcg@K, mrr@K, p@K (K from 1), map or expected-maxrr; or its name in ir-measures",
-            "examples": ["ndcg@10", "mrr@10", "p@5", "map", "expected-maxrr"],
-        })
-    }
-}
-
-/// A metric that does not exist.
-#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "unknown metric `{0}`, expected one of `ndcg@K`, `ndcg-linear@K`, `dcg@K`, `mrr@K`, `p@K` (K from 1, such as \
-     ndcg@10), `map`, `expected-maxrr`, or a name of ir-measures for one of these, such as `nDCG@10` or `AP`"
-)]
-pub struct UnknownMetric(String);
-
-impl FromStr for Metric {
-    type Err = UnknownMetric;
-
-    fn from_str(text: &str) -> Result<Self, UnknownMetric> {
-        let unknown = || UnknownMetric(text.into());
-        let Some((name, cutoff)) = text.split_once('@') else {
-            return match text {
-                "map" | ir_measures::AP => Ok(Self::AveragePrecision),
-                "expected-maxrr" => Ok(Self::ExpectedMaxRr),
-                _ => Err(unknown()),
-            };
-        };
-        let cutoff = cutoff.parse().ok().filter(|&cutoff| cutoff > 0).ok_or_else(unknown)?;
-        match name {
-            "ndcg" | ir_measures::NDCG => Ok(Self::Ndcg(cutoff)),
-            "ndcg-linear" | ir_measures::NDCG_LINEAR => Ok(Self::NdcgLinear(cutoff)),
-            "dcg" => Ok(Self::Dcg(cutoff)),
-            "mrr" | ir_measures::RR => Ok(Self::Mrr(cutoff)),
-            "p" | ir_measures::P => Ok(Self::Precision(cutoff)),
-            _ => Err(unknown()),
-        }
-    }
-}
-
-impl fmt::Display for Metric {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Ndcg(cutoff) => write!(f, "ndcg@{cutoff}"),
-            Self::NdcgLinear(cutoff) => write!(f, "ndcg-linear@{cutoff}"),
-            Self::Dcg(cutoff) => write!(f, "dcg@{cutoff}"),
-            Self::Mrr(cutoff) => write!(f, "mrr@{cutoff}"),
-            Self::Precision(cutoff) => write!(f, "p@{cutoff}"),
-            Self::AveragePrecision => f.write_str("map"),
-            Self::ExpectedMaxRr => f.write_str("expected-maxrr"),
-        }
-    }
-}
-
-impl TryFrom<String> for Metric {
-    type Error = UnknownMetric;
-
-    fn try_from(text: String) -> Result<Self, UnknownMetric> {
-        text.parse()
-    }
-}
-
-impl From<Metric> for String {
-    fn from(metric: Metric) -> Self {
-        metric.to_string()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn metrics_are_read_as_they_are_written() {
-        for text in ["ndcg@10", "ndcg-linear@10", "dcg@5", "mrr@1", "p@3", "map", "expected-maxrr"] {
-            assert_eq!(text.parse::<Metric>().expect(text).to_string(), text);
-        }
-        for text in ["ndcg", "ndcg@0", "ndcg@ten", "map@10", "recall@10", "nDCG", "RR", "P", "AP@10", "Ndcg@10", ""] {
-            assert!(text.parse::<Metric>().is_err(), "{text}");
-        }
-    }
-
-    #[test]
-    fn names_of_ir_measures_are_read_as_well() {
-        let names = [
-            ("nDCG(dcg='exp-log2')@10", "ndcg@10"),
-            ("nDCG@5", "ndcg-linear@5"),
-            ("RR@10", "mrr@10"),
-            ("P@3", "p@3"),
-            ("AP", "map"),
-        ];
-        for (theirs, ours) in names {
-            let metric: Metric = theirs.parse().expect(theirs);
-            assert_eq!((metric.to_string().as_str(), metric.ir_measures_name().as_deref()), (ours, Some(theirs)));
-        }
-        assert_eq!((Metric::Dcg(10).ir_measures_name(), Metric::ExpectedMaxRr.ir_measures_name()), (None, None));
-    }
 
     #[test]
     fn every_third_round_and_the_last() {

@@ -8,7 +8,7 @@ use serde::de::DeserializeOwned;
 use toml::{Table, Value};
 
 use super::source_map::SourceMap;
-use super::{Defence, Experiment, HistoryPolicy, Measures, Normalise, Privacy, Problem};
+use super::{Defence, Experiment, HistoryPolicy, Measures, Privacy, Problem};
 use crate::study::STUDY_KEYS;
 
 /// Sections and top-level keys, in the order in which a file should have them.
@@ -57,11 +57,7 @@ impl Experiment {
     pub fn from_table(table: Table) -> Result<Self, Vec<Problem>> {
         let mut sections = Sections::read(table);
         if let Some(experiment) = &mut sections.experiment {
-            experiment.data.resolve();
-            let scaled = experiment.data.normalise() == Normalise::Query;
-            if let Some(partition) = &mut experiment.partition {
-                partition.resolve(scaled);
-            }
+            experiment.resolve();
             // What is said about a section that could not be read is about its stand-in.
             let of_stand_in = |problem: &Problem| {
                 sections.unreadable.iter().any(|section| problem.key.split('.').next() == Some(section))
@@ -156,12 +152,14 @@ mod stand_in {
     use foltr_federation::asynchronous::Buffered;
     use foltr_federation::unlearn::Retrain;
     use foltr_rank::Initialisation;
-    use foltr_rank::personal::Personalisation;
+    use foltr_rank::personal::{LocalOnly, Personalisation};
     use foltr_simulation::adversary::{Attack, Attackers, ClickPoisoning, Knowledge, Seeds};
+    use foltr_simulation::click::CascadeParameters;
+    use foltr_simulation::partition::Iid;
 
     use crate::spec::{
-        Asynchrony, Budget, Clients, Data, Federation, Normalise, Partition, Preset, RankerShape, ServerOptimiser,
-        SyntheticShape, Unlearning, UnlearningRequest, Users,
+        Asynchrony, Budget, ClickModel, Clients, Data, Federation, Normalisation, Partition, Preset, RankerShape,
+        ServerOptimiser, SyntheticShape, Unlearning, UnlearningRequest,
     };
 
     pub const CLIENTS: Clients = Clients {
@@ -174,8 +172,8 @@ mod stand_in {
         absent: None,
         stragglers: None,
     };
-    pub const PARTITION: Partition = Partition::Iid {};
-    pub const USERS: Users = Users::Cascade { preset: Preset::Perfect, grades: None };
+    pub const PARTITION: Partition = Partition::Iid(Iid {});
+    pub const USERS: ClickModel = ClickModel::Cascade(CascadeParameters { preset: Preset::Perfect, grades: None });
     pub const RANKER: RankerShape = RankerShape::Linear { initialisation: Initialisation::Zero };
     pub const FEDERATION: Federation = Federation {
         rounds: Some(1),
@@ -184,7 +182,7 @@ mod stand_in {
         shards: None,
         average_last: None,
     };
-    pub const PERSONALISATION: Personalisation = Personalisation::LocalOnly;
+    pub const PERSONALISATION: Personalisation = Personalisation::LocalOnly(LocalOnly {});
     pub const ASYNCHRONY: Asynchrony =
         Asynchrony::Buffered(Buffered { buffer: 1, staleness_exponent: 0.0, rate_limit: 1, max_staleness: u32::MAX });
     pub const ATTACK: Attackers = Attackers {
@@ -206,7 +204,7 @@ mod stand_in {
         seed: 1,
         intents: None,
         conflict: None,
-        normalise: Normalise::None,
+        normalise: Normalisation::None,
     };
 }
 

@@ -27,7 +27,8 @@ pub fn in_words(section: &impl Serialize) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::spec::{Preset, ServerOptimiser, Users};
+    use crate::spec::{ClickModel, Preset, ServerOptimiser};
+    use foltr_simulation::click::PositionBasedParameters;
 
     #[test]
     fn the_kind_comes_first_and_every_number_is_there() {
@@ -35,7 +36,8 @@ mod tests {
         assert_eq!(in_words(&momentum), "momentum momentum=0.9 rate=10.0");
         let norm = foltr_rank::Initialisation::RandomNorm { norm: 0.01 };
         assert_eq!(in_words(&norm), "random-norm norm=0.01");
-        let users = Users::PositionBased { eta: 0.5, preset: Preset::Perfect, grades: None };
+        let users = PositionBasedParameters { eta: 0.5, preset: Preset::Perfect, grades: None };
+        let users = ClickModel::PositionBased(users);
         assert_eq!(in_words(&users), "position-based eta=0.5 preset=perfect");
     }
 }

@@ -128,7 +128,7 @@ pub(super) fn entries(value: Option<Value>, problems: &mut Vec<Problem>) -> Vec<
 }
 
 fn unknown_collection(key: &str, name: &str) -> Problem {
-    let names = Collection::ALL.map(|(name, _)| name);
+    let names = Collection::keys();
     Problem::new(key, no_such("collection", name, &names))
 }
 

@@ -8,7 +8,7 @@ use foltr_rank::metric::expected_max_rr;
 use foltr_rank::select::ScoreBuffer;
 use foltr_rank::{Params, Ranker, Ranking, Shape};
 use foltr_simulation::cache::Cache;
-use foltr_simulation::click::{Cascade, ClickModel, Preset};
+use foltr_simulation::click::{Cascade, Preset, SimulatedUser};
 use foltr_simulation::dataset::Dataset;
 use foltr_simulation::datasets::{Fold, LoadOptions, Source};
 use foltr_simulation::letor::ReadOptions;

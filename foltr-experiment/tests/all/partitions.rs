@@ -4,12 +4,12 @@ use std::fmt::Write as _;
 use std::sync::atomic::AtomicBool;
 
 use foltr_experiment::data;
-use foltr_experiment::partition::{ClientData, held};
+use foltr_experiment::partition::{AssignedData, assign_data};
 use foltr_experiment::rows::{MetricName, Row, RunOutcome};
 use foltr_experiment::run::{RunInput, run_job};
 use foltr_experiment::spec::Experiment;
 use foltr_rank::metric::ONLINE_DISCOUNT;
-use foltr_simulation::click::{Cascade, PositionBased, Preset, Users};
+use foltr_simulation::click::{Cascade, Preset, Users};
 use foltr_simulation::datasets::Fold;
 use foltr_test::ExperimentFile;
 
@@ -43,9 +43,9 @@ fn clicks(max_label: u8) -> Vec<Users> {
     vec![Users::Cascade(Cascade::preset(Preset::Perfect, max_label).expect("grades"))]
 }
 
-fn held_by(experiment: &Experiment, seed: u64) -> ClientData {
+fn assigned(experiment: &Experiment, seed: u64) -> AssignedData {
     let fold = fold(experiment);
-    held(experiment, &fold, clicks(fold.max_label()), seed).expect("a sound partition")
+    assign_data(experiment, &fold, clicks(fold.max_label()), seed).expect("a sound partition")
 }
 
 /// Sum of the online values, discounted by round (spec section 3).
@@ -78,10 +78,10 @@ fn one_label_a_client_gives_a_known_online_value() {
 fn clients_with_two_labels_hold_those_of_their_pair() {
     let section = "kind = \"labels\"\nlabels_per_client = 2\nsplit = \"disjoint\"";
     let experiment = experiment(SYNTHETIC, "n_clients = 3\ninteractions = 2", 1, section);
-    let held = held_by(&experiment, 1);
-    let docs: usize = held.partition.sets().iter().map(|set| set.data().n_docs()).sum();
+    let data = assigned(&experiment, 1);
+    let docs: usize = data.clients.sets().iter().map(|set| set.data().n_docs()).sum();
     assert_eq!(docs, fold(&experiment).train.n_docs());
-    for (set, pair) in held.partition.sets().iter().zip([[0, 1], [0, 2], [1, 2]]) {
+    for (set, pair) in data.clients.sets().iter().zip([[0, 1], [0, 2], [1, 2]]) {
         let labels = set.data().all_labels();
         assert!(pair.iter().all(|label| labels.contains(label)), "{pair:?} both occur");
         assert!(labels.iter().all(|label| pair.contains(label)));
@@ -101,13 +101,13 @@ fn super_clients(experiment: &Experiment, n_clients: usize) -> Experiment {
 fn shared_queries_are_held_by_all_and_may_be_learned_first() {
     let section = |more: &str| format!("kind = \"labels\"\nlabels_per_client = 1\nshared = {{ queries = 12{more} }}");
     let plain = experiment(SYNTHETIC, "n_clients = 3\ninteractions = 2", 1, &section(""));
-    let held = held_by(&plain, 1);
-    let shared = held.shared.expect("shared queries");
+    let data = assigned(&plain, 1);
+    let shared = data.shared.expect("shared queries");
     let ids = |data: &foltr_simulation::dataset::Dataset| -> Vec<String> {
         (0..data.n_queries()).map(|query| data.query_id(query).to_owned()).collect()
     };
     assert!((8..=12).contains(&shared.data().n_queries()), "{}", shared.data().n_queries());
-    for set in held.partition.sets() {
+    for set in data.clients.sets() {
         let all = ids(set.data());
         for (query, id) in ids(shared.data()).iter().enumerate() {
             let here = all.iter().position(|other| other == id).expect("every client has it");
@@ -131,10 +131,10 @@ fn intents_are_stable_shuffled_or_merged() {
     let with = |section: &str| experiment(&data, "n_clients = 6\ninteractions = 2", 1, section);
     let fold = fold(&with("kind = \"iid\""));
 
-    let stable = held_by(&with("kind = \"intents\"\nshuffled = false"), 1);
+    let stable = assigned(&with("kind = \"intents\"\nshuffled = false"), 1);
     assert_eq!(stable.groups.len(), 3);
     for client in 0..6 {
-        let (holding, share) = (stable.partition.holding(client), stable.partition.share(client));
+        let (holding, share) = (stable.clients.holding(client), stable.clients.share(client));
         assert_eq!((holding.group, holding.set), (client % 3, client % 3));
         assert_eq!(*share.training.data().all_labels(), *fold.intents[client as usize % 3].train);
         assert_eq!(
@@ -146,21 +146,21 @@ fn intents_are_stable_shuffled_or_merged() {
     }
     let shuffled = "kind = \"intents\"\nshuffled = true";
     let labels = |seed: u64, section: &str| -> Vec<Vec<u8>> {
-        let sets = held_by(&with(section), seed);
-        sets.partition.sets().iter().map(|set| set.data().all_labels().to_vec()).collect()
+        let sets = assigned(&with(section), seed);
+        sets.clients.sets().iter().map(|set| set.data().all_labels().to_vec()).collect()
     };
     assert_eq!(labels(1, shuffled), labels(1, shuffled));
     assert_ne!(labels(1, shuffled), labels(2, shuffled), "another seed, another order");
     let counts = |all: Vec<Vec<u8>>| all.concat().iter().map(|&label| u32::from(label)).sum::<u32>();
     assert_eq!(counts(labels(1, shuffled)), counts(labels(1, "kind = \"intents\"\nshuffled = false")));
 
-    let merged = held_by(&with("kind = \"merged-intents\""), 1);
+    let merged = assigned(&with("kind = \"merged-intents\""), 1);
     let highest: Vec<u8> = (0..fold.train.n_docs())
         .map(|doc| fold.intents.iter().map(|intent| intent.train[doc]).max().expect("three intents"))
         .collect();
-    assert_eq!((merged.groups.len(), merged.partition.sets()[0].data().all_labels()), (1, highest.as_slice()));
+    assert_eq!((merged.groups.len(), merged.clients.sets()[0].data().all_labels()), (1, highest.as_slice()));
     let few = super_clients(&with("kind = \"intents\"\nshuffled = true"), 2);
-    let error = run(&few, 1).expect_err("two clients").to_string();
+    let error = format!("{:#}", run(&few, 1).expect_err("two clients"));
     assert_eq!(error, "partition: 2 clients cannot have 3 intents");
 }
 
@@ -169,8 +169,8 @@ fn quantities_and_users_take_turns() {
     let clients = "n_clients = 7\nquantities = [1, 3, 5]";
     let text = "kind = \"iid\"";
     let quantities = experiment(SYNTHETIC, clients, 4, text);
-    let held = held_by(&quantities, 1);
-    let of = |client| held.partition.share(client).n_interactions;
+    let data = assigned(&quantities, 1);
+    let of = |client| data.clients.share(client).n_interactions;
     assert_eq!((0..7).map(of).collect::<Vec<_>>(), [1, 3, 5, 1, 3, 5, 1]);
     let schedule = quantities.schedule().expect("a federation");
     assert_eq!((schedule.interactions, schedule.interactions_per_round(), schedule.n_interactions()), (5, 19, 76));
@@ -183,9 +183,8 @@ fn quantities_and_users_take_turns() {
     };
     several.users = Some(users("client"));
     assert_eq!(several.check(), []);
-    let both = [clicks(2), vec![Users::PositionBased(PositionBased::perfect(1.0, 2).expect("grades"))]].concat();
-    let by_turns =
-        foltr_experiment::partition::held(&several, &fold(&several), both.clone(), 1).expect("a partition").partition;
+    let both = several.users.as_ref().expect("users").build(2).expect("grades");
+    let by_turns = assign_data(&several, &fold(&several), both.clone(), 1).expect("a partition").clients;
     assert_eq!((0..4).map(|client| by_turns.holding(client).users).collect::<Vec<_>>(), [0, 1, 0, 1]);
     assert_eq!((by_turns.share(0).users, by_turns.share(3).users), (&both[0], &both[1]));
     let (by_client, _) = run(&several, 1).expect("a run");
@@ -193,20 +192,6 @@ fn quantities_and_users_take_turns() {
     let (by_interaction, _) = run(&several, 1).expect("a run");
     assert_ne!(discounted(&by_client), discounted(&by_interaction));
     assert_eq!(several.users.expect("users").name(), "perfect+position-based-1-by-interaction");
-}
-
-#[test]
-fn clusters_and_proportions_divide_the_training_set() {
-    let clients = "n_clients = 4\ninteractions = 2";
-    let clusters = experiment(SYNTHETIC, clients, 2, "kind = \"feature-clusters\"");
-    let held = held_by(&clusters, 1);
-    let queries: u32 = (0..4).map(|client| held.partition.share(client).n_queries()).sum();
-    assert_eq!((queries, held.partition.sets().len()), (60, 1));
-    run(&clusters, 1).expect("a run");
-    let dirichlet = experiment(SYNTHETIC, clients, 2, "kind = \"dirichlet\"\nalpha = 0.5");
-    let docs: usize = held_by(&dirichlet, 1).partition.sets().iter().map(|set| set.data().n_docs()).sum();
-    assert_eq!(docs, fold(&dirichlet).train.n_docs());
-    run(&dirichlet, 1).expect("a run");
 }
 
 #[test]
@@ -228,14 +213,14 @@ fn the_users_of_a_log_are_the_clients() {
         folder.path().display()
     );
     let log = experiment(&data, "n_clients = 3\ninteractions = 2", 50, "kind = \"user-log\"");
-    let held = held_by(&log, 1);
-    assert_eq!((0..3).map(|client| held.partition.share(client).n_queries()).collect::<Vec<_>>(), [12, 8, 4]);
+    let data = assigned(&log, 1);
+    assert_eq!((0..3).map(|client| data.clients.share(client).n_queries()).collect::<Vec<_>>(), [12, 8, 4]);
     assert_eq!(fold(&log).test.n_queries(), 6);
     let (rows, _) = run(&log, 1).expect("a run");
     let last = rows.iter().rfind(|row| matches!(row.metric, MetricName::Offline(..))).expect("a value");
     assert!(last.value > 0.99, "feature 1 tells which document is clicked: {last:?}");
     let wrong = super_clients(&log, 2);
-    let error = run(&wrong, 1).expect_err("three users").to_string();
+    let error = format!("{:#}", run(&wrong, 1).expect_err("three users"));
     assert!(error.starts_with("partition: the log has 3 users for 2 clients; every user is a client"), "{error}");
 }
 
@@ -261,8 +246,8 @@ fn a_folder_of_judgements_is_tested_on_its_training_queries() {
     let data = format!("kind = \"intents\"\npath = '{}'\nnormalise = \"query\"", folder.path().display());
     let section = "kind = \"intents\"\nshuffled = false";
     let experiment = experiment(&data, "n_clients = 2\ninteractions = 3", 20, section);
-    let held = held_by(&experiment, 1);
-    assert_eq!((held.groups.len(), held.groups[1].test.labels(0)), (2, &[0, 0, 0, 0, 1][..]));
-    assert_eq!(held.groups[1].train, held.groups[1].test);
+    let data = assigned(&experiment, 1);
+    assert_eq!((data.groups.len(), data.groups[1].test.labels(0)), (2, &[0, 0, 0, 0, 1][..]));
+    assert_eq!(data.groups[1].train, data.groups[1].test);
     run(&experiment, 1).expect("a run");
 }

@@ -10,9 +10,10 @@
 use rand::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use super::{OnlineLearner, Update};
+use super::{LearnerParameters, Learning, OnlineLearner, Scheme, Update};
 use crate::metric::discount;
 use crate::normal::fill_standard_normal;
+use crate::parameter::{ParameterError, require};
 use crate::params::Shape;
 use crate::query::{Clicks, Impression, PREFETCH_PARTS, QueryView, Ranking};
 use crate::ranker::Ranker;
@@ -76,18 +77,57 @@ pub fn fill_direction(seed: u32, direction: &mut [f32]) {
     fill_standard_normal(&mut stream, direction);
 }
 
-/// FOLtR-ES's settings on the client.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct EvolutionSettings {
+/// FOLtR-ES as files name it: clients try perturbed rankers, the server follows what users liked (spec section 4).
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct EvolutionParameters {
     /// Standard deviation of the perturbation.
-    pub sigma: f32,
-    /// Whether the second half of the interactions uses the mirrored perturbation.
+    pub sigma: f64,
+    /// Whether every perturbation is also tried with opposite sign.
     pub antithetic: bool,
     /// What an interaction is worth.
     pub reward: Reward,
+    /// Which random numbers drive queries and clicks.
+    pub stream: EvolutionStream,
+}
+
+/// Which random numbers drive the queries and clicks of an evolution client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum EvolutionStream {
+    /// Independent of the transmitted seed.
+    Separate,
+    /// The published code's single generator, bit for bit; biases the gradient (spec section 4).
+    Published,
+}
+
+impl LearnerParameters for EvolutionParameters {
+    const SCHEME: Scheme = Scheme::Federated;
+
+    fn check(&self) -> Vec<ParameterError> {
+        require("sigma", self.sigma, self.sigma > 0.0, "a positive number").err().into_iter().collect()
+    }
+
+    fn client(&self, n_shown: usize, n_interactions: usize, _clip_radius: Option<f32>) -> Option<Learning> {
+        let Self { sigma, antithetic, reward, stream } = *self;
+        Some(Learning::Evolution {
+            settings: EvolutionSettings { sigma: sigma as f32, antithetic, reward, n_interactions, n_shown },
+            published_stream: stream == EvolutionStream::Published,
+        })
+    }
+}
+
+/// FOLtR-ES's settings on the client.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct EvolutionSettings {
+    pub sigma: f32,
+    /// Whether the second half of the interactions uses the mirrored perturbation.
+    pub antithetic: bool,
+    pub reward: Reward,
     /// Interactions of a round; even when antithetic.
     pub n_interactions: usize,
-    /// Documents a user is shown.
     pub n_shown: usize,
 }
 
@@ -117,11 +157,6 @@ impl Evolution {
             outcomes: Vec::with_capacity(settings.n_interactions),
             scores: ScoreBuffer::default(),
         }
-    }
-
-    /// The direction of this round's perturbation, as the server will generate it from the seed.
-    pub fn direction(&self) -> &[f32] {
-        &self.direction
     }
 
     /// Starts a round in a direction that `fill` writes instead of the protocol's [`fill_direction`].
@@ -171,6 +206,10 @@ impl OnlineLearner for Evolution {
     fn finish(&mut self) -> Update<'_> {
         let (plus, minus) = self.outcomes.split_at(self.n_plus().min(self.outcomes.len()));
         Update::Evolution { seed: self.seed, plus, minus }
+    }
+
+    fn direction(&self) -> &[f32] {
+        &self.direction
     }
 }
 

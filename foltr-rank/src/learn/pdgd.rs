@@ -16,8 +16,9 @@ use self::pair_weights::{
     for_each_pair, for_each_pair_log, log_add_exp, pair_weights, pair_weights_log, unclicked_considered,
 };
 pub use self::preferences::Preferences;
-use super::{OnlineLearner, Update};
+use super::{LearnerParameters, Learning, OnlineLearner, Scheme, Update};
 use crate::elementary::{exp_parts, scale};
+use crate::parameter::{ParameterError, problems, require};
 use crate::params::{Shape, clip_to_radius};
 use crate::plackett_luce::{ListSampler, maximum};
 use crate::query::{Clicks, Impression, LANES, MAX_SHOWN, QueryView, Ranking};
@@ -40,14 +41,48 @@ pub enum Updates {
     Accumulated,
 }
 
-/// PDGD's settings.
+/// FPDGD as files name it: every client learns by PDGD, the server averages (spec sections 6 and 8).
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct PdgdParameters {
+    /// Of the client's steps.
+    pub learning_rate: f64,
+    /// When a client steps.
+    pub updates: Updates,
+    /// mu of FedProx: how strongly every step is pulled back to the global model (spec section 11); 0 when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub proximal: Option<f64>,
+}
+
+impl LearnerParameters for PdgdParameters {
+    const SCHEME: Scheme = Scheme::Federated;
+
+    fn check(&self) -> Vec<ParameterError> {
+        let proximal = self.proximal.unwrap_or(0.0);
+        problems([
+            require("learning_rate", self.learning_rate, self.learning_rate > 0.0, "a positive number"),
+            require("proximal", proximal, proximal >= 0.0, "0 (no pull) or a positive number"),
+        ])
+    }
+
+    fn client(&self, n_shown: usize, _n_interactions: usize, clip_radius: Option<f32>) -> Option<Learning> {
+        Some(Learning::Pdgd(PdgdSettings {
+            learning_rate: self.learning_rate as f32,
+            updates: self.updates,
+            n_shown,
+            clip_radius,
+            proximal: self.proximal.unwrap_or(0.0) as f32,
+        }))
+    }
+}
+
+/// PDGD's settings on the client.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PdgdSettings {
     /// eta of spec section 6.3.
     pub learning_rate: f32,
-    /// When the model moves.
     pub updates: Updates,
-    /// Documents a user is shown.
     pub n_shown: usize,
     /// Longest model allowed: clipped after every local step, also after one with a zero gradient (spec section 9).
     pub clip_radius: Option<f32>,
@@ -310,17 +345,16 @@ impl OnlineLearner for Pdgd {
 mod tests {
     use super::*;
 
+    fn learner(proximal: f32) -> Pdgd {
+        let settings =
+            PdgdSettings { learning_rate: 0.1, updates: Updates::Immediate, n_shown: 2, clip_radius: None, proximal };
+        Pdgd::new(Shape::Linear { n_features: 2 }, settings)
+    }
+
     #[test]
     fn a_proximal_step_by_hand() {
         // Spec section 11: theta (.5, -.2), theta_t (.4, 0), g (1, 2), mu .1, eta .1.
-        let settings = PdgdSettings {
-            learning_rate: 0.1,
-            updates: Updates::Immediate,
-            n_shown: 10,
-            clip_radius: None,
-            proximal: 0.1,
-        };
-        let mut learner = Pdgd::new(Shape::Linear { n_features: 2 }, settings);
+        let mut learner = learner(0.1);
         learner.global.copy_from_slice(&[0.4, 0.0]);
         learner.before.copy_from_slice(&[0.5, -0.2]);
         learner.ranker.load(&[0.5 + 0.1 * 1.0, -0.2 + 0.1 * 2.0]);
@@ -332,17 +366,10 @@ mod tests {
 
     #[test]
     fn the_pull_is_felt_in_every_interaction_but_the_first() {
-        let settings = PdgdSettings {
-            learning_rate: 0.1,
-            updates: Updates::Immediate,
-            n_shown: 2,
-            clip_radius: None,
-            proximal: 10.0,
-        };
         let mut stream = crate::rng::Streams::new(1).open(crate::rng::Purpose::Interaction, 0, 0);
         let rows = crate::query::pad_rows(&[1.0, 0.0, 0.0, 1.0], 2);
         let query = QueryView::new(&rows, 2);
-        let mut learner = Pdgd::new(Shape::Linear { n_features: 2 }, settings);
+        let mut learner = learner(10.0);
         learner.begin(&[0.3, 0.3], &mut stream);
         let (mut ranking, mut seen) = (Ranking::default(), Vec::new());
         for clicked in [true, false] {

@@ -3,6 +3,8 @@
 //! `JK02` Järvelin, Kekäläinen: *Cumulated Gain-Based Evaluation of IR Techniques*, TOIS 20, 2002, with the exponential
 //! gain of `BSR05` Burges et al., ICML 2005; spec section 3. The ideal is taken over all documents of the query.
 
+use super::LabelMetric;
+
 /// 2^label - 1.
 #[inline]
 pub fn gain(label: u8) -> f64 {
@@ -43,20 +45,18 @@ pub fn dcg(ranked_labels: impl IntoIterator<Item = u8>, k: usize) -> f64 {
 
 /// The largest DCG@k that the query's documents allow.
 pub fn ideal_dcg(labels: &[u8], k: usize) -> f64 {
-    let mut sorted = labels.to_vec();
-    sorted.sort_unstable_by(|a, b| b.cmp(a));
-    dcg(sorted, k)
+    dcg(best_first(labels), k)
 }
 
-/// nDCG@k with the label itself as gain (`JK02`), as trec_eval has it; nothing when no label is above 0.
-pub fn linear_ndcg(ranked_labels: impl IntoIterator<Item = u8>, labels: &[u8], k: usize) -> Option<f64> {
-    fn sum(labels: impl IntoIterator<Item = u8>, k: usize) -> f64 {
-        labels.into_iter().take(k).enumerate().map(|(position, label)| f64::from(label) * discount(position)).sum()
-    }
+fn best_first(labels: &[u8]) -> Vec<u8> {
     let mut sorted = labels.to_vec();
     sorted.sort_unstable_by(|a, b| b.cmp(a));
-    let ideal = sum(sorted, k);
-    (ideal > 0.0).then(|| sum(ranked_labels, k) / ideal)
+    sorted
+}
+
+/// DCG with the label itself as gain (`JK02`).
+fn linear_dcg(ranked_labels: impl IntoIterator<Item = u8>, k: usize) -> f64 {
+    ranked_labels.into_iter().take(k).enumerate().map(|(position, label)| f64::from(label) * discount(position)).sum()
 }
 
 /// nDCG@k of labels in ranked order; nothing when the ideal is 0.
@@ -64,38 +64,56 @@ pub fn ndcg(ranked_labels: impl IntoIterator<Item = u8>, ideal: f64, k: usize) -
     (ideal > 0.0).then(|| dcg(ranked_labels, k) / ideal)
 }
 
+/// nDCG@k with the label itself as gain, as trec_eval has it; nothing when no label is above 0.
+pub fn linear_ndcg(ranked_labels: impl IntoIterator<Item = u8>, labels: &[u8], k: usize) -> Option<f64> {
+    let ideal = LinearNdcg::best(labels, k);
+    (ideal > 0.0).then(|| linear_dcg(ranked_labels, k) / ideal)
+}
+
+pub(super) struct Ndcg;
+
+impl LabelMetric for Ndcg {
+    const IR_MEASURES: Option<&'static str> = Some("nDCG(dcg='exp-log2')");
+
+    fn best(labels: &[u8], k: usize) -> f64 {
+        ideal_dcg(labels, k)
+    }
+
+    fn value(ranked: &[u8], k: usize, best: f64) -> f64 {
+        dcg(ranked.iter().copied(), k) / best
+    }
+}
+
+pub(super) struct LinearNdcg;
+
+impl LabelMetric for LinearNdcg {
+    const IR_MEASURES: Option<&'static str> = Some("nDCG");
+
+    fn best(labels: &[u8], k: usize) -> f64 {
+        linear_dcg(best_first(labels), k)
+    }
+
+    fn value(ranked: &[u8], k: usize, best: f64) -> f64 {
+        linear_dcg(ranked.iter().copied(), k) / best
+    }
+}
+
+pub(super) struct Dcg;
+
+impl LabelMetric for Dcg {
+    fn value(ranked: &[u8], k: usize, _best: f64) -> f64 {
+        dcg(ranked.iter().copied(), k)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn three_documents_by_hand() {
-        // Labels 1, 0, 2 as ranked: 1/1 + 0 + 3/2 = 2.5; ideal 3 + 1/log2(3).
-        let ideal = ideal_dcg(&[0, 2, 1], 10);
-        assert!((ideal - (3.0 + 1.0 / 3_f64.log2())).abs() < 1e-12);
-        assert!((ndcg([1, 0, 2], ideal, 10).unwrap() - 2.5 / ideal).abs() < 1e-12);
-        assert_eq!(ndcg([0, 0], ideal_dcg(&[0, 0], 10), 10), None);
-    }
-
-    #[test]
-    fn the_label_itself_as_gain() {
-        // Labels 1, 0, 2 as ranked: 1 + 0 + 2/2 = 2; ideal 2 + 1/log2(3).
-        let ideal = 2.0 + 1.0 / 3_f64.log2();
-        assert!((linear_ndcg([1, 0, 2], &[0, 2, 1], 10).unwrap() - 2.0 / ideal).abs() < 1e-12);
-        assert_eq!(linear_ndcg([0, 0, 2], &[0, 0, 2], 2), Some(0.0));
-        assert_eq!(linear_ndcg([0, 0], &[0, 0], 10), None);
-    }
 
     #[test]
     fn the_table_is_the_formula() {
         for position in 0..40 {
             assert!((discount(position) - 1.0 / ((position + 2) as f64).log2()).abs() < 1e-15);
         }
-    }
-
-    #[test]
-    fn the_cutoff_limits_the_list_but_not_the_ideal() {
-        let labels = [0, 0, 4];
-        assert_eq!(ndcg(labels, ideal_dcg(&labels, 2), 2), Some(0.0));
     }
 }

@@ -8,116 +8,131 @@
 //! The idea of shared and own parts is that of multi-task learning (`EP04` Evgeniou, Pontil: *Regularized Multi-Task
 //! Learning*, KDD 2004, Eq. 3); clusters are chosen as in [`super::clusters`], by the models without the own part.
 
-use super::clusters::Choice;
-use super::{Models, OwnRanker, PersonalLearner, best};
+use serde::{Deserialize, Serialize};
+
+use super::clusters::{Choice, prefer_any};
+use super::{Destination, MAX_CLUSTERS, PersonalMethod, best, check_memory};
 use crate::learn::pdgd::{Pdgd, PdgdSettings};
-use crate::learn::{OnlineLearner, Update};
+use crate::learn::{Models, OnlineLearner, OwnRanker};
+use crate::parameter::{ParameterError, require};
 use crate::params::{Params, Shape};
-use crate::query::{Impression, QueryView, Ranking};
+use crate::query::Impression;
 use crate::rng::Stream;
 
-/// How the device's own part learns.
-#[derive(Clone, Copy, Debug)]
-pub(super) struct Own {
-    /// Share of a round's step.
-    pub(super) rate: f32,
-    /// Share that is forgotten in a round.
-    pub(super) decay: f32,
+/// The sum of a shared model, the model of a cluster, and the device's own. State: the device's own part, then the evidence
+/// for each cluster, if there are clusters.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Additive {
+    /// How many clusters; 1 for none.
+    pub n_clusters: usize,
+    /// What an interaction counts in the choice of the cluster after one more interaction; from 0 to below 1.
+    pub memory: f64,
+    /// Share of a round's step that the device's own part takes.
+    pub own_rate: f64,
+    /// Share of the device's own part that is forgotten in a round.
+    pub own_decay: f64,
 }
 
-/// State: the device's own part, then the evidence for each cluster, if there are clusters.
-#[derive(Clone, Debug)]
-pub(super) struct Additive {
-    shape: Shape,
-    own: Own,
-    pdgd: Pdgd,
+/// Memory of a round.
+#[derive(Debug)]
+pub struct AdditiveScratch {
     choice: Option<Choice>,
-    chosen: usize,
     /// Where the round began.
     start: Params,
-    scratch: Params,
-}
-
-impl Additive {
-    pub(super) fn new(shape: Shape, pdgd: PdgdSettings, n_clusters: usize, memory: f32, own: Own) -> Self {
-        let zero = || vec![0.0; shape.n_params()];
-        let choice = (n_clusters > 1).then(|| Choice::new(shape, n_clusters, memory));
-        Self { shape, own, pdgd: Pdgd::new(shape, pdgd), choice, chosen: 0, start: zero(), scratch: zero() }
-    }
+    local: Params,
 }
 
 fn add(sum: &mut [f32], part: &[f32]) {
     sum.iter_mut().zip(part).for_each(|(sum, part)| *sum += part);
 }
 
-impl OnlineLearner for Additive {
-    fn begin(&mut self, _global: &[f32], public: &mut Stream) {
-        self.pdgd.begin(&self.start, public);
+/// The global model, that of the cluster with the most evidence, and the device's own part, summed.
+fn summed(models: Models<'_>, state: &[f32]) -> Params {
+    let (own, evidence) = state.split_at(models.global.len());
+    let mut sum = models.global.to_vec();
+    if !evidence.is_empty() {
+        add(&mut sum, &models.clusters[best(evidence)]);
     }
-
-    fn rank(&mut self, query: QueryView<'_>, private: &mut Stream, ranking: &mut Ranking) {
-        self.pdgd.rank(query, private, ranking);
-    }
-
-    fn observe(&mut self, impression: &Impression<'_>) {
-        if let Some(choice) = &mut self.choice {
-            choice.weigh(&mut self.pdgd, impression);
-        }
-        self.pdgd.observe(impression);
-    }
-
-    fn finish(&mut self) -> Update<'_> {
-        self.pdgd.finish()
-    }
+    add(&mut sum, own);
+    sum
 }
 
-impl PersonalLearner for Additive {
-    fn state_len(&self) -> usize {
-        self.shape.n_params() + self.choice.as_ref().map_or(0, Choice::n_clusters)
+impl PersonalMethod for Additive {
+    type Scratch = AdditiveScratch;
+
+    const ADDS_CLUSTERS: bool = true;
+
+    fn example() -> Self {
+        Self { n_clusters: 3, memory: 0.99, own_rate: 0.5, own_decay: 0.01 }
     }
 
-    fn start(&self, _client: u32, _initial: &[f32], private: &mut Stream, state: &mut [f32]) {
-        let (own, evidence) = state.split_at_mut(self.shape.n_params());
+    fn check(&self) -> Result<(), ParameterError> {
+        check_memory(self.memory)?;
+        let is_sound = (1..=MAX_CLUSTERS).contains(&self.n_clusters);
+        require("n_clusters", self.n_clusters as f64, is_sound, "1 (no clusters) to 64")?;
+        require("own_rate", self.own_rate, self.own_rate >= 0.0, "0 or a positive number")?;
+        require("own_decay", self.own_decay, (0.0..=1.0).contains(&self.own_decay), "0 to 1")
+    }
+
+    fn destination(&self) -> Destination {
+        if self.n_clusters > 1 { Destination::GlobalAndCluster } else { Destination::Global }
+    }
+
+    fn n_clusters(&self) -> usize {
+        if self.n_clusters > 1 { self.n_clusters } else { 0 }
+    }
+
+    fn scratch(&self, shape: Shape, _settings: PdgdSettings) -> AdditiveScratch {
+        let choice = (self.n_clusters > 1).then(|| Choice::new(shape, self.n_clusters, self.memory as f32));
+        AdditiveScratch { choice, start: Params::new(), local: vec![0.0; shape.n_params()] }
+    }
+
+    fn state_len(&self, shape: Shape) -> usize {
+        shape.n_params() + PersonalMethod::n_clusters(self)
+    }
+
+    fn start(&self, _client: u32, initial: &[f32], private: &mut Stream, state: &mut [f32]) {
+        let (own, evidence) = state.split_at_mut(initial.len());
         own.fill(0.0);
-        if let Some(choice) = &self.choice {
-            choice.start(private, evidence);
+        if !evidence.is_empty() {
+            prefer_any(private, evidence);
         }
     }
 
-    fn enter(&mut self, models: Models<'_>, state: &[f32]) {
-        let (own, evidence) = state.split_at(self.shape.n_params());
-        self.start.copy_from_slice(models.global);
-        if let Some(choice) = &mut self.choice {
-            choice.enter(evidence);
-            for (cluster, offset) in models.clusters.iter().enumerate() {
-                self.scratch.copy_from_slice(models.global);
-                add(&mut self.scratch, offset);
-                choice.load(cluster, &self.scratch);
-            }
-            self.chosen = best(evidence);
-            add(&mut self.start, &models.clusters[self.chosen]);
+    fn begin(&self, pdgd: &mut Pdgd, scratch: &mut AdditiveScratch, models: Models<'_>, state: &[f32]) {
+        if let Some(choice) = &mut scratch.choice {
+            let with_global = |offset: &Params| {
+                let mut sum = models.global.to_vec();
+                add(&mut sum, offset);
+                sum
+            };
+            let sums: Vec<Params> = models.clusters.iter().map(with_global).collect();
+            choice.enter(sums.iter(), &state[models.global.len()..]);
         }
-        add(&mut self.start, own);
+        scratch.start = summed(models, state);
+        pdgd.begin_from(&scratch.start, &scratch.start);
     }
 
-    fn leave(&mut self, state: &mut [f32]) -> Option<usize> {
-        let (own, evidence) = state.split_at_mut(self.shape.n_params());
-        self.pdgd.local_params(&mut self.scratch);
-        for ((own, local), start) in own.iter_mut().zip(&self.scratch).zip(&self.start) {
-            *own = (1.0 - self.own.decay) * *own + self.own.rate * (local - start);
+    fn observe(&self, pdgd: &mut Pdgd, scratch: &mut AdditiveScratch, impression: &Impression<'_>) {
+        if let Some(choice) = &mut scratch.choice {
+            choice.weigh(pdgd, impression);
         }
-        let choice = self.choice.as_ref()?;
-        choice.leave(evidence);
-        Some(self.chosen)
+        pdgd.observe(impression);
     }
 
-    fn own_ranker(&self, models: Models<'_>, state: &[f32]) -> OwnRanker {
-        let (own, evidence) = state.split_at(self.shape.n_params());
-        let mut params = models.global.to_vec();
-        if self.choice.is_some() {
-            add(&mut params, &models.clusters[best(evidence)]);
+    fn leave(&self, pdgd: &Pdgd, scratch: &mut AdditiveScratch, state: &mut [f32]) -> Option<usize> {
+        let (own, evidence) = state.split_at_mut(scratch.local.len());
+        pdgd.local_params(&mut scratch.local);
+        let (rate, decay) = (self.own_rate as f32, self.own_decay as f32);
+        for ((own, local), start) in own.iter_mut().zip(&scratch.local).zip(&scratch.start) {
+            *own = (1.0 - decay) * *own + rate * (local - start);
         }
-        add(&mut params, own);
-        OwnRanker { shape: self.shape, params }
+        scratch.choice.as_ref()?.leave(evidence)
+    }
+
+    fn own_ranker(&self, shape: Shape, models: Models<'_>, state: &[f32]) -> OwnRanker {
+        OwnRanker { shape, params: summed(models, state) }
     }
 }

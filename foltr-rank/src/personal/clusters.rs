@@ -8,20 +8,154 @@
 //! cluster, and no clicks. A device begins in a cluster that it draws, since the models begin equal.
 
 use rand::RngExt;
+use serde::{Deserialize, Serialize};
 
 use super::shown::Shown;
-use super::{Models, OwnRanker, PersonalLearner, best};
+use super::{Destination, MAX_CLUSTERS, PersonalMethod, best, check_memory};
 use crate::learn::pdgd::{Pdgd, PdgdSettings, Preferences};
-use crate::learn::{OnlineLearner, Update};
+use crate::learn::{Models, OnlineLearner, OwnRanker};
+use crate::parameter::{ParameterError, require};
 use crate::params::{Params, Shape};
-use crate::query::{Impression, MAX_SHOWN, QueryView, Ranking};
+use crate::query::{Impression, MAX_SHOWN};
 use crate::ranker::Ranker;
 use crate::rng::Stream;
 
+/// Several shared models; each device helps the one that explains its own clicks best. State: the evidence for each.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Clusters {
+    /// How many models.
+    pub n_clusters: usize,
+    /// What an interaction counts in the choice after one more interaction; from 0 to below 1.
+    pub memory: f64,
+}
+
+impl PersonalMethod for Clusters {
+    type Scratch = Choice;
+
+    fn example() -> Self {
+        Self { n_clusters: 3, memory: 0.99 }
+    }
+
+    fn check(&self) -> Result<(), ParameterError> {
+        check_memory(self.memory)?;
+        check_number("n_clusters", self.n_clusters)
+    }
+
+    fn destination(&self) -> Destination {
+        Destination::Cluster
+    }
+
+    fn n_clusters(&self) -> usize {
+        self.n_clusters
+    }
+
+    fn scratch(&self, shape: Shape, _settings: PdgdSettings) -> Choice {
+        Choice::new(shape, self.n_clusters, self.memory as f32)
+    }
+
+    fn state_len(&self, _shape: Shape) -> usize {
+        self.n_clusters
+    }
+
+    fn start(&self, _client: u32, _initial: &[f32], private: &mut Stream, state: &mut [f32]) {
+        prefer_any(private, state);
+    }
+
+    fn begin(&self, pdgd: &mut Pdgd, choice: &mut Choice, models: Models<'_>, state: &[f32]) {
+        choice.enter(models.clusters.iter(), state);
+        let start = &models.clusters[choice.chosen];
+        pdgd.begin_from(start, start);
+    }
+
+    fn observe(&self, pdgd: &mut Pdgd, choice: &mut Choice, impression: &Impression<'_>) {
+        choice.weigh(pdgd, impression);
+        pdgd.observe(impression);
+    }
+
+    fn leave(&self, _pdgd: &Pdgd, choice: &mut Choice, state: &mut [f32]) -> Option<usize> {
+        choice.leave(state)
+    }
+
+    fn own_ranker(&self, shape: Shape, models: Models<'_>, state: &[f32]) -> OwnRanker {
+        OwnRanker { shape, params: models.clusters[best(state)].clone() }
+    }
+}
+
+/// As clusters, but client c is in group c modulo their number, and knows it: what clusters could be at best, where
+/// intents are dealt out in the same way. State: 1 for its group, 0 for the others.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct KnownGroups {
+    /// How many groups.
+    pub n_groups: usize,
+}
+
+impl PersonalMethod for KnownGroups {
+    /// The group of the round's client.
+    type Scratch = usize;
+
+    fn example() -> Self {
+        Self { n_groups: 2 }
+    }
+
+    fn check(&self) -> Result<(), ParameterError> {
+        check_number("n_groups", self.n_groups)
+    }
+
+    fn destination(&self) -> Destination {
+        Destination::Cluster
+    }
+
+    fn n_clusters(&self) -> usize {
+        self.n_groups
+    }
+
+    fn scratch(&self, _shape: Shape, _settings: PdgdSettings) -> usize {
+        0
+    }
+
+    fn state_len(&self, _shape: Shape) -> usize {
+        self.n_groups
+    }
+
+    fn start(&self, client: u32, _initial: &[f32], _private: &mut Stream, state: &mut [f32]) {
+        state.fill(0.0);
+        state[client as usize % self.n_groups] = 1.0;
+    }
+
+    fn begin(&self, pdgd: &mut Pdgd, group: &mut usize, models: Models<'_>, state: &[f32]) {
+        *group = best(state);
+        pdgd.begin_from(&models.clusters[*group], &models.clusters[*group]);
+    }
+
+    fn leave(&self, _pdgd: &Pdgd, group: &mut usize, _state: &mut [f32]) -> Option<usize> {
+        Some(*group)
+    }
+
+    fn own_ranker(&self, shape: Shape, models: Models<'_>, state: &[f32]) -> OwnRanker {
+        OwnRanker { shape, params: models.clusters[best(state)].clone() }
+    }
+}
+
+fn check_number(name: &'static str, n: usize) -> Result<(), ParameterError> {
+    require(name, n as f64, (2..=MAX_CLUSTERS).contains(&n), "2 to 64")
+}
+
+/// The evidence of a client that has seen nothing: it prefers a cluster that it draws.
+pub(super) fn prefer_any(private: &mut Stream, evidence: &mut [f32]) {
+    evidence.fill(0.0);
+    // One good pair outweighs it.
+    evidence[private.random_range(0..evidence.len())] = 0.1;
+}
+
 /// Which of several models explains a client's clicks best.
 #[derive(Clone, Debug)]
-pub(super) struct Choice {
+pub struct Choice {
     memory: f32,
+    pub(super) chosen: usize,
     rankers: Vec<Ranker>,
     /// Log-likelihood of the client's clicks by model, older ones counting less.
     evidence: Vec<f32>,
@@ -33,6 +167,7 @@ impl Choice {
     pub(super) fn new(shape: Shape, n_clusters: usize, memory: f32) -> Self {
         Self {
             memory,
+            chosen: 0,
             rankers: vec![Ranker::new(shape); n_clusters],
             evidence: vec![0.0; n_clusters],
             preferences: Preferences::default(),
@@ -40,27 +175,16 @@ impl Choice {
         }
     }
 
-    /// Writes the state of a client that has seen nothing: it prefers a cluster that it draws.
-    pub(super) fn start(&self, private: &mut Stream, evidence: &mut [f32]) {
-        evidence.fill(0.0);
-        // One good pair outweighs it.
-        evidence[private.random_range(0..evidence.len())] = 0.1;
-    }
-
-    pub(super) fn n_clusters(&self) -> usize {
-        self.rankers.len()
-    }
-
-    pub(super) fn enter(&mut self, evidence: &[f32]) {
+    /// Takes the models and the evidence that the round begins with.
+    pub(super) fn enter<'a>(&mut self, models: impl Iterator<Item = &'a Params>, evidence: &[f32]) {
         self.evidence.copy_from_slice(evidence);
+        self.chosen = best(evidence);
+        self.rankers.iter_mut().zip(models).for_each(|(ranker, params)| ranker.load(params));
     }
 
-    pub(super) fn load(&mut self, cluster: usize, params: &[f32]) {
-        self.rankers[cluster].load(params);
-    }
-
-    pub(super) fn leave(&self, evidence: &mut [f32]) {
+    pub(super) fn leave(&self, evidence: &mut [f32]) -> Option<usize> {
         evidence.copy_from_slice(&self.evidence);
+        Some(self.chosen)
     }
 
     /// Weighs the clicks on a list that `pdgd` made and has not learnt from yet.
@@ -74,82 +198,5 @@ impl Choice {
             let scores: [f32; MAX_SHOWN] = self.shown.scores(ranker);
             *evidence = self.memory * *evidence + self.preferences.log_likelihood(&scores);
         }
-    }
-}
-
-/// State: the evidence for each cluster.
-#[derive(Clone, Debug)]
-pub(super) struct Clusters {
-    shape: Shape,
-    pdgd: Pdgd,
-    choice: Choice,
-    /// Whether a client is told its cluster, and stays there.
-    is_told: bool,
-    chosen: usize,
-    start: Params,
-}
-
-impl Clusters {
-    pub(super) fn new(shape: Shape, pdgd: PdgdSettings, n_clusters: usize, memory: f32) -> Self {
-        let choice = Choice::new(shape, n_clusters, memory);
-        let start = vec![0.0; shape.n_params()];
-        Self { shape, pdgd: Pdgd::new(shape, pdgd), choice, is_told: false, chosen: 0, start }
-    }
-
-    /// With clients that are told their cluster: that of their number, modulo how many there are.
-    pub(super) fn told(shape: Shape, pdgd: PdgdSettings, n_groups: usize) -> Self {
-        Self { is_told: true, ..Self::new(shape, pdgd, n_groups, 0.0) }
-    }
-}
-
-impl OnlineLearner for Clusters {
-    fn begin(&mut self, _global: &[f32], public: &mut Stream) {
-        self.pdgd.begin(&self.start, public);
-    }
-
-    fn rank(&mut self, query: QueryView<'_>, private: &mut Stream, ranking: &mut Ranking) {
-        self.pdgd.rank(query, private, ranking);
-    }
-
-    fn observe(&mut self, impression: &Impression<'_>) {
-        if !self.is_told {
-            self.choice.weigh(&mut self.pdgd, impression);
-        }
-        self.pdgd.observe(impression);
-    }
-
-    fn finish(&mut self) -> Update<'_> {
-        self.pdgd.finish()
-    }
-}
-
-impl PersonalLearner for Clusters {
-    fn state_len(&self) -> usize {
-        self.choice.evidence.len()
-    }
-
-    fn start(&self, client: u32, _initial: &[f32], private: &mut Stream, state: &mut [f32]) {
-        if self.is_told {
-            state.fill(0.0);
-            state[client as usize % self.choice.n_clusters()] = 1.0;
-        } else {
-            self.choice.start(private, state);
-        }
-    }
-
-    fn enter(&mut self, models: Models<'_>, state: &[f32]) {
-        self.choice.enter(state);
-        models.clusters.iter().enumerate().for_each(|(cluster, params)| self.choice.load(cluster, params));
-        self.chosen = best(state);
-        self.start.copy_from_slice(&models.clusters[self.chosen]);
-    }
-
-    fn leave(&mut self, state: &mut [f32]) -> Option<usize> {
-        self.choice.leave(state);
-        Some(self.chosen)
-    }
-
-    fn own_ranker(&self, models: Models<'_>, state: &[f32]) -> OwnRanker {
-        OwnRanker { shape: self.shape, params: models.clusters[best(state)].clone() }
     }
 }

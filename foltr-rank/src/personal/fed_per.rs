@@ -7,79 +7,60 @@
 //! by nobody, but makes the global ranker that the thesis evaluates. The code's shared arrays, through which a client
 //! starts from what the one before it learnt, are not reproduced.
 
-use super::{Models, OwnRanker, PersonalLearner};
+use serde::{Deserialize, Serialize};
+
+use super::PersonalMethod;
 use crate::learn::pdgd::{Pdgd, PdgdSettings};
-use crate::learn::{OnlineLearner, Update};
+use crate::learn::{Models, OwnRanker};
 use crate::params::{Params, Shape};
-use crate::query::{Impression, QueryView, Ranking};
 use crate::rng::Stream;
 
-/// State: the device's output layer. A linear ranker is all output layer, and nothing of it is shared.
-#[derive(Clone, Debug)]
-pub(super) struct FedPer {
-    shape: Shape,
-    pdgd: Pdgd,
-    own: Vec<f32>,
-    local: Params,
+/// The output layer of a network is the device's own, the hidden layer is shared. State: the device's output layer. A
+/// linear ranker is all output layer, and nothing of it is shared.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct FedPer {}
+
+/// The shared layer of `global` with a device's output layer behind it.
+fn joined(global: &[f32], own: &[f32]) -> Params {
+    global[..global.len() - own.len()].iter().chain(own).copied().collect()
 }
 
-impl FedPer {
-    pub(super) fn new(shape: Shape, pdgd: PdgdSettings) -> Self {
-        let own = vec![0.0; shape.n_params() - first_own(shape)];
-        Self { shape, pdgd: Pdgd::new(shape, pdgd), own, local: vec![0.0; shape.n_params()] }
-    }
-}
+impl PersonalMethod for FedPer {
+    /// The local model.
+    type Scratch = Params;
 
-/// Where the output layer begins.
-const fn first_own(shape: Shape) -> usize {
-    match shape {
-        Shape::Linear { .. } => 0,
-        Shape::Mlp { n_hidden, .. } => shape.n_params() - n_hidden,
-    }
-}
-
-impl OnlineLearner for FedPer {
-    fn begin(&mut self, global: &[f32], _public: &mut Stream) {
-        let (base, own) = self.local.split_at_mut(first_own(self.shape));
-        base.copy_from_slice(&global[..base.len()]);
-        own.copy_from_slice(&self.own);
-        self.pdgd.begin_from(&self.local, global);
+    fn example() -> Self {
+        Self {}
     }
 
-    fn rank(&mut self, query: QueryView<'_>, private: &mut Stream, ranking: &mut Ranking) {
-        self.pdgd.rank(query, private, ranking);
+    fn scratch(&self, shape: Shape, _settings: PdgdSettings) -> Params {
+        vec![0.0; shape.n_params()]
     }
 
-    fn observe(&mut self, impression: &Impression<'_>) {
-        self.pdgd.observe(impression);
-    }
-
-    fn finish(&mut self) -> Update<'_> {
-        self.pdgd.finish()
-    }
-}
-
-impl PersonalLearner for FedPer {
-    fn state_len(&self) -> usize {
-        self.own.len()
+    fn state_len(&self, shape: Shape) -> usize {
+        match shape {
+            Shape::Linear { n_features } => n_features,
+            Shape::Mlp { n_hidden, .. } => n_hidden,
+        }
     }
 
     fn start(&self, _client: u32, initial: &[f32], _private: &mut Stream, state: &mut [f32]) {
-        state.copy_from_slice(&initial[first_own(self.shape)..]);
+        state.copy_from_slice(&initial[initial.len() - state.len()..]);
     }
 
-    fn enter(&mut self, _models: Models<'_>, state: &[f32]) {
-        self.own.copy_from_slice(state);
+    fn begin(&self, pdgd: &mut Pdgd, _local: &mut Params, models: Models<'_>, state: &[f32]) {
+        pdgd.begin_from(&joined(models.global, state), models.global);
     }
 
-    fn leave(&mut self, state: &mut [f32]) -> Option<usize> {
-        self.pdgd.local_params(&mut self.local);
-        state.copy_from_slice(&self.local[first_own(self.shape)..]);
+    fn leave(&self, pdgd: &Pdgd, local: &mut Params, state: &mut [f32]) -> Option<usize> {
+        pdgd.local_params(local);
+        state.copy_from_slice(&local[local.len() - state.len()..]);
         None
     }
 
-    fn own_ranker(&self, models: Models<'_>, state: &[f32]) -> OwnRanker {
-        let base = &models.global[..first_own(self.shape)];
-        OwnRanker { shape: self.shape, params: base.iter().chain(state).copied().collect() }
+    fn own_ranker(&self, shape: Shape, models: Models<'_>, state: &[f32]) -> OwnRanker {
+        OwnRanker { shape, params: joined(models.global, state) }
     }
 }

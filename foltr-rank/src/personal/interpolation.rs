@@ -5,59 +5,42 @@
 //!
 //! Deviations: scores are mixed, not losses. Lists of a round come from the mixture with which the round began; both models
 //! learn after every interaction. Both models learn from the clicks on lists of the mixture (see
-//! [`Preferences`]). The weight is one of five, the one that gave the client's clicks the
+//! [`Preferences`](crate::learn::pdgd::Preferences)). The weight is one of five, the one that gave the client's clicks the
 //! highest likelihood before anybody had learnt from them.
 
-use super::shown::Shown;
-use super::{Models, OwnRanker, PersonalLearner, best};
-use crate::learn::pdgd::{Pdgd, PdgdSettings, Preferences};
-use crate::learn::{OnlineLearner, Update};
+use serde::{Deserialize, Serialize};
+
+use super::shown::SharedModel;
+use super::{PersonalMethod, best, check_memory};
+use crate::learn::pdgd::{Pdgd, PdgdSettings};
+use crate::learn::{Models, OwnRanker, Update};
+use crate::parameter::ParameterError;
 use crate::params::{Params, Shape};
-use crate::query::{Impression, MAX_SHOWN, QueryView, Ranking};
+use crate::query::{Impression, MAX_SHOWN};
 use crate::ranker::Ranker;
 use crate::rng::Stream;
 
 /// Weights of the own model that are tried; the first is taken as long as nothing speaks for another.
 const WEIGHTS: [f32; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
 
-/// State: the device's own model, then the evidence for each weight.
-#[derive(Clone, Debug)]
-pub(super) struct Interpolation {
-    shape: Shape,
-    rate: f32,
-    memory: f32,
-    /// Makes the lists; never learns itself.
-    mixed: Pdgd,
-    own: Ranker,
-    shared: Ranker,
-    own_params: Params,
-    global: Params,
-    delta: Params,
-    evidence: [f32; WEIGHTS.len()],
-    preferences: Preferences,
-    shown: Shown,
-    n_interactions: u32,
+/// Scores of the device's own and of the shared model are mixed; the device chooses the weight by its own clicks. State: the
+/// device's own model, then the evidence for each weight.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Interpolation {
+    /// What an interaction counts in the choice of the weight after one more interaction; from 0 to below 1.
+    pub memory: f64,
 }
 
-impl Interpolation {
-    pub(super) fn new(shape: Shape, pdgd: PdgdSettings, memory: f32) -> Self {
-        let zero = || vec![0.0; shape.n_params()];
-        Self {
-            shape,
-            rate: pdgd.learning_rate,
-            memory,
-            mixed: Pdgd::new(mixed_shape(shape), pdgd),
-            own: Ranker::new(shape),
-            shared: Ranker::new(shape),
-            own_params: zero(),
-            global: zero(),
-            delta: zero(),
-            evidence: [0.0; WEIGHTS.len()],
-            preferences: Preferences::default(),
-            shown: Shown::new(shape.n_features()),
-            n_interactions: 0,
-        }
-    }
+/// Both models; the mixture makes the lists and never learns itself.
+#[derive(Debug)]
+pub struct BothModels {
+    shape: Shape,
+    rate: f32,
+    own: Ranker,
+    shared: SharedModel,
+    evidence: [f32; WEIGHTS.len()],
 }
 
 /// What scores of two rankers, mixed, are scores of: a network of both hidden layers.
@@ -90,74 +73,80 @@ fn mixture(shape: Shape, own: &[f32], shared: &[f32], weight: f32) -> Params {
     }
 }
 
-impl OnlineLearner for Interpolation {
-    fn begin(&mut self, global: &[f32], public: &mut Stream) {
-        self.global.copy_from_slice(global);
-        self.shared.load(global);
-        self.own.load(&self.own_params);
-        let mixture = mixture(self.shape, &self.own_params, global, WEIGHTS[best(&self.evidence)]);
-        self.mixed.begin(&mixture, public);
-        self.n_interactions = 0;
-    }
-
-    fn rank(&mut self, query: QueryView<'_>, private: &mut Stream, ranking: &mut Ranking) {
-        self.mixed.rank(query, private, ranking);
-    }
-
-    fn observe(&mut self, impression: &Impression<'_>) {
-        self.n_interactions += 1;
-        self.mixed.preferences(impression.ranking, impression.clicks, &mut self.preferences);
-        if self.preferences.is_empty() {
-            return;
-        }
-        self.shown.copy(impression);
-        let own = self.shown.scores(&mut self.own);
-        let shared = self.shown.scores(&mut self.shared);
-        for (evidence, weight) in self.evidence.iter_mut().zip(WEIGHTS) {
-            let mut scores = [0.0; MAX_SHOWN];
-            for ((score, own), shared) in scores.iter_mut().zip(own).zip(shared) {
-                *score = weight * own + (1.0 - weight) * shared;
-            }
-            *evidence = self.memory * *evidence + self.preferences.log_likelihood(&scores);
-        }
-        self.shown.learn(&mut self.own, &own, &self.preferences, self.rate);
-        self.shown.learn(&mut self.shared, &shared, &self.preferences, self.rate);
-    }
-
-    fn finish(&mut self) -> Update<'_> {
-        self.shared.store(&mut self.delta);
-        self.delta.iter_mut().zip(&self.global).for_each(|(delta, global)| *delta -= global);
-        Update::Step { delta: &self.delta, n_interactions: self.n_interactions }
-    }
+fn parts(state: &[f32]) -> (&[f32], &[f32]) {
+    state.split_at(state.len() - WEIGHTS.len())
 }
 
-impl PersonalLearner for Interpolation {
-    fn state_len(&self) -> usize {
-        self.shape.n_params() + WEIGHTS.len()
+impl PersonalMethod for Interpolation {
+    type Scratch = BothModels;
+
+    fn example() -> Self {
+        Self { memory: 0.99 }
+    }
+
+    fn check(&self) -> Result<(), ParameterError> {
+        check_memory(self.memory)
+    }
+
+    fn pdgd(&self, shape: Shape, settings: PdgdSettings) -> Pdgd {
+        Pdgd::new(mixed_shape(shape), settings)
+    }
+
+    fn scratch(&self, shape: Shape, settings: PdgdSettings) -> BothModels {
+        let rate = settings.learning_rate;
+        let (own, shared) = (Ranker::new(shape), SharedModel::new(shape, rate));
+        BothModels { shape, rate, own, shared, evidence: [0.0; WEIGHTS.len()] }
+    }
+
+    fn state_len(&self, shape: Shape) -> usize {
+        shape.n_params() + WEIGHTS.len()
     }
 
     fn start(&self, _client: u32, initial: &[f32], _private: &mut Stream, state: &mut [f32]) {
-        let (own, evidence) = state.split_at_mut(self.shape.n_params());
+        let (own, evidence) = state.split_at_mut(initial.len());
         own.copy_from_slice(initial);
         evidence.fill(0.0);
     }
 
-    fn enter(&mut self, _models: Models<'_>, state: &[f32]) {
-        let (own, evidence) = state.split_at(self.shape.n_params());
-        self.own_params.copy_from_slice(own);
-        self.evidence.copy_from_slice(evidence);
+    fn begin(&self, pdgd: &mut Pdgd, both: &mut BothModels, models: Models<'_>, state: &[f32]) {
+        let (own, evidence) = parts(state);
+        both.shared.begin(models.global);
+        both.own.load(own);
+        both.evidence.copy_from_slice(evidence);
+        let mixture = mixture(both.shape, own, models.global, WEIGHTS[best(evidence)]);
+        pdgd.begin_from(&mixture, &mixture);
     }
 
-    fn leave(&mut self, state: &mut [f32]) -> Option<usize> {
-        let (own, evidence) = state.split_at_mut(self.shape.n_params());
-        self.own.store(own);
-        evidence.copy_from_slice(&self.evidence);
+    fn observe(&self, pdgd: &mut Pdgd, both: &mut BothModels, impression: &Impression<'_>) {
+        let BothModels { rate, own: own_model, shared, evidence, .. } = both;
+        if !shared.read(pdgd, impression) {
+            return;
+        }
+        let (own_scores, shared_scores) = (shared.shown.scores(own_model), shared.scores());
+        for (evidence, weight) in evidence.iter_mut().zip(WEIGHTS) {
+            let mut scores = [0.0; MAX_SHOWN];
+            for ((score, own), shared) in scores.iter_mut().zip(own_scores).zip(shared_scores) {
+                *score = weight * own + (1.0 - weight) * shared;
+            }
+            *evidence = self.memory as f32 * *evidence + shared.preferences.log_likelihood(&scores);
+        }
+        shared.shown.learn(own_model, &own_scores, &shared.preferences, *rate);
+        shared.learn(&shared_scores);
+    }
+
+    fn finish<'a>(&self, _pdgd: &'a mut Pdgd, both: &'a mut BothModels) -> Update<'a> {
+        both.shared.finish()
+    }
+
+    fn leave(&self, _pdgd: &Pdgd, both: &mut BothModels, state: &mut [f32]) -> Option<usize> {
+        let (own, evidence) = state.split_at_mut(state.len() - WEIGHTS.len());
+        both.own.store(own);
+        evidence.copy_from_slice(&both.evidence);
         None
     }
 
-    fn own_ranker(&self, models: Models<'_>, state: &[f32]) -> OwnRanker {
-        let (own, evidence) = state.split_at(self.shape.n_params());
-        let params = mixture(self.shape, own, models.global, WEIGHTS[best(evidence)]);
-        OwnRanker { shape: mixed_shape(self.shape), params }
+    fn own_ranker(&self, shape: Shape, models: Models<'_>, state: &[f32]) -> OwnRanker {
+        let (own, evidence) = parts(state);
+        OwnRanker { shape: mixed_shape(shape), params: mixture(shape, own, models.global, WEIGHTS[best(evidence)]) }
     }
 }

@@ -1,63 +1,32 @@
 //! Every device learns alone: the other end of the scale from one model for all.
 
-use super::{Models, OwnRanker, PersonalLearner};
+use serde::{Deserialize, Serialize};
+
+use super::{Destination, PersonalMethod};
+use crate::learn::Models;
 use crate::learn::pdgd::{Pdgd, PdgdSettings};
-use crate::learn::{OnlineLearner, Update};
-use crate::params::{Params, Shape};
-use crate::query::{Impression, QueryView, Ranking};
-use crate::rng::Stream;
+use crate::params::Shape;
 
-/// State: the device's model.
-#[derive(Clone, Debug)]
-pub(super) struct LocalOnly {
-    shape: Shape,
-    pdgd: Pdgd,
-    own: Params,
-}
+/// Every device learns alone and sends nothing. State: the device's model.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct LocalOnly {}
 
-impl LocalOnly {
-    pub(super) fn new(shape: Shape, pdgd: PdgdSettings) -> Self {
-        Self { shape, pdgd: Pdgd::new(shape, pdgd), own: vec![0.0; shape.n_params()] }
-    }
-}
+impl PersonalMethod for LocalOnly {
+    type Scratch = ();
 
-impl OnlineLearner for LocalOnly {
-    fn begin(&mut self, _global: &[f32], _public: &mut Stream) {
-        self.pdgd.begin_from(&self.own, &self.own);
+    fn example() -> Self {
+        Self {}
     }
 
-    fn rank(&mut self, query: QueryView<'_>, private: &mut Stream, ranking: &mut Ranking) {
-        self.pdgd.rank(query, private, ranking);
+    fn destination(&self) -> Destination {
+        Destination::Nobody
     }
 
-    fn observe(&mut self, impression: &Impression<'_>) {
-        self.pdgd.observe(impression);
-    }
+    fn scratch(&self, _shape: Shape, _settings: PdgdSettings) {}
 
-    fn finish(&mut self) -> Update<'_> {
-        self.pdgd.finish()
-    }
-}
-
-impl PersonalLearner for LocalOnly {
-    fn state_len(&self) -> usize {
-        self.shape.n_params()
-    }
-
-    fn start(&self, _client: u32, initial: &[f32], _private: &mut Stream, state: &mut [f32]) {
-        state.copy_from_slice(initial);
-    }
-
-    fn enter(&mut self, _models: Models<'_>, state: &[f32]) {
-        self.own.copy_from_slice(state);
-    }
-
-    fn leave(&mut self, state: &mut [f32]) -> Option<usize> {
-        self.pdgd.local_params(state);
-        None
-    }
-
-    fn own_ranker(&self, _models: Models<'_>, state: &[f32]) -> OwnRanker {
-        OwnRanker { shape: self.shape, params: state.to_vec() }
+    fn begin(&self, pdgd: &mut Pdgd, _scratch: &mut (), _models: Models<'_>, state: &[f32]) {
+        pdgd.begin_from(state, state);
     }
 }

@@ -1,6 +1,8 @@
 //! The shown documents as a small query of their own, for models that learn from a list which another model made.
 
-use crate::learn::pdgd::Preferences;
+use crate::learn::Update;
+use crate::learn::pdgd::{Pdgd, Preferences};
+use crate::params::{Params, Shape};
 use crate::query::{Impression, MAX_SHOWN, QueryView, row_stride};
 use crate::ranker::Ranker;
 
@@ -52,5 +54,58 @@ impl Shown {
     pub(super) fn learn(&self, ranker: &mut Ranker, scores: &[f32], preferences: &Preferences, rate: f32) {
         let weights = preferences.weights(scores, rate);
         ranker.ascend(self.view(), &POSITIONS[..self.n_shown], &weights[..self.n_shown]);
+    }
+}
+
+/// The shared model as one client would have it, learning from the clicks on lists that another model made.
+#[derive(Clone, Debug)]
+pub struct SharedModel {
+    rate: f32,
+    ranker: Ranker,
+    global: Params,
+    delta: Params,
+    pub(super) shown: Shown,
+    pub(super) preferences: Preferences,
+    n_interactions: u32,
+}
+
+impl SharedModel {
+    pub(super) fn new(shape: Shape, rate: f32) -> Self {
+        let (ranker, shown) = (Ranker::new(shape), Shown::new(shape.n_features()));
+        let zero = vec![0.0; shape.n_params()];
+        let preferences = Preferences::default();
+        Self { rate, ranker, global: zero.clone(), delta: zero, shown, preferences, n_interactions: 0 }
+    }
+
+    pub(super) fn begin(&mut self, global: &[f32]) {
+        self.ranker.load(global);
+        self.global.copy_from_slice(global);
+        self.n_interactions = 0;
+    }
+
+    /// Takes in what the clicks on a list say, with rho of the `lister` that made it; says whether they say anything.
+    pub(super) fn read(&mut self, lister: &mut Pdgd, impression: &Impression<'_>) -> bool {
+        self.n_interactions += 1;
+        lister.preferences(impression.ranking, impression.clicks, &mut self.preferences);
+        let any = !self.preferences.is_empty();
+        if any {
+            self.shown.copy(impression);
+        }
+        any
+    }
+
+    pub(super) fn scores(&mut self) -> [f32; MAX_SHOWN] {
+        self.shown.scores(&mut self.ranker)
+    }
+
+    /// A step after [`Self::scores`].
+    pub(super) fn learn(&mut self, scores: &[f32]) {
+        self.shown.learn(&mut self.ranker, scores, &self.preferences, self.rate);
+    }
+
+    pub(super) fn finish(&mut self) -> Update<'_> {
+        self.ranker.store(&mut self.delta);
+        self.delta.iter_mut().zip(&self.global).for_each(|(delta, global)| *delta -= global);
+        Update::Step { delta: &self.delta, n_interactions: self.n_interactions }
     }
 }

@@ -1,10 +1,9 @@
 //! Tests over all methods: states, mixtures, choices, and that each learns what its user wants.
 
 use super::*;
-use crate::learn::Update;
 use crate::learn::pdgd::Updates;
 use crate::normal::fill_standard_normal;
-use crate::params::{Activation, Initialisation};
+use crate::params::{Activation, Initialisation, Params};
 use crate::query::{Clicks, Impression, QueryView, Ranking, pad_rows};
 use crate::ranker::Ranker;
 use crate::rng::{Purpose, Streams};
@@ -20,17 +19,19 @@ fn shapes() -> [Shape; 2] {
     ]
 }
 
-fn methods() -> [Personalisation; 8] {
-    [
-        Personalisation::LocalOnly,
-        Personalisation::FedPer,
-        Personalisation::Interpolation { memory: 0.99 },
-        Personalisation::Ditto { pull: 0.01 },
-        Personalisation::Clusters { n_clusters: 3, memory: 0.99 },
-        Personalisation::KnownGroups { n_groups: 2 },
-        Personalisation::Additive { n_clusters: 3, memory: 0.99, own_rate: 0.5, own_decay: 0.01 },
-        Personalisation::Additive { n_clusters: 1, memory: 0.0, own_rate: 1.0, own_decay: 0.0 },
-    ]
+fn methods() -> Vec<Personalisation> {
+    let without_clusters = Additive { n_clusters: 1, memory: 0.0, own_rate: 1.0, own_decay: 0.0 };
+    [Personalisation::examples(), vec![Personalisation::Additive(without_clusters)]].concat()
+}
+
+struct Boxed;
+
+impl LearnerVisitor for Boxed {
+    type Output = Box<dyn OnlineLearner>;
+
+    fn visit(self, learner: impl OnlineLearner + 'static) -> Box<dyn OnlineLearner> {
+        Box::new(learner)
+    }
 }
 
 fn random(n: usize, number: u32) -> Vec<f32> {
@@ -58,7 +59,7 @@ impl Scene {
     }
 
     /// One round of a user who clicks what has the largest first feature, the sign turned at will. Returns the step.
-    fn round(&self, learner: &mut dyn PersonalLearner, state: &mut [f32], wish: f32, number: u32) -> Params {
+    fn round(&self, learner: &mut dyn OnlineLearner, state: &mut [f32], wish: f32, number: u32) -> Params {
         let mut stream = Streams::new(1).open(Purpose::Interaction, 0, number);
         learner.enter(self.models(), state);
         learner.begin(&self.global, &mut stream);
@@ -80,8 +81,8 @@ impl Scene {
     }
 
     /// How much higher the own ranker scores a document with the first feature than one without.
-    fn taste(&self, learner: &dyn PersonalLearner, state: &[f32]) -> f32 {
-        let OwnRanker { shape, params } = learner.own_ranker(self.models(), state);
+    fn taste(&self, learner: &dyn OnlineLearner, state: &[f32]) -> f32 {
+        let OwnRanker { shape, params } = learner.own_ranker(self.models(), state).expect("a ranker of its own");
         let mut ranker = Ranker::new(shape);
         ranker.load(&params);
         let rows = pad_rows(&[1.0, 0.0, 0.0, 0.0, 0.0, -1.0, 0.0, 0.0, 0.0, 0.0], N_FEATURES);
@@ -91,7 +92,7 @@ impl Scene {
     }
 }
 
-fn started(scene: &Scene, learner: &dyn PersonalLearner, client: u32) -> Vec<f32> {
+fn started(scene: &Scene, learner: &dyn OnlineLearner, client: u32) -> Vec<f32> {
     let mut state = vec![f32::NAN; learner.state_len()];
     learner.start(client, &scene.global, &mut Streams::new(1).open(Purpose::Initialisation, 0, 1), &mut state);
     state
@@ -102,7 +103,7 @@ fn a_state_begins_whole_and_round_after_round_it_learns_the_users_taste() {
     for shape in shapes() {
         for method in methods() {
             let mut scene = Scene::new(shape, method);
-            let mut learner = method.learner(scene.shape, PDGD);
+            let mut learner = method.learner(scene.shape, PDGD, Boxed);
             let mut states: Vec<Vec<f32>> = (0..2).map(|client| started(&scene, learner.as_ref(), client)).collect();
             assert!(states[0].iter().all(|value| value.is_finite()), "{method:?}");
             // Two users with opposite wishes; where there is a model for all of them, it gets the mean of their steps.
@@ -129,8 +130,7 @@ fn a_state_begins_whole_and_round_after_round_it_learns_the_users_taste() {
 #[test]
 fn a_mixture_scores_as_the_mean_of_its_parts() {
     for shape in shapes() {
-        let method = Personalisation::Interpolation { memory: 0.9 };
-        let learner = method.learner(shape, PDGD);
+        let learner = learner(Interpolation { memory: 0.9 }, shape, PDGD);
         let (own, global) = (random(shape.n_params(), 1), random(shape.n_params(), 2));
         let rows = pad_rows(&random(7 * N_FEATURES, 3), N_FEATURES);
         let scores = |shape: Shape, params: &[f32]| {
@@ -142,7 +142,7 @@ fn a_mixture_scores_as_the_mean_of_its_parts() {
         };
         // Evidence for the weight .25.
         let state: Vec<f32> = own.iter().copied().chain([0.0, 1.0, 0.0, 0.0, 0.0]).collect();
-        let mixed = learner.own_ranker(Models { global: &global, clusters: &[] }, &state);
+        let mixed = learner.own_ranker(Models { global: &global, clusters: &[] }, &state).expect("a ranker of its own");
         let (a, b) = (scores(shape, &own), scores(shape, &global));
         for ((mixed, own), shared) in scores(mixed.shape, &mixed.params).into_iter().zip(a).zip(b) {
             assert!((mixed - (0.25 * own + 0.75 * shared)).abs() < 1e-5, "{shape:?}");
@@ -153,11 +153,11 @@ fn a_mixture_scores_as_the_mean_of_its_parts() {
 #[test]
 fn fed_per_shares_all_but_the_output_layer() {
     let shape = shapes()[1];
-    let scene = Scene::new(shape, Personalisation::FedPer);
-    let mut learner = Personalisation::FedPer.learner(shape, PDGD);
+    let scene = Scene::new(shape, Personalisation::FedPer(FedPer {}));
+    let mut learner = learner(FedPer {}, shape, PDGD);
     let mut state = random(8, 9);
     let before = state.clone();
-    let step = scene.round(learner.as_mut(), &mut state, 1.0, 0);
+    let step = scene.round(&mut learner, &mut state, 1.0, 0);
     assert_ne!(state, before);
     // What is sent is local minus global: its end moves the server's output layer to the client's.
     let n_base = shape.n_params() - 8;
@@ -167,8 +167,8 @@ fn fed_per_shares_all_but_the_output_layer() {
     // A second client with another state starts from the same base: nothing is left behind in the learner.
     let mut other = random(8, 10);
     let mut again = before;
-    scene.round(learner.as_mut(), &mut other, -1.0, 1);
-    let repeated = scene.round(learner.as_mut(), &mut again, 1.0, 0);
+    scene.round(&mut learner, &mut other, -1.0, 1);
+    let repeated = scene.round(&mut learner, &mut again, 1.0, 0);
     assert_eq!((repeated, again), (step, state));
 }
 
@@ -204,17 +204,19 @@ fn preferences_of_the_ranking_model_are_pdgd() {
 }
 
 #[test]
-fn bad_parameters_are_named() {
-    let name = |method: Personalisation| method.check().err().map(|bad| bad.name);
-    for method in methods() {
-        assert_eq!(name(method), None, "{method:?}");
+fn parameters_out_of_range_are_named() {
+    fn name(method: impl PersonalMethod) -> Option<&'static str> {
+        method.check().err().map(|error| error.name)
     }
-    assert_eq!(name(Personalisation::Ditto { pull: -1.0 }), Some("pull"));
-    assert_eq!(name(Personalisation::Interpolation { memory: 1.0 }), Some("memory"));
-    assert_eq!(name(Personalisation::Clusters { n_clusters: 1, memory: 0.5 }), Some("n_clusters"));
-    let additive =
-        |n_clusters, own_rate, own_decay| Personalisation::Additive { n_clusters, memory: 0.5, own_rate, own_decay };
-    assert_eq!(name(additive(0, 1.0, 0.0)), Some("n_clusters"));
-    assert_eq!(name(additive(2, f64::NAN, 0.0)), Some("own_rate"));
-    assert_eq!(name(additive(2, 1.0, 1.5)), Some("own_decay"));
+    for method in methods() {
+        assert_eq!(method.check(), Ok(()), "{method:?}");
+    }
+    assert_eq!(name(Ditto { pull: -1.0 }), Some("pull"));
+    assert_eq!(name(Interpolation { memory: 1.0 }), Some("memory"));
+    assert_eq!(name(Clusters { n_clusters: 1, memory: 0.5 }), Some("n_clusters"));
+    assert_eq!(name(KnownGroups { n_groups: 65 }), Some("n_groups"));
+    let additive = Additive::example();
+    assert_eq!(name(Additive { n_clusters: 0, ..additive }), Some("n_clusters"));
+    assert_eq!(name(Additive { own_rate: f64::NAN, ..additive }), Some("own_rate"));
+    assert_eq!(name(Additive { own_decay: 1.5, ..additive }), Some("own_decay"));
 }

@@ -104,7 +104,7 @@ impl<'a> Scope<'a> {
         for name in entries.iter().filter(|name| !known.contains(&name.as_str())) {
             problems.push(Problem::new(format!("{place}.entry"), no_such("entry", name, &known)));
         }
-        let known = Collection::ALL.map(|(name, _)| name);
+        let known = Collection::keys();
         for name in on.iter().filter(|name| !known.contains(&name.as_str())) {
             problems.push(Problem::new(format!("{place}.only_on"), no_such("collection", name, &known)));
         }
@@ -184,7 +184,7 @@ impl<'a> Scope<'a> {
     /// All labels of an axis, or values of a key.
     fn labels(&self, axis: &str) -> Vec<String> {
         if axis == COLLECTION_AXIS {
-            return Collection::ALL.map(|(name, _)| name.to_owned()).to_vec();
+            return Collection::keys().into_iter().map(str::to_owned).collect();
         }
         let grids = [&self.study.whole, &self.study.grid];
         let of_grid = grids.iter().flat_map(|grid| &grid.settings).filter_map(|it| it.label(axis).map(str::to_owned));
@@ -250,7 +250,7 @@ fn check_predicate(expectation: &Expectation, place: &str, problems: &mut Vec<Pr
     if gap_closed.as_ref().is_some_and(|it| unbounded(it.at_least, it.at_most)) {
         problems.push(Problem::new(format!("{place}.gap_closed"), "requires at_least or at_most"));
     }
-    let collections = Collection::ALL.map(|(name, _)| name);
+    let collections = Collection::keys();
     let reasons: Vec<&str> = collections.into_iter().chain(["quick", "any"]).collect();
     for key in expectation.because.keys().filter(|key| !reasons.contains(&key.as_str())) {
         problems.push(Problem::new(format!("{place}.because.{key}"), no_such("key", key, &reasons)));

@@ -15,7 +15,7 @@ use foltr_experiment::grid::Setting;
 use foltr_experiment::manifest::Manifest;
 use foltr_experiment::results::{Results, Run};
 use foltr_experiment::rows::MetricName;
-use foltr_experiment::spec::{Experiment, Users, in_words};
+use foltr_experiment::spec::{ClickModel, Experiment, in_words};
 
 /// Reads a result folder.
 ///
@@ -218,7 +218,7 @@ fn facts(results: &Results, axes: &[String]) -> Vec<Fact> {
     let about = &results.about;
     let all = [
         ("Data", each_once(results, |experiment| Some(experiment.data.name()))),
-        ("Users", each_once(results, |experiment| experiment.users.as_ref().map(Users::name))),
+        ("Users", each_once(results, |experiment| experiment.users.as_ref().map(ClickModel::name))),
         ("Methods", methods),
         ("Swept", swept.collect::<Vec<_>>().join(", ")),
         ("Settings and runs", format!("{} settings, {} runs", settings.len(), about.n_runs)),

@@ -4,11 +4,12 @@
 //! `KO19` and `WLZZ21`; spec section 2.1, which warns of a simulator that throws the stop coin at every position.
 
 use foltr_rank::Clicks;
+use foltr_rank::parameter::{ParameterError, require};
 use foltr_rank::rng::Stream;
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 
-use super::{ClickModel, UnknownGrades, threshold};
+use super::{ClickParameters, SimulatedUser, UsersError, threshold};
 
 /// The papers' users.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
@@ -26,17 +27,19 @@ pub enum Preset {
 }
 
 impl Preset {
-    /// All of them.
     pub const ALL: [Self; 4] = [Self::Perfect, Self::Navigational, Self::Informational, Self::Poison];
+
+    /// Every preset: its name in an experiment file, and what it does.
+    pub const LIST: &[(&str, &str)] = &[
+        ("perfect", "Clicks what is relevant, reads everything"),
+        ("navigational", "Looks for one good document and leaves"),
+        ("informational", "Clicks a lot, also on what is not relevant"),
+        ("poison", "Clicks what is not relevant: an attacker"),
+    ];
 
     /// The name in experiment files and tables.
     pub const fn name(self) -> &'static str {
-        match self {
-            Self::Perfect => "perfect",
-            Self::Navigational => "navigational",
-            Self::Informational => "informational",
-            Self::Poison => "poison",
-        }
+        Self::LIST[self as usize].0
     }
 
     /// P(click | label) and P(stop | label, click), for labels 0 to `max_label`.
@@ -59,7 +62,48 @@ impl Preset {
     }
 }
 
-/// A cascade user.
+/// A cascade user as files name it (spec section 2.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct CascadeParameters {
+    /// Click and stop probabilities.
+    pub preset: Preset,
+    /// How many grades the labels have: 2, 3 or 5. Found in the data when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grades: Option<u8>,
+}
+
+impl ClickParameters for CascadeParameters {
+    type User = Cascade;
+
+    fn examples() -> Vec<Self> {
+        Preset::ALL.map(|preset| Self { preset, grades: None }).to_vec()
+    }
+
+    fn check(&self) -> Vec<ParameterError> {
+        check_grades(self.grades).err().into_iter().collect()
+    }
+
+    fn grades(&mut self) -> &mut Option<u8> {
+        &mut self.grades
+    }
+
+    fn name(&self) -> String {
+        self.preset.name().into()
+    }
+
+    fn user(&self, max_label: u8) -> Result<Cascade, UsersError> {
+        Cascade::preset(self.preset, max_label)
+    }
+}
+
+pub(super) fn check_grades(grades: Option<u8>) -> Result<(), ParameterError> {
+    let grades = grades.unwrap_or(2);
+    require("grades", grades.into(), [2, 3, 5].contains(&grades), "2, 3 or 5: users are defined for no other number")
+}
+
+/// A cascade user, ready to click.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Cascade {
     click: Vec<f64>,
@@ -70,8 +114,8 @@ pub struct Cascade {
 
 impl Cascade {
     /// One of the papers' users, for labels 0 to `max_label`.
-    pub fn preset(preset: Preset, max_label: u8) -> Result<Self, UnknownGrades> {
-        let (click, stop) = preset.tables(max_label).ok_or(UnknownGrades { max_label })?;
+    pub fn preset(preset: Preset, max_label: u8) -> Result<Self, UsersError> {
+        let (click, stop) = preset.tables(max_label).ok_or(UsersError::UnknownGrades { max_label })?;
         Ok(Self::new(click, stop))
     }
 
@@ -97,7 +141,7 @@ impl Cascade {
     }
 }
 
-impl ClickModel for Cascade {
+impl SimulatedUser for Cascade {
     #[inline]
     fn click(&self, shown: &[u8], stream: &mut Stream) -> Clicks {
         let mut clicks = Clicks::default();

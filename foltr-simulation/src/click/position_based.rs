@@ -3,13 +3,62 @@
 //! `CZTR08` Craswell, Zoeter, Taylor, Ramsey: *An Experimental Comparison of Click Position-Bias Models*, WSDM 2008;
 //! spec section 2.2, with the click probabilities of the perfect user.
 
+use foltr_rank::parameter::{ParameterError, problems, require};
 use foltr_rank::rng::Stream;
 use foltr_rank::{Clicks, MAX_SHOWN};
 use rand::Rng;
+use serde::{Deserialize, Serialize};
 
-use super::{Cascade, ClickModel, Preset, UnknownGrades, threshold};
+use super::cascade::check_grades;
+use super::{Cascade, ClickParameters, Preset, SimulatedUser, UsersError, threshold};
 
-/// A position-based user.
+/// A position-based user as files name it (spec section 2.2).
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct PositionBasedParameters {
+    /// Severity of the position bias; 0 is none.
+    pub eta: f64,
+    /// Click probabilities; the papers use perfect ones. Stop probabilities are not used.
+    #[serde(default = "perfect")]
+    pub preset: Preset,
+    /// How many grades the labels have: 2, 3 or 5. Found in the data when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub grades: Option<u8>,
+}
+
+const fn perfect() -> Preset {
+    Preset::Perfect
+}
+
+impl ClickParameters for PositionBasedParameters {
+    type User = PositionBased;
+
+    fn examples() -> Vec<Self> {
+        [0.0, 1.0, 2.0].map(|eta| Self { eta, preset: Preset::Perfect, grades: None }).to_vec()
+    }
+
+    fn check(&self) -> Vec<ParameterError> {
+        let eta = require("eta", self.eta, self.eta >= 0.0, "0 (no position bias) or a positive number");
+        problems([eta, check_grades(self.grades)])
+    }
+
+    fn grades(&mut self) -> &mut Option<u8> {
+        &mut self.grades
+    }
+
+    fn name(&self) -> String {
+        let by_preset = if self.preset == Preset::Perfect { String::new() } else { format!("-{}", self.preset.name()) };
+        format!("position-based-{}{by_preset}", self.eta)
+    }
+
+    fn user(&self, max_label: u8) -> Result<PositionBased, UsersError> {
+        let clicks = Cascade::preset(self.preset, max_label)?;
+        Ok(PositionBased::new(self.eta, clicks.click_probabilities()))
+    }
+}
+
+/// A position-based user, ready to click.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PositionBased {
     click: Vec<f64>,
@@ -19,11 +68,6 @@ pub struct PositionBased {
 }
 
 impl PositionBased {
-    /// Clicks on what is examined as the perfect user does, for labels 0 to `max_label`.
-    pub fn perfect(eta: f64, max_label: u8) -> Result<Self, UnknownGrades> {
-        Ok(Self::new(eta, Cascade::preset(Preset::Perfect, max_label)?.click_probabilities()))
-    }
-
     /// Any position-based user: P(click | label, examined), and how fast attention falls.
     ///
     /// # Panics
@@ -37,7 +81,7 @@ impl PositionBased {
     }
 }
 
-impl ClickModel for PositionBased {
+impl SimulatedUser for PositionBased {
     #[inline]
     fn click(&self, shown: &[u8], stream: &mut Stream) -> Clicks {
         let mut clicks = Clicks::default();

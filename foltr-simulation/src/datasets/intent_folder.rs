@@ -11,80 +11,24 @@
 //! queries are the training queries, as in the papers.
 //!
 //! Deviation: the published `intents/0.txt`, which joins all intents, is not read; see
-//! [`merged_intents`](crate::partition::intents::merged_intents).
+//! [`MergedIntents`](crate::partition::MergedIntents).
 
 use std::collections::HashMap;
-use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
+use std::{fs, io};
 
-use thiserror::Error;
-
-use super::{Fold, IntentLabels, LoadOptions};
+use super::{DataError, Fold, IntentLabels, LoadOptions};
 use crate::cache::load_letor;
 use crate::dataset::Dataset;
-use crate::letor::{LetorError, decompressed, source_bytes};
+use crate::letor::{decompressed, source_bytes};
 
-/// Why such a folder cannot be loaded.
-#[derive(Debug, Error)]
-pub enum IntentFolderError {
-    /// The features cannot be read.
-    #[error(transparent)]
-    Letor(#[from] LetorError),
-    /// A file or folder cannot be read.
-    #[error("{}: cannot be read: {source}", path.display())]
-    Read {
-        /// Which one.
-        path: PathBuf,
-        /// What the system said.
-        source: io::Error,
-    },
-    /// It is not clear which file has the features.
-    #[error(
-        "{}: expected exactly one LETOR file (.txt, .gz or .zst), here or in `datasets`; found {found}", folder.display()
-    )]
-    Features {
-        /// The folder.
-        folder: PathBuf,
-        /// What is there.
-        found: String,
-    },
-    /// Fewer than two intents.
-    #[error("{}: no such file; expected judgements of two intents or more: intents/1.txt, intents/2.txt, ...", file.display())]
-    NoIntents {
-        /// The file that is missing.
-        file: PathBuf,
-    },
-    /// A malformed line.
-    #[error("{}:{line}: found `{found}`, expected {expected}", file.display())]
-    Line {
-        /// The file.
-        file: PathBuf,
-        /// Counted from 1.
-        line: usize,
-        /// What is there.
-        found: String,
-        /// What would be right.
-        expected: &'static str,
-    },
-    /// A query that an intent says nothing about.
-    #[error("{}: no judgement of query {query}, which {} has", file.display(), features.display())]
-    NoJudgement {
-        /// The judgements.
-        file: PathBuf,
-        /// The query.
-        query: String,
-        /// The features.
-        features: PathBuf,
-    },
+fn unreadable(path: &Path) -> impl Fn(io::Error) -> DataError {
+    move |source| DataError::of(path, format!("cannot be read: {source}"))
 }
 
 /// Loads a folder as one fold with the labels of its intents.
-///
-/// # Errors
-/// If files are missing, malformed or do not fit together.
-pub fn load_intent_folder(folder: &Path, options: &LoadOptions) -> Result<Fold, IntentFolderError> {
+pub fn load_intent_folder(folder: &Path, options: &LoadOptions) -> Result<Fold, DataError> {
     let features = features_file(folder)?;
     let data = load_letor(&features, &options.read, options.normalise, &options.cache)?.data;
     let names = document_names(&features, &data)?;
@@ -93,7 +37,8 @@ pub fn load_intent_folder(folder: &Path, options: &LoadOptions) -> Result<Fold, 
         let file = folder.join("intents").join(format!("{number}.txt"));
         if !file.is_file() {
             if number <= 2 {
-                return Err(IntentFolderError::NoIntents { file });
+                let expected = "judgements of two intents or more: intents/1.txt, intents/2.txt, ...";
+                return Err(DataError::of(&file, format!("no such file; expected {expected}")));
             }
             break;
         }
@@ -106,15 +51,14 @@ pub fn load_intent_folder(folder: &Path, options: &LoadOptions) -> Result<Fold, 
 }
 
 /// The only LETOR file of a folder.
-fn features_file(folder: &Path) -> Result<PathBuf, IntentFolderError> {
+fn features_file(folder: &Path) -> Result<PathBuf, DataError> {
     let mut found = Vec::new();
     for place in [folder.to_path_buf(), folder.join("datasets")] {
         if place != folder && !place.is_dir() {
             continue;
         }
-        let read_error = |source| IntentFolderError::Read { path: place.clone(), source };
-        for entry in fs::read_dir(&place).map_err(read_error)? {
-            let path = entry.map_err(read_error)?.path();
+        for entry in fs::read_dir(&place).map_err(unreadable(&place))? {
+            let path = entry.map_err(unreadable(&place))?.path();
             let ending = path.extension().and_then(|ending| ending.to_str());
             if path.is_file() && matches!(ending, Some("txt" | "gz" | "zst")) {
                 found.push(path);
@@ -122,18 +66,18 @@ fn features_file(folder: &Path) -> Result<PathBuf, IntentFolderError> {
         }
     }
     found.sort();
-    let names = || found.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
-    match found.as_slice() {
-        [only] => Ok(only.clone()),
-        [] => Err(IntentFolderError::Features { folder: folder.into(), found: "none".into() }),
-        _ => Err(IntentFolderError::Features { folder: folder.into(), found: names() }),
+    if let [only] = found.as_slice() {
+        return Ok(only.clone());
     }
+    let names = found.iter().map(|path| path.display().to_string()).collect::<Vec<_>>().join(", ");
+    let found = if names.is_empty() { "none" } else { &names };
+    let expected = "exactly one LETOR file (.txt, .gz or .zst), here or in `datasets`";
+    Err(DataError::of(folder, format!("expected {expected}; found {found}")))
 }
 
 /// The names of all documents, in the order of the data: a query's lines need not stand together in the file.
-fn document_names(file: &Path, data: &Dataset) -> Result<Vec<Box<str>>, IntentFolderError> {
-    let read_error = |source| IntentFolderError::Read { path: file.into(), source };
-    let bytes = source_bytes(file).and_then(|raw| decompressed(raw, file)).map_err(read_error)?;
+fn document_names(file: &Path, data: &Dataset) -> Result<Vec<Box<str>>, DataError> {
+    let bytes = source_bytes(file).and_then(|raw| decompressed(raw, file)).map_err(unreadable(file))?;
     let text = String::from_utf8_lossy(bytes.as_slice());
     let mut by_query: HashMap<&str, Vec<Box<str>>> = HashMap::new();
     for (line, content) in (1..).zip(text.trim_start_matches('\u{FEFF}').lines()) {
@@ -144,26 +88,26 @@ fn document_names(file: &Path, data: &Dataset) -> Result<Vec<Box<str>>, IntentFo
         let comment = comment.trim_start();
         let behind_word = comment.strip_prefix("docid").map(str::trim_start).and_then(|rest| rest.strip_prefix('='));
         let name = behind_word.unwrap_or(comment).split_whitespace().next();
-        let name = name.ok_or_else(|| IntentFolderError::Line {
-            file: file.into(),
-            line,
-            found: comment.into(),
-            expected: "the name of the document behind the features, such as `#clueweb09-en0000-00-00000`",
-        })?;
+        let expected = "the name of the document behind the features, such as `#clueweb09-en0000-00-00000`";
+        let name = name.ok_or_else(|| wrong_line(file, line, comment, expected))?;
         by_query.entry(query).or_default().push(name.into());
     }
     let of_query = |query| by_query.remove(data.query_id(query)).unwrap_or_default();
     Ok((0..data.n_queries()).flat_map(of_query).collect())
 }
 
+fn wrong_line(file: &Path, line: usize, found: &str, expected: &str) -> DataError {
+    DataError::of_line(file, line, format!("found `{found}`, expected {expected}"))
+}
+
 /// Relevance by query and document.
 type Judgements = HashMap<Box<str>, HashMap<Box<str>, u8>>;
 
-fn read_judgements(file: &Path, max_label: u8) -> Result<Judgements, IntentFolderError> {
-    let text = fs::read_to_string(file).map_err(|source| IntentFolderError::Read { path: file.into(), source })?;
+fn read_judgements(file: &Path, max_label: u8) -> Result<Judgements, DataError> {
+    let text = fs::read_to_string(file).map_err(unreadable(file))?;
     let mut judgements = Judgements::new();
     for (line, content) in (1..).zip(text.lines()) {
-        let wrong = |expected| IntentFolderError::Line { file: file.into(), line, found: content.into(), expected };
+        let wrong = |expected| wrong_line(file, line, content, expected);
         let fields: Vec<&str> = content.split_whitespace().collect();
         let [query, _, document, relevance] = match fields.as_slice() {
             [] => continue,
@@ -186,14 +130,12 @@ fn labels(
     judgements: &Judgements,
     file: &Path,
     features: &Path,
-) -> Result<Vec<u8>, IntentFolderError> {
+) -> Result<Vec<u8>, DataError> {
     let mut labels = Vec::with_capacity(names.len());
     for query in 0..data.n_queries() {
         let id = data.query_id(query);
-        let of_query = judgements.get(id).ok_or_else(|| IntentFolderError::NoJudgement {
-            file: file.into(),
-            query: id.into(),
-            features: features.into(),
+        let of_query = judgements.get(id).ok_or_else(|| {
+            DataError::of(file, format!("no judgement of query {id}, which {} has", features.display()))
         })?;
         labels.extend(names[data.docs(query)].iter().map(|name| of_query.get(name).copied().unwrap_or(0)));
     }
@@ -244,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_file_and_line() {
+    fn errors_name_file_and_line() {
         let one = ("intents/1.txt", "7 1 doc-a 1\n9 1 doc-a 0\n");
         let web = ("web.txt", FEATURES);
         let wrong = |files: &[(&str, &str)]| load(files).expect_err("wrong");

@@ -1,7 +1,7 @@
 //! Finds out by names how a folder's files make training, validation and test data.
 
-use std::fs;
 use std::path::{Path, PathBuf};
+use std::{fs, io};
 
 use super::{DataError, FoldFiles};
 
@@ -68,7 +68,7 @@ pub(super) fn detect(folder: &Path) -> Result<(Layout, Vec<FoldFiles>), DataErro
 
 impl<'a> Listing<'a> {
     fn read(folder: &'a Path) -> Result<Self, DataError> {
-        let failed = |source| DataError::Folder { folder: folder.into(), source };
+        let failed = |source: io::Error| DataError::of(folder, format!("cannot be listed: {source}"));
         let mut listing = Self { folder, files: Vec::new(), folders: Vec::new() };
         for entry in fs::read_dir(folder).map_err(failed)? {
             let path = entry.map_err(failed)?.path();
@@ -92,7 +92,7 @@ impl<'a> Listing<'a> {
             n if n > MAX_LISTED => format!("{listed} and {} more", n - MAX_LISTED),
             _ => listed,
         };
-        DataError::Layout { folder: self.folder.into(), looked_for: looked_for.into(), found }
+        DataError::of(self.folder, format!("no data found; looked for {looked_for}; found {found}"))
     }
 
     /// The first of the names that is there, plain or compressed.
@@ -148,56 +148,29 @@ impl<'a> Listing<'a> {
     fn named(&self) -> Result<Option<FoldFiles>, DataError> {
         let mut files = FoldFiles::default();
         for name in &self.files {
-            let mut roles = roles(name).into_iter();
-            let Some(role) = roles.next() else { continue };
-            if let Some(other) = roles.next() {
-                return Err(DataError::TwoRoles {
-                    file: self.folder.join(name),
-                    first: role.name(),
-                    second: other.name(),
-                });
+            let roles = roles(name);
+            let Some(&first) = roles.first() else { continue };
+            if let Some(&second) = roles.get(1) {
+                let (first, second) = (ROLES[first].0, ROLES[second].0);
+                let advice = "rename the file, or give the files one by one";
+                let message = format!("the name says both {first} and {second}; {advice}");
+                return Err(DataError::of(&self.folder.join(name), message));
             }
-            let list = match role {
-                Role::Train => &mut files.train,
-                Role::Validation => &mut files.validation,
-                Role::Test => &mut files.test,
-            };
-            list.push(self.folder.join(name));
+            [&mut files.train, &mut files.validation, &mut files.test][first].push(self.folder.join(name));
         }
         Ok((!files.train.is_empty() && !files.test.is_empty()).then_some(files))
     }
 }
 
-/// What a file is for.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Role {
-    Train,
-    Validation,
-    Test,
-}
-
-impl Role {
-    const ALL: [Self; 3] = [Self::Train, Self::Validation, Self::Test];
-
-    const fn name(self) -> &'static str {
-        match self {
-            Self::Train => "train",
-            Self::Validation => "validation",
-            Self::Test => "test",
-        }
-    }
-
-    const fn words(self) -> &'static [&'static str] {
-        match self {
-            Self::Train => &["train", "training"],
-            Self::Validation => &["vali", "valid", "validation", "dev"],
-            Self::Test => &["test", "testing"],
-        }
-    }
-}
+/// What a file may be for, and the words that say so.
+const ROLES: [(&str, &[&str]); 3] = [
+    ("train", &["train", "training"]),
+    ("validation", &["vali", "valid", "validation", "dev"]),
+    ("test", &["test", "testing"]),
+];
 
 /// The roles that the words of a data file's name give it; a number behind a word, as in `train2`, does not count.
-fn roles(name: &str) -> Vec<Role> {
+fn roles(name: &str) -> Vec<usize> {
     let plain = [".gz", ".zst"].iter().find_map(|ending| name.strip_suffix(ending)).unwrap_or(name);
     let Some(stem) = [".txt", ".letor", ".svm", ".dat"].iter().find_map(|ending| plain.strip_suffix(ending)) else {
         return Vec::new();
@@ -207,5 +180,5 @@ fn roles(name: &str) -> Vec<Role> {
         .split(|letter: char| !letter.is_alphanumeric())
         .map(|word| word.trim_end_matches(|letter: char| letter.is_ascii_digit()))
         .collect();
-    Role::ALL.into_iter().filter(|role| role.words().iter().any(|word| words.contains(word))).collect()
+    (0..ROLES.len()).filter(|&role| ROLES[role].1.iter().any(|word| words.contains(word))).collect()
 }

@@ -12,11 +12,10 @@
 //! Every query draws from its own stream, so data do not depend on threads, and more queries keep those before them.
 
 use foltr_rank::normal::fill_standard_normal;
+use foltr_rank::parameter::{ParameterError, require};
 use foltr_rank::rng::{Purpose, Stream, Streams};
 use foltr_rank::row_stride;
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
 use super::{Fold, IntentLabels};
 use crate::dataset::{AlignedRows, Dataset};
@@ -29,16 +28,13 @@ mod relevance;
 mod shape;
 
 /// What to generate.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Synthetic {
     /// Which collection to imitate.
     pub shape: SyntheticShape,
-    /// Training queries.
     pub n_train: usize,
     /// Validation queries; 0 for none.
     pub n_validation: usize,
-    /// Test queries.
     pub n_test: usize,
     /// Whether every query has exactly the average number of documents, for benchmarks.
     pub fixed_docs: bool,
@@ -54,36 +50,10 @@ pub const MILD_CONFLICT: f64 = 0.13;
 /// A conflict with which it loses about .22.
 pub const STRONG_CONFLICT: f64 = 0.6;
 
-/// Why a description cannot be generated.
-#[derive(Clone, Copy, Debug, PartialEq, Error)]
-pub enum SyntheticError {
-    /// A part that is needed has no query, or there are too many to number.
-    #[error("{part} = {found}, expected 1 to 1000000 queries (0 is fine for n_validation)")]
-    Queries {
-        /// The key.
-        part: &'static str,
-        /// Its value.
-        found: usize,
-    },
-    /// There must be an intent, and not more than bits in a byte count.
-    #[error("n_intents = {0}, expected 1 to 64")]
-    Intents(usize),
-    /// Conflict is a share.
-    #[error("conflict = {0}, expected 0 to 1")]
-    Conflict(f64),
-}
-
-/// A part of a fold.
-#[derive(Clone, Copy)]
-enum Split {
-    Train,
-    Validation,
-    Test,
-}
-
 /// The most queries of a split.
 const MAX_QUERIES: usize = 1_000_000;
-const MAX_INTENTS: usize = 64;
+/// The most intents of a query.
+pub const MAX_INTENTS: usize = 64;
 
 impl Synthetic {
     /// A shape with its usual numbers of queries, varying numbers of documents, and one intent.
@@ -93,47 +63,35 @@ impl Synthetic {
     }
 
     /// Generates the fold of this seed; with several intents, it has the labels of all of them.
-    pub fn generate(&self, seed: u64) -> Result<Fold, SyntheticError> {
+    pub fn generate(&self, seed: u64) -> Result<Fold, ParameterError> {
         self.check()?;
         let plan = Plan::new(self, Streams::new(seed));
-        let (train, train_labels) = plan.generate_split(Split::Train, self.n_train);
-        let (test, test_labels) = plan.generate_split(Split::Test, self.n_test);
-        let validation = (self.n_validation > 0).then(|| plan.generate_split(Split::Validation, self.n_validation));
+        let (train, train_labels) = plan.generate_split(0, self.n_train);
+        let (test, test_labels) = plan.generate_split(2, self.n_test);
+        let validation = (self.n_validation > 0).then(|| plan.generate_split(1, self.n_validation));
         let (validation, validation_labels) = validation.unzip();
         let mut fold = Fold::new(train, validation, test);
         if self.n_intents > 1 {
-            let validation_labels = validation_labels.unwrap_or_else(|| vec![Vec::new(); self.n_intents]);
-            let by_split = train_labels.into_iter().zip(validation_labels).zip(test_labels);
-            let labels = by_split.map(|((train, validation), test)| IntentLabels {
-                train: train.into(),
-                validation: validation.into(),
-                test: test.into(),
-            });
-            fold.intents = labels.collect();
+            fold.intents = IntentLabels::by_intent(train_labels, validation_labels, test_labels);
         }
         Ok(fold)
     }
 
-    fn check(&self) -> Result<(), SyntheticError> {
+    fn check(&self) -> Result<(), ParameterError> {
         let parts = [("n_train", self.n_train, 1), ("n_validation", self.n_validation, 0), ("n_test", self.n_test, 1)];
-        for (part, found, least) in parts {
-            if !(least..=MAX_QUERIES).contains(&found) {
-                return Err(SyntheticError::Queries { part, found });
-            }
+        for (part, n_queries, least) in parts {
+            let is_sound = (least..=MAX_QUERIES).contains(&n_queries);
+            require(part, n_queries as f64, is_sound, "1 to 1000000 queries (0 is fine for n_validation)")?;
         }
-        if !(1..=MAX_INTENTS).contains(&self.n_intents) {
-            return Err(SyntheticError::Intents(self.n_intents));
-        }
-        if !(0.0..=1.0).contains(&self.conflict) {
-            return Err(SyntheticError::Conflict(self.conflict));
-        }
-        Ok(())
+        require("n_intents", self.n_intents as f64, (1..=MAX_INTENTS).contains(&self.n_intents), "1 to 64")?;
+        require("conflict", self.conflict, (0.0..=1.0).contains(&self.conflict), "0 to 1")
     }
 }
 
 /// Numbers a stream's round field by what is drawn from it.
 const PLAN_ROUND: u32 = 0;
 const CALIBRATION_ROUND: u32 = 1;
+/// Of training queries; those of validation and test follow.
 const FIRST_SPLIT_ROUND: u32 = 2;
 
 /// Everything that is the same for all queries of a seed.
@@ -232,8 +190,8 @@ impl Plan {
     }
 
     /// The data of a split with the labels of intent 0, and the labels of every intent.
-    fn generate_split(&self, split: Split, n_queries: usize) -> (Dataset, Vec<Vec<u8>>) {
-        let round = FIRST_SPLIT_ROUND + split as u32;
+    fn generate_split(&self, split: u32, n_queries: usize) -> (Dataset, Vec<Vec<u8>>) {
+        let round = FIRST_SPLIT_ROUND + split;
         let stride = row_stride(self.shape.n_features());
         let mut query_start = vec![0];
         for query in 0..n_queries as u32 {

@@ -6,7 +6,7 @@ use foltr_federation::{Checkpoint, Combination, Contributions, Fingerprint, Hist
 use foltr_rank::rng::Purpose;
 
 use super::{FederationError, FederationRun, FederationSettings};
-use crate::partition::Partition;
+use crate::client_data::ClientData;
 use crate::per_message_round::PerMessageRound;
 
 /// What the server accepted in the open round, as far as the history records it.
@@ -147,7 +147,7 @@ impl<'a> FederationRun<'a> {
     /// those are in [`FederationSettings::absent`].
     pub fn resume(
         settings: FederationSettings,
-        partition: &'a Partition,
+        partition: &'a ClientData,
         state: &Checkpoint,
         history: Option<History>,
     ) -> Result<Self, FederationError> {

@@ -5,16 +5,16 @@ use foltr_federation::{
     RoundTask, ServerOptimiser, Setup, SetupError,
 };
 pub use foltr_rank::Learning;
-use foltr_rank::learn::evolution::{Evolution, EvolutionSettings};
-use foltr_rank::learn::pdgd::{Pdgd, PdgdSettings, Updates};
-use foltr_rank::personal::{PersonalLearner, Personalisation};
+use foltr_rank::learn::evolution::EvolutionSettings;
+use foltr_rank::learn::pdgd::{PdgdSettings, Updates};
+use foltr_rank::personal::Personalisation;
 use foltr_rank::rng::Streams;
 use foltr_rank::{ParameterError, Params, Shape};
 
 use crate::adversary::Attackers;
 use crate::click::Users;
-use crate::client_round::{ClientLearner, Round};
-use crate::partition::Partition;
+use crate::client_data::ClientData;
+use crate::client_round::{Boxed, ClientLearner, Round};
 
 /// Everything that defines a federation but its data.
 #[derive(Clone, Debug)]
@@ -81,7 +81,7 @@ pub enum FederationError {
 
 impl FederationSettings {
     /// The federation's server.
-    pub fn setup(&self, partition: &Partition) -> Setup {
+    pub fn setup(&self, partition: &ClientData) -> Setup {
         // Where single messages matter a client has the same slot in every round.
         let most = self.participation.most(self.n_clients);
         Setup {
@@ -97,32 +97,22 @@ impl FederationSettings {
     }
 
     /// What every client learns with.
-    pub fn client_learner(&self) -> ClientLearner {
-        match (self.personal_learner(), self.learning) {
-            (Some(learner), _) => ClientLearner::Personal(learner),
-            (None, Learning::Pdgd(pdgd)) => ClientLearner::Pdgd(Box::new(Pdgd::new(self.shape, pdgd))),
-            (None, Learning::Evolution { settings, .. }) => {
-                ClientLearner::Evolution(Box::new(Evolution::new(self.shape, settings)))
-            }
-        }
-    }
-
-    pub(crate) fn personal_learner(&self) -> Option<Box<dyn PersonalLearner>> {
+    pub fn client_learner(&self) -> Box<dyn ClientLearner> {
         match (self.personalisation, self.learning) {
-            (Some(method), Learning::Pdgd(pdgd)) => Some(method.learner(self.shape, pdgd)),
-            _ => None,
+            (Some(method), Learning::Pdgd(pdgd)) => method.learner(self.shape, pdgd, Boxed),
+            (_, learning) => learning.learner(self.shape, Boxed),
         }
     }
 
     /// A round of clients without clusters whose single messages are looked at.
-    pub fn round<'a>(&'a self, task: &'a RoundTask, partition: &'a Partition, streams: &'a Streams) -> Round<'a> {
+    pub fn round<'a>(&'a self, task: &'a RoundTask, partition: &'a ClientData, streams: &'a Streams) -> Round<'a> {
         Round { task, clusters: &[], partition, privacy: &self.privacy, sums_only: false, rule: self.rule(), streams }
     }
 
     pub(crate) fn rule(&self) -> PayloadSemantics {
-        let usual = match self.learning {
-            Learning::Pdgd(_) => PayloadSemantics::Averaging,
-            Learning::Evolution { settings: EvolutionSettings { sigma, antithetic, .. }, .. } => {
+        let usual = match self.learning.evolution() {
+            None => PayloadSemantics::Averaging,
+            Some(&EvolutionSettings { sigma, antithetic, .. }) => {
                 PayloadSemantics::Evolution { sigma: f64::from(sigma), antithetic }
             }
         };
@@ -175,7 +165,7 @@ impl FederationSettings {
         parts
     }
 
-    pub(crate) fn check(&self, partition: &Partition) -> Result<(), FederationError> {
+    pub(crate) fn check(&self, partition: &ClientData) -> Result<(), FederationError> {
         let is_known = |i: usize, client: u32| client < self.n_clients && (i == 0 || self.absent[i - 1] < client);
         if let Some((_, &client)) = self.absent.iter().enumerate().find(|(i, client)| !is_known(*i, **client)) {
             return Err(FederationError::Absent { client, n_clients: self.n_clients });

@@ -9,45 +9,44 @@
 //! construction of `YAG19`, which leaves no document over; clients differ in size as well. A client without any document is
 //! an error, not redrawn, so that the law of the proportions stays as it is.
 
+use foltr_rank::parameter::{ParameterError, require};
 use foltr_rank::rng::{Purpose, Stream, Streams};
 use rand::RngExt;
 use rand::seq::SliceRandom;
 use rand_distr::{Distribution, Gamma};
-use thiserror::Error;
+use serde::{Deserialize, Serialize};
 
-use super::draws;
+use super::{PartitionError, PartitionMethod, PartitionedData, draws};
 use crate::dataset::Dataset;
+use crate::datasets::Fold;
 
-/// Why documents cannot be split in random proportions.
-#[derive(Clone, Copy, Debug, PartialEq, Error)]
-pub enum DirichletError {
-    /// The concentration is a positive number.
-    #[error("alpha = {0}; expected a positive number")]
-    Alpha(f64),
-    /// Nothing to do for a client.
-    #[error(
-        "client {client} would hold no document with alpha = {alpha}; a larger alpha, fewer clients or another seed is needed"
-    )]
-    NoDocuments {
-        /// The first such client.
-        client: usize,
-        /// The concentration.
-        alpha: f64,
-    },
+/// Label skew: each label's documents go to clients in proportions from a Dirichlet distribution.
+#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Dirichlet {
+    /// Concentration: small is skewed, large is even.
+    pub alpha: f64,
+}
+
+impl PartitionMethod for Dirichlet {
+    fn example() -> Self {
+        Self { alpha: 1.0 }
+    }
+
+    fn check(&self) -> Vec<ParameterError> {
+        require("alpha", self.alpha, self.alpha > 0.0, "a positive number").err().into_iter().collect()
+    }
+
+    fn divide(&self, fold: &Fold, n_clients: usize, streams: &Streams) -> Result<PartitionedData, PartitionError> {
+        Ok(PartitionedData::by_docs(fold, &split(&fold.train, n_clients, self.alpha, streams)?))
+    }
 }
 
 /// The documents (rows of `data`, rising) that each client holds.
-///
-/// # Errors
-/// If alpha is not positive, or a client would hold nothing.
-pub fn split_by_dirichlet(
-    data: &Dataset,
-    n_clients: usize,
-    alpha: f64,
-    streams: &Streams,
-) -> Result<Vec<Vec<u32>>, DirichletError> {
-    let gamma = Gamma::new(alpha, 1.0).ok().filter(|_| alpha.is_finite()).ok_or(DirichletError::Alpha(alpha))?;
-    let mut held = vec![Vec::new(); n_clients];
+fn split(data: &Dataset, n_clients: usize, alpha: f64, streams: &Streams) -> Result<Vec<Vec<u32>>, PartitionError> {
+    let gamma = Gamma::new(alpha, 1.0).map_err(|error| PartitionError(format!("alpha = {alpha}: {error}")))?;
+    let mut assigned = vec![Vec::new(); n_clients];
     for label in 0..=data.max_label() {
         let mut stream = streams.open(Purpose::Data, u32::from(label), draws::DIRICHLET);
         let rows = 0..data.n_docs() as u32;
@@ -55,19 +54,22 @@ pub fn split_by_dirichlet(
         docs.shuffle(&mut stream);
         let shares = proportions(n_clients, &gamma, &mut stream);
         let (mut start, mut upto) = (0, 0.0);
-        for (client, (held, share)) in held.iter_mut().zip(shares).enumerate() {
+        for (client, (own, share)) in assigned.iter_mut().zip(shares).enumerate() {
             upto += share;
             let end = (upto * docs.len() as f64).round() as usize;
             // Rounding of the sum must not lose the last document.
             let end = if client + 1 == n_clients { docs.len() } else { end.clamp(start, docs.len()) };
-            held.extend_from_slice(&docs[start..end]);
+            own.extend_from_slice(&docs[start..end]);
             start = end;
         }
     }
-    held.iter_mut().for_each(|docs| docs.sort_unstable());
-    match held.iter().position(Vec::is_empty) {
-        Some(client) => Err(DirichletError::NoDocuments { client, alpha }),
-        None => Ok(held),
+    assigned.iter_mut().for_each(|docs| docs.sort_unstable());
+    match assigned.iter().position(Vec::is_empty) {
+        Some(client) => Err(PartitionError(format!(
+            "client {client} would hold no document with alpha = {alpha}; a larger alpha, fewer clients or another seed \
+             is needed"
+        ))),
+        None => Ok(assigned),
     }
 }
 
@@ -96,12 +98,12 @@ mod tests {
     #[test]
     fn every_document_has_one_owner() {
         let data = data();
-        let held = split_by_dirichlet(&data, 5, 1.0, &Streams::new(2)).expect("enough documents");
+        let held = split(&data, 5, 1.0, &Streams::new(2)).expect("enough documents");
         let mut all = held.concat();
         all.sort_unstable();
         assert!(all.into_iter().eq(0..data.n_docs() as u32));
-        assert_eq!(split_by_dirichlet(&data, 5, 1.0, &Streams::new(2)).as_ref(), Ok(&held));
-        assert_ne!(split_by_dirichlet(&data, 5, 1.0, &Streams::new(3)).as_ref(), Ok(&held));
+        assert_eq!(split(&data, 5, 1.0, &Streams::new(2)).as_ref(), Ok(&held));
+        assert_ne!(split(&data, 5, 1.0, &Streams::new(3)).as_ref(), Ok(&held));
     }
 
     #[test]
@@ -127,7 +129,7 @@ mod tests {
         // Share of a label's documents that its largest owner has, on average over seeds.
         let largest = |alpha: f64| -> f64 {
             let of_seed = |seed| {
-                let Ok(held) = split_by_dirichlet(&data, 3, alpha, &Streams::new(seed)) else { return 1.0 };
+                let Ok(held) = split(&data, 3, alpha, &Streams::new(seed)) else { return 1.0 };
                 let zeros = |docs: &Vec<u32>| docs.iter().filter(|&&doc| data.all_labels()[doc as usize] == 0).count();
                 let counts: Vec<usize> = held.iter().map(zeros).collect();
                 *counts.iter().max().expect("three clients") as f64 / counts.iter().sum::<usize>() as f64
@@ -140,10 +142,10 @@ mod tests {
 
     #[test]
     fn clients_with_nothing_are_an_error() {
-        let error = split_by_dirichlet(&data(), 50, 1e-4, &Streams::new(1)).expect_err("three labels, fifty clients");
-        assert!(matches!(error, DirichletError::NoDocuments { alpha: 1e-4, .. }), "{error}");
+        let error = split(&data(), 50, 1e-4, &Streams::new(1)).expect_err("three labels, fifty clients").to_string();
+        assert!(error.contains("would hold no document with alpha = 0.0001"), "{error}");
         for alpha in [0.0, -1.0, f64::NAN, f64::INFINITY] {
-            assert!(matches!(split_by_dirichlet(&data(), 3, alpha, &Streams::new(1)), Err(DirichletError::Alpha(_))));
+            assert_eq!(Dirichlet { alpha }.check()[0].name, "alpha");
         }
     }
 }

@@ -11,37 +11,46 @@
 use foltr_rank::rng::{Purpose, Stream, Streams};
 use rand::RngExt;
 use rayon::prelude::*;
-use thiserror::Error;
+use serde::{Deserialize, Serialize};
 
-use super::draws;
+use super::{PartitionError, PartitionMethod, PartitionedData, draws};
 use crate::dataset::Dataset;
+use crate::datasets::Fold;
 
 /// Starts of k-means, of which the best end is kept: one start may end in a poor optimum.
 const N_STARTS: u32 = 10;
 /// Moves of the centres at most; they rest long before on real data.
 const MAX_MOVES: usize = 300;
 
-/// More clients than queries that differ.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("{n_clients} clusters need as many queries with different features; there are only {n_distinct}")]
-pub struct TooFewQueries {
-    /// Clusters asked for.
-    pub n_clients: usize,
-    /// Different mean feature vectors.
-    pub n_distinct: usize,
+/// Feature skew: queries are clustered by k-means over their mean features, one cluster a client.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct FeatureClusters {}
+
+impl PartitionMethod for FeatureClusters {
+    fn example() -> Self {
+        Self {}
+    }
+
+    fn divide(&self, fold: &Fold, n_clients: usize, streams: &Streams) -> Result<PartitionedData, PartitionError> {
+        Ok(PartitionedData::by_queries(fold, split(&fold.train, n_clients, streams)?))
+    }
 }
 
 /// The queries of each client, rising: one cluster a client, in the order in which their first queries appear.
-///
-/// # Errors
-/// If there are fewer different queries than clients.
-pub fn split_by_features(data: &Dataset, n_clients: usize, streams: &Streams) -> Result<Vec<Vec<u32>>, TooFewQueries> {
+fn split(data: &Dataset, n_clients: usize, streams: &Streams) -> Result<Vec<Vec<u32>>, PartitionError> {
+    let too_few = |n_distinct: usize| {
+        PartitionError(format!(
+            "{n_clients} clusters need as many queries with different features; there are only {n_distinct}"
+        ))
+    };
     let points: Vec<Vec<f64>> = (0..data.n_queries()).map(|query| mean_features(data, query)).collect();
     let mut sorted: Vec<&[f64]> = points.iter().map(Vec::as_slice).collect();
     sorted.sort_by(|a, b| a.partial_cmp(b).expect("features are finite"));
     sorted.dedup();
     if sorted.len() < n_clients {
-        return Err(TooFewQueries { n_clients, n_distinct: sorted.len() });
+        return Err(too_few(sorted.len()));
     }
     let runs = (0..N_STARTS)
         .map(|start| k_means(&points, n_clients, &mut streams.open(Purpose::Data, start, draws::CLUSTERS)));
@@ -56,7 +65,7 @@ pub fn split_by_features(data: &Dataset, n_clients: usize, streams: &Streams) ->
         lists[client].push(query as u32);
     }
     if lists.len() < n_clients {
-        return Err(TooFewQueries { n_clients, n_distinct: lists.len() });
+        return Err(too_few(lists.len()));
     }
     Ok(lists)
 }
@@ -187,7 +196,7 @@ mod tests {
     fn planted_clusters_are_found() {
         let data = planted(80);
         for seed in 0..20 {
-            let lists = split_by_features(&data, 4, &Streams::new(seed)).expect("eighty queries");
+            let lists = split(&data, 4, &Streams::new(seed)).expect("eighty queries");
             let expected: Vec<Vec<u32>> = (0..4).map(|corner| (0..80).skip(corner).step_by(4).collect()).collect();
             assert_eq!(lists, expected);
         }
@@ -196,11 +205,9 @@ mod tests {
     #[test]
     fn every_query_has_one_client_whatever_the_threads() {
         let data = planted(40);
-        let split = || split_by_features(&data, 7, &Streams::new(1)).expect("forty queries");
+        let split = || split(&data, 7, &Streams::new(1)).expect("forty queries");
         let lists = split();
-        let mut all = lists.concat();
-        all.sort_unstable();
-        assert!(all.into_iter().eq(0..40) && lists.len() == 7 && lists.iter().all(|list| !list.is_empty()));
+        assert!(lists.len() == 7 && lists.iter().all(|list| !list.is_empty()));
         let one = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a pool");
         assert_eq!(one.install(split), lists);
     }
@@ -209,9 +216,9 @@ mod tests {
     fn as_many_clusters_as_queries_is_the_limit() {
         let text = "0 qid:1 1:1\n0 qid:2 1:2\n0 qid:3 1:2\n0 qid:4 1:5\n";
         let data = parse_letor(text.as_bytes(), Path::new("few.txt"), &ReadOptions::default()).expect("valid");
-        let lists = split_by_features(&data, 3, &Streams::new(1)).expect("three different queries");
+        let lists = split(&data, 3, &Streams::new(1)).expect("three different queries");
         assert_eq!(lists, [vec![0], vec![1, 2], vec![3]]);
-        let error = TooFewQueries { n_clients: 4, n_distinct: 3 };
-        assert_eq!(split_by_features(&data, 4, &Streams::new(1)), Err(error));
+        let error = split(&data, 4, &Streams::new(1)).expect_err("three different queries").to_string();
+        assert!(error.ends_with("there are only 3"), "{error}");
     }
 }

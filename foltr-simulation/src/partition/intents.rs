@@ -12,26 +12,70 @@ use std::sync::Arc;
 
 use foltr_rank::rng::{Purpose, Streams};
 use rand::seq::SliceRandom;
+use serde::{Deserialize, Serialize};
 
-use super::draws;
+use super::{Needs, PartitionError, PartitionMethod, PartitionedData, draws};
 use crate::dataset::Dataset;
 use crate::datasets::{Fold, IntentLabels};
 
+/// Type 1: client c has intent c modulo their number. Needs data with intents.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Intents {
+    /// Whether intents change places anew for each query, by the seed of the run, as in the papers; then no client has a
+    /// preference that stays.
+    pub shuffled: bool,
+}
+
+impl PartitionMethod for Intents {
+    const NEEDS: Option<Needs> = Some(Needs::Intents);
+
+    fn example() -> Self {
+        Self { shuffled: true }
+    }
+
+    fn divide(&self, fold: &Fold, n_clients: usize, streams: &Streams) -> Result<PartitionedData, PartitionError> {
+        let n_intents = fold.n_intents();
+        if n_intents < 2 {
+            return Err(PartitionError("the data has but one intent".into()));
+        }
+        if n_clients < n_intents {
+            return Err(PartitionError(format!("{n_clients} clients cannot have {n_intents} intents")));
+        }
+        let fold = if self.shuffled { shuffled_intents(fold, streams) } else { fold.clone() };
+        let groups: Vec<Fold> = (0..n_intents).map(|intent| fold.of_intent(intent)).collect();
+        let sets = groups.iter().map(|fold| fold.train.clone()).collect();
+        Ok(PartitionedData { sets, queries: Vec::new(), groups, shared: None })
+    }
+}
+
+/// The IID counterpart of Type 1: a document has the highest label that any intent gives it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct MergedIntents {}
+
+impl PartitionMethod for MergedIntents {
+    const NEEDS: Option<Needs> = Some(Needs::Intents);
+    const IS_IID: bool = true;
+
+    fn example() -> Self {
+        Self {}
+    }
+
+    fn divide(&self, fold: &Fold, _n_clients: usize, _streams: &Streams) -> Result<PartitionedData, PartitionError> {
+        Ok(PartitionedData::same(merged_intents(fold)))
+    }
+}
+
 /// The fold with the intents of every query in a random order of its own.
-pub fn shuffled_intents(fold: &Fold, streams: &Streams) -> Fold {
+fn shuffled_intents(fold: &Fold, streams: &Streams) -> Fold {
     let train = shuffled(&fold.train, &labels_of(fold, |labels| &labels.train), streams);
     let test = shuffled(&fold.test, &labels_of(fold, |labels| &labels.test), streams);
     let validation = fold.validation.as_ref();
     let validation = validation.map(|data| shuffled(data, &labels_of(fold, |labels| &labels.validation), streams));
-    let validation = validation.unwrap_or_else(|| vec![Vec::new(); fold.intents.len()]);
-    let by_split = train.into_iter().zip(validation).zip(test);
-    let intents: Vec<IntentLabels> = by_split
-        .map(|((train, validation), test)| IntentLabels {
-            train: train.into(),
-            validation: validation.into(),
-            test: test.into(),
-        })
-        .collect();
+    let intents = IntentLabels::by_intent(train, validation, test);
     match intents.first() {
         Some(first) => Fold { intents: intents.clone(), ..fold.with_labels(first) },
         None => fold.clone(),
@@ -39,7 +83,7 @@ pub fn shuffled_intents(fold: &Fold, streams: &Streams) -> Fold {
 }
 
 /// The fold with the highest label that any intent gives to a document.
-pub fn merged_intents(fold: &Fold) -> Fold {
+fn merged_intents(fold: &Fold) -> Fold {
     let merged = |labels: Vec<&Arc<[u8]>>| -> Arc<[u8]> {
         let n_docs = labels.first().map_or(0, |labels| labels.len());
         (0..n_docs).map(|doc| labels.iter().map(|labels| labels[doc]).max().unwrap_or(0)).collect()

@@ -15,13 +15,71 @@
 //! Features of a client's documents may be normalised after the split, as a device would. Where the data was normalised
 //! before, that changes nothing: scaling a query to [0, 1] is affine, and undone by the scaling that follows.
 
+use foltr_rank::parameter::{ParameterError, problems, require};
 use foltr_rank::rng::{Purpose, Streams};
 use rand::seq::SliceRandom;
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
-use super::draws;
+use super::shared::{Shared, draw_shared, shared_docs, with_shared};
+use super::{PartitionError, PartitionMethod, PartitionedData, draws};
 use crate::dataset::Dataset;
+use crate::datasets::Fold;
+use crate::normalise::normalise_per_query;
+
+/// Type 2: every client holds documents of one or two labels.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Labels {
+    /// 1, or 2 for one client a pair of labels.
+    pub labels_per_client: usize,
+    /// Which documents of its labels a client holds.
+    #[serde(default)]
+    pub split: LabelSplit,
+    /// Whether each client scales its features to [0, 1] within each query, over the documents that it holds; when
+    /// absent, as the released code does if `data.normalise` scales at all (spec section 1.3).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub normalise_after: Option<bool>,
+    /// Data sharing: queries that every client holds with all documents (spec section 11).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub shared: Option<Shared>,
+}
+
+impl PartitionMethod for Labels {
+    fn example() -> Self {
+        let shared = Some(Shared { queries: 5, warm_up: 0 });
+        Self { labels_per_client: 1, split: LabelSplit::Disjoint, normalise_after: Some(true), shared }
+    }
+
+    fn check(&self) -> Vec<ParameterError> {
+        let n_draws = self.shared.map_or(1, |shared| shared.queries);
+        let per_client = self.labels_per_client;
+        problems([
+            require("labels_per_client", per_client as f64, (1..=2).contains(&per_client), "1 or 2"),
+            require("shared.queries", n_draws as f64, n_draws > 0, "at least 1 draw"),
+        ])
+    }
+
+    fn shared(&self) -> Option<Shared> {
+        self.shared
+    }
+
+    fn divide(&self, fold: &Fold, n_clients: usize, streams: &Streams) -> Result<PartitionedData, PartitionError> {
+        let n_labels = usize::from(fold.max_label()) + 1;
+        let mut docs = self.docs(&fold.train, n_labels, n_clients, streams)?;
+        let mut shared = None;
+        if let Some(Shared { queries, .. }) = self.shared {
+            let queries = draw_shared(fold.train.n_queries(), queries, streams);
+            docs.iter_mut().for_each(|own| *own = with_shared(&fold.train, own, &queries));
+            shared = Some(fold.train.with_docs(&shared_docs(&fold.train, &queries)));
+        }
+        let mut data = PartitionedData { shared, ..PartitionedData::by_docs(fold, &docs) };
+        if self.normalise_after == Some(true) {
+            data.sets.iter_mut().chain(&mut data.shared).for_each(|set| *set = normalise_per_query(set));
+        }
+        Ok(data)
+    }
+}
 
 /// Which documents of its labels a client holds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -37,41 +95,7 @@ pub enum LabelSplit {
     QueryChunks,
 }
 
-/// Why documents cannot be split by their labels.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum LabelsError {
-    /// A client can own one or two labels.
-    #[error("{0} labels a client; expected 1 or 2")]
-    PerClient(usize),
-    /// Fewer clients than labels.
-    #[error("{n_clients} clients cannot hold {n_labels} labels, one each; at least {n_labels} are needed")]
-    FewClients {
-        /// Clients.
-        n_clients: usize,
-        /// Labels of the data, counting 0.
-        n_labels: usize,
-    },
-    /// One client for each pair.
-    #[error("{n_labels} labels have {n_pairs} pairs, which need {n_pairs} clients; there are {n_clients}")]
-    Pairs {
-        /// Clients.
-        n_clients: usize,
-        /// Labels of the data, counting 0.
-        n_labels: usize,
-        /// Pairs of labels.
-        n_pairs: usize,
-    },
-    /// Nothing to do for a client.
-    #[error("client {client} would hold no document with {}; more data or fewer clients are needed", spelled(*labels))]
-    NoDocuments {
-        /// The client.
-        client: usize,
-        /// Its labels.
-        labels: (u8, Option<u8>),
-    },
-}
-
-fn spelled((first, second): (u8, Option<u8>)) -> String {
+fn spelled((first, second): Owned) -> String {
     second.map_or_else(|| format!("label {first}"), |second| format!("label {first} or {second}"))
 }
 
@@ -79,61 +103,70 @@ fn spelled((first, second): (u8, Option<u8>)) -> String {
 type Owned = (u8, Option<u8>);
 
 /// Which labels each client owns.
-fn owned_labels(n_labels: usize, n_clients: usize, labels_per_client: usize) -> Result<Vec<Owned>, LabelsError> {
+fn owned_labels(n_labels: usize, n_clients: usize, labels_per_client: usize) -> Result<Vec<Owned>, PartitionError> {
+    let refused = |message: String| Err(PartitionError(message));
     match labels_per_client {
-        1 if n_clients < n_labels => Err(LabelsError::FewClients { n_clients, n_labels }),
+        1 if n_clients < n_labels => refused(format!(
+            "{n_clients} clients cannot hold {n_labels} labels, one each; at least {n_labels} are needed"
+        )),
         1 => Ok((0..n_clients).map(|client| ((client % n_labels) as u8, None)).collect()),
         2 => {
             let pairs_of = |first| (first + 1..n_labels).map(move |second| (first as u8, Some(second as u8)));
             let pairs: Vec<Owned> = (0..n_labels).flat_map(pairs_of).collect();
             let n_pairs = pairs.len();
-            if n_pairs == n_clients { Ok(pairs) } else { Err(LabelsError::Pairs { n_clients, n_labels, n_pairs }) }
+            if n_pairs == n_clients {
+                return Ok(pairs);
+            }
+            refused(format!(
+                "{n_labels} labels have {n_pairs} pairs, which need {n_pairs} clients; there are {n_clients}"
+            ))
         }
-        other => Err(LabelsError::PerClient(other)),
+        other => refused(format!("{other} labels a client; expected 1 or 2")),
     }
 }
 
-/// The documents (rows of `data`, rising) that each client holds.
-///
-/// # Errors
-/// If clients and labels do not fit, or a client would hold nothing.
-pub fn split_by_labels(
-    data: &Dataset,
-    n_labels: usize,
-    n_clients: usize,
-    labels_per_client: usize,
-    split: LabelSplit,
-    streams: &Streams,
-) -> Result<Vec<Vec<u32>>, LabelsError> {
-    let owned = owned_labels(n_labels, n_clients, labels_per_client)?;
-    let owns = |client: usize, label: u8| owned[client].0 == label || owned[client].1 == Some(label);
-    let mut held = vec![Vec::new(); n_clients];
-    match split {
-        LabelSplit::Disjoint => {
-            for label in 0..n_labels as u8 {
-                let owners: Vec<usize> = (0..n_clients).filter(|&client| owns(client, label)).collect();
-                deal_label(data, label, &owners, streams, &mut held);
+impl Labels {
+    /// The documents (rows of `data`, rising) that each client holds.
+    fn docs(
+        &self,
+        data: &Dataset,
+        n_labels: usize,
+        n_clients: usize,
+        streams: &Streams,
+    ) -> Result<Vec<Vec<u32>>, PartitionError> {
+        let owned = owned_labels(n_labels, n_clients, self.labels_per_client)?;
+        let owns = |client: usize, label: u8| owned[client].0 == label || owned[client].1 == Some(label);
+        let mut docs_of = vec![Vec::new(); n_clients];
+        match self.split {
+            LabelSplit::Disjoint => {
+                for label in 0..n_labels as u8 {
+                    let owners: Vec<usize> = (0..n_clients).filter(|&client| owns(client, label)).collect();
+                    deal_label(data, label, &owners, streams, &mut docs_of);
+                }
+            }
+            LabelSplit::Overlapping => {
+                for (client, docs) in docs_of.iter_mut().enumerate() {
+                    docs.extend(rows(data).filter(|&doc| owns(client, data.all_labels()[doc as usize])));
+                }
+            }
+            LabelSplit::QueryChunks => {
+                let mut queries: Vec<usize> = (0..data.n_queries()).collect();
+                queries.shuffle(&mut streams.open(Purpose::Data, 0, draws::QUERY_CHUNKS));
+                for (i, query) in queries.into_iter().enumerate() {
+                    let client = i % n_clients;
+                    let docs = data.docs(query).filter(|&doc| owns(client, data.all_labels()[doc]));
+                    docs_of[client].extend(docs.map(|doc| doc as u32));
+                }
             }
         }
-        LabelSplit::Overlapping => {
-            for (client, held) in held.iter_mut().enumerate() {
-                held.extend(rows(data).filter(|&doc| owns(client, data.all_labels()[doc as usize])));
-            }
+        docs_of.iter_mut().for_each(|docs| docs.sort_unstable());
+        match docs_of.iter().position(Vec::is_empty) {
+            Some(client) => Err(PartitionError(format!(
+                "client {client} would hold no document with {}; more data or fewer clients are needed",
+                spelled(owned[client])
+            ))),
+            None => Ok(docs_of),
         }
-        LabelSplit::QueryChunks => {
-            let mut queries: Vec<usize> = (0..data.n_queries()).collect();
-            queries.shuffle(&mut streams.open(Purpose::Data, 0, draws::QUERY_CHUNKS));
-            for (i, query) in queries.into_iter().enumerate() {
-                let client = i % n_clients;
-                let docs = data.docs(query).filter(|&doc| owns(client, data.all_labels()[doc]));
-                held[client].extend(docs.map(|doc| doc as u32));
-            }
-        }
-    }
-    held.iter_mut().for_each(|docs| docs.sort_unstable());
-    match held.iter().position(Vec::is_empty) {
-        Some(client) => Err(LabelsError::NoDocuments { client, labels: owned[client] }),
-        None => Ok(held),
     }
 }
 
@@ -142,11 +175,11 @@ fn rows(data: &Dataset) -> impl Iterator<Item = u32> {
 }
 
 /// Deals the documents of one label to its owners, in random order and in turn.
-fn deal_label(data: &Dataset, label: u8, owners: &[usize], streams: &Streams, held: &mut [Vec<u32>]) {
+fn deal_label(data: &Dataset, label: u8, owners: &[usize], streams: &Streams, docs_of: &mut [Vec<u32>]) {
     let mut docs: Vec<u32> = rows(data).filter(|&doc| data.all_labels()[doc as usize] == label).collect();
     docs.shuffle(&mut streams.open(Purpose::Data, u32::from(label), draws::LABELS));
     for (doc, &owner) in docs.into_iter().zip(owners.iter().cycle()) {
-        held[owner].push(doc);
+        docs_of[owner].push(doc);
     }
 }
 
@@ -155,7 +188,6 @@ mod tests {
     use super::*;
     use crate::datasets::{Synthetic, SyntheticShape};
     use crate::letor::{ReadOptions, parse_letor};
-    use crate::normalise::normalise_per_query;
     use std::path::Path;
 
     /// Query 1: labels 0 1 2, query 2: labels 2 2 1 0, query 3: label 0 0.
@@ -166,37 +198,39 @@ mod tests {
         parse_letor(TEXT.as_bytes(), Path::new("l.txt"), &ReadOptions::default()).expect("valid")
     }
 
-    fn split(n_clients: usize, per_client: usize, split: LabelSplit) -> Result<Vec<Vec<u32>>, LabelsError> {
-        split_by_labels(&data(), 3, n_clients, per_client, split, &Streams::new(5))
+    fn labels(labels_per_client: usize, split: LabelSplit) -> Labels {
+        Labels { labels_per_client, split, normalise_after: None, shared: None }
+    }
+
+    fn split(n_clients: usize, per_client: usize, split: LabelSplit) -> Result<Vec<Vec<u32>>, PartitionError> {
+        labels(per_client, split).docs(&data(), 3, n_clients, &Streams::new(5))
     }
 
     #[test]
-    fn one_label_a_client_by_hand() {
-        let expected = [vec![0, 6, 7, 8], vec![1, 5], vec![2, 3, 4]];
-        assert_eq!(split(3, 1, LabelSplit::Disjoint).as_deref(), Ok(&expected[..]));
-        assert_eq!(split(3, 1, LabelSplit::Overlapping).as_deref(), Ok(&expected[..]));
+    fn small_splits_by_hand() {
+        let single = [vec![0, 6, 7, 8], vec![1, 5], vec![2, 3, 4]];
+        assert_eq!(split(3, 1, LabelSplit::Disjoint).as_deref(), Ok(&single[..]));
+        assert_eq!(split(3, 1, LabelSplit::Overlapping).as_deref(), Ok(&single[..]));
+        let pairs = [vec![0, 1, 5, 6, 7, 8], vec![0, 2, 3, 4, 6, 7, 8], vec![1, 2, 3, 4, 5]];
+        assert_eq!(split(3, 2, LabelSplit::Overlapping).as_deref(), Ok(&pairs[..]), "(0,1), (0,2), (1,2)");
     }
 
     #[test]
-    fn overlapping_pairs_by_hand() {
-        let expected = [vec![0, 1, 5, 6, 7, 8], vec![0, 2, 3, 4, 6, 7, 8], vec![1, 2, 3, 4, 5]];
-        assert_eq!(split(3, 2, LabelSplit::Overlapping).as_deref(), Ok(&expected[..]), "(0,1), (0,2), (1,2)");
-    }
-
-    #[test]
-    fn chunks_of_queries_keep_two_labels() {
-        // Every assignment of the three queries to the pairs (0,1), (0,2), (1,2) is possible; each is told by its rows.
+    fn chunks_of_queries_have_two_labels() {
+        // Every assignment of the three queries to the pairs (0,1), (0,2), (1,2) is possible; its rows say which it is.
         let by_query = [[vec![0, 1], vec![0, 2], vec![1, 2]], [vec![5, 6], vec![3, 4, 6], vec![3, 4, 5]]];
         let mut seen = 0;
         for seed in 0..40 {
-            let held = split_by_labels(&data(), 3, 3, 2, LabelSplit::QueryChunks, &Streams::new(seed));
-            let Ok(held) = held else {
-                // Query 3 has only label 0, which the last pair does not own.
-                assert_eq!(held, Err(LabelsError::NoDocuments { client: 2, labels: (1, Some(2)) }));
-                continue;
+            let docs = match labels(2, LabelSplit::QueryChunks).docs(&data(), 3, 3, &Streams::new(seed)) {
+                Ok(docs) => docs,
+                Err(error) => {
+                    // Query 3 has only label 0, which the last pair does not own.
+                    assert!(error.0.starts_with("client 2 would hold no document with label 1 or 2;"), "{error}");
+                    continue;
+                }
             };
             seen += 1;
-            for (client, rows) in held.iter().enumerate() {
+            for (client, rows) in docs.iter().enumerate() {
                 let expected = [&by_query[0][client], &by_query[1][client], &vec![7, 8]];
                 assert!(expected.contains(&rows), "client {client} holds {rows:?}");
             }
@@ -208,44 +242,36 @@ mod tests {
     #[test]
     fn disjoint_splits_are_complete_equal_and_repeatable() {
         let train = Synthetic { n_train: 20, ..Synthetic::new(SyntheticShape::Mslr) }.generate(3).expect("valid").train;
-        let held = split_by_labels(&train, 5, 10, 2, LabelSplit::Disjoint, &Streams::new(5)).expect("ten pairs");
-        let mut all: Vec<u32> = held.concat();
-        all.sort_unstable();
-        assert!(all.into_iter().eq(0..train.n_docs() as u32), "every document exactly once");
-        let count =
-            |docs: &[u32], label: u8| docs.iter().filter(|&&doc| train.all_labels()[doc as usize] == label).count();
-        for label in 0..5_u8 {
-            let total = train.all_labels().iter().filter(|&&other| other == label).count();
-            let counts: Vec<usize> = held.iter().map(|docs| count(docs, label)).filter(|&n| n > 0).collect();
-            assert!(counts.len() == 4 && counts.iter().all(|n| n.abs_diff(total / 4) <= 1), "{label}: {counts:?}");
+        // Ten pairs of five labels, of which each label is in four; or two clients of each label.
+        for (per_client, n_owners) in [(2, 4), (1, 2)] {
+            let split = |seed| labels(per_client, LabelSplit::Disjoint).docs(&train, 5, 10, &Streams::new(seed));
+            let docs = split(5).expect("enough clients");
+            let mut all: Vec<u32> = docs.concat();
+            all.sort_unstable();
+            assert!(all.into_iter().eq(0..train.n_docs() as u32), "every document exactly once");
+            let count =
+                |docs: &[u32], label: u8| docs.iter().filter(|&&doc| train.all_labels()[doc as usize] == label).count();
+            for label in 0..5_u8 {
+                let total = train.all_labels().iter().filter(|&&other| other == label).count();
+                let counts: Vec<usize> = docs.iter().map(|docs| count(docs, label)).filter(|&n| n > 0).collect();
+                let is_equal = counts.iter().all(|n| n.abs_diff(total / n_owners) <= 1);
+                assert!(counts.len() == n_owners && is_equal, "{label}: {counts:?}");
+            }
+            assert!(split(5).as_ref() == Ok(&docs) && split(6).as_ref() != Ok(&docs));
         }
-        let again = split_by_labels(&train, 5, 10, 2, LabelSplit::Disjoint, &Streams::new(5));
-        let other = split_by_labels(&train, 5, 10, 2, LabelSplit::Disjoint, &Streams::new(6));
-        assert!(again.as_ref() == Ok(&held) && other.as_ref() != Ok(&held));
-    }
-
-    #[test]
-    fn ten_clients_share_five_labels() {
-        let train = Synthetic { n_train: 20, ..Synthetic::new(SyntheticShape::Mslr) }.generate(3).expect("valid").train;
-        let held = split_by_labels(&train, 5, 10, 1, LabelSplit::Disjoint, &Streams::new(5)).expect("two of each");
-        for (client, docs) in held.iter().enumerate() {
-            assert!(docs.iter().all(|&doc| train.all_labels()[doc as usize] == (client % 5) as u8));
-            assert!(docs.len().abs_diff(held[(client + 5) % 10].len()) <= 1);
-        }
-        assert_eq!(held.iter().map(Vec::len).sum::<usize>(), train.n_docs());
     }
 
     #[test]
     fn what_does_not_fit_is_refused() {
-        assert_eq!(split(2, 1, LabelSplit::Disjoint), Err(LabelsError::FewClients { n_clients: 2, n_labels: 3 }));
-        let pairs = LabelsError::Pairs { n_clients: 4, n_labels: 3, n_pairs: 3 };
-        assert_eq!(split(4, 2, LabelSplit::Disjoint), Err(pairs));
-        assert_eq!(pairs.to_string(), "3 labels have 3 pairs, which need 3 clients; there are 4");
-        assert_eq!(split(3, 3, LabelSplit::Disjoint), Err(LabelsError::PerClient(3)));
-        // Two documents with label 1 do not go round three owners: clients 1, 4 and 7.
-        let empty = LabelsError::NoDocuments { client: 7, labels: (1, None) };
-        assert_eq!(split(9, 1, LabelSplit::Disjoint), Err(empty));
-        assert!(empty.to_string().starts_with("client 7 would hold no document with label 1;"));
+        for (n_clients, per_client, message) in [
+            (2, 1, "2 clients cannot hold 3 labels, one each; at least 3 are needed"),
+            (4, 2, "3 labels have 3 pairs, which need 3 clients; there are 4"),
+            (3, 3, "3 labels a client; expected 1 or 2"),
+            // Two documents with label 1 do not go round three owners: clients 1, 4 and 7.
+            (9, 1, "client 7 would hold no document with label 1; more data or fewer clients are needed"),
+        ] {
+            assert_eq!(split(n_clients, per_client, LabelSplit::Disjoint), Err(PartitionError(message.into())));
+        }
     }
 
     #[test]

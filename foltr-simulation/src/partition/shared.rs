@@ -8,15 +8,25 @@ use std::collections::BTreeSet;
 
 use foltr_rank::rng::{Purpose, Streams};
 use rand::{Rng, RngExt};
+use serde::{Deserialize, Serialize};
 
 use super::draws;
 use crate::dataset::Dataset;
 
+/// Queries that every client holds.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Shared {
+    /// Draws with replacement from the training queries.
+    pub queries: usize,
+    /// Interactions of PDGD on the shared queries before the first round; they are no part of the rounds.
+    #[serde(default)]
+    pub warm_up: usize,
+}
+
 /// The queries that `n_draws` draws with replacement find, rising.
-///
-/// # Panics
-/// If there are no queries.
-pub fn draw_shared(n_queries: usize, n_draws: usize, streams: &Streams) -> Vec<u32> {
+pub(super) fn draw_shared(n_queries: usize, n_draws: usize, streams: &Streams) -> Vec<u32> {
     let mut stream = streams.open(Purpose::Data, 0, draws::SHARED);
     let drawn: BTreeSet<u32> = (0..n_draws).map(|_| stream.random_range(0..n_queries as u32)).collect();
     drawn.into_iter().collect()
@@ -28,12 +38,12 @@ pub fn warm_up_seed(seed: u64) -> u64 {
 }
 
 /// The documents of the shared queries, rising.
-pub fn shared_docs(data: &Dataset, shared: &[u32]) -> Vec<u32> {
+pub(super) fn shared_docs(data: &Dataset, shared: &[u32]) -> Vec<u32> {
     shared.iter().flat_map(|&query| data.docs(query as usize)).map(|doc| doc as u32).collect()
 }
 
 /// What a client holds after sharing: its own documents of other queries, and all documents of the shared ones.
-pub fn with_shared(data: &Dataset, own: &[u32], shared: &[u32]) -> Vec<u32> {
+pub(super) fn with_shared(data: &Dataset, own: &[u32], shared: &[u32]) -> Vec<u32> {
     // Its own documents of shared queries are among all documents of shared queries.
     let all: BTreeSet<u32> = own.iter().copied().chain(shared_docs(data, shared)).collect();
     all.into_iter().collect()
@@ -50,9 +60,9 @@ mod tests {
         let text = "0 qid:1 1:1\n1 qid:1 1:2\n1 qid:2 1:3\n0 qid:2 1:4\n0 qid:2 1:5\n1 qid:3 1:6\n";
         let data = parse_letor(text.as_bytes(), Path::new("s.txt"), &ReadOptions::default()).expect("valid");
         // A client with label 1 only; query 2 (rows 2 to 4) is shared.
-        let held = data.with_docs(&with_shared(&data, &[1, 2, 5], &[1]));
-        assert_eq!((held.n_queries(), held.all_labels()), (3, &[1, 1, 0, 0, 1][..]));
-        assert_eq!((held.labels(0), held.labels(1), held.labels(2)), (&[1][..], &[1, 0, 0][..], &[1][..]));
+        let both = data.with_docs(&with_shared(&data, &[1, 2, 5], &[1]));
+        assert_eq!((both.n_queries(), both.all_labels()), (3, &[1, 1, 0, 0, 1][..]));
+        assert_eq!((both.labels(0), both.labels(1), both.labels(2)), (&[1][..], &[1, 0, 0][..], &[1][..]));
         // Nothing of its own in a shared query: it is there all the same, once.
         assert_eq!(with_shared(&data, &[0], &[1, 2]), [0, 2, 3, 4, 5]);
         assert_eq!(with_shared(&data, &[0, 5], &[]), [0, 5]);

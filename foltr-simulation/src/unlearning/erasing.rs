@@ -8,9 +8,9 @@ use foltr_rank::rng::Streams;
 
 use super::replay::streams;
 use super::{Cost, Request, UnlearningError};
+use crate::client_data::ClientData;
 use crate::client_round::RoundStats;
 use crate::federation_run::FederationSettings;
-use crate::partition::Partition;
 use crate::per_message_round::PerMessageRound;
 use crate::workers::Workers;
 
@@ -18,7 +18,7 @@ use crate::workers::Workers;
 pub(super) struct EraserRun<'a> {
     erasing: Erasing,
     settings: FederationSettings,
-    partition: &'a Partition,
+    partition: &'a ClientData,
     streams: Streams,
     workers: Workers,
     messages: PerMessageRound,

@@ -11,10 +11,10 @@ use foltr_simulation::adversary::{
     Adversary, Attack, Attackers, Knowledge, Own, Promotion, Rows, Seeds, Seen, SignFlip,
 };
 use foltr_simulation::click::Preset;
+use foltr_simulation::client_data::ClientData;
 use foltr_simulation::client_round::TrainingSet;
 use foltr_simulation::datasets::SyntheticShape;
 use foltr_simulation::federation_run::{FederationRun, FederationSettings, Learning};
-use foltr_simulation::partition::Partition;
 use rand::RngExt;
 use serde_json::json;
 
@@ -24,7 +24,7 @@ const N_ATTACKERS: u32 = 3;
 const LEARNINGS: [Learning; 2] = [Learning::Pdgd(PDGD), evolution(false)];
 
 /// All clients click in one way.
-fn partition(preset: Preset) -> Partition {
+fn partition(preset: Preset) -> ClientData {
     iid(SyntheticShape::Tiny, 60, preset, 4)
 }
 
@@ -118,7 +118,7 @@ fn deltas(messages: &[Message]) -> Vec<f32> {
 /// A round under an adversary of one's own: what was seen and sent, and the run.
 fn one_round<'a>(
     settings: &FederationSettings,
-    partition: &'a Partition,
+    partition: &'a ClientData,
     inner: Option<Box<dyn Adversary>>,
 ) -> (Record, FederationRun<'a>) {
     let record = Arc::new(Mutex::new(Record::default()));
@@ -237,7 +237,7 @@ fn promoted_documents_rise() {
         let product = |doc| view.row(doc).iter().zip(model).map(|(x, w)| x * w).sum::<f32>();
         (0..view.n_docs()).map(product).collect::<Vec<_>>()
     };
-    let relative_rank = |partition: &Partition, attackers: Option<Attackers>| {
+    let relative_rank = |partition: &ClientData, attackers: Option<Attackers>| {
         let settings = FederationSettings { defence: Defence::NONE, ..settings(attackers) };
         let mut run = FederationRun::new(settings, partition).expect("sound settings");
         advance(&mut run, 60);

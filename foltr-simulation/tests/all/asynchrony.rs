@@ -3,23 +3,23 @@
 use foltr_federation::asynchronous::{Buffered, Naive};
 use foltr_federation::privacy::{ClipRadius, DistributedLaplace};
 use foltr_federation::{Asynchrony, Mechanism, Part, Participation};
-use foltr_rank::personal::Personalisation;
+use foltr_rank::personal::{LocalOnly, Personalisation};
 use foltr_rank::rng::Streams;
 use foltr_simulation::asynchronous_run::AsynchronousRun;
 use foltr_simulation::federation_run::{FederationError, FederationRun, FederationSettings, Learning};
-use foltr_simulation::pace::{Pace, Speeds};
+use foltr_simulation::pace::{Speeds, Stragglers};
 
 use crate::scene::{MOMENTUM, even_partition, evolution, on_threads};
 
 const PDGD: Learning = Learning::Pdgd(crate::scene::PDGD);
 const BUFFERED: Buffered = Buffered { buffer: 10, staleness_exponent: 0.5, rate_limit: 1, max_staleness: 1000 };
-const STRAGGLERS: Pace = Pace { share: 0.3, slowdown: 10.0, jitter: 0.0 };
+const STRAGGLERS: Stragglers = Stragglers { share: 0.3, slowdown: 10.0, jitter: 0.0 };
 
 fn settings(n_clients: u32, learning: Learning) -> FederationSettings {
     FederationSettings { n_clients, learning, optimiser: MOMENTUM, ..crate::scene::settings() }
 }
 
-fn buffered(settings: FederationSettings, buffered: Buffered, pace: Pace) -> AsynchronousRun<'static> {
+fn buffered(settings: FederationSettings, buffered: Buffered, pace: Stragglers) -> AsynchronousRun<'static> {
     AsynchronousRun::new(settings, Asynchrony::Buffered(buffered), pace, even_partition()).expect("sound settings")
 }
 
@@ -30,7 +30,7 @@ fn equal_speeds_and_a_buffer_for_everyone_are_the_synchronous_federation() {
     for learning in [PDGD, evolution(false)] {
         let everyone = Buffered { buffer: n_clients, staleness_exponent: 0.0, ..BUFFERED };
         let settings = settings(n_clients, learning);
-        let mut own = buffered(settings.clone(), everyone, Pace::default());
+        let mut own = buffered(settings.clone(), everyone, Stragglers::default());
         let mut synchronous = FederationRun::new(settings, even_partition()).expect("sound settings");
         for round in 1..=4 {
             let (stats, expected) = (own.round().expect("a round"), synchronous.round().expect("a round"));
@@ -47,7 +47,7 @@ fn equal_speeds_and_a_buffer_for_everyone_are_the_synchronous_federation() {
 #[test]
 fn any_number_of_threads_gives_the_same_bits() {
     let naive = Asynchrony::Naive(Naive { updates_per_round: 1, max_staleness: 1000 });
-    let pace = Pace { jitter: 0.5, ..STRAGGLERS };
+    let pace = Stragglers { jitter: 0.5, ..STRAGGLERS };
     for (learning, asynchrony, dropout) in [
         (PDGD, Asynchrony::Buffered(BUFFERED), 0.1),
         (evolution(false), Asynchrony::Buffered(BUFFERED), 0.0),
@@ -85,7 +85,7 @@ fn stragglers_deliver_in_proportion_to_their_speed() {
 
 #[test]
 fn fast_clients_cannot_fill_a_buffer_alone() {
-    let pace = Pace { share: 0.5, slowdown: 3.0, jitter: 0.0 };
+    let pace = Stragglers { share: 0.5, slowdown: 3.0, jitter: 0.0 };
     let mut run = buffered(settings(8, PDGD), Buffered { buffer: 8, ..BUFFERED }, pace);
     run.round().expect("a round");
     assert_eq!((run.n_refused(), run.task().round), (4, 0), "the fast four came twice");
@@ -109,7 +109,7 @@ fn who_is_too_slow_is_refused() {
 #[test]
 fn lost_messages_have_their_probability_and_change_nothing() {
     let lossy = FederationSettings { dropout: 0.25, ..settings(100, PDGD) };
-    let mut run = buffered(lossy, BUFFERED, Pace::default());
+    let mut run = buffered(lossy, BUFFERED, Stragglers::default());
     let n_messages: u64 = (0..20).map(|_| run.round().expect("a round").n_clients).sum();
     // Binomial(2000, 3/4): five standard deviations are 97.
     assert!(n_messages.abs_diff(1500) < 97, "{n_messages}");
@@ -119,7 +119,8 @@ fn lost_messages_have_their_probability_and_change_nothing() {
 #[test]
 fn what_needs_rounds_is_refused() {
     let refused = |settings| {
-        let run = AsynchronousRun::new(settings, Asynchrony::Buffered(BUFFERED), Pace::default(), even_partition());
+        let run =
+            AsynchronousRun::new(settings, Asynchrony::Buffered(BUFFERED), Stragglers::default(), even_partition());
         match run.err() {
             Some(FederationError::Combination(pair)) => (pair.part, pair.with),
             other => panic!("{other:?}"),
@@ -130,7 +131,8 @@ fn what_needs_rounds_is_refused() {
     assert_eq!(refused(private), (Part::Privacy, Part::Asynchrony));
     let sampled = FederationSettings { participation: Participation::Sample(5), ..settings(10, PDGD) };
     assert_eq!(refused(sampled), (Part::Cohort, Part::Asynchrony));
-    let personal = FederationSettings { personalisation: Some(Personalisation::LocalOnly), ..settings(10, PDGD) };
+    let personal =
+        FederationSettings { personalisation: Some(Personalisation::LocalOnly(LocalOnly {})), ..settings(10, PDGD) };
     assert_eq!(refused(personal), (Part::Asynchrony, Part::Personalisation));
     assert_eq!(refused(settings(10, evolution(true))), (Part::PublishedStream, Part::Asynchrony));
 }

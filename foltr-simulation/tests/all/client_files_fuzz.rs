@@ -8,6 +8,7 @@ use foltr_simulation::cache::Cache;
 use foltr_simulation::datasets::intent_folder::load_intent_folder;
 use foltr_simulation::datasets::user_log::UserLog;
 use foltr_simulation::datasets::{Fold, LoadOptions};
+use foltr_simulation::normalise::Normalisation;
 use rand::RngExt;
 
 const N_TRIED: usize = 400;
@@ -97,8 +98,10 @@ fn damaged_logs_never_panic() {
             min_queries: 2,
             max_users: None,
             test_share: 0.25,
+            n_features: None,
+            normalise: Normalisation::None,
         };
-        log.load(options).map_err(|error| error.to_string())
+        log.load(&options.cache).map_err(|error| error.to_string())
     });
     assert!((20..N_TRIED).contains(&n_loaded), "{n_loaded}");
 }

@@ -7,7 +7,7 @@ use foltr_federation::privacy::{
 use foltr_federation::{Coordinator, Mechanism, Participation, ServerOptimiser};
 use foltr_rank::learn::evolution::Reward;
 use foltr_rank::learn::pdgd::{PdgdSettings, Updates};
-use foltr_rank::personal::Personalisation;
+use foltr_rank::personal::{Additive, Clusters, Ditto, FedPer, Interpolation, Personalisation};
 use foltr_rank::rng::{Purpose, Streams};
 use foltr_rank::{Activation, Params, Shape};
 use foltr_simulation::client_round::RoundStats;
@@ -54,13 +54,18 @@ fn all_settings() -> Vec<FederationSettings> {
         FederationSettings { dropout: 0.1, ..private(Mechanism::DiscreteGaussian(shares)) },
         FederationSettings {
             participation: Participation::Sample(150),
-            ..personal(Personalisation::Additive { n_clusters: 3, memory: 0.9, own_rate: 0.5, own_decay: 0.01 })
+            ..personal(Personalisation::Additive(Additive {
+                n_clusters: 3,
+                memory: 0.9,
+                own_rate: 0.5,
+                own_decay: 0.01,
+            }))
         },
-        FederationSettings { dropout: 0.3, ..personal(Personalisation::Ditto { pull: 0.1 }) },
-        personal(Personalisation::Interpolation { memory: 0.9 }),
-        personal(Personalisation::Clusters { n_clusters: 3, memory: 0.9 }),
+        FederationSettings { dropout: 0.3, ..personal(Personalisation::Ditto(Ditto { pull: 0.1 })) },
+        personal(Personalisation::Interpolation(Interpolation { memory: 0.9 })),
+        personal(Personalisation::Clusters(Clusters { n_clusters: 3, memory: 0.9 })),
         FederationSettings {
-            personalisation: Some(Personalisation::FedPer),
+            personalisation: Some(Personalisation::FedPer(FedPer {})),
             optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
             ..settings(mlp, PDGD_CLIENTS)
         },

@@ -7,7 +7,7 @@ use foltr_rank::metric::{expected_max_rr, first_click_law};
 use foltr_rank::query::pad_rows;
 use foltr_rank::rng::{Purpose, Streams};
 use foltr_rank::{Clicks, Impression, OnlineLearner, QueryView, Ranking, Shape, Update};
-use foltr_simulation::click::{Cascade, ClickModel, PositionBased, Preset};
+use foltr_simulation::click::{Cascade, PositionBased, Preset, SimulatedUser};
 use serde_json::Value;
 
 fn vectors(name: &str) -> Value {

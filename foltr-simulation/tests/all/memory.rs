@@ -4,14 +4,15 @@ use std::fmt::Write as _;
 use std::fs::{self, File};
 use std::io::{BufWriter, Write};
 
-use foltr_rank::personal::Personalisation;
+use foltr_rank::personal::{Additive, Clusters, Ditto, Interpolation, Personalisation};
 use foltr_rank::rng::{Purpose, Streams};
 use foltr_rank::{Activation, Initialisation, Shape};
 use foltr_simulation::cache::Cache;
 use foltr_simulation::click::Preset;
+use foltr_simulation::datasets::SyntheticShape;
 use foltr_simulation::datasets::user_log::UserLog;
-use foltr_simulation::datasets::{LoadOptions, SyntheticShape};
 use foltr_simulation::federation_run::{FederationRun, FederationSettings};
+use foltr_simulation::normalise::Normalisation;
 use foltr_test::{in_own_process, peak_memory};
 
 use crate::scene::{N_FEATURES, iid, settings};
@@ -58,10 +59,10 @@ fn one_round_of_personal_rankers() {
     within(128, || {
         // Numbers of a client by method: a ranker, evidence for four clusters or five weights, or both.
         for (method, n_values) in [
-            (Personalisation::Additive { n_clusters: 4, memory: 0.99, own_rate: 1.0, own_decay: 0.002 }, 50),
-            (Personalisation::Interpolation { memory: 0.99 }, 51),
-            (Personalisation::Ditto { pull: 0.01 }, 46),
-            (Personalisation::Clusters { n_clusters: 4, memory: 0.99 }, 4),
+            (Personalisation::Additive(Additive { n_clusters: 4, memory: 0.99, own_rate: 1.0, own_decay: 0.002 }), 50),
+            (Personalisation::Interpolation(Interpolation { memory: 0.99 }), 51),
+            (Personalisation::Ditto(Ditto { pull: 0.01 }), 46),
+            (Personalisation::Clusters(Clusters { n_clusters: 4, memory: 0.99 }), 4),
         ] {
             let settings = FederationSettings { personalisation: Some(method), ..plain.clone() };
             let mut run = FederationRun::new(settings, &partition).expect("sound settings");
@@ -87,6 +88,8 @@ fn load_a_long_log() {
         min_queries: 1,
         max_users: None,
         test_share: 0.2,
+        n_features: None,
+        normalise: Normalisation::Query,
     };
     let mut letor = BufWriter::new(File::create(&log.letor).expect("a file"));
     let mut metadata = String::from("qid,user_id,timestamp\n");
@@ -101,9 +104,9 @@ fn load_a_long_log() {
     }
     letor.into_inner().expect("a file");
     fs::write(&log.metadata, metadata).expect("a file");
-    let options = LoadOptions { cache: Cache::Folder(folder.path().join("cache")), ..LoadOptions::new(true) };
+    let cache = Cache::Folder(folder.path().join("cache"));
     // A block of text and its rows, the index, and the blocks that opening checks.
-    let fold = within(160, || log.load(&options).expect("a sound log"));
+    let fold = within(160, || log.load(&cache).expect("a sound log"));
     assert_eq!(fold.train.n_queries() + fold.test.n_queries(), N_QUERIES);
     assert_eq!((fold.train.n_features(), fold.test.n_queries()), (N_LOG_FEATURES, N_QUERIES / 5));
     let n_bytes = fs::metadata(&log.letor).expect("a file").len() as usize;

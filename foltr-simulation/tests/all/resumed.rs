@@ -4,10 +4,10 @@ use foltr_federation::Participation;
 use foltr_federation::aggregate::{CentredClipping, Radius};
 use foltr_federation::privacy::{CentralMode, Clip, Gaussian};
 use foltr_federation::{Aggregation, Defence, History, HistoryPolicy, Mechanism};
-use foltr_rank::personal::Personalisation;
+use foltr_rank::personal::{Ditto, Personalisation};
 use foltr_simulation::adversary::{Attack, Attackers, Drift};
 use foltr_simulation::federation_run::{FederationError, FederationRun, FederationSettings};
-use foltr_simulation::pace::Pace;
+use foltr_simulation::pace::Stragglers;
 
 use crate::scene::*;
 
@@ -110,7 +110,7 @@ fn what_cannot_be_resumed_is_refused() {
     let refused = [
         FederationSettings { defence: Defence { rule: centred, ..Defence::NONE }, ..plain.clone() },
         FederationSettings { attackers: Some(drifting), ..plain.clone() },
-        FederationSettings { personalisation: Some(Personalisation::Ditto { pull: 0.1 }), ..plain.clone() },
+        FederationSettings { personalisation: Some(Personalisation::Ditto(Ditto { pull: 0.1 })), ..plain.clone() },
         single_rewards(true),
     ];
     let state = run(&plain, 1).checkpoint().expect("it can be resumed");
@@ -127,7 +127,7 @@ fn what_cannot_be_resumed_is_refused() {
     // An attacker that has left has nothing to remember.
     let gone = FederationSettings { attackers: Some(drifting), absent: vec![0], ..plain.clone() };
     assert!(new_run(&gone).checkpoint().is_ok());
-    assert!(new_run(&plain).with_pace(Pace::default()).checkpoint().is_err());
+    assert!(new_run(&plain).with_pace(Stragglers::default()).checkpoint().is_err());
     let devices = variant("device momentum");
     let of_devices = run(&devices, 1).checkpoint().expect("it can be resumed");
     let refused = FederationRun::resume(plain.clone(), partition(), &of_devices, None).err();

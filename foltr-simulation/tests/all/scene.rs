@@ -14,11 +14,11 @@ use foltr_rank::rng::Streams;
 use foltr_rank::{Params, Shape};
 use foltr_simulation::adversary::{Attack, Attackers, Knowledge, Negation, Seeds};
 use foltr_simulation::click::{Cascade, Preset, Users};
+use foltr_simulation::client_data::ClientData;
 use foltr_simulation::client_round::{TrainingSet, Worker};
 use foltr_simulation::client_states::StateStretch;
 use foltr_simulation::datasets::{Synthetic, SyntheticShape};
 use foltr_simulation::federation_run::{FederationRun, FederationSettings, Learning};
-use foltr_simulation::partition::Partition;
 use foltr_simulation::unlearning::{Request, UnlearningError, UnlearningResult, unlearn};
 
 pub const N_CLIENTS: u32 = 10;
@@ -41,22 +41,22 @@ pub fn users(preset: Preset) -> Users {
 }
 
 /// All clients draw from the same generated queries.
-pub fn iid(shape: SyntheticShape, n_queries: usize, preset: Preset, n_interactions: u32) -> Partition {
+pub fn iid(shape: SyntheticShape, n_queries: usize, preset: Preset, n_interactions: u32) -> ClientData {
     let synthetic = Synthetic { n_train: n_queries, n_test: 1, n_validation: 0, ..Synthetic::new(shape) };
     let training = TrainingSet::new(synthetic.generate(1).expect("a sound description").train, 10);
-    Partition::iid(training, users(preset), n_interactions)
+    ClientData::iid(training, users(preset), n_interactions)
 }
 
 /// Navigational users with five interactions a round.
-pub fn partition() -> &'static Partition {
-    static PARTITION: LazyLock<Partition> =
+pub fn partition() -> &'static ClientData {
+    static PARTITION: LazyLock<ClientData> =
         LazyLock::new(|| iid(SyntheticShape::Tiny, 60, Preset::Navigational, N_INTERACTIONS));
     &PARTITION
 }
 
 /// The same with four.
-pub fn even_partition() -> &'static Partition {
-    static PARTITION: LazyLock<Partition> = LazyLock::new(|| iid(SyntheticShape::Tiny, 60, Preset::Navigational, 4));
+pub fn even_partition() -> &'static ClientData {
+    static PARTITION: LazyLock<ClientData> = LazyLock::new(|| iid(SyntheticShape::Tiny, 60, Preset::Navigational, 4));
     &PARTITION
 }
 
@@ -88,7 +88,7 @@ pub fn single_rewards(published_stream: bool) -> FederationSettings {
 }
 
 /// Every message of round 0, one by one, from a worker that knows of no adversary.
-pub fn messages(settings: &FederationSettings, partition: &Partition) -> (Vec<Message>, Setup) {
+pub fn messages(settings: &FederationSettings, partition: &ClientData) -> (Vec<Message>, Setup) {
     let setup = settings.setup(partition);
     let coordinator = Coordinator::new(setup.clone()).expect("a sound setup");
     let streams = Streams::new(settings.seed);

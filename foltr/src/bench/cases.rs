@@ -14,18 +14,18 @@ use foltr_federation::{Aggregation, Defence, Mechanism, ServerOptimiser};
 use foltr_rank::learn::evolution::{EvolutionSettings, Reward};
 use foltr_rank::learn::pdgd::{PdgdSettings, Updates};
 use foltr_rank::metric::WithoutRelevant;
-use foltr_rank::personal::Personalisation;
+use foltr_rank::personal::{Additive, Clusters, Ditto, Interpolation, LocalOnly, Personalisation};
 use foltr_rank::rng::{Purpose, Streams};
 use foltr_rank::{Activation, Initialisation, Params, Shape};
 use foltr_simulation::centralised::{CentralisedRun, CentralisedSettings};
 use foltr_simulation::click::{Cascade, Preset, Users};
+use foltr_simulation::client_data::ClientData;
 use foltr_simulation::client_round::TrainingSet;
 use foltr_simulation::dataset::Dataset;
 use foltr_simulation::datasets::{Synthetic, SyntheticShape};
 use foltr_simulation::federation_run::{FederationRun, FederationSettings, Learning};
 use foltr_simulation::letor::{ReadOptions, parse_letor};
 use foltr_simulation::normalise::normalise_per_query;
-use foltr_simulation::partition::Partition;
 
 use super::{Case, Report, Work, bandwidth, best_seconds, on_threads};
 use foltr_experiment::evaluate::{Evaluator, SNAPSHOTS};
@@ -35,9 +35,9 @@ use foltr_experiment::spec::Metric;
 struct Data {
     name: &'static str,
     /// Clients with as many interactions a round as the papers have on this collection.
-    partition: Partition,
+    partition: ClientData,
     /// Clients with four, two for each sign of a perturbation.
-    of_evolution: Partition,
+    of_evolution: ClientData,
     held_out: Dataset,
 }
 
@@ -55,8 +55,13 @@ impl Data {
         let users = Users::Cascade(Cascade::preset(Preset::Navigational, max_label)?);
         let n_interactions = if shape == SyntheticShape::Mslr { 2 } else { 4 };
         let training = TrainingSet::new(train, 10);
-        let of_evolution = Partition::iid(training.clone(), users.clone(), 4);
-        Ok(Self { name, partition: Partition::iid(training, users, n_interactions), of_evolution, held_out: fold.test })
+        let of_evolution = ClientData::iid(training.clone(), users.clone(), 4);
+        Ok(Self {
+            name,
+            partition: ClientData::iid(training, users, n_interactions),
+            of_evolution,
+            held_out: fold.test,
+        })
     }
 
     fn training(&self) -> &TrainingSet {
@@ -146,13 +151,14 @@ impl Bench<'_> {
             ..pdgd(Shape::Linear { n_features }, vec![0.0; n_features])
         };
         self.federation("own-none", data, 1, plain.clone())?;
-        let additive =
-            |n_clusters| Personalisation::Additive { n_clusters, memory: 0.99, own_rate: 1.0, own_decay: 0.002 };
+        let additive = |n_clusters| {
+            Personalisation::Additive(Additive { n_clusters, memory: 0.99, own_rate: 1.0, own_decay: 0.002 })
+        };
         for (name, method) in [
-            ("own-local-only", Personalisation::LocalOnly),
-            ("own-interpolation", Personalisation::Interpolation { memory: 0.99 }),
-            ("own-ditto", Personalisation::Ditto { pull: 0.01 }),
-            ("own-clusters", Personalisation::Clusters { n_clusters: 4, memory: 0.99 }),
+            ("own-local-only", Personalisation::LocalOnly(LocalOnly {})),
+            ("own-interpolation", Personalisation::Interpolation(Interpolation { memory: 0.99 })),
+            ("own-ditto", Personalisation::Ditto(Ditto { pull: 0.01 })),
+            ("own-clusters", Personalisation::Clusters(Clusters { n_clusters: 4, memory: 0.99 })),
             ("own-additive", additive(1)),
             ("own-additive-clusters", additive(4)),
         ] {

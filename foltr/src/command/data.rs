@@ -9,7 +9,7 @@ use foltr_simulation::letor::{ReadOptions, read_letor, write_letor};
 
 use super::{End, make_folder};
 use crate::cli::DataCommand;
-use foltr_experiment::data::found;
+use foltr_experiment::data::resolve_path;
 use foltr_report::table::{grouped, table};
 
 /// Does what was asked for.
@@ -19,8 +19,8 @@ use foltr_report::table::{grouped, table};
 pub fn run(command: &DataCommand) -> Result<End> {
     match command {
         DataCommand::Generate { shape, queries, seed, out } => generate(*shape, *queries, *seed, out),
-        DataCommand::Check { path } => check(&found(path)?),
-        DataCommand::Info { path } => info(&found(path)?),
+        DataCommand::Check { path } => check(&resolve_path(path)?),
+        DataCommand::Info { path } => info(&resolve_path(path)?),
     }?;
     Ok(End::Done)
 }

@@ -1,10 +1,12 @@
 //! `foltr list`: every name that an experiment file can use.
 
 use foltr_federation::{Aggregation, Asynchrony, Combination, Privacy, ServerOptimiser, Unlearning};
+use foltr_rank::metric::Metric;
 use foltr_rank::personal::Personalisation;
 use foltr_rank::{Learner, RankerShape};
 use foltr_simulation::adversary::Attack;
-use foltr_simulation::click::Users;
+use foltr_simulation::click::{ClickModel, Preset};
+use foltr_simulation::partition::Partition;
 
 /// A list: its title, where its names go in a file, and each name with one line of explanation.
 struct List {
@@ -15,17 +17,8 @@ struct List {
 
 const LISTS: [List; 17] = [
     List { title: "Learners", place: "learner.kind", names: Learner::LIST },
-    List { title: "Users", place: "users.kind", names: Users::LIST },
-    List {
-        title: "Presets of users",
-        place: "users.preset",
-        names: &[
-            ("perfect", "Clicks what is relevant, reads everything"),
-            ("navigational", "Looks for one good document and leaves"),
-            ("informational", "Clicks a lot, also on what is not relevant"),
-            ("poison", "Clicks what is not relevant: an attacker"),
-        ],
-    },
+    List { title: "Users", place: "users.kind", names: ClickModel::LIST },
+    List { title: "Presets of users", place: "users.preset", names: Preset::LIST },
     List { title: "Rankers", place: "ranker.kind", names: RankerShape::LIST },
     List {
         title: "Initialisations",
@@ -56,19 +49,7 @@ const LISTS: [List; 17] = [
     List { title: "Personalisation", place: "personalisation.kind", names: Personalisation::LIST },
     List { title: "Clients that do not wait", place: "asynchrony.kind", names: Asynchrony::LIST },
     List { title: "Privacy", place: "privacy.kind", names: Privacy::LIST },
-    List {
-        title: "Metrics",
-        place: "metrics.offline",
-        names: &[
-            ("ndcg@K", "Discounted cumulative gain of the first K, divided by the best possible"),
-            ("ndcg-linear@K", "The same with the label itself as gain, as trec_eval has it"),
-            ("dcg@K", "Discounted cumulative gain of the first K"),
-            ("mrr@K", "Reciprocal rank of the first relevant document, 0 below K"),
-            ("p@K", "Share of relevant documents among the first K"),
-            ("map", "Mean over relevant documents of the precision at their rank"),
-            ("expected-maxrr", "Expected reciprocal rank of the first click of the experiment's users"),
-        ],
-    },
+    List { title: "Metrics", place: "metrics.offline", names: Metric::LIST },
     List {
         title: "Data",
         place: "data.kind",
@@ -80,19 +61,7 @@ const LISTS: [List; 17] = [
             ("user-log", "A log with the users behind its queries, such as AOL4FOLTR"),
         ],
     },
-    List {
-        title: "Partitions: what clients hold",
-        place: "partition.kind",
-        names: &[
-            ("iid", "The same for all, as without this section"),
-            ("intents", "Type 1: labels of one intent each, stable or shuffled for each query"),
-            ("merged-intents", "The IID counterpart of Type 1: relevant is what is relevant for any intent"),
-            ("labels", "Type 2: documents of one or two labels each; queries that all share if wanted"),
-            ("dirichlet", "Label skew: proportions of each label's documents from a Dirichlet distribution"),
-            ("feature-clusters", "Feature skew: queries that look alike, by k-means"),
-            ("user-log", "The queries of one user of a log each"),
-        ],
-    },
+    List { title: "Partitions: what clients hold", place: "partition.kind", names: Partition::LIST },
     List {
         title: "Shapes of synthetic data",
         place: "data.shape",
@@ -126,7 +95,7 @@ mod tests {
     use foltr_simulation::datasets::SyntheticShape;
 
     use super::*;
-    use foltr_experiment::spec::{Experiment, Preset, in_words};
+    use foltr_experiment::spec::{Experiment, in_words};
 
     /// Names of a list.
     fn names(place: &str) -> Vec<&'static str> {

@@ -25,7 +25,7 @@ const TITLE: usize = 72;
 /// # Errors
 /// If the collection cannot be read or the index cannot be written.
 pub fn index(arguments: &IndexArgs) -> Result<End> {
-    let (collection, notes) = Collection::read(&data::found(&arguments.collection)?, &ReadOptions::default())?;
+    let (collection, notes) = Collection::read(&data::resolve_path(&arguments.collection)?, &ReadOptions::default())?;
     let settings = AnalyserSettings { stop_words: !arguments.keep_stop_words, stem: !arguments.keep_endings };
     TextIndex::in_memory(&collection.documents, settings).save(&arguments.out)?;
     notes.sentences().iter().for_each(|note| println!("{note}"));

@@ -11,7 +11,7 @@ use super::End;
 use crate::cli::{QrelsArgs, RankArgs};
 use foltr_experiment::model::Model;
 use foltr_experiment::selection::{Part, load, load_for};
-use foltr_experiment::spec::Normalise;
+use foltr_experiment::spec::Normalisation;
 use foltr_report::trec::{RunFormat, check_distinct, write_qrels, write_run};
 
 /// Ranks all queries with a model.
@@ -31,7 +31,7 @@ pub fn rank(arguments: &RankArgs) -> Result<End> {
 /// # Errors
 /// If the data cannot be read, or the file cannot be written.
 pub fn qrels(arguments: &QrelsArgs) -> Result<End> {
-    let parts = load(&arguments.data, &arguments.selection.selection(), Normalise::None)?;
+    let parts = load(&arguments.data, &arguments.selection.selection(), Normalisation::None)?;
     write(arguments.out.as_deref(), &parts, |out| write_qrels(out, &parts, arguments.gain))
 }
 

@@ -47,12 +47,12 @@ impl<'a> Facts<'a> {
             unseen: None,
         };
         let Some(schedule) = schedule.filter(|_| experiment.learner.is_federated()) else { return Ok(facts) };
-        facts.messages = experiment.affordable_rounds(schedule.n_rounds, facts.width())?;
+        facts.messages = experiment.plan().affordable_rounds(schedule.n_rounds, facts.width())?;
         let interactions = u32::try_from(facts.interactions).context("clients.interactions is too large")?;
         let messages = u32::try_from(facts.messages).context("there are too many rounds")?;
         let price = |cost| Price { cost, interactions, messages, delta };
         facts.seen = Some(price(facts.mechanism()?.cost(facts.width(), interactions)));
-        facts.unseen = Some(price(experiment.cost(facts.width())?));
+        facts.unseen = Some(price(experiment.plan().cost(facts.width())?));
         Ok(facts)
     }
 
@@ -61,7 +61,7 @@ impl<'a> Facts<'a> {
     }
 
     fn mechanism(&self) -> Result<Mechanism> {
-        Ok(self.experiment.mechanism(self.width())?)
+        Ok(self.experiment.plan().mechanism(self.width())?)
     }
 
     /// What the paper or the file says.
@@ -105,7 +105,7 @@ impl<'a> Facts<'a> {
         }
         let mut words = self.mechanism()?.explain(&Circumstances {
             n_params: self.n_params,
-            sends_rewards: matches!(self.experiment.learner, Learner::Evolution { .. }),
+            sends_rewards: matches!(self.experiment.learner, Learner::Evolution(_)),
             dropout: self.experiment.clients.as_ref().and_then(|clients| clients.dropout).unwrap_or(0.0),
         });
         if let Some(probability) = self.participation() {

@@ -7,7 +7,7 @@
 use anyhow::Result;
 use foltr_federation::privacy::{certain_outcomes, privacy_loss};
 use foltr_rank::metric::first_click_law;
-use foltr_simulation::click::{Cascade, ClickModel, Preset};
+use foltr_simulation::click::{Cascade, Preset, SimulatedUser};
 
 use super::{CodeEntry, cell, claim};
 use foltr_experiment::spec::in_words;

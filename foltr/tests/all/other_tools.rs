@@ -6,7 +6,7 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 
 use foltr_experiment::model::Model;
-use foltr_experiment::spec::Normalise;
+use foltr_experiment::spec::Normalisation;
 use foltr_rank::rng::{Purpose, Streams};
 use foltr_rank::{Activation, Initialisation, Shape};
 use foltr_simulation::dataset::Dataset;
@@ -37,10 +37,10 @@ fn models(n_features: usize) -> [(&'static str, Model); 4] {
     let mut one = vec![0.0; n_features];
     one[n_features - 6] = 1.0;
     [
-        ("random", Model { shape: linear, normalise: Normalise::Query, params: random(linear, 0) }),
-        ("one-feature", Model { shape: linear, normalise: Normalise::None, params: one }),
-        ("hidden", Model { shape: mlp, normalise: Normalise::None, params: random(mlp, 1) }),
-        ("zero", Model { shape: linear, normalise: Normalise::None, params: vec![0.0; n_features] }),
+        ("random", Model { shape: linear, normalise: Normalisation::Query, params: random(linear, 0) }),
+        ("one-feature", Model { shape: linear, normalise: Normalisation::None, params: one }),
+        ("hidden", Model { shape: mlp, normalise: Normalisation::None, params: random(mlp, 1) }),
+        ("zero", Model { shape: linear, normalise: Normalisation::None, params: vec![0.0; n_features] }),
     ]
 }
 

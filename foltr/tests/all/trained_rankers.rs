@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use assert_cmd::Command;
 use foltr_experiment::model::Model;
-use foltr_experiment::spec::Normalise;
+use foltr_experiment::spec::Normalisation;
 use foltr_rank::Shape;
 use serde_json::json;
 
@@ -36,7 +36,7 @@ impl Folder {
     fn new() -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         let model =
-            Model { shape: Shape::Linear { n_features: 2 }, normalise: Normalise::None, params: vec![1.0, 0.0] };
+            Model { shape: Shape::Linear { n_features: 2 }, normalise: Normalisation::None, params: vec![1.0, 0.0] };
         model.write(&folder.path().join("model.safetensors"), "by hand").expect("written");
         std::fs::write(folder.path().join("file.txt"), TEXT).expect("a file");
         for (fold, shift) in [("Fold1", 0), ("Fold2", 10)] {
@@ -176,7 +176,7 @@ fn features_are_filled_up_and_scaled_as_in_training() {
     let shape = Shape::Linear { n_features: 20 };
     let mut params = vec![1.0; 20];
     params[0] = 2.0;
-    Model { shape, normalise: Normalise::Query, params }.write(Path::new(&by_query), "").expect("written");
+    Model { shape, normalise: Normalisation::Query, params }.write(Path::new(&by_query), "").expect("written");
     let run = "1 Q0 1-000001 1 2 foltr\n1 Q0 1-000003 2 1 foltr\n1 Q0 1-000002 3 0 foltr\n";
     assert_eq!(said(&["rank", &by_query, &narrow]), run);
 }

@@ -51,7 +51,7 @@ impl TextStore {
     /// # Errors
     /// If it cannot be read, or nothing in it can be judged.
     pub fn load(data: &TextData, experiment: &MimicExperiment) -> Result<Self> {
-        let path = data::found(&data.path)?;
+        let path = data::resolve_path(&data.path)?;
         let options = ReadOptions { form: data.form, ..ReadOptions::default() };
         let (collection, notes) = Collection::read(&path, &options)?;
         let index = TextIndex::in_memory(&collection.documents, data.analyser);
@@ -193,7 +193,7 @@ impl TextStore {
         let n_private_made = if private.is_some() { 0 } else { made.len() * n_private / n_made.max(1) };
         let mut public_texts = made.split_off(n_private_made);
         let from_file = |path: &std::path::Path, n_queries: usize| -> Result<Vec<String>> {
-            let path = data::found(path)?;
+            let path = data::resolve_path(path)?;
             let mut read = read_queries(&path)?;
             read.shuffle(&mut Streams::new(seed).open(Purpose::Data, 2, 0));
             let texts: Vec<String> = read.into_iter().map(|query| query.text).take(n_queries).collect();
@@ -237,7 +237,7 @@ fn files_of(experiment: &MimicExperiment) -> Result<Vec<Vec<u8>>> {
     });
     let named = [private, experiment.public.queries.as_ref()].into_iter().chain(vectors).flatten();
     let read = |path: &PathBuf| {
-        let path = data::found(path)?;
+        let path = data::resolve_path(path)?;
         std::fs::read(&path).with_context(|| format!("{} cannot be read", path.display()))
     };
     named.map(read).collect()

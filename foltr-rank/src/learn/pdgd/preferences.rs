@@ -28,7 +28,6 @@ impl Preferences {
         self.pairs.clear();
     }
 
-    /// Whether the clicks prefer nothing to anything.
     pub fn is_empty(&self) -> bool {
         self.pairs.is_empty()
     }

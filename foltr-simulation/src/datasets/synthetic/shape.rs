@@ -19,51 +19,41 @@ pub enum SyntheticShape {
     Tiny,
 }
 
+/// Features of a document, documents of an average query, the usual numbers of training, validation and test queries (the
+/// large collections are cut down to what a test can afford), and the share of documents with label 1 or more, 2 or more,
+/// and so on, roughly as in the collection.
+type Numbers = (usize, usize, [usize; 3], &'static [f64]);
+
 impl SyntheticShape {
     /// All shapes.
     pub const ALL: [Self; 5] = [Self::Mq2007, Self::Mslr, Self::Yahoo, Self::Istella, Self::Tiny];
 
+    const fn numbers(self) -> Numbers {
+        match self {
+            Self::Mq2007 => (46, 41, [1000, 330, 330], &[0.26, 0.06]),
+            Self::Mslr => (136, 120, [2000, 500, 500], &[0.48, 0.16, 0.026, 0.008]),
+            Self::Yahoo => (700, 24, [2000, 500, 500], &[0.74, 0.38, 0.10, 0.02]),
+            Self::Istella => (220, 103, [2000, 500, 500], &[0.114, 0.09, 0.05, 0.02]),
+            Self::Tiny => (12, 15, [300, 100, 100], &[0.28, 0.09]),
+        }
+    }
+
     /// Features of a document.
     pub const fn n_features(self) -> usize {
-        match self {
-            Self::Mq2007 => 46,
-            Self::Mslr => 136,
-            Self::Yahoo => 700,
-            Self::Istella => 220,
-            Self::Tiny => 12,
-        }
+        self.numbers().0
     }
 
     /// Documents of an average query.
     pub const fn mean_docs(self) -> usize {
-        match self {
-            Self::Mq2007 => 41,
-            Self::Mslr => 120,
-            Self::Yahoo => 24,
-            Self::Istella => 103,
-            Self::Tiny => 15,
-        }
+        self.numbers().1
     }
 
-    /// The usual numbers of training, validation and test queries. The large collections are cut down to what a test
-    /// can afford.
-    pub const fn n_queries(self) -> [usize; 3] {
-        match self {
-            Self::Mq2007 => [1000, 330, 330],
-            Self::Mslr | Self::Yahoo | Self::Istella => [2000, 500, 500],
-            Self::Tiny => [300, 100, 100],
-        }
+    pub(super) const fn n_queries(self) -> [usize; 3] {
+        self.numbers().2
     }
 
-    /// Share of documents with label 1 or more, 2 or more, and so on, roughly as in the collection.
     pub(super) const fn shares_at_or_above(self) -> &'static [f64] {
-        match self {
-            Self::Mq2007 => &[0.26, 0.06],
-            Self::Mslr => &[0.48, 0.16, 0.026, 0.008],
-            Self::Yahoo => &[0.74, 0.38, 0.10, 0.02],
-            Self::Istella => &[0.114, 0.09, 0.05, 0.02],
-            Self::Tiny => &[0.28, 0.09],
-        }
+        self.numbers().3
     }
 
     /// Whether features come scaled to `[0, 1]`, or raw as counts, sums and scores.

@@ -3,23 +3,19 @@
 use super::*;
 use crate::dataset::summary;
 use crate::normalise::normalise_per_query;
+use foltr_rank::metric::Metric;
 
-/// nDCG@10 with exponential gains, averaged over queries with a relevant document.
+/// nDCG@10, averaged over queries with a relevant document.
 fn mean_ndcg(data: &Dataset, score: impl Fn(usize, usize) -> f64) -> f64 {
-    let dcg = |labels: &[u8]| -> f64 {
-        labels.iter().take(10).enumerate().map(|(i, &l)| (2f64.powi(l.into()) - 1.0) / (i as f64 + 2.0).log2()).sum()
-    };
-    let queries: Vec<usize> = (0..data.n_queries()).filter(|&query| data.has_relevant(query)).collect();
-    let ndcg = |&query: &usize| {
+    let ndcg = |query: usize| {
         let labels = data.labels(query);
         let mut order: Vec<usize> = (0..labels.len()).collect();
         order.sort_by(|&a, &b| score(query, b).total_cmp(&score(query, a)));
         let ranked: Vec<u8> = order.iter().map(|&doc| labels[doc]).collect();
-        let mut ideal = labels.to_vec();
-        ideal.sort_unstable_by(|a, b| b.cmp(a));
-        dcg(&ranked) / dcg(&ideal)
+        Metric::Ndcg(10).value(&ranked, Metric::Ndcg(10).best(labels))
     };
-    queries.iter().map(ndcg).sum::<f64>() / queries.len() as f64
+    let values: Vec<f64> = (0..data.n_queries()).filter_map(ndcg).collect();
+    values.iter().sum::<f64>() / values.len() as f64
 }
 
 /// Inputs of a least-squares ranker for each document: the features, then random saturating units on them.

@@ -3,7 +3,7 @@
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
-use super::UserLogError;
+use super::super::DataError;
 
 /// One query of the log.
 #[derive(Debug, PartialEq, Eq)]
@@ -16,13 +16,14 @@ pub(super) struct Entry {
 }
 
 /// The names of all users, and all queries in the order of the file.
-pub(super) fn read_metadata(file: &Path) -> Result<(Vec<Box<str>>, Vec<Entry>), UserLogError> {
-    let table_error = |source| UserLogError::Table { file: file.into(), source };
+pub(super) fn read_metadata(file: &Path) -> Result<(Vec<Box<str>>, Vec<Entry>), DataError> {
+    let table_error = |source: csv::Error| DataError::of(file, format!("cannot be read: {source}"));
     let mut reader = csv::ReaderBuilder::new().trim(csv::Trim::All).from_path(file).map_err(table_error)?;
     let header = reader.headers().map_err(table_error)?.clone();
     let column = |name: &'static str| {
         let found = header.iter().position(|header| header == name);
-        found.ok_or_else(|| UserLogError::Column { file: file.into(), column: name })
+        let expected = "expected the columns qid, user_id and timestamp";
+        found.ok_or_else(|| DataError::of(file, format!("no column `{name}`; {expected}")))
     };
     let [query, user, time] = [column("qid")?, column("user_id")?, column("timestamp")?];
     let mut numbers: HashMap<Box<str>, u32> = HashMap::new();
@@ -33,9 +34,11 @@ pub(super) fn read_metadata(file: &Path) -> Result<(Vec<Box<str>>, Vec<Entry>), 
         let text = |column: usize| record.get(column).unwrap_or_default();
         let query: Box<str> = text(query).into();
         if !known.insert(query.clone()) {
-            return Err(UserLogError::Twice { file: file.into(), line, query: query.into() });
+            let message = format!("query {query} is there already; every query has one line");
+            return Err(DataError::of_line(file, line, message));
         }
-        let wrong_time = || UserLogError::Time { file: file.into(), line, found: text(time).into() };
+        let expected = "expected such as `2006-03-01 07:17:12`";
+        let wrong_time = || DataError::of_line(file, line, format!("timestamp `{}`, {expected}", text(time)));
         let time = moment(text(time)).ok_or_else(wrong_time)?;
         // Whoever is not known is nobody's client.
         if text(user).is_empty() {

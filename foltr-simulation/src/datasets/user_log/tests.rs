@@ -31,14 +31,12 @@ fn files(letor: &str, metadata: &str) -> (TempDir, UserLog) {
         min_queries: 2,
         max_users: None,
         test_share: 0.4,
+        n_features: None,
+        normalise: Normalisation::None,
     };
     fs::write(&log.letor, letor).expect("a file");
     fs::write(&log.metadata, metadata).expect("a file");
     (folder, log)
-}
-
-fn options(cache: Cache) -> LoadOptions {
-    LoadOptions { cache, ..LoadOptions::new(false) }
 }
 
 fn ids(data: &Dataset) -> Vec<&str> {
@@ -49,7 +47,7 @@ fn ids(data: &Dataset) -> Vec<&str> {
 fn queries_go_to_their_users_and_the_last_ones_are_for_testing() {
     let (folder, log) = files(&letor(1..=10), METADATA);
     for cache in [Cache::Off, Cache::Folder(folder.path().join("cache"))] {
-        let fold = log.load(&options(cache)).expect("two users");
+        let fold = log.load(&cache).expect("two users");
         let owners = fold.owners.as_deref().expect("a log has users");
         // Of a's five queries in time (1 3 7 8 5) the last two, of b's three (2 10 6) the last one; c has only one query.
         assert_eq!((ids(&fold.train), ids(&fold.test)), (vec!["1", "2", "3", "7", "10"], vec!["5", "6", "8"]));
@@ -63,10 +61,10 @@ fn queries_go_to_their_users_and_the_last_ones_are_for_testing() {
 fn users_with_the_most_queries_come_first() {
     let (_folder, mut log) = files(&letor(1..=10), METADATA);
     (log.min_queries, log.max_users) = (1, Some(1));
-    let fold = log.load(&options(Cache::Off)).expect("one user");
+    let fold = log.load(&Cache::Off).expect("one user");
     assert_eq!((ids(&fold.train), ids(&fold.test)), (vec!["1", "3", "7"], vec!["5", "8"]));
     log.max_users = None;
-    let fold = log.load(&options(Cache::Off)).expect("three users");
+    let fold = log.load(&Cache::Off).expect("three users");
     assert_eq!(fold.owners.as_ref().map(|owners| owners.n_users), Some(3));
     assert!(ids(&fold.train).contains(&"4"), "one query is for learning");
 }
@@ -75,19 +73,19 @@ fn users_with_the_most_queries_come_first() {
 fn a_second_load_comes_from_the_cache_and_other_users_have_another() {
     let (folder, mut log) = files(&letor(1..=10), METADATA);
     let cache = folder.path().join("cache");
-    let first = log.load(&options(Cache::Folder(cache.clone()))).expect("two users");
+    let first = log.load(&Cache::Folder(cache.clone())).expect("two users");
     let stored = || -> Vec<_> {
         let entries = fs::read_dir(&cache).expect("a folder").map(|entry| entry.expect("an entry"));
         entries.map(|entry| (entry.file_name(), entry.metadata().and_then(|of| of.modified()).ok())).collect()
     };
     assert_eq!(stored().len(), 3, "two parts and a stamp");
-    assert_eq!(log.load(&options(Cache::Folder(cache.clone()))).expect("two users"), first);
+    assert_eq!(log.load(&Cache::Folder(cache.clone())).expect("two users"), first);
     log.max_users = Some(1);
-    assert_ne!(log.load(&options(Cache::Folder(cache.clone()))).expect("one user"), first);
+    assert_ne!(log.load(&Cache::Folder(cache.clone())).expect("one user"), first);
     assert_eq!(stored().len(), 5);
     // A changed source is read again, and its old parts go.
     fs::write(&log.letor, letor(1..=11)).expect("a file");
-    log.load(&options(Cache::Folder(cache.clone()))).expect("one user");
+    log.load(&Cache::Folder(cache.clone())).expect("one user");
     assert_eq!(stored().len(), 5);
 }
 
@@ -97,18 +95,19 @@ fn compressed_and_normalised_logs_are_read() {
     let text = letor(1..=10);
     log.letor = folder.path().join("letor.txt.zst");
     fs::write(&log.letor, compress_to_vec(text.as_bytes(), CompressionLevel::Fastest)).expect("a file");
-    let fold = log.load(&LoadOptions { normalise: true, ..options(Cache::Off) }).expect("two users");
+    log.normalise = Normalisation::Query;
+    let fold = log.load(&Cache::Off).expect("two users");
     // Feature 1 is the same for both documents and becomes 0.
     assert_eq!(fold.train.query(3).row(1)[..2], [0.0, 1.0]);
     assert_eq!(fold.train.query(3).row(0)[..2], [0.0, 0.0]);
 }
 
 #[test]
-fn what_is_wrong_is_told_with_file_and_line() {
+fn errors_name_file_and_line() {
     let wrong = |letor: &str, metadata: &str| {
         let (folder, log) = files(letor, metadata);
         let place = format!("{}/", folder.path().display());
-        log.load(&options(Cache::Off)).expect_err("wrong").to_string().replace(&place, "")
+        log.load(&Cache::Off).expect_err("wrong").to_string().replace(&place, "")
     };
     let all = letor(1..=10);
     assert_eq!(
