@@ -230,15 +230,6 @@ pub struct Combined {
     pub shares: Vec<f64>,
 }
 
-impl Combined {
-    /// Empties both and makes the step as long as the model.
-    pub fn begin(&mut self, n_params: usize) {
-        self.shares.clear();
-        self.step.clear();
-        self.step.resize(n_params, 0.0);
-    }
-}
-
 /// No rule makes a step of nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("nobody contributed")]
@@ -279,7 +270,9 @@ impl<R: AggregationRule> Aggregator for Running<R> {
         if round.is_empty() {
             return Err(EmptyRound);
         }
-        combined.begin(round.n_params());
+        combined.shares.clear();
+        combined.step.clear();
+        combined.step.resize(round.n_params(), 0.0);
         self.rule.combine(&mut self.memory, global, round, combined);
         Ok(())
     }

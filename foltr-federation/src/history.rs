@@ -63,17 +63,6 @@ impl Contribution {
     const NONE: Self = Self { first: NEVER, n_peers: 0, last: NEVER, n_messages: 0 };
 }
 
-/// A round that is closed, for the history to store.
-#[derive(Clone, Copy, Debug)]
-pub struct ClosedRound<'a> {
-    pub round: u32,
-    pub model: &'a [f32],
-    /// Whose messages moved the model, in rising order.
-    pub clients: &'a [u32],
-    /// What they sent, in client order; may be empty where [`HistoryPolicy::needs_updates`] says that nobody asks for it.
-    pub updates: &'a Contributions,
-}
-
 /// Everything that is stored of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct History {
@@ -207,24 +196,25 @@ impl History {
         self.ledger.as_ref()
     }
 
-    /// Takes a round that is closed. Salts must come from a source that nobody can repeat.
-    pub fn close(&mut self, closed: &ClosedRound<'_>, salts: &mut impl Rng) {
-        assert_eq!(closed.round, self.n_rounds, "rounds follow each other");
+    /// Takes a round that is closed, panicking if it is not the next one: the model that it started from, whose messages
+    /// moved the model, in rising order, and what they sent, in client order. That may be empty where
+    /// [`HistoryPolicy::needs_updates`] says that nobody asks for it. Salts must come from a source that nobody can repeat.
+    pub fn close(&mut self, round: u32, model: &[f32], clients: &[u32], updates: &Contributions, salts: &mut impl Rng) {
+        assert_eq!(round, self.n_rounds, "rounds follow each other");
         self.n_rounds += 1;
-        let n_peers = closed.clients.len() as u32;
-        for &client in closed.clients {
+        for &client in clients {
             let it = self.contributions.entry(client).or_insert(Contribution::NONE);
             if it.first == NEVER {
-                (it.first, it.n_peers) = (closed.round, n_peers);
+                (it.first, it.n_peers) = (round, clients.len() as u32);
             }
-            it.last = closed.round;
+            it.last = round;
             it.n_messages = it.n_messages.saturating_add(1);
         }
         if let Some(ledger) = &mut self.ledger {
-            book(ledger, closed.updates);
+            book(ledger, updates);
         }
-        if self.policy().stores_updates(closed.round) {
-            self.push(Event::Round(Record::new(closed.round, closed.model, closed.updates, salts)));
+        if self.policy().stores_updates(round) {
+            self.push(Event::Round(Record::new(round, model, updates, salts)));
         }
         self.drop_old();
     }
@@ -330,7 +320,7 @@ impl History {
 /// Adds every client's share of the averaged step to its account.
 fn book(ledger: &mut BTreeMap<u32, Vec<f64>>, updates: &Contributions) {
     let weight: f64 = updates.weights().iter().sum();
-    for ((&client, own), row) in updates.clients().iter().zip(updates.weights()).zip(updates.rows()) {
+    for (client, own, row) in updates.iter() {
         let account = ledger.entry(client).or_insert_with(|| vec![0.0; row.len()]);
         account.iter_mut().zip(row).for_each(|(sum, &value)| *sum += own / weight * f64::from(value));
     }

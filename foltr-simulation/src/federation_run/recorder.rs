@@ -1,6 +1,6 @@
 //! What is kept of a run: a history, if it is asked for, and what clients have done.
 
-use foltr_federation::history::{ClosedRound, Header};
+use foltr_federation::history::Header;
 use foltr_federation::{Combination, Contributions, Fingerprint, History, HistoryPolicy, Part, SetupError};
 use foltr_rank::rng::Purpose;
 
@@ -175,7 +175,7 @@ impl FederationRun<'_> {
         }
         let RoundRecorder { clients, updates, .. } = &self.taken;
         let mut salts = self.streams.open(Purpose::Salt, 0, round);
-        history.close(&ClosedRound { round, model, clients, updates }, &mut salts);
+        history.close(round, model, clients, updates, &mut salts);
     }
 }
 
