@@ -16,11 +16,9 @@ mod geometric_median;
 mod geometry;
 mod krum;
 mod mean;
-mod median;
 mod mixing;
 mod norm_clipping;
 mod order;
-mod radius;
 mod trimmed_mean;
 
 use std::fmt::Debug;
@@ -37,11 +35,9 @@ pub use fltrust::FlTrust;
 pub use geometric_median::GeometricMedian;
 pub use krum::{Krum, MultiKrum};
 pub use mean::Mean;
-pub use median::Median;
 pub use mixing::Mixing;
-pub use norm_clipping::NormClipping;
-pub use radius::Radius;
-pub use trimmed_mean::TrimmedMean;
+pub use norm_clipping::{NormClipping, Radius};
+pub use trimmed_mean::{Median, TrimmedMean};
 
 use crate::message::{Kind, Payload};
 use foltr_rank::parameter::ParameterError;
