@@ -14,7 +14,6 @@ pub mod pure;
 pub mod renyi;
 mod search;
 pub mod subsampled;
-mod tail;
 pub mod zcdp;
 
 use serde::{Deserialize, Serialize};

@@ -16,11 +16,9 @@ mod geometric_median;
 mod geometry;
 mod krum;
 mod mean;
-mod median;
 mod mixing;
 mod norm_clipping;
 mod order;
-mod radius;
 mod trimmed_mean;
 
 use std::fmt::Debug;
@@ -37,11 +35,9 @@ pub use fltrust::FlTrust;
 pub use geometric_median::GeometricMedian;
 pub use krum::{Krum, MultiKrum};
 pub use mean::Mean;
-pub use median::Median;
 pub use mixing::Mixing;
-pub use norm_clipping::NormClipping;
-pub use radius::Radius;
-pub use trimmed_mean::TrimmedMean;
+pub use norm_clipping::{NormClipping, Radius};
+pub use trimmed_mean::{Median, TrimmedMean};
 
 use crate::message::{Kind, Payload};
 use foltr_rank::parameter::ParameterError;
@@ -230,15 +226,6 @@ pub struct Combined {
     pub shares: Vec<f64>,
 }
 
-impl Combined {
-    /// Empties both and makes the step as long as the model.
-    pub fn begin(&mut self, n_params: usize) {
-        self.shares.clear();
-        self.step.clear();
-        self.step.resize(n_params, 0.0);
-    }
-}
-
 /// No rule makes a step of nothing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 #[error("nobody contributed")]
@@ -279,7 +266,9 @@ impl<R: AggregationRule> Aggregator for Running<R> {
         if round.is_empty() {
             return Err(EmptyRound);
         }
-        combined.begin(round.n_params());
+        combined.shares.clear();
+        combined.step.clear();
+        combined.step.resize(round.n_params(), 0.0);
         self.rule.combine(&mut self.memory, global, round, combined);
         Ok(())
     }

@@ -81,7 +81,7 @@ pub enum Refused {
     RateLimit { client: u32, limit: u32 },
     #[error(transparent)]
     Payload(#[from] PayloadError),
-    /// The new model would leave the range of f32. Model and version stay; what was held is dropped.
+    /// The new model would leave the range of f32. Model and version stay; what was buffered is dropped.
     #[error("version {version} would make parameter {index} infinite; what led to it was dropped")]
     Overflow { version: u32, index: usize },
 }

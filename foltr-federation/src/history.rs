@@ -10,7 +10,6 @@ mod bytes;
 mod chain;
 mod checkpoint;
 mod codec;
-mod error;
 mod policy;
 mod record;
 #[cfg(test)]
@@ -19,17 +18,18 @@ mod tests;
 use std::collections::BTreeMap;
 
 use rand::Rng;
+use thiserror::Error;
 
 use crate::aggregate::Contributions;
 use crate::fingerprint::Fingerprint;
 use crate::server_optimiser::ServerOptimiser;
 use crate::writer::Writer;
 use chain::{Event, Link, What};
+use codec::VERSION;
 
 pub use chain::Erasure;
 pub use checkpoint::{Checkpoint, Devices};
 pub use codec::Size;
-pub use error::{HistoryError, UnknownClient};
 pub use policy::HistoryPolicy;
 pub use record::{Committed, Entry, Record, Salt};
 
@@ -61,17 +61,6 @@ const NEVER: u32 = u32::MAX;
 
 impl Contribution {
     const NONE: Self = Self { first: NEVER, n_peers: 0, last: NEVER, n_messages: 0 };
-}
-
-/// A round that is closed, for the history to store.
-#[derive(Clone, Copy, Debug)]
-pub struct ClosedRound<'a> {
-    pub round: u32,
-    pub model: &'a [f32],
-    /// Whose messages moved the model, in rising order.
-    pub clients: &'a [u32],
-    /// What they sent, in client order; may be empty where [`HistoryPolicy::needs_updates`] says that nobody asks for it.
-    pub updates: &'a Contributions,
 }
 
 /// Everything that is stored of a run.
@@ -207,24 +196,25 @@ impl History {
         self.ledger.as_ref()
     }
 
-    /// Takes a round that is closed. Salts must come from a source that nobody can repeat.
-    pub fn close(&mut self, closed: &ClosedRound<'_>, salts: &mut impl Rng) {
-        assert_eq!(closed.round, self.n_rounds, "rounds follow each other");
+    /// Takes a round that is closed, panicking if it is not the next one: the model that it started from, whose messages
+    /// moved the model, in rising order, and what they sent, in client order. That may be empty where
+    /// [`HistoryPolicy::needs_updates`] says that nobody asks for it. Salts must come from a source that nobody can repeat.
+    pub fn close(&mut self, round: u32, model: &[f32], clients: &[u32], updates: &Contributions, salts: &mut impl Rng) {
+        assert_eq!(round, self.n_rounds, "rounds follow each other");
         self.n_rounds += 1;
-        let n_peers = closed.clients.len() as u32;
-        for &client in closed.clients {
+        for &client in clients {
             let it = self.contributions.entry(client).or_insert(Contribution::NONE);
             if it.first == NEVER {
-                (it.first, it.n_peers) = (closed.round, n_peers);
+                (it.first, it.n_peers) = (round, clients.len() as u32);
             }
-            it.last = closed.round;
+            it.last = round;
             it.n_messages = it.n_messages.saturating_add(1);
         }
         if let Some(ledger) = &mut self.ledger {
-            book(ledger, closed.updates);
+            book(ledger, updates);
         }
-        if self.policy().stores_updates(closed.round) {
-            self.push(Event::Round(Record::new(closed.round, closed.model, closed.updates, salts)));
+        if self.policy().stores_updates(round) {
+            self.push(Event::Round(Record::new(round, model, updates, salts)));
         }
         self.drop_old();
     }
@@ -327,10 +317,42 @@ impl History {
     }
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum HistoryError {
+    #[error("this is no history: it does not begin with its mark")]
+    Mark,
+    #[error("the history has version {got}; this program reads version {VERSION}")]
+    Version { got: u16 },
+    #[error("the history ends at byte {at}, in the middle of something")]
+    Truncated { at: usize },
+    #[error("the history is damaged: its checksum does not fit its contents")]
+    Damaged,
+    #[error("the history has {what} before byte {at}")]
+    Content { what: &'static str, at: usize },
+    #[error("the update of client {client} in round {round} was altered: its commitment does not open")]
+    Altered { round: u32, client: u32 },
+    #[error("the update of client {client} in round {round} is missing, and the client was never forgotten")]
+    MissingUpdate { round: u32, client: u32 },
+    #[error("round {round} is missing")]
+    Missing { round: u32 },
+    #[error("round {round} is not in its place")]
+    Order { round: u32 },
+    #[error("{what} of round {round} was altered, or something before it was taken out: its head does not fit")]
+    Chain { what: &'static str, round: u32 },
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+pub enum UnknownClient {
+    #[error("client {client} is not one of the {n_clients} of this federation, counted from 0")]
+    Nobody { client: u32, n_clients: u32 },
+    #[error("client {client} is already forgotten")]
+    Forgotten { client: u32 },
+}
+
 /// Adds every client's share of the averaged step to its account.
 fn book(ledger: &mut BTreeMap<u32, Vec<f64>>, updates: &Contributions) {
     let weight: f64 = updates.weights().iter().sum();
-    for ((&client, own), row) in updates.clients().iter().zip(updates.weights()).zip(updates.rows()) {
+    for (client, own, row) in updates.iter() {
         let account = ledger.entry(client).or_insert_with(|| vec![0.0; row.len()]);
         account.iter_mut().zip(row).for_each(|(sum, &value)| *sum += own / weight * f64::from(value));
     }

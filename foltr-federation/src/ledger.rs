@@ -63,21 +63,11 @@ pub enum Refused {
     NotBounded { cost: PrivacyCost },
 }
 
-/// A budget that cannot be kept.
-#[derive(Clone, Copy, Debug, PartialEq, Error)]
-#[error(
-    "a budget of epsilon {epsilon}, delta {delta} must have a finite epsilon of at least 0 and a delta from 0 to below 1"
-)]
-pub struct BudgetError {
-    pub epsilon: f64,
-    pub delta: f64,
-}
-
 impl Ledger {
-    pub fn new(budget: Guarantee) -> Result<Self, BudgetError> {
+    pub fn new(budget: Guarantee) -> Result<Self, LedgerError> {
         let Guarantee { epsilon, delta } = budget;
         if !(epsilon.is_finite() && epsilon >= 0.0 && (0.0..1.0).contains(&delta)) {
-            return Err(BudgetError { epsilon, delta });
+            return Err(LedgerError::Budget { epsilon, delta });
         }
         Ok(Self { budget, spent: Vec::new(), messages: BTreeMap::new() })
     }

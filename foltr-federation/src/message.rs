@@ -124,16 +124,6 @@ impl Payload {
         delta.clear();
         delta
     }
-
-    /// Makes this an empty clipped step and returns its parts, whose memory is reused if it was one before.
-    pub fn as_clipped(&mut self) -> (&mut bool, &mut Vec<f32>) {
-        if !matches!(self, Self::Clipped { .. }) {
-            *self = Self::Clipped { within: true, delta: Vec::new() };
-        }
-        let Self::Clipped { within, delta } = self else { unreachable!("it was just made a clipped step") };
-        delta.clear();
-        (within, delta)
-    }
 }
 
 /// What the task of a round allows a payload to be.

@@ -155,7 +155,7 @@ impl Receipt {
         key.verify_strict(&self.canonical_bytes(), &signature).map_err(|_| ReceiptError::Signature)
     }
 
-    /// Checks that a history, as it was after the request or later, tells the same.
+    /// Checks that a history, as it was after the request or later, says the same.
     pub fn matches(&self, history: &History) -> Result<(), ReceiptError> {
         history.verify()?;
         let claim = &self.claim;

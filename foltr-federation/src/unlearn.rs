@@ -146,7 +146,7 @@ pub enum UnlearnError {
 }
 
 impl Unlearning {
-    /// Checks a request before any work: parameters, the history, who leaves, and what was kept.
+    /// Checks a request before any work: parameters, the history, who leaves, and what was stored.
     pub fn check_request(&self, history: &History, leavers: &[u32]) -> Result<(), UnlearnError> {
         self.check()?;
         history.verify()?;

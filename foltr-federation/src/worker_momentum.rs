@@ -247,9 +247,9 @@ mod tests {
         let momentum = WorkerMomentum::Measured { target: 0.1, least: 0.3, most: 0.95 };
         assert_eq!(simulate(momentum, 2.0, 0.0, 100).1, 0.3);
         let (errors, _) = simulate(momentum, 0.0, 5.0, 4000);
-        let kept = errors[1000..].iter().sum::<f64>() / 3000.0;
+        let noise = errors[1000..].iter().sum::<f64>() / 3000.0;
         // sigma^2 (1 - .95) / (1 + .95), or a little more where chance looks like a signal.
-        assert!((0.9..1.5).contains(&(kept / (5.0 * 0.05 / 1.95))), "{kept}");
+        assert!((0.9..1.5).contains(&(noise / (5.0 * 0.05 / 1.95))), "{noise}");
         // The first update is sent as it is, then the mean of all while that is the shorter memory.
         let mut state = vec![0.0; momentum.state_len(1)];
         let mut sent = |value: f32| {

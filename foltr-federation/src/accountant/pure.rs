@@ -51,7 +51,6 @@ mod tests {
 
     #[test]
     fn many_messages_cost_less_than_their_sum_only_if_each_costs_little() {
-        assert!((composed(4.5, 1, 1e-5) / 4.5 - 1.0).abs() < 1e-5);
         assert_eq!(composed(0.1, 10, 0.0), 1.0);
         let many = composed(0.1, 10_000, 1e-5);
         assert!(many < 1000.0 && many <= zcdp::epsilon(10_000.0 * 0.005, 1e-5) * (1.0 + 1e-8), "{many}");

@@ -11,7 +11,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::aggregate::geometry::{add_scaled, squared_distance};
-use crate::aggregate::radius::{Radius, clip_factor};
+use crate::aggregate::norm_clipping::{Radius, clip_factor};
 use crate::aggregate::{AggregationRule, Combined, Contributions};
 use foltr_rank::parameter::{ParameterError, require};
 

@@ -74,6 +74,12 @@ impl Contributions {
         self.values.chunks_exact(self.n_params.max(1))
     }
 
+    /// Client, weight and step, by row.
+    pub fn iter(&self) -> impl Iterator<Item = (u32, f64, &[f32])> {
+        let heads = self.clients.iter().copied().zip(self.weights.iter().copied());
+        heads.zip(self.rows()).map(|((client, weight), row)| (client, weight, row))
+    }
+
     pub fn row(&self, row: usize) -> &[f32] {
         &self.values[row * self.n_params..][..self.n_params]
     }

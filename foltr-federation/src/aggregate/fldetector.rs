@@ -86,7 +86,7 @@ impl Memory {
     fn remember_errors(&mut self, contributions: &Contributions, moved: &[f64], window: usize) {
         let change = self.hessian.times(moved);
         let mut errors = Vec::new();
-        for (&client, row) in contributions.clients().iter().zip(contributions.rows()) {
+        for (client, _, row) in contributions.iter() {
             let history = self.clients.entry(client).or_default();
             if !history.last.is_empty() && !change.is_empty() {
                 let predicted: Vec<f64> =

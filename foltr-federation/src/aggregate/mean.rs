@@ -22,7 +22,7 @@ impl AggregationRule for Mean {
     fn combine(&self, (): &mut (), _: &[f32], round: &Contributions, combined: &mut Combined) {
         let (mut total, mut partial) = (PartialSum::new(round.n_params()), PartialSum::new(round.n_params()));
         let mut chunk_idx = 0;
-        for ((&client, &weight), row) in round.clients().iter().zip(round.weights()).zip(round.rows()) {
+        for (client, weight, row) in round.iter() {
             if client as usize / CHUNK != chunk_idx {
                 chunk_idx = client as usize / CHUNK;
                 total.merge(&partial);

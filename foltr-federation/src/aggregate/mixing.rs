@@ -36,9 +36,9 @@ impl Aggregator for Mixing {
         let n_attackers = self.n_attackers.min(n.saturating_sub(1) / 2);
         self.distances.measure(round);
         self.mixed.begin(round.n_params());
-        for row in 0..n {
+        for (row, (client, weight, _)) in round.iter().enumerate() {
             self.mix(round, row, n - n_attackers);
-            self.mixed.push(round.clients()[row], round.weights()[row], &self.row);
+            self.mixed.push(client, weight, &self.row);
         }
         self.rule.aggregate(global, &self.mixed, combined)?;
         // Of mixtures, not of what clients sent.

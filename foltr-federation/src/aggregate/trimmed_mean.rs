@@ -1,7 +1,8 @@
-//! The mean of every coordinate without its largest and smallest values.
+//! The mean of every coordinate without its largest and smallest values; and its median, where all but the middle is cut
+//! off.
 //!
 //! `YCRB18` Yin, Chen, Ramchandran, Bartlett: *Byzantine-Robust Distributed Learning: Towards Optimal Statistical
-//! Rates*, ICML 2018, Definition 2; spec section 14.
+//! Rates*, ICML 2018, Definitions 1 and 2; spec section 14.
 //!
 //! With at most m attackers every coordinate stays within the range of honest values, for any n > 2m. Within that range
 //! they can push all coordinates at once, by an amount that grows with the scatter of honest contributions.
@@ -33,5 +34,21 @@ impl AggregationRule for TrimmedMean {
     fn combine(&self, memory: &mut Columns, _: &[f32], round: &Contributions, combined: &mut Combined) {
         let n_cut = ((round.len() - 1) / 2).min(self.attackers as usize);
         inner_means(round, n_cut, memory, &mut combined.step);
+    }
+}
+
+/// The median of every coordinate; of an even number of values the mean of the middle two. It stays within the range of
+/// honest values as long as attackers are fewer than half, and nobody has to say how many they are. Its own cost is the
+/// largest: where honest contributions are skewed its expectation is not that of the mean.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct Median {}
+
+impl AggregationRule for Median {
+    type Memory = Columns;
+
+    fn combine(&self, memory: &mut Columns, _: &[f32], round: &Contributions, combined: &mut Combined) {
+        inner_means(round, (round.len() - 1) / 2, memory, &mut combined.step);
     }
 }

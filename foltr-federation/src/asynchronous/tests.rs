@@ -49,17 +49,6 @@ fn a_buffer_with_two_stalenesses_by_hand() {
 }
 
 #[test]
-fn without_weights_staleness_does_not_matter() {
-    let mut coordinator = buffered(Buffered { staleness_exponent: 0.0, ..BUFFERED });
-    for client in 0..2 {
-        coordinator.receive(&step(0, client, 1, [0.0, 0.0])).expect("fresh");
-    }
-    coordinator.receive(&step(1, 0, 1, [1.0, 0.0])).expect("fresh");
-    coordinator.receive(&step(0, 1, 1, [0.0, 3.0])).expect("a version old");
-    assert_close(coordinator.master(), &[1.5, 0.5], 1e-12);
-}
-
-#[test]
 fn the_optimiser_sees_the_mean_of_the_buffer() {
     let optimiser = ServerOptimiser::Momentum { rate: 2.0, momentum: 0.5 };
     let made = AsynchronousCoordinator::new(Setup { optimiser, ..setup() }, Asynchrony::Buffered(BUFFERED));

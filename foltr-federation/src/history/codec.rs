@@ -2,7 +2,7 @@
 //!
 //! ```text
 //! mark, version                                         8 + 2 bytes
-//! header     keeping, clients, optimiser, settings, initial model
+//! header     policy, clients, optimiser, settings, initial model
 //! rounds     number of rounds, then links: kind, content, head
 //! clients    first and last rounds
 //! ledger     one vector a client
@@ -40,7 +40,7 @@ pub struct Size {
     pub checkpoints: usize,
     /// How far each client has moved the model.
     pub ledger: usize,
-    /// All that is kept in any case: the initial model, commitments, heads, who took part when.
+    /// All that is stored in any case: the initial model, commitments, heads, who took part when.
     pub rest: usize,
 }
 

@@ -43,14 +43,13 @@ pub struct Committed {
 
 impl Record {
     pub(super) fn new(round: u32, model: &[f32], updates: &Contributions, salts: &mut impl Rng) -> Self {
-        let rows = updates.clients().iter().zip(updates.weights()).zip(updates.rows());
-        let entry = |((&client, &weight), row): ((&u32, &f64), &[f32])| {
+        let entry = |(client, weight, row): (u32, f64, &[f32])| {
             let mut salt = Salt::default();
             salts.fill_bytes(&mut salt);
             let update = Committed { salt, delta: row.to_vec() };
             Entry { client, weight, commitment: update.commitment(round, client, weight), update: Some(update) }
         };
-        Self { round, model: Fingerprint::of_model(model), entries: rows.map(entry).collect() }
+        Self { round, model: Fingerprint::of_model(model), entries: updates.iter().map(entry).collect() }
     }
 
     pub fn update(&self, client: u32) -> Option<&[f32]> {

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::{BudgetError, Ledger, is_finite};
+use super::{Ledger, is_finite};
 use crate::accountant::{Guarantee, PrivacyCost};
 use crate::fingerprint::hexadecimal;
 use crate::writer::Writer;
@@ -53,8 +53,11 @@ pub enum LedgerError {
          sent on its budget"
     )]
     Damaged { what: &'static str },
-    #[error(transparent)]
-    Budget(#[from] BudgetError),
+    #[error(
+        "a budget of epsilon {epsilon}, delta {delta} must have a finite epsilon of at least 0 and a delta from 0 to \
+         below 1"
+    )]
+    Budget { epsilon: f64, delta: f64 },
 }
 
 impl From<Ledger> for Stored {

@@ -144,16 +144,6 @@ impl DiscreteGaussian {
         self.noise_multiplier
     }
 
-    /// Clients whose shares must be in a sum for it to be opened.
-    pub const fn min_survivors(&self) -> u32 {
-        self.min_survivors
-    }
-
-    /// Clients that may pass their share of the noise to the server.
-    pub const fn colluders(&self) -> u32 {
-        self.colluders
-    }
-
     pub fn unit(&self) -> f64 {
         self.clip / f64::from(LEVELS)
     }
@@ -229,7 +219,7 @@ impl LocalPrivacy for DiscreteGaussian {
     }
 
     fn cost(&self, n_params: usize, _: u32) -> PrivacyCost {
-        let n_honest = self.min_survivors() - self.colluders();
+        let n_honest = self.min_survivors - self.colluders;
         let rho = distributed::rho(f64::from(LEVELS), self.share_deviation(), n_honest, n_params);
         PrivacyCost::Concentrated { rho }
     }
@@ -257,7 +247,7 @@ impl LocalPrivacy for DiscreteGaussian {
     }
 
     fn rule(&self, usual: PayloadSemantics, divisor: f64) -> PayloadSemantics {
-        let shares = PayloadSemantics::Shares { unit: self.unit(), divisor, min_survivors: self.min_survivors() };
+        let shares = PayloadSemantics::Shares { unit: self.unit(), divisor, min_survivors: self.min_survivors };
         if usual == PayloadSemantics::Averaging { shares } else { usual }
     }
 }

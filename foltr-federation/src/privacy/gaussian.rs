@@ -232,10 +232,9 @@ impl LocalPrivacy for Gaussian {
             panic!("Gaussian noise is defined for a step, not for outcomes")
         };
         let norm = task.clip_norm.unwrap_or(self.clip.initial() as f32);
-        let (within, clipped) = payload.as_clipped();
-        clipped.extend_from_slice(delta);
-        forget_if_not_finite(clipped);
-        *within = !clip_to_radius(clipped, norm * INSIDE);
+        let mut delta = delta.to_vec();
+        forget_if_not_finite(&mut delta);
+        *payload = Payload::Clipped { within: !clip_to_radius(&mut delta, norm * INSIDE), delta };
     }
 
     fn accepts(&self, kind: Kind) -> bool {

@@ -1,6 +1,6 @@
 //! FedEraser: golden vectors, and what must hold for any stored and fresh updates (spec sections 15 and 20).
 
-use foltr_federation::history::{ClosedRound, Header};
+use foltr_federation::history::Header;
 use foltr_federation::unlearn::{FedEraser, Variant, calibrate};
 use foltr_federation::{
     Contributions, Coordinator, Fingerprint, History, HistoryPolicy, ServerOptimiser, Setup, UnlearnError,
@@ -50,9 +50,7 @@ fn history(initial: &[f64], every: u32, updates: &[Vec<Vec<f32>>]) -> History {
         let sent = contributions(rows, 0);
         (0..).zip(rows).for_each(|(client, row)| coordinator.receive_step(client, 1, row).expect("a step"));
         coordinator.close().expect("clients");
-        let clients = sent.clients().to_vec();
-        let closed = ClosedRound { round, model: &model, clients: &clients, updates: &sent };
-        history.close(&closed, &mut Streams::new(1).open(Purpose::Salt, 0, round));
+        history.close(round, &model, sent.clients(), &sent, &mut Streams::new(1).open(Purpose::Salt, 0, round));
     }
     history.add_checkpoint(coordinator.checkpoint());
     history
@@ -77,7 +75,7 @@ fn a_golden_round() {
     updates.extend(rows(&case["stored"]));
     let history = history(&numbers(&case["global_model"]), 1, &[updates]);
     let eraser = FedEraser { interval: 1, steps: 3, variant: Variant::Thesis };
-    let mut erasing = eraser.start(&history, &[0], Shape::Linear { n_features: 2 }).expect("all is kept");
+    let mut erasing = eraser.start(&history, &[0], Shape::Linear { n_features: 2 }).expect("all is stored");
     let asked = erasing.asked().expect("one round");
     assert_eq!((asked.clients, asked.steps, asked.round), (&[1, 2, 3][..], 3, 0));
     let mut fresh = contributions(&rows(&case["fresh"]), 1);
@@ -128,7 +126,7 @@ fn the_released_code_by_hand() {
     let history = history(&[1.0, 1.0], 1, &[round(1.0), round(2.0), round(3.0)]);
     // Means of all three: (10/3, 10/3), (11/3, 11/3), (4, 4); models 1, 13/3, 8, 12 in both coordinates.
     let eraser = FedEraser { interval: 1, steps: 2, variant: Variant::Released };
-    let mut erasing = eraser.start(&history, &[0], Shape::Linear { n_features: 2 }).expect("all is kept");
+    let mut erasing = eraser.start(&history, &[0], Shape::Linear { n_features: 2 }).expect("all is stored");
     assert_eq!(erasing.asked().map(|asked| asked.steps), Some(0), "the first round takes no work");
     erasing.close(&mut Contributions::new(2));
     assert_close(erasing.master(), &[1.5, 1.5], 1e-12, "FedEraser");
@@ -149,7 +147,7 @@ fn the_released_code_calibrates_layer_by_layer() {
     let round = vec![vec![3.0, 3.0, 3.0], vec![1.0, -1.0, 0.0]];
     let history = history(&[0.0; 3], 1, &[round.clone(), round]);
     let eraser = FedEraser { interval: 1, steps: 1, variant: Variant::Released };
-    let mut erasing = eraser.start(&history, &[0], shape).expect("all is kept");
+    let mut erasing = eraser.start(&history, &[0], shape).expect("all is stored");
     erasing.close(&mut Contributions::new(3));
     assert_close(erasing.master(), &[1.0, -1.0, 0.0], 1e-12, "FedEraser");
     // Model before round 1: (2, 1, 1.5), after it (4, 2, 3). Client 1: (3, 0, 1.5). Apart 1, 2 and 1.5.
@@ -165,8 +163,7 @@ fn what_was_dropped_is_named() {
     let mut history = History::new(Header { policy, n_clients: 2, optimiser: RATE, settings, initial });
     for round in 0..6 {
         let updates = contributions(&[vec![1.0], vec![1.0]], 0);
-        let closed = ClosedRound { round, model: &[0.0], clients: &[0, 1], updates: &updates };
-        history.close(&closed, &mut Streams::new(1).open(Purpose::Salt, 0, round));
+        history.close(round, &[0.0], &[0, 1], &updates, &mut Streams::new(1).open(Purpose::Salt, 0, round));
     }
     let eraser = FedEraser { interval: 1, steps: 1, variant: Variant::Thesis };
     let refused = eraser.start(&history, &[0], Shape::Linear { n_features: 1 }).map(|_| ());

@@ -3,7 +3,7 @@
 use std::sync::OnceLock;
 
 use bolero::check;
-use foltr_federation::history::{ClosedRound, Erasure, Header, Touched};
+use foltr_federation::history::{Erasure, Header, Touched};
 use foltr_federation::{Contributions, Coordinator, Fingerprint, History, HistoryPolicy, ServerOptimiser, Setup};
 use foltr_rank::rng::{Purpose, Streams};
 
@@ -37,9 +37,8 @@ fn history() -> History {
         (0..3).filter(|&client| !history.is_forgotten(client)).for_each(|client| {
             updates.push(client, 1.0, &[round as f32, client as f32, 0.5]);
         });
-        let clients = updates.clients().to_vec();
-        let closed = ClosedRound { round, model: &[round as f32; N_PARAMS], clients: &clients, updates: &updates };
-        history.close(&closed, &mut streams.open(Purpose::Salt, 0, round));
+        let salts = &mut streams.open(Purpose::Salt, 0, round);
+        history.close(round, &[round as f32; N_PARAMS], updates.clients(), &updates, salts);
         coordinator.skip();
     }
     history

@@ -1,7 +1,7 @@
 //! What a run records of itself for clients that leave, and how it goes on from there: a run that stops and is resumed has
 //! the same bits as without a stop.
 
-use foltr_federation::history::{ClosedRound, Header};
+use foltr_federation::history::Header;
 use foltr_federation::{Checkpoint, Combination, Contributions, Fingerprint, History, HistoryPolicy, Part, SetupError};
 use foltr_rank::rng::Purpose;
 
@@ -112,7 +112,7 @@ impl<'a> FederationRun<'a> {
         }
         let RoundRecorder { clients, updates, .. } = &self.recorder;
         let mut salts = self.streams.open(Purpose::Salt, 0, round);
-        history.close(&ClosedRound { round, model, clients, updates }, &mut salts);
+        history.close(round, model, clients, updates, &mut salts);
     }
 
     /// The state before the open round, if all that a round depends on is in it.
