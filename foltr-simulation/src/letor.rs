@@ -25,7 +25,7 @@ use chunk::{Chunk, Fault, Limits, read_chunk};
 pub use error::{Expected, LetorError};
 pub use source::read_letor;
 pub(crate) use source::{SourceBytes, decompressed, source_bytes};
-pub(crate) use stream::{StreamedQuery, stream_letor};
+pub(crate) use stream::{BLOCK_BYTES, StreamedQuery, stream_letor};
 pub use write::{letor_text, write_letor};
 pub(crate) use zstd::ZstdReader;
 

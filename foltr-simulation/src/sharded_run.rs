@@ -91,41 +91,30 @@ impl<'a> ShardedRun<'a> {
 
     /// Forgets clients, each in its shard, and says what that took. Nothing has changed if one cannot be forgotten.
     pub fn forget(&mut self, leavers: &[u32]) -> Result<Cost, UnlearningError> {
-        let method = Unlearning::ShardIsolation(self.isolation);
+        let method = &Unlearning::ShardIsolation(self.isolation);
         if leavers.is_empty() {
             return Err(UnlearnError::Nobody.into());
         }
-        let mut cost = Cost::default();
-        let mut changed = Vec::new();
-        for shard in 0..self.isolation.shards {
+        let (mut cost, mut changed) = (Cost::default(), Vec::new());
+        for (shard, run) in (0..).zip(&self.shards) {
             let own = |client: &u32| self.isolation.shard_of(*client) == shard;
-            let own: Vec<u32> = leavers.iter().copied().filter(own).collect();
-            if !own.is_empty() {
-                let (own_cost, run) = self.replayed(&method, shard, &own)?;
-                cost.add(&own_cost);
-                changed.push((shard, run));
+            let leavers: &[u32] = &leavers.iter().copied().filter(own).collect::<Vec<_>>();
+            if leavers.is_empty() {
+                continue;
             }
+            let history = &run.history_now().expect("every shard records a history");
+            method.check_request(history, leavers)?;
+            let settings = &settings_of(&self.settings, self.isolation, shard);
+            let request = Request { method, settings, partition: self.partition, history, leavers };
+            let mut replay = Replay::from_clean_state(&request)?;
+            while replay.round()?.is_some() {}
+            cost.add(&replay.run.cost());
+            changed.push((shard, replay.run));
         }
         for (shard, run) in changed {
             self.shards[shard as usize] = run;
         }
         Ok(cost)
-    }
-
-    /// A shard without some of its clients, at the round at which it is now.
-    fn replayed(
-        &self,
-        method: &Unlearning,
-        shard: u32,
-        leavers: &[u32],
-    ) -> Result<(Cost, FederationRun<'a>), UnlearningError> {
-        let history = self.shards[shard as usize].history_now().expect("every shard records a history");
-        method.check_request(&history, leavers)?;
-        let settings = settings_of(&self.settings, self.isolation, shard);
-        let request = Request { method, settings: &settings, partition: self.partition, history: &history, leavers };
-        let mut replay = Replay::from_clean_state(&request)?;
-        while replay.round()?.is_some() {}
-        Ok((replay.run.cost(), replay.run))
     }
 
     /// The histories of all shards, each with its newest state.

@@ -92,10 +92,6 @@ pub(crate) fn remaining(settings: &FederationSettings, history: &History, leaver
 }
 
 impl Request<'_, '_> {
-    fn remaining(&self) -> FederationSettings {
-        remaining(self.settings, self.history, self.leavers)
-    }
-
     /// The entry of the history.
     fn erasure(&self, is_proven: bool, fresh_rounds: u32) -> Erasure {
         let (round, clients) = (self.history.n_rounds(), self.leavers.to_vec());

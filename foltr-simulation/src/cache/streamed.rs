@@ -13,7 +13,7 @@ use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 use super::file::{BLOCK_BYTES, FORMAT_VERSION, Index, open_cache_file};
 use super::{Cache, CachedSource, data_file_name};
 use crate::dataset::Dataset;
-use crate::letor::{LetorError, ReadOptions, StreamedQuery, ZstdReader, stream_letor};
+use crate::letor::{self, LetorError, ReadOptions, StreamedQuery, ZstdReader, stream_letor};
 use crate::normalise::normalise_rows;
 
 pub(crate) struct Streamed<'a> {
@@ -91,14 +91,12 @@ impl Streamed<'_> {
             let rows = if self.normalise { &normalised } else { query.rows };
             Ok(growing[part].push(&StreamedQuery { rows, ..query }).map_err(store_error)?)
         };
-        match self.path.extension().and_then(|extension| extension.to_str()) {
-            Some("gz") => stream_letor(flate2::read::MultiGzDecoder::new(&mut raw), self.path, self.options, receive)?,
-            Some("zst") => {
-                let text = ZstdReader::new(BufReader::new(&mut raw));
-                stream_letor(text, self.path, self.options, receive)?;
-            }
-            _ => stream_letor(&mut raw, self.path, self.options, receive)?,
-        }
+        let text: Box<dyn Read + '_> = match self.path.extension().and_then(|extension| extension.to_str()) {
+            Some("gz") => Box::new(flate2::read::MultiGzDecoder::new(&mut raw)),
+            Some("zst") => Box::new(ZstdReader::new(BufReader::new(&mut raw))),
+            _ => Box::new(&mut raw),
+        };
+        stream_letor(text, self.path, self.options, letor::BLOCK_BYTES, receive)?;
         // What a decoder leaves behind its end belongs to the file.
         io::copy(&mut raw, &mut io::sink()).map_err(read_error)?;
         let hash = raw.hash.digest128();

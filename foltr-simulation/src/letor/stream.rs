@@ -13,7 +13,7 @@ use super::chunk::Chunk;
 use super::{LetorError, MAX_FEATURES, ReadOptions, first_width, limits_of, read_block};
 
 /// Bytes of text read before any of it is parsed: enough pieces for many threads.
-const BLOCK_BYTES: usize = 32 << 20;
+pub(crate) const BLOCK_BYTES: usize = 32 << 20;
 
 /// One query with all of its documents.
 pub(crate) struct StreamedQuery<'a> {
@@ -33,15 +33,6 @@ struct OpenQuery {
 
 /// Reads all queries in the order of the text. `name` is what errors call it.
 pub(crate) fn stream_letor<E: From<LetorError>>(
-    source: impl Read,
-    name: &Path,
-    options: &ReadOptions,
-    receive: impl FnMut(StreamedQuery<'_>) -> Result<(), E>,
-) -> Result<(), E> {
-    stream_blocks(source, name, options, BLOCK_BYTES, receive)
-}
-
-fn stream_blocks<E: From<LetorError>>(
     mut source: impl Read,
     name: &Path,
     options: &ReadOptions,
@@ -118,7 +109,7 @@ mod tests {
 
     fn streamed(text: &str, options: &ReadOptions, block_bytes: usize) -> Result<Seen, LetorError> {
         let mut seen = Seen::default();
-        stream_blocks(text.as_bytes(), Path::new("s.txt"), options, block_bytes, |query| {
+        stream_letor(text.as_bytes(), Path::new("s.txt"), options, block_bytes, |query| {
             seen.0.push(query.id.to_owned());
             seen.1.extend_from_slice(query.labels);
             seen.2.extend_from_slice(query.rows);

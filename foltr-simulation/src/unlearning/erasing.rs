@@ -7,7 +7,7 @@ use foltr_rank::Params;
 use foltr_rank::rng::Streams;
 
 use super::replay::streams;
-use super::{Cost, Request, UnlearningError};
+use super::{Cost, Request, UnlearningError, remaining};
 use crate::client_data::ClientData;
 use crate::client_round::RoundStats;
 use crate::federation_run::FederationSettings;
@@ -32,7 +32,7 @@ pub(super) struct EraserRun<'a> {
 
 impl<'a> EraserRun<'a> {
     pub(super) fn new(eraser: &FedEraser, request: &Request<'a, '_>) -> Result<Self, UnlearningError> {
-        let settings = request.remaining();
+        let settings = remaining(request.settings, request.history, request.leavers);
         settings.check(request.partition)?;
         let erasing = eraser.start(request.history, request.leavers, settings.shape)?;
         let streams = streams(request);

@@ -6,7 +6,7 @@ use foltr_federation::unlearn::{NoisyRollback, RollbackPlan};
 use foltr_federation::{Aggregation, Checkpoint, Defence, History, Mechanism, UnlearnError};
 use foltr_rank::rng::{Purpose, Streams};
 
-use super::{Request, UnlearningError};
+use super::{Request, UnlearningError, remaining};
 use crate::client_round::RoundStats;
 use crate::federation_run::{FederationRun, RoundError};
 
@@ -58,7 +58,7 @@ impl<'a> Replay<'a> {
     ) -> Result<Self, UnlearningError> {
         let until = request.history.n_rounds();
         history.roll_back(from);
-        let settings = request.remaining();
+        let settings = remaining(request.settings, request.history, request.leavers);
         let run = match state {
             None => FederationRun::new(settings, request.partition)?.with_old_history(Some(history))?,
             Some(state) => {
