@@ -283,7 +283,7 @@ impl Experiment {
         }
     }
 
-    /// Clients and rounds are numbered in the messages and in the random streams.
+    /// Rounds are numbered in the messages and in the random streams.
     fn check_schedule(&self, problems: &mut Problems) {
         let Some(schedule) = self.schedule() else { return };
         let key = match (&self.learner, &self.federation) {
@@ -293,10 +293,6 @@ impl Experiment {
         };
         let too_long = format!("makes {} rounds, at most {} can be numbered", schedule.n_rounds, MAX_ROUNDS - 1);
         problems.when(schedule.n_rounds >= MAX_ROUNDS as usize, key, too_long);
-        let too_many = schedule.n_clients > u32::MAX as usize;
-        problems.when(too_many, "clients.n_clients", format!("at most {} clients can be numbered", u32::MAX));
-        let too_busy = schedule.interactions > u32::MAX as usize;
-        problems.when(too_busy && self.learner.is_federated(), "clients.interactions", format!("at most {}", u32::MAX));
     }
 
     fn check_asynchrony(&self, problems: &mut Problems) {
