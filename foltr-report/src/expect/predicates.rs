@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::read::{Along, Expectation, GapClosed, Printed, Spread};
-use super::select::{Query, Sample, Selection, Selector, pairs};
-use crate::statistics::{Estimate, Test, equivalence_p};
+use super::select::{Labels, Query, Sample, Selection, Selector, pairs};
+use crate::statistics::{Estimate, Test, equivalence_p, mean};
 
 const SIGNIFICANT: f64 = 0.05;
 
@@ -66,10 +66,6 @@ impl Compared {
     fn mean(&self) -> f64 {
         mean(&self.differences())
     }
-}
-
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
 }
 
 impl Case<'_> {
@@ -261,7 +257,7 @@ impl Case<'_> {
                     place = place.with(axis, row);
                 }
                 if let (Some(axis), Some(group)) = (&printed.columns, printed.order.get(i)) {
-                    place.put(axis, super::Labels::These(group.0.clone()));
+                    place.put(axis, Labels::These(group.0.clone()));
                 }
                 cells.extend(self.cell(&place, paper));
             }

@@ -1,15 +1,17 @@
 //! Which runs a value comes from: settings by their labels, averaged by fold and seed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use foltr_experiment::grid::is_same_label;
 use foltr_experiment::results::{Results, Run};
 use foltr_experiment::rows::MetricName;
-use foltr_experiment::study::{COLLECTION_AXIS, Study};
+use foltr_experiment::study::COLLECTION_AXIS;
 use serde::Deserialize;
 use toml::{Table, Value};
 
 use super::reduce::At;
+use crate::distinct;
+use crate::statistics::mean;
 
 /// The name under which a selection has the metric.
 pub const METRIC: &str = "metric";
@@ -21,6 +23,7 @@ const AT: &str = "at";
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Labels {
     All,
+    /// An empty list selects settings that lack the axis.
     These(Vec<String>),
 }
 
@@ -127,7 +130,7 @@ pub type ClientSample = BTreeMap<(usize, usize, u64, u32), f64>;
 
 /// Finds runs of a study.
 pub struct Selector<'a> {
-    results: &'a Results,
+    pub results: &'a Results,
     /// Where there is no axis of collections.
     collection: Option<&'a str>,
     /// All values of a setting, for keys that are no axis.
@@ -135,8 +138,7 @@ pub struct Selector<'a> {
 }
 
 impl<'a> Selector<'a> {
-    pub fn of(study: &'a Study, results: &'a Results) -> Self {
-        let collection = study.collections.first().map(|(name, _)| name.as_str());
+    pub fn of(results: &'a Results, collection: Option<&'a str>) -> Self {
         Self { results, collection, own: results.grid.settings.iter().map(own_values).collect() }
     }
 
@@ -160,38 +162,36 @@ impl<'a> Selector<'a> {
         if axis == FOLD {
             return self.folds(selection);
         }
-        let mut labels: Vec<String> = Vec::new();
-        for setting in (0..self.own.len()).filter(|&setting| self.is_selected(setting, selection)) {
-            if let Some(label) = self.label(setting, axis).filter(|label| !labels.contains(label)) {
-                labels.push(label);
-            }
-        }
-        labels
+        distinct(self.settings(selection).into_iter().filter_map(|setting| self.label(setting, axis)))
     }
 
-    /// Combinations of labels that settings of a selection have; one empty combination without axes.
-    pub fn combinations(&self, axes: &[String], selection: &Selection) -> Vec<Selection> {
+    /// Combinations of labels that settings of a selection have; one empty combination without axes. Settings that lack
+    /// an axis have combinations of their own if they are asked for, else none.
+    pub fn combinations(&self, axes: &[String], selection: &Selection, with_unlabelled: bool) -> Vec<Selection> {
         if let Some(place) = axes.iter().position(|axis| axis == FOLD) {
             let others = [&axes[..place], &axes[place + 1..]].concat();
-            let of_others = self.combinations(&others, selection);
+            let of_others = self.combinations(&others, selection, with_unlabelled);
             let folds = self.folds(selection);
             return of_others.iter().flat_map(|one| folds.iter().map(move |fold| one.with(FOLD, fold))).collect();
         }
-        let mut combinations: Vec<Selection> = Vec::new();
-        for setting in self.settings(selection) {
-            let labels: Option<Vec<String>> = axes.iter().map(|axis| self.label(setting, axis)).collect();
-            let Some(labels) = labels else { continue };
-            let pairs = axes.iter().zip(&labels);
-            let one = pairs.fold(Selection::default(), |one, (axis, label)| one.with(axis, label));
-            if !combinations.contains(&one) {
-                combinations.push(one);
+        let combination = |setting: usize| {
+            let mut combination = Selection::default();
+            for axis in axes {
+                let label = self.label(setting, axis);
+                if label.is_none() && !with_unlabelled {
+                    return None;
+                }
+                combination.put(axis, Labels::These(label.into_iter().collect()));
             }
-        }
+            Some(combination)
+        };
+        let mut combinations = distinct(self.settings(selection).into_iter().filter_map(combination));
         // The first axis changes slowest.
         let orders: Vec<Vec<String>> = axes.iter().map(|axis| self.labels_of(axis, selection)).collect();
-        let place = |one: &Selection| -> Vec<Option<usize>> {
-            let of_axis =
-                |(axis, order): (&String, &Vec<String>)| order.iter().position(|it| one.one(axis) == Some(it));
+        let place = |one: &Selection| -> Vec<usize> {
+            let of_axis = |(axis, order): (&String, &Vec<String>)| {
+                order.iter().position(|label| one.one(axis) == Some(label)).unwrap_or(order.len())
+            };
             axes.iter().zip(&orders).map(of_axis).collect()
         };
         combinations.sort_by_cached_key(place);
@@ -200,7 +200,7 @@ impl<'a> Selector<'a> {
 
     fn folds(&self, selection: &Selection) -> Vec<String> {
         let runs = self.settings(selection).into_iter().flat_map(|setting| self.results.runs_of(setting));
-        let folds: std::collections::BTreeSet<usize> = runs.map(|run| run.fold).collect();
+        let folds: BTreeSet<usize> = runs.map(|run| run.fold).collect();
         folds.iter().map(ToString::to_string).collect()
     }
 
@@ -219,7 +219,7 @@ impl<'a> Selector<'a> {
         (0..self.own.len()).filter(|&setting| self.is_selected(setting, selection)).collect()
     }
 
-    fn is_selected(&self, setting: usize, selection: &Selection) -> bool {
+    pub fn is_selected(&self, setting: usize, selection: &Selection) -> bool {
         selection.iter().filter(|(axis, _)| ![METRIC, FOLD].contains(axis)).all(|(axis, wanted)| {
             let Labels::These(wanted) = wanted else { return true };
             match self.label(setting, axis) {
@@ -243,17 +243,14 @@ impl<'a> Selector<'a> {
                 }
             }
         }
-        let keys: std::collections::BTreeSet<(usize, u64)> =
-            parts.iter().flat_map(|part| part.keys().copied()).collect();
-        let mean = |key: (usize, u64)| {
+        let keys: BTreeSet<(usize, u64)> = parts.iter().flat_map(|part| part.keys().copied()).collect();
+        let value = |key: (usize, u64)| {
             let values: Option<Vec<f64>> = parts.iter().map(|part| value_for(part, key)).collect();
-            values.map(|values| (key, values.iter().sum::<f64>() / values.len() as f64))
+            values.map(|values| (key, mean(&values)))
         };
-        keys.into_iter().filter_map(mean).collect()
+        keys.into_iter().filter_map(value).collect()
     }
-}
 
-impl Selector<'_> {
     /// What each client's ranker is worth to it.
     pub fn clients(&self, query: &Query) -> ClientSample {
         let mut sample = ClientSample::new();
@@ -281,7 +278,7 @@ fn value_for(sample: &Sample, (fold, seed): (usize, u64)) -> Option<f64> {
 
 /// Values of both samples that belong together.
 pub fn pairs(left: &Sample, right: &Sample) -> Vec<(f64, f64)> {
-    let keys: std::collections::BTreeSet<(usize, u64)> = left.keys().chain(right.keys()).copied().collect();
+    let keys: BTreeSet<(usize, u64)> = left.keys().chain(right.keys()).copied().collect();
     keys.into_iter().filter_map(|key| Some((value_for(left, key)?, value_for(right, key)?))).collect()
 }
 

@@ -3,28 +3,23 @@
 /// How values are spread over an axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scale {
-    /// Equal differences have equal lengths.
     #[default]
     Linear,
-    /// Equal ratios have equal lengths; values that are not positive are left out.
+    /// Values that are not positive are left out.
     Logarithmic,
 }
 
 /// One axis: the values it spans, with its ticks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// First value.
     pub low: f64,
-    /// Last value.
     pub high: f64,
-    /// Values with a label.
     pub ticks: Vec<f64>,
     pub scale: Scale,
     step: f64,
 }
 
 impl Axis {
-    /// An axis of this scale around all values.
     pub fn of(scale: Scale, values: impl Iterator<Item = f64>, n_ticks: usize) -> Self {
         match scale {
             Scale::Linear => Self::around(values, n_ticks),

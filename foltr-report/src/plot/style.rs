@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 /// The palette of `OI08` Okabe and Ito, which people with any kind of colour vision can tell apart; black and yellow
 /// left out.
-pub const COLOURS: [&str; 6] = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00"];
+const COLOURS: [&str; 6] = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00"];
 
 /// Seven, which shares no divisor with six colours: 42 methods have a look of their own.
 const MARKERS: [Marker; 7] =
@@ -24,7 +24,6 @@ enum Marker {
     Plus,
 }
 
-/// A method's colour by its place in the list of methods.
 pub const fn colour(method: usize) -> &'static str {
     COLOURS[method % COLOURS.len()]
 }

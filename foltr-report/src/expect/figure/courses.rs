@@ -1,4 +1,4 @@
-//! Curves: a metric over rounds, interactions or simulated time, or one number a label of an axis.
+//! Curves: a metric over rounds, interactions or simulated time, or one number a label of an axis; and distributions.
 
 use std::collections::BTreeMap;
 
@@ -15,14 +15,13 @@ pub const OVER: [&str; 3] = ["rounds", "interactions", "simulated-time"];
 /// More points than these cannot be seen.
 const MAX_POINTS: usize = 250;
 
+/// Steps of a distribution over clients.
+const N_STEPS: usize = 100;
+
 type Course = Vec<(f64, f64)>;
 
 impl Drawing<'_> {
     pub(super) fn curves(&self) -> CurveFigure {
-        let rows = self.rows.iter().map(|row| PanelRow {
-            title: self.name(row),
-            panels: self.columns.iter().map(|column| self.panel(row, column)).collect(),
-        });
         let x_label = match self.spec.x.as_str() {
             "interactions" => "interactions of all clients together".into(),
             "simulated-time" => "simulated time, in rounds of a usual client".into(),
@@ -33,13 +32,51 @@ impl Drawing<'_> {
             subtitle: self.subtitle(if self.spec.bands { " with 95 % confidence bands" } else { "" }),
             x_label,
             y_label: self.y_label(),
-            rows: rows.collect(),
+            rows: self.panels(|row, column| self.panel(row, column)),
             methods: self.methods(),
             columns: self.names(&self.columns),
             x_scale: if self.spec.log_x { Scale::Logarithmic } else { Scale::default() },
             x_sharing: Sharing::Row,
             y_sharing: Sharing::Panel,
         }
+    }
+
+    /// Which share of the clients has a ranker that is worth at most so much to them.
+    pub(super) fn clients(&self) -> CurveFigure {
+        let curve = |method: usize, query: &Query| {
+            let mut values: Vec<f64> = self.selector.clients(query).into_values().collect();
+            values.sort_unstable_by(f64::total_cmp);
+            let last = values.len().checked_sub(1)?;
+            let point = |step: usize| {
+                let share = step as f64 / N_STEPS as f64;
+                Point { x: values[(share * last as f64).round() as usize], mean: share, low: share, high: share }
+            };
+            Some(Curve { method, points: (0..=N_STEPS).map(point).collect() })
+        };
+        let panel = |row: &Selection, column: &Selection| {
+            let lines = self.lines.iter().enumerate();
+            let curves = lines.filter_map(|(method, line)| curve(method, &self.query(&[row, column, line])));
+            Panel { curves: curves.collect(), references: Vec::new() }
+        };
+        CurveFigure {
+            title: self.spec.title.clone(),
+            subtitle: "share of clients whose ranker is worth at most this much to them; all runs together".into(),
+            x_label: self.y_label(),
+            y_label: "share of clients".into(),
+            rows: self.panels(panel),
+            methods: self.names(&self.lines),
+            columns: self.names(&self.columns),
+            x_sharing: Sharing::Row,
+            ..CurveFigure::default()
+        }
+    }
+
+    fn panels(&self, panel: impl Fn(&Selection, &Selection) -> Panel) -> Vec<PanelRow> {
+        let row = |row: &Selection| PanelRow {
+            title: self.name(row),
+            panels: self.columns.iter().map(|column| panel(row, column)).collect(),
+        };
+        self.rows.iter().map(row).collect()
     }
 
     fn panel(&self, row: &Selection, column: &Selection) -> Panel {
@@ -145,7 +182,7 @@ impl Drawing<'_> {
 
     /// The ranker before the first round is left out: its zeros say only how ties are broken.
     fn course(&self, run: &Run, metric: MetricName) -> Course {
-        let schedule = self.results.grid.settings[run.setting].experiment.schedule();
+        let schedule = self.selector.results.grid.settings[run.setting].experiment.schedule();
         let per_round = schedule.map_or(1, |schedule| schedule.interactions_per_round());
         let times: BTreeMap<usize, f64> = run
             .rows
@@ -163,14 +200,14 @@ impl Drawing<'_> {
         let course: Course =
             rows.iter().filter(|row| !is_first(row.round)).map(|row| (x(row.round), row.value)).collect();
         // A long course is thinned out; what lies between two points goes into the later one.
-        let step = course.len().div_ceil(MAX_POINTS).max(1);
+        let step = course.len().div_ceil(self.spec.most_points.unwrap_or(MAX_POINTS)).max(1);
         let window = self.spec.smooth.max(step).min(course.len()).max(1);
         smooth(&course, window).into_iter().step_by(step).collect()
     }
 }
 
 fn at(x: f64, estimate: &Estimate) -> Point {
-    let (low, high) = estimate.confidence_interval_95.unwrap_or((estimate.mean, estimate.mean));
+    let (low, high) = estimate.band();
     Point { x, mean: estimate.mean, low, high }
 }
 
