@@ -10,7 +10,7 @@ use serde::Deserialize;
 
 use super::check::Checker;
 use super::reduce::At;
-use super::select::{Labels, METRIC, Query, Selection, Selector, pairs};
+use super::select::{METRIC, Selection, Selector, pairs};
 use crate::plot::{Bar, BarFigure, BarGroup, Figure, HeatMap, Palette};
 use crate::statistics::Estimate;
 use crate::table::{table, with_interval};
@@ -140,7 +140,7 @@ impl FigureSpec {
 pub struct Drawing<'a> {
     spec: &'a FigureSpec,
     selector: &'a Selector<'a>,
-    start: Query,
+    start: Selection,
     pub lines: Vec<Selection>,
     /// Of level lines.
     levels: Vec<Selection>,
@@ -151,12 +151,11 @@ pub struct Drawing<'a> {
 
 impl<'a> Drawing<'a> {
     pub fn of(spec: &'a FigureSpec, collections: &[(String, ResolvedCollection)], selector: &'a Selector<'a>) -> Self {
-        let mut fixed = spec.fixed.clone();
+        let mut start = Selection::default().with_labels(METRIC, &spec.metric.0).with_at(&spec.at).and(&spec.fixed);
         if !spec.only_on.0.is_empty() && selector.has_axis(COLLECTION_AXIS) {
             let allowed = collections.iter().map(|(name, _)| name).filter(|name| spec.only_on.0.contains(name));
-            fixed.put(COLLECTION_AXIS, Labels::These(allowed.cloned().collect()));
+            start = start.with_labels(COLLECTION_AXIS, &allowed.cloned().collect::<Vec<_>>());
         }
-        let start = Query { metrics: spec.metric.0.clone(), at: spec.at.clone(), labels: fixed };
         // Collections have rows of their own, wherever they are not named.
         let mut rows = spec.rows.0.clone();
         let named = spec.lines.0.iter().chain(&spec.columns.0).chain(&rows).chain([&spec.x]).chain(&spec.worst_over);
@@ -165,10 +164,10 @@ impl<'a> Drawing<'a> {
         }
         let combinations = |axes: &[String], with_unlabelled: bool| {
             let Some(place) = axes.iter().position(|axis| axis == METRIC) else {
-                return selector.combinations(axes, &start.labels, with_unlabelled);
+                return selector.combinations(axes, &start, with_unlabelled);
             };
             let others = [&axes[..place], &axes[place + 1..]].concat();
-            let others = selector.combinations(&others, &start.labels, with_unlabelled);
+            let others = selector.combinations(&others, &start, with_unlabelled);
             let of_other = |other: Selection| spec.metric.0.iter().map(move |metric| other.with(METRIC, metric));
             others.into_iter().flat_map(of_other).collect()
         };
@@ -197,12 +196,12 @@ impl<'a> Drawing<'a> {
         }
     }
 
-    fn query(&self, parts: &[&Selection]) -> Query {
+    fn query(&self, parts: &[&Selection]) -> Selection {
         parts.iter().fold(self.start.clone(), |query, part| query.and(part))
     }
 
     /// One number a run: of the selection, or its difference from what it is relative to.
-    fn values(&self, query: &Query) -> Vec<f64> {
+    fn values(&self, query: &Selection) -> Vec<f64> {
         let sample = self.selector.sample(query);
         match &self.spec.relative_to {
             None => sample.into_values().collect(),
@@ -217,7 +216,7 @@ impl<'a> Drawing<'a> {
     fn estimate(&self, parts: &[&Selection]) -> Option<Estimate> {
         let query = self.query(parts);
         let Some(axis) = &self.spec.worst_over else { return Estimate::of(&self.values(&query)) };
-        let labels = self.selector.labels_of(axis, &query.labels);
+        let labels = self.selector.labels_of(axis, &query);
         let estimates = labels.iter().filter_map(|label| Estimate::of(&self.values(&query.with(axis, label))));
         estimates.min_by(|a, b| a.mean.total_cmp(&b.mean))
     }
@@ -252,7 +251,7 @@ impl<'a> Drawing<'a> {
     }
 
     fn subtitle(&self, bands: &str) -> String {
-        let settings = self.selector.settings(&self.start.labels);
+        let settings = self.selector.settings(&self.start);
         let n = settings.iter().map(|&setting| self.selector.results.runs_of(setting).count()).max().unwrap_or(0);
         let runs = match n {
             0 | 1 => "one run".into(),

@@ -8,7 +8,7 @@ use serde::Deserialize;
 use toml::Value;
 
 use super::reduce::At;
-use super::select::{Labels, METRIC, Query, Selection, Selector, label};
+use super::select::{Labels, METRIC, Selection, Selector, label};
 
 /// What should come out.
 #[derive(Clone, Debug, Deserialize)]
@@ -258,8 +258,8 @@ impl Expectation {
     }
 
     /// What a case selects.
-    pub fn query(&self, case: &Selection) -> Query {
-        let start = Query { metrics: self.metric.0.clone(), at: self.at.clone(), labels: Selection::default() };
+    pub fn query(&self, case: &Selection) -> Selection {
+        let start = Selection::default().with_labels(METRIC, &self.metric.0).with_at(&self.at);
         start.and(&self.fixed).and(&self.mean_over).and(case)
     }
 }

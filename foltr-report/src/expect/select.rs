@@ -82,43 +82,41 @@ impl Selection {
 
     #[must_use]
     pub fn with(&self, axis: &str, label: &str) -> Self {
+        self.with_labels(axis, &[label.to_owned()])
+    }
+
+    #[must_use]
+    pub fn with_labels(&self, axis: &str, labels: &[String]) -> Self {
         let mut with = self.clone();
-        with.put(axis, Labels::These(vec![label.into()]));
+        with.put(axis, Labels::These(labels.to_vec()));
         with
+    }
+
+    #[must_use]
+    pub fn with_at(&self, at: &At) -> Self {
+        Self { at: Some(at.clone()), ..self.clone() }
+    }
+
+    /// With what the other selects in place of what this one does.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        let mut both = self.clone();
+        let is_every_metric = |axis: &str, labels: &Labels| axis == METRIC && *labels == Labels::All;
+        for (axis, labels) in other.iter().filter(|(axis, labels)| !is_every_metric(axis, labels)) {
+            both.put(axis, labels.clone());
+        }
+        both.at = other.at.clone().or(both.at);
+        both
+    }
+
+    pub fn metrics(&self) -> Vec<MetricName> {
+        let Some(Labels::These(names)) = self.get(METRIC) else { return Vec::new() };
+        names.iter().filter_map(|name| name.parse().ok()).collect()
     }
 
     /// Axis -> label, where there is exactly one.
     pub fn labels(&self) -> BTreeMap<String, String> {
         self.labels.iter().filter_map(|(axis, _)| Some((axis.clone(), self.one(axis)?.to_owned()))).collect()
-    }
-}
-
-/// One number a run.
-#[derive(Clone, Debug)]
-pub struct Query {
-    pub metrics: Vec<String>,
-    pub at: At,
-    pub labels: Selection,
-}
-
-impl Query {
-    /// With these labels in place of those that it has.
-    #[must_use]
-    pub fn and(&self, selection: &Selection) -> Self {
-        let mut query = self.clone();
-        for (axis, labels) in selection.iter() {
-            match labels {
-                Labels::These(metrics) if axis == METRIC => query.metrics.clone_from(metrics),
-                labels => query.labels.put(axis, labels.clone()),
-            }
-        }
-        query.at = selection.at.clone().unwrap_or(query.at);
-        query
-    }
-
-    #[must_use]
-    pub fn with(&self, axis: &str, label: &str) -> Self {
-        self.and(&Selection::default().with(axis, label))
     }
 }
 
@@ -204,9 +202,9 @@ impl<'a> Selector<'a> {
         folds.iter().map(ToString::to_string).collect()
     }
 
-    /// Runs of a setting, of the folds of a query.
-    pub fn runs(&self, setting: usize, query: &Query) -> impl Iterator<Item = &'a Run> {
-        let folds = match query.labels.get(FOLD) {
+    /// Runs of a setting, of the folds of a selection.
+    pub fn runs(&self, setting: usize, selection: &Selection) -> impl Iterator<Item = &'a Run> {
+        let folds = match selection.get(FOLD) {
             Some(Labels::These(folds)) => Some(folds.clone()),
             _ => None,
         };
@@ -231,12 +229,13 @@ impl<'a> Selector<'a> {
     }
 
     /// One number a fold and seed: the mean over the selected settings and metrics.
-    pub fn sample(&self, query: &Query) -> Sample {
+    pub fn sample(&self, selection: &Selection) -> Sample {
+        let at = selection.at.clone().unwrap_or_default();
         let mut parts: Vec<Sample> = Vec::new();
-        for metric in query.metrics.iter().filter_map(|name| name.parse::<MetricName>().ok()) {
-            for setting in self.settings(&query.labels) {
-                let runs = self.runs(setting, query);
-                let values = runs.filter_map(|run| Some(((run.fold, run.seed), query.at.of(run, metric)?)));
+        for metric in selection.metrics() {
+            for setting in self.settings(selection) {
+                let runs = self.runs(setting, selection);
+                let values = runs.filter_map(|run| Some(((run.fold, run.seed), at.of(run, metric)?)));
                 let part: Sample = values.collect();
                 if !part.is_empty() {
                     parts.push(part);
@@ -252,10 +251,10 @@ impl<'a> Selector<'a> {
     }
 
     /// What each client's ranker is worth to it.
-    pub fn clients(&self, query: &Query) -> ClientSample {
+    pub fn clients(&self, selection: &Selection) -> ClientSample {
         let mut sample = ClientSample::new();
-        for metric in query.metrics.iter().filter_map(|name| name.parse::<MetricName>().ok()) {
-            for (idx, setting) in self.settings(&query.labels).into_iter().enumerate() {
+        for metric in selection.metrics() {
+            for (idx, setting) in self.settings(selection).into_iter().enumerate() {
                 for run in self.results.runs_of(setting) {
                     let of_metric = run.clients.iter().filter(|one| one.metric == metric);
                     sample.extend(of_metric.map(|one| ((idx, run.fold, run.seed, one.client), one.value)));

@@ -2,37 +2,20 @@ use foltr_experiment::manifest::Manifest;
 use foltr_experiment::results::{Results, Run};
 use foltr_experiment::rows::{ClientValue, Row};
 use foltr_experiment::study::{Asked, Study, StudyFile};
+use foltr_test::ExperimentFile;
 
 use super::Verdict::{Agrees, Differs, Explained, Fails, Holds, NotComparable, NotJudged};
 use super::{Criteria, Judgement, Verdict};
 
-const FILE: &str = r#"
-seeds = [1, 2, 3]
-[data]
-kind = "synthetic"
-shape = "tiny"
-queries = 30
-seed = 1
-[clients]
-n_clients = 5
-interactions = [2, 4]
-[users]
-kind = "cascade"
-preset = ["perfect", "navigational", "informational"]
-[ranker]
-kind = "linear"
-initialisation = { kind = "zero" }
-[learner]
-kind = "pdgd"
-learning_rate = 0.1
-updates = "immediate"
-[federation]
-rounds = 10
-optimiser = { kind = "learning-rate", rate = 1.0 }
-"#;
+/// Two numbers of interactions under three kinds of users.
+fn file() -> String {
+    let file = ExperimentFile::fpdgd().set("seeds", "[1, 2, 3]").set("data.queries", "30");
+    let file = file.set("clients.n_clients", "5").set("clients.interactions", "[2, 4]").set("federation.rounds", "10");
+    file.set("users.preset", "['perfect', 'navigational', 'informational']").to_string()
+}
 
 pub(super) fn study(more: &str, asked: &Asked<'_>) -> Study {
-    let text = format!("{FILE}{more}");
+    let text = format!("{}{more}", file());
     let file = StudyFile::from_toml(&text).unwrap_or_else(|problems| panic!("{problems:#?}"));
     file.study(asked).unwrap_or_else(|problems| panic!("{problems:#?}"))
 }
@@ -63,10 +46,14 @@ fn run(setting: usize, seed: u64, rows: Vec<Row>) -> Run {
     Run { setting, fold: 1, seed, key, rows, n_interactions: 0, training_seconds: 0.0, clients }
 }
 
-fn judge_with(expect: &str, asked: &Asked<'_>, value: &Value) -> Vec<Judgement> {
-    let study = study(&format!("[[expect]]\nsays = 'so'\nmetric = 'test-ndcg@10'\n{expect}\n"), asked);
+fn judge_study(more: &str, asked: &Asked<'_>, value: &Value) -> Vec<Judgement> {
+    let study = study(more, asked);
     let criteria = Criteria::read(&study).unwrap_or_else(|problems| panic!("{problems:#?}"));
     criteria.judge(&study, &results(&study, value))
+}
+
+fn judge_with(expect: &str, asked: &Asked<'_>, value: &Value) -> Vec<Judgement> {
+    judge_study(&format!("[[expect]]\nsays = 'so'\nmetric = 'test-ndcg@10'\n{expect}\n"), asked, value)
 }
 
 fn judge(expect: &str, value: &Value) -> Vec<Judgement> {
@@ -297,9 +284,7 @@ fn other_data_than_the_papers_is_not_compared() {
             metric = 'test-ndcg@10'\n";
     let asked = Asked { entry: Some("one"), ..Asked::default() };
     let verdict = |expect: &str| {
-        let study = study(&format!("{entry}{expect}"), &asked);
-        let criteria = Criteria::read(&study).unwrap_or_else(|problems| panic!("{problems:#?}"));
-        let judged = criteria.judge(&study, &results(&study, &usual));
+        let judged = judge_study(&format!("{entry}{expect}"), &asked, &usual);
         assert_eq!(judged[0].data.as_deref(), Some("synthetic MSLR"));
         judged[0].verdict
     };
@@ -312,9 +297,8 @@ fn other_data_than_the_papers_is_not_compared() {
 
 #[test]
 fn without_runs_nothing_is_judged() {
-    let study = study("[[expect]]\nsays = 'so'\nmetric = 'online-maxrr'\nat_least = 0.0\n", &Asked::default());
-    let criteria = Criteria::read(&study).expect("sound");
-    let judged = criteria.judge(&study, &results(&study, &usual));
+    let expect = "[[expect]]\nsays = 'so'\nmetric = 'online-maxrr'\nat_least = 0.0\n";
+    let judged = judge_study(expect, &Asked::default(), &usual);
     assert_eq!((judged.len(), judged[0].verdict, judged[0].because.as_deref()), (1, NotJudged, Some("no runs")));
 }
 
@@ -327,7 +311,7 @@ fn problems(expect: &str) -> Vec<String> {
 
 #[test]
 fn wrong_expectations_are_refused_before_anything_runs() {
-    let first = FILE.lines().count() + 1;
+    let first = file().lines().count() + 1;
     let at = |line: usize, message: &str| vec![format!("{}: {message}", first + line)];
     let metric = "metric = \"test-ndcg@10\"\n";
     assert_eq!(

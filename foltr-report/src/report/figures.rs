@@ -56,73 +56,58 @@ pub fn base(results: &Results, roles: &Roles) -> FigureSpec {
 
 pub fn sections(selector: &Selector<'_>, roles: &Roles, measures: &[Measure]) -> Vec<Section> {
     let results = selector.results;
-    let base = base(results, roles);
-    let finals = || measures.iter().filter(|measure| !measure.is_online);
-    let draw = |kind: Kind, metric: MetricName, at: &At, base: &FigureSpec| {
-        let spec = FigureSpec { kind, metric: Names(vec![metric.to_string()]), at: at.clone(), ..base.clone() };
-        match Drawing::of(&spec, &[], selector).draw() {
-            Drawn::Figure(figure) => Some(figure),
-            Drawn::Table(_) => None,
-        }
-    };
-    let bars = finals().filter_map(|it| Some((it.name.clone(), draw(Kind::Bars, it.metric, &it.at, &base)?)));
-    let heat_map_base = heat_map_base(results, roles, &base);
-    let first_online = measures.iter().find(|measure| measure.is_online);
-    let overview = heat_map_base.iter().flat_map(|base| {
-        let measures = finals().take(1).chain(first_online);
-        measures.filter_map(|it| Some((it.name.clone(), draw(Kind::HeatMap, it.metric, &it.at, base)?)))
-    });
+    let metrics = metrics(results);
+    let most_points = Some(most_points(metrics.len() * results.grid.settings.len()));
+    let base = FigureSpec { most_points, ..base(results, roles) };
     let of_clients = distinct(results.runs.iter().flat_map(|run| &run.clients).map(|client| client.metric));
-    let clients = of_clients
-        .into_iter()
-        .filter_map(|metric| Some((metric.to_string(), draw(Kind::Clients, metric, &At::Final, &base)?)));
-    let all_metrics = metrics(results);
-    let most_points = most_points(all_metrics.len() * results.grid.settings.len());
-    let base = FigureSpec { most_points: Some(most_points), ..base.clone() };
-    let curves =
-        all_metrics.into_iter().filter_map(|it| Some((it.to_string(), draw(Kind::Curves, it, &At::Final, &base)?)));
+    let of_metric = |&metric: &MetricName| (metric.to_string(), metric, At::Final);
+    let of_measure = |measure: &&Measure| (measure.name.clone(), measure.metric, measure.at.clone());
+    let (online, finals): (Vec<&Measure>, Vec<&Measure>) = measures.iter().partition(|measure| measure.is_online);
+    let overview = [finals.first(), online.first()].into_iter().flatten();
     let sections = [
-        section(
+        (
+            Kind::Curves,
             "curves",
             "Learning curves",
             "Means over runs; bands are 95 % confidence intervals of three runs or more. All panels of a row have the same \
              axes, which may cut wide bands off. Point at a curve, or use the arrow keys in a panel, to read its numbers; \
              press a name above to hide or show it everywhere. Of long curves a point is the mean since the point before.",
-            curves,
+            metrics.iter().map(of_metric).collect::<Vec<_>>(),
         ),
-        section("final", "Final values", "All bars start at zero; thin lines are 95 % confidence intervals.", bars),
-        section(
+        (
+            Kind::Bars,
+            "final",
+            "Final values",
+            "All bars start at zero; thin lines are 95 % confidence intervals of three runs or more.",
+            finals.iter().map(of_measure).collect(),
+        ),
+        (
+            Kind::Clients,
             "clients",
             "Clients",
             "Every client is judged by its own labels. A curve further right serves its clients better; where it begins are \
              those served worst.",
-            clients,
+            of_clients.iter().map(of_metric).collect(),
         ),
-        section("heat-map", "Overview of the grid", "Means over runs.", overview),
+        (Kind::HeatMap, "heat-map", "Overview of the grid", "Means over runs.", overview.map(of_measure).collect()),
     ];
-    sections.into_iter().filter(|section| !section.figures.is_empty()).collect()
-}
-
-fn section(
-    id: &'static str,
-    title: &'static str,
-    hint: &'static str,
-    figures: impl Iterator<Item = (String, Figure)>,
-) -> Section {
-    let mut figures: Vec<SectionFigure> = figures
-        .filter_map(|(title, figure)| {
-            let file_name = file_name(id, &title);
-            Some(SectionFigure { title, file_name, is_open: id == "heat-map", figure: worth_drawing(figure)? })
-        })
-        .collect();
-    // The first of the final ranker and the first of what users saw.
-    let first_online = figures.iter().position(|figure| figure.title.starts_with("online"));
-    for idx in [Some(0), first_online].into_iter().flatten() {
-        if let Some(figure) = figures.get_mut(idx) {
-            figure.is_open = true;
+    let section = |(kind, id, title, hint, numbers): (Kind, _, _, _, Vec<(String, MetricName, At)>)| {
+        let base = if kind == Kind::HeatMap { heat_map_base(results, roles, &base)? } else { base.clone() };
+        let figure = |(title, metric, at): (String, MetricName, At)| {
+            let spec = FigureSpec { kind, metric: Names(vec![metric.to_string()]), at, ..base.clone() };
+            let Drawn::Figure(figure) = Drawing::of(&spec, &[], selector).draw() else { return None };
+            let (file_name, figure) = (file_name(id, &title), worth_drawing(figure)?);
+            Some(SectionFigure { title, file_name, is_open: kind == Kind::HeatMap, figure })
+        };
+        let mut figures: Vec<SectionFigure> = numbers.into_iter().filter_map(figure).collect();
+        // The first of the final ranker and the first of what users saw.
+        let first_online = figures.iter().position(|figure| figure.title.starts_with("online")).unwrap_or(0);
+        for idx in [0, first_online] {
+            figures.get_mut(idx)?.is_open = true;
         }
-    }
-    Section { id, title, hint, figures }
+        Some(Section { id, title, hint, figures })
+    };
+    sections.into_iter().filter_map(section).collect()
 }
 
 /// A figure that compares something or has a course. Panels of a row share their axes.
@@ -134,7 +119,11 @@ fn worth_drawing(figure: Figure) -> Option<Figure> {
             figure.rows.iter().flat_map(|row| &row.panels).any(has_curve).then(|| figure.into())
         }
         Figure::Bars(figure) => (figure.groups.iter().flat_map(|it| &it.bars).count() > 1).then(|| figure.into()),
-        Figure::HeatMap(figure) => figure.cells.iter().flatten().any(|it| it.is_finite()).then(|| figure.into()),
+        Figure::HeatMap(mut figure) => {
+            let largest = figure.cells.iter().flatten().copied().filter(|it| it.is_finite()).reduce(f64::max)?;
+            figure.digits = if largest < 10.0 { 4 } else { 2 };
+            Some(figure.into())
+        }
     }
 }
 

@@ -11,7 +11,7 @@ use super::facts::{Fact, commands, facts, missing, provenance, setting_name};
 use super::figures::{Section, SectionFigure, base, sections};
 use super::measures::{Measure, measures};
 use super::roles::{ChoiceError, Choices, Roles};
-use super::tables::{ResultTable, table};
+use super::tables::{ResultTable, Tables};
 use crate::expect::figure::Drawing;
 use crate::expect::select::Selector;
 use crate::plot::{self, CurveFigure, Figure, PlotError, line_swatch};
@@ -71,14 +71,15 @@ impl Page {
         let drawing = Drawing::of(&spec, &[], &selector);
         let n_settings = results.grid.settings.len();
         let line_of = |setting| drawing.lines.iter().position(|line| selector.is_selected(setting, line));
-        let line_of: Vec<Option<usize>> = (0..n_settings).map(line_of).collect();
+        let line_of = (0..n_settings).map(line_of).collect();
+        let tables = Tables { results, roles: &roles, comparison: &comparison, line_of };
         let kinds = [
             ("final-ranker", "Final ranker, on held-out queries", false),
             ("online", "Online performance, of the lists that users saw", true),
         ];
         let table_of = |(id, title, is_online)| {
             let measures: Vec<&Measure> = measures.iter().filter(|it| it.is_online == is_online).collect();
-            Some((id, title, table(results, &roles, &comparison, &measures, &line_of)?))
+            Some((id, title, tables.table(&measures)?))
         };
         let has_tests = measures.iter().any(|it| comparison.tests(results, it).iter().any(Option::is_some));
         let names = drawing.names(&drawing.lines).into_iter().enumerate();

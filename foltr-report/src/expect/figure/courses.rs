@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use foltr_experiment::results::Run;
 use foltr_experiment::rows::MetricName;
 
-use super::{Drawing, Query, Selection};
+use super::{Drawing, METRIC, Selection};
 use crate::plot::{Curve, CurveFigure, Panel, PanelRow, Point, Reference, Scale, Sharing};
 use crate::statistics::{Estimate, smooth};
 
@@ -43,7 +43,7 @@ impl Drawing<'_> {
 
     /// Which share of the clients has a ranker that is worth at most so much to them.
     pub(super) fn clients(&self) -> CurveFigure {
-        let curve = |method: usize, query: &Query| {
+        let curve = |method: usize, query: &Selection| {
             let mut values: Vec<f64> = self.selector.clients(query).into_values().collect();
             values.sort_unstable_by(f64::total_cmp);
             let last = values.len().checked_sub(1)?;
@@ -116,11 +116,8 @@ impl Drawing<'_> {
         let Some(references) = &self.spec.references else { return Vec::new() };
         let methods = self.methods();
         let level = |level: &Selection| {
-            let query = Query {
-                metrics: vec![references.metric.clone()],
-                at: self.spec.at.clone(),
-                labels: references.fixed.clone(),
-            };
+            let query = Selection::default().with(METRIC, &references.metric).with_at(&self.spec.at);
+            let query = query.and(&references.fixed);
             let sample = self.selector.sample(&query.and(row).and(column).and(level));
             let value = Estimate::of(&sample.into_values().collect::<Vec<_>>())?.mean;
             let name = self.name(level);
@@ -130,9 +127,9 @@ impl Drawing<'_> {
     }
 
     /// One point a label of an axis with numbers.
-    fn points_along(&self, query: &Query) -> Vec<Point> {
+    fn points_along(&self, query: &Selection) -> Vec<Point> {
         let axis = &self.spec.x;
-        let labels = self.selector.labels_of(axis, &query.labels);
+        let labels = self.selector.labels_of(axis, query);
         let point = |label: &String| {
             let x = label.parse::<f64>().ok()?;
             Some(at(x, &Estimate::of(&self.values(&query.with(axis, label)))?))
@@ -142,7 +139,7 @@ impl Drawing<'_> {
         points
     }
 
-    fn points(&self, query: &Query) -> Vec<Point> {
+    fn points(&self, query: &Selection) -> Vec<Point> {
         let mut courses = self.courses(query);
         if let Some(other) = &self.spec.relative_to {
             let others = self.courses(&query.and(other));
@@ -164,12 +161,10 @@ impl Drawing<'_> {
     }
 
     /// (fold, seed) -> course: the mean over settings, smoothed and thinned.
-    fn courses(&self, query: &Query) -> BTreeMap<(usize, u64), Course> {
-        let Some(metric) = query.metrics.first().and_then(|name| name.parse::<MetricName>().ok()) else {
-            return BTreeMap::new();
-        };
+    fn courses(&self, query: &Selection) -> BTreeMap<(usize, u64), Course> {
+        let Some(&metric) = query.metrics().first() else { return BTreeMap::new() };
         let mut by_run: BTreeMap<(usize, u64), Vec<Course>> = BTreeMap::new();
-        for setting in self.selector.settings(&query.labels) {
+        for setting in self.selector.settings(query) {
             for run in self.selector.runs(setting, query) {
                 let course = self.course(run, metric);
                 if !course.is_empty() {
