@@ -15,11 +15,9 @@ use foltr_experiment::store::{RunStore, StudyFolder, root_of};
 
 #[derive(Clone, Debug)]
 pub struct GridOutcome {
-    /// All that is finished.
     pub results: Results,
     pub jobs: Vec<Job>,
     pub n_wanted: usize,
-    /// Finished before.
     pub n_found: usize,
     /// Damaged runs that were done again, and others that were left alone.
     pub notes: Vec<String>,

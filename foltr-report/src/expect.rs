@@ -22,7 +22,6 @@ use predicates::Outcome;
 use read::{Expectation, QuickMode};
 use select::{Selection, Selector};
 
-/// What is judged and drawn of a study.
 #[derive(Clone, Debug, Default)]
 pub struct Criteria {
     expectations: Vec<Expectation>,

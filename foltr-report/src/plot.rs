@@ -91,7 +91,6 @@ impl From<HeatMap> for Figure {
     }
 }
 
-/// Why a figure could not be drawn or written.
 #[derive(Debug, thiserror::Error)]
 pub enum PlotError {
     #[error("the figure cannot be drawn: {0}")]
@@ -135,7 +134,6 @@ fn number(value: f64, digits: usize) -> String {
     format!("{value:.digits$}").replace('-', "\u{2212}")
 }
 
-/// The width of the widest tick label.
 fn tick_width(axis: &Axis) -> f64 {
     axis.ticks.iter().map(|&tick| canvas::TICK.width(&axis.label(tick))).fold(0.0, f64::max)
 }

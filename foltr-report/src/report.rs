@@ -28,7 +28,6 @@ pub struct Report {
     pub resolved: String,
 }
 
-/// Reads a result folder.
 pub fn read(folder: &Path) -> Result<Report> {
     let results = Results::open(folder)?;
     let path = folder.join("resolved.toml");

@@ -15,7 +15,6 @@ pub use t_test::{TTest, TTestError, Test};
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// What several runs say about one number.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Estimate {
     pub mean: f64,

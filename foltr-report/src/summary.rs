@@ -17,9 +17,7 @@ use foltr_experiment::rows::MetricName;
 
 #[derive(Clone, Debug, Serialize)]
 pub struct Summary<'a> {
-    /// Slowest first.
     pub axes: Vec<String>,
-    /// In the order of the grid.
     pub settings: Vec<SettingSummary<'a>>,
 }
 
@@ -28,7 +26,6 @@ pub struct SettingSummary<'a> {
     pub labels: BTreeMap<&'a str, &'a str>,
     /// 0 for an offline baseline.
     pub n_rounds: usize,
-    /// Finished runs.
     pub n_runs: usize,
     /// Every offline metric of the final ranker.
     #[serde(rename = "final")]
@@ -45,7 +42,6 @@ pub struct Online {
     /// Over rounds.
     pub mean_ndcg: Estimate,
     pub discounted_sum: Estimate,
-    /// Of one round.
     pub discount: f64,
 }
 

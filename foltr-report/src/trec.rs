@@ -31,7 +31,6 @@ pub enum Scores {
 /// What stands in the relevance column of qrels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Gain {
-    /// The label.
     Label,
     /// 2^label - 1: the linear nDCG of trec_eval on these is our nDCG.
     Exponential,

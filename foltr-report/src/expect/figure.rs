@@ -95,7 +95,6 @@ fn yes() -> bool {
     true
 }
 
-/// What came of a figure.
 pub enum Drawn {
     Figure(Figure),
     /// For people.
@@ -136,13 +135,11 @@ impl FigureSpec {
     }
 }
 
-/// A figure while it is drawn.
 pub struct Drawing<'a> {
     spec: &'a FigureSpec,
     selector: &'a Selector<'a>,
     start: Selection,
     pub lines: Vec<Selection>,
-    /// Of level lines.
     levels: Vec<Selection>,
     columns: Vec<Selection>,
     rows: Vec<Selection>,

@@ -8,7 +8,6 @@ use crate::statistics::{Estimate, Test, equivalence_p, mean};
 
 const SIGNIFICANT: f64 = 0.05;
 
-/// What a predicate says about one case.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// None: it cannot be judged.
@@ -81,7 +80,6 @@ impl Case<'_> {
         (side(&self.expectation.left), side(&self.expectation.right))
     }
 
-    /// What is compared under a query; none without runs.
     fn compared(&self, query: &Selection) -> Option<Compared> {
         let Expectation { left, right, .. } = self.expectation;
         let compared = if left.is_none() && right.is_none() {

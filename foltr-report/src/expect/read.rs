@@ -10,7 +10,6 @@ use toml::Value;
 use super::reduce::At;
 use super::select::{Labels, METRIC, Selection, Selector, label};
 
-/// What should come out.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expectation {
@@ -144,7 +143,6 @@ pub struct PredicateAxis<'a> {
     pub order: &'a [Group],
 }
 
-/// Numbers of a paper.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Printed {
@@ -222,7 +220,6 @@ impl Expectation {
         cases
     }
 
-    /// By key.
     pub fn selections(&self) -> Vec<(&'static str, &Selection)> {
         let all = [
             ("where", Some(&self.fixed)),
@@ -257,7 +254,6 @@ impl Expectation {
         all.into_iter().flatten().collect()
     }
 
-    /// What a case selects.
     pub fn query(&self, case: &Selection) -> Selection {
         let start = Selection::default().with_labels(METRIC, &self.metric.0).with_at(&self.at);
         start.and(&self.fixed).and(&self.mean_over).and(case)

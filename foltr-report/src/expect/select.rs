@@ -19,7 +19,6 @@ pub const METRIC: &str = "metric";
 pub const FOLD: &str = "fold";
 const AT: &str = "at";
 
-/// Labels of an axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Labels {
     All,
@@ -126,7 +125,6 @@ pub type Sample = BTreeMap<(usize, u64), f64>;
 /// (number of the setting within its selection, fold, seed, client) -> value.
 pub type ClientSample = BTreeMap<(usize, usize, u64, u32), f64>;
 
-/// Finds runs of a study.
 pub struct Selector<'a> {
     pub results: &'a Results,
     /// Where there is no axis of collections.
@@ -212,7 +210,6 @@ impl<'a> Selector<'a> {
         self.results.runs_of(setting).filter(is_asked)
     }
 
-    /// Settings of a selection.
     pub fn settings(&self, selection: &Selection) -> Vec<usize> {
         (0..self.own.len()).filter(|&setting| self.is_selected(setting, selection)).collect()
     }

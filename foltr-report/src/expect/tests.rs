@@ -311,56 +311,57 @@ fn problems(expect: &str) -> Vec<String> {
 
 #[test]
 fn wrong_expectations_are_refused_before_anything_runs() {
-    let first = file().lines().count() + 1;
-    let at = |line: usize, message: &str| vec![format!("{}: {message}", first + line)];
-    let metric = "metric = \"test-ndcg@10\"\n";
-    assert_eq!(
-        problems(&format!("{metric}where = {{ \"users.prest\" = \"perfect\" }}\nat_least = 0.0")),
-        at(
+    let metric = "metric = 'test-ndcg@10'\n";
+    let table = "printed = { columns = 'clients.interactions', order = [2, 4], values = [0.1] }\nwithin = 0.1";
+    for (expect, line, message) in [
+        (
+            format!("{metric}where = {{ \"users.prest\" = \"perfect\" }}\nat_least = 0.0"),
             3,
             "`expect[0].where.users.prest` = \"perfect\": no such axis; did you mean `users.preset`? (allowed: \
-             clients.interactions, users.preset, collection)"
-        )
-    );
-    assert_eq!(
-        problems(&format!("{metric}left = {{ \"users.preset\" = \"perfekt\" }}\nat_least = 0.0")),
-        at(
+             clients.interactions, users.preset, collection)",
+        ),
+        (
+            format!("{metric}left = {{ \"users.preset\" = \"perfekt\" }}\nat_least = 0.0"),
             3,
             "`expect[0].left.users.preset` = \"perfekt\": no such label; did you mean `perfect`? (allowed: perfect, \
-             navigational, informational)"
-        )
-    );
-    assert_eq!(
-        problems(&format!("{metric}at_least = 0.0\nequivalent = 0.1")),
-        at(0, "`expect[0]`: exactly one predicate is allowed, not at_least and equivalent")
-    );
-    assert_eq!(
-        problems(metric),
-        at(
+             navigational, informational)",
+        ),
+        (
+            format!("{metric}at_least = 0.0\nequivalent = 0.1"),
             0,
-            "`expect[0]`: a predicate is missing; expected one of at_least, at_most, equivalent, clients_below, \
-             rises, falls, gap_closed, spread, printed"
-        )
-    );
-    assert_eq!(
-        problems("metric = \"test-ndcg@5\"\nat_least = 0.0"),
-        at(2, "`expect[0].metric` = \"test-ndcg@5\": no setting measures it: see metrics.offline and evaluate_on")
-    );
-    assert_eq!(problems("at_least = 0.0"), at(0, "`expect[0].metric`: missing; every expectation needs a metric"));
-    assert_eq!(
-        problems(&format!("{metric}at_most = 1.0\nbecause = {{ mq2009 = \"x\" }}"))[0].split(" (allowed").next(),
-        Some(at(4, "`expect[0].because.mq2009` = \"x\": no such key; did you mean `mq2008`?")[0].as_str())
-    );
-    let misspelled = problems(&format!("{metric}at_leest = 0.0"));
-    let expected = at(3, "`expect[0].at_leest` = 0.0: no such key; did you mean `at_least`?");
-    assert!(misspelled.iter().any(|problem| problem.starts_with(&expected[0])), "{misspelled:?}");
-    let table = "printed = { columns = \"clients.interactions\", order = [2, 4], values = [0.1] }\nwithin = 0.1";
-    assert_eq!(
-        problems(&format!("{metric}{table}")),
-        at(3, "`expect[0].printed.values` = [0.1]: 1 numbers for 2 columns; `order` names the columns")
-    );
-    assert_eq!(
-        problems(&format!("{metric}at = \"finally\"\nat_least = 0.0"))[0].split(" \"final\"").next(),
-        Some(at(3, "`expect[0].at` = \"finally\": unknown value; expected one of")[0].as_str())
-    );
+            "`expect[0]`: exactly one predicate is allowed, not at_least and equivalent",
+        ),
+        (
+            metric.into(),
+            0,
+            "`expect[0]`: a predicate is missing; expected one of at_least, at_most, equivalent, clients_below, rises, \
+             falls, gap_closed, spread, printed",
+        ),
+        (
+            "metric = \"test-ndcg@5\"\nat_least = 0.0".into(),
+            2,
+            "`expect[0].metric` = \"test-ndcg@5\": no setting measures it: see metrics.offline and evaluate_on",
+        ),
+        ("at_least = 0.0".into(), 0, "`expect[0].metric`: missing; every expectation needs a metric"),
+        (
+            format!("{metric}at_most = 1.0\nbecause = {{ mq2009 = \"x\" }}"),
+            4,
+            "`expect[0].because.mq2009` = \"x\": no such key; did you mean `mq2008`? (allowed",
+        ),
+        (
+            format!("{metric}{table}"),
+            3,
+            "`expect[0].printed.values` = [0.1]: 1 numbers for 2 columns; `order` names the columns",
+        ),
+        (
+            format!("{metric}at = \"finally\"\nat_least = 0.0"),
+            3,
+            "`expect[0].at` = \"finally\": unknown value; expected one of \"final\"",
+        ),
+        (format!("{metric}at_leest = 0.0"), 3, "`expect[0].at_leest` = 0.0: no such key; did you mean `at_least`?"),
+    ] {
+        let (problems, expected) = (problems(&expect), format!("{}: {message}", file().lines().count() + 1 + line));
+        assert!(problems.iter().any(|problem| problem.starts_with(&expected)), "{problems:#?} instead of {expected}");
+        assert!(problems.len() == 1 || expect.contains("leest"), "{problems:#?}");
+    }
 }

@@ -7,7 +7,6 @@ use serde::{Deserialize, Serialize};
 use crate::distinct;
 use crate::table::table;
 
-/// One judged case.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Judgement {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -34,7 +33,6 @@ pub struct Judgement {
     pub because: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<String>,
-    /// With a small budget.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub quick: bool,
 }
@@ -54,7 +52,6 @@ pub enum Verdict {
 }
 
 impl Verdict {
-    /// All, with their names.
     pub const ALL: [(&'static str, Self); 7] = [
         ("holds", Self::Holds),
         ("fails", Self::Fails),
@@ -79,7 +76,6 @@ impl Verdict {
 }
 
 impl Judgement {
-    /// The case in a line: `users.preset = perfect, rule = Krum`.
     pub fn case_name(&self) -> String {
         self.case.iter().map(|(axis, label)| format!("{axis} = {label}")).collect::<Vec<_>>().join(", ")
     }

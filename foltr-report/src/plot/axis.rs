@@ -1,6 +1,5 @@
 //! Axes: round numbers as ticks, and where a value lies between them.
 
-/// How values are spread over an axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scale {
     #[default]
@@ -117,7 +116,6 @@ fn logarithmic_label(tick: f64) -> String {
     format!("{text}{unit}")
 }
 
-/// The least and the largest finite value.
 fn ends(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     let finite = values.filter(|value| value.is_finite());
     let (low, high) =

@@ -32,7 +32,6 @@ pub struct BarFigure {
     pub digits: Option<usize>,
 }
 
-/// Bars side by side.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BarGroup {
     pub name: String,

@@ -16,7 +16,6 @@ pub enum Anchor {
     End,
 }
 
-/// How a text looks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Font {
     pub size: f64,
@@ -52,7 +51,6 @@ pub struct LabelBox {
     pub text: String,
 }
 
-/// A figure in the making.
 #[derive(Clone, Debug, Default)]
 pub struct Canvas {
     pub body: String,

@@ -16,7 +16,6 @@ pub struct CurveFigure {
     pub y_label: String,
     /// In the order of the legend. A curve's look is its method's.
     pub methods: Vec<String>,
-    /// Titles of the columns.
     pub columns: Vec<String>,
     pub rows: Vec<PanelRow>,
     pub x_scale: Scale,
@@ -33,7 +32,6 @@ pub enum Sharing {
     Panel,
 }
 
-/// Panels side by side.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct PanelRow {
     pub title: String,

@@ -25,7 +25,6 @@ pub struct HeatMap {
     pub rows: Vec<String>,
     /// By row and column; missing ones and those that are not finite are empty.
     pub cells: Vec<Vec<f64>>,
-    /// Digits after the point.
     pub digits: usize,
     pub palette: Palette,
     /// A line below the table.

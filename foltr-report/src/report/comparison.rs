@@ -9,7 +9,6 @@ use super::roles::{ChoiceError, Choices, Roles, check_axis, labels};
 use crate::statistics::{TTest, Test, bonferroni, mark};
 use foltr_experiment::grid::Setting;
 
-/// What each setting is compared with.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Comparison {
     /// Axis and label of the baseline; none where there is nothing to compare.

@@ -56,7 +56,6 @@ pub fn provenance(results: &Results) -> Vec<Fact> {
     facts
 }
 
-/// Commands that repeat everything.
 pub fn commands(Report { name, .. }: &Report) -> [String; 2] {
     let again = quoted(&format!("{name}-again"));
     let run = format!("foltr run {} --out {again}", quoted(&format!("{name}/resolved.toml")));
@@ -88,7 +87,6 @@ pub fn setting_name(results: &Results, setting: usize) -> String {
     if about.labels.is_empty() { method(results, setting) } else { about.name() }
 }
 
-/// The learner of a setting.
 pub fn method(results: &Results, setting: usize) -> String {
     let experiment = &results.grid.settings[setting].experiment;
     experiment.training().map_or_else(|| "mimic".into(), |it| foltr_experiment::spec::in_words(&it.learner))

@@ -137,7 +137,6 @@ fn heat_map_base(results: &Results, roles: &Roles, base: &FigureSpec) -> Option<
     Some(FigureSpec { lines: Names(down), columns: Names(vec![across]), rows: Names::default(), ..base.clone() })
 }
 
-/// Points that each of so many curves may have.
 fn most_points(n_curves: usize) -> usize {
     (MOST_POINTS_OF_PAGE / n_curves.max(1)).clamp(FEWEST_POINTS, MOST_POINTS)
 }

@@ -19,7 +19,6 @@ use crate::plot::{self, CurveFigure, Figure, PlotError, line_swatch};
 /// Lines of a panel whose bands would hide each other.
 const CROWDED: usize = 6;
 
-/// Why there is no page.
 #[derive(Debug, thiserror::Error)]
 pub enum PageError {
     #[error(transparent)]

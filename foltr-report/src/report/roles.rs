@@ -12,13 +12,10 @@ const MOST_LINES: usize = 12;
 pub struct Choices {
     /// What everything is compared with: axis and label.
     pub baseline: Option<(String, String)>,
-    /// Axis of the columns of panels.
     pub columns: Option<String>,
-    /// Axis of the rows of panels.
     pub rows: Option<String>,
 }
 
-/// A choice that the results do not have.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChoiceError {
     #[error("there is no axis `{axis}` in these results (axes: {known})")]
@@ -29,7 +26,6 @@ pub enum ChoiceError {
     Twice(String),
 }
 
-/// Axes by what they do on the page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Roles {
     pub columns: Option<String>,
@@ -69,7 +65,6 @@ impl Roles {
     }
 }
 
-/// Axes with more than one label.
 pub fn swept(results: &Results) -> Vec<String> {
     results.grid.axes().into_iter().filter(|axis| labels(results, axis).len() > 1).collect()
 }

@@ -15,14 +15,12 @@ pub struct ResultTable<'a> {
     pub rows: Vec<ResultRow>,
 }
 
-/// One setting.
 pub struct ResultRow {
     /// Under [`ResultTable::axes`].
     pub labels: Vec<RowLabel>,
     pub colour: &'static str,
     /// Under [`ResultTable::measures`]; none where it was not measured.
     pub cells: Vec<Option<ResultCell>>,
-    /// Finished runs.
     pub n: usize,
     /// Whether it is the first with its users and data.
     pub is_first: bool,
@@ -44,7 +42,6 @@ pub struct ResultCell {
     pub mean: String,
     /// Half the interval; empty for a single run.
     pub half_width: String,
-    /// For sorting.
     pub sort: f64,
     /// Whether no other setting with the same users and data has a better mean.
     pub is_best: bool,
@@ -56,12 +53,10 @@ pub struct ResultCell {
 /// Labels longer than this may be broken anywhere.
 const LONG: usize = 26;
 
-/// What all tables look at.
 pub struct Tables<'a> {
     pub results: &'a Results,
     pub roles: &'a Roles,
     pub comparison: &'a Comparison,
-    /// Of every setting.
     pub line_of: Vec<Option<usize>>,
 }
 

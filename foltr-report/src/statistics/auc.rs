@@ -3,7 +3,6 @@
 use foltr_rank::rng::{Purpose, Streams};
 use rand::RngExt;
 
-/// Resamples behind an interval.
 const RESAMPLES: usize = 2000;
 
 /// How likely a score of the first group is above one of the second.

@@ -8,7 +8,6 @@ use statrs::distribution::{ContinuousCDF, StudentsT};
 
 use super::mean;
 
-/// Which test compares two settings.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Test {
     /// Differences of runs that belong together: same fold, same seed.
@@ -26,13 +25,10 @@ pub struct TTest {
     pub degrees_of_freedom: f64,
     /// Two-tailed, not corrected.
     pub p: f64,
-    /// `mean(first) - mean(second)`.
     pub difference: f64,
-    /// 95 % confidence interval of the difference.
     pub interval_95: (f64, f64),
 }
 
-/// Why two samples cannot be tested.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum TTestError {
     #[error("a t-test needs at least 2 values on each side, not {first} and {second}")]
@@ -46,7 +42,6 @@ pub enum TTestError {
 }
 
 impl Test {
-    /// Tests whether the means differ.
     pub fn compare(self, first: &[f64], second: &[f64]) -> Result<TTest, TTestError> {
         for (values, is_first) in [(first, true), (second, false)] {
             if let Some(idx) = values.iter().position(|value| !value.is_finite()) {

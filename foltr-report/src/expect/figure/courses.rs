@@ -15,7 +15,6 @@ pub const OVER: [&str; 3] = ["rounds", "interactions", "simulated-time"];
 /// More points than these cannot be seen.
 const MAX_POINTS: usize = 250;
 
-/// Steps of a distribution over clients.
 const N_STEPS: usize = 100;
 
 type Course = Vec<(f64, f64)>;
