@@ -215,11 +215,11 @@ impl<'a> Selector<'a> {
     }
 
     pub fn is_selected(&self, setting: usize, selection: &Selection) -> bool {
-        selection.iter().filter(|(axis, _)| ![METRIC, FOLD].contains(axis)).all(|(axis, wanted)| {
-            let Labels::These(wanted) = wanted else { return true };
+        selection.iter().filter(|(axis, _)| ![METRIC, FOLD].contains(axis)).all(|(axis, labels)| {
+            let Labels::These(selected) = labels else { return true };
             match self.label(setting, axis) {
-                Some(label) => wanted.iter().any(|one| is_same_label(one, &label)),
-                // What a setting has not does not tell it from others.
+                Some(label) => selected.iter().any(|selected| is_same_label(selected, &label)),
+                // A setting without the axis belongs to all its labels.
                 None => true,
             }
         })

@@ -21,9 +21,9 @@ use foltr_experiment::rows::{MetricName, Row};
 const ROWS_A_GROUP: usize = 1 << 16;
 
 pub fn write<W: Write + Send>(results: &Results, out: W) -> Result<()> {
-    let n_texts = setting_columns(results).len();
-    let texts = |setting| setting_fields(results, setting).iter().map(|text| ByteArray::from(text.as_str())).collect();
-    let texts: Vec<Vec<ByteArray>> = (0..results.grid.settings.len()).map(texts).collect();
+    let fields: Vec<Vec<String>> = (0..results.grid.settings.len()).map(|it| setting_fields(results, it)).collect();
+    let text = |column: usize| fields.iter().map(|fields| ByteArray::from(fields[column].as_str())).collect();
+    let texts: Vec<Vec<ByteArray>> = (0..setting_columns(results).len()).map(text).collect();
     let mut metrics: HashMap<MetricName, ByteArray> = HashMap::new();
     let mut metric = |metric: MetricName| {
         let name = metrics.entry(metric).or_insert_with(|| ByteArray::from(metric.to_string().as_str()));
@@ -39,8 +39,8 @@ pub fn write<W: Write + Send>(results: &Results, out: W) -> Result<()> {
     for batch in rows.chunks(ROWS_A_GROUP) {
         let (runs, rows) = (|| batch.iter().map(|(run, _)| run), || batch.iter().map(|(_, row)| row));
         let mut group = writer.next_row_group()?;
-        for column in 0..n_texts {
-            add::<ByteArrayType, W>(&mut group, runs().map(|run| texts[run.setting][column].clone()))?;
+        for column in &texts {
+            add::<ByteArrayType, W>(&mut group, runs().map(|run| column[run.setting].clone()))?;
         }
         // Parquet stores the 64 bits of a seed as a signed number with a note that it has no sign.
         add::<Int64Type, W>(&mut group, runs().map(|run| run.seed.cast_signed()))?;
