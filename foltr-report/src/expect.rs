@@ -1,49 +1,51 @@
 //! Expectations: what a study says should come out, judged on its results (`docs/expectations.md`).
 
 mod check;
-mod figure;
+pub(crate) mod figure;
 mod predicates;
 mod read;
-mod reduce;
-mod select;
+pub(crate) mod reduce;
+pub(crate) mod select;
 mod verdict;
 
 use foltr_experiment::results::Results;
 use foltr_experiment::spec::Problem;
-use foltr_experiment::study::{COLLECTION_AXIS, Study};
+use foltr_experiment::study::{COLLECTION_AXIS, Names, Study};
 
-pub use figure::{Drawn, FigureSpec};
-pub use read::{DataLevel, Expectation};
+pub use figure::Drawn;
 pub use reduce::At;
-pub use select::{Labels, Query, Selection, Selector};
 pub use verdict::{Judgement, Verdict, text};
 
+use check::Checker;
+use figure::{Drawing, FigureSpec};
 use predicates::Outcome;
-use read::QuickMode;
+use read::{Expectation, QuickMode};
+use select::{Selection, Selector};
 
-/// What is judged and drawn of a study.
 #[derive(Clone, Debug, Default)]
 pub struct Criteria {
-    pub expectations: Vec<Expectation>,
-    pub figures: Vec<FigureSpec>,
+    expectations: Vec<Expectation>,
+    figures: Vec<FigureSpec>,
 }
 
 impl Criteria {
-    /// Reads and checks all expectations and figures of a study, before anything runs.
-    ///
-    /// # Errors
-    /// With everything that is wrong with them, by line.
+    /// Reads and checks all expectations and figures of a study, before anything runs: all problems, by line.
     pub fn read(study: &Study) -> Result<Self, Vec<Problem>> {
-        let scope = check::Scope::of(study);
-        let mut problems = Vec::new();
-        let figures = figure::read(study, &scope, &mut problems);
-        let mut expectations = Vec::new();
-        for block in &study.expectations {
-            let Some(expectation) = block.read::<Expectation>(&mut problems) else { continue };
-            scope.check(&expectation, &block.place, &mut problems);
-            expectations.push(expectation);
+        let mut checker = Checker::of(study);
+        let mut criteria = Self::default();
+        for block in &study.figures {
+            let Some(figure) = block.read::<FigureSpec>(&mut checker.problems) else { continue };
+            checker.block.clone_from(&block.place);
+            figure.check(&mut checker, &criteria.figures);
+            criteria.figures.push(figure);
         }
-        if problems.is_empty() { Ok(Self { expectations, figures }) } else { Err(study.located(problems)) }
+        for block in &study.expectations {
+            let Some(expectation) = block.read::<Expectation>(&mut checker.problems) else { continue };
+            checker.block.clone_from(&block.place);
+            checker.check(&expectation);
+            criteria.expectations.push(expectation);
+        }
+        if checker.problems.is_empty() { Ok(criteria) } else { Err(study.located(checker.problems)) }
     }
 
     pub fn is_empty(&self) -> bool {
@@ -52,15 +54,27 @@ impl Criteria {
 
     /// Judges the expectations that are about the study's entry.
     pub fn judge(&self, study: &Study, results: &Results) -> Vec<Judgement> {
-        let selector = Selector::of(study, results);
+        let selector = selector(study, results);
         let asked = self.expectations.iter().filter(|one| one.is_about(study));
         asked.flat_map(|one| judge_one(one, study, &selector)).collect()
     }
 
     /// Draws the figures that are about the study's entry, with their names.
     pub fn draw(&self, study: &Study, results: &Results) -> Vec<(String, Drawn)> {
-        figure::draw(&self.figures, study, results)
+        let selector = selector(study, results);
+        let asked = self.figures.iter().filter(|figure| is_about(&figure.entry, &figure.only_on, study));
+        asked.map(|figure| (figure.name.clone(), Drawing::of(figure, &study.collections, &selector).draw())).collect()
     }
+}
+
+fn selector<'a>(study: &'a Study, results: &'a Results) -> Selector<'a> {
+    Selector::of(results, study.collections.first().map(|(name, _)| name.as_str()))
+}
+
+/// Whether these entries and collections are those of a study.
+fn is_about(entries: &Names, only_on: &Names, study: &Study) -> bool {
+    (only_on.0.is_empty() || study.collections.iter().any(|(name, _)| only_on.allow(Some(name))))
+        && entries.allow(study.entry.as_ref().map(|entry| entry.id.as_str()))
 }
 
 fn judge_one(expectation: &Expectation, study: &Study, selector: &Selector<'_>) -> Vec<Judgement> {

@@ -6,7 +6,19 @@ pub mod mimic;
 pub mod parquet;
 pub mod plot;
 pub mod report;
+mod rows;
 pub mod statistics;
 pub mod summary;
 pub mod table;
 pub mod trec;
+
+/// Every item once, in the order of first appearance.
+pub(crate) fn distinct<T: PartialEq>(items: impl IntoIterator<Item = T>) -> Vec<T> {
+    let mut distinct = Vec::new();
+    for item in items {
+        if !distinct.contains(&item) {
+            distinct.push(item);
+        }
+    }
+    distinct
+}

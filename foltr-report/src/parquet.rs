@@ -6,10 +6,9 @@ use anyhow::{Result, ensure};
 mod write;
 
 #[cfg(feature = "parquet")]
-pub use write::write_parquet;
+pub(crate) use write::write;
 
-/// # Errors
-/// If this build cannot write Parquet, with the command that builds one that can.
+/// Refuses with the command that builds a program that can write Parquet.
 pub fn ensure_available() -> Result<()> {
     ensure!(
         cfg!(feature = "parquet"),

@@ -3,7 +3,7 @@
 //! The SVG is composed here, so that every label has its place. The PNG is drawn from it with an embedded font (Noto
 //! Sans, SIL Open Font License 1.1), because a fresh machine may have none.
 
-pub(crate) mod axis;
+mod axis;
 mod bars;
 mod canvas;
 mod curves;
@@ -15,36 +15,37 @@ mod sheet;
 mod style;
 #[cfg(test)]
 mod tests;
-pub(crate) mod text;
+mod text;
 
 use std::path::{Path, PathBuf};
 
 use resvg::tiny_skia::{Pixmap, Transform};
 use resvg::usvg::{self, Options, Tree};
 
+use axis::Axis;
+pub use axis::Scale;
 pub use bars::{Bar, BarFigure, BarGroup};
-pub use curves::{Curve, CurveFigure, Panel, PanelRow, Point, Reference, Scale, Sharing};
-pub use heat_map::{Cell, HeatMap};
+use canvas::Canvas;
+pub use curves::{Curve, CurveFigure, Panel, PanelRow, Point, Reference, Sharing};
+pub use heat_map::HeatMap;
+pub(crate) use legend::line_swatch;
 pub use palette::Palette;
 pub use sheet::sheet;
-pub use style::COLOURS;
+pub(crate) use style::colour;
 
 /// Pixels of the PNG for each unit of the SVG.
 const PNG_SCALE: f32 = 2.0;
+/// Of every figure.
+const LEAST_WIDTH: f64 = 460.0;
 
-/// Any figure.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Figure {
-    /// Learning curves in panels.
     Curves(CurveFigure),
-    /// Grouped bars.
     Bars(BarFigure),
-    /// A table of coloured numbers.
     HeatMap(HeatMap),
 }
 
 impl Figure {
-    /// The figure as SVG.
     pub fn svg(&self) -> String {
         match self {
             Self::Curves(figure) => figure.svg(),
@@ -53,14 +54,22 @@ impl Figure {
         }
     }
 
-    /// Width and height of the SVG.
-    fn size(&self) -> (f64, f64) {
-        let (width, height) = match self {
-            Self::Curves(figure) => figure.compose().1,
-            Self::Bars(figure) => figure.compose().1,
-            Self::HeatMap(figure) => figure.compose().1,
-        };
-        (width.ceil(), height.ceil())
+    #[must_use]
+    pub(crate) fn titled(mut self, title: String) -> Self {
+        match &mut self {
+            Self::Curves(figure) => figure.title = title,
+            Self::Bars(figure) => figure.title = title,
+            Self::HeatMap(figure) => figure.title = title,
+        }
+        self
+    }
+
+    fn compose(&self) -> Canvas {
+        match self {
+            Self::Curves(figure) => figure.compose(),
+            Self::Bars(figure) => figure.compose(),
+            Self::HeatMap(figure) => figure.compose(),
+        }
     }
 }
 
@@ -82,33 +91,20 @@ impl From<HeatMap> for Figure {
     }
 }
 
-/// Why a figure could not be drawn or written.
 #[derive(Debug, thiserror::Error)]
 pub enum PlotError {
-    /// The SVG is not one that can be drawn.
     #[error("the figure cannot be drawn: {0}")]
     Svg(#[from] usvg::Error),
-    /// The picture has no pixels, or too many.
     #[error("a picture of {0} x {1} pixels cannot be drawn")]
     Size(u32, u32),
-    /// The picture could not be encoded.
     #[error("the figure cannot be encoded as PNG: {0}")]
     Png(String),
-    /// A file could not be written.
     #[error("{}: {source}", path.display())]
-    Write {
-        /// The file.
-        path: PathBuf,
-        /// Why.
-        source: std::io::Error,
-    },
+    Write { path: PathBuf, source: std::io::Error },
 }
 
 /// Draws an SVG as PNG, with the embedded font.
-///
-/// # Errors
-/// If the SVG is not sound.
-pub fn png(svg: &str) -> Result<Vec<u8>, PlotError> {
+fn png(svg: &str) -> Result<Vec<u8>, PlotError> {
     let tree = Tree::from_str(&outline::outlined(svg), &Options::default())?;
     let size = tree.size();
     let (width, height) = ((size.width() * PNG_SCALE).ceil() as u32, (size.height() * PNG_SCALE).ceil() as u32);
@@ -118,9 +114,6 @@ pub fn png(svg: &str) -> Result<Vec<u8>, PlotError> {
 }
 
 /// Writes `STEM.svg` and `STEM.png`; returns both paths.
-///
-/// # Errors
-/// If a file cannot be written.
 pub fn write(svg: &str, stem: &Path) -> Result<(PathBuf, PathBuf), PlotError> {
     let picture = png(svg)?;
     // Not `with_extension`, which would take the end off a stem such as `figure-3.1`.
@@ -134,4 +127,13 @@ pub fn write(svg: &str, stem: &Path) -> Result<(PathBuf, PathBuf), PlotError> {
         std::fs::write(path, bytes).map_err(|source| PlotError::Write { path: path.clone(), source })?;
     }
     Ok((svg_path, png_path))
+}
+
+/// A number with a typographic minus.
+fn number(value: f64, digits: usize) -> String {
+    format!("{value:.digits$}").replace('-', "\u{2212}")
+}
+
+fn tick_width(axis: &Axis) -> f64 {
+    axis.ticks.iter().map(|&tick| canvas::TICK.width(&axis.label(tick))).fold(0.0, f64::max)
 }

@@ -1,32 +1,27 @@
 //! What several runs say: mean, standard deviation and Student's 95 % confidence interval; tests; smoothed courses.
 
 mod auc;
-mod comparison;
 mod equivalence;
 mod marks;
 mod smoothing;
 mod t_test;
 
 pub use auc::Auc;
-pub use comparison::{Comparison, ComparisonError, Sample, compare, comparison_table};
 pub use equivalence::equivalence_p;
-pub use marks::{Mark, Marks, bonferroni};
+pub use marks::{bonferroni, mark};
 pub use smoothing::smooth;
 pub use t_test::{TTest, TTestError, Test};
 
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// What several runs say about one number.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Estimate {
-    /// Mean over runs.
     pub mean: f64,
-    /// Sample standard deviation over runs; none for a single run.
+    /// Of the sample; none for a single run.
     pub standard_deviation: Option<f64>,
-    /// Number of runs.
     pub n: usize,
-    /// 95 % confidence interval of the mean; none for a single run.
+    /// Of the mean; none for a single run.
     pub confidence_interval_95: Option<(f64, f64)>,
 }
 
@@ -37,7 +32,7 @@ impl Estimate {
         if n == 0 {
             return None;
         }
-        let mean = values.iter().sum::<f64>() / n as f64;
+        let mean = mean(values);
         let Some(quantile) = student_t_975(n - 1) else {
             return Some(Self { mean, standard_deviation: None, n, confidence_interval_95: None });
         };
@@ -55,6 +50,15 @@ impl Estimate {
     pub fn half_width(&self) -> f64 {
         self.confidence_interval_95.map_or(0.0, |(low, high)| (high - low) / 2.0)
     }
+
+    /// The ends of a band or error bar: the mean itself with fewer than three runs, whose interval is as wide as anything.
+    pub fn band(&self) -> (f64, f64) {
+        self.confidence_interval_95.filter(|_| self.n > 2).unwrap_or((self.mean, self.mean))
+    }
+}
+
+pub(crate) fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
 }
 
 /// The .975 quantile of Student's t; none without a degree of freedom.
@@ -72,12 +76,15 @@ mod tests {
         let estimate = Estimate::of(&[1.0, 2.0, 3.0]).expect("three values");
         assert_eq!((estimate.mean, estimate.standard_deviation, estimate.n), (2.0, Some(1.0), 3));
         assert!((estimate.half_width() - 2.484_137_7).abs() < 1e-6, "{}", estimate.half_width());
+        assert_eq!(Some(estimate.band()), estimate.confidence_interval_95);
     }
 
     #[test]
-    fn one_run_has_no_interval_and_none_has_no_mean() {
+    fn one_run_has_no_interval_two_have_no_band_and_none_has_no_mean() {
         let single = Estimate::of(&[0.5]).expect("one value");
         assert_eq!((single.mean, single.standard_deviation, single.confidence_interval_95), (0.5, None, None));
+        let two = Estimate::of(&[0.5, 0.7]).expect("two values");
+        assert!(two.half_width() > 1.0 && two.band() == (two.mean, two.mean));
         assert_eq!(Estimate::of(&[]), None);
     }
 }

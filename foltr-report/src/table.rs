@@ -52,7 +52,7 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_is_told_only_where_there_is_one() {
+    fn an_interval_is_shown_only_where_there_is_one() {
         let two = Estimate::of(&[0.5, 0.5]).expect("two values");
         assert_eq!(with_interval(&two), "0.5000 ± 0.0000");
         assert_eq!(with_interval(&Estimate::of(&[0.5]).expect("one value")), "0.5000");

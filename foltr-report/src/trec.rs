@@ -31,27 +31,21 @@ pub enum Scores {
 /// What stands in the relevance column of qrels.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Gain {
-    /// The label.
     Label,
     /// 2^label - 1: the linear nDCG of trec_eval on these is our nDCG.
     Exponential,
 }
 
-/// How a run file is written.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct RunFormat {
     /// Documents of a query at most; all when absent.
     pub depth: Option<usize>,
-    /// What stands in the score column.
     pub scores: Scores,
     /// Name of the run, without blanks.
     pub tag: String,
 }
 
 /// Writes `query Q0 document rank score tag` for the best documents of every query.
-///
-/// # Errors
-/// If a score is not a finite number, or if the file cannot be written.
 pub fn write_run(out: &mut dyn Write, parts: &[Part], model: &Model, format: &RunFormat) -> Result<()> {
     let mut ranker = Ranker::new(model.shape);
     ranker.load(&model.params);
@@ -78,9 +72,6 @@ pub fn write_run(out: &mut dyn Write, parts: &[Part], model: &Model, format: &Ru
 }
 
 /// Writes `query 0 document relevance` for every document.
-///
-/// # Errors
-/// If the file cannot be written.
 pub fn write_qrels(out: &mut dyn Write, parts: &[Part], relevance: Gain) -> Result<()> {
     for (part, query_idx) in queries(parts) {
         let (labels, id) = (part.data.labels(query_idx), part.data.query_id(query_idx));
@@ -96,9 +87,6 @@ pub fn write_qrels(out: &mut dyn Write, parts: &[Part], relevance: Gain) -> Resu
 }
 
 /// Makes sure that no query occurs twice: these files have no column for folds and splits.
-///
-/// # Errors
-/// Names the first query that occurs twice.
 pub fn check_distinct(parts: &[Part]) -> Result<()> {
     let mut seen = HashSet::new();
     for (part, query_idx) in queries(parts) {
@@ -137,18 +125,18 @@ mod tests {
         vec![Part { place: None, data }]
     }
 
-    fn run(weight: f32, depth: Option<usize>, scores: Scores) -> String {
-        let model =
-            Model { shape: Shape::Linear { n_features: 1 }, normalise: Normalisation::None, params: vec![weight] };
+    fn run(weight: f32, depth: Option<usize>, scores: Scores) -> Result<String> {
+        let model = Model { shape: Shape::Linear { n_features: 1 }, normalise: Normalisation::None, params: vec![weight] };
         let mut text = Vec::new();
-        write_run(&mut text, &parts(), &model, &RunFormat { depth, scores, tag: "t".into() }).expect("memory");
-        String::from_utf8(text).expect("text")
+        write_run(&mut text, &parts(), &model, &RunFormat { depth, scores, tag: "t".into() })?;
+        Ok(String::from_utf8(text)?)
     }
 
     #[test]
     fn runs_have_every_digit_and_the_later_of_equals_first() {
         let expected = "7 Q0 7-000002 1 6 t\n7 Q0 7-000003 2 2 t\n7 Q0 7-000001 3 2 t\n\
                         a Q0 a-000001 1 0.20000000298023224 t\n";
+        let run = |weight, depth, scores| run(weight, depth, scores).expect("memory");
         assert_eq!(run(2.0, None, Scores::Model), expected);
         assert_eq!(run(2.0, Some(1), Scores::Rank), "7 Q0 7-000002 1 3 t\na Q0 a-000001 1 1 t\n");
         assert!(run(-0.0, None, Scores::Model).starts_with("7 Q0 7-000003 1 0 t\n7 Q0 7-000002 2 0 t\n"));
@@ -167,10 +155,7 @@ mod tests {
 
     #[test]
     fn scores_that_are_no_numbers_and_repeated_queries_are_refused() {
-        let model =
-            Model { shape: Shape::Linear { n_features: 1 }, normalise: Normalisation::None, params: vec![f32::MAX] };
-        let format = RunFormat { depth: None, scores: Scores::Model, tag: "t".into() };
-        let error = write_run(&mut Vec::new(), &parts(), &model, &format).expect_err("infinite").to_string();
+        let error = run(f32::MAX, None, Scores::Model).expect_err("infinite").to_string();
         assert!(error.starts_with("query 7: "), "{error}");
         check_distinct(&parts()).expect("distinct");
         let error = check_distinct(&[parts(), parts()].concat()).expect_err("twice").to_string();

@@ -29,92 +29,110 @@
     }
   }
 
-  // Panels.
-  const [left, top, width, height] = numbers.field;
-  const placed = (panel, x, y) => [
-    left + ((x - panel.x[0]) / (panel.x[1] - panel.x[0])) * width,
-    top + (1 - (y - panel.y[0]) / (panel.y[1] - panel.y[0])) * height,
-  ];
-  const isLevel = (curve) => curve.x.length === 1;
+  // Panels of learning curves: numbers has the points of each, line by line, as [x, mean, low, high].
+  const isLevel = ([, points]) => points.length === 1;
 
   // Index of the point whose x is nearest; x grows.
-  function nearest(values, x) {
-    let low = 0, high = values.length - 1;
+  function nearest(points, x) {
+    let low = 0, high = points.length - 1;
     while (high - low > 1) {
       const middle = (low + high) >> 1;
-      if (values[middle] < x) low = middle; else high = middle;
+      if (points[middle][0] < x) low = middle; else high = middle;
     }
-    return x - values[low] < values[high] - x ? low : high;
+    return x - points[low][0] < points[high][0] - x ? low : high;
   }
 
-  function show(svg, curve, at) {
-    const panel = numbers.panels[svg.dataset.panel];
-    const x = isLevel(curve) ? (panel.x[0] + panel.x[1]) / 2 : curve.x[at];
-    const [px, py] = placed(panel, x, curve.mean[at]);
-    const cursor = svg.querySelector(".cursor"), spot = svg.querySelector(".spot");
-    for (const [name, value] of [["x1", px], ["x2", px], ["y1", top], ["y2", top + height]]) cursor.setAttribute(name, value);
-    spot.setAttribute("cx", px);
-    spot.setAttribute("cy", py);
-    cursor.setAttribute("visibility", isLevel(curve) ? "hidden" : "visible");
-    spot.setAttribute("visibility", "visible");
-    emphasise(svg, curve.series);
-    tell(panel, curve, at);
-    const frame = svg.getBoundingClientRect(), scale = frame.width / numbers.width, size = tip.getBoundingClientRect();
-    const right = frame.left + px * scale + 14;
-    tip.style.left = `${Math.max(4, right + size.width > innerWidth - 4 ? right - size.width - 28 : right)}px`;
-    tip.style.top = `${Math.max(4, Math.min(frame.top + py * scale + 12, innerHeight - size.height - 4))}px`;
-    svg.at = [curve, at];
-  }
-
-  function tell(panel, curve, at) {
-    const name = document.createElement("b");
-    name.textContent = numbers.series[curve.series];
-    const lines = [];
-    if (!isLevel(curve)) {
-      lines.push(`round ${grouped(curve.round[at])}`);
-      if (panel.x_label === "interactions") lines[0] += `, ${grouped(curve.x[at])} interactions`;
-    }
-    lines.push(`mean ${shown(curve.mean[at])} (n = ${curve.n[at]})`);
-    if (curve.high[at] > curve.low[at]) lines.push(`95 % interval ${shown(curve.low[at])} to ${shown(curve.high[at])}`);
-    tip.replaceChildren(name, ...lines.flatMap((line, idx) => (idx ? [document.createElement("br"), line] : [line])));
+  function describe(panel, name, [x, mean, low, high], level) {
+    const title = document.createElement("b");
+    title.textContent = name;
+    const lines = [`${panel.dataset.yLabel}: ${shown(mean)}`];
+    if (!level) lines.unshift(`${panel.dataset.xLabel}: ${Number.isInteger(x) ? grouped(x) : shown(x)}`);
+    if (high > low) lines.push(`95 % interval ${shown(low)} to ${shown(high)}`);
+    tip.replaceChildren(title, ...lines.flatMap((line, idx) => (idx ? [document.createElement("br"), line] : [line])));
     tip.hidden = false;
   }
 
-  function silence(svg) {
+  function silence(root = document) {
     tip.hidden = true;
-    for (const mark of all(".cursor, .spot", svg ?? document)) mark.setAttribute("visibility", "hidden");
-    emphasise(svg ?? document, null);
+    for (const mark of all(".cursor, .spot", root)) mark.setAttribute("visibility", "hidden");
+    emphasise(root, null);
   }
 
-  const visible = (svg) => numbers.panels[svg.dataset.panel].curves.filter((curve) => !hidden.has(curve.series));
+  for (const svg of all(".figure svg")) {
+    // A title would cover the numbers under the pointer.
+    const title = svg.querySelector("title");
+    svg.setAttribute("aria-label", svg.closest("details").querySelector("h3").textContent);
+    svg.setAttribute("role", "group");
+    title.remove();
+  }
 
-  for (const svg of all("svg.panel")) {
-    svg.addEventListener("pointermove", (event) => {
-      const panel = numbers.panels[svg.dataset.panel];
-      const frame = svg.getBoundingClientRect(), scale = numbers.width / frame.width;
-      const px = (event.clientX - frame.left) * scale, py = (event.clientY - frame.top) * scale;
-      const x = panel.x[0] + ((px - left) / width) * (panel.x[1] - panel.x[0]);
+  all("svg.curves .panel").forEach((panel, idx) => {
+    const svg = panel.ownerSVGElement, curves = numbers[idx];
+    const [left, top, width, height, xLow, xHigh, yLow, yHigh] =
+      ["left", "top", "width", "height", "xLow", "xHigh", "yLow", "yHigh"].map((name) => Number(panel.dataset[name]));
+    const scaled = panel.dataset.xScale === "logarithmic" ? Math.log : (x) => x;
+    const add = (name, attributes) => {
+      const element = panel.appendChild(document.createElementNS(svg.namespaceURI, name));
+      for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
+      return element;
+    };
+    const placed = (x, y) => [
+      left + ((scaled(x) - scaled(xLow)) / (scaled(xHigh) - scaled(xLow))) * width,
+      top + (1 - (y - yLow) / (yHigh - yLow)) * height,
+    ];
+    const pixel = (curve, at) => {
+      const [x, y] = placed(curve[1][at][0], curve[1][at][1]);
+      return isLevel(curve) ? [left + width / 2, y] : [x, y];
+    };
+    const names = new Map(all(".series", panel).map((part) => [Number(part.dataset.series), part.dataset.name]));
+    const visible = () => curves.filter(([series]) => !hidden.has(series));
+    const cursor = add("line", { class: "cursor", y1: top, y2: top + height, visibility: "hidden" });
+    const spot = add("circle", { class: "spot", r: 4, visibility: "hidden" });
+    add("rect", { class: "field", x: left, y: top, width, height });
+    for (const [key, value] of [["tabindex", 0], ["role", "img"], ["aria-label", "curves; arrow keys read them"]]) panel.setAttribute(key, value);
+    let current = null;
+
+    function show(curve, at) {
+      const [px, py] = pixel(curve, at);
+      cursor.setAttribute("x1", px);
+      cursor.setAttribute("x2", px);
+      spot.setAttribute("cx", px);
+      spot.setAttribute("cy", py);
+      cursor.setAttribute("visibility", isLevel(curve) ? "hidden" : "visible");
+      spot.setAttribute("visibility", "visible");
+      emphasise(panel, curve[0]);
+      describe(panel, names.get(curve[0]), curve[1][at], isLevel(curve));
+      const onScreen = new DOMPoint(px, py).matrixTransform(svg.getScreenCTM()), size = tip.getBoundingClientRect();
+      const right = onScreen.x + 14;
+      tip.style.left = `${Math.max(4, right + size.width > innerWidth - 4 ? right - size.width - 28 : right)}px`;
+      tip.style.top = `${Math.max(4, Math.min(onScreen.y + 12, innerHeight - size.height - 4))}px`;
+      current = [curve, at];
+    }
+
+    panel.addEventListener("pointermove", (event) => {
+      const { x: px, y: py } = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
+      const share = (px - left) / width;
+      const x = scaled === Math.log ? xLow * (xHigh / xLow) ** share : xLow + share * (xHigh - xLow);
       let best = null, distance = Infinity;
-      for (const curve of visible(svg)) {
-        const at = nearest(curve.x, x);
-        const away = Math.abs(placed(panel, curve.x[at], curve.mean[at])[1] - py);
+      for (const curve of visible()) {
+        const at = nearest(curve[1], x), away = Math.abs(pixel(curve, at)[1] - py);
         if (away < distance) [best, distance] = [[curve, at], away];
       }
-      if (best) show(svg, ...best);
+      if (best) show(...best);
     });
-    svg.addEventListener("pointerleave", () => silence(svg));
-    svg.addEventListener("blur", () => silence(svg));
-    svg.addEventListener("keydown", (event) => {
+    panel.addEventListener("pointerleave", () => silence(panel));
+    panel.addEventListener("blur", () => silence(panel));
+    panel.addEventListener("keydown", (event) => {
       const steps = { ArrowLeft: [0, -1], ArrowRight: [0, 1], ArrowUp: [-1, 0], ArrowDown: [1, 0] }[event.key];
-      const curves = visible(svg);
-      if (!steps || !curves.length) return;
+      const lines = visible();
+      if (!steps || !lines.length) return;
       event.preventDefault();
-      const [before, at] = svg.at ?? [curves[0], curves[0].x.length - 1];
-      const place = Math.max(0, curves.indexOf(before));
-      const curve = curves[(place + steps[0] + curves.length) % curves.length];
-      show(svg, curve, Math.max(0, Math.min(curve.x.length - 1, Math.min(at, curve.x.length - 1) + steps[1])));
+      const [before, at] = current ?? [lines[0], lines[0][1].length - 1];
+      const curve = lines[(Math.max(0, lines.indexOf(before)) + steps[0] + lines.length) % lines.length];
+      const last = curve[1].length - 1;
+      show(curve, Math.max(0, Math.min(last, Math.min(at, last) + steps[1])));
     });
-  }
+  });
 
   // Tables.
   for (const button of all("table.sortable th button")) {

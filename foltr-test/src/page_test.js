@@ -13,7 +13,7 @@
 
   // Nothing is wider than the window, nothing is cut off, nothing lies on something else.
   check(document.documentElement.scrollWidth <= innerWidth, `page of ${document.documentElement.scrollWidth} in a window of ${innerWidth}`);
-  for (const element of all("h1,h2,h3,h4,p,dd,dt,td,th,summary,figcaption,.key,.key span,.bar-name,.bar-value,.scroll,pre,li").filter(seen)) {
+  for (const element of all("h1,h2,h3,h4,p,dd,dt,td,th,summary,.key,.key span,.scroll,.figure,pre,li").filter(seen)) {
     const box = element.getBoundingClientRect();
     check(box.left >= 0 && box.right <= innerWidth + 0.5, `outside the window: ${told(element)}`);
     check(element.scrollWidth <= element.clientWidth + 1 || getComputedStyle(element).display === "inline", `clipped: ${told(element)}`);
@@ -23,18 +23,18 @@
     const boxes = elements.filter(seen).map((element) => [element, element.getBoundingClientRect()]);
     boxes.forEach(([a, boxA], idx) => boxes.slice(idx + 1).forEach(([b, boxB]) => check(!overlap(boxA, boxB), `overlap: ${told(a)} and ${told(b)}`)));
   };
-  for (const svg of all("svg.panel")) {
+  for (const svg of all(".figure svg")) {
     const frame = svg.getBoundingClientRect();
     for (const text of all("text", svg)) {
       const box = text.getBoundingClientRect();
-      check(box.left >= frame.left && box.right <= frame.right && box.top >= frame.top && box.bottom <= frame.bottom, `outside its panel: ${told(text)}`);
+      check(box.left >= frame.left && box.right <= frame.right && box.top >= frame.top && box.bottom <= frame.bottom, `outside its figure: ${told(text)}`);
       check(box.height >= 8, `too small to read: ${told(text)}`);
     }
     apart(all("text", svg));
   }
-  for (const row of all("tr, .bar-row")) apart(Array.from(row.children));
+  for (const row of all("tr")) apart(Array.from(row.children));
   apart(all(".key"));
-  apart(all("h1,h2,h3,h4,figcaption,main p,dl,nav,table,svg.panel,.bar-row"));
+  apart(all("h1,h2,h3,h4,main p,dl,nav,table,.figure"));
 
   // Text can be read on its background.
   const light = (colour) => {
@@ -42,7 +42,7 @@
     return 0.2126 * r + 0.7152 * g + 0.0722 * b;
   };
   const paper = light(getComputedStyle(document.body).backgroundColor);
-  for (const element of all("h1,h2,p,td,th,dt,dd,.tick,.axis,.half,a").filter((element) => !element.closest(".note"))) {
+  for (const element of all("h1,h2,p,td,th,dt,dd,text,.half,a").filter((element) => !element.closest(".note, .cell"))) {
     const style = getComputedStyle(element), ink = light(element.closest("svg") ? style.fill : style.color);
     check((Math.max(ink, paper) + 0.05) / (Math.min(ink, paper) + 0.05) >= 4.5, `contrast: ${told(element)}`);
   }
@@ -61,27 +61,27 @@
   // Pointing at the end of a curve tells that curve's numbers.
   const tip = document.getElementById("tip");
   const numbers = JSON.parse(document.getElementById("numbers").textContent);
-  for (const svg of all("svg.panel")) {
-    const groups = all(".series", svg);
+  all("svg.curves .panel").forEach((panel, idx) => {
+    const groups = all(".series", panel);
     for (const group of [groups[0], groups.at(-1)]) {
-      const path = group.querySelector(".curve");
-      const end = path.getPointAtLength(path.getTotalLength()).matrixTransform(svg.getScreenCTM());
-      svg.dispatchEvent(new PointerEvent("pointermove", { clientX: end.x, clientY: end.y, bubbles: true }));
-      const curve = numbers.panels[svg.dataset.panel].curves.find((curve) => curve.series === Number(group.dataset.series));
-      const interval = `${curve.low.at(-1).toFixed(4)} to ${curve.high.at(-1).toFixed(4)}`;
-      const wanted = [numbers.series[curve.series], `round `, `mean ${curve.mean.at(-1).toFixed(4)}`, interval];
+      const path = group.querySelector(".line");
+      const end = path.getPointAtLength(path.getTotalLength()).matrixTransform(panel.getScreenCTM());
+      panel.dispatchEvent(new PointerEvent("pointermove", { clientX: end.x, clientY: end.y, bubbles: true }));
+      const [, points] = numbers[idx].find(([series]) => series === Number(group.dataset.series));
+      const [, mean, low, high] = points.at(-1);
+      const wanted = [group.dataset.name, panel.dataset.xLabel, `: ${mean.toFixed(4)}`, `${low.toFixed(4)} to ${high.toFixed(4)}`];
       check(!tip.hidden && wanted.every((words) => tip.textContent.includes(words)), `tip "${tip.textContent}" instead of ${wanted.join(", ")}`);
     }
     const box = tip.getBoundingClientRect();
     check(box.left >= 0 && box.right <= innerWidth, "the tip is outside the window");
-    svg.dispatchEvent(new PointerEvent("pointerleave"));
+    panel.dispatchEvent(new PointerEvent("pointerleave"));
     check(tip.hidden, "the tip stays");
-    svg.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowLeft", bubbles: true, cancelable: true }));
+    panel.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowLeft", bubbles: true, cancelable: true }));
     const before = tip.textContent;
-    svg.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowLeft", bubbles: true, cancelable: true }));
+    panel.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowLeft", bubbles: true, cancelable: true }));
     check(!tip.hidden && tip.textContent !== before, "arrow keys do not move");
-    svg.dispatchEvent(new FocusEvent("blur"));
-  }
+    panel.dispatchEvent(new FocusEvent("blur"));
+  });
 
   // A heading sorts, and sorts the other way round.
   for (const table of all("table.sortable")) {

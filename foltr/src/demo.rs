@@ -50,7 +50,11 @@ pub fn figure(results: &Results) -> CurveFigure {
         references: Vec::new(),
     };
     let n_runs = results.runs_of(0).count();
-    let bands = if n_runs > 1 { format!("mean of {n_runs} runs with 95 % confidence bands") } else { "one run".into() };
+    let bands = match n_runs {
+        0 | 1 => "one run".into(),
+        2 => "mean of 2 runs".into(),
+        _ => format!("mean of {n_runs} runs with 95 % confidence bands"),
+    };
     CurveFigure {
         title: "Federated online learning to rank".into(),
         subtitle: format!("synthetic data, 1000 clients; {bands}"),
@@ -71,7 +75,7 @@ pub fn learning_curve(results: &Results, setting: usize, metric: MetricName) -> 
     let per_round = schedule.map_or(0, |schedule| schedule.interactions_per_round());
     let point = |(round, values): (usize, Vec<f64>)| {
         let estimate = Estimate::of(&values)?;
-        let (low, high) = estimate.confidence_interval_95.unwrap_or((estimate.mean, estimate.mean));
+        let (low, high) = estimate.band();
         Some(Point { x: (round * per_round) as f64, mean: estimate.mean, low, high })
     };
     results.curve(setting, metric).into_iter().filter(|(round, _)| *round > 0).filter_map(point).collect()

@@ -4,20 +4,19 @@ mod courses;
 
 use std::collections::BTreeMap;
 
-use foltr_experiment::results::Results;
-use foltr_experiment::spec::Problem;
-use foltr_experiment::study::{COLLECTION_AXIS, Names, Study};
+use foltr_experiment::collection::ResolvedCollection;
+use foltr_experiment::study::{COLLECTION_AXIS, Names};
 use serde::Deserialize;
 
-use super::check::Scope;
+use super::check::Checker;
 use super::reduce::At;
-use super::select::{Labels, METRIC, Query, Selection, Selector, pairs};
-use crate::plot::{Bar, BarFigure, BarGroup, Cell, Figure, HeatMap, Palette};
-use crate::statistics::{Estimate, Mark};
+use super::select::{METRIC, Selection, Selector, pairs};
+use crate::plot::{Bar, BarFigure, BarGroup, Figure, HeatMap, Palette};
+use crate::statistics::Estimate;
 use crate::table::{table, with_interval};
 
-/// A figure or table of a study.
-#[derive(Clone, Debug, Deserialize)]
+/// A figure or table of a study or report.
+#[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FigureSpec {
     #[serde(default = "usual_name")]
@@ -55,6 +54,11 @@ pub struct FigureSpec {
     pub entry: Names,
     #[serde(default)]
     pub only_on: Names,
+    /// Whether settings that lack an axis of `lines` are lines of their own.
+    #[serde(skip)]
+    pub with_unlabelled: bool,
+    #[serde(skip)]
+    pub most_points: Option<usize>,
 }
 
 /// Level lines in every panel: one number for each of the figure's `lines`.
@@ -66,13 +70,17 @@ pub struct LevelLines {
     pub fixed: Selection,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Kind {
+    #[default]
     Curves,
     Bars,
     HeatMap,
     Table,
+    /// The distribution over clients; only in reports.
+    #[serde(skip)]
+    Clients,
 }
 
 fn usual_name() -> String {
@@ -87,82 +95,51 @@ fn yes() -> bool {
     true
 }
 
-/// What came of a figure.
 pub enum Drawn {
     Figure(Figure),
     /// For people.
     Table(String),
 }
 
-/// Reads and checks all figures of a study.
-pub fn read(study: &Study, scope: &Scope<'_>, problems: &mut Vec<Problem>) -> Vec<FigureSpec> {
-    let mut figures: Vec<FigureSpec> = Vec::new();
-    for block in &study.figures {
-        let Some(figure) = block.read::<FigureSpec>(problems) else { continue };
-        figure.check(scope, study, &block.place, problems);
-        if figures.iter().any(|known| known.name == figure.name && known.may_meet(&figure)) {
-            problems.push(Problem::new(format!("{}.name", block.place), "another figure has this name"));
-        }
-        figures.push(figure);
-    }
-    figures
-}
-
-/// Draws the figures that are about the study's entry.
-pub fn draw(figures: &[FigureSpec], study: &Study, results: &Results) -> Vec<(String, Drawn)> {
-    let selector = Selector::of(study, results);
-    let wanted = figures.iter().filter(|figure| figure.is_about(study));
-    wanted.map(|figure| (figure.name.clone(), Drawing::of(figure, study, results, &selector).draw())).collect()
-}
-
 impl FigureSpec {
-    fn is_about(&self, study: &Study) -> bool {
-        let is_on = |(name, _): &(String, _)| self.only_on.allow(Some(name));
-        (self.only_on.0.is_empty() || study.collections.iter().any(is_on))
-            && self.entry.allow(study.entry.as_ref().map(|entry| entry.id.as_str()))
-    }
-
     /// Whether one entry may have both.
     fn may_meet(&self, other: &Self) -> bool {
         let entries = [&self.entry.0, &other.entry.0];
         entries.iter().any(|names| names.is_empty()) || entries[0].iter().any(|name| entries[1].contains(name))
     }
 
-    fn check(&self, scope: &Scope<'_>, study: &Study, place: &str, problems: &mut Vec<Problem>) {
-        scope.check_names(&self.entry.0, &self.only_on.0, place, problems);
-        if self.kind == Kind::Curves && self.worst_over.is_some() {
-            problems.push(Problem::new(format!("{place}.worst_over"), "requires a table or heat map"));
+    pub(super) fn check(&self, checker: &mut Checker<'_>, others: &[Self]) {
+        if others.iter().any(|known| known.name == self.name && known.may_meet(self)) {
+            checker.refuse("name", "another figure has this name");
         }
-        if !self.is_about(study) {
+        checker.check_names(&self.entry, &self.only_on);
+        if self.kind == Kind::Curves && self.worst_over.is_some() {
+            checker.refuse("worst_over", "requires a table or heat map");
+        }
+        if !super::is_about(&self.entry, &self.only_on, checker.study) {
             return;
         }
-        self.metric.0.iter().for_each(|metric| scope.check_metric(metric, &format!("{place}.metric"), problems));
-        scope.check_selection(&self.fixed, &format!("{place}.where"), problems);
+        self.metric.0.iter().for_each(|metric| checker.check_metric(metric, "metric"));
+        checker.check_selection(&self.fixed, "where");
         if let Some(LevelLines { metric, fixed }) = &self.references {
-            scope.check_metric(metric, &format!("{place}.references.metric"), problems);
-            scope.check_selection(fixed, &format!("{place}.references.where"), problems);
+            checker.check_metric(metric, "references.metric");
+            checker.check_selection(fixed, "references.where");
         }
-        if let Some(relative_to) = &self.relative_to {
-            scope.check_selection(relative_to, &format!("{place}.relative_to"), problems);
-        }
-        for (key, axes) in [("lines", &self.lines), ("columns", &self.columns), ("rows", &self.rows)] {
-            axes.0.iter().for_each(|axis| scope.check_axis(axis, &format!("{place}.{key}"), problems));
-        }
+        self.relative_to.iter().for_each(|relative_to| checker.check_selection(relative_to, "relative_to"));
         let x = Some(&self.x).filter(|x| !courses::OVER.contains(&x.as_str()));
-        for (key, axis) in [("x", x), ("worst_over", self.worst_over.as_ref())] {
-            axis.iter().for_each(|axis| scope.check_axis(axis, &format!("{place}.{key}"), problems));
+        let axes = [("lines", &self.lines), ("columns", &self.columns), ("rows", &self.rows)];
+        let axes = axes.into_iter().flat_map(|(key, axes)| axes.0.iter().map(move |axis| (key, axis)));
+        for (key, axis) in axes.chain(x.map(|x| ("x", x))).chain(self.worst_over.iter().map(|it| ("worst_over", it))) {
+            checker.check_axis(axis, key);
         }
     }
 }
 
-/// A figure while it is drawn.
-struct Drawing<'a> {
+pub struct Drawing<'a> {
     spec: &'a FigureSpec,
-    results: &'a Results,
     selector: &'a Selector<'a>,
-    start: Query,
-    lines: Vec<Selection>,
-    /// Of level lines.
+    start: Selection,
+    pub lines: Vec<Selection>,
     levels: Vec<Selection>,
     columns: Vec<Selection>,
     rows: Vec<Selection>,
@@ -170,58 +147,58 @@ struct Drawing<'a> {
 }
 
 impl<'a> Drawing<'a> {
-    fn of(spec: &'a FigureSpec, study: &Study, results: &'a Results, selector: &'a Selector<'a>) -> Self {
-        let mut fixed = spec.fixed.clone();
+    pub fn of(spec: &'a FigureSpec, collections: &[(String, ResolvedCollection)], selector: &'a Selector<'a>) -> Self {
+        let mut start = Selection::default().with_labels(METRIC, &spec.metric.0).with_at(&spec.at).and(&spec.fixed);
         if !spec.only_on.0.is_empty() && selector.has_axis(COLLECTION_AXIS) {
-            let allowed = study.collections.iter().map(|(name, _)| name).filter(|name| spec.only_on.0.contains(name));
-            fixed.put(COLLECTION_AXIS, Labels::These(allowed.cloned().collect()));
+            let allowed = collections.iter().map(|(name, _)| name).filter(|name| spec.only_on.0.contains(name));
+            start = start.with_labels(COLLECTION_AXIS, &allowed.cloned().collect::<Vec<_>>());
         }
-        let start = Query { metrics: spec.metric.0.clone(), at: spec.at.clone(), labels: fixed };
         // Collections have rows of their own, wherever they are not named.
         let mut rows = spec.rows.0.clone();
         let named = spec.lines.0.iter().chain(&spec.columns.0).chain(&rows).chain([&spec.x]).chain(&spec.worst_over);
         if selector.has_axis(COLLECTION_AXIS) && !named.into_iter().any(|axis| axis == COLLECTION_AXIS) {
             rows.insert(0, COLLECTION_AXIS.into());
         }
-        let combinations = |axes: &[String]| {
+        let combinations = |axes: &[String], with_unlabelled: bool| {
             let Some(place) = axes.iter().position(|axis| axis == METRIC) else {
-                return selector.combinations(axes, &start.labels);
+                return selector.combinations(axes, &start, with_unlabelled);
             };
-            let others = selector.combinations(&[&axes[..place], &axes[place + 1..]].concat(), &start.labels);
+            let others = [&axes[..place], &axes[place + 1..]].concat();
+            let others = selector.combinations(&others, &start, with_unlabelled);
             let of_other = |other: Selection| spec.metric.0.iter().map(move |metric| other.with(METRIC, metric));
             others.into_iter().flat_map(of_other).collect()
         };
         let references = spec.references.iter();
-        let levels = references.flat_map(|levels| selector.combinations(&spec.lines.0, &levels.fixed)).collect();
-        let data: Vec<&str> = study.collections.iter().map(|(_, data)| data.name.as_str()).collect();
+        let levels = references.flat_map(|levels| selector.combinations(&spec.lines.0, &levels.fixed, false));
+        let data: Vec<&str> = collections.iter().map(|(_, data)| data.name.as_str()).collect();
         Self {
             spec,
-            results,
             selector,
-            lines: combinations(&spec.lines.0),
-            levels,
-            columns: combinations(&spec.columns.0),
-            rows: combinations(&rows),
+            lines: combinations(&spec.lines.0, spec.with_unlabelled),
+            levels: levels.collect(),
+            columns: combinations(&spec.columns.0, false),
+            rows: combinations(&rows, false),
             start,
             data: data.join(", "),
         }
     }
 
-    fn draw(&self) -> Drawn {
+    pub fn draw(&self) -> Drawn {
         match self.spec.kind {
             Kind::Curves => Drawn::Figure(self.curves().into()),
             Kind::Bars => Drawn::Figure(self.bars().into()),
             Kind::HeatMap => Drawn::Figure(self.heat_map().into()),
             Kind::Table => Drawn::Table(self.table()),
+            Kind::Clients => Drawn::Figure(self.clients().into()),
         }
     }
 
-    fn query(&self, parts: &[&Selection]) -> Query {
+    fn query(&self, parts: &[&Selection]) -> Selection {
         parts.iter().fold(self.start.clone(), |query, part| query.and(part))
     }
 
     /// One number a run: of the selection, or its difference from what it is relative to.
-    fn values(&self, query: &Query) -> Vec<f64> {
+    fn values(&self, query: &Selection) -> Vec<f64> {
         let sample = self.selector.sample(query);
         match &self.spec.relative_to {
             None => sample.into_values().collect(),
@@ -236,7 +213,7 @@ impl<'a> Drawing<'a> {
     fn estimate(&self, parts: &[&Selection]) -> Option<Estimate> {
         let query = self.query(parts);
         let Some(axis) = &self.spec.worst_over else { return Estimate::of(&self.values(&query)) };
-        let labels = self.selector.labels_of(axis, &query.labels);
+        let labels = self.selector.labels_of(axis, &query);
         let estimates = labels.iter().filter_map(|label| Estimate::of(&self.values(&query.with(axis, label))));
         estimates.min_by(|a, b| a.mean.total_cmp(&b.mean))
     }
@@ -258,7 +235,7 @@ impl<'a> Drawing<'a> {
         pairs.map(name).collect::<Vec<_>>().join(", ")
     }
 
-    fn names(&self, selections: &[Selection]) -> Vec<String> {
+    pub fn names(&self, selections: &[Selection]) -> Vec<String> {
         selections.iter().map(|selection| self.name(selection)).collect()
     }
 
@@ -271,9 +248,13 @@ impl<'a> Drawing<'a> {
     }
 
     fn subtitle(&self, bands: &str) -> String {
-        let settings = self.selector.settings(&self.start.labels);
-        let n = settings.iter().map(|&setting| self.results.runs_of(setting).count()).max().unwrap_or(0);
-        let runs = if n > 1 { format!("{n} runs{bands}") } else { "one run".into() };
+        let settings = self.selector.settings(&self.start);
+        let n = settings.iter().map(|&setting| self.selector.results.runs_of(setting).count()).max().unwrap_or(0);
+        let runs = match n {
+            0 | 1 => "one run".into(),
+            2 => "2 runs".into(),
+            n => format!("{n} runs{bands}"),
+        };
         [self.data.as_str(), &runs].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
     }
 
@@ -283,7 +264,7 @@ impl<'a> Drawing<'a> {
             for column in &self.columns {
                 let bar = |(method, line): (usize, &Selection)| {
                     let estimate = self.estimate(&[row, column, line])?;
-                    let (low, high) = estimate.confidence_interval_95.unwrap_or((estimate.mean, estimate.mean));
+                    let (low, high) = estimate.band();
                     Some(Bar { method, value: estimate.mean, low, high })
                 };
                 let bars: Vec<Bar> = self.lines.iter().enumerate().filter_map(bar).collect();
@@ -303,16 +284,12 @@ impl<'a> Drawing<'a> {
     }
 
     /// Rows of a table are rows and lines of the figure.
-    fn table_rows(&self) -> Vec<(Selection, &Selection)> {
-        let rows = self.rows.iter().flat_map(|row| self.lines.iter().map(move |line| (row.clone(), line)));
-        rows.collect()
+    fn table_rows(&self) -> Vec<(&Selection, &Selection)> {
+        self.rows.iter().flat_map(|row| self.lines.iter().map(move |line| (row, line))).collect()
     }
 
     fn heat_map(&self) -> HeatMap {
-        let cell = |parts: &[&Selection]| {
-            let value = self.estimate(parts).map_or(f64::NAN, |estimate| estimate.mean);
-            Cell { value, mark: Mark::None }
-        };
+        let cell = |parts: &[&Selection]| self.estimate(parts).map_or(f64::NAN, |estimate| estimate.mean);
         let rows = self.table_rows();
         let cells =
             rows.iter().map(|(row, line)| self.columns.iter().map(|column| cell(&[row, line, column])).collect());
@@ -333,7 +310,7 @@ impl<'a> Drawing<'a> {
         let cell = |parts: &[&Selection]| self.estimate(parts).map_or_else(|| "-".into(), |it| with_interval(&it));
         let columns = self.names(&self.columns);
         let header: Vec<&str> = [""].into_iter().chain(columns.iter().map(String::as_str)).collect();
-        let line = |(row, line): &(Selection, &Selection)| {
+        let line = |(row, line): &(&Selection, &Selection)| {
             let name = joined(&[self.name(row), self.name(line)]);
             [name].into_iter().chain(self.columns.iter().map(|column| cell(&[row, line, column]))).collect()
         };

@@ -3,12 +3,11 @@
 use std::collections::BTreeMap;
 
 use super::read::{Along, Expectation, GapClosed, Printed, Spread};
-use super::select::{Query, Sample, Selection, Selector, pairs};
-use crate::statistics::{Estimate, Test, equivalence_p};
+use super::select::{Selection, Selector, pairs};
+use crate::statistics::{Estimate, Test, equivalence_p, mean};
 
 const SIGNIFICANT: f64 = 0.05;
 
-/// What a predicate says about one case.
 #[derive(Clone, Debug, Default)]
 pub struct Outcome {
     /// None: it cannot be judged.
@@ -25,7 +24,7 @@ pub struct Outcome {
 }
 
 /// The outcomes of a case: one, or one a printed number; none without runs.
-pub fn outcomes(expectation: &Expectation, query: &Query, n_cases: usize, selector: &Selector<'_>) -> Vec<Outcome> {
+pub fn outcomes(expectation: &Expectation, query: &Selection, n_cases: usize, selector: &Selector<'_>) -> Vec<Outcome> {
     let case = Case { expectation, query, n_cases, selector };
     if let Some(printed) = &expectation.printed {
         return case.printed(printed);
@@ -50,7 +49,7 @@ pub fn outcomes(expectation: &Expectation, query: &Query, n_cases: usize, select
 
 struct Case<'a> {
     expectation: &'a Expectation,
-    query: &'a Query,
+    query: &'a Selection,
     n_cases: usize,
     selector: &'a Selector<'a>,
 }
@@ -66,64 +65,53 @@ impl Compared {
     fn mean(&self) -> f64 {
         mean(&self.differences())
     }
-}
 
-fn mean(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
+    fn outcome(&self) -> Outcome {
+        let differences = self.differences();
+        let interval = Estimate::of(&differences).and_then(|estimate| estimate.confidence_interval_95);
+        Outcome { value: Some(self.mean()), interval, n: differences.len(), ..Outcome::default() }
+    }
 }
 
 impl Case<'_> {
-    /// What is compared under a query; none without runs.
-    fn compared(&self, query: &Query) -> Option<Compared> {
-        let side = |selection: &Option<Selection>| match selection {
-            Some(selection) => self.selector.sample(&query.and(selection)),
-            None => self.selector.sample(query),
-        };
-        let Expectation { left, right, .. } = self.expectation;
-        let found = if left.is_none() && right.is_none() {
-            let alone: Sample = self.selector.sample(query);
-            alone.into_values().map(|value| (value, 0.0)).collect()
-        } else {
-            pairs(&side(left), &side(right))
-        };
-        (!found.is_empty()).then_some(Compared(found))
+    /// What is on both sides of a query.
+    fn sides(&self, query: &Selection) -> (Selection, Selection) {
+        let side = |side: &Option<Selection>| side.as_ref().map_or_else(|| query.clone(), |side| query.and(side));
+        (side(&self.expectation.left), side(&self.expectation.right))
     }
 
-    fn outcome(&self, compared: &Compared) -> Outcome {
-        let differences = compared.differences();
-        let estimate = Estimate::of(&differences);
-        let interval = estimate.and_then(|estimate| estimate.confidence_interval_95);
-        Outcome { value: Some(compared.mean()), interval, n: differences.len(), ..Outcome::default() }
+    fn compared(&self, query: &Selection) -> Option<Compared> {
+        let Expectation { left, right, .. } = self.expectation;
+        let compared = if left.is_none() && right.is_none() {
+            self.selector.sample(query).into_values().map(|value| (value, 0.0)).collect()
+        } else {
+            let (left, right) = self.sides(query);
+            pairs(&self.selector.sample(&left), &self.selector.sample(&right))
+        };
+        (!compared.is_empty()).then_some(Compared(compared))
     }
 
     fn bounded(&self) -> Option<Outcome> {
         let compared = self.compared(self.query)?;
         let Expectation { at_least, at_most, test, .. } = self.expectation;
-        let mut outcome = self.outcome(&compared);
-        let value = compared.mean();
-        let mut met = Some(is_between(value, *at_least, *at_most));
-        outcome.expected = bounds(*at_least, *at_most);
+        let is_inside = is_between(compared.mean(), *at_least, *at_most);
+        let mut outcome = Outcome { met: Some(is_inside), expected: bounds(*at_least, *at_most), ..compared.outcome() };
         if test.is_some() {
             let level = SIGNIFICANT / self.n_cases as f64;
             outcome.expected += &format!(", p < {level:.2e} (paired, Bonferroni-corrected)");
             let (left, right): (Vec<f64>, Vec<f64>) = compared.0.into_iter().unzip();
-            match Test::Paired.compare(&left, &right) {
-                Ok(test) => {
-                    met = met.map(|met| met && test.p < level);
-                    outcome.note = Some(format!("p = {:.2e}", test.p));
-                }
-                Err(error) if left.len() > 1 => {
-                    (met, outcome.note) = (Some(false), Some(error.to_string()));
-                }
-                Err(error) => (met, outcome.note) = (None, Some(error.to_string())),
-            }
+            let (met, note) = match Test::Paired.compare(&left, &right) {
+                Ok(test) => (Some(is_inside && test.p < level), format!("p = {:.2e}", test.p)),
+                Err(error) => ((left.len() > 1).then_some(false), error.to_string()),
+            };
+            (outcome.met, outcome.note) = (met, Some(note));
         }
-        Some(Outcome { met, ..outcome })
+        Some(outcome)
     }
 
     fn equivalent(&self, bound: f64) -> Option<Outcome> {
         let compared = self.compared(self.query)?;
-        let mut outcome = self.outcome(&compared);
+        let mut outcome = compared.outcome();
         outcome.expected = format!("equivalent within {bound}");
         let differences = compared.differences();
         if differences.len() < 2 {
@@ -138,11 +126,8 @@ impl Case<'_> {
 
     /// Clients are compared one by one.
     fn clients_below(&self, bound: f64) -> Option<Outcome> {
-        let side = |selection: &Option<Selection>| {
-            let query = selection.as_ref().map_or_else(|| self.query.clone(), |selection| self.query.and(selection));
-            self.selector.clients(&query)
-        };
-        let (left, right) = (side(&self.expectation.left), side(&self.expectation.right));
+        let (left, right) = self.sides(self.query);
+        let (left, right) = (self.selector.clients(&left), self.selector.clients(&right));
         let pairs: Vec<(f64, f64)> =
             left.iter().filter_map(|(client, value)| Some((*value, *right.get(client)?))).collect();
         // What is not a number is below.
@@ -168,7 +153,7 @@ impl Case<'_> {
     }
 
     fn labels_along(&self, axis: &str) -> Vec<String> {
-        self.selector.labels_of(axis, &self.query.labels)
+        self.selector.labels_of(axis, self.query)
     }
 
     /// `sign` is 1 for rising and -1 for falling.
@@ -261,7 +246,7 @@ impl Case<'_> {
                     place = place.with(axis, row);
                 }
                 if let (Some(axis), Some(group)) = (&printed.columns, printed.order.get(i)) {
-                    place.put(axis, super::Labels::These(group.0.clone()));
+                    place = place.with_labels(axis, &group.0);
                 }
                 cells.extend(self.cell(&place, paper));
             }
@@ -279,7 +264,7 @@ impl Case<'_> {
             met: Some(met),
             expected: format!("{paper} ± {tolerance}"),
             labels: place.labels(),
-            ..self.outcome(&compared)
+            ..compared.outcome()
         })
     }
 }

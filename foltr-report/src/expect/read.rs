@@ -8,9 +8,8 @@ use serde::Deserialize;
 use toml::Value;
 
 use super::reduce::At;
-use super::select::{Labels, METRIC, Query, Selection, Selector, label};
+use super::select::{Labels, METRIC, Selection, Selector, label};
 
-/// What should come out.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Expectation {
@@ -136,7 +135,14 @@ pub struct Spread {
     pub at_most: Option<f64>,
 }
 
-/// Numbers of a paper.
+/// An axis that a predicate names, with the labels that it orders; and their keys.
+pub struct PredicateAxis<'a> {
+    pub key: &'static str,
+    pub axis: &'a str,
+    pub order_key: &'static str,
+    pub order: &'a [Group],
+}
+
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Printed {
@@ -176,10 +182,8 @@ impl PrintedValues {
 impl Expectation {
     /// Whether it is to be judged: its entries, and not skipped with a small budget.
     pub fn is_about(&self, study: &Study) -> bool {
-        let on = |(name, _): &(String, ResolvedCollection)| self.only_on.allow(Some(name));
-        let is_on = self.only_on.0.is_empty() || study.collections.iter().any(on);
         let is_skipped = study.is_quick && self.quick == QuickMode::Skip;
-        is_on && !is_skipped && self.entry.allow(study.entry.as_ref().map(|entry| entry.id.as_str()))
+        !is_skipped && super::is_about(&self.entry, &self.only_on, study)
     }
 
     pub fn level(&self) -> DataLevel {
@@ -192,15 +196,16 @@ impl Expectation {
         [collection, quick, Some("any")].into_iter().flatten().find_map(|key| self.because.get(key)).map(String::as_str)
     }
 
-    /// One selection a case; collections are cases of their own unless the expectation speaks of them.
+    /// One selection a case; collections are cases of their own unless the expectation names them.
     pub fn cases(&self, selector: &Selector<'_>) -> Vec<Selection> {
         let mut axes = self.for_each.clone();
         if self.metric.0.len() > 1 {
             axes.put(METRIC, Labels::These(self.metric.0.clone()));
         }
-        let sides = [Some(&self.fixed), Some(&self.mean_over), self.left.as_ref(), self.right.as_ref()];
-        let is_named = sides.into_iter().flatten().chain([&axes]).any(|one| one.get(COLLECTION_AXIS).is_some())
-            || self.axes_along().contains(&COLLECTION_AXIS);
+        let of_gap = |name: &str| name.starts_with("gap_closed");
+        let mut selections = self.selections().into_iter().filter(|(name, _)| !of_gap(name));
+        let is_named = selections.any(|(_, selection)| selection.get(COLLECTION_AXIS).is_some())
+            || self.predicate_axes().iter().any(|it| it.axis == COLLECTION_AXIS);
         if !is_named && selector.has_axis(COLLECTION_AXIS) {
             axes.put(COLLECTION_AXIS, Labels::All);
         }
@@ -215,17 +220,42 @@ impl Expectation {
         cases
     }
 
-    /// Axes of the predicate.
-    pub fn axes_along(&self) -> Vec<&str> {
-        let along = [&self.rises, &self.falls].into_iter().flatten().map(|along| along.along.as_str());
-        let spread = self.spread.iter().map(|spread| spread.along.as_str());
-        let printed = self.printed.iter().flat_map(|printed| [&printed.rows, &printed.columns]);
-        along.chain(spread).chain(printed.flatten().map(String::as_str)).collect()
+    pub fn selections(&self) -> Vec<(&'static str, &Selection)> {
+        let all = [
+            ("where", Some(&self.fixed)),
+            ("for_each", Some(&self.for_each)),
+            ("mean_over", Some(&self.mean_over)),
+            ("left", self.left.as_ref()),
+            ("right", self.right.as_ref()),
+            ("gap_closed.from", self.gap_closed.as_ref().map(|gap| &gap.from)),
+            ("gap_closed.to", self.gap_closed.as_ref().map(|gap| &gap.to)),
+        ];
+        all.into_iter().filter_map(|(name, selection)| Some((name, selection?))).collect()
     }
 
-    /// What a case selects.
-    pub fn query(&self, case: &Selection) -> Query {
-        let start = Query { metrics: self.metric.0.clone(), at: self.at.clone(), labels: Selection::default() };
+    pub fn predicate_axes(&self) -> Vec<PredicateAxis<'_>> {
+        fn along<'a>(key: &'static str, order_key: &'static str, it: Option<&'a Along>) -> Option<PredicateAxis<'a>> {
+            let Along { along, order, .. } = it?;
+            Some(PredicateAxis { key, axis: along, order_key, order: order.as_deref().unwrap_or_default() })
+        }
+        fn axis<'a>(key: &'static str, axis: Option<&'a String>) -> Option<PredicateAxis<'a>> {
+            Some(PredicateAxis { key, axis: axis?, order_key: "", order: &[] })
+        }
+        let printed = self.printed.as_ref();
+        let columns = axis("printed.columns", printed.and_then(|printed| printed.columns.as_ref()));
+        let order = printed.map_or(&[][..], |printed| &printed.order);
+        let all = [
+            along("rises.along", "rises.order", self.rises.as_ref()),
+            along("falls.along", "falls.order", self.falls.as_ref()),
+            axis("spread.along", self.spread.as_ref().map(|spread| &spread.along)),
+            axis("printed.rows", printed.and_then(|printed| printed.rows.as_ref())),
+            columns.map(|it| PredicateAxis { order_key: "printed.order", order, ..it }),
+        ];
+        all.into_iter().flatten().collect()
+    }
+
+    pub fn query(&self, case: &Selection) -> Selection {
+        let start = Selection::default().with_labels(METRIC, &self.metric.0).with_at(&self.at);
         start.and(&self.fixed).and(&self.mean_over).and(case)
     }
 }

@@ -6,6 +6,8 @@ use foltr_rank::metric::online_performance;
 use serde::Deserialize;
 use toml::Value;
 
+use crate::statistics::mean;
+
 /// Which part of a course is looked at, and how.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(try_from = "Value")]
@@ -95,7 +97,7 @@ impl At {
             Self::Rounds(from, to) => {
                 let inside = course.iter().filter(|(round, _)| (from..=to).contains(round)).map(|(_, value)| *value);
                 let inside: Vec<f64> = inside.collect();
-                (!inside.is_empty()).then(|| inside.iter().sum::<f64>() / inside.len() as f64)?
+                (!inside.is_empty()).then(|| mean(&inside))?
             }
             Self::Change(ref ends) => ends.1.of(run, metric)? - ends.0.of(run, metric)?,
         })

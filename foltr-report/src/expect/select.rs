@@ -1,15 +1,17 @@
 //! Which runs a value comes from: settings by their labels, averaged by fold and seed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use foltr_experiment::grid::is_same_label;
 use foltr_experiment::results::{Results, Run};
 use foltr_experiment::rows::MetricName;
-use foltr_experiment::study::{COLLECTION_AXIS, Study};
+use foltr_experiment::study::COLLECTION_AXIS;
 use serde::Deserialize;
 use toml::{Table, Value};
 
 use super::reduce::At;
+use crate::distinct;
+use crate::statistics::mean;
 
 /// The name under which a selection has the metric.
 pub const METRIC: &str = "metric";
@@ -17,10 +19,10 @@ pub const METRIC: &str = "metric";
 pub const FOLD: &str = "fold";
 const AT: &str = "at";
 
-/// Labels of an axis.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Labels {
     All,
+    /// An empty list selects settings that lack the axis.
     These(Vec<String>),
 }
 
@@ -79,43 +81,41 @@ impl Selection {
 
     #[must_use]
     pub fn with(&self, axis: &str, label: &str) -> Self {
+        self.with_labels(axis, &[label.to_owned()])
+    }
+
+    #[must_use]
+    pub fn with_labels(&self, axis: &str, labels: &[String]) -> Self {
         let mut with = self.clone();
-        with.put(axis, Labels::These(vec![label.into()]));
+        with.put(axis, Labels::These(labels.to_vec()));
         with
+    }
+
+    #[must_use]
+    pub fn with_at(&self, at: &At) -> Self {
+        Self { at: Some(at.clone()), ..self.clone() }
+    }
+
+    /// With what the other selects in place of what this one does.
+    #[must_use]
+    pub fn and(&self, other: &Self) -> Self {
+        let mut both = self.clone();
+        let is_every_metric = |axis: &str, labels: &Labels| axis == METRIC && *labels == Labels::All;
+        for (axis, labels) in other.iter().filter(|(axis, labels)| !is_every_metric(axis, labels)) {
+            both.put(axis, labels.clone());
+        }
+        both.at = other.at.clone().or(both.at);
+        both
+    }
+
+    pub fn metrics(&self) -> Vec<MetricName> {
+        let Some(Labels::These(names)) = self.get(METRIC) else { return Vec::new() };
+        names.iter().filter_map(|name| name.parse().ok()).collect()
     }
 
     /// Axis -> label, where there is exactly one.
     pub fn labels(&self) -> BTreeMap<String, String> {
         self.labels.iter().filter_map(|(axis, _)| Some((axis.clone(), self.one(axis)?.to_owned()))).collect()
-    }
-}
-
-/// One number a run.
-#[derive(Clone, Debug)]
-pub struct Query {
-    pub metrics: Vec<String>,
-    pub at: At,
-    pub labels: Selection,
-}
-
-impl Query {
-    /// With these labels in place of those that it has.
-    #[must_use]
-    pub fn and(&self, selection: &Selection) -> Self {
-        let mut query = self.clone();
-        for (axis, labels) in selection.iter() {
-            match labels {
-                Labels::These(metrics) if axis == METRIC => query.metrics.clone_from(metrics),
-                labels => query.labels.put(axis, labels.clone()),
-            }
-        }
-        query.at = selection.at.clone().unwrap_or(query.at);
-        query
-    }
-
-    #[must_use]
-    pub fn with(&self, axis: &str, label: &str) -> Self {
-        self.and(&Selection::default().with(axis, label))
     }
 }
 
@@ -125,9 +125,8 @@ pub type Sample = BTreeMap<(usize, u64), f64>;
 /// (number of the setting within its selection, fold, seed, client) -> value.
 pub type ClientSample = BTreeMap<(usize, usize, u64, u32), f64>;
 
-/// Finds runs of a study.
 pub struct Selector<'a> {
-    results: &'a Results,
+    pub results: &'a Results,
     /// Where there is no axis of collections.
     collection: Option<&'a str>,
     /// All values of a setting, for keys that are no axis.
@@ -135,8 +134,7 @@ pub struct Selector<'a> {
 }
 
 impl<'a> Selector<'a> {
-    pub fn of(study: &'a Study, results: &'a Results) -> Self {
-        let collection = study.collections.first().map(|(name, _)| name.as_str());
+    pub fn of(results: &'a Results, collection: Option<&'a str>) -> Self {
         Self { results, collection, own: results.grid.settings.iter().map(own_values).collect() }
     }
 
@@ -160,38 +158,36 @@ impl<'a> Selector<'a> {
         if axis == FOLD {
             return self.folds(selection);
         }
-        let mut labels: Vec<String> = Vec::new();
-        for setting in (0..self.own.len()).filter(|&setting| self.is_selected(setting, selection)) {
-            if let Some(label) = self.label(setting, axis).filter(|label| !labels.contains(label)) {
-                labels.push(label);
-            }
-        }
-        labels
+        distinct(self.settings(selection).into_iter().filter_map(|setting| self.label(setting, axis)))
     }
 
-    /// Combinations of labels that settings of a selection have; one empty combination without axes.
-    pub fn combinations(&self, axes: &[String], selection: &Selection) -> Vec<Selection> {
+    /// Combinations of labels that settings of a selection have; one empty combination without axes. Settings that lack
+    /// an axis have combinations of their own if they are asked for, else none.
+    pub fn combinations(&self, axes: &[String], selection: &Selection, with_unlabelled: bool) -> Vec<Selection> {
         if let Some(place) = axes.iter().position(|axis| axis == FOLD) {
             let others = [&axes[..place], &axes[place + 1..]].concat();
-            let of_others = self.combinations(&others, selection);
+            let of_others = self.combinations(&others, selection, with_unlabelled);
             let folds = self.folds(selection);
             return of_others.iter().flat_map(|one| folds.iter().map(move |fold| one.with(FOLD, fold))).collect();
         }
-        let mut combinations: Vec<Selection> = Vec::new();
-        for setting in self.settings(selection) {
-            let labels: Option<Vec<String>> = axes.iter().map(|axis| self.label(setting, axis)).collect();
-            let Some(labels) = labels else { continue };
-            let pairs = axes.iter().zip(&labels);
-            let one = pairs.fold(Selection::default(), |one, (axis, label)| one.with(axis, label));
-            if !combinations.contains(&one) {
-                combinations.push(one);
+        let combination = |setting: usize| {
+            let mut combination = Selection::default();
+            for axis in axes {
+                let label = self.label(setting, axis);
+                if label.is_none() && !with_unlabelled {
+                    return None;
+                }
+                combination.put(axis, Labels::These(label.into_iter().collect()));
             }
-        }
+            Some(combination)
+        };
+        let mut combinations = distinct(self.settings(selection).into_iter().filter_map(combination));
         // The first axis changes slowest.
         let orders: Vec<Vec<String>> = axes.iter().map(|axis| self.labels_of(axis, selection)).collect();
-        let place = |one: &Selection| -> Vec<Option<usize>> {
-            let of_axis =
-                |(axis, order): (&String, &Vec<String>)| order.iter().position(|it| one.one(axis) == Some(it));
+        let place = |one: &Selection| -> Vec<usize> {
+            let of_axis = |(axis, order): (&String, &Vec<String>)| {
+                order.iter().position(|label| one.one(axis) == Some(label)).unwrap_or(order.len())
+            };
             axes.iter().zip(&orders).map(of_axis).collect()
         };
         combinations.sort_by_cached_key(place);
@@ -200,13 +196,13 @@ impl<'a> Selector<'a> {
 
     fn folds(&self, selection: &Selection) -> Vec<String> {
         let runs = self.settings(selection).into_iter().flat_map(|setting| self.results.runs_of(setting));
-        let folds: std::collections::BTreeSet<usize> = runs.map(|run| run.fold).collect();
+        let folds: BTreeSet<usize> = runs.map(|run| run.fold).collect();
         folds.iter().map(ToString::to_string).collect()
     }
 
-    /// Runs of a setting, of the folds of a query.
-    pub fn runs(&self, setting: usize, query: &Query) -> impl Iterator<Item = &'a Run> {
-        let folds = match query.labels.get(FOLD) {
+    /// Runs of a setting, of the folds of a selection.
+    pub fn runs(&self, setting: usize, selection: &Selection) -> impl Iterator<Item = &'a Run> {
+        let folds = match selection.get(FOLD) {
             Some(Labels::These(folds)) => Some(folds.clone()),
             _ => None,
         };
@@ -214,51 +210,48 @@ impl<'a> Selector<'a> {
         self.results.runs_of(setting).filter(is_asked)
     }
 
-    /// Settings of a selection.
     pub fn settings(&self, selection: &Selection) -> Vec<usize> {
         (0..self.own.len()).filter(|&setting| self.is_selected(setting, selection)).collect()
     }
 
-    fn is_selected(&self, setting: usize, selection: &Selection) -> bool {
-        selection.iter().filter(|(axis, _)| ![METRIC, FOLD].contains(axis)).all(|(axis, wanted)| {
-            let Labels::These(wanted) = wanted else { return true };
+    pub fn is_selected(&self, setting: usize, selection: &Selection) -> bool {
+        selection.iter().filter(|(axis, _)| ![METRIC, FOLD].contains(axis)).all(|(axis, labels)| {
+            let Labels::These(selected) = labels else { return true };
             match self.label(setting, axis) {
-                Some(label) => wanted.iter().any(|one| is_same_label(one, &label)),
-                // What a setting has not does not tell it from others.
+                Some(label) => selected.iter().any(|selected| is_same_label(selected, &label)),
+                // A setting without the axis belongs to all its labels.
                 None => true,
             }
         })
     }
 
     /// One number a fold and seed: the mean over the selected settings and metrics.
-    pub fn sample(&self, query: &Query) -> Sample {
+    pub fn sample(&self, selection: &Selection) -> Sample {
+        let at = selection.at.clone().unwrap_or_default();
         let mut parts: Vec<Sample> = Vec::new();
-        for metric in query.metrics.iter().filter_map(|name| name.parse::<MetricName>().ok()) {
-            for setting in self.settings(&query.labels) {
-                let runs = self.runs(setting, query);
-                let values = runs.filter_map(|run| Some(((run.fold, run.seed), query.at.of(run, metric)?)));
+        for metric in selection.metrics() {
+            for setting in self.settings(selection) {
+                let runs = self.runs(setting, selection);
+                let values = runs.filter_map(|run| Some(((run.fold, run.seed), at.of(run, metric)?)));
                 let part: Sample = values.collect();
                 if !part.is_empty() {
                     parts.push(part);
                 }
             }
         }
-        let keys: std::collections::BTreeSet<(usize, u64)> =
-            parts.iter().flat_map(|part| part.keys().copied()).collect();
-        let mean = |key: (usize, u64)| {
+        let keys: BTreeSet<(usize, u64)> = parts.iter().flat_map(|part| part.keys().copied()).collect();
+        let value = |key: (usize, u64)| {
             let values: Option<Vec<f64>> = parts.iter().map(|part| value_for(part, key)).collect();
-            values.map(|values| (key, values.iter().sum::<f64>() / values.len() as f64))
+            values.map(|values| (key, mean(&values)))
         };
-        keys.into_iter().filter_map(mean).collect()
+        keys.into_iter().filter_map(value).collect()
     }
-}
 
-impl Selector<'_> {
     /// What each client's ranker is worth to it.
-    pub fn clients(&self, query: &Query) -> ClientSample {
+    pub fn clients(&self, selection: &Selection) -> ClientSample {
         let mut sample = ClientSample::new();
-        for metric in query.metrics.iter().filter_map(|name| name.parse::<MetricName>().ok()) {
-            for (idx, setting) in self.settings(&query.labels).into_iter().enumerate() {
+        for metric in selection.metrics() {
+            for (idx, setting) in self.settings(selection).into_iter().enumerate() {
                 for run in self.results.runs_of(setting) {
                     let of_metric = run.clients.iter().filter(|one| one.metric == metric);
                     sample.extend(of_metric.map(|one| ((idx, run.fold, run.seed, one.client), one.value)));
@@ -281,7 +274,7 @@ fn value_for(sample: &Sample, (fold, seed): (usize, u64)) -> Option<f64> {
 
 /// Values of both samples that belong together.
 pub fn pairs(left: &Sample, right: &Sample) -> Vec<(f64, f64)> {
-    let keys: std::collections::BTreeSet<(usize, u64)> = left.keys().chain(right.keys()).copied().collect();
+    let keys: BTreeSet<(usize, u64)> = left.keys().chain(right.keys()).copied().collect();
     keys.into_iter().filter_map(|key| Some((value_for(left, key)?, value_for(right, key)?))).collect()
 }
 

@@ -4,15 +4,15 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
+use crate::distinct;
 use crate::table::table;
 
-/// One judged case.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Judgement {
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub entry: Option<String>,
     pub says: String,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub finding: Option<u32>,
     /// Axis -> label.
     pub case: BTreeMap<String, String>,
@@ -24,40 +24,34 @@ pub struct Judgement {
     pub values: Vec<(String, f64)>,
     pub expected: String,
     /// 95 % confidence interval of the value.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<(f64, f64)>,
     /// Runs, or pairs of runs.
     pub n: usize,
     /// Why it fails or is not judged.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub data: Option<String>,
-    /// With a small budget.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub quick: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[serde(rename_all = "lowercase")]
 pub enum Verdict {
-    #[serde(rename = "holds")]
     Holds,
-    #[serde(rename = "fails")]
     Fails,
-    #[serde(rename = "explained")]
     Explained,
     #[serde(rename = "not judged")]
     NotJudged,
-    #[serde(rename = "agrees")]
     Agrees,
-    #[serde(rename = "differs")]
     Differs,
     #[serde(rename = "not comparable")]
     NotComparable,
 }
 
 impl Verdict {
-    /// All, with their names.
     pub const ALL: [(&'static str, Self); 7] = [
         ("holds", Self::Holds),
         ("fails", Self::Fails),
@@ -82,7 +76,6 @@ impl Verdict {
 }
 
 impl Judgement {
-    /// The case in a line: `users.preset = perfect, rule = Krum`.
     pub fn case_name(&self) -> String {
         self.case.iter().map(|(axis, label)| format!("{axis} = {label}")).collect::<Vec<_>>().join(", ")
     }
@@ -109,12 +102,7 @@ pub fn text(judgements: &[Judgement]) -> String {
         };
         text += &table(&["verdict", "case", "value", "expected", "runs"], 4, group.iter().map(row).collect());
         text.push('\n');
-        let mut reasons: Vec<&str> = Vec::new();
-        for because in group.iter().filter_map(|one| one.because.as_deref()) {
-            if !reasons.contains(&because) {
-                reasons.push(because);
-            }
-        }
+        let reasons = distinct(group.iter().filter_map(|one| one.because.as_deref()));
         reasons.iter().for_each(|because| text += &format!("* {because}\n"));
         text.push('\n');
     }

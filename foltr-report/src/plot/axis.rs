@@ -1,30 +1,24 @@
 //! Axes: round numbers as ticks, and where a value lies between them.
 
-/// How values are spread over an axis.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Scale {
-    /// Equal differences have equal lengths.
     #[default]
     Linear,
-    /// Equal ratios have equal lengths; values that are not positive are left out.
+    /// Values that are not positive are left out.
     Logarithmic,
 }
 
 /// One axis: the values it spans, with its ticks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
-    /// First value.
     pub low: f64,
-    /// Last value.
     pub high: f64,
-    /// Values with a label.
     pub ticks: Vec<f64>,
     pub scale: Scale,
     step: f64,
 }
 
 impl Axis {
-    /// An axis of this scale around all values.
     pub fn of(scale: Scale, values: impl Iterator<Item = f64>, n_ticks: usize) -> Self {
         match scale {
             Scale::Linear => Self::around(values, n_ticks),
@@ -122,7 +116,6 @@ fn logarithmic_label(tick: f64) -> String {
     format!("{text}{unit}")
 }
 
-/// The least and the largest finite value.
 fn ends(values: impl Iterator<Item = f64>) -> Option<(f64, f64)> {
     let finite = values.filter(|value| value.is_finite());
     let (low, high) =

@@ -4,9 +4,10 @@ use std::fmt::Write as _;
 
 use super::axis::Axis;
 use super::canvas::{Anchor, Canvas, Font, GRID, INK, LABEL, SOFT_INK, TICK};
-use super::legend::{Legend, Swatch};
+use super::legend::{Legend, box_swatch};
 use super::style::{fill, hatches};
 use super::text::{escape, widest_word, wrap};
+use super::{LEAST_WIDTH, number, tick_width};
 
 const HEIGHT: f64 = 300.0;
 const WIDEST_BAR: f64 = 44.0;
@@ -15,47 +16,36 @@ const NARROWEST_BAR: f64 = 18.0;
 const WIDTH: f64 = 760.0;
 const BETWEEN_GROUPS: f64 = 26.0;
 const RIGHT_MARGIN: f64 = 24.0;
-const LEAST_WIDTH: f64 = 460.0;
 /// From a bar's end to its number.
 const NUMBER_GAP: f64 = 5.0;
 const NUMBER: Font = Font { has_halo: true, ..TICK };
 
-/// Grouped bars.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BarFigure {
-    /// Above the bars.
     pub title: String,
-    /// A smaller line below the title.
     pub subtitle: String,
-    /// Left of the bars.
     pub y_label: String,
-    /// Methods in the order of the legend and of the bars of a group.
+    /// In the order of the legend and of the bars of a group.
     pub methods: Vec<String>,
-    /// From left to right.
     pub groups: Vec<BarGroup>,
     /// Digits of the numbers above the bars; none without numbers.
     pub digits: Option<usize>,
 }
 
-/// Bars side by side.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BarGroup {
-    /// Below the bars.
     pub name: String,
     /// At most one a method. Bars that are not finite are left out.
     pub bars: Vec<Bar>,
 }
 
-/// A value with its interval.
+/// A value with the ends of its error bar.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bar {
     /// Index of [`BarFigure::methods`].
     pub method: usize,
-    /// Height of the bar, from 0.
     pub value: f64,
-    /// Lower end of the error bar.
     pub low: f64,
-    /// Upper end of the error bar.
     pub high: f64,
 }
 
@@ -80,11 +70,10 @@ impl Layout {
 impl BarFigure {
     /// The figure as SVG. A bar is a `<g class="series" data-series="INDEX" data-name="NAME" data-value="VALUE">`.
     pub fn svg(&self) -> String {
-        let (canvas, size) = self.compose();
-        canvas.finish("bars", size, &self.title, &self.subtitle)
+        self.compose().finish("bars", &self.title, &self.subtitle)
     }
 
-    pub(super) fn compose(&self) -> (Canvas, (f64, f64)) {
+    pub(super) fn compose(&self) -> Canvas {
         let layout = self.layout();
         let mut canvas = Canvas::default();
         canvas.add(&hatches(self.methods.len()));
@@ -95,22 +84,24 @@ impl BarFigure {
             canvas.line((layout.left, y), (right, y), if tick == 0.0 { SOFT_INK } else { GRID });
             canvas.label((layout.left - 9.0, y + 4.5), Anchor::End, TICK, &layout.axis.label(tick));
         }
-        for (line_idx, line) in wrap(&self.y_label, LABEL.size, HEIGHT).iter().enumerate() {
-            let x = 12.0 + (line_idx as f64 + 0.8) * LABEL.line();
-            canvas.upright((x, layout.top + HEIGHT / 2.0), Anchor::Middle, LABEL, line);
-        }
+        canvas.y_label(layout.top + HEIGHT / 2.0, &wrap(&self.y_label, LABEL.size, HEIGHT));
         for (idx, group) in self.groups.iter().enumerate() {
             self.add_group(&mut canvas, &layout, idx, group);
         }
         let deepest = layout.names.iter().map(Vec::len).max().unwrap_or(0) as f64;
         let legend_top = layout.top + HEIGHT + 14.0 + deepest * LABEL.line() + 14.0;
         let legend = Legend::of(&self.methods, layout.width - 2.0 * RIGHT_MARGIN);
-        legend.draw(&mut canvas, &self.methods, layout.width / 2.0, legend_top, Swatch::Box);
-        (canvas, (layout.width, legend_top + legend.height() + 12.0))
+        legend.draw(&mut canvas, &self.methods, (layout.width / 2.0, legend_top), box_swatch);
+        canvas.size = (layout.width, legend_top + legend.height() + 12.0);
+        canvas
     }
 
     fn number(&self, value: f64) -> Option<String> {
-        self.digits.map(|digits| format!("{value:.digits$}").replace('-', "\u{2212}"))
+        self.digits.map(|digits| number(value, digits))
+    }
+
+    fn bars(&self) -> impl Iterator<Item = &Bar> {
+        self.groups.iter().flat_map(|group| &group.bars).filter(|bar| bar.value.is_finite())
     }
 
     fn layout(&self) -> Layout {
@@ -119,14 +110,12 @@ impl BarFigure {
         let bar = (WIDTH / n_groups / n_bars).clamp(NARROWEST_BAR, WIDEST_BAR);
         let word = self.groups.iter().map(|group| widest_word(&group.name, LABEL.size)).fold(0.0, f64::max);
         let group = (n_bars * bar + BETWEEN_GROUPS).max(word + 14.0);
-        let bars = || self.groups.iter().flat_map(|group| &group.bars).filter(|bar| bar.value.is_finite());
-        let numbers = bars().filter_map(|bar| self.number(bar.value));
+        let numbers = self.bars().filter_map(|bar| self.number(bar.value));
         let widest = numbers.map(|number| TICK.width(&number)).fold(0.0, f64::max);
         let is_upright = widest + 4.0 > bar;
         let axis = self.axis(if is_upright { widest } else { TICK.size });
-        let y_width = axis.ticks.iter().map(|&tick| TICK.width(&axis.label(tick))).fold(0.0, f64::max);
         let y_label = wrap(&self.y_label, LABEL.size, HEIGHT);
-        let left = 14.0 + y_label.len() as f64 * LABEL.line() + y_width + 17.0;
+        let left = 14.0 + y_label.len() as f64 * LABEL.line() + tick_width(&axis) + 17.0;
         let width = (left + n_groups * group + RIGHT_MARGIN).max(LEAST_WIDTH);
         let head = Canvas::default().head(left, width - left - RIGHT_MARGIN, &self.title, &self.subtitle);
         let names = self.groups.iter().map(|it| wrap(&it.name, LABEL.size, group - 8.0)).collect();
@@ -135,8 +124,7 @@ impl BarFigure {
 
     /// An axis with 0, all values, and room for numbers of this height beyond them.
     fn axis(&self, number_height: f64) -> Axis {
-        let bars = self.groups.iter().flat_map(|group| &group.bars).filter(|bar| bar.value.is_finite());
-        let ends: Vec<f64> = bars.flat_map(|bar| [bar.value, bar.low, bar.high]).chain([0.0]).collect();
+        let ends: Vec<f64> = self.bars().flat_map(|bar| [bar.value, bar.low, bar.high]).chain([0.0]).collect();
         let axis = Axis::around(ends.iter().copied(), 6);
         let share = (number_height + 2.0 * NUMBER_GAP) / HEIGHT;
         let beyond = |axis: &Axis, room: f64| -> Vec<f64> {
@@ -159,14 +147,10 @@ impl BarFigure {
         for bar in &group.bars {
             let left = first + bar.method as f64 * layout.bar;
             let (Some(zero), Some(end)) = (layout.y(0.0), layout.y(bar.value)) else { continue };
-            let name = self.methods.get(bar.method).map_or("", String::as_str);
-            let name = escape(name);
+            let name = escape(self.methods.get(bar.method).map_or("", String::as_str));
+            let (Bar { method, value, .. }, shapes) = (bar, draw_bar(layout, bar, left, zero, end));
             canvas.add(&format!(
-                r#"<g class="series" data-series="{}" data-name="{name}" data-value="{}"><title>{name}: {}</title>{}"#,
-                bar.method,
-                bar.value,
-                bar.value,
-                draw_bar(layout, bar, left, zero, end)
+                r#"<g class="series" data-series="{method}" data-name="{name}" data-value="{value}"><title>{name}: {value}</title>{shapes}"#
             ));
             if let Some(number) = self.number(bar.value) {
                 add_number(canvas, layout, bar, left + layout.bar / 2.0, &number);

@@ -4,10 +4,6 @@ use std::fmt::Write as _;
 
 use super::text::{FALLBACKS, LINE, bold_width, escape, width, wrap};
 
-pub const TITLE_SIZE: f64 = 19.0;
-pub const LABEL_SIZE: f64 = 14.0;
-pub const TICK_SIZE: f64 = 12.5;
-
 pub const INK: &str = "#222222";
 pub const SOFT_INK: &str = "#5a5a5a";
 pub const GRID: &str = "#e6e6e6";
@@ -20,7 +16,6 @@ pub enum Anchor {
     End,
 }
 
-/// How a text looks.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Font {
     pub size: f64,
@@ -30,11 +25,11 @@ pub struct Font {
     pub has_halo: bool,
 }
 
-pub const TITLE: Font = Font { size: TITLE_SIZE, fill: INK, is_bold: true, has_halo: false };
-pub const HEADING: Font = Font { size: LABEL_SIZE, fill: INK, is_bold: true, has_halo: false };
-pub const LABEL: Font = Font { size: LABEL_SIZE, fill: INK, is_bold: false, has_halo: false };
-pub const SUBTITLE: Font = Font { size: LABEL_SIZE, fill: SOFT_INK, is_bold: false, has_halo: false };
-pub const TICK: Font = Font { size: TICK_SIZE, fill: SOFT_INK, is_bold: false, has_halo: false };
+pub const LABEL: Font = Font { size: 14.0, fill: INK, is_bold: false, has_halo: false };
+pub const HEADING: Font = Font { is_bold: true, ..LABEL };
+pub const SUBTITLE: Font = Font { fill: SOFT_INK, ..LABEL };
+pub const TITLE: Font = Font { size: 19.0, ..HEADING };
+pub const TICK: Font = Font { size: 12.5, ..SUBTITLE };
 
 impl Font {
     pub fn width(&self, text: &str) -> f64 {
@@ -48,7 +43,7 @@ impl Font {
 
 /// The rectangle of a label that was set.
 #[derive(Clone, Debug, PartialEq)]
-pub struct Place {
+pub struct LabelBox {
     pub left: f64,
     pub top: f64,
     pub right: f64,
@@ -56,11 +51,11 @@ pub struct Place {
     pub text: String,
 }
 
-/// A figure in the making.
 #[derive(Clone, Debug, Default)]
 pub struct Canvas {
     pub body: String,
-    pub places: Vec<Place>,
+    pub labels: Vec<LabelBox>,
+    pub size: (f64, f64),
 }
 
 impl Canvas {
@@ -70,12 +65,12 @@ impl Canvas {
         self.body.push('\n');
     }
 
-    /// Sets a text with its base line at `at`.
+    /// A text with its base line at `at`.
     pub fn label(&mut self, at: (f64, f64), anchor: Anchor, font: Font, text: &str) {
         self.set(at, anchor, font, text, false);
     }
 
-    /// Sets a text that reads upwards, with its base line at the x of `at`.
+    /// A text that reads upwards, with its base line at the x of `at`.
     pub fn upright(&mut self, at: (f64, f64), anchor: Anchor, font: Font, text: &str) {
         self.set(at, anchor, font, text, true);
     }
@@ -107,7 +102,7 @@ impl Canvas {
         } else {
             (x - before, y - above, x - before + width, y + below)
         };
-        self.places.push(Place { left, top, right, bottom, text: text.into() });
+        self.labels.push(LabelBox { left, top, right, bottom, text: text.into() });
     }
 
     /// Sets lines below each other; the first base line is at `at`. Returns their height.
@@ -118,7 +113,6 @@ impl Canvas {
         lines.len() as f64 * font.line()
     }
 
-    /// A thin line.
     pub fn line(&mut self, from: (f64, f64), to: (f64, f64), stroke: &str) {
         let _ = writeln!(
             self.body,
@@ -135,9 +129,16 @@ impl Canvas {
         y - 12.0
     }
 
+    /// Lines that read upwards at the left edge, around this height.
+    pub fn y_label(&mut self, middle: f64, lines: &[String]) {
+        for (idx, line) in lines.iter().enumerate() {
+            self.upright((12.0 + (idx as f64 + 0.8) * LABEL.line(), middle), Anchor::Middle, LABEL, line);
+        }
+    }
+
     /// The whole SVG.
-    pub fn finish(&self, kind: &str, (width, height): (f64, f64), title: &str, subtitle: &str) -> String {
-        let (width, height) = (width.ceil(), height.ceil());
+    pub fn finish(&self, kind: &str, title: &str, subtitle: &str) -> String {
+        let (width, height) = (self.size.0.ceil(), self.size.1.ceil());
         format!(
             r#"<svg xmlns="http://www.w3.org/2000/svg" class="{kind}" width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img" font-family="{FALLBACKS}">
 <title>{}</title>

@@ -1,11 +1,11 @@
-//! Heat maps: a table of numbers on colours, with marks of significance.
+//! Heat maps: a table of numbers on colours.
 
 use std::fmt::Write as _;
 
 use super::canvas::{Anchor, Canvas, Font, GRID, HEADING, LABEL, SUBTITLE, TICK, path};
 use super::palette::Palette;
 use super::text::{widest_word, wrap};
-use crate::statistics::Mark;
+use super::{LEAST_WIDTH, number};
 
 const MARGIN: f64 = 24.0;
 const CELL_HEIGHT: f64 = 34.0;
@@ -13,39 +13,22 @@ const LEAST_CELL: f64 = 74.0;
 /// A column does not grow beyond this for its title.
 const WIDEST_CELL: f64 = 150.0;
 const WIDEST_ROW_TITLE: f64 = 260.0;
-/// Room for a mark beside a number.
-const MARK: f64 = 13.0;
+/// On both sides of a number.
+const CELL_MARGIN: f64 = 19.0;
 const KEY: (f64, f64) = (220.0, 12.0);
-const LEAST_WIDTH: f64 = 460.0;
 
-/// A table of numbers.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct HeatMap {
-    /// Above the table.
     pub title: String,
-    /// A smaller line below the title.
     pub subtitle: String,
-    /// Titles of the columns.
     pub columns: Vec<String>,
-    /// Titles of the rows.
     pub rows: Vec<String>,
-    /// By row and column; missing ones are empty.
-    pub cells: Vec<Vec<Cell>>,
-    /// Digits after the point.
+    /// By row and column; missing ones and those that are not finite are empty.
+    pub cells: Vec<Vec<f64>>,
     pub digits: usize,
-    /// How numbers become colours.
     pub palette: Palette,
-    /// A line below the table, such as what the marks mean.
+    /// A line below the table.
     pub note: String,
-}
-
-/// A number with its mark.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Cell {
-    /// Shown as an empty cell when it is not finite.
-    pub value: f64,
-    /// Beside the number.
-    pub mark: Mark,
 }
 
 struct Layout {
@@ -61,11 +44,10 @@ struct Layout {
 impl HeatMap {
     /// The figure as SVG. A cell is a `<g class="cell" data-row="R" data-column="C" data-value="V">`.
     pub fn svg(&self) -> String {
-        let (canvas, size) = self.compose();
-        canvas.finish("heat-map", size, &self.title, &self.subtitle)
+        self.compose().finish("heat-map", &self.title, &self.subtitle)
     }
 
-    pub(super) fn compose(&self) -> (Canvas, (f64, f64)) {
+    pub(super) fn compose(&self) -> Canvas {
         let layout = self.layout();
         let mut canvas = Canvas::default();
         canvas.head(MARGIN, layout.width - 2.0 * MARGIN, &self.title, &self.subtitle);
@@ -87,20 +69,20 @@ impl HeatMap {
         let bottom = self.add_key(&mut canvas, &layout, y + 18.0);
         let note = wrap(&self.note, SUBTITLE.size, layout.width - 2.0 * MARGIN);
         let height = canvas.lines((MARGIN, bottom + 24.0), Anchor::Start, SUBTITLE, &note);
-        (canvas, (layout.width, bottom + height + 20.0))
+        canvas.size = (layout.width, bottom + height + 20.0);
+        canvas
     }
 
     fn values(&self) -> impl Iterator<Item = f64> {
-        self.cells.iter().flatten().map(|cell| cell.value).filter(|value| value.is_finite())
+        self.cells.iter().flatten().copied().filter(|value| value.is_finite())
     }
 
     fn layout(&self) -> Layout {
         let n_columns = self.columns.len().max(self.cells.iter().map(Vec::len).max().unwrap_or(0));
         let n_rows = self.rows.len().max(self.cells.len());
-        let number = Font { is_bold: true, ..LABEL };
-        let widest = self.values().map(|value| number.width(&self.number(value))).fold(0.0, f64::max);
+        let widest = self.values().map(|value| LABEL.width(&self.number(value))).fold(0.0, f64::max);
         let word = self.columns.iter().map(|title| widest_word(title, HEADING.size)).fold(0.0, f64::max);
-        let cell = (widest + 2.0 * MARK + 12.0).max((word + 10.0).min(WIDEST_CELL)).max(LEAST_CELL);
+        let cell = (widest + 2.0 * CELL_MARGIN).max((word + 10.0).min(WIDEST_CELL)).max(LEAST_CELL);
         let title = |titles: &[String], idx: usize| titles.get(idx).cloned().unwrap_or_default();
         let row_lines = |idx| wrap(&title(&self.rows, idx), LABEL.size, WIDEST_ROW_TITLE);
         let rows: Vec<_> = (0..n_rows)
@@ -122,7 +104,7 @@ impl HeatMap {
     }
 
     fn number(&self, value: f64) -> String {
-        format!("{value:.*}", self.digits).replace('-', "\u{2212}")
+        number(value, self.digits)
     }
 
     fn add_cell(
@@ -131,7 +113,7 @@ impl HeatMap {
         layout: &Layout,
         (row, column): (usize, usize),
         (top, height): (f64, f64),
-        cell: Option<Cell>,
+        value: Option<f64>,
     ) {
         let left = layout.left + column as f64 * layout.cell;
         let rect = |fill: &str| {
@@ -141,7 +123,7 @@ impl HeatMap {
             )
         };
         let middle = (left + layout.cell / 2.0, top + height / 2.0 + 5.0);
-        let Some(Cell { value, mark }) = cell.filter(|cell| cell.value.is_finite()) else {
+        let Some(value) = value.filter(|value| value.is_finite()) else {
             canvas.add(&rect("#f2f2f2"));
             canvas.label(middle, Anchor::Middle, SUBTITLE, "\u{2013}");
             return;
@@ -152,10 +134,7 @@ impl HeatMap {
             r#"<g class="cell" data-row="{row}" data-column="{column}" data-value="{value}">{}"#,
             rect(&fill)
         ));
-        let font = Font { fill: ink, is_bold: mark == Mark::Bold, ..LABEL };
-        let text = self.number(value);
-        canvas.label(middle, Anchor::Middle, font, &text);
-        add_mark(canvas, mark, (middle.0 + font.width(&text) / 2.0 + 3.0, middle.1), ink);
+        canvas.label(middle, Anchor::Middle, Font { fill: ink, ..LABEL }, &self.number(value));
         canvas.add("</g>");
     }
 
@@ -184,28 +163,5 @@ impl HeatMap {
         canvas.label((left - 8.0, top + 11.0), Anchor::End, TICK, &self.number(layout.ends.0));
         canvas.label((left + width + 8.0, top + 11.0), Anchor::Start, TICK, &self.number(layout.ends.1));
         top + height
-    }
-}
-
-/// Triangles are drawn, because few fonts have them.
-fn add_mark(canvas: &mut Canvas, mark: Mark, (x, y): (f64, f64), ink: &'static str) {
-    let (up, down) = ("l4 -7.5l4 7.5Z", "m0 -7.5l4 7.5l4 -7.5Z");
-    let mut triangle = |shape: &str, fill: &str| {
-        canvas.add(&format!(
-            r#"<path class="mark" d="M{:.1} {:.1}{shape}" fill="{fill}" stroke="{ink}" stroke-width="1"/>"#,
-            x,
-            y - 2.0
-        ));
-    };
-    match mark {
-        Mark::None | Mark::Bold => {}
-        Mark::Gain => triangle(up, "none"),
-        Mark::Loss => triangle(down, "none"),
-        Mark::StrongGain => triangle(up, ink),
-        Mark::StrongLoss => triangle(down, ink),
-        Mark::Letter(letter) => {
-            let font = Font { size: 10.0, fill: ink, ..LABEL };
-            canvas.label((x, y - 5.0), Anchor::Start, font, &letter.to_string());
-        }
     }
 }

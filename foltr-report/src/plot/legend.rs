@@ -1,22 +1,13 @@
 //! The legend: every method with its line or its box, in as many rows as it needs.
 
-use std::fmt::Write as _;
-
-use super::canvas::{Anchor, Canvas, LABEL, LABEL_SIZE};
+use super::canvas::{Anchor, Canvas, LABEL};
 use super::style::{colour, dashes, fill, marker};
-use super::text::{escape, width, wrap};
+use super::text::{escape, wrap};
 
 const SWATCH: f64 = 30.0;
 const AFTER_SWATCH: f64 = 8.0;
 const BETWEEN: f64 = 28.0;
 const BETWEEN_ROWS: f64 = 5.0;
-
-/// What stands for a method.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Swatch {
-    Line,
-    Box,
-}
 
 struct Entry {
     method: usize,
@@ -33,9 +24,9 @@ impl Legend {
     pub fn of(methods: &[String], available: f64) -> Self {
         let mut rows: Vec<Vec<Entry>> = Vec::new();
         let mut used = f64::INFINITY;
-        for (method, name) in methods.iter().enumerate() {
-            let lines = wrap(name, LABEL_SIZE, available - SWATCH - AFTER_SWATCH);
-            let text = lines.iter().map(|line| width(line, LABEL_SIZE)).fold(0.0, f64::max);
+        for (method, name) in methods.iter().enumerate().filter(|(_, name)| !name.is_empty()) {
+            let lines = wrap(name, LABEL.size, available - SWATCH - AFTER_SWATCH);
+            let text = lines.iter().map(|line| LABEL.width(line)).fold(0.0, f64::max);
             let width = SWATCH + AFTER_SWATCH + text;
             if used + width > available {
                 rows.push(Vec::new());
@@ -59,8 +50,14 @@ impl Legend {
     }
 
     /// Draws it below `top`, each row around the middle.
-    pub fn draw(&self, canvas: &mut Canvas, methods: &[String], middle: f64, top: f64, swatch: Swatch) {
-        let mut y = top + LABEL_SIZE;
+    pub fn draw(
+        &self,
+        canvas: &mut Canvas,
+        methods: &[String],
+        (middle, top): (f64, f64),
+        swatch: fn(usize, f64, f64) -> String,
+    ) {
+        let mut y = top + LABEL.size;
         for row in &self.rows {
             let row_width = row.iter().map(|entry| entry.width + BETWEEN).sum::<f64>() - BETWEEN;
             let mut x = middle - row_width / 2.0;
@@ -69,7 +66,7 @@ impl Legend {
                 canvas.add(&format!(
                     r#"<g class="legend" data-series="{}" data-name="{name}">{}"#,
                     entry.method,
-                    draw_swatch(entry.method, x, y, swatch)
+                    swatch(entry.method, x, y - 5.0)
                 ));
                 canvas.lines((x + SWATCH + AFTER_SWATCH, y), Anchor::Start, LABEL, &entry.lines);
                 canvas.add("</g>");
@@ -80,28 +77,17 @@ impl Legend {
     }
 }
 
-fn draw_swatch(method: usize, x: f64, y: f64, swatch: Swatch) -> String {
-    let mut out = String::new();
-    match swatch {
-        Swatch::Line => {
-            let _ = write!(
-                out,
-                r#"<path d="M{x:.1} {:.1}h{SWATCH}" stroke="{}" stroke-width="2.2"{}/>{}"#,
-                y - 5.0,
-                colour(method),
-                dashes(method),
-                marker(method, (x + SWATCH / 2.0, y - 5.0))
-            );
-        }
-        Swatch::Box => {
-            let _ = write!(
-                out,
-                r#"<rect x="{:.1}" y="{:.1}" width="22" height="13" fill="{}"/>"#,
-                x + 8.0,
-                y - 11.5,
-                fill(method)
-            );
-        }
-    }
-    out
+/// The line and marker of a method, from `x` on.
+pub fn line_swatch(method: usize, x: f64, y: f64) -> String {
+    format!(
+        r#"<path d="M{x:.1} {y:.1}h{SWATCH}" stroke="{}" stroke-width="2.2"{}/>{}"#,
+        colour(method),
+        dashes(method),
+        marker(method, (x + SWATCH / 2.0, y))
+    )
+}
+
+pub fn box_swatch(method: usize, x: f64, y: f64) -> String {
+    let fill = fill(method);
+    format!(r#"<rect x="{:.1}" y="{:.1}" width="22" height="13" fill="{fill}"/>"#, x + 8.0, y - 6.5)
 }

@@ -10,10 +10,7 @@ pub enum Palette {
     #[default]
     Sequential,
     /// From orange through white at the centre to purple: below and above.
-    Diverging {
-        /// What is neither good nor bad, such as a difference of 0.
-        centre: f64,
-    },
+    Diverging { centre: f64 },
 }
 
 type Rgb = [f64; 3];

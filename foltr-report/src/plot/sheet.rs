@@ -7,10 +7,10 @@ use super::text::FALLBACKS;
 pub fn sheet(figures: &[Figure]) -> String {
     let (mut width, mut height, mut body) = (0.0_f64, 0.0_f64, String::new());
     for figure in figures {
-        let (its_width, its_height) = figure.size();
+        let size = figure.compose().size;
         // A nested picture keeps its own coordinates.
         body.push_str(&figure.svg().replacen("<svg ", &format!("<svg y=\"{height}\" "), 1));
-        (width, height) = (width.max(its_width), height + its_height);
+        (width, height) = (width.max(size.0.ceil()), height + size.1.ceil());
     }
     format!(
         r#"<svg xmlns="http://www.w3.org/2000/svg" class="sheet" width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img" font-family="{FALLBACKS}">
@@ -29,9 +29,9 @@ mod tests {
     fn figures_stand_below_each_other() {
         let figures: [Figure; 2] = [BarFigure::default().into(), CurveFigure::default().into()];
         let sheet = sheet(&figures);
-        let (first, second) = (figures[0].size(), figures[1].size());
-        assert!(sheet.contains(&format!("<svg y=\"{}\" ", first.1)), "{sheet}");
-        assert!(sheet.contains(&format!("height=\"{}\" viewBox", first.1 + second.1)), "{sheet}");
+        let [first, second] = figures.map(|figure| figure.compose().size.1.ceil());
+        assert!(sheet.contains(&format!("<svg y=\"{first}\" ")), "{sheet}");
+        assert!(sheet.contains(&format!("height=\"{}\" viewBox", first + second)), "{sheet}");
         assert!(png(&sheet).is_ok());
     }
 }

@@ -4,27 +4,23 @@ use std::fmt::Write as _;
 
 /// The palette of `OI08` Okabe and Ito, which people with any kind of colour vision can tell apart; black and yellow
 /// left out.
-pub const COLOURS: [&str; 6] = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00"];
+const COLOURS: [&str; 6] = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00"];
 
-/// Seven, which shares no divisor with six colours: 42 methods have a look of their own.
-const MARKERS: [Marker; 7] =
-    [Marker::Circle, Marker::Square, Marker::Up, Marker::Diamond, Marker::Down, Marker::Cross, Marker::Plus];
+/// Shapes around a point, filled or not: circle, square, triangle up, diamond, triangle down, cross, plus. Seven, which
+/// shares no divisor with six colours: 42 methods have a look of their own.
+const MARKERS: [(&str, bool); 7] = [
+    ("m-3.6 0a3.6 3.6 0 1 0 7.2 0a3.6 3.6 0 1 0 -7.2 0Z", true),
+    ("m-3.3 -3.3h6.6v6.6h-6.6Z", true),
+    ("m0 -4.4l4.2 7.2h-8.4Z", true),
+    ("m0 -4.7l4.2 4.7l-4.2 4.7l-4.2 -4.7Z", true),
+    ("m0 4.4l4.2 -7.2h-8.4Z", true),
+    ("m-3.4 -3.4l6.8 6.8m0 -6.8l-6.8 6.8", false),
+    ("m-4.2 0h8.4m-4.2 -4.2v8.4", false),
+];
 
 /// A new kind of dashes whenever the colours begin again.
 const DASHES: [&str; 4] = ["", "8 4", "2.5 3.5", "10 4 2.5 4"];
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Marker {
-    Circle,
-    Square,
-    Up,
-    Diamond,
-    Down,
-    Cross,
-    Plus,
-}
-
-/// A method's colour by its place in the list of methods.
 pub const fn colour(method: usize) -> &'static str {
     COLOURS[method % COLOURS.len()]
 }
@@ -39,26 +35,14 @@ pub fn dashes(method: usize) -> String {
 
 /// A method's marker around a point.
 pub fn marker(method: usize, (x, y): (f64, f64)) -> String {
-    let shape = match MARKERS[method % MARKERS.len()] {
-        Marker::Circle => "m-3.6 0a3.6 3.6 0 1 0 7.2 0a3.6 3.6 0 1 0 -7.2 0Z",
-        Marker::Square => "m-3.3 -3.3h6.6v6.6h-6.6Z",
-        Marker::Up => "m0 -4.4l4.2 7.2h-8.4Z",
-        Marker::Diamond => "m0 -4.7l4.2 4.7l-4.2 4.7l-4.2 -4.7Z",
-        Marker::Down => "m0 4.4l4.2 -7.2h-8.4Z",
-        Marker::Cross => "m-3.4 -3.4l6.8 6.8m0 -6.8l-6.8 6.8",
-        Marker::Plus => "m-4.2 0h8.4m-4.2 -4.2v8.4",
-    };
+    let (shape, is_filled) = MARKERS[method % MARKERS.len()];
     let colour = colour(method);
-    match MARKERS[method % MARKERS.len()] {
-        Marker::Cross | Marker::Plus => {
-            format!(
-                r#"<path class="marker" d="M{x:.1} {y:.1}{shape}" fill="none" stroke="{colour}" stroke-width="2"/>"#
-            )
-        }
-        _ => format!(
-            r#"<path class="marker" d="M{x:.1} {y:.1}{shape}" fill="{colour}" stroke="white" stroke-width="0.8"/>"#
-        ),
-    }
+    let look = if is_filled {
+        format!(r#"fill="{colour}" stroke="white" stroke-width="0.8""#)
+    } else {
+        format!(r#"fill="none" stroke="{colour}" stroke-width="2""#)
+    };
+    format!(r#"<path class="marker" d="M{x:.1} {y:.1}{shape}" {look}/>"#)
 }
 
 /// What fills a method's bar: its colour, hatched where colours begin again.

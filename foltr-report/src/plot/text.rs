@@ -19,12 +19,10 @@ pub fn unescape(text: &str) -> String {
     text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&")
 }
 
-/// Width of a text in letters of this size.
 pub fn width(text: &str, size: f64) -> f64 {
     Letters::new(false, size).width(text)
 }
 
-/// Width of a bold text in letters of this size.
 pub fn bold_width(text: &str, size: f64) -> f64 {
     Letters::new(true, size).width(text)
 }
@@ -91,7 +89,6 @@ fn pieces(word: &str, fits: impl Fn(&str) -> bool) -> Vec<String> {
     pieces
 }
 
-/// Width of the widest word.
 pub fn widest_word(text: &str, size: f64) -> f64 {
     text.split_whitespace().map(|word| bold_width(word, size)).fold(0.0, f64::max)
 }

@@ -1,99 +1,93 @@
-//! Everything against a baseline: which setting is compared with which, by which test, and what it says.
+//! Everything against a baseline: which setting is compared with which, by which test, and with which outcome.
 //!
 //! Runs of the same folds and seeds pair up and get the paired t-test; others get Welch's. p-values are multiplied by the
 //! number of tests of the same measure (Bonferroni).
 
-use super::roles::{ChoiceError, Choices, Roles, axis_index, labels};
-use super::{Report, SettingResult};
-use crate::statistics::{Mark, Marks, TTest, Test, bonferroni};
+use super::Results;
+use super::measures::Measure;
+use super::roles::{ChoiceError, Choices, Roles, check_axis, labels};
+use crate::statistics::{TTest, Test, bonferroni, mark};
+use foltr_experiment::grid::Setting;
 
-/// What each setting is compared with.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Comparison {
     /// Axis and label of the baseline; none where there is nothing to compare.
-    pub baseline: Option<(usize, String)>,
+    pub baseline: Option<(String, String)>,
     /// Index of its baseline for every setting that has one.
     pub partner: Vec<Option<usize>>,
 }
 
-/// What a test says.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Verdict {
-    /// Which test.
-    pub test: Test,
-    /// Its numbers.
-    pub result: TTest,
-    /// p, corrected for the number of tests.
-    pub p: f64,
+pub struct Tested {
+    test: Test,
+    result: TTest,
+    corrected_p: f64,
 }
 
 impl Comparison {
     /// With the chosen baseline, else with the first label of the axis of methods.
-    pub fn of(report: &Report, roles: &Roles, choices: &Choices) -> Result<Self, ChoiceError> {
-        let baseline = match &choices.baseline {
-            Some((axis_name, label)) => {
-                let axis = axis_index(report, axis_name)?;
-                let known: Vec<&str> = labels(report, axis).into_iter().flatten().collect();
-                if !known.contains(&label.as_str()) {
-                    let (axis, label, known) = (axis_name.clone(), label.clone(), known.join(", "));
-                    return Err(ChoiceError::Label { axis, label, known });
-                }
-                Some((axis, label.clone()))
+    pub fn of(results: &Results, roles: &Roles, choices: &Choices) -> Result<Self, ChoiceError> {
+        let known = |axis: &str| labels(results, axis).into_iter().flatten();
+        if let Some((axis, label)) = &choices.baseline {
+            check_axis(results, axis)?;
+            if !known(axis).any(|known| known == label) {
+                let (axis, label, known) = (axis.clone(), label.clone(), known(axis).collect::<Vec<_>>().join(", "));
+                return Err(ChoiceError::Label { axis, label, known });
             }
-            None => roles.method_axis(report).and_then(|axis| {
-                let first = labels(report, axis).into_iter().flatten().next()?;
-                Some((axis, first.to_owned()))
-            }),
-        };
-        let partner = (0..report.settings.len())
-            .map(|setting| baseline.as_ref().and_then(|(axis, label)| partner(report, setting, *axis, label)));
-        Ok(Self { partner: partner.collect(), baseline })
+        }
+        let first = || roles.method_axis().and_then(|axis| Some((axis.clone(), known(axis).next()?.to_owned())));
+        let baseline = choices.baseline.clone().or_else(first);
+        let settings = &results.grid.settings;
+        let partner = |setting| baseline.as_ref().and_then(|(axis, label)| partner(settings, setting, axis, label));
+        Ok(Self { partner: settings.iter().map(partner).collect(), baseline })
     }
 
-    /// One verdict a setting that can be tested.
-    pub fn verdicts(&self, report: &Report, measure: usize) -> Vec<Option<Verdict>> {
-        let test = |(setting, partner): (&SettingResult, &Option<usize>)| {
-            let partner = &report.settings[(*partner)?];
-            let test = if setting.runs == partner.runs { Test::Paired } else { Test::Welch };
-            let result = test.compare(setting.values.get(measure)?, partner.values.get(measure)?).ok()?;
-            Some((test, result))
+    /// One a setting that can be tested.
+    pub fn tests(&self, results: &Results, measure: &Measure) -> Vec<Option<Tested>> {
+        let runs = |setting| results.runs_of(setting).map(|run| (run.fold, run.seed));
+        let test = |(setting, partner): (usize, &Option<usize>)| {
+            let partner = (*partner)?;
+            let test = if runs(setting).eq(runs(partner)) { Test::Paired } else { Test::Welch };
+            Some((test, test.compare(&measure.values(results, setting), &measure.values(results, partner)).ok()?))
         };
-        let tests: Vec<Option<(Test, TTest)>> = report.settings.iter().zip(&self.partner).map(test).collect();
+        let tests: Vec<Option<(Test, TTest)>> = self.partner.iter().enumerate().map(test).collect();
         let n_tests = tests.iter().flatten().count();
-        let corrected = |(test, result): (Test, TTest)| Verdict { test, result, p: bonferroni(result.p, n_tests) };
+        let corrected = |(test, result): (Test, TTest)| {
+            let corrected_p = bonferroni(result.p, n_tests);
+            Tested { test, result, corrected_p }
+        };
         tests.into_iter().map(|tested| tested.map(corrected)).collect()
     }
 }
 
-impl Verdict {
-    /// As in the tables of `WLZZ21`: gains and losses at two levels.
-    pub fn mark(&self) -> Mark {
-        Marks::FpdgdTable2.mark(self.result.difference, self.p, 0)
+impl Tested {
+    pub fn mark(&self) -> &'static str {
+        mark(self.result.difference, self.corrected_p)
     }
 
-    /// In words, for whoever asks for more than the mark.
-    pub fn in_words(&self) -> String {
+    /// For whoever asks for more than the mark.
+    pub fn description(&self) -> String {
         let name = match self.test {
             Test::Paired => "paired t-test",
             Test::Welch => "Welch's t-test",
         };
-        let p = if self.p < 0.0001 { "p < 0.0001".into() } else { format!("p = {:.4}", self.p) };
-        format!("{:+.4} against the baseline, {p} ({name}, corrected)", self.result.difference)
+        let p = self.corrected_p;
+        let p = if p < 0.0001 { "p < 0.0001".into() } else { format!("p = {p:.4}") };
+        format!("{:+.4} against the baseline, {p} ({name}, Bonferroni-corrected)", self.result.difference)
     }
 }
 
 /// The one setting with the baseline's label that agrees on every other axis that both have.
-fn partner(report: &Report, setting: usize, axis: usize, label: &str) -> Option<usize> {
-    let own = &report.settings[setting].labels;
-    if own[axis].as_deref() == Some(label) {
+fn partner(settings: &[Setting], setting: &Setting, axis: &str, label: &str) -> Option<usize> {
+    if setting.label(axis) == Some(label) {
         return None;
     }
-    let agrees = |other: &SettingResult| {
-        let pairs = own.iter().zip(&other.labels).enumerate().filter(|(place, _)| *place != axis);
-        other.labels[axis].as_deref() == Some(label)
-            && pairs.into_iter().all(|(_, (own, other))| own.is_none() || other.is_none() || own == other)
+    let agrees = |other: &Setting| {
+        let others = setting.labels.iter().filter(|(name, _)| name != axis);
+        other.label(axis) == Some(label)
+            && others.into_iter().all(|(name, own)| other.label(name).is_none_or(|label| label == own))
     };
-    let mut found = (0..report.settings.len()).filter(|&other| agrees(&report.settings[other]));
-    let first = found.next()?;
-    found.next().is_none().then_some(first)
+    let mut partners = (0..settings.len()).filter(|&other| agrees(&settings[other]));
+    let first = partners.next()?;
+    partners.next().is_none().then_some(first)
 }

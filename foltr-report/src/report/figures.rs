@@ -1,39 +1,144 @@
-//! The page's figures as files, for papers and slides: SVG and PNG.
+//! The default figures of a report: learning curves, final values, the spread over clients, an overview of the grid.
 
-use std::path::{Path, PathBuf};
+use super::Results;
+use super::measures::{Measure, metrics};
+use super::roles::{Roles, labels, swept};
+use crate::distinct;
+use crate::expect::figure::{Drawing, FigureSpec, Kind};
+use crate::expect::select::Selector;
+use crate::expect::{At, Drawn};
+use crate::plot::{Figure, Panel, Sharing};
+use foltr_experiment::rows::MetricName;
+use foltr_experiment::study::Names;
 
-use rayon::prelude::*;
+/// Points of one curve at most; more cannot be told apart on a screen.
+const MOST_POINTS: usize = 500;
+/// Points of the whole page at most, so that it opens at once.
+const MOST_POINTS_OF_PAGE: usize = 60_000;
+/// Points that every curve may have, however many curves there are.
+const FEWEST_POINTS: usize = 40;
 
-use super::bars::bar_charts;
-use super::curves::{Chart, charts};
-use super::heat_map::heat_maps;
-use super::page::PageError;
-use super::panel::{Line, LinePoint};
-use super::roles::{Choices, Roles};
-use super::{Report, bars, heat_map, spread};
-use crate::plot::{
-    self, Bar, BarFigure, BarGroup, Cell, Curve, CurveFigure, HeatMap, Panel, PanelRow, Point, Reference, Sharing,
-};
-use crate::statistics::Mark;
+pub struct Section {
+    pub id: &'static str,
+    pub title: &'static str,
+    pub hint: &'static str,
+    pub figures: Vec<SectionFigure>,
+}
 
-/// Writes all figures of a report into a folder; returns their paths.
-///
-/// # Errors
-/// If a choice names what the results do not have, or a file cannot be written.
-pub fn write(report: &Report, choices: &Choices, folder: &Path) -> Result<Vec<PathBuf>, PageError> {
-    let roles = Roles::of(report, choices)?;
-    let curves = charts(report, &roles).0.into_iter();
-    let curves = curves.map(|chart| (file_name("curves", &chart.metric), curve_figure(&roles, chart).svg()));
-    let bars = bar_charts(report, &roles).into_iter();
-    let bars = bars.map(|chart| (file_name("final", &chart.measure), bar_figure(&roles, chart).svg()));
-    let maps = heat_maps(report, &roles).into_iter();
-    let maps = maps.map(|map| (file_name("heat-map", &map.measure), heat_map_figure(map).svg()));
-    let spreads = spread::figures(report, &roles).into_iter();
-    let spreads = spreads.map(|(metric, figure)| (file_name("clients", &metric), figure.svg()));
-    let all: Vec<(String, String)> = curves.chain(bars).chain(maps).chain(spreads).collect();
-    let write = |(name, svg): &(String, String)| plot::write(svg, &folder.join(name)).map(<[PathBuf; 2]>::from);
-    let written: Vec<[PathBuf; 2]> = all.par_iter().map(write).collect::<Result<_, _>>()?;
-    Ok(written.into_iter().flatten().collect())
+/// A figure without its title.
+pub struct SectionFigure {
+    pub title: String,
+    pub file_name: String,
+    pub is_open: bool,
+    pub figure: Figure,
+}
+
+impl SectionFigure {
+    /// As a part of the page.
+    pub fn inline(&self) -> String {
+        self.figure.svg().replacen(r#" xmlns="http://www.w3.org/2000/svg""#, "", 1)
+    }
+}
+
+/// What all figures have in common.
+pub fn base(results: &Results, roles: &Roles) -> FigureSpec {
+    let has_schedule = results.grid.settings.iter().any(|setting| setting.experiment.schedule().is_some());
+    FigureSpec {
+        lines: Names(roles.lines.clone()),
+        columns: Names(roles.columns.iter().cloned().collect()),
+        rows: Names(roles.rows.iter().cloned().collect()),
+        x: if has_schedule { "interactions" } else { "rounds" }.into(),
+        bands: true,
+        with_unlabelled: true,
+        ..FigureSpec::default()
+    }
+}
+
+pub fn sections(selector: &Selector<'_>, roles: &Roles, measures: &[Measure]) -> Vec<Section> {
+    let results = selector.results;
+    let metrics = metrics(results);
+    let most_points = Some(most_points(metrics.len() * results.grid.settings.len()));
+    let base = FigureSpec { most_points, ..base(results, roles) };
+    let of_clients = distinct(results.runs.iter().flat_map(|run| &run.clients).map(|client| client.metric));
+    let of_metric = |&metric: &MetricName| (metric.to_string(), metric, At::Final);
+    let of_measure = |measure: &&Measure| (measure.name.clone(), measure.metric, measure.at.clone());
+    let (online, finals): (Vec<&Measure>, Vec<&Measure>) = measures.iter().partition(|measure| measure.is_online);
+    let overview = [finals.first(), online.first()].into_iter().flatten();
+    let sections = [
+        (
+            Kind::Curves,
+            "curves",
+            "Learning curves",
+            "Means over runs; bands are 95 % confidence intervals of three runs or more. All panels of a row have the same \
+             axes, which may cut wide bands off. Point at a curve, or use the arrow keys in a panel, to read its numbers; \
+             press a name above to hide or show it everywhere. Of long curves a point is the mean since the point before.",
+            metrics.iter().map(of_metric).collect::<Vec<_>>(),
+        ),
+        (
+            Kind::Bars,
+            "final",
+            "Final values",
+            "All bars start at zero; thin lines are 95 % confidence intervals of three runs or more.",
+            finals.iter().map(of_measure).collect(),
+        ),
+        (
+            Kind::Clients,
+            "clients",
+            "Clients",
+            "Every client is judged by its own labels. A curve further right serves its clients better; where it begins are \
+             those served worst.",
+            of_clients.iter().map(of_metric).collect(),
+        ),
+        (Kind::HeatMap, "heat-map", "Overview of the grid", "Means over runs.", overview.map(of_measure).collect()),
+    ];
+    let section = |(kind, id, title, hint, numbers): (Kind, _, _, _, Vec<(String, MetricName, At)>)| {
+        let base = if kind == Kind::HeatMap { heat_map_base(results, roles, &base)? } else { base.clone() };
+        let figure = |(title, metric, at): (String, MetricName, At)| {
+            let spec = FigureSpec { kind, metric: Names(vec![metric.to_string()]), at, ..base.clone() };
+            let Drawn::Figure(figure) = Drawing::of(&spec, &[], selector).draw() else { return None };
+            let (file_name, figure) = (file_name(id, &title), worth_drawing(figure)?);
+            Some(SectionFigure { title, file_name, is_open: kind == Kind::HeatMap, figure })
+        };
+        let mut figures: Vec<SectionFigure> = numbers.into_iter().filter_map(figure).collect();
+        // The first of the final ranker and the first of what users saw.
+        let first_online = figures.iter().position(|figure| figure.title.starts_with("online")).unwrap_or(0);
+        for idx in [0, first_online] {
+            figures.get_mut(idx)?.is_open = true;
+        }
+        Some(Section { id, title, hint, figures })
+    };
+    sections.into_iter().filter_map(section).collect()
+}
+
+/// A figure that compares something or has a course. Panels of a row share their axes.
+fn worth_drawing(figure: Figure) -> Option<Figure> {
+    match figure {
+        Figure::Curves(mut figure) => {
+            figure.y_sharing = Sharing::Row;
+            let has_curve = |panel: &Panel| !panel.curves.is_empty();
+            figure.rows.iter().flat_map(|row| &row.panels).any(has_curve).then(|| figure.into())
+        }
+        Figure::Bars(figure) => (figure.groups.iter().flat_map(|it| &it.bars).count() > 1).then(|| figure.into()),
+        Figure::HeatMap(mut figure) => {
+            let largest = figure.cells.iter().flatten().copied().filter(|it| it.is_finite()).reduce(f64::max)?;
+            figure.digits = if largest < 10.0 { 4 } else { 2 };
+            Some(figure.into())
+        }
+    }
+}
+
+/// One axis as columns and all others as rows; none with fewer than two swept axes.
+fn heat_map_base(results: &Results, roles: &Roles, base: &FigureSpec) -> Option<FigureSpec> {
+    let mut down = swept(results);
+    let has_labels = |axis: &&String| labels(results, axis).len() > 1;
+    let last = down.last().filter(|_| down.len() > 1)?.clone();
+    let across = roles.columns.as_ref().filter(has_labels).cloned().unwrap_or(last);
+    down.retain(|axis| *axis != across);
+    Some(FigureSpec { lines: Names(down), columns: Names(vec![across]), rows: Names::default(), ..base.clone() })
+}
+
+fn most_points(n_curves: usize) -> usize {
+    (MOST_POINTS_OF_PAGE / n_curves.max(1)).clamp(FEWEST_POINTS, MOST_POINTS)
 }
 
 /// A name without anything that a file system or a shell minds: `curves-test-ndcg-10`.
@@ -42,84 +147,14 @@ fn file_name(kind: &str, of: &str) -> String {
     [kind].into_iter().chain(words).collect::<Vec<_>>().join("-").to_lowercase()
 }
 
-fn curve_figure(roles: &Roles, chart: Chart) -> CurveFigure {
-    let place = |point: &LinePoint| Point { x: point.x, mean: point.mean, low: point.low, high: point.high };
-    let panel = |lines: &[Line]| {
-        let (levels, courses): (Vec<&Line>, Vec<&Line>) = lines.iter().partition(|line| line.points.len() == 1);
-        let curve = |line: &Line| Curve { method: line.series, points: line.points.iter().map(place).collect() };
-        let level = |line: &Line| Reference { method: line.series, value: line.points[0].mean };
-        Panel { curves: courses.into_iter().map(curve).collect(), references: levels.into_iter().map(level).collect() }
-    };
-    // A grid with holes still has all columns: panels are found by their title.
-    let mut columns: Vec<String> = Vec::new();
-    for title in chart.rows.iter().flat_map(|row| &row.panels).map(|panel| &panel.title) {
-        if !columns.contains(title) {
-            columns.push(title.clone());
-        }
-    }
-    let rows = chart.rows.iter().map(|row| {
-        let found = |title: &String| row.panels.iter().find(|panel| panel.title == *title);
-        let panels = columns.iter().map(|title| found(title).map_or_else(Panel::default, |found| panel(&found.lines)));
-        PanelRow { title: row.title.clone(), panels: panels.collect() }
-    });
-    CurveFigure {
-        title: format!("Learning curves: {}", chart.metric),
-        subtitle: "mean over runs with 95 % confidence bands".into(),
-        x_label: chart.x_label.into(),
-        y_label: chart.metric.clone(),
-        methods: roles.names.clone(),
-        rows: rows.collect(),
-        y_sharing: Sharing::Row,
-        columns,
-        ..CurveFigure::default()
-    }
-}
-
-fn bar_figure(roles: &Roles, chart: bars::BarChart) -> BarFigure {
-    let group = |group: bars::BarGroup| BarGroup {
-        name: group.title,
-        bars: group
-            .bars
-            .into_iter()
-            .map(|bar| {
-                let (low, high) = bar.estimate.confidence_interval_95.unwrap_or((bar.estimate.mean, bar.estimate.mean));
-                Bar { method: bar.series, value: bar.estimate.mean, low, high }
-            })
-            .collect(),
-    };
-    BarFigure {
-        title: format!("Final ranker: {}", chart.measure),
-        subtitle: "mean over runs with 95 % confidence intervals".into(),
-        y_label: chart.measure,
-        methods: roles.names.clone(),
-        groups: chart.groups.into_iter().map(group).collect(),
-        digits: Some(3),
-    }
-}
-
-fn heat_map_figure(map: heat_map::HeatMap) -> HeatMap {
-    let cell = |cell: &Option<heat_map::HeatCell>| Cell {
-        value: cell.as_ref().map_or(f64::NAN, |cell| cell.mean),
-        mark: Mark::None,
-    };
-    HeatMap {
-        title: map.measure,
-        subtitle: format!("mean over runs; columns: {}", map.across),
-        columns: map.columns,
-        cells: map.rows.iter().map(|row| row.cells.iter().map(cell).collect()).collect(),
-        rows: map.rows.into_iter().map(|row| row.name).collect(),
-        digits: 4,
-        ..HeatMap::default()
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     #[test]
-    fn names_of_files_are_plain() {
+    fn file_names_are_plain_and_pages_small() {
         assert_eq!(file_name("curves", "test-ndcg@10"), "curves-test-ndcg-10");
         assert_eq!(file_name("heat-map", "../online nDCG, discounted sum"), "heat-map-online-ndcg-discounted-sum");
+        assert_eq!([0, 12, 600, 10_000].map(most_points), [500, 500, 100, 40]);
     }
 }

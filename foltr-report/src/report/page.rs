@@ -1,128 +1,150 @@
 //! The page: everything put into the template, which escapes each text.
 
+use std::path::{Path, PathBuf};
+
 use askama::Template;
-use serde::Serialize;
+use rayon::prelude::*;
 
-use super::bars::{BarChart, bar_charts};
+use super::Report;
 use super::comparison::Comparison;
-use super::curves::{Chart, PanelData, charts};
-use super::heat_map::{HeatMap, heat_maps};
-use super::panel::{self, FIELD};
+use super::facts::{Fact, commands, facts, missing, provenance, setting_name};
+use super::figures::{Section, SectionFigure, base, sections};
+use super::measures::{Measure, measures};
 use super::roles::{ChoiceError, Choices, Roles};
-use super::tables::{ResultTable, table};
-use super::{MeasureOf, Report, spread};
+use super::tables::{ResultTable, Tables};
+use crate::expect::figure::Drawing;
+use crate::expect::select::Selector;
+use crate::plot::{self, CurveFigure, Figure, PlotError, line_swatch};
 
-/// Why there is no page.
+/// Lines of a panel whose bands would hide each other.
+const CROWDED: usize = 6;
+
 #[derive(Debug, thiserror::Error)]
 pub enum PageError {
-    /// A choice that the results do not have.
     #[error(transparent)]
     Choice(#[from] ChoiceError),
-    /// The numbers for the script cannot be written.
-    #[error("the numbers of the curves cannot be written: {0}")]
-    Numbers(#[from] serde_json::Error),
-    /// A figure cannot be drawn or written.
-    #[error(transparent)]
-    Figure(#[from] crate::plot::PlotError),
-    /// The template cannot be filled in.
     #[error("the page cannot be composed: {0}")]
     Template(#[from] askama::Error),
+    #[error("the page cannot be composed: {0}")]
+    Toml(#[from] toml::ser::Error),
+    #[error("the numbers of the curves cannot be written: {0}")]
+    Numbers(#[from] serde_json::Error),
+}
+
+pub struct Page {
+    pub html: String,
+    sections: Vec<Section>,
 }
 
 /// All that the template looks at.
 #[derive(Template)]
 #[template(path = "report.html")]
-struct Page<'a> {
+struct Content<'a> {
     report: &'a Report,
+    facts: Vec<Fact>,
+    provenance: Vec<Fact>,
+    commands: [String; 2],
     style: &'static str,
     script: &'static str,
     numbers: String,
-    is_complete: bool,
     missing: Vec<String>,
-    tables: Vec<(&'static str, &'static str, ResultTable)>,
+    tables: Vec<(&'static str, &'static str, ResultTable<'a>)>,
     baseline: Option<String>,
     has_intervals: bool,
-    legend: Vec<(usize, String, &'a str)>,
-    bars: Vec<BarChart>,
-    charts: Vec<Chart>,
-    heat_maps: Vec<HeatMap>,
-    /// Name and address of each picture of the spread over clients.
-    spreads: Vec<(String, String)>,
-    settings: Vec<(String, &'a str)>,
+    /// Swatch and name.
+    legend: Vec<(String, String)>,
+    is_crowded: bool,
+    sections: &'a [Section],
+    settings: Vec<(String, String)>,
 }
 
-/// What the script needs to know.
-#[derive(Serialize)]
-struct Numbers<'a> {
-    series: &'a [String],
-    field: [f64; 4],
-    width: f64,
-    height: f64,
-    panels: &'a [PanelData],
+impl Page {
+    pub fn of(report: &Report, choices: &Choices) -> Result<Self, PageError> {
+        let results = &report.results;
+        let roles = Roles::of(results, choices)?;
+        let comparison = Comparison::of(results, &roles, choices)?;
+        let selector = Selector::of(results, None);
+        let measures = measures(results);
+        let sections = sections(&selector, &roles, &measures);
+        let spec = base(results, &roles);
+        let drawing = Drawing::of(&spec, &[], &selector);
+        let n_settings = results.grid.settings.len();
+        let line_of = |setting| drawing.lines.iter().position(|line| selector.is_selected(setting, line));
+        let line_of = (0..n_settings).map(line_of).collect();
+        let tables = Tables { results, roles: &roles, comparison: &comparison, line_of };
+        let kinds = [
+            ("final-ranker", "Final ranker, on held-out queries", false),
+            ("online", "Online performance, of the lists that users saw", true),
+        ];
+        let table_of = |(id, title, is_online)| {
+            let measures: Vec<&Measure> = measures.iter().filter(|it| it.is_online == is_online).collect();
+            Some((id, title, tables.table(&measures)?))
+        };
+        let has_tests = measures.iter().any(|it| comparison.tests(results, it).iter().any(Option::is_some));
+        let names = drawing.names(&drawing.lines).into_iter().enumerate();
+        let settings = results.grid.settings.iter().enumerate();
+        let content = Content {
+            report,
+            facts: facts(results),
+            provenance: provenance(results),
+            commands: commands(report),
+            style: include_str!("../../templates/report.css"),
+            script: include_str!("../../templates/report.js"),
+            numbers: numbers(&sections)?,
+            missing: missing(results),
+            tables: kinds.into_iter().filter_map(table_of).collect(),
+            baseline: comparison
+                .baseline
+                .iter()
+                .filter(|_| has_tests)
+                .map(|(axis, it)| format!("{axis} = {it}"))
+                .next(),
+            has_intervals: (0..n_settings).any(|setting| results.runs_of(setting).count() > 1),
+            legend: names.map(|(idx, name)| (line_swatch(idx, 0.0, 6.0), name)).filter(|it| !it.1.is_empty()).collect(),
+            is_crowded: drawing.lines.len() > CROWDED,
+            sections: &sections,
+            settings: settings
+                .map(|(idx, setting)| Ok((setting_name(results, idx), setting.experiment.to_toml()?)))
+                .collect::<Result<_, toml::ser::Error>>()?,
+        };
+        Ok(Self { html: content.render()?, sections })
+    }
+
+    /// Writes the figures into a folder as SVG and PNG, for papers and slides; returns their paths.
+    pub fn write_figures(&self, folder: &Path) -> Result<Vec<PathBuf>, PlotError> {
+        let figures =
+            self.sections.iter().flat_map(|section| section.figures.iter().map(move |it| (section.title, it)));
+        let write = |(section, it): (&str, &SectionFigure)| {
+            let title = format!("{section}: {}", it.title);
+            plot::write(&it.figure.clone().titled(title).svg(), &folder.join(&it.file_name))
+        };
+        let written: Vec<(PathBuf, PathBuf)> =
+            figures.collect::<Vec<_>>().into_par_iter().map(write).collect::<Result<_, _>>()?;
+        Ok(written.into_iter().flat_map(<[PathBuf; 2]>::from).collect())
+    }
 }
 
-/// The page as HTML.
-///
-/// # Errors
-/// If a choice names what the results do not have.
-pub fn html(report: &Report, choices: &Choices) -> Result<String, PageError> {
-    let roles = Roles::of(report, choices)?;
-    let comparison = Comparison::of(report, &roles, choices)?;
-    let (charts, panels) = charts(report, &roles);
-    let kinds = [
-        ("final", "Final ranker, on held-out queries", MeasureOf::FinalRanker),
-        ("online", "Online performance, of the lists that users saw", MeasureOf::ShownLists),
-    ];
-    let told = |(id, title, of)| Some((id, title, table(report, &roles, &comparison, of)?));
-    let has_tests = (0..report.measures.len()).any(|idx| comparison.verdicts(report, idx).iter().any(Option::is_some));
-    let page = Page {
-        style: include_str!("../../templates/report.css"),
-        script: include_str!("../../templates/report.js"),
-        numbers: embedded(&roles, &panels)?,
-        is_complete: report.n_finished() >= report.n_planned,
-        missing: missing(report),
-        tables: kinds.into_iter().filter_map(told).collect(),
-        baseline: comparison
-            .baseline
-            .filter(|_| has_tests)
-            .map(|(axis, label)| format!("{} = {label}", report.axes[axis])),
-        has_intervals: report.settings.iter().any(|setting| setting.runs.len() > 1),
-        legend: roles.names.iter().enumerate().map(|(idx, name)| (idx, panel::class(idx), name.as_str())).collect(),
-        bars: bar_charts(report, &roles),
-        charts,
-        heat_maps: heat_maps(report, &roles),
-        spreads: spread::figures(report, &roles)
-            .into_iter()
-            .map(|(metric, figure)| (metric, spread::data_address(&figure.svg())))
-            .collect(),
-        settings: (0..report.settings.len())
-            .map(|idx| (name(report, idx), report.settings[idx].experiment.as_str()))
-            .collect(),
-        report,
+/// For the script: by panel of all curves on the page, line by line, the points as `[x, mean, low, high]`. As JSON that
+/// cannot end the element it stands in.
+fn numbers(sections: &[Section]) -> serde_json::Result<String> {
+    // Seven digits are more than anyone reads.
+    let short = |value: f64| format!("{value:.6e}").parse::<f64>().unwrap_or(value);
+    let panels = |figure: &CurveFigure| -> Vec<Vec<(usize, Vec<[f64; 4]>)>> {
+        let panels = figure.rows.iter().flat_map(|row| &row.panels);
+        panels
+            .map(|panel| {
+                let curves = panel.curves.iter().map(|curve| {
+                    let points = curve.points.iter().filter(|point| point.mean.is_finite());
+                    (curve.method, points.map(|it| [it.x, it.mean, it.low, it.high].map(short)).collect())
+                });
+                let references =
+                    panel.references.iter().map(|it| (it.method, vec![[0.0, it.value, it.value, it.value]]));
+                curves.chain(references).collect()
+            })
+            .collect()
     };
-    Ok(page.render()?)
-}
-
-/// Numbers as JSON that cannot end the element it stands in.
-fn embedded(roles: &Roles, panels: &[PanelData]) -> serde_json::Result<String> {
-    let numbers = Numbers { series: &roles.names, field: FIELD, width: panel::WIDTH, height: panel::HEIGHT, panels };
-    Ok(serde_json::to_string(&numbers)?.replace('<', "\\u003c"))
-}
-
-/// Settings that lack runs, in words.
-fn missing(report: &Report) -> Vec<String> {
-    let lacking = |(idx, planned): (usize, usize)| {
-        let n = report.settings[idx].runs.len();
-        (n < planned).then(|| format!("{}: {n} of {planned} runs", name(report, idx)))
-    };
-    let planned = report.settings.iter().enumerate().filter_map(|(idx, setting)| Some((idx, setting.n_planned?)));
-    planned.filter_map(lacking).collect()
-}
-
-/// All labels of a setting in one line.
-fn name(report: &Report, setting: usize) -> String {
-    let result = &report.settings[setting];
-    let words = |(axis, label): (&String, &Option<String>)| Some(format!("{axis} = {}", label.as_ref()?));
-    let name = report.axes.iter().zip(&result.labels).filter_map(words).collect::<Vec<_>>().join(", ");
-    if name.is_empty() { result.method.clone() } else { name }
+    let figures = sections.iter().flat_map(|section| &section.figures);
+    let curves =
+        figures.filter_map(|it| if let Figure::Curves(figure) = &it.figure { Some(panels(figure)) } else { None });
+    Ok(serde_json::to_string(&curves.flatten().collect::<Vec<_>>())?.replace('<', "\\u003c"))
 }

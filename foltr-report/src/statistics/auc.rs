@@ -3,7 +3,6 @@
 use foltr_rank::rng::{Purpose, Streams};
 use rand::RngExt;
 
-/// Resamples behind an interval.
 const RESAMPLES: usize = 2000;
 
 /// How likely a score of the first group is above one of the second.
@@ -59,7 +58,7 @@ mod tests {
     }
 
     #[test]
-    fn groups_apart_are_told_and_equal_ones_are_not() {
+    fn groups_apart_differ_and_equal_ones_do_not() {
         let low: Vec<f64> = (0..12).map(f64::from).collect();
         let high: Vec<f64> = low.iter().map(|value| value + 100.0).collect();
         let apart = Auc::of(&high, &low).expect("two groups");

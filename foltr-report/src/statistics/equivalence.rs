@@ -5,6 +5,8 @@
 
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
+use super::mean;
+
 /// The larger p of the tests for "difference <= -bound" and "difference >= bound". Differences that do not vary are
 /// judged exactly. 1 for fewer than two differences, or if one is not finite.
 pub fn equivalence_p(differences: &[f64], bound: f64) -> f64 {
@@ -12,7 +14,7 @@ pub fn equivalence_p(differences: &[f64], bound: f64) -> f64 {
     if differences.len() < 2 || differences.iter().any(|difference| !difference.is_finite()) {
         return 1.0;
     }
-    let mean = differences.iter().sum::<f64>() / n;
+    let mean = mean(differences);
     let variance = differences.iter().map(|difference| (difference - mean).powi(2)).sum::<f64>() / (n - 1.0);
     let error = (variance / n).sqrt();
     let Ok(student) = StudentsT::new(0.0, 1.0, n - 1.0) else { return 1.0 };

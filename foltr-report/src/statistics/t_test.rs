@@ -6,7 +6,8 @@
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};
 
-/// Which test compares two settings.
+use super::mean;
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Test {
     /// Differences of runs that belong together: same fold, same seed.
@@ -24,50 +25,23 @@ pub struct TTest {
     pub degrees_of_freedom: f64,
     /// Two-tailed, not corrected.
     pub p: f64,
-    /// `mean(first) - mean(second)`.
     pub difference: f64,
-    /// 95 % confidence interval of the difference.
     pub interval_95: (f64, f64),
 }
 
-/// Why two samples cannot be tested.
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 pub enum TTestError {
-    /// A variance needs two values.
     #[error("a t-test needs at least 2 values on each side, not {first} and {second}")]
-    TooFew {
-        /// Values of the first sample.
-        first: usize,
-        /// Values of the second sample.
-        second: usize,
-    },
-    /// Pairs need partners.
+    TooFew { first: usize, second: usize },
     #[error(
         "a paired t-test needs as many values on both sides, not {first} and {second}: run both with the same folds and seeds"
     )]
-    UnequalLengths {
-        /// Values of the first sample.
-        first: usize,
-        /// Values of the second sample.
-        second: usize,
-    },
-    /// NaN or infinity.
+    UnequalLengths { first: usize, second: usize },
     #[error("value {} of the {} sample is {value}; all must be finite", idx + 1, if *is_first { "first" } else { "second" })]
-    NotFinite {
-        /// In the first sample, else in the second.
-        is_first: bool,
-        /// Which of its values.
-        idx: usize,
-        /// The value.
-        value: f64,
-    },
+    NotFinite { is_first: bool, idx: usize, value: f64 },
 }
 
 impl Test {
-    /// Tests whether the means differ.
-    ///
-    /// # Errors
-    /// With fewer than two values, values that are not finite, or pairs that lack a partner.
     pub fn compare(self, first: &[f64], second: &[f64]) -> Result<TTest, TTestError> {
         for (values, is_first) in [(first, true), (second, false)] {
             if let Some(idx) = values.iter().position(|value| !value.is_finite()) {
@@ -113,8 +87,7 @@ struct Sample {
 
 impl Sample {
     fn of(values: &[f64], largest: f64) -> Self {
-        let n = values.len() as f64;
-        let mean = values.iter().sum::<f64>() / n;
+        let (n, mean) = (values.len() as f64, mean(values));
         let spread = values.iter().fold(0.0_f64, |spread, value| spread.max((value - values[0]).abs()));
         if spread <= rounding(largest) {
             return Self { n, mean, squared_error: 0.0 };

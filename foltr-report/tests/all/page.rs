@@ -1,8 +1,15 @@
 //! The page of `foltr report`: complete, harmless, self-contained, and at work in a real browser.
 
-use crate::fabricated::{DATA, HOSTILE, METHODS, USERS, report};
-use foltr_report::report::{Choices, Report, html};
+use crate::fabricated::{DATA, HOSTILE, METHODS, USERS, report, run, setting};
+use foltr_experiment::grid::Grid;
+use foltr_experiment::rows::Row;
+use foltr_report::report::{Choices, Page, PageError, Report};
+use foltr_report::statistics::Estimate;
 use foltr_test::browser::{Scheme, browser, judge};
+
+fn html(report: &Report, choices: &Choices) -> Result<String, PageError> {
+    Ok(Page::of(report, choices)?.html)
+}
 
 fn page() -> String {
     html(&report(40), &Choices::default()).expect("a page")
@@ -34,19 +41,21 @@ fn every_text_of_a_file_is_harmless() {
     assert!(page.contains("&#60;script&#62;window.hostile"), "the label is gone");
     // Two scripts: the numbers and the page's own.
     assert_eq!(page.matches("</script").count(), 2);
-    assert_eq!(page.matches("</title").count(), 1);
+    assert_eq!(page.matches("</title").count(), page.matches("<title>").count());
 }
 
 #[test]
-fn every_setting_is_told_with_its_mean_interval_and_number_of_runs() {
+fn every_setting_has_its_mean_interval_and_number_of_runs() {
     let page = page();
     let rows = between(&page, "<tbody>", "</tbody>")[0].matches("<tr").count();
     assert_eq!(rows, DATA.len() * USERS.len() * METHODS.len());
     for label in DATA.iter().chain(&USERS).chain(&METHODS[..3]) {
         assert!(page.contains(&format!("data-value=\"{label}\"")), "{label}");
     }
-    for setting in &report(1).settings {
-        let estimate = setting.estimate(0).expect("five runs");
+    let results = report(40).results;
+    for setting in 0..rows {
+        let finals = results.final_values(setting, "test-ndcg@10".parse().expect("a metric"));
+        let estimate = Estimate::of(&finals).expect("five runs");
         let cell = format!("{:.4}</span><span class=\"half\"> ± {:.4}</span>", estimate.mean, estimate.half_width());
         assert!(page.contains(&cell), "{cell}");
     }
@@ -72,18 +81,19 @@ fn marks_compare_with_the_baseline_only_what_is_otherwise_equal() {
 
 #[test]
 fn runs_that_do_not_pair_up_get_the_other_test() {
-    let mut results = report(2);
-    results.settings[1].runs[0].1 = 77;
-    let page = html(&results, &Choices::default()).expect("a page");
-    assert!(page.contains("(Welch&#39;s t-test, corrected)") && page.contains("(paired t-test, corrected)"));
+    let mut report = report(2);
+    report.results.runs[5].seed = 77;
+    let page = html(&report, &Choices::default()).expect("a page");
+    for test in ["(Welch&#39;s t-test, Bonferroni-corrected)", "(paired t-test, Bonferroni-corrected)"] {
+        assert!(page.contains(test), "{test}");
+    }
 }
 
 #[test]
-fn missing_runs_are_told() {
-    let mut results = report(2);
-    results.settings[5].runs.pop();
-    results.settings[5].values.iter_mut().for_each(|values| values.truncate(4));
-    let page = html(&results, &Choices::default()).expect("a page");
+fn missing_runs_are_named() {
+    let mut report = report(2);
+    report.results.runs.remove(25);
+    let page = html(&report, &Choices::default()).expect("a page");
     assert!(page.contains("119 of 120 runs are finished"));
     assert!(page.contains("method = FPDGD + server momentum: 4 of 5 runs"), "which setting lacks a run");
 }
@@ -103,8 +113,8 @@ fn choices_that_do_not_exist_are_refused_with_those_that_do() {
     let axis = Choices { columns: Some("usres".into()), ..Choices::default() };
     assert_eq!(refusal(&axis), "there is no axis `usres` in these results (axes: data.folder, users.preset, method)");
     let label = Choices { baseline: Some(("users.preset".into(), "hasty".into())), ..Choices::default() };
-    let told = "the axis `users.preset` has no label `hasty` (labels: perfect, navigational, informational)";
-    assert_eq!(refusal(&label), told);
+    let message = "the axis `users.preset` has no label `hasty` (labels: perfect, navigational, informational)";
+    assert_eq!(refusal(&label), message);
     let both = Some("method".to_owned());
     let twice = Choices { columns: both.clone(), rows: both, ..Choices::default() };
     assert_eq!(refusal(&twice), "the axis `method` cannot be both the columns and the rows");
@@ -112,40 +122,38 @@ fn choices_that_do_not_exist_are_refused_with_those_that_do() {
 
 #[test]
 fn an_offline_baseline_is_a_level_in_every_panel() {
-    let mut results = report(9);
-    let mut level = results.settings[0].clone();
-    level.labels[1] = None;
-    level.labels[2] = Some("Least squares".into());
-    level.interactions_per_round = None;
-    level.courses = level.courses.iter().map(|course| vec![(0, course[9].1)]).collect();
-    results.settings.push(level);
-    let page = html(&results, &Choices::default()).expect("a page");
+    let mut report = report(9);
+    let settings = &mut report.results.grid.settings;
+    let mut experiment = settings[0].experiment.clone();
+    experiment.training_mut().expect("training").users = None;
+    settings.push(setting(&experiment, &[("data.folder", DATA[0]), ("method", "Least squares")]));
+    let row = |metric: &str| Row { round: 0, metric: metric.parse().expect("a metric"), value: 0.6 };
+    report.results.runs.push(run(24, 1, vec![row("test-ndcg@10"), row("online-ndcg@10")]));
+    let page = html(&report, &Choices::default()).expect("a page");
     // In the three panels of its data set and two metrics, but not in those of the other data set.
-    assert_eq!(page.matches("<g class=\"series s4 d0\" data-series=\"4\">").count(), 3 * 2);
+    let level = "<g class=\"series\" data-series=\"4\" data-name=\"Least squares\"><title>Least squares</title><path \
+                 class=\"line reference\"";
+    assert_eq!(page.matches(level).count(), 3 * 2);
     assert!(page.contains(">–</td>"), "it has no users");
 }
 
 #[test]
 fn one_setting_and_nothing_at_all_are_still_pages() {
     let mut single = report(5);
-    single.axes.clear();
-    single.settings.truncate(1);
-    single.settings[0].labels.clear();
+    let experiment = single.results.grid.settings[0].experiment.clone();
+    single.results.grid = Grid::of_settings(vec![setting(&experiment, &[])]);
+    single.results.runs.truncate(5);
     let page = html(&single, &Choices::default()).expect("a page");
     assert_eq!(page.matches("class=\"panel\"").count(), 2);
-    assert!(page.contains("data-value=\"pdgd\"") && !page.contains("baseline</span>"));
-    single.settings[0].runs.truncate(1);
-    single.settings[0].values.iter_mut().for_each(|values| values.truncate(1));
+    assert!(page.contains("data-value=\"pdgd") && !page.contains("baseline</span>"));
+    single.results.runs.truncate(1);
     let page = html(&single, &Choices::default()).expect("a page");
     assert!(page.contains("Single runs: there is neither an interval nor a test.") && !page.contains("t-test"));
-    for setting in &mut single.settings {
-        setting.runs.clear();
-        setting.values.iter_mut().for_each(Vec::clear);
-        setting.courses.iter_mut().for_each(Vec::clear);
-    }
+    single.results.runs.clear();
     let page = html(&single, &Choices::default()).expect("a page");
     assert!(page.contains("0 of 120 runs are finished") && !page.contains("class=\"panel\""));
-    assert!(html(&Report::default(), &Choices::default()).is_ok());
+    single.results.grid = Grid::of_settings(Vec::new());
+    assert!(html(&single, &Choices::default()).is_ok());
 }
 
 #[test]

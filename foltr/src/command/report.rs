@@ -7,7 +7,7 @@ use anyhow::{Context, Result};
 
 use super::{End, make_folder};
 use foltr_experiment::store::RunStore;
-use foltr_report::report::{Choices, figures, html, read};
+use foltr_report::report::{Choices, Page, read};
 
 /// Writes `report.html` and `figures/` into a result folder.
 ///
@@ -17,14 +17,14 @@ pub fn run(folder: &Path, choices: &Choices) -> Result<End> {
     let started = Instant::now();
     let _lock = RunStore::of_study(folder)?;
     let report = read(folder)?;
-    let page = html(&report, choices)?;
+    let page = Page::of(&report, choices)?;
     let path = folder.join("report.html");
-    std::fs::write(&path, page).with_context(|| format!("{} cannot be written", path.display()))?;
+    std::fs::write(&path, &page.html).with_context(|| format!("{} cannot be written", path.display()))?;
     let pictures = folder.join("figures");
     make_folder(&pictures)?;
-    let written = figures::write(&report, choices, &pictures)?;
-    if report.n_finished() < report.n_planned {
-        println!("{} of {} runs are finished; the report is about those", report.n_finished(), report.n_planned);
+    let written = page.write_figures(&pictures)?;
+    if report.n_finished() < report.n_planned() {
+        println!("{} of {} runs are finished; the report is about those", report.n_finished(), report.n_planned());
     }
     println!("report:  {} ({:.1} s)", path.display(), started.elapsed().as_secs_f64());
     println!("figures: {} in {}", written.len(), pictures.display());

@@ -48,12 +48,12 @@ fn a_hundred_thousand_rows_become_a_page_that_opens_at_once() {
     let page = std::fs::read_to_string(out.join("report.html")).expect("a page");
     for words in [
         "All 20 runs are finished.",
-        "learning_rate 0.001",
+        "learning rate = 0.001",
         "test-ndcg@10",
         "test-map",
         "online nDCG, discounted sum",
         "(learner.learning_rate = 0.1, everything else equal)",
-        "(paired t-test, corrected)",
+        "(paired t-test, Bonferroni-corrected)",
         "foltr run out/resolved.toml --out out-again",
     ] {
         assert!(page.contains(words), "{words}");

@@ -1,11 +1,11 @@
-//! Curves: a metric over rounds, interactions or simulated time, or one number a label of an axis.
+//! Curves: a metric over rounds, interactions or simulated time, or one number a label of an axis; and distributions.
 
 use std::collections::BTreeMap;
 
 use foltr_experiment::results::Run;
 use foltr_experiment::rows::MetricName;
 
-use super::{Drawing, Query, Selection};
+use super::{Drawing, METRIC, Selection};
 use crate::plot::{Curve, CurveFigure, Panel, PanelRow, Point, Reference, Scale, Sharing};
 use crate::statistics::{Estimate, smooth};
 
@@ -15,14 +15,12 @@ pub const OVER: [&str; 3] = ["rounds", "interactions", "simulated-time"];
 /// More points than these cannot be seen.
 const MAX_POINTS: usize = 250;
 
+const N_STEPS: usize = 100;
+
 type Course = Vec<(f64, f64)>;
 
 impl Drawing<'_> {
     pub(super) fn curves(&self) -> CurveFigure {
-        let rows = self.rows.iter().map(|row| PanelRow {
-            title: self.name(row),
-            panels: self.columns.iter().map(|column| self.panel(row, column)).collect(),
-        });
         let x_label = match self.spec.x.as_str() {
             "interactions" => "interactions of all clients together".into(),
             "simulated-time" => "simulated time, in rounds of a usual client".into(),
@@ -33,13 +31,51 @@ impl Drawing<'_> {
             subtitle: self.subtitle(if self.spec.bands { " with 95 % confidence bands" } else { "" }),
             x_label,
             y_label: self.y_label(),
-            rows: rows.collect(),
+            rows: self.panels(|row, column| self.panel(row, column)),
             methods: self.methods(),
             columns: self.names(&self.columns),
             x_scale: if self.spec.log_x { Scale::Logarithmic } else { Scale::default() },
             x_sharing: Sharing::Row,
             y_sharing: Sharing::Panel,
         }
+    }
+
+    /// Which share of the clients has a ranker that is worth at most so much to them.
+    pub(super) fn clients(&self) -> CurveFigure {
+        let curve = |method: usize, query: &Selection| {
+            let mut values: Vec<f64> = self.selector.clients(query).into_values().collect();
+            values.sort_unstable_by(f64::total_cmp);
+            let last = values.len().checked_sub(1)?;
+            let point = |step: usize| {
+                let share = step as f64 / N_STEPS as f64;
+                Point { x: values[(share * last as f64).round() as usize], mean: share, low: share, high: share }
+            };
+            Some(Curve { method, points: (0..=N_STEPS).map(point).collect() })
+        };
+        let panel = |row: &Selection, column: &Selection| {
+            let lines = self.lines.iter().enumerate();
+            let curves = lines.filter_map(|(method, line)| curve(method, &self.query(&[row, column, line])));
+            Panel { curves: curves.collect(), references: Vec::new() }
+        };
+        CurveFigure {
+            title: self.spec.title.clone(),
+            subtitle: "share of clients whose ranker is worth at most this much to them; all runs together".into(),
+            x_label: self.y_label(),
+            y_label: "share of clients".into(),
+            rows: self.panels(panel),
+            methods: self.names(&self.lines),
+            columns: self.names(&self.columns),
+            x_sharing: Sharing::Row,
+            ..CurveFigure::default()
+        }
+    }
+
+    fn panels(&self, panel: impl Fn(&Selection, &Selection) -> Panel) -> Vec<PanelRow> {
+        let row = |row: &Selection| PanelRow {
+            title: self.name(row),
+            panels: self.columns.iter().map(|column| panel(row, column)).collect(),
+        };
+        self.rows.iter().map(row).collect()
     }
 
     fn panel(&self, row: &Selection, column: &Selection) -> Panel {
@@ -79,11 +115,8 @@ impl Drawing<'_> {
         let Some(references) = &self.spec.references else { return Vec::new() };
         let methods = self.methods();
         let level = |level: &Selection| {
-            let query = Query {
-                metrics: vec![references.metric.clone()],
-                at: self.spec.at.clone(),
-                labels: references.fixed.clone(),
-            };
+            let query = Selection::default().with(METRIC, &references.metric).with_at(&self.spec.at);
+            let query = query.and(&references.fixed);
             let sample = self.selector.sample(&query.and(row).and(column).and(level));
             let value = Estimate::of(&sample.into_values().collect::<Vec<_>>())?.mean;
             let name = self.name(level);
@@ -93,9 +126,9 @@ impl Drawing<'_> {
     }
 
     /// One point a label of an axis with numbers.
-    fn points_along(&self, query: &Query) -> Vec<Point> {
+    fn points_along(&self, query: &Selection) -> Vec<Point> {
         let axis = &self.spec.x;
-        let labels = self.selector.labels_of(axis, &query.labels);
+        let labels = self.selector.labels_of(axis, query);
         let point = |label: &String| {
             let x = label.parse::<f64>().ok()?;
             Some(at(x, &Estimate::of(&self.values(&query.with(axis, label)))?))
@@ -105,7 +138,7 @@ impl Drawing<'_> {
         points
     }
 
-    fn points(&self, query: &Query) -> Vec<Point> {
+    fn points(&self, query: &Selection) -> Vec<Point> {
         let mut courses = self.courses(query);
         if let Some(other) = &self.spec.relative_to {
             let others = self.courses(&query.and(other));
@@ -127,12 +160,10 @@ impl Drawing<'_> {
     }
 
     /// (fold, seed) -> course: the mean over settings, smoothed and thinned.
-    fn courses(&self, query: &Query) -> BTreeMap<(usize, u64), Course> {
-        let Some(metric) = query.metrics.first().and_then(|name| name.parse::<MetricName>().ok()) else {
-            return BTreeMap::new();
-        };
+    fn courses(&self, query: &Selection) -> BTreeMap<(usize, u64), Course> {
+        let Some(&metric) = query.metrics().first() else { return BTreeMap::new() };
         let mut by_run: BTreeMap<(usize, u64), Vec<Course>> = BTreeMap::new();
-        for setting in self.selector.settings(&query.labels) {
+        for setting in self.selector.settings(query) {
             for run in self.selector.runs(setting, query) {
                 let course = self.course(run, metric);
                 if !course.is_empty() {
@@ -145,7 +176,7 @@ impl Drawing<'_> {
 
     /// The ranker before the first round is left out: its zeros say only how ties are broken.
     fn course(&self, run: &Run, metric: MetricName) -> Course {
-        let schedule = self.results.grid.settings[run.setting].experiment.schedule();
+        let schedule = self.selector.results.grid.settings[run.setting].experiment.schedule();
         let per_round = schedule.map_or(1, |schedule| schedule.interactions_per_round());
         let times: BTreeMap<usize, f64> = run
             .rows
@@ -163,14 +194,14 @@ impl Drawing<'_> {
         let course: Course =
             rows.iter().filter(|row| !is_first(row.round)).map(|row| (x(row.round), row.value)).collect();
         // A long course is thinned out; what lies between two points goes into the later one.
-        let step = course.len().div_ceil(MAX_POINTS).max(1);
+        let step = course.len().div_ceil(self.spec.most_points.unwrap_or(MAX_POINTS)).max(1);
         let window = self.spec.smooth.max(step).min(course.len()).max(1);
         smooth(&course, window).into_iter().step_by(step).collect()
     }
 }
 
 fn at(x: f64, estimate: &Estimate) -> Point {
-    let (low, high) = estimate.confidence_interval_95.unwrap_or((estimate.mean, estimate.mean));
+    let (low, high) = estimate.band();
     Point { x, mean: estimate.mean, low, high }
 }
 

@@ -15,7 +15,7 @@ fn value(users: &str, interactions: u32, seed: u64, round: usize) -> f64 {
 }
 
 fn drawn(figure: &str) -> Drawn {
-    let study = study(&format!("[[figure]]\nmetric = \"test-ndcg@10\"\n{figure}\n"), &Asked::default());
+    let study = study(&format!("[[figure]]\nmetric = 'test-ndcg@10'\n{figure}\n"), &Asked::default());
     let criteria = Criteria::read(&study).unwrap_or_else(|problems| panic!("{problems:#?}"));
     let results = results(&study, &value);
     criteria.draw(&study, &results).remove(0).1
@@ -23,8 +23,8 @@ fn drawn(figure: &str) -> Drawn {
 
 #[test]
 fn a_curve_is_the_smoothed_mean_over_runs() {
-    let figure = "kind = \"curves\"\nlines = \"users.preset\"\ncolumns = \"clients.interactions\"\nx = \
-                  \"interactions\"\nsmooth = 4";
+    let figure =
+        "kind = 'curves'\nlines = 'users.preset'\ncolumns = 'clients.interactions'\nx = 'interactions'\nsmooth = 4";
     let Drawn::Figure(Figure::Curves(figure)) = drawn(figure) else { panic!("curves") };
     assert_eq!(figure.columns, ["interactions = 2", "interactions = 4"]);
     assert_eq!(figure.methods, ["perfect users", "navigational users", "informational users"]);
@@ -37,9 +37,11 @@ fn a_curve_is_the_smoothed_mean_over_runs() {
 
 #[test]
 fn curves_lie_over_axes_of_numbers_and_beside_level_lines() {
-    let figure = "kind = \"curves\"\nlines = \"users.preset\"\nwhere = { \"users.preset\" = \"perfect\" }\nx = \
-                  \"clients.interactions\"\nreferences = { metric = \"test-ndcg@10\", where = { \"users.preset\" = \
-                  \"informational\" } }";
+    let figure = "kind = 'curves'
+            lines = 'users.preset'
+            where = { 'users.preset' = 'perfect' }
+            x = 'clients.interactions'
+            references = { metric = 'test-ndcg@10', where = { 'users.preset' = 'informational' } }";
     let Drawn::Figure(Figure::Curves(figure)) = drawn(figure) else { panic!("curves") };
     let panel = &figure.rows[0].panels[0];
     let points: Vec<(f64, f64)> = panel.curves[0].points.iter().map(|point| (point.x, point.mean)).collect();
@@ -51,18 +53,19 @@ fn curves_lie_over_axes_of_numbers_and_beside_level_lines() {
 
 #[test]
 fn bars_and_heat_maps_have_their_means_and_differences() {
-    let bars =
-        "kind = \"bars\"\nlines = \"clients.interactions\"\ncolumns = \"users.preset\"\nnames = { \"2\" = \"two\" }";
+    let bars = "kind = 'bars'\nlines = 'clients.interactions'\ncolumns = 'users.preset'\nnames = { '2' = 'two' }";
     let Drawn::Figure(Figure::Bars(figure)) = drawn(bars) else { panic!("bars") };
     assert_eq!(figure.methods, ["two", "interactions = 4"]);
     let values: Vec<f64> = figure.groups.iter().flat_map(|group| &group.bars).map(|bar| bar.value).collect();
     assert_eq!(values, [21.0, 22.0, 31.0, 32.0, 41.0, 42.0]);
-    let map = "kind = \"heat-map\"\nrows = \"users.preset\"\ncolumns = \"clients.interactions\"\nrelative_to = { \
-               \"users.preset\" = \"navigational\" }";
+    let map = "kind = 'heat-map'
+            rows = 'users.preset'
+            columns = 'clients.interactions'
+            relative_to = { 'users.preset' = 'navigational' }";
     let Drawn::Figure(Figure::HeatMap(figure)) = drawn(map) else { panic!("a heat map") };
-    let cells: Vec<f64> = figure.cells.iter().flatten().map(|cell| cell.value).collect();
+    let cells: Vec<f64> = figure.cells.concat();
     assert_eq!(cells, [-10.0, -10.0, 0.0, 0.0, 10.0, 10.0]);
-    let worst = "kind = \"table\"\nrows = \"clients.interactions\"\nworst_over = \"users.preset\"";
+    let worst = "kind = 'table'\nrows = 'clients.interactions'\nworst_over = 'users.preset'";
     let Drawn::Table(text) = drawn(worst) else { panic!("a table") };
     assert!(text.contains("21.0000") && !text.contains("41.0000"), "{text}");
 }

@@ -4,11 +4,11 @@ use std::fmt::Write as _;
 
 use super::super::axis::{Scale, thinning};
 use super::super::canvas::{Anchor, Canvas, GRID, HEADING, LABEL, SOFT_INK, TICK, path};
-use super::super::legend::Swatch;
+use super::super::legend::line_swatch;
 use super::super::style::{colour, dashes, marker};
 use super::super::text::escape;
-use super::layout::Layout;
-use super::{Curve, CurveFigure, Panel, Point, Reference, Sharing};
+use super::layout::{Field, Layout, RIGHT_MARGIN};
+use super::{Curve, CurveFigure, Point, Reference, Sharing};
 
 /// More points than a panel has pixels, even when it is printed large.
 const MOST_POINTS: usize = 1000;
@@ -16,145 +16,125 @@ const MOST_POINTS: usize = 1000;
 const N_MARKERS: usize = 5;
 
 pub fn draw(figure: &CurveFigure, layout: &Layout) -> Canvas {
-    let mut canvas = Canvas::default();
-    canvas.head(layout.left, layout.width - layout.left - 20.0, &figure.title, &figure.subtitle);
+    let mut canvas = Canvas { size: layout.size, ..Canvas::default() };
+    canvas.head(layout.left, layout.size.0 - layout.left - RIGHT_MARGIN, &figure.title, &figure.subtitle);
+    let [left, top, width, height] = layout.grid;
     for (column, lines) in layout.column_titles.iter().enumerate() {
-        let x = layout.corner(0, column).0 + layout.panel.0 / 2.0;
+        let x = left + column as f64 * (layout.panel.0 + layout.column_gap) + layout.panel.0 / 2.0;
         let first = layout.titles_bottom - lines.len().saturating_sub(1) as f64 * HEADING.line();
         canvas.lines((x, first), Anchor::Middle, HEADING, lines);
     }
-    for (row_idx, row) in figure.rows.iter().enumerate() {
-        for (column, panel) in row.panels.iter().enumerate() {
-            add_panel(&mut canvas, figure, layout, (row_idx, column), panel);
+    for (row, titles) in layout.row_titles.iter().enumerate() {
+        for column in 0..figure.rows[row].panels.len() {
+            add_panel(&mut canvas, figure, &layout.fields[row][column], row, column);
         }
-        let middle = layout.corner(row_idx, 0).1 + layout.panel.1 / 2.0;
-        for (idx, line) in layout.row_titles[row_idx].iter().enumerate() {
-            let x = layout.span().1 + 8.0 + (idx as f64 + 0.8) * HEADING.line();
+        let middle = top + row as f64 * (layout.panel.1 + layout.row_gap) + layout.panel.1 / 2.0;
+        for (idx, line) in titles.iter().enumerate() {
+            let x = left + width + 8.0 + (idx as f64 + 0.8) * HEADING.line();
             canvas.upright((x, middle), Anchor::Middle, HEADING, line);
         }
     }
-    add_axis_labels(&mut canvas, layout);
-    layout.legend.draw(&mut canvas, &figure.methods, layout.width / 2.0, layout.legend_top, Swatch::Line);
+    canvas.lines((left + width / 2.0, layout.x_label_top + LABEL.size), Anchor::Middle, LABEL, &layout.x_label);
+    canvas.y_label(top + height / 2.0, &layout.y_label);
+    layout.legend.draw(&mut canvas, &figure.methods, (layout.size.0 / 2.0, layout.legend_top), line_swatch);
     canvas
 }
 
-fn add_axis_labels(canvas: &mut Canvas, layout: &Layout) {
-    let (left, right) = layout.span();
-    canvas.lines(((left + right) / 2.0, layout.x_label_top + LABEL.size), Anchor::Middle, LABEL, &layout.x_label);
-    let (top, bottom) = layout.vertical_span();
-    for (idx, line) in layout.y_label.iter().enumerate() {
-        canvas.upright((12.0 + (idx as f64 + 0.8) * LABEL.line(), (top + bottom) / 2.0), Anchor::Middle, LABEL, line);
-    }
-}
-
-fn add_panel(canvas: &mut Canvas, figure: &CurveFigure, layout: &Layout, place: (usize, usize), panel: &Panel) {
-    let (left, top) = layout.corner(place.0, place.1);
-    let (width, height) = layout.panel;
-    let (x_axis, y_axis) = layout.axes(place.0, place.1);
-    let scale = if x_axis.scale == Scale::Logarithmic { "logarithmic" } else { "linear" };
+fn add_panel(canvas: &mut Canvas, figure: &CurveFigure, field: &Field, row: usize, column: usize) {
+    let Field { left, top, width, height, x, y } = field;
+    let scale = if x.scale == Scale::Logarithmic { "logarithmic" } else { "linear" };
+    let (x_label, y_label) = (escape(&figure.x_label), escape(&figure.y_label));
     // A page that shows values under the mouse turns pixels into values with these.
     canvas.add(&format!(
-        r#"<g class="panel" data-row="{}" data-column="{}" data-left="{left:.1}" data-top="{top:.1}" data-width="{width}" data-height="{height}" data-x-scale="{scale}" data-x-low="{}" data-x-high="{}" data-y-low="{}" data-y-high="{}">"#,
-        place.0, place.1, x_axis.low, x_axis.high, y_axis.low, y_axis.high
+        r#"<g class="panel" data-x-label="{x_label}" data-y-label="{y_label}" data-left="{left:.1}" data-top="{top:.1}" data-width="{width}" data-height="{height}" data-x-scale="{scale}" data-x-low="{}" data-x-high="{}" data-y-low="{}" data-y-high="{}">"#,
+        x.low, x.high, y.low, y.high
     ));
-    add_y_ticks(canvas, layout, place, figure.y_sharing == Sharing::Panel || place.1 == 0);
-    let is_lowest = figure.rows.iter().skip(place.0 + 1).all(|row| row.panels.len() <= place.1);
-    add_x_ticks(canvas, layout, place, figure.x_sharing != Sharing::Figure || is_lowest);
-    let name = |method: usize| figure.methods.get(method).map_or("", String::as_str);
+    add_y_ticks(canvas, field, figure.y_sharing == Sharing::Panel || column == 0);
+    let is_lowest = figure.rows.iter().skip(row + 1).all(|row| row.panels.len() <= column);
+    add_x_ticks(canvas, field, figure.x_sharing != Sharing::Figure || is_lowest);
+    let mut add_series = |method: usize, shapes: String| {
+        let name = escape(figure.methods.get(method).map_or("", String::as_str));
+        canvas.add(&format!(
+            r#"<g class="series" data-series="{method}" data-name="{name}"><title>{name}</title>{shapes}</g>"#
+        ));
+    };
+    let panel = &figure.rows[row].panels[column];
     for reference in &panel.references {
-        add_series(canvas, reference.method, name(reference.method), &draw_reference(layout, place, reference));
+        add_series(reference.method, draw_reference(field, reference));
     }
     // The first method above the others.
     for curve in panel.curves.iter().rev() {
-        add_series(canvas, curve.method, name(curve.method), &draw_curve(layout, place, curve));
+        add_series(curve.method, draw_curve(field, curve));
     }
     canvas.add("</g>");
 }
 
-fn add_y_ticks(canvas: &mut Canvas, layout: &Layout, place: (usize, usize), has_labels: bool) {
-    let (left, top) = layout.corner(place.0, place.1);
-    let axis = &layout.axes(place.0, place.1).1;
-    for &tick in &axis.ticks {
-        let y = top + (1.0 - axis.share(tick).unwrap_or(0.0)) * layout.panel.1;
-        canvas.line((left, y), (left + layout.panel.0, y), GRID);
+fn add_y_ticks(canvas: &mut Canvas, field: &Field, has_labels: bool) {
+    for &tick in &field.y.ticks {
+        let y = field.y_at(tick).unwrap_or(field.top);
+        canvas.line((field.left, y), (field.left + field.width, y), GRID);
         if has_labels {
-            canvas.label((left - 9.0, y + 4.5), Anchor::End, TICK, &axis.label(tick));
+            canvas.label((field.left - 9.0, y + 4.5), Anchor::End, TICK, &field.y.label(tick));
         }
     }
 }
 
-fn add_x_ticks(canvas: &mut Canvas, layout: &Layout, place: (usize, usize), has_labels: bool) {
-    let (left, top) = layout.corner(place.0, place.1);
-    let bottom = top + layout.panel.1;
-    let axis = &layout.axes(place.0, place.1).0;
-    let at: Vec<f64> = axis.ticks.iter().map(|&tick| left + axis.share(tick).unwrap_or(0.0) * layout.panel.0).collect();
+fn add_x_ticks(canvas: &mut Canvas, field: &Field, has_labels: bool) {
+    let (axis, left, bottom) = (&field.x, field.left, field.top + field.height);
+    let at: Vec<f64> = axis.ticks.iter().map(|&tick| left + axis.share(tick).unwrap_or(0.0) * field.width).collect();
     let labels: Vec<String> = axis.ticks.iter().map(|&tick| axis.label(tick)).collect();
     let widths: Vec<f64> = labels.iter().map(|label| TICK.width(label)).collect();
     let every = thinning(&at, &widths, 8.0);
     for (idx, &x) in at.iter().enumerate() {
-        canvas.line((x, top), (x, bottom), GRID);
+        canvas.line((x, field.top), (x, bottom), GRID);
         canvas.line((x, bottom), (x, bottom + 5.0), SOFT_INK);
         if has_labels && idx % every == 0 {
             canvas.label((x, bottom + 19.0), Anchor::Middle, TICK, &labels[idx]);
         }
     }
-    canvas.line((left, bottom), (left + layout.panel.0, bottom), SOFT_INK);
+    canvas.line((left, bottom), (left + field.width, bottom), SOFT_INK);
 }
 
-fn add_series(canvas: &mut Canvas, method: usize, name: &str, shapes: &str) {
-    let name = escape(name);
-    canvas.add(&format!(
-        r#"<g class="series" data-series="{method}" data-name="{name}"><title>{name}</title>{shapes}</g>"#
-    ));
-}
-
-fn draw_reference(layout: &Layout, place: (usize, usize), reference: &Reference) -> String {
-    let (left, top) = layout.corner(place.0, place.1);
-    let Some(share) = layout.axes(place.0, place.1).1.share(reference.value) else { return String::new() };
-    let y = top + (1.0 - share) * layout.panel.1;
-    let right = left + layout.panel.0;
+fn draw_reference(field: &Field, &Reference { method, value }: &Reference) -> String {
+    let Some(y) = field.y_at(value) else { return String::new() };
+    let (left, right) = (field.left, field.left + field.width);
     let markers: String =
-        (0..2).map(|idx| marker(reference.method, (right - 12.0 - f64::from(idx) * layout.panel.0 * 0.8, y))).collect();
+        (0..2).map(|idx| marker(method, (right - 12.0 - f64::from(idx) * field.width * 0.8, y))).collect();
     format!(
-        r#"<path class="line reference" data-value="{}" d="M{left:.1} {y:.1}L{right:.1} {y:.1}" fill="none" stroke="{}" stroke-width="1.6"{}/>{markers}"#,
-        reference.value,
-        colour(reference.method),
-        dashes(reference.method)
+        r#"<path class="line reference" data-value="{value}" d="M{left:.1} {y:.1}L{right:.1} {y:.1}" fill="none" stroke="{}" stroke-width="1.6"{}/>{markers}"#,
+        colour(method),
+        dashes(method)
     )
 }
 
-fn draw_curve(layout: &Layout, place: (usize, usize), curve: &Curve) -> String {
-    let can_be_shown = |point: &&Point| layout.place(place, point.x, point.mean).is_some();
-    let points: Vec<&Point> = curve.points.iter().filter(can_be_shown).collect();
-    let points = thin(&points, MOST_POINTS);
-    let at = |x: f64, y: f64| layout.place(place, x, y);
+fn draw_curve(field: &Field, curve: &Curve) -> String {
+    let colour = colour(curve.method);
+    let can_be_shown = |point: &&Point| field.at(point.x, point.mean).is_some();
+    let points = thin(&curve.points.iter().filter(can_be_shown).collect::<Vec<_>>(), MOST_POINTS);
+    // Within the axes, which may be narrower than a band. An end that is not finite is as good as none.
+    let end = |point: &Point, end: f64| {
+        let end = if end.is_finite() { end.clamp(field.y.low, field.y.high) } else { point.mean };
+        field.at(point.x, end)
+    };
     let mut out = String::new();
     if points.len() > 1 && points.iter().any(|point| point.low < point.high) {
-        // An end that is not finite is as good as none.
-        let end = |point: &Point, end: f64| at(point.x, end).or_else(|| at(point.x, point.mean));
         let upper = points.iter().filter_map(|point| end(point, point.high));
         let lower = points.iter().rev().filter_map(|point| end(point, point.low));
         let band = path(upper.chain(lower));
-        let _ = write!(
-            out,
-            r#"<path class="band" d="{band}Z" fill="{}" fill-opacity="0.18" stroke="none"/>"#,
-            colour(curve.method)
-        );
+        let _ = write!(out, r#"<path class="band" d="{band}Z" fill="{colour}" fill-opacity="0.18" stroke="none"/>"#);
     }
     // A band without width cannot be seen: a single point has an error bar.
     if let [point] = points[..]
-        && let (Some((x, low)), Some((_, high))) = (at(point.x, point.low), at(point.x, point.high))
+        && let (Some((x, low)), Some((_, high))) = (end(point, point.low), end(point, point.high))
     {
-        let _ = write!(out, r#"<path class="band" d="M{x:.1} {low:.1}V{high:.1}" stroke="{}"/>"#, colour(curve.method));
+        let _ = write!(out, r#"<path class="band" d="M{x:.1} {low:.1}V{high:.1}" stroke="{colour}"/>"#);
     }
-    let line = path(points.iter().filter_map(|point| at(point.x, point.mean)));
+    let spots: Vec<(f64, f64)> = points.iter().filter_map(|point| field.at(point.x, point.mean)).collect();
+    let (line, dashes) = (path(spots.iter().copied()), dashes(curve.method));
     let _ = write!(
         out,
-        r#"<path class="line" d="{line}" fill="none" stroke="{}" stroke-width="2" stroke-linejoin="round"{}/>"#,
-        colour(curve.method),
-        dashes(curve.method)
+        r#"<path class="line" d="{line}" fill="none" stroke="{colour}" stroke-width="2" stroke-linejoin="round"{dashes}/>"#
     );
-    let spots: Vec<(f64, f64)> = points.iter().filter_map(|point| at(point.x, point.mean)).collect();
     for idx in marked(&spots, curve.method) {
         out.push_str(&marker(curve.method, spots[idx]));
     }

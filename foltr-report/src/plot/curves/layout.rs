@@ -1,9 +1,10 @@
 //! Where the panels of learning curves are, and what their axes span.
 
 use super::super::axis::{Axis, Scale};
-use super::super::canvas::{Canvas, HEADING, LABEL, TICK};
+use super::super::canvas::{Canvas, HEADING, LABEL};
 use super::super::legend::Legend;
 use super::super::text::wrap;
+use super::super::{LEAST_WIDTH, tick_width};
 use super::{CurveFigure, Panel, Sharing};
 
 /// Panels of a figure with one row, and of one with more.
@@ -11,18 +12,11 @@ const LARGE: (f64, f64) = (330.0, 290.0);
 const SMALL: (f64, f64) = (270.0, 185.0);
 /// So many columns are as small as many rows.
 const MANY_COLUMNS: usize = 4;
-const RIGHT_MARGIN: f64 = 20.0;
-const TICK_LENGTH: f64 = 5.0;
-/// From a tick to its label.
-const TICK_GAP: f64 = 9.0;
-const LEAST_WIDTH: f64 = 460.0;
+pub const RIGHT_MARGIN: f64 = 20.0;
 
-/// Where things are. Panels are numbered by row and column.
 pub struct Layout {
-    pub width: f64,
-    pub height: f64,
+    pub size: (f64, f64),
     pub left: f64,
-    pub panel: (f64, f64),
     pub legend: Legend,
     pub legend_top: f64,
     pub x_label_top: f64,
@@ -32,9 +26,34 @@ pub struct Layout {
     pub row_titles: Vec<Vec<String>>,
     pub y_label: Vec<String>,
     pub x_label: Vec<String>,
-    tops: Vec<f64>,
-    lefts: Vec<f64>,
-    axes: Vec<Vec<(Axis, Axis)>>,
+    /// By row and column.
+    pub fields: Vec<Vec<Field>>,
+    /// Of all panels together: left, top, width and height.
+    pub grid: [f64; 4],
+    pub panel: (f64, f64),
+    pub column_gap: f64,
+    pub row_gap: f64,
+}
+
+/// Where a panel's curves are drawn.
+pub struct Field {
+    pub left: f64,
+    pub top: f64,
+    pub width: f64,
+    pub height: f64,
+    pub x: Axis,
+    pub y: Axis,
+}
+
+impl Field {
+    /// Where a value is drawn; none for what cannot be shown.
+    pub fn at(&self, x: f64, y: f64) -> Option<(f64, f64)> {
+        Some((self.left + self.x.share(x)? * self.width, self.y_at(y)?))
+    }
+
+    pub fn y_at(&self, y: f64) -> Option<f64> {
+        Some(self.top + (1.0 - self.y.share(y)?) * self.height)
+    }
 }
 
 impl Layout {
@@ -42,8 +61,10 @@ impl Layout {
         let n_rows = figure.rows.len().max(1);
         let n_columns = figure.rows.iter().map(|row| row.panels.len()).max().unwrap_or(0).max(1);
         let panel = if n_rows == 1 && n_columns < MANY_COLUMNS { LARGE } else { SMALL };
-        let axes = axes(figure, panel);
-        let (x_width, y_width) = label_widths(&axes);
+        let axes = axes(figure, if panel == LARGE { 6 } else { 5 });
+        let (x_width, y_width) = axes.iter().flatten().fold((0.0, 0.0), |(x_width, y_width): (f64, f64), (x, y)| {
+            (x_width.max(tick_width(x)), y_width.max(tick_width(y)))
+        });
         let row_titles: Vec<_> = figure.rows.iter().map(|row| wrap(&row.title, HEADING.size, panel.1)).collect();
         let column_titles: Vec<_> =
             figure.columns.iter().take(n_columns).map(|title| wrap(title, HEADING.size, panel.0)).collect();
@@ -52,7 +73,7 @@ impl Layout {
         let grid_height = n_rows as f64 * panel.1 + (n_rows - 1) as f64 * row_gap;
         let grid_width = n_columns as f64 * panel.0 + (n_columns - 1) as f64 * column_gap;
         let y_label = wrap(&figure.y_label, LABEL.size, grid_height);
-        let left = 14.0 + lines(&y_label, LABEL.line()) + y_width + TICK_GAP + 8.0;
+        let left = 14.0 + y_label.len() as f64 * LABEL.line() + y_width + 17.0;
         let n_title_lines = row_titles.iter().map(Vec::len).max().unwrap_or(0);
         let right = (n_title_lines as f64 * HEADING.line() + 8.0).max(x_width / 2.0 + 4.0) + RIGHT_MARGIN;
         let width = (left + grid_width + right).max(LEAST_WIDTH);
@@ -62,14 +83,21 @@ impl Layout {
         let titles_bottom = head + 12.0 + deepest as f64 * HEADING.line();
         let top = titles_bottom + 10.0;
         let x_label = wrap(&figure.x_label, LABEL.size, grid_width.max(LEAST_WIDTH - left - RIGHT_MARGIN));
-        let x_label_top = top + grid_height + TICK_LENGTH + 20.0;
-        let legend_top = x_label_top + lines(&x_label, LABEL.line()) + 14.0;
+        let x_label_top = top + grid_height + 25.0;
+        let legend_top = x_label_top + x_label.len() as f64 * LABEL.line() + 14.0;
         let legend = Legend::of(&figure.methods, width - 2.0 * RIGHT_MARGIN);
+        let field = |row: usize, (column, (x, y)): (usize, (Axis, Axis))| Field {
+            left: left + column as f64 * (panel.0 + column_gap),
+            top: top + row as f64 * (panel.1 + row_gap),
+            width: panel.0,
+            height: panel.1,
+            x,
+            y,
+        };
+        let rows = axes.into_iter().enumerate();
         Self {
-            width,
-            height: legend_top + legend.height() + 12.0,
+            size: (width, legend_top + legend.height() + 12.0),
             left,
-            panel,
             legend,
             legend_top,
             x_label_top,
@@ -78,66 +106,30 @@ impl Layout {
             row_titles,
             y_label,
             x_label,
-            tops: (0..n_rows).map(|row| top + row as f64 * (panel.1 + row_gap)).collect(),
-            lefts: (0..n_columns).map(|column| left + column as f64 * (panel.0 + column_gap)).collect(),
-            axes,
+            fields: rows.map(|(row, axes)| axes.into_iter().enumerate().map(|it| field(row, it)).collect()).collect(),
+            grid: [left, top, grid_width, grid_height],
+            panel,
+            column_gap,
+            row_gap,
         }
     }
-
-    /// Upper left corner of a panel.
-    pub fn corner(&self, row: usize, column: usize) -> (f64, f64) {
-        (self.lefts[column], self.tops[row])
-    }
-
-    /// The axes of a panel.
-    pub fn axes(&self, row: usize, column: usize) -> &(Axis, Axis) {
-        &self.axes[row][column]
-    }
-
-    /// Left and right end of all panels.
-    pub fn span(&self) -> (f64, f64) {
-        (self.left, self.lefts.last().map_or(self.left, |last| last + self.panel.0))
-    }
-
-    /// Upper and lower end of all panels.
-    pub fn vertical_span(&self) -> (f64, f64) {
-        (self.tops.first().copied().unwrap_or(0.0), self.tops.last().map_or(0.0, |last| last + self.panel.1))
-    }
-
-    /// Where a value is drawn; none for what cannot be shown.
-    pub fn place(&self, (row, column): (usize, usize), x: f64, y: f64) -> Option<(f64, f64)> {
-        let (left, top) = self.corner(row, column);
-        let (x_axis, y_axis) = self.axes(row, column);
-        Some((left + x_axis.share(x)? * self.panel.0, top + (1.0 - y_axis.share(y)?) * self.panel.1))
-    }
-}
-
-fn lines(lines: &[String], height: f64) -> f64 {
-    lines.len() as f64 * height
 }
 
 /// Axes of every panel, each around the values of all panels that share it.
-fn axes(figure: &CurveFigure, panel: (f64, f64)) -> Vec<Vec<(Axis, Axis)>> {
-    let places = || {
-        let rows = figure.rows.iter().enumerate();
-        rows.flat_map(|(row_idx, row)| {
-            row.panels.iter().enumerate().map(move |(column, panel)| (row_idx, column, panel))
-        })
-    };
+fn axes(figure: &CurveFigure, n_y_ticks: usize) -> Vec<Vec<(Axis, Axis)>> {
     let shared = |sharing: Sharing, row: usize, column: usize| -> Vec<&Panel> {
-        let is_with = |other_row, other_column| match sharing {
-            Sharing::Figure => true,
-            Sharing::Row => other_row == row,
-            Sharing::Panel => (other_row, other_column) == (row, column),
-        };
-        places().filter(|&(row, column, _)| is_with(row, column)).map(|(.., panel)| panel).collect()
+        let panels = figure.rows.iter().enumerate().flat_map(|(row, it)| it.panels.iter().map(move |it| (row, it)));
+        match sharing {
+            Sharing::Figure => panels.map(|(_, panel)| panel).collect(),
+            Sharing::Row => panels.filter(|(other, _)| *other == row).map(|(_, panel)| panel).collect(),
+            Sharing::Panel => vec![&figure.rows[row].panels[column]],
+        }
     };
-    let n_y_ticks = if panel == LARGE { 6 } else { 5 };
     let axes_of = |row: usize, column: usize| {
         let (x, y) = (shared(figure.x_sharing, row, column), shared(figure.y_sharing, row, column));
-        (x_axis(&x, figure.x_scale), Axis::around(y.iter().flat_map(|panel| heights(panel)), n_y_ticks))
+        (x_axis(&x, figure.x_scale), Axis::around(heights(&y).into_iter(), n_y_ticks))
     };
-    let row_axes = |(idx, row): (usize, &super::PanelRow)| (0..row.panels.len()).map(|it| axes_of(idx, it)).collect();
+    let row_axes = |(row, of): (usize, &super::PanelRow)| (0..of.panels.len()).map(|it| axes_of(row, it)).collect();
     figure.rows.iter().enumerate().map(row_axes).collect()
 }
 
@@ -146,16 +138,38 @@ fn x_axis(panels: &[&Panel], scale: Scale) -> Axis {
     Axis::of(scale, points.filter(|point| point.mean.is_finite()).map(|point| point.x), 4)
 }
 
-/// All values that a panel shows.
-fn heights(panel: &Panel) -> impl Iterator<Item = f64> {
-    let points = panel.curves.iter().flat_map(|curve| &curve.points).filter(|point| point.x.is_finite());
-    let curves = points.flat_map(|point| [point.low, point.mean, point.high]);
-    curves.chain(panel.references.iter().map(|reference| reference.value))
+/// All values that panels show. Of bands no more than lies near the curves: a wide one must not make the curves flat.
+fn heights(panels: &[&Panel]) -> Vec<f64> {
+    let curves = || panels.iter().flat_map(|panel| &panel.curves);
+    let points = || curves().flat_map(|curve| &curve.points).filter(|point| point.x.is_finite());
+    let references = panels.iter().flat_map(|panel| &panel.references).map(|reference| reference.value);
+    let means = points().map(|point| point.mean).chain(references);
+    let mut heights: Vec<f64> = means.filter(|mean| mean.is_finite()).collect();
+    let Some(low) = heights.iter().copied().reduce(f64::min) else { return heights };
+    let high = heights.iter().copied().fold(low, f64::max);
+    let reach = ((high - low) / 2.0).max(0.05 * low.abs().max(high.abs()));
+    let ends = points().flat_map(|point| [point.low, point.high]).filter(|end| end.is_finite());
+    heights.extend(ends.map(|end| end.clamp(low - reach, high + reach)));
+    heights
 }
 
-/// The widest label of all x axes, and of all y axes.
-fn label_widths(axes: &[Vec<(Axis, Axis)>]) -> (f64, f64) {
-    let widest = |axis: &Axis| axis.ticks.iter().map(|&tick| TICK.width(&axis.label(tick))).fold(0.0, f64::max);
-    let all = axes.iter().flatten();
-    all.fold((0.0, 0.0), |(x, y): (f64, f64), (x_axis, y_axis)| (x.max(widest(x_axis)), y.max(widest(y_axis))))
+#[cfg(test)]
+mod tests {
+    use super::super::{Curve, Point};
+    use super::*;
+
+    #[test]
+    fn axes_follow_the_curves_and_not_a_wide_band() {
+        let axis = |half: f64| {
+            let point = |(x, mean): (f64, f64)| Point { x, mean, low: mean - half, high: mean + half };
+            let curve = Curve { method: 0, points: [(1.0, 0.4), (2.0, 0.6)].map(point).into() };
+            let panel = Panel { curves: vec![curve], references: Vec::new() };
+            let ends = heights(&[&panel]).into_iter();
+            (ends.clone().fold(f64::INFINITY, f64::min), ends.fold(f64::NEG_INFINITY, f64::max))
+        };
+        for (half, expected) in [(0.05, (0.35, 0.65)), (3.0, (0.3, 0.7))] {
+            let (low, high) = axis(half);
+            assert!((low - expected.0).abs() < 1e-12 && (high - expected.1).abs() < 1e-12, "{half}: {low} to {high}");
+        }
+    }
 }
