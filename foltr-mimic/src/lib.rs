@@ -1,15 +1,13 @@
 //! Mimic learning: a data owner trains teachers on private data, labels public queries with them, trains a student on
 //! those labels and shares only the student (`DKA17`, spec section 16).
 
-#![warn(missing_docs)]
-
 pub mod accountant;
 pub mod aggregation;
 pub mod agreement;
 pub mod analyser;
 pub mod collection;
 pub mod embeddings;
-pub mod feature_supervision;
+mod error;
 pub mod guarantee;
 pub mod index;
 pub mod inputs;
@@ -19,11 +17,14 @@ pub mod near_copies;
 pub mod network;
 pub mod partitions;
 pub mod retrieval;
+pub mod settings;
 pub mod supervision;
 mod tensors;
 pub mod training;
 pub mod vocabulary;
 
+pub use error::{FileError, InvalidInput};
 pub use inputs::{Bag, Inputs};
-pub use network::{Composition, Network, Representation, Scorer, Shape, Start};
+pub use network::{Composition, InitialTerms, Network, Representation, Scorer, Shape};
+pub use settings::{InvalidSetting, NetworkSettings};
 pub use supervision::{Candidates, Pair, PairSource, Supervision};

@@ -10,9 +10,6 @@
 //! correlation finds linear copies, Spearman's also logarithms and other monotone ones. Several features together may
 //! still give a label away.
 
-/// Above this correlation, a feature is called a copy unless asked otherwise.
-pub const DEFAULT_THRESHOLD: f64 = 0.9;
-
 /// Columns, in order, that leave the inputs if `label_feature` supplies the labels: itself, and every one whose
 /// correlation with it within queries, by value or by rank, is above the threshold in size. A constant one is no copy.
 ///
@@ -103,11 +100,11 @@ mod tests {
         };
         let rows: Vec<f32> = (0..8).flat_map(row).collect();
         let query_start = [0, 4, 8];
-        assert_eq!(near_copies(&rows, 7, &query_start, 0, DEFAULT_THRESHOLD), [0, 1, 2, 3]);
+        assert_eq!(near_copies(&rows, 7, &query_start, 0, 0.9), [0, 1, 2, 3]);
         // Unrelated means a correlation of some size: at 0 it is called a copy, constants never are.
         assert_eq!(near_copies(&rows, 7, &query_start, 0, 0.0), [0, 1, 2, 3, 5]);
         // A constant label has no copies.
-        assert_eq!(near_copies(&rows, 7, &query_start, 4, DEFAULT_THRESHOLD), [4]);
+        assert_eq!(near_copies(&rows, 7, &query_start, 4, 0.9), [4]);
     }
 
     #[test]

@@ -7,11 +7,10 @@ pub(crate) mod score;
 mod shape;
 pub(crate) mod vector;
 
-pub use initial::{Start, StartError};
+pub use initial::InitialTerms;
 pub use score::Scorer;
-pub use shape::{Composition, Representation, Shape, ShapeError};
-
-use crate::Inputs;
+pub use shape::{Composition, Representation, Shape};
+pub(crate) use shape::{MAX_SIZE, is_valid_hidden};
 
 /// A network with its parameters.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,33 +44,9 @@ impl Layer {
 }
 
 impl Network {
-    /// Everything about it but its parameters.
-    pub fn shape(&self) -> &Shape {
-        &self.shape
-    }
-
-    /// Number of parameters.
-    pub fn n_params(&self) -> usize {
-        self.parts().iter().map(|values| values.len()).sum()
-    }
-
     /// The learned weight of each term; none, if it looks at features.
     pub fn term_weights(&self) -> &[f32] {
         &self.terms.weights
-    }
-
-    /// The learned embeddings, one row a term; none, if it looks at features.
-    pub fn embeddings(&self) -> &[f32] {
-        &self.terms.embeddings
-    }
-
-    /// Scores documents of a query, without dropout. [`Scorer`] does the same for many queries without new memory.
-    ///
-    /// # Panics
-    /// If the inputs do not fit ([`Shape::check_inputs`]), a number is out of range, or `out` is not as long as
-    /// `documents`.
-    pub fn score(&self, inputs: &Inputs, query: u32, documents: &[u32], out: &mut [f32]) {
-        Scorer::new(self).score(inputs, query, documents, out);
     }
 
     /// All parameters in the order of [`Shape::tensors`].

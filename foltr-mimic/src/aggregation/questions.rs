@@ -14,9 +14,8 @@ use crate::Candidates;
 pub struct Question {
     /// Position of the query's list.
     pub list: usize,
-    /// Position of one document within it.
+    /// Positions of the documents within it.
     pub first: usize,
-    /// Position of the other one.
     pub second: usize,
 }
 
@@ -48,9 +47,9 @@ fn pair_of_number(number: usize) -> (usize, usize) {
 }
 
 /// As equal as capacities allow; who gets one more is drawn.
-fn equal_shares(capacities: &[usize], n_wanted: usize, stream: &mut Stream) -> Vec<usize> {
+fn equal_shares(capacities: &[usize], n_questions: usize, stream: &mut Stream) -> Vec<usize> {
     let mut shares = vec![0; capacities.len()];
-    let mut n_left = n_wanted.min(capacities.iter().sum());
+    let mut n_left = n_questions.min(capacities.iter().sum());
     while n_left > 0 {
         let mut open: Vec<usize> = (0..shares.len()).filter(|&i| shares[i] < capacities[i]).collect();
         let each = (n_left / open.len()).max(1);
@@ -97,11 +96,11 @@ mod tests {
     proptest! {
         #[test]
         fn questions_differ_and_are_shared_equally(
-            sizes in prop::collection::vec(0_usize..8, 0..12), wanted in 0_usize..300, seed: u64,
+            sizes in prop::collection::vec(0_usize..8, 0..12), n_asked in 0_usize..300, seed: u64,
         ) {
-            let questions = draw(&lists(&sizes, 0.0), wanted, seed);
+            let questions = draw(&lists(&sizes, 0.0), n_asked, seed);
             let capacities: Vec<usize> = sizes.iter().map(|&n| n_pairs(n)).collect();
-            prop_assert_eq!(questions.len(), wanted.min(capacities.iter().sum()));
+            prop_assert_eq!(questions.len(), n_asked.min(capacities.iter().sum()));
             let sorted: BTreeSet<_> =
                 questions.iter().map(|q| (q.list, q.first.min(q.second), q.first.max(q.second))).collect();
             prop_assert_eq!(sorted.len(), questions.len());

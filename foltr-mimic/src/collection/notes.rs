@@ -7,13 +7,11 @@ use super::{Form, TopicIds};
 /// What is worth knowing about files that could be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notes {
-    /// The form they were read in.
     pub form: Option<Form>,
     /// What judgements called a topic, where they could have meant two things.
     pub topic_ids: Option<TopicIds>,
-    /// Judgements left out because there is no such document.
+    /// Judgements left out because there is no such document, or query.
     pub unknown_documents: Unknown,
-    /// Judgements left out because there is no such query.
     pub unknown_queries: Unknown,
     /// Grades below 0, read as 0: not relevant.
     pub n_negative: usize,
@@ -21,14 +19,13 @@ pub struct Notes {
     pub n_repeated: usize,
     /// Files that are not UTF-8 and were read as Latin-1.
     pub latin1: Vec<PathBuf>,
-    /// Files left aside because they are nothing of a collection.
+    /// Files that are nothing of a collection.
     pub ignored: Vec<PathBuf>,
 }
 
-/// Names that were met but not found.
+/// Names without a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unknown {
-    /// How often.
     pub count: usize,
     /// The first few of them, each once.
     pub examples: Vec<String>,
@@ -43,8 +40,9 @@ impl Notes {
                 sentences.push(sentence);
             }
         };
-        for (unknown, kind) in [(&self.unknown_documents, "documents"), (&self.unknown_queries, "queries")] {
-            let Unknown { count, examples } = unknown;
+        for (Unknown { count, examples }, kind) in
+            [(&self.unknown_documents, "documents"), (&self.unknown_queries, "queries")]
+        {
             let examples = examples.join(", ");
             say(*count, format!("{count} judgements left out: they name {kind} that are not there ({examples}, ...)"));
         }
@@ -53,9 +51,9 @@ impl Notes {
         }
         say(self.n_negative, format!("{} grades below 0 were read as not relevant", self.n_negative));
         say(self.n_repeated, format!("{} judgements repeat a pair; the higher grade counts", self.n_repeated));
-        for (files, what) in [(&self.latin1, "is not UTF-8 and was read as Latin-1"), (&self.ignored, "was left aside")]
-        {
-            files.iter().for_each(|file| say(1, format!("{} {what}", file.display())));
+        let files = [(&self.latin1, "is not UTF-8 and was read as Latin-1"), (&self.ignored, "was ignored")];
+        for (files, reason) in files {
+            files.iter().for_each(|file| say(1, format!("{} {reason}", file.display())));
         }
         sentences
     }

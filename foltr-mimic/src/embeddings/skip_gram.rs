@@ -36,14 +36,14 @@ impl Default for SkipGram {
     }
 }
 
-/// Vectors of all terms, one after the other, and how many of the terms occur.
+/// Vectors of all terms, one after the other.
 pub fn train(
     texts: &[Vec<u32>],
     n_terms: usize,
     n_dimensions: usize,
     settings: &SkipGram,
     stream: &mut Stream,
-) -> (Vec<f32>, usize) {
+) -> Vec<f32> {
     let counts = Counts::of(texts, n_terms);
     let mut model = Model::new(n_terms, n_dimensions, stream);
     let n_steps = counts.total as f32 * settings.n_epochs as f32;
@@ -59,14 +59,13 @@ pub fn train(
             }
         }
     }
-    (model.unpadded(n_dimensions), counts.n_met)
+    model.unpadded(n_dimensions)
 }
 
 /// How often terms occur.
 struct Counts {
     each: Vec<u32>,
     total: usize,
-    n_met: usize,
     /// Sums of the counts to the power of 3/4, by which negative samples are drawn.
     cumulative: Vec<f64>,
 }
@@ -81,8 +80,7 @@ impl Counts {
             sum
         };
         let cumulative = each.iter().map(add).collect();
-        let n_met = each.iter().filter(|&&count| count > 0).count();
-        Self { total: texts.iter().map(Vec::len).sum(), n_met, cumulative, each }
+        Self { total: texts.iter().map(Vec::len).sum(), cumulative, each }
     }
 
     /// Frequent terms are kept with probability sqrt(limit / share) + limit / share, as word2vec does.

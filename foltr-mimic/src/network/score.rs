@@ -26,7 +26,6 @@ pub struct Scorer<'a> {
 }
 
 impl<'a> Scorer<'a> {
-    /// A scorer with memory of its own.
     pub fn new(network: &'a Network) -> Self {
         let (n_query, n_document, n_product) = match network.shape.representation {
             Representation::Text { n_dimensions: n, product, .. } => (n, n, if product { n } else { 0 }),
@@ -47,8 +46,7 @@ impl<'a> Scorer<'a> {
     /// Scores documents of a query, without dropout.
     ///
     /// # Panics
-    /// If the inputs do not fit ([`super::Shape::check_inputs`]), a number is out of range, or `out` is not as long as
-    /// `documents`.
+    /// If the inputs do not fit the network, a number is out of range, or `out` is not as long as `documents`.
     pub fn score(&mut self, inputs: &Inputs, query: u32, documents: &[u32], out: &mut [f32]) {
         assert_eq!(documents.len(), out.len(), "a score for each document");
         if let Inputs::Text { queries, .. } = inputs {

@@ -12,7 +12,7 @@ const ABSENT: u32 = u32::MAX;
 pub(crate) struct Batch {
     pub queries: Distinct,
     pub documents: Distinct,
-    /// SourceMap of the query and of the document of each row.
+    /// Positions of the query and of the document of each row.
     pub rows: Vec<[u32; 2]>,
     /// The rows of each query and of each document.
     pub rows_of_query: Groups,

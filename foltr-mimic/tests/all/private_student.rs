@@ -2,11 +2,11 @@
 
 use foltr_mimic::aggregation::{Ballot, VoteNoise, draw_questions};
 use foltr_mimic::agreement::scored;
-use foltr_mimic::feature_supervision::full;
 use foltr_mimic::guarantee::Guarantee;
 use foltr_mimic::partitions::partitions;
-use foltr_mimic::training::{Settings, Training};
-use foltr_mimic::{Candidates, Inputs, Network, Representation, Shape, Start, Supervision};
+use foltr_mimic::supervision::score_rows;
+use foltr_mimic::training::Training;
+use foltr_mimic::{Candidates, InitialTerms, Inputs, Network, NetworkSettings, Supervision};
 use foltr_rank::rng::{Purpose, Streams};
 use rand::RngExt;
 
@@ -29,15 +29,15 @@ fn collection(streams: &Streams) -> (Inputs, Vec<Candidates>) {
     };
     let labels: Vec<u8> = rows.chunks_exact(N_FEATURES).map(label).collect();
     let query_start: Vec<usize> = (0..=n_rows).step_by(N_DOCS).collect();
-    (Inputs::Features { n_features: N_FEATURES, rows }, full(&query_start, &labels))
+    (Inputs::Features { n_features: N_FEATURES, rows }, score_rows(&query_start, |row| f32::from(labels[row])))
 }
 
 fn train(inputs: &Inputs, supervision: Supervision, seed: u64) -> Network {
-    let representation = Representation::Features { n_features: N_FEATURES };
-    let shape = Shape { representation, hidden: vec![16], dropout: 0.0 };
-    let network = Network::new(shape, Start::default(), &Streams::new(seed)).expect("a small network");
-    let settings = Settings { batch: 32, learning_rate: 0.01, seed, ..Settings::default() };
-    let mut training = Training::new(network, settings).expect("sound settings");
+    let student = NetworkSettings::student();
+    let settings = NetworkSettings { hidden: vec![16], dropout: 0.0, batch: 32, learning_rate: 0.01, ..student };
+    let shape = settings.feature_shape(N_FEATURES);
+    let network = Network::new(shape, InitialTerms::default(), &Streams::new(seed)).expect("a small network");
+    let mut training = Training::new(network, settings, seed).expect("sound settings");
     training.advance(inputs, &supervision.pairs().expect("pairs to learn from"), 150);
     training.into_best()
 }

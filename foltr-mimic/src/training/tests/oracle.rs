@@ -11,7 +11,7 @@ pub struct Params {
 impl Params {
     pub fn of(network: &Network) -> Self {
         let wide = |values: &[f32]| values.iter().map(|&value| f64::from(value)).collect();
-        Self { shape: network.shape().clone(), groups: network.parts().iter().map(|values| wide(values)).collect() }
+        Self { shape: network.shape.clone(), groups: network.parts().iter().map(|values| wide(values)).collect() }
     }
 }
 
