@@ -1,9 +1,9 @@
-//! Feature files as the stage of mimic learning: a document is a row, and belongs to one query.
+//! Feature files as training data of mimic learning: a document is a row, and belongs to one query.
 
 use anyhow::{Context, Result, ensure};
-use foltr_mimic::feature_supervision::{full, weak};
 use foltr_mimic::near_copies::near_copies;
 use foltr_mimic::retrieval::Grades;
+use foltr_mimic::supervision::score_rows;
 use foltr_mimic::{Candidates, Inputs};
 use foltr_rank::rng::{Purpose, Streams};
 use foltr_rank::row_stride;
@@ -29,9 +29,6 @@ pub struct FeatureStore {
 
 impl FeatureStore {
     /// Reads the files, and finds out which features say the same as the weak label.
-    ///
-    /// # Errors
-    /// If they cannot be read, or the label is no feature of theirs.
     pub fn load(section: &Data, experiment: &MimicExperiment) -> Result<Self> {
         let folds = data::load(section)?;
         let (_, first) = folds.first().context("the data has no folds")?;
@@ -51,7 +48,7 @@ impl FeatureStore {
     }
 
     pub(super) fn hash(&self, fold: usize) -> u64 {
-        self.folds.iter().position(|(number, _)| *number == fold).map_or(0, |place| self.hashes[place])
+        self.folds.iter().position(|(number, _)| *number == fold).map_or(0, |position| self.hashes[position])
     }
 
     pub(super) fn folds(&self) -> Vec<usize> {
@@ -72,9 +69,10 @@ impl FeatureStore {
         )
     }
 
-    pub(super) fn stage(&self, experiment: &MimicExperiment, fold: usize, seed: u64) -> Result<TrainingData> {
-        let found = self.folds.iter().zip(&self.columns).find(|((number, _), _)| *number == fold);
-        let ((_, data), columns) = found.with_context(|| format!("the data has no fold {fold}"))?;
+    pub(super) fn training_data(&self, experiment: &MimicExperiment, fold: usize, seed: u64) -> Result<TrainingData> {
+        let mut folds = self.folds.iter().zip(&self.columns);
+        let ((_, data), columns) =
+            folds.find(|((number, _), _)| *number == fold).with_context(|| format!("the data has no fold {fold}"))?;
         let mut queries: Vec<usize> = (0..data.train.n_queries()).collect();
         queries.shuffle(&mut Streams::new(seed).open(Purpose::Data, 0, fold as u32));
         let n_public = (experiment.public.share * queries.len() as f64).round() as usize;
@@ -85,20 +83,20 @@ impl FeatureStore {
         let mut rows: Vec<f32> = selected(&data.train, columns).collect();
         let (mut judged, mut split) = (Vec::new(), Split::default());
         let parts = [(data.validation.as_ref(), &mut split.validation), (Some(&data.test), &mut split.test)];
-        for (part, places) in parts {
+        for (part, positions) in parts {
             let Some(part) = part else { continue };
             let first = (rows.len() / columns.len()) as u32;
             rows.extend(selected(part, columns));
             let lists = self.supervised(part).into_iter().enumerate();
             for (query, list) in lists.filter(|(query, _)| part.has_relevant(*query)) {
-                places.push(judged.len());
+                positions.push(judged.len());
                 judged.push(self.judged(part, query, list, first));
             }
         }
         Ok(TrainingData {
             fold,
             inputs: Inputs::Features { n_features: columns.len(), rows },
-            lessons: private.iter().map(|&query| all[query].clone()).collect(),
+            private: private.iter().map(|&query| all[query].clone()).collect(),
             validated_by_judgements: self.label.is_none() && data.validation.is_some(),
             public: public.iter().map(hidden).collect(),
             public_names: public.iter().map(|&query| data.train.query_id(query).to_owned()).collect(),
@@ -110,10 +108,11 @@ impl FeatureStore {
 
     /// All queries with what teachers may learn from: labels, or the feature that stands for them.
     fn supervised(&self, data: &Dataset) -> Vec<Candidates> {
-        match self.label {
-            Some(column) => weak(&starts(data), data.rows(), row_stride(data.n_features()), column),
-            None => full(&starts(data), data.all_labels()),
-        }
+        let (rows, stride) = (data.rows(), row_stride(data.n_features()));
+        score_rows(&starts(data), |row| match self.label {
+            Some(column) => rows[row * stride + column],
+            None => f32::from(data.all_labels()[row]),
+        })
     }
 
     fn judged(&self, data: &Dataset, query: usize, list: Candidates, first: u32) -> JudgedQuery {
