@@ -24,14 +24,10 @@ pub use pipeline::{FoldPipeline, Progress};
 pub use spec::{LabelSource, MimicData, MimicExperiment};
 pub use training_data::{Store, TrainingData};
 
-/// The steps of a run, in order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Teachers are trained on private queries.
     TrainTeachers,
-    /// They label public queries.
     Label,
-    /// Students learn from the labels.
     TrainStudents,
     /// All are evaluated; the run is finished.
     Evaluate,

@@ -1,7 +1,7 @@
 //! What did noisy votes give away? As a guarantee, and as a private figure that is none.
 //!
 //! One training query is in one part, so replacing it changes one teacher, whose vote on every question may flip. A
-//! label is one of two documents, so all it tells is its law: n teachers have n + 1 possible counts, and divergences
+//! label is one of two documents, so all it reveals is its law: n teachers have n + 1 possible counts, and divergences
 //! of the laws of neighbouring counts are computed exactly ([`label`]) and added up. The largest one over all counts
 //! holds for any data: that is the guarantee. The largest one at the counts that were seen is smaller, but itself
 //! depends on private votes: it is no guarantee, and showing it costs privacy that nobody has accounted for (`PAEGT17`

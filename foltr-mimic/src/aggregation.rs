@@ -4,7 +4,7 @@
 //! Talwar: *Semi-supervised Knowledge Transfer for Deep Learning from Private Training Data*, ICLR 2017.
 //!
 //! Noise is drawn from seeded streams as floating-point numbers: right for a simulation, whose reader has no seed. A
-//! release of real data needs a seed that nobody knows; the low bits of such numbers can then still tell something.
+//! release of real data needs a seed that nobody knows; the low bits of such numbers can then still reveal something.
 
 pub mod questions;
 pub mod scores;
@@ -20,7 +20,7 @@ use crate::{Candidates, InvalidInput};
 
 pub use questions::{Question, draw_questions};
 pub use scores::aggregate_scores;
-pub use votes::{Ballot, Labels, VoteNoise, Votes};
+pub use votes::{Ballot, VoteNoise, Votes};
 
 /// How the teachers' answers become labels.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
@@ -94,7 +94,6 @@ impl AggregationMethod {
         }
     }
 
-    /// Everything that is out of range.
     pub fn check(&self) -> Vec<InvalidSetting> {
         let positive = |value: f64| value > 0.0 && value.is_finite();
         let (size_key, size, epsilon, pairs, delta) = match *self {
@@ -145,4 +144,10 @@ fn check_same_lists(lists: &[Candidates], teacher: usize, scored: &[Candidates])
 fn laplace(stream: &mut Stream) -> f64 {
     let (plus, minus): (f64, f64) = (Exp1.sample(stream), Exp1.sample(stream));
     plus - minus
+}
+
+/// Votes, scores and epsilons of the specification.
+#[cfg(test)]
+pub(crate) fn golden_vectors() -> serde_json::Value {
+    serde_json::from_str(include_str!("../tests/vectors/pate_vectors.json")).expect("JSON")
 }

@@ -1,6 +1,6 @@
 //! How much does a network agree with what it should learn? And how does it score many queries?
 
-use std::borrow::Cow;
+use std::borrow::{Borrow, Cow};
 
 use rayon::prelude::*;
 
@@ -8,8 +8,9 @@ use crate::network::{Network, Scorer};
 use crate::{Candidates, Inputs, Pair, Supervision};
 
 /// Candidates with the scores of a network.
-pub fn scored(network: &Network, inputs: &Inputs, lists: &[Candidates]) -> Vec<Candidates> {
-    let score = |scorer: &mut Scorer<'_>, list: &Candidates| {
+pub fn scored(network: &Network, inputs: &Inputs, lists: &[impl Borrow<Candidates> + Sync]) -> Vec<Candidates> {
+    let score = |scorer: &mut Scorer<'_>, list: &_| {
+        let list: &Candidates = Borrow::borrow(list);
         let mut scores = vec![0.0; list.documents.len()];
         scorer.score(inputs, list.query, &list.documents, &mut scores);
         Candidates { query: list.query, documents: list.documents.clone(), scores }
@@ -35,7 +36,7 @@ pub fn agreement(network: &Network, inputs: &Inputs, supervision: &Supervision) 
     if shares.is_empty() { 0.0 } else { shares.iter().sum::<f64>() / shares.len() as f64 }
 }
 
-/// Share of the pairs that the first tells apart which the second orders alike; none if there is no such pair.
+/// Share of the pairs that the first distinguishes which the second orders alike; none if there is no such pair.
 fn share(expected: &[f32], ours: &[f32]) -> Option<f64> {
     let (mut n_pairs, mut n_alike) = (0_u64, 0.0);
     for (i, (expected_i, ours_i)) in expected.iter().zip(ours).enumerate() {

@@ -32,17 +32,13 @@ impl Default for AnalyserSettings {
 /// Turns texts into terms.
 #[derive(Clone, Copy)]
 pub struct Analyser {
-    settings: AnalyserSettings,
+    pub settings: AnalyserSettings,
     stemmer: Stemmer,
 }
 
 impl Analyser {
     pub fn new(settings: AnalyserSettings) -> Self {
         Self { settings, stemmer: Stemmer::new(Algorithm::English) }
-    }
-
-    pub fn settings(&self) -> AnalyserSettings {
-        self.settings
     }
 
     /// Terms of a text, in its order.

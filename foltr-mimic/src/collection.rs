@@ -85,15 +85,6 @@ pub enum Form {
     Folder,
 }
 
-/// What judgements call a topic of a TREC file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum TopicIds {
-    /// Its `<num>`.
-    Numbered,
-    /// Its position in the file, from 1, as the judgements of Cranfield do.
-    Positions,
-}
-
 impl Form {
     /// The form of a folder: BEIR if it has `corpus.jsonl`, NFCorpus if a folder in it has a `*.qrel` file, TREC if a
     /// file anywhere in it has `<doc>` in its first four kilobytes, texts otherwise.

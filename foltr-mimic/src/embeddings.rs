@@ -54,7 +54,7 @@ impl EmbeddingSource {
             Self::Trained(settings) => {
                 let numbers = |document: &Document| vocabulary.numbers(&document.content(), analyser);
                 let texts: Vec<Vec<u32>> = documents.iter().map(numbers).collect();
-                Ok(Some(skip_gram::train(&texts, vocabulary.len(), n_dimensions, settings, stream)))
+                Ok(Some(skip_gram::train(&texts, vocabulary.terms.len(), n_dimensions, settings, stream)))
             }
             Self::Loaded { file } => {
                 let reader = open(file).map_err(FileError::io(file, "read"))?;
@@ -88,8 +88,8 @@ fn load(
     stream: &mut Stream,
 ) -> Result<Vec<f32>, FileError> {
     let terms: HashMap<&str, usize> = vocabulary.words.iter().map(String::as_str).zip(0..).collect();
-    let mut values = random(vocabulary.len(), n_dimensions, stream);
-    let mut matches = vec![Match::None; vocabulary.len()];
+    let mut values = random(vocabulary.terms.len(), n_dimensions, stream);
+    let mut matches = vec![Match::None; vocabulary.terms.len()];
     parse_vectors(reader, file, |word, vector| {
         let found = vector.len();
         if found != n_dimensions {
@@ -111,7 +111,7 @@ fn load(
         Ok(())
     })?;
     if matches.iter().all(|&how| how == Match::None) {
-        let n_terms = vocabulary.len();
+        let n_terms = vocabulary.terms.len();
         let expected = "expected words of the collection's language";
         return Err(FileError::new(file, format!("has none of the {n_terms} words of the vocabulary; {expected}")));
     }

@@ -12,7 +12,6 @@ use crate::aggregation::{VoteNoise, Votes};
 const SCORE_RANGE: f64 = 2.0;
 /// Above this epsilon a guarantee is called meaningless: e^10 is about 22,000.
 const MEANINGFUL: f64 = 10.0;
-/// The privacy unit, in words.
 pub const UNIT: &str = "one training query with its candidates and labels, replaced by another one";
 
 /// What was released and what it guarantees: differential privacy if one training query is replaced.

@@ -26,8 +26,9 @@ const B: f64 = 0.75;
 
 /// An index of documents, which are numbered by their positions in the collection.
 pub struct TextIndex {
-    analyser: Analyser,
-    documents: Vec<Document>,
+    /// How its texts became terms; queries and networks must do the same.
+    pub analyser: Analyser,
+    pub documents: Vec<Document>,
     /// Terms of each document.
     lengths: Vec<u32>,
     /// Where each term's postings are.
@@ -38,7 +39,6 @@ pub struct TextIndex {
     saturations: Vec<f64>,
 }
 
-/// How often a document has a term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 struct Posting {
@@ -47,7 +47,6 @@ struct Posting {
 }
 
 impl TextIndex {
-    /// An index of documents in memory.
     pub fn in_memory(documents: &[Document], settings: AnalyserSettings) -> Self {
         let analyser = Analyser::new(settings);
         let mut lengths = Vec::new();
@@ -95,22 +94,11 @@ impl TextIndex {
         fs::write(&new, self.to_bytes()).and_then(|()| fs::rename(&new, path)).map_err(FileError::io(path, "written"))
     }
 
-    /// Reads an index from a file.
     pub fn open(path: &Path) -> Result<Self, FileError> {
         let no_index = |error| FileError::new(path, format!("no index ({error}); `foltr index` makes one"));
         let bytes = fs::read(path).map_err(no_index)?;
         Self::from_bytes(&bytes)
             .map_err(|invalid| FileError::new(path, format!("not an index that foltr can read: {invalid}")))
-    }
-
-    /// How its texts became terms; queries and networks must do the same.
-    pub fn analyser(&self) -> &Analyser {
-        &self.analyser
-    }
-
-    /// A document by its number.
-    pub fn document(&self, number: u32) -> &Document {
-        &self.documents[number as usize]
     }
 
     /// The best `k` documents that have a term of the query, with their scores; of equal scores the lower number first.

@@ -52,11 +52,12 @@ fn sentences(text: &str) -> impl Iterator<Item = &str> {
     let mut rest = text;
     std::iter::from_fn(move || {
         (!rest.is_empty()).then(|| {
-            let is_end = |&(place, mark): &(usize, char)| {
-                let behind = &rest[place + mark.len_utf8()..];
+            let is_end = |&(position, mark): &(usize, char)| {
+                let behind = &rest[position + mark.len_utf8()..];
                 ".?!;:".contains(mark) && behind.chars().next().is_none_or(char::is_whitespace)
             };
-            let end = rest.char_indices().find(is_end).map_or(rest.len(), |(place, mark)| place + mark.len_utf8());
+            let end =
+                rest.char_indices().find(is_end).map_or(rest.len(), |(position, mark)| position + mark.len_utf8());
             let (sentence, behind) = rest.split_at(end);
             rest = behind;
             sentence.trim_end_matches(|last: char| ".?!;:".contains(last)).trim()

@@ -44,11 +44,6 @@ impl Layer {
 }
 
 impl Network {
-    /// The learned weight of each term; none, if it looks at features.
-    pub fn term_weights(&self) -> &[f32] {
-        &self.terms.weights
-    }
-
     /// All parameters in the order of [`Shape::tensors`].
     pub(crate) fn parts(&self) -> Vec<&[f32]> {
         let terms: [&[f32]; 2] = [&self.terms.embeddings, &self.terms.weights];
@@ -57,10 +52,6 @@ impl Network {
         terms.into_iter().take(of_terms).chain(layers).collect()
     }
 
-    /// The network with these parameters.
-    ///
-    /// # Panics
-    /// If they are not those of the shape.
     pub(crate) fn from_parts(shape: Shape, parts: Vec<Vec<f32>>) -> Self {
         let sizes = shape.tensors().into_iter().map(|(_, dimensions)| dimensions.iter().product::<usize>());
         assert!(parts.iter().map(Vec::len).eq(sizes), "parameters of {shape:?}");
@@ -78,7 +69,6 @@ impl Network {
         matches!(self.shape.representation, Representation::Text { .. })
     }
 
-    /// A network of this shape with all parameters 0.
     pub(crate) fn zero(shape: &Shape) -> Self {
         let zeros = |(_, dimensions): (String, Vec<usize>)| vec![0.0; dimensions.iter().product()];
         Self::from_parts(shape.clone(), shape.tensors().into_iter().map(zeros).collect())

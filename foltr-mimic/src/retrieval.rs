@@ -1,7 +1,6 @@
 //! How good is a ranked list of documents, given the judgements of its query? And what if two scorers rank together?
 
 use foltr_rank::metric::{average_precision_among, ideal_dcg, ndcg, precision};
-use serde::{Deserialize, Serialize};
 
 use crate::collection::Collection;
 
@@ -9,7 +8,7 @@ use crate::collection::Collection;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grades {
     /// Documents, increasing, with their grades.
-    judged: Vec<(u32, u8)>,
+    pub judged: Vec<(u32, u8)>,
 }
 
 /// Grades of every query of a collection.
@@ -22,8 +21,7 @@ pub fn grades_of(collection: &Collection) -> Vec<Grades> {
 }
 
 /// The measures of a ranked list, or their means over queries.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Quality {
     /// Average precision over all relevant documents, also those that were not found; its mean is MAP.
     pub average_precision: f64,
@@ -34,15 +32,9 @@ pub struct Quality {
 }
 
 impl Grades {
-    /// Grades of documents, in any order.
     pub fn new(mut judged: Vec<(u32, u8)>) -> Self {
         judged.sort_unstable();
         Self { judged }
-    }
-
-    /// All judged documents, increasing, with their grades.
-    pub fn judged(&self) -> &[(u32, u8)] {
-        &self.judged
     }
 
     /// The grade of a document; 0 if it was not judged.
@@ -53,7 +45,6 @@ impl Grades {
         }
     }
 
-    /// Number of relevant documents: graded above 0.
     pub fn n_relevant(&self) -> usize {
         self.judged.iter().filter(|judged| judged.1 > 0).count()
     }

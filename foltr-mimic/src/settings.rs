@@ -81,13 +81,11 @@ impl NetworkSettings {
         }
     }
 
-    /// Of a network that looks at texts.
     pub fn text_shape(&self, n_terms: usize) -> Shape {
         let &Self { dimensions: n_dimensions, composition, product, .. } = self;
         self.shape(Representation::Text { n_terms, n_dimensions, composition, product })
     }
 
-    /// Of a network that looks at rows of a feature file.
     pub fn feature_shape(&self, n_features: usize) -> Shape {
         self.shape(Representation::Features { n_features })
     }
@@ -96,7 +94,6 @@ impl NetworkSettings {
         Shape { representation, hidden: self.hidden.clone(), dropout: self.dropout }
     }
 
-    /// Everything that is out of range.
     pub fn check(&self) -> Vec<InvalidSetting> {
         let Self { hidden, dropout, dimensions, batch, learning_rate, steps, validate_every, patience, .. } = self;
         let rate = *learning_rate;

@@ -140,6 +140,13 @@ impl Ladder {
     }
 }
 
+/// Candidates of a query whose documents are numbered from 10 times its own number on.
+#[cfg(test)]
+pub(crate) fn candidates(query: u32, scores: &[f32]) -> Candidates {
+    let documents = (0..scores.len() as u32).map(|document| 10 * query + document).collect();
+    Candidates { query, documents, scores: scores.into() }
+}
+
 #[cfg(test)]
 mod tests {
     use std::collections::BTreeMap;
@@ -147,14 +154,6 @@ mod tests {
     use foltr_rank::rng::{Purpose, Streams};
 
     use super::*;
-
-    fn candidates(query: u32, scores: &[f32]) -> Candidates {
-        Candidates {
-            query,
-            documents: (0..scores.len() as u32).map(|d| 10 * query + d).collect(),
-            scores: scores.into(),
-        }
-    }
 
     /// How often each pair was drawn.
     fn drawn(supervision: &Supervision, n: usize) -> BTreeMap<(u32, u32, u32), usize> {
@@ -219,12 +218,8 @@ mod tests {
 
     #[test]
     fn rows_belong_to_their_queries() {
-        let list = |query, documents: &[u32], scores: &[f32]| Candidates {
-            query,
-            documents: documents.to_vec(),
-            scores: scores.to_vec(),
-        };
         let scored = score_rows(&[0, 2, 3], |row| [0.9, 0.8, 0.7][row]);
-        assert_eq!(scored, [list(0, &[0, 1], &[0.9, 0.8]), list(1, &[2], &[0.7])]);
+        let second = Candidates { query: 1, documents: vec![2], scores: vec![0.7] };
+        assert_eq!(scored, [candidates(0, &[0.9, 0.8]), second]);
     }
 }

@@ -3,7 +3,6 @@
 mod adam;
 mod batch;
 mod dropout;
-mod loss;
 mod state;
 mod step;
 mod texts;
@@ -28,20 +27,13 @@ pub struct Training {
     network: Network,
     adam: Adam,
     step: u32,
-    best: Option<Best>,
+    /// The network that validated best, and its validation.
+    best: Option<(Network, f64)>,
     /// Validations since the best one.
     n_without_improvement: u32,
     streams: Streams,
     memory: Step,
     pairs: Vec<Pair>,
-}
-
-/// The best network so far.
-#[derive(Clone, Debug, PartialEq)]
-struct Best {
-    network: Network,
-    validation: f64,
-    step: u32,
 }
 
 /// Where training is.
@@ -98,12 +90,12 @@ impl Training {
 
     /// The network that validated best and its validation, if there was any.
     pub fn best(&self) -> Option<(&Network, f64)> {
-        self.best.as_ref().map(|best| (&best.network, best.validation))
+        self.best.as_ref().map(|(network, validation)| (network, *validation))
     }
 
     /// The network that validated best, or the last one without validations.
     pub fn into_best(self) -> Network {
-        self.best.map_or(self.network, |best| best.network)
+        self.best.map_or(self.network, |(network, _)| network)
     }
 
     /// Takes steps and returns the mean of their losses; nothing else happens.
@@ -158,9 +150,9 @@ impl Training {
 
     /// Stores the network if it is the best one. A validation that is not finite is none.
     fn record(&mut self, validation: f64) {
-        let is_better = self.best.as_ref().is_none_or(|best| validation > best.validation);
+        let is_better = self.best.as_ref().is_none_or(|(_, best)| validation > *best);
         if validation.is_finite() && is_better {
-            self.best = Some(Best { network: self.network.clone(), validation, step: self.step });
+            self.best = Some((self.network.clone(), validation));
             self.n_without_improvement = 0;
         } else {
             self.n_without_improvement += 1;

@@ -67,16 +67,7 @@ impl Vocabulary {
         vocabulary
     }
 
-    pub fn len(&self) -> usize {
-        self.terms.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.terms.is_empty()
-    }
-
-    /// The number of a term, if it is known.
-    pub fn number(&self, term: &str) -> Option<u32> {
+    fn number(&self, term: &str) -> Option<u32> {
         self.terms.binary_search_by(|known| known.as_str().cmp(term)).ok().map(|number| number as u32)
     }
 

@@ -66,7 +66,6 @@ fn write_queries(csv: &mut csv::Writer<Vec<u8>>, labels: &[String], evaluations:
     Ok(())
 }
 
-/// One ranker in a few numbers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Line {
     pub ranker: String,
@@ -82,7 +81,6 @@ pub struct Line {
     pub against_first: Option<TTest>,
 }
 
-/// All rankers of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
     pub lines: Vec<Line>,
@@ -138,7 +136,6 @@ impl Summary {
         self.lines.iter().find(|line| line.ranker == ranker)
     }
 
-    /// As a table for the terminal.
     pub fn render(&self) -> String {
         let has_first = self.line("bm25").is_some();
         let row = |line: &Line| {
@@ -159,7 +156,6 @@ impl Summary {
         table(&header[..n_columns], 1, self.lines.iter().map(row).collect())
     }
 
-    /// nDCG@20 of every ranker as bars.
     pub fn figure(&self, title: &str) -> BarFigure {
         let bars = self.lines.iter().enumerate().map(|(method, line)| {
             let mean = line.means[NDCG];

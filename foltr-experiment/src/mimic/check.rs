@@ -6,7 +6,6 @@ use super::spec::{EvaluationSettings, MimicData, MimicExperiment, Public, Superv
 use crate::spec::Problem;
 
 impl MimicExperiment {
-    /// Everything that is wrong with the values.
     pub(super) fn check(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         let mut must = |holds: bool, key: &str, message: &str| {

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use foltr_mimic::aggregation::AggregationMethod;
 use foltr_mimic::retrieval::Quality;
 
-use super::evaluator::{RankerEvaluator, RankerResult};
+use super::evaluator::{RankerEvaluator, RankerResult, aggregate};
 use super::pipeline::FoldPipeline;
 use crate::rows::{MetricName, RankerMeasure, Row};
 use crate::store::{RunRecord, put};
@@ -14,7 +14,6 @@ use crate::store::{RunRecord, put};
 const QUERIES_FILE: &str = "queries.csv";
 const COLUMNS: [&str; 6] = ["ranker", "weights", "query", "map", "p@20", "ndcg@20"];
 
-/// The evaluated rankers of one fold and seed.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Evaluation {
     pub seed: u64,
@@ -31,8 +30,7 @@ impl Evaluation {
             return Ok(Self { seed, fold, rankers: Vec::new() });
         }
         let evaluator = RankerEvaluator(pipeline.data);
-        let teachers: Vec<Vec<Vec<f32>>> =
-            pipeline.teachers()?.iter().map(|teacher| evaluator.scores(teacher)).collect();
+        let teachers: Vec<_> = pipeline.teachers()?.iter().map(|teacher| evaluator.scores(teacher)).collect();
         let mut rankers: Vec<RankerResult> = evaluator.first().into_iter().collect();
         if let [teacher] = &teachers[..] {
             rankers.push(evaluator.alone("teacher", teacher));
@@ -43,7 +41,7 @@ impl Evaluation {
         for source in &pipeline.experiment.aggregation {
             let is_teacher = teachers.len() == 1 && matches!(source.method, AggregationMethod::Scores { scale: 0.0 });
             if !is_teacher {
-                let aggregate = evaluator.aggregate(source.method, &teachers, &pipeline.noise(source, 1))?;
+                let aggregate = aggregate(source.method, &teachers, &pipeline.noise(source, 1))?;
                 rankers.push(evaluator.alone(&format!("aggregate-{}", source.name), &aggregate));
             }
             let student = evaluator.scores(&pipeline.student(source)?);
@@ -80,7 +78,6 @@ impl Evaluation {
         put(&folder.join(QUERIES_FILE), &csv.into_inner()?)
     }
 
-    /// Of a finished run.
     pub fn read(folder: &Path) -> Result<Self> {
         let record = RunRecord::read(folder)?;
         let bytes = record.content(folder, QUERIES_FILE)?;
@@ -106,7 +103,6 @@ fn add_line(line: &csv::StringRecord, rankers: &mut Vec<RankerResult>) -> Option
     Some(())
 }
 
-/// A measure, by name.
 type Measure = (&'static str, fn(&Quality) -> f64);
 
 /// As the paper's tables have them.

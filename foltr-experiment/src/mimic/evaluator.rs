@@ -17,69 +17,58 @@ pub const CUTOFF: usize = 20;
 /// Weights of the network beside BM25 that validation queries choose from.
 const WEIGHTS: usize = 20;
 
-/// One ranker on all test queries.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RankerResult {
     pub ranker: String,
     /// The network's weight beside BM25, by split; none where there is no BM25 or it ranks alone.
     pub weights: Vec<f32>,
-    /// By name of the query.
     pub values: Vec<(String, Quality)>,
 }
 
-/// Mean nDCG of some judged queries.
 pub fn mean_ndcg(network: &Network, data: &TrainingData, positions: &[usize]) -> f64 {
     let queries: Vec<&JudgedQuery> = positions.iter().map(|&position| &data.judged[position]).collect();
-    let scores = network_scores(network, data, &queries);
-    let values = queries.iter().zip(&scores).map(|(query, scores)| quality(query, scores).ndcg);
+    let scored = network_scores(network, data, &queries);
+    let values = queries.iter().zip(&scored).map(|(query, list)| quality(query, &list.scores).ndcg);
     values.sum::<f64>() / queries.len().max(1) as f64
 }
 
-/// Scores of all judged queries by a network.
-fn network_scores(network: &Network, data: &TrainingData, queries: &[&JudgedQuery]) -> Vec<Vec<f32>> {
-    let lists: Vec<Candidates> = queries.iter().map(|query| list(query)).collect();
-    scored(network, &data.inputs, &lists).into_iter().map(|list| list.scores).collect()
+fn network_scores(network: &Network, data: &TrainingData, queries: &[&JudgedQuery]) -> Vec<Candidates> {
+    let lists: Vec<&Candidates> = queries.iter().map(|query| &query.list).collect();
+    scored(network, &data.inputs, &lists)
 }
 
-fn list(query: &JudgedQuery) -> Candidates {
-    Candidates { query: query.query, documents: query.documents.clone(), scores: Vec::new() }
-}
-
-/// Measures of a query whose documents have these scores. Nothing found is worth nothing.
+/// Measures of a query whose documents have these scores. Without relevant documents they are 0.
 fn quality(query: &JudgedQuery, scores: &[f32]) -> Quality {
-    let ranked = rerank(&query.documents, scores);
+    let ranked = rerank(&query.list.documents, scores);
     query.grades.quality(&ranked, CUTOFF).unwrap_or_default()
 }
 
-/// Evaluates rankers on the test queries.
+/// Evaluates rankers, by their scores of all judged queries, on the test queries.
 pub struct RankerEvaluator<'a>(pub &'a TrainingData);
 
 impl RankerEvaluator<'_> {
     fn has_first(&self) -> bool {
-        self.0.judged.iter().any(|query| !query.first_scores.is_empty())
+        self.0.judged.iter().any(|query| !query.list.scores.is_empty())
     }
 
-    /// A network's scores of every judged query.
-    pub fn scores(&self, network: &Network) -> Vec<Vec<f32>> {
+    pub fn scores(&self, network: &Network) -> Vec<Candidates> {
         network_scores(network, self.0, &self.0.judged.iter().collect::<Vec<_>>())
     }
 
     /// BM25, where there is such a score.
     pub fn first(&self) -> Option<RankerResult> {
-        let scores: Vec<Vec<f32>> = self.0.judged.iter().map(|query| query.first_scores.clone()).collect();
-        self.has_first().then(|| self.alone("bm25", &scores))
+        let scored: Vec<Candidates> = self.0.judged.iter().map(|query| query.list.clone()).collect();
+        self.has_first().then(|| self.alone("bm25", &scored))
     }
 
-    /// A ranker by its scores of every judged query.
-    pub fn alone(&self, ranker: &str, scores: &[Vec<f32>]) -> RankerResult {
+    pub fn alone(&self, ranker: &str, scored: &[Candidates]) -> RankerResult {
         let test = self.0.splits.iter().flat_map(|split| &split.test);
-        let values = test.map(|&position| self.value(position, &scores[position])).collect();
+        let values = test.map(|&position| self.value(position, &scored[position].scores)).collect();
         RankerResult { ranker: ranker.into(), weights: Vec::new(), values }
     }
 
-    /// The mean over rankers, query by query.
-    pub fn mean(&self, ranker: &str, of: &[Vec<Vec<f32>>]) -> RankerResult {
-        let all: Vec<RankerResult> = of.iter().map(|scores| self.alone(ranker, scores)).collect();
+    pub fn mean(&self, ranker: &str, of: &[Vec<Candidates>]) -> RankerResult {
+        let all: Vec<RankerResult> = of.iter().map(|scored| self.alone(ranker, scored)).collect();
         let n_queries = all.first().map_or(0, |result| result.values.len());
         let mean = |position: usize| {
             let qualities: Vec<Quality> = all.iter().map(|result| result.values[position].1).collect();
@@ -89,34 +78,28 @@ impl RankerEvaluator<'_> {
     }
 
     /// A ranker together with BM25, with the weight that is best on the validation queries of each split.
-    pub fn with_first(&self, ranker: &str, scores: &[Vec<f32>]) -> Option<RankerResult> {
+    pub fn with_first(&self, ranker: &str, scored: &[Candidates]) -> Option<RankerResult> {
         if !self.has_first() || self.0.splits.iter().any(|split| split.validation.is_empty()) {
             return None;
         }
         let (mut weights, mut values) = (Vec::new(), Vec::new());
         for split in &self.0.splits {
-            let weight = self.best_weight(split, scores);
+            let weight = self.best_weight(split, scored);
             weights.push(weight);
-            values.extend(
-                split
-                    .test
-                    .iter()
-                    .map(|&position| self.value(position, &self.mixed(position, &scores[position], weight))),
-            );
+            values
+                .extend(split.test.iter().map(|&position| self.value(position, &self.mixed(position, scored, weight))));
         }
         Some(RankerResult { ranker: format!("{ranker}+bm25"), weights, values })
     }
 
-    fn mixed(&self, position: usize, scores: &[f32], weight: f32) -> Vec<f32> {
-        interpolate(scores, &self.0.judged[position].first_scores, weight)
+    fn mixed(&self, position: usize, scored: &[Candidates], weight: f32) -> Vec<f32> {
+        interpolate(&scored[position].scores, &self.0.judged[position].list.scores, weight)
     }
 
-    fn best_weight(&self, split: &Split, scores: &[Vec<f32>]) -> f32 {
+    fn best_weight(&self, split: &Split, scored: &[Candidates]) -> f32 {
         let weights = (0..=WEIGHTS).map(|step| step as f32 / WEIGHTS as f32);
         let value = |weight: f32| {
-            let of = |&position: &usize| {
-                quality(&self.0.judged[position], &self.mixed(position, &scores[position], weight)).ndcg
-            };
+            let of = |&position: &usize| self.value(position, &self.mixed(position, scored, weight)).1.ndcg;
             split.validation.par_iter().map(of).collect::<Vec<f64>>().iter().sum::<f64>()
         };
         // Of equally good weights the smallest: BM25 needs no network.
@@ -128,36 +111,30 @@ impl RankerEvaluator<'_> {
         let query = &self.0.judged[position];
         (query.id.clone(), quality(query, scores))
     }
+}
 
-    /// Scores of every judged query by the aggregate of teachers, with noise of its own.
-    pub fn aggregate(
-        &self,
-        method: AggregationMethod,
-        teachers: &[Vec<Vec<f32>>],
-        streams: &Streams,
-    ) -> Result<Vec<Vec<f32>>> {
-        let lists: Vec<Candidates> = self.0.judged.iter().map(list).collect();
-        let of = |scores: &Vec<Vec<f32>>| -> Vec<Candidates> {
-            let filled = lists.iter().zip(scores);
-            filled.map(|(list, scores)| Candidates { scores: scores.clone(), ..list.clone() }).collect()
-        };
-        let teachers: Vec<Vec<Candidates>> = teachers.iter().map(of).collect();
-        if let AggregationMethod::Scores { scale } = method {
-            let aggregate = aggregate_scores(&teachers, scale, streams)?;
-            return Ok(aggregate.into_iter().map(|list| list.scores).collect());
-        }
-        let (noise, ..) = method.votes().context("scores or votes")?;
-        let of_list = |position: usize| -> Result<Vec<f32>> {
-            let of_query: Vec<&[Candidates]> = teachers.iter().map(|lists| &lists[position..=position]).collect();
-            let streams = streams.branch(Purpose::Noise, position as u32, 1);
-            wins(&lists[position..=position], &of_query, noise, &streams)
-        };
-        (0..lists.len()).into_par_iter().map(of_list).collect()
+/// Scores of the same lists by the aggregate of teachers, with noise of its own.
+pub fn aggregate(
+    method: AggregationMethod,
+    teachers: &[Vec<Candidates>],
+    streams: &Streams,
+) -> Result<Vec<Candidates>> {
+    if let AggregationMethod::Scores { scale } = method {
+        return Ok(aggregate_scores(teachers, scale, streams)?);
     }
+    let (noise, ..) = method.votes().context("scores or votes")?;
+    let of_list = |position: usize| -> Result<Candidates> {
+        let of_query: Vec<&[Candidates]> = teachers.iter().map(|lists| &lists[position..=position]).collect();
+        let scores = wins(&of_query, noise, &streams.branch(Purpose::Noise, position as u32, 1))?;
+        Ok(Candidates { scores, ..of_query[0][0].clone() })
+    };
+    let n_lists = teachers.first().map_or(0, Vec::len);
+    (0..n_lists).into_par_iter().map(of_list).collect()
 }
 
 /// How many other documents of a list each one beats in noisy votes.
-fn wins(list: &[Candidates], teachers: &[&[Candidates]], noise: VoteNoise, streams: &Streams) -> Result<Vec<f32>> {
+fn wins(teachers: &[&[Candidates]], noise: VoteNoise, streams: &Streams) -> Result<Vec<f32>> {
+    let list = teachers[0];
     let n_documents = list[0].documents.len();
     let pairs = (0..n_documents).flat_map(|second| (0..second).map(move |first| (first, second)));
     let questions: Vec<Question> = pairs.map(|(first, second)| Question { list: 0, first, second }).collect();
@@ -166,7 +143,7 @@ fn wins(list: &[Candidates], teachers: &[&[Candidates]], noise: VoteNoise, strea
         ballot.cast(scored)?;
     }
     let mut wins = vec![0.0; n_documents];
-    for pair in ballot.label(noise, streams)?.pairs {
+    for pair in ballot.label(noise, streams)?.0 {
         let position = list[0].documents.iter().position(|&document| document == pair.better);
         wins[position.unwrap_or_default()] += 1.0;
     }

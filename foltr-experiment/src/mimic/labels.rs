@@ -20,22 +20,9 @@ const GUARANTEE: &str = "guarantee.json";
 /// Of the data owner: nothing in it may be shown to others.
 const ACCOUNTING: &str = "accounting-private.json";
 
-/// Labels and what they guarantee.
 pub struct Labels {
     supervision: Supervision,
     guarantee: Guarantee,
-}
-
-/// The content of `accounting-private.json`: what the votes that were cast would give.
-#[derive(Serialize)]
-struct Accounting {
-    not_to_be_shown: String,
-    /// By moments 1 to 8, as `PAEGT17` counts; none with Gaussian noise.
-    original_data_independent: Option<f64>,
-    original_data_dependent: Option<f64>,
-    data_independent: f64,
-    data_dependent: f64,
-    delta: f64,
 }
 
 /// One line of `labels.jsonl`. Documents are called by their number in the data.
@@ -53,7 +40,6 @@ pub struct PrivacyStatement {
     pub epsilon: Option<f64>,
     pub delta: f64,
     unit: String,
-    /// In words.
     pub sentences: Vec<String>,
 }
 
@@ -70,7 +56,6 @@ pub fn exist(folder: &Path) -> bool {
     folder.join(LABELS).exists()
 }
 
-/// Labels the public queries.
 pub fn make(
     method: AggregationMethod,
     scores: &[Vec<Candidates>],
@@ -89,23 +74,21 @@ pub fn make(
     for scored in scores {
         ballot.cast(scored)?;
     }
-    let labels = ballot.label(noise, streams)?;
-    let guarantee = Guarantee::of_votes(&labels.votes, delta);
-    Ok(Labels { supervision: Supervision::Pairs(labels.pairs), guarantee })
+    let (pairs, votes) = ballot.label(noise, streams)?;
+    Ok(Labels { supervision: Supervision::Pairs(pairs), guarantee: Guarantee::of_votes(&votes, delta) })
 }
 
-impl Accounting {
-    fn of(guarantee: &Guarantee) -> Option<Self> {
-        let Spent { data_independent, data_dependent_private, original } = guarantee.accounting_private?;
-        Some(Self {
-            not_to_be_shown: guarantee.private_sentence().unwrap_or_default(),
-            original_data_independent: original.map(|original| original.data_independent),
-            original_data_dependent: original.map(|it| it.data_dependent_private.for_the_data_owner()),
-            data_independent,
-            data_dependent: data_dependent_private.for_the_data_owner(),
-            delta: guarantee.delta,
-        })
-    }
+/// What the votes that were cast would give; the original accountant knows Laplace noise only.
+fn accounting(guarantee: &Guarantee) -> Option<serde_json::Value> {
+    let Spent { data_independent, data_dependent_private, original } = guarantee.accounting_private?;
+    Some(serde_json::json!({
+        "not_to_be_shown": guarantee.private_sentence(),
+        "original_data_independent": original.map(|original| original.data_independent),
+        "original_data_dependent": original.map(|original| original.data_dependent_private.for_the_data_owner()),
+        "data_independent": data_independent,
+        "data_dependent": data_dependent_private.for_the_data_owner(),
+        "delta": guarantee.delta,
+    }))
 }
 
 impl Labels {
@@ -137,7 +120,7 @@ impl Labels {
             sentences: self.guarantee.sentences(),
         };
         put_json(&folder.join(GUARANTEE), &statement)?;
-        if let Some(accounting) = Accounting::of(&self.guarantee) {
+        if let Some(accounting) = accounting(&self.guarantee) {
             put_json(&folder.join(ACCOUNTING), &accounting)?;
         }
         replace(&folder.join(LABELS), |file| Ok(file.write_all(&text)?)).map(drop)

@@ -24,7 +24,6 @@ use foltr_mimic::{Candidates, Network, NetworkSettings, Supervision};
 use foltr_rank::rng::{Purpose, Streams};
 use rand::Rng;
 use rayon::prelude::*;
-use serde::Serialize;
 use xxhash_rust::xxh3::xxh3_64;
 
 use super::evaluator::mean_ndcg;
@@ -65,17 +64,6 @@ pub struct FoldPipeline<'a> {
     pub seed: u64,
     pub folder: &'a Path,
     pub progress: Progress<'a>,
-}
-
-/// How a network was trained: the content of `teacher-1.json`.
-#[derive(Serialize)]
-struct Trained {
-    steps: u32,
-    /// The best value on held-out queries.
-    validation: f64,
-    pairs_per_second: f64,
-    /// Step, mean loss since the last validation, value on held-out queries.
-    course: Vec<(u32, f64, f64)>,
 }
 
 /// What a network learns from, and the validation that ends training.
@@ -120,7 +108,6 @@ impl FoldPipeline<'_> {
         })
     }
 
-    /// All trained teachers.
     pub fn teachers(&self) -> Result<Vec<Network>> {
         let read = |number: usize| self.read_network(&teacher_name(number), "foltr mimic train-teacher");
         (0..self.experiment.supervision.n_teachers()).map(read).collect()
@@ -132,17 +119,14 @@ impl FoldPipeline<'_> {
         Ok(Model::read(&path)?.network)
     }
 
-    /// The teachers' scores of the public queries.
     pub fn scores(&self, teachers: &[Network]) -> Vec<Vec<Candidates>> {
         teachers.iter().map(|teacher| scored(teacher, &self.data.inputs, &self.data.public)).collect()
     }
 
-    /// Whether the public queries were labelled in this way.
     pub fn has_labels(&self, source: &LabelSource) -> bool {
         labels::exist(&self.folder.join(&source.name))
     }
 
-    /// Labels the public queries in one way.
     pub fn label(&self, source: &LabelSource, scores: &[Vec<Candidates>]) -> Result<()> {
         let folder = self.folder.join(&source.name);
         std::fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
@@ -175,7 +159,6 @@ impl FoldPipeline<'_> {
         })
     }
 
-    /// The trained student of some labels.
     pub fn student(&self, source: &LabelSource) -> Result<Network> {
         self.read_network(&format!("{}/student", source.name), "foltr mimic train-student")
     }
@@ -239,12 +222,13 @@ impl FoldPipeline<'_> {
         let steps = training.step();
         self.progress.advance(task.settings.steps.saturating_sub(steps));
         let n_pairs = u64::from(steps - began_at) * task.settings.batch as u64;
-        let about = Trained {
-            steps,
-            validation: training.best().map_or(0.0, |(_, validation)| validation),
-            pairs_per_second: n_pairs as f64 / started.elapsed().as_secs_f64(),
-            course,
-        };
+        let about = serde_json::json!({
+            "steps": steps,
+            "validation": training.best().map_or(0.0, |(_, validation)| validation),
+            "pairs_per_second": n_pairs as f64 / started.elapsed().as_secs_f64(),
+            // Step, mean loss since the last validation, value on held-out queries.
+            "course": course,
+        });
         let model = start::model(training.into_best(), self.store, self.data);
         let path = |ending: &str| self.folder.join(&task.name).with_extension(ending);
         // The seed is not for those who get the file: it gives the noise away.
@@ -263,7 +247,6 @@ fn number_of(name: &str) -> u32 {
     xxh3_64(name.as_bytes()) as u32 >> 1
 }
 
-/// File name of a teacher, from 0.
 fn teacher_name(number: usize) -> String {
     format!("teacher-{}", number + 1)
 }

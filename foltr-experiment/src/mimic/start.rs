@@ -15,7 +15,6 @@ use crate::data;
 /// Embeddings by source, dimensions and seed: networks of one run begin with the same.
 pub type EmbeddingCache = Mutex<HashMap<(String, usize, u64), Option<Vec<f32>>>>;
 
-/// A network that has not learnt yet.
 pub fn network(
     settings: &NetworkSettings,
     store: &Store,
@@ -27,7 +26,7 @@ pub fn network(
         Store::Text(store) => {
             let embeddings = embeddings(store, &settings.embeddings, settings.dimensions, seed)?;
             let initial = InitialTerms { weights: Some(store.vocabulary.idf.clone()), embeddings };
-            (settings.text_shape(store.vocabulary.len()), initial)
+            (settings.text_shape(store.vocabulary.terms.len()), initial)
         }
         Store::Features(_) => (settings.feature_shape(data.columns.len()), InitialTerms::default()),
     };
@@ -47,7 +46,7 @@ fn embeddings(store: &TextStore, source: &EmbeddingSource, n_dimensions: usize, 
     }
     let mut stream = Streams::new(seed).open(Purpose::Initialisation, 0, 0);
     let documents = &store.collection.documents;
-    let values = source.embed(&store.vocabulary, documents, store.analyser(), n_dimensions, &mut stream)?;
+    let values = source.embed(&store.vocabulary, documents, &store.index.analyser, n_dimensions, &mut stream)?;
     cache.insert(key, values.clone());
     Ok(values)
 }
@@ -56,7 +55,7 @@ fn embeddings(store: &TextStore, source: &EmbeddingSource, n_dimensions: usize, 
 pub fn model(network: Network, store: &Store, data: &TrainingData) -> Model {
     let reading = match store {
         Store::Text(store) => {
-            Reading::Text { vocabulary: store.vocabulary.clone(), analyser: store.analyser().settings() }
+            Reading::Text { vocabulary: store.vocabulary.clone(), analyser: store.index.analyser.settings }
         }
         Store::Features(_) => {
             Reading::Features { columns: data.columns.iter().map(|&column| column as u32 + 1).collect() }

@@ -16,12 +16,9 @@ pub use text::TextStore;
 #[derive(Clone, Debug, PartialEq)]
 pub struct JudgedQuery {
     pub id: String,
-    /// Number of the query in the inputs.
-    pub query: u32,
-    /// What is ranked, as numbers in the inputs: the best documents by BM25, or all of the query.
-    pub documents: Vec<u32>,
-    /// BM25 of each, or the feature that stands for it; empty where there is none.
-    pub first_scores: Vec<f32>,
+    /// What is ranked: the best documents by BM25, or all of the query. Scores are BM25, or the feature that stands for
+    /// it; empty where there is none.
+    pub list: Candidates,
     /// Of everything that was judged for the query, found by BM25 or not.
     pub grades: Grades,
 }
@@ -33,7 +30,6 @@ pub struct Split {
     pub test: Vec<usize>,
 }
 
-/// Everything that one training of teachers and students needs.
 #[derive(Clone, Debug)]
 pub struct TrainingData {
     /// Fold of the data, from 1; 1 as well where training does not depend on it.
@@ -83,7 +79,6 @@ impl Store {
         }
     }
 
-    /// What the data is, in a line.
     pub fn describe(&self) -> String {
         match self {
             Self::Text(store) => store.describe(),

@@ -62,8 +62,7 @@ mod tests {
     use serde_json::Value;
 
     fn golden(key: &str) -> Vec<Value> {
-        let file: Value = serde_json::from_str(include_str!("../../tests/vectors/pate_vectors.json")).expect("JSON");
-        file[key].as_array().expect("a list").clone()
+        crate::aggregation::golden_vectors()[key].as_array().expect("a list").clone()
     }
 
     fn counts(example: &Value) -> Vec<u32> {

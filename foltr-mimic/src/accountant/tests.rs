@@ -50,7 +50,7 @@ fn the_guarantee_holds_for_every_pair_of_neighbours_by_brute_force() {
                     assert!(exact <= delta, "{noise:?} {n_labels} {n_first}: {exact}");
                 }
             }
-            // And it is not far too large: with a third of it, some neighbours are told apart.
+            // And it is not far too large: with a third of it, some neighbours are distinguished.
             let broken = (0..7).any(|n_first| {
                 let (p, r) = (noise.law(n_first, 7)[0], noise.law(n_first + 1, 7)[0]);
                 exact_delta(n_labels as u32, p, r, epsilon / 3.0).max(exact_delta(n_labels as u32, r, p, epsilon / 3.0))

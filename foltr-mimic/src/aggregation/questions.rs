@@ -1,6 +1,6 @@
 //! Which pairs of public documents are the teachers asked about? Drawn without a look at any score.
 //!
-//! Were questions chosen by what teachers think, the choice itself would tell something about private data. Each
+//! Were questions chosen by what teachers think, the choice itself would reveal something about private data. Each
 //! question is paid for, so none is asked twice, and queries get equal shares: long lists do not take them all.
 
 use foltr_rank::rng::Stream;
@@ -69,17 +69,13 @@ fn equal_shares(capacities: &[usize], n_questions: usize, stream: &mut Stream) -
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::supervision::candidates;
     use foltr_rank::rng::{Purpose, Streams};
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
     fn lists(sizes: &[usize], score: f32) -> Vec<Candidates> {
-        let list = |(query, &n): (usize, &usize)| Candidates {
-            query: query as u32,
-            documents: (0..n as u32).collect(),
-            scores: vec![score; n],
-        };
-        sizes.iter().enumerate().map(list).collect()
+        (0..).zip(sizes).map(|(query, &n)| candidates(query, &vec![score; n])).collect()
     }
 
     fn draw(lists: &[Candidates], n: usize, seed: u64) -> Vec<Question> {

@@ -63,17 +63,12 @@ fn noisy_mean<'a>(n_docs: usize, answers: impl ExactSizeIterator<Item = (&'a [f3
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn list(query: u32, scores: &[f32]) -> Candidates {
-        let documents = (0..scores.len() as u32).map(|doc| 10 * query + doc).collect();
-        Candidates { query, documents, scores: scores.to_vec() }
-    }
+    use crate::aggregation::golden_vectors;
+    use crate::supervision::candidates as list;
 
     #[test]
     fn the_mean_is_that_of_the_specification() {
-        let file: serde_json::Value =
-            serde_json::from_str(include_str!("../../tests/vectors/pate_vectors.json")).expect("JSON");
-        let golden = &file["score_level"];
+        let golden = &golden_vectors()["score_level"];
         let numbers = |value: &serde_json::Value| -> Vec<f64> {
             value.as_array().expect("a list").iter().map(|x| x.as_f64().expect("a number")).collect()
         };

@@ -41,7 +41,6 @@ impl VoteNoise {
         if n_first >= n_second { [1.0 - minority, minority] } else { [minority, 1.0 - minority] }
     }
 
-    /// What is added to the counts.
     fn draw(self, stream: &mut Stream) -> [f64; 2] {
         match self {
             Self::None => [0.0, 0.0],
@@ -93,8 +92,9 @@ impl<'a> Ballot<'a> {
         Ok(())
     }
 
-    /// Labels all questions. Noise belongs to a question's position; every call with other streams costs privacy anew.
-    pub fn label(&self, noise: VoteNoise, streams: &Streams) -> Result<Labels, InvalidInput> {
+    /// The labels, in the order of the questions: what a student learns from, and all that may be shown; and the
+    /// private votes. Noise belongs to a question's position; every call with other streams costs privacy anew.
+    pub fn label(&self, noise: VoteNoise, streams: &Streams) -> Result<(Vec<Pair>, Votes), InvalidInput> {
         noise.check()?;
         if self.n_teachers == 0 {
             return Err(no_teachers());
@@ -109,7 +109,7 @@ impl<'a> Ballot<'a> {
             Pair { query: list.query, better, worse }
         };
         let pairs = self.questions.iter().enumerate().map(pair).collect();
-        Ok(Labels { pairs, votes: Votes::new(noise, self.n_teachers, self.n_first.clone()) })
+        Ok((pairs, Votes::new(noise, self.n_teachers, self.n_first.clone())))
     }
 }
 
@@ -117,15 +117,6 @@ impl<'a> Ballot<'a> {
 fn winner(counts: [u32; 2], noise: [f64; 2]) -> usize {
     let [first, second] = [0, 1].map(|class| f64::from(counts[class]) + noise[class]);
     usize::from(second > first)
-}
-
-/// What comes of a ballot.
-#[derive(Clone, Debug)]
-pub struct Labels {
-    /// The labels, in the order of the questions: what a student learns from, and all that may be shown.
-    pub pairs: Vec<Pair>,
-    /// How the teachers voted: private.
-    pub votes: Votes,
 }
 
 /// How teachers voted before noise. Private: it depends on the training queries without any protection.

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::Path;
 
 use super::source::{Location, read_text};
-use super::{Collection, Document, Form, Judgement, MAX_GRADE, Notes, Query, TopicIds};
+use super::{Collection, Document, Form, Judgement, MAX_GRADE, Notes, Query};
 use crate::FileError;
 
 /// Everything that was read so far.
@@ -82,12 +82,9 @@ impl CollectionBuilder {
             return Err(FileError::new(folder, format!("no document found; expected {expected}")));
         }
         notes.form = Some(form);
-        if form == Form::Trec && !judgements.is_empty() {
-            let topic_ids = topic_ids_of(&judgements, &query_numbers);
-            notes.topic_ids = Some(topic_ids);
-            if topic_ids == TopicIds::Positions {
-                query_numbers = (0..queries.len() as u32).map(|number| ((number + 1).to_string(), number)).collect();
-            }
+        notes.by_position = form == Form::Trec && are_positions(&judgements, &query_numbers);
+        if notes.by_position {
+            query_numbers = (0..queries.len() as u32).map(|number| ((number + 1).to_string(), number)).collect();
         }
         let judgements = numbered(&judgements, &query_numbers, &document_numbers, &mut notes);
         Ok((Collection { documents, queries, judgements }, notes))
@@ -113,14 +110,11 @@ fn add<Text: PartialEq>(
     Ok(())
 }
 
-/// Positions, if some judged name is no number of a topic but all are positions.
-fn topic_ids_of(judgements: &[NamedJudgement], numbers: &HashMap<String, u32>) -> TopicIds {
+/// Whether some judged name is no number of a topic, but all are positions of topics.
+fn are_positions(judgements: &[NamedJudgement], numbers: &HashMap<String, u32>) -> bool {
     let is_position = |name: &str| name.parse().is_ok_and(|position| (1..=numbers.len()).contains(&position));
     let all_numbered = judgements.iter().all(|judgement| numbers.contains_key(&judgement.query));
-    match !all_numbered && judgements.iter().all(|judgement| is_position(&judgement.query)) {
-        true => TopicIds::Positions,
-        false => TopicIds::Numbered,
-    }
+    !all_numbered && judgements.iter().all(|judgement| is_position(&judgement.query))
 }
 
 fn numbered(

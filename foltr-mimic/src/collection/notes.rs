@@ -2,14 +2,14 @@
 
 use std::path::PathBuf;
 
-use super::{Form, TopicIds};
+use super::Form;
 
 /// What is worth knowing about files that could be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notes {
     pub form: Option<Form>,
-    /// What judgements called a topic, where they could have meant two things.
-    pub topic_ids: Option<TopicIds>,
+    /// Judgements call a TREC topic by its position in the file, from 1, as those of Cranfield do, not by its `<num>`.
+    pub by_position: bool,
     /// Judgements left out because there is no such document, or query.
     pub unknown_documents: Unknown,
     pub unknown_queries: Unknown,
@@ -46,7 +46,7 @@ impl Notes {
             let examples = examples.join(", ");
             say(*count, format!("{count} judgements left out: they name {kind} that are not there ({examples}, ...)"));
         }
-        if self.topic_ids == Some(TopicIds::Positions) {
+        if self.by_position {
             say(1, "judgements name queries by their position in the file of topics, not by their number".to_owned());
         }
         say(self.n_negative, format!("{} grades below 0 were read as not relevant", self.n_negative));

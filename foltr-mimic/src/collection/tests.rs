@@ -53,7 +53,7 @@ fn trec_files_by_their_content() {
     assert_eq!(collection.documents, [first, document("d2", "", "Only words")]);
     assert_eq!(collection.queries, [query("3", "wings", None), query("7", "flow", None)]);
     assert_eq!(collection.judgements, [judged(0, 1, 1), judged(1, 0, 2)]);
-    assert_eq!((notes.form, notes.topic_ids), (Some(Form::Trec), Some(TopicIds::Numbered)));
+    assert_eq!((notes.form, notes.by_position), (Some(Form::Trec), false));
     assert!(notes.ignored.len() == 1 && notes.ignored[0].ends_with("readme"));
 }
 
@@ -69,11 +69,11 @@ fn positions_of_topics_are_distinguished_from_numbers() {
     let with = |judgements| [("docs", DOCUMENTS), ("topics", TOPICS), ("qrels", judgements)];
     // 1 and 2 are no numbers of topics (3 and 7), but positions.
     let (collection, notes) = read(&with("1 0 d2 1\n2 0 d1 2\n")).unwrap();
-    assert_eq!(notes.topic_ids, Some(TopicIds::Positions));
+    assert!(notes.by_position);
     assert_eq!(collection.judgements, [judged(0, 1, 1), judged(1, 0, 2)]);
     // 5 is neither: numbers, with what does not fit reported.
     let (collection, notes) = read(&with("3 0 d1 1\n5 0 d1 2\n5 0 d2 2\n")).unwrap();
-    assert_eq!(notes.topic_ids, Some(TopicIds::Numbered));
+    assert!(!notes.by_position);
     assert_eq!(collection.judgements, [judged(0, 0, 1)]);
     assert_eq!(notes.unknown_queries, Unknown { count: 2, examples: vec!["5".to_owned()] });
 }

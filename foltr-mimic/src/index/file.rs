@@ -69,7 +69,7 @@ impl TextIndex {
             cast_slice(&self.postings).to_vec(),
         ];
         let texts = [documents, terms].map(|texts| texts.iter().flat_map(|text| text.bytes()).collect::<Vec<_>>());
-        let analyser = self.analyser.settings();
+        let analyser = self.analyser.settings;
         let header = Header {
             kind: KIND.into(),
             format: FORMAT,

@@ -46,6 +46,30 @@ fn scores_are_those_of_the_definition_at_any_length() {
 }
 
 #[test]
+fn scores_are_those_of_the_specification_in_memory_and_from_a_file() {
+    let vector: serde_json::Value =
+        serde_json::from_str(include_str!("../../tests/vectors/mimic_vectors.json")).unwrap();
+    let text = |terms: &serde_json::Value| serde_json::from_value::<Vec<String>>(terms.clone()).unwrap().join(" ");
+    let document = |(id, terms): (&String, &serde_json::Value)| Document {
+        id: id.clone(),
+        title: String::new(),
+        text: text(terms),
+    };
+    let documents: Vec<Document> = vector["docs"].as_object().unwrap().iter().map(document).collect();
+    let made = TextIndex::in_memory(&documents, PLAIN);
+    for index in [TextIndex::from_bytes(&made.to_bytes()).unwrap(), made] {
+        let ranked = index.search(&text(&vector["query"]), 10);
+        let ids: Vec<&str> =
+            ranked.iter().map(|&(document, _)| index.documents[document as usize].id.as_str()).collect();
+        assert_eq!(ids, ["d1", "d3", "d2"]);
+        for (id, (_, score)) in ids.into_iter().zip(&ranked) {
+            let expected = vector["scores"][id].as_f64().unwrap();
+            assert!((f64::from(*score) - expected).abs() < 1e-6, "{score} {expected}");
+        }
+    }
+}
+
+#[test]
 fn the_best_come_first_and_equals_by_number() {
     let index = TextIndex::in_memory(&documents(&["b a", "a c", "c c", "a b", "d"]), PLAIN);
     let numbers = |query, k| index.search(query, k).iter().map(|found| found.0).collect::<Vec<_>>();
@@ -72,8 +96,8 @@ fn a_file_has_analyser_and_documents() {
     let found = index.search("ducks", 5);
     assert_eq!(found, made.search("ducks", 5));
     assert_eq!((found.len(), found[0].0), (1, 0));
-    assert_eq!(index.analyser().settings(), settings);
-    assert_eq!([0, 1, 2].map(|number| index.document(number).clone()), documents[..]);
+    assert_eq!(index.analyser.settings, settings);
+    assert_eq!(index.documents, documents);
     assert_eq!(index.to_bytes(), made.to_bytes());
     // A second index does not silently take the place of the first one.
     assert!(made.save(&path).unwrap_err().to_string().contains("exists already"));

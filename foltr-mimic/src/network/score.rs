@@ -2,7 +2,7 @@
 
 use crate::{Bag, Inputs};
 
-use super::matrix::{Place, View, multiply};
+use super::matrix::{View, multiply};
 use super::shape::Representation;
 use super::vector::{add, add_product, dot, rectify, weighted_sum};
 use super::{Layer, Network};
@@ -53,7 +53,7 @@ impl<'a> Scorer<'a> {
             compose(self.network, &queries[query as usize], &mut self.coefficients, &mut self.query);
             let weights = &self.network.layers[0].weights[..self.query.len() * self.from_query.len()];
             let (row, weights) = (View::new(&self.query, self.query.len()), View::new(weights, self.from_query.len()));
-            multiply(&mut self.from_query, Place::Replace, row, weights);
+            multiply(&mut self.from_query, false, row, weights);
         }
         for (documents, out) in documents.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
             self.read_documents(inputs, documents);
@@ -88,10 +88,10 @@ impl<'a> Scorer<'a> {
         let (of_document, of_product) = layer.weights[n_query..].split_at(width * n_units);
         let out = &mut self.units[0][..n * n_units];
         let documents = View::new(&self.documents[..n * width], width);
-        multiply(out, Place::Replace, documents, View::new(of_document, n_units));
+        multiply(out, false, documents, View::new(of_document, n_units));
         if !self.products.is_empty() {
             let products = View::new(&self.products[..n * width], width);
-            multiply(out, Place::Add, products, View::new(of_product, n_units));
+            multiply(out, true, products, View::new(of_product, n_units));
         }
         for row in out.chunks_exact_mut(n_units) {
             if n_query > 0 {
@@ -108,7 +108,7 @@ impl<'a> Scorer<'a> {
         for layer in &hidden[1..] {
             let rows = &mut write[..out.len() * layer.n_outputs()];
             let inputs = View::new(&read[..out.len() * n_inputs], n_inputs);
-            multiply(rows, Place::Replace, inputs, View::new(&layer.weights, layer.n_outputs()));
+            multiply(rows, false, inputs, View::new(&layer.weights, layer.n_outputs()));
             rows.chunks_exact_mut(layer.n_outputs()).for_each(|row| rectify(row, &layer.bias));
             n_inputs = layer.n_outputs();
             std::mem::swap(read, write);
@@ -124,7 +124,6 @@ pub(crate) fn output_score(layer: &Layer, units: &[f32]) -> f32 {
     (dot(units, &layer.weights) + layer.bias[0]).tanh()
 }
 
-/// A text as a vector.
 fn compose(network: &Network, bag: &Bag, coefficients: &mut Vec<f32>, out: &mut [f32]) {
     let Representation::Text { composition, .. } = network.shape.representation else {
         panic!("a network of features was given a text")

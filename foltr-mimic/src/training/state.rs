@@ -12,8 +12,8 @@ use crate::network::{Network, Shape};
 use crate::tensors::{Reader, Writer};
 use crate::{InvalidInput, NetworkSettings};
 
+use super::Training;
 use super::adam::{Adam, Moments};
-use super::{Best, Training};
 
 const KIND: &str = "training";
 /// Raised whenever files of before could not be read any more.
@@ -29,8 +29,8 @@ struct Header {
     seed: u64,
     step: u32,
     n_without_improvement: u32,
-    /// Validation and step of the best network.
-    best: Option<(f64, u32)>,
+    /// The best validation.
+    best: Option<f64>,
 }
 
 impl Training {
@@ -45,15 +45,15 @@ impl Training {
             seed: self.seed,
             step: self.step,
             n_without_improvement: self.n_without_improvement,
-            best: self.best.as_ref().map(|best| (best.validation, best.step)),
+            best: self.best.as_ref().map(|(_, validation)| *validation),
         };
         let mut writer = Writer::default();
         writer.network("network.", shape, self.network.parts().into_iter());
         writer.network("first.", shape, self.adam.moments.iter().map(|moments| moments.first.as_slice()));
         writer.network("second.", shape, self.adam.moments.iter().map(|moments| moments.second.as_slice()));
         writer.words("term_steps", &self.adam.term_steps);
-        if let Some(best) = &self.best {
-            writer.network("best.", shape, best.network.parts().into_iter());
+        if let Some((best, _)) = &self.best {
+            writer.network("best.", shape, best.parts().into_iter());
         }
         writer.finish(&header)
     }
@@ -66,9 +66,9 @@ impl Training {
         let network = Network::from_parts(shape.clone(), reader.parts("network.", shape)?);
         let (first, second) = (reader.parts("first.", shape)?, reader.parts("second.", shape)?);
         let moments = first.into_iter().zip(second).map(|(first, second)| Moments { first, second }).collect();
-        let term_steps = reader.words("term_steps", network.term_weights().len())?;
+        let term_steps = reader.words("term_steps", network.terms.weights.len())?;
         let best = match header.best {
-            Some((validation, step)) => Some(Best { network: reader.network("best.", shape)?, validation, step }),
+            Some(validation) => Some((reader.network("best.", shape)?, validation)),
             None => None,
         };
         reader.finish()?;

@@ -3,9 +3,11 @@
 mod oracle;
 
 use foltr_rank::rng::Streams;
+use serde_json::Value;
 
+use super::step::hinge;
 use super::*;
-use crate::{Bag, Composition, InitialTerms, Representation, Scorer, Shape, Supervision};
+use crate::{Bag, Candidates, Composition, InitialTerms, Representation, Scorer, Shape, Supervision};
 use oracle::Oracle;
 
 const N_TERMS: usize = 12;
@@ -132,7 +134,7 @@ fn the_loss_falls() {
 
 #[test]
 fn a_resumed_training_has_the_bits_of_one_that_never_stopped() {
-    let validate = |network: &Network| -f64::from((network.term_weights()[0] - 0.097).abs());
+    let validate = |network: &Network| -f64::from((network.terms.weights[0] - 0.097).abs());
     let keep_on = |_: &Progress| ControlFlow::Continue(());
     let (inputs, source, mut whole) = task();
     let ending = whole.run(&inputs, &source, validate, keep_on);
@@ -209,4 +211,34 @@ fn a_setting_out_of_range_is_refused() {
     let settings = NetworkSettings { batch: 0, ..NetworkSettings::student() };
     let error = Training::new(network(text(Composition::Sum, false, 0.0)), settings, 1).expect_err("refused");
     assert_eq!(error.to_string(), "`batch` is 0; expected 1 to 2^23");
+}
+
+#[test]
+fn losses_are_those_of_the_specification() {
+    let text = include_str!("../../tests/vectors/mimic_vectors.json");
+    let vectors: Value = serde_json::from_str(text).expect("JSON");
+    let cases = vectors["hinge"].as_array().expect("cases");
+    assert_eq!(cases.len(), 3);
+    for case in cases {
+        let number = |key: &str| case[key].as_f64().expect("a number") as f32;
+        let (label_1, label_2, s1, s2) = (number("label_1"), number("label_2"), number("s1"), number("s2"));
+        if label_1 == label_2 {
+            // No gradient: such a pair is never drawn.
+            let candidates = Candidates { query: 0, documents: vec![0, 1], scores: vec![label_1, label_2] };
+            assert!(Supervision::Scores(vec![candidates]).pairs().expect("scores").is_empty());
+            continue;
+        }
+        let is_first_better = label_1 > label_2;
+        let (loss, gradient) = if is_first_better { hinge(s1, s2) } else { hinge(s2, s1) };
+        let of_first = if is_first_better { gradient } else { -gradient };
+        assert!((loss - number("loss")).abs() < 1e-6);
+        assert_eq!((of_first, -of_first), (number("grad_s1"), number("grad_s2")));
+    }
+}
+
+#[test]
+fn a_margin_that_is_reached_costs_nothing() {
+    assert_eq!(hinge(0.75, -0.25), (0.0, 0.0));
+    assert_eq!(hinge(1.0, -1.0), (0.0, 0.0));
+    assert_eq!(hinge(-1.0, 1.0), (3.0, -1.0));
 }

@@ -1,7 +1,7 @@
 //! Teachers on disjoint parts, their noisy votes, and a student who sees nothing else: does it learn to rank?
 
 use foltr_mimic::aggregation::{Ballot, VoteNoise, draw_questions};
-use foltr_mimic::agreement::scored;
+use foltr_mimic::agreement::{agreement, scored};
 use foltr_mimic::guarantee::Guarantee;
 use foltr_mimic::partitions::partitions;
 use foltr_mimic::supervision::score_rows;
@@ -42,21 +42,7 @@ fn train(inputs: &Inputs, supervision: Supervision, seed: u64) -> Network {
     training.into_best()
 }
 
-/// The share of held-out pairs with different labels that the network orders rightly: half by chance.
-fn share_ordered(network: &Network, inputs: &Inputs, judged: &[Candidates]) -> f64 {
-    let (mut n_right, mut n_pairs) = (0, 0);
-    for (ours, judged) in scored(network, inputs, judged).iter().zip(judged) {
-        for (a, b) in (0..N_DOCS).flat_map(|a| (0..N_DOCS).map(move |b| (a, b))) {
-            if judged.scores[a] > judged.scores[b] {
-                n_pairs += 1;
-                n_right += usize::from(ours.scores[a] > ours.scores[b]);
-            }
-        }
-    }
-    n_right as f64 / n_pairs as f64
-}
-
-/// What a student of these teachers orders rightly, and what its labels guarantee.
+/// The share of held-out pairs that a student of these teachers orders rightly, half by chance, and what its labels guarantee.
 fn student(n_teachers: usize, noise: VoteNoise, n_labels: usize, seed: u64) -> (f64, Guarantee) {
     let streams = Streams::new(seed);
     let (inputs, judged) = collection(&streams);
@@ -70,9 +56,9 @@ fn student(n_teachers: usize, noise: VoteNoise, n_labels: usize, seed: u64) -> (
         let network = train(&inputs, Supervision::Scores(own), 100 * seed + teacher as u64);
         ballot.cast(&scored(&network, &inputs, public)).expect("the public lists");
     }
-    let labels = ballot.label(noise, &streams).expect("votes");
-    let network = train(&inputs, Supervision::Pairs(labels.pairs), seed);
-    (share_ordered(&network, &inputs, held_out), Guarantee::of_votes(&labels.votes, 1e-5))
+    let (pairs, votes) = ballot.label(noise, &streams).expect("votes");
+    let network = train(&inputs, Supervision::Pairs(pairs), seed);
+    (agreement(&network, &inputs, &Supervision::Scores(held_out.to_vec())), Guarantee::of_votes(&votes, 1e-5))
 }
 
 /// The mean over three seeds.

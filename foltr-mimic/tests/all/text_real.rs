@@ -1,7 +1,7 @@
 //! Counts of real collections and BM25's measures on them.
 
 use foltr_mimic::analyser::{Analyser, AnalyserSettings};
-use foltr_mimic::collection::{Collection, Form, Notes, TopicIds};
+use foltr_mimic::collection::{Collection, Form, Notes};
 use foltr_mimic::index::TextIndex;
 use foltr_mimic::made_queries::make_queries;
 use foltr_mimic::retrieval::{Quality, grades_of, mean};
@@ -44,7 +44,7 @@ fn cranfield() {
     assert_eq!((collection.documents.len(), collection.queries.len()), (1400, 225));
     assert_eq!(collection.judgements.len(), 1837);
     assert_eq!(collection.judgements.iter().filter(|judgement| judgement.grade > 0).count(), 1612);
-    assert_eq!((notes.form, notes.topic_ids), (Some(Form::Trec), Some(TopicIds::Positions)));
+    assert_eq!((notes.form, notes.by_position), (Some(Form::Trec), true));
     assert_eq!((notes.unknown_documents.count, notes.unknown_queries.count, notes.n_negative), (0, 0, 0));
     let expected = [
         (true, true, [0.2942, 0.1533, 0.4066]),
@@ -77,6 +77,6 @@ fn queries_made_of_nfcorpus() {
     let vocabulary = Vocabulary::of(&collection.documents, &analyser, 2, 100_000);
     let mut stream = Streams::new(1).open(Purpose::Data, 0, 0);
     let queries = make_queries(&collection.documents, &analyser, &vocabulary, 10_000, &mut stream);
-    println!("{} terms, {} queries, such as {:?}", vocabulary.len(), queries.len(), &queries[..5]);
+    println!("{} terms, {} queries, such as {:?}", vocabulary.terms.len(), queries.len(), &queries[..5]);
     assert_eq!(queries.len(), 10_000);
 }

@@ -20,7 +20,6 @@ use foltr_report::table::table;
 /// Characters of a title that are shown.
 const TITLE: usize = 72;
 
-/// Writes the index of a collection.
 pub fn index(arguments: &IndexArgs) -> Result<End> {
     let (collection, notes) = Collection::read(&data::found(&arguments.collection)?, None)?;
     let settings = AnalyserSettings { stop_words: !arguments.keep_stop_words, stem: !arguments.keep_endings };
@@ -38,7 +37,6 @@ struct Reranker {
     depth: usize,
 }
 
-/// Answers queries.
 pub fn search(arguments: &SearchArgs) -> Result<End> {
     let index = TextIndex::open(&arguments.index)?;
     let reranker = arguments.model.as_ref().map(|path| Reranker::open(path, &index, arguments)).transpose()?;
@@ -72,7 +70,7 @@ fn answer(index: &TextIndex, reranker: Option<&Reranker>, query: &str, n_results
         None => documents.clone(),
     };
     let row = |(rank, document): (usize, &u32)| {
-        let read = index.document(*document);
+        let read = &index.documents[*document as usize];
         let before = documents.iter().position(|other| other == document).map_or(0, |position| position + 1);
         let title = if read.title.is_empty() { &read.text } else { &read.title };
         let short: String = title.chars().take(TITLE).collect();
@@ -97,19 +95,19 @@ impl Reranker {
             bail!("{}: this network looks at features, not at texts", path.display())
         };
         ensure!(
-            settings == index.analyser().settings(),
+            settings == index.analyser.settings,
             "{} was trained on {settings:?}, the index has {:?}; index the collection in the same way",
             path.display(),
-            index.analyser().settings()
+            index.analyser.settings
         );
         Ok(Self { network, vocabulary, weight: arguments.weight, depth: arguments.depth })
     }
 
     /// The best documents of BM25 in the network's order.
     fn rank(&self, index: &TextIndex, query: &str, best: &[(u32, f32)]) -> Vec<u32> {
-        let bag = |text: &str| self.vocabulary.bag(text, index.analyser());
+        let bag = |text: &str| self.vocabulary.bag(text, &index.analyser);
         let (documents, scores): (Vec<u32>, Vec<f32>) = best.iter().take(self.depth).copied().unzip();
-        let bags = documents.iter().map(|&document| bag(&index.document(document).content()));
+        let bags = documents.iter().map(|&document| bag(&index.documents[document as usize].content()));
         let inputs = Inputs::Text { queries: vec![bag(query)], documents: bags.collect() };
         let mut network_scores = vec![0.0; documents.len()];
         let numbers: Vec<u32> = (0..documents.len() as u32).collect();

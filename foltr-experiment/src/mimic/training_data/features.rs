@@ -16,15 +16,17 @@ use crate::data;
 use crate::mimic::spec::{MimicExperiment, Supervision};
 use crate::spec::Data;
 
-/// Folds of feature files.
 pub struct FeatureStore {
-    folds: Vec<(usize, Fold)>,
-    /// Columns that networks see, by fold.
-    columns: Vec<Vec<usize>>,
+    folds: Vec<FeatureFold>,
     /// The column that is the weak label.
     label: Option<usize>,
-    /// By fold.
-    hashes: Vec<u64>,
+}
+
+struct FeatureFold {
+    number: usize,
+    data: Fold,
+    columns: Vec<usize>,
+    hash: u64,
 }
 
 impl FeatureStore {
@@ -40,39 +42,43 @@ impl FeatureStore {
         if let Some((feature, _)) = weak {
             ensure!(feature <= n_features, "supervision.feature = {feature}: the data has {n_features} features");
         }
-        let of = |(_, fold): &(usize, Fold)| inputs(&fold.train, weak);
-        let columns = folds.iter().map(of).collect::<Result<_>>()?;
-        let hashes = folds.iter().map(|(_, fold)| fold.content_hash()).collect();
-        let label = weak.map(|(feature, _)| feature - 1);
-        Ok(Self { folds, columns, label, hashes })
+        let fold = |(number, data): (usize, Fold)| {
+            let (columns, hash) = (inputs(&data.train, weak)?, data.content_hash());
+            Ok(FeatureFold { number, data, columns, hash })
+        };
+        let folds = folds.into_iter().map(fold).collect::<Result<_>>()?;
+        Ok(Self { folds, label: weak.map(|(feature, _)| feature - 1) })
     }
 
-    pub(super) fn hash(&self, fold: usize) -> u64 {
-        self.folds.iter().position(|(number, _)| *number == fold).map_or(0, |position| self.hashes[position])
+    fn fold(&self, number: usize) -> Option<&FeatureFold> {
+        self.folds.iter().find(|fold| fold.number == number)
+    }
+
+    pub(super) fn hash(&self, number: usize) -> u64 {
+        self.fold(number).map_or(0, |fold| fold.hash)
     }
 
     pub(super) fn folds(&self) -> Vec<usize> {
-        self.folds.iter().map(|(number, _)| *number).collect()
+        self.folds.iter().map(|fold| fold.number).collect()
     }
 
     pub(super) fn describe(&self) -> String {
-        let (_, first) = &self.folds[0];
+        let FeatureFold { data: first, columns, .. } = &self.folds[0];
         let n_features = first.train.n_features();
-        let out = (0..n_features).filter(|column| !self.columns[0].contains(column));
+        let out = (0..n_features).filter(|column| !columns.contains(column));
         let out: Vec<String> = out.map(|column| (column + 1).to_string()).collect();
         let without = if out.is_empty() { String::new() } else { format!(" (not {})", out.join(", ")) };
         format!(
             "{} fold(s), {} training queries in the first, {} of {n_features} features are inputs{without}",
             self.folds.len(),
             first.train.n_queries(),
-            self.columns[0].len(),
+            columns.len(),
         )
     }
 
     pub(super) fn training_data(&self, experiment: &MimicExperiment, fold: usize, seed: u64) -> Result<TrainingData> {
-        let mut folds = self.folds.iter().zip(&self.columns);
-        let ((_, data), columns) =
-            folds.find(|((number, _), _)| *number == fold).with_context(|| format!("the data has no fold {fold}"))?;
+        let of_fold = self.fold(fold).with_context(|| format!("the data has no fold {fold}"))?;
+        let FeatureFold { data, columns, .. } = of_fold;
         let mut queries: Vec<usize> = (0..data.train.n_queries()).collect();
         queries.shuffle(&mut Streams::new(seed).open(Purpose::Data, 0, fold as u32));
         let n_public = (experiment.public.share * queries.len() as f64).round() as usize;
@@ -118,13 +124,9 @@ impl FeatureStore {
     fn judged(&self, data: &Dataset, query: usize, list: Candidates, first: u32) -> JudgedQuery {
         let documents: Vec<u32> = list.documents.iter().map(|doc| first + doc).collect();
         let grades = documents.iter().copied().zip(data.labels(query).iter().copied()).collect();
-        JudgedQuery {
-            id: data.query_id(query).to_owned(),
-            query: list.query,
-            documents,
-            first_scores: if self.label.is_some() { list.scores } else { Vec::new() },
-            grades: Grades::new(grades),
-        }
+        let scores = if self.label.is_some() { list.scores } else { Vec::new() };
+        let list = Candidates { query: list.query, documents, scores };
+        JudgedQuery { id: data.query_id(query).to_owned(), list, grades: Grades::new(grades) }
     }
 }
 

@@ -3,7 +3,6 @@
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
-use foltr_mimic::analyser::Analyser;
 use foltr_mimic::collection::{Collection, Notes, Query};
 use foltr_mimic::embeddings::EmbeddingSource;
 use foltr_mimic::index::TextIndex;
@@ -24,11 +23,10 @@ use crate::mimic::start::EmbeddingCache;
 /// Of the division into folds, which is the same in all runs.
 const FOLDS_SEED: u64 = 0;
 
-/// A collection with its index.
 pub struct TextStore {
     pub collection: Collection,
     pub vocabulary: Vocabulary,
-    index: TextIndex,
+    pub index: TextIndex,
     notes: Notes,
     documents: Vec<Bag>,
     /// Queries with something to find, and what BM25 finds. Query number i of the inputs is the i-th of them.
@@ -43,17 +41,16 @@ pub struct TextStore {
 }
 
 impl TextStore {
-    /// Reads and indexes a collection.
     pub fn load(data: &TextData, experiment: &MimicExperiment) -> Result<Self> {
         let path = data::found(&data.path)?;
         let (collection, notes) = Collection::read(&path, data.form)?;
         let index = TextIndex::in_memory(&collection.documents, data.analyser);
-        let vocabulary = Vocabulary::of(&collection.documents, index.analyser(), data.min_documents, data.max_terms);
-        ensure!(!vocabulary.is_empty(), "{}: no term is in {} documents", path.display(), data.min_documents);
+        let vocabulary = Vocabulary::of(&collection.documents, &index.analyser, data.min_documents, data.max_terms);
+        ensure!(!vocabulary.terms.is_empty(), "{}: no term is in {} documents", path.display(), data.min_documents);
         let documents: Vec<Bag> = collection
             .documents
             .par_iter()
-            .map(|document| vocabulary.bag(&document.content(), index.analyser()))
+            .map(|document| vocabulary.bag(&document.content(), &index.analyser))
             .collect();
         let judged = judged(&collection, &index, experiment.evaluation.depth);
         let n_folds = data.folds;
@@ -65,7 +62,7 @@ impl TextStore {
             judged.len()
         );
         let (judged, texts): (Vec<JudgedQuery>, Vec<String>) = judged.into_iter().unzip();
-        let queries = texts.iter().map(|text| vocabulary.bag(text, index.analyser())).collect();
+        let queries = texts.iter().map(|text| vocabulary.bag(text, &index.analyser)).collect();
         let mut order: Vec<usize> = (0..judged.len()).collect();
         order.shuffle(&mut Streams::new(FOLDS_SEED).open(Purpose::Data, 0, 0));
         let folds = (0..n_folds).map(|fold| order.iter().copied().skip(fold).step_by(n_folds).collect()).collect();
@@ -93,14 +90,9 @@ impl TextStore {
         format!(
             "{} documents, {} terms, {} queries with relevant documents",
             self.collection.documents.len(),
-            self.vocabulary.len(),
+            self.vocabulary.terms.len(),
             self.judged.iter().filter(|query| query.grades.n_relevant() > 0).count(),
         )
-    }
-
-    /// From text to terms, as the index does it.
-    pub fn analyser(&self) -> &Analyser {
-        self.index.analyser()
     }
 
     /// Judgements are different in every fold, BM25 is not.
@@ -115,7 +107,7 @@ impl TextStore {
         let mut queries = self.queries.clone();
         let mut add = |texts: &[String], n_candidates: usize| -> Vec<Candidates> {
             let first = queries.len() as u32;
-            queries.extend(texts.iter().map(|text| self.vocabulary.bag(text, self.analyser())));
+            queries.extend(texts.iter().map(|text| self.vocabulary.bag(text, &self.index.analyser)));
             let found: Vec<_> = texts.par_iter().map(|text| self.index.search(text, n_candidates)).collect();
             (first..).zip(found).map(|(query, found)| candidates(query, found)).collect()
         };
@@ -158,12 +150,12 @@ impl TextStore {
         let candidates = |position: usize| {
             let query = &self.judged[position];
             let found = self.index.search(&self.texts[position], n_candidates);
-            let judged = query.grades.judged().iter().map(|&(document, _)| document);
+            let judged = query.grades.judged.iter().map(|&(document, _)| document);
             let mut documents: Vec<u32> = found.iter().map(|&(document, _)| document).chain(judged).collect();
             documents.sort_unstable();
             documents.dedup();
             let scores = documents.iter().map(|&document| f32::from(query.grades.grade(document))).collect();
-            Candidates { query: query.query, documents, scores }
+            Candidates { query: query.list.query, documents, scores }
         };
         (0..self.judged.len()).filter(is_free).map(candidates).collect()
     }
@@ -179,7 +171,7 @@ impl TextStore {
             if private.is_some() { 0 } else { n_private } + if public.queries.is_some() { 0 } else { public.n_queries };
         let mut stream = Streams::new(seed).open(Purpose::Data, 1, 0);
         let documents = &self.collection.documents;
-        let mut made = make_queries(documents, self.analyser(), &self.vocabulary, n_made, &mut stream);
+        let mut made = make_queries(documents, &self.index.analyser, &self.vocabulary, n_made, &mut stream);
         // Fewer may have been made: each side has its share of them.
         let n_private_made = if private.is_some() { 0 } else { made.len() * n_private / n_made.max(1) };
         let mut public_texts = made.split_off(n_private_made);
@@ -208,10 +200,10 @@ fn candidates(query: u32, found: Vec<(u32, f32)>) -> Candidates {
 /// Judged queries with their texts, and what BM25 finds for them.
 fn judged(collection: &Collection, index: &TextIndex, depth: usize) -> Vec<(JudgedQuery, String)> {
     let with_grades = collection.queries.iter().zip(grades_of(collection));
-    let judged: Vec<_> = (0..).zip(with_grades.filter(|(_, grades)| !grades.judged().is_empty())).collect();
+    let judged: Vec<_> = (0..).zip(with_grades.filter(|(_, grades)| !grades.judged.is_empty())).collect();
     let search = |(query, (asked, grades)): (u32, (&Query, Grades))| {
-        let (documents, first_scores) = index.search(&asked.text, depth).into_iter().unzip();
-        (JudgedQuery { id: asked.id.clone(), query, documents, first_scores, grades }, asked.text.clone())
+        let list = candidates(query, index.search(&asked.text, depth));
+        (JudgedQuery { id: asked.id.clone(), list, grades }, asked.text.clone())
     };
     judged.into_par_iter().map(search).collect()
 }

@@ -4,7 +4,7 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::network::matrix::{Place, View, multiply_blocks, multiply_then};
+use crate::network::matrix::{View, multiply_blocks, multiply_then};
 use crate::network::vector::{add, add_product, weighted_sum};
 use crate::network::{Network, Representation};
 
@@ -63,9 +63,9 @@ impl Step {
         let (queries, documents) = self.vectors.split_at(n_vectors);
         let (from_queries, from_documents) = self.from_texts.split_at_mut(n_from);
         if parts.has_query {
-            multiply_blocks(from_queries, Place::Replace, View::new(queries, width), of_query);
+            multiply_blocks(from_queries, View::new(queries, width), of_query);
         }
-        multiply_blocks(from_documents, Place::Replace, View::new(documents, width), of_document);
+        multiply_blocks(from_documents, View::new(documents, width), of_document);
         let rows = &self.batch.rows;
         let finish = |number: usize, values: &mut [f32]| {
             let [query, document] = rows[number];
@@ -76,7 +76,7 @@ impl Step {
             dropout.activate(0, number, values, &layer.bias);
         };
         if parts.has_product {
-            multiply_then(&mut self.units[0], Place::Replace, View::new(&self.products, width), of_product, finish);
+            multiply_then(&mut self.units[0], View::new(&self.products, width), of_product, finish);
         } else {
             self.units[0].par_chunks_exact_mut(n_units).enumerate().for_each(|(number, values)| {
                 values.fill(0.0);
@@ -95,8 +95,8 @@ impl Step {
         for (sums, rows_of) in
             [(&mut *d_from_queries, &batch.rows_of_query), (d_from_documents, &batch.rows_of_document)]
         {
-            sums.par_chunks_exact_mut(n_units).enumerate().for_each(|(place, sum)| {
-                let rows = rows_of.of(place);
+            sums.par_chunks_exact_mut(n_units).enumerate().for_each(|(position, sum)| {
+                let rows = rows_of.of(position);
                 weighted_sum(sum, d_units, rows, &ones[..rows.len()]);
             });
         }
@@ -107,10 +107,10 @@ impl Step {
         let d_weights = &mut self.d_layers[0].weights;
         let mut of_part = |range: Range<usize>, inputs: &[f32], d_inputs: &mut [f32], d_outputs: &[f32]| {
             let (inputs, d_outputs) = (View::new(inputs, width), View::new(d_outputs, n_units));
-            multiply_blocks(&mut d_weights[range.clone()], Place::Replace, inputs.transposed(), d_outputs);
+            multiply_blocks(&mut d_weights[range.clone()], inputs.transposed(), d_outputs);
             if parts.has_query {
                 let weights = View::new(&layer.weights[range], n_units).transposed();
-                multiply_blocks(d_inputs, Place::Replace, d_outputs, weights);
+                multiply_blocks(d_inputs, d_outputs, weights);
             }
         };
         of_part(of_document, documents, d_documents, d_from_documents);
@@ -121,8 +121,8 @@ impl Step {
             of_part(of_product, &self.products, &mut self.d_products, d_units);
             let d_products = &self.d_products;
             let of_factor = |d_vectors: &mut [f32], rows_of: &Groups, others: &[f32], other: usize| {
-                d_vectors.par_chunks_exact_mut(width).enumerate().for_each(|(place, d_vector)| {
-                    for &number in rows_of.of(place) {
+                d_vectors.par_chunks_exact_mut(width).enumerate().for_each(|(position, d_vector)| {
+                    for &number in rows_of.of(position) {
                         let factor = row(others, batch.rows[number as usize][other], width);
                         add_product(d_vector, row(d_products, number, width), factor);
                     }
