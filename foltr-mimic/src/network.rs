@@ -10,7 +10,7 @@ pub(crate) mod vector;
 pub use initial::InitialTerms;
 pub use score::Scorer;
 pub use shape::{Composition, Representation, Shape};
-pub(crate) use shape::{MAX_SIZE, is_valid_hidden};
+pub(crate) use shape::{MAX_SIZE, Parts, is_valid_hidden};
 
 /// A network with its parameters.
 #[derive(Clone, Debug, PartialEq)]

@@ -19,35 +19,28 @@ use crate::network::{Network, Shape};
 /// The metadata key of the header.
 const KEY: &str = "foltr";
 
+/// Name, type, dimensions and bytes.
+type Tensor<'a> = (String, Dtype, Vec<usize>, Cow<'a, [u8]>);
+
 /// Tensors to be written.
 #[derive(Debug, Default)]
 pub(crate) struct Writer<'a> {
     tensors: Vec<Tensor<'a>>,
 }
 
-#[derive(Debug)]
-struct Tensor<'a> {
-    name: String,
-    dtype: Dtype,
-    dimensions: Vec<usize>,
-    bytes: Cow<'a, [u8]>,
-}
-
 impl<'a> Writer<'a> {
-    fn push(&mut self, name: &str, dtype: Dtype, dimensions: Vec<usize>, bytes: Cow<'a, [u8]>) {
-        self.tensors.push(Tensor { name: name.into(), dtype, dimensions, bytes });
-    }
-
     pub fn floats(&mut self, name: &str, dimensions: Vec<usize>, values: &'a [f32]) {
-        self.push(name, Dtype::F32, dimensions, little_endian(values, |value| value.to_le_bytes()));
+        let bytes = little_endian(values, |value| value.to_le_bytes());
+        self.tensors.push((name.into(), Dtype::F32, dimensions, bytes));
     }
 
     pub fn words(&mut self, name: &str, values: &'a [u32]) {
-        self.push(name, Dtype::U32, vec![values.len()], little_endian(values, |value| value.to_le_bytes()));
+        let bytes = little_endian(values, |value| value.to_le_bytes());
+        self.tensors.push((name.into(), Dtype::U32, vec![values.len()], bytes));
     }
 
     pub fn bytes(&mut self, name: &str, values: Vec<u8>) {
-        self.push(name, Dtype::U8, vec![values.len()], values.into());
+        self.tensors.push((name.into(), Dtype::U8, vec![values.len()], values.into()));
     }
 
     /// All parameters, or as many numbers of another meaning, under `prefix`.
@@ -59,7 +52,7 @@ impl<'a> Writer<'a> {
 
     pub fn finish(self, header: &impl Serialize) -> Vec<u8> {
         let header = serde_json::to_string(header).expect("plain fields");
-        let tensors = self.tensors.iter().map(|Tensor { name, dtype, dimensions, bytes }| {
+        let tensors = self.tensors.iter().map(|(name, dtype, dimensions, bytes)| {
             let view = TensorView::new(*dtype, dimensions.clone(), bytes);
             (name, view.expect("as many bytes as the dimensions say"))
         });

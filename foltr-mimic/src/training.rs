@@ -119,9 +119,6 @@ impl Training {
     /// Trains until the steps, patience or the caller end it.
     ///
     /// `validate` is a measure of which larger is better; `report` gets every step.
-    ///
-    /// # Panics
-    /// As [`Self::advance`].
     pub fn run(
         &mut self,
         inputs: &Inputs,

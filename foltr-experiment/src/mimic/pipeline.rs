@@ -233,7 +233,7 @@ impl FoldPipeline<'_> {
         let path = |ending: &str| self.folder.join(&task.name).with_extension(ending);
         // The seed is not for those who get the file: it gives the noise away.
         let bytes = model.to_bytes(&task.name);
-        Model::from_bytes(&bytes, &path("safetensors")).context("training diverged: no network that can be used")?;
+        Model::from_bytes(&bytes, &path("safetensors")).context("training diverged: non-finite parameters")?;
         put(&path("safetensors"), &bytes)?;
         // Last: a network is there once this file is.
         replace_json(&path("json"), &about)?;

@@ -16,6 +16,8 @@ pub use text::TextStore;
 #[derive(Clone, Debug, PartialEq)]
 pub struct JudgedQuery {
     pub id: String,
+    /// Empty in feature files.
+    pub text: String,
     /// What is ranked: the best documents by BM25, or all of the query. Scores are BM25, or the feature that stands for
     /// it; empty where there is none.
     pub list: Candidates,

@@ -129,9 +129,6 @@ pub struct Votes {
 
 impl Votes {
     /// Of each question, how many of the teachers voted for its first document.
-    ///
-    /// # Panics
-    /// If more voted than there are.
     pub fn new(noise: VoteNoise, n_teachers: u32, n_first: Vec<u32>) -> Self {
         assert!(n_first.iter().all(|&n| n <= n_teachers), "more votes for a document than {n_teachers} teachers");
         Self { noise, n_teachers, n_first }

@@ -3,7 +3,7 @@
 use crate::{Bag, Inputs};
 
 use super::matrix::{View, multiply};
-use super::shape::Representation;
+use super::shape::{Parts, Representation};
 use super::vector::{add, add_product, dot, rectify, weighted_sum};
 use super::{Layer, Network};
 
@@ -27,17 +27,14 @@ pub struct Scorer<'a> {
 
 impl<'a> Scorer<'a> {
     pub fn new(network: &'a Network) -> Self {
-        let (n_query, n_document, n_product) = match network.shape.representation {
-            Representation::Text { n_dimensions: n, product, .. } => (n, n, if product { n } else { 0 }),
-            Representation::Features { n_features } => (0, n_features, 0),
-        };
+        let Parts { width, has_query, has_product } = network.shape.representation.parts();
         let n_units = network.shape.hidden.iter().copied().max().unwrap_or(0);
         Self {
             network,
-            query: vec![0.0; n_query],
+            query: vec![0.0; if has_query { width } else { 0 }],
             from_query: vec![0.0; network.layers[0].n_outputs()],
-            documents: vec![0.0; BLOCK * n_document],
-            products: vec![0.0; BLOCK * n_product],
+            documents: vec![0.0; BLOCK * width],
+            products: vec![0.0; if has_product { BLOCK * width } else { 0 }],
             units: [vec![0.0; BLOCK * n_units], vec![0.0; BLOCK * n_units]],
             coefficients: Vec::new(),
         }

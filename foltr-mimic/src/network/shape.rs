@@ -49,6 +49,25 @@ pub enum Composition {
     Mean,
 }
 
+/// Parts of what goes into the first layer: query, document and product, each of the same width.
+#[derive(Clone, Copy)]
+pub(crate) struct Parts {
+    pub width: usize,
+    pub has_query: bool,
+    pub has_product: bool,
+}
+
+impl Representation {
+    pub(crate) fn parts(self) -> Parts {
+        match self {
+            Self::Text { n_dimensions, product, .. } => {
+                Parts { width: n_dimensions, has_query: true, has_product: product }
+            }
+            Self::Features { n_features } => Parts { width: n_features, has_query: false, has_product: false },
+        }
+    }
+}
+
 pub(crate) fn is_valid_hidden(hidden: &[usize]) -> bool {
     (1..=MAX_HIDDEN).contains(&hidden.len()) && hidden.iter().all(|units| (1..=MAX_SIZE).contains(units))
 }
@@ -56,10 +75,8 @@ pub(crate) fn is_valid_hidden(hidden: &[usize]) -> bool {
 impl Shape {
     /// Inputs and outputs of each layer, the output layer included.
     pub(crate) fn layers(&self) -> Vec<(usize, usize)> {
-        let n_inputs = match self.representation {
-            Representation::Text { n_dimensions, product, .. } => n_dimensions * if product { 3 } else { 2 },
-            Representation::Features { n_features } => n_features,
-        };
+        let Parts { width, has_query, has_product } = self.representation.parts();
+        let n_inputs = width * (1 + usize::from(has_query) + usize::from(has_product));
         let inputs = std::iter::once(n_inputs).chain(self.hidden.iter().copied());
         inputs.zip(self.hidden.iter().copied().chain([1])).collect()
     }

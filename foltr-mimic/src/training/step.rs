@@ -24,7 +24,6 @@ use super::adam::{Adam, Pace};
 use super::batch::Batch;
 use super::dropout::Dropout;
 use super::texts::Texts;
-use first_layer::Parts;
 
 /// The memory of a step.
 #[derive(Clone, Debug, Default)]
@@ -73,7 +72,7 @@ impl Step {
     }
 
     fn reserve(&mut self, network: &Network) {
-        let parts = Parts::of(network);
+        let parts = network.shape.representation.parts();
         let n_rows = self.n_rows();
         let n_queries = if parts.has_query { self.batch.queries.numbers.len() } else { 0 };
         let n_texts = n_queries + self.batch.documents.numbers.len();

@@ -110,20 +110,16 @@ fn steps_one_by_one_make_what_all_at_once_makes_with_any_number_of_threads() {
     assert!(!String::from_utf8_lossy(&student).contains("987654321"), "the seed gives the noise away");
 }
 
+/// Columns 21 and 37 are BM25 of the body and of the whole document.
 #[test]
-fn what_is_there_is_not_done_again_and_another_file_has_runs_of_its_own() {
-    let workspace = Workspace::new(FEATURES);
-    workspace.mimic("run").assert().success();
-    let run = workspace.run();
-    let written = |name: &str| fs::metadata(run.join(name)).expect("there").modified();
-    let before: Vec<_> = NETWORKS.map(|name| written(name).expect("a time")).to_vec();
-    workspace.mimic("run").assert().success();
-    assert_eq!(NETWORKS.map(|name| written(name).expect("a time")).to_vec(), before);
-    workspace.mimic("run").args(["--set", "student.steps=41"]).assert().success();
-    assert_eq!(fs::read_dir(workspace.path("out/runs")).expect("runs").count(), 2);
-    assert_eq!(NETWORKS.map(|name| written(name).expect("a time")).to_vec(), before);
-    workspace.mimic("run").args(["--set", "student.steps=[40, 41]"]).assert().success();
-    assert_eq!(fs::read_dir(workspace.path("out/runs")).expect("runs").count(), 2, "both were there");
+fn near_copies_of_the_weak_label_leave_the_inputs_of_real_files() {
+    let Some(folder) = foltr_test::data("MQ2008") else { return };
+    let data = format!("kind = \"folder\"\npath = \"{}\"\nfolds = [1]\n", folder.display());
+    let spec = FEATURES
+        .replace("kind = \"synthetic\"\nshape = \"tiny\"\nqueries = 60\nseed = 1\n", &data)
+        .replace("kind = \"full\"", "kind = \"weak\"\nfeature = 37");
+    let text = stdout(&Workspace::new(&spec).mimic("train-teacher").assert().success());
+    assert!(text.contains("44 of 46 features are inputs (not 21, 37)"), "{text}");
 }
 
 #[test]

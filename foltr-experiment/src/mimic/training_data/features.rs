@@ -126,7 +126,7 @@ impl FeatureStore {
         let grades = documents.iter().copied().zip(data.labels(query).iter().copied()).collect();
         let scores = if self.label.is_some() { list.scores } else { Vec::new() };
         let list = Candidates { query: list.query, documents, scores };
-        JudgedQuery { id: data.query_id(query).to_owned(), list, grades: Grades::new(grades) }
+        JudgedQuery { id: data.query_id(query).to_owned(), text: String::new(), list, grades: Grades::new(grades) }
     }
 }
 

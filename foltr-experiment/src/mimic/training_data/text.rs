@@ -32,7 +32,6 @@ pub struct TextStore {
     /// Queries with something to find, and what BM25 finds. Query number i of the inputs is the i-th of them.
     judged: Vec<JudgedQuery>,
     queries: Vec<Bag>,
-    texts: Vec<String>,
     /// Positions among judged queries, by fold.
     folds: Vec<Vec<usize>>,
     pub(in crate::mimic) embeddings: EmbeddingCache,
@@ -61,8 +60,7 @@ impl TextStore {
             path.display(),
             judged.len()
         );
-        let (judged, texts): (Vec<JudgedQuery>, Vec<String>) = judged.into_iter().unzip();
-        let queries = texts.iter().map(|text| vocabulary.bag(text, &index.analyser)).collect();
+        let queries = judged.iter().map(|query| vocabulary.bag(&query.text, &index.analyser)).collect();
         let mut order: Vec<usize> = (0..judged.len()).collect();
         order.shuffle(&mut Streams::new(FOLDS_SEED).open(Purpose::Data, 0, 0));
         let folds = (0..n_folds).map(|fold| order.iter().copied().skip(fold).step_by(n_folds).collect()).collect();
@@ -75,7 +73,6 @@ impl TextStore {
             documents,
             judged,
             queries,
-            texts,
             folds,
             embeddings: EmbeddingCache::default(),
             hash,
@@ -149,7 +146,7 @@ impl TextStore {
         let is_free = |position: &usize| !held_out.iter().any(|fold| fold.contains(position));
         let candidates = |position: usize| {
             let query = &self.judged[position];
-            let found = self.index.search(&self.texts[position], n_candidates);
+            let found = self.index.search(&query.text, n_candidates);
             let judged = query.grades.judged.iter().map(|&(document, _)| document);
             let mut documents: Vec<u32> = found.iter().map(|&(document, _)| document).chain(judged).collect();
             documents.sort_unstable();
@@ -197,13 +194,12 @@ fn candidates(query: u32, found: Vec<(u32, f32)>) -> Candidates {
     Candidates { query, documents, scores }
 }
 
-/// Judged queries with their texts, and what BM25 finds for them.
-fn judged(collection: &Collection, index: &TextIndex, depth: usize) -> Vec<(JudgedQuery, String)> {
+fn judged(collection: &Collection, index: &TextIndex, depth: usize) -> Vec<JudgedQuery> {
     let with_grades = collection.queries.iter().zip(grades_of(collection));
     let judged: Vec<_> = (0..).zip(with_grades.filter(|(_, grades)| !grades.judged.is_empty())).collect();
     let search = |(query, (asked, grades)): (u32, (&Query, Grades))| {
         let list = candidates(query, index.search(&asked.text, depth));
-        (JudgedQuery { id: asked.id.clone(), list, grades }, asked.text.clone())
+        JudgedQuery { id: asked.id.clone(), text: asked.text.clone(), list, grades }
     };
     judged.into_par_iter().map(search).collect()
 }

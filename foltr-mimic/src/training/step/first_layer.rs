@@ -6,43 +6,24 @@ use rayon::prelude::*;
 
 use crate::network::matrix::{View, multiply_blocks, multiply_then};
 use crate::network::vector::{add, add_product, weighted_sum};
-use crate::network::{Network, Representation};
+use crate::network::{Network, Parts};
 
 use super::super::batch::Groups;
 use super::super::dropout::Dropout;
 use super::{Step, row};
 
-/// Rows of the first layer's weights that belong to each part of the input.
-pub(super) struct Parts {
-    /// Numbers of one part.
-    pub width: usize,
-    pub has_query: bool,
-    pub has_product: bool,
-}
-
-impl Parts {
-    pub fn of(network: &Network) -> Self {
-        match network.shape.representation {
-            Representation::Text { n_dimensions, product, .. } => {
-                Self { width: n_dimensions, has_query: true, has_product: product }
-            }
-            Representation::Features { n_features } => Self { width: n_features, has_query: false, has_product: false },
-        }
-    }
-
-    /// Where the weights of query, document and product are, if a unit has one.
-    fn weights(&self, n_units: usize) -> [Range<usize>; 3] {
-        let size = |has_part: bool| if has_part { self.width * n_units } else { 0 };
-        let document = size(self.has_query);
-        let product = document + self.width * n_units;
-        [0..document, document..product, product..product + size(self.has_product)]
-    }
+/// Where the weights of query, document and product are.
+fn weights_of_parts(parts: Parts, n_units: usize) -> [Range<usize>; 3] {
+    let size = |has_part: bool| if has_part { parts.width * n_units } else { 0 };
+    let document = size(parts.has_query);
+    let product = document + parts.width * n_units;
+    [0..document, document..product, product..product + size(parts.has_product)]
 }
 
 impl Step {
     /// Numbers of `vectors` and of `from_texts` that belong to queries.
     fn n_of_queries(&self, network: &Network, width: usize) -> usize {
-        if Parts::of(network).has_query { self.batch.queries.numbers.len() * width } else { 0 }
+        if network.shape.representation.parts().has_query { self.batch.queries.numbers.len() * width } else { 0 }
     }
 
     pub(super) fn multiply_texts(&mut self, width: usize) {
@@ -55,10 +36,10 @@ impl Step {
     }
 
     pub(super) fn first_layer(&mut self, network: &Network, dropout: Dropout<'_>) {
-        let (parts, layer) = (Parts::of(network), &network.layers[0]);
+        let (parts, layer) = (network.shape.representation.parts(), &network.layers[0]);
         let (width, n_units) = (parts.width, layer.n_outputs());
         let [of_query, of_document, of_product] =
-            parts.weights(n_units).map(|range| View::new(&layer.weights[range], n_units));
+            weights_of_parts(parts, n_units).map(|range| View::new(&layer.weights[range], n_units));
         let (n_vectors, n_from) = (self.n_of_queries(network, width), self.n_of_queries(network, n_units));
         let (queries, documents) = self.vectors.split_at(n_vectors);
         let (from_queries, from_documents) = self.from_texts.split_at_mut(n_from);
@@ -87,7 +68,7 @@ impl Step {
 
     /// Gradients of the first layer's weights and, of texts, of their vectors.
     pub(super) fn first_layer_backward(&mut self, network: &Network) {
-        let (parts, layer) = (Parts::of(network), &network.layers[0]);
+        let (parts, layer) = (network.shape.representation.parts(), &network.layers[0]);
         let (width, n_units) = (parts.width, layer.n_outputs());
         let (n_vectors, n_from) = (self.n_of_queries(network, width), self.n_of_queries(network, n_units));
         let (batch, d_units, ones) = (&self.batch, &self.d_units[0], &self.ones);
@@ -100,7 +81,7 @@ impl Step {
                 weighted_sum(sum, d_units, rows, &ones[..rows.len()]);
             });
         }
-        let [of_query, of_document, of_product] = parts.weights(n_units);
+        let [of_query, of_document, of_product] = weights_of_parts(parts, n_units);
         let (queries, documents) = self.vectors.split_at(n_vectors);
         let (d_from_queries, d_from_documents) = self.d_from_texts.split_at(n_from);
         let (d_queries, d_documents) = self.d_vectors.split_at_mut(n_vectors);
