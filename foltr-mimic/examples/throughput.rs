@@ -54,24 +54,27 @@ fn main() {
     println!("{wall:.0} {processor:.0} {:.0}", peak_memory());
 }
 
-/// Processor time of this process so far, of all its threads; not a number where Linux does not tell.
+/// A number of this process that Linux has in a file; not a number elsewhere.
+fn of_process(file: &str, parse: impl Fn(&str) -> Option<f64>) -> f64 {
+    std::fs::read_to_string(file).ok().and_then(|text| parse(&text)).unwrap_or(f64::NAN)
+}
+
+/// Processor time of all threads so far.
 fn processor_seconds() -> f64 {
-    let seconds = |text: String| -> Option<f64> {
+    of_process("/proc/self/stat", |text| {
         let after_name = text.rsplit_once(')')?.1;
         let field = |number: usize| after_name.split_whitespace().nth(number)?.parse::<f64>().ok();
         // In hundredths of a second: time in the program, and in the system for it.
         Some((field(11)? + field(12)?) / 100.0)
-    };
-    std::fs::read_to_string("/proc/self/stat").ok().and_then(seconds).unwrap_or(f64::NAN)
+    })
 }
 
-/// The most memory that this process had so far, in MiB; not a number where Linux does not tell.
+/// In MiB.
 fn peak_memory() -> f64 {
-    let mebibytes = |text: String| -> Option<f64> {
+    of_process("/proc/self/status", |text| {
         let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
         Some(line.split_whitespace().next()?.parse::<f64>().ok()? / 1024.0)
-    };
-    std::fs::read_to_string("/proc/self/status").ok().and_then(mebibytes).unwrap_or(f64::NAN)
+    })
 }
 
 /// Different terms; low numbers are frequent, as in real texts.

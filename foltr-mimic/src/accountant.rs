@@ -107,9 +107,7 @@ fn best_epsilon(labels: &[(Worst, u64)], delta: f64) -> f64 {
 
 fn original(votes: &Votes, gamma: f64, delta: f64) -> Original {
     let n_teachers = votes.n_teachers;
-    let counted: Vec<([u32; 2], u64)> =
-        (0..).zip(votes.histogram()).map(|(n_first, n)| ([n_first, n_teachers - n_first], n)).collect();
-    let groups = counted.iter().map(|(counts, n)| (&counts[..], *n));
+    let groups = (0..).zip(votes.histogram()).map(|(n_first, n)| ([n_first, n_teachers - n_first], n));
     let (dependent, _) = moments::epsilon(groups, gamma, delta);
     Original {
         data_independent: moments::data_independent_epsilon(votes.n_labels() as u64, gamma, delta),

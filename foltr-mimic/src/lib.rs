@@ -10,7 +10,6 @@ pub mod embeddings;
 mod error;
 pub mod guarantee;
 pub mod index;
-pub mod inputs;
 pub mod made_queries;
 pub mod model_file;
 pub mod near_copies;
@@ -24,7 +23,6 @@ pub mod training;
 pub mod vocabulary;
 
 pub use error::{FileError, InvalidInput};
-pub use inputs::{Bag, Inputs};
-pub use network::{Composition, InitialTerms, Network, Representation, Scorer, Shape};
+pub use network::{Bag, Composition, InitialTerms, Inputs, Network, Representation, Scorer, Shape};
 pub use settings::{InvalidSetting, NetworkSettings};
 pub use supervision::{Candidates, Pair, PairSource, Supervision};

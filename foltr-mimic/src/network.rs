@@ -12,6 +12,23 @@ pub use score::Scorer;
 pub use shape::{Composition, Representation, Shape};
 pub(crate) use shape::{MAX_SIZE, Parts, is_valid_hidden};
 
+/// A text as terms of a vocabulary: each once, in increasing order, with the number of times it occurs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Bag {
+    pub terms: Vec<u32>,
+    pub counts: Vec<f32>,
+}
+
+/// All queries and documents that training, labelling and evaluation speak of, by their numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Inputs {
+    /// Queries of judgements, of weak and of public training, and the documents of the collection.
+    Text { queries: Vec<Bag>, documents: Vec<Bag> },
+    /// Pairs of a query and a document, described by features: a document belongs to one query and is one row. Rows have
+    /// no padding.
+    Features { n_features: usize, rows: Vec<f32> },
+}
+
 /// A network with its parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Network {
@@ -47,7 +64,7 @@ impl Network {
     /// All parameters in the order of [`Shape::tensors`].
     pub(crate) fn parts(&self) -> Vec<&[f32]> {
         let terms: [&[f32]; 2] = [&self.terms.embeddings, &self.terms.weights];
-        let of_terms = if self.has_terms() { 2 } else { 0 };
+        let of_terms = if matches!(self.shape.representation, Representation::Text { .. }) { 2 } else { 0 };
         let layers = self.layers.iter().flat_map(|layer| [layer.weights.as_slice(), &layer.bias]);
         terms.into_iter().take(of_terms).chain(layers).collect()
     }
@@ -63,10 +80,6 @@ impl Network {
         };
         let layers = shape.layers().iter().map(|_| Layer { weights: next(), bias: next() }).collect();
         Self { shape, terms, layers }
-    }
-
-    fn has_terms(&self) -> bool {
-        matches!(self.shape.representation, Representation::Text { .. })
     }
 
     pub(crate) fn zero(shape: &Shape) -> Self {

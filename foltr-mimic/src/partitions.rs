@@ -51,13 +51,9 @@ mod tests {
     }
 
     #[test]
-    fn the_stream_decides() {
+    fn the_stream_decides_and_a_teacher_without_a_query_is_refused() {
         assert_eq!(deal(100, 7, 1), deal(100, 7, 1));
         assert_ne!(deal(100, 7, 1), deal(100, 7, 2));
-    }
-
-    #[test]
-    fn a_teacher_without_a_query_is_refused() {
         let error = deal(2, 3, 1).expect_err("refused").to_string();
         assert_eq!(error, "2 training queries for 3 teachers; expected 1 teacher or more, and a query for each");
         assert!(deal(2, 0, 1).is_err());

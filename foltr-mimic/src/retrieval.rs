@@ -20,16 +20,12 @@ pub fn grades_of(collection: &Collection) -> Vec<Grades> {
     grades
 }
 
-/// The measures of a ranked list, or their means over queries.
-#[derive(Clone, Copy, Debug, Default, PartialEq)]
-pub struct Quality {
-    /// Average precision over all relevant documents, also those that were not found; its mean is MAP.
-    pub average_precision: f64,
-    /// Share of relevant documents among the first.
-    pub precision: f64,
-    /// Normalised discounted cumulative gain of the first; the ideal has all judged documents.
-    pub ndcg: f64,
-}
+/// Measures of a ranked list, or their means over queries: average precision over all relevant documents, also those
+/// that were not found (its mean is MAP); share of relevant documents among the first k; nDCG of the first k, whose
+/// ideal has all judged documents.
+pub type Quality = [f64; 3];
+/// The last one of a [`Quality`].
+pub const NDCG: usize = 2;
 
 impl Grades {
     pub fn new(mut judged: Vec<(u32, u8)>) -> Self {
@@ -53,22 +49,15 @@ impl Grades {
     pub fn quality(&self, ranked: &[u32], k: usize) -> Option<Quality> {
         let labels = || ranked.iter().map(|&document| self.grade(document));
         let all: Vec<u8> = self.judged.iter().map(|judged| judged.1).collect();
-        Some(Quality {
-            average_precision: average_precision_among(labels(), self.n_relevant())?,
-            precision: precision(labels(), k),
-            ndcg: ndcg(labels(), ideal_dcg(&all, k), k)?,
-        })
+        let average_precision = average_precision_among(labels(), self.n_relevant())?;
+        Some([average_precision, precision(labels(), k), ndcg(labels(), ideal_dcg(&all, k), k)?])
     }
 }
 
 /// Means over queries; nothing if there is none.
 pub fn mean(qualities: &[Quality]) -> Option<Quality> {
-    let mean = |measure: fn(&Quality) -> f64| qualities.iter().map(measure).sum::<f64>() / qualities.len() as f64;
-    (!qualities.is_empty()).then(|| Quality {
-        average_precision: mean(|quality| quality.average_precision),
-        precision: mean(|quality| quality.precision),
-        ndcg: mean(|quality| quality.ndcg),
-    })
+    let mean = |measure: usize| qualities.iter().map(|quality| quality[measure]).sum::<f64>() / qualities.len() as f64;
+    (!qualities.is_empty()).then(|| [0, 1, 2].map(mean))
 }
 
 /// Scores of one query from 0, the lowest, to 1, the highest; all 0 where all are equal.
@@ -101,34 +90,27 @@ pub fn rerank(ranked: &[u32], scores: &[f32]) -> Vec<u32> {
 mod tests {
     use super::*;
 
-    fn close(a: f64, b: f64) -> bool {
-        (a - b).abs() < 1e-12
-    }
-
     /// Document 9 is relevant and never found.
     fn grades() -> Grades {
         Grades::new(vec![(9, 1), (3, 2), (5, 1), (7, 0)])
     }
 
     #[test]
-    fn a_list_by_hand() {
+    fn lists_by_hand() {
         // Grades as ranked: 1, 0, 2, 0. Precision at the relevant: 1/1, 2/3, and nothing for the one not found.
         let ranked = [5, 7, 3, 1];
-        let quality = grades().quality(&ranked, 20).unwrap();
-        assert!(close(quality.average_precision, (1.0 + 2.0 / 3.0) / 3.0));
-        assert!(close(quality.precision, 2.0 / 20.0));
-        let ideal = |best: f64| best + 1.0 / 3_f64.log2() + 1.0 / 2.0;
-        assert!(close(quality.ndcg, (1.0 + 3.0 / 2.0) / ideal(3.0)));
-        let first = grades().quality(&ranked, 1).unwrap();
-        assert!(close(first.precision, 1.0) && close(first.ndcg, 1.0 / 3.0));
-        assert!(close(first.average_precision, quality.average_precision), "over the whole list");
-    }
-
-    #[test]
-    fn the_ideal_list_has_all_measures_one() {
-        let quality = grades().quality(&[3, 9, 5], 3).unwrap();
-        assert_eq!(quality, Quality { average_precision: 1.0, precision: 1.0, ndcg: 1.0 });
-        assert_eq!(grades().quality(&[], 3), Some(Quality::default()));
+        let average_precision = (1.0 + 2.0 / 3.0) / 3.0;
+        let ideal = 3.0 + 1.0 / 3_f64.log2() + 1.0 / 2.0;
+        for (ranked, k, expected) in [
+            (&ranked[..], 20, [average_precision, 2.0 / 20.0, (1.0 + 3.0 / 2.0) / ideal]),
+            // Average precision is over the whole list.
+            (&ranked, 1, [average_precision, 1.0, 1.0 / 3.0]),
+            (&[3, 9, 5], 3, [1.0; 3]),
+            (&[], 3, [0.0; 3]),
+        ] {
+            let quality = grades().quality(ranked, k).unwrap();
+            assert!(quality.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12), "{quality:?}, not {expected:?}");
+        }
         assert_eq!(Grades::new(vec![(1, 0)]).quality(&[1], 3), None);
     }
 

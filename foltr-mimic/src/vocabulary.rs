@@ -23,7 +23,6 @@ pub fn idf(n_with_term: u64, n_documents: u64) -> f64 {
     (1.0 + (all - with + 0.5) / (with + 0.5)).ln()
 }
 
-/// What is counted of a term while documents are read.
 #[derive(Default)]
 struct Count {
     n_documents: u32,
@@ -67,13 +66,14 @@ impl Vocabulary {
         vocabulary
     }
 
-    fn number(&self, term: &str) -> Option<u32> {
-        self.terms.binary_search_by(|known| known.as_str().cmp(term)).ok().map(|number| number as u32)
-    }
-
     /// Numbers of the terms of a text in its order, without those that are not known.
     pub fn numbers(&self, text: &str, analyser: &Analyser) -> Vec<u32> {
-        analyser.terms(text).iter().filter_map(|term| self.number(term)).collect()
+        analyser
+            .terms(text)
+            .iter()
+            .filter_map(|term| self.terms.binary_search(term).ok())
+            .map(|number| number as u32)
+            .collect()
     }
 
     /// A text as a network sees it.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use foltr_mimic::retrieval::Quality;
+use foltr_mimic::retrieval::NDCG;
 use serde::Serialize;
 
 use crate::plot::{self, Bar, BarFigure, BarGroup};
@@ -12,8 +12,6 @@ use crate::table::table;
 use foltr_experiment::mimic::{CUTOFF, Evaluation, MEASURES, RankerResult};
 use foltr_experiment::results::Results;
 use foltr_experiment::store::StudyFolder;
-
-const NDCG: usize = 2;
 
 /// The evaluations of a setting, by seed and fold.
 pub fn evaluations(results: &Results, setting: usize) -> Result<Vec<Evaluation>> {
@@ -30,7 +28,7 @@ pub fn evaluations(results: &Results, setting: usize) -> Result<Vec<Evaluation>>
 pub fn write(study: &StudyFolder<'_>, results: &Results) -> Result<()> {
     let axes = results.grid.axes();
     let mut csv = csv::Writer::from_writer(Vec::new());
-    let columns = ["seed", "fold", "ranker", "query"].into_iter().chain(MEASURES.map(|(name, _)| name));
+    let columns = ["seed", "fold", "ranker", "query"].into_iter().chain(MEASURES);
     csv.write_record(axes.iter().map(String::as_str).chain(columns))?;
     let mut summaries = Vec::new();
     for (i, setting) in results.grid.settings.iter().enumerate() {
@@ -57,7 +55,7 @@ fn write_queries(csv: &mut csv::Writer<Vec<u8>>, labels: &[String], evaluations:
     for Evaluation { seed, fold, rankers } in evaluations {
         for RankerResult { ranker, values, .. } in rankers {
             for (query, quality) in values {
-                let numbers = MEASURES.map(|(_, measure)| measure(quality).to_string());
+                let numbers = quality.map(|value| value.to_string());
                 let run = [seed.to_string(), fold.to_string(), ranker.clone(), query.clone()];
                 csv.write_record(labels.iter().chain(&run).chain(&numbers))?;
             }
@@ -87,9 +85,6 @@ pub struct Summary {
     pub n_seeds: usize,
     /// Judged test queries, each once.
     pub n_queries: usize,
-    /// nDCG@20 by ranker and query: means over seeds.
-    #[serde(skip)]
-    by_query: Vec<BTreeMap<(usize, String), f64>>,
 }
 
 impl Summary {
@@ -105,19 +100,18 @@ impl Summary {
         let first = names.iter().position(|name| name == "bm25");
         let line = |(ranker, name): (usize, &String)| {
             let results = || evaluations.iter().map(move |evaluation| (evaluation.seed, &evaluation.rankers[ranker]));
-            let mean = |seed: u64, measure: fn(&Quality) -> f64| {
+            let mean = |seed: u64, measure: usize| {
                 let of_seed = results().filter(|(of, _)| *of == seed).flat_map(|(_, result)| &result.values);
-                average(&of_seed.map(|(_, quality)| measure(quality)).collect::<Vec<f64>>())
+                average(&of_seed.map(|(_, quality)| quality[measure]).collect::<Vec<f64>>())
             };
-            let over_seeds =
-                |measure: fn(&Quality) -> f64| -> Vec<f64> { seeds.iter().map(|&seed| mean(seed, measure)).collect() };
-            let by_seed = over_seeds(MEASURES[NDCG].1);
+            let by_seeds = |measure: usize| seeds.iter().map(|&seed| mean(seed, measure)).collect::<Vec<f64>>();
+            let by_seed = by_seeds(NDCG);
             let weights: Vec<f64> =
                 results().flat_map(|(_, result)| &result.weights).map(|&weight| weight.into()).collect();
             let estimate = Estimate::of(&by_seed).filter(|_| by_seed.len() > 2);
             Line {
                 ranker: name.clone(),
-                means: MEASURES.map(|(_, measure)| average(&over_seeds(measure))),
+                means: [0, 1, 2].map(|measure| average(&by_seeds(measure))),
                 interval: estimate
                     .map(|estimate| (estimate.mean - estimate.half_width(), estimate.mean + estimate.half_width())),
                 by_seed,
@@ -129,7 +123,7 @@ impl Summary {
         };
         let lines = names.iter().enumerate().map(line).collect();
         let n_queries = by_query.first().map_or(0, BTreeMap::len);
-        Self { lines, n_seeds: seeds.len(), n_queries, by_query }
+        Self { lines, n_seeds: seeds.len(), n_queries }
     }
 
     pub fn line(&self, ranker: &str) -> Option<&Line> {
@@ -191,7 +185,7 @@ fn by_query(evaluations: &[Evaluation], ranker: usize, n_seeds: usize) -> BTreeM
     let mut sums = BTreeMap::new();
     for evaluation in evaluations {
         for (query, quality) in &evaluation.rankers[ranker].values {
-            *sums.entry((evaluation.fold, query.clone())).or_insert(0.0) += MEASURES[NDCG].1(quality) / n_seeds as f64;
+            *sums.entry((evaluation.fold, query.clone())).or_insert(0.0) += quality[NDCG] / n_seeds as f64;
         }
     }
     sums

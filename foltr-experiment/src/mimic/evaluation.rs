@@ -4,7 +4,6 @@ use std::path::Path;
 
 use anyhow::{Context, Result};
 use foltr_mimic::aggregation::AggregationMethod;
-use foltr_mimic::retrieval::Quality;
 
 use super::evaluator::{RankerEvaluator, RankerResult, aggregate};
 use super::pipeline::FoldPipeline;
@@ -12,6 +11,8 @@ use crate::rows::{MetricName, RankerMeasure, Row};
 use crate::store::{RunRecord, put};
 
 const QUERIES_FILE: &str = "queries.csv";
+/// As the paper's tables have them, in the order of [`foltr_mimic::retrieval::Quality`].
+pub const MEASURES: [&str; 3] = ["map", "p@20", "ndcg@20"];
 const COLUMNS: [&str; 6] = ["ranker", "weights", "query", "map", "p@20", "ndcg@20"];
 
 #[derive(Clone, Debug, PartialEq)]
@@ -54,15 +55,14 @@ impl Evaluation {
 
     /// The mean of every measure over queries.
     pub(super) fn rows(&self) -> impl Iterator<Item = Row> {
-        self.rankers.iter().filter(|result| !result.values.is_empty()).flat_map(
-            |RankerResult { ranker, values, .. }| {
-                MEASURES.into_iter().filter_map(move |(measure, of)| {
-                    let value = values.iter().map(|(_, quality)| of(quality)).sum::<f64>() / values.len() as f64;
-                    let metric = RankerMeasure::new(&format!("{ranker}/{measure}"))?;
-                    Some(Row { round: 0, metric: MetricName::Ranker(metric), value })
-                })
-            },
-        )
+        let evaluated = self.rankers.iter().filter(|result| !result.values.is_empty());
+        evaluated.flat_map(|RankerResult { ranker, values, .. }| {
+            MEASURES.into_iter().enumerate().filter_map(move |(i, measure)| {
+                let value = values.iter().map(|(_, quality)| quality[i]).sum::<f64>() / values.len() as f64;
+                let metric = RankerMeasure::new(&format!("{ranker}/{measure}"))?;
+                Some(Row { round: 0, metric: MetricName::Ranker(metric), value })
+            })
+        })
     }
 
     pub(super) fn write(&self, folder: &Path) -> Result<()> {
@@ -71,7 +71,7 @@ impl Evaluation {
         for RankerResult { ranker, weights, values } in &self.rankers {
             let weights = weights.iter().map(ToString::to_string).collect::<Vec<_>>().join(" ");
             for (query, quality) in values {
-                let numbers = MEASURES.map(|(_, of)| of(quality).to_string());
+                let numbers = quality.map(|value| value.to_string());
                 csv.write_record([ranker, &weights, query].into_iter().chain(&numbers))?;
             }
         }
@@ -94,7 +94,7 @@ impl Evaluation {
 fn add_line(line: &csv::StringRecord, rankers: &mut Vec<RankerResult>) -> Option<()> {
     let number = |column: usize| line.get(column)?.parse().ok();
     let (ranker, query) = (line.get(0)?, line.get(2)?.to_owned());
-    let quality = Quality { average_precision: number(3)?, precision: number(4)?, ndcg: number(5)? };
+    let quality = [number(3)?, number(4)?, number(5)?];
     if rankers.last().is_none_or(|last| last.ranker != ranker) {
         let weights = line.get(1)?.split_whitespace().map(|weight| weight.parse().ok()).collect::<Option<_>>()?;
         rankers.push(RankerResult { ranker: ranker.into(), weights, values: Vec::new() });
@@ -102,12 +102,3 @@ fn add_line(line: &csv::StringRecord, rankers: &mut Vec<RankerResult>) -> Option
     rankers.last_mut()?.values.push((query, quality));
     Some(())
 }
-
-type Measure = (&'static str, fn(&Quality) -> f64);
-
-/// As the paper's tables have them.
-pub const MEASURES: [Measure; 3] = [
-    ("map", |quality| quality.average_precision),
-    ("p@20", |quality| quality.precision),
-    ("ndcg@20", |quality| quality.ndcg),
-];

@@ -5,7 +5,7 @@ use foltr_mimic::Candidates;
 use foltr_mimic::aggregation::{AggregationMethod, Ballot, Question, VoteNoise, aggregate_scores};
 use foltr_mimic::agreement::scored;
 use foltr_mimic::network::Network;
-use foltr_mimic::retrieval::{Quality, interpolate, rerank};
+use foltr_mimic::retrieval::{NDCG, Quality, interpolate, rerank};
 use foltr_rank::rng::{Purpose, Streams};
 use rayon::prelude::*;
 
@@ -27,14 +27,10 @@ pub struct RankerResult {
 
 pub fn mean_ndcg(network: &Network, data: &TrainingData, positions: &[usize]) -> f64 {
     let queries: Vec<&JudgedQuery> = positions.iter().map(|&position| &data.judged[position]).collect();
-    let scored = network_scores(network, data, &queries);
-    let values = queries.iter().zip(&scored).map(|(query, list)| quality(query, &list.scores).ndcg);
-    values.sum::<f64>() / queries.len().max(1) as f64
-}
-
-fn network_scores(network: &Network, data: &TrainingData, queries: &[&JudgedQuery]) -> Vec<Candidates> {
     let lists: Vec<&Candidates> = queries.iter().map(|query| &query.list).collect();
-    scored(network, &data.inputs, &lists)
+    let scored = scored(network, &data.inputs, &lists);
+    let values = queries.iter().zip(&scored).map(|(query, list)| quality(query, &list.scores)[NDCG]);
+    values.sum::<f64>() / queries.len().max(1) as f64
 }
 
 /// Measures of a query whose documents have these scores. Without relevant documents they are 0.
@@ -52,7 +48,8 @@ impl RankerEvaluator<'_> {
     }
 
     pub fn scores(&self, network: &Network) -> Vec<Candidates> {
-        network_scores(network, self.0, &self.0.judged.iter().collect::<Vec<_>>())
+        let lists: Vec<&Candidates> = self.0.judged.iter().map(|query| &query.list).collect();
+        scored(network, &self.0.inputs, &lists)
     }
 
     /// BM25, where there is such a score.
@@ -99,7 +96,7 @@ impl RankerEvaluator<'_> {
     fn best_weight(&self, split: &Split, scored: &[Candidates]) -> f32 {
         let weights = (0..=WEIGHTS).map(|step| step as f32 / WEIGHTS as f32);
         let value = |weight: f32| {
-            let of = |&position: &usize| self.value(position, &self.mixed(position, scored, weight)).1.ndcg;
+            let of = |&position: &usize| self.value(position, &self.mixed(position, scored, weight)).1[NDCG];
             split.validation.par_iter().map(of).collect::<Vec<f64>>().iter().sum::<f64>()
         };
         // Of equally good weights the smallest: BM25 needs no network.

@@ -53,15 +53,11 @@ impl VoteNoise {
     }
 
     fn check(self) -> Result<(), InvalidInput> {
-        let (name, value) = match self {
-            Self::None => return Ok(()),
-            Self::Laplace { gamma } => ("gamma", gamma),
-            Self::Gaussian { sigma } => ("sigma", sigma),
-        };
-        if value.is_finite() && value > 0.0 {
-            return Ok(());
+        match self {
+            Self::None => Ok(()),
+            Self::Laplace { gamma: size } | Self::Gaussian { sigma: size } if size.is_finite() && size > 0.0 => Ok(()),
+            noise => Err(InvalidInput::new(format!("{noise:?} is no size of noise"), "a finite number above 0")),
         }
-        Err(InvalidInput::new(format!("{name} = {value} is no size of noise"), "a finite number above 0"))
     }
 }
 

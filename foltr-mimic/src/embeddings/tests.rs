@@ -24,7 +24,6 @@ fn error(bytes: &[u8]) -> String {
     loaded(bytes).expect_err("a broken file").to_string()
 }
 
-/// Word2vec's binary form.
 fn binary(header: &str, words: &[(&str, [f32; 2])], end: &str) -> Vec<u8> {
     let mut bytes = header.as_bytes().to_vec();
     for (word, vector) in words {

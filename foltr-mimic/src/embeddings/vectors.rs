@@ -43,7 +43,6 @@ pub fn parse_vectors(
     }
 }
 
-/// A line, or what there is of it.
 fn line(reader: &mut impl BufRead) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
     reader.take(MAX_BYTES).read_until(b'\n', &mut line)?;
@@ -90,7 +89,6 @@ struct Parser<'a, Receive> {
     file: &'a Path,
     receive: Receive,
     n_vectors: usize,
-    /// Memory for one.
     vector: Vec<f32>,
 }
 

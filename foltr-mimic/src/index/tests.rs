@@ -13,7 +13,6 @@ fn documents(texts: &[&str]) -> Vec<Document> {
     texts.iter().enumerate().map(document).collect()
 }
 
-/// BM25 by its definition.
 fn by_definition(texts: &[&str], query: &str) -> Vec<f64> {
     let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
     let texts: Vec<Vec<String>> = texts.iter().map(|text| words(text)).collect();

@@ -29,7 +29,6 @@ impl<'a> View<'a> {
         Self { values, n_rows: n_columns, n_columns: n_rows, row_stride: column_stride, column_stride: row_stride }
     }
 
-    /// Some rows, from one on.
     fn rows(self, first: usize, n_rows: usize) -> Self {
         assert!(first + n_rows <= self.n_rows, "rows {first} and {n_rows} more of {}", self.n_rows);
         Self { values: &self.values[first * self.row_stride..], n_rows, ..self }

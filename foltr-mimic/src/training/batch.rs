@@ -13,7 +13,6 @@ pub(crate) struct Batch {
     pub documents: Distinct,
     /// Positions of the query and of the document of each row.
     pub rows: Vec<[u32; 2]>,
-    /// The rows of each query and of each document.
     pub rows_of_query: Groups,
     pub rows_of_document: Groups,
 }

@@ -52,7 +52,6 @@ impl Texts {
         self.coefficients.extend(self.shares.iter().zip(factors).map(|(share, factor)| share * factor));
     }
 
-    /// The vector of each text.
     pub fn compose(&self, terms: &Terms, n_dimensions: usize, vectors: &mut [f32]) {
         vectors.par_chunks_exact_mut(n_dimensions).enumerate().for_each(|(text, vector)| {
             let start = if text == 0 { 0 } else { self.ends[text - 1] as usize };

@@ -30,11 +30,10 @@ pub fn index(arguments: &IndexArgs) -> Result<End> {
 }
 
 /// A network that ranks the documents of an index.
-struct Reranker {
+struct Reranker<'a> {
     network: Network,
     vocabulary: Vocabulary,
-    weight: f32,
-    depth: usize,
+    arguments: &'a SearchArgs,
 }
 
 pub fn search(arguments: &SearchArgs) -> Result<End> {
@@ -56,8 +55,8 @@ pub fn search(arguments: &SearchArgs) -> Result<End> {
     Ok(End::Done)
 }
 
-fn answer(index: &TextIndex, reranker: Option<&Reranker>, query: &str, n_results: usize) {
-    let depth = reranker.map_or(n_results, |reranker| reranker.depth.max(n_results));
+fn answer(index: &TextIndex, reranker: Option<&Reranker<'_>>, query: &str, n_results: usize) {
+    let depth = reranker.map_or(n_results, |reranker| reranker.arguments.depth.max(n_results));
     let best = index.search(query, depth);
     println!("\n{query}");
     if best.is_empty() {
@@ -88,8 +87,8 @@ fn answer(index: &TextIndex, reranker: Option<&Reranker>, query: &str, n_results
     }
 }
 
-impl Reranker {
-    fn open(path: &Path, index: &TextIndex, arguments: &SearchArgs) -> Result<Self> {
+impl<'a> Reranker<'a> {
+    fn open(path: &Path, index: &TextIndex, arguments: &'a SearchArgs) -> Result<Self> {
         let Model { network, reading } = Model::read(path)?;
         let Reading::Text { vocabulary, analyser: settings } = reading else {
             bail!("{}: this network looks at features, not at texts", path.display())
@@ -100,19 +99,19 @@ impl Reranker {
             path.display(),
             index.analyser.settings
         );
-        Ok(Self { network, vocabulary, weight: arguments.weight, depth: arguments.depth })
+        Ok(Self { network, vocabulary, arguments })
     }
 
     /// The best documents of BM25 in the network's order.
     fn rank(&self, index: &TextIndex, query: &str, best: &[(u32, f32)]) -> Vec<u32> {
         let bag = |text: &str| self.vocabulary.bag(text, &index.analyser);
-        let (documents, scores): (Vec<u32>, Vec<f32>) = best.iter().take(self.depth).copied().unzip();
+        let (documents, scores): (Vec<u32>, Vec<f32>) = best.iter().take(self.arguments.depth).copied().unzip();
         let bags = documents.iter().map(|&document| bag(&index.documents[document as usize].content()));
         let inputs = Inputs::Text { queries: vec![bag(query)], documents: bags.collect() };
         let mut network_scores = vec![0.0; documents.len()];
         let numbers: Vec<u32> = (0..documents.len() as u32).collect();
         Scorer::new(&self.network).score(&inputs, 0, &numbers, &mut network_scores);
         let all: Vec<u32> = best.iter().map(|(document, _)| *document).collect();
-        rerank(&all, &interpolate(&network_scores, &scores, self.weight))
+        rerank(&all, &interpolate(&network_scores, &scores, self.arguments.weight))
     }
 }
