@@ -5,7 +5,7 @@
 
 mod check;
 mod evaluation;
-mod judge;
+mod evaluator;
 mod labels;
 mod pipeline;
 mod spec;
@@ -18,25 +18,18 @@ use crate::execute::Interrupted;
 use crate::rows::{Row, RunOutcome};
 
 pub use evaluation::{Evaluation, MEASURES};
-pub use judge::{CUTOFF, Judged, Value};
+pub use evaluator::{CUTOFF, RankerResult};
 pub use labels::PrivacyStatement;
-pub use pipeline::{FoldPipeline, Watch};
-pub use spec::{
-    AggregationMethod, Judging, LabelSource, MimicData, MimicExperiment, NetworkSpec, Public, Supervision, TextData,
-    TextKind,
-};
-pub use training_data::{FeatureStore, JudgedQuery, Split, Store, TextStore, TrainingData};
+pub use pipeline::{FoldPipeline, Progress};
+pub use spec::{LabelSource, MimicData, MimicExperiment};
+pub use training_data::{Store, TrainingData};
 
-/// What can be done, in this order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Step {
-    /// Teachers are trained on private queries.
     TrainTeachers,
-    /// They label public queries.
     Label,
-    /// Students learn from the labels.
     TrainStudents,
-    /// All are judged; the run is finished.
+    /// All are evaluated; the run is finished.
     Evaluate,
 }
 
@@ -65,16 +58,16 @@ fn carry_out(pipeline: &FoldPipeline<'_>, steps: &[Step]) -> Result<()> {
         pipeline.train_teachers()?;
     }
     if steps.contains(&Step::Label) {
-        let missing: Vec<&LabelSource> =
-            pipeline.experiment.aggregation.iter().filter(|how| !pipeline.has_labels(how)).collect();
+        let sources = &pipeline.experiment.aggregation;
+        let missing: Vec<&LabelSource> = sources.iter().filter(|source| !pipeline.has_labels(source)).collect();
         if !missing.is_empty() {
             let scores = pipeline.scores(&pipeline.teachers()?);
-            missing.into_iter().try_for_each(|how| pipeline.label(how, &scores))?;
+            missing.into_iter().try_for_each(|source| pipeline.label(source, &scores))?;
         }
     }
     if steps.contains(&Step::TrainStudents) {
-        for how in &pipeline.experiment.aggregation {
-            pipeline.train_student(how)?;
+        for source in &pipeline.experiment.aggregation {
+            pipeline.train_student(source)?;
         }
     }
     Ok(())

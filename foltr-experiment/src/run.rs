@@ -84,9 +84,9 @@ pub fn run_job(
     let (experiment, fold) = match work {
         Work::Training { experiment, fold } => (experiment, fold),
         Work::Mimic { experiment, store, folder, steps } => {
-            let data = store.stage(experiment, fold_number, seed)?;
-            let watch = mimic::Watch { progress, stop };
-            return mimic::run_job(&FoldPipeline { experiment, store, stage: &data, seed, folder, watch }, steps, sink);
+            let data = &store.training_data(experiment, fold_number, seed)?;
+            let progress = mimic::Progress { report: progress, stop };
+            return mimic::run_job(&FoldPipeline { experiment, store, data, seed, folder, progress }, steps, sink);
         }
     };
     if let Some(parent) = parent {

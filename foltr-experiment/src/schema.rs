@@ -24,7 +24,7 @@ pub fn schema() -> Value {
     let mut definitions = generator.into_root_schema_for::<Files>().to_value()["$defs"].take();
     sweep(&mut definitions);
     // What a file leaves out is as in the paper.
-    definitions["NetworkSpec"]["required"] = json!([]);
+    definitions["NetworkSettings"]["required"] = json!([]);
     let mut study: Value = serde_json::from_str(STUDY).expect("our own file is JSON");
     for file in ["Experiment", "MimicExperiment"] {
         extend(&mut definitions[file]["properties"], study["properties"].clone());

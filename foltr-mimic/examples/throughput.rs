@@ -5,8 +5,8 @@
 
 use std::time::Instant;
 
-use foltr_mimic::training::{Settings, Training};
-use foltr_mimic::{Bag, Composition, Inputs, Network, Pair, Representation, Shape, Start, Supervision};
+use foltr_mimic::training::Training;
+use foltr_mimic::{Bag, Composition, InitialTerms, Inputs, Network, NetworkSettings, Pair, Supervision};
 use foltr_rank::rng::{Purpose, Stream, Streams};
 use rand::RngExt;
 
@@ -25,17 +25,12 @@ fn main() {
     let seconds: f64 = seconds.parse().expect("a number of seconds");
     rayon::ThreadPoolBuilder::new().num_threads(n_threads).build_global().expect("the first pool");
 
-    let text = |n_dimensions| Representation::Text {
-        n_terms: N_TERMS,
-        n_dimensions,
-        composition: Composition::Sum,
-        product: false,
-    };
-    let shape = match network.as_str() {
-        "teacher" => Shape::teacher(text(Shape::TEACHER_DIMENSIONS)),
-        "student" => Shape::student(text(Shape::STUDENT_DIMENSIONS)),
+    let settings = match network.as_str() {
+        "teacher" => NetworkSettings::teacher(),
+        "student" => NetworkSettings::student(),
         other => panic!("`{other}` is no network; expected `teacher` or `student`"),
     };
+    let settings = NetworkSettings { composition: Composition::Sum, ..settings };
     let streams = Streams::new(1);
     let mut stream = streams.open(Purpose::Data, 0, 0);
     let queries = (0..N_QUERIES).map(|_| bag(&mut stream, QUERY_TERMS)).collect();
@@ -43,9 +38,10 @@ fn main() {
     let inputs = Inputs::Text { queries, documents };
     let pairs = Supervision::Pairs((0..100_000).map(|_| pair(&mut stream)).collect()).pairs().expect("pairs");
 
-    let network = Network::new(shape, Start::default(), &streams).expect("a good shape");
-    let settings = Settings::default();
-    let mut training = Training::new(network, settings.clone()).expect("good settings");
+    let shape = settings.text_shape(N_TERMS);
+    let network = Network::new(shape, InitialTerms::default(), &streams).expect("a good shape");
+    let batch = settings.batch;
+    let mut training = Training::new(network, settings, 1).expect("good settings");
     training.advance(&inputs, &pairs, 3);
     let (start, used) = (Instant::now(), processor_seconds());
     let mut n_steps = 0;
@@ -53,29 +49,32 @@ fn main() {
         training.advance(&inputs, &pairs, 1);
         n_steps += 1;
     }
-    let n_pairs = (n_steps * settings.batch) as f64;
+    let n_pairs = (n_steps * batch) as f64;
     let [wall, processor] = [start.elapsed().as_secs_f64(), processor_seconds() - used].map(|time| n_pairs / time);
     println!("{wall:.0} {processor:.0} {:.0}", peak_memory());
 }
 
-/// Processor time of this process so far, of all its threads; not a number where Linux does not tell.
+/// A number of this process that Linux has in a file; not a number elsewhere.
+fn of_process(file: &str, parse: impl Fn(&str) -> Option<f64>) -> f64 {
+    std::fs::read_to_string(file).ok().and_then(|text| parse(&text)).unwrap_or(f64::NAN)
+}
+
+/// Processor time of all threads so far.
 fn processor_seconds() -> f64 {
-    let seconds = |text: String| -> Option<f64> {
+    of_process("/proc/self/stat", |text| {
         let after_name = text.rsplit_once(')')?.1;
         let field = |number: usize| after_name.split_whitespace().nth(number)?.parse::<f64>().ok();
         // In hundredths of a second: time in the program, and in the system for it.
         Some((field(11)? + field(12)?) / 100.0)
-    };
-    std::fs::read_to_string("/proc/self/stat").ok().and_then(seconds).unwrap_or(f64::NAN)
+    })
 }
 
-/// The most memory that this process had so far, in MiB; not a number where Linux does not tell.
+/// In MiB.
 fn peak_memory() -> f64 {
-    let mebibytes = |text: String| -> Option<f64> {
+    of_process("/proc/self/status", |text| {
         let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
         Some(line.split_whitespace().next()?.parse::<f64>().ok()? / 1024.0)
-    };
-    std::fs::read_to_string("/proc/self/status").ok().and_then(mebibytes).unwrap_or(f64::NAN)
+    })
 }
 
 /// Different terms; low numbers are frequent, as in real texts.

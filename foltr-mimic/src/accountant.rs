@@ -1,7 +1,7 @@
 //! What did noisy votes give away? As a guarantee, and as a private figure that is none.
 //!
 //! One training query is in one part, so replacing it changes one teacher, whose vote on every question may flip. A
-//! label is one of two documents, so all it tells is its law: n teachers have n + 1 possible counts, and divergences
+//! label is one of two documents, so all it reveals is its law: n teachers have n + 1 possible counts, and divergences
 //! of the laws of neighbouring counts are computed exactly ([`label`]) and added up. The largest one over all counts
 //! holds for any data: that is the guarantee. The largest one at the counts that were seen is smaller, but itself
 //! depends on private votes: it is no guarantee, and showing it costs privacy that nobody has accounted for (`PAEGT17`
@@ -14,14 +14,12 @@ pub mod moments;
 
 use foltr_federation::accountant::renyi;
 use foltr_federation::accountant::{gaussian, pure};
-use serde::Serialize;
 
 use crate::aggregation::{VoteNoise, Votes};
 use label::Worst;
 
 /// A number that depends on private votes without protection: for the data owner's eyes. It is not a guarantee.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[serde(transparent)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Private(f64);
 
 impl Private {
@@ -32,12 +30,8 @@ impl Private {
 }
 
 /// The privacy that labels cost, by several theorems. Neighbours: one training query is replaced by another one.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Spent {
-    /// Labels that were released.
-    pub n_labels: usize,
-    /// Of all epsilons here.
-    pub delta: f64,
     /// The guarantee: epsilon whatever the votes were. Infinite without noise.
     pub data_independent: f64,
     /// Epsilon at these very votes.
@@ -47,30 +41,28 @@ pub struct Spent {
 }
 
 /// What the accountant of `PAEGT17` says.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Original {
-    /// Epsilon whatever the votes were.
     pub data_independent: f64,
-    /// Epsilon at these very votes.
     pub data_dependent_private: Private,
 }
 
 /// What these labels cost at this delta.
 pub fn spent(votes: &Votes, delta: f64) -> Spent {
     let n_labels = votes.n_labels();
-    let original = match votes.noise() {
+    let original = match votes.noise {
         VoteNoise::Laplace { gamma } => Some(original(votes, gamma, delta)),
         VoteNoise::None | VoteNoise::Gaussian { .. } => None,
     };
-    let data_independent = data_independent(votes.noise(), votes.n_teachers(), n_labels, delta);
+    let data_independent = data_independent(votes.noise, votes.n_teachers, n_labels, delta);
     let counts = votes.histogram();
     let at_votes: Vec<(Worst, u64)> = (0..)
         .zip(counts)
         .filter(|(_, n)| *n > 0)
-        .map(|(n_first, n)| (Worst::at_count(votes.noise(), n_first, votes.n_teachers()), n))
+        .map(|(n_first, n)| (Worst::at_count(votes.noise, n_first, votes.n_teachers), n))
         .collect();
     let data_dependent = best_epsilon(&at_votes, delta).min(data_independent);
-    Spent { n_labels, delta, data_independent, data_dependent_private: Private(data_dependent), original }
+    Spent { data_independent, data_dependent_private: Private(data_dependent), original }
 }
 
 /// The epsilon of this many labels at this delta, whatever the votes are; infinite without noise.
@@ -114,10 +106,8 @@ fn best_epsilon(labels: &[(Worst, u64)], delta: f64) -> f64 {
 }
 
 fn original(votes: &Votes, gamma: f64, delta: f64) -> Original {
-    let n_teachers = votes.n_teachers();
-    let counted: Vec<([u32; 2], u64)> =
-        (0..).zip(votes.histogram()).map(|(n_first, n)| ([n_first, n_teachers - n_first], n)).collect();
-    let groups = counted.iter().map(|(counts, n)| (&counts[..], *n));
+    let n_teachers = votes.n_teachers;
+    let groups = (0..).zip(votes.histogram()).map(|(n_first, n)| ([n_first, n_teachers - n_first], n));
     let (dependent, _) = moments::epsilon(groups, gamma, delta);
     Original {
         data_independent: moments::data_independent_epsilon(votes.n_labels() as u64, gamma, delta),

@@ -1,13 +1,16 @@
-//! How much does a network agree with what it should learn? And what does it say about many queries?
+//! How much does a network agree with what it should learn? And how does it score many queries?
+
+use std::borrow::{Borrow, Cow};
 
 use rayon::prelude::*;
 
 use crate::network::{Network, Scorer};
-use crate::{Candidates, Inputs, Supervision};
+use crate::{Candidates, Inputs, Pair, Supervision};
 
 /// Candidates with the scores of a network.
-pub fn scored(network: &Network, inputs: &Inputs, lists: &[Candidates]) -> Vec<Candidates> {
-    let score = |scorer: &mut Scorer<'_>, list: &Candidates| {
+pub fn scored(network: &Network, inputs: &Inputs, lists: &[impl Borrow<Candidates> + Sync]) -> Vec<Candidates> {
+    let score = |scorer: &mut Scorer<'_>, list: &_| {
+        let list: &Candidates = Borrow::borrow(list);
         let mut scores = vec![0.0; list.documents.len()];
         scorer.score(inputs, list.query, &list.documents, &mut scores);
         Candidates { query: list.query, documents: list.documents.clone(), scores }
@@ -15,41 +18,33 @@ pub fn scored(network: &Network, inputs: &Inputs, lists: &[Candidates]) -> Vec<C
     lists.par_iter().map_init(|| Scorer::new(network), score).collect()
 }
 
-/// Share of preferences that a network has as well; a tie is half a share.
-pub fn with(network: &Network, inputs: &Inputs, supervision: &Supervision) -> f64 {
-    match supervision {
-        Supervision::Scores(lists) => agreement(network, inputs, lists),
-        Supervision::Pairs(pairs) => {
-            let lists: Vec<Candidates> = pairs
-                .iter()
-                .map(|pair| Candidates {
-                    query: pair.query,
-                    documents: vec![pair.better, pair.worse],
-                    scores: vec![1.0, 0.0],
-                })
-                .collect();
-            agreement(network, inputs, &lists)
-        }
-    }
-}
-
-/// The same for scores: the mean over queries of the share of pairs with different scores.
-pub fn agreement(network: &Network, inputs: &Inputs, lists: &[Candidates]) -> f64 {
-    let said = scored(network, inputs, lists);
+/// Share of preferences that a network has as well, a tie being half a share; of scores the mean over queries of the
+/// share of pairs with different scores.
+pub fn agreement(network: &Network, inputs: &Inputs, supervision: &Supervision) -> f64 {
+    let of_pair = |&Pair { query, better, worse }: &Pair| Candidates {
+        query,
+        documents: vec![better, worse],
+        scores: vec![1.0, 0.0],
+    };
+    let lists: Cow<'_, [Candidates]> = match supervision {
+        Supervision::Scores(lists) => lists.into(),
+        Supervision::Pairs(pairs) => pairs.iter().map(of_pair).collect(),
+    };
+    let ours = scored(network, inputs, &lists);
     let shares: Vec<f64> =
-        lists.iter().zip(&said).filter_map(|(list, said)| share(&list.scores, &said.scores)).collect();
+        lists.iter().zip(&ours).filter_map(|(list, ours)| share(&list.scores, &ours.scores)).collect();
     if shares.is_empty() { 0.0 } else { shares.iter().sum::<f64>() / shares.len() as f64 }
 }
 
-/// Share of the pairs that the first tells apart which the second orders alike; none if there is no such pair.
-fn share(wanted: &[f32], found: &[f32]) -> Option<f64> {
+/// Share of the pairs that the first distinguishes which the second orders alike; none if there is no such pair.
+fn share(expected: &[f32], ours: &[f32]) -> Option<f64> {
     let (mut n_pairs, mut n_alike) = (0_u64, 0.0);
-    for (i, (wanted_i, found_i)) in wanted.iter().zip(found).enumerate() {
-        for (wanted_j, found_j) in wanted[..i].iter().zip(found) {
-            if wanted_i != wanted_j {
+    for (i, (expected_i, ours_i)) in expected.iter().zip(ours).enumerate() {
+        for (expected_j, ours_j) in expected[..i].iter().zip(ours) {
+            if expected_i != expected_j {
                 n_pairs += 1;
-                let alike = (wanted_i > wanted_j) == (found_i > found_j);
-                n_alike += if found_i == found_j { 0.5 } else { f64::from(u8::from(alike)) };
+                let alike = (expected_i > expected_j) == (ours_i > ours_j);
+                n_alike += if ours_i == ours_j { 0.5 } else { f64::from(u8::from(alike)) };
             }
         }
     }

@@ -1,39 +1,32 @@
 //! Which documents, queries and judgements are there? Read from TREC, BEIR and NFCorpus files, or a folder of texts.
 
-mod beir;
-mod error;
+pub mod beir;
+mod builder;
 mod folder;
-mod gather;
-mod nfcorpus;
+pub mod nfcorpus;
 mod notes;
 mod source;
 #[cfg(test)]
 mod tests;
-mod trec;
+pub mod trec;
 
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
-pub use beir::{parse_corpus as parse_beir_corpus, parse_judgements as parse_beir_judgements};
-pub use error::{CollectionError, Expected};
-pub use gather::Gathered;
-pub use nfcorpus::{parse_documents as parse_nfcorpus_documents, parse_queries as parse_tabbed_queries};
+use crate::FileError;
+
+pub use builder::CollectionBuilder;
 pub use notes::{Notes, Unknown};
 pub(crate) use source::read_text;
-pub use trec::{
-    parse_documents as parse_trec_documents, parse_judgements as parse_trec_judgements,
-    parse_topics as parse_trec_topics,
-};
 
 /// A text that can be found. White space is single spaces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Document {
-    /// Its name in the collection's files.
     pub id: String,
-    /// Its title; empty if it has none.
+    /// Empty if it has none.
     pub title: String,
-    /// Its text. Some collections repeat the title at its beginning.
+    /// Some collections repeat the title at its beginning.
     pub text: String,
 }
 
@@ -50,20 +43,16 @@ impl Document {
 /// What somebody searches for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Query {
-    /// Its name in the collection's files.
     pub id: String,
-    /// What was typed.
     pub text: String,
     /// The part of the collection it belongs to (`train`, `dev`, `test`), where there are parts.
     pub part: Option<String>,
 }
 
-/// How relevant a document is for a query.
+/// How relevant a document is for a query, both by their positions in the collection.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Judged {
-    /// Number of the query: its position in the collection.
+pub struct Judgement {
     pub query: u32,
-    /// Number of the document.
     pub document: u32,
     /// 0 is not relevant; at most [`MAX_GRADE`].
     pub grade: u8,
@@ -75,12 +64,10 @@ pub const MAX_GRADE: u8 = 31;
 /// Documents, queries and judgements.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Collection {
-    /// All documents.
     pub documents: Vec<Document>,
-    /// All queries.
     pub queries: Vec<Query>,
-    /// All judgements, by query and document, each pair once.
-    pub judgements: Vec<Judged>,
+    /// By query and document, each pair once.
+    pub judgements: Vec<Judgement>,
 }
 
 /// How a collection is written down.
@@ -98,39 +85,10 @@ pub enum Form {
     Folder,
 }
 
-/// What judgements call a topic of a TREC file.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum TopicIds {
-    /// Its `<num>`.
-    Numbered,
-    /// Its position in the file, from 1, as the judgements of Cranfield do.
-    Positions,
-}
-
-/// How a collection is read.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct ReadOptions {
-    /// The form; detected where it is not said ([`Form::detect`]).
-    pub form: Option<Form>,
-    /// What judgements call a topic; where it is not said, positions if some judged name is no number of a topic, but
-    /// all of them are positions.
-    pub topic_ids: Option<TopicIds>,
-    /// Which queries of NFCorpus: `titles` are the only ones that all judged queries have.
-    pub query_kind: String,
-}
-
-impl Default for ReadOptions {
-    fn default() -> Self {
-        Self { form: None, topic_ids: None, query_kind: "titles".to_owned() }
-    }
-}
-
 impl Form {
     /// The form of a folder: BEIR if it has `corpus.jsonl`, NFCorpus if a folder in it has a `*.qrel` file, TREC if a
     /// file anywhere in it has `<doc>` in its first four kilobytes, texts otherwise.
-    pub fn detect(folder: &Path) -> Result<Self, CollectionError> {
+    pub fn detect(folder: &Path) -> Result<Self, FileError> {
         if beir::corpus_file(folder).is_some() {
             return Ok(Self::Beir);
         }
@@ -143,19 +101,16 @@ impl Form {
 }
 
 impl Collection {
-    /// The collection in a folder, and what is worth knowing about its files.
-    pub fn read(folder: &Path, options: &ReadOptions) -> Result<(Self, Notes), CollectionError> {
-        let form = match options.form {
-            Some(form) => form,
-            None => Form::detect(folder)?,
-        };
-        let mut gathered = Gathered::default();
+    /// The collection in a folder, and what is worth knowing about its files. Without a form it is detected.
+    pub fn read(folder: &Path, form: Option<Form>) -> Result<(Self, Notes), FileError> {
+        let form = form.map_or_else(|| Form::detect(folder), Ok)?;
+        let mut builder = CollectionBuilder::default();
         match form {
-            Form::Trec => trec::read(folder, &mut gathered)?,
-            Form::Beir => beir::read(folder, &mut gathered)?,
-            Form::Nfcorpus => nfcorpus::read(folder, &options.query_kind, &mut gathered)?,
-            Form::Folder => folder::read(folder, &mut gathered)?,
+            Form::Trec => trec::read(folder, &mut builder)?,
+            Form::Beir => beir::read(folder, &mut builder)?,
+            Form::Nfcorpus => nfcorpus::read(folder, &mut builder)?,
+            Form::Folder => folder::read(folder, &mut builder)?,
         }
-        gathered.finish(folder, form, options.topic_ids)
+        builder.finish(folder, form)
     }
 }

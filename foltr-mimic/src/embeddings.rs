@@ -1,6 +1,5 @@
 //! Which vector does a term begin with? A random one, one trained on the collection's own text, or one of a file.
 
-mod error;
 mod skip_gram;
 #[cfg(test)]
 mod tests;
@@ -16,10 +15,12 @@ use foltr_rank::rng::Stream;
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
-pub use error::EmbeddingError;
 pub use skip_gram::SkipGram;
-pub use vectors::{VectorFormat, parse_vectors};
+pub use vectors::parse_vectors;
 
+use crate::FileError;
+use crate::analyser::Analyser;
+use crate::collection::Document;
 use crate::vocabulary::Vocabulary;
 
 /// Where vectors come from.
@@ -38,135 +39,99 @@ pub enum EmbeddingSource {
     },
 }
 
-impl Default for EmbeddingSource {
-    fn default() -> Self {
-        Self::Trained(SkipGram::default())
-    }
-}
-
-/// Vectors of a vocabulary's terms.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Embeddings {
-    /// Numbers of a vector.
-    pub n_dimensions: usize,
-    /// One vector after the other, by the number of the term.
-    pub values: Vec<f32>,
-    /// Terms that the source knew; the others are random.
-    pub n_covered: usize,
-}
-
 impl EmbeddingSource {
-    /// Vectors for a vocabulary. `texts` are the documents as numbers of terms, in their order.
+    /// Vectors of a vocabulary's terms, one after the other; none where every network draws its own.
     pub fn embed(
         &self,
         vocabulary: &Vocabulary,
-        texts: &[Vec<u32>],
+        documents: &[Document],
+        analyser: &Analyser,
         n_dimensions: usize,
         stream: &mut Stream,
-    ) -> Result<Embeddings, EmbeddingError> {
+    ) -> Result<Option<Vec<f32>>, FileError> {
         match self {
-            Self::Random => Ok(Embeddings::random(vocabulary.len(), n_dimensions, stream)),
-            Self::Trained(settings) => Ok(Embeddings::trained(texts, vocabulary.len(), n_dimensions, settings, stream)),
-            Self::Loaded { file } => Embeddings::loaded(file, vocabulary, n_dimensions, stream),
+            Self::Random => Ok(None),
+            Self::Trained(settings) => {
+                let numbers = |document: &Document| vocabulary.numbers(&document.content(), analyser);
+                let texts: Vec<Vec<u32>> = documents.iter().map(numbers).collect();
+                Ok(Some(skip_gram::train(&texts, vocabulary.terms.len(), n_dimensions, settings, stream)))
+            }
+            Self::Loaded { file } => {
+                let reader = open(file).map_err(FileError::io(file, "read"))?;
+                load(reader, file, vocabulary, n_dimensions, stream).map(Some)
+            }
         }
     }
 }
 
-impl Embeddings {
-    /// Random vectors, of length 1 on average.
-    pub fn random(n_terms: usize, n_dimensions: usize, stream: &mut Stream) -> Self {
-        // A uniform number of -a to a has a variance of a^2 / 3.
-        let bound = (3.0 / n_dimensions as f32).sqrt();
-        let values = (0..n_terms * n_dimensions).map(|_| stream.random_range(-bound..bound)).collect();
-        Self { n_dimensions, values, n_covered: 0 }
-    }
-
-    /// Vectors trained on texts, which are numbers of terms below `n_terms`.
-    pub fn trained(
-        texts: &[Vec<u32>],
-        n_terms: usize,
-        n_dimensions: usize,
-        settings: &SkipGram,
-        stream: &mut Stream,
-    ) -> Self {
-        let (values, n_covered) = skip_gram::train(texts, n_terms, n_dimensions, settings, stream);
-        Self { n_dimensions, values, n_covered }
-    }
-
-    /// Vectors of a file. A stem has the vector of its most frequent word.
-    pub fn loaded(
-        file: &Path,
-        vocabulary: &Vocabulary,
-        n_dimensions: usize,
-        stream: &mut Stream,
-    ) -> Result<Self, EmbeddingError> {
-        let reader = opened(file).map_err(|source| EmbeddingError::Read { file: file.into(), source })?;
-        Self::from_vectors(reader, file, vocabulary, n_dimensions, stream)
-    }
-
-    /// Vectors of what a file contains; `file` is named in errors.
-    pub fn from_vectors(
-        reader: impl BufRead,
-        file: &Path,
-        vocabulary: &Vocabulary,
-        n_dimensions: usize,
-        stream: &mut Stream,
-    ) -> Result<Self, EmbeddingError> {
-        let terms: HashMap<&str, usize> = vocabulary.words.iter().map(String::as_str).zip(0..).collect();
-        let mut embeddings = Self::random(vocabulary.len(), n_dimensions, stream);
-        let mut found = vec![Found::Not; vocabulary.len()];
-        parse_vectors(reader, file, |word, vector| {
-            if vector.len() != n_dimensions {
-                return Err(EmbeddingError::Width { file: file.into(), found: vector.len(), expected: n_dimensions });
-            }
-            let (term, how) = match terms.get(word) {
-                Some(&term) => (term, Found::Exactly),
-                // Names and beginnings of sentences: better than nothing.
-                None => match terms.get(word.to_lowercase().as_str()) {
-                    Some(&term) => (term, Found::InCapitals),
-                    None => return Ok(()),
-                },
-            };
-            if how > found[term] {
-                found[term] = how;
-                embeddings.values[term * n_dimensions..][..n_dimensions].copy_from_slice(vector);
-            }
-            Ok(())
-        })?;
-        let is_found: Vec<bool> = found.into_iter().map(|how| how != Found::Not).collect();
-        embeddings.n_covered = is_found.iter().filter(|&&is_found| is_found).count();
-        if embeddings.n_covered == 0 {
-            return Err(EmbeddingError::NoneKnown { file: file.into(), n_terms: vocabulary.len() });
-        }
-        embeddings.scale_others(&is_found);
-        Ok(embeddings)
-    }
-
-    /// Random vectors become as long as those of the file are on average.
-    fn scale_others(&mut self, is_found: &[bool]) {
-        let Self { n_dimensions, values, n_covered } = self;
-        let vectors = values.chunks_exact(*n_dimensions).zip(is_found);
-        let square = |vector: &[f32]| vector.iter().map(|&value| f64::from(value).powi(2)).sum::<f64>();
-        let total: f64 = vectors.filter(|(_, is_found)| **is_found).map(|(vector, _)| square(vector)).sum();
-        let length = (total / *n_covered as f64).sqrt() as f32;
-        for (vector, is_found) in values.chunks_exact_mut(*n_dimensions).zip(is_found) {
-            if !is_found {
-                vector.iter_mut().for_each(|value| *value *= length);
-            }
-        }
-    }
+/// Random vectors, of length 1 on average.
+fn random(n_terms: usize, n_dimensions: usize, stream: &mut Stream) -> Vec<f32> {
+    // A uniform number of -a to a has a variance of a^2 / 3.
+    let bound = (3.0 / n_dimensions as f32).sqrt();
+    (0..n_terms * n_dimensions).map(|_| stream.random_range(-bound..bound)).collect()
 }
 
 /// How a term was met in a file; the later the better.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-enum Found {
-    Not,
+enum Match {
+    None,
     InCapitals,
-    Exactly,
+    Exact,
+}
+
+/// Vectors of a file; `file` is named in errors. A stem has the vector of its most frequent word.
+fn load(
+    reader: impl BufRead,
+    file: &Path,
+    vocabulary: &Vocabulary,
+    n_dimensions: usize,
+    stream: &mut Stream,
+) -> Result<Vec<f32>, FileError> {
+    let terms: HashMap<&str, usize> = vocabulary.words.iter().map(String::as_str).zip(0..).collect();
+    let mut values = random(vocabulary.terms.len(), n_dimensions, stream);
+    let mut matches = vec![Match::None; vocabulary.terms.len()];
+    parse_vectors(reader, file, |word, vector| {
+        let found = vector.len();
+        if found != n_dimensions {
+            let instead = format!("set the embedding size to {found} or take another file");
+            return Err(FileError::new(
+                file,
+                format!("vectors have {found} numbers, expected {n_dimensions}; {instead}"),
+            ));
+        }
+        let exact = terms.get(word).map(|&term| (term, Match::Exact));
+        // Names and beginnings of sentences: better than nothing.
+        let in_capitals = || terms.get(word.to_lowercase().as_str()).map(|&term| (term, Match::InCapitals));
+        if let Some((term, how)) = exact.or_else(in_capitals)
+            && how > matches[term]
+        {
+            matches[term] = how;
+            values[term * n_dimensions..][..n_dimensions].copy_from_slice(vector);
+        }
+        Ok(())
+    })?;
+    if matches.iter().all(|&how| how == Match::None) {
+        let n_terms = vocabulary.terms.len();
+        let expected = "expected words of the collection's language";
+        return Err(FileError::new(file, format!("has none of the {n_terms} words of the vocabulary; {expected}")));
+    }
+    scale_others(&mut values, n_dimensions, &matches);
+    Ok(values)
+}
+
+/// Random vectors become as long as those of the file are on average.
+fn scale_others(values: &mut [f32], n_dimensions: usize, matches: &[Match]) {
+    let square = |vector: &[f32]| vector.iter().map(|&value| f64::from(value).powi(2)).sum::<f64>();
+    let of_file = values.chunks_exact(n_dimensions).zip(matches).filter(|(_, how)| **how != Match::None);
+    let squares: Vec<f64> = of_file.map(|(vector, _)| square(vector)).collect();
+    let length = (squares.iter().sum::<f64>() / squares.len() as f64).sqrt() as f32;
+    for (vector, _) in values.chunks_exact_mut(n_dimensions).zip(matches).filter(|(_, how)| **how == Match::None) {
+        vector.iter_mut().for_each(|value| *value *= length);
+    }
 }
 
 /// A file to read from, decompressed if it begins as gzip does.
-fn opened(file: &Path) -> std::io::Result<Box<dyn BufRead>> {
+fn open(file: &Path) -> std::io::Result<Box<dyn BufRead>> {
     const BUFFER: usize = 1 << 20;
     let mut raw = BufReader::with_capacity(BUFFER, File::open(file)?);
     let is_gzip = raw.fill_buf()?.starts_with(&[0x1f, 0x8b]);

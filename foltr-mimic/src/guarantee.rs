@@ -4,61 +4,32 @@
 //! one part, so it changes one teacher, and all that this teacher says.
 
 use foltr_federation::accountant::PrivacyCost;
-use serde::Serialize;
 
-use crate::accountant::{self, Private};
+use crate::accountant::{self, Spent};
 use crate::aggregation::{VoteNoise, Votes};
 
 /// A score of the network is a tanh: replacing a training query moves it by at most this.
 const SCORE_RANGE: f64 = 2.0;
 /// Above this epsilon a guarantee is called meaningless: e^10 is about 22,000.
-pub const MEANINGFUL: f64 = 10.0;
-
-/// What leaves the data owner's house, apart from what is public anyway.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-#[serde(rename_all = "kebab-case", tag = "kind")]
-pub enum Release {
-    /// Mean scores with Laplace noise on each teacher's score.
-    Scores {
-        /// Of the noise; 0 is none.
-        scale: f64,
-        /// Teachers.
-        n_teachers: usize,
-        /// Documents that got a score, over all queries.
-        n_scored: usize,
-    },
-    /// Winners of noisy votes on pairs.
-    Votes {
-        /// On the counts.
-        noise: VoteNoise,
-        /// Teachers.
-        n_teachers: u32,
-        /// Pairs that got a label.
-        n_labels: usize,
-    },
-}
+const MEANINGFUL: f64 = 10.0;
+pub const UNIT: &str = "one training query with its candidates and labels, replaced by another one";
 
 /// What was released and what it guarantees: differential privacy if one training query is replaced.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Guarantee {
-    /// What was released.
-    pub release: Release,
-    /// The privacy unit, in words.
-    pub unit: &'static str,
+    /// What leaves the data owner's house, apart from what is public anyway.
+    released: String,
     /// Whatever the private data are. Infinite: no guarantee.
     pub epsilon: f64,
-    /// Beside the epsilon.
     pub delta: f64,
     /// What the votes that were cast would give: for the data owner only, and not a guarantee.
-    pub data_dependent_private: Option<Private>,
+    pub accounting_private: Option<Spent>,
 }
-
-const UNIT: &str = "one training query with its candidates and labels, replaced by another one";
 
 impl Guarantee {
     /// Of [`crate::aggregation::aggregate_scores`] on `n_scored` documents in all.
     ///
-    /// Each score of the one changed teacher moves by at most 2 under noise of scale b: epsilon 2/b a document, added
+    /// Each score of the one changed teacher moves by at most 2 under noise of scale b: epsilon 2/b per document, added
     /// up. The noise of the other teachers is not counted in its favour.
     pub fn of_scores(scale: f64, n_teachers: usize, n_scored: usize, delta: f64) -> Self {
         let shift = SCORE_RANGE * (n_scored as f64).sqrt();
@@ -67,27 +38,39 @@ impl Guarantee {
             0.0 => PrivacyCost::Unbounded,
             _ => PrivacyCost::Laplace { scale, shift, n_params: n_scored },
         };
-        let release = Release::Scores { scale, n_teachers, n_scored };
-        Self { release, unit: UNIT, epsilon: cost.after(1, delta).epsilon, delta, data_dependent_private: None }
+        let noise = match scale {
+            0.0 => "without noise.".to_owned(),
+            _ => format!(
+                "with Laplace noise of scale {scale} on each score; that is epsilon {} a scored document, and they add \
+                 up.",
+                SCORE_RANGE / scale
+            ),
+        };
+        let released = format!("Released: {n_scored} mean scores of {n_teachers} teachers, {noise}");
+        Self { released, epsilon: cost.after(1, delta).epsilon, delta, accounting_private: None }
     }
 
     /// Of the labels that these votes gave.
     pub fn of_votes(votes: &Votes, delta: f64) -> Self {
         let spent = accountant::spent(votes, delta);
-        let release =
-            Release::Votes { noise: votes.noise(), n_teachers: votes.n_teachers(), n_labels: votes.n_labels() };
-        let data_dependent_private = Some(spent.data_dependent_private);
-        Self { release, unit: UNIT, epsilon: spent.data_independent, delta, data_dependent_private }
+        let noise = match votes.noise {
+            VoteNoise::None => "without noise".into(),
+            VoteNoise::Laplace { gamma } => format!("with Laplace noise of scale {} on both counts", gamma.recip()),
+            VoteNoise::Gaussian { sigma } => format!("with Gaussian noise of deviation {sigma} on the count"),
+        };
+        let (n_labels, n_teachers) = (votes.n_labels(), votes.n_teachers);
+        let released = format!("Released: the winners of {n_labels} votes by {n_teachers} teachers, {noise}.");
+        Self { released, epsilon: spent.data_independent, delta, accounting_private: Some(spent) }
     }
 
-    /// Whether it says something: its epsilon is at most [`MEANINGFUL`].
+    /// Whether its epsilon is at most 10.
     pub fn is_meaningful(&self) -> bool {
         self.epsilon <= MEANINGFUL
     }
 
     /// What may be published: what was released, what that guarantees, and what it does not cover.
     pub fn sentences(&self) -> Vec<String> {
-        let mut sentences = vec![self.release.sentence(), format!("Privacy unit: {}.", self.unit), self.verdict()];
+        let mut sentences = vec![self.released.clone(), format!("Privacy unit: {UNIT}."), self.verdict()];
         if self.epsilon.is_finite() {
             sentences.extend(NOT_COVERED.map(String::from));
         }
@@ -96,7 +79,7 @@ impl Guarantee {
 
     /// For the data owner's eyes only; `None` where there is no such figure.
     pub fn private_sentence(&self) -> Option<String> {
-        let figure = self.data_dependent_private?.for_the_data_owner();
+        let figure = self.accounting_private?.data_dependent_private.for_the_data_owner();
         Some(format!(
             "Private, not a guarantee, not to be published: at the votes that were cast, the accountant gives epsilon \
              {figure:.3} at delta {:e}. The figure itself depends on the training queries.",
@@ -132,31 +115,6 @@ const NOT_COVERED: [&str; 5] = [
      are not counted.",
     "The noise is seeded, as a simulation needs it: it protects only against those who do not know the seed.",
 ];
-
-impl Release {
-    fn sentence(&self) -> String {
-        match *self {
-            Self::Scores { scale, n_teachers, n_scored } if scale > 0.0 => format!(
-                "Released: {n_scored} mean scores of {n_teachers} teachers, with Laplace noise of scale {scale} on \
-                 each score; that is epsilon {} a scored document, and they add up.",
-                SCORE_RANGE / scale
-            ),
-            Self::Scores { n_teachers, n_scored, .. } => {
-                format!("Released: {n_scored} mean scores of {n_teachers} teachers, without noise.")
-            }
-            Self::Votes { noise, n_teachers, n_labels } => {
-                let noise = match noise {
-                    VoteNoise::None => "without noise".into(),
-                    VoteNoise::Laplace { gamma } => {
-                        format!("with Laplace noise of scale {} on both counts", gamma.recip())
-                    }
-                    VoteNoise::Gaussian { sigma } => format!("with Gaussian noise of deviation {sigma} on the count"),
-                };
-                format!("Released: the winners of {n_labels} votes by {n_teachers} teachers, {noise}.")
-            }
-        }
-    }
-}
 
 #[cfg(test)]
 mod tests {
@@ -194,13 +152,5 @@ mod tests {
         assert!(close.is_meaningful() && close.sentences()[2].contains("times as likely"));
         assert_ne!(close.private_sentence(), unanimous.private_sentence());
         assert!(close.private_sentence().expect("a figure").starts_with("Private, not a guarantee"));
-    }
-
-    #[test]
-    fn files_label_the_private_figure_as_such() {
-        let votes = Votes::new(VoteNoise::Gaussian { sigma: 20.0 }, 50, vec![40; 10]);
-        let text = serde_json::to_string(&Guarantee::of_votes(&votes, 1e-5)).expect("JSON");
-        assert!(text.contains(r#""release":{"kind":"votes","noise":{"kind":"gaussian","sigma":20.0}"#), "{text}");
-        assert!(text.contains(r#""data_dependent_private":"#), "{text}");
     }
 }

@@ -3,7 +3,6 @@
 //! BM25 is that of `RWJHG94`, with an idf that is never negative (spec section 16.2). Lengths are exact and terms are
 //! added in the order of the query: equal documents have equal scores, however many are asked for.
 
-mod error;
 mod file;
 #[cfg(test)]
 mod tests;
@@ -15,8 +14,7 @@ use std::path::Path;
 
 use bytemuck::{Pod, Zeroable};
 
-pub use error::IndexError;
-
+use crate::FileError;
 use crate::analyser::{Analyser, AnalyserSettings};
 use crate::collection::Document;
 use crate::vocabulary::idf;
@@ -28,9 +26,10 @@ const B: f64 = 0.75;
 
 /// An index of documents, which are numbered by their positions in the collection.
 pub struct TextIndex {
-    analyser: Analyser,
-    documents: Vec<Document>,
-    /// Number of terms of each document.
+    /// How its texts became terms; queries and networks must do the same.
+    pub analyser: Analyser,
+    pub documents: Vec<Document>,
+    /// Terms of each document.
     lengths: Vec<u32>,
     /// Where each term's postings are.
     terms: HashMap<String, Range<usize>>,
@@ -40,7 +39,6 @@ pub struct TextIndex {
     saturations: Vec<f64>,
 }
 
-/// How often a document has a term.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Pod, Zeroable)]
 #[repr(C)]
 struct Posting {
@@ -49,7 +47,6 @@ struct Posting {
 }
 
 impl TextIndex {
-    /// An index in memory.
     pub fn in_memory(documents: &[Document], settings: AnalyserSettings) -> Self {
         let analyser = Analyser::new(settings);
         let mut lengths = Vec::new();
@@ -67,10 +64,10 @@ impl TextIndex {
         }
         let n_postings = by_term.values().map(Vec::len);
         let terms = by_term.keys().cloned().zip(ranges(n_postings)).collect();
-        Self::of_parts(settings, documents.to_vec(), lengths, terms, by_term.into_values().flatten().collect())
+        Self::from_parts(settings, documents.to_vec(), lengths, terms, by_term.into_values().flatten().collect())
     }
 
-    fn of_parts(
+    fn from_parts(
         settings: AnalyserSettings,
         documents: Vec<Document>,
         lengths: Vec<u32>,
@@ -84,72 +81,42 @@ impl TextIndex {
     }
 
     /// Writes the index to a file. A file that is there is not replaced.
-    ///
-    /// # Errors
-    /// If the file is there already or cannot be written.
-    pub fn save(&self, path: &Path) -> Result<(), IndexError> {
+    pub fn save(&self, path: &Path) -> Result<(), FileError> {
         if path.exists() {
-            return Err(IndexError::Exists { file: path.into() });
+            return Err(FileError::new(path, "exists already; name another file"));
         }
-        let failed = |source| IndexError::Write { file: path.into(), source };
         if let Some(folder) = path.parent() {
-            fs::create_dir_all(folder).map_err(failed)?;
+            fs::create_dir_all(folder).map_err(FileError::io(path, "written"))?;
         }
         // Renamed when it is whole: an interrupted write leaves no index.
         let mut new = path.as_os_str().to_owned();
         new.push(".new");
-        fs::write(&new, self.to_bytes()).and_then(|()| fs::rename(&new, path)).map_err(failed)
+        fs::write(&new, self.to_bytes()).and_then(|()| fs::rename(&new, path)).map_err(FileError::io(path, "written"))
     }
 
-    /// Reads an index from a file.
-    ///
-    /// # Errors
-    /// If the file is not there, is no index or is damaged.
-    pub fn open(path: &Path) -> Result<Self, IndexError> {
-        let bytes = fs::read(path).map_err(|source| IndexError::NoIndex { file: path.into(), source })?;
-        Self::from_bytes(&bytes).map_err(|wrong| {
-            let (found, expected) = (wrong.found, wrong.expected);
-            IndexError::Content { file: path.into(), found, expected }
-        })
-    }
-
-    /// How its texts became terms; queries and networks must do the same.
-    pub fn analyser(&self) -> &Analyser {
-        &self.analyser
-    }
-
-    /// Number of documents.
-    pub fn n_documents(&self) -> usize {
-        self.documents.len()
-    }
-
-    /// A document by its number.
-    pub fn document(&self, number: u32) -> &Document {
-        &self.documents[number as usize]
+    pub fn open(path: &Path) -> Result<Self, FileError> {
+        let no_index = |error| FileError::new(path, format!("no index ({error}); `foltr index` makes one"));
+        let bytes = fs::read(path).map_err(no_index)?;
+        Self::from_bytes(&bytes)
+            .map_err(|invalid| FileError::new(path, format!("not an index that foltr can read: {invalid}")))
     }
 
     /// The best `k` documents that have a term of the query, with their scores; of equal scores the lower number first.
     pub fn search(&self, query: &str, k: usize) -> Vec<(u32, f32)> {
         let scores = self.scores(query);
-        let mut found: Vec<(u32, f32)> = (0..).zip(scores).filter(|&(_, score)| score > 0.0).collect();
+        let mut ranked: Vec<(u32, f32)> = (0..).zip(scores).filter(|&(_, score)| score > 0.0).collect();
         let by_score = |a: &(u32, f32), b: &(u32, f32)| b.1.total_cmp(&a.1).then(a.0.cmp(&b.0));
-        if k < found.len() {
-            found.select_nth_unstable_by(k, by_score);
-            found.truncate(k);
+        if k < ranked.len() {
+            ranked.select_nth_unstable_by(k, by_score);
+            ranked.truncate(k);
         }
-        found.sort_unstable_by(by_score);
-        found
-    }
-
-    /// Scores of given documents; 0 where none of the query's terms occurs.
-    pub fn score(&self, query: &str, documents: &[u32]) -> Vec<f32> {
-        let scores = self.scores(query);
-        documents.iter().map(|&document| scores[document as usize]).collect()
+        ranked.sort_unstable_by(by_score);
+        ranked
     }
 
     /// BM25 of every document; a term counts as often as the query has it.
     pub fn scores(&self, query: &str) -> Vec<f32> {
-        let mut scores = vec![0.0; self.n_documents()];
+        let mut scores = vec![0.0; self.documents.len()];
         for term in self.analyser.terms(query) {
             self.add_scores(&term, &mut scores);
         }
@@ -159,7 +126,7 @@ impl TextIndex {
     /// Adds idf (K1 + 1) tf / (tf + saturation) to each document with the term (spec section 16.2).
     fn add_scores(&self, term: &str, scores: &mut [f64]) {
         let Some(range) = self.terms.get(term) else { return };
-        let weight = (K1 + 1.0) * idf(range.len() as u64, self.n_documents() as u64);
+        let weight = (K1 + 1.0) * idf(range.len() as u64, self.documents.len() as u64);
         for posting in &self.postings[range.clone()] {
             let (document, occurrences) = (posting.document as usize, f64::from(posting.occurrences));
             scores[document] += weight * occurrences / (occurrences + self.saturations[document]);

@@ -1,29 +1,28 @@
 //! Mimic learning: a data owner trains teachers on private data, labels public queries with them, trains a student on
 //! those labels and shares only the student (`DKA17`, spec section 16).
 
-#![warn(missing_docs)]
-
 pub mod accountant;
 pub mod aggregation;
 pub mod agreement;
 pub mod analyser;
 pub mod collection;
 pub mod embeddings;
-pub mod feature_supervision;
+mod error;
 pub mod guarantee;
 pub mod index;
-pub mod inputs;
 pub mod made_queries;
 pub mod model_file;
 pub mod near_copies;
 pub mod network;
 pub mod partitions;
 pub mod retrieval;
+pub mod settings;
 pub mod supervision;
 mod tensors;
 pub mod training;
 pub mod vocabulary;
 
-pub use inputs::{Bag, Inputs};
-pub use network::{Composition, Network, Representation, Scorer, Shape, Start};
+pub use error::{FileError, InvalidInput};
+pub use network::{Bag, Composition, InitialTerms, Inputs, Network, Representation, Scorer, Shape};
+pub use settings::{InvalidSetting, NetworkSettings};
 pub use supervision::{Candidates, Pair, PairSource, Supervision};

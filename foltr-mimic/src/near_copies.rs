@@ -10,9 +10,6 @@
 //! correlation finds linear copies, Spearman's also logarithms and other monotone ones. Several features together may
 //! still give a label away.
 
-/// Above this correlation, a feature is called a copy unless asked otherwise.
-pub const DEFAULT_THRESHOLD: f64 = 0.9;
-
 /// Columns, in order, that leave the inputs if `label_feature` supplies the labels: itself, and every one whose
 /// correlation with it within queries, by value or by rank, is above the threshold in size. A constant one is no copy.
 ///
@@ -31,34 +28,26 @@ pub fn near_copies(
     let n_rows = query_start.last().copied().unwrap_or(0);
     assert_eq!(rows.len(), n_rows * n_features, "{n_rows} rows of {n_features} features");
     assert!(label_feature < n_features, "no feature {label_feature} among {n_features}");
-    let label = Column::new(rows, n_features, query_start, label_feature);
+    let label = values_and_ranks(rows, n_features, query_start, label_feature);
     let is_copy = |&feature: &usize| {
         feature == label_feature || {
-            let other = Column::new(rows, n_features, query_start, feature);
-            let pairs = [(&label.values, &other.values), (&label.ranks, &other.ranks)];
-            pairs.into_iter().any(|(a, b)| correlation(a, b).abs() > threshold)
+            let other = values_and_ranks(rows, n_features, query_start, feature);
+            label.iter().zip(&other).any(|(a, b)| correlation(a, b).abs() > threshold)
         }
     };
     (0..n_features).filter(is_copy).collect()
 }
 
-/// A feature, centred within queries.
-struct Column {
-    values: Vec<f64>,
-    ranks: Vec<f64>,
-}
-
-impl Column {
-    fn new(rows: &[f32], n_features: usize, query_start: &[usize], feature: usize) -> Self {
-        let (mut values, mut ranks) = (Vec::new(), Vec::new());
-        for bounds in query_start.windows(2) {
-            let of_query: Vec<f64> =
-                (bounds[0]..bounds[1]).map(|row| f64::from(rows[row * n_features + feature])).collect();
-            ranks.extend(centred(&shares_below(&of_query)));
-            values.extend(centred(&of_query));
-        }
-        Self { values, ranks }
+/// Of a feature, centred within queries.
+fn values_and_ranks(rows: &[f32], n_features: usize, query_start: &[usize], feature: usize) -> [Vec<f64>; 2] {
+    let (mut values, mut ranks) = (Vec::new(), Vec::new());
+    for bounds in query_start.windows(2) {
+        let of_query: Vec<f64> =
+            (bounds[0]..bounds[1]).map(|row| f64::from(rows[row * n_features + feature])).collect();
+        ranks.extend(centred(&shares_below(&of_query)));
+        values.extend(centred(&of_query));
     }
+    [values, ranks]
 }
 
 /// Ranks over their number, equal values sharing the middle one: long queries do not count by the cube of their length.
@@ -103,11 +92,11 @@ mod tests {
         };
         let rows: Vec<f32> = (0..8).flat_map(row).collect();
         let query_start = [0, 4, 8];
-        assert_eq!(near_copies(&rows, 7, &query_start, 0, DEFAULT_THRESHOLD), [0, 1, 2, 3]);
+        assert_eq!(near_copies(&rows, 7, &query_start, 0, 0.9), [0, 1, 2, 3]);
         // Unrelated means a correlation of some size: at 0 it is called a copy, constants never are.
         assert_eq!(near_copies(&rows, 7, &query_start, 0, 0.0), [0, 1, 2, 3, 5]);
         // A constant label has no copies.
-        assert_eq!(near_copies(&rows, 7, &query_start, 4, DEFAULT_THRESHOLD), [4]);
+        assert_eq!(near_copies(&rows, 7, &query_start, 4, 0.9), [4]);
     }
 
     #[test]

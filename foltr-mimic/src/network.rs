@@ -7,11 +7,27 @@ pub(crate) mod score;
 mod shape;
 pub(crate) mod vector;
 
-pub use initial::{Start, StartError};
+pub use initial::InitialTerms;
 pub use score::Scorer;
-pub use shape::{Composition, Representation, Shape, ShapeError};
+pub use shape::{Composition, Representation, Shape};
+pub(crate) use shape::{MAX_SIZE, Parts, is_valid_hidden};
 
-use crate::Inputs;
+/// A text as terms of a vocabulary: each once, in increasing order, with the number of times it occurs.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Bag {
+    pub terms: Vec<u32>,
+    pub counts: Vec<f32>,
+}
+
+/// All queries and documents that training, labelling and evaluation speak of, by their numbers.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Inputs {
+    /// Queries of judgements, of weak and of public training, and the documents of the collection.
+    Text { queries: Vec<Bag>, documents: Vec<Bag> },
+    /// Pairs of a query and a document, described by features: a document belongs to one query and is one row. Rows have
+    /// no padding.
+    Features { n_features: usize, rows: Vec<f32> },
+}
 
 /// A network with its parameters.
 #[derive(Clone, Debug, PartialEq)]
@@ -45,47 +61,14 @@ impl Layer {
 }
 
 impl Network {
-    /// Everything about it but its parameters.
-    pub fn shape(&self) -> &Shape {
-        &self.shape
-    }
-
-    /// Number of parameters.
-    pub fn n_params(&self) -> usize {
-        self.parts().iter().map(|values| values.len()).sum()
-    }
-
-    /// The learned weight of each term; none, if it looks at features.
-    pub fn term_weights(&self) -> &[f32] {
-        &self.terms.weights
-    }
-
-    /// The learned embeddings, one row a term; none, if it looks at features.
-    pub fn embeddings(&self) -> &[f32] {
-        &self.terms.embeddings
-    }
-
-    /// Scores documents of a query, without dropout. [`Scorer`] does the same for many queries without new memory.
-    ///
-    /// # Panics
-    /// If the inputs do not fit ([`Shape::check_inputs`]), a number is out of range, or `out` is not as long as
-    /// `documents`.
-    pub fn score(&self, inputs: &Inputs, query: u32, documents: &[u32], out: &mut [f32]) {
-        Scorer::new(self).score(inputs, query, documents, out);
-    }
-
     /// All parameters in the order of [`Shape::tensors`].
     pub(crate) fn parts(&self) -> Vec<&[f32]> {
         let terms: [&[f32]; 2] = [&self.terms.embeddings, &self.terms.weights];
-        let of_terms = if self.has_terms() { 2 } else { 0 };
+        let of_terms = if matches!(self.shape.representation, Representation::Text { .. }) { 2 } else { 0 };
         let layers = self.layers.iter().flat_map(|layer| [layer.weights.as_slice(), &layer.bias]);
         terms.into_iter().take(of_terms).chain(layers).collect()
     }
 
-    /// The network with these parameters.
-    ///
-    /// # Panics
-    /// If they are not those of the shape.
     pub(crate) fn from_parts(shape: Shape, parts: Vec<Vec<f32>>) -> Self {
         let sizes = shape.tensors().into_iter().map(|(_, dimensions)| dimensions.iter().product::<usize>());
         assert!(parts.iter().map(Vec::len).eq(sizes), "parameters of {shape:?}");
@@ -99,11 +82,6 @@ impl Network {
         Self { shape, terms, layers }
     }
 
-    fn has_terms(&self) -> bool {
-        matches!(self.shape.representation, Representation::Text { .. })
-    }
-
-    /// A network of this shape with all parameters 0.
     pub(crate) fn zero(shape: &Shape) -> Self {
         let zeros = |(_, dimensions): (String, Vec<usize>)| vec![0.0; dimensions.iter().product()];
         Self::from_parts(shape.clone(), shape.tensors().into_iter().map(zeros).collect())

@@ -4,28 +4,17 @@
 
 use foltr_rank::rng::Stream;
 use rand::seq::SliceRandom;
-use thiserror::Error;
 
-/// Queries cannot be dealt out.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-#[error("{n_queries} training queries for {n_teachers} teachers; expected 1 teacher or more, and a query for each")]
-pub struct TooFewQueries {
-    /// Training queries.
-    pub n_queries: usize,
-    /// Teachers.
-    pub n_teachers: usize,
-}
+use crate::InvalidInput;
 
 /// Deals the queries 0 to `n_queries` out to the teachers at random: sizes differ by at most 1, each part is sorted.
 ///
 /// Who gets which query depends on their number and on the stream, never on what is in them: were it otherwise, one
 /// query could change two teachers.
-///
-/// # Errors
-/// If a teacher would get no query, or there is no teacher.
-pub fn partitions(n_queries: usize, n_teachers: usize, stream: &mut Stream) -> Result<Vec<Vec<u32>>, TooFewQueries> {
+pub fn partitions(n_queries: usize, n_teachers: usize, stream: &mut Stream) -> Result<Vec<Vec<u32>>, InvalidInput> {
     if n_teachers == 0 || n_queries < n_teachers {
-        return Err(TooFewQueries { n_queries, n_teachers });
+        let found = format!("{n_queries} training queries for {n_teachers} teachers");
+        return Err(InvalidInput::new(found, "1 teacher or more, and a query for each"));
     }
     let mut queries: Vec<u32> = (0..n_queries as u32).collect();
     queries.shuffle(stream);
@@ -43,7 +32,7 @@ mod tests {
     use foltr_rank::rng::{Purpose, Streams};
     use proptest::prelude::*;
 
-    fn deal(n_queries: usize, n_teachers: usize, seed: u64) -> Result<Vec<Vec<u32>>, TooFewQueries> {
+    fn deal(n_queries: usize, n_teachers: usize, seed: u64) -> Result<Vec<Vec<u32>>, InvalidInput> {
         partitions(n_queries, n_teachers, &mut Streams::new(seed).open(Purpose::Training, 0, 0))
     }
 
@@ -62,15 +51,12 @@ mod tests {
     }
 
     #[test]
-    fn the_stream_decides() {
+    fn the_stream_decides_and_a_teacher_without_a_query_is_refused() {
         assert_eq!(deal(100, 7, 1), deal(100, 7, 1));
         assert_ne!(deal(100, 7, 1), deal(100, 7, 2));
-    }
-
-    #[test]
-    fn a_teacher_without_a_query_is_refused() {
-        assert_eq!(deal(2, 3, 1), Err(TooFewQueries { n_queries: 2, n_teachers: 3 }));
-        assert_eq!(deal(2, 0, 1), Err(TooFewQueries { n_queries: 2, n_teachers: 0 }));
+        let error = deal(2, 3, 1).expect_err("refused").to_string();
+        assert_eq!(error, "2 training queries for 3 teachers; expected 1 teacher or more, and a query for each");
+        assert!(deal(2, 0, 1).is_err());
         assert!(deal(3, 3, 1).is_ok());
     }
 }

@@ -1,138 +1,79 @@
 //! How good is a ranked list of documents, given the judgements of its query? And what if two scorers rank together?
 
-use foltr_rank::metric::{average_precision_among, ideal_dcg, linear_ndcg, ndcg, precision};
-use serde::{Deserialize, Serialize};
+use foltr_rank::metric::{average_precision_among, ideal_dcg, ndcg, precision};
 
 use crate::collection::Collection;
-
-/// What a grade is worth in nDCG.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Gain {
-    /// 2^grade - 1, as the rankers of this project are measured.
-    #[default]
-    Exponential,
-    /// The grade itself, as trec_eval has it.
-    Linear,
-}
 
 /// The judged documents of one query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grades {
     /// Documents, increasing, with their grades.
-    judged: Vec<(u32, u8)>,
+    pub judged: Vec<(u32, u8)>,
 }
 
-/// Grades of every query of a collection, by its number.
+/// Grades of every query of a collection.
 pub fn grades_of(collection: &Collection) -> Vec<Grades> {
     let mut grades = vec![Grades::default(); collection.queries.len()];
-    for judged in &collection.judgements {
-        grades[judged.query as usize].judged.push((judged.document, judged.grade));
+    for judgement in &collection.judgements {
+        grades[judgement.query as usize].judged.push((judgement.document, judgement.grade));
     }
-    grades.into_iter().map(|grades| Grades::new(grades.judged)).collect()
+    grades
 }
 
-/// The measures of a ranked list, or their means over queries.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub struct Quality {
-    /// Average precision over all relevant documents, also those that were not found; its mean is MAP.
-    pub average_precision: f64,
-    /// Share of relevant documents among the first.
-    pub precision: f64,
-    /// Normalised discounted cumulative gain of the first; the ideal has all judged documents.
-    pub ndcg: f64,
-}
+/// Measures of a ranked list, or their means over queries: average precision over all relevant documents, also those
+/// that were not found (its mean is MAP); share of relevant documents among the first k; nDCG of the first k, whose
+/// ideal has all judged documents.
+pub type Quality = [f64; 3];
+/// The last one of a [`Quality`].
+pub const NDCG: usize = 2;
 
 impl Grades {
-    /// Grades of documents, in any order.
     pub fn new(mut judged: Vec<(u32, u8)>) -> Self {
         judged.sort_unstable();
         Self { judged }
     }
 
-    /// All judged documents, increasing, with their grades.
-    pub fn judged(&self) -> &[(u32, u8)] {
-        &self.judged
-    }
-
     /// The grade of a document; 0 if it was not judged.
     pub fn grade(&self, document: u32) -> u8 {
         match self.judged.binary_search_by_key(&document, |judged| judged.0) {
-            Ok(place) => self.judged[place].1,
+            Ok(position) => self.judged[position].1,
             Err(_) => 0,
         }
     }
 
-    /// Number of relevant documents: graded above 0.
     pub fn n_relevant(&self) -> usize {
         self.judged.iter().filter(|judged| judged.1 > 0).count()
     }
 
     /// Measures of a ranked list, precision and nDCG of its first `k`; nothing for a query without relevant documents.
-    pub fn quality(&self, ranked: &[u32], k: usize, gain: Gain) -> Option<Quality> {
+    pub fn quality(&self, ranked: &[u32], k: usize) -> Option<Quality> {
         let labels = || ranked.iter().map(|&document| self.grade(document));
         let all: Vec<u8> = self.judged.iter().map(|judged| judged.1).collect();
-        let ndcg = match gain {
-            Gain::Exponential => ndcg(labels(), ideal_dcg(&all, k), k),
-            Gain::Linear => linear_ndcg(labels(), &all, k),
-        };
-        Some(Quality {
-            average_precision: average_precision_among(labels(), self.n_relevant())?,
-            precision: precision(labels(), k),
-            ndcg: ndcg?,
-        })
+        let average_precision = average_precision_among(labels(), self.n_relevant())?;
+        Some([average_precision, precision(labels(), k), ndcg(labels(), ideal_dcg(&all, k), k)?])
     }
 }
 
 /// Means over queries; nothing if there is none.
 pub fn mean(qualities: &[Quality]) -> Option<Quality> {
-    let mean = |measure: fn(&Quality) -> f64| qualities.iter().map(measure).sum::<f64>() / qualities.len() as f64;
-    (!qualities.is_empty()).then(|| Quality {
-        average_precision: mean(|quality| quality.average_precision),
-        precision: mean(|quality| quality.precision),
-        ndcg: mean(|quality| quality.ndcg),
-    })
+    let mean = |measure: usize| qualities.iter().map(|quality| quality[measure]).sum::<f64>() / qualities.len() as f64;
+    (!qualities.is_empty()).then(|| [0, 1, 2].map(mean))
 }
 
-/// How scores of different scorers become comparable within a query.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Scale {
-    /// The lowest becomes 0, the highest 1.
-    #[default]
-    MinMax,
-    /// The mean becomes 0, the standard deviation 1.
-    ZScore,
+/// Scores of one query from 0, the lowest, to 1, the highest; all 0 where all are equal.
+fn scaled(scores: &[f32]) -> impl Iterator<Item = f32> {
+    let low = scores.iter().copied().fold(f32::INFINITY, f32::min);
+    let high = scores.iter().copied().fold(f32::NEG_INFINITY, f32::max);
+    let (from, width) = (f64::from(low), f64::from(high) - f64::from(low));
+    let scale = move |&score: &f32| if low == high { 0.0 } else { ((f64::from(score) - from) / width) as f32 };
+    scores.iter().map(scale)
 }
 
-impl Scale {
-    /// Scores of one query, made comparable; all 0 where all are equal.
-    pub fn apply(self, scores: &[f32]) -> Vec<f32> {
-        let exact = scores.iter().map(|&score| f64::from(score));
-        let (from, width) = match self {
-            Self::MinMax => {
-                let (low, high) = exact
-                    .clone()
-                    .fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), score| (low.min(score), high.max(score)));
-                (low, high - low)
-            }
-            Self::ZScore => {
-                let mean = exact.clone().sum::<f64>() / scores.len() as f64;
-                let variance = exact.clone().map(|score| (score - mean).powi(2)).sum::<f64>() / scores.len() as f64;
-                (mean, variance.sqrt())
-            }
-        };
-        // Equal scores can have a mean that differs from them in its last digit.
-        let is_flat = scores.iter().all(|&score| score == scores[0]);
-        exact.map(|score| if is_flat { 0.0 } else { ((score - from) / width) as f32 }).collect()
-    }
-}
-
-/// `weight` times the network's scores and `1 - weight` times those of BM25, both of the same documents of one query.
-pub fn interpolate(network: &[f32], bm25: &[f32], weight: f32, scale: Scale) -> Vec<f32> {
+/// `weight` times the network's scores and `1 - weight` times those of BM25, both of the same documents of one query and
+/// scaled to [0, 1].
+pub fn interpolate(network: &[f32], bm25: &[f32], weight: f32) -> Vec<f32> {
     assert_eq!(network.len(), bm25.len(), "both score the same documents");
-    let scaled = scale.apply(network).into_iter().zip(scale.apply(bm25));
+    let scaled = scaled(network).zip(scaled(bm25));
     scaled.map(|(network, bm25)| weight * network + (1.0 - weight) * bm25).collect()
 }
 
@@ -141,7 +82,7 @@ pub fn rerank(ranked: &[u32], scores: &[f32]) -> Vec<u32> {
     let mut order: Vec<usize> = (0..scores.len()).collect();
     // Adding zero makes -0 equal to 0, as a comparison has it.
     order.sort_by(|&a, &b| (scores[b] + 0.0).total_cmp(&(scores[a] + 0.0)));
-    let first = order.into_iter().map(|place| ranked[place]);
+    let first = order.into_iter().map(|position| ranked[position]);
     first.chain(ranked[scores.len()..].iter().copied()).collect()
 }
 
@@ -149,63 +90,38 @@ pub fn rerank(ranked: &[u32], scores: &[f32]) -> Vec<u32> {
 mod tests {
     use super::*;
 
-    fn close(a: f64, b: f64) -> bool {
-        (a - b).abs() < 1e-12
-    }
-
     /// Document 9 is relevant and never found.
     fn grades() -> Grades {
         Grades::new(vec![(9, 1), (3, 2), (5, 1), (7, 0)])
     }
 
     #[test]
-    fn a_list_by_hand() {
+    fn lists_by_hand() {
         // Grades as ranked: 1, 0, 2, 0. Precision at the relevant: 1/1, 2/3, and nothing for the one not found.
         let ranked = [5, 7, 3, 1];
-        let quality = grades().quality(&ranked, 20, Gain::Linear).unwrap();
-        assert!(close(quality.average_precision, (1.0 + 2.0 / 3.0) / 3.0));
-        assert!(close(quality.precision, 2.0 / 20.0));
-        let ideal = |best: f64| best + 1.0 / 3_f64.log2() + 1.0 / 2.0;
-        assert!(close(quality.ndcg, (1.0 + 2.0 / 2.0) / ideal(2.0)));
-        let quality = grades().quality(&ranked, 20, Gain::Exponential).unwrap();
-        assert!(close(quality.ndcg, (1.0 + 3.0 / 2.0) / ideal(3.0)));
-        let first = grades().quality(&ranked, 1, Gain::Linear).unwrap();
-        assert!(close(first.precision, 1.0) && close(first.ndcg, 0.5));
-        assert!(close(first.average_precision, quality.average_precision), "over the whole list");
-    }
-
-    #[test]
-    fn the_ideal_list_has_all_measures_one() {
-        let quality = grades().quality(&[3, 9, 5], 3, Gain::Exponential).unwrap();
-        assert_eq!(quality, Quality { average_precision: 1.0, precision: 1.0, ndcg: 1.0 });
-        assert_eq!(grades().quality(&[], 3, Gain::Linear), Some(Quality::default()));
-        assert_eq!(Grades::new(vec![(1, 0)]).quality(&[1], 3, Gain::Linear), None);
-    }
-
-    #[test]
-    fn means_over_queries() {
-        let one = Quality { average_precision: 1.0, precision: 0.5, ndcg: 0.25 };
-        let mean_quality = mean(&[one, Quality::default()]).unwrap();
-        assert_eq!(mean_quality, Quality { average_precision: 0.5, precision: 0.25, ndcg: 0.125 });
-        assert_eq!(mean(&[]), None);
-    }
-
-    #[test]
-    fn scales_make_scores_comparable() {
-        assert_eq!(Scale::MinMax.apply(&[1.0, 3.0, 2.0]), [0.0, 1.0, 0.5]);
-        assert_eq!(Scale::ZScore.apply(&[1.0, 3.0]), [-1.0, 1.0]);
-        for scale in [Scale::MinMax, Scale::ZScore] {
-            assert_eq!(scale.apply(&[0.1; 7]), [0.0; 7]);
-            assert!(scale.apply(&[]).is_empty());
+        let average_precision = (1.0 + 2.0 / 3.0) / 3.0;
+        let ideal = 3.0 + 1.0 / 3_f64.log2() + 1.0 / 2.0;
+        for (ranked, k, expected) in [
+            (&ranked[..], 20, [average_precision, 2.0 / 20.0, (1.0 + 3.0 / 2.0) / ideal]),
+            // Average precision is over the whole list.
+            (&ranked, 1, [average_precision, 1.0, 1.0 / 3.0]),
+            (&[3, 9, 5], 3, [1.0; 3]),
+            (&[], 3, [0.0; 3]),
+        ] {
+            let quality = grades().quality(ranked, k).unwrap();
+            assert!(quality.iter().zip(expected).all(|(a, b)| (a - b).abs() < 1e-12), "{quality:?}, not {expected:?}");
         }
+        assert_eq!(Grades::new(vec![(1, 0)]).quality(&[1], 3), None);
     }
 
     #[test]
-    fn interpolation_and_new_order() {
+    fn interpolation_of_scaled_scores_and_new_order() {
         let (network, bm25) = ([0.5, -0.5, 0.0], [10.0, 30.0, 20.0]);
-        assert_eq!(interpolate(&network, &bm25, 1.0, Scale::MinMax), [1.0, 0.0, 0.5]);
-        assert_eq!(interpolate(&network, &bm25, 0.0, Scale::MinMax), [0.0, 1.0, 0.5]);
-        assert_eq!(interpolate(&network, &bm25, 0.5, Scale::MinMax), [0.5; 3]);
+        assert_eq!(interpolate(&network, &bm25, 1.0), [1.0, 0.0, 0.5]);
+        assert_eq!(interpolate(&network, &bm25, 0.0), [0.0, 1.0, 0.5]);
+        assert_eq!(interpolate(&network, &bm25, 0.5), [0.5; 3]);
+        assert_eq!(interpolate(&[0.1; 7], &[0.0; 7], 0.5), [0.0; 7], "equal scores");
+        assert!(interpolate(&[], &[], 0.5).is_empty());
         assert_eq!(rerank(&[4, 8, 6, 2, 1], &[0.0, 1.0, -0.0]), [8, 4, 6, 2, 1]);
         assert_eq!(rerank(&[4, 8], &[]), [4, 8]);
     }

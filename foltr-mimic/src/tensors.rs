@@ -13,23 +13,14 @@ use serde::Serialize;
 use serde::de::DeserializeOwned;
 use serde_json::Value;
 
+use crate::InvalidInput;
 use crate::network::{Network, Shape};
 
 /// The metadata key of the header.
 const KEY: &str = "foltr";
 
-/// What is wrong, and what would be right.
-#[derive(Debug)]
-pub(crate) struct Wrong {
-    pub found: String,
-    pub expected: String,
-}
-
-impl Wrong {
-    pub fn new(found: impl Into<String>, expected: impl Into<String>) -> Self {
-        Self { found: found.into(), expected: expected.into() }
-    }
-}
+/// Name, type, dimensions and bytes.
+type Tensor<'a> = (String, Dtype, Vec<usize>, Cow<'a, [u8]>);
 
 /// Tensors to be written.
 #[derive(Debug, Default)]
@@ -37,29 +28,19 @@ pub(crate) struct Writer<'a> {
     tensors: Vec<Tensor<'a>>,
 }
 
-#[derive(Debug)]
-struct Tensor<'a> {
-    name: String,
-    dtype: Dtype,
-    dimensions: Vec<usize>,
-    bytes: Cow<'a, [u8]>,
-}
-
 impl<'a> Writer<'a> {
-    fn push(&mut self, name: &str, dtype: Dtype, dimensions: Vec<usize>, bytes: Cow<'a, [u8]>) {
-        self.tensors.push(Tensor { name: name.into(), dtype, dimensions, bytes });
-    }
-
     pub fn floats(&mut self, name: &str, dimensions: Vec<usize>, values: &'a [f32]) {
-        self.push(name, Dtype::F32, dimensions, little_endian(values, |value| value.to_le_bytes()));
+        let bytes = little_endian(values, |value| value.to_le_bytes());
+        self.tensors.push((name.into(), Dtype::F32, dimensions, bytes));
     }
 
     pub fn words(&mut self, name: &str, values: &'a [u32]) {
-        self.push(name, Dtype::U32, vec![values.len()], little_endian(values, |value| value.to_le_bytes()));
+        let bytes = little_endian(values, |value| value.to_le_bytes());
+        self.tensors.push((name.into(), Dtype::U32, vec![values.len()], bytes));
     }
 
     pub fn bytes(&mut self, name: &str, values: Vec<u8>) {
-        self.push(name, Dtype::U8, vec![values.len()], values.into());
+        self.tensors.push((name.into(), Dtype::U8, vec![values.len()], values.into()));
     }
 
     /// All parameters, or as many numbers of another meaning, under `prefix`.
@@ -71,7 +52,7 @@ impl<'a> Writer<'a> {
 
     pub fn finish(self, header: &impl Serialize) -> Vec<u8> {
         let header = serde_json::to_string(header).expect("plain fields");
-        let tensors = self.tensors.iter().map(|Tensor { name, dtype, dimensions, bytes }| {
+        let tensors = self.tensors.iter().map(|(name, dtype, dimensions, bytes)| {
             let view = TensorView::new(*dtype, dimensions.clone(), bytes);
             (name, view.expect("as many bytes as the dimensions say"))
         });
@@ -96,83 +77,85 @@ pub(crate) struct Reader<'a> {
 
 impl<'a> Reader<'a> {
     /// Opens a file of a kind and format, and reads its header.
-    pub fn open<H: DeserializeOwned>(bytes: &'a [u8], kind: &str, format: u32) -> Result<(H, Self), Wrong> {
-        let broken = |error| Wrong::new(format!("{error}"), "a whole file in the safetensors format");
+    pub fn open<H: DeserializeOwned>(bytes: &'a [u8], kind: &str, format: u32) -> Result<(H, Self), InvalidInput> {
+        let broken = |error| InvalidInput::new(format!("{error}"), "a whole file in the safetensors format");
         let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(broken)?;
         let file = SafeTensors::deserialize(bytes).map_err(broken)?;
         let text = metadata.metadata().as_ref().and_then(|keys| keys.get(KEY));
         let by_foltr = format!("a {kind} that foltr wrote");
-        let text = text.ok_or_else(|| Wrong::new(format!("there is no metadata key `{KEY}`"), &by_foltr))?;
-        let not_a_header = |error| Wrong::new(format!("metadata `{KEY}`: {error}"), &by_foltr);
+        let text = text.ok_or_else(|| InvalidInput::new(format!("there is no metadata key `{KEY}`"), &by_foltr))?;
+        let not_a_header = |error| InvalidInput::new(format!("metadata `{KEY}`: {error}"), &by_foltr);
         let value: Value = serde_json::from_str(text).map_err(not_a_header)?;
         // Kind and version first: others may have other keys.
         if value["kind"] != kind {
-            return Err(Wrong::new(format!("metadata `{KEY}`: `kind` is {}", value["kind"]), by_foltr));
+            return Err(InvalidInput::new(format!("metadata `{KEY}`: `kind` is {}", value["kind"]), by_foltr));
         }
         if value["format"] != format {
             let expected = format!("{format}, or a newer foltr than {}", env!("CARGO_PKG_VERSION"));
-            return Err(Wrong::new(format!("metadata `{KEY}`: `format` is {}", value["format"]), expected));
+            return Err(InvalidInput::new(format!("metadata `{KEY}`: `format` is {}", value["format"]), expected));
         }
         Ok((serde_json::from_value(value).map_err(not_a_header)?, Self { file, n_taken: 0 }))
     }
 
     /// Takes a vector of any length, or a tensor of these dimensions.
-    fn take(&mut self, name: &str, dtype: Dtype, dimensions: Option<&[usize]>) -> Result<&'a [u8], Wrong> {
-        let missing = |_| Wrong::new(format!("there is no tensor `{name}`"), "all tensors that the header asks for");
+    fn take(&mut self, name: &str, dtype: Dtype, dimensions: Option<&[usize]>) -> Result<&'a [u8], InvalidInput> {
+        let missing =
+            |_| InvalidInput::new(format!("there is no tensor `{name}`"), "all tensors that the header asks for");
         let tensor = self.file.tensor(name).map_err(missing)?;
         let fits = dimensions.map_or(tensor.shape().len() == 1, |dimensions| tensor.shape() == dimensions);
         if tensor.dtype() != dtype || !fits {
             let found = format!("tensor `{name}` is {:?} {:?}", tensor.dtype(), tensor.shape());
             let dimensions = dimensions.map_or("[any]".into(), |dimensions| format!("{dimensions:?}"));
-            return Err(Wrong::new(found, format!("{dtype:?} {dimensions}")));
+            return Err(InvalidInput::new(found, format!("{dtype:?} {dimensions}")));
         }
         self.n_taken += 1;
         Ok(tensor.data())
     }
 
-    pub fn floats(&mut self, name: &str, dimensions: &[usize]) -> Result<Vec<f32>, Wrong> {
+    pub fn floats(&mut self, name: &str, dimensions: &[usize]) -> Result<Vec<f32>, InvalidInput> {
         let bytes = self.take(name, Dtype::F32, Some(dimensions))?;
         Ok(bytes.as_chunks().0.iter().map(|&value| f32::from_le_bytes(value)).collect())
     }
 
     /// Floats of which each must be finite.
-    pub fn finite_floats(&mut self, name: &str, dimensions: &[usize]) -> Result<Vec<f32>, Wrong> {
+    pub fn finite_floats(&mut self, name: &str, dimensions: &[usize]) -> Result<Vec<f32>, InvalidInput> {
         let values = self.floats(name, dimensions)?;
         match values.iter().position(|value| !value.is_finite()) {
-            Some(position) => {
-                Err(Wrong::new(format!("`{name}` has {} at position {position}", values[position]), "finite numbers"))
-            }
+            Some(position) => Err(InvalidInput::new(
+                format!("`{name}` has {} at position {position}", values[position]),
+                "finite numbers",
+            )),
             None => Ok(values),
         }
     }
 
-    pub fn words(&mut self, name: &str, n: usize) -> Result<Vec<u32>, Wrong> {
+    pub fn words(&mut self, name: &str, n: usize) -> Result<Vec<u32>, InvalidInput> {
         let bytes = self.take(name, Dtype::U32, Some(&[n]))?;
         Ok(bytes.as_chunks().0.iter().map(|&value| u32::from_le_bytes(value)).collect())
     }
 
-    pub fn bytes(&mut self, name: &str) -> Result<&'a [u8], Wrong> {
+    pub fn bytes(&mut self, name: &str) -> Result<&'a [u8], InvalidInput> {
         self.take(name, Dtype::U8, None)
     }
 
     /// Numbers for each parameter of a shape. Memory is taken only for what the file has.
-    pub fn parts(&mut self, prefix: &str, shape: &Shape) -> Result<Vec<Vec<f32>>, Wrong> {
+    pub fn parts(&mut self, prefix: &str, shape: &Shape) -> Result<Vec<Vec<f32>>, InvalidInput> {
         let tensors = shape.tensors().into_iter();
         tensors.map(|(name, dimensions)| self.floats(&format!("{prefix}{name}"), &dimensions)).collect()
     }
 
     /// A network of a shape with finite parameters.
-    pub fn network(&mut self, prefix: &str, shape: &Shape) -> Result<Network, Wrong> {
+    pub fn network(&mut self, prefix: &str, shape: &Shape) -> Result<Network, InvalidInput> {
         let tensors = shape.tensors().into_iter();
         let parts = tensors.map(|(name, dimensions)| self.finite_floats(&format!("{prefix}{name}"), &dimensions));
         Ok(Network::from_parts(shape.clone(), parts.collect::<Result<_, _>>()?))
     }
 
     /// Refuses tensors that nobody asked for.
-    pub fn finish(self) -> Result<(), Wrong> {
+    pub fn finish(self) -> Result<(), InvalidInput> {
         match self.file.len() - self.n_taken {
             0 => Ok(()),
-            n => Err(Wrong::new(format!("there are {n} more tensors"), format!("{} of them", self.n_taken))),
+            n => Err(InvalidInput::new(format!("there are {n} more tensors"), format!("{} of them", self.n_taken))),
         }
     }
 }

@@ -2,32 +2,14 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 
-use serde::{Deserialize, Serialize};
-
 use crate::Bag;
 use crate::analyser::Analyser;
 use crate::collection::Document;
 
-/// Which terms are worth knowing.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
-#[serde(default, deny_unknown_fields)]
-pub struct VocabularySettings {
-    /// Documents that must have a term.
-    pub min_documents: u32,
-    /// Terms at most: those of most documents, of equals the first by the alphabet.
-    pub max_terms: usize,
-}
-
-impl Default for VocabularySettings {
-    fn default() -> Self {
-        Self { min_documents: 2, max_terms: 100_000 }
-    }
-}
-
 /// The terms a network knows. Terms have numbers: their positions by the alphabet.
-#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Vocabulary {
-    /// All terms, sorted.
+    /// Sorted.
     pub terms: Vec<String>,
     /// [`idf`] of each.
     pub idf: Vec<f32>,
@@ -41,7 +23,6 @@ pub fn idf(n_with_term: u64, n_documents: u64) -> f64 {
     (1.0 + (all - with + 0.5) / (with + 0.5)).ln()
 }
 
-/// What is counted of a term while documents are read.
 #[derive(Default)]
 struct Count {
     n_documents: u32,
@@ -57,8 +38,9 @@ impl Count {
 }
 
 impl Vocabulary {
-    /// The vocabulary of documents.
-    pub fn of(documents: &[Document], analyser: &Analyser, settings: &VocabularySettings) -> Self {
+    /// Terms that at least `min_documents` have; of more than `max_terms` those of most documents, of equals the first
+    /// by the alphabet.
+    pub fn of(documents: &[Document], analyser: &Analyser, min_documents: u32, max_terms: usize) -> Self {
         let mut counts: HashMap<String, Count> = HashMap::new();
         for document in documents {
             let pairs = analyser.terms_and_words(&document.content());
@@ -70,13 +52,13 @@ impl Vocabulary {
                 *counts.entry(term).or_default().words.entry(word).or_default() += 1;
             }
         }
-        let mut kept: Vec<(String, Count)> = counts.into_iter().collect();
-        kept.retain(|(_, count)| count.n_documents >= settings.min_documents);
-        kept.sort_unstable_by(|(a, x), (b, y)| y.n_documents.cmp(&x.n_documents).then_with(|| a.cmp(b)));
-        kept.truncate(settings.max_terms);
-        kept.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
+        let mut terms: Vec<(String, Count)> = counts.into_iter().collect();
+        terms.retain(|(_, count)| count.n_documents >= min_documents);
+        terms.sort_unstable_by(|(a, x), (b, y)| y.n_documents.cmp(&x.n_documents).then_with(|| a.cmp(b)));
+        terms.truncate(max_terms);
+        terms.sort_unstable_by(|(a, _), (b, _)| a.cmp(b));
         let mut vocabulary = Self::default();
-        for (term, count) in kept {
+        for (term, count) in terms {
             vocabulary.terms.push(term);
             vocabulary.idf.push(idf(count.n_documents.into(), documents.len() as u64) as f32);
             vocabulary.words.push(count.usual_word());
@@ -84,24 +66,14 @@ impl Vocabulary {
         vocabulary
     }
 
-    /// Number of terms.
-    pub fn len(&self) -> usize {
-        self.terms.len()
-    }
-
-    /// Whether there is no term.
-    pub fn is_empty(&self) -> bool {
-        self.terms.is_empty()
-    }
-
-    /// The number of a term, if it is known.
-    pub fn number(&self, term: &str) -> Option<u32> {
-        self.terms.binary_search_by(|known| known.as_str().cmp(term)).ok().map(|number| number as u32)
-    }
-
     /// Numbers of the terms of a text in its order, without those that are not known.
     pub fn numbers(&self, text: &str, analyser: &Analyser) -> Vec<u32> {
-        analyser.terms(text).iter().filter_map(|term| self.number(term)).collect()
+        analyser
+            .terms(text)
+            .iter()
+            .filter_map(|term| self.terms.binary_search(term).ok())
+            .map(|number| number as u32)
+            .collect()
     }
 
     /// A text as a network sees it.
@@ -131,7 +103,7 @@ mod tests {
 
     fn vocabulary(min_documents: u32, max_terms: usize) -> Vocabulary {
         let analyser = Analyser::new(AnalyserSettings::default());
-        Vocabulary::of(&documents(&TEXTS), &analyser, &VocabularySettings { min_documents, max_terms })
+        Vocabulary::of(&documents(&TEXTS), &analyser, min_documents, max_terms)
     }
 
     #[test]
@@ -153,12 +125,5 @@ mod tests {
         let bag = vocabulary(1, 9).bag("Wings of a duck: winged wing, goose", &analyser);
         assert_eq!(bag, Bag { terms: vec![0, 2], counts: vec![1.0, 3.0] });
         assert_eq!(vocabulary(1, 9).bag("goose", &analyser), Bag::default());
-    }
-
-    #[test]
-    fn it_survives_being_stored() {
-        let vocabulary = vocabulary(1, 9);
-        let text = serde_json::to_string(&vocabulary).unwrap();
-        assert_eq!(serde_json::from_str::<Vocabulary>(&text).unwrap(), vocabulary);
     }
 }

@@ -3,39 +3,32 @@
 use std::collections::BTreeMap;
 
 use anyhow::Result;
-use foltr_mimic::retrieval::Quality;
+use foltr_mimic::retrieval::NDCG;
 use serde::Serialize;
 
 use crate::plot::{self, Bar, BarFigure, BarGroup};
 use crate::statistics::{Estimate, TTest, Test};
 use crate::table::table;
-use foltr_experiment::mimic::{CUTOFF, Evaluation, Judged, MEASURES};
+use foltr_experiment::mimic::{CUTOFF, Evaluation, MEASURES, RankerResult};
 use foltr_experiment::results::Results;
 use foltr_experiment::store::StudyFolder;
 
-const NDCG: usize = 2;
-
 /// The evaluations of a setting, by seed and fold.
-///
-/// # Errors
-/// If a run is damaged.
 pub fn evaluations(results: &Results, setting: usize) -> Result<Vec<Evaluation>> {
     let read = results.runs_of(setting).map(|run| Evaluation::read(&results.run_folder(run)));
     let mut all: Vec<Evaluation> = read.collect::<Result<_>>()?;
-    all.retain(|one| !one.judged.is_empty());
-    let place = |seed: u64| results.grid.settings[setting].experiment.seeds().iter().position(|&known| known == seed);
-    all.sort_by_key(|one| (place(one.seed), one.fold));
+    all.retain(|evaluation| !evaluation.rankers.is_empty());
+    let position =
+        |seed: u64| results.grid.settings[setting].experiment.seeds().iter().position(|&known| known == seed);
+    all.sort_by_key(|evaluation| (position(evaluation.seed), evaluation.fold));
     Ok(all)
 }
 
 /// Writes `queries.csv`, and for every setting its rankers as `mimic.json` and as a figure.
-///
-/// # Errors
-/// If something cannot be read or written.
 pub fn write(study: &StudyFolder<'_>, results: &Results) -> Result<()> {
     let axes = results.grid.axes();
     let mut csv = csv::Writer::from_writer(Vec::new());
-    let columns = ["seed", "fold", "ranker", "query"].into_iter().chain(MEASURES.map(|(name, _)| name));
+    let columns = ["seed", "fold", "ranker", "query"].into_iter().chain(MEASURES);
     csv.write_record(axes.iter().map(String::as_str).chain(columns))?;
     let mut summaries = Vec::new();
     for (i, setting) in results.grid.settings.iter().enumerate() {
@@ -59,11 +52,11 @@ pub fn write(study: &StudyFolder<'_>, results: &Results) -> Result<()> {
 }
 
 fn write_queries(csv: &mut csv::Writer<Vec<u8>>, labels: &[String], evaluations: &[Evaluation]) -> Result<()> {
-    for Evaluation { seed, fold, judged } in evaluations {
-        for Judged { ranker, values, .. } in judged {
-            for value in values {
-                let numbers = MEASURES.map(|(_, measure)| measure(&value.quality).to_string());
-                let run = [seed.to_string(), fold.to_string(), ranker.clone(), value.query.clone()];
+    for Evaluation { seed, fold, rankers } in evaluations {
+        for RankerResult { ranker, values, .. } in rankers {
+            for (query, quality) in values {
+                let numbers = quality.map(|value| value.to_string());
+                let run = [seed.to_string(), fold.to_string(), ranker.clone(), query.clone()];
                 csv.write_record(labels.iter().chain(&run).chain(&numbers))?;
             }
         }
@@ -71,16 +64,14 @@ fn write_queries(csv: &mut csv::Writer<Vec<u8>>, labels: &[String], evaluations:
     Ok(())
 }
 
-/// One ranker in a few numbers.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Line {
-    /// What ranked.
     pub ranker: String,
     /// MAP, P@20 and nDCG@20: means over seeds.
     pub means: [f64; 3],
     /// 95 % interval of nDCG@20 over seeds; none with fewer than three: it would be as wide as anything.
     pub interval: Option<(f64, f64)>,
-    /// Mean nDCG@20 of each seed.
+    /// Mean nDCG@20.
     pub by_seed: Vec<f64>,
     /// Network's weight beside BM25, over splits and seeds.
     pub weight: Option<f64>,
@@ -88,55 +79,39 @@ pub struct Line {
     pub against_first: Option<TTest>,
 }
 
-impl Line {
-    /// Mean nDCG@20.
-    pub fn ndcg(&self) -> f64 {
-        self.means[NDCG]
-    }
-}
-
-/// All rankers of an experiment.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
-    /// In the order of evaluation.
     pub lines: Vec<Line>,
-    /// Seeds.
     pub n_seeds: usize,
     /// Judged test queries, each once.
     pub n_queries: usize,
-    /// nDCG@20 by ranker and query: means over seeds.
-    #[serde(skip)]
-    by_query: Vec<BTreeMap<(usize, String), f64>>,
 }
 
 impl Summary {
     /// Of all folds and seeds, which have the same rankers.
     pub fn of(evaluations: &[Evaluation]) -> Self {
-        let names: Vec<String> = evaluations
-            .first()
-            .map(|first| first.judged.iter().map(|one| one.ranker.clone()).collect())
-            .unwrap_or_default();
-        let mut seeds: Vec<u64> = evaluations.iter().map(|one| one.seed).collect();
+        let rankers = evaluations.first().map_or(&[][..], |evaluation| &evaluation.rankers);
+        let names: Vec<String> = rankers.iter().map(|result| result.ranker.clone()).collect();
+        let mut seeds: Vec<u64> = evaluations.iter().map(|evaluation| evaluation.seed).collect();
         seeds.sort_unstable();
         seeds.dedup();
         let by_query: Vec<BTreeMap<(usize, String), f64>> =
             (0..names.len()).map(|ranker| by_query(evaluations, ranker, seeds.len())).collect();
         let first = names.iter().position(|name| name == "bm25");
         let line = |(ranker, name): (usize, &String)| {
-            let judged = || evaluations.iter().map(move |one| (one.seed, &one.judged[ranker]));
-            let mean = |seed: u64, measure: fn(&Quality) -> f64| {
-                let of_seed = judged().filter(|(of, _)| *of == seed).flat_map(|(_, one)| &one.values);
-                let values: Vec<f64> = of_seed.map(|value| measure(&value.quality)).collect();
-                values.iter().sum::<f64>() / values.len() as f64
+            let results = || evaluations.iter().map(move |evaluation| (evaluation.seed, &evaluation.rankers[ranker]));
+            let mean = |seed: u64, measure: usize| {
+                let of_seed = results().filter(|(of, _)| *of == seed).flat_map(|(_, result)| &result.values);
+                average(&of_seed.map(|(_, quality)| quality[measure]).collect::<Vec<f64>>())
             };
-            let over_seeds =
-                |measure: fn(&Quality) -> f64| -> Vec<f64> { seeds.iter().map(|&seed| mean(seed, measure)).collect() };
-            let by_seed = over_seeds(MEASURES[NDCG].1);
-            let weights: Vec<f64> = judged().flat_map(|(_, one)| &one.weights).map(|&weight| weight.into()).collect();
+            let by_seeds = |measure: usize| seeds.iter().map(|&seed| mean(seed, measure)).collect::<Vec<f64>>();
+            let by_seed = by_seeds(NDCG);
+            let weights: Vec<f64> =
+                results().flat_map(|(_, result)| &result.weights).map(|&weight| weight.into()).collect();
             let estimate = Estimate::of(&by_seed).filter(|_| by_seed.len() > 2);
             Line {
                 ranker: name.clone(),
-                means: MEASURES.map(|(_, measure)| average(&over_seeds(measure))),
+                means: [0, 1, 2].map(|measure| average(&by_seeds(measure))),
                 interval: estimate
                     .map(|estimate| (estimate.mean - estimate.half_width(), estimate.mean + estimate.half_width())),
                 by_seed,
@@ -148,22 +123,14 @@ impl Summary {
         };
         let lines = names.iter().enumerate().map(line).collect();
         let n_queries = by_query.first().map_or(0, BTreeMap::len);
-        Self { lines, n_seeds: seeds.len(), n_queries, by_query }
+        Self { lines, n_seeds: seeds.len(), n_queries }
     }
 
-    /// The line of a ranker.
     pub fn line(&self, ranker: &str) -> Option<&Line> {
         self.lines.iter().find(|line| line.ranker == ranker)
     }
 
-    /// nDCG@20 of one ranker against another one, query by query.
-    pub fn compare(&self, ranker: &str, other: &str) -> Option<TTest> {
-        let place = |name: &str| self.lines.iter().position(|line| line.ranker == name);
-        tested(&self.by_query[place(ranker)?], &self.by_query[place(other)?])
-    }
-
-    /// For people.
-    pub fn told(&self) -> String {
+    pub fn render(&self) -> String {
         let has_first = self.line("bm25").is_some();
         let row = |line: &Line| {
             let mut row = vec![line.ranker.clone()];
@@ -183,7 +150,6 @@ impl Summary {
         table(&header[..n_columns], 1, self.lines.iter().map(row).collect())
     }
 
-    /// nDCG@20 of every ranker as bars.
     pub fn figure(&self, title: &str) -> BarFigure {
         let bars = self.lines.iter().enumerate().map(|(method, line)| {
             let mean = line.means[NDCG];
@@ -218,15 +184,14 @@ fn average(values: &[f64]) -> f64 {
 fn by_query(evaluations: &[Evaluation], ranker: usize, n_seeds: usize) -> BTreeMap<(usize, String), f64> {
     let mut sums = BTreeMap::new();
     for evaluation in evaluations {
-        for value in &evaluation.judged[ranker].values {
-            *sums.entry((evaluation.fold, value.query.clone())).or_insert(0.0) +=
-                MEASURES[NDCG].1(&value.quality) / n_seeds as f64;
+        for (query, quality) in &evaluation.rankers[ranker].values {
+            *sums.entry((evaluation.fold, query.clone())).or_insert(0.0) += quality[NDCG] / n_seeds as f64;
         }
     }
     sums
 }
 
-fn tested(one: &BTreeMap<(usize, String), f64>, other: &BTreeMap<(usize, String), f64>) -> Option<TTest> {
+fn tested(ranker: &BTreeMap<(usize, String), f64>, other: &BTreeMap<(usize, String), f64>) -> Option<TTest> {
     let values = |of: &BTreeMap<(usize, String), f64>| of.values().copied().collect::<Vec<f64>>();
-    Test::Paired.compare(&values(one), &values(other)).ok()
+    Test::Paired.compare(&values(ranker), &values(other)).ok()
 }

@@ -5,7 +5,7 @@ use std::io::Write;
 use anyhow::Result;
 
 use foltr_experiment::results::Results;
-use foltr_experiment::spec::Users;
+use foltr_experiment::spec::ClickModel;
 
 /// Columns of the setting; seed, fold, round, metric and value follow.
 pub fn setting_columns(results: &Results) -> Vec<String> {
@@ -16,7 +16,7 @@ pub fn setting_columns(results: &Results) -> Vec<String> {
 pub fn setting_fields(results: &Results, setting: usize) -> Vec<String> {
     let setting = &results.grid.settings[setting];
     let experiment = &setting.experiment;
-    let users = experiment.training().and_then(|it| it.users.as_ref()).map(Users::name).unwrap_or_default();
+    let users = experiment.training().and_then(|it| it.users.as_ref()).map(ClickModel::name).unwrap_or_default();
     let labels = results.grid.axes().into_iter().map(|axis| setting.label(&axis).unwrap_or_default().to_owned());
     [experiment.data_name(), users, experiment.learner_name().to_owned()].into_iter().chain(labels).collect()
 }

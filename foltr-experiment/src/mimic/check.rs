@@ -1,10 +1,11 @@
 //! Values and combinations of a mimic experiment that cannot work.
 
-use super::spec::{AggregationMethod, Judging, MimicData, MimicExperiment, NetworkSpec, Public, Supervision};
+use foltr_mimic::InvalidSetting;
+
+use super::spec::{EvaluationSettings, MimicData, MimicExperiment, Public, Supervision};
 use crate::spec::Problem;
 
 impl MimicExperiment {
-    /// Everything that is wrong with the values.
     pub(super) fn check(&self) -> Vec<Problem> {
         let mut problems = Vec::new();
         let mut must = |holds: bool, key: &str, message: &str| {
@@ -28,26 +29,22 @@ impl MimicExperiment {
             must(*near_copies > 0.0 && *near_copies <= 1.0, "supervision.near_copies", "above 0, at most 1");
             must(is_text || queries.is_none(), "supervision.queries", "feature files have their queries");
         }
-        let usual = Public::default();
-        let unsaid = [
-            (!is_text && self.supervision.n_candidates() != 100, "supervision.candidates"),
-            (!is_text && self.public.n_queries != usual.n_queries, "public.n_queries"),
-            (!is_text && self.public.candidates != usual.candidates, "public.candidates"),
-            (!is_text && self.evaluation != Judging::default(), "evaluation.depth"),
+        let default = Public::default();
+        let only_of_texts = [
+            (self.supervision.n_candidates() == 100, "supervision.candidates"),
+            (self.public.n_queries == default.n_queries, "public.n_queries"),
+            (self.public.candidates == default.candidates, "public.candidates"),
+            (self.evaluation == EvaluationSettings::default(), "evaluation.depth"),
         ];
-        for (is_said, key) in unsaid {
-            must(!is_said, key, "only texts need it; queries of feature files have their documents");
+        for (is_default, key) in only_of_texts {
+            let message = "only texts need it; queries of feature files have their documents";
+            must(is_text || is_default, key, message);
         }
-        must(!is_text || self.public.share == usual.share, "public.share", "only feature files need it");
-        let logs = match &self.supervision {
-            Supervision::Weak { queries: Some(queries), .. } => Some(queries),
-            _ => None,
-        };
-        must(
-            logs.is_none() || self.public.queries.as_ref() != logs,
-            "public.queries",
-            "this file is private: `supervision.queries` names it too",
-        );
+        must(!is_text || self.public.share == default.share, "public.share", "only feature files need it");
+        if let Supervision::Weak { queries: Some(private), .. } = &self.supervision {
+            let message = "this file is private: `supervision.queries` names it too";
+            must(self.public.queries.as_ref() != Some(private), "public.queries", message);
+        }
         must(self.public.n_queries > 1, "public.n_queries", "at least 2: some are held out");
         must(self.public.candidates > 1, "public.candidates", "at least 2: networks learn from pairs");
         must(self.public.share > 0.0 && self.public.share < 1.0, "public.share", "above 0, below 1");
@@ -55,60 +52,28 @@ impl MimicExperiment {
         must(self.evaluation.depth > 1, "evaluation.depth", "at least 2");
         must(!self.aggregation.is_empty(), "aggregation", "at least one is needed");
         for (key, network) in [("teacher", &self.teacher), ("student", &self.student)] {
-            problems.extend(check_network(key, network));
+            problems.extend(of_section(key, network.check()));
         }
-        for (place, one) in self.aggregation.iter().enumerate() {
-            let key = format!("aggregation[{place}]");
+        for (i, source) in self.aggregation.iter().enumerate() {
+            let key = format!("aggregation[{i}]");
             let is_name = |name: &str| {
                 !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_.".contains(letter))
             };
-            if !is_name(&one.name) || one.name.starts_with('.') {
+            if !is_name(&source.name) || source.name.starts_with('.') {
                 let message = "letters, digits, `-`, `_` and `.`: it is the name of a folder";
                 problems.push(Problem::new(format!("{key}.name"), message));
             }
-            if self.aggregation[..place].iter().any(|other| other.name == one.name) {
+            if self.aggregation[..i].iter().any(|other| other.name == source.name) {
                 problems.push(Problem::new(format!("{key}.name"), "another aggregation has this name"));
             }
-            problems.extend(check_method(&format!("{key}.method"), &one.method));
+            problems.extend(of_section(&format!("{key}.method"), source.method.check()));
         }
         problems
     }
 }
 
-fn check_network(key: &str, network: &NetworkSpec) -> Vec<Problem> {
-    let rules = [
-        (!network.hidden.is_empty() && !network.hidden.contains(&0), "hidden", "one or more layers of at least 1 unit"),
-        ((0.0..1.0).contains(&network.dropout), "dropout", "at least 0, below 1"),
-        (network.dimensions > 0, "dimensions", "at least 1"),
-        (network.batch > 0, "batch", "at least 1"),
-        (network.learning_rate > 0.0 && network.learning_rate.is_finite(), "learning_rate", "above 0"),
-        (network.steps > 0, "steps", "at least 1"),
-        (network.validate_every > 0, "validate_every", "at least 1"),
-        (network.patience > 0, "patience", "at least 1"),
-    ];
-    let wrong = rules.into_iter().filter(|(holds, ..)| !holds);
-    wrong.map(|(_, name, message)| Problem::new(format!("{key}.{name}"), message)).collect()
-}
-
-fn check_method(key: &str, method: &AggregationMethod) -> Vec<Problem> {
-    let positive = |value: f64| value > 0.0 && value.is_finite();
-    let rules = match *method {
-        AggregationMethod::Scores { scale } => {
-            vec![(scale >= 0.0 && scale.is_finite(), "scale", "0 or above; 0 is no noise")]
-        }
-        AggregationMethod::Votes { gamma, epsilon, pairs, delta } => vec![
-            (epsilon.is_none_or(positive), "epsilon", "above 0"),
-            (positive(gamma), "gamma", "above 0; or give `epsilon`"),
-            (pairs > 0, "pairs", "at least 1"),
-            (delta > 0.0 && delta < 1.0, "delta", "above 0, below 1"),
-        ],
-        AggregationMethod::GaussianVotes { deviation, epsilon, pairs, delta } => vec![
-            (epsilon.is_none_or(positive), "epsilon", "above 0"),
-            (positive(deviation), "deviation", "above 0; or give `epsilon`"),
-            (pairs > 0, "pairs", "at least 1"),
-            (delta > 0.0 && delta < 1.0, "delta", "above 0, below 1"),
-        ],
-    };
-    let wrong = rules.into_iter().filter(|(holds, ..)| !holds);
-    wrong.map(|(_, name, message)| Problem::new(format!("{key}.{name}"), message)).collect()
+fn of_section(section: &str, invalid: Vec<InvalidSetting>) -> impl Iterator<Item = Problem> {
+    invalid
+        .into_iter()
+        .map(move |InvalidSetting { key, expected, .. }| Problem::new(format!("{section}.{key}"), expected))
 }

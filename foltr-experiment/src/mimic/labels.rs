@@ -1,18 +1,17 @@
-//! Labels of public queries: what many teachers say together, as files that a student learns from.
+//! Labels of public queries by all teachers together, as files that a student learns from.
 
 use std::collections::BTreeMap;
 use std::io::Write;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use foltr_mimic::accountant;
-use foltr_mimic::aggregation::{Ballot, VoteNoise, aggregate_scores, draw_questions};
-use foltr_mimic::guarantee::Guarantee;
+use foltr_mimic::accountant::Spent;
+use foltr_mimic::aggregation::{AggregationMethod, Ballot, aggregate_scores, draw_questions};
+use foltr_mimic::guarantee::{Guarantee, UNIT};
 use foltr_mimic::{Candidates, Pair, Supervision};
 use foltr_rank::rng::{Purpose, Streams};
 use serde::{Deserialize, Serialize};
 
-use super::spec::AggregationMethod;
 use crate::store::{put_json, replace};
 
 /// Written last: labels are there once this file is.
@@ -21,23 +20,9 @@ const GUARANTEE: &str = "guarantee.json";
 /// Of the data owner: nothing in it may be shown to others.
 const ACCOUNTING: &str = "accounting-private.json";
 
-/// Labels with what they give away.
 pub struct Labels {
     supervision: Supervision,
     guarantee: Guarantee,
-    accounting: Option<Accounting>,
-}
-
-/// The content of `accounting-private.json`: what the votes that were cast would give.
-#[derive(Serialize)]
-struct Accounting {
-    not_to_be_shown: String,
-    /// By moments 1 to 8, as `PAEGT17` counts; none with Gaussian noise.
-    original_data_independent: Option<f64>,
-    original_data_dependent: Option<f64>,
-    data_independent: f64,
-    data_dependent: f64,
-    delta: f64,
 }
 
 /// One line of `labels.jsonl`. Documents are called by their number in the data.
@@ -48,32 +33,17 @@ enum Line {
     Pair { query: u32, name: String, better: u32, worse: u32 },
 }
 
-/// The content of `guarantee.json`.
-#[derive(Serialize)]
-struct Told {
-    /// Whatever the votes were; nothing here depends on them.
-    epsilon: Option<f64>,
-    delta: f64,
-    unit: &'static str,
-    sentences: Vec<String>,
-}
-
-/// What `guarantee.json` says to those who read it back.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+/// The content of `guarantee.json`: whatever the votes were; nothing here depends on them.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct PrivacyStatement {
     /// None: no guarantee.
     pub epsilon: Option<f64>,
-    /// Beside the epsilon.
     pub delta: f64,
-    /// In words.
+    unit: String,
     pub sentences: Vec<String>,
 }
 
 impl PrivacyStatement {
-    /// Reads what was promised about labels.
-    ///
-    /// # Errors
-    /// If it is missing or damaged.
     pub fn read(folder: &Path) -> Result<Self> {
         let path = folder.join(GUARANTEE);
         let text = std::fs::read_to_string(&path)
@@ -82,57 +52,46 @@ impl PrivacyStatement {
     }
 }
 
-/// Whether labels were made before.
-pub fn is_there(folder: &Path) -> bool {
+pub fn exist(folder: &Path) -> bool {
     folder.join(LABELS).exists()
 }
 
-/// Labels the public queries.
-///
-/// # Errors
-/// If the teachers did not score the same documents.
 pub fn make(
     method: AggregationMethod,
     scores: &[Vec<Candidates>],
     public: &[Candidates],
     streams: &Streams,
 ) -> Result<Labels> {
-    let (noise, n_pairs, delta) = match method {
-        AggregationMethod::Scores { scale } => {
-            let labels = aggregate_scores(scores, scale, streams)?;
-            let n_scored = labels.iter().map(|list| list.documents.len()).sum();
-            let guarantee = Guarantee::of_scores(scale, scores.len(), n_scored, 1e-5);
-            return Ok(Labels { supervision: Supervision::Scores(labels), guarantee, accounting: None });
-        }
-        AggregationMethod::Votes { gamma, pairs, delta, .. } => (VoteNoise::Laplace { gamma }, pairs, delta),
-        AggregationMethod::GaussianVotes { deviation, pairs, delta, .. } => {
-            (VoteNoise::Gaussian { sigma: deviation }, pairs, delta)
-        }
-    };
+    if let AggregationMethod::Scores { scale } = method {
+        let labels = aggregate_scores(scores, scale, streams)?;
+        let n_scored = labels.iter().map(|list| list.documents.len()).sum();
+        let guarantee = Guarantee::of_scores(scale, scores.len(), n_scored, 1e-5);
+        return Ok(Labels { supervision: Supervision::Scores(labels), guarantee });
+    }
+    let (noise, n_pairs, delta) = method.votes().context("scores or votes")?;
     let questions = draw_questions(public, n_pairs, &mut streams.open(Purpose::Data, 0, 0));
     let mut ballot = Ballot::new(public, questions);
     for scored in scores {
         ballot.cast(scored)?;
     }
-    let labels = ballot.label(noise, streams)?;
-    let guarantee = Guarantee::of_votes(&labels.votes, delta);
-    let spent = accountant::spent(&labels.votes, delta);
-    let accounting = Accounting {
-        not_to_be_shown: guarantee.private_sentence().unwrap_or_default(),
-        original_data_independent: spent.original.map(|original| original.data_independent),
-        original_data_dependent: spent.original.map(|it| it.data_dependent_private.for_the_data_owner()),
-        data_independent: spent.data_independent,
-        data_dependent: spent.data_dependent_private.for_the_data_owner(),
-        delta,
-    };
-    Ok(Labels { supervision: Supervision::Pairs(labels.pairs), guarantee, accounting: Some(accounting) })
+    let (pairs, votes) = ballot.label(noise, streams)?;
+    Ok(Labels { supervision: Supervision::Pairs(pairs), guarantee: Guarantee::of_votes(&votes, delta) })
+}
+
+/// What the votes that were cast would give; the original accountant knows Laplace noise only.
+fn accounting(guarantee: &Guarantee) -> Option<serde_json::Value> {
+    let Spent { data_independent, data_dependent_private, original } = guarantee.accounting_private?;
+    Some(serde_json::json!({
+        "not_to_be_shown": guarantee.private_sentence(),
+        "original_data_independent": original.map(|original| original.data_independent),
+        "original_data_dependent": original.map(|original| original.data_dependent_private.for_the_data_owner()),
+        "data_independent": data_independent,
+        "data_dependent": data_dependent_private.for_the_data_owner(),
+        "delta": guarantee.delta,
+    }))
 }
 
 impl Labels {
-    /// Writes labels and what they guarantee.
-    ///
-    /// # Errors
-    /// If they cannot be written.
     pub fn write(&self, folder: &Path, names: &[String], public: &[Candidates]) -> Result<()> {
         let names: BTreeMap<u32, &String> = public.iter().map(|list| list.query).zip(names).collect();
         let name = |query: &u32| names.get(query).map_or_else(String::new, |name| (*name).clone());
@@ -154,31 +113,27 @@ impl Labels {
                 }
             }
         }
-        let told = Told {
+        let statement = PrivacyStatement {
             epsilon: self.guarantee.epsilon.is_finite().then_some(self.guarantee.epsilon),
             delta: self.guarantee.delta,
-            unit: self.guarantee.unit,
+            unit: UNIT.into(),
             sentences: self.guarantee.sentences(),
         };
-        put_json(&folder.join(GUARANTEE), &told)?;
-        if let Some(accounting) = &self.accounting {
-            put_json(&folder.join(ACCOUNTING), accounting)?;
+        put_json(&folder.join(GUARANTEE), &statement)?;
+        if let Some(accounting) = accounting(&self.guarantee) {
+            put_json(&folder.join(ACCOUNTING), &accounting)?;
         }
         replace(&folder.join(LABELS), |file| Ok(file.write_all(&text)?)).map(drop)
     }
 
-    /// Reads the labels of a folder.
-    ///
-    /// # Errors
-    /// If they are missing or damaged, with the line.
     pub fn read(folder: &Path) -> Result<Supervision> {
         let path = folder.join(LABELS);
         let text = std::fs::read_to_string(&path)
             .with_context(|| format!("{} is missing; `foltr mimic label` makes it", path.display()))?;
         let (mut lists, mut pairs) = (Vec::new(), Vec::new());
         for (number, line) in (1..).zip(text.lines()) {
-            let place = || format!("{}:{number}: not a label", path.display());
-            match serde_json::from_str(line).with_context(place)? {
+            let location = || format!("{}:{number}: not a label", path.display());
+            match serde_json::from_str(line).with_context(location)? {
                 Line::Scores { query, documents, scores, .. } => lists.push(Candidates { query, documents, scores }),
                 Line::Pair { query, better, worse, .. } => pairs.push(Pair { query, better, worse }),
             }

@@ -15,47 +15,44 @@ use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
-use anyhow::{Context, Result, ensure};
-use foltr_mimic::agreement::{self, agreement, scored};
+use anyhow::{Context, Result, bail, ensure};
+use foltr_mimic::agreement::{agreement, scored};
 use foltr_mimic::model_file::Model;
-use foltr_mimic::network::Network;
 use foltr_mimic::partitions::partitions;
-use foltr_mimic::supervision::SupervisionError;
-use foltr_mimic::training::{self, Ending, Settings, Training};
-use foltr_mimic::{Candidates, Supervision};
+use foltr_mimic::training::{self, Ending, Training};
+use foltr_mimic::{Candidates, Network, NetworkSettings, Supervision};
 use foltr_rank::rng::{Purpose, Streams};
 use rand::Rng;
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_64;
 
-use super::judge::mean_ndcg;
+use super::evaluator::mean_ndcg;
 use super::labels::{self, Labels};
-use super::spec::{LabelSource, MimicExperiment, NetworkSpec};
+use super::spec::{LabelSource, MimicExperiment};
 use super::start;
 use super::training_data::{Store, TrainingData};
 use crate::execute::Interrupted;
 use crate::rows::RoundProgress;
 use crate::store::{put, replace, replace_json};
 
-/// Queries that at most say when a network has learnt enough, and their share.
+/// Queries of validation at most, and one over their share.
 const MOST_HELD_OUT: usize = 200;
 const HELD_OUT: usize = 10;
 
 /// Streams of networks: teachers are numbered from 0, students have this bit.
 const STUDENTS: u32 = 1 << 31;
 
-/// Who hears how far it is, and who says that it must end.
+/// Where progress is reported to, and what interrupts it.
 #[derive(Clone, Copy)]
-pub struct Watch<'a> {
-    pub progress: &'a (dyn Fn(RoundProgress) + Sync),
+pub struct Progress<'a> {
+    pub report: &'a (dyn Fn(RoundProgress) + Sync),
     /// Becomes true on Ctrl-C.
     pub stop: &'a AtomicBool,
 }
 
-impl Watch<'_> {
+impl Progress<'_> {
     fn advance(&self, n_new: u32) {
-        (self.progress)(RoundProgress { n_new: n_new as usize, message: None });
+        (self.report)(RoundProgress { n_new: n_new as usize, message: None });
     }
 }
 
@@ -63,31 +60,16 @@ impl Watch<'_> {
 pub struct FoldPipeline<'a> {
     pub experiment: &'a MimicExperiment,
     pub store: &'a Store,
-    /// What training begins with.
-    pub stage: &'a TrainingData,
+    pub data: &'a TrainingData,
     pub seed: u64,
-    /// Where files are.
     pub folder: &'a Path,
-    pub watch: Watch<'a>,
+    pub progress: Progress<'a>,
 }
 
-/// How a network was trained.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
-pub struct Trained {
-    /// Steps in all.
-    pub steps: u32,
-    /// The best value on held-out queries.
-    pub validation: f64,
-    /// Pairs that it learnt from a second.
-    pub pairs_per_second: f64,
-    /// Step, mean loss since the last look, value on held-out queries.
-    pub course: Vec<(u32, f64, f64)>,
-}
-
-/// What a network learns from, and what says when it has learnt enough.
+/// What a network learns from, and the validation that ends training.
 struct Task<'a> {
     name: String,
-    spec: &'a NetworkSpec,
+    settings: &'a NetworkSettings,
     /// Of its streams.
     number: u32,
     supervision: Supervision,
@@ -96,40 +78,36 @@ struct Task<'a> {
 
 impl FoldPipeline<'_> {
     /// Trains all teachers that are not there yet, side by side.
-    ///
-    /// # Errors
-    /// If one cannot be trained or written, or Ctrl-C came ([`Interrupted`]).
     pub fn train_teachers(&self) -> Result<()> {
         let n_teachers = self.experiment.supervision.n_teachers();
-        let mut stream = Streams::new(self.seed).open(Purpose::Cohort, 0, self.stage.fold as u32);
-        let parts = partitions(self.stage.lessons.len(), n_teachers, &mut stream)?;
-        let lessons = |part: &Vec<u32>| part.iter().map(|&place| self.stage.lessons[place as usize].clone()).collect();
-        parts.par_iter().enumerate().try_for_each(|(number, part)| self.train_teacher(number, lessons(part)))
+        let mut stream = Streams::new(self.seed).open(Purpose::Cohort, 0, self.data.fold as u32);
+        let private = &self.data.private;
+        let parts = partitions(private.len(), n_teachers, &mut stream)?;
+        let queries = |part: &Vec<u32>| part.iter().map(|&query| private[query as usize].clone()).collect();
+        parts.par_iter().enumerate().try_for_each(|(number, part)| self.train_teacher(number, queries(part)))
     }
 
-    fn train_teacher(&self, number: usize, lessons: Vec<Candidates>) -> Result<()> {
-        let judged = self.stage.splits.first().map_or(&[][..], |split| &split.validation);
+    fn train_teacher(&self, number: usize, queries: Vec<Candidates>) -> Result<()> {
+        let judged = self.data.splits.first().map_or(&[][..], |split| &split.validation);
         // With several teachers no query may be seen by two of them: each has held-out queries of its own.
         let by_judgements =
-            self.stage.validated_by_judgements && self.experiment.supervision.n_teachers() == 1 && !judged.is_empty();
-        let (lessons, held_out) = if by_judgements { (lessons, Vec::new()) } else { hold_out(lessons) };
+            self.data.validated_by_judgements && self.experiment.supervision.n_teachers() == 1 && !judged.is_empty();
+        let supervision = Supervision::Scores(queries);
+        let (supervision, held_out) =
+            if by_judgements { (supervision, Supervision::Pairs(Vec::new())) } else { hold_out(supervision) };
         let validation = |network: &Network| match by_judgements {
-            true => mean_ndcg(network, self.stage, judged),
-            false => agreement(network, &self.stage.inputs, &held_out),
+            true => mean_ndcg(network, self.data, judged),
+            false => agreement(network, &self.data.inputs, &held_out),
         };
         self.trained(&Task {
             name: teacher_name(number),
-            spec: &self.experiment.teacher,
+            settings: &self.experiment.teacher,
             number: number as u32,
-            supervision: Supervision::Scores(lessons),
+            supervision,
             validation: &validation,
         })
     }
 
-    /// Reads all teachers.
-    ///
-    /// # Errors
-    /// If one is missing.
     pub fn teachers(&self) -> Result<Vec<Network>> {
         let read = |number: usize| self.read_network(&teacher_name(number), "foltr mimic train-teacher");
         (0..self.experiment.supervision.n_teachers()).map(read).collect()
@@ -141,97 +119,66 @@ impl FoldPipeline<'_> {
         Ok(Model::read(&path)?.network)
     }
 
-    /// What the teachers say about the public queries, each for itself.
     pub fn scores(&self, teachers: &[Network]) -> Vec<Vec<Candidates>> {
-        teachers.iter().map(|teacher| scored(teacher, &self.stage.inputs, &self.stage.public)).collect()
+        teachers.iter().map(|teacher| scored(teacher, &self.data.inputs, &self.data.public)).collect()
     }
 
-    /// Whether the public queries were labelled in this way.
-    pub fn has_labels(&self, how: &LabelSource) -> bool {
-        labels::is_there(&self.folder.join(&how.name))
+    pub fn has_labels(&self, source: &LabelSource) -> bool {
+        labels::exist(&self.folder.join(&source.name))
     }
 
-    /// Labels the public queries in one way.
-    ///
-    /// # Errors
-    /// If labels cannot be made or written.
-    pub fn label(&self, how: &LabelSource, scores: &[Vec<Candidates>]) -> Result<()> {
-        let folder = self.folder.join(&how.name);
+    pub fn label(&self, source: &LabelSource, scores: &[Vec<Candidates>]) -> Result<()> {
+        let folder = self.folder.join(&source.name);
         std::fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
-        let made = labels::make(how.method, scores, &self.stage.public, &self.noise(how, 0))?;
-        made.write(&folder, &self.stage.public_names, &self.stage.public)
+        let made = labels::make(source.method, scores, &self.data.public, &self.noise(source, 0))?;
+        made.write(&folder, &self.data.public_names, &self.data.public)
     }
 
     /// Streams of noise. Every aggregation has its own, whatever its name in another folder: equal noise of different
     /// sizes could be taken out again.
-    pub fn noise(&self, how: &LabelSource, purpose: u32) -> Streams {
-        let streams = Streams::new(self.seed).branch(Purpose::Noise, purpose, self.stage.fold as u32);
+    pub fn noise(&self, source: &LabelSource, purpose: u32) -> Streams {
+        let streams = Streams::new(self.seed).branch(Purpose::Noise, purpose, self.data.fold as u32);
         // These very words choose the numbers: no name of a type may, nor a key that is not given.
-        let method = format!("{:?}", how.method).replace("epsilon: None, ", "");
-        let name = format!("Aggregating {{ name: {:?}, method: {method} }}", how.name);
+        let method = format!("{:?}", source.method).replace("epsilon: None, ", "");
+        let name = format!("Aggregating {{ name: {:?}, method: {method} }}", source.name);
         streams.branch(Purpose::Noise, number_of(&name), 0)
     }
 
     /// Trains the student of some labels, unless it is there.
-    ///
-    /// # Errors
-    /// If there are no labels, or as [`Self::train_teachers`].
-    pub fn train_student(&self, how: &LabelSource) -> Result<()> {
-        let folder = self.folder.join(&how.name);
-        ensure!(self.has_labels(how), "{} has no labels; `foltr mimic label` makes them", folder.display());
-        let supervision = Labels::read(&folder)?;
-        let (lessons, held_out) = match supervision {
-            Supervision::Scores(lessons) => {
-                let (lessons, held_out) = hold_out(lessons);
-                (Supervision::Scores(lessons), Supervision::Scores(held_out))
-            }
-            Supervision::Pairs(mut pairs) => {
-                let held_out = pairs.split_off(pairs.len() - pairs.len() / HELD_OUT);
-                let held_out = if held_out.is_empty() { pairs.clone() } else { held_out };
-                (Supervision::Pairs(pairs), Supervision::Pairs(held_out))
-            }
-        };
-        let validation = |network: &Network| agreement::with(network, &self.stage.inputs, &held_out);
+    pub fn train_student(&self, source: &LabelSource) -> Result<()> {
+        let folder = self.folder.join(&source.name);
+        ensure!(self.has_labels(source), "{} has no labels; `foltr mimic label` makes them", folder.display());
+        let (supervision, held_out) = hold_out(Labels::read(&folder)?);
+        let validation = |network: &Network| agreement(network, &self.data.inputs, &held_out);
         self.trained(&Task {
-            name: format!("{}/student", how.name),
-            spec: &self.experiment.student,
-            number: STUDENTS | number_of(&how.name),
-            supervision: lessons,
+            name: format!("{}/student", source.name),
+            settings: &self.experiment.student,
+            number: STUDENTS | number_of(&source.name),
+            supervision,
             validation: &validation,
         })
     }
 
-    /// Reads the student of some labels.
-    ///
-    /// # Errors
-    /// If it is missing.
-    pub fn student(&self, how: &LabelSource) -> Result<Network> {
-        self.read_network(&format!("{}/student", how.name), "foltr mimic train-student")
+    pub fn student(&self, source: &LabelSource) -> Result<Network> {
+        self.read_network(&format!("{}/student", source.name), "foltr mimic train-student")
     }
 
-    /// Trains a network, goes on with an interrupted training, or reads what is there.
+    /// Trains a network, resumes an interrupted training, or reads what is there.
     fn trained(&self, task: &Task<'_>) -> Result<()> {
         let path = |ending: &str| self.folder.join(&task.name).with_extension(ending);
         if path("json").exists() {
-            self.watch.advance(task.spec.steps);
+            self.progress.advance(task.settings.steps);
             return self.read_network(&task.name, "foltr mimic run").map(drop);
         }
-        let streams = Streams::new(self.seed).branch(Purpose::Training, task.number, self.stage.fold as u32);
-        let settings = Settings {
-            batch: task.spec.batch,
-            learning_rate: task.spec.learning_rate,
-            n_steps: task.spec.steps,
-            validate_every: task.spec.validate_every,
-            patience: task.spec.patience,
-            seed: streams.open(Purpose::Training, 0, 0).next_u64(),
-        };
+        let streams = Streams::new(self.seed).branch(Purpose::Training, task.number, self.data.fold as u32);
         let unfinished = path("training");
         let training = match std::fs::read(&unfinished) {
             Ok(bytes) => Training::from_bytes(&bytes)
-                .with_context(|| format!("{} cannot be gone on with; delete it", unfinished.display()))?,
+                .with_context(|| format!("{} is no training to resume; delete it", unfinished.display()))?,
             Err(_) => {
-                let network = start::network(task.spec, self.store, self.stage, self.seed, &streams)?;
-                Training::new(network, settings)?
+                let network = start::network(task.settings, self.store, self.data, self.seed, &streams)?;
+                let seed = streams.open(Purpose::Training, 0, 0).next_u64();
+                Training::new(network, task.settings.clone(), seed)?
             }
         };
         if let Some(parent) = unfinished.parent() {
@@ -242,10 +189,10 @@ impl FoldPipeline<'_> {
 
     fn carry_out(&self, task: &Task<'_>, mut training: Training, unfinished: &Path) -> Result<()> {
         let began_at = training.step();
-        self.watch.advance(began_at);
+        self.progress.advance(began_at);
         let started = Instant::now();
         let (mut course, mut losses) = (Vec::new(), Vec::new());
-        let tell = |progress: &training::Progress| {
+        let report = |progress: &training::Progress| {
             let mut message = None;
             losses.push(progress.loss);
             if let Some(value) = progress.validation {
@@ -254,35 +201,39 @@ impl FoldPipeline<'_> {
                 course.push((progress.step, loss, value));
                 message = Some(format!("{} loss {loss:.3} value {value:.4}", task.name));
             }
-            (self.watch.progress)(RoundProgress { n_new: 1, message });
-            if self.watch.stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+            (self.progress.report)(RoundProgress { n_new: 1, message });
+            if self.progress.stop.load(Ordering::Relaxed) { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         };
-        match task.supervision.pairs() {
-            Ok(pairs) => {
-                if training.run(&self.stage.inputs, &pairs, task.validation, tell) == Ending::Stopped {
-                    replace(unfinished, |file| Ok(file.write_all(&training.to_bytes())?))?;
-                    return Err(Interrupted.into());
-                }
+        let pairs = task.supervision.pairs().with_context(|| format!("{} cannot learn", task.name))?;
+        if !pairs.is_empty() {
+            if training.run(&self.data.inputs, &pairs, task.validation, report) == Ending::Stopped {
+                replace(unfinished, |file| Ok(file.write_all(&training.to_bytes())?))?;
+                return Err(Interrupted.into());
             }
-            // A small part may have no pair. Its teacher knows nothing, and says so at random; to stop here would tell
-            // something about the part. A student without a pair is a mistake.
-            Err(SupervisionError::Empty) if task.number & STUDENTS == 0 => {}
-            Err(error) => return Err(error).with_context(|| format!("{} cannot learn", task.name)),
+        } else if task.number & STUDENTS != 0 {
+            // A small part may have no pair. Its teacher knows nothing, and answers at random; to stop there would
+            // reveal something about the part. A student without a pair is a mistake.
+            bail!(
+                "{} cannot learn: no query has two documents with different scores; expected at least one pair to \
+                 learn from",
+                task.name
+            );
         }
         let steps = training.step();
-        self.watch.advance(task.spec.steps.saturating_sub(steps));
-        let n_pairs = u64::from(steps - began_at) * task.spec.batch as u64;
-        let about = Trained {
-            steps,
-            validation: training.best().map_or(0.0, |(_, validation)| validation),
-            pairs_per_second: n_pairs as f64 / started.elapsed().as_secs_f64(),
-            course,
-        };
-        let model = start::model(training.into_best(), self.store, self.stage)?;
+        self.progress.advance(task.settings.steps.saturating_sub(steps));
+        let n_pairs = u64::from(steps - began_at) * task.settings.batch as u64;
+        let about = serde_json::json!({
+            "steps": steps,
+            "validation": training.best().map_or(0.0, |(_, validation)| validation),
+            "pairs_per_second": n_pairs as f64 / started.elapsed().as_secs_f64(),
+            // Step, mean loss since the last validation, value on held-out queries.
+            "course": course,
+        });
+        let model = start::model(training.into_best(), self.store, self.data);
         let path = |ending: &str| self.folder.join(&task.name).with_extension(ending);
         // The seed is not for those who get the file: it gives the noise away.
         let bytes = model.to_bytes(&task.name);
-        Model::from_bytes(&bytes, &path("safetensors")).context("training has come to nothing that can be used")?;
+        Model::from_bytes(&bytes, &path("safetensors")).context("training diverged: non-finite parameters")?;
         put(&path("safetensors"), &bytes)?;
         // Last: a network is there once this file is.
         replace_json(&path("json"), &about)?;
@@ -296,17 +247,26 @@ fn number_of(name: &str) -> u32 {
     xxh3_64(name.as_bytes()) as u32 >> 1
 }
 
-/// File name of a teacher, from 0.
 fn teacher_name(number: usize) -> String {
     format!("teacher-{}", number + 1)
 }
 
-/// Training queries, and a tenth that says when to stop; the training queries themselves where there are few.
-fn hold_out(mut lessons: Vec<Candidates>) -> (Vec<Candidates>, Vec<Candidates>) {
-    let n_held_out = (lessons.len() / HELD_OUT).min(MOST_HELD_OUT);
-    if n_held_out == 0 {
-        return (lessons.clone(), lessons);
+/// What is learnt from, and a tenth of it that says when to stop; all of it where there is little.
+fn hold_out(supervision: Supervision) -> (Supervision, Supervision) {
+    fn split<T: Clone>(mut all: Vec<T>, most: usize) -> (Vec<T>, Vec<T>) {
+        let n_held_out = (all.len() / HELD_OUT).min(most);
+        let held_out = all.split_off(all.len() - n_held_out);
+        let held_out = if held_out.is_empty() { all.clone() } else { held_out };
+        (all, held_out)
     }
-    let held_out = lessons.split_off(lessons.len() - n_held_out);
-    (lessons, held_out)
+    match supervision {
+        Supervision::Scores(queries) => {
+            let (queries, held_out) = split(queries, MOST_HELD_OUT);
+            (Supervision::Scores(queries), Supervision::Scores(held_out))
+        }
+        Supervision::Pairs(pairs) => {
+            let (pairs, held_out) = split(pairs, usize::MAX);
+            (Supervision::Pairs(pairs), Supervision::Pairs(held_out))
+        }
+    }
 }

@@ -1,4 +1,4 @@
-//! What does training begin with? Private lessons, public queries and judged ones, as numbers that networks understand.
+//! What does training begin with? Private, public and judged queries, as numbers that networks understand.
 
 mod features;
 mod text;
@@ -15,43 +15,36 @@ pub use text::TextStore;
 /// A query whose ranking can be judged.
 #[derive(Clone, Debug, PartialEq)]
 pub struct JudgedQuery {
-    /// As the data calls it.
     pub id: String,
-    /// Number of the query in the inputs.
-    pub query: u32,
-    /// What is ranked, as numbers in the inputs: the best documents by BM25, or all of the query.
-    pub documents: Vec<u32>,
-    /// BM25 of each, or the feature that stands for it; empty where there is none.
-    pub first_scores: Vec<f32>,
+    /// Empty in feature files.
+    pub text: String,
+    /// What is ranked: the best documents by BM25, or all of the query. Scores are BM25, or the feature that stands for
+    /// it; empty where there is none.
+    pub list: Candidates,
     /// Of everything that was judged for the query, found by BM25 or not.
     pub grades: Grades,
 }
 
-/// Queries that parameters are chosen on, and queries that results are told about, as places among judged queries.
+/// Queries that parameters are chosen on, and queries of results, as positions among judged queries.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Split {
-    /// For choices.
     pub validation: Vec<usize>,
-    /// For results.
     pub test: Vec<usize>,
 }
 
-/// Everything that one training of teachers and students needs.
 #[derive(Clone, Debug)]
 pub struct TrainingData {
     /// Fold of the data, from 1; 1 as well where training does not depend on it.
     pub fold: usize,
-    /// What networks look at.
     pub inputs: Inputs,
-    /// What teachers learn from, by private queries.
-    pub lessons: Vec<Candidates>,
+    /// What teachers learn from.
+    pub private: Vec<Candidates>,
     /// Whether validation queries may say when a single teacher has learnt enough.
     pub validated_by_judgements: bool,
     /// What the student learns from, still without scores.
     pub public: Vec<Candidates>,
-    /// What each public query is called: its text, or its name.
+    /// The text of each public query, or its name.
     pub public_names: Vec<String>,
-    /// Judged queries of all splits.
     pub judged: Vec<JudgedQuery>,
     /// Several where the same networks are judged on all folds.
     pub splits: Vec<Split>,
@@ -61,17 +54,11 @@ pub struct TrainingData {
 
 /// The data of an experiment, read once.
 pub enum Store {
-    /// A text collection with its index.
     Text(Box<TextStore>),
-    /// Folds of feature files.
     Features(FeatureStore),
 }
 
 impl Store {
-    /// Reads the data.
-    ///
-    /// # Errors
-    /// If it cannot be found or read, or has nothing to learn from.
     pub fn load(experiment: &MimicExperiment) -> Result<Self> {
         Ok(match &experiment.data {
             MimicData::Text(data) => Self::Text(Box::new(TextStore::load(data, experiment)?)),
@@ -87,18 +74,13 @@ impl Store {
         }
     }
 
-    /// What the training of one fold and seed begins with.
-    ///
-    /// # Errors
-    /// If there are too few queries.
-    pub fn stage(&self, experiment: &MimicExperiment, fold: usize, seed: u64) -> Result<TrainingData> {
+    pub fn training_data(&self, experiment: &MimicExperiment, fold: usize, seed: u64) -> Result<TrainingData> {
         match self {
-            Self::Text(store) => store.stage(experiment, fold, seed),
-            Self::Features(store) => store.stage(experiment, fold, seed),
+            Self::Text(store) => store.training_data(experiment, fold, seed),
+            Self::Features(store) => store.training_data(experiment, fold, seed),
         }
     }
 
-    /// What the data is, in a line.
     pub fn describe(&self) -> String {
         match self {
             Self::Text(store) => store.describe(),

@@ -2,7 +2,7 @@
 //!
 //! A label is a coin: with p = (p_1, p_2) at one count and r = (r_1, r_2) at its neighbour, the Renyi divergence of
 //! order 1 + t is ln(sum over j of p_j (p_j/r_j)^t)/t, and the pure epsilon is the largest |ln(p_j/r_j)|. Both hold for
-//! the label alone: it tells less than the noisy counts. Near a tie, where it tells most, the divergence with Laplace
+//! the label alone: it reveals less than the noisy counts. Near a tie, where it reveals most, the divergence with Laplace
 //! noise is about a quarter of the one that 2 gamma stands for.
 //!
 //! Results are on the high side by a few roundings.

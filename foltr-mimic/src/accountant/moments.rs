@@ -39,8 +39,9 @@ pub fn moment(q: f64, gamma: f64, l: u32) -> f64 {
 }
 
 /// Epsilon and the moment that gives it, of groups of labels with equal counts. Private: it depends on the votes.
-pub fn epsilon<'a>(groups: impl Iterator<Item = (&'a [u32], u64)>, gamma: f64, delta: f64) -> (f64, u32) {
-    let changes: Vec<(f64, f64)> = groups.map(|(counts, n)| (probability_of_change(counts, gamma), n as f64)).collect();
+pub fn epsilon(groups: impl Iterator<Item = (impl AsRef<[u32]>, u64)>, gamma: f64, delta: f64) -> (f64, u32) {
+    let changes: Vec<(f64, f64)> =
+        groups.map(|(counts, n)| (probability_of_change(counts.as_ref(), gamma), n as f64)).collect();
     smallest(delta, |l| changes.iter().map(|&(q, n)| n * moment(q, gamma, l)).sum())
 }
 
@@ -62,8 +63,7 @@ mod tests {
     use serde_json::Value;
 
     fn golden(key: &str) -> Vec<Value> {
-        let file: Value = serde_json::from_str(include_str!("../../tests/vectors/pate_vectors.json")).expect("JSON");
-        file[key].as_array().expect("a list").clone()
+        crate::aggregation::golden_vectors()[key].as_array().expect("a list").clone()
     }
 
     fn counts(example: &Value) -> Vec<u32> {

@@ -1,6 +1,6 @@
 //! Which pairs of public documents are the teachers asked about? Drawn without a look at any score.
 //!
-//! Were questions chosen by what teachers think, the choice itself would tell something about private data. Each
+//! Were questions chosen by what teachers think, the choice itself would reveal something about private data. Each
 //! question is paid for, so none is asked twice, and queries get equal shares: long lists do not take them all.
 
 use foltr_rank::rng::Stream;
@@ -14,9 +14,8 @@ use crate::Candidates;
 pub struct Question {
     /// Position of the query's list.
     pub list: usize,
-    /// Position of one document within it.
+    /// Positions of the documents within it.
     pub first: usize,
-    /// Position of the other one.
     pub second: usize,
 }
 
@@ -48,9 +47,9 @@ fn pair_of_number(number: usize) -> (usize, usize) {
 }
 
 /// As equal as capacities allow; who gets one more is drawn.
-fn equal_shares(capacities: &[usize], n_wanted: usize, stream: &mut Stream) -> Vec<usize> {
+fn equal_shares(capacities: &[usize], n_questions: usize, stream: &mut Stream) -> Vec<usize> {
     let mut shares = vec![0; capacities.len()];
-    let mut n_left = n_wanted.min(capacities.iter().sum());
+    let mut n_left = n_questions.min(capacities.iter().sum());
     while n_left > 0 {
         let mut open: Vec<usize> = (0..shares.len()).filter(|&i| shares[i] < capacities[i]).collect();
         let each = (n_left / open.len()).max(1);
@@ -70,17 +69,13 @@ fn equal_shares(capacities: &[usize], n_wanted: usize, stream: &mut Stream) -> V
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::supervision::candidates;
     use foltr_rank::rng::{Purpose, Streams};
     use proptest::prelude::*;
     use std::collections::BTreeSet;
 
     fn lists(sizes: &[usize], score: f32) -> Vec<Candidates> {
-        let list = |(query, &n): (usize, &usize)| Candidates {
-            query: query as u32,
-            documents: (0..n as u32).collect(),
-            scores: vec![score; n],
-        };
-        sizes.iter().enumerate().map(list).collect()
+        (0..).zip(sizes).map(|(query, &n)| candidates(query, &vec![score; n])).collect()
     }
 
     fn draw(lists: &[Candidates], n: usize, seed: u64) -> Vec<Question> {
@@ -97,11 +92,11 @@ mod tests {
     proptest! {
         #[test]
         fn questions_differ_and_are_shared_equally(
-            sizes in prop::collection::vec(0_usize..8, 0..12), wanted in 0_usize..300, seed: u64,
+            sizes in prop::collection::vec(0_usize..8, 0..12), n_asked in 0_usize..300, seed: u64,
         ) {
-            let questions = draw(&lists(&sizes, 0.0), wanted, seed);
+            let questions = draw(&lists(&sizes, 0.0), n_asked, seed);
             let capacities: Vec<usize> = sizes.iter().map(|&n| n_pairs(n)).collect();
-            prop_assert_eq!(questions.len(), wanted.min(capacities.iter().sum()));
+            prop_assert_eq!(questions.len(), n_asked.min(capacities.iter().sum()));
             let sorted: BTreeSet<_> =
                 questions.iter().map(|q| (q.list, q.first.min(q.second), q.first.max(q.second))).collect();
             prop_assert_eq!(sorted.len(), questions.len());

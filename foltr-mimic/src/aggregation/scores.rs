@@ -6,8 +6,8 @@
 use foltr_rank::rng::{Purpose, Streams};
 use rayon::prelude::*;
 
-use super::{AggregationError, check_same_lists, laplace};
-use crate::Candidates;
+use super::{check_same_lists, laplace, no_teachers};
+use crate::{Candidates, InvalidInput};
 
 /// Words of a stream that belong to one draw. It needs four, or a few more if a variate is rejected.
 const WORDS_A_DRAW: u128 = 64;
@@ -15,18 +15,15 @@ const WORDS_A_DRAW: u128 = 64;
 /// The mean over `teachers` of their scores with Laplace noise of this scale, for the same lists.
 ///
 /// Noise belongs to (query, document, teacher): neither the order of lists nor threads change it.
-///
-/// # Errors
-/// If there is no teacher, one scored other documents than the first one, or the scale is negative or not finite.
 pub fn aggregate_scores(
     teachers: &[Vec<Candidates>],
     scale: f64,
     streams: &Streams,
-) -> Result<Vec<Candidates>, AggregationError> {
+) -> Result<Vec<Candidates>, InvalidInput> {
     if !(scale.is_finite() && scale >= 0.0) {
-        return Err(AggregationError::BadNoise { name: "scale", value: scale, least: "from 0 on" });
+        return Err(InvalidInput::new(format!("scale = {scale} is no size of noise"), "a finite number from 0 on"));
     }
-    let lists = teachers.first().ok_or(AggregationError::NoTeachers)?;
+    let lists = teachers.first().ok_or_else(no_teachers)?;
     for (teacher, scored) in teachers.iter().enumerate() {
         check_same_lists(lists, teacher, scored)?;
     }
@@ -66,17 +63,12 @@ fn noisy_mean<'a>(n_docs: usize, answers: impl ExactSizeIterator<Item = (&'a [f3
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    fn list(query: u32, scores: &[f32]) -> Candidates {
-        let documents = (0..scores.len() as u32).map(|doc| 10 * query + doc).collect();
-        Candidates { query, documents, scores: scores.to_vec() }
-    }
+    use crate::aggregation::golden_vectors;
+    use crate::supervision::candidates as list;
 
     #[test]
     fn the_mean_is_that_of_the_specification() {
-        let file: serde_json::Value =
-            serde_json::from_str(include_str!("../../tests/vectors/pate_vectors.json")).expect("JSON");
-        let golden = &file["score_level"];
+        let golden = &golden_vectors()["score_level"];
         let numbers = |value: &serde_json::Value| -> Vec<f64> {
             value.as_array().expect("a list").iter().map(|x| x.as_f64().expect("a number")).collect()
         };
@@ -124,18 +116,20 @@ mod tests {
     #[test]
     fn what_cannot_be_aggregated_is_refused() {
         let lists = vec![list(1, &[0.1, 0.2]), list(2, &[0.4])];
-        let refused =
-            |teachers: &[Vec<Candidates>], scale| aggregate_scores(teachers, scale, &Streams::new(1)).unwrap_err();
-        assert_eq!(refused(&[], 0.0), AggregationError::NoTeachers);
-        let shorter = lists[..1].to_vec();
-        assert_eq!(refused(&[lists.clone(), shorter], 0.0), AggregationError::OtherDocuments { teacher: 1, list: 1 });
         let mut other = lists.clone();
         other[0].documents[1] = 99;
-        assert_eq!(refused(&[lists.clone(), other], 0.0), AggregationError::OtherDocuments { teacher: 1, list: 0 });
         let mut unscored = lists.clone();
         unscored[1].scores.clear();
-        assert_eq!(refused(&[unscored], 0.0), AggregationError::OtherDocuments { teacher: 0, list: 1 });
-        let error = refused(&[lists], -0.05).to_string();
-        assert_eq!(error, "scale = -0.05 is no size of noise; expected a finite number from 0 on");
+        let shorter = lists[..1].to_vec();
+        for (teachers, scale, expected) in [
+            (vec![], 0.0, "0 teachers; expected 1 or more"),
+            (vec![lists.clone(), shorter], 0.0, "teacher 1 scored other documents of list 1;"),
+            (vec![lists.clone(), other], 0.0, "teacher 1 scored other documents of list 0;"),
+            (vec![unscored], 0.0, "teacher 0 scored other documents of list 1;"),
+            (vec![lists], -0.05, "scale = -0.05 is no size of noise; expected a finite number from 0 on"),
+        ] {
+            let error = aggregate_scores(&teachers, scale, &Streams::new(1)).expect_err("refused").to_string();
+            assert!(error.starts_with(expected), "{error}");
+        }
     }
 }

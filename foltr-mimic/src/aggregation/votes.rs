@@ -11,28 +11,20 @@
 
 use foltr_rank::rng::{Purpose, Stream, Streams};
 use rand_distr::{Distribution, StandardNormal};
-use serde::{Deserialize, Serialize};
 use statrs::function::erf::erfc;
 
-use super::{AggregationError, Question, check_same_lists, laplace};
-use crate::{Candidates, Pair};
+use super::{Question, check_same_lists, laplace, no_teachers};
+use crate::{Candidates, InvalidInput, Pair};
 
 /// Noise on the counts of votes.
-#[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
-#[serde(rename_all = "kebab-case", tag = "kind", deny_unknown_fields)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub enum VoteNoise {
-    /// None: labels are those of the majority, and nothing is guaranteed.
+    /// Labels are those of the majority, and nothing is guaranteed.
     None,
     /// Laplace noise of scale 1/gamma on both counts.
-    Laplace {
-        /// One over the scale.
-        gamma: f64,
-    },
-    /// Gaussian noise on one count, which determines the other one.
-    Gaussian {
-        /// Its deviation, in votes.
-        sigma: f64,
-    },
+    Laplace { gamma: f64 },
+    /// Gaussian noise of this deviation, in votes, on one count, which determines the other one.
+    Gaussian { sigma: f64 },
 }
 
 impl VoteNoise {
@@ -49,7 +41,6 @@ impl VoteNoise {
         if n_first >= n_second { [1.0 - minority, minority] } else { [minority, 1.0 - minority] }
     }
 
-    /// What is added to the counts.
     fn draw(self, stream: &mut Stream) -> [f64; 2] {
         match self {
             Self::None => [0.0, 0.0],
@@ -61,16 +52,12 @@ impl VoteNoise {
         }
     }
 
-    fn check(self) -> Result<(), AggregationError> {
-        let (name, value) = match self {
-            Self::None => return Ok(()),
-            Self::Laplace { gamma } => ("gamma", gamma),
-            Self::Gaussian { sigma } => ("sigma", sigma),
-        };
-        if value.is_finite() && value > 0.0 {
-            return Ok(());
+    fn check(self) -> Result<(), InvalidInput> {
+        match self {
+            Self::None => Ok(()),
+            Self::Laplace { gamma: size } | Self::Gaussian { sigma: size } if size.is_finite() && size > 0.0 => Ok(()),
+            noise => Err(InvalidInput::new(format!("{noise:?} is no size of noise"), "a finite number above 0")),
         }
-        Err(AggregationError::BadNoise { name, value, least: "above 0" })
     }
 }
 
@@ -90,11 +77,8 @@ impl<'a> Ballot<'a> {
         Self { lists, questions, n_teachers: 0, n_first }
     }
 
-    /// One more teacher votes, by its scores of the lists.
-    ///
-    /// # Errors
-    /// If it scored other documents. Nothing is counted then.
-    pub fn cast(&mut self, scored: &[Candidates]) -> Result<(), AggregationError> {
+    /// One more teacher votes, by its scores of the lists. If it scored other documents, nothing is counted.
+    pub fn cast(&mut self, scored: &[Candidates]) -> Result<(), InvalidInput> {
         check_same_lists(self.lists, self.n_teachers as usize, scored)?;
         for (n_first, question) in self.n_first.iter_mut().zip(&self.questions) {
             let scores = &scored[question.list].scores;
@@ -104,18 +88,16 @@ impl<'a> Ballot<'a> {
         Ok(())
     }
 
-    /// Labels all questions. Noise belongs to a question's place; every call with other streams costs privacy anew.
-    ///
-    /// # Errors
-    /// If nobody voted, or the noise is not above 0 and finite.
-    pub fn label(&self, noise: VoteNoise, streams: &Streams) -> Result<Labels, AggregationError> {
+    /// The labels, in the order of the questions: what a student learns from, and all that may be shown; and the
+    /// private votes. Noise belongs to a question's position; every call with other streams costs privacy anew.
+    pub fn label(&self, noise: VoteNoise, streams: &Streams) -> Result<(Vec<Pair>, Votes), InvalidInput> {
         noise.check()?;
         if self.n_teachers == 0 {
-            return Err(AggregationError::NoTeachers);
+            return Err(no_teachers());
         }
-        let pair = |(place, question): (usize, &Question)| {
-            let mut stream = streams.open(Purpose::Noise, place as u32, (place >> 32) as u32);
-            let counts = [self.n_first[place], self.n_teachers - self.n_first[place]];
+        let pair = |(position, question): (usize, &Question)| {
+            let mut stream = streams.open(Purpose::Noise, position as u32, (position >> 32) as u32);
+            let counts = [self.n_first[position], self.n_teachers - self.n_first[position]];
             let list = &self.lists[question.list];
             let (first, second) = (list.documents[question.first], list.documents[question.second]);
             let is_first = winner(counts, noise.draw(&mut stream)) == 0;
@@ -123,7 +105,7 @@ impl<'a> Ballot<'a> {
             Pair { query: list.query, better, worse }
         };
         let pairs = self.questions.iter().enumerate().map(pair).collect();
-        Ok(Labels { pairs, votes: Votes::new(noise, self.n_teachers, self.n_first.clone()) })
+        Ok((pairs, Votes::new(noise, self.n_teachers, self.n_first.clone())))
     }
 }
 
@@ -133,45 +115,22 @@ fn winner(counts: [u32; 2], noise: [f64; 2]) -> usize {
     usize::from(second > first)
 }
 
-/// What comes of a ballot.
-#[derive(Clone, Debug)]
-pub struct Labels {
-    /// The labels, in the order of the questions: what a student learns from, and all that may be shown.
-    pub pairs: Vec<Pair>,
-    /// How the teachers voted: private.
-    pub votes: Votes,
-}
-
 /// How teachers voted before noise. Private: it depends on the training queries without any protection.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Votes {
-    noise: VoteNoise,
-    n_teachers: u32,
+    pub(crate) noise: VoteNoise,
+    pub(crate) n_teachers: u32,
     n_first: Vec<u32>,
 }
 
 impl Votes {
     /// Of each question, how many of the teachers voted for its first document.
-    ///
-    /// # Panics
-    /// If more voted than there are.
     pub fn new(noise: VoteNoise, n_teachers: u32, n_first: Vec<u32>) -> Self {
         assert!(n_first.iter().all(|&n| n <= n_teachers), "more votes for a document than {n_teachers} teachers");
         Self { noise, n_teachers, n_first }
     }
 
-    /// The noise that they were counted with.
-    pub fn noise(&self) -> VoteNoise {
-        self.noise
-    }
-
-    /// Teachers who voted.
-    pub fn n_teachers(&self) -> u32 {
-        self.n_teachers
-    }
-
-    /// Labelled questions.
-    pub fn n_labels(&self) -> usize {
+    pub(crate) fn n_labels(&self) -> usize {
         self.n_first.len()
     }
 

@@ -2,18 +2,20 @@
 
 use std::path::Path;
 
-use super::error::{At, CollectionError};
-use super::source::{files_below, squeezed};
-use super::{Document, Gathered};
+use super::source::{Location, files_below, single_spaced};
+use super::{CollectionBuilder, Document};
+use crate::FileError;
 
 /// Reads all files that are text: those with a zero byte are not, and are noted.
-pub fn read(folder: &Path, gathered: &mut Gathered) -> Result<(), CollectionError> {
+pub(super) fn read(folder: &Path, builder: &mut CollectionBuilder) -> Result<(), FileError> {
     for file in files_below(folder)? {
-        let text = gathered.text(&file)?;
-        match text.contains('\0') {
-            true => gathered.ignore(&file),
-            false => gathered.add_document(document(folder, &file, &text), At { file: &file, line: 1 })?,
-        }
+        builder.read(&file, |text, file, builder| {
+            if text.contains('\0') {
+                builder.ignore(file);
+                return Ok(());
+            }
+            builder.add_document(document(folder, file, text), Location { file, line: 1 })
+        })?;
     }
     Ok(())
 }
@@ -23,5 +25,5 @@ fn document(folder: &Path, file: &Path, text: &str) -> Document {
     // One name on every system.
     let id = relative.iter().map(|part| part.to_string_lossy()).collect::<Vec<_>>().join("/");
     let title = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
-    Document { id, title: squeezed(title), text: squeezed(text) }
+    Document { id, title: single_spaced(title), text: single_spaced(text) }
 }

@@ -5,13 +5,16 @@
 
 use std::path::{Path, PathBuf};
 
-use super::error::{At, CollectionError, Expected};
-use super::source::{entries, squeezed};
+use super::source::{Location, entries, lines, single_spaced};
 use super::trec::parse_judgements;
-use super::{Document, Gathered, Query};
+use super::{CollectionBuilder, Document, Query};
+use crate::FileError;
+
+/// Titles are the only kind of queries that all judged queries have.
+const QUERIES: &str = "q-titles.queries";
 
 /// Folders with a file of judgements.
-pub fn parts(folder: &Path) -> Result<Vec<PathBuf>, CollectionError> {
+pub(super) fn parts(folder: &Path) -> Result<Vec<PathBuf>, FileError> {
     let mut parts = Vec::new();
     for path in entries(folder)? {
         if path.is_dir() && !files_ending(&path, ".qrel")?.is_empty() {
@@ -22,67 +25,51 @@ pub fn parts(folder: &Path) -> Result<Vec<PathBuf>, CollectionError> {
 }
 
 /// All parts as one collection; queries remember theirs.
-pub fn read(folder: &Path, query_kind: &str, gathered: &mut Gathered) -> Result<(), CollectionError> {
+pub(super) fn read(folder: &Path, builder: &mut CollectionBuilder) -> Result<(), FileError> {
     for part in parts(folder)? {
         let name = part.file_name().unwrap_or_default().to_string_lossy();
         // A part may have no text of its own: its documents are those of the other parts.
         for file in files_ending(&part, ".docs")? {
-            parse_documents(&gathered.text(&file)?, &file, gathered)?;
+            builder.read(&file, parse_documents)?;
         }
         for file in files_ending(&part, ".qrel")? {
-            parse_judgements(&gathered.text(&file)?, &file, gathered)?;
+            builder.read(&file, parse_judgements)?;
         }
-        let queries = part.join(format!("q-{query_kind}.queries"));
+        let queries = part.join(QUERIES);
         if !queries.is_file() {
-            let missing = format!("file of queries `q-{query_kind}.queries`");
-            return Err(CollectionError::Missing { folder: part, missing });
+            return Err(FileError::new(&part, format!("has no file of queries `{QUERIES}`")));
         }
-        parse_queries(&gathered.text(&queries)?, &queries, Some(&name), gathered)?;
+        builder.read(&queries, |text, file, builder| parse_queries(text, file, &name, builder))?;
     }
     Ok(())
 }
 
-fn files_ending(folder: &Path, ending: &str) -> Result<Vec<PathBuf>, CollectionError> {
+fn files_ending(folder: &Path, ending: &str) -> Result<Vec<PathBuf>, FileError> {
     let mut files = entries(folder)?;
     files.retain(|path| path.to_string_lossy().ends_with(ending) && path.is_file());
     Ok(files)
 }
 
-/// Lines of a name, a tab and a text.
-fn tabbed<'a>(
-    text: &'a str,
-    file: &'a Path,
-) -> impl Iterator<Item = Result<(At<'a>, &'a str, String), CollectionError>> + 'a {
-    let lines = (1..).zip(text.lines()).filter(|(_, content)| !content.trim().is_empty());
-    lines.map(move |(line, content)| {
-        let at = At { file, line };
-        let (id, text) = content.split_once('\t').ok_or_else(|| at.found(content, Expected::TabbedText))?;
-        match id.trim() {
-            "" => Err(at.found(content, Expected::TabbedText)),
-            id => Ok((at, id, squeezed(text))),
-        }
-    })
+/// A name, a tab and a text.
+fn name_and_text(at: Location, content: &str) -> Result<(String, String), FileError> {
+    let columns = content.split_once('\t').map(|(id, text)| (id.trim().to_owned(), single_spaced(text)));
+    columns.filter(|(id, _)| !id.is_empty()).ok_or_else(|| at.unexpected(content, "a name, a tab and a text"))
 }
 
-/// Documents, one a line.
-pub fn parse_documents(text: &str, file: &Path, gathered: &mut Gathered) -> Result<(), CollectionError> {
-    for line in tabbed(text, file) {
-        let (at, id, text) = line?;
-        gathered.add_document(Document { id: id.to_owned(), title: title(&text).to_owned(), text }, at)?;
+/// Documents, one per line.
+pub fn parse_documents(text: &str, file: &Path, builder: &mut CollectionBuilder) -> Result<(), FileError> {
+    for (at, content) in lines(text, file) {
+        let (id, text) = name_and_text(at, content)?;
+        builder.add_document(Document { id, title: title(&text).to_owned(), text }, at)?;
     }
     Ok(())
 }
 
-/// Queries, one a line, of a part if there is one.
-pub fn parse_queries(
-    text: &str,
-    file: &Path,
-    part: Option<&str>,
-    gathered: &mut Gathered,
-) -> Result<(), CollectionError> {
-    for line in tabbed(text, file) {
-        let (at, id, text) = line?;
-        gathered.add_query(Query { id: id.to_owned(), text, part: part.map(str::to_owned) }, at)?;
+/// Queries of a part, one per line.
+pub fn parse_queries(text: &str, file: &Path, part: &str, builder: &mut CollectionBuilder) -> Result<(), FileError> {
+    for (at, content) in lines(text, file) {
+        let (id, text) = name_and_text(at, content)?;
+        builder.add_query(Query { id, text, part: Some(part.to_owned()) }, at)?;
     }
     Ok(())
 }

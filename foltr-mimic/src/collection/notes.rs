@@ -2,18 +2,16 @@
 
 use std::path::PathBuf;
 
-use super::{Form, TopicIds};
+use super::Form;
 
 /// What is worth knowing about files that could be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notes {
-    /// The form they were read in.
     pub form: Option<Form>,
-    /// What judgements called a topic, where they could have meant two things.
-    pub topic_ids: Option<TopicIds>,
-    /// Judgements left out because there is no such document.
+    /// Judgements call a TREC topic by its position in the file, from 1, as those of Cranfield do, not by its `<num>`.
+    pub by_position: bool,
+    /// Judgements left out because there is no such document, or query.
     pub unknown_documents: Unknown,
-    /// Judgements left out because there is no such query.
     pub unknown_queries: Unknown,
     /// Grades below 0, read as 0: not relevant.
     pub n_negative: usize,
@@ -21,14 +19,13 @@ pub struct Notes {
     pub n_repeated: usize,
     /// Files that are not UTF-8 and were read as Latin-1.
     pub latin1: Vec<PathBuf>,
-    /// Files left aside because they are nothing of a collection.
+    /// Files that are nothing of a collection.
     pub ignored: Vec<PathBuf>,
 }
 
-/// Names that were met but not found.
+/// Names without a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unknown {
-    /// How often.
     pub count: usize,
     /// The first few of them, each once.
     pub examples: Vec<String>,
@@ -43,19 +40,20 @@ impl Notes {
                 sentences.push(sentence);
             }
         };
-        for (unknown, kind) in [(&self.unknown_documents, "documents"), (&self.unknown_queries, "queries")] {
-            let Unknown { count, examples } = unknown;
+        for (Unknown { count, examples }, kind) in
+            [(&self.unknown_documents, "documents"), (&self.unknown_queries, "queries")]
+        {
             let examples = examples.join(", ");
             say(*count, format!("{count} judgements left out: they name {kind} that are not there ({examples}, ...)"));
         }
-        if self.topic_ids == Some(TopicIds::Positions) {
+        if self.by_position {
             say(1, "judgements name queries by their position in the file of topics, not by their number".to_owned());
         }
         say(self.n_negative, format!("{} grades below 0 were read as not relevant", self.n_negative));
         say(self.n_repeated, format!("{} judgements repeat a pair; the higher grade counts", self.n_repeated));
-        for (files, what) in [(&self.latin1, "is not UTF-8 and was read as Latin-1"), (&self.ignored, "was left aside")]
-        {
-            files.iter().for_each(|file| say(1, format!("{} {what}", file.display())));
+        let files = [(&self.latin1, "is not UTF-8 and was read as Latin-1"), (&self.ignored, "was ignored")];
+        for (files, reason) in files {
+            files.iter().for_each(|file| say(1, format!("{} {reason}", file.display())));
         }
         sentences
     }

@@ -1,51 +1,64 @@
 //! Which files are there, and what text is in them?
 
 use std::fs;
-use std::io::{self, Read};
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use flate2::read::MultiGzDecoder;
 
-use super::CollectionError;
+use crate::FileError;
 
 /// Every gzip file begins with this.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
-fn failed(file: &Path) -> impl FnOnce(io::Error) -> CollectionError {
-    let file = file.to_path_buf();
-    move |source| CollectionError::Read { file, source }
+/// A line of a file, for errors.
+#[derive(Clone, Copy, Debug)]
+pub struct Location<'a> {
+    pub file: &'a Path,
+    pub line: usize,
 }
 
-/// What is in a file, decompressed.
-pub fn read_bytes(file: &Path) -> Result<Vec<u8>, CollectionError> {
-    let raw = fs::read(file).map_err(failed(file))?;
-    if !raw.starts_with(&GZIP) {
-        return Ok(raw);
+impl Location<'_> {
+    pub fn error(self, message: String) -> FileError {
+        FileError { file: self.file.into(), line: Some(self.line), message }
     }
-    let mut bytes = Vec::new();
-    MultiGzDecoder::new(raw.as_slice()).read_to_end(&mut bytes).map_err(failed(file))?;
-    Ok(bytes)
+
+    /// Something else was expected here; of a long text only the beginning is shown.
+    pub fn unexpected(self, found: &str, expected: &str) -> FileError {
+        const LONGEST: usize = 60;
+        let mut beginning: String = found.chars().take(LONGEST).collect();
+        if beginning.len() < found.len() {
+            beginning.push_str("...");
+        }
+        self.error(format!("found `{beginning}`, expected {expected}"))
+    }
 }
 
-/// The text of a file, and whether it had to be read as Latin-1: old collections are, and any bytes are Latin-1.
-pub fn read_text(file: &Path) -> Result<(String, bool), CollectionError> {
-    Ok(decoded(read_bytes(file)?))
+/// Lines that are not blank.
+pub fn lines<'a>(text: &'a str, file: &'a Path) -> impl Iterator<Item = (Location<'a>, &'a str)> {
+    let numbered = (1..).zip(text.lines()).filter(|(_, content)| !content.trim().is_empty());
+    numbered.map(move |(line, content)| (Location { file, line }, content))
 }
 
-/// Bytes as UTF-8 if they are, as Latin-1 otherwise.
-pub fn decoded(bytes: Vec<u8>) -> (String, bool) {
-    match String::from_utf8(bytes) {
+/// The decompressed text of a file, and whether it had to be read as Latin-1: old collections are, and any bytes are.
+pub fn read_text(file: &Path) -> Result<(String, bool), FileError> {
+    let mut bytes = fs::read(file).map_err(FileError::io(file, "read"))?;
+    if bytes.starts_with(&GZIP) {
+        let compressed = std::mem::take(&mut bytes);
+        MultiGzDecoder::new(compressed.as_slice()).read_to_end(&mut bytes).map_err(FileError::io(file, "read"))?;
+    }
+    Ok(match String::from_utf8(bytes) {
         Ok(text) => (text, false),
         Err(error) => (error.as_bytes().iter().map(|&byte| char::from(byte)).collect(), true),
-    }
+    })
 }
 
 /// The beginning of a file, decompressed: enough to see what it is.
-pub fn beginning(file: &Path) -> Result<String, CollectionError> {
+pub fn beginning(file: &Path) -> Result<String, FileError> {
     const LONGEST: u64 = 4096;
     let mut raw = Vec::new();
-    let opened = fs::File::open(file).map_err(failed(file))?;
-    opened.take(LONGEST).read_to_end(&mut raw).map_err(failed(file))?;
+    let opened = fs::File::open(file).map_err(FileError::io(file, "read"))?;
+    opened.take(LONGEST).read_to_end(&mut raw).map_err(FileError::io(file, "read"))?;
     if raw.starts_with(&GZIP) {
         let mut bytes = Vec::new();
         // The compressed beginning is cut off, so an error at its end is no surprise.
@@ -56,10 +69,10 @@ pub fn beginning(file: &Path) -> Result<String, CollectionError> {
 }
 
 /// Entries of a folder by name, without hidden ones.
-pub fn entries(folder: &Path) -> Result<Vec<PathBuf>, CollectionError> {
+pub fn entries(folder: &Path) -> Result<Vec<PathBuf>, FileError> {
     let mut paths = Vec::new();
-    for entry in fs::read_dir(folder).map_err(failed(folder))? {
-        let entry = entry.map_err(failed(folder))?;
+    for entry in fs::read_dir(folder).map_err(FileError::io(folder, "read"))? {
+        let entry = entry.map_err(FileError::io(folder, "read"))?;
         if !entry.file_name().to_string_lossy().starts_with('.') {
             paths.push(entry.path());
         }
@@ -69,7 +82,7 @@ pub fn entries(folder: &Path) -> Result<Vec<PathBuf>, CollectionError> {
 }
 
 /// All files below a folder by path, without hidden ones; links to folders are not followed, so there is an end.
-pub fn files_below(folder: &Path) -> Result<Vec<PathBuf>, CollectionError> {
+pub fn files_below(folder: &Path) -> Result<Vec<PathBuf>, FileError> {
     let mut files = Vec::new();
     for path in entries(folder)? {
         match path.is_dir() {
@@ -82,13 +95,6 @@ pub fn files_below(folder: &Path) -> Result<Vec<PathBuf>, CollectionError> {
 }
 
 /// Text with single spaces for all white space.
-pub fn squeezed(text: &str) -> String {
-    let mut out = String::with_capacity(text.len());
-    for word in text.split_whitespace() {
-        if !out.is_empty() {
-            out.push(' ');
-        }
-        out.push_str(word);
-    }
-    out
+pub fn single_spaced(text: &str) -> String {
+    text.split_whitespace().collect::<Vec<_>>().join(" ")
 }

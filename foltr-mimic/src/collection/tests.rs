@@ -7,7 +7,6 @@ use tempfile::TempDir;
 
 use super::*;
 
-/// A folder with files in it.
 fn folder(files: &[(&str, &str)]) -> TempDir {
     let folder = tempfile::tempdir().unwrap();
     for (name, text) in files {
@@ -18,14 +17,14 @@ fn folder(files: &[(&str, &str)]) -> TempDir {
     folder
 }
 
-fn read(files: &[(&str, &str)]) -> Result<(Collection, Notes), CollectionError> {
-    Collection::read(folder(files).path(), &ReadOptions::default())
+fn read(files: &[(&str, &str)]) -> Result<(Collection, Notes), FileError> {
+    Collection::read(folder(files).path(), None)
 }
 
 /// The message of the error, from the name of the file on.
 fn error(files: &[(&str, &str)]) -> String {
     let folder = folder(files);
-    let error = Collection::read(folder.path(), &ReadOptions::default()).expect_err("a broken collection");
+    let error = Collection::read(folder.path(), None).expect_err("a broken collection");
     error.to_string().replace(&format!("{}/", folder.path().display()), "")
 }
 
@@ -37,8 +36,8 @@ fn query(id: &str, text: &str, part: Option<&str>) -> Query {
     Query { id: id.to_owned(), text: text.to_owned(), part: part.map(str::to_owned) }
 }
 
-fn judged(query: u32, document: u32, grade: u8) -> Judged {
-    Judged { query, document, grade }
+fn judged(query: u32, document: u32, grade: u8) -> Judgement {
+    Judgement { query, document, grade }
 }
 
 const DOCUMENTS: &str = "<DOC>\n<DOCNO> d1 </DOCNO>\n<title>A\n wing</title><author>x</author>\n<TEXT>A wing <i>in</i> \
@@ -54,7 +53,7 @@ fn trec_files_by_their_content() {
     assert_eq!(collection.documents, [first, document("d2", "", "Only words")]);
     assert_eq!(collection.queries, [query("3", "wings", None), query("7", "flow", None)]);
     assert_eq!(collection.judgements, [judged(0, 1, 1), judged(1, 0, 2)]);
-    assert_eq!((notes.form, notes.topic_ids), (Some(Form::Trec), Some(TopicIds::Numbered)));
+    assert_eq!((notes.form, notes.by_position), (Some(Form::Trec), false));
     assert!(notes.ignored.len() == 1 && notes.ignored[0].ends_with("readme"));
 }
 
@@ -66,20 +65,17 @@ fn the_title_counts_once() {
 }
 
 #[test]
-fn positions_of_topics_are_told_from_numbers() {
+fn positions_of_topics_are_distinguished_from_numbers() {
     let with = |judgements| [("docs", DOCUMENTS), ("topics", TOPICS), ("qrels", judgements)];
     // 1 and 2 are no numbers of topics (3 and 7), but positions.
     let (collection, notes) = read(&with("1 0 d2 1\n2 0 d1 2\n")).unwrap();
-    assert_eq!(notes.topic_ids, Some(TopicIds::Positions));
+    assert!(notes.by_position);
     assert_eq!(collection.judgements, [judged(0, 1, 1), judged(1, 0, 2)]);
     // 5 is neither: numbers, with what does not fit reported.
     let (collection, notes) = read(&with("3 0 d1 1\n5 0 d1 2\n5 0 d2 2\n")).unwrap();
-    assert_eq!(notes.topic_ids, Some(TopicIds::Numbered));
+    assert!(!notes.by_position);
     assert_eq!(collection.judgements, [judged(0, 0, 1)]);
     assert_eq!(notes.unknown_queries, Unknown { count: 2, examples: vec!["5".to_owned()] });
-    let asked = ReadOptions { topic_ids: Some(TopicIds::Numbered), ..ReadOptions::default() };
-    let (collection, notes) = Collection::read(folder(&with("1 0 d2 1\n")).path(), &asked).unwrap();
-    assert_eq!((collection.judgements.len(), notes.unknown_queries.count), (0, 1));
 }
 
 #[test]
@@ -95,21 +91,40 @@ fn odd_judgements_are_counted() {
 }
 
 #[test]
-fn broken_trec_files() {
-    assert_eq!(error(&[("d", "<doc><docno>1</docno></doc>\n\n<doc>x")]), "d:3: found `<doc>`, expected `</doc>`");
-    assert_eq!(error(&[("d", "\n<doc>x</doc>")]), "d:2: found `<doc>`, expected `<docno>name</docno>`");
+fn broken_files_say_what_is_wrong_and_where() {
     let good = ("d", "<doc><docno>1</docno>x</doc>");
-    let topic = "t:1: found `<top>`, expected `<num>number`";
-    assert_eq!(error(&[good, ("t", "<top><title>x</title></top>")]), topic);
-    let grade = "q:2: found `many`, expected a whole number up to 31 as the grade";
-    assert_eq!(error(&[good, ("q", "1 0 d 1\n1 0 d many\n")]), grade);
-    assert!(error(&[good, ("q", "1 0 d 32\n")]).contains("`32`"));
-    assert_eq!(
-        error(&[good, ("q", "1 0 d 1\n1 d 1\n")]),
-        "q:2: found `1 d 1`, expected a judgement `query 0 document grade`"
-    );
-    let twice = error(&[("d", "<doc><docno>1</docno>x</doc>\n<doc><docno>1</docno>y</doc>")]);
-    assert_eq!(twice, "d:2: `1` was the name of another text before; expected each name once");
+    let corpus = ("corpus.jsonl", "{\"_id\": \"d1\", \"text\": \"a\"}\n");
+    let qrel = ("dev/s-3.qrel", "P1\t0\tM1\t2\n");
+    let cases: [(&[(&str, &str)], &str); 11] = [
+        (&[("d", "<doc><docno>1</docno></doc>\n\n<doc>x")], "d:3: found `<doc>`, expected `</doc>`"),
+        (&[("d", "\n<doc>x</doc>")], "d:2: found `<doc>`, expected `<docno>name</docno>`"),
+        (&[good, ("t", "<top><title>x</title></top>")], "t:1: found `<top>`, expected `<num>number`"),
+        (&[good, ("q", "1 0 d 1\n1 0 d many\n")], "q:2: found `many`, expected a whole number up to 31 as the grade"),
+        (&[good, ("q", "1 0 d 32\n")], "q:1: found `32`, expected a whole number up to 31"),
+        (&[good, ("q", "1 0 d 1\n1 d 1\n")], "q:2: found `1 d 1`, expected a judgement `query 0 document grade`"),
+        (
+            &[("d", "<doc><docno>1</docno>x</doc>\n<doc><docno>1</docno>y</doc>")],
+            "d:2: `1` was the name of another text before; expected each name once",
+        ),
+        (
+            &[("corpus.jsonl", "{\"_id\": \"d1\", \"text\": \"a\"}\n{\"_id\": \"d2\"}\n")],
+            "corpus.jsonl:2: found `{\"_id\": \"d2\"}`, expected an object such as `{\"_id\": \"d1\", \"title\": \"\", \
+             \"text\": \"...\"}` (missing field `text`",
+        ),
+        (
+            &[corpus, ("qrels/test.tsv", "query-id\tcorpus-id\tscore\nq1 d1 1\n")],
+            "qrels/test.tsv:2: found `q1 d1 1`, expected a judgement of query, document and grade",
+        ),
+        (&[qrel], "dev: has no file of queries `q-titles.queries`"),
+        (
+            &[qrel, ("dev/d-collection.docs", "M1\ta\n\nM2 b\n")],
+            "dev/d-collection.docs:3: found `M2 b`, expected a name, a tab and a text",
+        ),
+    ];
+    for (files, expected) in cases {
+        let message = error(files);
+        assert!(message.starts_with(expected), "{message}, not {expected}");
+    }
 }
 
 #[test]
@@ -122,21 +137,11 @@ fn beir_files_plain_and_compressed() {
     let mut encoder = flate2::write::GzEncoder::new(file, flate2::Compression::fast());
     encoder.write_all(corpus.as_bytes()).unwrap();
     encoder.finish().unwrap();
-    let (collection, notes) = Collection::read(folder.path(), &ReadOptions::default()).unwrap();
+    let (collection, notes) = Collection::read(folder.path(), None).unwrap();
     assert_eq!(collection.documents, [document("d1", "T", "a b"), document("2", "", "c")]);
     assert_eq!(collection.queries, [query("q1", "who", Some("test")), query("q2", "what", None)]);
     assert_eq!(collection.judgements, [judged(0, 1, 1)]);
     assert_eq!((notes.form, notes.unknown_documents.count), (Some(Form::Beir), 1));
-}
-
-#[test]
-fn broken_beir_files() {
-    let message = error(&[("corpus.jsonl", "{\"_id\": \"d1\", \"text\": \"a\"}\n{\"_id\": \"d2\"}\n")]);
-    assert!(message.starts_with("corpus.jsonl:2: found `{\"_id\": \"d2\"}`, expected an object such as"), "{message}");
-    assert!(message.contains("missing field `text`"), "{message}");
-    let good = ("corpus.jsonl", "{\"_id\": \"d1\", \"text\": \"a\"}\n");
-    let message = error(&[good, ("qrels/test.tsv", "query-id\tcorpus-id\tscore\nq1 d1 1\n")]);
-    assert!(message.starts_with("qrels/test.tsv:2: found `q1 d1 1`"), "{message}");
 }
 
 #[test]
@@ -161,14 +166,6 @@ fn nfcorpus_parts_become_one() {
 }
 
 #[test]
-fn broken_nfcorpus_files() {
-    let judgements = ("dev/s-3.qrel", "P1\t0\tM1\t2\n");
-    assert_eq!(error(&[judgements]), "dev: has no file of queries `q-titles.queries`");
-    let message = error(&[judgements, ("dev/d-collection.docs", "M1\ta\n\nM2 b\n")]);
-    assert_eq!(message, "dev/d-collection.docs:3: found `M2 b`, expected a name, a tab and a text");
-}
-
-#[test]
 fn a_folder_of_texts() {
     let (collection, notes) =
         read(&[("b.txt", "\n# Head\n\nBody  text\n"), ("a/c.md", "One"), ("x.bin", "a\0b"), (".git/x", "no")]).unwrap();
@@ -184,12 +181,12 @@ fn a_folder_of_texts() {
 fn old_files_are_latin_1() {
     let folder = folder(&[]);
     fs::write(folder.path().join("a.txt"), b"caf\xe9").unwrap();
-    let (collection, notes) = Collection::read(folder.path(), &ReadOptions::default()).unwrap();
+    let (collection, notes) = Collection::read(folder.path(), None).unwrap();
     assert_eq!((collection.documents[0].text.as_str(), notes.latin1.len()), ("café", 1));
 }
 
 #[test]
 fn no_folder_is_an_error_that_names_it() {
-    let error = Collection::read(Path::new("no/such/folder"), &ReadOptions::default()).expect_err("no folder");
+    let error = Collection::read(Path::new("no/such/folder"), None).expect_err("no folder");
     assert!(error.to_string().starts_with("no/such/folder: cannot be read"), "{error}");
 }

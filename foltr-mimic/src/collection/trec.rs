@@ -1,10 +1,11 @@
 //! TREC: documents and topics in SGML, judgements in four columns, in any files of a folder.
 
+use std::ops::Range;
 use std::path::{Path, PathBuf};
 
-use super::error::{At, CollectionError, Expected};
-use super::source::{beginning, files_below, squeezed};
-use super::{Document, Gathered, Query};
+use super::source::{Location, beginning, files_below, lines, single_spaced};
+use super::{CollectionBuilder, Document, Query};
+use crate::FileError;
 
 /// What a file of a TREC collection holds, seen by its beginning.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -15,7 +16,7 @@ enum Kind {
     Other,
 }
 
-fn kind(file: &Path) -> Result<Kind, CollectionError> {
+fn kind(file: &Path) -> Result<Kind, FileError> {
     let beginning = beginning(file)?.to_ascii_lowercase();
     let is_judgement = |line: &str| {
         let columns: Vec<&str> = line.split_whitespace().collect();
@@ -30,8 +31,7 @@ fn kind(file: &Path) -> Result<Kind, CollectionError> {
     })
 }
 
-/// Whether one of the files has documents.
-pub fn has_documents(files: &[PathBuf]) -> Result<bool, CollectionError> {
+pub(super) fn has_documents(files: &[PathBuf]) -> Result<bool, FileError> {
     for file in files {
         if kind(file)? == Kind::Documents {
             return Ok(true);
@@ -41,69 +41,57 @@ pub fn has_documents(files: &[PathBuf]) -> Result<bool, CollectionError> {
 }
 
 /// All files below the folder; those that are nothing of a collection are noted.
-pub fn read(folder: &Path, gathered: &mut Gathered) -> Result<(), CollectionError> {
+pub(super) fn read(folder: &Path, builder: &mut CollectionBuilder) -> Result<(), FileError> {
     for file in files_below(folder)? {
         match kind(&file)? {
-            Kind::Documents => parse_documents(&gathered.text(&file)?, &file, gathered)?,
-            Kind::Topics => parse_topics(&gathered.text(&file)?, &file, gathered)?,
-            Kind::Judgements => parse_judgements(&gathered.text(&file)?, &file, gathered)?,
-            Kind::Other => gathered.ignore(&file),
+            Kind::Documents => builder.read(&file, parse_documents)?,
+            Kind::Topics => builder.read(&file, parse_topics)?,
+            Kind::Judgements => builder.read(&file, parse_judgements)?,
+            Kind::Other => builder.ignore(&file),
         }
     }
     Ok(())
 }
 
 /// Documents: `<doc>`, `<docno>`, a title and texts.
-pub fn parse_documents(text: &str, file: &Path, gathered: &mut Gathered) -> Result<(), CollectionError> {
+pub fn parse_documents(text: &str, file: &Path, builder: &mut CollectionBuilder) -> Result<(), FileError> {
     let sgml = Sgml::new(text);
-    let mut lines = Lines::new(text);
-    let mut from = 0;
-    while let Some(open) = sgml.find("<doc>", from) {
-        let at = At { file, line: lines.at(open) };
-        let start = open + "<doc>".len();
-        let end = sgml.find("</doc>", start).ok_or_else(|| at.found("<doc>", Expected::Tag("</doc>")))?;
-        let inside = |tag| sgml.first(tag, start, end);
-        let id = inside("docno").map(squeezed).filter(|id| !id.is_empty());
-        let id = id.ok_or_else(|| at.found("<doc>", Expected::Tag("<docno>name</docno>")))?;
+    for element in sgml.elements("doc", file) {
+        let (at, range) = element?;
+        let inside = |tag| sgml.span(tag, range.clone()).map(|span| &text[span]);
+        let id = inside("docno").map(single_spaced).filter(|id| !id.is_empty());
+        let id = id.ok_or_else(|| at.unexpected("<doc>", "`<docno>name</docno>`"))?;
         let title = ["title", "headline", "ti", "hl"].into_iter().find_map(inside).unwrap_or_default();
-        let document = Document { id, title: plain(title), text: plain(&sgml.texts(start, end)) };
-        gathered.add_document(document, at)?;
-        from = end;
+        builder.add_document(Document { id, title: plain(title), text: plain(&sgml.texts(range)) }, at)?;
     }
     Ok(())
 }
 
 /// Topics: `<top>`, `<num>`, `<title>`, with or without the end of each field.
-pub fn parse_topics(text: &str, file: &Path, gathered: &mut Gathered) -> Result<(), CollectionError> {
+pub fn parse_topics(text: &str, file: &Path, builder: &mut CollectionBuilder) -> Result<(), FileError> {
     let sgml = Sgml::new(text);
-    let mut lines = Lines::new(text);
-    let mut from = 0;
-    while let Some(open) = sgml.find("<top>", from) {
-        let at = At { file, line: lines.at(open) };
-        let start = open + "<top>".len();
-        let end = sgml.find("</top>", start).ok_or_else(|| at.found("<top>", Expected::Tag("</top>")))?;
-        let field = |tag, label| {
-            let value = plain(sgml.field(tag, start, end)?);
-            Some(value.strip_prefix(label).unwrap_or(&value).trim().to_owned()).filter(|value| !value.is_empty())
+    for element in sgml.elements("top", file) {
+        let (at, range) = element?;
+        let field = |tag, label, expected| {
+            let value = plain(sgml.field(tag, range.clone()).unwrap_or_default());
+            let value = value.strip_prefix(label).unwrap_or(&value).trim().to_owned();
+            if value.is_empty() { Err(at.unexpected("<top>", expected)) } else { Ok(value) }
         };
-        let id = field("<num>", "Number:").ok_or_else(|| at.found("<top>", Expected::Tag("<num>number")))?;
-        let text = field("<title>", "Topic:").ok_or_else(|| at.found("<top>", Expected::Tag("<title>text")))?;
-        gathered.add_query(Query { id, text, part: None }, at)?;
-        from = end;
+        let id = field("<num>", "Number:", "`<num>number`")?;
+        let text = field("<title>", "Topic:", "`<title>text`")?;
+        builder.add_query(Query { id, text, part: None }, at)?;
     }
     Ok(())
 }
 
-/// Judgements: `query 0 document grade`, one a line.
-pub fn parse_judgements(text: &str, file: &Path, gathered: &mut Gathered) -> Result<(), CollectionError> {
-    for (line, content) in (1..).zip(text.lines()) {
-        let at = At { file, line };
+/// Judgements: `query 0 document grade`, one per line.
+pub fn parse_judgements(text: &str, file: &Path, builder: &mut CollectionBuilder) -> Result<(), FileError> {
+    for (at, content) in lines(text, file) {
         let columns: Vec<&str> = content.split_whitespace().collect();
-        match columns[..] {
-            [] => {}
-            [query, _, document, grade] => gathered.add_judgement(query, document, grade, at)?,
-            _ => return Err(at.found(content, Expected::Judgement)),
-        }
+        let [query, _, document, grade] = columns[..] else {
+            return Err(at.unexpected(content, "a judgement `query 0 document grade`"));
+        };
+        builder.add_judgement(query, document, grade, at)?;
     }
     Ok(())
 }
@@ -120,64 +108,60 @@ impl<'a> Sgml<'a> {
         Self { text, lower: text.to_ascii_lowercase() }
     }
 
-    fn find(&self, tag: &str, from: usize) -> Option<usize> {
-        self.lower[from..].find(tag).map(|offset| from + offset)
+    fn find(&self, tag: &str, range: Range<usize>) -> Option<usize> {
+        self.lower[range.clone()].find(tag).map(|offset| range.start + offset)
     }
 
-    fn find_before(&self, tag: &str, from: usize, end: usize) -> Option<usize> {
-        self.lower[from..end].find(tag).map(|offset| from + offset)
+    /// What is inside of each `<tag>`, and where that begins.
+    fn elements<'f>(
+        &self,
+        tag: &str,
+        file: &'f Path,
+    ) -> impl Iterator<Item = Result<(Location<'f>, Range<usize>), FileError>> {
+        let (open, close) = (format!("<{tag}>"), format!("</{tag}>"));
+        let (mut from, mut counted, mut line) = (0, 0, 1);
+        std::iter::from_fn(move || {
+            let start = self.find(&open, from..self.text.len())?;
+            line += self.text[counted..start].matches('\n').count();
+            counted = start;
+            let at = Location { file, line };
+            from = start + open.len();
+            let Some(end) = self.find(&close, from..self.text.len()) else {
+                return Some(Err(at.unexpected(&open, &format!("`{close}`"))));
+            };
+            let inside = from..end;
+            from = end;
+            Some(Ok((at, inside)))
+        })
     }
 
-    /// Where the first `<tag>` to `</tag>` from `start` on holds its text, before `end`.
-    fn span(&self, tag: &str, start: usize, end: usize) -> Option<(usize, usize)> {
+    /// Where the first `<tag>` to `</tag>` of a range has its text.
+    fn span(&self, tag: &str, range: Range<usize>) -> Option<Range<usize>> {
         let open = format!("<{tag}>");
-        let from = self.find_before(&open, start, end)? + open.len();
-        Some((from, self.find_before(&format!("</{tag}>"), from, end)?))
-    }
-
-    fn first(&self, tag: &str, start: usize, end: usize) -> Option<&'a str> {
-        self.span(tag, start, end).map(|(from, to)| &self.text[from..to])
+        let from = self.find(&open, range.clone())? + open.len();
+        Some(from..self.find(&format!("</{tag}>"), from..range.end)?)
     }
 
     /// From a tag to the next one.
-    fn field(&self, tag: &str, start: usize, end: usize) -> Option<&'a str> {
-        let from = self.find_before(tag, start, end)? + tag.len();
-        let to = self.find_before("<", from, end).unwrap_or(end);
+    fn field(&self, tag: &str, range: Range<usize>) -> Option<&'a str> {
+        let from = self.find(tag, range.clone())? + tag.len();
+        let to = self.find("<", from..range.end).unwrap_or(range.end);
         Some(&self.text[from..to])
     }
 
     /// All `<text>` of a document; everything behind its number, if there is none.
-    fn texts(&self, start: usize, end: usize) -> String {
+    fn texts(&self, range: Range<usize>) -> String {
         let mut texts = Vec::new();
-        let mut at = start;
-        while let Some((from, to)) = self.span("text", at, end) {
-            texts.push(&self.text[from..to]);
-            at = to;
+        let mut rest = range.clone();
+        while let Some(span) = self.span("text", rest.clone()) {
+            rest.start = span.end;
+            texts.push(&self.text[span]);
         }
         if texts.is_empty() {
-            let from = self.find_before("</docno>", start, end).unwrap_or(start);
-            texts.push(&self.text[from..end]);
+            let from = self.find("</docno>", range.clone()).unwrap_or(range.start);
+            texts.push(&self.text[from..range.end]);
         }
         texts.join(" ")
-    }
-}
-
-/// Line numbers of increasing places in a text.
-struct Lines<'a> {
-    text: &'a str,
-    place: usize,
-    line: usize,
-}
-
-impl<'a> Lines<'a> {
-    fn new(text: &'a str) -> Self {
-        Self { text, place: 0, line: 1 }
-    }
-
-    fn at(&mut self, place: usize) -> usize {
-        self.line += self.text[self.place..place].matches('\n').count();
-        self.place = place;
-        self.line
     }
 }
 
@@ -188,11 +172,11 @@ fn plain(marked: &str) -> String {
     while let Some(start) = rest.find('<') {
         let is_tag = rest[start + 1..].starts_with(|next: char| next.is_ascii_alphabetic() || "/!?".contains(next));
         let end = if is_tag { rest[start..].find('>') } else { None };
-        let (kept, next) = match end {
+        let (text_end, next) = match end {
             Some(end) => (start, start + end + 1),
             None => (start + 1, start + 1),
         };
-        text.push_str(&rest[..kept]);
+        text.push_str(&rest[..text_end]);
         // What a tag separates are two words.
         text.push(' ');
         rest = &rest[next..];
@@ -200,9 +184,7 @@ fn plain(marked: &str) -> String {
     text.push_str(rest);
     let names = [("&lt;", "<"), ("&gt;", ">"), ("&quot;", "\""), ("&apos;", "'"), ("&nbsp;", " "), ("&amp;", "&")];
     for (name, character) in names {
-        if text.contains(name) {
-            text = text.replace(name, character);
-        }
+        text = text.replace(name, character);
     }
-    squeezed(&text)
+    single_spaced(&text)
 }

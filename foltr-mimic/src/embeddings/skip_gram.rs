@@ -20,7 +20,7 @@ const LANES: usize = 16;
 pub struct SkipGram {
     /// Terms on each side that count as around a term, at most.
     pub window: usize,
-    /// Random terms that are told apart from each term.
+    /// Random terms that are distinguished from each term.
     pub n_negatives: usize,
     /// How often all texts are read.
     pub n_epochs: usize,
@@ -36,14 +36,14 @@ impl Default for SkipGram {
     }
 }
 
-/// Vectors of all terms, one after the other, and how many of the terms occur.
+/// Vectors of all terms, one after the other.
 pub fn train(
     texts: &[Vec<u32>],
     n_terms: usize,
     n_dimensions: usize,
     settings: &SkipGram,
     stream: &mut Stream,
-) -> (Vec<f32>, usize) {
+) -> Vec<f32> {
     let counts = Counts::of(texts, n_terms);
     let mut model = Model::new(n_terms, n_dimensions, stream);
     let n_steps = counts.total as f32 * settings.n_epochs as f32;
@@ -52,21 +52,19 @@ pub fn train(
         for text in texts {
             let rate = settings.learning_rate * (1.0 - n_done as f32 / n_steps).max(1e-4);
             n_done += text.len();
-            let kept: Vec<u32> = text.iter().copied().filter(|&term| counts.keeps(term, settings, stream)).collect();
-            for place in 0..kept.len() {
-                model.choose(&kept, place, &counts, settings, stream);
+            let sampled: Vec<u32> = text.iter().copied().filter(|&term| counts.keeps(term, settings, stream)).collect();
+            for position in 0..sampled.len() {
+                model.choose(&sampled, position, &counts, settings, stream);
                 arch.dispatch(|| model.step(rate));
             }
         }
     }
-    (model.unpadded(n_dimensions), counts.n_met)
+    model.unpadded(n_dimensions)
 }
 
-/// How often terms occur.
 struct Counts {
     each: Vec<u32>,
     total: usize,
-    n_met: usize,
     /// Sums of the counts to the power of 3/4, by which negative samples are drawn.
     cumulative: Vec<f64>,
 }
@@ -81,11 +79,10 @@ impl Counts {
             sum
         };
         let cumulative = each.iter().map(add).collect();
-        let n_met = each.iter().filter(|&&count| count > 0).count();
-        Self { total: texts.iter().map(Vec::len).sum(), n_met, cumulative, each }
+        Self { total: texts.iter().map(Vec::len).sum(), cumulative, each }
     }
 
-    /// Frequent terms are kept with probability sqrt(limit / share) + limit / share, as word2vec does.
+    /// Frequent terms stay with probability sqrt(limit / share) + limit / share, as word2vec does.
     fn keeps(&self, term: u32, settings: &SkipGram, stream: &mut Stream) -> bool {
         let ratio = settings.frequent * self.total as f64 / f64::from(self.each[term as usize]);
         let probability = ratio.sqrt() + ratio;
@@ -125,16 +122,16 @@ impl Model {
     }
 
     /// Chooses what the next step is about: a window of random width, and negative samples.
-    fn choose(&mut self, text: &[u32], place: usize, counts: &Counts, settings: &SkipGram, stream: &mut Stream) {
+    fn choose(&mut self, text: &[u32], position: usize, counts: &Counts, settings: &SkipGram, stream: &mut Stream) {
         let width = stream.random_range(1..=settings.window.max(1));
-        let (from, to) = (place.saturating_sub(width), (place + width + 1).min(text.len()));
+        let (from, to) = (position.saturating_sub(width), (position + width + 1).min(text.len()));
         self.inputs.clear();
-        self.inputs.extend(text[from..place].iter().chain(&text[place + 1..to]));
+        self.inputs.extend(text[from..position].iter().chain(&text[position + 1..to]));
         self.outputs.clear();
-        self.outputs.push(text[place]);
+        self.outputs.push(text[position]);
         for _ in 0..settings.n_negatives {
             let drawn = counts.draw(stream);
-            if drawn != text[place] {
+            if drawn != text[position] {
                 self.outputs.push(drawn);
             }
         }

@@ -5,6 +5,7 @@ use std::io::Write;
 use foltr_rank::rng::{Purpose, Streams};
 
 use super::*;
+use crate::analyser::AnalyserSettings;
 
 fn stream() -> Stream {
     Streams::new(5).open(Purpose::Initialisation, 0, 0)
@@ -15,15 +16,14 @@ fn vocabulary() -> Vocabulary {
     Vocabulary { terms: ["duck", "soup", "wing"].map(str::to_owned).to_vec(), idf: vec![1.0; 3], words }
 }
 
-fn load(bytes: &[u8]) -> Result<Embeddings, EmbeddingError> {
-    Embeddings::from_vectors(bytes, Path::new("v"), &vocabulary(), 2, &mut stream())
+fn loaded(bytes: &[u8]) -> Result<Vec<f32>, FileError> {
+    load(bytes, Path::new("v"), &vocabulary(), 2, &mut stream())
 }
 
 fn error(bytes: &[u8]) -> String {
-    load(bytes).expect_err("a broken file").to_string()
+    loaded(bytes).expect_err("a broken file").to_string()
 }
 
-/// Word2vec's binary form.
 fn binary(header: &str, words: &[(&str, [f32; 2])], end: &str) -> Vec<u8> {
     let mut bytes = header.as_bytes().to_vec();
     for (word, vector) in words {
@@ -41,20 +41,18 @@ const WORDS: [(&str, [f32; 2]); 4] =
 fn all_formats_give_the_same_vectors() {
     let lines: String = WORDS.iter().map(|(word, [a, b])| format!("{word} {a} {b}\n")).collect();
     let files = [
-        (lines.clone().into_bytes(), VectorFormat::Glove),
-        (format!("4 2\n{lines}").into_bytes(), VectorFormat::Text),
-        (binary("4 2\n", &WORDS, ""), VectorFormat::Binary),
-        (binary("4 2\n", &WORDS, "\n"), VectorFormat::Binary),
+        lines.clone().into_bytes(),
+        format!("4 2\n{lines}").into_bytes(),
+        binary("4 2\n", &WORDS, ""),
+        binary("4 2\n", &WORDS, "\n"),
     ];
-    for (bytes, format) in files {
-        assert_eq!(parse_vectors(bytes.as_slice(), Path::new("v"), |_, _| Ok(())).unwrap(), format);
-        let embeddings = load(&bytes).unwrap();
+    for bytes in files {
+        let values = loaded(&bytes).unwrap();
         // The stem `duck` has the vector of its word, met in capitals only; small letters win over capitals.
-        assert_eq!((&embeddings.values[..2], &embeddings.values[4..]), (&[0.0, 5.0][..], &[3.0, -4.0][..]));
-        assert_eq!((embeddings.n_covered, embeddings.n_dimensions), (2, 2));
-        let random = Embeddings::random(3, 2, &mut stream()).values;
+        assert_eq!((&values[..2], &values[4..]), (&[0.0, 5.0][..], &[3.0, -4.0][..]));
+        let random = random(3, 2, &mut stream());
         // The others are random, as long as those of the file: 5 times 1.
-        assert_eq!(embeddings.values[2..4], [random[2] * 5.0, random[3] * 5.0]);
+        assert_eq!(values[2..4], [random[2] * 5.0, random[3] * 5.0]);
     }
 }
 
@@ -65,16 +63,18 @@ fn compressed_files_are_read() {
     let mut encoder = flate2::write::GzEncoder::new(File::create(&file).unwrap(), flate2::Compression::fast());
     encoder.write_all(b"1 2\nwing 1 2\n").unwrap();
     encoder.finish().unwrap();
-    let source = EmbeddingSource::Loaded { file };
-    assert_eq!(source.embed(&vocabulary(), &[], 2, &mut stream()).unwrap().values[4..], [1.0, 2.0]);
-    let absent = EmbeddingSource::Loaded { file: "no/such/file".into() };
-    assert!(absent.embed(&vocabulary(), &[], 2, &mut stream()).unwrap_err().to_string().starts_with("no/such/file"));
+    let embed = |file: PathBuf| {
+        let analyser = Analyser::new(AnalyserSettings::default());
+        EmbeddingSource::Loaded { file }.embed(&vocabulary(), &[], &analyser, 2, &mut stream())
+    };
+    assert_eq!(embed(file).unwrap().unwrap()[4..], [1.0, 2.0]);
+    assert!(embed("no/such/file".into()).unwrap_err().to_string().starts_with("no/such/file: cannot be read"));
 }
 
 #[test]
 fn words_with_spaces_are_words() {
-    assert_eq!(load(b"wing 1 2\n. . . 3 4\nat 5 6 7\n").unwrap_err().to_string(), line_error(3, 3));
-    assert_eq!(load(b"wing 1 2\n. . . 3 4\nat 5 x 6 7\n").unwrap().n_covered, 1);
+    assert_eq!(error(b"wing 1 2\n. . . 3 4\nat 5 6 7\n"), line_error(3, 3));
+    assert_eq!(loaded(b"wing 1 2\n. . . 3 4\nat 5 x 6 7\n").unwrap()[4..], [1.0, 2.0]);
 }
 
 fn line_error(line: usize, found: usize) -> String {
@@ -114,10 +114,10 @@ fn other_files_are_recognised() {
 
 #[test]
 fn random_vectors_have_length_one_on_average() {
-    let embeddings = Embeddings::random(200, 50, &mut stream());
-    let square: f32 = embeddings.values.iter().map(|value| value * value).sum();
+    let values = random(200, 50, &mut stream());
+    let square: f32 = values.iter().map(|value| value * value).sum();
     assert!((square / 200.0 - 1.0).abs() < 0.05, "{square}");
-    assert_eq!(embeddings, Embeddings::random(200, 50, &mut stream()));
+    assert_eq!(values, random(200, 50, &mut stream()));
 }
 
 /// Texts of two topics that share no term: 0 to 9, and 10 to 19. Term 20 never occurs.
@@ -130,11 +130,11 @@ fn two_topics() -> Vec<Vec<u32>> {
 #[test]
 fn terms_of_one_topic_come_together() {
     let settings = SkipGram { frequent: 1.0, ..SkipGram::default() };
-    let train = || Embeddings::trained(&two_topics(), 21, 20, &settings, &mut stream());
+    let train = || skip_gram::train(&two_topics(), 21, 20, &settings, &mut stream());
     let embeddings = train();
-    assert_eq!((embeddings.n_covered, embeddings.values.len()), (20, 21 * 20));
+    assert_eq!(embeddings.len(), 21 * 20);
     assert_eq!(embeddings, train(), "the same every time");
-    let vector = |term: usize| &embeddings.values[term * 20..][..20];
+    let vector = |term: usize| &embeddings[term * 20..][..20];
     let product = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| a * b).sum::<f32>();
     let cosine = |a, b| {
         let (a, b) = (vector(a), vector(b));
@@ -147,17 +147,7 @@ fn terms_of_one_topic_come_together() {
 
 #[test]
 fn texts_without_terms_train_nothing() {
-    let embeddings = Embeddings::trained(&[vec![], vec![1]], 2, 3, &SkipGram::default(), &mut stream());
-    assert_eq!((embeddings.n_covered, embeddings.values.len()), (1, 6));
-    assert!(Embeddings::trained(&[], 0, 3, &SkipGram::default(), &mut stream()).values.is_empty());
-}
-
-#[test]
-fn sources_are_written_in_small_words() {
-    let source = EmbeddingSource::Loaded { file: "v.txt".into() };
-    assert_eq!(serde_json::to_string(&source).unwrap(), r#"{"kind":"loaded","file":"v.txt"}"#);
-    assert_eq!(serde_json::from_str::<EmbeddingSource>(r#"{"kind":"random"}"#).unwrap(), EmbeddingSource::Random);
-    let trained = EmbeddingSource::Trained(SkipGram { n_epochs: 2, ..SkipGram::default() });
-    assert_eq!(serde_json::from_str::<EmbeddingSource>(r#"{"kind":"trained","n_epochs":2}"#).unwrap(), trained);
-    assert!(serde_json::from_str::<EmbeddingSource>(r#"{"kind":"trained","epochs":2}"#).is_err());
+    let train = |texts: &[Vec<u32>], n_terms| skip_gram::train(texts, n_terms, 3, &SkipGram::default(), &mut stream());
+    assert_eq!(train(&[vec![], vec![1]], 2).len(), 6);
+    assert!(train(&[], 0).is_empty());
 }

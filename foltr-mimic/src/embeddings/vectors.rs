@@ -1,4 +1,4 @@
-//! Which words and vectors does a file have? Word2vec text and binary, and GloVe text, told apart by content.
+//! Which words and vectors does a file have? Word2vec text and binary, and GloVe text, distinguished by content.
 //!
 //! Word2vec: a line with the number of words and of dimensions; then lines of a word and its numbers, or words, each
 //! with a space and little-endian floats behind it. GloVe (`PSM14`): lines only.
@@ -6,57 +6,43 @@
 use std::io::{self, BufRead, Cursor, Read};
 use std::path::Path;
 
-use super::EmbeddingError;
+use crate::FileError;
 
 /// No vector of a word is longer.
 const MAX_DIMENSIONS: usize = 1 << 16;
 /// No line or word is longer.
 const MAX_BYTES: u64 = 1 << 22;
 
-/// How a file of vectors is written.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum VectorFormat {
-    /// Word2vec, as text.
-    Text,
-    /// Word2vec, binary.
-    Binary,
-    /// GloVe, as text.
-    Glove,
-}
-
 /// Words and vectors of a file, one at a time. What `receive` refuses ends it.
 pub fn parse_vectors(
     mut reader: impl BufRead,
     file: &Path,
-    receive: impl FnMut(&str, &[f32]) -> Result<(), EmbeddingError>,
-) -> Result<VectorFormat, EmbeddingError> {
-    let failed = |source| EmbeddingError::Read { file: file.into(), source };
-    let not_vectors =
-        |looks_like: &str| EmbeddingError::NotVectors { file: file.into(), looks_like: looks_like.into() };
-    let first = line(&mut reader).map_err(failed)?;
+    receive: impl FnMut(&str, &[f32]) -> Result<(), FileError>,
+) -> Result<(), FileError> {
+    let other_file = |looks_like: &str| {
+        let expected = "expected word2vec (text or binary) or GloVe (text)";
+        FileError::new(file, format!("not a file of word vectors but {looks_like}; {expected}"))
+    };
+    let first = line(&mut reader).map_err(FileError::io(file, "read"))?;
     let mut parser = Parser { file, receive, n_vectors: 0, vector: Vec::new() };
     if let Some((n_vectors, n_dimensions)) = header(&first) {
-        let second = line(&mut reader).map_err(failed)?;
+        let second = line(&mut reader).map_err(FileError::io(file, "read"))?;
         let is_text = str::from_utf8(&second).is_ok_and(|text| numbers_behind_word(text) == Some(n_dimensions));
         let rest = Cursor::new(second).chain(reader);
         return match is_text {
-            true => parser.lines(rest, n_dimensions, 2, Some(n_vectors)).map(|()| VectorFormat::Text),
-            false => parser.binary(rest, n_dimensions, n_vectors).map(|()| VectorFormat::Binary),
+            true => parser.lines(rest, n_dimensions, 2, Some(n_vectors)),
+            false => parser.binary(rest, n_dimensions, n_vectors),
         };
     }
     if let Some(looks_like) = other_kind(&first) {
-        return Err(not_vectors(looks_like));
+        return Err(other_file(looks_like));
     }
     match str::from_utf8(&first).ok().and_then(numbers_behind_word).filter(|&n| n <= MAX_DIMENSIONS) {
-        Some(n_dimensions) => {
-            let all = Cursor::new(first).chain(reader);
-            parser.lines(all, n_dimensions, 1, None).map(|()| VectorFormat::Glove)
-        }
-        None => Err(not_vectors("text whose first line is no word with numbers behind it")),
+        Some(n_dimensions) => parser.lines(Cursor::new(first).chain(reader), n_dimensions, 1, None),
+        None => Err(other_file("text whose first line is no word with numbers behind it")),
     }
 }
 
-/// A line, or what there is of it.
 fn line(reader: &mut impl BufRead) -> io::Result<Vec<u8>> {
     let mut line = Vec::new();
     reader.take(MAX_BYTES).read_until(b'\n', &mut line)?;
@@ -102,23 +88,19 @@ fn other_kind(first: &[u8]) -> Option<&'static str> {
 struct Parser<'a, Receive> {
     file: &'a Path,
     receive: Receive,
-    /// Vectors received so far.
     n_vectors: usize,
-    /// Memory for one.
     vector: Vec<f32>,
 }
 
-impl<Receive: FnMut(&str, &[f32]) -> Result<(), EmbeddingError>> Parser<'_, Receive> {
-    fn failed(&self, source: io::Error) -> EmbeddingError {
-        EmbeddingError::Read { file: self.file.into(), source }
+impl<Receive: FnMut(&str, &[f32]) -> Result<(), FileError>> Parser<'_, Receive> {
+    fn not_a_number(&self, found: &str) -> FileError {
+        let vector = self.n_vectors + 1;
+        FileError::new(self.file, format!("`{found}` in vector {vector}, expected a finite number"))
     }
 
-    fn not_a_number(&self, found: &str) -> EmbeddingError {
-        EmbeddingError::Value { file: self.file.into(), vector: self.n_vectors + 1, found: found.into() }
-    }
-
-    fn truncated(&self, n_vectors: usize) -> EmbeddingError {
-        EmbeddingError::Truncated { file: self.file.into(), vector: self.n_vectors + 1, n_vectors }
+    fn truncated(&self, n_vectors: usize) -> FileError {
+        let vector = self.n_vectors + 1;
+        FileError::new(self.file, format!("ends in vector {vector}, expected {n_vectors} vectors as its header says"))
     }
 
     /// Lines of a word and its numbers, of which the first has number `first`.
@@ -128,9 +110,9 @@ impl<Receive: FnMut(&str, &[f32]) -> Result<(), EmbeddingError>> Parser<'_, Rece
         n_dimensions: usize,
         first: usize,
         n_vectors: Option<usize>,
-    ) -> Result<(), EmbeddingError> {
+    ) -> Result<(), FileError> {
         for number in first.. {
-            let bytes = line(&mut reader).map_err(|source| self.failed(source))?;
+            let bytes = line(&mut reader).map_err(FileError::io(self.file, "read"))?;
             if bytes.is_empty() {
                 break;
             }
@@ -145,21 +127,21 @@ impl<Receive: FnMut(&str, &[f32]) -> Result<(), EmbeddingError>> Parser<'_, Rece
         }
     }
 
-    fn line(&mut self, text: &str, n_dimensions: usize, number: usize) -> Result<(), EmbeddingError> {
+    fn line(&mut self, text: &str, n_dimensions: usize, number: usize) -> Result<(), FileError> {
         let fields: Vec<&str> = text.split_ascii_whitespace().collect();
         let n_numbers = numbers_behind_word(text).unwrap_or(0);
         // Some words of GloVe have spaces in them, and may even end with a number: what is before the numbers then
         // has a word of its own. Without one, the line is too long.
         let is_too_long = n_numbers > n_dimensions && n_numbers + 1 == fields.len();
         if n_numbers < n_dimensions || is_too_long {
-            let (file, expected) = (self.file.into(), n_dimensions);
             // A number that is none is more likely than a line that is too short, if the fields are as many.
             if let Some(odd) = fields.iter().skip(1).find(|field| field.parse::<f32>().is_err())
                 && fields.len() == n_dimensions + 1
             {
                 return Err(self.not_a_number(odd));
             }
-            return Err(EmbeddingError::Line { file, line: number, found: n_numbers, expected });
+            let message = format!("found {n_numbers} numbers behind the word, expected {n_dimensions} as before");
+            return Err(FileError { file: self.file.into(), line: Some(number), message });
         }
         let (word, values) = fields.split_at(fields.len() - n_dimensions);
         self.vector.clear();
@@ -173,23 +155,18 @@ impl<Receive: FnMut(&str, &[f32]) -> Result<(), EmbeddingError>> Parser<'_, Rece
         (self.receive)(&word.join(" "), &self.vector)
     }
 
-    fn binary(
-        &mut self,
-        mut reader: impl BufRead,
-        n_dimensions: usize,
-        n_vectors: usize,
-    ) -> Result<(), EmbeddingError> {
+    fn binary(&mut self, mut reader: impl BufRead, n_dimensions: usize, n_vectors: usize) -> Result<(), FileError> {
         let mut bytes = vec![0; n_dimensions * size_of::<f32>()];
         for _ in 0..n_vectors {
             let mut word = Vec::new();
             let limited = (&mut reader).take(MAX_BYTES);
-            { limited }.read_until(b' ', &mut word).map_err(|source| self.failed(source))?;
+            { limited }.read_until(b' ', &mut word).map_err(FileError::io(self.file, "read"))?;
             if word.pop() != Some(b' ') {
                 return Err(self.truncated(n_vectors));
             }
             reader.read_exact(&mut bytes).map_err(|source| match source.kind() {
                 io::ErrorKind::UnexpectedEof => self.truncated(n_vectors),
-                _ => self.failed(source),
+                _ => FileError::io(self.file, "read")(source),
             })?;
             self.vector.clear();
             for four in bytes.as_chunks::<4>().0 {

@@ -15,13 +15,18 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::Xxh3Default;
 
 use super::{Posting, TextIndex, ranges};
+use crate::InvalidInput;
 use crate::analyser::AnalyserSettings;
 use crate::collection::Document;
-use crate::tensors::{Reader, Writer, Wrong};
+use crate::tensors::{Reader, Writer};
 
 const KIND: &str = "index";
 /// Raised whenever files of before could not be read any more, or would have other terms.
 const FORMAT: u32 = 1;
+
+/// Tensors of numbers, and tensors of bytes.
+const NUMBERS: [&str; 5] = ["document.lengths", "document.bytes", "term.documents", "term.bytes", "postings"];
+const TEXTS: [&str; 2] = ["document.texts", "term.texts"];
 
 #[derive(Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -36,49 +41,35 @@ struct Header {
     checksum: String,
 }
 
-/// The tensors, in the order of the table above.
-#[derive(Default)]
-struct Tensors {
-    lengths: Vec<u32>,
-    document_bytes: Vec<u32>,
-    document_texts: Vec<u8>,
-    term_documents: Vec<u32>,
-    term_bytes: Vec<u32>,
-    term_texts: Vec<u8>,
-    postings: Vec<u32>,
-}
-
-impl Tensors {
-    fn checksum(&self, settings: AnalyserSettings) -> String {
-        let mut hash = Xxh3Default::new();
-        hash.update(&[settings.stop_words.into(), settings.stem.into()]);
-        for words in [&self.lengths, &self.document_bytes, &self.term_documents, &self.term_bytes, &self.postings] {
-            hash.update(&(words.len() as u64).to_le_bytes());
-            words.iter().for_each(|word| hash.update(&word.to_le_bytes()));
-        }
-        hash.update(&self.document_texts);
-        hash.update(&self.term_texts);
-        format!("{:016x}", hash.digest())
+fn checksum(settings: AnalyserSettings, numbers: &[Vec<u32>; 5], texts: &[Vec<u8>; 2]) -> String {
+    let mut hash = Xxh3Default::new();
+    hash.update(&[settings.stop_words.into(), settings.stem.into()]);
+    for numbers in numbers {
+        hash.update(&(numbers.len() as u64).to_le_bytes());
+        numbers.iter().for_each(|number| hash.update(&number.to_le_bytes()));
     }
+    texts.iter().for_each(|text| hash.update(text));
+    format!("{:016x}", hash.digest())
 }
 
 impl TextIndex {
     /// The content of the file: the same documents and settings are the same bytes.
     pub(super) fn to_bytes(&self) -> Vec<u8> {
-        let mut tensors = Tensors { lengths: self.lengths.clone(), ..Tensors::default() };
-        for text in self.documents.iter().flat_map(|document| [&document.id, &document.title, &document.text]) {
-            tensors.document_bytes.push(text.len() as u32);
-            tensors.document_texts.extend(text.as_bytes());
-        }
+        let documents: Vec<&String> =
+            self.documents.iter().flat_map(|Document { id, title, text }| [id, title, text]).collect();
         let mut terms: Vec<(&String, &Range<usize>)> = self.terms.iter().collect();
         terms.sort_unstable_by_key(|(_, range)| range.start);
-        for (term, range) in terms {
-            tensors.term_documents.push(range.len() as u32);
-            tensors.term_bytes.push(term.len() as u32);
-            tensors.term_texts.extend(term.as_bytes());
-        }
-        tensors.postings = cast_slice(&self.postings).to_vec();
-        let analyser = self.analyser.settings();
+        let (terms, ranges): (Vec<&String>, Vec<&Range<usize>>) = terms.into_iter().unzip();
+        let bytes_of = |texts: &[&String]| texts.iter().map(|text| text.len() as u32).collect::<Vec<_>>();
+        let numbers = [
+            self.lengths.clone(),
+            bytes_of(&documents),
+            ranges.iter().map(|range| range.len() as u32).collect(),
+            bytes_of(&terms),
+            cast_slice(&self.postings).to_vec(),
+        ];
+        let texts = [documents, terms].map(|texts| texts.iter().flat_map(|text| text.bytes()).collect::<Vec<_>>());
+        let analyser = self.analyser.settings;
         let header = Header {
             kind: KIND.into(),
             format: FORMAT,
@@ -86,59 +77,53 @@ impl TextIndex {
             n_documents: self.documents.len(),
             n_terms: self.terms.len(),
             n_postings: self.postings.len(),
-            checksum: tensors.checksum(analyser),
+            checksum: checksum(analyser, &numbers, &texts),
         };
         let mut writer = Writer::default();
-        writer.words("document.lengths", &tensors.lengths);
-        writer.words("document.bytes", &tensors.document_bytes);
-        writer.bytes("document.texts", tensors.document_texts);
-        writer.words("term.documents", &tensors.term_documents);
-        writer.words("term.bytes", &tensors.term_bytes);
-        writer.bytes("term.texts", tensors.term_texts);
-        writer.words("postings", &tensors.postings);
+        NUMBERS.iter().zip(&numbers).for_each(|(name, numbers)| writer.words(name, numbers));
+        TEXTS.iter().zip(texts).for_each(|(name, bytes)| writer.bytes(name, bytes));
         writer.finish(&header)
     }
 
-    pub(super) fn from_bytes(bytes: &[u8]) -> Result<Self, Wrong> {
+    pub(super) fn from_bytes(bytes: &[u8]) -> Result<Self, InvalidInput> {
         let (header, mut reader) = Reader::open::<Header>(bytes, KIND, FORMAT)?;
-        let too_many = || Wrong::new("impossible counts", "an undamaged file");
-        let tensors = Tensors {
-            lengths: reader.words("document.lengths", header.n_documents)?,
-            document_bytes: reader.words("document.bytes", header.n_documents.checked_mul(3).ok_or_else(too_many)?)?,
-            document_texts: reader.bytes("document.texts")?.to_vec(),
-            term_documents: reader.words("term.documents", header.n_terms)?,
-            term_bytes: reader.words("term.bytes", header.n_terms)?,
-            term_texts: reader.bytes("term.texts")?.to_vec(),
-            postings: reader.words("postings", header.n_postings.checked_mul(2).ok_or_else(too_many)?)?,
-        };
-        reader.finish()?;
-        let checksum = tensors.checksum(header.analyser);
-        if checksum != header.checksum {
-            return Err(Wrong::new(
-                format!("checksum {checksum}"),
-                format!("{}: the file is damaged", header.checksum),
-            ));
+        let Header { analyser, n_documents, n_terms, n_postings, .. } = header;
+        let undamaged = |found: &str| InvalidInput::new(found, "an undamaged file");
+        let times = |n: usize, factor| n.checked_mul(factor).ok_or_else(|| undamaged("impossible counts"));
+        let lengths = [n_documents, times(n_documents, 3)?, n_terms, n_terms, times(n_postings, 2)?];
+        let mut numbers: [Vec<u32>; 5] = Default::default();
+        for ((numbers, name), length) in numbers.iter_mut().zip(NUMBERS).zip(lengths) {
+            *numbers = reader.words(name, length)?;
         }
-        Self::of_tensors(header.analyser, tensors).ok_or_else(|| Wrong::new("parts do not fit", "an undamaged file"))
+        let mut texts: [Vec<u8>; 2] = Default::default();
+        for (text, name) in texts.iter_mut().zip(TEXTS) {
+            *text = reader.bytes(name)?.to_vec();
+        }
+        reader.finish()?;
+        let found = checksum(analyser, &numbers, &texts);
+        if found != header.checksum {
+            let expected = format!("{}: the file is damaged", header.checksum);
+            return Err(InvalidInput::new(format!("checksum {found}"), expected));
+        }
+        Self::from_tensors(analyser, numbers, &texts).ok_or_else(|| undamaged("parts do not fit"))
     }
 
     /// The index, if the tensors fit each other.
-    fn of_tensors(settings: AnalyserSettings, tensors: Tensors) -> Option<Self> {
-        let n_documents = tensors.lengths.len();
-        let mut texts = strings(&tensors.document_texts, &tensors.document_bytes)?;
-        let mut documents = Vec::with_capacity(n_documents);
-        for [id, title, text] in texts.as_chunks_mut().0 {
-            let [id, title, text] = [id, title, text].map(std::mem::take);
+    fn from_tensors(settings: AnalyserSettings, numbers: [Vec<u32>; 5], texts: &[Vec<u8>; 2]) -> Option<Self> {
+        let [lengths, document_bytes, term_documents, term_bytes, postings] = numbers;
+        let mut documents = Vec::with_capacity(lengths.len());
+        for texts in strings(&texts[0], &document_bytes)?.as_chunks_mut().0 {
+            let [id, title, text] = texts.each_mut().map(std::mem::take);
             documents.push(Document { id, title, text });
         }
-        let terms = strings(&tensors.term_texts, &tensors.term_bytes)?;
-        let pairs = tensors.postings.as_chunks().0.iter();
+        let terms = strings(&texts[1], &term_bytes)?;
+        let pairs = postings.as_chunks().0.iter();
         let postings: Vec<Posting> = pairs.map(|&[document, occurrences]| Posting { document, occurrences }).collect();
-        let of_terms = tensors.term_documents.iter().map(|&n| n as usize);
+        let of_terms = term_documents.iter().map(|&n| n as usize);
         let fits = of_terms.clone().sum::<usize>() == postings.len()
-            && postings.iter().all(|posting| (posting.document as usize) < n_documents);
+            && postings.iter().all(|posting| (posting.document as usize) < documents.len());
         let terms = terms.into_iter().zip(ranges(of_terms)).collect();
-        fits.then(|| Self::of_parts(settings, documents, tensors.lengths, terms, postings))
+        fits.then(|| Self::from_parts(settings, documents, lengths, terms, postings))
     }
 }
 

@@ -13,7 +13,6 @@ fn documents(texts: &[&str]) -> Vec<Document> {
     texts.iter().enumerate().map(document).collect()
 }
 
-/// BM25 by its definition.
 fn by_definition(texts: &[&str], query: &str) -> Vec<f64> {
     let words = |text: &str| text.split(' ').map(str::to_owned).collect::<Vec<_>>();
     let texts: Vec<Vec<String>> = texts.iter().map(|text| words(text)).collect();
@@ -46,6 +45,30 @@ fn scores_are_those_of_the_definition_at_any_length() {
 }
 
 #[test]
+fn scores_are_those_of_the_specification_in_memory_and_from_a_file() {
+    let vector: serde_json::Value =
+        serde_json::from_str(include_str!("../../tests/vectors/mimic_vectors.json")).unwrap();
+    let text = |terms: &serde_json::Value| serde_json::from_value::<Vec<String>>(terms.clone()).unwrap().join(" ");
+    let document = |(id, terms): (&String, &serde_json::Value)| Document {
+        id: id.clone(),
+        title: String::new(),
+        text: text(terms),
+    };
+    let documents: Vec<Document> = vector["docs"].as_object().unwrap().iter().map(document).collect();
+    let made = TextIndex::in_memory(&documents, PLAIN);
+    for index in [TextIndex::from_bytes(&made.to_bytes()).unwrap(), made] {
+        let ranked = index.search(&text(&vector["query"]), 10);
+        let ids: Vec<&str> =
+            ranked.iter().map(|&(document, _)| index.documents[document as usize].id.as_str()).collect();
+        assert_eq!(ids, ["d1", "d3", "d2"]);
+        for (id, (_, score)) in ids.into_iter().zip(&ranked) {
+            let expected = vector["scores"][id].as_f64().unwrap();
+            assert!((f64::from(*score) - expected).abs() < 1e-6, "{score} {expected}");
+        }
+    }
+}
+
+#[test]
 fn the_best_come_first_and_equals_by_number() {
     let index = TextIndex::in_memory(&documents(&["b a", "a c", "c c", "a b", "d"]), PLAIN);
     let numbers = |query, k| index.search(query, k).iter().map(|found| found.0).collect::<Vec<_>>();
@@ -55,8 +78,8 @@ fn the_best_come_first_and_equals_by_number() {
     assert_eq!(numbers("nothing", 9), [0; 0]);
     assert_eq!(numbers("", 9), [0; 0]);
     assert_eq!(numbers("a", 0), [0; 0]);
-    let scores = index.score("c a", &[4, 1]);
-    assert_eq!((scores[0], scores[1]), (0.0, index.search("c a", 1)[0].1));
+    let scores = index.scores("c a");
+    assert_eq!((scores[4], scores[1]), (0.0, index.search("c a", 1)[0].1));
 }
 
 #[test]
@@ -72,8 +95,8 @@ fn a_file_has_analyser_and_documents() {
     let found = index.search("ducks", 5);
     assert_eq!(found, made.search("ducks", 5));
     assert_eq!((found.len(), found[0].0), (1, 0));
-    assert_eq!(index.analyser().settings(), settings);
-    assert_eq!([0, 1, 2].map(|number| index.document(number).clone()), documents[..]);
+    assert_eq!(index.analyser.settings, settings);
+    assert_eq!(index.documents, documents);
     assert_eq!(index.to_bytes(), made.to_bytes());
     // A second index does not silently take the place of the first one.
     assert!(made.save(&path).unwrap_err().to_string().contains("exists already"));
@@ -84,15 +107,17 @@ fn no_index_is_an_error_that_names_the_file() {
     let folder = tempfile::tempdir().unwrap();
     let path = folder.path().join("text.index");
     let message = |path: &Path| TextIndex::open(path).err().expect("no index").to_string();
-    assert!(message(&path).ends_with("text.index: no index; `foltr index` makes one"), "{}", message(&path));
-    assert!(message(folder.path()).contains("no index"));
+    for missing in [&path, folder.path()] {
+        let message = message(missing);
+        assert!(message.contains(": no index (") && message.ends_with("`foltr index` makes one"), "{message}");
+    }
     fs::write(&path, "{}").unwrap();
     assert!(message(&path).contains("not an index that foltr can read"), "{}", message(&path));
 }
 
 /// Each byte in turn, and each length.
 #[test]
-fn damage_is_found() {
+fn damage_is_detected() {
     let bytes = TextIndex::in_memory(&documents(&["a b", "b c"]), PLAIN).to_bytes();
     assert!(TextIndex::from_bytes(&bytes).is_ok());
     for position in 0..bytes.len() {
@@ -110,5 +135,5 @@ fn damage_is_found() {
 fn an_index_of_nothing_finds_nothing() {
     let index = TextIndex::in_memory(&[], PLAIN);
     assert_eq!(index.search("a", 3), []);
-    assert_eq!(TextIndex::from_bytes(&index.to_bytes()).unwrap().n_documents(), 0);
+    assert_eq!(TextIndex::from_bytes(&index.to_bytes()).unwrap().documents.len(), 0);
 }

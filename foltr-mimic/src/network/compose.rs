@@ -71,24 +71,6 @@ mod tests {
     use super::*;
 
     #[test]
-    fn shares_of_a_text_by_hand() {
-        let bag = Bag { terms: vec![0, 2], counts: vec![2.0, 1.0] };
-        let weights = [1.0, 9.0, -3.0];
-        let shares = |composition: Composition| {
-            let mut shares = vec![];
-            composition.shares(&bag, &weights, &mut shares);
-            shares
-        };
-        assert_eq!(shares(Composition::Sum), [2.0, 1.0]);
-        // N = 2 * 1 + 1 * 3.
-        assert_eq!(shares(Composition::Mean), [0.4, 0.2]);
-        let softmax = shares(Composition::Softmax);
-        let z = 2.0 * 1.0_f64.exp() + (-3.0_f64).exp();
-        assert!((f64::from(softmax[0]) - 2.0 * 1.0_f64.exp() / z).abs() < 1e-7);
-        assert!((f64::from(softmax[1]) - (-3.0_f64).exp() / z).abs() < 1e-7);
-    }
-
-    #[test]
     fn texts_without_terms_or_weights_are_nothing() {
         for composition in [Composition::Sum, Composition::Softmax, Composition::Mean] {
             let mut shares = vec![7.0];

@@ -2,8 +2,8 @@
 
 use crate::{Bag, Inputs};
 
-use super::matrix::{Place, View, multiply};
-use super::shape::Representation;
+use super::matrix::{View, multiply};
+use super::shape::{Parts, Representation};
 use super::vector::{add, add_product, dot, rectify, weighted_sum};
 use super::{Layer, Network};
 
@@ -26,19 +26,15 @@ pub struct Scorer<'a> {
 }
 
 impl<'a> Scorer<'a> {
-    /// A scorer with memory of its own.
     pub fn new(network: &'a Network) -> Self {
-        let (n_query, n_document, n_product) = match network.shape.representation {
-            Representation::Text { n_dimensions: n, product, .. } => (n, n, if product { n } else { 0 }),
-            Representation::Features { n_features } => (0, n_features, 0),
-        };
+        let Parts { width, has_query, has_product } = network.shape.representation.parts();
         let n_units = network.shape.hidden.iter().copied().max().unwrap_or(0);
         Self {
             network,
-            query: vec![0.0; n_query],
+            query: vec![0.0; if has_query { width } else { 0 }],
             from_query: vec![0.0; network.layers[0].n_outputs()],
-            documents: vec![0.0; BLOCK * n_document],
-            products: vec![0.0; BLOCK * n_product],
+            documents: vec![0.0; BLOCK * width],
+            products: vec![0.0; if has_product { BLOCK * width } else { 0 }],
             units: [vec![0.0; BLOCK * n_units], vec![0.0; BLOCK * n_units]],
             coefficients: Vec::new(),
         }
@@ -47,15 +43,14 @@ impl<'a> Scorer<'a> {
     /// Scores documents of a query, without dropout.
     ///
     /// # Panics
-    /// If the inputs do not fit ([`super::Shape::check_inputs`]), a number is out of range, or `out` is not as long as
-    /// `documents`.
+    /// If the inputs do not fit the network, a number is out of range, or `out` is not as long as `documents`.
     pub fn score(&mut self, inputs: &Inputs, query: u32, documents: &[u32], out: &mut [f32]) {
         assert_eq!(documents.len(), out.len(), "a score for each document");
         if let Inputs::Text { queries, .. } = inputs {
             compose(self.network, &queries[query as usize], &mut self.coefficients, &mut self.query);
             let weights = &self.network.layers[0].weights[..self.query.len() * self.from_query.len()];
             let (row, weights) = (View::new(&self.query, self.query.len()), View::new(weights, self.from_query.len()));
-            multiply(&mut self.from_query, Place::Replace, row, weights);
+            multiply(&mut self.from_query, false, row, weights);
         }
         for (documents, out) in documents.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
             self.read_documents(inputs, documents);
@@ -90,10 +85,10 @@ impl<'a> Scorer<'a> {
         let (of_document, of_product) = layer.weights[n_query..].split_at(width * n_units);
         let out = &mut self.units[0][..n * n_units];
         let documents = View::new(&self.documents[..n * width], width);
-        multiply(out, Place::Replace, documents, View::new(of_document, n_units));
+        multiply(out, false, documents, View::new(of_document, n_units));
         if !self.products.is_empty() {
             let products = View::new(&self.products[..n * width], width);
-            multiply(out, Place::Add, products, View::new(of_product, n_units));
+            multiply(out, true, products, View::new(of_product, n_units));
         }
         for row in out.chunks_exact_mut(n_units) {
             if n_query > 0 {
@@ -110,7 +105,7 @@ impl<'a> Scorer<'a> {
         for layer in &hidden[1..] {
             let rows = &mut write[..out.len() * layer.n_outputs()];
             let inputs = View::new(&read[..out.len() * n_inputs], n_inputs);
-            multiply(rows, Place::Replace, inputs, View::new(&layer.weights, layer.n_outputs()));
+            multiply(rows, false, inputs, View::new(&layer.weights, layer.n_outputs()));
             rows.chunks_exact_mut(layer.n_outputs()).for_each(|row| rectify(row, &layer.bias));
             n_inputs = layer.n_outputs();
             std::mem::swap(read, write);
@@ -126,7 +121,6 @@ pub(crate) fn output_score(layer: &Layer, units: &[f32]) -> f32 {
     (dot(units, &layer.weights) + layer.bias[0]).tanh()
 }
 
-/// A text as a vector.
 fn compose(network: &Network, bag: &Bag, coefficients: &mut Vec<f32>, out: &mut [f32]) {
     let Representation::Text { composition, .. } = network.shape.representation else {
         panic!("a network of features was given a text")

@@ -30,7 +30,6 @@ two_widths! {
 }
 
 two_widths! {
-    /// `out` += a row.
     pub(crate) fn add(out: &mut [f32], row: &[f32]) {
         for (sum, value) in out.iter_mut().zip(row) {
             *sum += value;
@@ -48,7 +47,6 @@ two_widths! {
 }
 
 two_widths! {
-    /// The dot product of two rows.
     pub(crate) fn dot(left: &[f32], right: &[f32]) -> f32 {
         let mut sums = [0.0_f32; LANES];
         let (left, left_rest) = left.as_chunks::<LANES>();
@@ -73,17 +71,17 @@ two_widths! {
 }
 
 two_widths! {
-    /// ReLU of a row plus its bias, of which only units whose noise reaches the threshold are kept, and scaled.
-    pub(crate) fn rectify_kept(row: &mut [f32], bias: &[f32], noise: &[u16], threshold: u16, scale: f32) {
+    /// ReLU of a row plus its bias, of which only units whose noise reaches the threshold remain, and are scaled.
+    pub(crate) fn rectify_with_dropout(row: &mut [f32], bias: &[f32], noise: &[u16], threshold: u16, scale: f32) {
         for ((value, bias), &noise) in row.iter_mut().zip(bias).zip(noise) {
-            let kept = if u16::from_le(noise) >= threshold { scale } else { 0.0 };
-            *value = (*value + bias).max(0.0) * kept;
+            let factor = if u16::from_le(noise) >= threshold { scale } else { 0.0 };
+            *value = (*value + bias).max(0.0) * factor;
         }
     }
 }
 
 two_widths! {
-    /// The gradient of what [`rectify`] or [`rectify_kept`] was given, from that of what it returned.
+    /// The gradient of what [`rectify`] or [`rectify_with_dropout`] was given, from that of what it returned.
     pub(crate) fn gate(gradient: &mut [f32], returned: &[f32], scale: f32) {
         for (gradient, &returned) in gradient.iter_mut().zip(returned) {
             *gradient *= if returned > 0.0 { scale } else { 0.0 };
@@ -91,14 +89,15 @@ two_widths! {
     }
 }
 
+/// Small whole numbers: sums are exact, so any order gives the same.
+#[cfg(test)]
+pub(crate) fn numbers(n: usize, seed: usize) -> Vec<f32> {
+    (0..n).map(|i| ((i * 37 + seed * 11) % 19) as f32 - 9.0).collect()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    /// Small whole numbers: sums are exact, so any order gives the same.
-    fn numbers(n: usize, seed: usize) -> Vec<f32> {
-        (0..n).map(|i| ((i * 37 + seed * 11) % 19) as f32 - 9.0).collect()
-    }
 
     #[test]
     fn sums_are_those_of_the_definitions() {
@@ -124,10 +123,10 @@ mod tests {
     }
 
     #[test]
-    fn only_positive_and_kept_units_pass() {
+    fn only_positive_and_remaining_units_pass() {
         let mut row = [1.0, -3.0, 2.0, 0.0];
         let bias = [1.0, 1.0, 1.0, 0.0];
-        rectify_kept(&mut row, &bias, &[7, 7, 6, 9], 7, 2.0);
+        rectify_with_dropout(&mut row, &bias, &[7, 7, 6, 9], 7, 2.0);
         assert_eq!(row, [4.0, 0.0, 0.0, 0.0]);
         let mut gradient = [10.0; 4];
         gate(&mut gradient, &row, 2.0);

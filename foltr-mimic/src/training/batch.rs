@@ -7,14 +7,12 @@ use crate::Pair;
 
 const ABSENT: u32 = u32::MAX;
 
-/// The rows of a batch.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Batch {
     pub queries: Distinct,
     pub documents: Distinct,
-    /// SourceMap of the query and of the document of each row.
+    /// Positions of the query and of the document of each row.
     pub rows: Vec<[u32; 2]>,
-    /// The rows of each query and of each document.
     pub rows_of_query: Groups,
     pub rows_of_document: Groups,
 }
@@ -25,8 +23,8 @@ impl Batch {
         self.documents.clear();
         self.rows.clear();
         for pair in pairs {
-            let query = self.queries.place(pair.query);
-            self.rows.extend([pair.better, pair.worse].map(|document| [query, self.documents.place(document)]));
+            let query = self.queries.position(pair.query);
+            self.rows.extend([pair.better, pair.worse].map(|document| [query, self.documents.position(document)]));
         }
         self.rows_of_query.sort(self.queries.numbers.len(), self.rows.iter().map(|row| row[0]));
         self.rows_of_document.sort(self.documents.numbers.len(), self.rows.iter().map(|row| row[1]));
@@ -37,26 +35,26 @@ impl Batch {
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Distinct {
     pub numbers: Vec<u32>,
-    places: Vec<u32>,
+    positions: Vec<u32>,
 }
 
 impl Distinct {
     fn clear(&mut self) {
         for number in self.numbers.drain(..) {
-            self.places[number as usize] = ABSENT;
+            self.positions[number as usize] = ABSENT;
         }
     }
 
-    fn place(&mut self, number: u32) -> u32 {
-        if self.places.len() <= number as usize {
-            self.places.resize(number as usize + 1, ABSENT);
+    fn position(&mut self, number: u32) -> u32 {
+        if self.positions.len() <= number as usize {
+            self.positions.resize(number as usize + 1, ABSENT);
         }
-        let place = &mut self.places[number as usize];
-        if *place == ABSENT {
-            *place = self.numbers.len() as u32;
+        let position = &mut self.positions[number as usize];
+        if *position == ABSENT {
+            *position = self.numbers.len() as u32;
             self.numbers.push(number);
         }
-        *place
+        *position
     }
 }
 
@@ -89,13 +87,11 @@ impl Groups {
         }
     }
 
-    /// Where the members of a group are.
     #[inline]
     pub fn range(&self, group: usize) -> std::ops::Range<usize> {
         self.ends[group] as usize..self.ends[group + 1] as usize
     }
 
-    /// The members of a group.
     #[inline]
     pub fn of(&self, group: usize) -> &[u32] {
         &self.members[self.range(group)]
@@ -107,7 +103,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn texts_are_placed_once() {
+    fn texts_are_numbered_once() {
         let pair = |query, better, worse| Pair { query, better, worse };
         let mut batch = Batch::default();
         // The second batch must not remember the first.
@@ -119,7 +115,7 @@ mod tests {
         assert_eq!(batch.rows, [[0, 0], [0, 1], [1, 1], [1, 2], [0, 2], [0, 0]]);
         assert_eq!(batch.rows_of_query.of(0), [0, 1, 4, 5]);
         assert_eq!(batch.rows_of_query.of(1), [2, 3]);
-        assert_eq!([0, 1, 2].map(|place| batch.rows_of_document.of(place)), [[0, 5], [1, 2], [3, 4]]);
+        assert_eq!([0, 1, 2].map(|position| batch.rows_of_document.of(position)), [[0, 5], [1, 2], [3, 4]]);
     }
 
     #[test]

@@ -4,7 +4,7 @@ use bytemuck::cast_slice_mut;
 use foltr_rank::rng::{Purpose, Streams};
 use rand::Rng;
 
-use crate::network::vector::{rectify, rectify_kept};
+use crate::network::vector::{rectify, rectify_with_dropout};
 
 /// Units that noise is drawn for at a time.
 const UNITS_AT_A_TIME: usize = 256;
@@ -42,7 +42,7 @@ impl<'a> Dropout<'a> {
         for (values, bias) in values.chunks_mut(UNITS_AT_A_TIME).zip(bias.chunks(UNITS_AT_A_TIME)) {
             let noise = &mut noise[..values.len()];
             stream.fill_bytes(cast_slice_mut(noise));
-            rectify_kept(values, bias, noise, self.threshold, self.scale);
+            rectify_with_dropout(values, bias, noise, self.threshold, self.scale);
         }
     }
 }

@@ -7,31 +7,17 @@
 //! | `best.*` | the network that validated best, if there was a validation |
 
 use serde::{Deserialize, Serialize};
-use thiserror::Error;
 
 use crate::network::{Network, Shape};
-use crate::tensors::{Reader, Writer, Wrong};
+use crate::tensors::{Reader, Writer};
+use crate::{InvalidInput, NetworkSettings};
 
+use super::Training;
 use super::adam::{Adam, Moments};
-use super::{Best, Settings, Training};
 
 const KIND: &str = "training";
 /// Raised whenever files of before could not be read any more.
-const FORMAT: u32 = 1;
-
-/// Why bytes are not those of a training.
-#[derive(Debug, Error)]
-#[error("not a training that foltr can go on with: {found}; expected {expected}")]
-pub struct StateError {
-    found: String,
-    expected: String,
-}
-
-impl From<Wrong> for StateError {
-    fn from(Wrong { found, expected }: Wrong) -> Self {
-        Self { found, expected }
-    }
-}
+const FORMAT: u32 = 2;
 
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
@@ -39,66 +25,55 @@ struct Header {
     kind: String,
     format: u32,
     shape: Shape,
-    settings: Settings,
+    settings: NetworkSettings,
+    seed: u64,
     step: u32,
     n_without_improvement: u32,
-    best: Option<BestHeader>,
-}
-
-#[derive(Debug, Deserialize, Serialize)]
-#[serde(deny_unknown_fields)]
-struct BestHeader {
-    validation: f64,
-    step: u32,
+    /// The best validation.
+    best: Option<f64>,
 }
 
 impl Training {
     /// All that it takes to go on.
     pub fn to_bytes(&self) -> Vec<u8> {
-        let shape = self.network.shape();
-        let best = self.best.as_ref().map(|best| BestHeader { validation: best.validation, step: best.step });
+        let shape = &self.network.shape;
         let header = Header {
             kind: KIND.into(),
             format: FORMAT,
             shape: shape.clone(),
             settings: self.settings.clone(),
+            seed: self.seed,
             step: self.step,
             n_without_improvement: self.n_without_improvement,
-            best,
+            best: self.best.as_ref().map(|(_, validation)| *validation),
         };
         let mut writer = Writer::default();
         writer.network("network.", shape, self.network.parts().into_iter());
         writer.network("first.", shape, self.adam.moments.iter().map(|moments| moments.first.as_slice()));
         writer.network("second.", shape, self.adam.moments.iter().map(|moments| moments.second.as_slice()));
         writer.words("term_steps", &self.adam.term_steps);
-        if let Some(best) = &self.best {
-            writer.network("best.", shape, best.network.parts().into_iter());
+        if let Some((best, _)) = &self.best {
+            writer.network("best.", shape, best.parts().into_iter());
         }
         writer.finish(&header)
     }
 
     /// Training that goes on where [`Self::to_bytes`] left it.
-    ///
-    /// # Errors
-    /// If the bytes are not those of a training, with what would be right.
-    pub fn from_bytes(bytes: &[u8]) -> Result<Self, StateError> {
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, InvalidInput> {
         let (header, mut reader): (Header, _) = Reader::open(bytes, KIND, FORMAT)?;
-        header.shape.check().map_err(|error| Wrong::new(error.to_string(), "a shape that can be trained"))?;
-        header.settings.check().map_err(|error| Wrong::new(error.to_string(), "settings that can be used"))?;
+        header.shape.check()?;
         let shape = &header.shape;
         let network = Network::from_parts(shape.clone(), reader.parts("network.", shape)?);
         let (first, second) = (reader.parts("first.", shape)?, reader.parts("second.", shape)?);
         let moments = first.into_iter().zip(second).map(|(first, second)| Moments { first, second }).collect();
-        let term_steps = reader.words("term_steps", network.term_weights().len())?;
+        let term_steps = reader.words("term_steps", network.terms.weights.len())?;
         let best = match header.best {
-            Some(BestHeader { validation, step }) => {
-                Some(Best { network: reader.network("best.", shape)?, validation, step })
-            }
+            Some(validation) => Some((reader.network("best.", shape)?, validation)),
             None => None,
         };
         reader.finish()?;
         let adam = Adam { learning_rate: header.settings.learning_rate, moments, term_steps };
-        let training = Self::with(network, adam, header.settings);
+        let training = Self::with(network, adam, header.settings, header.seed)?;
         Ok(Self { step: header.step, best, n_without_improvement: header.n_without_improvement, ..training })
     }
 }

@@ -14,7 +14,7 @@ mod first_layer;
 
 use rayon::prelude::*;
 
-use crate::network::matrix::{Place, View, multiply_blocks, multiply_then};
+use crate::network::matrix::{View, multiply_blocks, multiply_then};
 use crate::network::score::output_score;
 use crate::network::vector::{gate, weighted_sum};
 use crate::network::{Layer, Network, Representation};
@@ -23,9 +23,7 @@ use crate::{Inputs, Pair};
 use super::adam::{Adam, Pace};
 use super::batch::Batch;
 use super::dropout::Dropout;
-use super::loss::hinge;
 use super::texts::Texts;
-use first_layer::Parts;
 
 /// The memory of a step.
 #[derive(Clone, Debug, Default)]
@@ -74,7 +72,7 @@ impl Step {
     }
 
     fn reserve(&mut self, network: &Network) {
-        let parts = Parts::of(network);
+        let parts = network.shape.representation.parts();
         let n_rows = self.n_rows();
         let n_queries = if parts.has_query { self.batch.queries.numbers.len() } else { 0 };
         let n_texts = n_queries + self.batch.documents.numbers.len();
@@ -130,7 +128,7 @@ impl Step {
             let (before, after) = self.units.split_at_mut(number);
             let inputs = View::new(&before[number - 1], network.layers[number - 1].n_outputs());
             let weights = View::new(&layer.weights, layer.n_outputs());
-            multiply_then(&mut after[0], Place::Replace, inputs, weights, |row, values| {
+            multiply_then(&mut after[0], inputs, weights, |row, values| {
                 dropout.activate(number, row, values, &layer.bias);
             });
         }
@@ -176,11 +174,11 @@ impl Step {
             let (d_inputs, d_outputs) = (&mut before[number - 1], View::new(&after[0], layer.n_outputs()));
             let (inputs, n_inputs) = (&units[number - 1], network.layers[number - 1].n_outputs());
             let weights = View::new(&layer.weights, layer.n_outputs()).transposed();
-            multiply_then(d_inputs, Place::Replace, d_outputs, weights, |number, d_inputs| {
+            multiply_then(d_inputs, d_outputs, weights, |number, d_inputs| {
                 gate(d_inputs, row(inputs, number as u32, n_inputs), scale);
             });
             let inputs = View::new(inputs, n_inputs).transposed();
-            multiply_blocks(&mut self.d_layers[number].weights, Place::Replace, inputs, d_outputs);
+            multiply_blocks(&mut self.d_layers[number].weights, inputs, d_outputs);
         }
         for (layer, d_units) in self.d_layers.iter_mut().zip(d_units) {
             weighted_sum(&mut layer.bias, d_units, &self.all, &self.ones);
@@ -201,6 +199,14 @@ impl Step {
             pace.update_all(&mut layer.bias, &d_layer.bias, of_bias);
         }
     }
+}
+
+/// The pairwise hinge loss (spec section 16.1): max(0, 1 - (S1 - S2)) of a document that should be above another one, and
+/// its derivative by S1; that by S2 is the negative.
+#[inline]
+pub(super) fn hinge(better: f32, worse: f32) -> (f32, f32) {
+    let loss = 1.0 - (better - worse);
+    if loss > 0.0 { (loss, -1.0) } else { (0.0, 0.0) }
 }
 
 #[inline]

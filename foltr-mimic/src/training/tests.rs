@@ -3,9 +3,11 @@
 mod oracle;
 
 use foltr_rank::rng::Streams;
+use serde_json::Value;
 
+use super::step::hinge;
 use super::*;
-use crate::{Bag, Composition, Representation, Shape, Start, Supervision};
+use crate::{Bag, Candidates, Composition, InitialTerms, Representation, Scorer, Shape, Supervision};
 use oracle::Oracle;
 
 const N_TERMS: usize = 12;
@@ -36,13 +38,13 @@ fn pairs() -> Vec<Pair> {
 }
 
 fn network(shape: Shape) -> Network {
-    let term_weights = match shape.representation {
+    let weights = match shape.representation {
         // Of both signs: compositions differ in them.
         Representation::Text { .. } => Some((0..N_TERMS).map(|i| (i as f32 * 1.7).sin() + 0.1).collect()),
         Representation::Features { .. } => None,
     };
-    let mut network =
-        Network::new(shape, Start { term_weights, embeddings: None }, &Streams::new(4)).expect("a good shape");
+    let initial = InitialTerms { weights, embeddings: None };
+    let mut network = Network::new(shape, initial, &Streams::new(4)).expect("a good shape");
     for (number, layer) in network.layers.iter_mut().enumerate() {
         layer.bias.iter_mut().enumerate().for_each(|(i, bias)| *bias = ((i + number) as f32).cos() * 0.1);
     }
@@ -94,13 +96,13 @@ fn gradients_on_features() {
 #[test]
 fn scores_are_those_of_the_definition() {
     let shapes = [text(Composition::Mean, true, 0.5), text(Composition::Softmax, false, 0.5)];
-    let of_features = Shape::student(Representation::Features { n_features: 3 });
+    let of_features = NetworkSettings::student().feature_shape(3);
     for (shape, inputs) in shapes.into_iter().map(|shape| (shape, texts())).chain([(of_features, features())]) {
         let network = network(shape);
         // More than a block.
         let documents: Vec<u32> = (0..300).map(|i| i * 7 % 10).collect();
         let mut scores = vec![f32::NAN; documents.len()];
-        network.score(&inputs, 2, &documents, &mut scores);
+        Scorer::new(&network).score(&inputs, 2, &documents, &mut scores);
         let streams = Streams::new(0);
         let oracle = Oracle { inputs: &inputs, pairs: &[], dropout: Dropout::new(0.0, &streams, 0) };
         for (document, score) in documents.into_iter().zip(scores) {
@@ -115,8 +117,9 @@ fn task() -> (Inputs, PairSource, Training) {
     let pairs = (0..40).map(|i| (i % 4, i % 10, (i * 7 + 3) % 10)).filter(|(_, a, b)| a != b);
     let pairs = pairs.map(|(query, a, b)| Pair { query, better: a.max(b), worse: a.min(b) });
     let source = Supervision::Pairs(pairs.collect()).pairs().expect("pairs");
-    let settings = Settings { batch: 300, n_steps: 12, validate_every: 3, patience: 2, ..Settings::default() };
-    let training = Training::new(network(text(Composition::Mean, true, 0.2)), settings).expect("good settings");
+    let settings =
+        NetworkSettings { batch: 300, steps: 12, validate_every: 3, patience: 2, ..NetworkSettings::student() };
+    let training = Training::new(network(text(Composition::Mean, true, 0.2)), settings, 1).expect("good settings");
     (texts(), source, training)
 }
 
@@ -131,7 +134,7 @@ fn the_loss_falls() {
 
 #[test]
 fn a_resumed_training_has_the_bits_of_one_that_never_stopped() {
-    let validate = |network: &Network| -f64::from((network.term_weights()[0] - 0.097).abs());
+    let validate = |network: &Network| -f64::from((network.terms.weights[0] - 0.097).abs());
     let keep_on = |_: &Progress| ControlFlow::Continue(());
     let (inputs, source, mut whole) = task();
     let ending = whole.run(&inputs, &source, validate, keep_on);
@@ -165,7 +168,7 @@ fn threads_do_not_matter() {
 }
 
 #[test]
-fn patience_ends_training_and_the_best_network_is_kept() {
+fn patience_ends_training_and_the_best_network_is_returned() {
     let (inputs, source, mut training) = task();
     // Better, worse, not a number: the second is the last that counts as a validation without improvement.
     let mut values = [1.0, 0.5, f64::NAN].into_iter();
@@ -192,34 +195,50 @@ fn patience_ends_training_and_the_best_network_is_kept() {
 #[test]
 fn the_last_step_is_validated() {
     let (inputs, source, training) = task();
-    let settings = Settings { n_steps: 4, ..training.settings().clone() };
-    let mut training = Training::new(training.into_best(), settings).expect("good settings");
+    let settings = NetworkSettings { steps: 4, ..training.settings.clone() };
+    let mut training = Training::new(training.into_best(), settings, 1).expect("good settings");
     let mut n_validations = 0;
     let validate = |_: &Network| {
         n_validations += 1;
         f64::from(n_validations)
     };
     assert_eq!(training.run(&inputs, &source, validate, |_| ControlFlow::Continue(())), Ending::Steps);
-    assert_eq!(
-        training.best().map(|(network, validation)| (network == training.network(), validation)),
-        Some((true, 2.0))
-    );
+    assert_eq!(training.best(), Some((&training.network, 2.0)));
 }
 
 #[test]
-fn settings_out_of_range_are_refused() {
-    let good = Settings::default();
-    let wrong = [
-        Settings { batch: 0, ..good.clone() },
-        Settings { validate_every: 0, ..good.clone() },
-        Settings { patience: 0, ..good.clone() },
-        Settings { n_steps: 0, ..good.clone() },
-        Settings { learning_rate: f32::NAN, ..good.clone() },
-        Settings { learning_rate: -1.0, ..good },
-    ];
-    for settings in wrong {
-        let network = network(text(Composition::Sum, false, 0.0));
-        let error = Training::new(network, settings).expect_err("refused").to_string();
-        assert!(error.contains("expected"), "{error}");
+fn a_setting_out_of_range_is_refused() {
+    let settings = NetworkSettings { batch: 0, ..NetworkSettings::student() };
+    let error = Training::new(network(text(Composition::Sum, false, 0.0)), settings, 1).expect_err("refused");
+    assert_eq!(error.to_string(), "`batch` is 0; expected 1 to 2^23");
+}
+
+#[test]
+fn losses_are_those_of_the_specification() {
+    let text = include_str!("../../tests/vectors/mimic_vectors.json");
+    let vectors: Value = serde_json::from_str(text).expect("JSON");
+    let cases = vectors["hinge"].as_array().expect("cases");
+    assert_eq!(cases.len(), 3);
+    for case in cases {
+        let number = |key: &str| case[key].as_f64().expect("a number") as f32;
+        let (label_1, label_2, s1, s2) = (number("label_1"), number("label_2"), number("s1"), number("s2"));
+        if label_1 == label_2 {
+            // No gradient: such a pair is never drawn.
+            let candidates = Candidates { query: 0, documents: vec![0, 1], scores: vec![label_1, label_2] };
+            assert!(Supervision::Scores(vec![candidates]).pairs().expect("scores").is_empty());
+            continue;
+        }
+        let is_first_better = label_1 > label_2;
+        let (loss, gradient) = if is_first_better { hinge(s1, s2) } else { hinge(s2, s1) };
+        let of_first = if is_first_better { gradient } else { -gradient };
+        assert!((loss - number("loss")).abs() < 1e-6);
+        assert_eq!((of_first, -of_first), (number("grad_s1"), number("grad_s2")));
     }
+}
+
+#[test]
+fn a_margin_that_is_reached_costs_nothing() {
+    assert_eq!(hinge(0.75, -0.25), (0.0, 0.0));
+    assert_eq!(hinge(1.0, -1.0), (0.0, 0.0));
+    assert_eq!(hinge(-1.0, 1.0), (3.0, -1.0));
 }

@@ -52,7 +52,6 @@ impl Texts {
         self.coefficients.extend(self.shares.iter().zip(factors).map(|(share, factor)| share * factor));
     }
 
-    /// The vector of each text.
     pub fn compose(&self, terms: &Terms, n_dimensions: usize, vectors: &mut [f32]) {
         vectors.par_chunks_exact_mut(n_dimensions).enumerate().for_each(|(text, vector)| {
             let start = if text == 0 { 0 } else { self.ends[text - 1] as usize };
@@ -66,9 +65,9 @@ impl Texts {
         let Self { terms, shares, text_of, by_term, texts_by_term, shares_by_term, .. } = self;
         by_term.sort(n_terms, terms.iter().copied());
         texts_by_term.clear();
-        texts_by_term.extend(by_term.members.iter().map(|&place| text_of[place as usize]));
+        texts_by_term.extend(by_term.members.iter().map(|&position| text_of[position as usize]));
         shares_by_term.clear();
-        shares_by_term.extend(by_term.members.iter().map(|&place| shares[place as usize]));
+        shares_by_term.extend(by_term.members.iter().map(|&position| shares[position as usize]));
     }
 
     /// Changes embeddings and weights of the terms of the batch, from the texts' vectors and their gradients.

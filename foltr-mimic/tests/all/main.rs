@@ -1,8 +1,6 @@
 //! All integration tests of the crate in one binary: one is linked, not ten.
 
-mod bm25_golden;
 mod model_file;
-mod near_copies_real;
 mod private_student;
 mod text_fuzz;
 mod text_real;

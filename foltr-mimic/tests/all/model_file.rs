@@ -2,29 +2,43 @@
 
 use std::path::Path;
 
-use foltr_mimic::model_file::{Model, ModelError, Reading};
-use foltr_mimic::training::{Settings, Training};
-use foltr_mimic::{Composition, Network, Representation, Shape, Start};
+use foltr_mimic::analyser::AnalyserSettings;
+use foltr_mimic::model_file::{Model, Reading};
+use foltr_mimic::training::Training;
+use foltr_mimic::vocabulary::Vocabulary;
+use foltr_mimic::{FileError, InitialTerms, Network, NetworkSettings, Shape};
 use foltr_rank::rng::{Purpose, Streams};
 use rand::RngExt;
 
+fn settings() -> NetworkSettings {
+    NetworkSettings { hidden: vec![4, 2], dimensions: 2, product: true, ..NetworkSettings::student() }
+}
+
+fn network(shape: Shape) -> Network {
+    Network::new(shape, InitialTerms::default(), &Streams::new(1)).expect("a good shape")
+}
+
+fn texts(terms: &[&str], idf: &[f32]) -> Reading {
+    let terms = terms.iter().map(|&term| term.into()).collect();
+    let vocabulary = Vocabulary { terms, idf: idf.into(), words: Vec::new() };
+    Reading::Text { vocabulary, analyser: AnalyserSettings::default() }
+}
+
 fn text_model() -> Model {
-    let representation =
-        Representation::Text { n_terms: 3, n_dimensions: 2, composition: Composition::Mean, product: true };
-    let shape = Shape { representation, hidden: vec![4, 2], dropout: 0.1 };
-    let network = Network::new(shape, Start::default(), &Streams::new(1)).expect("a good shape");
-    let vocabulary = ["wing", "Flügel", "line\nbreak \""].map(String::from).to_vec();
-    let analyser = r#"{"stem":"english"}"#.into();
-    Model { network, reading: Reading::Text { vocabulary, idf: vec![0.5, 1.0, 2.0], analyser } }
+    let reading = texts(&["wing", "Flügel", "line\nbreak \""], &[0.5, 1.0, 2.0]);
+    Model { network: network(settings().text_shape(3)), reading }
 }
 
 fn feature_model() -> Model {
-    let shape = Shape::student(Representation::Features { n_features: 3 });
-    let network = Network::new(shape, Start::default(), &Streams::new(1)).expect("a good shape");
+    let network = network(NetworkSettings::student().feature_shape(3));
     Model { network, reading: Reading::Features { columns: vec![1, 5, 7] } }
 }
 
-fn read(bytes: &[u8]) -> Result<Model, ModelError> {
+fn training() -> Training {
+    Training::new(text_model().network, settings(), 1).expect("good settings")
+}
+
+fn read(bytes: &[u8]) -> Result<Model, FileError> {
     Model::from_bytes(bytes, Path::new("a.safetensors"))
 }
 
@@ -38,34 +52,31 @@ fn what_is_written_is_read() {
 }
 
 #[test]
-fn models_that_could_not_be_read_are_not_written() {
-    let folder = std::env::temp_dir();
-    let fails = |model: Model, word: &str| {
-        let error = model.write(&folder.join("foltr-never-written.safetensors"), "").expect_err("refused").to_string();
+fn a_reading_that_does_not_fit_the_network_is_refused() {
+    let refused = |model: Model, word: &str| {
+        let error = read(&model.to_bytes("")).expect_err("refused").to_string();
         assert!(error.contains(word), "{error}");
     };
     let with = |reading: Reading| Model { reading, ..text_model() };
-    let text = |terms: &[&str], idf: &[f32]| Reading::Text {
-        vocabulary: terms.iter().map(|&term| term.into()).collect(),
-        idf: idf.into(),
-        analyser: String::new(),
-    };
-    fails(with(text(&["a", "b"], &[1.0; 3])), "2 terms");
-    fails(with(text(&["a", "b", "c"], &[1.0; 4])), "4 IDF");
-    fails(with(text(&["a", "b", "a"], &[1.0; 3])), "`a` twice");
-    fails(with(Reading::Features { columns: vec![1, 2, 3] }), "different kinds");
-    fails(Model { reading: Reading::Features { columns: vec![1, 2] }, ..feature_model() }, "2 columns");
-    fails(Model { reading: Reading::Features { columns: vec![0, 1, 2] }, ..feature_model() }, "column 0");
+    refused(with(texts(&["a", "b"], &[1.0; 3])), "2 terms");
+    refused(with(texts(&["a", "b", "c"], &[1.0; 4])), "`idf` is F32 [4]");
+    refused(with(texts(&["a", "b", "c"], &[1.0, f32::NAN, 1.0])), "`idf` has NaN at position 1");
+    refused(with(texts(&["a", "b", "a"], &[1.0; 3])), "`a` twice");
+    refused(with(Reading::Features { columns: vec![1, 2, 3] }), "without `analyser`");
+    let with = |reading: Reading| Model { reading, ..feature_model() };
+    refused(with(texts(&["a", "b", "c"], &[1.0; 3])), "with `analyser`");
+    refused(with(Reading::Features { columns: vec![1, 2] }), "`columns` is U32 [2]");
+    refused(with(Reading::Features { columns: vec![0, 1, 2] }), "column 0");
 }
 
 #[test]
-fn a_missing_file_is_told() {
+fn a_missing_file_is_named() {
     let error = Model::read(Path::new("nowhere/model.safetensors")).expect_err("not there").to_string();
     assert!(error.starts_with("nowhere/model.safetensors: cannot be read"), "{error}");
 }
 
 #[test]
-fn wrong_content_is_told() {
+fn wrong_content_is_named() {
     let bytes = text_model().to_bytes("a test");
     let replaced = |from: &str, to: &str| {
         assert_eq!(from.len(), to.len(), "lengths are in the header");
@@ -94,8 +105,7 @@ fn wrong_content_is_told() {
 
 #[test]
 fn a_training_is_no_model_and_a_model_no_training() {
-    let training = Training::new(text_model().network, Settings::default()).expect("good settings");
-    assert!(read(&training.to_bytes()).expect_err("refused").to_string().contains("`kind` is \"training\""));
+    assert!(read(&training().to_bytes()).expect_err("refused").to_string().contains("`kind` is \"training\""));
     let error = Training::from_bytes(&text_model().to_bytes("")).expect_err("refused").to_string();
     assert!(error.contains("`kind` is \"mimic\""), "{error}");
 }
@@ -103,8 +113,7 @@ fn a_training_is_no_model_and_a_model_no_training() {
 /// Real files, changed in a few bytes of their header or anywhere.
 #[test]
 fn changed_files_never_panic() {
-    let training = Training::new(text_model().network, Settings::default()).expect("good settings");
-    let files = [text_model().to_bytes("a test"), feature_model().to_bytes("a test"), training.to_bytes()];
+    let files = [text_model().to_bytes("a test"), feature_model().to_bytes("a test"), training().to_bytes()];
     let streams = Streams::new(11);
     let mut n_refused = 0;
     for iteration in 0..10_000 {

@@ -1,12 +1,12 @@
 //! Teachers on disjoint parts, their noisy votes, and a student who sees nothing else: does it learn to rank?
 
 use foltr_mimic::aggregation::{Ballot, VoteNoise, draw_questions};
-use foltr_mimic::agreement::scored;
-use foltr_mimic::feature_supervision::full;
+use foltr_mimic::agreement::{agreement, scored};
 use foltr_mimic::guarantee::Guarantee;
 use foltr_mimic::partitions::partitions;
-use foltr_mimic::training::{Settings, Training};
-use foltr_mimic::{Candidates, Inputs, Network, Representation, Shape, Start, Supervision};
+use foltr_mimic::supervision::score_rows;
+use foltr_mimic::training::Training;
+use foltr_mimic::{Candidates, InitialTerms, Inputs, Network, NetworkSettings, Supervision};
 use foltr_rank::rng::{Purpose, Streams};
 use rand::RngExt;
 
@@ -29,34 +29,20 @@ fn collection(streams: &Streams) -> (Inputs, Vec<Candidates>) {
     };
     let labels: Vec<u8> = rows.chunks_exact(N_FEATURES).map(label).collect();
     let query_start: Vec<usize> = (0..=n_rows).step_by(N_DOCS).collect();
-    (Inputs::Features { n_features: N_FEATURES, rows }, full(&query_start, &labels))
+    (Inputs::Features { n_features: N_FEATURES, rows }, score_rows(&query_start, |row| f32::from(labels[row])))
 }
 
 fn train(inputs: &Inputs, supervision: Supervision, seed: u64) -> Network {
-    let representation = Representation::Features { n_features: N_FEATURES };
-    let shape = Shape { representation, hidden: vec![16], dropout: 0.0 };
-    let network = Network::new(shape, Start::default(), &Streams::new(seed)).expect("a small network");
-    let settings = Settings { batch: 32, learning_rate: 0.01, seed, ..Settings::default() };
-    let mut training = Training::new(network, settings).expect("sound settings");
+    let student = NetworkSettings::student();
+    let settings = NetworkSettings { hidden: vec![16], dropout: 0.0, batch: 32, learning_rate: 0.01, ..student };
+    let shape = settings.feature_shape(N_FEATURES);
+    let network = Network::new(shape, InitialTerms::default(), &Streams::new(seed)).expect("a small network");
+    let mut training = Training::new(network, settings, seed).expect("sound settings");
     training.advance(inputs, &supervision.pairs().expect("pairs to learn from"), 150);
     training.into_best()
 }
 
-/// The share of held-out pairs with different labels that the network orders rightly: half by chance.
-fn share_ordered(network: &Network, inputs: &Inputs, judged: &[Candidates]) -> f64 {
-    let (mut n_right, mut n_pairs) = (0, 0);
-    for (ours, judged) in scored(network, inputs, judged).iter().zip(judged) {
-        for (a, b) in (0..N_DOCS).flat_map(|a| (0..N_DOCS).map(move |b| (a, b))) {
-            if judged.scores[a] > judged.scores[b] {
-                n_pairs += 1;
-                n_right += usize::from(ours.scores[a] > ours.scores[b]);
-            }
-        }
-    }
-    n_right as f64 / n_pairs as f64
-}
-
-/// What a student of these teachers orders rightly, and what its labels guarantee.
+/// The share of held-out pairs that a student of these teachers orders rightly, half by chance, and what its labels guarantee.
 fn student(n_teachers: usize, noise: VoteNoise, n_labels: usize, seed: u64) -> (f64, Guarantee) {
     let streams = Streams::new(seed);
     let (inputs, judged) = collection(&streams);
@@ -70,9 +56,9 @@ fn student(n_teachers: usize, noise: VoteNoise, n_labels: usize, seed: u64) -> (
         let network = train(&inputs, Supervision::Scores(own), 100 * seed + teacher as u64);
         ballot.cast(&scored(&network, &inputs, public)).expect("the public lists");
     }
-    let labels = ballot.label(noise, &streams).expect("votes");
-    let network = train(&inputs, Supervision::Pairs(labels.pairs), seed);
-    (share_ordered(&network, &inputs, held_out), Guarantee::of_votes(&labels.votes, 1e-5))
+    let (pairs, votes) = ballot.label(noise, &streams).expect("votes");
+    let network = train(&inputs, Supervision::Pairs(pairs), seed);
+    (agreement(&network, &inputs, &Supervision::Scores(held_out.to_vec())), Guarantee::of_votes(&votes, 1e-5))
 }
 
 /// The mean over three seeds.

@@ -4,50 +4,22 @@
 
 use std::path::Path;
 
-use foltr_mimic::collection::{
-    Form, Gathered, parse_beir_corpus, parse_beir_judgements, parse_nfcorpus_documents, parse_tabbed_queries,
-    parse_trec_documents, parse_trec_judgements, parse_trec_topics,
-};
+use foltr_mimic::collection::{CollectionBuilder, Form, beir, nfcorpus, trec};
 use foltr_mimic::embeddings::parse_vectors;
 use foltr_rank::rng::{Purpose, Stream, Streams};
 use rand::RngExt;
 
 /// Pieces of all formats, good and bad.
-const PIECES: [&str; 34] = [
-    "<doc>",
-    "</doc>",
-    "<DOCNO>",
-    "</docno>",
-    "<text>",
-    "</text>",
-    "<title>",
-    "</title>",
-    "<top>",
-    "</top>",
-    "<num>",
-    "</num>",
-    "<",
-    ">",
-    "&amp;",
-    "\n",
-    "\t",
-    " ",
-    "é",
-    "0",
-    "1",
-    "-1",
-    "31",
-    "d1",
-    "q1",
+const SHORT_PIECES: [&str; 29] = [
+    "<doc>", "</doc>", "<DOCNO>", "</docno>", "<text>", "</text>", "<title>", "</title>", "<top>", "</top>", "<num>",
+    "</num>", "<", ">", "&amp;", "\n", "\t", " ", "é", "0", "1", "-1", "31", "d1", "q1", "{", "2 3\n", "nan", "1e39",
+];
+const LONG_PIECES: [&str; 5] = [
     "{\"_id\": \"d1\", \"text\": \"x\"}",
-    "{",
     "query-id\tcorpus-id\tscore\n",
     "q1\td1\t1\n",
     "q1 0 d1 1\n",
-    "2 3\n",
     "word 1 2 3\n",
-    "nan",
-    "1e39",
 ];
 
 fn n_iterations(default: u32) -> u32 {
@@ -57,30 +29,32 @@ fn n_iterations(default: u32) -> u32 {
 
 fn made_of_pieces(stream: &mut Stream) -> String {
     let n_pieces = stream.random_range(0..24);
-    (0..n_pieces).map(|_| PIECES[stream.random_range(0..PIECES.len())]).collect()
+    let pieces = [&SHORT_PIECES[..], &LONG_PIECES].concat();
+    (0..n_pieces).map(|_| pieces[stream.random_range(0..pieces.len())]).collect()
 }
 
 /// All readers of a collection, one after the other; whether any found something.
 fn read_texts(text: &str) -> bool {
     let file = Path::new("fuzz");
-    let mut gathered = Gathered::default();
+    let mut builder = CollectionBuilder::default();
     let results = [
-        parse_trec_documents(text, file, &mut gathered),
-        parse_trec_topics(text, file, &mut gathered),
-        parse_trec_judgements(text, file, &mut gathered),
-        parse_beir_corpus(text, file, &mut gathered),
-        parse_beir_judgements(text, file, "test", &mut gathered),
-        parse_nfcorpus_documents(text, file, &mut gathered),
-        parse_tabbed_queries(text, file, None, &mut gathered),
+        trec::parse_documents(text, file, &mut builder),
+        trec::parse_topics(text, file, &mut builder),
+        trec::parse_judgements(text, file, &mut builder),
+        beir::parse_corpus(text, file, &mut builder),
+        beir::parse_queries(text, file, &mut builder),
+        beir::parse_judgements(text, file, "test", &mut builder),
+        nfcorpus::parse_documents(text, file, &mut builder),
+        nfcorpus::parse_queries(text, file, "test", &mut builder),
     ];
     for error in results.into_iter().filter_map(Result::err) {
         assert!(error.to_string().starts_with("fuzz:"), "{error}");
     }
-    match gathered.finish(file, Form::Trec, None) {
+    match builder.finish(file, Form::Trec) {
         Ok((collection, _)) => {
-            for judged in &collection.judgements {
-                assert!((judged.query as usize) < collection.queries.len());
-                assert!((judged.document as usize) < collection.documents.len());
+            for judgement in &collection.judgements {
+                assert!((judgement.query as usize) < collection.queries.len());
+                assert!((judgement.document as usize) < collection.documents.len());
             }
             assert!(collection.documents.iter().all(|document| !document.text.contains(['\n', '\t'])));
             true

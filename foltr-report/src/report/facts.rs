@@ -3,7 +3,7 @@
 use super::{Report, Results};
 use crate::distinct;
 use crate::table::grouped;
-use foltr_experiment::spec::{Experiment, Users};
+use foltr_experiment::spec::{Experiment, ClickModel};
 
 pub type Fact = (String, String);
 
@@ -19,7 +19,7 @@ pub fn facts(results: &Results) -> Vec<Fact> {
     let about = &results.about;
     let all = [
         ("Data", each_once(results, |experiment| Some(experiment.data.name()))),
-        ("Users", each_once(results, |experiment| experiment.users.as_ref().map(Users::name))),
+        ("Users", each_once(results, |experiment| experiment.users.as_ref().map(ClickModel::name))),
         ("Methods", if methods.is_empty() { learners() } else { methods }),
         ("Swept", swept.join(", ")),
         ("Settings and runs", format!("{} settings, {} runs", settings.len(), about.n_runs)),

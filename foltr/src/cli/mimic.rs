@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-/// What can be done in mimic learning.
 #[derive(Debug, Subcommand)]
 pub enum MimicCommand {
     /// All steps: teachers, labels, students, evaluation.
@@ -15,11 +14,10 @@ pub enum MimicCommand {
     Label(MimicArgs),
     /// Train the students on the labels.
     TrainStudent(MimicArgs),
-    /// Judge BM25, teachers, aggregates and students on the test queries.
+    /// Evaluate BM25, teachers, aggregates and students on the test queries.
     Evaluate(MimicArgs),
 }
 
-/// What is done where.
 #[derive(Debug, Args)]
 pub struct MimicArgs {
     /// Experiment file; specs/mimic has examples.
@@ -33,7 +31,6 @@ pub struct MimicArgs {
     pub overrides: Vec<String>,
 }
 
-/// What is indexed.
 #[derive(Debug, Args)]
 pub struct IndexArgs {
     /// A folder: TREC, BEIR or NFCorpus files, or files of text.
@@ -50,13 +47,12 @@ pub struct IndexArgs {
     pub keep_endings: bool,
 }
 
-/// What is searched for.
 #[derive(Debug, Args)]
 pub struct SearchArgs {
     /// An index of `foltr index`.
     #[arg(value_name = "INDEX")]
     pub index: PathBuf,
-    /// What to search for; queries are read from standard input, one a line, when absent.
+    /// What to search for; queries are read from standard input, one per line, when absent.
     #[arg(value_name = "QUERY")]
     pub query: Vec<String>,
     /// A network of `foltr mimic`, which ranks BM25's best documents again.

@@ -9,10 +9,6 @@ use super::run::{self, RunOptions};
 use crate::cli::{MimicArgs, MimicCommand};
 use foltr_experiment::mimic::{PrivacyStatement, Step};
 
-/// Carries out what is asked for.
-///
-/// # Errors
-/// If the file is wrong or a step fails.
 pub fn run(command: &MimicCommand) -> Result<End> {
     let (arguments, steps): (&MimicArgs, &[Step]) = match command {
         MimicCommand::Run(arguments) => (arguments, &Step::ALL),
@@ -25,11 +21,8 @@ pub fn run(command: &MimicCommand) -> Result<End> {
     run::run(&options)
 }
 
-/// Says what steps have left in the folder of a run.
-///
-/// # Errors
-/// If a statement cannot be read.
-pub fn tell(folder: &Path, names: &[&str], steps: &[Step]) -> Result<()> {
+/// Prints what steps have written to the folder of a run.
+pub fn print_files(folder: &Path, names: &[&str], steps: &[Step]) -> Result<()> {
     if steps.contains(&Step::TrainTeachers) {
         println!("teachers: {}", folder.join("teacher-1.safetensors").display());
     }

@@ -137,7 +137,7 @@ fn tell_networks(results: &Results, jobs: &[Job], store: &RunStore, steps: &[Ste
     let finished = store.run_folder(&job.key);
     let folder = if finished.exists() { finished } else { finished.with_extension("partial") };
     let names: Vec<&str> = experiment.aggregation.iter().map(|how| how.name.as_str()).collect();
-    super::mimic::tell(&folder, &names, steps)
+    super::mimic::print_files(&folder, &names, steps)
 }
 
 fn tell_mimic(results: &Results, settings: &[usize]) -> Result<()> {
@@ -149,7 +149,7 @@ fn tell_mimic(results: &Results, settings: &[usize]) -> Result<()> {
         }
         let summary = mimic::Summary::of(&evaluations);
         let name = results.grid.settings[i].name();
-        println!("{}{}{}", name, if name.is_empty() { "" } else { "\n" }, summary.told());
+        println!("{}{}{}", name, if name.is_empty() { "" } else { "\n" }, summary.render());
         if summary.line("bm25").is_some() {
             println!("p: paired t-test of nDCG@20 by query, means over seeds; weight: chosen on validation queries");
         }

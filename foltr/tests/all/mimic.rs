@@ -41,9 +41,9 @@ validate_every = 20
 "#;
 
 /// A file with an experiment, and a folder for its results.
-struct Place(tempfile::TempDir);
+struct Workspace(tempfile::TempDir);
 
-impl Place {
+impl Workspace {
     fn new(spec: &str) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         fs::write(folder.path().join("spec.toml"), spec).expect("written");
@@ -60,6 +60,14 @@ impl Place {
         command
     }
 
+    /// With labels of trained teachers, and what the command printed.
+    fn labelled(spec: &str) -> (Self, String) {
+        let workspace = Self::new(spec);
+        workspace.mimic("train-teacher").assert().success();
+        let printed = stdout(&workspace.mimic("label").assert().success());
+        (workspace, printed)
+    }
+
     /// The folder of the only run, finished or not.
     fn run(&self) -> PathBuf {
         let mut runs = fs::read_dir(self.path("out/runs")).expect("runs");
@@ -71,6 +79,10 @@ impl Place {
     fn bytes(&self, name: &str) -> Vec<u8> {
         fs::read(self.run().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
+
+    fn json(&self, name: &str) -> serde_json::Value {
+        serde_json::from_slice(&self.bytes(name)).expect("JSON")
+    }
 }
 
 const NETWORKS: [&str; 4] =
@@ -78,7 +90,8 @@ const NETWORKS: [&str; 4] =
 
 #[test]
 fn steps_one_by_one_make_what_all_at_once_makes_with_any_number_of_threads() {
-    let (steps, whole) = (Place::new(FEATURES), Place::new(FEATURES));
+    let spec = FEATURES.replace("seeds = [1]", "seeds = [987654321]");
+    let (steps, whole) = (Workspace::new(&spec), Workspace::new(&spec));
     for step in ["train-teacher", "label", "train-student", "evaluate"] {
         steps.mimic(step).args(["--threads", "1"]).assert().success();
     }
@@ -93,57 +106,50 @@ fn steps_one_by_one_make_what_all_at_once_makes_with_any_number_of_threads() {
     for file in ["queries.csv", "summary.json", "mimic.json", "rows.csv", "ndcg.png"] {
         assert!(whole.path("out").join(file).exists(), "{file}");
     }
+    let student = whole.bytes("voted/student.safetensors");
+    assert!(!String::from_utf8_lossy(&student).contains("987654321"), "the seed gives the noise away");
 }
 
+/// Columns 21 and 37 are BM25 of the body and of the whole document.
 #[test]
-fn what_is_there_is_not_done_again_and_another_file_has_runs_of_its_own() {
-    let place = Place::new(FEATURES);
-    place.mimic("run").assert().success();
-    let run = place.run();
-    let written = |name: &str| fs::metadata(run.join(name)).expect("there").modified();
-    let before: Vec<_> = NETWORKS.map(|name| written(name).expect("a time")).to_vec();
-    place.mimic("run").assert().success();
-    assert_eq!(NETWORKS.map(|name| written(name).expect("a time")).to_vec(), before);
-    place.mimic("run").args(["--set", "student.steps=41"]).assert().success();
-    assert_eq!(fs::read_dir(place.path("out/runs")).expect("runs").count(), 2);
-    assert_eq!(NETWORKS.map(|name| written(name).expect("a time")).to_vec(), before);
-    place.mimic("run").args(["--set", "student.steps=[40, 41]"]).assert().success();
-    assert_eq!(fs::read_dir(place.path("out/runs")).expect("runs").count(), 2, "both were there");
+fn near_copies_of_the_weak_label_leave_the_inputs_of_real_files() {
+    let Some(folder) = foltr_test::data("MQ2008") else { return };
+    let data = format!("kind = \"folder\"\npath = \"{}\"\nfolds = [1]\n", folder.display());
+    let spec = FEATURES
+        .replace("kind = \"synthetic\"\nshape = \"tiny\"\nqueries = 60\nseed = 1\n", &data)
+        .replace("kind = \"full\"", "kind = \"weak\"\nfeature = 37");
+    let text = stdout(&Workspace::new(&spec).mimic("train-teacher").assert().success());
+    assert!(text.contains("44 of 46 features are inputs (not 21, 37)"), "{text}");
 }
 
 #[test]
 fn a_step_says_which_one_is_missing_before_it() {
-    let place = Place::new(FEATURES);
+    let workspace = Workspace::new(FEATURES);
     for (step, needed) in [("label", "train-teacher"), ("train-student", "label"), ("evaluate", "train-teacher")] {
-        let ended = place.mimic(step).assert().failure();
+        let ended = workspace.mimic(step).assert().failure();
         let text = stderr(&ended);
         assert!(text.contains(&format!("foltr mimic {needed}")), "{step}: {text}");
     }
 }
 
 #[test]
-fn the_guarantee_tells_nothing_that_depends_on_votes() {
-    let place = Place::new(FEATURES);
-    place.mimic("train-teacher").assert().success();
-    let done = place.mimic("label").assert().success();
-    let guarantee: serde_json::Value = serde_json::from_slice(&place.bytes("voted/guarantee.json")).expect("JSON");
+fn the_guarantee_reveals_nothing_that_depends_on_votes() {
+    let (workspace, printed) = Workspace::labelled(FEATURES);
+    let guarantee = workspace.json("voted/guarantee.json");
     let expected = data_independent(VoteNoise::Laplace { gamma: 0.5 }, 4, 200, 1e-5);
     assert_eq!(guarantee["epsilon"].as_f64(), Some(expected));
-    let private: serde_json::Value =
-        serde_json::from_slice(&place.bytes("voted/accounting-private.json")).expect("JSON");
-    let figure = private["data_dependent"].as_f64().expect("a number");
+    let figure = workspace.json("voted/accounting-private.json")["data_dependent"].as_f64().expect("a number");
     assert!(figure < expected, "{figure}");
-    let shown = stdout(&done) + &guarantee.to_string();
+    let shown = printed + &guarantee.to_string();
     for digits in [format!("{figure:.3}"), "Private, not".into()] {
         assert!(!shown.contains(&digits), "{digits} is for the owner only\n{shown}");
     }
-    let without: serde_json::Value = serde_json::from_slice(&place.bytes("clear/guarantee.json")).expect("JSON");
-    assert!(without["epsilon"].is_null(), "scores without noise have no guarantee: {without}");
+    assert!(workspace.json("clear/guarantee.json")["epsilon"].is_null(), "scores without noise have no guarantee");
 }
 
 /// All scores of a labelling.
-fn scores(place: &Place, name: &str) -> Vec<f64> {
-    let text = String::from_utf8(place.bytes(name)).expect("text");
+fn scores(workspace: &Workspace, name: &str) -> Vec<f64> {
+    let text = String::from_utf8(workspace.bytes(name)).expect("text");
     let lines = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
     lines.flat_map(|line| line["scores"].as_array().expect("scores").clone()).filter_map(|it| it.as_f64()).collect()
 }
@@ -155,65 +161,42 @@ fn noise_of_one_labelling_cannot_be_taken_out_with_another() {
         "{ name = \"a\", method = { kind = \"scores\", scale = 0.05 } }, \
          { name = \"b\", method = { kind = \"scores\", scale = 0.1 } }",
     );
-    let place = Place::new(&two);
-    place.mimic("train-teacher").assert().success();
-    place.mimic("label").assert().success();
-    let [clear, a, b] = ["clear", "a", "b"].map(|name| scores(&place, &format!("{name}/labels.jsonl")));
+    let (workspace, _) = Workspace::labelled(&two);
+    let [clear, a, b] = ["clear", "a", "b"].map(|name| scores(&workspace, &format!("{name}/labels.jsonl")));
     let apart = |of: &dyn Fn(usize) -> f64| (0..clear.len()).map(|i| (of(i) - clear[i]).abs()).sum::<f64>();
     let (noise, left) = (apart(&|i| a[i]), apart(&|i| 2.0 * a[i] - b[i]));
     assert!(left > noise, "{left} of {noise} is left");
 }
 
 #[test]
-fn a_student_does_not_tell_the_seed() {
-    let place = Place::new(&FEATURES.replace("seeds = [1]", "seeds = [987654321]"));
-    place.mimic("run").assert().success();
-    let student = place.bytes("voted/student.safetensors");
-    assert!(!String::from_utf8_lossy(&student).contains("987654321"));
-}
-
-#[test]
 fn a_teacher_without_anything_to_learn_does_not_stop_the_others() {
     // One query each: some have equal labels only.
-    let place = Place::new(&FEATURES.replace("teachers = 4", "teachers = 30"));
-    place.mimic("run").assert().success();
+    let workspace = Workspace::new(&FEATURES.replace("teachers = 4", "teachers = 30"));
+    workspace.mimic("run").assert().success();
 }
 
 #[test]
 fn a_student_without_a_pair_to_learn_from_is_refused() {
-    let place = Place::new(FEATURES);
-    place.mimic("train-teacher").assert().success();
-    place.mimic("label").assert().success();
+    let (workspace, _) = Workspace::labelled(FEATURES);
     let equal = r#"{"query":0,"name":"a","documents":[0,1],"scores":[0.5,0.5]}"#;
-    fs::write(place.run().join("clear/labels.jsonl"), equal).expect("written");
-    let ended = place.mimic("train-student").assert().failure();
+    fs::write(workspace.run().join("clear/labels.jsonl"), equal).expect("written");
+    let ended = workspace.mimic("train-student").assert().failure();
     let text = stderr(&ended);
     assert!(text.contains("clear/student cannot learn"), "{text}");
 }
 
 #[test]
-fn wrong_files_are_told_by_line() {
+fn problems_of_a_file_are_named_by_line() {
     let wrong = FEATURES
         .replace("gamma = 0.5", "gamma = -1.0")
         .replace("hidden = [16]\nbatch = 32\nsteps = 40", "hiden = [16]\nsteps = 0");
-    let place = Place::new(&wrong);
-    let ended = place.mimic("run").assert().code(2);
+    let workspace = Workspace::new(&wrong);
+    let ended = workspace.mimic("run").assert().code(2);
     let text = stderr(&ended);
     for words in ["spec.toml:", "did you mean `hidden`?", "teacher.steps", "gamma", "above 0"] {
         assert!(text.contains(words), "{words} is not in\n{text}");
     }
-    assert!(!place.path("out").exists(), "nothing was begun");
-}
-
-#[test]
-fn every_example_is_a_sound_experiment() {
-    let folder = Path::new(env!("CARGO_MANIFEST_DIR")).join("../specs/mimic");
-    let files: Vec<PathBuf> =
-        fs::read_dir(folder).expect("examples").map(|entry| entry.expect("an entry").path()).collect();
-    assert!(files.len() >= 5);
-    for file in files {
-        foltr_experiment::grid::Grid::read(&file, &[]).unwrap_or_else(|error| panic!("{error}"));
-    }
+    assert!(!workspace.path("out").exists(), "nothing was begun");
 }
 
 /// Documents about one of a few subjects each; queries by the subjects' names.
@@ -279,8 +262,8 @@ fn a_student_of_texts_is_judged_beside_bm25_and_searched_with() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let collection = folder.path().join("collection");
     write_collection(&collection);
-    let place = Place::new(&text_spec(&collection));
-    let done = place.mimic("run").assert().success();
+    let workspace = Workspace::new(&text_spec(&collection));
+    let done = workspace.mimic("run").assert().success();
     let text = stdout(&done);
     for words in ["60 documents", "bm25", "teacher+bm25", "student-mimic+bm25", "weight"] {
         assert!(text.contains(words), "{words} is not in\n{text}");
@@ -289,7 +272,7 @@ fn a_student_of_texts_is_judged_beside_bm25_and_searched_with() {
     foltr().arg("index").arg(&collection).arg("--out").arg(&index).assert().success();
     let twice = foltr().arg("index").arg(&collection).arg("--out").arg(&index).assert().failure();
     assert!(stderr(&twice).contains("exists already"));
-    let model = place.run().join("mimic/student.safetensors");
+    let model = workspace.run().join("mimic/student.safetensors");
     let search = |arguments: &[&str]| {
         let found = foltr().arg("search").arg(&index).args(arguments).assert().success();
         stdout(&found)
@@ -314,8 +297,14 @@ fn a_student_of_texts_is_judged_beside_bm25_and_searched_with() {
     assert_eq!(again, all, "the same documents in another order");
     let nothing = foltr().arg("search").arg(&index).arg("zzz").assert().success();
     assert!(stdout(&nothing).contains("no document"));
-    let wrong =
-        foltr().arg("search").arg(&index).arg("--model").arg(place.path("spec.toml")).arg("wing").assert().failure();
+    let wrong = foltr()
+        .arg("search")
+        .arg(&index)
+        .arg("--model")
+        .arg(workspace.path("spec.toml"))
+        .arg("wing")
+        .assert()
+        .failure();
     assert!(stderr(&wrong).contains("spec.toml"));
 }
 
@@ -327,8 +316,8 @@ fn a_folder_of_texts_without_judgements_can_be_learnt_from() {
             format!("Letter {number} about {}\nDear all, the {} of {} is here.", number % 5, number % 3, number % 7);
         fs::write(folder.path().join(format!("{number}.txt")), text).expect("written");
     }
-    let place = Place::new(&text_spec(folder.path()));
-    let done = place.mimic("run").assert().success();
+    let workspace = Workspace::new(&text_spec(folder.path()));
+    let done = workspace.mimic("run").assert().success();
     assert!(stdout(&done).contains("nothing to evaluate"));
-    assert!(!place.bytes("mimic/student.safetensors").is_empty());
+    assert!(!workspace.bytes("mimic/student.safetensors").is_empty());
 }

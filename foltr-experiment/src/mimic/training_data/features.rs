@@ -1,9 +1,9 @@
-//! Feature files as the stage of mimic learning: a document is a row, and belongs to one query.
+//! Feature files as training data of mimic learning: a document is a row, and belongs to one query.
 
 use anyhow::{Context, Result, ensure};
-use foltr_mimic::feature_supervision::{full, weak};
 use foltr_mimic::near_copies::near_copies;
 use foltr_mimic::retrieval::Grades;
+use foltr_mimic::supervision::score_rows;
 use foltr_mimic::{Candidates, Inputs};
 use foltr_rank::rng::{Purpose, Streams};
 use foltr_rank::row_stride;
@@ -16,22 +16,21 @@ use crate::data;
 use crate::mimic::spec::{MimicExperiment, Supervision};
 use crate::spec::Data;
 
-/// Folds of feature files.
 pub struct FeatureStore {
-    folds: Vec<(usize, Fold)>,
-    /// Columns that networks see, by fold.
-    columns: Vec<Vec<usize>>,
+    folds: Vec<FeatureFold>,
     /// The column that is the weak label.
     label: Option<usize>,
-    /// By fold.
-    hashes: Vec<u64>,
+}
+
+struct FeatureFold {
+    number: usize,
+    data: Fold,
+    columns: Vec<usize>,
+    hash: u64,
 }
 
 impl FeatureStore {
     /// Reads the files, and finds out which features say the same as the weak label.
-    ///
-    /// # Errors
-    /// If they cannot be read, or the label is no feature of theirs.
     pub fn load(section: &Data, experiment: &MimicExperiment) -> Result<Self> {
         let folds = data::load(section)?;
         let (_, first) = folds.first().context("the data has no folds")?;
@@ -43,38 +42,43 @@ impl FeatureStore {
         if let Some((feature, _)) = weak {
             ensure!(feature <= n_features, "supervision.feature = {feature}: the data has {n_features} features");
         }
-        let of = |(_, fold): &(usize, Fold)| inputs(&fold.train, weak);
-        let columns = folds.iter().map(of).collect::<Result<_>>()?;
-        let hashes = folds.iter().map(|(_, fold)| fold.content_hash()).collect();
-        let label = weak.map(|(feature, _)| feature - 1);
-        Ok(Self { folds, columns, label, hashes })
+        let fold = |(number, data): (usize, Fold)| {
+            let (columns, hash) = (inputs(&data.train, weak)?, data.content_hash());
+            Ok(FeatureFold { number, data, columns, hash })
+        };
+        let folds = folds.into_iter().map(fold).collect::<Result<_>>()?;
+        Ok(Self { folds, label: weak.map(|(feature, _)| feature - 1) })
     }
 
-    pub(super) fn hash(&self, fold: usize) -> u64 {
-        self.folds.iter().position(|(number, _)| *number == fold).map_or(0, |place| self.hashes[place])
+    fn fold(&self, number: usize) -> Option<&FeatureFold> {
+        self.folds.iter().find(|fold| fold.number == number)
+    }
+
+    pub(super) fn hash(&self, number: usize) -> u64 {
+        self.fold(number).map_or(0, |fold| fold.hash)
     }
 
     pub(super) fn folds(&self) -> Vec<usize> {
-        self.folds.iter().map(|(number, _)| *number).collect()
+        self.folds.iter().map(|fold| fold.number).collect()
     }
 
     pub(super) fn describe(&self) -> String {
-        let (_, first) = &self.folds[0];
+        let FeatureFold { data: first, columns, .. } = &self.folds[0];
         let n_features = first.train.n_features();
-        let out = (0..n_features).filter(|column| !self.columns[0].contains(column));
+        let out = (0..n_features).filter(|column| !columns.contains(column));
         let out: Vec<String> = out.map(|column| (column + 1).to_string()).collect();
         let without = if out.is_empty() { String::new() } else { format!(" (not {})", out.join(", ")) };
         format!(
             "{} fold(s), {} training queries in the first, {} of {n_features} features are inputs{without}",
             self.folds.len(),
             first.train.n_queries(),
-            self.columns[0].len(),
+            columns.len(),
         )
     }
 
-    pub(super) fn stage(&self, experiment: &MimicExperiment, fold: usize, seed: u64) -> Result<TrainingData> {
-        let found = self.folds.iter().zip(&self.columns).find(|((number, _), _)| *number == fold);
-        let ((_, data), columns) = found.with_context(|| format!("the data has no fold {fold}"))?;
+    pub(super) fn training_data(&self, experiment: &MimicExperiment, fold: usize, seed: u64) -> Result<TrainingData> {
+        let of_fold = self.fold(fold).with_context(|| format!("the data has no fold {fold}"))?;
+        let FeatureFold { data, columns, .. } = of_fold;
         let mut queries: Vec<usize> = (0..data.train.n_queries()).collect();
         queries.shuffle(&mut Streams::new(seed).open(Purpose::Data, 0, fold as u32));
         let n_public = (experiment.public.share * queries.len() as f64).round() as usize;
@@ -85,20 +89,20 @@ impl FeatureStore {
         let mut rows: Vec<f32> = selected(&data.train, columns).collect();
         let (mut judged, mut split) = (Vec::new(), Split::default());
         let parts = [(data.validation.as_ref(), &mut split.validation), (Some(&data.test), &mut split.test)];
-        for (part, places) in parts {
+        for (part, positions) in parts {
             let Some(part) = part else { continue };
             let first = (rows.len() / columns.len()) as u32;
             rows.extend(selected(part, columns));
             let lists = self.supervised(part).into_iter().enumerate();
             for (query, list) in lists.filter(|(query, _)| part.has_relevant(*query)) {
-                places.push(judged.len());
+                positions.push(judged.len());
                 judged.push(self.judged(part, query, list, first));
             }
         }
         Ok(TrainingData {
             fold,
             inputs: Inputs::Features { n_features: columns.len(), rows },
-            lessons: private.iter().map(|&query| all[query].clone()).collect(),
+            private: private.iter().map(|&query| all[query].clone()).collect(),
             validated_by_judgements: self.label.is_none() && data.validation.is_some(),
             public: public.iter().map(hidden).collect(),
             public_names: public.iter().map(|&query| data.train.query_id(query).to_owned()).collect(),
@@ -110,22 +114,19 @@ impl FeatureStore {
 
     /// All queries with what teachers may learn from: labels, or the feature that stands for them.
     fn supervised(&self, data: &Dataset) -> Vec<Candidates> {
-        match self.label {
-            Some(column) => weak(&starts(data), data.rows(), row_stride(data.n_features()), column),
-            None => full(&starts(data), data.all_labels()),
-        }
+        let (rows, stride) = (data.rows(), row_stride(data.n_features()));
+        score_rows(&starts(data), |row| match self.label {
+            Some(column) => rows[row * stride + column],
+            None => f32::from(data.all_labels()[row]),
+        })
     }
 
     fn judged(&self, data: &Dataset, query: usize, list: Candidates, first: u32) -> JudgedQuery {
         let documents: Vec<u32> = list.documents.iter().map(|doc| first + doc).collect();
         let grades = documents.iter().copied().zip(data.labels(query).iter().copied()).collect();
-        JudgedQuery {
-            id: data.query_id(query).to_owned(),
-            query: list.query,
-            documents,
-            first_scores: if self.label.is_some() { list.scores } else { Vec::new() },
-            grades: Grades::new(grades),
-        }
+        let scores = if self.label.is_some() { list.scores } else { Vec::new() };
+        let list = Candidates { query: list.query, documents, scores };
+        JudgedQuery { id: data.query_id(query).to_owned(), text: String::new(), list, grades: Grades::new(grades) }
     }
 }
 

@@ -1,15 +1,14 @@
-//! A text collection as the stage of mimic learning: queries are private or public, documents are known to everybody.
+//! A text collection as training data of mimic learning: queries are private or public, documents are known to everybody.
 
 use std::path::PathBuf;
 
 use anyhow::{Context, Result, ensure};
-use foltr_mimic::analyser::Analyser;
-use foltr_mimic::collection::{Collection, Notes, Query, ReadOptions};
+use foltr_mimic::collection::{Collection, Notes, Query};
 use foltr_mimic::embeddings::EmbeddingSource;
 use foltr_mimic::index::TextIndex;
-use foltr_mimic::made_queries::{MadeQueries, make_queries, read_queries};
+use foltr_mimic::made_queries::{make_queries, read_queries};
 use foltr_mimic::retrieval::{Grades, grades_of};
-use foltr_mimic::vocabulary::{Vocabulary, VocabularySettings};
+use foltr_mimic::vocabulary::Vocabulary;
 use foltr_mimic::{Bag, Candidates, Inputs};
 use foltr_rank::rng::{Purpose, Streams};
 use rand::seq::SliceRandom;
@@ -19,49 +18,38 @@ use xxhash_rust::xxh3::Xxh3;
 use super::{JudgedQuery, Split, TrainingData};
 use crate::data;
 use crate::mimic::spec::{MimicExperiment, Supervision, TextData};
-use crate::mimic::start::Embedded;
+use crate::mimic::start::EmbeddingCache;
 
 /// Of the division into folds, which is the same in all runs.
 const FOLDS_SEED: u64 = 0;
 
-/// A collection with its index.
 pub struct TextStore {
-    /// Documents, queries and judgements.
     pub collection: Collection,
-    /// What networks know of terms.
     pub vocabulary: Vocabulary,
-    index: TextIndex,
+    pub index: TextIndex,
     notes: Notes,
     documents: Vec<Bag>,
     /// Queries with something to find, and what BM25 finds. Query number i of the inputs is the i-th of them.
     judged: Vec<JudgedQuery>,
     queries: Vec<Bag>,
-    texts: Vec<String>,
-    /// SourceMap among judged queries, by fold.
+    /// Positions among judged queries, by fold.
     folds: Vec<Vec<usize>>,
-    /// What networks of earlier trainings began with.
-    pub(in crate::mimic) embedded: Embedded,
+    pub(in crate::mimic) embeddings: EmbeddingCache,
     /// Of documents, queries and judgements.
     pub(super) hash: u64,
 }
 
 impl TextStore {
-    /// Reads and indexes a collection.
-    ///
-    /// # Errors
-    /// If it cannot be read, or nothing in it can be judged.
     pub fn load(data: &TextData, experiment: &MimicExperiment) -> Result<Self> {
         let path = data::resolve_path(&data.path)?;
-        let options = ReadOptions { form: data.form, ..ReadOptions::default() };
-        let (collection, notes) = Collection::read(&path, &options)?;
+        let (collection, notes) = Collection::read(&path, data.form)?;
         let index = TextIndex::in_memory(&collection.documents, data.analyser);
-        let settings = VocabularySettings { min_documents: data.min_documents, max_terms: data.max_terms };
-        let vocabulary = Vocabulary::of(&collection.documents, index.analyser(), &settings);
-        ensure!(!vocabulary.is_empty(), "{}: no term is in {} documents", path.display(), data.min_documents);
+        let vocabulary = Vocabulary::of(&collection.documents, &index.analyser, data.min_documents, data.max_terms);
+        ensure!(!vocabulary.terms.is_empty(), "{}: no term is in {} documents", path.display(), data.min_documents);
         let documents: Vec<Bag> = collection
             .documents
             .par_iter()
-            .map(|document| vocabulary.bag(&document.content(), index.analyser()))
+            .map(|document| vocabulary.bag(&document.content(), &index.analyser))
             .collect();
         let judged = judged(&collection, &index, experiment.evaluation.depth);
         let n_folds = data.folds;
@@ -72,8 +60,7 @@ impl TextStore {
             path.display(),
             judged.len()
         );
-        let (judged, texts): (Vec<JudgedQuery>, Vec<String>) = judged.into_iter().unzip();
-        let queries = texts.iter().map(|text| vocabulary.bag(text, index.analyser())).collect();
+        let queries = judged.iter().map(|query| vocabulary.bag(&query.text, &index.analyser)).collect();
         let mut order: Vec<usize> = (0..judged.len()).collect();
         order.shuffle(&mut Streams::new(FOLDS_SEED).open(Purpose::Data, 0, 0));
         let folds = (0..n_folds).map(|fold| order.iter().copied().skip(fold).step_by(n_folds).collect()).collect();
@@ -86,14 +73,12 @@ impl TextStore {
             documents,
             judged,
             queries,
-            texts,
             folds,
-            embedded: Embedded::default(),
+            embeddings: EmbeddingCache::default(),
             hash,
         })
     }
 
-    /// What is worth knowing about its files.
     pub fn notes(&self) -> Vec<String> {
         self.notes.sentences()
     }
@@ -102,14 +87,9 @@ impl TextStore {
         format!(
             "{} documents, {} terms, {} queries with relevant documents",
             self.collection.documents.len(),
-            self.vocabulary.len(),
-            self.judged.iter().filter(|one| one.grades.n_relevant() > 0).count(),
+            self.vocabulary.terms.len(),
+            self.judged.iter().filter(|query| query.grades.n_relevant() > 0).count(),
         )
-    }
-
-    /// From text to terms, as the index does it.
-    pub fn analyser(&self) -> &Analyser {
-        self.index.analyser()
     }
 
     /// Judgements are different in every fold, BM25 is not.
@@ -120,11 +100,11 @@ impl TextStore {
         }
     }
 
-    pub(super) fn stage(&self, experiment: &MimicExperiment, fold: usize, seed: u64) -> Result<TrainingData> {
+    pub(super) fn training_data(&self, experiment: &MimicExperiment, fold: usize, seed: u64) -> Result<TrainingData> {
         let mut queries = self.queries.clone();
         let mut add = |texts: &[String], n_candidates: usize| -> Vec<Candidates> {
             let first = queries.len() as u32;
-            queries.extend(texts.iter().map(|text| self.vocabulary.bag(text, self.analyser())));
+            queries.extend(texts.iter().map(|text| self.vocabulary.bag(text, &self.index.analyser)));
             let found: Vec<_> = texts.par_iter().map(|text| self.index.search(text, n_candidates)).collect();
             (first..).zip(found).map(|(query, found)| candidates(query, found)).collect()
         };
@@ -133,25 +113,25 @@ impl TextStore {
         let n_folds = self.folds.len();
         // Queries without relevant documents are dealt out like others, so that folds and parts do not depend on
         // judgements; they just cannot be judged.
-        let can_be_judged = |place: &usize| self.judged[*place].grades.n_relevant() > 0;
+        let can_be_judged = |position: &usize| self.judged[*position].grades.n_relevant() > 0;
         let judged = |fold: usize| self.folds[fold].iter().copied().filter(can_be_judged).collect();
         let split = |fold: usize| Split { validation: judged((fold + 1) % n_folds), test: judged(fold) };
-        let (lessons, splits, validated_by_judgements) = match experiment.supervision {
+        let (private, splits, validated_by_judgements) = match experiment.supervision {
             Supervision::Full { candidates, .. } => {
                 let split = split(fold - 1);
                 let held_out = [&self.folds[fold - 1], &self.folds[fold % n_folds]];
-                (self.judged_lessons(held_out, candidates), vec![split], true)
+                (self.judged_queries(held_out, candidates), vec![split], true)
             }
             Supervision::Weak { candidates, .. } => {
                 (add(&private_texts, candidates), (0..n_folds).map(split).collect(), false)
             }
         };
-        ensure!(!lessons.is_empty(), "there are no training queries");
-        let public = public.into_iter().map(|one| Candidates { scores: Vec::new(), ..one }).collect();
+        ensure!(!private.is_empty(), "there are no training queries");
+        let public = public.into_iter().map(|list| Candidates { scores: Vec::new(), ..list }).collect();
         Ok(TrainingData {
             fold,
             inputs: Inputs::Text { queries, documents: self.documents.clone() },
-            lessons,
+            private,
             validated_by_judgements,
             public,
             public_names: public_texts,
@@ -162,19 +142,19 @@ impl TextStore {
     }
 
     /// Judged documents and the best by BM25 of all queries that are neither for choices nor for results.
-    fn judged_lessons(&self, held_out: [&Vec<usize>; 2], n_candidates: usize) -> Vec<Candidates> {
-        let is_free = |place: &usize| !held_out.iter().any(|fold| fold.contains(place));
-        let lesson = |place: usize| {
-            let one = &self.judged[place];
-            let found = self.index.search(&self.texts[place], n_candidates);
-            let judged = one.grades.judged().iter().map(|&(document, _)| document);
+    fn judged_queries(&self, held_out: [&Vec<usize>; 2], n_candidates: usize) -> Vec<Candidates> {
+        let is_free = |position: &usize| !held_out.iter().any(|fold| fold.contains(position));
+        let candidates = |position: usize| {
+            let query = &self.judged[position];
+            let found = self.index.search(&query.text, n_candidates);
+            let judged = query.grades.judged.iter().map(|&(document, _)| document);
             let mut documents: Vec<u32> = found.iter().map(|&(document, _)| document).chain(judged).collect();
             documents.sort_unstable();
             documents.dedup();
-            let scores = documents.iter().map(|&document| f32::from(one.grades.grade(document))).collect();
-            Candidates { query: one.query, documents, scores }
+            let scores = documents.iter().map(|&document| f32::from(query.grades.grade(document))).collect();
+            Candidates { query: query.list.query, documents, scores }
         };
-        (0..self.judged.len()).filter(is_free).map(lesson).collect()
+        (0..self.judged.len()).filter(is_free).map(candidates).collect()
     }
 
     /// Texts of the private and of the public queries, disjoint where they are made.
@@ -187,8 +167,8 @@ impl TextStore {
         let n_made =
             if private.is_some() { 0 } else { n_private } + if public.queries.is_some() { 0 } else { public.n_queries };
         let mut stream = Streams::new(seed).open(Purpose::Data, 1, 0);
-        let how = MadeQueries { n_queries: n_made, ..MadeQueries::default() };
-        let mut made = make_queries(&self.collection.documents, self.analyser(), &self.vocabulary, &how, &mut stream);
+        let documents = &self.collection.documents;
+        let mut made = make_queries(documents, &self.index.analyser, &self.vocabulary, n_made, &mut stream);
         // Fewer may have been made: each side has its share of them.
         let n_private_made = if private.is_some() { 0 } else { made.len() * n_private / n_made.max(1) };
         let mut public_texts = made.split_off(n_private_made);
@@ -196,9 +176,9 @@ impl TextStore {
             let path = data::resolve_path(path)?;
             let mut read = read_queries(&path)?;
             read.shuffle(&mut Streams::new(seed).open(Purpose::Data, 2, 0));
-            let texts: Vec<String> = read.into_iter().map(|query| query.text).take(n_queries).collect();
-            ensure!(!texts.is_empty(), "{}: no queries", path.display());
-            Ok(texts)
+            read.truncate(n_queries);
+            ensure!(!read.is_empty(), "{}: no queries", path.display());
+            Ok(read)
         };
         let private_texts = private.map_or(Ok(made), |path| from_file(path, n_private))?;
         if let Some(path) = &public.queries {
@@ -214,15 +194,14 @@ fn candidates(query: u32, found: Vec<(u32, f32)>) -> Candidates {
     Candidates { query, documents, scores }
 }
 
-/// Judged queries with their texts, and what BM25 finds for them.
-fn judged(collection: &Collection, index: &TextIndex, depth: usize) -> Vec<(JudgedQuery, String)> {
+fn judged(collection: &Collection, index: &TextIndex, depth: usize) -> Vec<JudgedQuery> {
     let with_grades = collection.queries.iter().zip(grades_of(collection));
-    let judged: Vec<_> = (0..).zip(with_grades.filter(|(_, grades)| !grades.judged().is_empty())).collect();
-    let judge = |(query, (asked, grades)): (u32, (&Query, Grades))| {
-        let (documents, first_scores) = index.search(&asked.text, depth).into_iter().unzip();
-        (JudgedQuery { id: asked.id.clone(), query, documents, first_scores, grades }, asked.text.clone())
+    let judged: Vec<_> = (0..).zip(with_grades.filter(|(_, grades)| !grades.judged.is_empty())).collect();
+    let search = |(query, (asked, grades)): (u32, (&Query, Grades))| {
+        let list = candidates(query, index.search(&asked.text, depth));
+        JudgedQuery { id: asked.id.clone(), text: asked.text.clone(), list, grades }
     };
-    judged.into_par_iter().map(judge).collect()
+    judged.into_par_iter().map(search).collect()
 }
 
 /// Contents of the files that an experiment names beside the collection.
@@ -256,8 +235,8 @@ fn hash(collection: &Collection, files: &[Vec<u8>]) -> u64 {
     for query in &collection.queries {
         [&query.id, &query.text].into_iter().for_each(|text| add(text));
     }
-    for judged in &collection.judgements {
-        add(&format!("{} {} {}", judged.query, judged.document, judged.grade));
+    for judgement in &collection.judgements {
+        add(&format!("{} {} {}", judgement.query, judgement.document, judgement.grade));
     }
     hash.digest()
 }

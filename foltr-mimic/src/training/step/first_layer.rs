@@ -4,45 +4,26 @@ use std::ops::Range;
 
 use rayon::prelude::*;
 
-use crate::network::matrix::{Place, View, multiply_blocks, multiply_then};
+use crate::network::matrix::{View, multiply_blocks, multiply_then};
 use crate::network::vector::{add, add_product, weighted_sum};
-use crate::network::{Network, Representation};
+use crate::network::{Network, Parts};
 
 use super::super::batch::Groups;
 use super::super::dropout::Dropout;
 use super::{Step, row};
 
-/// Rows of the first layer's weights that belong to each part of the input.
-pub(super) struct Parts {
-    /// Numbers of one part.
-    pub width: usize,
-    pub has_query: bool,
-    pub has_product: bool,
-}
-
-impl Parts {
-    pub fn of(network: &Network) -> Self {
-        match network.shape.representation {
-            Representation::Text { n_dimensions, product, .. } => {
-                Self { width: n_dimensions, has_query: true, has_product: product }
-            }
-            Representation::Features { n_features } => Self { width: n_features, has_query: false, has_product: false },
-        }
-    }
-
-    /// Where the weights of query, document and product are, if a unit has one.
-    fn weights(&self, n_units: usize) -> [Range<usize>; 3] {
-        let size = |has_part: bool| if has_part { self.width * n_units } else { 0 };
-        let document = size(self.has_query);
-        let product = document + self.width * n_units;
-        [0..document, document..product, product..product + size(self.has_product)]
-    }
+/// Where the weights of query, document and product are.
+fn weights_of_parts(parts: Parts, n_units: usize) -> [Range<usize>; 3] {
+    let size = |has_part: bool| if has_part { parts.width * n_units } else { 0 };
+    let document = size(parts.has_query);
+    let product = document + parts.width * n_units;
+    [0..document, document..product, product..product + size(parts.has_product)]
 }
 
 impl Step {
     /// Numbers of `vectors` and of `from_texts` that belong to queries.
     fn n_of_queries(&self, network: &Network, width: usize) -> usize {
-        if Parts::of(network).has_query { self.batch.queries.numbers.len() * width } else { 0 }
+        if network.shape.representation.parts().has_query { self.batch.queries.numbers.len() * width } else { 0 }
     }
 
     pub(super) fn multiply_texts(&mut self, width: usize) {
@@ -55,17 +36,17 @@ impl Step {
     }
 
     pub(super) fn first_layer(&mut self, network: &Network, dropout: Dropout<'_>) {
-        let (parts, layer) = (Parts::of(network), &network.layers[0]);
+        let (parts, layer) = (network.shape.representation.parts(), &network.layers[0]);
         let (width, n_units) = (parts.width, layer.n_outputs());
         let [of_query, of_document, of_product] =
-            parts.weights(n_units).map(|range| View::new(&layer.weights[range], n_units));
+            weights_of_parts(parts, n_units).map(|range| View::new(&layer.weights[range], n_units));
         let (n_vectors, n_from) = (self.n_of_queries(network, width), self.n_of_queries(network, n_units));
         let (queries, documents) = self.vectors.split_at(n_vectors);
         let (from_queries, from_documents) = self.from_texts.split_at_mut(n_from);
         if parts.has_query {
-            multiply_blocks(from_queries, Place::Replace, View::new(queries, width), of_query);
+            multiply_blocks(from_queries, View::new(queries, width), of_query);
         }
-        multiply_blocks(from_documents, Place::Replace, View::new(documents, width), of_document);
+        multiply_blocks(from_documents, View::new(documents, width), of_document);
         let rows = &self.batch.rows;
         let finish = |number: usize, values: &mut [f32]| {
             let [query, document] = rows[number];
@@ -76,7 +57,7 @@ impl Step {
             dropout.activate(0, number, values, &layer.bias);
         };
         if parts.has_product {
-            multiply_then(&mut self.units[0], Place::Replace, View::new(&self.products, width), of_product, finish);
+            multiply_then(&mut self.units[0], View::new(&self.products, width), of_product, finish);
         } else {
             self.units[0].par_chunks_exact_mut(n_units).enumerate().for_each(|(number, values)| {
                 values.fill(0.0);
@@ -87,7 +68,7 @@ impl Step {
 
     /// Gradients of the first layer's weights and, of texts, of their vectors.
     pub(super) fn first_layer_backward(&mut self, network: &Network) {
-        let (parts, layer) = (Parts::of(network), &network.layers[0]);
+        let (parts, layer) = (network.shape.representation.parts(), &network.layers[0]);
         let (width, n_units) = (parts.width, layer.n_outputs());
         let (n_vectors, n_from) = (self.n_of_queries(network, width), self.n_of_queries(network, n_units));
         let (batch, d_units, ones) = (&self.batch, &self.d_units[0], &self.ones);
@@ -95,22 +76,22 @@ impl Step {
         for (sums, rows_of) in
             [(&mut *d_from_queries, &batch.rows_of_query), (d_from_documents, &batch.rows_of_document)]
         {
-            sums.par_chunks_exact_mut(n_units).enumerate().for_each(|(place, sum)| {
-                let rows = rows_of.of(place);
+            sums.par_chunks_exact_mut(n_units).enumerate().for_each(|(position, sum)| {
+                let rows = rows_of.of(position);
                 weighted_sum(sum, d_units, rows, &ones[..rows.len()]);
             });
         }
-        let [of_query, of_document, of_product] = parts.weights(n_units);
+        let [of_query, of_document, of_product] = weights_of_parts(parts, n_units);
         let (queries, documents) = self.vectors.split_at(n_vectors);
         let (d_from_queries, d_from_documents) = self.d_from_texts.split_at(n_from);
         let (d_queries, d_documents) = self.d_vectors.split_at_mut(n_vectors);
         let d_weights = &mut self.d_layers[0].weights;
         let mut of_part = |range: Range<usize>, inputs: &[f32], d_inputs: &mut [f32], d_outputs: &[f32]| {
             let (inputs, d_outputs) = (View::new(inputs, width), View::new(d_outputs, n_units));
-            multiply_blocks(&mut d_weights[range.clone()], Place::Replace, inputs.transposed(), d_outputs);
+            multiply_blocks(&mut d_weights[range.clone()], inputs.transposed(), d_outputs);
             if parts.has_query {
                 let weights = View::new(&layer.weights[range], n_units).transposed();
-                multiply_blocks(d_inputs, Place::Replace, d_outputs, weights);
+                multiply_blocks(d_inputs, d_outputs, weights);
             }
         };
         of_part(of_document, documents, d_documents, d_from_documents);
@@ -121,8 +102,8 @@ impl Step {
             of_part(of_product, &self.products, &mut self.d_products, d_units);
             let d_products = &self.d_products;
             let of_factor = |d_vectors: &mut [f32], rows_of: &Groups, others: &[f32], other: usize| {
-                d_vectors.par_chunks_exact_mut(width).enumerate().for_each(|(place, d_vector)| {
-                    for &number in rows_of.of(place) {
+                d_vectors.par_chunks_exact_mut(width).enumerate().for_each(|(position, d_vector)| {
+                    for &number in rows_of.of(position) {
                         let factor = row(others, batch.rows[number as usize][other], width);
                         add_product(d_vector, row(d_products, number, width), factor);
                     }

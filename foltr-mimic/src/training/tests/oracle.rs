@@ -11,7 +11,7 @@ pub struct Params {
 impl Params {
     pub fn of(network: &Network) -> Self {
         let wide = |values: &[f32]| values.iter().map(|&value| f64::from(value)).collect();
-        Self { shape: network.shape().clone(), groups: network.parts().iter().map(|values| wide(values)).collect() }
+        Self { shape: network.shape.clone(), groups: network.parts().iter().map(|values| wide(values)).collect() }
     }
 }
 
@@ -72,9 +72,10 @@ impl Oracle<'_> {
                 return sums[0].tanh();
             }
             // What dropout makes of ones is what it multiplies by.
-            let mut kept = vec![1.0; sums.len()];
-            self.dropout.activate(number, row, &mut kept, &vec![0.0; sums.len()]);
-            values = sums.into_iter().zip(kept).map(|(sum, kept)| sum.max(0.0) * f64::from(kept)).collect();
+            let mut remaining = vec![1.0; sums.len()];
+            self.dropout.activate(number, row, &mut remaining, &vec![0.0; sums.len()]);
+            values =
+                sums.into_iter().zip(remaining).map(|(sum, remaining)| sum.max(0.0) * f64::from(remaining)).collect();
         }
         unreachable!("the output layer comes last")
     }
