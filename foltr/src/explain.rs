@@ -4,7 +4,7 @@
 //! that is said here. `docs/explain.md` describes the JSON form of [`Explained`].
 
 mod facts;
-mod told;
+mod render;
 
 use anyhow::{Result, ensure};
 use foltr_federation::accountant::{self, Guarantee, PrivacyCost};
@@ -18,12 +18,11 @@ use foltr_experiment::spec::{Data, Experiment};
 /// Delta where neither the command line nor the experiment names one.
 const USUAL_DELTA: f64 = 1e-5;
 
-/// What every setting of a grid hides; equal explanations are there once.
+/// What every setting of a grid hides, each explanation once.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Explained {
     /// Of this form; grows when a reader would have to change.
     pub version: u32,
-    /// In the order of the settings.
     pub explanations: Vec<Explanation>,
 }
 
@@ -32,9 +31,7 @@ pub struct Explained {
 pub struct Explanation {
     /// The settings, each as its place on every axis of the grid.
     pub settings: Vec<Vec<(String, String)>>,
-    /// Kind of learner, as a file spells it.
     pub learner: &'static str,
-    /// Kind of mechanism, as a file spells it.
     pub mechanism: &'static str,
     /// Parameters of the model, where a number depends on them.
     pub n_params: Option<usize>,
@@ -42,9 +39,8 @@ pub struct Explanation {
     pub interactions: usize,
     /// Messages that a client may send in the whole run: one in every round.
     pub messages: usize,
-    /// What a paper or the file itself says.
+    /// Of a paper, or of the file itself.
     pub claim: Option<Claim>,
-    /// What holds, by who looks.
     pub guarantees: Vec<ObserverGuarantee>,
     /// The words around the numbers.
     #[serde(flatten)]
@@ -54,9 +50,7 @@ pub struct Explanation {
 /// What holds against one observer. Without a guarantee, nothing is hidden or nothing is proven.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ObserverGuarantee {
-    /// Who looks.
     pub against: Observer,
-    /// What it sees.
     pub sees: &'static str,
     /// Of one list and the clicks on it.
     pub interaction: Option<Guarantee>,
@@ -68,7 +62,6 @@ pub struct ObserverGuarantee {
     pub run_without_delta: Option<f64>,
 }
 
-/// Who looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Observer {
@@ -76,15 +69,11 @@ pub enum Observer {
     Server,
     /// Who sees sums of rounds or published models only.
     SumsAndModels,
-    /// Who takes part.
     OtherClients,
 }
 
 impl Explained {
-    /// Explains all settings of a grid, at this delta or the experiment's own.
-    ///
-    /// # Errors
-    /// If data is needed and cannot be read, or a mechanism is not defined.
+    /// At this delta or the experiment's own.
     pub fn of(grid: &Grid, delta: Option<f64>) -> Result<Self> {
         let mut explanations: Vec<Explanation> = Vec::new();
         let mut widths: Vec<(Data, usize)> = Vec::new();

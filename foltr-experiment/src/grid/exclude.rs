@@ -2,8 +2,9 @@
 
 use toml::{Table, Value};
 
-use super::expand::{Point, label_of, value_at};
+use super::expand::{Point, label_of};
 use super::is_same_label;
+use crate::read::value_at;
 use crate::spec::Problem;
 
 /// Leaves out every point that meets all conditions of one of the exclusions.

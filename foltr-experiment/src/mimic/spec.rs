@@ -1,6 +1,6 @@
 //! What is an experiment of mimic learning? A TOML file: private data, teachers, what is public, the student.
 
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use foltr_mimic::accountant::least_noise;
 use foltr_mimic::aggregation::VoteNoise;
@@ -13,10 +13,9 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
-use crate::grid::overrides;
-use crate::spec::source::{in_order, no_such, read_value};
-use crate::spec::source_map::SourceMap;
-use crate::spec::{Data, Problem, SpecError};
+use crate::read::messages::no_such;
+use crate::read::read_value;
+use crate::spec::{Data, Problem};
 
 /// Sections and top-level keys, in the order in which a file should have them.
 pub(crate) const SECTIONS: [&str; 8] =
@@ -345,31 +344,6 @@ impl MimicExperiment {
     pub fn n_steps(&self) -> u64 {
         self.supervision.n_teachers() as u64 * u64::from(self.teacher.steps)
             + self.aggregation.len() as u64 * u64::from(self.student.steps)
-    }
-
-    /// Reads and checks a file.
-    ///
-    /// # Errors
-    /// With everything that is wrong with it, by line.
-    pub fn read(path: &Path, overrides: &[String]) -> Result<Self, SpecError> {
-        SpecError::reading(path, |text| Self::from_toml(text, overrides))
-    }
-
-    /// The same for a text.
-    ///
-    /// # Errors
-    /// With everything that is wrong with it, by line.
-    pub fn from_toml(text: &str, overrides: &[String]) -> Result<Self, Vec<Problem>> {
-        let mut places = SourceMap::of(text)?;
-        let mut table: Table = toml::from_str(text).map_err(|error| vec![Problem::new("file", error.message())])?;
-        overrides::apply(overrides, &mut table, &mut places)?;
-        Self::from_table(table).map_err(|mut problems| {
-            for problem in &mut problems {
-                let key = problem.key.clone();
-                places.locate(problem, &key);
-            }
-            in_order(problems)
-        })
     }
 
     pub(crate) fn from_table(mut table: Table) -> Result<Self, Vec<Problem>> {

@@ -57,7 +57,7 @@ pub struct Shared {
 
 impl Partition {
     /// Fills in what follows from how features are scaled.
-    pub(super) fn resolve(&mut self, scaled: bool) {
+    pub(crate) fn resolve(&mut self, scaled: bool) {
         if let Self::Labels { normalise_after, .. } = self {
             normalise_after.get_or_insert(scaled);
         }

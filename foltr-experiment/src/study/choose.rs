@@ -4,8 +4,8 @@ use serde::Deserialize;
 use toml::Value;
 
 use crate::grid::{AnyExperiment, Grid, Setting};
+use crate::read::messages::no_such;
 use crate::rows::MetricName;
-use crate::spec::source::no_such;
 use crate::spec::{Problem, Split};
 
 /// Two stages: which values, then runs with them.

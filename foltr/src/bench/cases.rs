@@ -73,15 +73,14 @@ impl Data {
     }
 }
 
-/// Measures everything.
-pub fn measure(mut tell: impl FnMut(&str)) -> Result<Report> {
-    tell("data");
+pub fn measure(mut report: impl FnMut(&str)) -> Result<Report> {
+    report("data");
     let small = Data::new("mq2007", SyntheticShape::Mq2007, 1_000, 330, 1)?;
     // 2,000 queries of 65 KB, nine times over: more than 1 GiB, far beyond any cache.
     let large = Data::new("mslr", SyntheticShape::Mslr, 2_000, 2_000, 9)?;
-    tell("memory bandwidth");
+    report("memory bandwidth");
     let bandwidth = bandwidth::measure(large.training().data());
-    let mut bench = Bench { bandwidth, cases: Vec::new(), tell: &mut tell };
+    let mut bench = Bench { bandwidth, cases: Vec::new(), report: &mut report };
     bench.training(&small)?;
     bench.training(&large)?;
     bench.personalisation(&small)?;
@@ -98,7 +97,8 @@ pub fn measure(mut tell: impl FnMut(&str)) -> Result<Report> {
 struct Bench<'a> {
     bandwidth: f64,
     cases: Vec<Case>,
-    tell: &'a mut dyn FnMut(&str),
+    /// Hears what is measured next.
+    report: &'a mut dyn FnMut(&str),
 }
 
 impl Bench<'_> {
@@ -110,7 +110,7 @@ impl Bench<'_> {
         (unit, bytes): (&'static str, f64),
         work: impl FnMut() -> Work + Send,
     ) -> Result<()> {
-        (self.tell)(&format!("{name} on {shape}, {threads} thread(s)"));
+        (self.report)(&format!("{name} on {shape}, {threads} thread(s)"));
         let seconds = on_threads(threads, || best_seconds(work))?;
         let bandwidth_fraction = bytes / seconds / self.bandwidth;
         let (per_second, microseconds) = (1.0 / seconds, seconds * 1e6);

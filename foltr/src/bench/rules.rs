@@ -20,9 +20,6 @@ const WARM_UP: usize = 12;
 const WINDOW: Duration = Duration::from_millis(100);
 
 /// Microseconds of a round, the median of the calls, as a table.
-///
-/// # Errors
-/// If the defences of the scorecard cannot be read.
 pub fn table() -> Result<String> {
     let sizes: Vec<(u32, usize)> = CLIENTS.into_iter().flat_map(|n| PARAMS.map(|d| (n, d))).collect();
     let mut rows = Vec::new();
@@ -45,16 +42,16 @@ fn defences() -> Result<Vec<(String, Table)>> {
     let (_, text) = SPECS.iter().find(|(name, _)| *name == "scorecard.toml").context("no scorecard")?;
     let file: Table = toml::from_str(text)?;
     let axis = file["grid"]["axis"]["defence"].as_table().context("no defences")?;
-    let mut found: Vec<(String, Table)> = Vec::new();
+    let mut defences: Vec<(String, Table)> = Vec::new();
     for (name, label) in axis {
         let Some(section) = label.get("defence").and_then(Value::as_table) else { continue };
         let mut section = section.clone();
         section.remove("momentum");
-        if !found.iter().any(|(_, known)| *known == section) {
-            found.push((name.clone(), section));
+        if !defences.iter().any(|(_, known)| *known == section) {
+            defences.push((name.clone(), section));
         }
     }
-    Ok(found)
+    Ok(defences)
 }
 
 /// A fifth of the clients are assumed to attack.

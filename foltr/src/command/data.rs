@@ -12,10 +12,6 @@ use crate::cli::DataCommand;
 use foltr_experiment::data::found;
 use foltr_report::table::{grouped, table};
 
-/// Does what was asked for.
-///
-/// # Errors
-/// If data cannot be read or written, or if a check finds something wrong.
 pub fn run(command: &DataCommand) -> Result<End> {
     match command {
         DataCommand::Generate { shape, queries, seed, out } => generate(*shape, *queries, *seed, out),
@@ -40,7 +36,7 @@ fn generate(shape: SyntheticShape, queries: Option<u32>, seed: u64, out: &Path) 
     Ok(())
 }
 
-/// Reads every file; tells all that cannot be read, and what is odd about the others.
+/// Reads every file; prints all that cannot be read, and what is odd about the others.
 fn check(path: &Path) -> Result<()> {
     let files = files(path)?;
     let mut n_wrong = 0;

@@ -31,7 +31,6 @@ struct Evaluated {
     queries: Vec<Query>,
 }
 
-/// A mean over queries.
 #[derive(Debug, Serialize)]
 struct Measured {
     metric: Metric,
@@ -41,7 +40,6 @@ struct Measured {
     value: f64,
 }
 
-/// The values of one query.
 #[derive(Debug, Serialize)]
 struct Query {
     query: String,
@@ -49,10 +47,6 @@ struct Query {
     values: BTreeMap<String, Option<f64>>,
 }
 
-/// Measures and prints.
-///
-/// # Errors
-/// If the model or the data cannot be read, do not fit together, or leave nothing to average.
 pub fn run(arguments: &EvaluateArgs) -> Result<End> {
     let model = Model::read(&arguments.model)?;
     let parts = load_for(&model, &arguments.data, &arguments.selection.selection())?;
@@ -64,7 +58,7 @@ pub fn run(arguments: &EvaluateArgs) -> Result<End> {
     }
     let evaluate = |part: &Part| evaluated(&model, part, &metrics, arguments);
     let all = parts.iter().map(evaluate).collect::<Result<Vec<_>>>()?;
-    let mut text = if arguments.json { serde_json::to_string_pretty(&all)? } else { told(&all, &metrics) };
+    let mut text = if arguments.json { serde_json::to_string_pretty(&all)? } else { render(&all, &metrics) };
     text.push('\n');
     // Whoever reads may stop reading, as `head` does.
     let _ = std::io::stdout().write_all(text.as_bytes());
@@ -74,9 +68,9 @@ pub fn run(arguments: &EvaluateArgs) -> Result<End> {
 fn evaluated(model: &Model, part: &Part, metrics: &[Metric], arguments: &EvaluateArgs) -> Result<Evaluated> {
     let without = arguments.queries_without_relevant;
     let data = &part.data;
-    let is_empty = (0..data.n_queries()).all(|query| !data.has_relevant(query));
+    let is_without = (0..data.n_queries()).all(|query| !data.has_relevant(query));
     ensure!(
-        !(is_empty && without == WithoutRelevant::Skip),
+        !(is_without && without == WithoutRelevant::Skip),
         "{}: no query has a relevant document, so nothing can be averaged; use --queries-without-relevant zero",
         arguments.data.display()
     );
@@ -100,7 +94,7 @@ fn evaluated(model: &Model, part: &Part, metrics: &[Metric], arguments: &Evaluat
 }
 
 /// One table of means, and below it the queries if there are any.
-fn told(all: &[Evaluated], metrics: &[Metric]) -> String {
+fn render(all: &[Evaluated], metrics: &[Metric]) -> String {
     let has_place = all.iter().any(|part| part.fold.is_some());
     let words: &[&str] = if has_place { &["fold", "split"] } else { &[] };
     let place = |part: &Evaluated| -> Vec<String> {
