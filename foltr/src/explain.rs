@@ -78,31 +78,22 @@ impl Explained {
         let mut explanations: Vec<Explanation> = Vec::new();
         let mut widths: Vec<(Data, usize)> = Vec::new();
         for setting in &grid.settings {
-            let labels = &setting.labels;
-            let mut new = explain(setting.training()?, delta, &mut widths)?;
-            match explanations.iter_mut().find(|known| known.is_same(&new)) {
-                Some(known) => known.settings.push(labels.clone()),
-                None => {
-                    new.settings.push(labels.clone());
-                    explanations.push(new);
-                }
+            let new = explain(setting.training()?, delta, &mut widths)?;
+            let is_same = |known: &Explanation| Explanation { settings: Vec::new(), ..known.clone() } == new;
+            let known = explanations.iter().position(is_same).unwrap_or(explanations.len());
+            if known == explanations.len() {
+                explanations.push(new);
             }
+            explanations[known].settings.push(setting.labels.clone());
         }
         Ok(Self { version: 1, explanations })
     }
 }
 
-impl Explanation {
-    fn is_same(&self, new: &Self) -> bool {
-        let mut same = new.clone();
-        same.settings.clone_from(&self.settings);
-        *self == same
-    }
-}
-
 /// One setting, apart from its labels.
 fn explain(experiment: &Experiment, delta: Option<f64>, widths: &mut Vec<(Data, usize)>) -> Result<Explanation> {
-    let delta = delta.or_else(|| own_delta(experiment)).unwrap_or(USUAL_DELTA);
+    let own_delta = || experiment.privacy.whole_run().or(experiment.budget).map(|budget| budget.delta);
+    let delta = delta.or_else(own_delta).unwrap_or(USUAL_DELTA);
     ensure!(delta > 0.0 && delta < 1.0, "--delta {delta}: must be above 0 and below 1");
     let n_params = n_params(experiment, widths)?;
     let facts = facts::Facts::of(experiment, n_params, delta)?;
@@ -119,11 +110,6 @@ fn explain(experiment: &Experiment, delta: Option<f64>, widths: &mut Vec<(Data, 
     })
 }
 
-/// The delta of which the file itself speaks.
-fn own_delta(experiment: &Experiment) -> Option<f64> {
-    experiment.privacy.whole_run().or(experiment.budget).map(|budget| budget.delta)
-}
-
 /// Parameters of the model, where a number depends on them: read from the file, or else from the data.
 fn n_params(experiment: &Experiment, widths: &mut Vec<(Data, usize)>) -> Result<Option<usize>> {
     let Some(ranker) = experiment.ranker.filter(|_| experiment.privacy.depends_on_model()) else { return Ok(None) };
@@ -135,16 +121,13 @@ fn n_params(experiment: &Experiment, widths: &mut Vec<(Data, usize)>) -> Result<
         | Data::UserLog { n_features, .. } => *n_features,
     };
     let known = || widths.iter().find(|(data, _)| *data == experiment.data).map(|(_, width)| *width);
-    let width = match named.or_else(known) {
-        Some(width) => width,
-        None => {
-            let folds = data::load(&experiment.data)?;
-            let widest = folds.iter().map(|(_, fold)| fold.train.n_features()).max().unwrap_or(0);
-            widths.push((experiment.data.clone(), widest));
-            widest
-        }
-    };
-    Ok(Some(ranker.shape(width).n_params()))
+    if let Some(width) = named.or_else(known) {
+        return Ok(Some(ranker.shape(width).n_params()));
+    }
+    let folds = data::load(&experiment.data)?;
+    let widest = folds.iter().map(|(_, fold)| fold.train.n_features()).max().unwrap_or(0);
+    widths.push((experiment.data.clone(), widest));
+    Ok(Some(ranker.shape(widest).n_params()))
 }
 
 /// What one message costs, and what that adds up to.
@@ -159,25 +142,26 @@ struct Price {
 impl Price {
     /// What holds against an observer to whom a message costs this much; nothing without a price.
     fn against(price: Option<Self>, against: Observer, sees: &'static str) -> ObserverGuarantee {
-        let interaction = price.and_then(|price| price.interaction());
-        let message = price.and_then(|price| price.message());
-        let run = price.and_then(|price| price.run());
-        let added_up = price.map(|price| f64::from(price.messages) * price.cost.epsilon());
-        let run_without_delta = added_up.filter(|epsilon| epsilon.is_finite());
-        ObserverGuarantee { against, sees, interaction, message, run, run_without_delta }
-    }
-
-    fn interaction(&self) -> Option<Guarantee> {
-        match self.cost {
+        let Some(price) = price else {
+            return ObserverGuarantee {
+                against,
+                sees,
+                interaction: None,
+                message: None,
+                run: None,
+                run_without_delta: None,
+            };
+        };
+        // Without a delta wherever one can do without.
+        let pure = finite(Guarantee { epsilon: price.cost.epsilon(), delta: 0.0 });
+        let message = pure.or_else(|| finite(price.cost.after(1, price.delta)));
+        let interaction = match price.cost {
             PrivacyCost::Pure { per_interaction: Some(epsilon), .. } => finite(Guarantee { epsilon, delta: 0.0 }),
-            _ => self.message(),
-        }
-    }
-
-    /// Without a delta wherever one can do without.
-    fn message(&self) -> Option<Guarantee> {
-        let pure = finite(Guarantee { epsilon: self.cost.epsilon(), delta: 0.0 });
-        pure.or_else(|| finite(self.cost.after(1, self.delta)))
+            _ => message,
+        };
+        let added_up = f64::from(price.messages) * price.cost.epsilon();
+        let run_without_delta = Some(added_up).filter(|epsilon| epsilon.is_finite());
+        ObserverGuarantee { against, sees, interaction, message, run: price.run(), run_without_delta }
     }
 
     /// The smallest epsilon. Where interactions are randomised one by one, they are added up one by one: that costs no

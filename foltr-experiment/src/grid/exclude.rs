@@ -11,35 +11,22 @@ use crate::spec::Problem;
 ///
 /// With `is_part`, the file is run in part only, and what an exclusion names may be missing.
 pub fn exclude(exclusions: &[Table], is_part: bool, points: &mut Vec<Point>, problems: &mut Vec<Problem>) {
-    let all = points.len();
-    let mut left_out = vec![false; all];
-    for (i, conditions) in exclusions.iter().enumerate() {
+    let meets_all = |point: &Point, conditions: &Table| {
+        !conditions.is_empty() && conditions.iter().all(|(key, value)| meets(point, key, value))
+    };
+    for (i, conditions) in exclusions.iter().enumerate().filter(|_| !is_part) {
         let place = format!("grid.exclude[{i}]");
-        let unknown = conditions.keys().find(|key| !points.iter().any(|point| is_known(point, key)));
-        if let Some(key) = unknown {
-            if is_part {
-                continue;
-            }
-            let message = format!("no setting has an axis or key `{key}`");
-            problems.push(Problem::new(format!("{place}.{key}"), message));
-            continue;
-        }
-        let mut matched = !conditions.is_empty();
-        if matched {
-            let meets: Vec<bool> =
-                points.iter().map(|point| conditions.iter().all(|(key, wanted)| meets(point, key, wanted))).collect();
-            matched = meets.contains(&true);
-            left_out.iter_mut().zip(meets).for_each(|(out, meets)| *out |= meets);
-        }
-        if !matched && all > 0 && !is_part {
+        if let Some(key) = conditions.keys().find(|key| !points.iter().any(|point| is_known(point, key))) {
+            problems.push(Problem::new(format!("{place}.{key}"), format!("no setting has an axis or key `{key}`")));
+        } else if !points.is_empty() && !points.iter().any(|point| meets_all(point, conditions)) {
             problems.push(Problem::new(place, "leaves out nothing: no setting meets all of these conditions"));
         }
     }
-    if all > 0 && left_out.iter().all(|&out| out) {
+    let before = points.len();
+    points.retain(|point| !exclusions.iter().any(|conditions| meets_all(point, conditions)));
+    if before > 0 && points.is_empty() {
         problems.push(Problem::new("grid.exclude", "leaves out every setting"));
     }
-    let mut left_out = left_out.into_iter();
-    points.retain(|_| !left_out.next().unwrap_or(false));
 }
 
 /// Leaves out every point whose label on an axis is not among those wanted. A point without the axis stays.

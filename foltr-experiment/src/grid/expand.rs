@@ -1,6 +1,6 @@
 //! From a file with lists to plain tables: named axes first, then zipped lists, then every other list, all crossed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
 use serde::Deserialize;
 use toml::{Table, Value};
@@ -79,26 +79,27 @@ impl Point {
         }
     }
 
-    /// Sets the deferred keys that their sections know.
-    fn settle(&mut self) {
+    /// Sets the deferred keys that their sections know; `known` remembers which do.
+    fn settle(&mut self, known: &mut HashMap<String, bool>) {
         for (key, value, origin) in std::mem::take(&mut self.deferred) {
-            if self.knows(&key, &value) {
+            let section = key.rsplit_once('.').and_then(|(parent, _)| value_at(&self.table, parent));
+            let is_known = match section.filter(|section| section.is_table()) {
+                Some(section) => *known.entry(format!("{key} {section}")).or_insert_with(|| self.knows(&key, &value)),
+                None => value_at(&self.table, &key).is_some(),
+            };
+            if is_known {
                 self.put(&key, value, origin);
             }
         }
     }
 
+    /// Whether a section that is there has such a key.
     fn knows(&self, key: &str, value: &Value) -> bool {
-        if value_at(&self.table, key).is_some() {
-            return true;
-        }
-        let is_section_there =
-            key.rsplit_once('.').is_some_and(|(parent, _)| value_at(&self.table, parent).is_some_and(Value::is_table));
         let mut tried = self.table.clone();
         let one = value.as_array().filter(|list| is_swept(key, list)).map_or(value, |list| &list[0]);
         put_at(&mut tried, key, one.clone());
         let refuses = |problem: &Problem| problem.key == key && is_unknown_key(problem);
-        is_section_there && !AnyExperiment::from_table(tried).is_err_and(|problems| problems.iter().any(refuses))
+        !AnyExperiment::from_table(tried).is_err_and(|problems| problems.iter().any(refuses))
     }
 
     fn put(&mut self, key: &str, value: Value, origin: String) {
@@ -155,7 +156,8 @@ fn expand_one(mut document: Table) -> (Vec<Point>, Vec<Problem>) {
     }
     let mut crossed = cross_lists(points);
     if let Some(points) = &mut crossed {
-        points.iter_mut().for_each(Point::settle);
+        let mut known = HashMap::new();
+        points.iter_mut().for_each(|point| point.settle(&mut known));
     }
     // A key that was set last may be a list.
     let Some(mut points) = crossed.and_then(cross_lists) else {

@@ -4,10 +4,9 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::End;
-use super::audit_figure;
+use super::{End, audit_figure};
+use crate::progress::step_bar;
 use foltr_audit::{Audit, AuditBudget, Finding, Scene};
 use foltr_experiment::collection::Collection;
 use foltr_experiment::data::DATA_VARIABLE;
@@ -18,7 +17,7 @@ use foltr_report::table::table;
 pub fn run(out: Option<&Path>, seed: u64) -> Result<End> {
     let started = Instant::now();
     let _folder = out.map(OutputFolder::open).transpose()?;
-    let bar = progress_bar();
+    let bar = step_bar();
     let audit = foltr_audit::run(scene(seed)?, seed, AuditBudget::FULL, &bar);
     bar.finish_and_clear();
     println!("{}", render(&audit));
@@ -39,13 +38,6 @@ fn scene(seed: u64) -> Result<Scene> {
     let mut scene = Scene::new(collection.name, fold.train, seed)?;
     scene.is_real = collection.is_the_papers;
     Ok(scene)
-}
-
-/// A bar on standard error; hidden when that is not a terminal.
-fn progress_bar() -> ProgressBar {
-    let style = ProgressStyle::with_template("{wide_bar:.cyan/238} {percent:>3} %  {elapsed} + {eta}  {msg:50}")
-        .unwrap_or_else(|_| ProgressStyle::default_bar());
-    ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10)).with_style(style)
 }
 
 fn render(audit: &Audit) -> String {
