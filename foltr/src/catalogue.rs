@@ -1,5 +1,5 @@
 //! Every table, figure and research question of the papers: entries of the files of `specs/`, which are part of the
-//! program, and a few that are code.
+//! program, and one that is code.
 
 use std::path::PathBuf;
 use std::rc::Rc;
@@ -9,37 +9,21 @@ use anyhow::Result;
 use crate::studies;
 use foltr_experiment::spec::{Problem, SpecError};
 use foltr_experiment::study::{Asked, Entry, Study, StudyFile};
-use foltr_report::expect::{Criteria, Judgement};
+use foltr_report::expect::Criteria;
 
 include!(concat!(env!("OUT_DIR"), "/specs.rs"));
 
-/// An entry, and where it comes from.
+/// An entry, and its file; none for the one that is code.
 pub struct Item {
     pub entry: Entry,
-    source: Source,
-}
-
-enum Source {
-    File(&'static str, Rc<StudyFile>),
-    Code(fn() -> Result<Vec<Judgement>>),
-}
-
-/// What an entry runs; its file is sound.
-pub enum Runnable {
-    Study(Box<(Study, Criteria)>),
-    Code(fn() -> Result<Vec<Judgement>>),
+    file: Option<(&'static str, Rc<StudyFile>)>,
 }
 
 impl Item {
-    pub fn runnable(&self, is_quick: bool, overrides: &[String]) -> Result<Runnable, SpecError> {
-        match &self.source {
-            Source::Code(run) => Ok(Runnable::Code(*run)),
-            Source::File(spec, file) => {
-                let asked = Asked { entry: Some(&self.entry.id), is_quick, overrides };
-                let study = checked(file, &asked).map_err(|problems| wrong(spec, problems))?;
-                Ok(Runnable::Study(Box::new(study)))
-            }
-        }
+    pub fn checked(&self, is_quick: bool, overrides: &[String]) -> Result<Option<(Study, Criteria)>, SpecError> {
+        let Some((spec, file)) = &self.file else { return Ok(None) };
+        let asked = Asked { entry: Some(&self.entry.id), is_quick, overrides };
+        checked(file, &asked).map(Some).map_err(|problems| wrong(spec, problems))
     }
 }
 
@@ -54,12 +38,12 @@ fn wrong(spec: &str, problems: Vec<Problem>) -> SpecError {
     SpecError::Wrong { path: PathBuf::from("specs").join(spec), problems }
 }
 
-/// All entries, in the order of files and within them, after those that are code.
+/// All entries, in the order of files and within them, after the one that is code.
 pub fn items() -> Result<Vec<Item>, SpecError> {
-    let mut all = vec![Item { entry: studies::table_2_entry(), source: Source::Code(studies::table_2) }];
+    let mut all = vec![Item { entry: studies::table_2_entry(), file: None }];
     for &(spec, text) in SPECS {
         let file = Rc::new(StudyFile::from_toml(text).map_err(|problems| wrong(spec, problems))?);
-        let item = |entry: &Entry| Item { entry: entry.clone(), source: Source::File(spec, file.clone()) };
+        let item = |entry: &Entry| Item { entry: entry.clone(), file: Some((spec, file.clone())) };
         all.extend(file.entries.iter().map(item));
     }
     Ok(all)

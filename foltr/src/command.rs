@@ -18,6 +18,7 @@ pub mod search;
 pub mod trec;
 pub mod unlearn;
 
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -64,6 +65,12 @@ pub fn exit_code(end: Result<End>) -> ExitCode {
             ExitCode::from(if wrong_file || wrong_choice { 2 } else { 1 })
         }
     }
+}
+
+/// Prints the output of a command. Whoever reads may stop reading, as `head` does.
+pub fn print(text: &str) -> Result<End> {
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    Ok(End::Done)
 }
 
 fn make_folder(path: &Path) -> Result<()> {

@@ -4,7 +4,6 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
 
-use crate::catalogue::Runnable;
 use crate::command::STOP;
 use crate::progress::{progress_bar, show};
 use crate::studies;
@@ -39,27 +38,22 @@ impl JudgedStudy {
     }
 }
 
-/// Runs and judges an entry in the folder `id` of a store; none if it was interrupted. Finished runs stay.
-pub fn run(entry: &Runnable, id: &str, store: &RunStore) -> Result<Option<JudgedStudy>> {
+/// Runs and judges a study, or the entry that is code, in the folder `id` of a store; none if it was interrupted.
+pub fn run(study: Option<&(Study, Criteria)>, id: &str, store: &RunStore) -> Result<Option<JudgedStudy>> {
     let folder = store.path().join(id);
-    match entry {
-        Runnable::Code(run) => {
-            store.study(Some(id))?;
-            write(run()?, String::new(), Vec::new(), &folder).map(Some)
-        }
-        Runnable::Study(study) => {
-            let (study, criteria) = &**study;
-            let bar = progress_bar();
-            let progress = |event| show(&bar, event);
-            let how = Execution::new(&progress, &STOP);
-            let Some(grid) = chosen_grid(study, store, Some(id), &how)? else { return Ok(None) };
-            let outcome = run_grid(grid, store, Some(id), &how)?;
-            if outcome.interrupted {
-                return Ok(None);
-            }
-            judge(study, criteria, &outcome.results, &folder).map(Some)
-        }
+    let Some((study, criteria)) = study else {
+        store.study(Some(id))?;
+        return write(studies::table_2()?, String::new(), Vec::new(), &folder).map(Some);
+    };
+    let bar = progress_bar();
+    let progress = |event| show(&bar, event);
+    let how = Execution::new(&progress, &STOP);
+    let Some(grid) = chosen_grid(study, store, Some(id), &how)? else { return Ok(None) };
+    let outcome = run_grid(grid, store, Some(id), &how)?;
+    if outcome.interrupted {
+        return Ok(None);
     }
+    judge(study, criteria, &outcome.results, &folder).map(Some)
 }
 
 /// The grid to run: with `[choose]` what was chosen by a first stage, in the folder `choice` of the study.

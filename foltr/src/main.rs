@@ -11,7 +11,6 @@ mod studies;
 mod summary;
 mod timestamp;
 
-use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -60,19 +59,9 @@ fn run(cli: &Cli) -> Result<End> {
             command::privacy::explain(spec, overrides, *delta, *json)
         }
         Some(Command::Data(data)) => command::data::run(data),
-        Some(Command::List) => {
-            // Whoever reads may stop reading, as `head` does.
-            let _ = std::io::stdout().write_all(command::list::render().as_bytes());
-            Ok(End::Done)
-        }
-        Some(Command::Schema) => {
-            let _ = writeln!(std::io::stdout(), "{:#}", foltr_experiment::schema::schema());
-            Ok(End::Done)
-        }
-        Some(Command::Reproduce { list: true, .. }) => {
-            let _ = writeln!(std::io::stdout(), "{}", command::reproduce::list()?);
-            Ok(End::Done)
-        }
+        Some(Command::List) => command::print(&command::list::render()),
+        Some(Command::Schema) => command::print(&format!("{:#}\n", foltr_experiment::schema::schema())),
+        Some(Command::Reproduce { list: true, .. }) => command::print(&command::reproduce::list()?),
         Some(Command::Reproduce { ids, all, quick, out, write_summary, .. }) => {
             command::reproduce::run((!all).then_some(ids), *quick, out, write_summary.as_deref())
         }

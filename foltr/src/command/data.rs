@@ -91,16 +91,8 @@ fn info(path: &Path) -> Result<()> {
         ])
     };
     let rows = files(path)?.iter().map(describe).collect::<Result<Vec<_>>>()?;
-    let header = [
-        "file",
-        "queries",
-        "none relevant",
-        "documents",
-        "fewest / median / most",
-        "features",
-        "values",
-        "label 0 / 1 / ...",
-    ];
+    let of_queries = ["file", "queries", "none relevant", "documents", "fewest / median / most"];
+    let header = [&of_queries[..], &["features", "values", "label 0 / 1 / ..."]].concat();
     println!("{}", table(&header, 1, rows));
     Ok(())
 }

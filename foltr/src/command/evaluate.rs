@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::Write as _;
 
 use anyhow::{Context, Result, ensure};
 use foltr_rank::metric::WithoutRelevant;
@@ -58,11 +57,8 @@ pub fn run(arguments: &EvaluateArgs) -> Result<End> {
     }
     let evaluate = |part: &Part| evaluated(&model, part, &metrics, arguments);
     let all = parts.iter().map(evaluate).collect::<Result<Vec<_>>>()?;
-    let mut text = if arguments.json { serde_json::to_string_pretty(&all)? } else { render(&all, &metrics) };
-    text.push('\n');
-    // Whoever reads may stop reading, as `head` does.
-    let _ = std::io::stdout().write_all(text.as_bytes());
-    Ok(End::Done)
+    let text = if arguments.json { serde_json::to_string_pretty(&all)? } else { render(&all, &metrics) };
+    super::print(&(text + "\n"))
 }
 
 fn evaluated(model: &Model, part: &Part, metrics: &[Metric], arguments: &EvaluateArgs) -> Result<Evaluated> {

@@ -1,6 +1,5 @@
 //! `foltr privacy explain`: what an experiment hides, from whom, and under which assumptions.
 
-use std::io::Write;
 use std::path::Path;
 
 use anyhow::Result;
@@ -12,7 +11,5 @@ use foltr_experiment::grid::Grid;
 pub fn explain(spec: &Path, overrides: &[String], delta: Option<f64>, json: bool) -> Result<End> {
     let explained = Explained::of(&Grid::read(spec, overrides)?, delta)?;
     let text = if json { serde_json::to_string_pretty(&explained)? + "\n" } else { explained.render() };
-    // Whoever reads may stop reading, as `head` does.
-    let _ = std::io::stdout().write_all(text.as_bytes());
-    Ok(End::Done)
+    super::print(&text)
 }

@@ -5,13 +5,13 @@ use std::path::Path;
 use anyhow::Result;
 
 use super::{End, catch_interrupts};
-use crate::catalogue::{Item, Runnable, items};
+use crate::catalogue::{Item, items};
 use crate::judged_study::{self, JudgedStudy};
 use crate::summary;
 use foltr_experiment::execute::Interrupted;
 use foltr_experiment::store::RunStore;
-use foltr_experiment::study::Entry;
-use foltr_report::expect::Verdict;
+use foltr_experiment::study::{Entry, Study};
+use foltr_report::expect::{Criteria, Verdict};
 use foltr_report::table::table;
 
 /// What all scorecards' ids begin with. They are far larger than all other entries together: they have their own command.
@@ -28,7 +28,7 @@ pub struct UnknownEntry {
 /// All entries, one a line.
 pub fn list() -> Result<String> {
     let row = |Item { entry, .. }: &Item| [&entry.id, &entry.title, &entry.paper, &entry.item].map(Clone::clone).into();
-    Ok(table(&["id", "what", "paper", "item"], 4, items()?.iter().map(row).collect()))
+    Ok(table(&["id", "what", "paper", "item"], 4, items()?.iter().map(row).collect()) + "\n")
 }
 
 /// Runs all entries, or those named, one after the other; prints their verdicts as they come, and a table at the end.
@@ -44,7 +44,7 @@ pub fn run(ids: Option<&[String]>, is_quick: bool, out: &Path, summary: Option<&
     };
     let mut asked = Vec::new();
     for item in items.iter().filter(is_asked) {
-        asked.push((item.runnable(is_quick, &[])?, &item.entry));
+        asked.push((item.checked(is_quick, &[])?, &item.entry));
     }
     let end = if asked.is_empty() { End::Done } else { run_all(&asked, out)? };
     if let Some(file) = summary.filter(|_| end != End::Interrupted) {
@@ -59,7 +59,7 @@ pub fn scorecard(setting: Option<&str>, is_quick: bool, overrides: &[String], ou
     let items = items()?;
     let id = setting.map_or_else(|| SCORECARD.to_owned(), |setting| format!("{SCORECARD}-{setting}"));
     let item = find(&items, &id)?;
-    run_all(&[(item.runnable(is_quick, overrides)?, &item.entry)], out)
+    run_all(&[(item.checked(is_quick, overrides)?, &item.entry)], out)
 }
 
 fn find<'a>(items: &'a [Item], id: &str) -> Result<&'a Item, UnknownEntry> {
@@ -71,13 +71,13 @@ fn find<'a>(items: &'a [Item], id: &str) -> Result<&'a Item, UnknownEntry> {
 }
 
 /// An entry that cannot be run is an error, and the others follow.
-fn run_all(entries: &[(Runnable, &Entry)], out: &Path) -> Result<End> {
+fn run_all(entries: &[(Option<(Study, Criteria)>, &Entry)], out: &Path) -> Result<End> {
     let store = RunStore::open(out)?;
     catch_interrupts()?;
     let (mut end, mut lines) = (End::Done, Vec::new());
-    for (runnable, Entry { id, paper, item, title, .. }) in entries {
+    for (study, Entry { id, paper, item, title, .. }) in entries {
         println!("\n{id}: {title} ({paper}, {item})");
-        match judged_study::run(runnable, id, &store) {
+        match judged_study::run(study.as_ref(), id, &store) {
             Ok(Some(judged)) => {
                 judged.print(&out.join(id));
                 lines.push(line(id, &judged));
