@@ -20,7 +20,6 @@ use crate::spec::{Experiment, Problem, Schedule, SpecError};
 use crate::study::{Asked, StudyFile};
 use expand::Point;
 
-/// What a setting runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum AnyExperiment {
@@ -110,7 +109,6 @@ pub struct Setting {
 }
 
 impl Setting {
-    /// Its label on an axis; none when it has no such axis.
     pub fn label(&self, axis: &str) -> Option<&str> {
         self.labels.iter().find(|(name, _)| name == axis).map(|(_, label)| label.as_str())
     }
@@ -129,7 +127,6 @@ fn name_of(labels: &[(String, String)]) -> String {
     labels.iter().map(|(axis, label)| format!("{axis} = {label}")).collect::<Vec<_>>().join(", ")
 }
 
-/// All settings of an experiment file.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grid {
     /// The first axis of the file changes slowest.
@@ -149,7 +146,6 @@ impl Grid {
         StudyFile::from_toml(text)?.study(&asked).map(|study| study.grid)
     }
 
-    /// Expands and checks a document.
     pub(crate) fn from_document(Document { table, places }: &Document) -> Result<Self, Vec<Problem>> {
         if let Some(settings) = table.get(SETTINGS) {
             return listed(settings).map(Self::of_settings);

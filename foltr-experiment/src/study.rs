@@ -25,7 +25,6 @@ use transform::Transformed;
 /// Sections that are not about one setting.
 pub const STUDY_KEYS: [&str; 6] = ["quick", "entry", "collection", "choose", "expect", "figure"];
 
-/// The axis of entries with several collections.
 pub const COLLECTION_AXIS: &str = "collection";
 
 /// A file, read but not expanded.
@@ -40,7 +39,6 @@ pub struct StudyFile {
     document: Document,
 }
 
-/// How a study is run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Asked<'a> {
     /// Of `[[entry]]`; the file's own `[data]` without one.

@@ -11,19 +11,15 @@ const PATIENCE: Duration = Duration::from_secs(90);
 /// What the page says about itself: nothing where all is well.
 const SELF_TEST: &str = include_str!("page_test.js");
 
-/// Counts errors of the page's own script.
 const WATCH: &str = "<script>window.faults=[];addEventListener('error',e=>faults.push('script: '+e.message))</script>";
 
-/// Light or dark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
-    /// As by default.
     Light,
     /// As asked for by the reader's system.
     Dark,
 }
 
-/// A browser on the path.
 pub fn browser() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let names = ["chromium", "chromium-browser", "google-chrome"];

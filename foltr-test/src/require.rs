@@ -43,12 +43,10 @@ pub fn python(module: &str) -> Option<PathBuf> {
     require("python", has_module.then_some(python), &missing)
 }
 
-/// The folder of the workspace.
 pub fn workspace() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a workspace")
 }
 
-/// All experiment files of `specs/`.
 pub fn spec_files() -> Vec<PathBuf> {
     let (mut files, mut folders) = (Vec::new(), vec![workspace().join("specs")]);
     while let Some(folder) = folders.pop() {

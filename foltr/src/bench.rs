@@ -37,7 +37,6 @@ pub struct Report {
     pub cases: Vec<Case>,
 }
 
-/// What one call of a measured function did.
 struct Work {
     units: f64,
     /// Time that does not count, such as restoring a model.
@@ -50,7 +49,6 @@ impl Work {
     }
 }
 
-/// Seconds a unit in the best window.
 fn best_seconds(mut work: impl FnMut() -> Work) -> f64 {
     work();
     let mut best = f64::INFINITY;
@@ -67,7 +65,6 @@ fn best_seconds(mut work: impl FnMut() -> Work) -> f64 {
     best
 }
 
-/// Runs `work` on a pool of its own.
 fn on_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> Result<T> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().context("no threads for the benchmark")?;
     Ok(pool.install(work))

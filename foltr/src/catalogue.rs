@@ -27,7 +27,6 @@ impl Item {
     }
 }
 
-/// A study with its expectations and figures, all checked.
 pub fn checked(file: &StudyFile, asked: &Asked<'_>) -> Result<(Study, Criteria), Vec<Problem>> {
     let study = file.study(asked)?;
     let criteria = Criteria::read(&study)?;

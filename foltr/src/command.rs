@@ -28,7 +28,6 @@ use anyhow::{Context, Result};
 use foltr_experiment::spec::SpecError;
 use foltr_report::report::PageError;
 
-/// Becomes true on Ctrl-C.
 pub static STOP: AtomicBool = AtomicBool::new(false);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,7 +35,6 @@ pub enum End {
     Done,
     /// Everything was done, and something did not hold; it was printed already.
     Failed,
-    /// By Ctrl-C.
     Interrupted,
 }
 

@@ -26,7 +26,6 @@ pub struct Explained {
     pub explanations: Vec<Explanation>,
 }
 
-/// What some settings hide.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Explanation {
     /// The settings, each as its place on every axis of the grid.
@@ -35,14 +34,12 @@ pub struct Explanation {
     pub mechanism: &'static str,
     /// Parameters of the model, where a number depends on them.
     pub n_params: Option<usize>,
-    /// Interactions behind one message.
     pub interactions: usize,
     /// Messages that a client may send in the whole run: one in every round.
     pub messages: usize,
     /// Of a paper, or of the file itself.
     pub claim: Option<Claim>,
     pub guarantees: Vec<ObserverGuarantee>,
-    /// The words around the numbers.
     #[serde(flatten)]
     pub words: privacy::Explanation,
 }
@@ -90,7 +87,6 @@ impl Explained {
     }
 }
 
-/// One setting, apart from its labels.
 fn explain(experiment: &Experiment, delta: Option<f64>, widths: &mut Vec<(Data, usize)>) -> Result<Explanation> {
     let own_delta = || experiment.privacy.whole_run().or(experiment.budget).map(|budget| budget.delta);
     let delta = delta.or_else(own_delta).unwrap_or(USUAL_DELTA);

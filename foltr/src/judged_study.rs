@@ -19,7 +19,6 @@ use foltr_report::plot;
 
 pub struct JudgedStudy {
     pub judgements: Vec<Judgement>,
-    /// For people; the content of `verdict.txt`.
     pub text: String,
     pub figures: Vec<PathBuf>,
 }
@@ -83,7 +82,6 @@ fn scores(choose: &Choose, results: &Results) -> Result<Vec<Option<f64>>> {
     Ok((0..results.grid.settings.len()).map(score).collect())
 }
 
-/// Judges results; writes `verdict.json`, `verdict.txt` and figures.
 pub fn judge(study: &Study, criteria: &Criteria, results: &Results, out: &Path) -> Result<JudgedStudy> {
     let mut judgements = criteria.judge(study, results);
     judgements.extend(studies::judge(study, results, out)?);

@@ -23,7 +23,6 @@ pub fn step_bar() -> ProgressBar {
     bar("{prefix} {wide_bar:.cyan/238} {percent:>3} %  {elapsed} + {eta}  {msg:48}")
 }
 
-/// Shows events of an executor on a bar.
 pub fn show(bar: &ProgressBar, event: Event) {
     match event {
         Event::Started { work } => {

@@ -10,13 +10,11 @@ use crate::timestamp::timestamp;
 use foltr_experiment::study::Entry;
 use foltr_report::expect::{Judgement, Verdict};
 
-/// The page is for reading.
 const MOST_BYTES: usize = 15 * 1024;
 
 /// Bytes of a reason, from the whole text to what must do when there are too many.
 const LENGTHS: [usize; 6] = [usize::MAX, 240, 160, 100, 60, 30];
 
-/// An entry that was run, and its verdicts.
 type Judged<'a> = (&'a Entry, Vec<Judgement>);
 
 /// Writes the summary of the verdicts in `out/<id>/verdict.json`.
@@ -76,7 +74,6 @@ fn markdown(judged: &[Judged<'_>], not_run: &[&str], date: &str) -> String {
     text
 }
 
-/// Verdicts with a column.
 const COLUMNS: [(&str, &[Verdict]); 6] = [
     ("agrees", &[Verdict::Agrees]),
     ("differs", &[Verdict::Differs]),
@@ -141,7 +138,6 @@ fn claims(judged: &[Judged<'_>], length: usize) -> Vec<String> {
     [failing, explained].concat()
 }
 
-/// What came out where something else was expected.
 fn outcome(judgement: &Judgement) -> String {
     let value = judgement.value.map_or_else(|| "no value".into(), |value| format!("{value:.4}"));
     let labels: Vec<String> = judgement.case.iter().map(|(axis, label)| format!("{axis} = {label}")).collect();

@@ -49,7 +49,6 @@ struct GridSection {
     exclude: Vec<Table>,
 }
 
-/// One point of the grid, before it is read.
 #[derive(Clone, Debug, Default)]
 pub struct Point {
     /// (axis, label), slowest first.

@@ -7,7 +7,6 @@ use serde::de::DeserializeOwned;
 
 use super::source_map::line_of;
 
-/// One thing that is wrong.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Problem {
     /// From 1; none for what is not in the file.
@@ -37,7 +36,6 @@ impl fmt::Display for Problem {
     }
 }
 
-/// Why an experiment file is not an experiment.
 #[derive(Debug, thiserror::Error)]
 pub enum SpecError {
     #[error("{}: {source}", path.display())]
@@ -98,7 +96,6 @@ pub(crate) fn is_unknown_key(problem: &Problem) -> bool {
     problem.message.starts_with("unknown key")
 }
 
-/// The key that serde misses.
 pub(super) fn missing_key(error: &str) -> Option<&str> {
     error.strip_prefix("missing field `")?.split('`').next()
 }
@@ -108,7 +105,6 @@ pub fn choice<T: DeserializeOwned>(text: &str) -> Result<T, String> {
     toml::Value::String(text.into()).try_into().map_err(|error| plain(error.message().trim_end()))
 }
 
-/// Serde's message in plain words.
 pub(super) fn plain(error: &str) -> String {
     if let Some(key) = missing_key(error) {
         return format!("missing key `{key}`");

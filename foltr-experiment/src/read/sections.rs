@@ -28,7 +28,6 @@ pub(crate) const SECTIONS: [&str; 17] = [
     "metrics",
 ];
 
-/// Sections that every experiment has.
 const REQUIRED: [(&str, &str); 3] = [("seeds", "seeds = [1, 2, 3]"), ("data", "[data]"), ("learner", "[learner]")];
 
 /// In place of sections that are wrong or missing, so that the others can be checked; all checks depend on the learner.

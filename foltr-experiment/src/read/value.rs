@@ -96,7 +96,6 @@ fn table_at<'a>(value: &'a mut Value, place: &[String]) -> Option<&'a mut Table>
     place.iter().try_fold(value, |value, key| value.get_mut(key))?.as_table_mut()
 }
 
-/// The value of a dotted key.
 pub(crate) fn value_at<'a>(table: &'a Table, key: &str) -> Option<&'a Value> {
     let mut names = key.split('.');
     let first = table.get(names.next()?)?;

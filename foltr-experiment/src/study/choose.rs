@@ -28,11 +28,8 @@ fn last() -> Value {
 /// What was chosen for one combination of the other axes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chosen {
-    /// Of the other axes.
     pub labels: Vec<(String, String)>,
-    /// Of the axes that were swept.
     pub values: Vec<(String, String)>,
-    /// The mean by which it was chosen.
     pub score: f64,
 }
 

@@ -9,7 +9,6 @@ use crate::read::messages::no_such;
 use crate::read::read_value;
 use crate::spec::Problem;
 
-/// One name, or a list of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(from = "OneOrMany")]
 pub struct Names(pub Vec<String>);
@@ -61,7 +60,6 @@ pub struct Entry {
     pub idx: usize,
 }
 
-/// `[quick]`.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(default)]
 pub(super) struct Quick {

@@ -53,7 +53,6 @@ fn collections(file: &StudyFile, entry: &Entry, is_quick: bool) -> Result<Collec
     Ok(all)
 }
 
-/// The document on one collection.
 fn document(
     file: &StudyFile,
     entry: Option<&Entry>,

@@ -67,7 +67,6 @@ impl Data {
         self.training().data().n_features()
     }
 
-    /// Bytes of a training query's features.
     fn query_bytes(&self) -> f64 {
         size_of_val(self.training().data().query(0).rows()) as f64
     }

@@ -54,7 +54,6 @@ fn render(audit: &Audit) -> String {
     table(&header, 3, audit.findings.iter().map(row).collect())
 }
 
-/// Writes verdicts, the table of inversions and figures.
 fn write(audit: &Audit, folder: &Path) -> Result<()> {
     let path = folder.join("audit.json");
     let text = serde_json::to_string_pretty(&audit.findings)? + "\n";

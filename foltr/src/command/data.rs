@@ -55,7 +55,6 @@ fn check(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What is no error, but worth knowing.
 fn oddities(data: &Dataset) -> String {
     let numbers = summary(data);
     let mut odd = Vec::new();

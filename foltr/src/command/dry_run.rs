@@ -13,7 +13,6 @@ use foltr_experiment::grid::Grid;
 use foltr_experiment::probe::{Cost, probe};
 use foltr_report::table::{grouped, table};
 
-/// Settings that the table shows.
 const MOST_SHOWN: usize = 60;
 
 /// Reads the experiment and its data, tries every kind of setting for a moment, and prints what a run would be.

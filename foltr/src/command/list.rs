@@ -48,7 +48,6 @@ const LISTS: [(&str, &str, Names); 17] = [
     ("Shapes of synthetic data", "data.shape", Schema("SyntheticShape")),
 ];
 
-/// Names and descriptions of the variants of a definition.
 fn variants(definition: &Value) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
     let variant = |variant: &Value| {
@@ -58,7 +57,6 @@ fn variants(definition: &Value) -> Vec<(String, String)> {
     definition["oneOf"].as_array().into_iter().flatten().filter_map(variant).collect()
 }
 
-/// All lists as text.
 pub fn render() -> String {
     let schema = schema();
     let lists = LISTS.iter().map(|(title, place, names)| {

@@ -7,7 +7,6 @@ use anyhow::Result;
 use super::End;
 use foltr_report::assemble::merge;
 
-/// Joins result folders of the same experiment, data and code.
 pub fn run(folders: &[PathBuf], out: &Path, parquet: bool) -> Result<End> {
     if parquet {
         foltr_report::parquet::ensure_available()?;

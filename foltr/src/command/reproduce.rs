@@ -17,7 +17,6 @@ use foltr_report::table::table;
 /// What all scorecards' ids begin with. They are far larger than all other entries together: they have their own command.
 const SCORECARD: &str = "scorecard";
 
-/// A name that no entry has.
 #[derive(Debug, thiserror::Error)]
 #[error("there is no entry `{id}`; did you mean `{nearest}`? (foltr reproduce --list names all of them)")]
 pub struct UnknownEntry {
@@ -25,7 +24,6 @@ pub struct UnknownEntry {
     nearest: String,
 }
 
-/// All entries, one a line.
 pub fn list() -> Result<String> {
     let row = |Item { entry, .. }: &Item| [&entry.id, &entry.title, &entry.paper, &entry.item].map(Clone::clone).into();
     Ok(table(&["id", "what", "paper", "item"], 4, items()?.iter().map(row).collect()) + "\n")
@@ -102,7 +100,6 @@ fn run_all(entries: &[(Option<(Study, Criteria)>, &Entry)], out: &Path) -> Resul
     Ok(end)
 }
 
-/// How many judgements have each verdict.
 fn line(id: &str, judged: &JudgedStudy) -> Vec<String> {
     let count = |wanted| judged.judgements.iter().filter(|judgement| judgement.verdict == wanted).count().to_string();
     let counts = Verdict::ALL.map(|(_, verdict)| count(verdict));

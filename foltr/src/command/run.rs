@@ -23,7 +23,6 @@ pub struct RunOptions<'a> {
     pub parquet: bool,
     pub is_quick: bool,
     pub retrain_forgotten: bool,
-    /// Of mimic learning.
     pub steps: &'a [Step],
 }
 
@@ -44,7 +43,6 @@ pub fn run(options: &RunOptions<'_>) -> Result<End> {
     run_study(&SpecError::reading(options.spec, |text| options.read(text))?, options)
 }
 
-/// The same for the text of a file.
 pub fn run_text(text: &str, options: &RunOptions<'_>) -> Result<End> {
     let wrong = |problems| SpecError::Wrong { path: options.spec.into(), problems };
     run_study(&options.read(text).map_err(wrong)?, options)

@@ -58,7 +58,6 @@ pub fn run(arguments: &UnlearnArgs) -> Result<End> {
     Ok(End::Done)
 }
 
-/// The table, and all guarantees.
 type Lines = (Vec<Vec<String>>, BTreeSet<String>);
 
 fn lines(request: &Entry, results: &Results, data: &DataCache) -> Result<Lines> {

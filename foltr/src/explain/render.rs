@@ -6,7 +6,6 @@ use super::{Explained, Explanation, Observer, ObserverGuarantee};
 use foltr_federation::privacy::{self, Unit};
 use foltr_report::table::grouped;
 
-/// Columns of a line of text.
 const WIDTH: usize = 100;
 /// Labels that are named one by one.
 const MOST_NAMED: usize = 4;
@@ -14,7 +13,6 @@ const MOST_NAMED: usize = 4;
 const HEADER: [&str; 4] = ["epsilon, or (epsilon, delta), of", "an interaction", "a message", "a client, whole run"];
 
 impl Explained {
-    /// All of it, for the terminal.
     pub fn render(&self) -> String {
         let mut sections: Vec<Vec<&Explanation>> = Vec::new();
         for explanation in &self.explanations {
@@ -45,7 +43,6 @@ impl Explained {
 }
 
 impl Explanation {
-    /// All labels of its settings on an axis.
     fn labels(&self, axis: &str) -> Vec<&str> {
         let mut labels: Vec<&str> = Vec::new();
         for (_, label) in self.settings.iter().flatten().filter(|(known, _)| known == axis) {
@@ -65,7 +62,6 @@ impl Explanation {
         words.collect::<Vec<_>>().join(", ")
     }
 
-    /// What the numbers depend on.
     fn numbers(&self) -> String {
         let params = self.n_params.map(|n| format!("{} parameters", grouped(n as u64)));
         let messages = (self.messages > 0).then(|| {
@@ -111,7 +107,6 @@ fn render(section: &[&Explanation], axes: &[&str]) -> String {
     lines.join("\n") + "\n"
 }
 
-/// The rows of one explanation, below its heading.
 fn rows_of(explanation: &Explanation, heading: String) -> Vec<[String; 4]> {
     let mut rows = Vec::new();
     let indent = if heading.is_empty() { "" } else { "  " };
@@ -190,7 +185,6 @@ fn whole(guarantee: &ObserverGuarantee) -> String {
     }
 }
 
-/// Epsilon alone, or with its delta.
 pub(super) fn pair(Guarantee { epsilon, delta }: Guarantee) -> String {
     if delta == 0.0 { number(epsilon) } else { format!("({}, {delta:e})", number(epsilon)) }
 }
@@ -205,7 +199,6 @@ fn number(epsilon: f64) -> String {
     }
 }
 
-/// Words in lines of at most [`WIDTH`] columns.
 fn wrapped(first: &str, others: &str, text: &str) -> String {
     let mut lines = vec![first.to_owned()];
     let mut is_begun = false;

@@ -35,7 +35,6 @@ const PRINTED: [(Preset, [f64; 6]); 3] = [
 /// Half a unit of the last printed digit.
 const TOLERANCE: f64 = 0.005;
 
-/// The first-click laws of a user on every list of labels.
 fn first_click_laws(preset: Preset) -> Result<Vec<Vec<f64>>> {
     let users = Cascade::preset(preset, (N_GRADES - 1) as u8)?;
     let law = |number: u32| {
@@ -75,7 +74,6 @@ pub fn table_2() -> Result<Vec<Judgement>> {
     Ok(judgements)
 }
 
-/// Printed numbers beside ours.
 fn row(users: &str, ours: [f64; 6], printed: [f64; 6]) -> Vec<Judgement> {
     let cell = |((p, ours), paper): ((&f64, f64), f64)| {
         let verdict = if (ours - paper).abs() <= TOLERANCE { Verdict::Agrees } else { Verdict::Differs };

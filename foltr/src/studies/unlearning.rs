@@ -18,7 +18,6 @@ use foltr_experiment::study::{COLLECTION_AXIS, Study};
 use foltr_report::expect::{Judgement, Verdict};
 use foltr_report::statistics::Auc;
 
-/// Influence that may be left.
 const LEFT: f64 = 0.2;
 /// The control: nobody is forgotten.
 const NOTHING: &str = "nothing";
@@ -84,7 +83,6 @@ fn mean_distance(a: &[Params], b: &[Params]) -> f64 {
     a.iter().zip(b).map(distance).sum::<f64>() / a.len() as f64
 }
 
-/// Runs on one collection.
 struct Runs<'a> {
     results: &'a Results,
     folder: FolderOf<'a>,

@@ -191,7 +191,6 @@ fn mean<'a>(rows: impl ExactSizeIterator<Item = &'a (u64, f64)>) -> f64 {
     rows.map(|(_, value)| value).sum::<f64>() / n
 }
 
-/// A file beside the table.
 fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
 }
