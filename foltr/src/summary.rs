@@ -101,7 +101,12 @@ fn row(entry: &Entry, judgements: &[Judgement]) -> String {
             data.push(name);
         }
     }
-    let budget = if judgements.iter().any(|judgement| judgement.quick) { "quick" } else { "full" };
+    let budget = match judgements.iter().any(|judgement| judgement.quick) {
+        true => "quick",
+        // A figure alone has no verdict that would say so.
+        false if judgements.is_empty() => "",
+        false => "full",
+    };
     format!("| {} | {} | {} | {budget} | {} |\n", entry.id, entry.item, counts.join(" | "), data.join("; "))
 }
 

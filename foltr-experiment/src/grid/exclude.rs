@@ -29,9 +29,9 @@ pub fn exclude(exclusions: &[Table], is_part: bool, points: &mut Vec<Point>, pro
     }
 }
 
-/// Leaves out every point whose label on an axis is not among those wanted. A point without the axis stays.
-pub fn only(wanted: &Table, points: &mut Vec<Point>, problems: &mut Vec<Problem>) {
-    for (axis, labels) in wanted {
+/// Leaves out every point that has other labels on an axis. A point without the axis stays.
+pub fn only(axes: &Table, points: &mut Vec<Point>, problems: &mut Vec<Problem>) {
+    for (axis, labels) in axes {
         let place = format!("grid.only.{axis}");
         let all = [labels.clone()];
         let labels: &[Value] = labels.as_array().map_or(&all, Vec::as_slice);
@@ -53,15 +53,15 @@ fn is_known(point: &Point, key: &str) -> bool {
     point.labels.iter().any(|(axis, _)| axis == key) || value_at(&point.table, key).is_some()
 }
 
-/// Whether a point has the wanted label or value, or one of several.
-fn meets(point: &Point, key: &str, wanted: &Value) -> bool {
+/// Whether a point has a label or value, or one of several.
+fn meets(point: &Point, key: &str, condition: &Value) -> bool {
     let label = point.labels.iter().find(|(axis, _)| axis == key).map(|(_, label)| label);
-    let one = |wanted: &Value| {
-        label.is_some_and(|label| is_same_label(label, &label_of(wanted, &[])))
-            || value_at(&point.table, key).is_some_and(|value| value == wanted)
+    let meets_one = |condition: &Value| {
+        label.is_some_and(|label| is_same_label(label, &label_of(condition, &[])))
+            || value_at(&point.table, key).is_some_and(|value| value == condition)
     };
-    match wanted {
-        Value::Array(any) => any.iter().any(one),
-        single => one(single),
+    match condition {
+        Value::Array(any) => any.iter().any(meets_one),
+        single => meets_one(single),
     }
 }

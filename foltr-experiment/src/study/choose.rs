@@ -110,8 +110,8 @@ pub fn chosen_csv(chosen: &[Chosen]) -> Result<Vec<u8>, csv::Error> {
     csv.write_record(axes.iter().copied().chain(["score"]))?;
     for one in chosen {
         let label = |axis: &&str| {
-            let found = one.labels.iter().chain(&one.values).find(|(name, _)| name == axis);
-            found.map_or("", |(_, label)| label.as_str()).to_owned()
+            let pair = one.labels.iter().chain(&one.values).find(|(name, _)| name == axis);
+            pair.map_or("", |(_, label)| label.as_str()).to_owned()
         };
         csv.write_record(axes.iter().map(label).chain([one.score.to_string()]))?;
     }

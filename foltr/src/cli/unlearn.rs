@@ -28,7 +28,7 @@ pub struct UnlearnArgs {
 
 #[derive(Debug, Subcommand)]
 pub enum ReceiptCommand {
-    /// Check that a receipt was signed with a key and not altered since and, with a history, that its chain tells the same.
+    /// Check that a receipt was signed with a key and not altered since and, with a history, that its chain says the same.
     Verify {
         /// The receipt.
         #[arg(value_name = "FILE")]
