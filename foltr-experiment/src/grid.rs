@@ -24,7 +24,7 @@ use expand::Point;
 #[serde(untagged)]
 pub enum AnyExperiment {
     Training(Box<Experiment>),
-    /// Teachers, labels and students: a file with one of the sections of [`MIMIC_SECTIONS`] and no `[learner]`.
+    /// Teachers, labels and students: a file with one of the sections of mimic learning and no `[learner]`.
     Mimic(Box<MimicExperiment>),
 }
 

@@ -321,16 +321,16 @@ fn wrong_expectations_are_refused_before_anything_runs() {
         problems(&format!("{metric}where = {{ \"users.prest\" = \"perfect\" }}\nat_least = 0.0")),
         at(
             3,
-            "`expect[0].where.users.prest` = \"perfect\": no such axis; did you mean `users.preset`? (allowed: \
-             clients.interactions, users.preset, collection)"
+            "`expect[0].where.users.prest` = \"perfect\": unknown axis; did you mean `users.preset`? Expected one \
+             of: clients.interactions, users.preset, collection"
         )
     );
     assert_eq!(
         problems(&format!("{metric}left = {{ \"users.preset\" = \"perfekt\" }}\nat_least = 0.0")),
         at(
             3,
-            "`expect[0].left.users.preset` = \"perfekt\": no such label; did you mean `perfect`? (allowed: perfect, \
-             navigational, informational)"
+            "`expect[0].left.users.preset` = \"perfekt\": unknown label; did you mean `perfect`? Expected one of: \
+             perfect, navigational, informational"
         )
     );
     assert_eq!(
@@ -351,11 +351,11 @@ fn wrong_expectations_are_refused_before_anything_runs() {
     );
     assert_eq!(problems("at_least = 0.0"), at(0, "`expect[0].metric`: missing; every expectation needs a metric"));
     assert_eq!(
-        problems(&format!("{metric}at_most = 1.0\nbecause = {{ mq2009 = \"x\" }}"))[0].split(" (allowed").next(),
-        Some(at(4, "`expect[0].because.mq2009` = \"x\": no such key; did you mean `mq2008`?")[0].as_str())
+        problems(&format!("{metric}at_most = 1.0\nbecause = {{ mq2009 = \"x\" }}"))[0].split(" Expected").next(),
+        Some(at(4, "`expect[0].because.mq2009` = \"x\": unknown key; did you mean `mq2008`?")[0].as_str())
     );
     let misspelled = problems(&format!("{metric}at_leest = 0.0"));
-    let expected = at(3, "`expect[0].at_leest` = 0.0: no such key; did you mean `at_least`?");
+    let expected = at(3, "`expect[0].at_leest` = 0.0: unknown key; did you mean `at_least`?");
     assert!(misspelled.iter().any(|problem| problem.starts_with(&expected[0])), "{misspelled:?}");
     let table = "printed = { columns = \"clients.interactions\", order = [2, 4], values = [0.1] }\nwithin = 0.1";
     assert_eq!(
