@@ -5,10 +5,8 @@
 //! are repetitions of a setting, not settings.
 
 mod exclude;
-pub(crate) mod expand;
-pub(crate) mod overrides;
+mod expand;
 mod resolved;
-mod section;
 
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
@@ -17,19 +15,16 @@ use serde::Serialize;
 use toml::{Table, Value};
 
 use crate::mimic::MimicExperiment;
-use crate::spec::source::in_order;
-use crate::spec::source_map::SourceMap;
+use crate::read::{Document, SourceMap};
 use crate::spec::{Experiment, Problem, Schedule, SpecError};
-use crate::study::STUDY_KEYS;
+use crate::study::{Asked, StudyFile};
 use expand::Point;
 
-/// What a setting runs.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[serde(untagged)]
 pub enum AnyExperiment {
-    /// Rankers learned online, or a baseline.
     Training(Box<Experiment>),
-    /// Teachers, labels and students: a file with one of the sections of [`MIMIC_SECTIONS`] and no `[learner]`.
+    /// Teachers, labels and students: a file with one of the sections of mimic learning and no `[learner]`.
     Mimic(Box<MimicExperiment>),
 }
 
@@ -42,7 +37,7 @@ pub struct MimicError;
 const SETTINGS: &str = "setting";
 
 /// Sections that only files of mimic learning have.
-pub const MIMIC_SECTIONS: [&str; 6] = ["supervision", "public", "teacher", "student", "aggregation", "evaluation"];
+const MIMIC_SECTIONS: [&str; 6] = ["supervision", "public", "teacher", "student", "aggregation", "evaluation"];
 
 impl AnyExperiment {
     fn from_table(table: Table) -> Result<Self, Vec<Problem>> {
@@ -54,10 +49,6 @@ impl AnyExperiment {
     }
 
     pub fn training(&self) -> Option<&Experiment> {
-        if let Self::Training(experiment) = self { Some(experiment) } else { None }
-    }
-
-    pub fn training_mut(&mut self) -> Option<&mut Experiment> {
         if let Self::Training(experiment) = self { Some(experiment) } else { None }
     }
 
@@ -77,7 +68,6 @@ impl AnyExperiment {
         self.training().map_or_else(|| self.seeds(), Experiment::seeds_of_runs)
     }
 
-    /// Of its data set.
     pub fn data_name(&self) -> String {
         match self {
             Self::Training(experiment) => experiment.data.name(),
@@ -90,9 +80,6 @@ impl AnyExperiment {
     }
 
     /// As TOML with every default filled in.
-    ///
-    /// # Errors
-    /// If a number is too large for TOML, whose integers have 64 bits with sign.
     pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
         toml::to_string(self)
     }
@@ -116,43 +103,33 @@ fn is_mimic(table: &Table) -> bool {
 /// One point of a grid: what is repeated over seeds and folds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
-    /// Its place on every axis that it has: (axis, label).
+    /// (axis, label), of every axis that it has.
     pub labels: Vec<(String, String)>,
-    /// What is run.
     pub experiment: AnyExperiment,
 }
 
 impl Setting {
-    /// Its label on an axis; none when it has no such axis.
     pub fn label(&self, axis: &str) -> Option<&str> {
         self.labels.iter().find(|(name, _)| name == axis).map(|(_, label)| label.as_str())
     }
 
-    /// What it trains.
-    ///
-    /// # Errors
-    /// If it is an experiment of mimic learning.
     pub fn training(&self) -> Result<&Experiment, MimicError> {
         self.experiment.training().ok_or(MimicError)
     }
 
-    /// Its own value of a dotted key, in the word that a label would have.
-    pub fn own_value(&self, key: &str) -> Option<String> {
-        let table = Table::try_from(&self.experiment).ok()?;
-        expand::value_at(&table, key).map(|value| expand::label_of(value, &[]))
-    }
-
     /// All labels in one line: `users.preset = perfect, budget = 1.2 / 3`.
     pub fn name(&self) -> String {
-        let words = |(axis, label): &(String, String)| format!("{axis} = {label}");
-        self.labels.iter().map(words).collect::<Vec<_>>().join(", ")
+        name_of(&self.labels)
     }
 }
 
-/// All settings of an experiment file.
+fn name_of(labels: &[(String, String)]) -> String {
+    labels.iter().map(|(axis, label)| format!("{axis} = {label}")).collect::<Vec<_>>().join(", ")
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct Grid {
-    /// In the order of the file: the first axis changes slowest.
+    /// The first axis of the file changes slowest.
     pub settings: Vec<Setting>,
     /// The file with everything that was said on the command line.
     document: Table,
@@ -160,43 +137,30 @@ pub struct Grid {
 
 impl Grid {
     /// Reads and checks an experiment file, after replacing values by `overrides`: `key=value`, as on the command line.
-    ///
-    /// # Errors
-    /// If the file cannot be read, or with everything that is wrong with it.
     pub fn read(path: &Path, overrides: &[String]) -> Result<Self, SpecError> {
         SpecError::reading(path, |text| Self::from_toml(text, overrides))
     }
 
-    /// Reads and checks the text of an experiment file.
-    ///
-    /// # Errors
-    /// With everything that is wrong with it.
     pub fn from_toml(text: &str, overrides: &[String]) -> Result<Self, Vec<Problem>> {
-        let mut places = SourceMap::of(text)?;
-        let mut document: Table = toml::from_str(text).map_err(|error| vec![Problem::new("file", error.message())])?;
-        document.retain(|key, _| !STUDY_KEYS.contains(&key));
-        overrides::apply(overrides, &mut document, &mut places)?;
-        Self::from_document(document, &places)
+        let asked = Asked { overrides, ..Asked::default() };
+        StudyFile::from_toml(text)?.study(&asked).map(|study| study.grid)
     }
 
-    /// Expands and checks a document whose keys stand in these places.
-    pub(crate) fn from_document(document: Table, places: &SourceMap) -> Result<Self, Vec<Problem>> {
-        if let Some(settings) = document.get(SETTINGS) {
+    pub(crate) fn from_document(Document { table, places }: &Document) -> Result<Self, Vec<Problem>> {
+        if let Some(settings) = table.get(SETTINGS) {
             return listed(settings).map(Self::of_settings);
         }
         // In the order of the resolved file, whose axes must be those of this one.
-        let document = resolved::sorted(document);
-        let (points, mut problems) = expand::expand(document.clone());
-        for problem in &mut problems {
-            let path = problem.key.clone();
-            places.locate(problem, &path);
-            problem.key = expand::own_key(&path).into();
-        }
+        let document = resolved::sorted(table.clone());
+        let (points, problems) = expand::expand(document.clone());
+        let mut problems = places.locate_all(problems);
+        problems.iter_mut().for_each(|problem| problem.key = expand::own_key(&problem.key).into());
         let settings = read_points(&points, places, &mut problems);
-        if !problems.is_empty() {
-            return Err(in_order(problems));
+        if problems.is_empty() {
+            return Ok(Self { settings, document });
         }
-        Ok(Self { settings, document })
+        problems.sort_by_key(|problem| problem.line);
+        Err(problems)
     }
 
     /// A grid of these settings, which need not be combinations of anything.
@@ -210,13 +174,6 @@ impl Grid {
         };
         let list = Value::Array(settings.iter().map(value).collect());
         Self { document: [(SETTINGS.to_owned(), list)].into_iter().collect(), settings }
-    }
-
-    /// A grid of one setting.
-    pub fn single(experiment: Experiment) -> Result<Self, toml::ser::Error> {
-        let document = Table::try_from(&experiment)?;
-        let experiment = AnyExperiment::Training(Box::new(experiment));
-        Ok(Self { settings: vec![Setting { labels: Vec::new(), experiment }], document })
     }
 
     /// All axes that any setting has, slowest first.
@@ -249,40 +206,41 @@ fn listed(settings: &Value) -> Result<Vec<Setting>, Vec<Problem>> {
     settings.as_array().into_iter().flatten().enumerate().map(one).collect()
 }
 
-/// Reads and checks every point. A problem that several points share is told once.
+/// Reads and checks every point. A problem that several points share is reported once.
 fn read_points(points: &[Point], places: &SourceMap, problems: &mut Vec<Problem>) -> Vec<Setting> {
-    let mut settings = Vec::new();
-    let mut found: Vec<(Problem, usize, &Point)> = Vec::new();
+    let mut settings: Vec<Setting> = Vec::new();
+    let mut wrong: Vec<(Problem, usize, &Point)> = Vec::new();
     let mut known: HashMap<(String, Option<usize>, String), usize> = HashMap::new();
     for point in points {
-        let told = match AnyExperiment::from_table(point.table.clone()) {
+        let read = AnyExperiment::from_table(point.table.clone());
+        let unlocated = match read {
             Ok(experiment) => {
                 settings.push(Setting { labels: point.labels.clone(), experiment });
                 continue;
             }
-            Err(told) => told,
+            Err(problems) => problems,
         };
-        for mut problem in told {
+        for mut problem in unlocated {
             let path = point.place_of(&problem.key);
             places.locate(&mut problem, &path);
             let same = (problem.key.clone(), problem.line, problem.message.clone());
-            let idx = *known.entry(same).or_insert(found.len());
-            if idx == found.len() {
-                found.push((problem, 0, point));
+            let idx = *known.entry(same).or_insert(wrong.len());
+            if idx == wrong.len() {
+                wrong.push((problem, 0, point));
             }
-            found[idx].1 += 1;
+            wrong[idx].1 += 1;
         }
     }
-    for (mut problem, n_points, first) in found {
+    for (mut problem, n_points, first) in wrong {
         if n_points < points.len() {
-            problem.message += &format!(" (in {n_points} of {} settings, first {})", points.len(), first.name());
+            let name = name_of(&first.labels);
+            problem.message += &format!(" (in {n_points} of {} settings, first {name})", points.len());
         }
         problems.push(problem);
     }
     let mut seen = HashSet::new();
     if let Some(twice) = settings.iter().find(|setting| !seen.insert(&setting.labels)) {
-        let message = format!("the setting {} is there twice", twice.name());
-        problems.push(Problem::new("grid", message));
+        problems.push(Problem::new("grid", format!("the setting {} is there twice", twice.name())));
     }
     settings
 }

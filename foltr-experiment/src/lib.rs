@@ -15,6 +15,7 @@ pub mod partition;
 pub mod privacy_warnings;
 pub mod probe;
 pub mod promotion_rank;
+mod read;
 pub mod results;
 pub mod rows;
 pub mod run;

@@ -6,9 +6,6 @@
 mod check;
 mod data;
 mod measure;
-mod problem;
-pub(crate) mod source;
-pub(crate) mod source_map;
 mod words;
 
 use foltr_federation::unlearn::Need;
@@ -16,6 +13,7 @@ use foltr_federation::{FederationPlan, Part, Participation};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+pub use crate::read::{Problem, SpecError, choice};
 pub use data::{Conflict, Data, Level};
 pub use foltr_federation::privacy::{Budget, MechanismError};
 pub use foltr_federation::{Asynchrony, Defence, HistoryPolicy, Privacy, ServerOptimiser, Unlearning};
@@ -30,7 +28,6 @@ pub use foltr_simulation::normalise::Normalisation;
 pub use foltr_simulation::pace::Stragglers;
 pub use foltr_simulation::partition::Partition;
 pub use measure::{Evaluate, Measures, Split};
-pub use problem::{Problem, SpecError};
 pub use words::in_words;
 
 /// One experiment: everything that a result depends on, apart from the data files themselves.

@@ -14,11 +14,10 @@ use toml::{Table, Value};
 
 use crate::collection::ResolvedCollection;
 use crate::grid::Grid;
-use crate::spec::source::{in_order, read_value};
-use crate::spec::source_map::SourceMap;
+use crate::read::{Document, SourceMap, read_value};
 use crate::spec::{Problem, SpecError};
 
-pub use crate::spec::source::no_such;
+pub use crate::read::messages::no_such;
 pub use choose::{Choose, Chosen, chosen_csv};
 pub use entry::{Entry, Names};
 use transform::Transformed;
@@ -26,7 +25,6 @@ use transform::Transformed;
 /// Sections that are not about one setting.
 pub const STUDY_KEYS: [&str; 6] = ["quick", "entry", "collection", "choose", "expect", "figure"];
 
-/// The axis of entries with several collections.
 pub const COLLECTION_AXIS: &str = "collection";
 
 /// A file, read but not expanded.
@@ -36,13 +34,11 @@ pub struct StudyFile {
     expectations: Vec<Block>,
     figures: Vec<Block>,
     quick: entry::Quick,
-    /// Values of collections.
+    /// Collection -> key -> value.
     by_collection: Table,
-    document: Table,
-    places: SourceMap,
+    document: Document,
 }
 
-/// How a study is run.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Asked<'a> {
     /// Of `[[entry]]`; the file's own `[data]` without one.
@@ -86,55 +82,43 @@ impl Block {
 }
 
 impl StudyFile {
-    /// Reads a file.
-    ///
-    /// # Errors
-    /// If it cannot be read, or with everything that is wrong with the sections of a study.
     pub fn read(path: &Path) -> Result<Self, SpecError> {
         SpecError::reading(path, Self::from_toml)
     }
 
-    /// Reads the text of a file.
-    ///
-    /// # Errors
-    /// With everything that is wrong with the sections of a study.
     pub fn from_toml(text: &str) -> Result<Self, Vec<Problem>> {
-        let places = SourceMap::of(text)?;
-        let mut document: Table = toml::from_str(text).map_err(|error| vec![Problem::new("file", error.message())])?;
+        let mut document = Document::parse(text)?;
+        let table = &mut document.table;
         let mut problems = Vec::new();
-        let expectations = blocks("expect", document.remove("expect"), &mut problems);
-        let figures = blocks("figure", document.remove("figure"), &mut problems);
-        let entries = entry::entries(document.remove("entry"), &mut problems);
-        let by_collection = entry::by_collection(document.remove("collection"), &mut problems);
-        let quick = entry::quick(document.remove("quick"), &mut problems);
+        let expectations = blocks("expect", table.remove("expect"), &mut problems);
+        let figures = blocks("figure", table.remove("figure"), &mut problems);
+        let entries = entry::entries(table.remove("entry"), &mut problems);
+        let by_collection = entry::by_collection(table.remove("collection"), &mut problems);
+        let quick = entry::quick(table.remove("quick"), &mut problems);
         if problems.is_empty() {
-            return Ok(Self { entries, expectations, figures, quick, by_collection, document, places });
+            return Ok(Self { entries, expectations, figures, quick, by_collection, document });
         }
-        Err(located(problems, &places))
+        Err(document.places.locate_all(problems))
     }
 
     /// The study of an entry, or of the file's own `[data]`.
-    ///
-    /// # Errors
-    /// With everything that is wrong with the experiment.
     pub fn study(&self, asked: &Asked<'_>) -> Result<Study, Vec<Problem>> {
-        let Transformed { document, places, collections, choose } = transform::transform(self, asked)?;
+        let Transformed { document, collections, choose } = transform::transform(self, asked)?;
         let mut problems = Vec::new();
         let choose: Option<Choose> = choose.and_then(|value| read_value("choose", value, &mut problems));
-        let grid = Grid::from_document(document, &places)?;
+        let grid = Grid::from_document(&document)?;
         let whole = if asked.is_quick {
-            let whole = transform::transform(self, &Asked { is_quick: false, ..*asked })?;
-            Grid::from_document(whole.document, &whole.places)?
+            Grid::from_document(&transform::transform(self, &Asked { is_quick: false, ..*asked })?.document)?
         } else {
             grid.clone()
         };
         problems.extend(choose.iter().flat_map(|choose| choose.check(&grid)));
         if !problems.is_empty() {
-            return Err(located(problems, &places));
+            return Err(document.places.locate_all(problems));
         }
         Ok(Study {
             grid,
-            entry: asked.entry.and_then(|id| self.entries.iter().find(|entry| entry.id == id)).cloned(),
+            entry: asked.entry.and_then(|id| self.entry(id)).cloned(),
             entry_ids: self.entries.iter().map(|entry| entry.id.clone()).collect(),
             is_quick: asked.is_quick,
             collections,
@@ -142,15 +126,19 @@ impl StudyFile {
             expectations: self.expectations.clone(),
             figures: self.figures.clone(),
             whole,
-            places,
+            places: document.places,
         })
+    }
+
+    fn entry(&self, id: &str) -> Option<&Entry> {
+        self.entries.iter().find(|entry| entry.id == id)
     }
 }
 
 impl Study {
     /// Problems with their lines, in the order of the file.
     pub fn located(&self, problems: Vec<Problem>) -> Vec<Problem> {
-        located(problems, &self.places)
+        self.places.locate_all(problems)
     }
 
     /// The data of a collection's name; of the only one when there is none.
@@ -160,15 +148,6 @@ impl Study {
             None => self.collections.first(),
         }
     }
-}
-
-fn located(problems: Vec<Problem>, places: &SourceMap) -> Vec<Problem> {
-    let locate = |mut problem: Problem| {
-        let path = problem.key.clone();
-        places.locate(&mut problem, &path);
-        problem
-    };
-    in_order(problems.into_iter().map(locate).collect())
 }
 
 /// The tables of a list such as `[[expect]]`.

@@ -126,7 +126,8 @@ mod tests {
     }
 
     fn run(weight: f32, depth: Option<usize>, scores: Scores) -> Result<String> {
-        let model = Model { shape: Shape::Linear { n_features: 1 }, normalise: Normalisation::None, params: vec![weight] };
+        let model =
+            Model { shape: Shape::Linear { n_features: 1 }, normalise: Normalisation::None, params: vec![weight] };
         let mut text = Vec::new();
         write_run(&mut text, &parts(), &model, &RunFormat { depth, scores, tag: "t".into() })?;
         Ok(String::from_utf8(text)?)

@@ -11,25 +11,22 @@ const PATIENCE: Duration = Duration::from_secs(90);
 /// What the page says about itself: nothing where all is well.
 const SELF_TEST: &str = include_str!("page_test.js");
 
-/// Counts errors of the page's own script.
-const WATCH: &str = "<script>window.faults=[];addEventListener('error',e=>faults.push('script: '+e.message))</script>";
+const ERROR_COUNTER: &str =
+    "<script>window.faults=[];addEventListener('error',e=>faults.push('script: '+e.message))</script>";
 
-/// Light or dark.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scheme {
-    /// As by default.
     Light,
     /// As asked for by the reader's system.
     Dark,
 }
 
-/// A browser on the path.
 pub fn browser() -> Option<PathBuf> {
     let path = std::env::var_os("PATH").unwrap_or_default();
     let names = ["chromium", "chromium-browser", "google-chrome"];
     let mut files = std::env::split_paths(&path).flat_map(|folder| names.map(|name| folder.join(name)));
-    let found = files.find(|file| file.is_file());
-    crate::require("browser", found, &format!("there is no {} on the path", names.join(", ")))
+    let browser = files.find(|file| file.is_file());
+    crate::require("browser", browser, &format!("there is no {} on the path", names.join(", ")))
 }
 
 /// Opens a page with the self-test appended; returns what it found wrong, and how many milliseconds it took to open.
@@ -37,14 +34,15 @@ pub fn judge(browser: &Path, html: &str, width: usize, scheme: Scheme) -> (Vec<S
     let folder = tempfile::tempdir().expect("a temporary folder");
     let page = folder.path().join("page.html");
     assert!(html.contains("<head>") && html.contains("</body>"), "not a page");
-    let tested = html.replacen("<head>", &format!("<head>{WATCH}"), 1);
+    let tested = html.replacen("<head>", &format!("<head>{ERROR_COUNTER}"), 1);
     let end = tested.rfind("</body>").expect("a page");
     let tested = format!("{}<script>{SELF_TEST}</script>{}", &tested[..end], &tested[end..]);
     std::fs::write(&page, tested).expect("written");
     let dom = dump(browser, &page, folder.path(), width, scheme);
-    let told = dom.rsplit("VERDICT[").next().and_then(|rest| rest.split("]VERDICT").next());
-    let told = told.unwrap_or_else(|| panic!("the page did not judge itself: {} bytes of {dom:.2000}", dom.len()));
-    let (milliseconds, faults) = told.split_once('\n').expect("a first line");
+    let verdict = dom.rsplit("VERDICT[").next().and_then(|rest| rest.split("]VERDICT").next());
+    let verdict =
+        verdict.unwrap_or_else(|| panic!("the page did not judge itself: {} bytes of {dom:.2000}", dom.len()));
+    let (milliseconds, faults) = verdict.split_once('\n').expect("a first line");
     (faults.lines().map(str::to_owned).collect(), milliseconds.parse().expect("a number"))
 }
 

@@ -34,21 +34,29 @@ rounds = 5
 optimiser = { kind = "learning-rate", rate = 1.0 }
 "#;
 
-/// An experiment file by sections, the first without a name.
+/// An experiment file by sections, the first without a name, and what follows them.
 #[derive(Clone, Debug)]
 pub struct ExperimentFile {
     sections: Vec<(String, Vec<(String, String)>)>,
+    end: String,
 }
 
 impl ExperimentFile {
     /// FPDGD with 10 clients and 5 rounds on generated data.
     pub fn fpdgd() -> Self {
-        let mut file = Self { sections: Vec::new() };
+        let mut file = Self { sections: Vec::new(), end: String::new() };
         for section in FPDGD.split("\n[") {
             let (name, body) = section.split_once("]\n").filter(|_| !file.sections.is_empty()).unwrap_or(("", section));
             file = file.section(name, body);
         }
         file
+    }
+
+    /// The same with FOLtR-ES.
+    pub fn evolution() -> Self {
+        let learner =
+            "kind = \"evolution\"\nsigma = 0.01\nantithetic = true\nreward = \"max-rr\"\nstream = \"separate\"";
+        Self::fpdgd().section("learner", learner)
     }
 
     /// Replaces a section's lines, or adds the section.
@@ -58,21 +66,14 @@ impl ExperimentFile {
             let (key, value) = line.split_once('=').unwrap_or_else(|| panic!("`{line}` is no `key = value`"));
             (key.trim().to_owned(), value.trim().to_owned())
         };
-        let lines = lines.map(pair).collect();
-        match self.sections.iter_mut().find(|(known, _)| known == name) {
-            Some((_, old)) => *old = lines,
-            None => self.sections.push((name.to_owned(), lines)),
-        }
+        *self.lines(name) = lines.map(pair).collect();
         self
     }
 
     /// Sets `section.key`, or a key of no section, to a value as TOML writes it.
     pub fn set(mut self, path: &str, value: &str) -> Self {
         let (name, key) = path.split_once('.').unwrap_or(("", path));
-        if !self.sections.iter().any(|(known, _)| known == name) {
-            self.sections.push((name.to_owned(), Vec::new()));
-        }
-        let (_, lines) = self.sections.iter_mut().find(|(known, _)| known == name).expect("there is one now");
+        let lines = self.lines(name);
         match lines.iter_mut().find(|(known, _)| known == key) {
             Some((_, old)) => *old = value.to_owned(),
             None => lines.push((key.to_owned(), value.to_owned())),
@@ -89,18 +90,30 @@ impl ExperimentFile {
         let before = count(&self);
         match path.split_once('.') {
             None => self.sections.retain(|(name, _)| name != path),
-            Some((section, key)) => {
-                let of_section = self.sections.iter_mut().filter(|(name, _)| name == section);
-                of_section.for_each(|(_, lines)| lines.retain(|(known, _)| known != key));
-            }
+            Some((section, key)) => self.lines(section).retain(|(known, _)| known != key),
         }
         assert!(count(&self) < before, "there is no {path}");
         self
     }
 
-    /// Writes the file.
+    /// Adds text after all sections, such as `[grid]` or `[[expect]]`.
+    pub fn and(mut self, text: &str) -> Self {
+        self.end += text;
+        self
+    }
+
     pub fn write(&self, path: &Path) {
         std::fs::write(path, self.to_string()).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
+    }
+
+    /// The lines of a section, made if there is none.
+    fn lines(&mut self, name: &str) -> &mut Vec<(String, String)> {
+        let known = self.sections.iter().position(|(known, _)| known == name);
+        let i = known.unwrap_or(self.sections.len());
+        if known.is_none() {
+            self.sections.push((name.to_owned(), Vec::new()));
+        }
+        &mut self.sections[i].1
     }
 }
 
@@ -112,30 +125,20 @@ impl Display for ExperimentFile {
             }
             lines.iter().try_for_each(|(key, value)| writeln!(f, "{key} = {value}"))?;
         }
-        Ok(())
+        f.write_str(&self.end)
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn unchanged_it_is_the_text_it_was_made_from() {
-        assert_eq!(ExperimentFile::fpdgd().to_string(), FPDGD);
-    }
-
-    #[test]
-    fn keys_and_sections_are_replaced_added_and_removed() {
-        let file =
-            ExperimentFile::fpdgd().set("seeds", "[3]").set("clients.n_clients", "7").set("metrics.offline", "[]");
-        let file = file.section("data", "kind = \"folder\"").without("users").without("federation.rounds");
-        let expected = FPDGD
-            .replace("[1, 2]", "[3]")
-            .replace("n_clients = 10", "n_clients = 7")
-            .replace("kind = \"synthetic\"\nshape = \"tiny\"\nqueries = 100\nseed = 1\n", "kind = \"folder\"\n")
-            .replace("[users]\nkind = \"cascade\"\npreset = \"perfect\"\n\n", "")
-            .replace("rounds = 5\n", "");
-        assert_eq!(file.to_string(), expected + "\n[metrics]\noffline = []\n");
-    }
+#[test]
+fn keys_and_sections_are_replaced_added_and_removed() {
+    assert_eq!(ExperimentFile::fpdgd().to_string(), FPDGD);
+    let file = ExperimentFile::fpdgd().set("seeds", "[3]").set("clients.n_clients", "7").set("metrics.offline", "[]");
+    let file = file.section("data", "kind = \"folder\"").without("users").without("federation.rounds").and("[grid]\n");
+    let expected = FPDGD
+        .replace("[1, 2]", "[3]")
+        .replace("n_clients = 10", "n_clients = 7")
+        .replace("kind = \"synthetic\"\nshape = \"tiny\"\nqueries = 100\nseed = 1\n", "kind = \"folder\"\n")
+        .replace("[users]\nkind = \"cascade\"\npreset = \"perfect\"\n\n", "")
+        .replace("rounds = 5\n", "");
+    assert_eq!(file.to_string(), expected + "\n[metrics]\noffline = []\n[grid]\n");
 }

@@ -7,24 +7,24 @@ use std::process::Command;
 /// What `FOLTR_REQUIRE` may name, in a list with commas.
 const KINDS: [&str; 3] = ["data", "python", "browser"];
 
-/// What was looked for, if it was found.
+/// What a test needs, if this machine has it.
 ///
 /// # Panics
 /// If it is missing and `FOLTR_REQUIRE` names its kind, or if that variable names something else.
-pub fn require<T>(kind: &str, found: Option<T>, missing: &str) -> Option<T> {
+pub fn require<T>(kind: &str, needed: Option<T>, missing: &str) -> Option<T> {
     assert!(KINDS.contains(&kind), "{kind} is none of {KINDS:?}");
     let required = std::env::var("FOLTR_REQUIRE").unwrap_or_default();
     let required: Vec<&str> = required.split(',').map(str::trim).filter(|name| !name.is_empty()).collect();
     for name in &required {
         assert!(KINDS.contains(name), "FOLTR_REQUIRE names {name}; expected {}", KINDS.join(", "));
     }
-    if found.is_none() {
+    if needed.is_none() {
         assert!(!required.contains(&kind), "FOLTR_REQUIRE names {kind}, but {missing}");
         let test = std::thread::current().name().unwrap_or("a test").to_owned();
         // Not by `eprintln!`, whose text is not shown for a test that passes.
         writeln!(std::io::stderr(), "skipped: {test}: {missing}").expect("standard error");
     }
-    found
+    needed
 }
 
 /// A file or folder below `FOLTR_DATA`.
@@ -43,12 +43,10 @@ pub fn python(module: &str) -> Option<PathBuf> {
     require("python", has_module.then_some(python), &missing)
 }
 
-/// The folder of the workspace.
 pub fn workspace() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("a workspace")
 }
 
-/// All experiment files of `specs/`.
 pub fn spec_files() -> Vec<PathBuf> {
     let (mut files, mut folders) = (Vec::new(), vec![workspace().join("specs")]);
     while let Some(folder) = folders.pop() {

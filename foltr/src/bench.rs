@@ -17,37 +17,27 @@ use serde::Serialize;
 const N_WINDOWS: usize = 7;
 const WINDOW: Duration = Duration::from_millis(250);
 
-/// One measured case.
 #[derive(Clone, Debug, Serialize)]
 pub struct Case {
-    /// What was done.
     pub name: &'static str,
-    /// On which data.
     pub shape: &'static str,
-    /// By how many threads.
     pub threads: usize,
-    /// What was counted.
     pub unit: &'static str,
-    /// Units a second, best window.
+    /// In the best window.
     pub per_second: f64,
-    /// Microseconds a unit, best window.
     pub microseconds: f64,
     /// Bytes that must be read for a unit, as a fraction of the measured bandwidth.
     pub bandwidth_fraction: f64,
 }
 
-/// Everything that was measured.
 #[derive(Clone, Debug, Serialize)]
 pub struct Report {
     /// One thread reading whole queries in random order from more than 1 GiB.
     pub bandwidth_gb_per_s: f64,
-    /// All cases.
     pub cases: Vec<Case>,
 }
 
-/// What one call of a measured function did.
 struct Work {
-    /// Units done.
     units: f64,
     /// Time that does not count, such as restoring a model.
     uncounted: Duration,
@@ -59,7 +49,6 @@ impl Work {
     }
 }
 
-/// Seconds a unit in the best window.
 fn best_seconds(mut work: impl FnMut() -> Work) -> f64 {
     work();
     let mut best = f64::INFINITY;
@@ -76,24 +65,19 @@ fn best_seconds(mut work: impl FnMut() -> Work) -> f64 {
     best
 }
 
-/// Runs `work` on a pool of its own.
 fn on_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> Result<T> {
     let pool = rayon::ThreadPoolBuilder::new().num_threads(threads).build().context("no threads for the benchmark")?;
     Ok(pool.install(work))
 }
 
-/// Runs the benchmarks and prints them.
-///
-/// # Errors
-/// If the data cannot be made or threads cannot be started.
 pub fn run(json: bool, of_rules: bool) -> Result<()> {
     if of_rules {
         println!("microseconds of a round, one thread, clients x parameters\n{}", rules::table()?);
         return Ok(());
     }
-    let report = cases::measure(|what| {
+    let report = cases::measure(|name| {
         if !json {
-            eprintln!("measuring {what} ...");
+            eprintln!("measuring {name} ...");
         }
     })?;
     if json {

@@ -12,39 +12,33 @@ pub mod mimic;
 pub mod privacy;
 pub mod report;
 pub mod reproduce;
+mod results;
 pub mod run;
 pub mod search;
 pub mod trec;
 pub mod unlearn;
 
+use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
 
-use crate::reproduce::UnknownEntry;
 use foltr_experiment::spec::SpecError;
 use foltr_report::report::PageError;
 
-/// Becomes true on Ctrl-C.
 pub static STOP: AtomicBool = AtomicBool::new(false);
 
-/// How a command ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
-    /// Everything was done.
     Done,
-    /// Everything was done, and something was found wanting; it was told already.
+    /// Everything was done, and something did not hold; it was printed already.
     Failed,
-    /// Ctrl-C.
     Interrupted,
 }
 
 /// Turns the first Ctrl-C into [`STOP`], the second into an immediate end. To be called where [`STOP`] is looked at.
-///
-/// # Errors
-/// If the handler cannot be set.
 fn catch_interrupts() -> Result<()> {
     let handler = || {
         if STOP.swap(true, Ordering::Relaxed) {
@@ -55,7 +49,7 @@ fn catch_interrupts() -> Result<()> {
     ctrlc::set_handler(handler).context("Ctrl-C cannot be caught")
 }
 
-/// The exit code for how a command ended; errors are told on standard error.
+/// Prints an error on standard error.
 pub fn exit_code(end: Result<End>) -> ExitCode {
     match end {
         Ok(End::Done) => ExitCode::SUCCESS,
@@ -63,14 +57,20 @@ pub fn exit_code(end: Result<End>) -> ExitCode {
         Ok(End::Interrupted) => ExitCode::from(130),
         Err(error) => {
             let wrong_file = error.downcast_ref::<SpecError>().is_some();
-            let wrong_choice = matches!(error.downcast_ref(), Some(PageError::Choice(_))) || error.is::<UnknownEntry>();
+            let wrong_choice =
+                matches!(error.downcast_ref(), Some(PageError::Choice(_))) || error.is::<reproduce::UnknownEntry>();
             eprintln!("{}{error:#}", if wrong_file { "" } else { "error: " });
             ExitCode::from(if wrong_file || wrong_choice { 2 } else { 1 })
         }
     }
 }
 
-/// Makes the folder for results.
+/// Prints the output of a command. Whoever reads may stop reading, as `head` does.
+pub fn print(text: &str) -> Result<End> {
+    let _ = std::io::stdout().write_all(text.as_bytes());
+    Ok(End::Done)
+}
+
 fn make_folder(path: &Path) -> Result<()> {
     std::fs::create_dir_all(path).with_context(|| format!("the folder {} cannot be made", path.display()))
 }

@@ -4,7 +4,7 @@
 //! that is said here. `docs/explain.md` describes the JSON form of [`Explained`].
 
 mod facts;
-mod told;
+mod render;
 
 use anyhow::{Result, ensure};
 use foltr_federation::accountant::{self, Guarantee, PrivacyCost};
@@ -18,35 +18,28 @@ use foltr_experiment::spec::{Data, Experiment};
 /// Delta where neither the command line nor the experiment names one.
 const USUAL_DELTA: f64 = 1e-5;
 
-/// What every setting of a grid hides; equal explanations are there once.
+/// What every setting of a grid hides, each explanation once.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Explained {
     /// Of this form; grows when a reader would have to change.
     pub version: u32,
-    /// In the order of the settings.
     pub explanations: Vec<Explanation>,
 }
 
-/// What some settings hide.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Explanation {
     /// The settings, each as its place on every axis of the grid.
     pub settings: Vec<Vec<(String, String)>>,
-    /// Kind of learner, as a file spells it.
     pub learner: &'static str,
-    /// Kind of mechanism, as a file spells it.
     pub mechanism: &'static str,
     /// Parameters of the model, where a number depends on them.
     pub n_params: Option<usize>,
-    /// Interactions behind one message.
     pub interactions: usize,
     /// Messages that a client may send in the whole run: one in every round.
     pub messages: usize,
-    /// What a paper or the file itself says.
+    /// Of a paper, or of the file itself.
     pub claim: Option<Claim>,
-    /// What holds, by who looks.
     pub guarantees: Vec<ObserverGuarantee>,
-    /// The words around the numbers.
     #[serde(flatten)]
     pub words: privacy::Explanation,
 }
@@ -54,9 +47,7 @@ pub struct Explanation {
 /// What holds against one observer. Without a guarantee, nothing is hidden or nothing is proven.
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct ObserverGuarantee {
-    /// Who looks.
     pub against: Observer,
-    /// What it sees.
     pub sees: &'static str,
     /// Of one list and the clicks on it.
     pub interaction: Option<Guarantee>,
@@ -68,7 +59,6 @@ pub struct ObserverGuarantee {
     pub run_without_delta: Option<f64>,
 }
 
-/// Who looks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Observer {
@@ -76,44 +66,30 @@ pub enum Observer {
     Server,
     /// Who sees sums of rounds or published models only.
     SumsAndModels,
-    /// Who takes part.
     OtherClients,
 }
 
 impl Explained {
-    /// Explains all settings of a grid, at this delta or the experiment's own.
-    ///
-    /// # Errors
-    /// If data is needed and cannot be read, or a mechanism is not defined.
+    /// At this delta or the experiment's own.
     pub fn of(grid: &Grid, delta: Option<f64>) -> Result<Self> {
         let mut explanations: Vec<Explanation> = Vec::new();
         let mut widths: Vec<(Data, usize)> = Vec::new();
         for setting in &grid.settings {
-            let labels = &setting.labels;
-            let mut new = explain(setting.training()?, delta, &mut widths)?;
-            match explanations.iter_mut().find(|known| known.is_same(&new)) {
-                Some(known) => known.settings.push(labels.clone()),
-                None => {
-                    new.settings.push(labels.clone());
-                    explanations.push(new);
-                }
+            let new = explain(setting.training()?, delta, &mut widths)?;
+            let is_same = |known: &Explanation| Explanation { settings: Vec::new(), ..known.clone() } == new;
+            let known = explanations.iter().position(is_same).unwrap_or(explanations.len());
+            if known == explanations.len() {
+                explanations.push(new);
             }
+            explanations[known].settings.push(setting.labels.clone());
         }
         Ok(Self { version: 1, explanations })
     }
 }
 
-impl Explanation {
-    fn is_same(&self, new: &Self) -> bool {
-        let mut same = new.clone();
-        same.settings.clone_from(&self.settings);
-        *self == same
-    }
-}
-
-/// One setting, apart from its labels.
 fn explain(experiment: &Experiment, delta: Option<f64>, widths: &mut Vec<(Data, usize)>) -> Result<Explanation> {
-    let delta = delta.or_else(|| own_delta(experiment)).unwrap_or(USUAL_DELTA);
+    let own_delta = || experiment.privacy.whole_run().or(experiment.budget).map(|budget| budget.delta);
+    let delta = delta.or_else(own_delta).unwrap_or(USUAL_DELTA);
     ensure!(delta > 0.0 && delta < 1.0, "--delta {delta}: must be above 0 and below 1");
     let n_params = n_params(experiment, widths)?;
     let facts = facts::Facts::of(experiment, n_params, delta)?;
@@ -130,26 +106,18 @@ fn explain(experiment: &Experiment, delta: Option<f64>, widths: &mut Vec<(Data, 
     })
 }
 
-/// The delta of which the file itself speaks.
-fn own_delta(experiment: &Experiment) -> Option<f64> {
-    experiment.privacy.whole_run().or(experiment.budget).map(|budget| budget.delta)
-}
-
 /// Parameters of the model, where a number depends on them: read from the file, or else from the data.
 fn n_params(experiment: &Experiment, widths: &mut Vec<(Data, usize)>) -> Result<Option<usize>> {
     let Some(ranker) = experiment.ranker.filter(|_| experiment.privacy.depends_on_model()) else { return Ok(None) };
     let named = experiment.data.n_features();
     let known = || widths.iter().find(|(data, _)| *data == experiment.data).map(|(_, width)| *width);
-    let width = match named.or_else(known) {
-        Some(width) => width,
-        None => {
-            let folds = data::load(&experiment.data)?;
-            let widest = folds.iter().map(|(_, fold)| fold.train.n_features()).max().unwrap_or(0);
-            widths.push((experiment.data.clone(), widest));
-            widest
-        }
-    };
-    Ok(Some(ranker.shape(width).n_params()))
+    if let Some(width) = named.or_else(known) {
+        return Ok(Some(ranker.shape(width).n_params()));
+    }
+    let folds = data::load(&experiment.data)?;
+    let widest = folds.iter().map(|(_, fold)| fold.train.n_features()).max().unwrap_or(0);
+    widths.push((experiment.data.clone(), widest));
+    Ok(Some(ranker.shape(widest).n_params()))
 }
 
 /// What one message costs, and what that adds up to.
@@ -164,25 +132,26 @@ struct Price {
 impl Price {
     /// What holds against an observer to whom a message costs this much; nothing without a price.
     fn against(price: Option<Self>, against: Observer, sees: &'static str) -> ObserverGuarantee {
-        let interaction = price.and_then(|price| price.interaction());
-        let message = price.and_then(|price| price.message());
-        let run = price.and_then(|price| price.run());
-        let added_up = price.map(|price| f64::from(price.messages) * price.cost.epsilon());
-        let run_without_delta = added_up.filter(|epsilon| epsilon.is_finite());
-        ObserverGuarantee { against, sees, interaction, message, run, run_without_delta }
-    }
-
-    fn interaction(&self) -> Option<Guarantee> {
-        match self.cost {
+        let Some(price) = price else {
+            return ObserverGuarantee {
+                against,
+                sees,
+                interaction: None,
+                message: None,
+                run: None,
+                run_without_delta: None,
+            };
+        };
+        // Without a delta wherever one can do without.
+        let pure = finite(Guarantee { epsilon: price.cost.epsilon(), delta: 0.0 });
+        let message = pure.or_else(|| finite(price.cost.after(1, price.delta)));
+        let interaction = match price.cost {
             PrivacyCost::Pure { per_interaction: Some(epsilon), .. } => finite(Guarantee { epsilon, delta: 0.0 }),
-            _ => self.message(),
-        }
-    }
-
-    /// Without a delta wherever one can do without.
-    fn message(&self) -> Option<Guarantee> {
-        let pure = finite(Guarantee { epsilon: self.cost.epsilon(), delta: 0.0 });
-        pure.or_else(|| finite(self.cost.after(1, self.delta)))
+            _ => message,
+        };
+        let added_up = f64::from(price.messages) * price.cost.epsilon();
+        let run_without_delta = Some(added_up).filter(|epsilon| epsilon.is_finite());
+        ObserverGuarantee { against, sees, interaction, message, run: price.run(), run_without_delta }
     }
 
     /// The smallest epsilon. Where interactions are randomised one by one, they are added up one by one: that costs no

@@ -4,22 +4,18 @@ mod bench;
 mod catalogue;
 mod cli;
 mod command;
-mod demo;
 mod explain;
-mod judge;
+mod judged_study;
 mod progress;
-mod reproduce;
 mod studies;
 mod summary;
 mod timestamp;
 
-use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
 use crate::cli::{Cli, Command, PrivacyCommand, ReceiptCommand};
 use crate::command::End;
-use crate::command::reproduce::Which;
 use crate::command::run::RunOptions;
 use anyhow::{Context, Result};
 use foltr_report::report::Choices;
@@ -63,25 +59,16 @@ fn run(cli: &Cli) -> Result<End> {
             command::privacy::explain(spec, overrides, *delta, *json)
         }
         Some(Command::Data(data)) => command::data::run(data),
-        Some(Command::List) => {
-            // Whoever reads may stop reading, as `head` does.
-            let _ = std::io::stdout().write_all(command::list::told().as_bytes());
-            Ok(End::Done)
-        }
-        Some(Command::Schema) => {
-            let _ = writeln!(std::io::stdout(), "{:#}", foltr_experiment::schema::schema());
-            Ok(End::Done)
-        }
-        Some(Command::Reproduce { list: true, .. }) => {
-            let _ = writeln!(std::io::stdout(), "{}", command::reproduce::listed()?);
-            Ok(End::Done)
-        }
+        Some(Command::List) => command::print(&command::list::render()),
+        Some(Command::Schema) => command::print(&format!("{:#}\n", foltr_experiment::schema::schema())),
+        Some(Command::Reproduce { list: true, .. }) => command::print(&command::reproduce::list()?),
         Some(Command::Reproduce { ids, all, quick, out, write_summary, .. }) => {
-            let which = if *all { Which::All } else { Which::Named(ids) };
-            command::reproduce::run(which, *quick, out, write_summary.as_deref())
+            command::reproduce::run((!all).then_some(ids), *quick, out, write_summary.as_deref())
         }
-        Some(Command::Scorecard { quick, overrides, out }) => command::reproduce::scorecard(*quick, overrides, out),
-        Some(Command::Mimic(what)) => command::mimic::run(what),
+        Some(Command::Scorecard { setting, quick, overrides, out }) => {
+            command::reproduce::scorecard(setting.as_deref(), *quick, overrides, out)
+        }
+        Some(Command::Mimic(step)) => command::mimic::run(step),
         Some(Command::Index(arguments)) => command::search::index(arguments),
         Some(Command::Search(arguments)) => command::search::search(arguments),
         Some(Command::Unlearn(arguments)) => command::unlearn::run(arguments),

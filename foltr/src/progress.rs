@@ -5,27 +5,24 @@ use foltr_report::table::grouped;
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 /// A bar on standard error; hidden when that is not a terminal.
-pub fn progress_bar() -> ProgressBar {
-    let style = ProgressStyle::with_template(
-        "{prefix} {wide_bar:.cyan/238} {percent:>3} %  {per_sec}  {elapsed} + {eta}  {msg:23}",
-    )
-    .unwrap_or_else(|_| ProgressStyle::default_bar())
-    .with_key("per_sec", |state: &indicatif::ProgressState, out: &mut dyn std::fmt::Write| {
+fn bar(template: &str) -> ProgressBar {
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    let style = style.with_key("per_sec", |state: &indicatif::ProgressState, out: &mut dyn std::fmt::Write| {
         let _ = write!(out, "{} interactions/s", grouped(state.per_sec() as u64));
     });
-    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
-    bar.with_style(style)
+    ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10)).with_style(style)
 }
 
-/// A bar of training steps on standard error; hidden when that is not a terminal.
+/// Of interactions.
+pub fn progress_bar() -> ProgressBar {
+    bar("{prefix} {wide_bar:.cyan/238} {percent:>3} %  {per_sec}  {elapsed} + {eta}  {msg:23}")
+}
+
+/// Of steps.
 pub fn step_bar() -> ProgressBar {
-    let style =
-        ProgressStyle::with_template("{prefix} {wide_bar:.cyan/238} {percent:>3} %  {elapsed} + {eta}  {msg:48}");
-    let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10));
-    bar.with_style(style.unwrap_or_else(|_| ProgressStyle::default_bar()))
+    bar("{prefix} {wide_bar:.cyan/238} {percent:>3} %  {elapsed} + {eta}  {msg:48}")
 }
 
-/// Shows events of an executor on a bar.
 pub fn show(bar: &ProgressBar, event: Event) {
     match event {
         Event::Started { work } => {

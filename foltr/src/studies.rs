@@ -13,22 +13,9 @@ use foltr_experiment::results::{Results, Run};
 use foltr_experiment::study::Study;
 use foltr_report::expect::{Judgement, Verdict};
 
-/// An entry that is code.
-#[derive(Clone, Copy, Debug)]
-pub struct CodeEntry {
-    pub id: &'static str,
-    pub paper: &'static str,
-    pub item: &'static str,
-    pub title: &'static str,
-    pub run: fn() -> Result<Vec<Judgement>>,
-}
-
-pub const ENTRIES: [CodeEntry; 1] = [privacy_loss::TABLE_2];
+pub use privacy_loss::{table_2, table_2_entry};
 
 /// What code says about the runs of a study, beside its expectations.
-///
-/// # Errors
-/// If a file of a run cannot be read.
 pub fn judge(study: &Study, results: &Results, out: &Path) -> Result<Vec<Judgement>> {
     let runs = out.join(if study.is_quick { "quick" } else { "full" }).join("runs");
     let folder = |run: &Run| -> PathBuf { runs.join(&run.key) };
@@ -36,18 +23,6 @@ pub fn judge(study: &Study, results: &Results, out: &Path) -> Result<Vec<Judgeme
         Some(id) if id.starts_with("unlearning-") => unlearning::judge(id, study, results, &folder),
         _ => Ok(Vec::new()),
     }
-}
-
-/// A printed number beside ours.
-fn cell(entry: &str, case: &[(&str, &str)], paper: f64, ours: f64, tolerance: f64) -> Judgement {
-    let verdict = if (ours - paper).abs() <= tolerance { Verdict::Agrees } else { Verdict::Differs };
-    let expected = format!("{paper} ± {tolerance}");
-    Judgement { expected, ..judgement(entry, "printed numbers", case, verdict, ours) }
-}
-
-/// A claim about one number.
-fn claim(entry: &str, says: &str, case: &[(&str, &str)], holds: bool, value: f64) -> Judgement {
-    judgement(entry, says, case, if holds { Verdict::Holds } else { Verdict::Fails }, value)
 }
 
 fn judgement(entry: &str, says: &str, case: &[(&str, &str)], verdict: Verdict, value: f64) -> Judgement {

@@ -1,78 +1,79 @@
 //! What all verdicts of a folder say, as Markdown: REPRODUCTION.md.
 
+use std::collections::HashMap;
 use std::fmt::Write as _;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
-use crate::timestamp;
+use crate::timestamp::timestamp;
+use foltr_experiment::study::Entry;
 use foltr_report::expect::{Judgement, Verdict};
 
-/// The page is for reading.
 const MOST_BYTES: usize = 15 * 1024;
 
-/// An entry, for the table.
-pub struct Described {
-    pub id: String,
-    pub paper: String,
-    pub item: String,
-    pub title: String,
-}
+/// Bytes of a reason, from the whole text to what must do when there are too many.
+const LENGTHS: [usize; 6] = [usize::MAX, 240, 160, 100, 60, 30];
+
+type Judged<'a> = (&'a Entry, Vec<Judgement>);
 
 /// Writes the summary of the verdicts in `out/<id>/verdict.json`.
-///
-/// # Errors
-/// If there are none, or a file cannot be read or written.
-pub fn write(out: &Path, entries: &[Described], file: &Path) -> Result<()> {
-    let mut judged = Vec::new();
+pub fn write<'a>(out: &Path, entries: impl Iterator<Item = &'a Entry>, file: &Path) -> Result<()> {
+    let (mut judged, mut not_run) = (Vec::new(), Vec::new());
     for entry in entries {
         let path = out.join(&entry.id).join("verdict.json");
-        let Ok(text) = std::fs::read_to_string(&path) else { continue };
-        let judgements: Vec<Judgement> =
-            serde_json::from_str(&text).with_context(|| format!("{} is damaged", path.display()))?;
+        let Ok(text) = std::fs::read_to_string(&path) else {
+            not_run.push(entry.id.as_str());
+            continue;
+        };
+        let judgements = serde_json::from_str(&text).with_context(|| format!("{} is damaged", path.display()))?;
         judged.push((entry, judgements));
     }
     ensure!(!judged.is_empty(), "{} has no verdicts; run foltr reproduce --all first", out.display());
-    let date = timestamp::timestamp(std::time::SystemTime::now());
-    let text = markdown(&judged, date.split('T').next().unwrap_or(&date));
+    let time = timestamp(std::time::SystemTime::now());
+    let text = markdown(&judged, &not_run, time.split('T').next().unwrap_or_default());
     std::fs::write(file, text).with_context(|| format!("{} cannot be written", file.display()))
 }
 
-fn markdown(judged: &[(&Described, Vec<Judgement>)], date: &str) -> String {
-    let mut papers: Vec<&str> = Vec::new();
-    for (entry, _) in judged {
-        if !papers.contains(&entry.paper.as_str()) {
-            papers.push(&entry.paper);
-        }
-    }
+fn markdown(judged: &[Judged<'_>], not_run: &[&str], date: &str) -> String {
     let mut text = format!(
         "# Reproduction\n\nWritten by `foltr reproduce --write-summary` on {date} from the verdicts of {} entries. \
          `foltr reproduce ID` runs an entry again; [docs/expectations.md](docs/expectations.md) says how it is judged. \
          Papers are those of [PAPERS.md](PAPERS.md); `foltr` is what goes beyond them.\n",
         judged.len()
     );
-    for paper in papers {
-        let entries = || judged.iter().filter(|(entry, _)| entry.paper == paper);
-        let _ = writeln!(text, "\n## {paper}\n\n{}", header());
-        entries().for_each(|(entry, judgements)| text += &row(entry, judgements));
+    if !not_run.is_empty() {
+        let _ = writeln!(text, "\nNot run: {}.", not_run.join(", "));
     }
-    text += "\n## Failures and explanations\n\n";
-    // What does not fit is counted.
-    let mut left_out = 0;
-    for line in judged.iter().flat_map(|(entry, judgements)| reasons(entry, judgements)) {
-        if text.len() + line.len() + 200 < MOST_BYTES {
-            text += &line;
-        } else {
-            left_out += 1;
+    let mut papers: Vec<&str> = Vec::new();
+    for (entry, _) in judged {
+        if !papers.contains(&entry.paper.as_str()) {
+            papers.push(&entry.paper);
         }
     }
-    if left_out > 0 {
-        let _ = writeln!(text, "* {left_out} more in the files `verdict.txt`");
+    for paper in papers {
+        let _ = writeln!(text, "\n## {paper}\n\n{}", header());
+        let of_paper = judged.iter().filter(|(entry, _)| entry.paper == paper);
+        of_paper.for_each(|(entry, judgements)| text += &row(entry, judgements));
+    }
+    text += "\n## Failures and explanations\n\n";
+    let most = MOST_BYTES.saturating_sub(text.len());
+    let lists = LENGTHS.map(|length| claims(judged, length));
+    let fitting = lists.iter().find(|lines| lines.iter().map(String::len).sum::<usize>() <= most);
+    let lines = fitting.unwrap_or(&lists[LENGTHS.len() - 1]);
+    if lines.is_empty() {
+        return text + "None.\n";
+    }
+    for (i, line) in lines.iter().enumerate() {
+        if text.len() + line.len() + 50 > MOST_BYTES && fitting.is_none() {
+            let _ = writeln!(text, "* {} more in the files `verdict.txt`", lines.len() - i);
+            break;
+        }
+        text += line;
     }
     text
 }
 
-/// Verdicts with a column.
 const COLUMNS: [(&str, &[Verdict]); 6] = [
     ("agrees", &[Verdict::Agrees]),
     ("differs", &[Verdict::Differs]),
@@ -84,16 +85,13 @@ const COLUMNS: [(&str, &[Verdict]); 6] = [
 
 fn header() -> String {
     let names: Vec<&str> = COLUMNS.iter().map(|(name, _)| *name).collect();
-    format!(
-        "| entry | item | {} | budget | data |\n|---|---|{}---|---|",
-        names.join(" | "),
-        "---:|".repeat(names.len())
-    )
+    let rule = "---:|".repeat(names.len());
+    format!("| entry | item | {} | budget | data |\n|---|---|{rule}---|---|", names.join(" | "))
 }
 
-fn row(entry: &Described, judgements: &[Judgement]) -> String {
-    let count = |wanted: &[Verdict]| {
-        let n = judgements.iter().filter(|judgement| wanted.contains(&judgement.verdict)).count();
+fn row(entry: &Entry, judgements: &[Judgement]) -> String {
+    let count = |verdicts: &[Verdict]| {
+        let n = judgements.iter().filter(|judgement| verdicts.contains(&judgement.verdict)).count();
         if n == 0 { String::new() } else { n.to_string() }
     };
     let counts: Vec<String> = COLUMNS.iter().map(|(_, verdicts)| count(verdicts)).collect();
@@ -103,68 +101,128 @@ fn row(entry: &Described, judgements: &[Judgement]) -> String {
             data.push(name);
         }
     }
-    let budget = if judgements.iter().any(|judgement| judgement.quick) { "quick" } else { "full" };
-    format!("| {} | {} | {} | {budget} | {} |\n", entry.id, entry.item, counts.join(" | "), data.join(", "))
+    let budget = match judgements.iter().any(|judgement| judgement.quick) {
+        true => "quick",
+        // A figure alone has no verdict that would say so.
+        false if judgements.is_empty() => "",
+        false => "full",
+    };
+    format!("| {} | {} | {} | {budget} | {} |\n", entry.id, entry.item, counts.join(" | "), data.join("; "))
 }
 
-/// One line a claim that fails or has an explanation.
-fn reasons(entry: &Described, judgements: &[Judgement]) -> Vec<String> {
-    let mut lines: Vec<String> = Vec::new();
-    let is_told = |judgement: &&Judgement| judgement.verdict.is_failure() || judgement.verdict == Verdict::Explained;
-    let told: Vec<&Judgement> = judgements.iter().filter(is_told).collect();
-    for group in told.chunk_by(|a, b| a.says == b.says && a.verdict == b.verdict && a.because == b.because) {
-        let first = group[0];
-        let of = judgements.iter().filter(|judgement| judgement.says == first.says).count();
-        let finding = first.finding.map_or_else(String::new, |number| format!(" (finding {number})"));
-        let because = first.because.as_ref().map_or_else(String::new, |because| format!(": {because}"));
-        let verdict = first.verdict.name();
-        let says = &first.says;
-        lines.push(format!("* {}: {says}{finding}: {} of {of} {verdict}{because}\n", entry.id, group.len()));
+/// One line a claim that fails or has an explanation; failures first. A reason is written once.
+fn claims(judged: &[Judged<'_>], length: usize) -> Vec<String> {
+    let (mut failing, mut explained) = (Vec::new(), Vec::new());
+    let mut known: HashMap<&str, &str> = HashMap::new();
+    for (entry, judgements) in judged {
+        let is_shown = |it: &&Judgement| it.verdict.is_failure() || it.verdict == Verdict::Explained;
+        let mut groups: Vec<Vec<&Judgement>> = Vec::new();
+        for judgement in judgements.iter().filter(is_shown) {
+            let claim = |it: &Judgement| (it.says.clone(), it.verdict, it.because.clone());
+            match groups.iter_mut().find(|group| claim(group[0]) == claim(judgement)) {
+                Some(group) => group.push(judgement),
+                None => groups.push(vec![judgement]),
+            }
+        }
+        for group in groups {
+            let first = group[0];
+            let all = judgements.iter().filter(|judgement| judgement.says == first.says).count();
+            let finding = first.finding.map_or_else(String::new, |number| format!(" (finding {number})"));
+            let reason = match first.because.as_deref() {
+                None => outcome(first),
+                Some(because) => match known.insert(because, &entry.id) {
+                    Some(before) => format!("as in {before}"),
+                    None => shortened(because, length),
+                },
+            };
+            let (id, says, n, verdict) = (&entry.id, &first.says, group.len(), first.verdict.name());
+            let lines = if first.verdict.is_failure() { &mut failing } else { &mut explained };
+            lines.push(format!("* {id}, {says}{finding}: {n} of {all} {verdict}: {reason}\n"));
+        }
     }
-    lines
+    [failing, explained].concat()
+}
+
+fn outcome(judgement: &Judgement) -> String {
+    let value = judgement.value.map_or_else(|| "no value".into(), |value| format!("{value:.4}"));
+    let labels: Vec<String> = judgement.case.iter().map(|(axis, label)| format!("{axis} = {label}")).collect();
+    let case = if labels.is_empty() { String::new() } else { format!(" for {}", labels.join(", ")) };
+    format!("{value}{case}, expected {}", judgement.expected)
+}
+
+/// At most so many bytes, and whole words.
+fn shortened(text: &str, length: usize) -> String {
+    if text.len() <= length {
+        return text.into();
+    }
+    let fits = |(end, _): &(usize, &str)| end + 4 <= length;
+    let end = text.match_indices(' ').take_while(fits).last().map_or(0, |(end, _)| end);
+    format!("{} ...", &text[..end])
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    fn judgement(verdict: Verdict, because: Option<&str>) -> Judgement {
+    fn judgement(says: &str, verdict: Verdict, because: Option<&str>) -> Judgement {
         Judgement {
-            entry: Some("one".into()),
-            says: "more is better".into(),
+            entry: None,
+            says: says.into(),
             finding: Some(3),
-            case: std::collections::BTreeMap::new(),
+            case: [("users.preset".to_owned(), "perfect".to_owned())].into(),
             verdict,
             value: Some(0.5),
             values: Vec::new(),
-            expected: "at least 0".into(),
+            expected: "at least 0.6".into(),
             interval: None,
             n: 5,
             because: because.map(str::to_owned),
-            data: Some("MQ2008".into()),
+            data: Some("MQ2007, 85 % sample".into()),
             quick: true,
         }
     }
 
-    #[test]
-    fn a_page_counts_verdicts_and_gives_reasons() {
-        let entry = Described { id: "one".into(), paper: "A1".into(), item: "Table 1".into(), title: String::new() };
-        let judgements = vec![
-            judgement(Verdict::Holds, None),
-            judgement(Verdict::Explained, Some("chance")),
-            judgement(Verdict::Fails, None),
-        ];
-        let text = markdown(&[(&entry, judgements)], "2026-01-02");
-        assert!(text.contains("| one | Table 1 |  |  | 1 | 1 | 1 |  | quick | MQ2008 |"), "{text}");
-        assert!(text.contains("* one: more is better (finding 3): 1 of 3 explained: chance\n"), "{text}");
-        assert!(text.contains("1 of 3 fails\n") && text.contains("2026-01-02"), "{text}");
+    fn entry(id: &str, paper: &str) -> Entry {
+        Entry { id: id.into(), paper: paper.into(), item: "Table 1".into(), ..Entry::default() }
     }
 
     #[test]
-    fn a_page_never_grows_beyond_what_is_read() {
-        let entry = Described { id: "one".into(), paper: "A1".into(), item: String::new(), title: String::new() };
-        let many = (0..500).map(|i| judgement(Verdict::Explained, Some(&"word ".repeat(20 + i % 7)))).collect();
-        let text = markdown(&[(&entry, many)], "2026-01-02");
-        assert!(text.len() <= MOST_BYTES && text.contains("more in the files"), "{}", text.len());
+    fn a_page_counts_verdicts_and_gives_every_reason_once() {
+        let (one, two) = (entry("one", "A1"), entry("two", "B2"));
+        let more = |verdict, because| judgement("more is better", verdict, because);
+        let of_one = vec![
+            more(Verdict::Holds, None),
+            more(Verdict::Explained, Some("chance")),
+            more(Verdict::Fails, None),
+            more(Verdict::Explained, Some("chance")),
+        ];
+        let of_two = vec![judgement("less is worse", Verdict::Explained, Some("chance"))];
+        let text = markdown(&[(&one, of_one), (&two, of_two)], &["three"], "2026-01-02");
+        assert!(text.contains("2026-01-02") && text.contains("\nNot run: three.\n"), "{text}");
+        assert!(text.contains("| one | Table 1 |  |  | 1 | 1 | 2 |  | quick | MQ2007, 85 % sample |"), "{text}");
+        let (_, claims) = text.split_once("## Failures and explanations\n\n").expect("a section");
+        let expected = [
+            "* one, more is better (finding 3): 1 of 4 fails: 0.5000 for users.preset = perfect, expected at least 0.6",
+            "* one, more is better (finding 3): 2 of 4 explained: chance",
+            "* two, less is worse (finding 3): 1 of 1 explained: as in one",
+        ];
+        assert_eq!(claims.lines().collect::<Vec<_>>(), expected);
+    }
+
+    #[test]
+    fn a_page_of_many_entries_has_every_claim_and_never_grows_beyond_what_is_read() {
+        let entries: Vec<Entry> =
+            (0..45).map(|i| entry(&format!("thesis-figure-5.{i}"), &format!("W{}", i / 5))).collect();
+        let page = |n_claims: usize| {
+            let reason = |i: usize| format!("reason {i}: {}", "runs of one rule differ as much ".repeat(8));
+            let one = |i: usize| judgement(&format!("claim {i} of the paper"), Verdict::Explained, Some(&reason(i)));
+            let of = |e: usize| (0..n_claims).map(|i| one(100 * e + i)).collect::<Vec<_>>();
+            let judged: Vec<Judged<'_>> = entries.iter().enumerate().map(|(e, entry)| (entry, of(e))).collect();
+            markdown(&judged, &[], "2026-01-02")
+        };
+        let text = page(1);
+        assert!(text.len() <= MOST_BYTES && text.matches(" explained: reason").count() == 45, "{}\n{text}", text.len());
+        let text = page(12);
+        assert!(text.len() <= MOST_BYTES && text.contains(" more in the files"), "{}", text.len());
     }
 }

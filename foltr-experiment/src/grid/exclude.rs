@@ -2,48 +2,36 @@
 
 use toml::{Table, Value};
 
-use super::expand::{Point, label_of, value_at};
+use super::expand::{Point, label_of};
 use super::is_same_label;
+use crate::read::value_at;
 use crate::spec::Problem;
 
 /// Leaves out every point that meets all conditions of one of the exclusions.
 ///
 /// With `is_part`, the file is run in part only, and what an exclusion names may be missing.
 pub fn exclude(exclusions: &[Table], is_part: bool, points: &mut Vec<Point>, problems: &mut Vec<Problem>) {
-    let all = points.len();
-    let mut left_out = vec![false; all];
-    for (i, conditions) in exclusions.iter().enumerate() {
+    let meets_all = |point: &Point, conditions: &Table| {
+        !conditions.is_empty() && conditions.iter().all(|(key, value)| meets(point, key, value))
+    };
+    for (i, conditions) in exclusions.iter().enumerate().filter(|_| !is_part) {
         let place = format!("grid.exclude[{i}]");
-        let unknown = conditions.keys().find(|key| !points.iter().any(|point| is_known(point, key)));
-        if let Some(key) = unknown {
-            if is_part {
-                continue;
-            }
-            let message = format!("no setting has an axis or key `{key}`");
-            problems.push(Problem::new(format!("{place}.{key}"), message));
-            continue;
-        }
-        let mut matched = !conditions.is_empty();
-        if matched {
-            let meets: Vec<bool> =
-                points.iter().map(|point| conditions.iter().all(|(key, wanted)| meets(point, key, wanted))).collect();
-            matched = meets.contains(&true);
-            left_out.iter_mut().zip(meets).for_each(|(out, meets)| *out |= meets);
-        }
-        if !matched && all > 0 && !is_part {
+        if let Some(key) = conditions.keys().find(|key| !points.iter().any(|point| is_known(point, key))) {
+            problems.push(Problem::new(format!("{place}.{key}"), format!("no setting has an axis or key `{key}`")));
+        } else if !points.is_empty() && !points.iter().any(|point| meets_all(point, conditions)) {
             problems.push(Problem::new(place, "leaves out nothing: no setting meets all of these conditions"));
         }
     }
-    if all > 0 && left_out.iter().all(|&out| out) {
+    let before = points.len();
+    points.retain(|point| !exclusions.iter().any(|conditions| meets_all(point, conditions)));
+    if before > 0 && points.is_empty() {
         problems.push(Problem::new("grid.exclude", "leaves out every setting"));
     }
-    let mut left_out = left_out.into_iter();
-    points.retain(|_| !left_out.next().unwrap_or(false));
 }
 
-/// Leaves out every point whose label on an axis is not among those wanted. A point without the axis stays.
-pub fn only(wanted: &Table, points: &mut Vec<Point>, problems: &mut Vec<Problem>) {
-    for (axis, labels) in wanted {
+/// Leaves out every point that has other labels on an axis. A point without the axis stays.
+pub fn only(axes: &Table, points: &mut Vec<Point>, problems: &mut Vec<Problem>) {
+    for (axis, labels) in axes {
         let place = format!("grid.only.{axis}");
         let all = [labels.clone()];
         let labels: &[Value] = labels.as_array().map_or(&all, Vec::as_slice);
@@ -65,15 +53,15 @@ fn is_known(point: &Point, key: &str) -> bool {
     point.labels.iter().any(|(axis, _)| axis == key) || value_at(&point.table, key).is_some()
 }
 
-/// Whether a point has the wanted label or value, or one of several.
-fn meets(point: &Point, key: &str, wanted: &Value) -> bool {
+/// Whether a point has a label or value, or one of several.
+fn meets(point: &Point, key: &str, condition: &Value) -> bool {
     let label = point.labels.iter().find(|(axis, _)| axis == key).map(|(_, label)| label);
-    let one = |wanted: &Value| {
-        label.is_some_and(|label| is_same_label(label, &label_of(wanted, &[])))
-            || value_at(&point.table, key).is_some_and(|value| value == wanted)
+    let meets_one = |condition: &Value| {
+        label.is_some_and(|label| is_same_label(label, &label_of(condition, &[])))
+            || value_at(&point.table, key).is_some_and(|value| value == condition)
     };
-    match wanted {
-        Value::Array(any) => any.iter().any(one),
-        single => one(single),
+    match condition {
+        Value::Array(any) => any.iter().any(meets_one),
+        single => meets_one(single),
     }
 }

@@ -1,17 +1,18 @@
 //! From a file with lists to plain tables: named axes first, then zipped lists, then every other list, all crossed.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 
+use serde::Deserialize;
 use toml::{Table, Value};
 
-use super::exclude;
-use super::section::GridSection;
-use super::{AnyExperiment, MIMIC_SECTIONS};
+use super::{AnyExperiment, MIMIC_SECTIONS, exclude};
+use crate::read::messages::{is_unknown_key, no_such};
+use crate::read::sections::SECTIONS;
+use crate::read::{put_at, read_value, value_at};
 use crate::spec::Problem;
-use crate::spec::source::{SECTIONS, is_unknown_key, no_such, read_value};
 use crate::study::COLLECTION_AXIS;
 
-/// More settings than anybody can look at; a slip of the pen is told before it fills the memory.
+/// More settings than anybody can look at; a slip of the pen is refused before it fills the memory.
 const MAX_SETTINGS: usize = 100_000;
 
 /// Keys whose plain value is a list: they are swept by a list of lists.
@@ -32,12 +33,26 @@ const LISTS: [&str; 14] = [
     "aggregation",
 ];
 
-/// One point of the grid, before it is read.
-#[derive(Clone, Debug)]
+/// `[grid]` as it is written.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+struct GridSection {
+    /// Axis name -> keys whose lists advance together.
+    zip: Table,
+    /// Axis name -> label -> sections and keys that are replaced, and `remove`.
+    axis: Table,
+    /// Key -> value, of every setting, after all axes.
+    set: Table,
+    /// Axis -> labels: all other settings are left out. Without axes it only says that the file is run in part.
+    only: Option<Table>,
+    /// Points that match all conditions of one of these are left out.
+    exclude: Vec<Table>,
+}
+
+#[derive(Clone, Debug, Default)]
 pub struct Point {
     /// (axis, label), slowest first.
     pub labels: Vec<(String, String)>,
-    /// A plain experiment.
     pub table: Table,
     /// Key -> where in the file its value stands, for values that stand elsewhere than under their key.
     origins: BTreeMap<String, String>,
@@ -50,21 +65,9 @@ pub struct Point {
 impl Point {
     /// Where in the file the value of a key stands.
     pub fn place_of(&self, key: &str) -> String {
-        let mut outer = key;
-        loop {
-            if let Some(origin) = self.origins.get(outer) {
-                return format!("{}{origin}{}", self.prefix, &key[outer.len()..]);
-            }
-            match outer.rfind('.') {
-                Some(end) => outer = &outer[..end],
-                None => return format!("{}{key}", self.prefix),
-            }
-        }
-    }
-
-    /// All labels in one line.
-    pub fn name(&self) -> String {
-        self.labels.iter().map(|(axis, label)| format!("{axis} = {label}")).collect::<Vec<_>>().join(", ")
+        let ends = [key.len()].into_iter().chain(key.rmatch_indices('.').map(|(end, _)| end));
+        let moved = |end: usize| self.origins.get(&key[..end]).map(|origin| format!("{origin}{}", &key[end..]));
+        format!("{}{}", self.prefix, ends.into_iter().find_map(moved).unwrap_or_else(|| key.into()))
     }
 
     /// Sets a key, now or, if it ends in `?`, when it is known whether its section has such a key.
@@ -75,26 +78,27 @@ impl Point {
         }
     }
 
-    /// Sets the deferred keys that their sections know.
-    fn settle(&mut self) {
+    /// Sets the deferred keys that their sections know; `known` remembers which do.
+    fn settle(&mut self, known: &mut HashMap<String, bool>) {
         for (key, value, origin) in std::mem::take(&mut self.deferred) {
-            if self.knows(&key, &value) {
+            let section = key.rsplit_once('.').and_then(|(parent, _)| value_at(&self.table, parent));
+            let is_known = match section.filter(|section| section.is_table()) {
+                Some(section) => *known.entry(format!("{key} {section}")).or_insert_with(|| self.knows(&key, &value)),
+                None => value_at(&self.table, &key).is_some(),
+            };
+            if is_known {
                 self.put(&key, value, origin);
             }
         }
     }
 
+    /// Whether a section that is there has such a key.
     fn knows(&self, key: &str, value: &Value) -> bool {
-        if value_at(&self.table, key).is_some() {
-            return true;
-        }
-        let is_section_there =
-            key.rsplit_once('.').is_some_and(|(parent, _)| value_at(&self.table, parent).is_some_and(Value::is_table));
         let mut tried = self.table.clone();
         let one = value.as_array().filter(|list| is_swept(key, list)).map_or(value, |list| &list[0]);
         put_at(&mut tried, key, one.clone());
         let refuses = |problem: &Problem| problem.key == key && is_unknown_key(problem);
-        is_section_there && !AnyExperiment::from_table(tried).is_err_and(|problems| problems.iter().any(refuses))
+        !AnyExperiment::from_table(tried).is_err_and(|problems| problems.iter().any(refuses))
     }
 
     fn put(&mut self, key: &str, value: Value, origin: String) {
@@ -134,31 +138,25 @@ fn expand_one(mut document: Table) -> (Vec<Point>, Vec<Problem>) {
     let mut problems = Vec::new();
     let section = document.remove("grid").and_then(|value| read_value("grid", value, &mut problems));
     let section: GridSection = section.unwrap_or_default();
-    let mut points = vec![Point {
-        labels: Vec::new(),
-        table: document,
-        origins: BTreeMap::new(),
-        deferred: Vec::new(),
-        prefix: String::new(),
-    }];
+    let mut points = vec![Point { table: document, ..Point::default() }];
     for (axis, variants) in &section.axis {
         points = with_variants(points, axis, variants, &mut problems);
     }
     for (axis, keys) in &section.zip {
         points = with_zip(points, axis, keys, &mut problems);
     }
-    for point in points.iter().take(1) {
-        if let Some(key) = empty_list("", &point.table) {
-            problems.push(Problem::new(key, "an empty list; name at least one value to try"));
-            return (Vec::new(), problems);
-        }
+    let is_empty = |key: &str, list: &[Value]| list.is_empty() && !LISTS.contains(&key);
+    if let Some(key) = points.first().and_then(|point| find_list("", &point.table, &is_empty)) {
+        problems.push(Problem::new(key, "an empty list; name at least one value to try"));
+        return (Vec::new(), problems);
     }
     for (key, value) in &section.set {
         points.iter_mut().for_each(|point| point.set(key, value.clone(), format!("grid.set.{key}")));
     }
     let mut crossed = cross_lists(points);
     if let Some(points) = &mut crossed {
-        points.iter_mut().for_each(Point::settle);
+        let mut known = HashMap::new();
+        points.iter_mut().for_each(|point| point.settle(&mut known));
     }
     // A key that was set last may be a list.
     let Some(mut points) = crossed.and_then(cross_lists) else {
@@ -172,8 +170,9 @@ fn expand_one(mut document: Table) -> (Vec<Point>, Vec<Problem>) {
 
 /// Crosses every list; none if there are too many settings.
 fn cross_lists(mut points: Vec<Point>) -> Option<Vec<Point>> {
-    while let Some(i) = points.iter().position(|point| first_list("", &point.table).is_some()) {
-        points = with_list(points, i);
+    let swept = |point: &Point| find_list("", &point.table, &is_swept);
+    while let Some((i, key)) = points.iter().enumerate().find_map(|(i, point)| Some((i, swept(point)?))) {
+        points = with_list(points, i, &key);
         if points.len() > MAX_SETTINGS {
             return None;
         }
@@ -255,11 +254,11 @@ fn with_zip(points: Vec<Point>, axis: &str, keys: &Value, problems: &mut Vec<Pro
         return points;
     };
     let mut zipped = Vec::new();
-    let mut told: Option<String> = None;
-    let mut somewhere = false;
+    let mut wrong: Option<String> = None;
+    let mut is_somewhere = false;
     for point in points {
         let lists: Vec<Option<Vec<Value>>> = keys.iter().map(|key| list_at(&point.table, key).cloned()).collect();
-        somewhere |= lists.iter().any(Option::is_some);
+        is_somewhere |= lists.iter().any(Option::is_some);
         if lists.iter().all(Option::is_none) {
             zipped.push(point);
             continue;
@@ -270,7 +269,7 @@ fn with_zip(points: Vec<Point>, axis: &str, keys: &Value, problems: &mut Vec<Pro
         let lengths: Vec<usize> = lists.iter().map(|list| list.as_ref().map_or(0, Vec::len)).collect();
         if lengths.iter().any(|&length| length == 0 || length != lengths[0]) {
             let words: Vec<String> = keys.iter().zip(&lengths).map(|(key, n)| format!("{key} has {n}")).collect();
-            told.get_or_insert(format!("lists that advance together need the same length: {}", words.join(", ")));
+            wrong.get_or_insert(format!("lists that advance together need the same length: {}", words.join(", ")));
             continue;
         }
         let lists: Vec<Vec<Value>> = lists.into_iter().flatten().collect();
@@ -285,53 +284,38 @@ fn with_zip(points: Vec<Point>, axis: &str, keys: &Value, problems: &mut Vec<Pro
             zipped.push(next);
         }
     }
-    let nowhere = || (!somewhere).then(|| "none of these keys has a list".to_owned());
-    if let Some(message) = told.or_else(nowhere) {
+    let nowhere = || (!is_somewhere).then(|| "none of these keys has a list".to_owned());
+    if let Some(message) = wrong.or_else(nowhere) {
         problems.push(Problem::new(place, message));
     }
     zipped
 }
 
-/// Crosses the points from `i` on with the first list that point `i` has, where they have it too.
-fn with_list(points: Vec<Point>, i: usize) -> Vec<Point> {
-    let key = first_list("", &points[i].table).unwrap_or_default();
+/// Crosses the points from `first` on with a list, where they have it.
+fn with_list(points: Vec<Point>, first: usize, key: &str) -> Vec<Point> {
     let mut crossed = Vec::new();
-    for (idx, point) in points.into_iter().enumerate() {
-        let list = if idx < i { None } else { list_at(&point.table, &key).cloned() };
-        let Some(list) = list else {
+    for (i, point) in points.into_iter().enumerate() {
+        let Some(list) = list_at(&point.table, key).filter(|_| i >= first) else {
             crossed.push(point);
             continue;
         };
-        for (k, value) in list.iter().enumerate() {
+        crossed.extend(list.iter().enumerate().map(|(k, value)| {
             let mut next = point.clone();
-            next.labels.push((key.clone(), label_of(value, &list)));
-            let origin = format!("{}[{k}]", point.place_of(&key));
-            next.put(&key, value.clone(), origin);
-            crossed.push(next);
-        }
+            next.labels.push((key.into(), label_of(value, list)));
+            next.put(key, value.clone(), format!("{}[{k}]", point.place_of(key)));
+            next
+        }));
     }
     crossed
 }
 
-/// The first key, in the order of the file, that is swept.
-fn first_list(prefix: &str, table: &Table) -> Option<String> {
+/// The first key, in the order of the file, whose list is meant.
+fn find_list(prefix: &str, table: &Table, is_meant: &dyn Fn(&str, &[Value]) -> bool) -> Option<String> {
     table.iter().find_map(|(key, value)| {
         let path = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
         match value {
-            Value::Table(inner) => first_list(&path, inner),
-            Value::Array(elements) if is_swept(&path, elements) => Some(path),
-            _ => None,
-        }
-    })
-}
-
-/// A key that is swept over nothing.
-fn empty_list(prefix: &str, table: &Table) -> Option<String> {
-    table.iter().find_map(|(key, value)| {
-        let path = if prefix.is_empty() { key.clone() } else { format!("{prefix}.{key}") };
-        match value {
-            Value::Table(inner) => empty_list(&path, inner),
-            Value::Array(elements) if elements.is_empty() && !LISTS.contains(&path.as_str()) => Some(path),
+            Value::Table(inner) => find_list(&path, inner, is_meant),
+            Value::Array(elements) if is_meant(&path, elements) => Some(path),
             _ => None,
         }
     })
@@ -348,32 +332,7 @@ fn list_at<'a>(table: &'a Table, key: &str) -> Option<&'a Vec<Value>> {
     is_swept(key, list).then_some(list)
 }
 
-/// The value of a dotted key.
-pub fn value_at<'a>(table: &'a Table, key: &str) -> Option<&'a Value> {
-    let mut names = key.split('.');
-    let first = table.get(names.next()?)?;
-    names.try_fold(first, |value, name| value.as_table()?.get(name))
-}
-
-/// Puts a value at a dotted key; makes tables on the way, in place of what is no table.
-pub(crate) fn put_at(table: &mut Table, key: &str, value: Value) {
-    match key.split_once('.') {
-        None => {
-            table.insert(key.into(), value);
-        }
-        Some((first, rest)) => {
-            let inner = table.entry(first).or_insert_with(|| Value::Table(Table::new()));
-            if !inner.is_table() {
-                *inner = Value::Table(Table::new());
-            }
-            if let Some(inner) = inner.as_table_mut() {
-                put_at(inner, rest, value);
-            }
-        }
-    }
-}
-
-/// A value in a word: of tables the kind alone, if that tells it from the others of its list.
+/// A value in a word: of tables the kind alone, if no other of its list has it.
 pub fn label_of(value: &Value, all: &[Value]) -> String {
     match value {
         Value::String(text) => text.clone(),

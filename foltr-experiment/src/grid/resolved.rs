@@ -6,9 +6,6 @@ use super::Grid;
 
 impl Grid {
     /// The file as TOML, after overrides, with the defaults that all settings share. It can be run again.
-    ///
-    /// # Errors
-    /// If a number is too large for TOML, whose integers have 64 bits with sign.
     pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
         let mut document = self.document.clone();
         if document.contains_key(super::SETTINGS) {

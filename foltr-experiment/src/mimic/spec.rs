@@ -11,7 +11,8 @@ use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
 
-use crate::spec::source::{no_such, read_value};
+use crate::read::messages::no_such;
+use crate::read::read_value;
 use crate::spec::{Data, Problem};
 
 /// Sections and top-level keys, in the order in which a file should have them.

@@ -4,8 +4,8 @@ use serde::Deserialize;
 use toml::Value;
 
 use crate::grid::{AnyExperiment, Grid, Setting};
+use crate::read::messages::no_such;
 use crate::rows::MetricName;
-use crate::spec::source::no_such;
 use crate::spec::{Problem, Split};
 
 /// Two stages: which values, then runs with them.
@@ -28,11 +28,8 @@ fn last() -> Value {
 /// What was chosen for one combination of the other axes.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Chosen {
-    /// Of the other axes.
     pub labels: Vec<(String, String)>,
-    /// Of the axes that were swept.
     pub values: Vec<(String, String)>,
-    /// The mean by which it was chosen.
     pub score: f64,
 }
 
@@ -113,8 +110,8 @@ pub fn chosen_csv(chosen: &[Chosen]) -> Result<Vec<u8>, csv::Error> {
     csv.write_record(axes.iter().copied().chain(["score"]))?;
     for one in chosen {
         let label = |axis: &&str| {
-            let found = one.labels.iter().chain(&one.values).find(|(name, _)| name == axis);
-            found.map_or("", |(_, label)| label.as_str()).to_owned()
+            let pair = one.labels.iter().chain(&one.values).find(|(name, _)| name == axis);
+            pair.map_or("", |(_, label)| label.as_str()).to_owned()
         };
         csv.write_record(axes.iter().map(label).chain([one.score.to_string()]))?;
     }

@@ -5,10 +5,10 @@ use toml::{Table, Value};
 
 use super::blocks;
 use crate::collection::{Collection, ResolvedCollection};
+use crate::read::messages::no_such;
+use crate::read::read_value;
 use crate::spec::Problem;
-use crate::spec::source::{no_such, read_value};
 
-/// One name, or a list of them.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(from = "OneOrMany")]
 pub struct Names(pub Vec<String>);
@@ -30,52 +30,14 @@ impl From<OneOrMany> for Names {
 }
 
 impl Names {
-    /// Whether a name is among them, or none is asked for.
+    /// Whether a name is among them, or there are none.
     pub fn allow(&self, name: Option<&str>) -> bool {
         self.0.is_empty() || name.is_some_and(|name| self.0.iter().any(|known| known == name))
     }
 }
 
-/// `NAME`, `NAME or OTHER` (where the first would be generated) or `NAME?` (left out where it would be).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Wanted<'a> {
-    Always(&'a str),
-    Or(&'a str, &'a str),
-    IfReal(&'a str),
-}
-
-impl<'a> Wanted<'a> {
-    pub(super) fn of(text: &'a str) -> Self {
-        match (text.split_once(" or "), text.strip_suffix('?')) {
-            (Some((first, other)), _) => Self::Or(first.trim(), other.trim()),
-            (None, Some(name)) => Self::IfReal(name),
-            (None, None) => Self::Always(text),
-        }
-    }
-
-    pub(super) fn names(self) -> Vec<&'a str> {
-        match self {
-            Self::Always(name) | Self::IfReal(name) => vec![name],
-            Self::Or(first, other) => vec![first, other],
-        }
-    }
-
-    /// The collection that is used, by its name.
-    pub(super) fn found(self) -> Option<(&'a str, ResolvedCollection)> {
-        let find = |name: &'a str| {
-            let collection = Collection::named(name)?;
-            collection.is_at_hand().then(|| (name, collection.find()))
-        };
-        match self {
-            Self::Always(name) => find(name),
-            Self::IfReal(name) => find(name).filter(|(_, found)| found.is_real),
-            Self::Or(first, other) => find(first).filter(|(_, found)| found.is_real).or_else(|| find(other)),
-        }
-    }
-}
-
 /// What `foltr reproduce` runs.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Entry {
     pub id: String,
@@ -84,6 +46,7 @@ pub struct Entry {
     pub item: String,
     #[serde(default)]
     pub title: String,
+    /// Each `NAME`, `NAME or OTHER` (where the first would be generated) or `NAME?` (left out where it would be).
     #[serde(default)]
     pub collection: Names,
     /// Values in place of those in the file.
@@ -97,17 +60,18 @@ pub struct Entry {
     pub idx: usize,
 }
 
-/// `[quick]`.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize)]
+#[serde(default)]
 pub(super) struct Quick {
-    /// Key -> value.
-    pub set: Table,
     pub only: Table,
     /// Of real collections.
     pub folds: Option<Vec<usize>>,
-    pub collections: Option<Vec<String>>,
+    pub collections: Names,
     /// Collection -> key -> value.
-    pub by_collection: Table,
+    pub collection: Table,
+    /// Key -> value.
+    #[serde(flatten)]
+    pub set: Table,
 }
 
 pub(super) fn entries(value: Option<Value>, problems: &mut Vec<Problem>) -> Vec<Entry> {
@@ -115,10 +79,8 @@ pub(super) fn entries(value: Option<Value>, problems: &mut Vec<Problem>) -> Vec<
     for (idx, block) in blocks("entry", value, problems).iter().enumerate() {
         let Some(mut entry) = block.read::<Entry>(problems) else { continue };
         entry.idx = idx;
-        let names = entry.collection.0.iter().flat_map(|wanted| Wanted::of(wanted).names());
-        for name in names.filter(|name| Collection::named(name).is_none()) {
-            problems.push(unknown_collection(&format!("{}.collection", block.place), name));
-        }
+        let names = entry.collection.0.iter().flat_map(|choice| names_in(choice));
+        check_names(&format!("{}.collection", block.place), names, problems);
         if entries.iter().any(|known| known.id == entry.id) {
             problems.push(Problem::new(format!("{}.id", block.place), "another entry has this id"));
         }
@@ -127,45 +89,51 @@ pub(super) fn entries(value: Option<Value>, problems: &mut Vec<Problem>) -> Vec<
     entries
 }
 
-fn unknown_collection(key: &str, name: &str) -> Problem {
-    let names = Collection::keys();
-    Problem::new(key, no_such("collection", name, &names))
-}
-
 pub(super) fn by_collection(value: Option<Value>, problems: &mut Vec<Problem>) -> Table {
-    sets_of_collections("collection", value, problems)
-}
-
-fn sets_of_collections(place: &str, value: Option<Value>, problems: &mut Vec<Problem>) -> Table {
-    let Some(value) = value else { return Table::new() };
-    let Value::Table(table) = value else {
-        problems.push(Problem::new(place, format!("expected sections such as [{place}.mq2007]")));
-        return Table::new();
-    };
-    for (name, set) in &table {
-        let key = format!("{place}.{name}");
-        if Collection::named(name).is_none() {
-            problems.push(unknown_collection(&key, name));
-        } else if !set.is_table() {
-            problems.push(Problem::new(key, "expected keys with values, such as \"data.normalise\" = \"query\""));
-        }
-    }
+    let table = value.and_then(|value| read_value("collection", value, problems)).unwrap_or_default();
+    check_sets("collection", &table, problems);
     table
 }
 
 pub(super) fn quick(value: Option<Value>, problems: &mut Vec<Problem>) -> Quick {
-    let Some(value) = value else { return Quick::default() };
-    let Value::Table(mut set) = value else {
-        problems.push(Problem::new("quick", "expected a section [quick]"));
-        return Quick::default();
-    };
-    let by_collection = sets_of_collections("quick.collection", set.remove("collection"), problems);
-    let folds = set.remove("folds").and_then(|value| read_value("quick.folds", value, problems));
-    let only = set.remove("only").and_then(|value| read_value("quick.only", value, problems)).unwrap_or_default();
-    let collections: Option<Names> =
-        set.remove("collections").and_then(|value| read_value("quick.collections", value, problems));
-    for name in collections.iter().flat_map(|names| &names.0).filter(|name| Collection::named(name).is_none()) {
-        problems.push(unknown_collection("quick.collections", name));
+    let quick: Quick = value.and_then(|value| read_value("quick", value, problems)).unwrap_or_default();
+    check_names("quick.collections", quick.collections.0.iter().map(String::as_str), problems);
+    check_sets("quick.collection", &quick.collection, problems);
+    quick
+}
+
+fn check_names<'a>(key: &str, names: impl Iterator<Item = &'a str>, problems: &mut Vec<Problem>) {
+    for name in names.filter(|name| Collection::named(name).is_none()) {
+        let message = no_such("collection", name, &Collection::keys());
+        problems.push(Problem::new(key, message));
     }
-    Quick { set, only, folds, collections: collections.map(|names| names.0), by_collection }
+}
+
+/// Keys with values, by collection.
+fn check_sets(place: &str, sets: &Table, problems: &mut Vec<Problem>) {
+    for (name, set) in sets {
+        let key = format!("{place}.{name}");
+        check_names(&key, [name.as_str()].into_iter(), problems);
+        if !set.is_table() {
+            problems.push(Problem::new(key, "expected keys with values, such as \"data.normalise\" = \"query\""));
+        }
+    }
+}
+
+/// The names of an entry's choice of a collection.
+fn names_in(choice: &str) -> impl Iterator<Item = &str> {
+    choice.trim_end_matches('?').split(" or ").map(str::trim)
+}
+
+/// The first collection of a choice that is real, else what is generated for the last, unless that is optional.
+pub(super) fn resolve(choice: &str) -> Option<(&str, ResolvedCollection)> {
+    let at_hand = |name| {
+        let collection = Collection::named(name).filter(|collection| collection.is_at_hand())?;
+        Some((name, collection.find()))
+    };
+    let all: Vec<(&str, ResolvedCollection)> = names_in(choice).filter_map(at_hand).collect();
+    let last = names_in(choice).last();
+    let is_used =
+        |(name, data): &(&str, ResolvedCollection)| data.is_real || Some(*name) == last && !choice.ends_with('?');
+    all.into_iter().find(is_used)
 }

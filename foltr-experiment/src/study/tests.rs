@@ -1,29 +1,9 @@
-use super::{Asked, StudyFile};
+//! What a study file makes of an experiment.
 
-const FILE: &str = r#"
-seeds = [1, 2]
-[data]
-kind = "synthetic"
-shape = "tiny"
-queries = 30
-seed = 1
-[clients]
-n_clients = 5
-interactions = 2
-[users]
-kind = "cascade"
-preset = ["perfect", "informational"]
-[ranker]
-kind = "linear"
-initialisation = { kind = "zero" }
-[learner]
-kind = "pdgd"
-learning_rate = 0.1
-updates = "immediate"
-[federation]
-rounds = 10
-optimiser = { kind = "learning-rate", rate = 1.0 }
-"#;
+use foltr_test::ExperimentFile;
+
+use super::{Asked, Study, StudyFile};
+use crate::grid::{Grid, Setting};
 
 const ENTRIES: &str = r#"
 [[entry]]
@@ -48,64 +28,72 @@ only = { "users.preset" = "perfect" }
 "federation.rounds" = 3
 "#;
 
-fn file(more: &str) -> StudyFile {
-    StudyFile::from_toml(&format!("{FILE}{more}")).unwrap_or_else(|problems| panic!("{problems:#?}"))
+const QUICK: Asked<'_> = Asked { entry: None, is_quick: true, overrides: &[] };
+
+/// Ten clients, two kinds of users, two interactions, five rounds.
+fn experiment() -> ExperimentFile {
+    ExperimentFile::fpdgd().set("users.preset", "[\"perfect\", \"informational\"]")
+}
+
+fn study(file: &ExperimentFile, asked: &Asked<'_>) -> Study {
+    let study = StudyFile::from_toml(&file.to_string()).and_then(|file| file.study(asked));
+    study.unwrap_or_else(|problems| panic!("{file}\n{problems:#?}"))
 }
 
 /// Labels, clients, interactions and rounds of every setting.
-fn settings(file: &StudyFile, asked: &Asked<'_>) -> Vec<(String, usize, usize, usize)> {
-    let study = file.study(asked).unwrap_or_else(|problems| panic!("{problems:#?}"));
-    let of = |setting: &crate::grid::Setting| {
+fn settings(grid: &Grid) -> Vec<(String, usize, usize, usize)> {
+    let of = |setting: &Setting| {
         let schedule = setting.experiment.schedule().expect("rounds");
         (setting.name(), schedule.n_clients, schedule.interactions, schedule.n_rounds)
     };
-    study.grid.settings.iter().map(of).collect()
+    grid.settings.iter().map(of).collect()
 }
 
-fn told(more: &str, asked: &Asked<'_>) -> Vec<String> {
-    let study = StudyFile::from_toml(&format!("{FILE}{more}")).and_then(|file| file.study(asked).map(|_| ()));
-    let problems = study.err().unwrap_or_default();
-    problems.iter().map(|problem| format!("{}: {problem}", problem.line.unwrap_or(0))).collect()
+fn assert_resolved(grid: &Grid) {
+    let text = grid.to_toml().expect("TOML");
+    let again = Grid::from_toml(&text, &[]).unwrap_or_else(|problems| panic!("{text}\n{problems:?}"));
+    assert_eq!(again.settings, grid.settings, "{text}");
 }
 
 #[test]
 fn values_are_set_in_the_documented_order() {
-    let file = file(ENTRIES);
-    let perfect = |asked: &Asked<'_>| settings(&file, asked).remove(0);
-    let name = || "users.preset = perfect".to_owned();
-    assert_eq!(perfect(&Asked::default()), (name(), 5, 2, 10), "without an entry the file as it is");
-    let one = Asked { entry: Some("one"), ..Asked::default() };
-    assert_eq!(perfect(&one), (name(), 6, 3, 10), "the entry wins over the collection");
-    let quick = Asked { is_quick: true, ..one };
-    assert_eq!(perfect(&quick), (name(), 6, 5, 3), "quick wins, its collection over all");
+    let file = experiment().and(ENTRIES);
     let set = ["federation.rounds=1".to_owned()];
-    assert_eq!(perfect(&Asked { overrides: &set, ..quick }), (name(), 6, 5, 1), "the command line wins");
-    let plain = Asked { is_quick: true, ..Asked::default() };
-    assert_eq!(perfect(&plain), (name(), 5, 5, 2), "quick without an entry");
+    let one = Asked { entry: Some("one"), ..Asked::default() };
+    let quick = Asked { is_quick: true, ..one };
+    for (asked, numbers, reason) in [
+        (Asked::default(), (10, 2, 5), "without an entry the file as it is"),
+        (one, (6, 3, 5), "the entry wins over the collection"),
+        (quick, (6, 5, 3), "quick wins, its collection over all"),
+        (Asked { overrides: &set, ..quick }, (6, 5, 1), "the command line wins"),
+        (QUICK, (10, 5, 2), "quick without an entry"),
+    ] {
+        let study = study(&file, &asked);
+        let (name, n_clients, interactions, rounds) = settings(&study.grid).remove(0);
+        assert_eq!(
+            (name.as_str(), n_clients, interactions, rounds),
+            ("users.preset = perfect", numbers.0, numbers.1, numbers.2),
+            "{reason}"
+        );
+        assert_resolved(&study.grid);
+    }
 }
 
 #[test]
 fn several_collections_are_an_axis_and_only_some_settings_are_run() {
     let two = Asked { entry: Some("two"), ..Asked::default() };
+    let file = experiment().and(ENTRIES);
+    let full = study(&file, &two).grid;
     assert_eq!(
-        settings(&file(ENTRIES), &two),
+        settings(&full),
         [
-            ("collection = synthetic-mslr, users.preset = perfect".into(), 6, 4, 10),
-            ("collection = intent-change, users.preset = perfect".into(), 5, 2, 10),
+            ("collection = synthetic-mslr, users.preset = perfect".into(), 6, 4, 5),
+            ("collection = intent-change, users.preset = perfect".into(), 10, 2, 5),
         ]
     );
-    let quick = settings(&file(ENTRIES), &Asked { is_quick: true, ..two });
+    assert_resolved(&full);
+    let quick = settings(&study(&file, &Asked { is_quick: true, ..two }).grid);
     assert_eq!((quick[0].3, quick[1].3), (3, 2));
-}
-
-#[test]
-fn the_resolved_file_of_an_entry_is_the_same_grid() {
-    for asked in [Asked { entry: Some("two"), ..Asked::default() }, Asked { is_quick: true, ..Asked::default() }] {
-        let study = file(ENTRIES).study(&asked).expect("sound");
-        let text = study.grid.to_toml().expect("TOML");
-        let again = crate::grid::Grid::from_toml(&text, &[]).unwrap_or_else(|problems| panic!("{text}\n{problems:?}"));
-        assert_eq!(again.settings, study.grid.settings, "{text}");
-    }
 }
 
 #[test]
@@ -120,17 +108,14 @@ learner = { kind = "centralised-pdgd", learning_rate = 0.1, batch = 1, budget = 
 "federation.rounds?" = 7
 "clients.dropout?" = 0.5
 "#;
-    let file = file(axes);
-    let rounds = |asked: &Asked<'_>| -> Vec<usize> { settings(&file, asked).iter().map(|it| it.3).collect() };
-    assert_eq!(rounds(&Asked::default()), [10, 10, 5, 5]);
-    let quick = Asked { is_quick: true, ..Asked::default() };
+    let file = experiment().and(axes);
+    let rounds = |grid: &Grid| -> Vec<usize> { settings(grid).iter().map(|it| it.3).collect() };
+    assert_eq!(rounds(&study(&file, &Asked::default()).grid), [5, 5, 5, 5]);
+    let quick = study(&file, &QUICK).grid;
     assert_eq!(rounds(&quick), [7, 7, 2, 2]);
-    let study = file.study(&quick).expect("sound");
-    let dropout = |i: usize| study.grid.settings[i].training().expect("training").clients.as_ref().map(|it| it.dropout);
+    let dropout = |i: usize| quick.settings[i].training().expect("training").clients.as_ref().map(|it| it.dropout);
     assert_eq!((dropout(0), dropout(2)), (Some(Some(0.5)), None));
-    let text = study.grid.to_toml().expect("TOML");
-    let again = crate::grid::Grid::from_toml(&text, &[]).unwrap_or_else(|problems| panic!("{text}\n{problems:?}"));
-    assert_eq!(again.settings, study.grid.settings);
+    assert_resolved(&quick);
 }
 
 #[test]
@@ -146,69 +131,66 @@ defence = { rule = { kind = "krum", attackers = 1 } }
 [quick]
 only = { "users.preset" = "perfect" }
 "#;
-    let text = format!("{}{axes}", FILE.replace("n_clients = 5", "n_clients = 9"));
-    let file = StudyFile::from_toml(&text).unwrap_or_else(|problems| panic!("{problems:#?}"));
-    let study = file.study(&Asked { is_quick: true, ..Asked::default() }).unwrap_or_else(|it| panic!("{it:#?}"));
-    let names: Vec<String> = study.grid.settings.iter().map(crate::grid::Setting::name).collect();
-    let tolerated = |i: usize| {
-        let text = toml::to_string(&study.grid.settings[i].experiment).expect("TOML");
+    let grid = study(&experiment().and(axes), &QUICK).grid;
+    let tolerated = |setting: &Setting| {
+        let text = toml::to_string(&setting.experiment).expect("TOML");
         text.split("[defence.rule]").nth(1).map(|rule| rule.contains("attackers = 2"))
     };
-    let found: Vec<Option<bool>> = (0..names.len()).map(tolerated).collect();
-    assert_eq!(found, [None, Some(false), None, Some(true)], "{names:?}");
+    let tolerated: Vec<Option<bool>> = grid.settings.iter().map(tolerated).collect();
+    assert_eq!(tolerated, [None, Some(false), None, Some(true)]);
 }
 
 #[test]
 fn wrong_sections_of_a_study_are_refused_with_their_lines() {
-    let first = FILE.lines().count() + 1;
-    let at = |line: usize, message: &str| vec![format!("{}: {message}", first + line)];
-    let asked = Asked::default();
-    assert_eq!(
-        told("[[entry]]\nid = \"a\"\npaper = \"P\"\nitem = \"x\"\ncollection = \"mq2009\"\n", &asked)[0]
-            .split(" (allowed")
-            .next(),
-        Some(at(4, "`entry[0].collection` = \"mq2009\": no such collection; did you mean `mq2008`?")[0].as_str())
-    );
-    assert_eq!(
-        told("[[entry]]\nid = \"a\"\npapers = \"P\"\nitem = \"x\"\n", &asked)[0].split(" (allowed").next(),
-        Some(at(2, "`entry[0].papers` = \"P\": no such key; did you mean `paper`?")[0].as_str())
-    );
-    let quick = Asked { is_quick: true, ..asked };
-    assert_eq!(
-        told("[quick]\n\"federation.rounds\" = -3\n", &quick),
-        at(1, "`federation.rounds` = -3: wrong value: integer `-3`, expected a whole number, 0 or more")
-    );
-    assert_eq!(
-        told("[quick]\nonly = { \"users.preset\" = \"drunk\" }\n", &quick),
-        at(1, "`grid.only.users.preset` = \"drunk\": no setting has the label \"drunk\" on this axis")
-    );
-    assert_eq!(
-        told("[choose]\naxes = [\"users.prest\"]\nmetric = \"test-ndcg@10\"\nseeds = [1]\n", &asked),
-        [
-            at(
-                1,
-                "`choose.axes[0]` = \"users.prest\": no such axis; did you mean `users.preset`? (allowed: users.preset)"
-            ),
-            at(2, "`choose.metric` = \"test-ndcg@10\": values are chosen on validation queries: validation-..."),
-            at(3, "`choose.seeds` = [1]: what is chosen must run with other seeds than the choice: see `seeds`"),
-        ]
-        .concat()
-    );
-    assert_eq!(
-        told("[[expects]]\nsays = \"x\"\n", &asked)[0].split(" (allowed").next(),
-        Some(at(0, "`expects`: no such section; did you mean `expect`?")[0].as_str())
-    );
+    let first = experiment().to_string().lines().count() + 1;
+    let cases: [(&str, &[(usize, &str)]); 7] = [
+        (
+            "[[entry]]\nid = \"a\"\npaper = \"P\"\nitem = \"x\"\ncollection = \"mq2009\"\n",
+            &[(4, "`entry[0].collection` = \"mq2009\": unknown collection; did you mean `mq2008`?")],
+        ),
+        (
+            "[[entry]]\nid = \"a\"\npapers = \"P\"\nitem = \"x\"\n",
+            &[(2, "`entry[0].papers` = \"P\": unknown key; did you mean `paper`?")],
+        ),
+        ("[quick]\ncollections = \"mq2009\"\n", &[(1, "`quick.collections` = \"mq2009\": unknown collection")]),
+        (
+            "[quick]\n\"federation.rounds\" = -3\n",
+            &[(1, "`federation.rounds` = -3: wrong value: integer `-3`, expected a whole number, 0 or more")],
+        ),
+        (
+            "[quick]\nonly = { \"users.preset\" = \"drunk\" }\n",
+            &[(1, "`grid.only.users.preset` = \"drunk\": no setting has the label \"drunk\" on this axis")],
+        ),
+        (
+            "[choose]\naxes = [\"users.prest\"]\nmetric = \"test-ndcg@10\"\nseeds = [1]\n",
+            &[
+                (
+                    1,
+                    "`choose.axes[0]` = \"users.prest\": unknown axis; did you mean `users.preset`? Expected one of: \
+                     users.preset",
+                ),
+                (2, "`choose.metric` = \"test-ndcg@10\": values are chosen on validation queries: validation-..."),
+                (3, "`choose.seeds` = [1]: what is chosen must run with other seeds than the choice: see `seeds`"),
+            ],
+        ),
+        ("[[expects]]\nsays = \"x\"\n", &[(0, "`expects`: unknown section; did you mean `expect`?")]),
+    ];
+    for (sections, expected) in cases {
+        let text = experiment().and(sections).to_string();
+        let problems = StudyFile::from_toml(&text).and_then(|file| file.study(&QUICK)).expect_err("a wrong file");
+        assert_eq!(problems.len(), expected.len(), "{sections}: {problems:#?}");
+        for (problem, (line, message)) in problems.iter().zip(expected) {
+            let printed = format!("{}: {problem}", problem.line.unwrap_or(0));
+            assert!(printed.starts_with(&format!("{}: {message}", first + line)), "{printed}");
+        }
+    }
 }
 
 #[test]
 fn a_choice_is_by_the_mean_and_leaves_its_axes_out() {
     let choose = "[choose]\naxes = [\"clients.interactions\"]\nmetric = \"validation-ndcg@10\"\nseeds = [101]\n";
-    let text = format!(
-        "{}{choose}[metrics]\nevaluate_on = [\"validation\"]\n",
-        FILE.replace("interactions = 2", "interactions = [2, 4]")
-    );
-    let study =
-        StudyFile::from_toml(&text).expect("sound").study(&Asked::default()).unwrap_or_else(|it| panic!("{it:#?}"));
+    let file = experiment().set("clients.interactions", "[2, 4]").set("metrics.evaluate_on", "[\"validation\"]");
+    let study = study(&file.and(choose), &Asked::default());
     let choose = study.choose.expect("a choice");
     let candidates = choose.candidates(&study.grid);
     assert_eq!(candidates.settings.len(), 4);
@@ -216,14 +198,10 @@ fn a_choice_is_by_the_mean_and_leaves_its_axes_out() {
     // Settings: 2 perfect, 2 informational, 4 perfect, 4 informational.
     let scores = [Some(0.5), Some(f64::NAN), Some(0.4), Some(0.1)];
     let (grid, chosen) = choose.chosen(&study.grid, |setting| scores[setting]);
-    let of =
-        |setting: &crate::grid::Setting| (setting.name(), setting.experiment.schedule().expect("rounds").interactions);
-    let found: Vec<(String, usize)> = grid.settings.iter().map(of).collect();
-    assert_eq!(found, [("users.preset = perfect".into(), 2), ("users.preset = informational".into(), 4)]);
+    let named: Vec<(String, usize)> = settings(&grid).into_iter().map(|it| (it.0, it.2)).collect();
+    assert_eq!(named, [("users.preset = perfect".into(), 2), ("users.preset = informational".into(), 4)]);
     assert!(grid.settings.iter().all(|setting| setting.experiment.seeds() == [1, 2]));
     let csv = String::from_utf8(super::chosen_csv(&chosen).expect("CSV")).expect("text");
     assert_eq!(csv, "users.preset,clients.interactions,score\nperfect,2,0.5\ninformational,4,0.1\n");
-    let text = grid.to_toml().expect("TOML");
-    let again = crate::grid::Grid::from_toml(&text, &[]).unwrap_or_else(|problems| panic!("{text}\n{problems:?}"));
-    assert_eq!(again.settings, grid.settings);
+    assert_resolved(&grid);
 }

@@ -2,33 +2,23 @@
 
 use toml::{Table, Value};
 
-use super::entry::Wanted;
-use super::{Asked, COLLECTION_AXIS, Entry, StudyFile};
+use super::{Asked, COLLECTION_AXIS, Entry, StudyFile, entry};
 use crate::collection::ResolvedCollection;
-use crate::grid::expand::{put_at, value_at};
-use crate::grid::overrides;
+use crate::read::{Document, SourceMap, put_at, value_at};
 use crate::spec::Problem;
-use crate::spec::source_map::SourceMap;
 
-type Resolved = Vec<(String, ResolvedCollection)>;
+type Collections = Vec<(String, ResolvedCollection)>;
 
-/// A document, where its keys stand, the collections in it, and `[choose]`.
 pub(super) struct Transformed {
-    pub document: Table,
-    pub places: SourceMap,
-    pub collections: Resolved,
+    pub document: Document,
+    pub collections: Collections,
     pub choose: Option<Value>,
 }
 
 pub(super) fn transform(file: &StudyFile, asked: &Asked<'_>) -> Result<Transformed, Vec<Problem>> {
-    let entry = match asked.entry {
-        None => None,
-        Some(id) => {
-            let known = file.entries.iter().find(|entry| entry.id == id);
-            Some(known.ok_or_else(|| vec![Problem::new("entry", format!("no entry has the id `{id}`"))])?)
-        }
-    };
-    let collections = entry.map(|entry| resolved(file, entry, asked.is_quick)).transpose()?.unwrap_or_default();
+    let unknown = |id: &str| vec![Problem::new("entry", format!("no entry has the id `{id}`"))];
+    let entry = asked.entry.map(|id| file.entry(id).ok_or_else(|| unknown(id))).transpose()?;
+    let collections = entry.map_or(Ok(Vec::new()), |entry| collections(file, entry, asked.is_quick))?;
     let mut documents = Vec::new();
     for (name, collection) in &collections {
         documents.push(document(file, entry, Some((name, collection)), asked)?);
@@ -36,87 +26,77 @@ pub(super) fn transform(file: &StudyFile, asked: &Asked<'_>) -> Result<Transform
     if documents.is_empty() {
         documents.push(document(file, entry, None, asked)?);
     }
-    let choose: Vec<Option<Value>> = documents.iter_mut().map(|(document, _)| document.remove("choose")).collect();
-    let (document, places) = joined(documents, &collections);
-    Ok(Transformed { document, places, collections, choose: choose.into_iter().next().flatten() })
+    let choose: Vec<_> = documents.iter_mut().map(|document| document.table.remove("choose")).collect();
+    let document = joined(documents, &collections);
+    Ok(Transformed { document, collections, choose: choose.into_iter().next().flatten() })
 }
 
 /// The collections of an entry that are at hand.
-fn resolved(file: &StudyFile, entry: &Entry, is_quick: bool) -> Result<Resolved, Vec<Problem>> {
-    let wanted = file.quick.collections.as_ref().filter(|_| is_quick);
-    let all = || entry.collection.0.iter();
-    let mut found: Resolved = Vec::new();
-    for (name, collection) in all().filter_map(|name| Wanted::of(name).found()) {
+fn collections(file: &StudyFile, entry: &Entry, is_quick: bool) -> Result<Collections, Vec<Problem>> {
+    let mut all: Collections = Vec::new();
+    for (name, collection) in entry.collection.0.iter().filter_map(|choice| entry::resolve(choice)) {
         // Two collections may have the same stand-in.
-        if !found.iter().any(|(known, _)| known == name) {
-            found.push((name.to_owned(), collection));
+        if !all.iter().any(|(known, _)| known == name) {
+            all.push((name.to_owned(), collection));
         }
     }
+    let is_small = |(name, _): &(String, _)| file.quick.collections.0.contains(name);
     // An entry with other collections than those of [quick] has no smaller choice.
-    if let Some(wanted) = wanted.filter(|wanted| found.iter().any(|(name, _)| wanted.contains(name))) {
-        found.retain(|(name, _)| wanted.contains(name));
+    if is_quick && all.iter().any(is_small) {
+        all.retain(is_small);
     }
-    if found.is_empty() && all().next().is_some() {
+    if all.is_empty() && !entry.collection.0.is_empty() {
         let message = "none of these collections is here; FOLTR_DATA names the folder with collections";
-        let mut problems = vec![Problem::new(format!("entry[{}].collection", entry.idx), message)];
-        problems.iter_mut().for_each(|problem| file.places.locate(problem, &problem.key.clone()));
-        return Err(problems);
+        let problem = Problem::new(format!("entry[{}].collection", entry.idx), message);
+        return Err(file.document.places.locate_all(vec![problem]));
     }
-    Ok(found)
+    Ok(all)
 }
 
-/// The document on one collection.
 fn document(
     file: &StudyFile,
     entry: Option<&Entry>,
     collection: Option<(&str, &ResolvedCollection)>,
     asked: &Asked<'_>,
-) -> Result<(Table, SourceMap), Vec<Problem>> {
-    let mut changed = Changed { document: file.document.clone(), places: file.places.clone(), file };
-    let set_of = |table: &Table, name: &str| table.get(name).and_then(Value::as_table).cloned().unwrap_or_default();
+) -> Result<Document, Vec<Problem>> {
+    let mut changes = Changes { document: file.document.clone(), file: &file.document.places };
+    let own = |sets: &Table, name: &str| sets.get(name).and_then(Value::as_table).cloned().unwrap_or_default();
     if let Some((name, collection)) = collection {
         let data = collection.data().map_err(|error| vec![Problem::new("data", error.message())])?;
-        changed.put_data(data, entry.map_or(0, |entry| entry.idx));
-        changed.set_all(&set_of(&file.by_collection, name), &format!("collection.{name}"));
+        changes.put("data", Value::Table(data), &format!("entry[{}].collection", entry.map_or(0, |entry| entry.idx)));
+        changes.set_all(&own(&file.by_collection, name), &format!("collection.{name}"));
     }
     if let Some(entry) = entry {
-        changed.set_all(&entry.set, &format!("entry[{}].set", entry.idx));
-        changed.only(&entry.only, &format!("entry[{}].only", entry.idx));
+        changes.set_all(&entry.set, &format!("entry[{}].set", entry.idx));
+        changes.only(&entry.only, &format!("entry[{}].only", entry.idx));
     }
     if asked.is_quick {
-        changed.set_all(&file.quick.set, "quick");
-        changed.only(&file.quick.only, "quick.only");
-        if let Some(folds) = &file.quick.folds {
-            changed.put_folds(folds);
+        changes.set_all(&file.quick.set, "quick");
+        changes.only(&file.quick.only, "quick.only");
+        let is_folder = value_at(&changes.document.table, "data.kind").and_then(Value::as_str) == Some("folder");
+        if let Some(folds) = file.quick.folds.as_ref().filter(|_| is_folder) {
+            let folds = folds.iter().map(|&fold| Value::Integer(fold as i64)).collect();
+            changes.put("data.folds", Value::Array(folds), "quick.folds");
         }
         if let Some((name, _)) = collection {
-            changed.set_all(&set_of(&file.quick.by_collection, name), &format!("quick.collection.{name}"));
+            changes.set_all(&own(&file.quick.collection, name), &format!("quick.collection.{name}"));
         }
     }
-    overrides::apply(asked.overrides, &mut changed.document, &mut changed.places)?;
-    Ok((changed.document, changed.places))
+    changes.document.replace(asked.overrides)?;
+    Ok(changes.document)
 }
 
 /// A document while values are set.
-struct Changed<'a> {
-    document: Table,
-    places: SourceMap,
-    file: &'a StudyFile,
+struct Changes<'a> {
+    document: Document,
+    /// Where values stand.
+    file: &'a SourceMap,
 }
 
-impl Changed<'_> {
-    fn put_data(&mut self, data: Table, entry: usize) {
-        self.document.insert("data".into(), Value::Table(data));
-        self.places.copy("data", &format!("entry[{entry}].collection"), &self.file.places);
-    }
-
-    fn put_folds(&mut self, folds: &[usize]) {
-        let Some(Value::Table(data)) = self.document.get_mut("data") else { return };
-        if data.get("kind").and_then(Value::as_str) == Some("folder") {
-            let folds = folds.iter().map(|&fold| Value::Integer(fold as i64)).collect();
-            data.insert("folds".into(), Value::Array(folds));
-            self.places.copy("data.folds", "quick.folds", &self.file.places);
-        }
+impl Changes<'_> {
+    fn put(&mut self, key: &str, value: Value, origin: &str) {
+        put_at(&mut self.document.table, key, value);
+        self.document.places.copy(key, origin, self.file);
     }
 
     fn set_all(&mut self, set: &Table, origin: &str) {
@@ -125,8 +105,7 @@ impl Changed<'_> {
             if key.ends_with('?') {
                 self.set_later(key, value, &origin);
             } else {
-                put_at(&mut self.document, key, value.clone());
-                self.places.copy(key, &origin, &self.file.places);
+                self.put(key, value.clone(), &origin);
                 self.set_in_axes(key, value, &origin);
             }
         }
@@ -134,16 +113,16 @@ impl Changed<'_> {
 
     /// A key is set after all axes where its section knows it: `grid.set`.
     fn set_later(&mut self, key: &str, value: &Value, origin: &str) {
-        let Some(set) = table_in(&mut self.document, "grid").and_then(|grid| table_in(grid, "set")) else { return };
+        let Some(set) = self.table_of_grid("set") else { return };
         // Later ones are last.
         set.remove(key);
         set.insert(key.into(), value.clone());
-        self.places.copy(&format!("grid.set.{key}"), origin, &self.file.places);
+        self.document.places.copy(&format!("grid.set.{key}"), origin, self.file);
     }
 
     /// An axis that replaces a whole section has the key in its replacement.
     fn set_in_axes(&mut self, key: &str, value: &Value, origin: &str) {
-        let Some(Value::Table(axes)) = self.document.get_mut("grid").and_then(|grid| grid.get_mut("axis")) else {
+        let Some(Value::Table(axes)) = self.document.table.get_mut("grid").and_then(|grid| grid.get_mut("axis")) else {
             return;
         };
         for (axis, labels) in axes.iter_mut() {
@@ -154,7 +133,7 @@ impl Changed<'_> {
                     if value_at(inner, rest).is_some() {
                         put_at(inner, rest, value.clone());
                         let place = format!("grid.axis.{axis}.{label}.{key}");
-                        self.places.copy(&place, origin, &self.file.places);
+                        self.document.places.copy(&place, origin, self.file);
                     }
                 }
             }
@@ -163,36 +142,36 @@ impl Changed<'_> {
 
     /// Settings that are run; exclusions then need not match any.
     fn only(&mut self, only: &Table, origin: &str) {
-        if only.is_empty() && !self.document.contains_key("grid") {
+        if only.is_empty() && !self.document.table.contains_key("grid") {
             return;
         }
-        let Some(grid) = table_in(&mut self.document, "grid") else { return };
-        let Some(all) = table_in(grid, "only") else { return };
-        for (axis, labels) in only {
-            all.insert(axis.clone(), labels.clone());
-            self.places.copy(&format!("grid.only.{axis}"), &format!("{origin}.{axis}"), &self.file.places);
+        let Some(all) = self.table_of_grid("only") else { return };
+        all.extend(only.clone());
+        for axis in only.keys() {
+            self.document.places.copy(&format!("grid.only.{axis}"), &format!("{origin}.{axis}"), self.file);
         }
     }
-}
 
-/// The table at a key, made if there is none.
-fn table_in<'a>(table: &'a mut Table, key: &str) -> Option<&'a mut Table> {
-    table.entry(key).or_insert_with(|| Value::Table(Table::new())).as_table_mut()
+    /// A table of `[grid]`, made if there is none.
+    fn table_of_grid(&mut self, key: &str) -> Option<&mut Table> {
+        let new = || Value::Table(Table::new());
+        let grid = self.document.table.entry("grid").or_insert_with(new).as_table_mut()?;
+        grid.entry(key).or_insert_with(new).as_table_mut()
+    }
 }
 
 /// Documents on several collections as one, in which each expands a grid of its own.
-fn joined(mut documents: Vec<(Table, SourceMap)>, collections: &Resolved) -> (Table, SourceMap) {
+fn joined(mut documents: Vec<Document>, collections: &Collections) -> Document {
     if documents.len() == 1 {
         return documents.swap_remove(0);
     }
-    let mut places = documents[0].1.clone();
-    let mut all = Table::new();
-    for ((name, _), (document, of_one)) in collections.iter().zip(documents) {
-        for key in document.keys() {
-            places.copy(&format!("grid.{COLLECTION_AXIS}.{name}.{key}"), key, &of_one);
+    let mut joined = Document { table: Table::new(), places: documents[0].places.clone() };
+    for ((name, _), document) in collections.iter().zip(documents) {
+        let place = format!("grid.{COLLECTION_AXIS}.{name}");
+        for (key, value) in document.table {
+            joined.places.copy(&format!("{place}.{key}"), &key, &document.places);
+            put_at(&mut joined.table, &format!("{place}.{key}"), value);
         }
-        all.insert(name.clone(), Value::Table(document));
     }
-    let grid = Table::from_iter([(COLLECTION_AXIS.to_owned(), Value::Table(all))]);
-    (Table::from_iter([("grid".to_owned(), Value::Table(grid))]), places)
+    joined
 }

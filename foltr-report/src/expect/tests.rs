@@ -317,14 +317,14 @@ fn wrong_expectations_are_refused_before_anything_runs() {
         (
             format!("{metric}where = {{ \"users.prest\" = \"perfect\" }}\nat_least = 0.0"),
             3,
-            "`expect[0].where.users.prest` = \"perfect\": no such axis; did you mean `users.preset`? (allowed: \
-             clients.interactions, users.preset, collection)",
+            "`expect[0].where.users.prest` = \"perfect\": unknown axis; did you mean `users.preset`? Expected \
+             one of: clients.interactions, users.preset, collection",
         ),
         (
             format!("{metric}left = {{ \"users.preset\" = \"perfekt\" }}\nat_least = 0.0"),
             3,
-            "`expect[0].left.users.preset` = \"perfekt\": no such label; did you mean `perfect`? (allowed: perfect, \
-             navigational, informational)",
+            "`expect[0].left.users.preset` = \"perfekt\": unknown label; did you mean `perfect`? Expected one of: \
+             perfect, navigational, informational",
         ),
         (
             format!("{metric}at_least = 0.0\nequivalent = 0.1"),
@@ -346,7 +346,7 @@ fn wrong_expectations_are_refused_before_anything_runs() {
         (
             format!("{metric}at_most = 1.0\nbecause = {{ mq2009 = \"x\" }}"),
             4,
-            "`expect[0].because.mq2009` = \"x\": no such key; did you mean `mq2008`? (allowed",
+            "`expect[0].because.mq2009` = \"x\": unknown key; did you mean `mq2008`? Expected one of: ",
         ),
         (
             format!("{metric}{table}"),
@@ -358,7 +358,7 @@ fn wrong_expectations_are_refused_before_anything_runs() {
             3,
             "`expect[0].at` = \"finally\": unknown value; expected one of \"final\"",
         ),
-        (format!("{metric}at_leest = 0.0"), 3, "`expect[0].at_leest` = 0.0: no such key; did you mean `at_least`?"),
+        (format!("{metric}at_leest = 0.0"), 3, "`expect[0].at_leest` = 0.0: unknown key; did you mean `at_least`?"),
     ] {
         let (problems, expected) = (problems(&expect), format!("{}: {message}", file().lines().count() + 1 + line));
         assert!(problems.iter().any(|problem| problem.starts_with(&expected)), "{problems:#?} instead of {expected}");

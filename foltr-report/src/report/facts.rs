@@ -3,7 +3,7 @@
 use super::{Report, Results};
 use crate::distinct;
 use crate::table::grouped;
-use foltr_experiment::spec::{Experiment, ClickModel};
+use foltr_experiment::spec::{ClickModel, Experiment};
 
 pub type Fact = (String, String);
 

@@ -1,6 +1,7 @@
 //! The page of `foltr report`: complete, harmless, self-contained, and at work in a real browser.
 
 use crate::fabricated::{DATA, HOSTILE, METHODS, USERS, report, run, setting};
+use foltr_experiment::grid::AnyExperiment;
 use foltr_experiment::grid::Grid;
 use foltr_experiment::rows::Row;
 use foltr_report::report::{Choices, Page, PageError, Report};
@@ -125,7 +126,8 @@ fn an_offline_baseline_is_a_level_in_every_panel() {
     let mut report = report(9);
     let settings = &mut report.results.grid.settings;
     let mut experiment = settings[0].experiment.clone();
-    experiment.training_mut().expect("training").users = None;
+    let AnyExperiment::Training(training) = &mut experiment else { panic!("training") };
+    training.users = None;
     settings.push(setting(&experiment, &[("data.folder", DATA[0]), ("method", "Least squares")]));
     let row = |metric: &str| Row { round: 0, metric: metric.parse().expect("a metric"), value: 0.6 };
     report.results.runs.push(run(24, 1, vec![row("test-ndcg@10"), row("online-ndcg@10")]));

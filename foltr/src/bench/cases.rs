@@ -72,21 +72,19 @@ impl Data {
         self.training().data().n_features()
     }
 
-    /// Bytes of a training query's features.
     fn query_bytes(&self) -> f64 {
         size_of_val(self.training().data().query(0).rows()) as f64
     }
 }
 
-/// Measures everything.
-pub fn measure(mut tell: impl FnMut(&str)) -> Result<Report> {
-    tell("data");
+pub fn measure(mut report: impl FnMut(&str)) -> Result<Report> {
+    report("data");
     let small = Data::new("mq2007", SyntheticShape::Mq2007, 1_000, 330, 1)?;
     // 2,000 queries of 65 KB, nine times over: more than 1 GiB, far beyond any cache.
     let large = Data::new("mslr", SyntheticShape::Mslr, 2_000, 2_000, 9)?;
-    tell("memory bandwidth");
+    report("memory bandwidth");
     let bandwidth = bandwidth::measure(large.training().data());
-    let mut bench = Bench { bandwidth, cases: Vec::new(), tell: &mut tell };
+    let mut bench = Bench { bandwidth, cases: Vec::new(), report: &mut report };
     bench.training(&small)?;
     bench.training(&large)?;
     bench.personalisation(&small)?;
@@ -103,7 +101,8 @@ pub fn measure(mut tell: impl FnMut(&str)) -> Result<Report> {
 struct Bench<'a> {
     bandwidth: f64,
     cases: Vec<Case>,
-    tell: &'a mut dyn FnMut(&str),
+    /// Hears what is measured next.
+    report: &'a mut dyn FnMut(&str),
 }
 
 impl Bench<'_> {
@@ -115,7 +114,7 @@ impl Bench<'_> {
         (unit, bytes): (&'static str, f64),
         work: impl FnMut() -> Work + Send,
     ) -> Result<()> {
-        (self.tell)(&format!("{name} on {shape}, {threads} thread(s)"));
+        (self.report)(&format!("{name} on {shape}, {threads} thread(s)"));
         let seconds = on_threads(threads, || best_seconds(work))?;
         let bandwidth_fraction = bytes / seconds / self.bandwidth;
         let (per_second, microseconds) = (1.0 / seconds, seconds * 1e6);
@@ -128,14 +127,17 @@ impl Bench<'_> {
         let linear = Shape::Linear { n_features };
         let neural = Shape::Mlp { n_features, n_hidden: 64, activation: Activation::Logistic };
         let two_layer = Shape::Mlp { n_features, n_hidden: 10, activation: Activation::Relu };
-        let trained = trained(data, linear);
-        self.federation("fpdgd-linear", data, 1, pdgd(linear, vec![0.0; n_features]))?;
-        self.federation("fpdgd-linear", data, 2, pdgd(linear, vec![0.0; n_features]))?;
-        self.federation("fpdgd-linear-trained", data, 1, pdgd(linear, trained))?;
         let initial = Initialisation::FanIn.params(neural, &mut Streams::new(1).open(Purpose::Initialisation, 0, 0));
-        self.federation("fpdgd-neural", data, 1, pdgd(neural, initial))?;
-        self.federation("es-linear", data, 1, evolution(linear))?;
-        self.federation("es-two-layer", data, 1, evolution(two_layer))?;
+        for (name, threads, settings) in [
+            ("fpdgd-linear", 1, linear_pdgd(data)),
+            ("fpdgd-linear", 2, linear_pdgd(data)),
+            ("fpdgd-linear-trained", 1, pdgd(linear, trained(data, linear))),
+            ("fpdgd-neural", 1, pdgd(neural, initial)),
+            ("es-linear", 1, evolution(linear)),
+            ("es-two-layer", 1, evolution(two_layer)),
+        ] {
+            self.federation(name, data, threads, settings)?;
+        }
         let mut run = CentralisedRun::new(centralised(data, linear), data.training());
         self.case(("pdgd-linear", data.name), 1, ("interactions", data.query_bytes()), || {
             Work::units(run.round().expect("a rate that does not diverge").n_interactions as f64)
@@ -144,38 +146,31 @@ impl Bench<'_> {
 
     /// 100,000 clients, of whom a thousand take part in a round: the plain loop, then each with a ranker of its own.
     fn personalisation(&mut self, data: &Data) -> Result<()> {
-        let n_features = data.n_features();
-        let plain = FederationSettings {
-            n_clients: 100_000,
-            participation: Participation::Sample(1_000),
-            ..pdgd(Shape::Linear { n_features }, vec![0.0; n_features])
-        };
-        self.federation("own-none", data, 1, plain.clone())?;
         let additive = |n_clusters| {
             Personalisation::Additive(Additive { n_clusters, memory: 0.99, own_rate: 1.0, own_decay: 0.002 })
         };
-        for (name, method) in [
-            ("own-local-only", Personalisation::LocalOnly(LocalOnly {})),
-            ("own-interpolation", Personalisation::Interpolation(Interpolation { memory: 0.99 })),
-            ("own-ditto", Personalisation::Ditto(Ditto { pull: 0.01 })),
-            ("own-clusters", Personalisation::Clusters(Clusters { n_clusters: 4, memory: 0.99 })),
-            ("own-additive", additive(1)),
-            ("own-additive-clusters", additive(4)),
+        for (name, personalisation) in [
+            ("own-none", None),
+            ("own-local-only", Some(Personalisation::LocalOnly(LocalOnly {}))),
+            ("own-interpolation", Some(Personalisation::Interpolation(Interpolation { memory: 0.99 }))),
+            ("own-ditto", Some(Personalisation::Ditto(Ditto { pull: 0.01 }))),
+            ("own-clusters", Some(Personalisation::Clusters(Clusters { n_clusters: 4, memory: 0.99 }))),
+            ("own-additive", Some(additive(1))),
+            ("own-additive-clusters", Some(additive(4))),
         ] {
-            let settings = FederationSettings { personalisation: Some(method), ..plain.clone() };
-            self.federation(name, data, 1, settings)?;
+            let participation = Participation::Sample(1_000);
+            let many = FederationSettings { n_clients: 100_000, participation, personalisation, ..linear_pdgd(data) };
+            self.federation(name, data, 1, many)?;
         }
         Ok(())
     }
 
     /// Ten clients a round: the plain loop, then with rules that look at every message.
     fn defences(&mut self, data: &Data) -> Result<()> {
-        let n_features = data.n_features();
-        let plain = FederationSettings { n_clients: 10, ..pdgd(Shape::Linear { n_features }, vec![0.0; n_features]) };
-        self.federation("rule-mean", data, 1, plain.clone())?;
         let krum = Krum { attackers: 2, squared: false, neighbours: None };
         let alone = |rule| Defence { rule, ..Defence::NONE };
         for (name, defence) in [
+            ("rule-mean", Defence::NONE),
             ("rule-krum", alone(Aggregation::Krum(krum))),
             ("rule-multi-krum", alone(Aggregation::MultiKrum(MultiKrum(krum)))),
             ("rule-trimmed-mean", alone(Aggregation::TrimmedMean(TrimmedMean { attackers: 2 }))),
@@ -183,7 +178,7 @@ impl Bench<'_> {
             ("rule-geometric-median", alone(Aggregation::GeometricMedian(GeometricMedian {}))),
             ("rule-recommended", Defence::recommended(2)),
         ] {
-            self.federation(name, data, 1, FederationSettings { defence, ..plain.clone() })?;
+            self.federation(name, data, 1, FederationSettings { n_clients: 10, defence, ..linear_pdgd(data) })?;
         }
         Ok(())
     }
@@ -192,30 +187,33 @@ impl Bench<'_> {
     /// that is drawn once for the sum, as simulations do, and as shares, which a lost message makes necessary.
     fn privacy(&mut self, data: &Data) -> Result<()> {
         let n_features = data.n_features();
-        let linear = Shape::Linear { n_features };
-        let step = |privacy| FederationSettings { privacy, ..pdgd(linear, vec![0.0; n_features]) };
-        let outcome = |privacy| FederationSettings { privacy, ..evolution(linear) };
         let laplace = Mechanism::DistributedLaplace(DistributedLaplace::new(5.0, 4.5, ClipRadius::ReleasedCode)?);
-        let clipped = |settings: FederationSettings| match settings.learning {
-            Learning::Pdgd(pdgd) => {
-                let learning = Learning::Pdgd(PdgdSettings { clip_radius: Some(5.0), ..pdgd });
-                FederationSettings { learning, ..settings }
-            }
-            Learning::Evolution { .. } => settings,
+        let clipped = FederationSettings {
+            learning: Learning::Pdgd(PdgdSettings { clip_radius: Some(5.0), ..PDGD }),
+            privacy: laplace,
+            ..linear_pdgd(data)
         };
-        self.federation("fpdgd-laplace", data, 1, clipped(step(laplace.clone())))?;
-        let shares = FederationSettings { dropout: 1e-9, ..clipped(step(laplace)) };
-        self.federation("fpdgd-laplace-shares", data, 1, shares)?;
+        self.federation("fpdgd-laplace-shares", data, 1, FederationSettings { dropout: 1e-9, ..clipped.clone() })?;
+        self.federation("fpdgd-laplace", data, 1, clipped)?;
         let gaussian = Gaussian::new(Clip::Fixed(0.2), 7.0, CentralMode::Sealed)?;
-        self.federation("fpdgd-gaussian", data, 1, step(Mechanism::Gaussian(gaussian)))?;
-        let discrete = DiscreteGaussian::new(0.2, 7.0, 900, 0)?;
-        self.federation("fpdgd-discrete-gaussian", data, 1, step(Mechanism::DiscreteGaussian(discrete)))?;
-        self.federation("fpdgd-duchi", data, 1, step(Mechanism::Duchi(Duchi::new(1.0, 0.1)?)))?;
-        self.federation("fpdgd-priv-unit", data, 1, step(Mechanism::PrivUnit(PrivUnit::new(1.0, 0.1, n_features)?)))?;
+        for (name, privacy) in [
+            ("fpdgd-gaussian", Mechanism::Gaussian(gaussian)),
+            ("fpdgd-discrete-gaussian", Mechanism::DiscreteGaussian(DiscreteGaussian::new(0.2, 7.0, 900, 0)?)),
+            ("fpdgd-duchi", Mechanism::Duchi(Duchi::new(1.0, 0.1)?)),
+            ("fpdgd-priv-unit", Mechanism::PrivUnit(PrivUnit::new(1.0, 0.1, n_features)?)),
+        ] {
+            self.federation(name, data, 1, FederationSettings { privacy, ..linear_pdgd(data) })?;
+        }
         let response = RandomisedResponse::new(0.9, Reward::MaxRr, 10)?;
-        self.federation("es-response", data, 1, outcome(Mechanism::RandomisedResponse(response)))?;
         let sampled = SampledResponse::new(0.9, Reward::MaxRr, 10)?;
-        self.federation("es-sampled-response", data, 1, outcome(Mechanism::SampledResponse(sampled)))
+        for (name, privacy) in [
+            ("es-response", Mechanism::RandomisedResponse(response)),
+            ("es-sampled-response", Mechanism::SampledResponse(sampled)),
+        ] {
+            let linear = Shape::Linear { n_features };
+            self.federation(name, data, 1, FederationSettings { privacy, ..evolution(linear) })?;
+        }
+        Ok(())
     }
 
     /// Rounds of a federation that starts anew before it has learnt so much that its lists change.
@@ -315,33 +313,16 @@ fn centralised(data: &Data, shape: Shape) -> CentralisedSettings {
     }
 }
 
+const PDGD: PdgdSettings =
+    PdgdSettings { learning_rate: 0.1, updates: Updates::Immediate, n_shown: 10, clip_radius: None, proximal: 0.0 };
+
 fn pdgd(shape: Shape, initial: Params) -> FederationSettings {
-    let learning =
-        PdgdSettings { learning_rate: 0.1, updates: Updates::Immediate, n_shown: 10, clip_radius: None, proximal: 0.0 };
-    federation(shape, initial, Learning::Pdgd(learning), 1_000, ServerOptimiser::LearningRate { rate: 1.0 })
-}
-
-fn evolution(shape: Shape) -> FederationSettings {
-    let settings =
-        EvolutionSettings { sigma: 0.01, antithetic: true, reward: Reward::MaxRr, n_interactions: 4, n_shown: 10 };
-    let learning = Learning::Evolution { settings, published_stream: false };
-    let adam = ServerOptimiser::Adam { rate: 0.001, beta1: 0.9, beta2: 0.999, epsilon: 1e-8 };
-    federation(shape, vec![0.0; shape.n_params()], learning, 2_000, adam)
-}
-
-fn federation(
-    shape: Shape,
-    initial: Params,
-    learning: Learning,
-    n_clients: u32,
-    optimiser: ServerOptimiser,
-) -> FederationSettings {
     FederationSettings {
         seed: 1,
         shape,
         initial,
-        learning,
-        n_clients,
+        learning: Learning::Pdgd(PDGD),
+        n_clients: 1_000,
         personalisation: None,
         participation: Participation::Everyone,
         dropout: 0.0,
@@ -350,6 +331,22 @@ fn federation(
         privacy: Mechanism::Unprotected(Unprotected { reward: Reward::MaxRr }),
         defence: Defence::NONE,
         attackers: None,
-        optimiser,
+        optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
+    }
+}
+
+fn linear_pdgd(data: &Data) -> FederationSettings {
+    let n_features = data.n_features();
+    pdgd(Shape::Linear { n_features }, vec![0.0; n_features])
+}
+
+fn evolution(shape: Shape) -> FederationSettings {
+    let settings =
+        EvolutionSettings { sigma: 0.01, antithetic: true, reward: Reward::MaxRr, n_interactions: 4, n_shown: 10 };
+    FederationSettings {
+        learning: Learning::Evolution { settings, published_stream: false },
+        n_clients: 2_000,
+        optimiser: ServerOptimiser::Adam { rate: 0.001, beta1: 0.9, beta2: 0.999, epsilon: 1e-8 },
+        ..pdgd(shape, vec![0.0; shape.n_params()])
     }
 }

@@ -1,28 +1,23 @@
 //! How long every rule of the scorecard takes: one round of n updates of d parameters, on one thread.
 
-use std::time::{Duration, Instant};
-
 use anyhow::{Context, Result};
 use foltr_federation::{Combined, Contributions, Defence};
 use foltr_rank::rng::{Purpose, Streams};
 use rand::RngExt;
 use toml::{Table, Value};
 
+use super::{Work, best_seconds};
 use crate::catalogue::SPECS;
 
 const CLIENTS: [u32; 3] = [10, 100, 1000];
 /// A linear ranker on LETOR and MSLR features, and one with a hidden layer.
 const PARAMS: [usize; 3] = [46, 136, 8800];
 /// Different rounds, so that rules that remember have something to compare.
-const ROUNDS: u32 = 3;
-/// Calls until a rule that remembers a window of ten rounds does all of its work.
-const WARM_UP: usize = 12;
-const WINDOW: Duration = Duration::from_millis(100);
+const DIFFERENT: u32 = 3;
+/// Rounds after which a rule that remembers a window of ten rounds does all of its work.
+const ROUNDS: usize = 12;
 
-/// Microseconds of a round, the median of the calls, as a table.
-///
-/// # Errors
-/// If the defences of the scorecard cannot be read.
+/// Microseconds of a round, as a table.
 pub fn table() -> Result<String> {
     let sizes: Vec<(u32, usize)> = CLIENTS.into_iter().flat_map(|n| PARAMS.map(|d| (n, d))).collect();
     let mut rows = Vec::new();
@@ -45,16 +40,16 @@ fn defences() -> Result<Vec<(String, Table)>> {
     let (_, text) = SPECS.iter().find(|(name, _)| *name == "scorecard.toml").context("no scorecard")?;
     let file: Table = toml::from_str(text)?;
     let axis = file["grid"]["axis"]["defence"].as_table().context("no defences")?;
-    let mut found: Vec<(String, Table)> = Vec::new();
+    let mut defences: Vec<(String, Table)> = Vec::new();
     for (name, label) in axis {
         let Some(section) = label.get("defence").and_then(Value::as_table) else { continue };
         let mut section = section.clone();
         section.remove("momentum");
-        if !found.iter().any(|(_, known)| *known == section) {
-            found.push((name.clone(), section));
+        if !defences.iter().any(|(_, known)| *known == section) {
+            defences.push((name.clone(), section));
         }
     }
-    Ok(found)
+    Ok(defences)
 }
 
 /// A fifth of the clients are assumed to attack.
@@ -70,23 +65,19 @@ fn defence(section: &Table, clients: u32) -> Option<Defence> {
     Value::Table(section).try_into().ok()
 }
 
+/// Microseconds of a round; none if the rule refuses so few clients.
 fn measure(defence: Defence, clients: u32, params: usize) -> Option<f64> {
-    let rounds: Vec<(Vec<f32>, Contributions)> = (0..ROUNDS).map(|round| some_round(clients, params, round)).collect();
+    let rounds: Vec<(Vec<f32>, Contributions)> =
+        (0..DIFFERENT).map(|round| some_round(clients, params, round)).collect();
     let (mut rule, mut combined) = (defence.start(), Combined::default());
-    let mut times = Vec::new();
-    let started = Instant::now();
-    for (i, (global, round)) in rounds.iter().cycle().enumerate() {
-        let before = Instant::now();
-        rule.aggregate(global, round, &mut combined).ok()?;
-        if i >= WARM_UP {
-            times.push(before.elapsed().as_secs_f64() * 1e6);
+    let mut is_refused = false;
+    let seconds = best_seconds(|| {
+        for (global, round) in rounds.iter().cycle().take(ROUNDS) {
+            is_refused |= rule.aggregate(global, round, &mut combined).is_err();
         }
-        if !times.is_empty() && started.elapsed() > WINDOW {
-            break;
-        }
-    }
-    times.sort_unstable_by(f64::total_cmp);
-    times.get(times.len() / 2).copied()
+        Work::units(ROUNDS as f64)
+    });
+    (!is_refused).then_some(1e6 * seconds)
 }
 
 /// A model, and noisy updates that point from it to the same summit.

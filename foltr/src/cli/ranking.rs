@@ -6,14 +6,13 @@ use clap::Args;
 use foltr_rank::metric::WithoutRelevant;
 
 use foltr_experiment::selection::Selection;
-use foltr_experiment::spec::{Metric, Split, in_words};
+use foltr_experiment::spec::{Metric, Split, choice};
 use foltr_report::trec::{Gain, Scores};
 
-/// Which queries of a folder.
 #[derive(Clone, Debug, Args)]
 pub struct SelectionArgs {
     /// Which queries of a folder: train, validation or test; can be repeated (default: test).
-    #[arg(long = "split", value_name = "SPLIT", value_parser = split)]
+    #[arg(long = "split", value_name = "SPLIT", value_parser = choice::<Split>)]
     splits: Vec<Split>,
     /// Which fold of a folder, from 1; can be repeated (default: all).
     #[arg(long = "fold", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
@@ -21,13 +20,11 @@ pub struct SelectionArgs {
 }
 
 impl SelectionArgs {
-    /// The same without the command line.
     pub fn selection(&self) -> Selection {
         Selection { folds: self.folds.iter().map(|&fold| usize::from(fold)).collect(), splits: self.splits.clone() }
     }
 }
 
-/// `foltr evaluate`.
 #[derive(Clone, Debug, Args)]
 pub struct EvaluateArgs {
     /// The file model.safetensors of a run.
@@ -39,11 +36,10 @@ pub struct EvaluateArgs {
     /// What to measure, in our words or those of ir-measures; can be repeated (default: ndcg@10, mrr@10, p@10, map).
     #[arg(long = "metric", value_name = "NAME", value_parser = metric_by_labels)]
     pub metrics: Vec<Metric>,
-    /// Which queries.
     #[command(flatten)]
     pub selection: SelectionArgs,
     /// What a query without any relevant document counts: skip (left out of the mean), zero or one.
-    #[arg(long, value_name = "CHOICE", default_value = "skip", value_parser = without_relevant)]
+    #[arg(long, value_name = "CHOICE", default_value = "skip", value_parser = choice::<WithoutRelevant>)]
     pub queries_without_relevant: WithoutRelevant,
     /// The values of every query as well.
     #[arg(long)]
@@ -53,7 +49,6 @@ pub struct EvaluateArgs {
     pub json: bool,
 }
 
-/// `foltr rank`.
 #[derive(Clone, Debug, Args)]
 pub struct RankArgs {
     /// The file model.safetensors of a run.
@@ -65,7 +60,6 @@ pub struct RankArgs {
     /// The run file; standard output when absent.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Which queries.
     #[command(flatten)]
     pub selection: SelectionArgs,
     /// Documents of a query at most; all when absent.
@@ -79,7 +73,6 @@ pub struct RankArgs {
     pub tag: String,
 }
 
-/// `foltr qrels`.
 #[derive(Clone, Debug, Args)]
 pub struct QrelsArgs {
     /// A LETOR file, or a folder in LETOR layout. Looked up here, then below FOLTR_DATA.
@@ -88,23 +81,11 @@ pub struct QrelsArgs {
     /// The qrels file; standard output when absent.
     #[arg(long, value_name = "FILE")]
     pub out: Option<PathBuf>,
-    /// Which queries.
     #[command(flatten)]
     pub selection: SelectionArgs,
     /// What stands in the relevance column.
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = Gain::Label)]
     pub gain: Gain,
-}
-
-fn split(text: &str) -> Result<Split, String> {
-    let found = Split::ALL.into_iter().find(|split| split.name() == text);
-    found.ok_or_else(|| format!("allowed: {}", Split::ALL.map(Split::name).join(", ")))
-}
-
-fn without_relevant(text: &str) -> Result<WithoutRelevant, String> {
-    let all = [WithoutRelevant::Skip, WithoutRelevant::Zero, WithoutRelevant::One];
-    let found = all.into_iter().find(|choice| in_words(choice) == text);
-    found.ok_or_else(|| format!("allowed: {}", all.map(|choice| in_words(&choice)).join(", ")))
 }
 
 fn metric_by_labels(text: &str) -> Result<Metric, String> {

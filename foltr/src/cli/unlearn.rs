@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
-/// Who is forgotten, and how.
 #[derive(Debug, Args)]
 pub struct UnlearnArgs {
     /// Result folder of `foltr run`, of an experiment with `[history]`.
@@ -27,10 +26,9 @@ pub struct UnlearnArgs {
     pub key: Option<PathBuf>,
 }
 
-/// What can be done with receipts.
 #[derive(Debug, Subcommand)]
 pub enum ReceiptCommand {
-    /// Check that a receipt was signed with a key and not altered since and, with a history, that its chain tells the same.
+    /// Check that a receipt was signed with a key and not altered since and, with a history, that its chain says the same.
     Verify {
         /// The receipt.
         #[arg(value_name = "FILE")]

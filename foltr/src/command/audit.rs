@@ -4,10 +4,9 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use super::End;
-use super::audit_figure;
+use super::{End, audit_figure};
+use crate::progress::step_bar;
 use foltr_audit::{Audit, AuditBudget, Finding, Scene};
 use foltr_experiment::collection::Collection;
 use foltr_experiment::data::DATA_VARIABLE;
@@ -15,25 +14,21 @@ use foltr_experiment::store::OutputFolder;
 use foltr_report::plot;
 use foltr_report::table::table;
 
-/// Runs the audit, prints its table, and writes its files into a folder if one is given.
-///
-/// # Errors
-/// If data cannot be read or a file cannot be written.
 pub fn run(out: Option<&Path>, seed: u64) -> Result<End> {
     let started = Instant::now();
     let _folder = out.map(OutputFolder::open).transpose()?;
-    let bar = progress_bar();
-    let found = foltr_audit::run(scene(seed)?, seed, AuditBudget::FULL, &bar);
+    let bar = step_bar();
+    let audit = foltr_audit::run(scene(seed)?, seed, AuditBudget::FULL, &bar);
     bar.finish_and_clear();
-    println!("{}", told(&found));
-    if !found.is_real_data {
+    println!("{}", render(&audit));
+    if !audit.is_real_data {
         println!("MQ2008 was not found here or below {DATA_VARIABLE}: clicks were recovered from generated lists");
     }
-    println!("lists of {}; {:.1} s", found.data_name, started.elapsed().as_secs_f64());
+    println!("lists of {}; {:.1} s", audit.data_name, started.elapsed().as_secs_f64());
     if let Some(folder) = out {
-        write(&found, folder)?;
+        write(&audit, folder)?;
     }
-    Ok(if found.has_failed() { End::Failed } else { End::Done })
+    Ok(if audit.has_failed() { End::Failed } else { End::Done })
 }
 
 /// MQ2008 where it is found, else generated data of its shape.
@@ -45,14 +40,7 @@ fn scene(seed: u64) -> Result<Scene> {
     Ok(scene)
 }
 
-/// A bar on standard error; hidden when that is not a terminal.
-fn progress_bar() -> ProgressBar {
-    let style = ProgressStyle::with_template("{wide_bar:.cyan/238} {percent:>3} %  {elapsed} + {eta}  {msg:50}")
-        .unwrap_or_else(|_| ProgressStyle::default_bar());
-    ProgressBar::with_draw_target(None, ProgressDrawTarget::stderr_with_hz(10)).with_style(style)
-}
-
-fn told(found: &Audit) -> String {
+fn render(audit: &Audit) -> String {
     let row = |finding: &Finding| {
         vec![
             finding.mechanism.clone(),
@@ -63,26 +51,22 @@ fn told(found: &Audit) -> String {
         ]
     };
     let header = ["mechanism", "expected", "verdict", "claimed", "lower bound"];
-    table(&header, 3, found.findings.iter().map(row).collect())
+    table(&header, 3, audit.findings.iter().map(row).collect())
 }
 
-/// Writes verdicts, the table of inversions and figures into a folder that exists; says where they are.
-///
-/// # Errors
-/// If a file cannot be written.
-pub fn write(found: &Audit, folder: &Path) -> Result<()> {
+fn write(audit: &Audit, folder: &Path) -> Result<()> {
     let path = folder.join("audit.json");
-    let text = serde_json::to_string_pretty(&found.findings)? + "\n";
+    let text = serde_json::to_string_pretty(&audit.findings)? + "\n";
     std::fs::write(&path, text).with_context(|| format!("{} cannot be written", path.display()))?;
     println!("verdicts:  {}", path.display());
     let path = folder.join("inversion.csv");
     let mut csv = csv::Writer::from_path(&path).with_context(|| format!("{} cannot be written", path.display()))?;
-    for inversion in &found.inversions {
+    for inversion in &audit.inversions {
         csv.serialize(inversion)?;
     }
     csv.flush()?;
     println!("inversion: {}", path.display());
-    let (svg, png) = plot::write(&audit_figure::svg(found), &folder.join("audit"))?;
+    let (svg, png) = plot::write(&audit_figure::svg(audit), &folder.join("audit"))?;
     println!("figure:    {}\n           {}", svg.display(), png.display());
     Ok(())
 }

@@ -12,10 +12,6 @@ use crate::cli::DataCommand;
 use foltr_experiment::data::resolve_path;
 use foltr_report::table::{grouped, table};
 
-/// Does what was asked for.
-///
-/// # Errors
-/// If data cannot be read or written, or if a check finds something wrong.
 pub fn run(command: &DataCommand) -> Result<End> {
     match command {
         DataCommand::Generate { shape, queries, seed, out } => generate(*shape, *queries, *seed, out),
@@ -40,7 +36,7 @@ fn generate(shape: SyntheticShape, queries: Option<u32>, seed: u64, out: &Path) 
     Ok(())
 }
 
-/// Reads every file; tells all that cannot be read, and what is odd about the others.
+/// Reads every file; prints all that cannot be read, and what is odd about the others.
 fn check(path: &Path) -> Result<()> {
     let files = files(path)?;
     let mut n_wrong = 0;
@@ -59,7 +55,6 @@ fn check(path: &Path) -> Result<()> {
     Ok(())
 }
 
-/// What is no error, but worth knowing.
 fn oddities(data: &Dataset) -> String {
     let numbers = summary(data);
     let mut odd = Vec::new();
@@ -95,16 +90,8 @@ fn info(path: &Path) -> Result<()> {
         ])
     };
     let rows = files(path)?.iter().map(describe).collect::<Result<Vec<_>>>()?;
-    let header = [
-        "file",
-        "queries",
-        "none relevant",
-        "documents",
-        "fewest / median / most",
-        "features",
-        "values",
-        "label 0 / 1 / ...",
-    ];
+    let of_queries = ["file", "queries", "none relevant", "documents", "fewest / median / most"];
+    let header = [&of_queries[..], &["features", "values", "label 0 / 1 / ..."]].concat();
     println!("{}", table(&header, 1, rows));
     Ok(())
 }

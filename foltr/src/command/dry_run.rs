@@ -2,8 +2,10 @@
 
 use std::collections::HashSet;
 use std::path::Path;
+use std::time::Duration;
 
 use anyhow::Result;
+use indicatif::HumanDuration;
 
 use super::End;
 use foltr_experiment::execute::{DataCache, Plan, Shard};
@@ -11,23 +13,19 @@ use foltr_experiment::grid::Grid;
 use foltr_experiment::probe::{Cost, probe};
 use foltr_report::table::{grouped, table};
 
-/// Settings that the table shows.
 const MOST_SHOWN: usize = 60;
 
 /// Reads the experiment and its data, tries every kind of setting for a moment, and prints what a run would be.
-///
-/// # Errors
-/// If the file is wrong or data cannot be read.
 pub fn run(spec: &Path, overrides: &[String], shard: Option<Shard>) -> Result<End> {
     let grid = Grid::read(spec, overrides)?;
-    let collections = DataCache::load(&grid)?;
-    let plan = Plan::new(grid, &collections, shard)?;
-    let costs = probe(&plan, &collections)?;
-    println!("{}", told(&plan, &costs));
+    let data = DataCache::load(&grid)?;
+    let plan = Plan::new(grid, &data, shard)?;
+    let costs = probe(&plan, &data)?;
+    println!("{}", render(&plan, &costs));
     if plan.grid.settings.len() > MOST_SHOWN {
         println!("{MOST_SHOWN} of {} settings shown", plan.grid.settings.len());
     }
-    plan.cautions(&collections).iter().for_each(|caution| eprintln!("caution: {caution}"));
+    plan.cautions(&data).iter().for_each(|caution| eprintln!("caution: {caution}"));
     let n_interactions: u64 = plan.jobs.iter().map(|job| job.n_interactions).sum();
     let threads = rayon::current_num_threads();
     // Methods of unlearning share their training.
@@ -42,15 +40,15 @@ pub fn run(spec: &Path, overrides: &[String], shard: Option<Shard>) -> Result<En
         grouped(n_interactions)
     );
     let of_runs = costs.iter().map(|cost| cost.bytes).max().unwrap_or(0) * threads;
-    let megabytes = (collections.n_bytes() + of_runs) as f64 / 1e6;
+    let megabytes = (data.n_bytes() + of_runs) as f64 / 1e6;
     println!(
         "about {} on {threads} threads, {megabytes:.0} MB of memory (measured on a few rounds)",
-        duration(seconds)
+        HumanDuration(Duration::from_secs_f64(seconds))
     );
     Ok(End::Done)
 }
 
-fn told(plan: &Plan, costs: &[Cost]) -> String {
+fn render(plan: &Plan, costs: &[Cost]) -> String {
     let axes = plan.grid.axes();
     let mut header: Vec<&str> = axes.iter().map(String::as_str).collect();
     header.extend(["learner", "rounds", "interactions a run", "runs", "seconds a run"]);
@@ -66,25 +64,4 @@ fn told(plan: &Plan, costs: &[Cost]) -> String {
         row
     });
     table(&header, n_words, rows.collect())
-}
-
-/// Seconds as people say them.
-fn duration(seconds: f64) -> String {
-    match seconds {
-        s if s < 90.0 => format!("{s:.0} seconds"),
-        s if s < 5400.0 => format!("{:.0} minutes", s / 60.0),
-        s if s < 172_800.0 => format!("{:.1} hours", s / 3600.0),
-        s => format!("{:.1} days", s / 86_400.0),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn durations_have_the_unit_that_people_use() {
-        let told = [3.4, 600.0, 7200.0, 864_000.0].map(duration);
-        assert_eq!(told, ["3 seconds", "10 minutes", "2.0 hours", "10.0 days"]);
-    }
 }

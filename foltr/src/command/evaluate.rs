@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
-use std::io::Write as _;
 
 use anyhow::{Context, Result, ensure};
 use foltr_rank::metric::WithoutRelevant;
@@ -31,7 +30,6 @@ struct Evaluated {
     queries: Vec<Query>,
 }
 
-/// A mean over queries.
 #[derive(Debug, Serialize)]
 struct Measured {
     metric: Metric,
@@ -41,7 +39,6 @@ struct Measured {
     value: f64,
 }
 
-/// The values of one query.
 #[derive(Debug, Serialize)]
 struct Query {
     query: String,
@@ -49,10 +46,6 @@ struct Query {
     values: BTreeMap<String, Option<f64>>,
 }
 
-/// Measures and prints.
-///
-/// # Errors
-/// If the model or the data cannot be read, do not fit together, or leave nothing to average.
 pub fn run(arguments: &EvaluateArgs) -> Result<End> {
     let model = Model::read(&arguments.model)?;
     let parts = load_for(&model, &arguments.data, &arguments.selection.selection())?;
@@ -64,19 +57,16 @@ pub fn run(arguments: &EvaluateArgs) -> Result<End> {
     }
     let evaluate = |part: &Part| evaluated(&model, part, &metrics, arguments);
     let all = parts.iter().map(evaluate).collect::<Result<Vec<_>>>()?;
-    let mut text = if arguments.json { serde_json::to_string_pretty(&all)? } else { told(&all, &metrics) };
-    text.push('\n');
-    // Whoever reads may stop reading, as `head` does.
-    let _ = std::io::stdout().write_all(text.as_bytes());
-    Ok(End::Done)
+    let text = if arguments.json { serde_json::to_string_pretty(&all)? } else { render(&all, &metrics) };
+    super::print(&(text + "\n"))
 }
 
 fn evaluated(model: &Model, part: &Part, metrics: &[Metric], arguments: &EvaluateArgs) -> Result<Evaluated> {
     let without = arguments.queries_without_relevant;
     let data = &part.data;
-    let is_empty = (0..data.n_queries()).all(|query| !data.has_relevant(query));
+    let is_without = (0..data.n_queries()).all(|query| !data.has_relevant(query));
     ensure!(
-        !(is_empty && without == WithoutRelevant::Skip),
+        !(is_without && without == WithoutRelevant::Skip),
         "{}: no query has a relevant document, so nothing can be averaged; use --queries-without-relevant zero",
         arguments.data.display()
     );
@@ -100,7 +90,7 @@ fn evaluated(model: &Model, part: &Part, metrics: &[Metric], arguments: &Evaluat
 }
 
 /// One table of means, and below it the queries if there are any.
-fn told(all: &[Evaluated], metrics: &[Metric]) -> String {
+fn render(all: &[Evaluated], metrics: &[Metric]) -> String {
     let has_place = all.iter().any(|part| part.fold.is_some());
     let words: &[&str] = if has_place { &["fold", "split"] } else { &[] };
     let place = |part: &Evaluated| -> Vec<String> {

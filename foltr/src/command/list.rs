@@ -7,128 +7,91 @@ use foltr_rank::{Learner, RankerShape};
 use foltr_simulation::adversary::Attack;
 use foltr_simulation::click::{ClickModel, Preset};
 use foltr_simulation::partition::Partition;
+use serde_json::Value;
 
-/// A list: its title, where its names go in a file, and each name with one line of explanation.
-struct List {
-    title: &'static str,
-    place: &'static str,
-    names: &'static [(&'static str, &'static str)],
+use foltr_experiment::schema::schema;
+
+enum Names {
+    List(&'static [(&'static str, &'static str)]),
+    /// A definition of the schema, whose variants say what they are.
+    Schema(&'static str),
 }
 
-const LISTS: [List; 17] = [
-    List { title: "Learners", place: "learner.kind", names: Learner::LIST },
-    List { title: "Users", place: "users.kind", names: ClickModel::LIST },
-    List { title: "Presets of users", place: "users.preset", names: Preset::LIST },
-    List { title: "Rankers", place: "ranker.kind", names: RankerShape::LIST },
-    List {
-        title: "Initialisations",
-        place: "ranker.initialisation.kind",
-        names: &[
-            ("zero", "All parameters 0"),
-            ("random-norm", "A random direction of the given norm"),
-            ("fan-in", "Normal with standard deviation 1 / number of inputs"),
-        ],
-    },
-    List {
-        title: "Rewards of FOLtR-ES",
-        place: "learner.reward",
-        names: &[
-            ("max-rr", "Reciprocal rank of the first click"),
-            ("click-dcg", "Discounted number of clicks"),
-            (
-                "click-dcg-debiased",
-                "The same, divided by the examination probability of a position-based user with eta = 1",
-            ),
-            ("reciprocal-rank", "Mean reciprocal rank of the clicks"),
-        ],
-    },
-    List { title: "Server optimisers", place: "federation.optimiser.kind", names: ServerOptimiser::LIST },
-    List { title: "Aggregation rules", place: "defence.rule.kind", names: Aggregation::LIST },
-    List { title: "Ways to forget clients", place: "unlearning.method.kind", names: Unlearning::LIST },
-    List { title: "Attacks", place: "attack.method.kind", names: Attack::LIST },
-    List { title: "Personalisation", place: "personalisation.kind", names: Personalisation::LIST },
-    List { title: "Clients that do not wait", place: "asynchrony.kind", names: Asynchrony::LIST },
-    List { title: "Privacy", place: "privacy.kind", names: Privacy::LIST },
-    List { title: "Metrics", place: "metrics.offline", names: Metric::LIST },
-    List {
-        title: "Data",
-        place: "data.kind",
-        names: &[
-            ("synthetic", "Generated from a shape, a number of queries and a seed"),
-            ("folder", "A folder in LETOR layout, with or without folds"),
-            ("files", "LETOR files named one by one"),
-            ("intents", "A folder with one file of features and the judgements of several intents"),
-            ("user-log", "A log with the users behind its queries, such as AOL4FOLTR"),
-        ],
-    },
-    List { title: "Partitions: what clients hold", place: "partition.kind", names: Partition::LIST },
-    List {
-        title: "Shapes of synthetic data",
-        place: "data.shape",
-        names: &[
-            ("tiny", "12 features, about 15 documents a query, grades 0 to 2"),
-            ("mq2007", "46 features, about 41 documents a query, grades 0 to 2"),
-            ("mslr", "136 features, about 120 documents a query, grades 0 to 4"),
-            ("yahoo", "700 features, about 24 documents a query, grades 0 to 4"),
-            ("istella", "220 features, about 103 documents a query, grades 0 to 4"),
-        ],
-    },
+use Names::{List, Schema};
+
+/// Title, where the names go in a file, and the names.
+const LISTS: [(&str, &str, Names); 17] = [
+    ("Learners", "learner.kind", List(Learner::LIST)),
+    ("Users", "users.kind", List(ClickModel::LIST)),
+    ("Presets of users", "users.preset", List(Preset::LIST)),
+    ("Rankers", "ranker.kind", List(RankerShape::LIST)),
+    ("Initialisations", "ranker.initialisation.kind", Schema("Initialisation")),
+    ("Rewards of FOLtR-ES", "learner.reward", Schema("Reward")),
+    ("Server optimisers", "federation.optimiser.kind", List(ServerOptimiser::LIST)),
+    ("Aggregation rules", "defence.rule.kind", List(Aggregation::LIST)),
+    ("Ways to forget clients", "unlearning.method.kind", List(Unlearning::LIST)),
+    ("Attacks", "attack.method.kind", List(Attack::LIST)),
+    ("Personalisation", "personalisation.kind", List(Personalisation::LIST)),
+    ("Clients that do not wait", "asynchrony.kind", List(Asynchrony::LIST)),
+    ("Privacy", "privacy.kind", List(Privacy::LIST)),
+    ("Metrics", "metrics.offline", List(Metric::LIST)),
+    ("Data", "data.kind", Schema("Data")),
+    ("Partitions: what clients hold", "partition.kind", List(Partition::LIST)),
+    ("Shapes of synthetic data", "data.shape", Schema("SyntheticShape")),
 ];
 
-/// All lists as text.
-pub fn told() -> String {
-    let names = || LISTS.iter().flat_map(|list| list.names).map(|(name, _)| name.len());
-    let width = names().max().unwrap_or(0);
-    let list = |list: &List| {
-        let lines: String = list.names.iter().map(|(name, about)| format!("  {name:width$}  {about}\n")).collect();
-        format!("{} ({})\n{lines}", list.title, list.place)
+fn variants(definition: &Value) -> Vec<(String, String)> {
+    let text = |value: &Value| value.as_str().map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
+    let variant = |variant: &Value| {
+        let name = text(&variant["const"]).or_else(|| text(&variant["properties"]["kind"]["const"]))?;
+        Some((name, text(&variant["description"])?.trim_end_matches('.').to_owned()))
     };
-    let lists = LISTS.iter().map(list).collect::<Vec<_>>().join("\n");
-    let pairs: String =
-        Combination::all().map(|pair| format!("  {}: {}\n", pair.part.label(), pair.message())).collect();
-    format!("{lists}\nCombinations that are not supported\n{pairs}")
+    definition["oneOf"].as_array().into_iter().flatten().filter_map(variant).collect()
+}
+
+pub fn render() -> String {
+    let schema = schema();
+    let lists = LISTS.iter().map(|(title, place, names)| {
+        let names = match names {
+            List(names) => names.iter().map(|(name, about)| ((*name).to_owned(), (*about).to_owned())).collect(),
+            Schema(name) => variants(&schema["$defs"][name]),
+        };
+        (format!("{title} ({place})"), names)
+    });
+    let lists: Vec<(String, Vec<(String, String)>)> = lists.collect();
+    let width = lists.iter().flat_map(|(_, names)| names).map(|(name, _)| name.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for (title, names) in &lists {
+        let lines: String = names.iter().map(|(name, about)| format!("  {name:width$}  {about}\n")).collect();
+        text += &format!("{title}\n{lines}\n");
+    }
+    let pairs = Combination::all().map(|pair| format!("  {}: {}\n", pair.part.label(), pair.message()));
+    text + "Combinations that are not supported\n" + &pairs.collect::<String>()
 }
 
 #[cfg(test)]
 mod tests {
-    use foltr_rank::learn::evolution::Reward;
-    use foltr_simulation::datasets::SyntheticShape;
-
     use super::*;
-    use foltr_experiment::spec::{Experiment, in_words};
-
-    /// Names of a list.
-    fn names(place: &str) -> Vec<&'static str> {
-        let list = LISTS.iter().find(|list| list.place == place).expect("a list");
-        list.names.iter().map(|(name, _)| *name).collect()
-    }
 
     #[test]
-    fn what_a_list_names_is_what_a_file_may_say() {
-        // An impossible name makes the reader say what is possible.
-        let allowed = |place: &str| {
-            let (section, key) = place.rsplit_once('.').expect("a key in a section");
-            let text = format!("[{section}]\n{key} = \"?\"\n");
-            let problems = Experiment::from_toml(&text).expect_err("not a sound file");
-            let problem = problems.iter().find(|problem| problem.message.contains("allowed")).expect("a choice");
-            let (_, names) = problem.message.split_once("(allowed: ").expect("names");
-            names.trim_end_matches(')').split(", ").map(str::to_owned).collect::<Vec<_>>()
-        };
-        let places = ["learner.kind", "users.kind", "ranker.kind", "privacy.kind", "data.kind", "partition.kind"];
-        for place in places.into_iter().chain(["asynchrony.kind"]) {
-            assert_eq!(names(place), allowed(place), "{place}");
+    fn lists_name_what_a_file_may_say() {
+        let schema = schema();
+        for (_, place, names) in &LISTS {
+            let definition = match (*place, names) {
+                (_, Schema(name)) => name,
+                ("learner.kind", _) => "Learner",
+                ("users.kind", _) => "Users",
+                ("ranker.kind", _) => "RankerShape",
+                ("privacy.kind", _) => "Privacy",
+                ("asynchrony.kind", _) => "Asynchrony",
+                _ => continue,
+            };
+            let variants = variants(&schema["$defs"][definition]);
+            assert!(variants.len() > 1, "{place}");
+            if let List(names) = names {
+                let listed: Vec<&str> = names.iter().map(|(name, _)| *name).collect();
+                assert_eq!(listed, variants.iter().map(|(name, _)| name.as_str()).collect::<Vec<_>>(), "{place}");
+            }
         }
-    }
-
-    #[test]
-    fn enums_are_listed_completely() {
-        let mut shapes = SyntheticShape::ALL.map(|shape| in_words(&shape));
-        let mut listed = names("data.shape");
-        shapes.sort();
-        listed.sort_unstable();
-        assert_eq!(listed, shapes);
-        assert_eq!(names("users.preset"), Preset::ALL.map(|preset| in_words(&preset)));
-        let rewards = [Reward::MaxRr, Reward::ClickDcg, Reward::ClickDcgDebiased, Reward::ReciprocalRank];
-        assert_eq!(names("learner.reward"), rewards.map(|reward| in_words(&reward)));
     }
 }

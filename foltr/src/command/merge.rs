@@ -7,16 +7,12 @@ use anyhow::Result;
 use super::End;
 use foltr_report::assemble::merge;
 
-/// Joins result folders of the same experiment.
-///
-/// # Errors
-/// If they are not of the same experiment, data and code, or something cannot be read or written.
 pub fn run(folders: &[PathBuf], out: &Path, parquet: bool) -> Result<End> {
     if parquet {
         foltr_report::parquet::ensure_available()?;
     }
     let results = merge(folders, out, parquet)?;
-    super::run::tell(&results, out)?;
+    super::results::print(&results, out)?;
     let (finished, all) = (results.runs.len(), results.about.n_runs);
     println!("{finished} of {all} runs are there");
     Ok(End::Done)

@@ -1,6 +1,5 @@
 //! `foltr privacy explain`: what an experiment hides, from whom, and under which assumptions.
 
-use std::io::Write;
 use std::path::Path;
 
 use anyhow::Result;
@@ -9,14 +8,8 @@ use super::End;
 use crate::explain::Explained;
 use foltr_experiment::grid::Grid;
 
-/// Explains every setting of an experiment file, as text or as JSON.
-///
-/// # Errors
-/// If the file is wrong, or data that a number depends on cannot be read.
 pub fn explain(spec: &Path, overrides: &[String], delta: Option<f64>, json: bool) -> Result<End> {
     let explained = Explained::of(&Grid::read(spec, overrides)?, delta)?;
-    let text = if json { serde_json::to_string_pretty(&explained)? + "\n" } else { explained.told() };
-    // Whoever reads may stop reading, as `head` does.
-    let _ = std::io::stdout().write_all(text.as_bytes());
-    Ok(End::Done)
+    let text = if json { serde_json::to_string_pretty(&explained)? + "\n" } else { explained.render() };
+    super::print(&text)
 }

@@ -9,10 +9,6 @@ use super::{End, make_folder};
 use foltr_experiment::store::RunStore;
 use foltr_report::report::{Choices, Page, read};
 
-/// Writes `report.html` and `figures/` into a result folder.
-///
-/// # Errors
-/// If the folder has no results, a choice names what they do not have, or a file cannot be written.
 pub fn run(folder: &Path, choices: &Choices) -> Result<End> {
     let started = Instant::now();
     let _lock = RunStore::of_study(folder)?;

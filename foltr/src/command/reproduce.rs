@@ -2,83 +2,80 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result};
+use anyhow::Result;
 
 use super::{End, catch_interrupts};
-use crate::judge::Judged;
-use crate::reproduce::{self, Checked, Item, UnknownEntry, items};
-use crate::summary::{self, Described};
+use crate::catalogue::{Item, items};
+use crate::judged_study::{self, JudgedStudy};
+use crate::summary;
 use foltr_experiment::execute::Interrupted;
 use foltr_experiment::store::RunStore;
-use foltr_report::expect::Verdict;
+use foltr_experiment::study::{Entry, Study};
+use foltr_report::expect::{Criteria, Verdict};
 use foltr_report::table::table;
 
-/// Which entries are asked for.
-#[derive(Clone, Copy, Debug)]
-pub enum Which<'a> {
-    All,
-    Named(&'a [String]),
-}
-
+/// What all scorecards' ids begin with. They are far larger than all other entries together: they have their own command.
 const SCORECARD: &str = "scorecard";
 
-/// All entries, one a line.
-///
-/// # Errors
-/// If a file of `specs/` is wrong.
-pub fn listed() -> Result<String> {
-    let row = |Described { id, paper, item, title }: Described| vec![id, title, paper, item];
-    Ok(table(&["id", "what", "paper", "item"], 4, items()?.iter().map(|item| row(item.described())).collect()))
+#[derive(Debug, thiserror::Error)]
+#[error("there is no entry `{id}`; did you mean `{nearest}`? (foltr reproduce --list names all of them)")]
+pub struct UnknownEntry {
+    id: String,
+    nearest: String,
 }
 
-/// Runs entries one after the other, prints their verdicts as they come, and a table at the end.
-///
-/// # Errors
-/// If a name is unknown or a file wrong, before anything is run.
-pub fn run(which: Which<'_>, is_quick: bool, out: &Path, summary: Option<&Path>) -> Result<End> {
+pub fn list() -> Result<String> {
+    let row = |Item { entry, .. }: &Item| [&entry.id, &entry.title, &entry.paper, &entry.item].map(Clone::clone).into();
+    Ok(table(&["id", "what", "paper", "item"], 4, items()?.iter().map(row).collect()) + "\n")
+}
+
+/// Runs all entries, or those named, one after the other; prints their verdicts as they come, and a table at the end.
+/// Nothing is run if a name is unknown or a file wrong.
+pub fn run(ids: Option<&[String]>, is_quick: bool, out: &Path, summary: Option<&Path>) -> Result<End> {
     let items = items()?;
-    let described: Vec<Described> = items.iter().map(Item::described).collect();
-    if let Which::Named(ids) = which
-        && let Some(unknown) = ids.iter().find(|id| !described.iter().any(|entry| entry.id == **id))
-    {
-        return Err(UnknownEntry::new(unknown, &described).into());
+    for id in ids.into_iter().flatten() {
+        find(&items, id)?;
     }
-    let is_asked = |entry: &Described| match which {
-        // The scorecard is far larger than all others together: it has its own command.
-        Which::All => entry.id != SCORECARD,
-        Which::Named(ids) => ids.contains(&entry.id),
+    let is_asked = |item: &&Item| {
+        let id = &item.entry.id;
+        ids.map_or_else(|| !id.starts_with(SCORECARD), |ids| ids.contains(id))
     };
-    let mut checked = Vec::new();
-    for (item, entry) in items.iter().zip(&described).filter(|(_, entry)| is_asked(entry)) {
-        checked.push((item.checked(is_quick, &[])?, entry));
+    let mut asked = Vec::new();
+    for item in items.iter().filter(is_asked) {
+        asked.push((item.checked(is_quick, &[])?, &item.entry));
     }
-    let end = if checked.is_empty() { End::Done } else { run_all(&checked, out)? };
+    let end = if asked.is_empty() { End::Done } else { run_all(&asked, out)? };
     if let Some(file) = summary.filter(|_| end != End::Interrupted) {
-        summary::write(out, &described, file)?;
+        summary::write(out, items.iter().map(|item| &item.entry), file)?;
         println!("summary: {}", file.display());
     }
     Ok(end)
 }
 
-/// `foltr scorecard`: the study of every attack against every defence.
-///
-/// # Errors
-/// If a value is wrong, before anything is run.
-pub fn scorecard(is_quick: bool, overrides: &[String], out: &Path) -> Result<End> {
+/// `foltr scorecard`: the study of every attack against every defence, in one of its settings.
+pub fn scorecard(setting: Option<&str>, is_quick: bool, overrides: &[String], out: &Path) -> Result<End> {
     let items = items()?;
-    let card = items.iter().map(|item| (item, item.described())).find(|(_, entry)| entry.id == SCORECARD);
-    let (item, entry) = card.context("no scorecard")?;
-    run_all(&[(item.checked(is_quick, overrides)?, &entry)], out)
+    let id = setting.map_or_else(|| SCORECARD.to_owned(), |setting| format!("{SCORECARD}-{setting}"));
+    let item = find(&items, &id)?;
+    run_all(&[(item.checked(is_quick, overrides)?, &item.entry)], out)
+}
+
+fn find<'a>(items: &'a [Item], id: &str) -> Result<&'a Item, UnknownEntry> {
+    let nearness = |item: &&Item| strsim::normalized_damerau_levenshtein(id, &item.entry.id);
+    let nearest = items.iter().max_by(|a, b| nearness(a).total_cmp(&nearness(b)));
+    let unknown =
+        || UnknownEntry { id: id.into(), nearest: nearest.map_or_else(String::new, |it| it.entry.id.clone()) };
+    items.iter().find(|item| item.entry.id == id).ok_or_else(unknown)
 }
 
 /// An entry that cannot be run is an error, and the others follow.
-fn run_all(entries: &[(Checked, &Described)], out: &Path) -> Result<End> {
+fn run_all(entries: &[(Option<(Study, Criteria)>, &Entry)], out: &Path) -> Result<End> {
     let store = RunStore::open(out)?;
     catch_interrupts()?;
     let (mut end, mut lines) = (End::Done, Vec::new());
-    for (checked, Described { id, paper, item, title }) in entries {
+    for (study, Entry { id, paper, item, title, .. }) in entries {
         println!("\n{id}: {title} ({paper}, {item})");
-        match reproduce::run(checked, id, &store) {
+        match judged_study::run(study.as_ref(), id, &store) {
             Ok(Some(judged)) => {
                 judged.print(&out.join(id));
                 lines.push(line(id, &judged));
@@ -103,8 +100,7 @@ fn run_all(entries: &[(Checked, &Described)], out: &Path) -> Result<End> {
     Ok(end)
 }
 
-/// How many judgements have each verdict.
-fn line(id: &str, judged: &Judged) -> Vec<String> {
+fn line(id: &str, judged: &JudgedStudy) -> Vec<String> {
     let count = |wanted| judged.judgements.iter().filter(|judgement| judgement.verdict == wanted).count().to_string();
     let counts = Verdict::ALL.map(|(_, verdict)| count(verdict));
     [vec![id.to_owned()], counts.to_vec()].concat()

@@ -14,10 +14,6 @@ use foltr_experiment::selection::{Part, load, load_for};
 use foltr_experiment::spec::Normalisation;
 use foltr_report::trec::{RunFormat, check_distinct, write_qrels, write_run};
 
-/// Ranks all queries with a model.
-///
-/// # Errors
-/// If the model or the data cannot be read or do not fit together, or the run cannot be written.
 pub fn rank(arguments: &RankArgs) -> Result<End> {
     let model = Model::read(&arguments.model)?;
     let parts = load_for(&model, &arguments.data, &arguments.selection.selection())?;
@@ -26,10 +22,6 @@ pub fn rank(arguments: &RankArgs) -> Result<End> {
     write(arguments.out.as_deref(), &parts, |out| write_run(out, &parts, &model, &format))
 }
 
-/// Writes the labels of all documents.
-///
-/// # Errors
-/// If the data cannot be read, or the file cannot be written.
 pub fn qrels(arguments: &QrelsArgs) -> Result<End> {
     let parts = load(&arguments.data, &arguments.selection.selection(), Normalisation::None)?;
     write(arguments.out.as_deref(), &parts, |out| write_qrels(out, &parts, arguments.gain))

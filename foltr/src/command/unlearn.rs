@@ -21,10 +21,7 @@ use foltr_experiment::unlearn::{self, RECEIPT, Signer, key};
 use foltr_report::assemble::write_tables;
 use foltr_report::table::{grouped, table};
 
-/// Forgets clients in the runs of a result folder.
-///
-/// # Errors
-/// If the request cannot be met in one of the runs; then all of them stay as they were.
+/// Forgets clients in the runs of a result folder; if that fails in one of them, all stay as they were.
 pub fn run(arguments: &UnlearnArgs) -> Result<End> {
     let store = RunStore::of_study(&arguments.folder)?;
     let results = Results::open(&arguments.folder)?;
@@ -32,13 +29,13 @@ pub fn run(arguments: &UnlearnArgs) -> Result<End> {
     let mut clients = arguments.clients.clone();
     clients.sort_unstable();
     clients.dedup();
-    let leaving = UnlearningRequest { clients, method };
+    let requested = UnlearningRequest { clients, method };
     let usual_key = arguments.folder.join("receipt.key");
     let secret = key::secret(arguments.key.as_deref().unwrap_or(&usual_key))?;
     let time = timestamp(SystemTime::now());
     let data = DataCache::load(&results.grid)?;
     let mut journal = Journal::read(store.path())?;
-    let request = journal.begin(&store, (&arguments.folder, &results), &leaving, arguments.run.as_deref(), &time)?;
+    let request = journal.begin(&store, (&arguments.folder, &results), &requested, arguments.run.as_deref(), &time)?;
     let plan = request.plan(&results, &store)?;
     catch_interrupts()?;
     let bar = progress_bar();
@@ -57,11 +54,10 @@ pub fn run(arguments: &UnlearnArgs) -> Result<End> {
     let lines = lines(&request, &results, &data)?;
     journal.settle(&store)?;
     write_tables(&store.study_at(&arguments.folder), &mut Results::open(&arguments.folder)?, false)?;
-    tell(lines, &secret);
+    print(lines, &secret);
     Ok(End::Done)
 }
 
-/// The table, and all guarantees.
 type Lines = (Vec<Vec<String>>, BTreeSet<String>);
 
 fn lines(request: &Entry, results: &Results, data: &DataCache) -> Result<Lines> {
@@ -95,7 +91,7 @@ fn line(run: &RunEntry, results: &Results, data: &DataCache) -> Result<(Vec<Stri
     Ok((line, forgotten.guarantee.to_string()))
 }
 
-fn tell((lines, guarantees): Lines, secret: &[u8; 32]) {
+fn print((lines, guarantees): Lines, secret: &[u8; 32]) {
     let header = ["fold", "seed", "nDCG@10 before", "after", "local steps", "of training", "seconds", "receipt"];
     println!("{}", table(&header, 2, lines));
     for guarantee in guarantees {
@@ -104,10 +100,6 @@ fn tell((lines, guarantees): Lines, secret: &[u8; 32]) {
     println!("public key: {}", key::in_hex(&foltr_federation::receipt::public_key(secret)));
 }
 
-/// Checks a receipt.
-///
-/// # Errors
-/// If it is not believed, with the reason.
 pub fn verify(receipt: &Path, public_key: &str, history: Option<&Path>, model: Option<&Path>) -> Result<End> {
     let read = unlearn::verify(receipt, &key::public(public_key)?, history)?;
     let claim = &read.claim;
@@ -121,7 +113,7 @@ pub fn verify(receipt: &Path, public_key: &str, history: Option<&Path>, model: O
     println!("model:     {} after {} rounds, before", claim.from.model, claim.from.round);
     println!("           {} after {} rounds, now", claim.to.model, claim.to.round);
     if history.is_some() {
-        println!("history:   its chain is whole and tells the same");
+        println!("history:   its chain is whole and says the same");
     }
     Ok(End::Done)
 }

@@ -64,12 +64,10 @@ impl<'a> Facts<'a> {
         Ok(self.experiment.plan().mechanism(self.width())?)
     }
 
-    /// What the paper or the file says.
     pub fn claim(&self) -> Result<Option<Claim>> {
         Ok(self.experiment.privacy.claim(&self.experiment.plan().mechanism_context(self.width()))?)
     }
 
-    /// What holds against whom.
     pub fn guarantees(&self) -> Result<Vec<ObserverGuarantee>> {
         if self.experiment.learner.is_baseline() {
             return Ok(Vec::new());
@@ -94,7 +92,6 @@ impl<'a> Facts<'a> {
         })
     }
 
-    /// The words around the numbers.
     pub fn words(&self) -> Result<Explanation> {
         let only = |summary: &str| Ok(Explanation { summary: summary.into(), ..Explanation::default() });
         if self.experiment.learner.is_baseline() {
@@ -112,7 +109,7 @@ impl<'a> Facts<'a> {
             words.assumptions.push(
                 "For the amplified numbers: devices toss the coin themselves, and nobody sees who took part.".into(),
             );
-            let seen = self.seen.and_then(|price| price.run()).map_or_else(|| "nothing".into(), super::told::pair);
+            let seen = self.seen.and_then(|price| price.run()).map_or_else(|| "nothing".into(), super::render::pair);
             words.remarks.push(format!(
                 "Amplified by coins of probability {probability}; against who sees the coins {seen} holds."
             ));

@@ -9,19 +9,17 @@ use foltr_federation::privacy::{certain_outcomes, privacy_loss};
 use foltr_rank::metric::first_click_law;
 use foltr_simulation::click::{Cascade, Preset, SimulatedUser};
 
-use super::{CodeEntry, cell, claim};
+use super::judgement;
 use foltr_experiment::spec::in_words;
-use foltr_report::expect::Judgement;
+use foltr_experiment::study::Entry;
+use foltr_report::expect::{Judgement, Verdict};
 
 const ID: &str = "foltr-es-table-2";
 
-pub const TABLE_2: CodeEntry = CodeEntry {
-    id: ID,
-    paper: "KO19",
-    item: "Table 2",
-    title: "Epsilon of privatised MaxRR by enumeration of all lists",
-    run: table_2,
-};
+pub fn table_2_entry() -> Entry {
+    let title = "Epsilon of privatised MaxRR by enumeration of all lists".into();
+    Entry { id: ID.into(), paper: "KO19".into(), item: "Table 2".into(), title, ..Entry::default() }
+}
 
 const LIST_LENGTH: u32 = 5;
 const N_GRADES: u32 = 3;
@@ -37,7 +35,6 @@ const PRINTED: [(Preset, [f64; 6]); 3] = [
 /// Half a unit of the last printed digit.
 const TOLERANCE: f64 = 0.005;
 
-/// The first-click laws of a user on every list of labels.
 fn first_click_laws(preset: Preset) -> Result<Vec<Vec<f64>>> {
     let users = Cascade::preset(preset, (N_GRADES - 1) as u8)?;
     let law = |number: u32| {
@@ -47,14 +44,8 @@ fn first_click_laws(preset: Preset) -> Result<Vec<Vec<f64>>> {
     Ok((0..N_GRADES.pow(LIST_LENGTH)).map(law).collect())
 }
 
-fn table_2() -> Result<Vec<Judgement>> {
+pub fn table_2() -> Result<Vec<Judgement>> {
     let bounds = PROBABILITIES.map(|p| privacy_loss(&certain_outcomes(LIST_LENGTH as usize + 1), p));
-    let row = |users: &str, ours: [f64; 6], printed: [f64; 6]| {
-        let numbers = PROBABILITIES.iter().zip(ours).zip(printed);
-        let judged = numbers
-            .map(|((p, ours), paper)| cell(ID, &[("users", users), ("p", &p.to_string())], paper, ours, TOLERANCE));
-        judged.collect::<Vec<_>>()
-    };
     let mut judgements = row("bound", bounds, PRINTED[0].1);
     let mut below = Vec::new();
     for (preset, printed) in PRINTED {
@@ -65,10 +56,6 @@ fn table_2() -> Result<Vec<Judgement>> {
         below.push(gaps.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), gap| (low.min(gap), high.max(gap))));
     }
     let [perfect, navigational, informational] = below[..] else { anyhow::bail!("three kinds of users") };
-    let finding = |users: &str, says: &str, holds: bool, value: f64| Judgement {
-        finding: Some(5),
-        ..claim(ID, says, &[("users", users)], holds, value)
-    };
     judgements.extend([
         finding("perfect", "perfect users reach the bound", perfect.1.abs() < 1e-9, perfect.1),
         finding(
@@ -85,6 +72,21 @@ fn table_2() -> Result<Vec<Judgement>> {
         ),
     ]);
     Ok(judgements)
+}
+
+fn row(users: &str, ours: [f64; 6], printed: [f64; 6]) -> Vec<Judgement> {
+    let cell = |((p, ours), paper): ((&f64, f64), f64)| {
+        let verdict = if (ours - paper).abs() <= TOLERANCE { Verdict::Agrees } else { Verdict::Differs };
+        let case = [("users", users), ("p", &p.to_string())];
+        let expected = format!("{paper} ± {TOLERANCE}");
+        Judgement { expected, ..judgement(ID, "printed numbers", &case, verdict, ours) }
+    };
+    PROBABILITIES.iter().zip(ours).zip(printed).map(cell).collect()
+}
+
+fn finding(users: &str, says: &str, holds: bool, value: f64) -> Judgement {
+    let verdict = if holds { Verdict::Holds } else { Verdict::Fails };
+    Judgement { finding: Some(5), ..judgement(ID, says, &[("users", users)], verdict, value) }
 }
 
 #[cfg(test)]

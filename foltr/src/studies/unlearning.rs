@@ -18,7 +18,6 @@ use foltr_experiment::study::{COLLECTION_AXIS, Study};
 use foltr_report::expect::{Judgement, Verdict};
 use foltr_report::statistics::Auc;
 
-/// Influence that may be left.
 const LEFT: f64 = 0.2;
 /// The control: nobody is forgotten.
 const NOTHING: &str = "nothing";
@@ -27,7 +26,6 @@ const ONE_FEDERATION: &str = "one federation, retrain";
 
 type FolderOf<'a> = &'a dyn Fn(&Run) -> PathBuf;
 
-/// Judges every way to forget on every collection.
 pub fn judge(entry: &str, study: &Study, results: &Results, folder: FolderOf<'_>) -> Result<Vec<Judgement>> {
     let mut judgements = Vec::new();
     for (name, data) in &study.collections {
@@ -85,7 +83,6 @@ fn mean_distance(a: &[Params], b: &[Params]) -> f64 {
     a.iter().zip(b).map(distance).sum::<f64>() / a.len() as f64
 }
 
-/// Runs on one collection.
 struct Runs<'a> {
     results: &'a Results,
     folder: FolderOf<'a>,
@@ -96,7 +93,7 @@ impl Runs<'_> {
     fn of(&self, way: &str, presence: &str) -> impl Iterator<Item = &Run> {
         let is = |idx: usize| {
             let setting = &self.results.grid.settings[idx];
-            let has = |axis: &str, label: &str| setting.label(axis).is_none_or(|found| found == label);
+            let has = |axis: &str, label: &str| setting.label(axis).is_none_or(|own| own == label);
             has("way", way) && has("presence", presence) && has(COLLECTION_AXIS, self.collection)
         };
         let settings: Vec<usize> = (0..self.results.grid.settings.len()).filter(|&idx| is(idx)).collect();
@@ -148,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn doing_nothing_is_told_and_retraining_is_not() {
+    fn doing_nothing_is_noticed_and_retraining_is_not() {
         let (with, never) = (rankers(5.0), rankers(1.0));
         let influence = mean_distance(&with, &never) / mean_distance(&rankers(5.0), &rankers(1.0));
         assert_eq!(judge_influence(NOTHING, influence).1, Verdict::Holds);

@@ -1,7 +1,10 @@
-//! The binary, and what it says.
+//! The binary, and what it prints.
+
+use std::path::Path;
 
 use assert_cmd::Command;
 use assert_cmd::assert::Assert;
+use foltr_test::ExperimentFile;
 
 /// The command, in the folder of the workspace.
 pub fn foltr() -> Command {
@@ -10,12 +13,28 @@ pub fn foltr() -> Command {
     command
 }
 
-/// Standard output.
+/// Runs an experiment in a folder: `study.toml` into `out`.
+pub fn run(folder: &Path, file: &ExperimentFile, arguments: &[&str]) -> Assert {
+    file.write(&folder.join("study.toml"));
+    foltr().current_dir(folder).args(["run", "study.toml", "--out", "out"]).args(arguments).assert()
+}
+
+pub fn temporary() -> tempfile::TempDir {
+    tempfile::tempdir().expect("a temporary folder")
+}
+
+pub fn read(folder: &Path, name: &str) -> String {
+    std::fs::read_to_string(folder.join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
+}
+
 pub fn stdout(assert: &Assert) -> String {
     String::from_utf8_lossy(&assert.get_output().stdout).into_owned()
 }
 
-/// Standard error.
 pub fn stderr(assert: &Assert) -> String {
     String::from_utf8_lossy(&assert.get_output().stderr).into_owned()
+}
+
+pub fn assert_contains(text: &str, words: &[&str]) {
+    words.iter().for_each(|words| assert!(text.contains(words), "{words} is not in\n{text}"));
 }

@@ -6,29 +6,6 @@ use std::process::Command;
 
 use foltr_test::{spec_files, workspace};
 
-/// From the bottom up: what a crate may know of the workspace, in tests too, apart from `foltr-test`.
-const MAY_KNOW: [(&str, &[&str]); 8] = [
-    ("foltr-rank", &[]),
-    ("foltr-federation", &["foltr-rank"]),
-    ("foltr-simulation", &["foltr-federation", "foltr-rank"]),
-    ("foltr-mimic", &["foltr-federation", "foltr-rank"]),
-    ("foltr-experiment", &["foltr-federation", "foltr-mimic", "foltr-rank", "foltr-simulation"]),
-    ("foltr-report", &["foltr-experiment", "foltr-federation", "foltr-mimic", "foltr-rank", "foltr-simulation"]),
-    ("foltr-audit", &["foltr-federation", "foltr-rank", "foltr-simulation"]),
-    (
-        "foltr",
-        &[
-            "foltr-audit",
-            "foltr-experiment",
-            "foltr-federation",
-            "foltr-mimic",
-            "foltr-rank",
-            "foltr-report",
-            "foltr-simulation",
-        ],
-    ),
-];
-
 /// What devices and servers may link beside the workspace.
 const ALLOWED: [(&str, &[&str]); 2] = [
     ("foltr-rank", &["bytemuck", "rand", "schemars", "serde", "thiserror"]),
@@ -90,26 +67,22 @@ fn tracked() -> Vec<PathBuf> {
 
 /// Lines of code with a forbidden word, as `file:line: word`. Comments may say what they like.
 fn uses(name: &str, forbidden: &[&str]) -> Vec<String> {
-    let mut found = Vec::new();
+    let mut uses = Vec::new();
     for (path, text) in sources(name) {
         for (line, code) in (1..).zip(text.lines().map(|line| line.split("//").next().unwrap_or_default())) {
             let words = forbidden.iter().filter(|word| code.contains(*word));
-            found.extend(words.map(|word| format!("{}:{line}: {word}", path.display())));
+            uses.extend(words.map(|word| format!("{}:{line}: {word}", path.display())));
         }
     }
-    found
-}
-
-fn assert_none(found: &[String], promise: &str) {
-    assert!(found.is_empty(), "{promise}\n{}", found.join("\n"));
+    uses
 }
 
 /// Dependencies of each crate: without those of its tests, and all.
 fn dependencies() -> BTreeMap<String, [BTreeSet<String>; 2]> {
     let arguments = ["metadata", "--format-version", "1", "--no-deps", "--offline"];
-    let told = Command::new(env!("CARGO")).args(arguments).current_dir(workspace()).output().expect("cargo runs");
-    assert!(told.status.success(), "{}", String::from_utf8_lossy(&told.stderr));
-    let metadata: serde_json::Value = serde_json::from_slice(&told.stdout).expect("JSON");
+    let output = Command::new(env!("CARGO")).args(arguments).current_dir(workspace()).output().expect("cargo runs");
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    let metadata: serde_json::Value = serde_json::from_slice(&output.stdout).expect("JSON");
     let text = |value: &serde_json::Value| value.as_str().expect("a text").to_owned();
     let of = |package: &serde_json::Value| {
         let dependencies = package["dependencies"].as_array().expect("a list");
@@ -126,16 +99,30 @@ fn of_workspace(names: &BTreeSet<String>) -> BTreeSet<&str> {
     names.iter().map(String::as_str).filter(|name| name.starts_with("foltr") && *name != "foltr-test").collect()
 }
 
+/// Crates from the bottom up, each with those that it depends on, as `ARCHITECTURE.md` says.
+fn architecture() -> Vec<(String, BTreeSet<String>)> {
+    let line = |line: String| {
+        let (name, needed) = line.split_once(':').expect("crate: dependencies");
+        (name.to_owned(), needed.split_whitespace().map(str::to_owned).collect())
+    };
+    architecture_block("foltr-rank:").into_iter().map(line).collect()
+}
+
 #[test]
-fn no_crate_knows_a_crate_above_it() {
+fn the_crates_depend_on_each_other_as_the_architecture_says() {
     let dependencies = dependencies();
-    let known: BTreeSet<&str> = MAY_KNOW.iter().map(|(name, _)| *name).chain(["foltr-test"]).collect();
-    let all: BTreeSet<&str> = dependencies.keys().map(String::as_str).collect();
-    assert_eq!(all, known, "a new crate needs its place in MAY_KNOW");
-    for (name, allowed) in MAY_KNOW {
-        let extra: Vec<&str> =
-            of_workspace(&dependencies[name][1]).into_iter().filter(|it| !allowed.contains(it)).collect();
-        assert!(extra.is_empty(), "{name} may know {allowed:?} only, not {extra:?}");
+    let written = architecture();
+    let names: BTreeSet<&str> = written.iter().map(|(name, _)| name.as_str()).chain(["foltr-test"]).collect();
+    assert_eq!(names, dependencies.keys().map(String::as_str).collect(), "a new crate needs its line");
+    // What a crate may know in its tests: what it depends on, directly or not.
+    let mut may_know: BTreeMap<&str, BTreeSet<&str>> = BTreeMap::new();
+    for (name, needed) in &written {
+        let [linked, all] = &dependencies[name];
+        assert_eq!(of_workspace(linked), needed.iter().map(String::as_str).collect(), "{name} in ARCHITECTURE.md");
+        let below = needed.iter().flat_map(|it| may_know[it.as_str()].iter().copied().chain([it.as_str()])).collect();
+        let extra: Vec<&str> = of_workspace(all).difference(&below).copied().collect();
+        assert!(extra.is_empty(), "tests of {name} may know {below:?} only, not {extra:?}");
+        may_know.insert(name, below);
     }
     assert!(of_workspace(&dependencies["foltr-test"][1]).is_empty(), "foltr-test is below all others");
 }
@@ -160,21 +147,6 @@ fn architecture_block(start: &str) -> Vec<String> {
     block.lines().map(str::to_owned).collect()
 }
 
-#[test]
-fn the_crates_depend_on_each_other_as_the_architecture_says() {
-    let dependencies = dependencies();
-    let mut written = BTreeMap::new();
-    for line in architecture_block("foltr-rank:") {
-        let (name, needed) = line.split_once(':').expect("crate: dependencies");
-        written.insert(name.to_owned(), needed.split_whitespace().map(str::to_owned).collect::<BTreeSet<_>>());
-    }
-    for (name, _) in MAY_KNOW {
-        let needed: BTreeSet<String> = of_workspace(&dependencies[name][0]).into_iter().map(str::to_owned).collect();
-        assert_eq!(written.remove(name), Some(needed), "{name} in ARCHITECTURE.md");
-    }
-    assert!(written.is_empty(), "no such crates: {written:?}");
-}
-
 /// Whether a file defines a function of this name.
 fn defines(text: &str, function: &str) -> bool {
     ["(", "<"].iter().any(|open| text.contains(&format!("fn {function}{open}")))
@@ -185,7 +157,7 @@ fn the_hops_from_the_command_line_to_the_hot_loop_are_those_of_the_architecture(
     let line = architecture_block("main ->").join(" ");
     let hops: Vec<&str> = line.split("->").map(str::trim).collect();
     assert!(hops.len() <= 8, "{} hops", hops.len());
-    let all: Vec<(PathBuf, String)> = MAY_KNOW.iter().flat_map(|(name, _)| sources(name)).collect();
+    let all: Vec<(PathBuf, String)> = architecture().iter().flat_map(|(name, _)| sources(name)).collect();
     for pair in hops.windows(2) {
         // `module::function` or `Type::function`: the file that defines the first calls the second.
         let [caller, called] = [pair[0], pair[1]].map(|hop| hop.rsplit("::").next().expect("a name"));
@@ -208,8 +180,7 @@ fn documents_are_short() {
 fn libraries_do_not_print() {
     for name in LIBRARIES {
         // By their ends, `eprint!` and `eprintln!` are found as well.
-        let found = uses(name, &["print!", "println!", "dbg!"]);
-        assert_none(&found, "libraries return what they have to say:");
+        assert_eq!(uses(name, &["print!", "println!", "dbg!"]), [""; 0], "libraries return what they have to say");
     }
 }
 
@@ -222,7 +193,7 @@ fn what_devices_and_servers_link_is_pure() {
         .extend(["std::{", "rayon", "tokio", "SystemTime", "thread_rng", "rand::rng(", "OsRng"].map(str::to_owned));
     let forbidden: Vec<&str> = forbidden.iter().map(String::as_str).collect();
     for name in PURE {
-        assert_none(&uses(name, &forbidden), "no I/O, clock, threads or global randomness:");
+        assert_eq!(uses(name, &forbidden), [""; 0], "no I/O, clock, threads or global randomness");
     }
 }
 
@@ -270,7 +241,7 @@ fn keys_are_letters_and_a_year() {
 fn every_citation_is_in_papers_and_every_paper_is_cited() {
     let papers = papers();
     let mut n_cited = 0;
-    for (path, text) in MAY_KNOW.iter().flat_map(|(name, _)| sources(name)) {
+    for (path, text) in architecture().iter().flat_map(|(name, _)| sources(name)) {
         for key in keys(&text, '`', '`') {
             assert!(papers.contains_key(&key), "{}: `{key}` is not in PAPERS.md", path.display());
             n_cited += 1;

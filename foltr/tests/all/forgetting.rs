@@ -2,17 +2,14 @@
 
 use std::path::{Path, PathBuf};
 
-use assert_cmd::Command;
+use assert_cmd::assert::Assert;
+use foltr_experiment::results::Results;
 use foltr_test::ExperimentFile;
 use serde_json::Value;
 
-const FED_ERASER: [&str; 6] = ["--method", "fed-eraser", "--with", "interval=5", "--with", "steps=2"];
+use crate::binary::{self, assert_contains, foltr, read, stderr, stdout, temporary};
 
-fn foltr(folder: &Path) -> Command {
-    let mut command = Command::cargo_bin("foltr").expect("built");
-    command.current_dir(folder);
-    command
-}
+const FED_ERASER: [&str; 6] = ["--method", "fed-eraser", "--with", "interval=5", "--with", "steps=2"];
 
 /// Six clients, forty rounds, and everything that a method may ask for.
 fn experiment() -> ExperimentFile {
@@ -28,26 +25,24 @@ fn experiment() -> ExperimentFile {
 
 /// A folder with a finished run in `out`, and the folder of that run.
 fn trained(changes: &[&str]) -> (tempfile::TempDir, PathBuf) {
-    let folder = tempfile::tempdir().expect("a temporary folder");
-    experiment().write(&folder.path().join("spec.toml"));
-    foltr(folder.path()).args(["run", "spec.toml", "--out", "out"]).args(changes).assert().success();
-    let run = first_run(folder.path(), "out");
+    let folder = temporary();
+    binary::run(folder.path(), &experiment(), changes).success();
+    let run = first_run(folder.path());
     (folder, run)
 }
 
 /// The first run of the study, as it is now.
-fn first_run(folder: &Path, out: &str) -> PathBuf {
-    let results = foltr_experiment::results::Results::open(&folder.join(out)).expect("results");
+fn first_run(folder: &Path) -> PathBuf {
+    let results = Results::open(&folder.join("out")).expect("results");
     results.run_folder(&results.runs[0])
 }
 
-fn unlearn(folder: &Path, client: &str, method: &[&str]) -> assert_cmd::assert::Assert {
-    foltr(folder).args(["unlearn", "out", "--client", client]).args(method).assert()
+fn unlearn(folder: &Path, client: &str, method: &[&str]) -> Assert {
+    foltr().current_dir(folder).args(["unlearn", "out", "--client", client]).args(method).assert()
 }
 
-fn told(assert: assert_cmd::assert::Assert) -> String {
-    let output = assert.get_output();
-    String::from_utf8_lossy(&output.stdout).into_owned() + &String::from_utf8_lossy(&output.stderr)
+fn printed(assert: Assert) -> String {
+    stdout(&assert) + &stderr(&assert)
 }
 
 /// All files of a run, by name.
@@ -70,10 +65,10 @@ fn file<'a>(files: &'a [(String, Vec<u8>)], name: &str) -> &'a [u8] {
 fn a_forgotten_client_is_gone_and_has_a_receipt() {
     let (folder, run) = trained(&[]);
     let before = files(&run);
-    let text = told(unlearn(folder.path(), "2", &FED_ERASER).success());
-    assert!(text.contains("heuristic") && text.contains("receipt-0001.json"), "{text}");
+    let text = printed(unlearn(folder.path(), "2", &FED_ERASER).success());
+    assert_contains(&text, &["heuristic", "receipt-0001.json"]);
     assert!(!run.exists(), "the run with the client is gone");
-    let run = first_run(folder.path(), "out");
+    let run = first_run(folder.path());
     let after = files(&run);
     assert_ne!(file(&before, "model.safetensors"), file(&after, "model.safetensors"));
     assert!(file(&after, "history.bin").len() < file(&before, "history.bin").len(), "its updates are gone");
@@ -82,28 +77,29 @@ fn a_forgotten_client_is_gone_and_has_a_receipt() {
     assert_eq!((forgotten["rounds"].as_u64(), forgotten["local_steps"].as_u64()), (Some(8), Some(80)));
 
     let verify_in = |run: &Path, receipt: &str, history: &str, model: &str| {
-        let mut command = foltr(run);
+        let mut command = foltr();
+        command.current_dir(run);
         let key = folder.path().join("out/receipt.pub");
         command.args(["receipt", "verify", receipt, "--history", history, "--model", model, "--key"]).arg(key);
         command.assert()
     };
-    let text = told(verify_in(&run, "receipt-0001.json", "history.bin", "model.safetensors").success());
-    assert!(text.contains("clients [2] by fed-eraser") && text.contains("tells the same"), "{text}");
+    let text = printed(verify_in(&run, "receipt-0001.json", "history.bin", "model.safetensors").success());
+    assert_contains(&text, &["clients [2] by fed-eraser", "says the same"]);
 
     // A second request goes on from there; the first receipt stays true of the longer history, not of the newer model.
     unlearn(folder.path(), "4", &FED_ERASER).success();
-    let run = first_run(folder.path(), "out");
+    let run = first_run(folder.path());
     let verify = |receipt: &str, history: &str, model: &str| verify_in(&run, receipt, history, model);
     verify("receipt-0002.json", "history.bin", "model.safetensors").success();
-    let text = told(verify("receipt-0001.json", "history.bin", "model.safetensors").failure());
+    let text = printed(verify("receipt-0001.json", "history.bin", "model.safetensors").failure());
     assert!(text.contains("is not the model"), "{text}");
 
     // Every number and letter of a receipt is signed.
-    let receipt = std::fs::read_to_string(run.join("receipt-0002.json")).expect("readable");
+    let receipt = read(&run, "receipt-0002.json");
     for (what, with) in [("fed-eraser", "retrain"), ("\"steps\": 2", "\"steps\": 1"), ("  4\n", "  3\n")] {
         assert!(receipt.contains(what), "{what} in {receipt}");
         std::fs::write(run.join("forged.json"), receipt.replacen(what, with, 1)).expect("written");
-        let text = told(verify("forged.json", "history.bin", "model.safetensors").failure());
+        let text = printed(verify("forged.json", "history.bin", "model.safetensors").failure());
         assert!(text.contains("forged.json is not believed"), "{what}: {text}");
     }
     // Nor is a history that was cut or altered.
@@ -112,7 +108,7 @@ fn a_forgotten_client_is_gone_and_has_a_receipt() {
     let altered = [&history[..middle], &[history[middle] ^ 1], &history[middle + 1..]].concat();
     for damaged in [&history[..history.len() - 3], &altered[..]] {
         std::fs::write(run.join("damaged.bin"), damaged).expect("written");
-        let text = told(verify("receipt-0002.json", "damaged.bin", "model.safetensors").failure());
+        let text = printed(verify("receipt-0002.json", "damaged.bin", "model.safetensors").failure());
         assert!(text.contains("damaged.bin is not believed"), "{text}");
     }
 }
@@ -129,7 +125,7 @@ fn what_cannot_be_met_changes_nothing() {
         ("2", &["--method", "oblivion"], "fed-eraser"),
         ("0,1,2,3,4,5", &FED_ERASER, "nobody is left"),
     ] {
-        let text = told(unlearn(folder.path(), client, method).failure());
+        let text = printed(unlearn(folder.path(), client, method).failure());
         assert!(text.contains(reason), "{client} {method:?}: {text}");
         assert_eq!(files(&run), before, "{client} {method:?}");
     }
@@ -142,12 +138,12 @@ fn what_cannot_be_met_changes_nothing() {
     history[place] ^= 0x10;
     std::fs::write(run.join("history.bin"), &history).expect("written");
     let altered = files(&run);
-    let text = told(unlearn(folder.path(), "2", &FED_ERASER).failure());
+    let text = printed(unlearn(folder.path(), "2", &FED_ERASER).failure());
     assert!(text.contains("history.bin is not believed"), "{text}");
     assert_eq!(files(&run), altered);
     // A run that kept nothing.
     std::fs::remove_file(run.join("history.bin")).expect("removed");
-    let text = told(unlearn(folder.path(), "2", &FED_ERASER).failure());
+    let text = printed(unlearn(folder.path(), "2", &FED_ERASER).failure());
     assert!(text.contains("[history]"), "{text}");
 }
 
@@ -157,7 +153,7 @@ fn what_cannot_be_met_changes_nothing() {
 fn a_request_that_was_killed_is_resumed_by_the_same_command() {
     let (folder, _) = trained(&["--set", "seeds=[1, 2, 3, 4]", "--set", "federation.rounds=4000"]);
     let out = folder.path().join("out");
-    let before = foltr_experiment::results::Results::open(&out).expect("results").runs;
+    let before = Results::open(&out).expect("results").runs;
     let ready = || {
         let runs = std::fs::read_dir(out.join("runs")).expect("runs");
         runs.filter(|run| run.as_ref().is_ok_and(|run| run.path().extension().is_none())).count() - before.len()
@@ -170,13 +166,13 @@ fn a_request_that_was_killed_is_resumed_by_the_same_command() {
     }
     child.kill().expect("killed");
     child.wait().expect("ended");
-    let journal = std::fs::read_to_string(out.join("requests.json")).expect("a journal");
+    let journal = read(&out, "requests.json");
     assert_eq!(journal.matches("\"holds_clients\": true").count(), 4, "{journal}");
-    assert_eq!(foltr_experiment::results::Results::open(&out).expect("results").runs, before);
-    let text = told(unlearn(folder.path(), "4", &FED_ERASER).failure());
+    assert_eq!(Results::open(&out).expect("results").runs, before);
+    let text = printed(unlearn(folder.path(), "4", &FED_ERASER).failure());
     assert!(text.contains("4 runs still hold them"), "{text}");
     unlearn(folder.path(), "2", &FED_ERASER).success();
-    let journal = std::fs::read_to_string(out.join("requests.json")).expect("a journal");
+    let journal = read(&out, "requests.json");
     assert_eq!(journal.matches("\"holds_clients\": false").count(), 4, "{journal}");
     assert_eq!(ready(), 0, "old runs are gone");
     unlearn(folder.path(), "4", &FED_ERASER).success();
@@ -186,9 +182,9 @@ fn a_request_that_was_killed_is_resumed_by_the_same_command() {
 fn a_shard_forgets_bit_by_bit() {
     let sharded = ["--set", "federation.shards=2", "--set", "history={ checkpoints_every = 10 }"];
     let (folder, _) = trained(&sharded);
-    let text = told(unlearn(folder.path(), "3", &["--method", "shard-isolation", "--with", "shards=2"]).success());
+    let text = printed(unlearn(folder.path(), "3", &["--method", "shard-isolation", "--with", "shards=2"]).success());
     assert!(text.contains("exact"), "{text}");
-    let run = first_run(folder.path(), "out");
+    let run = first_run(folder.path());
     let (_never, never_run) = trained(&[&sharded[..], &["--set", "clients.absent=[3]"]].concat());
     let weights = |run: &Path| {
         let model = foltr_experiment::model::Model::read(&run.join("model.safetensors")).expect("a model");
@@ -199,17 +195,17 @@ fn a_shard_forgets_bit_by_bit() {
 
 #[test]
 fn an_experiment_can_forget_at_its_end() {
-    let leaving = "unlearning={ clients = [0], method = { kind = \"fed-eraser\", interval = 5, steps = 2 } }";
+    let request = "unlearning={ clients = [0], method = { kind = \"fed-eraser\", interval = 5, steps = 2 } }";
     let marker = "attack={ attackers = 1, method = { kind = \"negation\", z = 2.0 } }";
-    let (_folder, run) = trained(&["--set", leaving, "--set", marker]);
-    let rows = std::fs::read_to_string(run.join("rows.csv")).expect("rows");
+    let (_folder, run) = trained(&["--set", request, "--set", marker]);
+    let rows = read(&run, "rows.csv");
     let last = |metric: &str| {
         let line = rows.lines().rfind(|line| line.contains(metric)).unwrap_or_else(|| panic!("{metric}"));
         line.split(',').map(str::to_owned).collect::<Vec<_>>()
     };
     assert_eq!(last(",unlearning-test-ndcg@10,")[0], "8");
     assert_eq!(last(",unlearning-online-ndcg@10,")[0], "8");
-    // Round 0 of unlearning is the ranker as it was trained; how good the last one is, studies tell.
+    // Round 0 of unlearning is the ranker as it was trained; how good the last one is, studies say.
     let first = rows.lines().find(|line| line.contains(",unlearning-test-ndcg@10,")).expect("round 0");
     let trained = last(",test-ndcg@10,");
     assert_eq!(first, format!("0,unlearning-test-ndcg@10,{}", trained[2]));

@@ -10,7 +10,7 @@
 //! `FOLTR_GOLDEN_EXACT=1` lets no line differ, also those that depend on the processor: for a comparison on the machine
 //! that wrote the table.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
 use std::num::NonZero;
@@ -81,7 +81,6 @@ fn every_experiment_computes_what_it_always_did() {
 
 /// One line of `jobs.csv`.
 struct Job {
-    /// Labels of the axes that the setting has.
     setting: String,
     fold: u64,
     seed: u64,
@@ -102,11 +101,6 @@ fn read_jobs(dir: &Path) -> Vec<Job> {
         }
     };
     reader.records().map(|record| job(record.expect("a line"))).collect()
-}
-
-/// All runs of a result folder.
-fn read_runs(dir: &Path) -> Vec<Run> {
-    read_jobs(dir).into_iter().map(read_run).collect()
 }
 
 fn read_run(Job { setting, fold, seed, folder }: Job) -> Run {
@@ -197,7 +191,6 @@ fn mean<'a>(rows: impl ExactSizeIterator<Item = &'a (u64, f64)>) -> f64 {
     rows.map(|(_, value)| value).sum::<f64>() / n
 }
 
-/// A file beside the table.
 fn golden(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name)
 }
@@ -250,7 +243,7 @@ impl Budgets {
 
 // ---- running
 
-/// Runs all files; tells the lines and what went wrong.
+/// Runs all files: their lines, and what went wrong.
 fn compute_all(specs: &BTreeMap<String, PathBuf>, budgets: &Budgets, folder: &Path) -> (Lines, Vec<String>) {
     let queue = Mutex::new(specs.iter());
     let outcome = Mutex::new((Lines::new(), Vec::new()));
@@ -288,7 +281,7 @@ fn compute(spec: &str, path: &Path, budgets: &Budgets, folder: &Path) -> Result<
     if !ended.status.success() {
         return Err(format!("{spec}: failed\n{}", String::from_utf8_lossy(&ended.stderr)));
     }
-    let runs = if is_mimic { read_rankers(&out) } else { read_runs(&out) };
+    let runs = if is_mimic { read_rankers(&out) } else { read_jobs(&out).into_iter().map(read_run).collect() };
     // Histories and networks of all files together would fill a small disk.
     let _ = fs::remove_dir_all(&out);
     Ok(lines(spec, runs, budgets.tolerances.get(spec).copied()))
@@ -374,34 +367,25 @@ fn read_table() -> Lines {
 
 /// Everything that is not as the table has it.
 fn differences(expected: &Lines, computed: &Lines) -> Vec<String> {
-    let mut told = Vec::new();
-    for (name, line) in expected {
-        match computed.get(name) {
-            None => told.push(format!("{} [{}]: was not run", name.0, name.1)),
-            Some(found) => told.extend(difference(line, found).map(|how| format!("{} [{}]: {how}", name.0, name.1))),
-        }
-    }
-    let unknown = computed.keys().filter(|name| !expected.contains_key(name));
-    told.extend(unknown.map(|name| format!("{} [{}]: is not in the table", name.0, name.1)));
-    told
+    let names: BTreeSet<_> = expected.keys().chain(computed.keys()).collect();
+    let difference = |name: &&(String, String)| match (expected.get(*name), computed.get(*name)) {
+        (Some(expected), Some(computed)) => difference(expected, computed),
+        (Some(_), None) => Some("was not run".into()),
+        _ => Some("is not in the table".into()),
+    };
+    let named = |name| difference(&name).map(|how| format!("{} [{}]: {how}", name.0, name.1));
+    names.into_iter().filter_map(named).collect()
 }
 
-fn difference(expected: &Line, found: &Line) -> Option<String> {
-    let parts = [("rows", &expected.rows, &found.rows), ("params", &expected.params, &found.params)];
-    let other: Vec<String> = parts
-        .into_iter()
-        .filter(|(_, expected, found)| expected != found)
-        .map(|(name, expected, found)| format!("{name} {found}, expected {expected}"))
-        .collect();
-    if other.is_empty() {
+fn difference(expected: &Line, computed: &Line) -> Option<String> {
+    if (&expected.rows, &expected.params) == (&computed.rows, &computed.params) {
         return None;
     }
     let tolerance = expected.tolerance.filter(|_| std::env::var_os("FOLTR_GOLDEN_EXACT").is_none());
-    let Some(tolerance) = tolerance else { return Some(other.join("; ")) };
-    let near = |(a, b): (&f64, &f64)| (a - b).abs() <= tolerance * a.abs().max(b.abs());
-    let is_near = expected.values.len() == found.values.len() && expected.values.iter().zip(&found.values).all(near);
-    let values = || format!("values {:?}, expected {:?} within {tolerance:e}", found.values, expected.values);
-    (!is_near).then(values)
+    let near = |(a, b): (&f64, &f64)| tolerance.is_some_and(|t| (a - b).abs() <= t * a.abs().max(b.abs()));
+    let is_same_length = tolerance.is_some() && expected.values.len() == computed.values.len();
+    let is_near = is_same_length && expected.values.iter().zip(&computed.values).all(near);
+    (!is_near).then(|| format!("{computed:?}, expected {expected:?}"))
 }
 
 // ---- collections that the files of budgets.toml name

@@ -15,6 +15,8 @@ use foltr_simulation::letor::{ReadOptions, read_letor, write_letor};
 use foltr_test::require;
 use serde_json::{Value, json};
 
+use crate::binary;
+
 /// Sums are made in another order; every other digit is the same.
 const SAME: f64 = 1e-9;
 /// ir-measures asks a script that prints five digits for nDCG with exponential gain.
@@ -23,8 +25,7 @@ const FIVE_DIGITS: f64 = 5.1e-6;
 const OURS: [&str; 6] = ["ndcg@10", "ndcg-linear@10", "mrr@10", "mrr@1000000", "p@10", "map"];
 
 fn foltr(arguments: &[&str]) -> String {
-    let done = assert_cmd::Command::cargo_bin("foltr").expect("built").args(arguments).assert().success();
-    String::from_utf8_lossy(&done.get_output().stdout).into_owned()
+    binary::stdout(&binary::foltr().args(arguments).assert().success())
 }
 
 /// Rankers with few and with many ties: random weights, one feature only, a hidden layer, all scores equal.
@@ -56,8 +57,8 @@ struct Ours {
 fn ours(model: &str, data: &str) -> Ours {
     let metrics: Vec<&str> = OURS.iter().flat_map(|metric| ["--metric", metric]).collect();
     let evaluate = |more: &[&str]| -> Value {
-        let told = foltr(&[&["evaluate", model, data, "--json"], &metrics[..], more].concat());
-        serde_json::from_str::<Value>(&told).expect("JSON")[0].take()
+        let json = foltr(&[&["evaluate", model, data, "--json"], &metrics[..], more].concat());
+        serde_json::from_str::<Value>(&json).expect("JSON")[0].take()
     };
     let (zero, skip) = (
         evaluate(&["--queries-without-relevant", "zero", "--per-query"]),

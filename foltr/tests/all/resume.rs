@@ -6,6 +6,8 @@ use std::time::{Duration, Instant};
 
 use foltr_test::ExperimentFile;
 
+use crate::binary::{self, stderr, temporary};
+
 /// 200 small runs: 2 numbers of interactions x 2 kinds of users x 5 learning rates x 10 seeds.
 fn write_grid(folder: &Path, n_rounds: usize) {
     let grid = ExperimentFile::fpdgd()
@@ -54,7 +56,7 @@ fn file(folder: &Path, out: &str, name: &str) -> Vec<u8> {
 
 #[test]
 fn killed_five_times_or_in_three_shards_the_summary_has_the_same_bytes() {
-    let temporary = tempfile::tempdir().expect("a temporary folder");
+    let temporary = temporary();
     let folder = temporary.path();
     write_grid(folder, 60);
     run(folder, "undisturbed", &[]);
@@ -80,9 +82,7 @@ fn killed_five_times_or_in_three_shards_the_summary_has_the_same_bytes() {
         run(folder, out, &["--shard", shard]);
     }
     assert_eq!(n_finished(folder, "a") + n_finished(folder, "b") + n_finished(folder, "c"), 200);
-    let mut merge = Command::new(assert_cmd::cargo::cargo_bin!("foltr"));
-    let merge = merge.current_dir(folder).args(["merge", "c", "a", "b", "--out", "merged"]).stdout(Stdio::null());
-    assert!(merge.status().expect("started").success());
+    binary::foltr().current_dir(folder).args(["merge", "c", "a", "b", "--out", "merged"]).assert().success();
 
     for name in ["summary.json", "rows.csv", "resolved.toml"] {
         let undisturbed = file(folder, "undisturbed", name);
@@ -94,97 +94,32 @@ fn killed_five_times_or_in_three_shards_the_summary_has_the_same_bytes() {
 
 #[test]
 fn an_interrupted_run_keeps_what_is_finished_and_ends_with_code_130() {
-    let temporary = tempfile::tempdir().expect("a temporary folder");
+    let temporary = temporary();
     let folder = temporary.path();
     write_grid(folder, 2000);
     let mut child = command(folder, "out", &[]).spawn().expect("started");
     wait_until(|| n_finished(folder, "out") >= 3);
     signal(&child, "-INT");
     assert_eq!(child.wait().expect("ended").code(), Some(130));
-    let n_kept = n_finished(folder, "out");
+    let n_stored = n_finished(folder, "out");
     let about: serde_json::Value = serde_json::from_slice(&file(folder, "out", "study.json")).expect("JSON");
-    assert_eq!((about["n_runs"].as_u64(), about["n_finished"].as_u64()), (Some(200), Some(n_kept as u64)));
+    assert_eq!((about["n_runs"].as_u64(), about["n_finished"].as_u64()), (Some(200), Some(n_stored as u64)));
     let rows = String::from_utf8(file(folder, "out", "rows.csv")).expect("text");
     // Two online values a round, and one offline value a round and before the first.
-    assert_eq!(rows.lines().count(), 1 + n_kept * (3 * 2000 + 1));
-}
-
-#[test]
-fn other_settings_are_other_runs_and_equal_ones_are_not_done_again() {
-    let temporary = tempfile::tempdir().expect("a temporary folder");
-    let folder = temporary.path();
-    write_grid(folder, 3);
-    let few = ["--set", "learner.learning_rate=0.1", "--set", "seeds=[1, 2]"];
-    run(folder, "out", &few);
-    assert_eq!(n_finished(folder, "out"), 8);
-    run(folder, "out", &few);
-    assert_eq!(n_finished(folder, "out"), 8);
-    // One more seed is one more run a setting; another budget makes all runs others.
-    run(folder, "out", &["--set", "learner.learning_rate=0.1", "--set", "seeds=[1, 2, 3]"]);
-    assert_eq!(n_finished(folder, "out"), 12);
-    run(folder, "out", &["--set", "learner.learning_rate=0.1", "--set", "seeds=[1]", "--set", "federation.rounds=4"]);
-    assert_eq!(n_finished(folder, "out"), 16);
-    let rows = String::from_utf8(file(folder, "out", "rows.csv")).expect("text");
-    assert_eq!(rows.lines().count(), 1 + 4 * (3 * 4 + 1), "only what was asked for last");
+    assert_eq!(rows.lines().count(), 1 + n_stored * (3 * 2000 + 1));
 }
 
 #[test]
 fn folders_of_different_experiments_are_not_merged() {
-    let temporary = tempfile::tempdir().expect("a temporary folder");
+    let temporary = temporary();
     let folder = temporary.path();
     write_grid(folder, 3);
     run(folder, "a", &["--set", "learner.learning_rate=0.1", "--set", "seeds=[1]"]);
     run(folder, "b", &["--set", "learner.learning_rate=0.2", "--set", "seeds=[1]"]);
     let merge = |folders: &[&str]| {
-        let mut merge = assert_cmd::Command::cargo_bin("foltr").expect("built");
-        merge.current_dir(folder).arg("merge").args(folders).args(["--out", "merged"]).assert().code(1)
+        binary::foltr().current_dir(folder).arg("merge").args(folders).args(["--out", "merged"]).assert().code(1)
     };
     merge(&["a", "b"]).stderr("error: a and b are of different experiments: see their resolved.toml\n");
-    let missing = merge(&["a", "none"]);
-    let text = String::from_utf8_lossy(&missing.get_output().stderr).into_owned();
+    let text = stderr(&merge(&["a", "none"]));
     assert!(text.starts_with("error: none: no such folder; expected a result folder of `foltr run`"), "{text}");
-}
-
-#[test]
-fn a_folder_with_files_of_others_is_refused_and_a_damaged_run_is_done_again() {
-    let temporary = tempfile::tempdir().expect("a temporary folder");
-    let folder = temporary.path();
-    write_grid(folder, 3);
-    std::fs::create_dir(folder.join("mine")).expect("made");
-    std::fs::write(folder.join("mine/summary.json"), "mine").expect("written");
-    let few = ["--set", "learner.learning_rate=0.1", "--set", "seeds=[1]"];
-    let said = |out: &str| {
-        let ended = command(folder, out, &few).stderr(Stdio::piped()).output().expect("started");
-        (ended.status.code(), String::from_utf8_lossy(&ended.stderr).into_owned())
-    };
-    let (code, text) = said("mine");
-    assert_eq!(code, Some(1));
-    assert!(text.starts_with("error: mine has files that foltr did not write"), "{text}");
-    assert_eq!(file(folder, "mine", "summary.json"), b"mine");
-
-    run(folder, "out", &few);
-    let (rows, summary) = (file(folder, "out", "rows.csv"), file(folder, "out", "summary.json"));
-    let damaged = std::fs::read_dir(folder.join("out/runs")).expect("runs").next().expect("one").expect("an entry");
-    let model = damaged.path().join("model.safetensors");
-    let bytes = std::fs::read(&model).expect("a model");
-    std::fs::write(&model, &bytes[..bytes.len() / 2]).expect("cut");
-    let (code, text) = said("out");
-    assert_eq!(code, Some(0));
-    assert!(text.contains("model.safetensors is damaged") && text.contains("done again"), "{text}");
-    assert_eq!(std::fs::read(&model).expect("a model"), bytes);
-    assert!(file(folder, "out", "rows.csv") == rows && file(folder, "out", "summary.json") == summary);
-}
-
-#[test]
-fn whoever_comes_second_hears_which_folder_is_written_to() {
-    let temporary = tempfile::tempdir().expect("a temporary folder");
-    let folder = temporary.path();
-    write_grid(folder, 2000);
-    let mut child = command(folder, "out", &[]).spawn().expect("started");
-    wait_until(|| n_finished(folder, "out") >= 1);
-    let second = command(folder, "out", &[]).stderr(Stdio::piped()).output().expect("started");
-    signal(&child, "-KILL");
-    child.wait().expect("ended");
-    let text = String::from_utf8_lossy(&second.stderr).into_owned();
-    assert_eq!(text, "error: another foltr is writing to out; wait for it, or choose another --out\n");
 }

@@ -1,27 +1,24 @@
 //! `foltr evaluate`, `foltr rank` and `foltr qrels` as a user meets them: output, files, errors, exit codes.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use assert_cmd::Command;
 use foltr_experiment::model::Model;
 use foltr_experiment::spec::Normalisation;
 use foltr_rank::Shape;
 use serde_json::json;
 
-fn foltr() -> Command {
-    let mut command = Command::cargo_bin("foltr").expect("built");
-    command.env("FOLTR_CACHE", "off").env_remove("FOLTR_DATA");
-    command
+use crate::binary::{self, assert_contains, foltr, stderr, stdout};
+
+fn foltr_without_data(arguments: &[&str]) -> assert_cmd::assert::Assert {
+    foltr().env("FOLTR_CACHE", "off").env_remove("FOLTR_DATA").args(arguments).assert()
 }
 
 fn said(arguments: &[&str]) -> String {
-    let done = foltr().args(arguments).assert().success();
-    String::from_utf8_lossy(&done.get_output().stdout).into_owned()
+    stdout(&foltr_without_data(arguments).success())
 }
 
 fn refused(arguments: &[&str], code: i32) -> String {
-    let failed = foltr().args(arguments).assert().code(code);
-    String::from_utf8_lossy(&failed.get_output().stderr).into_owned()
+    stderr(&foltr_without_data(arguments).code(code))
 }
 
 /// Query 1: label 2 has the highest score of feature 1, label 1 the lowest. Query 2: nothing is relevant.
@@ -34,7 +31,7 @@ struct Folder {
 
 impl Folder {
     fn new() -> Self {
-        let folder = tempfile::tempdir().expect("a temporary folder");
+        let folder = binary::temporary();
         let model =
             Model { shape: Shape::Linear { n_features: 2 }, normalise: Normalisation::None, params: vec![1.0, 0.0] };
         model.write(&folder.path().join("model.safetensors"), "by hand").expect("written");
@@ -59,7 +56,7 @@ impl Folder {
     }
 
     fn read(&self, name: &str) -> String {
-        std::fs::read_to_string(PathBuf::from(self.path(name))).expect("a file")
+        binary::read(self.folder.path(), name)
     }
 }
 
@@ -90,10 +87,10 @@ fn a_model_is_measured_in_our_words_and_those_of_ir_measures() {
         "--per-query",
         "--json",
     ]);
-    let told: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let measured: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     let metric = json!({"metric": "p@10", "ir_measures": "P@10", "n_queries": 2, "value": 0.1});
     let queries = json!([{"query": "1", "values": {"p@10": 0.2}}, {"query": "2", "values": {"p@10": 0.0}}]);
-    assert_eq!(told, json!([{"n_queries": 2, "metrics": [metric], "queries": queries}]));
+    assert_eq!(measured, json!([{"n_queries": 2, "metrics": [metric], "queries": queries}]));
     let text = said(&["evaluate", &model, &file, "--metric", "p@10", "--per-query"]);
     assert_eq!(text.lines().rev().nth(1).map(words), Some(words("2 -")), "{text}");
 }
@@ -104,9 +101,9 @@ fn folds_and_splits_are_measured_one_by_one() {
     let set = folder.path("set");
     let text =
         said(&["evaluate", &folder.model(), &set, "--metric", "map", "--split", "test", "--split", "train", "--json"]);
-    let told: serde_json::Value = serde_json::from_str(&text).expect("JSON");
+    let measured: serde_json::Value = serde_json::from_str(&text).expect("JSON");
     let places: Vec<String> =
-        told.as_array().expect("parts").iter().map(|it| format!("{} {}", it["fold"], it["split"])).collect();
+        measured.as_array().expect("parts").iter().map(|it| format!("{} {}", it["fold"], it["split"])).collect();
     assert_eq!(places, ["1 \"train\"", "1 \"test\"", "2 \"train\"", "2 \"test\""]);
     let text = refused(&["evaluate", &folder.model(), &set, "--fold", "3"], 1);
     assert!(text.contains("fold 3 was asked for, but there are only 2"), "{text}");
@@ -145,7 +142,7 @@ fn what_does_not_fit_is_refused_with_a_reason() {
         let expected = "has 3 features, but the model knows 2: it was trained on other data";
         assert_eq!(text, format!("error: {wide} {expected}\n"));
         let text = refused(&[command, &file, &file], 1);
-        assert!(text.contains("file.txt: not a model that foltr can read") && text.contains("safetensors"), "{text}");
+        assert_contains(&text, &["file.txt: not a model that foltr can read", "safetensors"]);
         let text = refused(&[command, &model, &file, "--fold", "1"], 1);
         assert!(text.contains("a single file has no folds or splits"), "{text}");
         assert!(refused(&[command, &model, "no-such-data"], 1).contains("no-such-data: no such file or folder"));
@@ -158,10 +155,7 @@ fn what_does_not_fit_is_refused_with_a_reason() {
     assert!(refused(&["rank", &model, &file, "--tag", "two words"], 2).contains("one word"));
     std::fs::write(Path::new(&wide), "0 qid:1 1:1\n").expect("a file");
     let text = refused(&["evaluate", &model, &wide], 1);
-    assert!(
-        text.contains("no query has a relevant document") && text.contains("--queries-without-relevant zero"),
-        "{text}"
-    );
+    assert_contains(&text, &["no query has a relevant document", "--queries-without-relevant zero"]);
     std::fs::copy(&file, folder.path("set/Fold2/test.txt")).expect("copied");
     let text = refused(&["qrels", &folder.path("set")], 1);
     assert_eq!(text, "error: query 1 occurs twice in these folds and splits; choose one --fold and one --split\n");
@@ -179,20 +173,4 @@ fn features_are_filled_up_and_scaled_as_in_training() {
     Model { shape, normalise: Normalisation::Query, params }.write(Path::new(&by_query), "").expect("written");
     let run = "1 Q0 1-000001 1 2 foltr\n1 Q0 1-000003 2 1 foltr\n1 Q0 1-000002 3 0 foltr\n";
     assert_eq!(said(&["rank", &by_query, &narrow]), run);
-}
-
-#[test]
-fn the_help_names_every_option() {
-    let wanted: [(&str, &[&str]); 3] = [
-        (
-            "evaluate",
-            &["MODEL", "DATA", "--metric", "--split", "--fold", "--queries-without-relevant", "--per-query", "--json"],
-        ),
-        ("rank", &["MODEL", "DATA", "--out", "--split", "--fold", "--depth", "--scores", "--tag"]),
-        ("qrels", &["DATA", "--out", "--split", "--fold", "--gain", "exponential"]),
-    ];
-    for (command, words) in wanted {
-        let text = said(&[command, "--help"]);
-        words.iter().for_each(|word| assert!(text.contains(word), "{word} is not in\n{text}"));
-    }
 }

@@ -6,7 +6,6 @@ use super::{Explained, Explanation, Observer, ObserverGuarantee};
 use foltr_federation::privacy::{self, Unit};
 use foltr_report::table::grouped;
 
-/// Columns of a line of text.
 const WIDTH: usize = 100;
 /// Labels that are named one by one.
 const MOST_NAMED: usize = 4;
@@ -14,8 +13,7 @@ const MOST_NAMED: usize = 4;
 const HEADER: [&str; 4] = ["epsilon, or (epsilon, delta), of", "an interaction", "a message", "a client, whole run"];
 
 impl Explained {
-    /// All of it, for the terminal.
-    pub fn told(&self) -> String {
+    pub fn render(&self) -> String {
         let mut sections: Vec<Vec<&Explanation>> = Vec::new();
         for explanation in &self.explanations {
             let is_alike = |section: &&mut Vec<&Explanation>| section[0].words == explanation.words;
@@ -24,14 +22,14 @@ impl Explained {
                 None => sections.push(vec![explanation]),
             }
         }
-        let axes = self.telling_axes();
-        let told: Vec<String> = sections.iter().map(|section| told(section, &axes)).collect();
+        let axes = self.differing_axes();
+        let sections: Vec<String> = sections.iter().map(|section| render(section, &axes)).collect();
         let has_numbers = self.explanations.iter().any(|one| !one.guarantees.is_empty());
-        told.join("\n") + if has_numbers { "\nnone: nothing is hidden, or nothing is proven\n" } else { "" }
+        sections.join("\n") + if has_numbers { "\nnone: nothing is hidden, or nothing is proven\n" } else { "" }
     }
 
-    /// Axes whose labels tell explanations apart.
-    fn telling_axes(&self) -> Vec<&str> {
+    /// Axes on which explanations have different labels.
+    fn differing_axes(&self) -> Vec<&str> {
         let mut axes: Vec<&str> = Vec::new();
         for (axis, _) in self.explanations.iter().flat_map(|one| one.settings.iter().flatten()) {
             let labels = |one: &Explanation| one.labels(axis).into_iter().map(str::to_owned).collect::<Vec<_>>();
@@ -45,7 +43,6 @@ impl Explained {
 }
 
 impl Explanation {
-    /// All labels of its settings on an axis.
     fn labels(&self, axis: &str) -> Vec<&str> {
         let mut labels: Vec<&str> = Vec::new();
         for (_, label) in self.settings.iter().flatten().filter(|(known, _)| known == axis) {
@@ -58,14 +55,13 @@ impl Explanation {
 
     fn name(&self, axes: &[&str]) -> String {
         let named = axes.iter().map(|axis| (axis, self.labels(axis))).filter(|(_, labels)| !labels.is_empty());
-        let told = named.map(|(axis, labels)| match labels.len() {
+        let words = named.map(|(axis, labels)| match labels.len() {
             n if n > MOST_NAMED => format!("{axis} = {n} values"),
             _ => format!("{axis} = {}", labels.join(" | ")),
         });
-        told.collect::<Vec<_>>().join(", ")
+        words.collect::<Vec<_>>().join(", ")
     }
 
-    /// What the numbers depend on.
     fn numbers(&self) -> String {
         let params = self.n_params.map(|n| format!("{} parameters", grouped(n as u64)));
         let messages = (self.messages > 0).then(|| {
@@ -76,8 +72,7 @@ impl Explanation {
     }
 }
 
-/// One section.
-fn told(section: &[&Explanation], axes: &[&str]) -> String {
+fn render(section: &[&Explanation], axes: &[&str]) -> String {
     let words = &section[0].words;
     let mut lines = vec![wrapped("", "  ", &format!("{} ({})", words.summary, section[0].mechanism))];
     let numbers = section[0].numbers();
@@ -112,7 +107,6 @@ fn told(section: &[&Explanation], axes: &[&str]) -> String {
     lines.join("\n") + "\n"
 }
 
-/// The rows of one explanation, below its heading.
 fn rows_of(explanation: &Explanation, heading: String) -> Vec<[String; 4]> {
     let mut rows = Vec::new();
     let indent = if heading.is_empty() { "" } else { "  " };
@@ -126,9 +120,14 @@ fn rows_of(explanation: &Explanation, heading: String) -> Vec<[String; 4]> {
         let [interaction, message, run] = cells;
         rows.push([format!("{indent}{} says", claim.by), interaction, message, run]);
     }
-    for (observers, held) in merged(&explanation.guarantees) {
+    for (observers, guarantee) in merged(&explanation.guarantees) {
         let cell = |one: Option<Guarantee>| one.map_or_else(|| "none".into(), pair);
-        rows.push([format!("{indent}{observers}"), cell(held.interaction), cell(held.message), whole(&held)]);
+        rows.push([
+            format!("{indent}{observers}"),
+            cell(guarantee.interaction),
+            cell(guarantee.message),
+            whole(&guarantee),
+        ]);
     }
     rows
 }
@@ -164,21 +163,21 @@ fn merged(guarantees: &[ObserverGuarantee]) -> Vec<(String, ObserverGuarantee)> 
         [server, others, clients] if same(others, clients) => {
             vec![(observer(server), *server), (format!("others (see {})", others.sees), *others)]
         }
-        all => all.iter().map(|held| (observer(held), *held)).collect(),
+        all => all.iter().map(|guarantee| (observer(guarantee), *guarantee)).collect(),
     }
 }
 
-fn observer(held: &ObserverGuarantee) -> String {
-    match held.against {
-        Observer::Server => format!("the server (sees {})", held.sees),
-        Observer::SumsAndModels => format!("anybody who sees {}", held.sees),
-        Observer::OtherClients => format!("other clients (see {})", held.sees),
+fn observer(guarantee: &ObserverGuarantee) -> String {
+    match guarantee.against {
+        Observer::Server => format!("the server (sees {})", guarantee.sees),
+        Observer::SumsAndModels => format!("anybody who sees {}", guarantee.sees),
+        Observer::OtherClients => format!("other clients (see {})", guarantee.sees),
     }
 }
 
 /// The whole run, with and without a delta where the delta makes a difference.
-fn whole(held: &ObserverGuarantee) -> String {
-    match (held.run, held.run_without_delta) {
+fn whole(guarantee: &ObserverGuarantee) -> String {
+    match (guarantee.run, guarantee.run_without_delta) {
         (Some(run), Some(added_up)) if number(run.epsilon) == number(added_up) => number(added_up),
         (Some(run), Some(added_up)) if run.delta > 0.0 => format!("{} or {}", number(added_up), pair(run)),
         (Some(run), _) => pair(run),
@@ -186,7 +185,6 @@ fn whole(held: &ObserverGuarantee) -> String {
     }
 }
 
-/// Epsilon alone, or with its delta.
 pub(super) fn pair(Guarantee { epsilon, delta }: Guarantee) -> String {
     if delta == 0.0 { number(epsilon) } else { format!("({}, {delta:e})", number(epsilon)) }
 }
@@ -201,7 +199,6 @@ fn number(epsilon: f64) -> String {
     }
 }
 
-/// Words in lines of at most [`WIDTH`] columns.
 fn wrapped(first: &str, others: &str, text: &str) -> String {
     let mut lines = vec![first.to_owned()];
     let mut is_begun = false;

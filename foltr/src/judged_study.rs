@@ -4,6 +4,8 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result, anyhow};
 
+use crate::command::STOP;
+use crate::progress::{progress_bar, show};
 use crate::studies;
 use foltr_experiment::execute::Execution;
 use foltr_experiment::grid::Grid;
@@ -15,15 +17,13 @@ use foltr_report::assemble::run_grid;
 use foltr_report::expect::{self, At, Criteria, Drawn, Judgement};
 use foltr_report::plot;
 
-/// A study that was judged.
-pub struct Judged {
+pub struct JudgedStudy {
     pub judgements: Vec<Judgement>,
-    /// For people; the content of `verdict.txt`.
     pub text: String,
     pub figures: Vec<PathBuf>,
 }
 
-impl Judged {
+impl JudgedStudy {
     pub fn is_failure(&self) -> bool {
         self.judgements.iter().any(|judgement| judgement.verdict.is_failure())
     }
@@ -31,16 +31,33 @@ impl Judged {
     pub fn print(&self, folder: &Path) {
         print!("{}", self.text);
         self.figures.iter().for_each(|figure| println!("figure:  {}", figure.display()));
-        println!("verdict: {}", folder.join("verdict.json").display());
+        if !self.judgements.is_empty() {
+            println!("verdict: {}", folder.join("verdict.json").display());
+        }
     }
+}
+
+/// Runs and judges a study, or the entry that is code, in the folder `id` of a store; none if it was interrupted.
+pub fn run(study: Option<&(Study, Criteria)>, id: &str, store: &RunStore) -> Result<Option<JudgedStudy>> {
+    let folder = store.path().join(id);
+    let Some((study, criteria)) = study else {
+        store.study(Some(id))?;
+        return write(studies::table_2()?, String::new(), Vec::new(), &folder).map(Some);
+    };
+    let bar = progress_bar();
+    let progress = |event| show(&bar, event);
+    let how = Execution::new(&progress, &STOP);
+    let Some(grid) = chosen_grid(study, store, Some(id), &how)? else { return Ok(None) };
+    let outcome = run_grid(grid, store, Some(id), &how)?;
+    if outcome.interrupted {
+        return Ok(None);
+    }
+    judge(study, criteria, &outcome.results, &folder).map(Some)
 }
 
 /// The grid to run: with `[choose]` what was chosen by a first stage, in the folder `choice` of the study.
 ///
 /// None if it was interrupted.
-///
-/// # Errors
-/// If a run fails, or something cannot be written.
 pub fn chosen_grid(study: &Study, store: &RunStore, name: Option<&str>, how: &Execution<'_>) -> Result<Option<Grid>> {
     let Some(choose) = &study.choose else { return Ok(Some(study.grid.clone())) };
     let choice = name.map_or_else(|| "choice".to_owned(), |name| format!("{name}/choice"));
@@ -65,35 +82,25 @@ fn scores(choose: &Choose, results: &Results) -> Result<Vec<Option<f64>>> {
     Ok((0..results.grid.settings.len()).map(score).collect())
 }
 
-/// Judges results; writes `verdict.json`, `verdict.txt` and figures.
-///
-/// # Errors
-/// If something cannot be written.
-pub fn judge(study: &Study, criteria: &Criteria, results: &Results, out: &Path) -> Result<Judged> {
+pub fn judge(study: &Study, criteria: &Criteria, results: &Results, out: &Path) -> Result<JudgedStudy> {
     let mut judgements = criteria.judge(study, results);
     judgements.extend(studies::judge(study, results, out)?);
-    let (mut text, mut figures) = (String::new(), Vec::new());
+    let (mut tables, mut figures) = (String::new(), Vec::new());
     for (name, drawn) in criteria.draw(study, results) {
         match drawn {
             Drawn::Figure(figure) => figures.push(plot::write(&figure.svg(), &out.join(name))?.1),
-            Drawn::Table(table) => text += &format!("{table}\n"),
+            Drawn::Table(table) => tables += &format!("{table}\n"),
         }
     }
-    text += &expect::text(&judgements);
-    write_verdicts(out, &judgements, &text)?;
-    Ok(Judged { judgements, text, figures })
+    write(judgements, tables, figures, out)
 }
 
-/// Writes `verdict.json` and `verdict.txt`.
-///
-/// # Errors
-/// If they cannot be written.
-pub fn write_verdicts(out: &Path, judgements: &[Judgement], text: &str) -> Result<()> {
-    let json = serde_json::to_string_pretty(judgements)? + "\n";
-    put(&out.join("verdict.json"), json.as_bytes())?;
-    put(&out.join("verdict.txt"), text.as_bytes())
-}
-
-fn put(path: &Path, bytes: &[u8]) -> Result<()> {
-    std::fs::write(path, bytes).with_context(|| format!("{} cannot be written", path.display()))
+fn write(judgements: Vec<Judgement>, tables: String, figures: Vec<PathBuf>, out: &Path) -> Result<JudgedStudy> {
+    let text = tables + &expect::text(&judgements);
+    let json = serde_json::to_string_pretty(&judgements)? + "\n";
+    for (name, content) in [("verdict.json", &json), ("verdict.txt", &text)] {
+        let path = out.join(name);
+        std::fs::write(&path, content).with_context(|| format!("{} cannot be written", path.display()))?;
+    }
+    Ok(JudgedStudy { judgements, text, figures })
 }

@@ -1,0 +1,92 @@
+//! The results of a folder on the screen.
+
+use std::path::Path;
+
+use anyhow::Result;
+
+use foltr_experiment::results::Results;
+use foltr_experiment::rows::MetricName;
+use foltr_experiment::spec::Split;
+use foltr_report::mimic;
+use foltr_report::summary::SettingSummary;
+use foltr_report::table::{grouped, table, with_interval};
+
+/// Settings that a table shows; all are in summary.json.
+const MOST_SHOWN: usize = 60;
+
+pub fn print(results: &Results, out: &Path) -> Result<()> {
+    let settings = &results.grid.settings;
+    let is_mimic = |i: &usize| settings[*i].experiment.mimic().is_some();
+    (0..settings.len()).filter(is_mimic).take(MOST_SHOWN).try_for_each(|i| print_mimic(results, i))?;
+    if !(0..settings.len()).all(|i| is_mimic(&i)) {
+        println!("{}", render(results));
+    }
+    if settings.len() > MOST_SHOWN {
+        println!("{MOST_SHOWN} of {} settings; all are in summary.json", settings.len());
+    }
+    let (seconds, n) = (results.about.training_seconds, results.about.n_interactions);
+    if n > 0 && seconds > 0.0 {
+        println!("{} interactions, {} a second and thread", grouped(n), grouped((n as f64 / seconds) as u64));
+    }
+    println!("rows:    {}\nsummary: {}", out.join("rows.csv").display(), out.join("summary.json").display());
+    println!("a page:  foltr report {}", out.display());
+    Ok(())
+}
+
+fn print_mimic(results: &Results, setting: usize) -> Result<()> {
+    let evaluations = mimic::evaluations(results, setting)?;
+    if evaluations.is_empty() {
+        println!("no query was judged: there is nothing to evaluate");
+        return Ok(());
+    }
+    let summary = mimic::Summary::of(&evaluations);
+    let name = results.grid.settings[setting].name();
+    println!("{}{}{}", name, if name.is_empty() { "" } else { "\n" }, summary.render());
+    if summary.line("bm25").is_some() {
+        println!("p: paired t-test of nDCG@20 by query, means over seeds; weight: chosen on validation queries");
+    }
+    Ok(())
+}
+
+/// One line a setting: labels, final value of every offline metric, online values, number of runs.
+fn render(results: &Results) -> String {
+    let axes = results.grid.axes();
+    let shown: Vec<SettingSummary<'_>> =
+        (0..results.grid.settings.len().min(MOST_SHOWN)).map(|i| SettingSummary::of(results, i)).collect();
+    let metrics = shown_metrics(results);
+    let mut header: Vec<String> = axes.clone();
+    header.extend(metrics.iter().map(|metric| format!("{metric}, final")));
+    let is_online = shown.iter().any(|setting| setting.online.is_some());
+    if is_online {
+        header.extend(["online nDCG, mean".into(), "discounted sum".into()]);
+    }
+    header.push("runs".into());
+    let rows = shown.iter().map(|setting| {
+        let mut row: Vec<String> =
+            axes.iter().map(|axis| (*setting.labels.get(axis.as_str()).unwrap_or(&"")).to_owned()).collect();
+        let value = |metric: &String| setting.final_values.get(metric).map(with_interval).unwrap_or_default();
+        row.extend(metrics.iter().map(value));
+        if is_online {
+            let pair = setting.online.map(|online| [online.mean_ndcg, online.discounted_sum]);
+            row.extend(pair.map_or_else(|| [const { String::new() }; 2], |pair| pair.map(|one| with_interval(&one))));
+        }
+        row.push(setting.n_runs.to_string());
+        row
+    });
+    let header: Vec<&str> = header.iter().map(String::as_str).collect();
+    table(&header, axes.len(), rows.collect())
+}
+
+/// All offline metrics, or those of test queries alone when there are too many for a screen.
+fn shown_metrics(results: &Results) -> Vec<String> {
+    let mut metrics: Vec<MetricName> = Vec::new();
+    for metric in (0..results.grid.settings.len()).flat_map(|i| results.metrics(i)) {
+        if metric.split().is_some() && !metrics.contains(&metric) {
+            metrics.push(metric);
+        }
+    }
+    if metrics.len() > 4 {
+        metrics.retain(|metric| metric.split() == Some(Split::Test));
+    }
+    metrics.iter().map(ToString::to_string).collect()
+}
