@@ -13,7 +13,7 @@ use foltr_rank::rng::{Purpose, Streams};
 use serde::{Deserialize, Serialize};
 
 use super::spec::AggregationMethod;
-use crate::store::{put_json, replace};
+use crate::store::{put, put_json};
 
 /// Written last: labels are there once this file is.
 const LABELS: &str = "labels.jsonl";
@@ -164,7 +164,7 @@ impl Labels {
         if let Some(accounting) = &self.accounting {
             put_json(&folder.join(ACCOUNTING), accounting)?;
         }
-        replace(&folder.join(LABELS), |file| Ok(file.write_all(&text)?)).map(drop)
+        put(&folder.join(LABELS), &text)
     }
 
     /// Reads the labels of a folder.

@@ -9,7 +9,6 @@
 //! NAME/student.safetensors  the student of these labels; student.json says how it was trained
 //! ```
 
-use std::io::Write as _;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -36,7 +35,7 @@ use super::start;
 use super::training_data::{Store, TrainingData};
 use crate::execute::Interrupted;
 use crate::rows::RoundProgress;
-use crate::store::{put, replace, replace_json};
+use crate::store::{put, put_json};
 
 /// Queries that at most say when a network has learnt enough, and their share.
 const MOST_HELD_OUT: usize = 200;
@@ -260,7 +259,7 @@ impl FoldPipeline<'_> {
         match task.supervision.pairs() {
             Ok(pairs) => {
                 if training.run(&self.stage.inputs, &pairs, task.validation, tell) == Ending::Stopped {
-                    replace(unfinished, |file| Ok(file.write_all(&training.to_bytes())?))?;
+                    put(unfinished, &training.to_bytes())?;
                     return Err(Interrupted.into());
                 }
             }
@@ -285,7 +284,7 @@ impl FoldPipeline<'_> {
         Model::from_bytes(&bytes, &path("safetensors")).context("training has come to nothing that can be used")?;
         put(&path("safetensors"), &bytes)?;
         // Last: a network is there once this file is.
-        replace_json(&path("json"), &about)?;
+        put_json(&path("json"), &about)?;
         let _ = std::fs::remove_file(unfinished);
         Ok(())
     }

@@ -15,8 +15,8 @@ use crate::spec::{Experiment, Learner, Metric};
 
 pub(super) fn run_baseline(experiment: &Experiment, fold: &Fold, sink: &mut dyn FnMut(Row)) -> Result<RunOutcome> {
     let anyone = experiment.users.as_ref().map(|users| setup::anyone_of(users, fold)).transpose()?;
-    let judge = RunEvaluator::new(experiment, fold, None, anyone.as_ref())?;
-    let mut rows = Recorder::new(Shape::Linear { n_features: fold.train.n_features() }, judge, sink);
+    let evaluator = RunEvaluator::new(experiment, fold, None, anyone.as_ref())?;
+    let mut rows = Recorder::new(Shape::Linear { n_features: fold.train.n_features() }, evaluator, sink);
     let started = Instant::now();
     let params = match experiment.learner {
         Learner::LeastSquares => Some(least_squares(&fold.train)),
@@ -30,7 +30,7 @@ pub(super) fn run_baseline(experiment: &Experiment, fold: &Fold, sink: &mut dyn 
         None => random_ranking(experiment, fold, &mut rows)?,
     }
     rows.flush();
-    let shape = rows.shape();
+    let shape = rows.shape;
     Ok(RunOutcome { ranker: params.map(|params| (shape, params)), training_seconds, ..RunOutcome::default() })
 }
 

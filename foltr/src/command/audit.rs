@@ -11,7 +11,7 @@ use super::audit_figure;
 use foltr_audit::{Audit, AuditBudget, Finding, Scene};
 use foltr_experiment::collection::Collection;
 use foltr_experiment::data::DATA_VARIABLE;
-use foltr_experiment::store::OutputFolder;
+use foltr_experiment::store::lock_folder;
 use foltr_report::plot;
 use foltr_report::table::table;
 
@@ -21,7 +21,7 @@ use foltr_report::table::table;
 /// If data cannot be read or a file cannot be written.
 pub fn run(out: Option<&Path>, seed: u64) -> Result<End> {
     let started = Instant::now();
-    let _folder = out.map(OutputFolder::open).transpose()?;
+    let _lock = out.map(lock_folder).transpose()?;
     let bar = progress_bar();
     let found = foltr_audit::run(scene(seed)?, seed, AuditBudget::FULL, &bar);
     bar.finish_and_clear();
@@ -56,8 +56,8 @@ fn told(found: &Audit) -> String {
     let row = |finding: &Finding| {
         vec![
             finding.mechanism.clone(),
-            finding.expected.name().into(),
-            finding.verdict.name().into(),
+            finding.expected.name(),
+            finding.verdict.name(),
             format!("{:.4}", finding.claimed),
             format!("{:.4}", finding.lower_bound),
         ]
