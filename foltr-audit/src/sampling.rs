@@ -41,12 +41,16 @@ impl Round {
         }
     }
 
-    /// The message about an update.
+    /// The message about an update, if it is not sealed.
     pub(super) fn message<'s>(&self, delta: &[f32], stream: &mut Stream, scratch: &'s mut Scratch) -> &'s [f32] {
+        self.protect(delta, stream, scratch);
+        let Payload::Step { delta, .. } = &scratch.payload else { unreachable!("it is not sealed") };
+        delta
+    }
+
+    fn protect(&self, delta: &[f32], stream: &mut Stream, scratch: &mut Scratch) {
         let update = Update::Step { delta, n_interactions: 1 };
         self.privacy.protect(update, &self.task, stream, &mut scratch.payload);
-        let Payload::Step { delta, .. } = &scratch.payload else { unreachable!("a step stays a step") };
-        delta
     }
 
     /// The reward sent about outcomes.
@@ -74,7 +78,7 @@ impl Round {
         }
         scratch.partial.clear();
         for delta in updates {
-            self.message(delta, stream, scratch);
+            self.protect(delta, stream, scratch);
             scratch.partial.add_payload_with(&scratch.payload, &self.rule, &[]);
         }
         let mut step = scratch.partial.step(&self.rule).expect("enough clients for the sum to be opened");

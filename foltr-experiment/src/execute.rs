@@ -27,7 +27,6 @@ use pending::Pending;
 pub use data_cache::DataCache;
 pub use plan::{Plan, Shard};
 
-/// How jobs are run.
 #[derive(Clone, Copy)]
 pub struct Execution<'a> {
     pub progress: &'a (dyn Fn(Event) + Sync),

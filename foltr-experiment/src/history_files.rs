@@ -16,7 +16,6 @@ fn file_name(shard: usize, n_shards: usize) -> String {
     if n_shards == 1 { "history.bin".into() } else { format!("history-{shard}.bin") }
 }
 
-/// Writes the histories of a run, and the result of its `[unlearning]`.
 pub(crate) fn write(folder: &Path, histories: &[History], forgotten: Option<&Forgotten>) -> Result<()> {
     for (shard, history) in histories.iter().enumerate() {
         put(&folder.join(file_name(shard, histories.len())), &history.encode())?;
@@ -37,7 +36,6 @@ pub(crate) fn read(folder: &Path) -> Result<Vec<History>> {
     paths.iter().map(|path| read_one(path)).collect()
 }
 
-/// Reads a history and checks its chain.
 pub(crate) fn read_one(path: &Path) -> Result<History> {
     let bytes = store::read(path)?;
     let verified = || -> Result<History> {

@@ -10,7 +10,6 @@ use crate::results::JobLine;
 use crate::spec::{Data, Experiment, UnlearningRequest};
 use crate::store::{CODE_HASH, Lineage};
 
-/// One run to do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
     /// Index of the setting.
@@ -44,7 +43,6 @@ impl Job {
         if let Origin::History { parent, .. } = &self.origin { Some(parent) } else { None }
     }
 
-    /// The training that this job starts from.
     pub(crate) fn training(&self) -> Option<Self> {
         let parent = self.parent()?;
         Some(Self { key: parent.into(), origin: Origin::Training, ..self.clone() })

@@ -13,7 +13,6 @@ use crate::store::{CODE_HASH, StudyFolder, read_json};
 
 const MANIFEST_FILE: &str = "study.json";
 
-/// What is known about how a result folder came about.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
     pub version: String,
@@ -22,9 +21,7 @@ pub struct Manifest {
     pub data: BTreeMap<String, String>,
     /// Runs of the whole grid, also those of other shards.
     pub n_runs: usize,
-    /// Runs that are finished in this folder.
     pub n_finished: usize,
-    /// Interactions of the finished runs.
     pub n_interactions: u64,
     /// Training time of the finished runs, without evaluation.
     pub training_seconds: f64,
@@ -32,13 +29,11 @@ pub struct Manifest {
     pub starts: Vec<Invocation>,
 }
 
-/// One start of the command.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Invocation {
     /// Which share of the runs was asked for, such as `1/3`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<String>,
-    /// Runs that it finished.
     pub n_finished: usize,
     pub seconds: f64,
     pub threads: usize,

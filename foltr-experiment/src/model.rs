@@ -21,11 +21,9 @@ use serde::{Deserialize, Serialize};
 use crate::spec::Normalise;
 use crate::store::put;
 
-/// The usual name of a model file.
 pub const FILE_NAME: &str = "model.safetensors";
 /// Raised whenever files of before could not be read any more.
 const FORMAT: u32 = 1;
-/// The metadata key that holds [`Header`].
 const KEY: &str = "foltr";
 
 /// A ranker with all that scoring new documents takes.
@@ -37,7 +35,6 @@ pub struct Model {
     pub params: Params,
 }
 
-/// What a model file says about its tensors.
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 struct Header {

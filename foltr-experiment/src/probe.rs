@@ -16,7 +16,6 @@ use crate::spec::{Asynchrony, Evaluate, Experiment, Learner, Users};
 /// Interactions that a probe simulates at most, unless one round has more.
 const INTERACTIONS: usize = 20_000;
 
-/// What one run needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
     /// On one thread.

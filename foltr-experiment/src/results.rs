@@ -15,7 +15,6 @@ use crate::rows::{ClientValue, MetricName, Row};
 use crate::spec::SpecError;
 use crate::store::{RunRecord, StudyFolder, current_key, root_of, run_folder};
 
-/// All finished runs of a grid.
 #[derive(Clone, Debug)]
 pub struct Results {
     pub grid: Grid,
@@ -26,7 +25,6 @@ pub struct Results {
     pub root: PathBuf,
 }
 
-/// One finished run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
     /// Index of its setting.
@@ -61,7 +59,6 @@ impl Results {
         Self::read(study.store.path(), grid, &jobs.iter().map(Job::line).collect::<Vec<_>>(), about)
     }
 
-    /// Reads a study's folder.
     pub fn open(folder: &Path) -> Result<Self> {
         let root = root_of(folder)?;
         let (about, grid) = (Manifest::read(folder)?, Self::grid_of(folder)?);
@@ -84,7 +81,6 @@ impl Results {
         run_folder(&self.root, &run.key)
     }
 
-    /// The resolved experiment of a result folder.
     pub fn grid_of(folder: &Path) -> Result<Grid, SpecError> {
         Grid::read(&folder.join("resolved.toml"), &[])
     }

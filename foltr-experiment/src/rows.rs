@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::spec::{Metric, Split, UnlearningRequest};
 
-/// What a number measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum MetricName {
     /// A metric of the deterministic ranking of held-out queries.
@@ -71,8 +70,7 @@ impl MetricName {
             | Self::WorseOff(split, _)
             | Self::Unlearning(split, _) => Some(split),
             Self::Ranker(_) => Some(Split::Test),
-            Self::OnlineNdcg(_) | Self::UnlearningOnline(_) | Self::OnlineMaxRr | Self::SimulatedTime => None,
-            Self::AttackerShare | Self::PromotionRank => None,
+            _ => None,
         }
     }
 }
@@ -114,7 +112,6 @@ impl fmt::Display for MetricName {
     }
 }
 
-/// A name that no metric has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no metric of a result folder, such as test-ndcg@10, online-ndcg@10, online-maxrr or simulated-time")]
 pub struct UnknownName(String);
@@ -140,7 +137,6 @@ impl FromStr for MetricName {
     }
 }
 
-/// One number of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
     /// Offline: the ranker after this many rounds. Online: the round in which lists were shown, from 1.
@@ -160,7 +156,6 @@ pub struct ClientValue {
 }
 
 impl Row {
-    /// A line of `rows.csv`.
     pub(crate) fn parse(line: &str) -> Option<Self> {
         let (round, rest) = line.split_once(',')?;
         let (metric, value) = rest.rsplit_once(',')?;
@@ -169,7 +164,6 @@ impl Row {
 }
 
 impl ClientValue {
-    /// A line of `clients.csv`.
     pub(crate) fn parse(line: &str) -> Option<Self> {
         let mut parts = line.splitn(3, ',');
         let (client, group) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
@@ -178,7 +172,6 @@ impl ClientValue {
     }
 }
 
-/// How far a run is.
 #[derive(Clone, Debug, PartialEq)]
 pub struct RoundProgress {
     /// Rounds or steps since the last time.
@@ -193,7 +186,6 @@ impl RoundProgress {
     }
 }
 
-/// How clients were forgotten.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Forgotten {
     pub clients: Vec<u32>,

@@ -64,7 +64,6 @@ impl<'a> RunInput<'a> {
     }
 }
 
-/// Runs one experiment on one fold with one seed.
 pub fn run_job(
     input: &RunInput<'_>,
     progress: &(dyn Fn(RoundProgress) + Sync),

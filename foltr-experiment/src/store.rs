@@ -155,7 +155,6 @@ impl RunStore {
     }
 }
 
-/// The folder of one study in a store.
 #[derive(Debug)]
 pub struct StudyFolder<'a> {
     pub store: &'a RunStore,

@@ -39,7 +39,6 @@ impl fmt::Display for Shard {
     }
 }
 
-/// The runs of a grid.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// With everything known that follows from the data.
@@ -54,7 +53,6 @@ pub struct Plan {
 }
 
 impl Plan {
-    /// The runs of a grid on loaded data.
     pub fn new(mut grid: Grid, data: &DataCache, shard: Option<Shard>) -> Result<Self> {
         let (mut jobs, mut data_hashes) = (Vec::new(), BTreeMap::new());
         for (i, setting) in grid.settings.iter_mut().enumerate() {
@@ -76,7 +74,6 @@ impl Plan {
         Ok(Self { grid, jobs, n_runs, shard, data_hashes })
     }
 
-    /// What a job runs.
     pub(super) fn experiment(&self, job: &Job) -> AnyExperiment {
         match (&self.grid.settings[job.setting].experiment, &job.origin) {
             (AnyExperiment::Training(experiment), Origin::Training) => training_of(experiment).into(),

@@ -19,7 +19,6 @@ use crate::evaluate::Evaluator;
 use crate::partition::ClientData;
 use crate::spec::{Experiment, Measures, Metric, Partition, Split};
 
-/// Evaluates the rankers of one run.
 pub(super) struct RunEvaluator<'a> {
     pub(super) splits: Vec<SplitEvaluator<'a>>,
     pub(super) metrics: Vec<Metric>,

@@ -9,7 +9,6 @@ use super::trainer::Trainer;
 use crate::evaluate::SNAPSHOTS;
 use crate::rows::{ClientValue, MetricName, Row};
 
-/// Evaluates rankers and sends rows.
 pub(super) struct Recorder<'a, 's> {
     pub(super) shape: Shape,
     evaluator: RunEvaluator<'a>,
@@ -66,7 +65,6 @@ impl<'a, 's> Recorder<'a, 's> {
         self.snapshot(round, params);
     }
 
-    /// Evaluates all waiting global rankers together.
     pub(super) fn flush(&mut self) {
         let (rounds, models): (Vec<usize>, Vec<Params>) = self.pending.drain(..).unzip();
         let name = if self.is_unlearning { MetricName::Unlearning } else { MetricName::Offline };

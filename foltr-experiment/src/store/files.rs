@@ -37,7 +37,6 @@ pub(crate) fn read_json<T: DeserializeOwned>(path: &Path) -> Result<T> {
     serde_json::from_slice(&read(path)?).with_context(|| format!("{} is damaged", path.display()))
 }
 
-/// The paths in a folder.
 pub(crate) fn list(folder: &Path) -> Result<Vec<PathBuf>> {
     let paths = || std::fs::read_dir(folder)?.map(|entry| Ok(entry?.path())).collect::<std::io::Result<_>>();
     paths().with_context(|| format!("{} cannot be read", folder.display()))

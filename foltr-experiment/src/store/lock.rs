@@ -12,7 +12,6 @@ const MARKER: &str = "foltr.json";
 const LOCK: &str = ".lock";
 const LAYOUT: u32 = 2;
 
-/// The content of the marker file.
 #[derive(Deserialize, Serialize)]
 struct Marker {
     /// Changes when folders are laid out in another way.

@@ -15,7 +15,6 @@ use crate::spec::UnlearningRequest;
 const RECORD_FILE: &str = "run.json";
 const NO_CHECKSUM: &str = "00000000000000000000000000000000";
 
-/// What a finished run says about itself.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunRecord {
     /// Of this file, with 32 zeros in this place.

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use super::files::{create_folder, put, remove};
+use super::files::{create_folder, put, read, remove};
 use super::record::RunRecord;
 use super::{CLIENTS_FILE, ROWS_FILE};
 use crate::rows::{ClientValue, Row};
@@ -83,17 +83,10 @@ impl RunWriter {
         &self.partial
     }
 
-    /// Copies a file of another run.
     pub(crate) fn copy(&self, from: &Path, name: &str) -> Result<()> {
-        let (from, to) = (from.join(name), self.partial.join(name));
-        let copy = || -> std::io::Result<()> {
-            if let Some(parent) = to.parent() {
-                std::fs::create_dir_all(parent)?;
-            }
-            std::fs::copy(&from, &to)?;
-            File::open(&to)?.sync_all()
-        };
-        copy().with_context(|| format!("{} cannot be copied to {}", from.display(), to.display()))
+        let to = self.partial.join(name);
+        to.parent().map_or(Ok(()), create_folder)?;
+        put(&to, &read(&from.join(name))?)
     }
 
     /// Takes checksums and gives the run its name: after this it is finished, also after a loss of power.

@@ -95,7 +95,7 @@ fn problems_are_named_with_line_key_value_and_what_is_right() {
         ),
         (
             &[EVOLUTION, privacy("[privacy]\nkind = \"randomised-response\"\nprobability = 0.05\n\n[users]")],
-            &["15: `privacy.probability` = 0.05: must be above 1/11"],
+            &["15: `privacy.probability` = 0.05: probability = 0.05 must be above 1/11"],
         ),
         (
             &[EVOLUTION, published, biased],

@@ -10,7 +10,6 @@ fn assert_close(weights: &[f64], expected: &[f64]) {
     }
 }
 
-/// P(w) by its definition, pair by pair.
 fn objective_by_definition(data: &Dataset, c: f64, weights: &[f64]) -> f64 {
     let pair_weight = c / data.n_queries() as f64;
     let mut objective = squared_norm(weights) / 2.0;
