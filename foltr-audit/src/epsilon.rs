@@ -2,7 +2,7 @@
 //!
 //! `JUO20` Jagielski, Ullman, Oprea: *Auditing Differentially Private Machine Learning: How Private is Private SGD?*,
 //! NeurIPS 2020, section 3. Half of the samples choose an event, the other half bound its probabilities P and Q on the
-//! two inputs by Clopper and Pearson: epsilon >= ln((P_low - delta)/Q_high), but for an error of probability [`ALPHA`].
+//! two inputs by Clopper and Pearson: epsilon >= ln((P_low - delta)/Q_high), but for an error of probability `ALPHA`.
 //!
 //! Deviation: the event is chosen among all half-lines of a one-dimensional statistic, in both directions and for both
 //! orders of the inputs, by approximate limits.

@@ -1,7 +1,7 @@
 //! Do the privacy labels hold? Attacks and tests that can fail, beside broken mechanisms that they must catch.
 //!
 //! Three parts: lower bounds of epsilon from samples of each mechanism's output ([`epsilon`]), the clicks recovered from
-//! what a server sees ([`inversion`]), and the laws of all samplers ([`samplers`]). Every row has a claim and a bound that
+//! what a server sees ([`inversion`]), and the laws of all samplers (`samplers`). Every row has a claim and a bound that
 //! was measured; a bound above its claim refutes it. Sound mechanisms must not be refuted, broken controls must be.
 
 mod clopper_pearson;
