@@ -11,10 +11,7 @@ use statrs::function::factorial::ln_binomial;
 const HALVINGS: u32 = 60;
 
 /// The probability is above this, but for an error of probability `alpha`.
-///
-/// # Panics
-/// If there are more successes than trials, or `alpha` is not below 1/2.
-pub fn lower_limit(successes: u64, trials: u64, alpha: f64) -> f64 {
+pub(super) fn lower_limit(successes: u64, trials: u64, alpha: f64) -> f64 {
     assert!(successes <= trials, "{successes} successes in {trials} trials");
     assert!(alpha > 0.0 && alpha < 0.5, "an error probability of {alpha} is not between 0 and 1/2");
     if successes == 0 {
@@ -29,10 +26,7 @@ pub fn lower_limit(successes: u64, trials: u64, alpha: f64) -> f64 {
 }
 
 /// The probability is below this, but for an error of probability `alpha`.
-///
-/// # Panics
-/// As [`lower_limit`].
-pub fn upper_limit(successes: u64, trials: u64, alpha: f64) -> f64 {
+pub(super) fn upper_limit(successes: u64, trials: u64, alpha: f64) -> f64 {
     assert!(successes <= trials, "{successes} successes in {trials} trials");
     1.0 - lower_limit(trials - successes, trials, alpha)
 }
@@ -71,7 +65,7 @@ mod tests {
     }
 
     #[test]
-    fn ends_have_a_closed_form() {
+    fn limits_of_no_success_and_of_many_trials_have_closed_forms() {
         // No success: (1 - p)^n = alpha.
         for trials in [1, 50, 5_000_000_u64] {
             let exact = -(0.001_f64.ln() / trials as f64).exp_m1();
@@ -79,10 +73,6 @@ mod tests {
             assert!((got / exact - 1.0).abs() < 1e-6, "{trials}: {got} is not {exact}");
             assert_eq!((lower_limit(0, trials, 0.001), upper_limit(trials, trials, 0.001)), (0.0, 1.0));
         }
-    }
-
-    #[test]
-    fn limits_of_large_samples_are_nearly_normal() {
         // z = 3.290527 for .0005; the correction of Clopper and Pearson is of order 1/n.
         let (successes, trials) = (1_500_000_u64, 5_000_000_u64);
         let half = 3.290_527 * (0.3 * 0.7 / trials as f64).sqrt();

@@ -2,11 +2,12 @@
 //!
 //! `JUO20` Jagielski, Ullman, Oprea: *Auditing Differentially Private Machine Learning: How Private is Private SGD?*,
 //! NeurIPS 2020, section 3. Half of the samples choose an event, the other half bound its probabilities P and Q on the
-//! two inputs by Clopper and Pearson: epsilon >= ln((P_low - delta)/Q_high), but for an error of probability [`ALPHA`].
+//! two inputs by Clopper and Pearson: epsilon >= ln((P_low - delta)/Q_high), but for an error of probability `ALPHA`.
 //!
 //! Deviation: the event is chosen among all half-lines of a one-dimensional statistic, in both directions and for both
 //! orders of the inputs, by approximate limits.
 
+use foltr_federation::accountant::Guarantee;
 use foltr_rank::rng::{Stream, Streams};
 use indicatif::ProgressBar;
 use rayon::prelude::*;
@@ -15,47 +16,51 @@ use super::sampling::{Scratch, sample};
 use super::{AuditBudget, Expected, Finding, Part, Verdict, lower_limit, upper_limit};
 
 /// Probability that the bound of a case is wrong; half of it for each of the two limits.
-pub const ALPHA: f64 = 0.001;
+pub(super) const ALPHA: f64 = 0.001;
 /// The normal quantile that belongs to half of [`ALPHA`].
 const Z: f64 = 3.290_527;
 /// Thresholds tried between the extremes of each half sample.
 const N_THRESHOLDS: usize = 400;
 
-/// Which of two neighbouring inputs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Neighbour {
-    /// The input in which the statistic tends to be large.
-    First,
-    /// The other one.
-    Second,
-}
-
-/// One sample of a statistic of the mechanism's output.
-pub type Draw = Box<dyn Fn(Neighbour, &mut Stream, &mut Scratch) -> f64 + Send + Sync>;
+/// One sample of a statistic of the mechanism's output on one of two neighbouring inputs, 0 and 1.
+pub(super) type Draw = Box<dyn Fn(usize, &mut Stream, &mut Scratch) -> f64 + Send + Sync>;
 
 /// A mechanism with a label and a worst pair of inputs.
 pub struct Case {
-    /// What is audited.
-    pub mechanism: String,
+    pub(super) mechanism: String,
     /// On which inputs, by which statistic.
-    pub what: String,
-    /// The epsilon on the label.
-    pub claimed: f64,
-    /// The delta on the label.
-    pub delta: f64,
-    /// What is known about the label.
-    pub expected: Expected,
-    /// Samples of each input.
-    pub n_samples: usize,
-    /// Draws them.
-    pub draw: Draw,
+    pub(super) what: String,
+    pub(super) claimed: f64,
+    pub(super) delta: f64,
+    pub(super) expected: Expected,
+    /// Of each input.
+    pub(super) n_samples: usize,
+    pub(super) draw: Draw,
+}
+
+impl Case {
+    pub(super) fn new(
+        mechanism: &str,
+        what: String,
+        Guarantee { epsilon, delta }: Guarantee,
+        expected: Expected,
+        n_samples: usize,
+        draw: impl Fn(usize, &mut Stream, &mut Scratch) -> f64 + Send + Sync + 'static,
+    ) -> Self {
+        Self { mechanism: mechanism.into(), what, claimed: epsilon, delta, expected, n_samples, draw: Box::new(draw) }
+    }
+
+    #[must_use]
+    pub fn labelled(self, Guarantee { epsilon, delta }: Guarantee) -> Self {
+        Self { claimed: epsilon, delta, ..self }
+    }
 }
 
 /// Bounds epsilon from below and judges the label. `number` is the case's place in the audit: cases share no stream.
-pub fn certify(case: &Case, streams: &Streams, number: u32, effort: AuditBudget, bar: &ProgressBar) -> Finding {
-    let n = effort.of(case.n_samples);
+pub fn certify(case: &Case, streams: &Streams, number: u32, budget: AuditBudget, bar: &ProgressBar) -> Finding {
+    let n = budget.share_of(case.n_samples);
     let of = |input, number| sample(n, streams, number, bar, |stream, scratch| (case.draw)(input, stream, scratch));
-    let samples = [of(Neighbour::First, 2 * number), of(Neighbour::Second, 2 * number + 1)];
+    let samples = [of(0, 2 * number), of(1, 2 * number + 1)];
     let lower_bound = bound(&samples, case.delta);
     Finding {
         mechanism: case.mechanism.clone(),
@@ -78,8 +83,8 @@ struct Event {
     likelier: usize,
 }
 
-/// A lower bound of epsilon from samples of two inputs; 0 if they cannot be told apart.
-pub fn bound(samples: &[Vec<f64>; 2], delta: f64) -> f64 {
+/// A lower bound of epsilon from samples of two inputs; 0 if they cannot be distinguished.
+fn bound(samples: &[Vec<f64>; 2], delta: f64) -> f64 {
     let halves = [0, 1].map(|input| samples[input].split_at(samples[input].len() / 2));
     let Some(event) = choose(halves.map(|(first, _)| first), delta) else { return 0.0 };
     let is_in = |value: &&f64| if event.is_above { **value >= event.threshold } else { **value <= event.threshold };
@@ -101,11 +106,8 @@ fn choose(samples: [&[f64]; 2], delta: f64) -> Option<Event> {
     for threshold in sorted.iter().flat_map(|sorted| thresholds(sorted)) {
         for is_above in [true, false] {
             let share = |sorted: &[f64]| {
-                let below = if is_above {
-                    sorted.partition_point(|&value| value < threshold)
-                } else {
-                    sorted.partition_point(|&value| value <= threshold)
-                };
+                let is_below = |&value: &f64| if is_above { value < threshold } else { value <= threshold };
+                let below = sorted.partition_point(is_below);
                 (if is_above { sorted.len() - below } else { below }) as f64 / sorted.len() as f64
             };
             let shares = [share(&sorted[0]), share(&sorted[1])];
@@ -143,7 +145,6 @@ mod tests {
     use foltr_rank::rng::Purpose;
     use rand::RngExt;
 
-    /// Samples of a coin that shows 1 with probability p or q.
     fn coins(p: f64, q: f64, n: usize) -> [Vec<f64>; 2] {
         let mut stream = Streams::new(3).open(Purpose::Noise, 0, 0);
         [p, q].map(|p| (0..n).map(|_| f64::from(u8::from(stream.random::<f64>() < p))).collect())
@@ -152,22 +153,17 @@ mod tests {
     #[test]
     fn the_bound_is_below_the_truth_and_close_to_it() {
         // ln(.75/.25) = 1.0986, by either side of the coin.
-        let got = bound(&coins(0.75, 0.25, 1_000_000), 0.0);
-        assert!(got < 3_f64.ln() && got > 3_f64.ln() - 0.02, "{got}");
-        // The order of the inputs does not matter.
-        let got = bound(&coins(0.25, 0.75, 1_000_000), 0.0);
-        assert!(got < 3_f64.ln() && got > 3_f64.ln() - 0.02, "{got}");
+        // With delta, ln((.75 - .25)/.25) = ln 2.
+        for (p, q, delta, truth) in
+            [(0.75, 0.25, 0.0, 3_f64.ln()), (0.25, 0.75, 0.0, 3_f64.ln()), (0.75, 0.25, 0.25, 2_f64.ln())]
+        {
+            let got = bound(&coins(p, q, 1_000_000), delta);
+            assert!(got < truth && got > truth - 0.02, "{got}");
+        }
     }
 
     #[test]
-    fn delta_is_taken_off_the_likelier_side() {
-        // ln((.75 - .25)/.25) = ln 2.
-        let got = bound(&coins(0.75, 0.25, 1_000_000), 0.25);
-        assert!(got < 2_f64.ln() && got > 2_f64.ln() - 0.02, "{got}");
-    }
-
-    #[test]
-    fn what_cannot_be_told_apart_has_no_bound() {
+    fn equal_distributions_have_no_bound() {
         assert_eq!(bound(&coins(0.5, 0.5, 100_000), 0.0), 0.0);
         assert_eq!(bound(&[vec![], vec![]], 0.0), 0.0);
     }

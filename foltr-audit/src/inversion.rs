@@ -15,8 +15,8 @@ use indicatif::ProgressBar;
 use rayon::prelude::*;
 use serde::Serialize;
 
-pub use scene::{Scene, Session, Shown};
-pub use view::{Seen, View, views};
+pub use scene::Scene;
+use view::{View, views};
 
 use super::{Expected, Finding, Part, Verdict, epsilon::ALPHA, lower_limit};
 
@@ -25,14 +25,12 @@ const INTERACTIONS: [usize; 3] = [1, 2, 4];
 /// What inverting a message counts in the progress bar, beside a sample.
 const STEPS_A_CLIENT: u64 = 5_000;
 
-/// How well the clicks of clients could be recovered.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Inversion {
     /// What the server sees.
     pub view: String,
-    /// Interactions behind a message.
+    /// Behind a message.
     pub n_interactions: usize,
-    /// Clients that were attacked.
     pub n_clients: usize,
     /// Share of click vectors recovered exactly.
     pub recovered: f64,
@@ -40,10 +38,9 @@ pub struct Inversion {
     pub lower_limit: f64,
     /// Share recovered without looking at any message.
     pub chance: f64,
-    /// What is known about the mode.
     #[serde(skip)]
     pub expected: Expected,
-    /// Whether it is judged with this number of interactions.
+    /// With this number of interactions.
     #[serde(skip)]
     pub is_judged: bool,
 }
@@ -65,33 +62,28 @@ impl Inversion {
     }
 }
 
-/// All views with all numbers of interactions.
-pub fn plan() -> Vec<(View, usize)> {
-    views().into_iter().flat_map(|view| INTERACTIONS.map(|n| (view.clone(), n))).collect()
-}
-
 /// Attacks so many clients in every view, or a multiple of that.
-pub fn invert_all(scene: &Scene, n_clients: usize, bar: &ProgressBar) -> Vec<Inversion> {
-    plan().iter().map(|(view, n)| invert(scene, view, *n, n_clients * view.times(*n), bar)).collect()
+pub(super) fn invert_all(scene: &Scene, n_clients: usize, bar: &ProgressBar) -> Vec<Inversion> {
+    let invert = |view: &View, n| invert(scene, view, n, n_clients * view.times(n), bar);
+    views().iter().flat_map(|view| INTERACTIONS.map(|n| invert(view, n))).collect()
 }
 
 /// What [`invert_all`] adds to a progress bar.
 pub(super) fn n_steps(n_clients: usize) -> u64 {
-    let clients: usize = plan().iter().map(|(view, n)| n_clients * view.times(*n)).sum();
-    clients as u64 * STEPS_A_CLIENT
+    let times: usize = views().iter().flat_map(|view| INTERACTIONS.map(|n| view.times(n))).sum();
+    (times * n_clients) as u64 * STEPS_A_CLIENT
 }
 
-/// Attacks so many clients of `n_interactions` each.
-pub fn invert(scene: &Scene, view: &View, n_interactions: usize, n_clients: usize, bar: &ProgressBar) -> Inversion {
-    let seen = view.prepare(scene, n_interactions);
+fn invert(scene: &Scene, view: &View, n_interactions: usize, n_clients: usize, bar: &ProgressBar) -> Inversion {
+    let server = view.observer(scene, n_interactions);
     let attack = |client: u32| {
-        let session = scene.play(client, n_interactions);
-        let mut stream = scene.streams().open(Purpose::Noise, client, n_interactions as u32);
-        let observed = seen.observe(scene, &session, client, &mut stream);
-        let guess = decoder::decode(scene, &session.shown, &observed, seen.noise(), client);
+        let round = scene.play(client, n_interactions);
+        let mut stream = scene.streams.open(Purpose::Noise, client, n_interactions as u32);
+        let observed = server.observe(scene, &round, client, &mut stream);
+        let guess = decoder::decode(scene, &round.shown, &observed, &server.noise, client);
         bar.inc(STEPS_A_CLIENT);
-        let right = guess.iter().zip(&session.clicks).filter(|(guess, clicks)| guess == clicks).count();
-        let by_chance = session.shown.iter().zip(&session.clicks);
+        let right = guess.iter().zip(&round.clicks).filter(|(guess, clicks)| guess == clicks).count();
+        let by_chance = round.shown.iter().zip(&round.clicks);
         let by_chance =
             by_chance.filter(|(shown, clicks)| scene.most_frequent(shown.ranking.len()) == **clicks).count();
         (right as u64, by_chance as u64)
@@ -100,13 +92,13 @@ pub fn invert(scene: &Scene, view: &View, n_interactions: usize, n_clients: usiz
     let total = (n_clients * n_interactions) as u64;
     let (right, by_chance) = counts.iter().fold((0, 0), |sum, count| (sum.0 + count.0, sum.1 + count.1));
     Inversion {
-        view: view.name().into(),
+        view: view.name.into(),
         n_interactions,
         n_clients,
         recovered: right as f64 / total as f64,
         lower_limit: lower_limit(right, total, ALPHA),
         chance: by_chance as f64 / total as f64,
-        expected: view.expected(),
+        expected: view.expected,
         is_judged: view.is_judged(n_interactions),
     }
 }
@@ -122,7 +114,7 @@ mod tests {
     }
 
     fn recovered(scene: &Scene, name: &str, n_interactions: usize) -> Inversion {
-        let view = views().into_iter().find(|view| view.name() == name).expect("a view of this name");
+        let view = views().into_iter().find(|view| view.name == name).expect("a view of this name");
         invert(scene, &view, n_interactions, 12, &ProgressBar::hidden())
     }
 
@@ -136,9 +128,9 @@ mod tests {
 
     #[test]
     fn under_much_noise_the_most_frequent_clicks_remain() {
-        let found = recovered(&scene(), "central, Gaussian sum of 4", 2);
-        assert_eq!(found.recovered, found.chance);
-        assert!(found.finding().is_none());
+        let attack = recovered(&scene(), "central, Gaussian sum of 4", 2);
+        assert_eq!(attack.recovered, attack.chance);
+        assert!(attack.finding().is_none());
         assert_eq!(
             recovered(&scene(), "central, Gaussian sum of 4", 1).finding().map(|it| it.verdict),
             Some(Verdict::Sound)
@@ -148,14 +140,14 @@ mod tests {
     #[test]
     fn a_table_holds_what_the_clicks_added() {
         let scene = scene();
-        let session = scene.play(5, 3);
-        let tables = table::TableMaker::new(&scene).tables(&session.shown, &session.clicks);
-        let mut sum = vec![0.0; scene.n_params()];
-        for (table, clicks) in tables.iter().zip(&session.clicks) {
+        let round = scene.play(5, 3);
+        let tables = table::TableMaker::new(&scene).tables(&round.shown, &round.clicks);
+        let mut sum = vec![0.0; scene.global.len()];
+        for (table, clicks) in tables.iter().zip(&round.clicks) {
             sum.iter_mut().zip(table.of(clicks.0 as usize)).for_each(|(sum, value)| *sum += value);
         }
-        let largest = session.update.iter().zip(&sum).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
+        let largest = round.update.iter().zip(&sum).map(|(a, b)| (a - b).abs()).fold(0.0, f32::max);
         assert!(largest < 1e-6, "{largest}");
-        assert!(session.update.iter().any(|value| value.abs() > 1e-3));
+        assert!(round.update.iter().any(|value| value.abs() > 1e-3));
     }
 }

@@ -1,7 +1,7 @@
 //! Many samples of what a server sees, side by side: the same ones for any number of threads.
 //!
-//! Messages go the way that they go in a run: [`LocalPrivacy::protect`], [`PartialSum::add_payload_with`], [`PartialSum::step`],
-//! and the noise that a mechanism adds at the server.
+//! Messages go the way that they go in a run: [`LocalPrivacy::protect`], [`PartialSum::add_payload_with`],
+//! [`PartialSum::step`], and the noise that a mechanism adds at the server.
 
 use foltr_federation::{LocalPrivacy, Mechanism, PartialSum, Payload, PayloadSemantics, RoundTask};
 use foltr_rank::Update;
@@ -13,10 +13,8 @@ use rayon::prelude::*;
 const BATCH: usize = 1024;
 
 /// Memory of a thread that draws samples.
-#[derive(Debug)]
-pub struct Scratch {
-    /// What a client sent.
-    pub payload: Payload,
+pub(super) struct Scratch {
+    payload: Payload,
     partial: PartialSum,
 }
 
@@ -26,45 +24,69 @@ impl Default for Scratch {
     }
 }
 
-impl Scratch {
-    /// What the server makes of one message each from clients with these updates: their sum, with all noise.
-    ///
-    /// # Panics
-    /// If a sealed sum has too few shares to be opened.
-    pub fn sum<'u>(
-        &mut self,
-        privacy: &Mechanism,
-        updates: impl Iterator<Item = &'u [f32]>,
-        task: &RoundTask,
-        stream: &mut Stream,
-    ) -> Vec<f64> {
+/// One round of a mechanism: a task, and how the server reads the messages.
+pub(super) struct Round {
+    pub(super) privacy: Mechanism,
+    pub(super) rule: PayloadSemantics,
+    pub(super) task: RoundTask,
+}
+
+impl Round {
+    pub(super) fn new(privacy: Mechanism, n_clients: u32, d: usize, n_interactions: u32) -> Self {
         let rule = privacy.rule(PayloadSemantics::Averaging, 1.0);
-        self.sum_by(&rule, privacy, updates, task, stream)
+        Self {
+            privacy,
+            rule,
+            task: RoundTask { round: 0, global: vec![0.0; d], n_clients, n_interactions, clip_norm: None },
+        }
     }
 
-    /// The same by a rule of one's own, which may open what should stay closed.
-    pub fn sum_by<'u>(
-        &mut self,
-        rule: &PayloadSemantics,
-        privacy: &Mechanism,
+    /// The message about an update, if it is not sealed.
+    pub(super) fn message<'s>(&self, delta: &[f32], stream: &mut Stream, scratch: &'s mut Scratch) -> &'s [f32] {
+        self.protect(delta, stream, scratch);
+        let Payload::Step { delta, .. } = &scratch.payload else { unreachable!("it is not sealed") };
+        delta
+    }
+
+    fn protect(&self, delta: &[f32], stream: &mut Stream, scratch: &mut Scratch) {
+        let update = Update::Step { delta, n_interactions: 1 };
+        self.privacy.protect(update, &self.task, stream, &mut scratch.payload);
+    }
+
+    /// The reward sent about outcomes.
+    pub(super) fn reward(&self, outcomes: &[u16], stream: &mut Stream, scratch: &mut Scratch) -> f32 {
+        let update = Update::Evolution { seed: 0, plus: outcomes, minus: &[] };
+        self.privacy.protect(update, &self.task, stream, &mut scratch.payload);
+        let Payload::Evolution { plus, .. } = scratch.payload else { unreachable!("outcomes stay outcomes") };
+        plus
+    }
+
+    /// What the server makes of messages about a client's update and zeros from all others: their sum, with all noise.
+    pub(super) fn sum_with(&self, update: &[f32], stream: &mut Stream, scratch: &mut Scratch) -> Vec<f64> {
+        let others = (1..self.task.n_clients).map(|_| self.task.global.as_slice());
+        self.sum(std::iter::once(update).chain(others), stream, scratch)
+    }
+
+    pub(super) fn sum<'u>(
+        &self,
         updates: impl Iterator<Item = &'u [f32]>,
-        task: &RoundTask,
         stream: &mut Stream,
+        scratch: &mut Scratch,
     ) -> Vec<f64> {
-        if self.partial.n_params() != task.global.len() {
-            self.partial = PartialSum::new(task.global.len());
+        if scratch.partial.n_params() != self.task.global.len() {
+            scratch.partial = PartialSum::new(self.task.global.len());
         }
-        self.partial.clear();
+        scratch.partial.clear();
         for delta in updates {
-            privacy.protect(Update::Step { delta, n_interactions: 1 }, task, stream, &mut self.payload);
-            self.partial.add_payload_with(&self.payload, rule, &[]);
+            self.protect(delta, stream, scratch);
+            scratch.partial.add_payload_with(&scratch.payload, &self.rule, &[]);
         }
-        let mut step = self.partial.step(rule).expect("enough clients for the sum to be opened");
-        if *rule == PayloadSemantics::Averaging {
-            let n_clients = f64::from(self.partial.n_contributions());
+        let mut step = scratch.partial.step(&self.rule).expect("enough clients for the sum to be opened");
+        if self.rule == PayloadSemantics::Averaging {
+            let n_clients = f64::from(scratch.partial.n_contributions());
             step.iter_mut().for_each(|value| *value *= n_clients);
         }
-        if let Mechanism::Gaussian(mechanism) = privacy {
+        if let Mechanism::Gaussian(mechanism) = &self.privacy {
             mechanism.noise_of_step(mechanism.clip().initial(), 1.0, stream, &mut step);
         }
         step

@@ -3,7 +3,6 @@
 mod data_cache;
 mod pending;
 mod plan;
-mod save;
 
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Mutex, PoisonError};
@@ -12,19 +11,22 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 use rayon::ThreadPoolBuilder;
 
-use crate::job::{Job, Start};
+use crate::grid::AnyExperiment;
+use crate::history_files;
+use crate::job::{Job, Origin, settings_of_run};
 use crate::manifest::{Invocation, Machine};
 use crate::mimic::Step;
-use crate::run::run_job;
-use crate::store::RunStore;
-use crate::unlearn::Signer;
+use crate::model::{self, Model};
+use crate::rows::{RoundProgress, RunOutcome};
+use crate::run::{Parent, RunInput, Work, run_job};
+use crate::spec::Experiment;
+use crate::store::{RunRecord, RunStore, RunWriter};
+use crate::unlearn::{self, Signer};
 use pending::Pending;
-use save::Task;
 
 pub use data_cache::DataCache;
 pub use plan::{Plan, Shard};
 
-/// How jobs are run.
 #[derive(Clone, Copy)]
 pub struct Execution<'a> {
     pub progress: &'a (dyn Fn(Event) + Sync),
@@ -44,32 +46,19 @@ impl<'a> Execution<'a> {
     }
 }
 
-/// How far jobs are.
+/// How far jobs are. Work is interactions, or steps of mimic learning.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Event {
-    /// Interactions or steps of everything that is to be done.
-    Started {
-        work: u64,
-    },
-    /// So many more were done.
-    Advanced {
-        work: u64,
-        message: Option<String>,
-    },
-    /// So many runs of so many are finished.
-    Runs {
-        n_done: usize,
-        n_wanted: usize,
-    },
+    Started { work: u64 },
+    Advanced { work: u64, message: Option<String> },
+    Runs { n_done: usize, n_wanted: usize },
     Ended,
 }
 
-/// What came of it.
 #[derive(Debug)]
 pub struct Executed {
     /// The first run that failed.
     pub ran: Result<()>,
-    /// Runs that were asked for.
     pub n_wanted: usize,
     /// Runs that had been finished before.
     pub n_found: usize,
@@ -80,24 +69,45 @@ pub struct Executed {
     pub invocation: Invocation,
 }
 
-/// Does all jobs of a plan that are not finished in the store.
-///
-/// # Errors
-/// If a job needs a training in which clients were forgotten, or a damaged run cannot be removed. Failures of runs are in
-/// [`Executed::ran`].
+/// Does all jobs of a plan that are not finished in the store. Failures of runs are in [`Executed::ran`].
 pub fn run_jobs(plan: &Plan, data: &DataCache, store: &RunStore, how: &Execution<'_>) -> Result<Executed> {
     let started = Instant::now();
     let Pending { first, then, n_wanted, n_found, notes } = Pending::of(plan, store, how)?;
-    let progress = Progress::new(first.iter().chain(&then), n_found, n_wanted, how);
-    let one = |job: &Job| -> Result<()> {
-        let (task, mut writer) = Task::begin(job, plan, data, store)?;
-        let input = task.input(how);
-        let outcome = run_job(&input, &|round| progress.advance(job, round), &mut |row| writer.row(&row));
-        let is_finished = task.end(writer, outcome.with_context(|| told(plan, job))?, how.signer)?;
-        progress.run_done(job, is_finished);
+    let progress = Progress { plan, report: how.progress, n_done: AtomicUsize::new(n_found), n_wanted };
+    // What starts from a history has no rounds of training.
+    (how.progress)(Event::Started { work: first.iter().map(|job| plan.n_interactions(job)).sum() });
+    (how.progress)(Event::Runs { n_done: n_found, n_wanted });
+    let run = |job: &Job| -> Result<()> {
+        let experiment = plan.experiment(job);
+        let (parent, record) = parent_and_record(job, &experiment, store)?;
+        // Mimic learning goes on from its files.
+        let is_training = experiment.training().is_some();
+        let mut writer = if is_training { store.start(&job.key)? } else { store.resume(&job.key)? };
+        let folder = writer.path().to_owned();
+        let work = match &experiment {
+            AnyExperiment::Training(experiment) => {
+                Work::Training { experiment, fold: data.fold(&experiment.data, job.fold)? }
+            }
+            AnyExperiment::Mimic(experiment) => {
+                Work::Mimic { experiment, store: data.store(experiment)?, folder: &folder, steps: how.steps }
+            }
+        };
+        let parent = parent.as_ref();
+        let input = RunInput { work, fold_number: job.fold, seed: job.seed, parent, stop: how.stop };
+        let outcome = run_job(&input, &|round| progress.advance(job, round), &mut |row| writer.row(&row))?;
+        if !outcome.interrupted {
+            if let (Some(parent), Some(signer), Some(forgotten)) = (parent, how.signer, &outcome.forgotten) {
+                unlearn::write_receipts(&writer, parent, &outcome.histories, forgotten, signer)?;
+            }
+            save(writer, job, experiment.training(), record, outcome)?;
+            progress.run_done(job);
+        } else if is_training {
+            writer.discard();
+        }
         Ok(())
     };
-    let ran = side_by_side(&first, how.stop, &one).and_then(|()| side_by_side(&then, how.stop, &one));
+    let run = |job: &Job| run(job).with_context(|| failure_of(plan, job));
+    let ran = side_by_side(&first, how.stop, &run).and_then(|()| side_by_side(&then, how.stop, &run));
     (how.progress)(Event::Ended);
     Ok(Executed {
         ran,
@@ -115,15 +125,49 @@ pub fn run_jobs(plan: &Plan, data: &DataCache, store: &RunStore, how: &Execution
     })
 }
 
-fn told(plan: &Plan, job: &Job) -> String {
+/// The run that a job starts from, and what its own record says before it is run.
+fn parent_and_record(job: &Job, experiment: &AnyExperiment, store: &RunStore) -> Result<(Option<Parent>, RunRecord)> {
+    let settings = settings_of_run(experiment, job.fold, job.seed)?;
+    let mut record = RunRecord::new(settings, job.fold, job.seed, &job.data_hash);
+    let Origin::History { parent, request, lineage } = &job.origin else { return Ok((None, record)) };
+    let from = Parent::read(&store.run_folder(parent), request)?;
+    record.parent = Some(parent.clone());
+    if !lineage.is_empty() {
+        record.lineage.clone_from(lineage);
+        record.settings.clone_from(&from.record.settings);
+    }
+    Ok((Some(from), record))
+}
+
+/// Writes all files of a run but its rows, and finishes it.
+fn save(
+    writer: RunWriter,
+    job: &Job,
+    training: Option<&Experiment>,
+    mut record: RunRecord,
+    outcome: RunOutcome,
+) -> Result<()> {
+    record.n_interactions = outcome.n_interactions;
+    record.training_seconds = outcome.training_seconds;
+    history_files::write(writer.path(), &outcome.histories, outcome.forgotten.as_ref())?;
+    if let (Some(training), Some((shape, params))) = (training, outcome.ranker) {
+        let model = Model { shape, normalise: training.data.normalise(), params };
+        let about = format!("{}; fold {}, seed {}", training.learner.name(), job.fold, job.seed);
+        model.write(&writer.path().join(model::FILE_NAME), &about)?;
+    }
+    writer.clients(&outcome.clients)?;
+    writer.finish(record)
+}
+
+fn failure_of(plan: &Plan, job: &Job) -> String {
     let name = plan.grid.settings[job.setting].name();
-    let what = if name.is_empty() { "the run".to_owned() } else { format!("the run of {name}") };
-    format!("{what} on fold {} with seed {} failed", job.fold, job.seed)
+    let of = if name.is_empty() { String::new() } else { format!(" of {name}") };
+    format!("the run{of} on fold {} with seed {} failed", job.fold, job.seed)
 }
 
 /// Does all jobs. Runs go side by side; clients of one run share its threads, of which there are more than one only when
 /// there are fewer runs than threads. So no thread ever waits inside one run for another.
-fn side_by_side(jobs: &[Job], stop: &AtomicBool, one: &(dyn Fn(&Job) -> Result<()> + Sync)) -> Result<()> {
+fn side_by_side(jobs: &[Job], stop: &AtomicBool, run: &(dyn Fn(&Job) -> Result<()> + Sync)) -> Result<()> {
     let n_threads = rayon::current_num_threads();
     let n_workers = n_threads.min(jobs.len()).max(1);
     let (next, failed) = (AtomicUsize::new(0), AtomicBool::new(false));
@@ -132,7 +176,7 @@ fn side_by_side(jobs: &[Job], stop: &AtomicBool, one: &(dyn Fn(&Job) -> Result<(
         let pool = ThreadPoolBuilder::new().num_threads(n_own_threads).build().context("threads cannot be started")?;
         while !stop.load(Ordering::Relaxed) && !failed.load(Ordering::Relaxed) {
             let Some(job) = jobs.get(next.fetch_add(1, Ordering::Relaxed)) else { break };
-            pool.install(|| one(job))?;
+            pool.install(|| run(job))?;
         }
         Ok(())
     };
@@ -152,37 +196,28 @@ fn side_by_side(jobs: &[Job], stop: &AtomicBool, one: &(dyn Fn(&Job) -> Result<(
     failure.into_inner().unwrap_or_else(PoisonError::into_inner).map_or(Ok(()), Err)
 }
 
-/// How far all runs are.
 struct Progress<'a> {
-    tell: &'a (dyn Fn(Event) + Sync),
+    plan: &'a Plan,
+    report: &'a (dyn Fn(Event) + Sync),
     n_done: AtomicUsize,
     n_wanted: usize,
 }
 
-impl<'a> Progress<'a> {
-    fn new<'j>(jobs: impl Iterator<Item = &'j Job>, n_found: usize, n_wanted: usize, how: &Execution<'a>) -> Self {
-        (how.progress)(Event::Started { work: jobs.map(work_of).sum() });
-        (how.progress)(Event::Runs { n_done: n_found, n_wanted });
-        Self { tell: how.progress, n_done: AtomicUsize::new(n_found), n_wanted }
+impl Progress<'_> {
+    fn advance(&self, job: &Job, RoundProgress { n_new, message }: RoundProgress) {
+        let schedule = self.plan.grid.settings[job.setting].experiment.schedule();
+        let per_round = schedule.map_or(1, |schedule| schedule.interactions_per_round() as u64);
+        let work = if job.parent().is_some() { 0 } else { n_new as u64 * per_round };
+        (self.report)(Event::Advanced { work, message });
     }
 
-    fn advance(&self, job: &Job, done: crate::rows::RoundProgress) {
-        let per_round = if job.interactions_per_round == 0 { 1 } else { job.interactions_per_round };
-        let work = if job.parent().is_some() { 0 } else { done.n_new as u64 * per_round };
-        (self.tell)(Event::Advanced { work, message: done.message });
-    }
-
-    fn run_done(&self, job: &Job, is_finished: bool) {
+    fn run_done(&self, job: &Job) {
         // Trainings that others start from were not asked for.
-        if is_finished && job.start != Start::Training {
+        if job.origin != Origin::Training {
             let n_done = self.n_done.fetch_add(1, Ordering::Relaxed) + 1;
-            (self.tell)(Event::Runs { n_done, n_wanted: self.n_wanted });
+            (self.report)(Event::Runs { n_done, n_wanted: self.n_wanted });
         }
     }
-}
-
-fn work_of(job: &Job) -> u64 {
-    if job.parent().is_some() { 0 } else { job.n_interactions }
 }
 
 /// Ctrl-C: finished runs stay.

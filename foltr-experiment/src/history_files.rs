@@ -6,7 +6,7 @@ use anyhow::{Context, Result, ensure};
 use foltr_federation::History;
 
 use crate::rows::Forgotten;
-use crate::store::{put, put_json};
+use crate::store::{self, put, put_json};
 
 /// What `[unlearning]` or the newest request did.
 pub const FORGOTTEN_FILE: &str = "unlearning.json";
@@ -16,11 +16,7 @@ fn file_name(shard: usize, n_shards: usize) -> String {
     if n_shards == 1 { "history.bin".into() } else { format!("history-{shard}.bin") }
 }
 
-/// Writes the histories of a run, and what came of its `[unlearning]`.
-///
-/// # Errors
-/// If a file cannot be written.
-pub fn write(folder: &Path, histories: &[History], forgotten: Option<&Forgotten>) -> Result<()> {
+pub(crate) fn write(folder: &Path, histories: &[History], forgotten: Option<&Forgotten>) -> Result<()> {
     for (shard, history) in histories.iter().enumerate() {
         put(&folder.join(file_name(shard, histories.len())), &history.encode())?;
     }
@@ -28,10 +24,7 @@ pub fn write(folder: &Path, histories: &[History], forgotten: Option<&Forgotten>
 }
 
 /// Reads the histories of a run and checks their chains.
-///
-/// # Errors
-/// If there is none, or a file is damaged or was altered.
-pub fn read(folder: &Path) -> Result<Vec<History>> {
+pub(crate) fn read(folder: &Path) -> Result<Vec<History>> {
     let single = folder.join(file_name(0, 1));
     let of_shards = (0..).map(|shard| folder.join(file_name(shard, 2))).take_while(|path| path.exists());
     let paths: Vec<_> = if single.exists() { vec![single.clone()] } else { of_shards.collect() };
@@ -40,19 +33,15 @@ pub fn read(folder: &Path) -> Result<Vec<History>> {
         "{}: there is no such file; only runs of experiments with [history] can forget",
         single.display()
     );
-    let read = |path: &std::path::PathBuf| {
-        let bytes = std::fs::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
-        read_one(&bytes).with_context(|| format!("{} is not believed", path.display()))
-    };
-    paths.iter().map(read).collect()
+    paths.iter().map(|path| read_one(path)).collect()
 }
 
-/// Reads a history of some file and checks its chain.
-///
-/// # Errors
-/// If it is damaged or was altered.
-pub fn read_one(bytes: &[u8]) -> Result<History> {
-    let history = History::decode(bytes)?;
-    history.verify()?;
-    Ok(history)
+pub(crate) fn read_one(path: &Path) -> Result<History> {
+    let bytes = store::read(path)?;
+    let verified = || -> Result<History> {
+        let history = History::decode(&bytes)?;
+        history.verify()?;
+        Ok(history)
+    };
+    verified().with_context(|| format!("{} is not believed", path.display()))
 }

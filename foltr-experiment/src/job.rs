@@ -6,10 +6,10 @@ use xxhash_rust::xxh3::xxh3_128;
 
 use crate::grid::AnyExperiment;
 use crate::mimic::MimicData;
+use crate::results::JobLine;
 use crate::spec::{Data, Experiment, UnlearningRequest};
 use crate::store::{CODE_HASH, Lineage};
 
-/// One run to do.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
     /// Index of the setting.
@@ -19,21 +19,17 @@ pub struct Job {
     pub seed: u64,
     /// The name that this run has, wherever and whenever it is done.
     pub key: String,
-    pub start: Start,
-    /// Of all clients.
-    pub interactions_per_round: u64,
-    /// Of the whole run; steps of training in mimic learning.
-    pub n_interactions: u64,
+    pub(crate) data_hash: String,
+    pub(crate) origin: Origin,
 }
 
-/// Where a run starts.
+/// What a run starts from.
 #[derive(Clone, Debug, PartialEq)]
-pub enum Start {
-    /// From its setting.
+pub(crate) enum Origin {
     Setting,
-    /// From its setting without `[unlearning]`: the training that others start from.
+    /// Its setting without `[unlearning]`: the training that others start from.
     Training,
-    /// From the history of a finished run.
+    /// The history of a finished run.
     History {
         parent: String,
         request: UnlearningRequest,
@@ -44,13 +40,16 @@ pub enum Start {
 
 impl Job {
     pub fn parent(&self) -> Option<&str> {
-        if let Start::History { parent, .. } = &self.start { Some(parent) } else { None }
+        if let Origin::History { parent, .. } = &self.origin { Some(parent) } else { None }
     }
 
-    /// The training that this job starts from.
     pub(crate) fn training(&self) -> Option<Self> {
         let parent = self.parent()?;
-        Some(Self { key: parent.into(), start: Start::Training, ..self.clone() })
+        Some(Self { key: parent.into(), origin: Origin::Training, ..self.clone() })
+    }
+
+    pub fn line(&self) -> JobLine {
+        JobLine { key: self.key.clone(), setting: self.setting, fold: self.fold, seed: self.seed }
     }
 }
 
@@ -66,10 +65,7 @@ pub(crate) fn training_of(experiment: &Experiment) -> Experiment {
 }
 
 /// What one run of an experiment depends on, other runs of the same experiment left out.
-///
-/// # Errors
-/// If it cannot be written as JSON.
-pub fn settings_of_run(experiment: &AnyExperiment, fold: usize, seed: u64) -> Result<Value> {
+pub(crate) fn settings_of_run(experiment: &AnyExperiment, fold: usize, seed: u64) -> Result<Value> {
     let only = |data: &mut Data| {
         if let Data::Folder { folds, .. } = data {
             *folds = Some(vec![fold]);
@@ -92,15 +88,12 @@ pub fn settings_of_run(experiment: &AnyExperiment, fold: usize, seed: u64) -> Re
 }
 
 /// A run's name: the same settings, data and code have the same one.
-pub fn run_key(settings: &Value, fold: usize, seed: u64, data_hash: &str) -> String {
+pub(crate) fn run_key(settings: &Value, fold: usize, seed: u64, data_hash: &str) -> String {
     hash(&format!("{settings}\n{fold}\n{seed}\n{data_hash}\n{CODE_HASH}"))
 }
 
 /// The name of a run after a request to forget clients.
-///
-/// # Errors
-/// If the request cannot be written as JSON.
-pub fn key_after(lineage: &Lineage) -> Result<String> {
+pub(crate) fn key_after(lineage: &Lineage) -> Result<String> {
     Ok(hash(&serde_json::to_string(lineage)?))
 }
 

@@ -14,7 +14,6 @@ pub mod model;
 pub mod partition;
 pub mod privacy_warnings;
 pub mod probe;
-pub mod promotion_rank;
 mod read;
 pub mod results;
 pub mod rows;

@@ -6,26 +6,22 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use serde::{Deserialize, Serialize};
 
-use crate::execute::{DataCache, Plan};
+use crate::execute::Plan;
+use crate::job::Job;
 use crate::results::write_jobs;
-use crate::store::{CODE_HASH, StudyFolder};
+use crate::store::{CODE_HASH, StudyFolder, read_json};
 
 const MANIFEST_FILE: &str = "study.json";
 
-/// What is known about how a result folder came about.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Manifest {
-    /// Version of foltr.
     pub version: String,
-    /// Hash of the code that computes numbers.
     pub code_hash: String,
     /// Hash of every fold's queries by data set and fold.
     pub data: BTreeMap<String, String>,
     /// Runs of the whole grid, also those of other shards.
     pub n_runs: usize,
-    /// Runs that are finished in this folder.
     pub n_finished: usize,
-    /// Interactions of the finished runs.
     pub n_interactions: u64,
     /// Training time of the finished runs, without evaluation.
     pub training_seconds: f64,
@@ -33,35 +29,27 @@ pub struct Manifest {
     pub starts: Vec<Invocation>,
 }
 
-/// One start of the command.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Invocation {
     /// Which share of the runs was asked for, such as `1/3`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub shard: Option<String>,
-    /// Runs that it finished.
     pub n_finished: usize,
-    /// From start to end.
     pub seconds: f64,
-    /// Threads used.
     pub threads: usize,
-    /// Where.
     pub machine: Machine,
 }
 
 /// A machine, as far as it tells what results cost; nothing that identifies it.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Machine {
-    /// Model name of the processor.
     pub processor: String,
-    /// Logical processors.
     pub n_processors: usize,
     /// Operating system and architecture.
     pub system: String,
 }
 
 impl Machine {
-    /// This machine.
     pub fn this() -> Self {
         let processors = std::fs::read_to_string("/proc/cpuinfo").unwrap_or_default();
         let model = processors.lines().find_map(|line| line.strip_prefix("model name")?.split_once(':'));
@@ -74,40 +62,26 @@ impl Machine {
 }
 
 impl Manifest {
-    /// By this program.
     pub fn this_program() -> Self {
         Self { version: env!("CARGO_PKG_VERSION").into(), code_hash: CODE_HASH.into(), ..Self::default() }
     }
 
     /// Writes what is asked for into a study's folder, before the first run.
-    ///
-    /// # Errors
-    /// If something cannot be written.
-    pub fn begin(study: &StudyFolder<'_>, plan: &Plan, data: &DataCache) -> Result<Self> {
+    pub fn begin(study: &StudyFolder<'_>, plan: &Plan) -> Result<Self> {
         let starts = Self::read(study.path()).map_or_else(|_| Vec::new(), |earlier| earlier.starts);
-        let about = Self { data: data.hashes(), n_runs: plan.n_runs, starts, ..Self::this_program() };
+        let about = Self { data: plan.data_hashes.clone(), n_runs: plan.n_runs, starts, ..Self::this_program() };
         study.write("resolved.toml", plan.grid.to_toml()?.as_bytes())?;
-        write_jobs(study, &plan.grid, plan.jobs.iter().map(|job| (job.key.clone(), job.setting, job.fold, job.seed)))?;
+        write_jobs(study, &plan.grid, plan.jobs.iter().map(Job::line))?;
         about.write(study)?;
         Ok(about)
     }
 
-    /// Reads that of a study's folder.
-    ///
-    /// # Errors
-    /// If it is missing or damaged.
     pub fn read(folder: &Path) -> Result<Self> {
         let path = folder.join(MANIFEST_FILE);
-        let text = std::fs::read_to_string(&path)
-            .with_context(|| format!("{} cannot be read; expected a result folder of `foltr run`", path.display()))?;
-        serde_json::from_str(&text).with_context(|| format!("{} is damaged", path.display()))
+        read_json(&path).with_context(|| format!("{}: expected a result folder of `foltr run`", folder.display()))
     }
 
-    /// Writes it into a study's folder.
-    ///
-    /// # Errors
-    /// If it cannot be written.
     pub fn write(&self, study: &StudyFolder<'_>) -> Result<()> {
-        study.write(MANIFEST_FILE, &serde_json::to_vec_pretty(self)?).map(drop)
+        study.write(MANIFEST_FILE, &serde_json::to_vec_pretty(self)?)
     }
 }

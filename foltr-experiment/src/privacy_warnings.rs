@@ -1,4 +1,4 @@
-//! What must somebody know who reads the numbers of a run with privacy?
+//! What must be known to read the numbers of a run with privacy.
 
 use foltr_federation::Mechanism;
 use foltr_simulation::datasets::Fold;
@@ -12,17 +12,16 @@ const LOUD: f64 = 1.0;
 /// The same ratio where nothing was lost.
 const QUIET: f64 = 0.3;
 
-/// Everything to know about an experiment on this data; nothing where it is without privacy or without surprise.
-pub fn cautions(experiment: &Experiment, fold: &Fold) -> Vec<String> {
+pub(crate) fn privacy_warnings(experiment: &Experiment, fold: &Fold) -> Vec<String> {
     let width = fold.train.n_features();
     let n_params = experiment.ranker.map_or(width, |ranker| ranker.shape(width).n_params());
-    let found = [
+    let warnings = [
         shortened(experiment, n_params),
         noise_exceeds_signal(experiment, n_params),
         mislabelled(experiment, n_params),
         poisson_sampling(experiment),
     ];
-    found.into_iter().flatten().collect()
+    warnings.into_iter().flatten().collect()
 }
 
 /// The budget ends the run before its last round.
@@ -79,56 +78,39 @@ fn mislabelled(experiment: &Experiment, n_params: usize) -> Option<String> {
 
 #[cfg(test)]
 mod tests {
+    use foltr_test::ExperimentFile;
+
     use super::*;
     use crate::data;
-    use crate::grid::Grid;
 
-    fn cautions_of(privacy: &str, n_clients: usize) -> Vec<String> {
-        cautions_with(privacy, n_clients, "")
+    const GAUSSIAN: &str = "kind = \"gaussian\"\nclip = 0.1\nepsilon = 4.5\ndelta = 1e-5\nmode = \"sealed\"";
+    const LAPLACE: &str = "kind = \"distributed-laplace\"\nepsilon = 4.5\nsensitivity = 5.0\nclip = \"paper\"";
+
+    fn file(privacy: &str, n_clients: usize) -> ExperimentFile {
+        let file = ExperimentFile::fpdgd().set("data.queries", "3").set("clients.n_clients", &n_clients.to_string());
+        file.set("federation.rounds", "50").section("privacy", privacy)
     }
 
-    fn cautions_with(privacy: &str, n_clients: usize, more_of_clients: &str) -> Vec<String> {
-        let text = format!(
-            "seeds = [1]\n[data]\nkind = \"synthetic\"\nshape = \"tiny\"\nqueries = 3\nseed = 1\n\
-             [clients]\nn_clients = {n_clients}\ninteractions = 2\n{more_of_clients}[users]\nkind = \"cascade\"\npreset = \"perfect\"\n\
-             [ranker]\nkind = \"linear\"\ninitialisation = {{ kind = \"zero\" }}\n\
-             [learner]\nkind = \"pdgd\"\nlearning_rate = 0.1\nupdates = \"immediate\"\n\
-             [federation]\nrounds = 50\noptimiser = {{ kind = \"learning-rate\", rate = 1.0 }}\n{privacy}"
-        );
-        let grid = Grid::from_toml(&text, &[]).expect("a sound file");
-        let folds = data::load(&grid.settings[0].training().expect("no mimic learning").data).expect("generated");
-        cautions(grid.settings[0].training().expect("no mimic learning"), &folds[0].1)
-    }
-
-    const GAUSSIAN: &str =
-        "[privacy]\nkind = \"gaussian\"\nclip = 0.1\nepsilon = 4.5\ndelta = 1e-5\nmode = \"sealed\"\n";
-
-    #[test]
-    fn too_few_clients_are_told_and_enough_are_not() {
-        let told = cautions_of(GAUSSIAN, 10);
-        assert!(told.len() == 1 && told[0].starts_with("with 10 clients the noise on the mean step is"), "{told:?}");
-        assert!(cautions_of(GAUSSIAN, 1000).is_empty());
+    fn warnings(file: &ExperimentFile) -> Vec<String> {
+        let experiment = Experiment::from_toml(&file.to_string()).expect("a sound file");
+        let folds = data::load(&experiment.data).expect("generated");
+        privacy_warnings(&experiment, &folds[0].1)
     }
 
     #[test]
-    fn a_budget_that_ends_a_run_is_told() {
-        let told = cautions_of(&format!("{GAUSSIAN}[budget]\nepsilon = 2.0\ndelta = 1e-5\n"), 1000);
-        assert!(told.len() == 1 && told[0].starts_with("the budget (2, 1e-5) ends runs after 1"), "{told:?}");
-        assert!(cautions_of(&format!("{GAUSSIAN}[budget]\nepsilon = 4.5\ndelta = 1e-5\n"), 1000).is_empty());
-    }
-
-    #[test]
-    fn coins_are_told_to_hide_less_from_the_server() {
-        let told = cautions_with(GAUSSIAN, 1000, "participation = 0.5\n");
-        assert!(told.len() == 1 && told[0].contains("not against a server that can"), "{told:?}");
-    }
-
-    #[test]
-    fn the_label_of_the_paper_is_not_left_alone() {
-        let laplace = "[privacy]\nkind = \"distributed-laplace\"\nepsilon = 4.5\nsensitivity = 5.0\nclip = \"paper\"\n";
-        let told = cautions_of(laplace, 100);
-        assert!(told.len() == 1 && told[0].contains("is the paper's label; what holds is"), "{told:?}");
-        let told = cautions_with(laplace, 100, "dropout = 0.1\n");
-        assert!(told[0].contains("what holds is nothing, since messages are lost"), "{told:?}");
+    fn each_surprise_has_its_warning_and_no_other() {
+        let budget = |epsilon| file(GAUSSIAN, 1000).set("budget.epsilon", epsilon).set("budget.delta", "1e-5");
+        assert_eq!(warnings(&file(GAUSSIAN, 1000)), [""; 0]);
+        assert_eq!(warnings(&budget("4.5")), [""; 0]);
+        for (file, expected) in [
+            (file(GAUSSIAN, 10), "with 10 clients the noise on the mean step is"),
+            (budget("2.0"), "the budget (2, 1e-5) ends runs after 1"),
+            (file(GAUSSIAN, 1000).set("clients.participation", "0.5"), "not against a server that can"),
+            (file(LAPLACE, 100), "is the paper's label; what holds is"),
+            (file(LAPLACE, 100).set("clients.dropout", "0.1"), "what holds is nothing, since messages are lost"),
+        ] {
+            let warnings = warnings(&file);
+            assert!(warnings.len() == 1 && warnings[0].contains(expected), "{warnings:?}");
+        }
     }
 }

@@ -1,22 +1,22 @@
 //! What the runs of a grid will cost, from a few rounds of each kind of setting.
 
+use std::collections::HashMap;
+use std::collections::hash_map::Entry;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use anyhow::Result;
+use foltr_rank::learn::CentralisedPdgd;
 use foltr_simulation::datasets::Fold;
 
 use crate::evaluate::SNAPSHOTS;
 use crate::execute::{DataCache, Plan};
 use crate::run::{RunInput, run_job};
-use foltr_rank::learn::CentralisedPdgd;
-
-use crate::spec::{Asynchrony, ClickModel, Evaluate, Experiment, Learner, in_words};
+use crate::spec::{Asynchrony, ClickModel, Evaluate, Experiment, Learner};
 
 /// Interactions that a probe simulates at most, unless one round has more.
 const INTERACTIONS: usize = 20_000;
 
-/// What one run needs.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub struct Cost {
     /// On one thread.
@@ -26,26 +26,19 @@ pub struct Cost {
 }
 
 /// The cost of a run of every setting. Settings that differ only in what does not matter share a probe.
-///
-/// # Errors
-/// If a probe fails.
 pub fn probe(plan: &Plan, collections: &DataCache) -> Result<Vec<Cost>> {
-    let mut known: Vec<(String, Rates)> = Vec::new();
+    let mut known: HashMap<String, Rates> = HashMap::new();
     let mut costs = Vec::new();
     for setting in &plan.grid.settings {
-        let Some(experiment) = setting.experiment.training() else {
+        let experiment = setting.experiment.training();
+        let with_fold = experiment.and_then(|it| Some((it, collections.all_folds(&it.data).next()?)));
+        let Some((experiment, fold)) = with_fold else {
             costs.push(Cost::default());
             continue;
         };
-        let Some((_, fold)) = collections.numbered(&experiment.data).next() else { continue };
-        let kind = kind_of(experiment);
-        let rates = match known.iter().find(|(name, _)| *name == kind) {
-            Some((_, rates)) => *rates,
-            None => {
-                let rates = Rates::measure(experiment, fold)?;
-                known.push((kind, rates));
-                rates
-            }
+        let rates = match known.entry(kind_of(experiment)) {
+            Entry::Occupied(known) => *known.get(),
+            Entry::Vacant(new) => *new.insert(Rates::measure(experiment, fold)?),
         };
         costs.push(rates.cost(experiment, fold));
     }
@@ -54,24 +47,12 @@ pub fn probe(plan: &Plan, collections: &DataCache) -> Result<Vec<Cost>> {
 
 /// What decides about the speed of a setting.
 fn kind_of(experiment: &Experiment) -> String {
-    let users = experiment.users.as_ref().map(ClickModel::name).unwrap_or_default();
-    let ranker = experiment.ranker.as_ref().map(in_words).unwrap_or_default();
-    let partition = experiment.partition.as_ref().map(in_words).unwrap_or_default();
-    let metrics = in_words(&experiment.metrics.offline);
-    let parts = [
-        &in_words(&experiment.data),
-        &partition,
-        &users,
-        &ranker,
-        experiment.learner.name(),
-        experiment.privacy.name(),
-        &experiment.personalisation.as_ref().map(in_words).unwrap_or_default(),
-        &experiment.asynchrony.as_ref().map(in_words).unwrap_or_default(),
-        &experiment.attack.as_ref().map(in_words).unwrap_or_default(),
-        &experiment.defence.as_ref().map(in_words).unwrap_or_default(),
-        &experiment.history.as_ref().map(in_words).unwrap_or_default(),
-    ];
-    format!("{} {metrics} {:?}", parts.map(|part: &str| part.to_owned()).join(" "), experiment.metrics.evaluate_on)
+    let metrics = (&experiment.metrics.offline, &experiment.metrics.evaluate_on);
+    let users = experiment.users.as_ref().map(ClickModel::name);
+    let (learner, privacy) = (experiment.learner.name(), experiment.privacy.name());
+    let Experiment { data, partition, ranker, personalisation, asynchrony, attack, defence, history, .. } = experiment;
+    let sections = (data, partition, ranker, personalisation, asynchrony, attack, defence, history);
+    format!("{sections:?} {users:?} {learner} {privacy} {metrics:?}")
 }
 
 /// Seconds for one interaction and for one evaluated ranker.
@@ -87,7 +68,7 @@ impl Rates {
         let started = Instant::now();
         let seed = experiment.seeds.first().copied().unwrap_or(1);
         let never = AtomicBool::new(false);
-        let outcome = run_job(&RunInput::new(&short, fold, 1, seed, &never), &|_| {}, &mut |_| {})?;
+        let outcome = run_job(&RunInput::new(&short, fold, seed, &never), &|_| {}, &mut |_| {})?;
         let total = started.elapsed().as_secs_f64();
         let n_rounds = short.schedule().map_or(0, |schedule| schedule.n_rounds);
         let n_evaluated = short.metrics.evaluate.count(n_rounds).max(1);
@@ -107,21 +88,21 @@ impl Rates {
             return Cost { seconds: self.evaluation, bytes };
         };
         // Messages that are on their way, and versions that naive averaging must remember.
-        let n_kept = match experiment.asynchrony {
+        let n_stored = match experiment.asynchrony {
             None => 0,
             Some(Asynchrony::Buffered(_)) => schedule.n_clients,
             Some(Asynchrony::Naive(naive)) => {
                 schedule.n_clients + (naive.max_staleness as usize).min(schedule.n_rounds * schedule.n_clients)
             }
         };
-        let bytes = bytes + (n_kept * n_params + values_of_clients(experiment, n_features)) * size_of::<f32>();
+        let bytes = bytes + (n_stored * n_params + values_of_clients(experiment, n_features)) * size_of::<f32>();
         let n_evaluated = experiment.metrics.evaluate.count(schedule.n_rounds);
         let seconds = self.interaction * schedule.n_interactions() as f64 + self.evaluation * n_evaluated as f64;
         Cost { seconds, bytes }
     }
 }
 
-/// What clients keep from round to round, and the models of clusters.
+/// Values that clients store from round to round, and the models of clusters.
 fn values_of_clients(experiment: &Experiment, n_features: usize) -> usize {
     let (Some(method), Some(ranker), Some(clients)) =
         (experiment.personalisation, experiment.ranker, &experiment.clients)

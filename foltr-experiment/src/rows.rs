@@ -13,7 +13,6 @@ use serde::{Deserialize, Serialize};
 
 use crate::spec::{Metric, Split, UnlearningRequest};
 
-/// What a number measures.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub enum MetricName {
     /// A metric of the deterministic ranking of held-out queries.
@@ -62,7 +61,7 @@ impl RankerMeasure {
 }
 
 impl MetricName {
-    /// The split on which rankers are judged; none for what is measured while they learn.
+    /// The split on which rankers are evaluated; none for what is measured while they learn.
     pub const fn split(&self) -> Option<Split> {
         match *self {
             Self::Offline(split, _)
@@ -71,32 +70,48 @@ impl MetricName {
             | Self::WorseOff(split, _)
             | Self::Unlearning(split, _) => Some(split),
             Self::Ranker(_) => Some(Split::Test),
-            Self::OnlineNdcg(_) | Self::UnlearningOnline(_) | Self::OnlineMaxRr | Self::SimulatedTime => None,
-            Self::AttackerShare | Self::PromotionRank => None,
+            _ => None,
         }
     }
 }
+
+type OfSplit = fn(Split, Metric) -> MetricName;
+
+/// The metrics of rankers by what their names begin with; the last name has no beginning of its own.
+const BY_PREFIX: [(&str, OfSplit); 5] = [
+    ("own-", MetricName::Own),
+    ("worst-decile-", MetricName::WorstDecile),
+    ("worse-off-", MetricName::WorseOff),
+    ("unlearning-", MetricName::Unlearning),
+    ("", MetricName::Offline),
+];
+
+const BY_NAME: [(&str, MetricName); 4] = [
+    ("online-maxrr", MetricName::OnlineMaxRr),
+    ("simulated-time", MetricName::SimulatedTime),
+    ("attacker-share", MetricName::AttackerShare),
+    ("promotion-rank", MetricName::PromotionRank),
+];
 
 impl fmt::Display for MetricName {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Offline(split, metric) => write!(f, "{}-{metric}", split.name()),
-            Self::Own(split, metric) => write!(f, "own-{}-{metric}", split.name()),
-            Self::WorstDecile(split, metric) => write!(f, "worst-decile-{}-{metric}", split.name()),
-            Self::WorseOff(split, metric) => write!(f, "worse-off-{}-{metric}", split.name()),
-            Self::Unlearning(split, metric) => write!(f, "unlearning-{}-{metric}", split.name()),
+        match *self {
+            Self::Offline(split, metric)
+            | Self::Own(split, metric)
+            | Self::WorstDecile(split, metric)
+            | Self::WorseOff(split, metric)
+            | Self::Unlearning(split, metric) => {
+                let prefix = BY_PREFIX.iter().find(|(_, make)| make(split, metric) == *self).map(|(prefix, _)| prefix);
+                write!(f, "{}{}-{metric}", prefix.unwrap_or(&""), split.name())
+            }
             Self::UnlearningOnline(cutoff) => write!(f, "unlearning-online-ndcg@{cutoff}"),
             Self::OnlineNdcg(cutoff) => write!(f, "online-ndcg@{cutoff}"),
-            Self::OnlineMaxRr => f.write_str("online-maxrr"),
-            Self::SimulatedTime => f.write_str("simulated-time"),
-            Self::AttackerShare => f.write_str("attacker-share"),
-            Self::PromotionRank => f.write_str("promotion-rank"),
             Self::Ranker(name) => f.write_str(name.0),
+            _ => f.write_str(BY_NAME.iter().find(|(_, metric)| metric == self).map_or("", |(name, _)| name)),
         }
     }
 }
 
-/// A name that no metric has.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("`{0}` is no metric of a result folder, such as test-ndcg@10, online-ndcg@10, online-maxrr or simulated-time")]
 pub struct UnknownName(String);
@@ -105,76 +120,61 @@ impl FromStr for MetricName {
     type Err = UnknownName;
 
     fn from_str(text: &str) -> Result<Self, UnknownName> {
-        let read = || {
-            match text {
-                "online-maxrr" => return Some(Self::OnlineMaxRr),
-                "simulated-time" => return Some(Self::SimulatedTime),
-                "attacker-share" => return Some(Self::AttackerShare),
-                "promotion-rank" => return Some(Self::PromotionRank),
-                _ => {}
-            }
-            if text.contains('/') {
-                return RankerMeasure::new(text).map(Self::Ranker);
-            }
-            if let Some(cutoff) = text.strip_prefix("unlearning-online-ndcg@") {
-                return Some(Self::UnlearningOnline(cutoff.parse().ok()?));
-            }
-            let (first, metric) = text.split_once('-')?;
-            if first == "online" {
-                return Some(Self::OnlineNdcg(metric.strip_prefix("ndcg@")?.parse().ok()?));
-            }
-            let of_rankers = |text: &str| {
-                let (first, metric) = text.split_once('-')?;
-                let split = Split::ALL.into_iter().find(|split| split.name() == first)?;
-                Some((split, metric.parse().ok()?))
-            };
-            let of_clients = |prefix: &str| text.strip_prefix(prefix).and_then(of_rankers);
-            if let Some((split, metric)) = of_clients("own-") {
-                return Some(Self::Own(split, metric));
-            }
-            if let Some((split, metric)) = of_clients("unlearning-") {
-                return Some(Self::Unlearning(split, metric));
-            }
-            if let Some((split, metric)) = of_clients("worst-decile-") {
-                return Some(Self::WorstDecile(split, metric));
-            }
-            if let Some((split, metric)) = of_clients("worse-off-") {
-                return Some(Self::WorseOff(split, metric));
-            }
-            of_rankers(text).map(|(split, metric)| Self::Offline(split, metric))
+        let named = BY_NAME.iter().find(|(name, _)| *name == text).map(|(_, metric)| *metric);
+        let ranker = || RankerMeasure::new(text).map(Self::Ranker);
+        let cutoff = |prefix: &str| text.strip_prefix(prefix)?.parse().ok();
+        let of_split = |(prefix, make): &(&str, OfSplit)| {
+            let (first, metric) = text.strip_prefix(prefix)?.split_once('-')?;
+            let split = Split::ALL.into_iter().find(|split| split.name() == first)?;
+            Some(make(split, metric.parse().ok()?))
         };
-        read().ok_or_else(|| UnknownName(text.into()))
+        named
+            .or_else(ranker)
+            .or_else(|| cutoff("online-ndcg@").map(Self::OnlineNdcg))
+            .or_else(|| cutoff("unlearning-online-ndcg@").map(Self::UnlearningOnline))
+            .or_else(|| BY_PREFIX.iter().find_map(of_split))
+            .ok_or_else(|| UnknownName(text.into()))
     }
 }
 
-/// One number of a run.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Row {
     /// Offline: the ranker after this many rounds. Online: the round in which lists were shown, from 1.
     pub round: usize,
-    /// What was measured.
     pub metric: MetricName,
-    /// Its value.
     pub value: f64,
 }
 
 /// What the ranker that a client uses is worth to it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct ClientValue {
-    /// Its number.
     pub client: u32,
-    /// Whose labels it is judged by.
+    /// Whose labels it is evaluated by.
     pub group: u32,
-    /// What was measured.
     pub metric: MetricName,
-    /// Its value.
     pub value: f64,
 }
 
-/// How far a run is.
+impl Row {
+    pub(crate) fn parse(line: &str) -> Option<Self> {
+        let (round, rest) = line.split_once(',')?;
+        let (metric, value) = rest.rsplit_once(',')?;
+        Some(Self { round: round.parse().ok()?, metric: metric.parse().ok()?, value: value.parse().ok()? })
+    }
+}
+
+impl ClientValue {
+    pub(crate) fn parse(line: &str) -> Option<Self> {
+        let mut parts = line.splitn(3, ',');
+        let (client, group) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+        let (metric, value) = parts.next()?.rsplit_once(',')?;
+        Some(Self { client, group, metric: metric.parse().ok()?, value: value.parse().ok()? })
+    }
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub struct RoundProgress {
-    /// Rounds or steps that were done since the last time.
+    /// Rounds or steps since the last time.
     pub n_new: usize,
     /// The newest value, for people.
     pub message: Option<String>,
@@ -186,33 +186,27 @@ impl RoundProgress {
     }
 }
 
-/// How clients were forgotten.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Forgotten {
-    /// Who.
     pub clients: Vec<u32>,
-    /// How.
     pub method: Unlearning,
-    /// What that guarantees.
     pub guarantee: Assurance,
-    /// Rounds that it took.
     pub rounds: u32,
     /// Interactions of the remaining clients.
     pub local_steps: u64,
-    /// Their messages.
+    /// Of the remaining clients.
     pub messages: u64,
-    /// Bytes of models to clients and of messages to the server.
+    /// Models to clients and messages to the server.
     pub bytes: u64,
-    /// Time, without evaluation.
+    /// Without evaluation.
     pub seconds: f64,
-    /// Bytes of the history afterwards.
+    /// Afterwards.
     pub history_bytes: usize,
 }
 
 impl Forgotten {
-    /// What a method left behind.
-    pub fn new(
-        leaving: &UnlearningRequest,
+    pub(crate) fn new(
+        request: &UnlearningRequest,
         guarantee: Assurance,
         cost: Cost,
         time: Duration,
@@ -220,8 +214,8 @@ impl Forgotten {
     ) -> Self {
         let Cost { rounds, local_steps, messages, bytes } = cost;
         Self {
-            clients: leaving.clients.clone(),
-            method: leaving.method,
+            clients: request.clients.clone(),
+            method: request.method,
             guarantee,
             rounds,
             local_steps,
@@ -257,18 +251,11 @@ mod tests {
 
     #[test]
     fn names_are_read_as_they_are_written() {
-        let by_client = [
-            "own-test-ndcg@10",
-            "unlearning-test-ndcg@10",
-            "unlearning-online-ndcg@10",
-            "worst-decile-train-map",
-            "worse-off-validation-expected-maxrr",
-        ];
-        for text in by_client {
-            assert_eq!(text.parse::<MetricName>().expect(text).to_string(), text);
-        }
-        let names = ["test-ndcg@10", "validation-expected-maxrr", "train-map", "online-ndcg@5", "online-maxrr"];
-        for text in names.into_iter().chain(["simulated-time", "attacker-share", "promotion-rank", "student-a/map"]) {
+        let by_client = ["own-test-ndcg@10", "worst-decile-train-map", "worse-off-validation-expected-maxrr"];
+        let unlearning = ["unlearning-test-ndcg@10", "unlearning-online-ndcg@10"];
+        let names = ["test-ndcg@10", "validation-expected-maxrr", "train-map", "online-ndcg@5", "student-a/map"];
+        let all = by_client.into_iter().chain(unlearning).chain(names).chain(BY_NAME.map(|(name, _)| name));
+        for text in all {
             assert_eq!(text.parse::<MetricName>().expect(text).to_string(), text);
         }
         for text in ["ndcg@10", "online-map", "dev-map", "test-", "", "/map", "bm25/"] {

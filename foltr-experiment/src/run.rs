@@ -5,7 +5,6 @@
 
 mod evaluator;
 mod offline;
-mod parent;
 mod recorder;
 mod setup;
 mod trainer;
@@ -16,21 +15,21 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use foltr_rank::Shape;
 use foltr_simulation::adversary::{Attack, Promotion};
 use foltr_simulation::client_round::RoundStats;
 use foltr_simulation::datasets::Fold;
 
+use crate::evaluate::score_all;
 use crate::mimic::{self, FoldPipeline, MimicExperiment, Store};
-use crate::promotion_rank::promotion_rank;
 use crate::rows::{MetricName, RoundProgress, Row, RunOutcome};
 use crate::spec::Experiment;
 use evaluator::RunEvaluator;
-pub use parent::Parent;
 use recorder::Recorder;
 pub use setup::RunSetup;
 use trainer::Trainer;
+pub use unlearning::Parent;
 
-/// Everything that one run depends on.
 #[derive(Clone, Copy)]
 pub struct RunInput<'a> {
     pub work: Work<'a>,
@@ -43,7 +42,6 @@ pub struct RunInput<'a> {
     pub stop: &'a AtomicBool,
 }
 
-/// What is run on what.
 #[derive(Clone, Copy)]
 pub enum Work<'a> {
     Training {
@@ -60,21 +58,12 @@ pub enum Work<'a> {
 }
 
 impl<'a> RunInput<'a> {
-    pub fn new(
-        experiment: &'a Experiment,
-        fold: &'a Fold,
-        fold_number: usize,
-        seed: u64,
-        stop: &'a AtomicBool,
-    ) -> Self {
-        Self { work: Work::Training { experiment, fold }, fold_number, seed, parent: None, stop }
+    /// Of the first fold.
+    pub fn new(experiment: &'a Experiment, fold: &'a Fold, seed: u64, stop: &'a AtomicBool) -> Self {
+        Self { work: Work::Training { experiment, fold }, fold_number: 1, seed, parent: None, stop }
     }
 }
 
-/// Runs one experiment on one fold with one seed.
-///
-/// # Errors
-/// If the experiment does not fit the data, or a round fails.
 pub fn run_job(
     input: &RunInput<'_>,
     progress: &(dyn Fn(RoundProgress) + Sync),
@@ -90,7 +79,7 @@ pub fn run_job(
         }
     };
     if let Some(parent) = parent {
-        return parent.run(experiment, fold, seed, progress, sink, stop);
+        return parent.run((experiment, fold), input, progress, sink);
     }
     if experiment.schedule().is_none() {
         return offline::run_baseline(experiment, fold, sink);
@@ -107,9 +96,9 @@ pub fn run_job(
         if experiment.metrics.evaluate.at(round, n_rounds) {
             trainer.show(round, &mut recorder);
             if let Some(promotion) = promoted(experiment)
-                && let Some(place) = promotion_rank(&promotion, fold, shape, &trainer.ranker())
+                && let Some(rank) = promotion_rank(&promotion, fold, shape, &trainer.ranker())
             {
-                recorder.send(round, MetricName::PromotionRank, place);
+                recorder.send(round, MetricName::PromotionRank, rank);
             }
         }
         interrupted = round < n_rounds && stop.load(Ordering::Relaxed);
@@ -126,7 +115,7 @@ pub fn run_job(
     recorder.flush();
     Ok(RunOutcome {
         ranker: trainer.has_global_ranker().then(|| (shape, trainer.ranker())),
-        clients: recorder.clients(),
+        clients: recorder.clients,
         histories: trainer.into_histories(),
         forgotten: None,
         n_interactions: stats.n_interactions,
@@ -135,21 +124,17 @@ pub fn run_job(
     })
 }
 
-/// What is promoted, by attackers or in the words of `[metrics]`.
+/// What is promoted, by `[metrics]` or else by attackers.
 fn promoted(experiment: &Experiment) -> Option<Promotion> {
-    let attack = experiment.attack.map(|attack| attack.method);
-    experiment.metrics.promotion.or(if let Some(Attack::Promotion(promotion)) = attack {
-        Some(promotion)
-    } else {
-        None
+    experiment.metrics.promotion.or(match experiment.attack.map(|attack| attack.method) {
+        Some(Attack::Promotion(promotion)) => Some(promotion),
+        _ => None,
     })
 }
 
-/// Writes the number of grades that all folds together have into the experiment, unless it says so itself.
-///
-/// One fold may lack the highest grade; all runs of an experiment must have the same users nevertheless.
-pub fn resolve_grades<'a>(experiment: &mut Experiment, folds: impl Iterator<Item = &'a Fold>) {
-    if let Some(users) = &mut experiment.users {
-        users.resolve_grades(folds.map(Fold::max_label).max().unwrap_or(0));
-    }
+/// The mean place of promoted documents among the test documents of their query as a share of the list: 0 is the top, a
+/// half is chance. None if no test query has such a document.
+fn promotion_rank(promotion: &Promotion, fold: &Fold, shape: Shape, params: &[f32]) -> Option<f64> {
+    let targets = promotion.targets(&fold.train);
+    targets.relative_rank(&fold.test, &score_all(&fold.test, shape, params))
 }

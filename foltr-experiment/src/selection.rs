@@ -1,49 +1,36 @@
 //! Which labelled queries a command is about: a LETOR file, or some folds and splits of a folder.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail, ensure};
+use anyhow::{Context, Result, ensure};
 use foltr_simulation::cache::{Cache, load_letor};
 use foltr_simulation::dataset::Dataset;
-use foltr_simulation::datasets::{FoldFiles, Source};
+use foltr_simulation::datasets::Source;
 use foltr_simulation::letor::ReadOptions;
 
 use crate::data::resolve_path;
 use crate::model::Model;
 use crate::spec::{Normalisation, Split};
 
-/// What of a folder is asked for.
+/// What is read from a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
     /// Fold numbers from 1; all when empty.
     pub folds: Vec<usize>,
-    /// Splits; the test queries when empty.
+    /// The test queries when empty.
     pub splits: Vec<Split>,
 }
 
 /// Queries that belong together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
-    /// Which fold and split of a folder; nothing for a file.
-    pub place: Option<(usize, Split)>,
-    /// The queries.
+    /// None for a file.
+    pub fold_and_split: Option<(usize, Split)>,
     pub data: Dataset,
 }
 
-impl Part {
-    /// Words for messages: `fold 1, test`, or the path of a file.
-    fn told(place: Option<(usize, Split)>, path: &Path) -> String {
-        match place {
-            Some((fold, split)) => format!("{}, fold {fold}, {}", path.display(), split.name()),
-            None => path.display().to_string(),
-        }
-    }
-}
-
 /// The queries at `path`, which is looked up here and then below the folder with data sets.
-///
-/// # Errors
-/// If they are not there or cannot be read.
 pub fn load(path: &Path, selection: &Selection, normalise: Normalisation) -> Result<Vec<Part>> {
     let path = &resolve_path(path)?;
     let load_files = |files: &[PathBuf]| -> Result<Dataset> {
@@ -58,55 +45,46 @@ pub fn load(path: &Path, selection: &Selection, normalise: Normalisation) -> Res
     if !path.is_dir() {
         let asked = !selection.folds.is_empty() || !selection.splits.is_empty();
         ensure!(!asked, "{}: a single file has no folds or splits; leave --fold and --split out", path.display());
-        return Ok(vec![Part { place: None, data: load_files(std::slice::from_ref(path))? }]);
+        return Ok(vec![Part { fold_and_split: None, data: load_files(std::slice::from_ref(path))? }]);
     }
     let source = Source::open(path)?;
     let mut parts = Vec::new();
-    for (fold, split) in places(selection, source.n_folds()) {
+    for (fold, split) in folds_and_splits(selection, source.n_folds()) {
         let files = source.folds().get(fold - 1).with_context(|| {
             format!("{}: fold {fold} was asked for, but there are only {}", path.display(), source.n_folds())
         })?;
-        let files = files_of(files, split);
-        if files.is_empty() {
-            bail!("{} has no queries; choose another --split", Part::told(Some((fold, split)), path));
-        }
-        parts.push(Part { place: Some((fold, split)), data: load_files(files)? });
+        let files = match split {
+            Split::Train => &files.train,
+            Split::Validation => &files.validation,
+            Split::Test => &files.test,
+        };
+        let (shown, name) = (path.display(), split.name());
+        ensure!(!files.is_empty(), "{shown}, fold {fold}, {name} has no queries; choose another --split");
+        parts.push(Part { fold_and_split: Some((fold, split)), data: load_files(files)? });
     }
     Ok(parts)
 }
 
 /// The queries at `path` as `model` wants them: scaled as in its training, and with as many features.
-///
-/// # Errors
-/// If they cannot be loaded, or have features that the model does not know.
 pub fn load_for(model: &Model, path: &Path, selection: &Selection) -> Result<Vec<Part>> {
     let known = model.shape.n_features();
     let fit = |part: Part| {
         let n_features = part.data.n_features();
+        let of = part.fold_and_split.map(|(fold, split)| format!(", fold {fold}, {}", split.name()));
         ensure!(
             n_features <= known,
-            "{} has {n_features} features, but the model knows {known}: it was trained on other data",
-            Part::told(part.place, path)
+            "{}{} has {n_features} features, but the model knows {known}: it was trained on other data",
+            path.display(),
+            of.unwrap_or_default()
         );
         Ok(Part { data: part.data.widen(known), ..part })
     };
     load(path, selection, model.normalise)?.into_iter().map(fit).collect()
 }
 
-/// Folds and splits in order, each once.
-fn places(selection: &Selection, n_folds: usize) -> Vec<(usize, Split)> {
+/// In order, each once.
+fn folds_and_splits(selection: &Selection, n_folds: usize) -> BTreeSet<(usize, Split)> {
     let folds = if selection.folds.is_empty() { (1..=n_folds).collect() } else { selection.folds.clone() };
     let splits = if selection.splits.is_empty() { &[Split::Test][..] } else { &selection.splits };
-    let mut places: Vec<_> = folds.iter().flat_map(|&fold| splits.iter().map(move |&split| (fold, split))).collect();
-    places.sort_unstable();
-    places.dedup();
-    places
-}
-
-fn files_of(files: &FoldFiles, split: Split) -> &[PathBuf] {
-    match split {
-        Split::Train => &files.train,
-        Split::Validation => &files.validation,
-        Split::Test => &files.test,
-    }
+    folds.into_iter().flat_map(|fold| splits.iter().map(move |&split| (fold, split))).collect()
 }

@@ -18,26 +18,29 @@
 //! or the files.
 
 mod files;
-mod finished;
-mod output_folder;
+mod lock;
 mod record;
 mod writer;
 
+use std::fs::File;
+use std::io::BufWriter;
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Result, bail};
 
-pub use files::{put, put_json};
-pub(crate) use files::{replace, replace_json};
-pub use finished::FinishedRun;
-pub use output_folder::OutputFolder;
+use files::{create_folder, remove};
+pub(crate) use files::{list, put, put_json, read, read_json, replace};
+pub use lock::lock_folder;
 pub use record::{Lineage, RunRecord, Tombstone};
 pub use writer::RunWriter;
 
 /// Hash of the code that computes numbers.
 pub const CODE_HASH: &str = env!("FOLTR_CODE_HASH");
 
-/// What became of a run.
+const ROWS_FILE: &str = "rows.csv";
+/// What the final rankers are worth to every client, if clients differ.
+const CLIENTS_FILE: &str = "clients.csv";
+
 #[derive(Clone, Debug, PartialEq)]
 pub enum RunState {
     Missing,
@@ -50,61 +53,43 @@ pub enum RunState {
 /// The runs of a folder that this process may write to.
 #[derive(Debug)]
 pub struct RunStore {
-    folder: OutputFolder,
+    path: PathBuf,
+    _lock: File,
 }
 
 impl RunStore {
     /// Opens a folder for writing and makes it if needed. Runs that another process left unfinished are removed, unless
     /// they can be resumed.
-    ///
-    /// # Errors
-    /// If it is not foltr's, cannot be made, or another process writes to it.
     pub fn open(path: &Path) -> Result<Self> {
-        let folder = OutputFolder::open(path)?;
+        let store = Self { path: path.into(), _lock: lock_folder(path)? };
         let runs = path.join("runs");
-        std::fs::create_dir_all(&runs).with_context(|| format!("the folder {} cannot be made", runs.display()))?;
-        let store = Self { folder };
-        store.clean(&runs)?;
+        create_folder(&runs)?;
+        for path in list(&runs)? {
+            let stale = match path.extension().and_then(|ending| ending.to_str()) {
+                Some("partial") => (!path.join(writer::RESUMABLE).exists()).then_some(path),
+                // The program ended between the tombstone and the removal.
+                Some("forgotten") => Some(path.with_extension("")),
+                _ => None,
+            };
+            stale.map_or(Ok(()), |stale| remove(&stale))?;
+        }
         Ok(store)
     }
 
     /// Opens the folder to which a study's folder belongs: itself, or the one above it.
-    ///
-    /// # Errors
-    /// If there are no results of foltr.
     pub fn of_study(study: &Path) -> Result<Self> {
         Self::open(&root_of(study)?)
     }
 
-    fn clean(&self, runs: &Path) -> Result<()> {
-        for entry in std::fs::read_dir(runs).with_context(|| format!("{} cannot be read", runs.display()))? {
-            let path = entry?.path();
-            let ending = path.extension().and_then(|ending| ending.to_str());
-            let stale = match ending {
-                Some("partial") => (!path.join(writer::RESUMABLE).exists()).then_some(path),
-                // The program ended between the tombstone and the removal.
-                Some("forgotten") => Some(path.with_extension("")).filter(|run| run.exists()),
-                _ => None,
-            };
-            if let Some(stale) = stale {
-                remove(&stale)?;
-            }
-        }
-        Ok(())
-    }
-
     pub fn path(&self) -> &Path {
-        self.folder.path()
+        &self.path
     }
 
     /// The folder of a study: the store's own without a name.
-    ///
-    /// # Errors
-    /// If it cannot be made.
     pub fn study(&self, name: Option<&str>) -> Result<StudyFolder<'_>> {
-        let path = name.map_or_else(|| self.path().to_owned(), |name| self.path().join(name));
-        std::fs::create_dir_all(&path).with_context(|| format!("the folder {} cannot be made", path.display()))?;
-        Ok(StudyFolder { store: self, path })
+        let path = name.map_or_else(|| self.path.clone(), |name| self.path.join(name));
+        create_folder(&path)?;
+        Ok(self.study_at(&path))
     }
 
     /// The folder of a study that is there.
@@ -113,12 +98,12 @@ impl RunStore {
     }
 
     pub fn run_folder(&self, key: &str) -> PathBuf {
-        run_folder(self.path(), key)
+        run_folder(&self.path, key)
     }
 
-    /// What became of a run; every file is compared with its checksum.
+    /// Compares every file of a run with its checksum.
     pub fn state(&self, key: &str) -> RunState {
-        if let Some(tombstone) = Tombstone::read(self.path(), key) {
+        if let Some(tombstone) = Tombstone::read(&self.path, key) {
             return RunState::Forgotten(tombstone);
         }
         let folder = self.run_folder(key);
@@ -132,66 +117,44 @@ impl RunStore {
     }
 
     /// Starts a run. Nothing of an earlier attempt, finished or not, is left.
-    ///
-    /// # Errors
-    /// If its files cannot be made.
     pub fn start(&self, key: &str) -> Result<RunWriter> {
         self.remove(key)?;
-        RunWriter::start(&self.path().join("runs"), key)
+        RunWriter::open(self.run_folder(key), false)
     }
 
-    /// Starts a run, or goes on with what an earlier attempt left unfinished.
-    ///
-    /// # Errors
-    /// If its files cannot be made.
+    /// Starts a run, or resumes what an earlier attempt left unfinished.
     pub fn resume(&self, key: &str) -> Result<RunWriter> {
-        let folder = self.run_folder(key);
-        remove(&folder)?;
-        remove(&folder.with_extension("forgotten"))?;
-        RunWriter::resume(&self.path().join("runs"), key)
+        remove(&self.run_folder(key))?;
+        remove(&tombstone_path(&self.path, key))?;
+        RunWriter::open(self.run_folder(key), true)
     }
 
     /// Removes a run and its tombstone.
-    ///
-    /// # Errors
-    /// If a file cannot be removed.
     pub fn remove(&self, key: &str) -> Result<()> {
-        let folder = self.run_folder(key);
-        remove(&folder)?;
-        remove(&folder.with_extension("partial"))?;
-        remove(&folder.with_extension("forgotten"))
+        remove(&self.run_folder(key))?;
+        remove(&self.run_folder(key).with_extension("partial"))?;
+        remove(&tombstone_path(&self.path, key))
     }
 
     /// Replaces a run by the one in which clients are forgotten: its files go, a tombstone stays.
-    ///
-    /// # Errors
-    /// If a file cannot be written or removed.
     pub fn bury(&self, key: &str, tombstone: &Tombstone) -> Result<()> {
-        let folder = self.run_folder(key);
-        tombstone.write(self.path(), key)?;
-        remove(&folder)
+        tombstone.write(&self.path, key)?;
+        remove(&self.run_folder(key))
     }
 
     /// Copies a finished run from another folder, unless it is there.
-    ///
-    /// # Errors
-    /// If it is damaged or cannot be copied.
     pub fn copy_from(&self, root: &Path, key: &str) -> Result<()> {
         if matches!(self.state(key), RunState::Finished(_)) {
             return Ok(());
         }
         let from = run_folder(root, key);
         let record = RunRecord::verify(&from)?;
-        self.remove(key)?;
-        let writer = RunWriter::start(&self.path().join("runs"), key)?;
-        for name in record.files.keys() {
-            writer.copy(&from, name)?;
-        }
+        let writer = self.start(key)?;
+        record.files.keys().try_for_each(|name| writer.copy(&from, name))?;
         writer.finish(record)
     }
 }
 
-/// The folder of one study in a store.
 #[derive(Debug)]
 pub struct StudyFolder<'a> {
     pub store: &'a RunStore,
@@ -204,44 +167,34 @@ impl StudyFolder<'_> {
     }
 
     /// Replaces a file as a whole: readers see the old one or the new one.
-    ///
-    /// # Errors
-    /// If it cannot be written.
-    pub fn write(&self, name: &str, content: &[u8]) -> Result<PathBuf> {
-        files::replace(&self.path.join(name), |file| Ok(std::io::Write::write_all(file, content)?))
+    pub fn write(&self, name: &str, content: &[u8]) -> Result<()> {
+        put(&self.path.join(name), content)
     }
 
-    /// Replaces a file by what `fill` writes.
-    ///
-    /// # Errors
-    /// If it cannot be written.
-    pub fn write_with(
-        &self,
-        name: &str,
-        fill: impl FnOnce(&mut std::io::BufWriter<std::fs::File>) -> Result<()>,
-    ) -> Result<PathBuf> {
-        files::replace(&self.path.join(name), fill)
+    pub fn write_with(&self, name: &str, fill: impl FnOnce(&mut BufWriter<File>) -> Result<()>) -> Result<()> {
+        replace(&self.path.join(name), fill)
     }
 }
 
 /// The folder with the runs of a study: the study's own, or one above it.
-///
-/// # Errors
-/// If none of them was written by foltr.
 pub fn root_of(study: &Path) -> Result<PathBuf> {
-    if output_folder::is_marked(study) {
+    if lock::is_marked(study) {
         return Ok(study.to_owned());
     }
     let whole = study.canonicalize().unwrap_or_default();
-    let above = whole.ancestors().skip(1).take(2).find(|above| output_folder::is_marked(above));
+    let above = whole.ancestors().skip(1).take(2).find(|above| lock::is_marked(above));
     match above.filter(|_| study.join("jobs.csv").exists()) {
         Some(above) => Ok(above.to_owned()),
-        None => bail!("{}", output_folder::not_ours(study)),
+        None => bail!("{}", lock::not_ours(study)),
     }
 }
 
 pub fn run_folder(root: &Path, key: &str) -> PathBuf {
     root.join("runs").join(key)
+}
+
+fn tombstone_path(root: &Path, key: &str) -> PathBuf {
+    run_folder(root, key).with_extension("forgotten")
 }
 
 /// The run that stands for a key now: itself, or the last one after clients were forgotten in it.
@@ -251,16 +204,6 @@ pub fn current_key(root: &Path, key: &str) -> String {
         current = tombstone.successor;
     }
     current
-}
-
-fn remove(path: &Path) -> Result<()> {
-    let removed = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
-    match removed {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => {
-            Err(error).with_context(|| format!("{} cannot be removed", path.display()))
-        }
-        _ => Ok(()),
-    }
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ pub mod key;
 
 use std::path::Path;
 
-use anyhow::{Context, Result, bail};
+use anyhow::{Context, Result, ensure};
 use foltr_federation::receipt::{Claim, Receipt};
 use foltr_federation::{Fingerprint, History, Unlearning};
 use foltr_simulation::datasets::Fold;
@@ -16,7 +16,7 @@ use crate::model::Model;
 use crate::rows::Forgotten;
 use crate::run::Parent;
 use crate::spec::{Experiment, Metric};
-use crate::store::{RunWriter, put_json};
+use crate::store::{self, RunWriter, put_json};
 
 /// Who signs receipts, and when.
 #[derive(Clone, Debug)]
@@ -33,11 +33,8 @@ pub(crate) fn write_receipts(
     forgotten: &Forgotten,
     signer: &Signer,
 ) -> Result<()> {
-    let earlier = parent.run.record.files.keys().filter(|name| name.starts_with(RECEIPT));
-    let earlier: Vec<&String> = earlier.collect();
-    for name in &earlier {
-        writer.copy(&parent.folder, name)?;
-    }
+    let earlier: Vec<&String> = parent.record.files.keys().filter(|name| name.starts_with(RECEIPT)).collect();
+    earlier.iter().try_for_each(|name| writer.copy(&parent.folder, name))?;
     let changed = parent.histories.iter().zip(histories).filter(|(before, after)| before.head() != after.head());
     for (number, (before, after)) in (earlier.len() + 1..).zip(changed) {
         // A shard's receipt is about its own leavers.
@@ -50,13 +47,10 @@ pub(crate) fn write_receipts(
     Ok(())
 }
 
-/// What the names of receipts begin with.
+/// Names of receipts begin with it.
 pub const RECEIPT: &str = "receipt-";
 
-/// nDCG@10 on test queries of the model of a run.
-///
-/// # Errors
-/// If there is no model.
+/// nDCG@10 of a run's model on test queries.
 pub fn quality(experiment: &Experiment, fold: &Fold, run: &Path) -> Result<f64> {
     let model = Model::read(&run.join(crate::model::FILE_NAME))?;
     let measures = &experiment.metrics;
@@ -66,39 +60,26 @@ pub fn quality(experiment: &Experiment, fold: &Fold, run: &Path) -> Result<f64> 
 }
 
 /// Reads a receipt and checks it with a public key and, if one is given, the history that it belongs to.
-///
-/// # Errors
-/// If it cannot be read or is not believed, with the reason.
 pub fn verify(receipt: &Path, public_key: &[u8; 32], history: Option<&Path>) -> Result<Receipt> {
-    let text = std::fs::read_to_string(receipt).with_context(|| format!("{} cannot be read", receipt.display()))?;
-    let told = || format!("{} is not believed", receipt.display());
-    let read: Receipt = serde_json::from_str(&text).with_context(told)?;
-    read.verify(public_key).with_context(told)?;
+    let bytes = store::read(receipt)?;
+    let refusal = || format!("{} is not believed", receipt.display());
+    let read: Receipt = serde_json::from_slice(&bytes).with_context(refusal)?;
+    read.verify(public_key).with_context(refusal)?;
     if let Some(path) = history {
-        let bytes = std::fs::read(path).with_context(|| format!("{} cannot be read", path.display()))?;
-        let history = history_files::read_one(&bytes).with_context(|| format!("{} is not believed", path.display()))?;
-        read.matches(&history).with_context(told)?;
+        read.matches(&history_files::read_one(path)?).with_context(refusal)?;
     }
     Ok(read)
 }
 
 /// Of a model file, as receipts have it.
-///
-/// # Errors
-/// If there is no model.
 pub fn model_fingerprint(path: &Path) -> Result<Fingerprint> {
     Ok(Fingerprint::of_model(&Model::read(path)?.params))
 }
 
 /// A method from a command line: its name, and parameters such as `interval=5`.
-///
-/// # Errors
-/// If there is no such method, or a parameter is missing or wrong.
 pub fn method(text: &str, parameters: &[String]) -> Result<Unlearning> {
     let names: Vec<&str> = Unlearning::LIST.iter().map(|(name, _)| *name).collect();
-    if !names.contains(&text) {
-        bail!("--method: there is no `{text}`; the names are {}", names.join(", "));
-    }
+    ensure!(names.contains(&text), "--method: there is no `{text}`; the names are {}", names.join(", "));
     let pairs: String = parameters.iter().map(|pair| format!(", {pair}")).collect();
     let table: toml::Table = toml::from_str(&format!("method = {{ kind = \"{text}\"{pairs} }}"))
         .with_context(|| format!("--with: `{}` is not of the form name=value", parameters.join(" ")))?;

@@ -10,7 +10,7 @@ use foltr_experiment::execute::{DataCache, Executed, Execution, Plan, Shard, run
 use foltr_experiment::grid::Grid;
 use foltr_experiment::job::Job;
 use foltr_experiment::manifest::{Invocation, Manifest};
-use foltr_experiment::results::{Results, write_jobs};
+use foltr_experiment::results::{JobLine, Results, write_jobs};
 use foltr_experiment::store::{RunStore, StudyFolder, root_of};
 
 #[derive(Clone, Debug)]
@@ -40,7 +40,7 @@ impl<'a> StudyRun<'a> {
         let data = DataCache::load(&grid)?;
         let plan = Plan::new(grid, &data, shard)?;
         let study = store.study(name)?;
-        let about = Manifest::begin(&study, &plan, &data)?;
+        let about = Manifest::begin(&study, &plan)?;
         Ok(Self { plan, data, study, about })
     }
 
@@ -49,7 +49,7 @@ impl<'a> StudyRun<'a> {
         let Self { plan, data, study, mut about } = self;
         let Executed { ran, n_wanted, n_found, notes, interrupted, invocation } = executed;
         about.starts.push(Invocation { shard: plan.shard.map(|shard| shard.to_string()), ..invocation });
-        let cautions = plan.cautions(&data);
+        let cautions = plan.privacy_warnings(&data);
         let mut results = Results::of(&study, plan.grid, &plan.jobs, about)?;
         write_tables(&study, &mut results, parquet)?;
         ran?;
@@ -109,14 +109,14 @@ pub fn merge(folders: &[PathBuf], out: &Path, parquet: bool) -> Result<Results> 
         let root = root_of(folder)?;
         for run in &part.runs {
             store.copy_from(&root, &run.key)?;
-            jobs.push((run.setting, run.fold, run.seed, run.key.clone()));
+            jobs.push(JobLine { key: run.key.clone(), setting: run.setting, fold: run.fold, seed: run.seed });
         }
     }
-    jobs.sort();
+    jobs.sort_by_key(|job| (job.setting, job.fold, job.seed, job.key.clone()));
     jobs.dedup();
     let study = store.study(None)?;
     study.write("resolved.toml", first.grid.to_toml()?.as_bytes())?;
-    write_jobs(&study, &first.grid, jobs.into_iter().map(|(setting, fold, seed, key)| (key, setting, fold, seed)))?;
+    write_jobs(&study, &first.grid, jobs.into_iter())?;
     about.write(&study)?;
     let mut results = Results::open(study.path())?;
     write_tables(&study, &mut results, parquet)?;

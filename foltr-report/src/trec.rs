@@ -122,7 +122,7 @@ mod tests {
 
     fn parts() -> Vec<Part> {
         let data = parse_letor(TEXT.as_bytes(), Path::new("t.txt"), &ReadOptions::default()).expect("valid");
-        vec![Part { place: None, data }]
+        vec![Part { fold_and_split: None, data }]
     }
 
     fn run(weight: f32, depth: Option<usize>, scores: Scores) -> Result<String> {

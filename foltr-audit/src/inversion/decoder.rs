@@ -15,24 +15,13 @@ use super::scene::{Scene, Shown};
 use super::table::{Table, TableMaker};
 
 /// What the server knows about the noise on a coordinate.
-#[derive(Clone, Debug, PartialEq)]
-pub enum Noise {
+pub(super) enum Noise {
     /// None but that of single precision.
     Rounding,
-    /// Nearly normal.
-    Gaussian {
-        /// What is there without this client, by coordinate.
-        mean: Vec<f64>,
-        /// By coordinate.
-        variance: Vec<f64>,
-    },
+    /// Nearly normal, by coordinate.
+    Gaussian { mean: Vec<f64>, variance: Vec<f64> },
     /// Differences of two gamma variates.
-    Shares {
-        /// Of the gamma law.
-        shape: f64,
-        /// Of the gamma law.
-        scale: f64,
-    },
+    Shares { shape: f64, scale: f64 },
 }
 
 /// Further attempts on a message that is not explained yet.
@@ -46,16 +35,15 @@ const RESOLUTIONS: [f64; 6] = [1e-2, 3e-3, 1e-3, 1e-4, 1e-5, 1e-6];
 /// An error of the first tables, in which no list knows of earlier clicks.
 const COARSE: f64 = 1e-2;
 
-/// The most likely clicks on each list.
 pub(super) fn decode(scene: &Scene, shown: &[Shown], observed: &[f64], noise: &Noise, client: u32) -> Vec<Clicks> {
     let mut maker = TableMaker::new(scene);
-    let mut stream = scene.streams().open(Purpose::Cohort, client, shown.len() as u32);
+    let mut stream = scene.streams.open(Purpose::Cohort, client, shown.len() as u32);
     let target = noise.target(observed);
     let first = maker.first_tables(shown);
     let weights = noise.weights(&target, &first, None, COARSE);
     let problem = Problem { tables: &first, target: &target, weights: &weights };
     let usual: Vec<Clicks> = shown.iter().map(|list| scene.most_frequent(list.ranking.len())).collect();
-    let mut best = Solution::worst();
+    let mut best = Solution { guess: Vec::new(), cost: f64::INFINITY, n_explained: 0 };
     for start in [problem.linear_estimate(), usual] {
         best = best.or(refine(&mut maker, shown, &target, noise, problem.descend(start)));
     }
@@ -84,8 +72,8 @@ pub(super) fn decode(scene: &Scene, shown: &[Shown], observed: &[f64], noise: &N
 /// Some lists drawn anew, the others as they are: one, two, ... by turns.
 fn kicked(guess: &[Clicks], turn: usize, mut drawn: Vec<Clicks>, stream: &mut Stream) -> Vec<Clicks> {
     for _ in 0..(guess.len() - 1).saturating_sub(turn % guess.len()) {
-        let kept = stream.random_range(0..guess.len());
-        drawn[kept] = guess[kept];
+        let unchanged = stream.random_range(0..guess.len());
+        drawn[unchanged] = guess[unchanged];
     }
     drawn
 }
@@ -98,10 +86,6 @@ struct Solution {
 }
 
 impl Solution {
-    const fn worst() -> Self {
-        Self { guess: Vec::new(), cost: f64::INFINITY, n_explained: 0 }
-    }
-
     fn or(self, other: Self) -> Self {
         if other.cost < self.cost { other } else { self }
     }
@@ -135,9 +119,14 @@ fn refine(
 fn residual(tables: &[Table], target: &[f64], guess: &[Clicks]) -> Vec<f64> {
     let mut residual = target.to_vec();
     for (table, set) in tables.iter().zip(guess) {
-        residual.iter_mut().zip(table.of(set.0 as usize)).for_each(|(left, value)| *left -= f64::from(value));
+        shift(&mut residual, table, *set, -1.0);
     }
     residual
+}
+
+/// Adds the contribution of a set of clicks, `sign` times.
+fn shift(vector: &mut [f64], table: &Table, set: Clicks, sign: f64) {
+    vector.iter_mut().zip(table.of(set.0 as usize)).for_each(|(left, value)| *left += sign * f64::from(value));
 }
 
 fn random_guess(tables: &[Table], stream: &mut Stream) -> Vec<Clicks> {
@@ -201,7 +190,6 @@ fn reach(tables: &[Table], j: usize) -> f64 {
     tables.iter().map(|table| f64::from(largest(table))).sum()
 }
 
-/// Weighted least squares over one set of clicks a list.
 struct Problem<'a> {
     tables: &'a [Table],
     target: &'a [f64],
@@ -215,11 +203,11 @@ impl Problem<'_> {
         for _ in 0..20 {
             let mut has_moved = false;
             for (i, table) in self.tables.iter().enumerate() {
-                left.iter_mut().zip(table.of(guess[i].0 as usize)).for_each(|(left, value)| *left += f64::from(value));
+                shift(&mut left, table, guess[i], 1.0);
                 let next = self.best_for(table, &left);
                 has_moved |= next != guess[i];
                 guess[i] = next;
-                left.iter_mut().zip(table.of(next.0 as usize)).for_each(|(left, value)| *left -= f64::from(value));
+                shift(&mut left, table, next, -1.0);
             }
             if !has_moved {
                 break;
@@ -234,16 +222,14 @@ impl Problem<'_> {
             for k in 0..i {
                 let (one, other) = (&self.tables[i], &self.tables[k]);
                 let mut left = residual(self.tables, self.target, &guess);
-                for (table, set) in [(one, guess[i]), (other, guess[k])] {
-                    left.iter_mut().zip(table.of(set.0 as usize)).for_each(|(left, value)| *left += f64::from(value));
-                }
+                shift(&mut left, one, guess[i], 1.0);
+                shift(&mut left, other, guess[k], 1.0);
                 (guess[i], guess[k]) = self.best_pair(one, other, &left);
             }
         }
         guess
     }
 
-    /// The sets of clicks on two lists that explain this vector best together.
     fn best_pair(&self, one: &Table, other: &Table, vector: &[f64]) -> (Clicks, Clicks) {
         let d = vector.len();
         let weighed = DMatrix::from_fn(one.n_sets(), d, |set, j| one.coordinate(j)[set] * self.weights[j] as f32);
@@ -262,7 +248,6 @@ impl Problem<'_> {
         (Clicks(best.1.0 as u32), Clicks(best.1.1 as u32))
     }
 
-    /// The set of clicks on one list that explains this vector best.
     fn best_for(&self, table: &Table, vector: &[f64]) -> Clicks {
         let costs = self.costs(table, vector);
         Clicks((0..costs.len()).min_by(|&a, &b| costs[a].total_cmp(&costs[b])).unwrap_or(0) as u32)
@@ -299,7 +284,6 @@ impl Problem<'_> {
     }
 }
 
-/// Mean and covariance of a list's contribution.
 fn moments(table: &Table, d: usize) -> (DVector<f64>, DMatrix<f64>) {
     let weighed = |j: usize| table.coordinate(j).iter().zip(&table.prior).map(|(&x, p)| f64::from(x) * p);
     let mean = DVector::from_fn(d, |j, _| weighed(j).sum());

@@ -10,9 +10,7 @@ use super::scene::{Scene, Shown};
 pub(super) struct Table {
     /// Of coordinate j and clicks c: at `j * n_sets + c`.
     contributions: Vec<f32>,
-    /// ln of the probability of each set.
     pub ln_prior: Vec<f32>,
-    /// Probability of each set.
     pub prior: Vec<f64>,
 }
 
@@ -21,18 +19,15 @@ impl Table {
         self.prior.len()
     }
 
-    /// One coordinate of all sets.
     pub fn coordinate(&self, j: usize) -> &[f32] {
         &self.contributions[j * self.n_sets()..(j + 1) * self.n_sets()]
     }
 
-    /// The contribution of one set.
     pub fn of(&self, clicks: usize) -> impl Iterator<Item = f32> {
         self.contributions.iter().skip(clicks).step_by(self.n_sets()).copied()
     }
 }
 
-/// Makes tables with one learner.
 pub(super) struct TableMaker<'a> {
     scene: &'a Scene,
     learner: Pdgd,
@@ -46,12 +41,12 @@ impl<'a> TableMaker<'a> {
 
     /// The tables of all lists, as if they all came from the global model.
     pub fn first_tables(&mut self, shown: &[Shown]) -> Vec<Table> {
-        shown.iter().map(|list| self.table(list, self.scene.global())).collect()
+        shown.iter().map(|list| self.table(list, &self.scene.global)).collect()
     }
 
     /// The tables of all lists, if the clicks were these.
     pub fn tables(&mut self, shown: &[Shown], guess: &[Clicks]) -> Vec<Table> {
-        let mut tables = Vec::with_capacity(shown.len());
+        let mut tables = Vec::new();
         self.extend(&mut tables, shown, guess);
         tables
     }
@@ -65,7 +60,7 @@ impl<'a> TableMaker<'a> {
 
     /// Adds the tables of the lists that have none yet.
     fn extend(&mut self, tables: &mut Vec<Table>, shown: &[Shown], guess: &[Clicks]) {
-        let mut model = self.scene.global().to_vec();
+        let mut model = self.scene.global.clone();
         for (i, list) in shown.iter().enumerate() {
             if i == tables.len() {
                 tables.push(self.table(list, &model));
@@ -75,11 +70,11 @@ impl<'a> TableMaker<'a> {
     }
 
     fn table(&mut self, list: &Shown, model: &[f32]) -> Table {
-        let query = self.scene.data().query(list.query);
+        let query = self.scene.data.query(list.query);
         let (n_sets, d) = (1_usize << list.ranking.len(), model.len());
         let mut contributions = vec![0.0; n_sets * d];
         // Only its scores are wanted: the list that it draws is not shown to anybody.
-        let mut unused = self.scene.streams().open(Purpose::Noise, 0, 0);
+        let mut unused = self.scene.streams.open(Purpose::Noise, 0, 0);
         self.learner.begin(model, &mut unused);
         self.learner.rank(query, &mut unused, &mut Ranking::default());
         for set in 0..n_sets {
@@ -88,7 +83,7 @@ impl<'a> TableMaker<'a> {
             let Update::Step { delta, .. } = self.learner.finish() else { unreachable!("PDGD makes steps") };
             delta.iter().enumerate().for_each(|(j, &value)| contributions[j * n_sets + set] = value);
         }
-        let prior = self.scene.prior(list.ranking.len()).to_vec();
+        let prior = self.scene.prior[list.ranking.len()].clone();
         Table { contributions, ln_prior: prior.iter().map(|p| p.ln() as f32).collect(), prior }
     }
 }

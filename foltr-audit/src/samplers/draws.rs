@@ -1,13 +1,14 @@
 //! What is drawn from each sampler, and the law that it should have.
 
+use foltr_federation::Mechanism;
 use foltr_federation::privacy::{DiscreteGaussian, LEVELS, PrivUnit};
-use foltr_federation::{LocalPrivacy, Mechanism, Payload, PayloadSemantics};
-use foltr_rank::Update;
 use statrs::distribution::{ContinuousCDF, Normal};
 use statrs::function::beta::beta_reg;
 
-use super::{Draw, Law};
-use crate::mechanisms::{N_FEATURES, N_SHOWN, discrete_gaussian, duchi, laplace, step_of, task};
+use super::Draw;
+use crate::law::Law;
+use crate::mechanisms::{N_FEATURES, N_SHOWN, duchi, fpdgd};
+use crate::sampling::Round;
 
 /// Clients whose gamma shares are added up.
 pub(super) const N_SHARES: u32 = 10;
@@ -19,15 +20,14 @@ const GRID_DEVIATION: f64 = 2.0;
 const GRID_REACH: i32 = 8;
 /// What Duchi's coordinates are, in units of their bound.
 const DUCHI_VALUE: f32 = 0.5;
-/// The rank clicked on, and how often the truth is told about it.
+/// The rank clicked on, and the probability of a true answer.
 const TRUTH: (u16, f64) = (3, 0.5);
 
 fn scale() -> f64 {
-    let Mechanism::DistributedLaplace(mechanism) = laplace(1.0) else { unreachable!("it is Laplace noise") };
+    let Mechanism::DistributedLaplace(mechanism) = fpdgd(1.0) else { unreachable!("it is Laplace noise") };
     mechanism.laplace_scale()
 }
 
-/// 2 b^2.
 pub(super) fn laplace_variance() -> f64 {
     2.0 * scale() * scale()
 }
@@ -44,27 +44,32 @@ pub(super) fn normal_law() -> Law {
 }
 
 /// The noise in a sum over clients whose updates are zero.
-pub(super) fn total(privacy: Mechanism, n_clients: u32) -> Draw {
-    let task = task(n_clients, 1, 1);
-    Box::new(move |stream, scratch| {
-        let updates = (0..n_clients).map(|_| task.global.as_slice());
-        scratch.sum(&privacy, updates, &task, stream)[0]
-    })
+pub(super) fn total(round: Round) -> Draw {
+    Box::new(move |stream, scratch| round.sum_with(&round.task.global, stream, scratch)[0])
+}
+
+pub(super) fn total_of(privacy: Mechanism, n_clients: u32) -> Draw {
+    total(Round::new(privacy, n_clients, 1, 1))
+}
+
+fn of_message<S: Fn(&[f32]) -> f64 + Send + Sync + 'static>(
+    privacy: Mechanism,
+    n_clients: u32,
+    update: Vec<f32>,
+    statistic: S,
+) -> Draw {
+    let round = Round::new(privacy, n_clients, update.len(), 1);
+    Box::new(move |stream, scratch| statistic(round.message(&update, stream, scratch)))
 }
 
 /// The noise of one message, of Laplace noise in shares.
 pub(super) fn gamma_share(factor: f64) -> Draw {
-    let (privacy, task) = (laplace(factor), task(N_SHARES, 1, 1));
-    Box::new(move |stream, scratch| {
-        let update = Update::Step { delta: &task.global, n_interactions: 1 };
-        privacy.protect(update, &task, stream, &mut scratch.payload);
-        f64::from(step_of(&scratch.payload)[0])
-    })
+    of_message(fpdgd(factor), N_SHARES, vec![0.0], |message| f64::from(message[0]))
 }
 
 /// The noise that a simulation adds to the mean, times the number of clients.
 pub(super) fn noise_of_mean(factor: f64) -> Draw {
-    let Mechanism::DistributedLaplace(mechanism) = laplace(factor) else { unreachable!("it is Laplace noise") };
+    let Mechanism::DistributedLaplace(mechanism) = fpdgd(factor) else { unreachable!("it is Laplace noise") };
     Box::new(move |stream, _| {
         let mut step = [0.0];
         mechanism.laplace_of_mean(N_SHARES, stream, &mut step);
@@ -72,24 +77,11 @@ pub(super) fn noise_of_mean(factor: f64) -> Draw {
     })
 }
 
-/// The noise in a sealed sum of so many shares, opened even if there are too few.
-pub(super) fn survivors(noise_multiplier: f64, n_survivors: u32) -> Draw {
-    let (privacy, task) = (discrete_gaussian(noise_multiplier), task(n_survivors, 1, 1));
-    let PayloadSemantics::Shares { unit, divisor, .. } = privacy.rule(PayloadSemantics::Averaging, 1.0) else {
-        unreachable!("it is sealed")
-    };
-    let rule = PayloadSemantics::Shares { unit, divisor, min_survivors: n_survivors };
-    Box::new(move |stream, scratch| {
-        let updates = (0..n_survivors).map(|_| task.global.as_slice());
-        scratch.sum_by(&rule, &privacy, updates, &task, stream)[0]
-    })
-}
-
 /// One share of this deviation, in grid units.
 pub(super) fn grid_share(deviation: f64) -> Draw {
     let multiplier = deviation / f64::from(LEVELS);
     let mechanism = DiscreteGaussian::new(1.0, multiplier, 1, 0).expect("at least two units wide");
-    let draw = total(Mechanism::DiscreteGaussian(mechanism), 1);
+    let draw = total_of(Mechanism::DiscreteGaussian(mechanism), 1);
     Box::new(move |stream, scratch| draw(stream, scratch) * f64::from(LEVELS))
 }
 
@@ -111,13 +103,9 @@ pub(super) fn grid_law() -> Law {
     Law::Classes(std::iter::once(tail).chain(inner).chain([tail]).collect())
 }
 
-/// Whether Duchi's bit is positive.
 pub(super) fn sign(epsilon: f64) -> Draw {
-    let draw = bit(epsilon);
-    Box::new(move |stream, scratch| {
-        draw(stream, scratch);
-        f64::from(u8::from(step_of(&scratch.payload).iter().sum::<f32>() > 0.0))
-    })
+    let is_positive = |message: &[f32]| f64::from(u8::from(message.iter().sum::<f32>() > 0.0));
+    of_message(duchi(epsilon, 1.0), 1, vec![DUCHI_VALUE; N_FEATURES], is_positive)
 }
 
 /// Minus, plus: 1/2 + x (e^eps - 1)/(2 (e^eps + 1)).
@@ -126,37 +114,24 @@ pub(super) fn sign_law() -> Law {
     Law::Classes(vec![1.0 - plus, plus])
 }
 
-/// Which coordinate Duchi's bit is about.
-pub(super) fn coordinate() -> Draw {
-    bit(EPSILON)
-}
-
 pub(super) fn even_law() -> Law {
     Law::Classes(vec![1.0 / N_FEATURES as f64; N_FEATURES])
 }
 
-/// Sends a bit; returns its coordinate.
-fn bit(epsilon: f64) -> Draw {
-    let (privacy, task) = (duchi(epsilon), task(1, N_FEATURES, 1));
-    let update = vec![DUCHI_VALUE; N_FEATURES];
-    Box::new(move |stream, scratch| {
-        privacy.protect(Update::Step { delta: &update, n_interactions: 1 }, &task, stream, &mut scratch.payload);
-        step_of(&scratch.payload).iter().position(|&x| x != 0.0).unwrap_or(N_FEATURES) as f64
-    })
+pub(super) fn coordinate() -> Draw {
+    let of_bit = |message: &[f32]| message.iter().position(|&x| x != 0.0).unwrap_or(N_FEATURES) as f64;
+    of_message(duchi(EPSILON, 1.0), 1, vec![DUCHI_VALUE; N_FEATURES], of_bit)
 }
 
 fn unit(epsilon: f64) -> PrivUnit {
     PrivUnit::new(epsilon, 1.0, N_FEATURES).expect("positive")
 }
 
-/// The inner product of PrivUnit's direction with the true one.
 pub(super) fn inner_product(epsilon: f64) -> Draw {
-    let (mechanism, task) = (unit(epsilon), task(1, N_FEATURES, 1));
-    let update: Vec<f32> = (0..N_FEATURES).map(|j| if j == 0 { 3.0 } else { 0.0 }).collect();
-    Box::new(move |stream, scratch| {
-        mechanism.protect(Update::Step { delta: &update, n_interactions: 1 }, &task, stream, &mut scratch.payload);
-        f64::from(step_of(&scratch.payload)[0]) / mechanism.message_norm()
-    })
+    let (mechanism, mut update) = (unit(epsilon), vec![0.0; N_FEATURES]);
+    update[0] = 3.0;
+    let norm = mechanism.message_norm();
+    of_message(Mechanism::PrivUnit(mechanism), 1, update, move |message| f64::from(message[0]) / norm)
 }
 
 /// Within the cap with its probability, else outside; uniform on the sphere in both parts.
@@ -176,16 +151,13 @@ pub(super) fn cap_law() -> Law {
 }
 
 /// What is answered about so many interactions of which each had the same click.
-pub(super) fn answer(privacy: Mechanism, n_interactions: usize) -> Draw {
-    let (plus, task) = (vec![TRUTH.0; n_interactions], task(1, 1, n_interactions));
+pub(super) fn answer(privacy: Mechanism, n_interactions: u32) -> Draw {
+    let outcomes = vec![TRUTH.0; n_interactions as usize];
+    let round = Round::new(privacy, 1, 1, n_interactions);
     Box::new(move |stream, scratch| {
-        let update = Update::Evolution { seed: 0, plus: &plus, minus: &[] };
-        privacy.protect(update, &task, stream, &mut scratch.payload);
         // Rank r has the reward 1/r, no click has 0.
-        match scratch.payload {
-            Payload::Evolution { plus, .. } if plus > 0.0 => f64::from((1.0 / plus).round()),
-            _ => 0.0,
-        }
+        let reward = round.reward(&outcomes, stream, scratch);
+        if reward > 0.0 { f64::from((1.0 / reward).round()) } else { 0.0 }
     })
 }
 

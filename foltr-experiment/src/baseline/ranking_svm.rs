@@ -22,7 +22,7 @@ use foltr_rank::Params;
 use foltr_simulation::dataset::Dataset;
 use nalgebra::{Cholesky, DVector};
 
-use line_search::{Line, best_step};
+use line_search::best_step;
 use objective::{Evaluation, Objective};
 
 /// C of `KO19`.
@@ -40,30 +40,21 @@ const MAX_STEPS_A_WIDTH: usize = 100;
 /// A trained RankingSVM with the proof of its quality.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Solution {
-    /// The ranker.
     pub weights: Vec<f64>,
     /// P(w).
     pub objective: f64,
     /// P(w) is at most this much above the least possible value.
     pub duality_gap: f64,
-    /// Newton steps taken.
+    /// Of Newton's method.
     pub n_steps: usize,
 }
 
-/// Weights of the RankingSVM with this C, optimal to [`RELATIVE_GAP`].
-///
-/// Data without any pair give zero weights.
-///
-/// # Panics
-/// If `c` is not a positive number.
+/// Weights of the RankingSVM with this C, optimal to [`RELATIVE_GAP`]. Data without any pair give zero weights.
 pub fn ranking_svm(data: &Dataset, c: f64) -> Params {
     solve(data, c, RELATIVE_GAP).weights.iter().map(|&weight| weight as f32).collect()
 }
 
 /// Trains until the duality gap is at most `relative_gap` of the objective, or until rounding lets it shrink no more.
-///
-/// # Panics
-/// If `c` is not a positive number.
 pub fn solve(data: &Dataset, c: f64, relative_gap: f64) -> Solution {
     assert!(c > 0.0 && c.is_finite(), "C must be a positive number, not {c}");
     let objective = Objective::new(data, c / data.n_queries().max(1) as f64);
@@ -78,7 +69,8 @@ pub fn solve(data: &Dataset, c: f64, relative_gap: f64) -> Solution {
         if best.duality_gap <= relative_gap * best.objective {
             break;
         }
-        newton.narrow();
+        newton.smoothing /= 10.0;
+        newton.evaluate();
     }
     Solution { n_steps: newton.n_steps, ..best }
 }
@@ -103,19 +95,13 @@ impl<'a> Newton<'a> {
         Self { objective, smoothing: 1.0, weights, scores, evaluation, pull, n_steps: 0 }
     }
 
-    /// Smooths over a tenth of the width.
-    fn narrow(&mut self) {
-        self.smoothing /= 10.0;
-        self.evaluate();
-    }
-
     fn evaluate(&mut self) {
         self.evaluation = self.objective.evaluate(&self.scores, self.smoothing);
         self.pull = self.objective.pull(&self.evaluation);
     }
 
     fn solution(&self) -> Solution {
-        let (sums, pair_weight) = (self.evaluation.sums, self.objective.pair_weight());
+        let (sums, pair_weight) = (self.evaluation.sums, self.objective.pair_weight);
         let objective = squared_norm(&self.weights) / 2.0 + pair_weight * sums.hinge;
         let dual = pair_weight * sums.multipliers - squared_norm(&self.pull) / 2.0;
         Solution { weights: self.weights.clone(), objective, duality_gap: objective - dual, n_steps: self.n_steps }
@@ -139,15 +125,17 @@ impl<'a> Newton<'a> {
         let hessian = self.objective.hessian(&self.scores, self.smoothing);
         let Some(factor) = Cholesky::new(hessian) else { return false };
         let direction = factor.solve(&-DVector::from_column_slice(slope)).as_slice().to_vec();
-        let line = Line {
-            objective: self.objective,
-            smoothing: self.smoothing,
-            scores: &self.scores,
-            score_direction: self.objective.scores(&direction),
-            slope_of_norm: dot(&self.weights, &direction),
-            curvature_of_norm: squared_norm(&direction),
+        let along = self.objective.scores(&direction);
+        let (slope_of_norm, curvature_of_norm) = (dot(&self.weights, &direction), squared_norm(&direction));
+        let slope_at = |step: f64| {
+            let moved = |(scores, along): (&Vec<f64>, &Vec<f64>)| -> Vec<f64> {
+                scores.iter().zip(along).map(|(score, along)| score + step * along).collect()
+            };
+            let scores = self.scores.iter().zip(&along).map(moved).collect();
+            let pull = self.objective.evaluate(&scores, self.smoothing).pull_along(&along);
+            slope_of_norm + step * curvature_of_norm - self.objective.pair_weight * pull
         };
-        let Some(length) = best_step(&line, dot(slope, &direction)) else { return false };
+        let Some(length) = best_step(slope_at, dot(slope, &direction)) else { return false };
         self.weights.iter_mut().zip(&direction).for_each(|(weight, d)| *weight += length * d);
         self.scores = self.objective.scores(&self.weights);
         self.evaluate();

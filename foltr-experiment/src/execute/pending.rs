@@ -11,7 +11,7 @@ use crate::job::Job;
 use crate::store::{RunState, RunStore, current_key};
 use crate::unlearn::journal::Journal;
 
-/// What is left to do.
+#[derive(Default)]
 pub(super) struct Pending {
     /// Trainings that others start from, and jobs that start by themselves.
     pub(super) first: Vec<Job>,
@@ -24,11 +24,9 @@ pub(super) struct Pending {
 
 impl Pending {
     pub(super) fn of(plan: &Plan, store: &RunStore, how: &Execution<'_>) -> Result<Self> {
-        let retrain_forgotten = how.retrain_forgotten;
         let states: Vec<RunState> = plan.jobs.par_iter().map(|job| store.state(&job.key)).collect();
-        let mut pending = Self { first: Vec::new(), then: Vec::new(), n_wanted: 0, n_found: 0, notes: Vec::new() };
-        let mut wanted = HashSet::new();
-        let (mut n_forgotten, mut trainings) = (0, Vec::new());
+        let mut pending = Self::default();
+        let (mut keys, mut n_forgotten) = (HashSet::new(), 0);
         if how.signer.is_none()
             && let Some(open) = Journal::read(store.path())?.open_request()
         {
@@ -36,45 +34,34 @@ impl Pending {
         }
         for (job, state) in plan.jobs.iter().zip(states) {
             // Settings with other labels may be equal.
-            if !wanted.insert(job.key.clone()) {
+            if !keys.insert(job.key.clone()) {
                 continue;
             }
             match state {
                 RunState::Finished(_) => pending.n_found += 1,
-                RunState::Forgotten(_) if !retrain_forgotten => {
+                RunState::Forgotten(_) if !how.retrain_forgotten => {
                     n_forgotten += 1;
                     pending.n_found += 1;
                     if let RunState::Damaged(damage) = store.state(&current_key(store.path(), &job.key)) {
-                        pending
-                            .notes
-                            .push(format!("{damage}; --retrain-forgotten trains this run again, with all clients"));
+                        let note = format!("{damage}; --retrain-forgotten trains this run again, with all clients");
+                        pending.notes.push(note);
                     }
                 }
-                state => {
-                    pending.note(&state);
-                    trainings.extend(job.training());
-                    let list = if job.parent().is_some() { &mut pending.then } else { &mut pending.first };
-                    list.push(job.clone());
-                }
+                state => pending.add(job.clone(), &state),
             }
         }
-        pending.n_wanted = wanted.len();
-        for training in trainings {
-            if !wanted.insert(training.key.clone()) {
-                continue;
-            }
+        pending.n_wanted = keys.len();
+        let trainings: Vec<Job> = pending.then.iter().filter_map(Job::training).collect();
+        for training in trainings.into_iter().filter(|training| keys.insert(training.key.clone())) {
             match store.state(&training.key) {
                 RunState::Finished(_) => {}
-                RunState::Forgotten(_) if !retrain_forgotten => bail!(
+                RunState::Forgotten(_) if !how.retrain_forgotten => bail!(
                     "fold {}, seed {}: clients were forgotten in the training that [unlearning] starts from; \
                      --retrain-forgotten trains it again, with them",
                     training.fold,
                     training.seed
                 ),
-                state => {
-                    pending.note(&state);
-                    pending.first.push(training);
-                }
+                state => pending.add(training, &state),
             }
         }
         if n_forgotten > 0 {
@@ -85,9 +72,10 @@ impl Pending {
         Ok(pending)
     }
 
-    fn note(&mut self, state: &RunState) {
+    fn add(&mut self, job: Job, state: &RunState) {
         if let RunState::Damaged(damage) = state {
             self.notes.push(format!("{damage}; this run was done again"));
         }
+        if job.parent().is_some() { &mut self.then } else { &mut self.first }.push(job);
     }
 }

@@ -1,23 +1,23 @@
 //! Which runs a grid needs, on which data, and which of them one machine does.
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
 use anyhow::{Result, ensure};
+use foltr_simulation::datasets::Fold;
 
 use super::data_cache::DataCache;
 use crate::grid::{AnyExperiment, Grid};
-use crate::job::{Job, Start, run_key, settings_of_run, training_of};
-use crate::privacy_warnings::cautions;
-use crate::run::resolve_grades;
+use crate::job::{Job, Origin, run_key, settings_of_run, training_of};
+use crate::privacy_warnings::privacy_warnings;
 use crate::spec::{Experiment, Split};
 
 /// One share of the runs of a grid, for one machine of several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Shard {
-    /// Which one, from 1.
+    /// From 1.
     pub number: usize,
-    /// Of how many.
     pub of: usize,
 }
 
@@ -39,7 +39,6 @@ impl fmt::Display for Shard {
     }
 }
 
-/// The runs of a grid.
 #[derive(Clone, Debug)]
 pub struct Plan {
     /// With everything known that follows from the data.
@@ -49,15 +48,13 @@ pub struct Plan {
     /// Runs of the whole grid.
     pub n_runs: usize,
     pub shard: Option<Shard>,
+    /// Of every fold, by name of the data set and number.
+    pub(crate) data_hashes: BTreeMap<String, String>,
 }
 
 impl Plan {
-    /// The runs of a grid on loaded data.
-    ///
-    /// # Errors
-    /// If a setting does not fit its data.
     pub fn new(mut grid: Grid, data: &DataCache, shard: Option<Shard>) -> Result<Self> {
-        let mut jobs = Vec::new();
+        let (mut jobs, mut data_hashes) = (Vec::new(), BTreeMap::new());
         for (i, setting) in grid.settings.iter_mut().enumerate() {
             if let AnyExperiment::Training(experiment) = &mut setting.experiment {
                 resolve(experiment, data)?;
@@ -66,6 +63,7 @@ impl Plan {
                 for &seed in setting.experiment.seeds_of_runs() {
                     jobs.push(job(i, &setting.experiment, fold, seed, &hash)?);
                 }
+                data_hashes.insert(format!("{} fold {fold}", setting.experiment.data_name()), hash);
             }
         }
         let n_runs = jobs.len();
@@ -73,25 +71,31 @@ impl Plan {
             // Every n-th run: all shards get their part of the long settings.
             jobs = jobs.into_iter().skip(number - 1).step_by(of).collect();
         }
-        Ok(Self { grid, jobs, n_runs, shard })
+        Ok(Self { grid, jobs, n_runs, shard, data_hashes })
     }
 
-    /// What a job runs.
-    pub fn experiment(&self, job: &Job) -> AnyExperiment {
-        match (&self.grid.settings[job.setting].experiment, &job.start) {
-            (AnyExperiment::Training(experiment), Start::Training) => training_of(experiment).into(),
+    pub(super) fn experiment(&self, job: &Job) -> AnyExperiment {
+        match (&self.grid.settings[job.setting].experiment, &job.origin) {
+            (AnyExperiment::Training(experiment), Origin::Training) => training_of(experiment).into(),
             (experiment, _) => experiment.clone(),
         }
     }
 
+    /// Interactions of a run; steps of training in mimic learning.
+    pub fn n_interactions(&self, job: &Job) -> u64 {
+        let experiment = &self.grid.settings[job.setting].experiment;
+        let of_schedule = || experiment.schedule().map_or(0, |schedule| schedule.n_interactions() as u64);
+        experiment.mimic().map_or_else(of_schedule, |mimic| mimic.n_steps())
+    }
+
     /// What must be known to read the numbers of these settings, each warning once.
-    pub fn cautions(&self, data: &DataCache) -> Vec<String> {
+    pub fn privacy_warnings(&self, data: &DataCache) -> Vec<String> {
         let mut all: Vec<String> = Vec::new();
         for experiment in self.grid.settings.iter().filter_map(|setting| setting.experiment.training()) {
-            let Some((_, fold)) = data.numbered(&experiment.data).next() else { continue };
-            for caution in cautions(experiment, fold) {
-                if !all.contains(&caution) {
-                    all.push(caution);
+            let Some(fold) = data.all_folds(&experiment.data).next() else { continue };
+            for warning in privacy_warnings(experiment, fold) {
+                if !all.contains(&warning) {
+                    all.push(warning);
                 }
             }
         }
@@ -101,15 +105,18 @@ impl Plan {
 
 /// Fills in what follows from the data.
 fn resolve(experiment: &mut Experiment, data: &DataCache) -> Result<()> {
-    let section = experiment.data.clone();
-    resolve_grades(experiment, data.numbered(&section).map(|(_, fold)| fold));
-    let no_validation = data.numbered(&section).any(|(_, fold)| fold.validation.is_none());
-    let asked = experiment.metrics.evaluate_on.contains(&Split::Validation);
+    let folds = || data.all_folds(&experiment.data);
+    let no_validation = folds().any(|fold| fold.validation.is_none());
     ensure!(
-        !(no_validation && asked),
+        !(no_validation && experiment.metrics.evaluate_on.contains(&Split::Validation)),
         "metrics.evaluate_on asks for validation queries, but {} has none",
-        section.name()
+        experiment.data.name()
     );
+    // One fold may lack the highest grade; all runs of an experiment must have the same users nevertheless.
+    let max_label = folds().map(Fold::max_label).max().unwrap_or(0);
+    if let Some(users) = &mut experiment.users {
+        users.resolve_grades(max_label);
+    }
     Ok(())
 }
 
@@ -117,23 +124,11 @@ fn job(setting: usize, experiment: &AnyExperiment, fold: usize, seed: u64, data_
     let key = |experiment: &AnyExperiment| -> Result<String> {
         Ok(run_key(&settings_of_run(experiment, fold, seed)?, fold, seed, data_hash))
     };
-    let start = match experiment.training().and_then(|it| Some((it, it.unlearning.clone()?))) {
+    let origin = match experiment.training().and_then(|it| Some((it, it.unlearning.clone()?))) {
         Some((training, request)) => {
-            Start::History { parent: key(&training_of(training).into())?, request, lineage: Vec::new() }
+            Origin::History { parent: key(&training_of(training).into())?, request, lineage: Vec::new() }
         }
-        None => Start::Setting,
+        None => Origin::Setting,
     };
-    let schedule = experiment.schedule();
-    Ok(Job {
-        setting,
-        fold,
-        seed,
-        key: key(experiment)?,
-        start,
-        interactions_per_round: schedule.map_or(0, |s| s.interactions_per_round() as u64),
-        n_interactions: match experiment {
-            AnyExperiment::Training(_) => schedule.map_or(0, |s| s.n_interactions() as u64),
-            AnyExperiment::Mimic(mimic) => mimic.n_steps(),
-        },
-    })
+    Ok(Job { setting, fold, seed, key: key(experiment)?, data_hash: data_hash.into(), origin })
 }

@@ -12,7 +12,7 @@ use foltr_mimic::{Candidates, Pair, Supervision};
 use foltr_rank::rng::{Purpose, Streams};
 use serde::{Deserialize, Serialize};
 
-use crate::store::{put_json, replace};
+use crate::store::{put, put_json};
 
 /// Written last: labels are there once this file is.
 const LABELS: &str = "labels.jsonl";
@@ -123,7 +123,7 @@ impl Labels {
         if let Some(accounting) = accounting(&self.guarantee) {
             put_json(&folder.join(ACCOUNTING), &accounting)?;
         }
-        replace(&folder.join(LABELS), |file| Ok(file.write_all(&text)?)).map(drop)
+        put(&folder.join(LABELS), &text)
     }
 
     pub fn read(folder: &Path) -> Result<Supervision> {

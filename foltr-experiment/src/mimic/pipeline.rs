@@ -9,7 +9,6 @@
 //! NAME/student.safetensors  the student of these labels; student.json says how it was trained
 //! ```
 
-use std::io::Write as _;
 use std::ops::ControlFlow;
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -33,7 +32,7 @@ use super::start;
 use super::training_data::{Store, TrainingData};
 use crate::execute::Interrupted;
 use crate::rows::RoundProgress;
-use crate::store::{put, replace, replace_json};
+use crate::store::{put, put_json};
 
 /// Queries of validation at most, and one over their share.
 const MOST_HELD_OUT: usize = 200;
@@ -207,7 +206,7 @@ impl FoldPipeline<'_> {
         let pairs = task.supervision.pairs().with_context(|| format!("{} cannot learn", task.name))?;
         if !pairs.is_empty() {
             if training.run(&self.data.inputs, &pairs, task.validation, report) == Ending::Stopped {
-                replace(unfinished, |file| Ok(file.write_all(&training.to_bytes())?))?;
+                put(unfinished, &training.to_bytes())?;
                 return Err(Interrupted.into());
             }
         } else if task.number & STUDENTS != 0 {
@@ -236,7 +235,7 @@ impl FoldPipeline<'_> {
         Model::from_bytes(&bytes, &path("safetensors")).context("training diverged: non-finite parameters")?;
         put(&path("safetensors"), &bytes)?;
         // Last: a network is there once this file is.
-        replace_json(&path("json"), &about)?;
+        put_json(&path("json"), &about)?;
         let _ = std::fs::remove_file(unfinished);
         Ok(())
     }

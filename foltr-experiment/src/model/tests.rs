@@ -12,7 +12,7 @@ fn mlp() -> Model {
 }
 
 /// Reads bytes as a file `m.safetensors` in a temporary folder.
-fn told(bytes: &[u8]) -> String {
+fn refusal(bytes: &[u8]) -> String {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = folder.path().join("m.safetensors");
     std::fs::write(&path, bytes).expect("a file");
@@ -64,44 +64,44 @@ fn the_bytes_are_those_of_the_format() {
 }
 
 #[test]
-fn wrong_files_are_told_with_what_would_be_right() {
+fn wrong_files_are_refused_with_what_would_be_right() {
     let good = linear().to_bytes("");
-    let is_told = |bytes: &[u8], words: &[&str]| {
-        let text = told(bytes);
+    let refused = |bytes: &[u8], words: &[&str]| {
+        let text = refusal(bytes);
         assert!(text.starts_with("m.safetensors: not a model that foltr can read: "), "{text}");
         words.iter().for_each(|word| assert!(text.contains(word), "{word} is not in {text}"));
     };
-    is_told(b"", &["expected a whole file in the safetensors format"]);
-    is_told(b"0 qid:1 1:0.5 2:0.25\n", &["expected a whole file in the safetensors format"]);
-    is_told(&good[..good.len() - 1], &["expected a whole file in the safetensors format"]);
-    is_told(&good[..20], &["expected a whole file in the safetensors format"]);
+    refused(b"", &["expected a whole file in the safetensors format"]);
+    refused(b"0 qid:1 1:0.5 2:0.25\n", &["expected a whole file in the safetensors format"]);
+    refused(&good[..good.len() - 1], &["expected a whole file in the safetensors format"]);
+    refused(&good[..20], &["expected a whole file in the safetensors format"]);
     let one = |header: &str| file(Some(header), "weights", Dtype::F32, &[3]);
-    is_told(&file(None, "weights", Dtype::F32, &[3]), &["no metadata key `foltr`", "a model that `foltr run` wrote"]);
-    is_told(&one("?"), &["metadata `foltr`"]);
-    is_told(&one(&LINEAR.replace("\"format\":1", "\"format\":2")), &["`format` is 2; expected 1, or a newer foltr"]);
-    is_told(&one(&LINEAR.replace("\"format\":1,", "")), &["missing field `format`"]);
-    is_told(&one(&LINEAR.replace("\"normalise\":\"none\",", "")), &["missing field `normalise`"]);
-    is_told(&one(&LINEAR.replace("linear", "tree")), &["`tree`", "`linear` or `mlp`"]);
-    is_told(&one(&MLP.replace("relu", "tanh")), &["`tanh`", "`logistic` or `relu`"]);
-    is_told(&one(&MLP.replace("\"activation\":\"relu\",", "")), &["without `activation`"]);
-    is_told(&one(MLP), &["no tensor `hidden.weights`"]);
-    is_told(&file(Some(LINEAR), "weight", Dtype::F32, &[3]), &["no tensor `weights`"]);
-    is_told(&file(Some(LINEAR), "weights", Dtype::F64, &[3]), &["type F64; expected F32"]);
-    is_told(&file(Some(LINEAR), "weights", Dtype::F32, &[3, 1]), &["shape [3, 1]; expected [features] with 1 to"]);
-    is_told(&file(Some(LINEAR), "weights", Dtype::F32, &[0]), &["shape [0]; expected [features] with 1 to"]);
-    is_told(&file(Some(MLP), "hidden.weights", Dtype::F32, &[3, 2]), &["no tensor `hidden.bias`"]);
-    is_told(&one(&LINEAR.replace("none", "sum")), &["`sum`", "`none` or `query`"]);
+    refused(&file(None, "weights", Dtype::F32, &[3]), &["no metadata key `foltr`", "a model that `foltr run` wrote"]);
+    refused(&one("?"), &["metadata `foltr`"]);
+    refused(&one(&LINEAR.replace("\"format\":1", "\"format\":2")), &["`format` is 2; expected 1, or a newer foltr"]);
+    refused(&one(&LINEAR.replace("\"format\":1,", "")), &["missing field `format`"]);
+    refused(&one(&LINEAR.replace("\"normalise\":\"none\",", "")), &["missing field `normalise`"]);
+    refused(&one(&LINEAR.replace("linear", "tree")), &["`tree`", "`linear` or `mlp`"]);
+    refused(&one(&MLP.replace("relu", "tanh")), &["`tanh`", "`logistic` or `relu`"]);
+    refused(&one(&MLP.replace("\"activation\":\"relu\",", "")), &["without `activation`"]);
+    refused(&one(MLP), &["no tensor `hidden.weights`"]);
+    refused(&file(Some(LINEAR), "weight", Dtype::F32, &[3]), &["no tensor `weights`"]);
+    refused(&file(Some(LINEAR), "weights", Dtype::F64, &[3]), &["type F64; expected F32"]);
+    refused(&file(Some(LINEAR), "weights", Dtype::F32, &[3, 1]), &["shape [3, 1]; expected [features] with 1 to"]);
+    refused(&file(Some(LINEAR), "weights", Dtype::F32, &[0]), &["shape [0]; expected [features] with 1 to"]);
+    refused(&file(Some(MLP), "hidden.weights", Dtype::F32, &[3, 2]), &["no tensor `hidden.bias`"]);
+    refused(&one(&LINEAR.replace("none", "sum")), &["`sum`", "`none` or `query`"]);
 }
 
 #[test]
-fn tensors_that_do_not_fit_together_and_numbers_that_are_none_are_told() {
+fn tensors_that_do_not_fit_together_and_numbers_that_are_none_are_refusal() {
     let floats = [0_u8; 4 * 6];
     let tensor = |sizes: &[usize]| {
         let n_bytes = 4 * sizes.iter().product::<usize>();
         TensorView::new(Dtype::F32, sizes.to_vec(), &floats[..n_bytes]).expect("sizes fit")
     };
     let with = |tensors: Vec<(&str, TensorView<'_>)>| {
-        told(&serialize(tensors, Some(HashMap::from([(KEY.into(), MLP.into())]))).expect("a file"))
+        refusal(&serialize(tensors, Some(HashMap::from([(KEY.into(), MLP.into())]))).expect("a file"))
     };
     let hidden = ("hidden.weights", tensor(&[3, 2]));
     let text = with(vec![hidden.clone(), ("hidden.bias", tensor(&[3])), ("output.weights", tensor(&[2]))]);
@@ -114,7 +114,7 @@ fn tensors_that_do_not_fit_together_and_numbers_that_are_none_are_told() {
     for value in [f32::NAN, f32::INFINITY] {
         let mut broken = mlp();
         broken.params[7] = value;
-        let text = told(&broken.to_bytes(""));
+        let text = refusal(&broken.to_bytes(""));
         assert!(text.ends_with(&format!("`hidden.bias` has {value} at position 1; expected finite numbers")), "{text}");
     }
 }

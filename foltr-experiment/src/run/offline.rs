@@ -14,10 +14,10 @@ use crate::rows::{MetricName, Row, RunOutcome};
 use crate::spec::{Experiment, Learner, Metric};
 
 pub(super) fn run_baseline(experiment: &Experiment, fold: &Fold, sink: &mut dyn FnMut(Row)) -> Result<RunOutcome> {
-    let anyone = experiment.users.as_ref().map(|users| users.build(fold.max_label())).transpose()?;
-    let anyone = anyone.map(|users| Users::any_of(&users));
-    let judge = RunEvaluator::new(experiment, fold, None, anyone.as_ref())?;
-    let mut rows = Recorder::new(Shape::Linear { n_features: fold.train.n_features() }, judge, sink);
+    let users = experiment.users.as_ref().map(|users| users.build(fold.max_label())).transpose()?;
+    let any_user = users.map(|users| Users::any_of(&users));
+    let evaluator = RunEvaluator::new(experiment, fold, None, any_user.as_ref())?;
+    let mut rows = Recorder::new(Shape::Linear { n_features: fold.train.n_features() }, evaluator, sink);
     let started = Instant::now();
     let params = match experiment.learner {
         Learner::LeastSquares(_) => Some(least_squares(&fold.train)),
@@ -31,7 +31,7 @@ pub(super) fn run_baseline(experiment: &Experiment, fold: &Fold, sink: &mut dyn 
         None => random_ranking(experiment, fold, &mut rows)?,
     }
     rows.flush();
-    let shape = rows.shape();
+    let shape = rows.shape;
     Ok(RunOutcome { ranker: params.map(|params| (shape, params)), training_seconds, ..RunOutcome::default() })
 }
 

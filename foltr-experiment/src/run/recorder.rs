@@ -9,33 +9,23 @@ use super::trainer::Trainer;
 use crate::evaluate::SNAPSHOTS;
 use crate::rows::{ClientValue, MetricName, Row};
 
-/// Judges rankers and sends rows.
 pub(super) struct Recorder<'a, 's> {
-    shape: Shape,
-    judge: RunEvaluator<'a>,
-    /// Global rankers that wait to be judged together.
+    pub(super) shape: Shape,
+    evaluator: RunEvaluator<'a>,
+    /// Global rankers that wait to be evaluated together.
     pending: Vec<(usize, Params)>,
     /// Whether those are of unlearning.
     is_unlearning: bool,
     /// The newest value of the first metric.
     pub(super) newest: Option<f64>,
-    /// What the rankers judged last are worth to every client.
-    clients: Vec<ClientValue>,
+    /// What the rankers evaluated last are worth to every client, if clients differ.
+    pub(super) clients: Vec<ClientValue>,
     sink: &'s mut dyn FnMut(Row),
 }
 
 impl<'a, 's> Recorder<'a, 's> {
-    pub(super) fn new(shape: Shape, judge: RunEvaluator<'a>, sink: &'s mut dyn FnMut(Row)) -> Self {
-        Self { shape, judge, pending: Vec::new(), is_unlearning: false, newest: None, clients: Vec::new(), sink }
-    }
-
-    pub(super) const fn shape(&self) -> Shape {
-        self.shape
-    }
-
-    /// What the last rankers are worth to every client, if clients differ.
-    pub(super) fn clients(&mut self) -> Vec<ClientValue> {
-        std::mem::take(&mut self.clients)
+    pub(super) fn new(shape: Shape, evaluator: RunEvaluator<'a>, sink: &'s mut dyn FnMut(Row)) -> Self {
+        Self { shape, evaluator, pending: Vec::new(), is_unlearning: false, newest: None, clients: Vec::new(), sink }
     }
 
     pub(super) fn send(&mut self, round: usize, metric: MetricName, value: f64) {
@@ -75,15 +65,14 @@ impl<'a, 's> Recorder<'a, 's> {
         self.snapshot(round, params);
     }
 
-    /// Judges all waiting global rankers together.
     pub(super) fn flush(&mut self) {
         let (rounds, models): (Vec<usize>, Vec<Params>) = self.pending.drain(..).unzip();
         let name = if self.is_unlearning { MetricName::Unlearning } else { MetricName::Offline };
-        for split in self.judge.splits() {
+        for split in &self.evaluator.splits {
             let values = split.global(self.shape, &models);
             for (&round, values) in rounds.iter().zip(values) {
                 self.newest = values.first().copied();
-                for (&metric, value) in self.judge.metrics().iter().zip(values) {
+                for (&metric, value) in self.evaluator.metrics.iter().zip(values) {
                     (self.sink)(Row { round, metric: name(split.split, metric), value });
                 }
             }
@@ -104,10 +93,10 @@ impl<'a, 's> Recorder<'a, 's> {
         let own = |client: u32| own_ranker(client).unwrap_or_else(|| global.clone());
         let is_compared = has_global && own_ranker(0).is_some();
         self.clients.clear();
-        for split in self.judge.splits() {
-            let Some(by_client) = self.judge.by_client(split, own) else { return };
-            let with_global = is_compared.then(|| self.judge.by_client(split, |_| global.clone())).flatten();
-            for (i, &metric) in self.judge.metrics().iter().enumerate() {
+        for split in &self.evaluator.splits {
+            let Some(by_client) = self.evaluator.by_client(split, own) else { return };
+            let with_global = is_compared.then(|| self.evaluator.by_client(split, |_| global.clone())).flatten();
+            for (i, &metric) in self.evaluator.metrics.iter().enumerate() {
                 let values: Vec<f64> = by_client.iter().map(|values| values[i]).collect();
                 let mut send = |metric, value| (self.sink)(Row { round, metric, value });
                 let (mean, worst) = mean_and_worst_decile(&values);
@@ -120,7 +109,7 @@ impl<'a, 's> Recorder<'a, 's> {
                 }
                 let name = MetricName::Own(split.split, metric);
                 let of_client = |(client, &value): (u32, &f64)| {
-                    let group = self.judge.group(client);
+                    let group = self.evaluator.group(client);
                     (!value.is_nan()).then_some(ClientValue { client, group, metric: name, value })
                 };
                 self.clients.extend((0..).zip(&values).filter_map(of_client));

@@ -14,7 +14,6 @@ use super::recorder::Recorder;
 use super::setup::RunSetup;
 use crate::spec::{Experiment, Learner};
 
-/// A learner from clicks, whoever holds the interactions.
 pub(super) enum Trainer<'a> {
     Federated(Box<FederationRun<'a>>),
     Sharded(Box<ShardedRun<'a>>),
@@ -23,13 +22,13 @@ pub(super) enum Trainer<'a> {
 }
 
 impl<'a> Trainer<'a> {
-    pub(super) fn new(experiment: &Experiment, stage: &'a RunSetup, seed: u64) -> Result<Self> {
-        let partition = &stage.data.clients;
+    pub(super) fn new(experiment: &Experiment, setup: &'a RunSetup, seed: u64) -> Result<Self> {
+        let partition = &setup.data.clients;
         if let Learner::CentralisedPdgd(learner) = experiment.learner {
             let settings = CentralisedSettings {
                 seed,
-                shape: stage.shape,
-                initial: stage.initial.clone(),
+                shape: setup.shape,
+                initial: setup.initial.clone(),
                 learning_rate: learner.learning_rate,
                 decay: learner.decay.unwrap_or(1.0),
                 batch: learner.batch,
@@ -39,11 +38,11 @@ impl<'a> Trainer<'a> {
             };
             return Ok(Self::Centralised(Box::new(CentralisedRun::new(settings, &partition.sets()[0]))));
         }
-        let settings = stage.settings(experiment, seed)?;
+        let settings = setup.settings(experiment, seed)?;
         let pace = experiment.stragglers();
         if let Some(shards) = experiment.federation.as_ref().and_then(|federation| federation.shards) {
-            let keeping = experiment.history_policy().unwrap_or_default();
-            let run = ShardedRun::new(settings, ShardIsolation { shards }, partition, keeping, stage.fingerprint)?;
+            let policy = experiment.history_policy().unwrap_or_default();
+            let run = ShardedRun::new(settings, ShardIsolation { shards }, partition, policy, setup.fingerprint)?;
             return Ok(Self::Sharded(Box::new(run)));
         }
         if let Some(asynchrony) = experiment.asynchrony {
@@ -51,8 +50,8 @@ impl<'a> Trainer<'a> {
             return Ok(Self::Asynchronous(Box::new(run)));
         }
         let mut run = FederationRun::new(settings, partition)?;
-        if let Some(keeping) = experiment.history_policy() {
-            run = run.with_history(keeping, stage.fingerprint)?;
+        if let Some(policy) = experiment.history_policy() {
+            run = run.with_history(policy, setup.fingerprint)?;
         }
         Ok(Self::Federated(Box::new(match pace {
             Some(pace) => run.with_pace(pace),
@@ -69,7 +68,7 @@ impl<'a> Trainer<'a> {
         }
     }
 
-    /// Hands over what there is to judge after a round: the ranker of all clients, and those of their own.
+    /// Hands over what there is to evaluate after a round: the ranker of all clients, and those of their own.
     pub(super) fn show(&self, round: usize, rows: &mut Recorder<'_, '_>) {
         let has_global = self.has_global_ranker();
         if has_global {
@@ -79,7 +78,6 @@ impl<'a> Trainer<'a> {
         rows.own_rankers(round, self.ranker(), has_global, own);
     }
 
-    /// Whether there is a ranker of all clients.
     pub(super) fn has_global_ranker(&self) -> bool {
         if let Self::Federated(run) = self { run.has_global_ranker() } else { true }
     }
@@ -93,7 +91,7 @@ impl<'a> Trainer<'a> {
         }
     }
 
-    /// The attackers' share of the last step, where the rule tells it.
+    /// The attackers' share of the last step, where the rule has one.
     pub(super) fn attacker_share(&self) -> Option<f64> {
         if let Self::Federated(run) = self { run.attacker_share() } else { None }
     }
@@ -107,7 +105,6 @@ impl<'a> Trainer<'a> {
         }
     }
 
-    /// What was stored for clients that leave.
     pub(super) fn into_histories(self) -> Vec<History> {
         match self {
             Self::Federated(run) => run.into_history().into_iter().collect(),

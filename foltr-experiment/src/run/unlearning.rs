@@ -1,93 +1,153 @@
-//! Clients that leave are forgotten, and what that does to those who stay is measured.
+//! A run that starts from the history of a finished one: clients leave and are forgotten, and what that does to those who
+//! stay is measured.
 
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
 use foltr_federation::unlearn::ShardIsolation;
 use foltr_federation::{Assurance, History, Unlearning};
 use foltr_rank::Params;
+use foltr_simulation::datasets::Fold;
 use foltr_simulation::federation_run::FederationSettings;
 use foltr_simulation::sharded_run::ShardedRun;
-use foltr_simulation::unlearning::{Request, UnlearningRun};
+use foltr_simulation::unlearning::{Cost, Request, UnlearningRun};
 
-use super::parent::Parent;
+use super::RunInput;
+use super::evaluator::RunEvaluator;
 use super::recorder::Recorder;
 use super::setup::RunSetup;
-use crate::rows::{Forgotten, MetricName, RoundProgress};
-use crate::spec::Measures;
+use crate::history_files;
+use crate::job::training_of;
+use crate::rows::{ClientValue, Forgotten, MetricName, RoundProgress, Row, RunOutcome};
+use crate::spec::{Experiment, Measures, UnlearningRequest};
+use crate::store::RunRecord;
 
-/// What a method leaves.
-pub(super) struct Ended {
-    pub(super) ranker: Params,
-    pub(super) histories: Vec<History>,
-    /// None if it was interrupted.
-    pub(super) forgotten: Option<Forgotten>,
+/// A finished run, and who leaves it.
+pub struct Parent {
+    pub(crate) folder: PathBuf,
+    request: UnlearningRequest,
+    pub(crate) record: RunRecord,
+    rows: Vec<Row>,
+    clients: Vec<ClientValue>,
+    pub(crate) histories: Vec<History>,
 }
 
-/// One federation: the method, round by round.
-pub(super) fn forget(
-    parent: &Parent,
-    setup: &RunSetup,
-    settings: &FederationSettings,
-    measures: &Measures,
-    rows: &mut Recorder<'_, '_>,
-    (progress, stop): (&(dyn Fn(RoundProgress) + Sync), &AtomicBool),
-) -> Result<Ended> {
-    let (history, leaving) = (&parent.histories[0], &parent.request);
-    let latest = history.latest().context("the newest model is missing in the history")?;
-    let (method, partition) = (&leaving.method, &setup.data.clients);
-    let request = Request { method, settings, partition, history, leavers: &leaving.clients };
-    let mut seconds = Duration::ZERO;
-    let mut timed = Instant::now();
-    let mut unlearning = UnlearningRun::new(&request)?;
-    rows.unlearning(0, &latest.ranker());
-    let n_rounds = unlearning.n_rounds() as usize;
-    let mut round = 0;
-    while let Some(stats) = unlearning.round()? {
-        seconds += timed.elapsed();
-        round += 1;
-        if stats.n_clients > 0 {
-            rows.send(round, MetricName::UnlearningOnline(measures.cutoff), stats.ndcg / stats.n_clients as f64);
-        }
-        if round < n_rounds && measures.evaluate.at(round, n_rounds) {
-            rows.unlearning(round, &unlearning.ranker());
-        }
-        progress(RoundProgress { n_new: 1, message: Some(format!("unlearning {round}/{n_rounds}")) });
-        if stop.load(Ordering::Relaxed) {
-            return Ok(Ended { ranker: unlearning.ranker(), histories: Vec::new(), forgotten: None });
-        }
-        timed = Instant::now();
+impl Parent {
+    pub(crate) fn read(folder: &Path, request: &UnlearningRequest) -> Result<Self> {
+        let record = RunRecord::verify(folder)?;
+        let (rows, clients) = (record.rows(folder)?, record.clients(folder)?);
+        let histories = history_files::read(folder)?;
+        Ok(Self { folder: folder.into(), request: request.clone(), record, rows, clients, histories })
     }
-    let unlearned = unlearning.finish();
-    seconds += timed.elapsed();
-    rows.unlearning(round.max(1), &unlearned.params);
-    rows.flush();
-    let histories = vec![unlearned.history];
-    let forgotten = Forgotten::new(leaving, unlearned.guarantee, unlearned.cost, seconds, &histories);
-    Ok(Ended { ranker: unlearned.params, histories, forgotten: Some(forgotten) })
-}
 
-/// Shards: those of the leavers are rolled back and come again.
-pub(super) fn forget_in_shards(
-    parent: &Parent,
-    setup: &RunSetup,
-    settings: FederationSettings,
-    shards: u32,
-    rows: &mut Recorder<'_, '_>,
-) -> Result<Ended> {
-    let (isolation, leaving) = (ShardIsolation { shards }, &parent.request);
-    let fits = leaving.method == Unlearning::ShardIsolation(isolation);
-    ensure!(fits, "this run has {shards} shards: the method must be shard-isolation with as many");
-    let mut run = ShardedRun::resume(settings, isolation, &setup.data.clients, parent.histories.clone())?;
-    rows.unlearning(0, &run.ranker());
-    let started = Instant::now();
-    let cost = run.forget(&leaving.clients)?;
-    let seconds = started.elapsed();
-    let ranker = run.ranker();
-    rows.unlearning(cost.rounds.max(1) as usize, &ranker);
-    rows.flush();
-    let histories = run.into_histories();
-    let forgotten = Forgotten::new(leaving, Assurance::Exact, cost, seconds, &histories);
-    Ok(Ended { ranker, histories, forgotten: Some(forgotten) })
+    /// Meets the request. Rows are those of the training and those of this request.
+    pub(super) fn run(
+        &self,
+        (experiment, fold): (&Experiment, &Fold),
+        input: &RunInput<'_>,
+        progress: &(dyn Fn(RoundProgress) + Sync),
+        sink: &mut dyn FnMut(Row),
+    ) -> Result<RunOutcome> {
+        let training = training_of(experiment);
+        let setup = RunSetup::new(&training, fold, input.seed)?;
+        ensure!(
+            self.histories.iter().all(|history| history.header().settings == setup.fingerprint),
+            "the history in {} is of a run with other settings or other data",
+            self.folder.display()
+        );
+        let is_training =
+            |row: &&Row| !matches!(row.metric, MetricName::Unlearning(..) | MetricName::UnlearningOnline(_));
+        self.rows.iter().filter(is_training).for_each(|&row| sink(row));
+        let evaluator = RunEvaluator::new(&training, fold, Some(&setup.data), Some(&setup.any_user))?;
+        let mut recorder = Recorder::new(setup.shape, evaluator, sink);
+        let settings = setup.settings(&training, input.seed)?;
+        let shards = training.federation.as_ref().and_then(|federation| federation.shards);
+        let outcome = match shards {
+            Some(shards) => self.forget_in_shards(&setup, settings, shards, &mut recorder)?,
+            None => self.forget(&setup, &settings, &training.metrics, &mut recorder, (input, progress))?,
+        };
+        Ok(RunOutcome {
+            clients: self.clients.clone(),
+            n_interactions: self.record.n_interactions,
+            training_seconds: self.record.training_seconds,
+            ..outcome
+        })
+    }
+
+    /// One federation: the method, round by round.
+    fn forget(
+        &self,
+        setup: &RunSetup,
+        settings: &FederationSettings,
+        measures: &Measures,
+        rows: &mut Recorder<'_, '_>,
+        (input, progress): (&RunInput<'_>, &(dyn Fn(RoundProgress) + Sync)),
+    ) -> Result<RunOutcome> {
+        let (history, leavers) = (&self.histories[0], &self.request.clients);
+        let latest = history.latest().context("the newest model is missing in the history")?;
+        let request =
+            Request { method: &self.request.method, settings, partition: &setup.data.clients, history, leavers };
+        let mut seconds = Duration::ZERO;
+        let mut timed = Instant::now();
+        let mut unlearning = UnlearningRun::new(&request)?;
+        rows.unlearning(0, &latest.ranker());
+        let n_rounds = unlearning.n_rounds() as usize;
+        let mut round = 0;
+        while let Some(stats) = unlearning.round()? {
+            seconds += timed.elapsed();
+            round += 1;
+            if stats.n_clients > 0 {
+                rows.send(round, MetricName::UnlearningOnline(measures.cutoff), stats.ndcg / stats.n_clients as f64);
+            }
+            if round < n_rounds && measures.evaluate.at(round, n_rounds) {
+                rows.unlearning(round, &unlearning.ranker());
+            }
+            progress(RoundProgress { n_new: 1, message: Some(format!("unlearning {round}/{n_rounds}")) });
+            if input.stop.load(Ordering::Relaxed) {
+                return Ok(RunOutcome { interrupted: true, ..RunOutcome::default() });
+            }
+            timed = Instant::now();
+        }
+        let unlearned = unlearning.finish();
+        seconds += timed.elapsed();
+        rows.unlearning(round.max(1), &unlearned.params);
+        rows.flush();
+        let proof = (unlearned.guarantee, unlearned.cost, seconds);
+        Ok(self.outcome(setup, unlearned.params, vec![unlearned.history], proof))
+    }
+
+    /// Shards: those of the leavers are rolled back and trained again.
+    fn forget_in_shards(
+        &self,
+        setup: &RunSetup,
+        settings: FederationSettings,
+        shards: u32,
+        rows: &mut Recorder<'_, '_>,
+    ) -> Result<RunOutcome> {
+        let isolation = ShardIsolation { shards };
+        let fits = self.request.method == Unlearning::ShardIsolation(isolation);
+        ensure!(fits, "this run has {shards} shards: the method must be shard-isolation with as many");
+        let mut run = ShardedRun::resume(settings, isolation, &setup.data.clients, self.histories.clone())?;
+        rows.unlearning(0, &run.ranker());
+        let started = Instant::now();
+        let cost = run.forget(&self.request.clients)?;
+        let seconds = started.elapsed();
+        let ranker = run.ranker();
+        rows.unlearning(cost.rounds.max(1) as usize, &ranker);
+        rows.flush();
+        Ok(self.outcome(setup, ranker, run.into_histories(), (Assurance::Exact, cost, seconds)))
+    }
+
+    fn outcome(
+        &self,
+        setup: &RunSetup,
+        ranker: Params,
+        histories: Vec<History>,
+        (guarantee, cost, seconds): (Assurance, Cost, Duration),
+    ) -> RunOutcome {
+        let forgotten = Some(Forgotten::new(&self.request, guarantee, cost, seconds, &histories));
+        RunOutcome { ranker: Some((setup.shape, ranker)), histories, forgotten, ..RunOutcome::default() }
+    }
 }

@@ -7,15 +7,15 @@ use anyhow::{Context, Result, ensure};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::files::{put, replace_json};
-use super::run_folder;
+use super::files::{list, put, put_json, read, read_json};
+use super::{CLIENTS_FILE, CODE_HASH, ROWS_FILE, tombstone_path};
+use crate::rows::{ClientValue, Row};
 use crate::spec::UnlearningRequest;
 
-pub(super) const RECORD_FILE: &str = "run.json";
+const RECORD_FILE: &str = "run.json";
 const NO_CHECKSUM: &str = "00000000000000000000000000000000";
 
-/// What a finished run says about itself.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct RunRecord {
     /// Of this file, with 32 zeros in this place.
     #[serde(default)]
@@ -61,31 +61,17 @@ pub struct Tombstone {
 }
 
 impl RunRecord {
-    /// A record that has no files yet.
     pub fn new(settings: serde_json::Value, fold: usize, seed: u64, data_hash: &str) -> Self {
-        Self {
-            checksum: String::new(),
-            settings,
-            fold,
-            seed,
-            data_hash: data_hash.into(),
-            code_hash: super::CODE_HASH.into(),
-            n_interactions: 0,
-            training_seconds: 0.0,
-            parent: None,
-            lineage: Vec::new(),
-            files: BTreeMap::new(),
-        }
+        let (data_hash, code_hash) = (data_hash.into(), CODE_HASH.into());
+        Self { settings, fold, seed, data_hash, code_hash, ..Self::default() }
     }
 
     /// Reads a record and checks it, but no other file.
-    ///
-    /// # Errors
-    /// If it is missing or was altered.
     pub fn read(folder: &Path) -> Result<Self> {
         let path = folder.join(RECORD_FILE);
-        let text = std::fs::read_to_string(&path).with_context(|| format!("{} cannot be read", path.display()))?;
-        let record: Self = serde_json::from_str(&text).with_context(|| format!("{} is damaged", path.display()))?;
+        let damage = || format!("{} is damaged", path.display());
+        let text = String::from_utf8(read(&path)?).with_context(damage)?;
+        let record: Self = serde_json::from_str(&text).with_context(damage)?;
         let is_whole = text.contains(&record.checksum)
             && checksum(text.replacen(&record.checksum, NO_CHECKSUM, 1).as_bytes()) == record.checksum;
         ensure!(is_whole, "{} is damaged: its checksum differs", path.display());
@@ -93,27 +79,44 @@ impl RunRecord {
     }
 
     /// Reads a record and compares every file with its checksum.
-    ///
-    /// # Errors
-    /// With the first file that is missing or differs.
     pub fn verify(folder: &Path) -> Result<Self> {
         let record = Self::read(folder)?;
-        for name in record.files.keys() {
-            record.content(folder, name)?;
-        }
+        record.files.keys().try_for_each(|name| record.content(folder, name).map(drop))?;
         Ok(record)
     }
 
     /// One file, if it is as it was written.
-    ///
-    /// # Errors
-    /// If it is missing or differs.
     pub fn content(&self, folder: &Path, name: &str) -> Result<Vec<u8>> {
         let path = folder.join(name);
         let expected = self.files.get(name).with_context(|| format!("{} is no file of the run", path.display()))?;
-        let bytes = std::fs::read(&path).with_context(|| format!("{} cannot be read", path.display()))?;
+        let bytes = read(&path)?;
         ensure!(checksum(&bytes) == *expected, "{} is damaged: its checksum differs", path.display());
         Ok(bytes)
+    }
+
+    /// In the order in which they were written.
+    pub(crate) fn rows(&self, folder: &Path) -> Result<Vec<Row>> {
+        self.lines(folder, ROWS_FILE, Row::parse)
+    }
+
+    /// What the final rankers are worth to every client; empty if clients do not differ.
+    pub(crate) fn clients(&self, folder: &Path) -> Result<Vec<ClientValue>> {
+        if self.files.contains_key(CLIENTS_FILE) {
+            self.lines(folder, CLIENTS_FILE, ClientValue::parse)
+        } else {
+            Ok(Vec::new())
+        }
+    }
+
+    /// The lines of a file after its header.
+    fn lines<T>(&self, folder: &Path, name: &str, parse: fn(&str) -> Option<T>) -> Result<Vec<T>> {
+        let text = String::from_utf8(self.content(folder, name)?)?;
+        let header = text.lines().next().unwrap_or_default();
+        let parse = |(i, line): (usize, &str)| {
+            let place = || format!("{}:{}: `{line}`: expected {header}", folder.join(name).display(), i + 1);
+            parse(line).with_context(place)
+        };
+        text.lines().enumerate().skip(1).map(parse).collect()
     }
 
     /// Takes the checksums of all files and writes the record.
@@ -128,13 +131,12 @@ impl RunRecord {
 }
 
 impl Tombstone {
-    pub fn read(root: &Path, key: &str) -> Option<Self> {
-        let text = std::fs::read_to_string(run_folder(root, key).with_extension("forgotten")).ok()?;
-        serde_json::from_str(&text).ok()
+    pub(crate) fn read(root: &Path, key: &str) -> Option<Self> {
+        read_json(&tombstone_path(root, key)).ok()
     }
 
     pub(super) fn write(&self, root: &Path, key: &str) -> Result<()> {
-        replace_json(&run_folder(root, key).with_extension("forgotten"), self).map(drop)
+        put_json(&tombstone_path(root, key), self)
     }
 }
 
@@ -144,19 +146,15 @@ fn checksum(bytes: &[u8]) -> String {
 
 /// Files in folders are called `folder/file`; hidden ones are not part of the run.
 fn checksums_below(folder: &Path, prefix: &str, sums: &mut BTreeMap<String, String>) -> Result<()> {
-    let entries = std::fs::read_dir(folder).with_context(|| format!("{} cannot be read", folder.display()))?;
-    for entry in entries {
-        let entry = entry?;
-        let name = entry.file_name().to_string_lossy().into_owned();
+    for path in list(folder)? {
+        let name = path.file_name().unwrap_or_default().to_string_lossy();
         if name.starts_with('.') || (prefix.is_empty() && name == RECORD_FILE) {
             continue;
         }
-        let path = entry.path();
         if path.is_dir() {
             checksums_below(&path, &format!("{prefix}{name}/"), sums)?;
         } else {
-            let bytes = std::fs::read(&path).with_context(|| format!("{} cannot be read", path.display()))?;
-            sums.insert(format!("{prefix}{name}"), checksum(&bytes));
+            sums.insert(format!("{prefix}{name}"), checksum(&read(&path)?));
         }
     }
     Ok(())

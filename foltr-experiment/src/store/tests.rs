@@ -19,13 +19,14 @@ fn a_finished_run_is_read_back() {
     assert_eq!(store.state("k"), RunState::Missing);
     finish(&store, "k", 0.1);
     assert!(matches!(store.state("k"), RunState::Finished(record) if record.files.len() == 2));
-    let run = FinishedRun::read(&store.run_folder("k")).expect("read");
-    assert_eq!(run.rows, [Row { round: 1, metric: MetricName::OnlineMaxRr, value: 0.1 }]);
-    assert_eq!((run.record.fold, run.record.seed), (1, 7));
+    let record = RunRecord::read(&store.run_folder("k")).expect("read");
+    let rows = record.rows(&store.run_folder("k")).expect("rows");
+    assert_eq!(rows, [Row { round: 1, metric: MetricName::OnlineMaxRr, value: 0.1 }]);
+    assert_eq!((record.fold, record.seed), (1, 7));
 }
 
 #[test]
-fn every_damage_is_found_and_named() {
+fn every_damage_is_detected_and_named() {
     let folder = folder();
     let store = RunStore::open(folder.path()).expect("opened");
     type Damage<'a> = (&'a str, &'a dyn Fn(&Path));
@@ -42,8 +43,8 @@ fn every_damage_is_found_and_named() {
     for (name, damage) in cases {
         finish(&store, "k", 0.1);
         damage(&store.run_folder("k").join(name));
-        let RunState::Damaged(told) = store.state("k") else { panic!("{name}: {:?}", store.state("k")) };
-        assert!(told.contains(&format!("runs/k/{name}")), "{told}");
+        let RunState::Damaged(damage) = store.state("k") else { panic!("{name}: {:?}", store.state("k")) };
+        assert!(damage.contains(&format!("runs/k/{name}")), "{damage}");
     }
 }
 
@@ -53,18 +54,18 @@ fn only_folders_of_foltr_are_written_to() {
     let path = folder.path().join("notes");
     std::fs::create_dir(&path).expect("made");
     std::fs::write(path.join("summary.json"), "mine").expect("written");
-    let told = RunStore::open(&path).expect_err("not foltr's").to_string();
-    assert!(told.contains("notes has files that foltr did not write"), "{told}");
+    let message = RunStore::open(&path).expect_err("not foltr's").to_string();
+    assert!(message.contains("notes has files that foltr did not write"), "{message}");
     assert_eq!(std::fs::read_to_string(path.join("summary.json")).expect("there"), "mine");
     assert!(!path.join("runs").exists() && !path.join(".lock").exists());
     // What an older version left.
     std::fs::create_dir(path.join("runs")).expect("made");
     std::fs::write(path.join("run.json"), "{}").expect("written");
-    let told = RunStore::open(&path).expect_err("old").to_string();
-    assert!(told.contains("older version") && told.contains("delete it or choose another folder"), "{told}");
+    let message = RunStore::open(&path).expect_err("old").to_string();
+    assert!(message.contains("older version") && message.contains("delete it or choose another folder"), "{message}");
     std::fs::write(path.join("foltr.json"), r#"{ "layout": 99 }"#).expect("written");
-    let told = RunStore::open(&path).expect_err("new").to_string();
-    assert!(told.contains("another version"), "{told}");
+    let message = RunStore::open(&path).expect_err("new").to_string();
+    assert!(message.contains("another version"), "{message}");
 }
 
 #[test]
@@ -72,8 +73,8 @@ fn one_process_writes_and_the_others_say_where() {
     let folder = folder();
     let path = folder.path().join("out");
     let store = RunStore::open(&path).expect("opened");
-    let told = RunStore::open(&path).expect_err("locked").to_string();
-    assert!(told.contains("another foltr is writing to") && told.contains("out;"), "{told}");
+    let message = RunStore::open(&path).expect_err("locked").to_string();
+    assert!(message.contains("another foltr is writing to") && message.contains("out;"), "{message}");
     drop(store);
     RunStore::open(&path).expect("free again");
 }

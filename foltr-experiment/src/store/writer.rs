@@ -7,18 +7,17 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use super::finished::{CLIENTS_FILE, CLIENTS_HEADER, ROWS_FILE, ROWS_HEADER};
+use super::files::{create_folder, put, read, remove};
 use super::record::RunRecord;
-use super::remove;
+use super::{CLIENTS_FILE, ROWS_FILE};
 use crate::rows::{ClientValue, Row};
 
-/// Marks an unfinished run whose files can be gone on with.
+/// Marks an unfinished run that can be resumed.
 pub(super) const RESUMABLE: &str = ".resumable";
 
 /// How long a row may wait before it reaches the file.
 const FLUSH_AFTER: Duration = Duration::from_secs(1);
 
-/// One run on its way to the disk.
 #[derive(Debug)]
 pub struct RunWriter {
     partial: PathBuf,
@@ -30,28 +29,19 @@ pub struct RunWriter {
 }
 
 impl RunWriter {
-    pub(super) fn start(runs: &Path, key: &str) -> Result<Self> {
-        let partial = runs.join(format!("{key}.partial"));
-        remove(&partial)?;
-        std::fs::create_dir_all(&partial).with_context(|| format!("{} cannot be made", partial.display()))?;
-        Self::open(runs, key, partial)
-    }
-
-    pub(super) fn resume(runs: &Path, key: &str) -> Result<Self> {
-        let partial = runs.join(format!("{key}.partial"));
-        std::fs::create_dir_all(&partial).with_context(|| format!("{} cannot be made", partial.display()))?;
-        super::put(&partial.join(RESUMABLE), b"")?;
-        Self::open(runs, key, partial)
-    }
-
-    fn open(runs: &Path, key: &str, partial: PathBuf) -> Result<Self> {
-        let make = || -> std::io::Result<BufWriter<File>> {
+    pub(super) fn open(finished: PathBuf, is_resumable: bool) -> Result<Self> {
+        let partial = finished.with_extension("partial");
+        create_folder(&partial)?;
+        if is_resumable {
+            put(&partial.join(RESUMABLE), b"")?;
+        }
+        let create = || -> std::io::Result<BufWriter<File>> {
             let mut rows = BufWriter::new(File::create(partial.join(ROWS_FILE))?);
-            writeln!(rows, "{ROWS_HEADER}")?;
+            writeln!(rows, "round,metric,value")?;
             Ok(rows)
         };
-        let rows = make().with_context(|| format!("{} cannot be written", partial.display()))?;
-        Ok(Self { finished: runs.join(key), partial, rows, flushed: Instant::now(), failure: None })
+        let rows = create().with_context(|| format!("{} cannot be written", partial.display()))?;
+        Ok(Self { finished, partial, rows, flushed: Instant::now(), failure: None })
     }
 
     /// Writes a row; a failure is reported by [`Self::finish`].
@@ -71,19 +61,16 @@ impl RunWriter {
         Ok(())
     }
 
-    /// Writes what the final rankers are worth to every client, if that is known.
-    ///
-    /// # Errors
-    /// If it cannot be written.
-    pub fn clients(&self, clients: &[ClientValue]) -> Result<()> {
+    /// Writes what the final rankers are worth to every client, if clients differ.
+    pub(crate) fn clients(&self, clients: &[ClientValue]) -> Result<()> {
         if clients.is_empty() {
             return Ok(());
         }
-        let mut text = format!("{CLIENTS_HEADER}\n").into_bytes();
+        let mut text = b"client,group,metric,value\n".to_vec();
         for ClientValue { client, group, metric, value } in clients {
             writeln!(text, "{client},{group},{metric},{value}")?;
         }
-        super::put(&self.partial.join(CLIENTS_FILE), &text)
+        put(&self.partial.join(CLIENTS_FILE), &text)
     }
 
     #[cfg(test)]
@@ -96,26 +83,13 @@ impl RunWriter {
         &self.partial
     }
 
-    /// Copies a file of another run.
-    ///
-    /// # Errors
-    /// If it cannot be copied.
-    pub fn copy(&self, from: &Path, name: &str) -> Result<()> {
-        let (from, to) = (from.join(name), self.partial.join(name));
-        let copy = || -> std::io::Result<()> {
-            if let Some(parent) = to.parent() {
-                std::fs::create_dir_all(parent)?;
-            }
-            std::fs::copy(&from, &to)?;
-            File::open(&to)?.sync_all()
-        };
-        copy().with_context(|| format!("{} cannot be copied to {}", from.display(), to.display()))
+    pub(crate) fn copy(&self, from: &Path, name: &str) -> Result<()> {
+        let to = self.partial.join(name);
+        to.parent().map_or(Ok(()), create_folder)?;
+        put(&to, &read(&from.join(name))?)
     }
 
     /// Takes checksums and gives the run its name: after this it is finished, also after a loss of power.
-    ///
-    /// # Errors
-    /// If something cannot be written.
     pub fn finish(self, record: RunRecord) -> Result<()> {
         let Self { partial, finished, rows, failure, .. } = self;
         let end = || -> Result<()> {
@@ -134,7 +108,7 @@ impl RunWriter {
     }
 
     /// The run was interrupted: nothing of it stays.
-    pub fn discard(self) {
+    pub(crate) fn discard(self) {
         let _ = std::fs::remove_dir_all(&self.partial);
     }
 }

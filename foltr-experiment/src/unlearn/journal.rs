@@ -1,27 +1,25 @@
 //! `requests.json`: every request to forget clients in a folder, and which runs still hold them.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Result, ensure};
 use serde::{Deserialize, Serialize};
 
 use crate::execute::Plan;
 use crate::history_files;
-use crate::job::{Job, Start, key_after, run_key, settings_of_run, training_of};
+use crate::job::{Job, Origin, key_after, run_key, settings_of_run, training_of};
 use crate::results::Results;
 use crate::spec::{Experiment, UnlearningRequest};
-use crate::store::{Lineage, RunRecord, RunStore, Tombstone, replace_json, run_folder};
+use crate::store::{Lineage, RunRecord, RunStore, Tombstone, list, put_json, read_json, run_folder};
 
 const JOURNAL_FILE: &str = "requests.json";
 
-/// All requests of a folder, in the order in which they came.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct Journal {
     requests: Vec<Entry>,
 }
 
-/// One request.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Entry {
     /// From 1.
@@ -49,33 +47,21 @@ pub struct RunEntry {
 
 impl Journal {
     /// Reads the journal of a store's folder; empty if there were no requests.
-    ///
-    /// # Errors
-    /// If it is damaged.
     pub fn read(root: &Path) -> Result<Self> {
-        let path = path(root);
-        let text = match std::fs::read_to_string(&path) {
-            Err(error) if error.kind() == std::io::ErrorKind::NotFound => return Ok(Self::default()),
-            read => read.with_context(|| format!("{} cannot be read", path.display()))?,
-        };
-        let mut journal: Self =
-            serde_json::from_str(&text).with_context(|| format!("{} is damaged", path.display()))?;
-        // The program may have ended between the two files.
+        let path = root.join(JOURNAL_FILE);
+        let mut journal: Self = if path.exists() { read_json(&path)? } else { Self::default() };
+        // The program may have ended after a tombstone and before the journal was written.
         for run in journal.requests.iter_mut().flat_map(|entry| &mut entry.runs) {
             run.holds_clients &= Tombstone::read(root, &run.key).is_none();
         }
         Ok(journal)
     }
 
-    /// The request that is not met yet.
     pub fn open_request(&self) -> Option<&Entry> {
         self.requests.last().filter(|entry| entry.n_holding() > 0)
     }
 
     /// The number of a new request, or goes on with the last one if it was the same and is not met.
-    ///
-    /// # Errors
-    /// If another request is not met yet, or no run holds these clients.
     pub fn begin(
         &mut self,
         store: &RunStore,
@@ -100,9 +86,6 @@ impl Journal {
     }
 
     /// The request cannot be met: nothing of it stays, unless runs have been replaced.
-    ///
-    /// # Errors
-    /// If a file cannot be written or removed.
     pub fn withdraw(&mut self, store: &RunStore) -> Result<()> {
         let is_untouched = |entry: &mut Entry| entry.runs.iter().all(|run| run.holds_clients);
         if let Some(entry) = self.requests.pop_if(is_untouched) {
@@ -113,24 +96,18 @@ impl Journal {
     }
 
     /// Puts the new runs in place of the old ones, whose files go.
-    ///
-    /// # Errors
-    /// If a file cannot be written or removed; the same request goes on from there.
     pub fn settle(&mut self, store: &RunStore) -> Result<()> {
-        let Some(entry) = self.requests.last().cloned() else { return Ok(()) };
-        for (i, run) in entry.runs.iter().enumerate().filter(|(_, run)| run.holds_clients) {
+        let Some(entry) = self.requests.last_mut() else { return Ok(()) };
+        for run in entry.runs.iter_mut().filter(|run| run.holds_clients) {
             let (successor, clients) = (run.successor.clone(), entry.unlearning.clients.clone());
             store.bury(&run.key, &Tombstone { successor, request: entry.number, clients })?;
-            if let Some(last) = self.requests.last_mut() {
-                last.runs[i].holds_clients = false;
-            }
-            self.write(store)?;
+            run.holds_clients = false;
         }
-        Ok(())
+        self.write(store)
     }
 
     fn write(&self, store: &RunStore) -> Result<()> {
-        replace_json(&path(store.path()), self).map(drop)
+        put_json(&store.path().join(JOURNAL_FILE), self)
     }
 }
 
@@ -139,32 +116,23 @@ impl Entry {
         self.runs.iter().filter(|run| run.holds_clients).count()
     }
 
-    /// The runs that meet the request, as jobs.
-    ///
-    /// # Errors
-    /// If the record of a run is damaged.
     pub fn plan(&self, results: &Results, store: &RunStore) -> Result<Plan> {
         let job = |run: &RunEntry| -> Result<Job> {
             let record = RunRecord::read(&store.run_folder(&run.key))?;
             let mut lineage = record.lineage;
-            lineage.push(self.lineage(&run.key));
+            lineage.push(lineage_after(&run.key, self.number, &self.unlearning));
             Ok(Job {
                 setting: run.setting,
                 fold: record.fold,
                 seed: record.seed,
                 key: run.successor.clone(),
-                start: Start::History { parent: run.key.clone(), request: self.unlearning.clone(), lineage },
-                interactions_per_round: 0,
-                n_interactions: 0,
+                data_hash: record.data_hash,
+                origin: Origin::History { parent: run.key.clone(), request: self.unlearning.clone(), lineage },
             })
         };
-        let left = self.runs.iter().filter(|run| run.holds_clients);
-        let jobs: Vec<Job> = left.map(job).collect::<Result<_>>()?;
-        Ok(Plan { n_runs: jobs.len(), grid: results.grid.clone(), jobs, shard: None })
-    }
-
-    fn lineage(&self, key: &str) -> Lineage {
-        Lineage { from: key.into(), request: self.number, unlearning: self.unlearning.clone() }
+        let jobs: Vec<Job> = self.runs.iter().filter(|run| run.holds_clients).map(job).collect::<Result<_>>()?;
+        let (grid, n_runs) = (results.grid.clone(), jobs.len());
+        Ok(Plan { grid, jobs, n_runs, shard: None, data_hashes: BTreeMap::new() })
     }
 }
 
@@ -202,11 +170,15 @@ fn runs_with(
         if unlearning.clients.iter().all(is_forgotten) {
             continue;
         }
-        let lineage = Lineage { from: key.clone(), request: number, unlearning: unlearning.clone() };
-        runs.push(RunEntry { successor: key_after(&lineage)?, key, setting, holds_clients: true });
+        let successor = key_after(&lineage_after(&key, number, unlearning))?;
+        runs.push(RunEntry { successor, key, setting, holds_clients: true });
     }
     ensure!(!runs.is_empty(), "clients {:?} were forgotten in all runs before", unlearning.clients);
     Ok(runs)
+}
+
+fn lineage_after(key: &str, request: u32, unlearning: &UnlearningRequest) -> Lineage {
+    Lineage { from: key.into(), request, unlearning: unlearning.clone() }
 }
 
 /// The name of the training that a run is, or that it started from at first.
@@ -222,13 +194,7 @@ fn training_key(run: &Path) -> Result<String> {
 }
 
 fn all_keys(root: &Path) -> Result<Vec<String>> {
-    let runs = root.join("runs");
-    let entries = std::fs::read_dir(&runs).with_context(|| format!("{} cannot be read", runs.display()))?;
-    let names: Vec<String> =
-        entries.map(|entry| Ok(entry?.file_name().to_string_lossy().into_owned())).collect::<std::io::Result<_>>()?;
-    Ok(names.into_iter().filter(|name| !name.contains('.')).collect())
-}
-
-fn path(root: &Path) -> PathBuf {
-    root.join(JOURNAL_FILE)
+    let name = |path: PathBuf| path.file_name().map(|name| name.to_string_lossy().into_owned());
+    let names = list(&root.join("runs"))?.into_iter().filter_map(name);
+    Ok(names.filter(|name| !name.contains('.')).collect())
 }

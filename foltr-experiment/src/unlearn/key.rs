@@ -5,14 +5,12 @@ use std::path::Path;
 
 use anyhow::{Context, Result, anyhow};
 
+use crate::store;
+
 /// Reads the secret key, or makes one, and writes the public key beside it (`.pub`).
-///
-/// # Errors
-/// If the file cannot be read or written, or is no key.
 pub fn secret(path: &Path) -> Result<[u8; 32]> {
     if path.exists() {
-        let text = std::fs::read_to_string(path).with_context(|| format!("{} cannot be read", path.display()))?;
-        return parse(&text).with_context(|| format!("{} is no key", path.display()));
+        return parse(&store::read(path)?).with_context(|| format!("{} is no key", path.display()));
     }
     let mut secret = [0; 32];
     getrandom::fill(&mut secret).map_err(|error| anyhow!("the system gives no random numbers: {error}"))?;
@@ -32,32 +30,22 @@ pub fn secret(path: &Path) -> Result<[u8; 32]> {
 }
 
 /// A public key: the digits themselves, or a file with them.
-///
-/// # Errors
-/// If it is neither.
 pub fn public(text: &str) -> Result<[u8; 32]> {
-    if let Ok(key) = parse(text) {
+    if let Ok(key) = parse(text.as_bytes()) {
         return Ok(key);
     }
-    let content = std::fs::read_to_string(text)
+    let content = std::fs::read(text)
         .with_context(|| format!("--key: `{text}` is neither 64 hexadecimal digits nor a file that can be read"))?;
     parse(&content).with_context(|| format!("{text} is no key"))
 }
 
-/// As digits.
 pub fn in_hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-fn parse(text: &str) -> Result<[u8; 32]> {
-    let text = text.trim();
-    let wrong = || anyhow!("expected 64 hexadecimal digits");
-    if text.len() != 64 || !text.is_ascii() {
-        return Err(wrong());
-    }
-    let mut key = [0; 32];
-    for (byte, i) in key.iter_mut().zip((0..64).step_by(2)) {
-        *byte = u8::from_str_radix(&text[i..i + 2], 16).map_err(|_| wrong())?;
-    }
-    Ok(key)
+fn parse(text: &[u8]) -> Result<[u8; 32]> {
+    let digit = |byte: &u8| char::from(*byte).to_digit(16).map(|digit| digit as u8);
+    let digits: Option<Vec<u8>> = text.trim_ascii().iter().map(digit).collect();
+    let digits = digits.filter(|digits| digits.len() == 64).context("expected 64 hexadecimal digits")?;
+    Ok(std::array::from_fn(|i| digits[2 * i] << 4 | digits[2 * i + 1]))
 }

@@ -1,14 +1,13 @@
 //! Offline baselines on real collections. Expected values: spec section 17 and FOLtR-ES Table 3.
 
-use std::time::Instant;
-
 use foltr_experiment::baseline::ranking_svm::{PUBLISHED_C, RELATIVE_GAP, solve};
 use foltr_experiment::baseline::{least_squares, ranking_svm};
-use foltr_rank::metric::expected_max_rr;
-use foltr_rank::select::ScoreBuffer;
-use foltr_rank::{Params, Ranker, Ranking, Shape};
+use foltr_experiment::evaluate::Evaluator;
+use foltr_experiment::spec::Metric;
+use foltr_rank::metric::WithoutRelevant;
+use foltr_rank::{Params, Shape};
 use foltr_simulation::cache::Cache;
-use foltr_simulation::click::{Cascade, Preset, SimulatedUser};
+use foltr_simulation::click::{Cascade, Preset, Users};
 use foltr_simulation::dataset::Dataset;
 use foltr_simulation::datasets::{Fold, LoadOptions, Source};
 use foltr_simulation::letor::ReadOptions;
@@ -27,27 +26,16 @@ fn real_folds(name: &str) -> Option<Vec<Fold>> {
 
 /// Mean over all queries, also those without a relevant document (spec section 2.3).
 fn mean_expected_max_rr(data: &Dataset, params: &Params) -> Row {
-    let mut ranker = Ranker::new(Shape::Linear { n_features: data.n_features() });
-    ranker.load(params);
-    let users = USERS.map(|preset| Cascade::preset(preset, 2).expect("three grades"));
-    let (mut buffer, mut ranking, mut sums) = (ScoreBuffer::default(), Ranking::default(), [0.0; 3]);
-    for query_idx in 0..data.n_queries() {
-        let (query, labels) = (data.query(query_idx), data.labels(query_idx));
-        ranker.score(query, buffer.reset(query.n_docs()));
-        buffer.select(10, &mut ranking);
-        for (sum, users) in sums.iter_mut().zip(&users) {
-            let shown = ranking.docs().iter().enumerate();
-            *sum += expected_max_rr(shown.map(|(i, &doc)| users.click_probability(i, labels[doc as usize])));
-        }
-    }
-    sums.map(|sum| sum / data.n_queries() as f64)
+    USERS.map(|preset| {
+        let users = Users::Cascade(Cascade::preset(preset, 2).expect("three grades"));
+        let evaluator = Evaluator::new(data, &[Metric::ExpectedMaxRr], WithoutRelevant::Zero, Some(&users), 10);
+        evaluator.evaluate(Shape::Linear { n_features: data.n_features() }, std::slice::from_ref(params))[0][0]
+    })
 }
 
 /// Means over folds: on training and on test queries.
-fn over_folds(name: &str, folds: &[Fold], train: impl Fn(&Dataset) -> Params) -> (Row, Row) {
-    let start = Instant::now();
+fn over_folds(folds: &[Fold], train: impl Fn(&Dataset) -> Params) -> (Row, Row) {
     let rankers: Vec<Params> = folds.iter().map(|fold| train(&fold.train)).collect();
-    let seconds = start.elapsed().as_secs_f64();
     let mean = |part: fn(&Fold) -> &Dataset| {
         let mut mean = [0.0; 3];
         for (fold, params) in folds.iter().zip(&rankers) {
@@ -56,9 +44,7 @@ fn over_folds(name: &str, folds: &[Fold], train: impl Fn(&Dataset) -> Params) ->
         }
         mean
     };
-    let (on_train, on_test) = (mean(|fold| &fold.train), mean(|fold| &fold.test));
-    println!("{name}: train {on_train:.4?}, test {on_test:.4?}, {seconds:.2} s");
-    (on_train, on_test)
+    (mean(|fold| &fold.train), mean(|fold| &fold.test))
 }
 
 fn assert_near(seen: Row, expected: Row, tolerance: f64) {
@@ -70,7 +56,7 @@ fn assert_near(seen: Row, expected: Row, tolerance: f64) {
 #[test]
 fn least_squares_on_mq2008_is_that_of_the_specification() {
     let Some(folds) = real_folds("MQ2008") else { return };
-    let (train, test) = over_folds("least squares, MQ2008", &folds, least_squares);
+    let (train, test) = over_folds(&folds, least_squares);
     assert_near(train, [0.4648, 0.7329, 0.4164], 5e-4);
     assert_near(test, [0.4563, 0.7282, 0.4071], 5e-4);
     // Table 3 prints values of another solver of the same rank-deficient problem.
@@ -81,7 +67,7 @@ fn least_squares_on_mq2008_is_that_of_the_specification() {
 #[test]
 fn ranking_svm_on_mq2008_is_near_its_published_value() {
     let Some(folds) = real_folds("MQ2008") else { return };
-    let (train, test) = over_folds("RankingSVM, MQ2008", &folds, |data| ranking_svm(data, PUBLISHED_C));
+    let (train, test) = over_folds(&folds, |data| ranking_svm(data, PUBLISHED_C));
     assert_near(train, [0.471, 0.736, 0.424], 0.01);
     assert_near(test, [0.470, 0.735, 0.422], 0.01);
 }
@@ -90,15 +76,7 @@ fn ranking_svm_on_mq2008_is_near_its_published_value() {
 fn ranking_svm_reaches_its_stated_gap_on_real_data() {
     for name in ["MQ2008", "MQ2007-85", "MSLR-sample"] {
         let Some(folds) = real_folds(name) else { continue };
-        let start = Instant::now();
         let solution = solve(&folds[0].train, PUBLISHED_C, RELATIVE_GAP);
-        println!(
-            "{name}: P = {:.3}, gap {:.2e}, {} steps, {:.2} s",
-            solution.objective,
-            solution.duality_gap,
-            solution.n_steps,
-            start.elapsed().as_secs_f64()
-        );
         assert!(solution.duality_gap <= RELATIVE_GAP * solution.objective, "{name}: {}", solution.duality_gap);
     }
 }

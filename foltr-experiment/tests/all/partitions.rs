@@ -1,17 +1,15 @@
-//! Clients that differ, from the experiment file on: what they hold, what it does to the numbers that must come out.
+//! Clients that differ, from the experiment file on: their data, and the numbers that must come out.
 
 use std::fmt::Write as _;
-use std::sync::atomic::AtomicBool;
 
-use foltr_experiment::data;
 use foltr_experiment::partition::{AssignedData, assign_data};
-use foltr_experiment::rows::{MetricName, Row, RunOutcome};
-use foltr_experiment::run::{RunInput, run_job};
+use foltr_experiment::rows::{MetricName, Row};
 use foltr_experiment::spec::Experiment;
 use foltr_rank::metric::ONLINE_DISCOUNT;
 use foltr_simulation::click::{Cascade, Preset, Users};
-use foltr_simulation::datasets::Fold;
 use foltr_test::ExperimentFile;
+
+use super::{fold, run};
 
 const SYNTHETIC: &str =
     "kind = \"synthetic\"\nshape = \"tiny\"\nqueries = 60\nvalidation_queries = 0\ntest_queries = 20\nseed = 3";
@@ -25,25 +23,14 @@ fn experiment(data: &str, clients: &str, rounds: usize, partition: &str) -> Expe
         .section("partition", partition)
         .set("federation.rounds", &rounds.to_string())
         .set("metrics.evaluate", "\"first-and-last\"");
-    Experiment::from_toml(&file.to_string()).unwrap_or_else(|problems| panic!("{problems:?}"))
-}
-
-fn fold(experiment: &Experiment) -> Fold {
-    data::load(&experiment.data).expect("data").remove(0).1
-}
-
-fn run(experiment: &Experiment, seed: u64) -> anyhow::Result<(Vec<Row>, RunOutcome)> {
-    let mut rows = Vec::new();
-    let (fold, never) = (fold(experiment), AtomicBool::new(false));
-    let outcome = run_job(&RunInput::new(experiment, &fold, 1, seed, &never), &|_| {}, &mut |row| rows.push(row))?;
-    Ok((rows, outcome))
+    super::experiment(&file)
 }
 
 fn clicks(max_label: u8) -> Vec<Users> {
     vec![Users::Cascade(Cascade::preset(Preset::Perfect, max_label).expect("grades"))]
 }
 
-fn assigned(experiment: &Experiment, seed: u64) -> AssignedData {
+fn assigned_data(experiment: &Experiment, seed: u64) -> AssignedData {
     let fold = fold(experiment);
     assign_data(experiment, &fold, clicks(fold.max_label()), seed).expect("a sound partition")
 }
@@ -65,7 +52,7 @@ fn one_label_a_client_gives_a_known_online_value() {
         let clients = format!("n_clients = {n_labels}\ninteractions = 1");
         let rounds = 10_000;
         let experiment = experiment(&data, &clients, rounds, "kind = \"labels\"\nlabels_per_client = 1");
-        let (rows, outcome) = run(&experiment, 1).expect("a run");
+        let (rows, outcome) = run(&experiment).expect("a run");
         assert_eq!(outcome.n_interactions, rounds as u64 * n_labels);
         let all: f64 = (0..rounds as i32).map(|round| ONLINE_DISCOUNT.powi(round)).sum();
         let expected = (n_labels - 1) as f64 / n_labels as f64 * all;
@@ -75,39 +62,39 @@ fn one_label_a_client_gives_a_known_online_value() {
 }
 
 #[test]
-fn clients_with_two_labels_hold_those_of_their_pair() {
+fn clients_with_two_labels_have_those_of_their_pair() {
     let section = "kind = \"labels\"\nlabels_per_client = 2\nsplit = \"disjoint\"";
     let experiment = experiment(SYNTHETIC, "n_clients = 3\ninteractions = 2", 1, section);
-    let data = assigned(&experiment, 1);
-    let docs: usize = data.clients.sets().iter().map(|set| set.data().n_docs()).sum();
+    let assigned = assigned_data(&experiment, 1);
+    let docs: usize = assigned.clients.sets().iter().map(|set| set.data().n_docs()).sum();
     assert_eq!(docs, fold(&experiment).train.n_docs());
-    for (set, pair) in data.clients.sets().iter().zip([[0, 1], [0, 2], [1, 2]]) {
+    for (set, pair) in assigned.clients.sets().iter().zip([[0, 1], [0, 2], [1, 2]]) {
         let labels = set.data().all_labels();
         assert!(pair.iter().all(|label| labels.contains(label)), "{pair:?} both occur");
         assert!(labels.iter().all(|label| pair.contains(label)));
     }
-    let wrong = super_clients(&experiment, 4);
-    let error = format!("{:#}", run(&wrong, 1).expect_err("four clients, three pairs"));
+    let wrong = with_clients(&experiment, 4);
+    let error = format!("{:#}", run(&wrong).expect_err("four clients, three pairs"));
     assert_eq!(error, "partition: 3 labels have 3 pairs, which need 3 clients; there are 4");
 }
 
-fn super_clients(experiment: &Experiment, n_clients: usize) -> Experiment {
+fn with_clients(experiment: &Experiment, n_clients: usize) -> Experiment {
     let mut other = experiment.clone();
     other.clients.as_mut().expect("clients").n_clients = n_clients;
     other
 }
 
 #[test]
-fn shared_queries_are_held_by_all_and_may_be_learned_first() {
+fn shared_queries_belong_to_all_and_may_be_learned_first() {
     let section = |more: &str| format!("kind = \"labels\"\nlabels_per_client = 1\nshared = {{ queries = 12{more} }}");
     let plain = experiment(SYNTHETIC, "n_clients = 3\ninteractions = 2", 1, &section(""));
-    let data = assigned(&plain, 1);
-    let shared = data.shared.expect("shared queries");
+    let assigned = assigned_data(&plain, 1);
+    let shared = assigned.shared.expect("shared queries");
     let ids = |data: &foltr_simulation::dataset::Dataset| -> Vec<String> {
         (0..data.n_queries()).map(|query| data.query_id(query).to_owned()).collect()
     };
     assert!((8..=12).contains(&shared.data().n_queries()), "{}", shared.data().n_queries());
-    for set in data.clients.sets() {
+    for set in assigned.clients.sets() {
         let all = ids(set.data());
         for (query, id) in ids(shared.data()).iter().enumerate() {
             let here = all.iter().position(|other| other == id).expect("every client has it");
@@ -116,7 +103,7 @@ fn shared_queries_are_held_by_all_and_may_be_learned_first() {
     }
     let warm = experiment(SYNTHETIC, "n_clients = 3\ninteractions = 2", 1, &section(", warm_up = 500"));
     let start = |experiment: &Experiment| {
-        let (rows, outcome) = run(experiment, 1).expect("a run");
+        let (rows, outcome) = run(experiment).expect("a run");
         let is_start = |row: &&Row| row.round == 0 && matches!(row.metric, MetricName::Offline(..));
         (rows.iter().find(is_start).expect("round 0").value, outcome.n_interactions)
     };
@@ -131,7 +118,7 @@ fn intents_are_stable_shuffled_or_merged() {
     let with = |section: &str| experiment(&data, "n_clients = 6\ninteractions = 2", 1, section);
     let fold = fold(&with("kind = \"iid\""));
 
-    let stable = assigned(&with("kind = \"intents\"\nshuffled = false"), 1);
+    let stable = assigned_data(&with("kind = \"intents\"\nshuffled = false"), 1);
     assert_eq!(stable.groups.len(), 3);
     for client in 0..6 {
         let (holding, share) = (stable.clients.holding(client), stable.clients.share(client));
@@ -146,7 +133,7 @@ fn intents_are_stable_shuffled_or_merged() {
     }
     let shuffled = "kind = \"intents\"\nshuffled = true";
     let labels = |seed: u64, section: &str| -> Vec<Vec<u8>> {
-        let sets = assigned(&with(section), seed);
+        let sets = assigned_data(&with(section), seed);
         sets.clients.sets().iter().map(|set| set.data().all_labels().to_vec()).collect()
     };
     assert_eq!(labels(1, shuffled), labels(1, shuffled));
@@ -154,13 +141,13 @@ fn intents_are_stable_shuffled_or_merged() {
     let counts = |all: Vec<Vec<u8>>| all.concat().iter().map(|&label| u32::from(label)).sum::<u32>();
     assert_eq!(counts(labels(1, shuffled)), counts(labels(1, "kind = \"intents\"\nshuffled = false")));
 
-    let merged = assigned(&with("kind = \"merged-intents\""), 1);
+    let merged = assigned_data(&with("kind = \"merged-intents\""), 1);
     let highest: Vec<u8> = (0..fold.train.n_docs())
         .map(|doc| fold.intents.iter().map(|intent| intent.train[doc]).max().expect("three intents"))
         .collect();
     assert_eq!((merged.groups.len(), merged.clients.sets()[0].data().all_labels()), (1, highest.as_slice()));
-    let few = super_clients(&with("kind = \"intents\"\nshuffled = true"), 2);
-    let error = format!("{:#}", run(&few, 1).expect_err("two clients"));
+    let few = with_clients(&with("kind = \"intents\"\nshuffled = true"), 2);
+    let error = run(&few).expect_err("two clients").to_string();
     assert_eq!(error, "partition: 2 clients cannot have 3 intents");
 }
 
@@ -169,12 +156,12 @@ fn quantities_and_users_take_turns() {
     let clients = "n_clients = 7\nquantities = [1, 3, 5]";
     let text = "kind = \"iid\"";
     let quantities = experiment(SYNTHETIC, clients, 4, text);
-    let data = assigned(&quantities, 1);
-    let of = |client| data.clients.share(client).n_interactions;
+    let assigned = assigned_data(&quantities, 1);
+    let of = |client| assigned.clients.share(client).n_interactions;
     assert_eq!((0..7).map(of).collect::<Vec<_>>(), [1, 3, 5, 1, 3, 5, 1]);
     let schedule = quantities.schedule().expect("a federation");
     assert_eq!((schedule.interactions, schedule.interactions_per_round(), schedule.n_interactions()), (5, 19, 76));
-    assert_eq!(run(&quantities, 1).expect("a run").1.n_interactions, 76);
+    assert_eq!(run(&quantities).expect("a run").1.n_interactions, 76);
 
     let mut several = quantities.clone();
     let users = |each: &str| {
@@ -187,11 +174,25 @@ fn quantities_and_users_take_turns() {
     let by_turns = assign_data(&several, &fold(&several), both.clone(), 1).expect("a partition").clients;
     assert_eq!((0..4).map(|client| by_turns.holding(client).users).collect::<Vec<_>>(), [0, 1, 0, 1]);
     assert_eq!((by_turns.share(0).users, by_turns.share(3).users), (&both[0], &both[1]));
-    let (by_client, _) = run(&several, 1).expect("a run");
+    let (by_client, _) = run(&several).expect("a run");
     several.users = Some(users("interaction"));
-    let (by_interaction, _) = run(&several, 1).expect("a run");
+    let (by_interaction, _) = run(&several).expect("a run");
     assert_ne!(discounted(&by_client), discounted(&by_interaction));
     assert_eq!(several.users.expect("users").name(), "perfect+position-based-1-by-interaction");
+}
+
+#[test]
+fn clusters_and_proportions_divide_the_training_set() {
+    let clients = "n_clients = 4\ninteractions = 2";
+    let clusters = experiment(SYNTHETIC, clients, 2, "kind = \"feature-clusters\"");
+    let assigned = assigned_data(&clusters, 1);
+    let queries: u32 = (0..4).map(|client| assigned.clients.share(client).n_queries()).sum();
+    assert_eq!((queries, assigned.clients.sets().len()), (60, 1));
+    run(&clusters).expect("a run");
+    let dirichlet = experiment(SYNTHETIC, clients, 2, "kind = \"dirichlet\"\nalpha = 0.5");
+    let docs: usize = assigned_data(&dirichlet, 1).clients.sets().iter().map(|set| set.data().n_docs()).sum();
+    assert_eq!(docs, fold(&dirichlet).train.n_docs());
+    run(&dirichlet).expect("a run");
 }
 
 #[test]
@@ -213,14 +214,14 @@ fn the_users_of_a_log_are_the_clients() {
         folder.path().display()
     );
     let log = experiment(&data, "n_clients = 3\ninteractions = 2", 50, "kind = \"user-log\"");
-    let data = assigned(&log, 1);
-    assert_eq!((0..3).map(|client| data.clients.share(client).n_queries()).collect::<Vec<_>>(), [12, 8, 4]);
+    let assigned = assigned_data(&log, 1);
+    assert_eq!((0..3).map(|client| assigned.clients.share(client).n_queries()).collect::<Vec<_>>(), [12, 8, 4]);
     assert_eq!(fold(&log).test.n_queries(), 6);
-    let (rows, _) = run(&log, 1).expect("a run");
+    let (rows, _) = run(&log).expect("a run");
     let last = rows.iter().rfind(|row| matches!(row.metric, MetricName::Offline(..))).expect("a value");
     assert!(last.value > 0.99, "feature 1 tells which document is clicked: {last:?}");
-    let wrong = super_clients(&log, 2);
-    let error = format!("{:#}", run(&wrong, 1).expect_err("three users"));
+    let wrong = with_clients(&log, 2);
+    let error = run(&wrong).expect_err("three users").to_string();
     assert!(error.starts_with("partition: the log has 3 users for 2 clients; every user is a client"), "{error}");
 }
 
@@ -246,8 +247,8 @@ fn a_folder_of_judgements_is_tested_on_its_training_queries() {
     let data = format!("kind = \"intents\"\npath = '{}'\nnormalise = \"query\"", folder.path().display());
     let section = "kind = \"intents\"\nshuffled = false";
     let experiment = experiment(&data, "n_clients = 2\ninteractions = 3", 20, section);
-    let data = assigned(&experiment, 1);
-    assert_eq!((data.groups.len(), data.groups[1].test.labels(0)), (2, &[0, 0, 0, 0, 1][..]));
-    assert_eq!(data.groups[1].train, data.groups[1].test);
-    run(&experiment, 1).expect("a run");
+    let assigned = assigned_data(&experiment, 1);
+    assert_eq!((assigned.groups.len(), assigned.groups[1].test.labels(0)), (2, &[0, 0, 0, 0, 1][..]));
+    assert_eq!(assigned.groups[1].train, assigned.groups[1].test);
+    run(&experiment).expect("a run");
 }

@@ -1,12 +1,10 @@
-//! Rankers of one's own, from the experiment file to the rows: who is judged by what, and what is refused.
+//! Rankers of clients, from the experiment file to the rows: who is evaluated by what, and what is refused.
 
-use std::sync::atomic::AtomicBool;
-
-use foltr_experiment::data;
 use foltr_experiment::rows::{MetricName, Row, RunOutcome};
-use foltr_experiment::run::{RunInput, run_job};
 use foltr_experiment::spec::{Experiment, Metric, Split};
 use foltr_test::ExperimentFile;
+
+use super::experiment;
 
 const NDCG: Metric = Metric::Ndcg(10);
 
@@ -23,21 +21,12 @@ fn file() -> ExperimentFile {
         .section("metrics", "offline = [\"ndcg@10\"]\nevaluate = \"first-and-last\"")
 }
 
-fn experiment(file: &ExperimentFile) -> Experiment {
-    Experiment::from_toml(&file.to_string()).unwrap_or_else(|problems| panic!("{problems:?}"))
-}
-
 fn personal(section: &str) -> ExperimentFile {
     file().section("personalisation", section)
 }
 
 fn run(experiment: &Experiment) -> (Vec<Row>, RunOutcome) {
-    let fold = data::load(&experiment.data).expect("data").remove(0).1;
-    let mut rows = Vec::new();
-    let stop = AtomicBool::new(false);
-    let input = RunInput::new(experiment, &fold, 1, 1, &stop);
-    let outcome = run_job(&input, &|_| {}, &mut |row| rows.push(row)).expect("a run");
-    (rows, outcome)
+    super::run(experiment).expect("a run")
 }
 
 fn last(rows: &[Row], metric: MetricName) -> Option<f64> {
@@ -54,7 +43,7 @@ const ADDITIVE: &str = "kind = \"additive\"\nn_clusters = 1\nmemory = 0.0\nown_r
 fn the_global_ranker_is_worth_the_mean_of_what_it_is_worth_to_each() {
     let (rows, outcome) = run(&experiment(&file()));
     let values = of_clients(&outcome);
-    // Five clients with four intents: the first and the last are judged by the same labels.
+    // Five clients with four intents: the first and the last are evaluated by the same labels.
     let groups: Vec<u32> = outcome.clients.iter().map(|client| client.group).collect();
     assert_eq!((groups, values[0]), (vec![0, 1, 2, 3, 0], values[4]));
     assert!(values[1] != values[0] && values[2] != values[1]);
@@ -91,7 +80,7 @@ fn a_ranker_of_ones_own_is_better_where_wishes_contradict_each_other() {
 }
 
 #[test]
-fn fed_per_is_judged_with_its_own_layers_and_with_the_averaged_one() {
+fn fed_per_is_evaluated_with_its_own_layers_and_with_the_averaged_one() {
     let network = "kind = \"mlp\"\nhidden = 8\nactivation = \"logistic\"\ninitialisation = { kind = \"fan-in\" }";
     let fed_per = experiment(&personal("kind = \"fed-per\"").section("ranker", network));
     let (rows, outcome) = run(&fed_per);

@@ -1,11 +1,8 @@
 //! Training under a guarantee for the whole run: where a budget ends it.
 
-use std::sync::atomic::AtomicBool;
-
-use foltr_experiment::data;
-use foltr_experiment::run::{RunInput, run_job};
-use foltr_experiment::spec::Experiment;
 use foltr_test::ExperimentFile;
+
+use super::{experiment, run};
 
 /// The last round of a run of at most 60 rounds with Gaussian noise and this budget.
 fn last_round(noise_multiplier: f64, epsilon: f64) -> anyhow::Result<usize> {
@@ -17,12 +14,8 @@ fn last_round(noise_multiplier: f64, epsilon: f64) -> anyhow::Result<usize> {
         .set("federation.rounds", "60")
         .section("privacy", &noise)
         .section("budget", &format!("epsilon = {epsilon:?}\ndelta = 1e-5"));
-    let experiment = Experiment::from_toml(&file.to_string()).unwrap_or_else(|problems| panic!("{problems:#?}"));
-    let folds = data::load(&experiment.data)?;
-    let (mut last, stop) = (0, AtomicBool::new(false));
-    let input = RunInput::new(&experiment, &folds[0].1, 1, 1, &stop);
-    run_job(&input, &|_| {}, &mut |row| last = last.max(row.round))?;
-    Ok(last)
+    let (rows, _) = run(&experiment(&file))?;
+    Ok(rows.iter().map(|row| row.round).max().unwrap_or(0))
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Jobs in a store: which runs are done, found, done again and shared, and what forgetting clients does to them.
+//! Jobs in a store: which runs are done, reused, done again and shared, and what forgetting clients does to them.
 
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -31,7 +31,7 @@ fn run_in(
     let data = DataCache::load(&grid)?;
     let plan = Plan::new(grid, &data, None)?;
     let study = store.study(name)?;
-    let about = Manifest::begin(&study, &plan, &data)?;
+    let about = Manifest::begin(&study, &plan)?;
     let mut executed = run_jobs(&plan, &data, store, how)?;
     std::mem::replace(&mut executed.ran, Ok(()))?;
     Ok((Results::of(&study, plan.grid, &plan.jobs, about)?, executed))
@@ -59,30 +59,14 @@ fn an_edited_run_is_named_and_done_again() {
     let cut: String = text.lines().take(3).map(|line| line.to_owned() + "\n").collect();
     std::fs::write(&rows, cut).expect("edited");
     // Nobody reads it meanwhile.
-    let told = format!("{:#}", Results::open(folder.path()).expect_err("damaged"));
-    assert!(told.contains("rows.csv is damaged") && told.contains("rerun"), "{told}");
+    let message = format!("{:#}", Results::open(folder.path()).expect_err("damaged"));
+    assert!(message.contains("rows.csv is damaged") && message.contains("rerun"), "{message}");
     let (after, executed) = run(folder.path(), None, &file);
     assert_eq!((executed.n_found, executed.n_wanted), (1, 2));
     assert!(executed.notes[0].contains(&rows.display().to_string()), "{:?}", executed.notes);
     assert_eq!(after.runs[0].rows, before.runs[0].rows);
     assert_eq!(std::fs::read_to_string(&rows).expect("rows"), text);
     assert_eq!(run(folder.path(), None, &file).1.n_found, 2);
-}
-
-#[test]
-fn an_axis_more_or_less_needs_only_the_runs_that_are_new() {
-    let folder = folder();
-    let file = ExperimentFile::fpdgd();
-    let swept = file.clone().set("learner.learning_rate", "[0.1, 0.2]");
-    assert_eq!(run(folder.path(), None, &file.to_string()).1.n_found, 0);
-    let (results, executed) = run(folder.path(), None, &swept.to_string());
-    assert_eq!((executed.n_found, executed.n_wanted, results.runs.len()), (2, 4, 4));
-    let more = swept.clone().set("users.preset", "[\"perfect\", \"informational\"]");
-    assert_eq!(run(folder.path(), None, &more.to_string()).1.n_found, 4);
-    let (results, executed) = run(folder.path(), None, &file.to_string());
-    assert_eq!((executed.n_found, executed.n_wanted, results.runs.len()), (2, 2, 2));
-    assert_eq!(runs(folder.path()).len(), 8);
-    assert_eq!(Results::open(folder.path()).expect("opened").runs.len(), 2, "what was asked for last");
 }
 
 #[test]
@@ -180,8 +164,8 @@ fn a_request_that_was_interrupted_is_resumed_and_says_who_holds_the_client() {
     // Whoever runs the study meanwhile hears of it, and another request has to wait.
     let (_, executed) = run(out, None, &file);
     assert!(executed.notes[0].contains("3 runs still hold them"), "{:?}", executed.notes);
-    let told = forget(out, 4, usize::MAX).expect_err("another request").to_string();
-    assert!(told.contains("request 1 to forget clients [2] by fed-eraser is not met"), "{told}");
+    let message = forget(out, 4, usize::MAX).expect_err("another request").to_string();
+    assert!(message.contains("request 1 to forget clients [2] by fed-eraser is not met"), "{message}");
 
     let executed = forget(out, 2, usize::MAX).expect("resumed");
     assert_eq!((executed.n_found, executed.n_wanted), (1, 3));
@@ -211,8 +195,8 @@ fn a_forgotten_run_is_no_parent_and_is_trained_again_only_on_request() {
     // Methods would start from a training that is gone.
     let store = RunStore::open(out).expect("opened");
     let how = Execution::new(&|_| {}, &NEVER);
-    let told = run_in(&store, None, &forgetting().to_string(), &how).expect_err("no parent").to_string();
-    assert!(told.contains("--retrain-forgotten"), "{told}");
+    let message = run_in(&store, None, &forgetting().to_string(), &how).expect_err("no parent").to_string();
+    assert!(message.contains("--retrain-forgotten"), "{message}");
     assert!(matches!(store.state(&trained.runs[0].key), RunState::Forgotten(_)));
     let again = Execution { retrain_forgotten: true, ..how };
     let (results, _) = run_in(&store, None, &alone, &again).expect("trained again");
@@ -233,29 +217,6 @@ fn forgetting_reaches_the_training_that_runs_started_from() {
     // Client 0 is forgotten in the six runs that asked for it, and still in their training.
     let executed = forget(out, 0, usize::MAX).expect("met");
     assert_eq!(executed.n_wanted, 1);
-    let told = forget(out, 0, usize::MAX).expect_err("nobody holds it").to_string();
-    assert!(told.contains("forgotten in all runs before"), "{told}");
-}
-
-#[test]
-fn a_changed_mimic_file_runs_in_the_same_folder_and_resumes_after_a_step() {
-    let folder = folder();
-    let out = folder.path();
-    let file = "seeds = [1]\n[data]\nkind = \"synthetic\"\nshape = \"tiny\"\nqueries = 40\nseed = 1\n\
-                [supervision]\nkind = \"full\"\nteachers = 2\n\
-                [teacher]\nhidden = [8]\nbatch = 16\nsteps = 10\nvalidate_every = 5\n\
-                [student]\nhidden = [8]\nbatch = 16\nsteps = STEPS\nvalidate_every = 5\n";
-    let (short, long) = (file.replace("STEPS", "10"), file.replace("STEPS", "20"));
-    let store = RunStore::open(out).expect("opened");
-    let how = Execution::new(&|_| {}, &NEVER);
-    let teachers = Execution { steps: &[foltr_experiment::mimic::Step::TrainTeachers], ..how };
-    let (results, _) = run_in(&store, None, &short, &teachers).expect("a step");
-    assert_eq!((results.runs.len(), runs(out).len()), (0, 0), "not finished");
-    let (results, _) = run_in(&store, None, &short, &how).expect("the others");
-    let metrics: Vec<String> = results.metrics(0).iter().map(ToString::to_string).collect();
-    assert!(metrics.contains(&"student-mimic/ndcg@20".to_owned()), "{metrics:?}");
-    let (_, executed) = run_in(&store, None, &long, &how).expect("another file");
-    assert_eq!((executed.n_found, runs(out).len()), (0, 2));
-    let (again, executed) = run_in(&store, None, &short, &how).expect("the first again");
-    assert_eq!((executed.n_found, &again.runs), (1, &results.runs));
+    let message = forget(out, 0, usize::MAX).expect_err("nobody holds it").to_string();
+    assert!(message.contains("forgotten in all runs before"), "{message}");
 }

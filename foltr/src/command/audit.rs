@@ -10,13 +10,13 @@ use crate::progress::step_bar;
 use foltr_audit::{Audit, AuditBudget, Finding, Scene};
 use foltr_experiment::collection::Collection;
 use foltr_experiment::data::DATA_VARIABLE;
-use foltr_experiment::store::OutputFolder;
+use foltr_experiment::store::lock_folder;
 use foltr_report::plot;
 use foltr_report::table::table;
 
 pub fn run(out: Option<&Path>, seed: u64) -> Result<End> {
     let started = Instant::now();
-    let _folder = out.map(OutputFolder::open).transpose()?;
+    let _lock = out.map(lock_folder).transpose()?;
     let bar = step_bar();
     let audit = foltr_audit::run(scene(seed)?, seed, AuditBudget::FULL, &bar);
     bar.finish_and_clear();
@@ -44,8 +44,8 @@ fn render(audit: &Audit) -> String {
     let row = |finding: &Finding| {
         vec![
             finding.mechanism.clone(),
-            finding.expected.name().into(),
-            finding.verdict.name().into(),
+            finding.expected.name(),
+            finding.verdict.name(),
             format!("{:.4}", finding.claimed),
             format!("{:.4}", finding.lower_bound),
         ]

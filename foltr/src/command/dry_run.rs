@@ -25,8 +25,8 @@ pub fn run(spec: &Path, overrides: &[String], shard: Option<Shard>) -> Result<En
     if plan.grid.settings.len() > MOST_SHOWN {
         println!("{MOST_SHOWN} of {} settings shown", plan.grid.settings.len());
     }
-    plan.cautions(&data).iter().for_each(|caution| eprintln!("caution: {caution}"));
-    let n_interactions: u64 = plan.jobs.iter().map(|job| job.n_interactions).sum();
+    plan.privacy_warnings(&data).iter().for_each(|warning| eprintln!("warning: {warning}"));
+    let n_interactions: u64 = plan.jobs.iter().map(|job| plan.n_interactions(job)).sum();
     let threads = rayon::current_num_threads();
     // Methods of unlearning share their training.
     let mut trainings = HashSet::new();

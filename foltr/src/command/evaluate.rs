@@ -85,7 +85,7 @@ fn evaluated(model: &Model, part: &Part, metrics: &[Metric], arguments: &Evaluat
         values: metrics.iter().map(Metric::to_string).zip(values.iter().copied()).collect(),
     };
     let queries = if arguments.per_query { by_query.iter().enumerate().map(named).collect() } else { Vec::new() };
-    let (fold, split) = part.place.unzip();
+    let (fold, split) = part.fold_and_split.unzip();
     Ok(Evaluated { fold, split, n_queries: data.n_queries(), metrics: measured.collect(), queries })
 }
 

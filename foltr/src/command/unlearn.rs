@@ -74,7 +74,7 @@ fn line(run: &RunEntry, results: &Results, data: &DataCache) -> Result<(Vec<Stri
     let (old, new) = (run_folder(&results.root, &run.key), run_folder(&results.root, &run.successor));
     let record = RunRecord::read(&new)?;
     let experiment = results.grid.settings[run.setting].training()?;
-    let (fold, _) = data.fold(&experiment.data, record.fold)?;
+    let fold = data.fold(&experiment.data, record.fold)?;
     let forgotten: Forgotten = serde_json::from_slice(&record.content(&new, FORGOTTEN_FILE)?)?;
     let steps = forgotten.local_steps;
     let mut receipts = record.files.keys().filter(|name| name.starts_with(RECEIPT));

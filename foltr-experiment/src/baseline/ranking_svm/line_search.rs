@@ -4,47 +4,14 @@
 //! position with the Illinois weights (`DJ71` Dowell, Jarratt: *A Modified Regula Falsi Method*, 1971). No feature is
 //! read: scores along the line are linear in the step.
 
-use super::objective::{Objective, Scores};
-
 /// Slopes this much smaller than at the start are good enough: the next Newton step does the rest.
 const SLOPE_SHARE: f64 = 0.1;
 
 /// Evaluations of the slope at most.
 const MAX_EVALUATIONS: usize = 60;
 
-/// The objective at w + step * direction.
-pub(super) struct Line<'a> {
-    pub objective: &'a Objective<'a>,
-    pub smoothing: f64,
-    /// At step 0.
-    pub scores: &'a Scores,
-    /// Scores of the direction itself.
-    pub score_direction: Scores,
-    /// w . direction.
-    pub slope_of_norm: f64,
-    /// |direction|^2.
-    pub curvature_of_norm: f64,
-}
-
-impl Line<'_> {
-    fn slope(&self, step: f64) -> f64 {
-        let moved = self
-            .scores
-            .iter()
-            .zip(&self.score_direction)
-            .map(|(scores, direction)| scores.iter().zip(direction).map(|(s, d)| s + step * d).collect())
-            .collect();
-        let pull = self.objective.evaluate(&moved, self.smoothing).pull_along(&self.score_direction);
-        self.slope_of_norm + step * self.curvature_of_norm - self.objective.pair_weight() * pull
-    }
-}
-
-/// A step near the lowest point of the line, whose slope at 0 is given; `None` if the line does not descend.
-pub(super) fn best_step(line: &Line<'_>, slope_at_zero: f64) -> Option<f64> {
-    search(|step| line.slope(step), slope_at_zero)
-}
-
-fn search(slope: impl Fn(f64) -> f64, slope_at_zero: f64) -> Option<f64> {
+/// A step near the lowest point of a line with this slope at each step; none if the line does not descend at 0.
+pub(super) fn best_step(slope: impl Fn(f64) -> f64, slope_at_zero: f64) -> Option<f64> {
     if slope_at_zero.is_nan() || slope_at_zero >= 0.0 {
         return None;
     }
@@ -88,23 +55,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_step_of_one_is_taken_where_it_is_good() {
-        assert_eq!(search(|step| step - 1.0, -1.0), Some(1.0));
-        assert_eq!(search(|step| step - 1.05, -1.05), Some(1.0));
-    }
-
-    #[test]
-    fn longer_and_shorter_steps_are_found() {
-        let far = search(|step| step - 6.0, -6.0).expect("descends");
+    fn steps_are_as_long_as_the_line_descends() {
+        // One, where it is good.
+        assert_eq!(best_step(|step| step - 1.0, -1.0), Some(1.0));
+        assert_eq!(best_step(|step| step - 1.05, -1.05), Some(1.0));
+        let far = best_step(|step| step - 6.0, -6.0).expect("descends");
         assert!((far - 6.0).abs() <= 0.6, "{far}");
         // Flat, then steep: false position alone would creep.
-        let near = search(|step| if step < 0.01 { -1.0 } else { 1e4 * (step - 0.01) - 1.0 }, -1.0).expect("descends");
+        let slope = |step| if step < 0.01 { -1.0 } else { 1e4 * (step - 0.01) - 1.0 };
+        let near = best_step(slope, -1.0).expect("descends");
         assert!((near - 0.0101).abs() <= 1e-5, "{near}");
-    }
-
-    #[test]
-    fn lines_that_do_not_descend_are_refused() {
-        assert_eq!(search(|_| 1.0, 0.0), None);
-        assert_eq!(search(|_| 1.0, f64::NAN), None);
+        assert_eq!([0.0, f64::NAN].map(|uphill| best_step(|_| 1.0, uphill)), [None, None]);
     }
 }

@@ -18,7 +18,7 @@ pub(super) struct Objective<'a> {
     /// Queries with documents of different labels; the others have no pairs.
     queries: Vec<usize>,
     /// C_pair.
-    pair_weight: f64,
+    pub(super) pair_weight: f64,
 }
 
 /// What the pairs say about given scores.
@@ -32,7 +32,6 @@ pub(super) struct Evaluation {
 pub(super) type Scores = Vec<Vec<f64>>;
 
 impl<'a> Objective<'a> {
-    /// The objective with this weight a pair.
     pub(super) fn new(data: &'a Dataset, pair_weight: f64) -> Self {
         let has_pairs = |&query_idx: &usize| data.labels(query_idx).windows(2).any(|labels| labels[0] != labels[1]);
         Self { data, queries: (0..data.n_queries()).filter(has_pairs).collect(), pair_weight }
@@ -42,8 +41,10 @@ impl<'a> Objective<'a> {
         self.data.n_features()
     }
 
-    pub(super) fn pair_weight(&self) -> f64 {
-        self.pair_weight
+    /// The results of all chunks of queries with what belongs to their documents, in order.
+    fn by_chunk<T: Send>(&self, values: &Scores, of_chunk: impl Fn(&[usize], &[Vec<f64>]) -> T + Sync) -> Vec<T> {
+        let chunks = self.queries.par_chunks(CHUNK_QUERIES).zip(values.par_chunks(CHUNK_QUERIES));
+        chunks.map(|(queries, values)| of_chunk(queries, values)).collect()
     }
 
     /// w . x of every document that is in a pair.
@@ -57,7 +58,7 @@ impl<'a> Objective<'a> {
 
     /// Losses and multipliers at these scores.
     pub(super) fn evaluate(&self, scores: &Scores, smoothing: f64) -> Evaluation {
-        let evaluate_chunk = |(queries, scores): (&[usize], &[Vec<f64>])| {
+        let chunks = self.by_chunk(scores, |queries, scores| {
             let (mut sweep, mut sums) = (PairSweep::default(), PairSums::default());
             let balance: Vec<Vec<f64>> = queries
                 .iter()
@@ -70,9 +71,7 @@ impl<'a> Objective<'a> {
                 })
                 .collect();
             (sums, balance)
-        };
-        let chunks: Vec<_> =
-            self.queries.par_chunks(CHUNK_QUERIES).zip(scores.par_chunks(CHUNK_QUERIES)).map(evaluate_chunk).collect();
+        });
         let mut evaluation = Evaluation { sums: PairSums::default(), balance: Vec::with_capacity(scores.len()) };
         for (sums, balance) in chunks {
             evaluation.sums.add(sums);
@@ -83,7 +82,7 @@ impl<'a> Objective<'a> {
 
     /// C_pair * sum over pairs of a (x_i - x_j): where the pairs pull the weights.
     pub(super) fn pull(&self, evaluation: &Evaluation) -> Vec<f64> {
-        let pull_of_chunk = |(queries, balance): (&[usize], &[Vec<f64>])| {
+        let chunks = self.by_chunk(&evaluation.balance, |queries, balance| {
             let mut pull = vec![0.0; self.n_features()];
             for (&query_idx, balance) in queries.iter().zip(balance) {
                 let query = self.data.query(query_idx);
@@ -92,13 +91,7 @@ impl<'a> Objective<'a> {
                 }
             }
             pull
-        };
-        let chunks: Vec<Vec<f64>> = self
-            .queries
-            .par_chunks(CHUNK_QUERIES)
-            .zip(evaluation.balance.par_chunks(CHUNK_QUERIES))
-            .map(pull_of_chunk)
-            .collect();
+        });
         let mut pull = vec![0.0; self.n_features()];
         for chunk in chunks {
             pull.iter_mut().zip(chunk).for_each(|(sum, part)| *sum += self.pair_weight * part);
@@ -108,16 +101,14 @@ impl<'a> Objective<'a> {
 
     /// I + C_pair / h * sum over curved pairs of (x_i - x_j)(x_i - x_j)^T.
     pub(super) fn hessian(&self, scores: &Scores, smoothing: f64) -> DMatrix<f64> {
-        let curvature = |(queries, scores): (&[usize], &[Vec<f64>])| {
-            let mut rows = CurvedRows::new(self.n_features());
+        let chunks = self.by_chunk(scores, |queries, scores| {
+            let mut rows = CurvedRows { n_features: self.n_features(), documents: Vec::new(), differences: Vec::new() };
             let mut sweep = PairSweep::default();
             for (&query_idx, scores) in queries.iter().zip(scores) {
                 rows.add_query(self.data, query_idx, scores, smoothing, &mut sweep);
             }
             rows.product()
-        };
-        let chunks: Vec<DMatrix<f64>> =
-            self.queries.par_chunks(CHUNK_QUERIES).zip(scores.par_chunks(CHUNK_QUERIES)).map(curvature).collect();
+        });
         let mut hessian = DMatrix::identity(self.n_features(), self.n_features());
         for chunk in chunks {
             hessian += self.pair_weight / smoothing * chunk;
@@ -146,10 +137,6 @@ struct CurvedRows {
 }
 
 impl CurvedRows {
-    fn new(n_features: usize) -> Self {
-        Self { n_features, documents: Vec::new(), differences: Vec::new() }
-    }
-
     fn add_query(&mut self, data: &Dataset, query_idx: usize, scores: &[f64], smoothing: f64, sweep: &mut PairSweep) {
         let query = data.query(query_idx);
         let mut row_of = vec![None; scores.len()];

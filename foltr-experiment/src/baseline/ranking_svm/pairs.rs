@@ -13,8 +13,6 @@ use std::ops::Range;
 pub(super) struct PairSums {
     /// Sum of max(0, t).
     pub hinge: f64,
-    /// Sum of a t - (h / 2) a^2.
-    pub smoothed: f64,
     /// Sum of a.
     pub multipliers: f64,
 }
@@ -22,7 +20,6 @@ pub(super) struct PairSums {
 impl PairSums {
     pub(super) fn add(&mut self, other: Self) {
         self.hinge += other.hinge;
-        self.smoothed += other.smoothed;
         self.multipliers += other.multipliers;
     }
 }
@@ -116,15 +113,12 @@ impl PairSweep {
                 fully += 1;
             }
             let n_fully = (low_scores.len() - fully) as f64;
-            let hinge = n_fully * (1.0 - score) + self.score_sum_from[fully];
-            sums.hinge += hinge;
-            sums.smoothed += hinge - n_fully * smoothing / 2.0;
+            sums.hinge += n_fully * (1.0 - score) + self.score_sum_from[fully];
             let mut pull = n_fully;
             for (place, &worse) in low_docs.iter().enumerate().take(fully).skip(violated) {
                 let t = violation(place);
                 let multiplier = t / smoothing;
                 sums.hinge += t;
-                sums.smoothed += multiplier * t / 2.0;
                 pull += multiplier;
                 balance[worse as usize] -= multiplier;
                 curved(better, worse);
@@ -157,7 +151,7 @@ mod tests {
             for j in (0..labels.len()).filter(|&j| labels[i] > labels[j]) {
                 let t = 1.0 - (scores[i] - scores[j]);
                 let a = (t / h).clamp(0.0, 1.0);
-                sums.add(PairSums { hinge: t.max(0.0), smoothed: a * t - h / 2.0 * a * a, multipliers: a });
+                sums.add(PairSums { hinge: t.max(0.0), multipliers: a });
                 balance[i] += a;
                 balance[j] -= a;
                 if t > 0.0 && t < h {
@@ -185,7 +179,6 @@ mod tests {
                 let (mut our_balance, mut our_curved) = (vec![0.0; n_docs], Vec::new());
                 let ours = sweep.run(&labels, &scores, h, &mut our_balance, |i, j| our_curved.push((i, j)));
                 assert!((ours.hinge - sums.hinge).abs() < 1e-9, "{ours:?} instead of {sums:?}");
-                assert!((ours.smoothed - sums.smoothed).abs() < 1e-9, "{ours:?} instead of {sums:?}");
                 assert!((ours.multipliers - sums.multipliers).abs() < 1e-9, "{ours:?} instead of {sums:?}");
                 assert!(our_balance.iter().zip(&balance).all(|(a, b)| (a - b).abs() < 1e-9));
                 curved.sort_unstable();
@@ -202,7 +195,7 @@ mod tests {
         let mut curved = Vec::new();
         let sums =
             PairSweep::default().run(&[1, 0, 0], &[0.0, 0.5, -0.75], 0.5, &mut balance, |i, j| curved.push((i, j)));
-        assert_eq!(sums, PairSums { hinge: 1.75, smoothed: 1.25 + 0.0625, multipliers: 1.5 });
+        assert_eq!(sums, PairSums { hinge: 1.75, multipliers: 1.5 });
         assert_eq!((balance, curved), ([1.5, -1.0, -0.5], vec![(0, 2)]));
     }
 }

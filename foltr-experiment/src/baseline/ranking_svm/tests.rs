@@ -10,7 +10,6 @@ fn assert_close(weights: &[f64], expected: &[f64]) {
     }
 }
 
-/// P(w) by its definition, pair by pair.
 fn objective_by_definition(data: &Dataset, c: f64, weights: &[f64]) -> f64 {
     let pair_weight = c / data.n_queries() as f64;
     let mut objective = squared_norm(weights) / 2.0;
@@ -42,34 +41,25 @@ fn noisy(n_queries: usize) -> Dataset {
 }
 
 #[test]
-fn one_pair_is_separated_by_the_shortest_vector_that_can() {
-    // Difference d = (3, 4): w = d / |d|^2, P = 1 / (2 |d|^2).
-    let data = dataset(2, &[1.0, 1.0, 4.0, 5.0], &[&[0, 1]]);
-    let solution = solve(&data, 1.0, 1e-9);
-    assert_close(&solution.weights, &[0.12, 0.16]);
-    assert!((solution.objective - 0.02).abs() < 1e-9);
-    assert!(solution.duality_gap <= 1e-9 * solution.objective);
-}
-
-#[test]
-fn a_small_c_leaves_the_margin_violated() {
-    // Difference d = (3, 4), multiplier at its bound: w = C d, P = C^2 |d|^2 / 2 + C (1 - C |d|^2).
-    let data = dataset(2, &[1.0, 1.0, 4.0, 5.0], &[&[0, 2]]);
-    let solution = solve(&data, 0.01, 1e-9);
-    assert_close(&solution.weights, &[0.03, 0.04]);
-    assert!((solution.objective - 0.00875).abs() < 1e-9);
-}
-
-#[test]
-fn c_is_shared_by_the_queries() {
-    // Differences 2 and -1, C = .5 for two queries: w^2 / 2 + (1 - 2 w) / 4 + (1 + w) / 4 is least at w = .25.
-    // Two more queries without pairs would halve the weight of a pair, and w.
+fn small_problems_have_known_solutions() {
+    let pair = |label| dataset(2, &[1.0, 1.0, 4.0, 5.0], &[&[0, label]]);
     let features = [0.0, 2.0, 1.0, 0.0, 5.0, 5.0];
-    let two = solve(&dataset(1, &features[..4], &[&[0, 1], &[0, 1]]), 0.5, 1e-9);
-    assert_close(&two.weights, &[0.25]);
-    assert!((two.objective - 0.46875).abs() < 1e-8);
-    let four = solve(&dataset(1, &features, &[&[0, 1], &[0, 1], &[1], &[0]]), 0.5, 1e-9);
-    assert_close(&four.weights, &[0.125]);
+    let cases: [(Dataset, f64, &[f64], f64); 4] = [
+        // Difference d = (3, 4): w = d / |d|^2, P = 1 / (2 |d|^2).
+        (pair(1), 1.0, &[0.12, 0.16], 0.02),
+        // A small C leaves the margin violated: w = C d, P = C^2 |d|^2 / 2 + C (1 - C |d|^2).
+        (pair(2), 0.01, &[0.03, 0.04], 0.00875),
+        // Differences 2 and -1, C = .5 for two queries: w^2 / 2 + (1 - 2 w) / 4 + (1 + w) / 4 is least at w = .25.
+        (dataset(1, &features[..4], &[&[0, 1], &[0, 1]]), 0.5, &[0.25], 0.46875),
+        // Two more queries without pairs halve the weight of a pair, and w.
+        (dataset(1, &features, &[&[0, 1], &[0, 1], &[1], &[0]]), 0.5, &[0.125], 0.2421875),
+    ];
+    for (data, c, weights, objective) in cases {
+        let solution = solve(&data, c, 1e-9);
+        assert_close(&solution.weights, weights);
+        assert!((solution.objective - objective).abs() < 1e-8, "{solution:?}");
+        assert!(solution.duality_gap <= 1e-9 * solution.objective);
+    }
 }
 
 #[test]
