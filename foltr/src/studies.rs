@@ -5,11 +5,12 @@ mod privacy_loss;
 mod unlearning;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use anyhow::Result;
 
 use foltr_experiment::results::{Results, Run};
+use foltr_experiment::store::{root_of, run_folder};
 use foltr_experiment::study::Study;
 use foltr_report::expect::{Judgement, Verdict};
 
@@ -17,10 +18,11 @@ pub use privacy_loss::{table_2, table_2_entry};
 
 /// What code says about the runs of a study, beside its expectations.
 pub fn judge(study: &Study, results: &Results, out: &Path) -> Result<Vec<Judgement>> {
-    let runs = out.join(if study.is_quick { "quick" } else { "full" }).join("runs");
-    let folder = |run: &Run| -> PathBuf { runs.join(&run.key) };
     match study.entry.as_ref().map(|entry| entry.id.as_str()) {
-        Some(id) if id.starts_with("unlearning-") => unlearning::judge(id, study, results, &folder),
+        Some(id) if id.starts_with("unlearning-") => {
+            let root = root_of(out)?;
+            unlearning::judge(id, study, results, &|run: &Run| run_folder(&root, &run.key))
+        }
         _ => Ok(Vec::new()),
     }
 }
