@@ -156,7 +156,7 @@ fn numbers_out_of_range_are_refused_together() {
         [
             "1: `seeds` = [1, 1]: seed 1 is there twice; equal runs would count as two",
             "12: `clients.cohort` = 11: more than there are clients (n_clients = 10)",
-            "20: `ranker.hidden` = 0: a network needs at least one hidden unit",
+            "20: `ranker.hidden` = 0: must be 1 to 65536",
             "34: `metrics.offline` = [\"map\", \"map\"]: a metric is there twice; its rows would count twice",
         ]
     );

@@ -147,7 +147,7 @@ fn intents_are_stable_shuffled_or_merged() {
         .collect();
     assert_eq!((merged.groups.len(), merged.clients.sets()[0].data().all_labels()), (1, highest.as_slice()));
     let few = with_clients(&with("kind = \"intents\"\nshuffled = true"), 2);
-    let error = run(&few).expect_err("two clients").to_string();
+    let error = format!("{:#}", run(&few).expect_err("two clients"));
     assert_eq!(error, "partition: 2 clients cannot have 3 intents");
 }
 
@@ -221,7 +221,7 @@ fn the_users_of_a_log_are_the_clients() {
     let last = rows.iter().rfind(|row| matches!(row.metric, MetricName::Offline(..))).expect("a value");
     assert!(last.value > 0.99, "feature 1 tells which document is clicked: {last:?}");
     let wrong = with_clients(&log, 2);
-    let error = run(&wrong).expect_err("three users").to_string();
+    let error = format!("{:#}", run(&wrong).expect_err("three users"));
     assert!(error.starts_with("partition: the log has 3 users for 2 clients; every user is a client"), "{error}");
 }
 

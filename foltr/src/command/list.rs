@@ -80,7 +80,9 @@ mod tests {
             let definition = match (*place, names) {
                 (_, Schema(name)) => name,
                 ("learner.kind", _) => "Learner",
-                ("users.kind", _) => "Users",
+                ("users.kind", _) => "ClickModel",
+                ("partition.kind", _) => "Partition",
+                ("personalisation.kind", _) => "Personalisation",
                 ("ranker.kind", _) => "RankerShape",
                 ("privacy.kind", _) => "Privacy",
                 ("asynchrony.kind", _) => "Asynchrony",
