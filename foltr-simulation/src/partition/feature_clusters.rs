@@ -29,10 +29,6 @@ const MAX_MOVES: usize = 300;
 pub struct FeatureClusters {}
 
 impl PartitionMethod for FeatureClusters {
-    fn example() -> Self {
-        Self {}
-    }
-
     fn divide(&self, fold: &Fold, n_clients: usize, streams: &Streams) -> Result<PartitionedData, PartitionError> {
         Ok(PartitionedData::by_queries(fold, split(&fold.train, n_clients, streams)?))
     }

@@ -31,10 +31,6 @@ pub struct Intents {
 impl PartitionMethod for Intents {
     const NEEDS: Option<Needs> = Some(Needs::Intents);
 
-    fn example() -> Self {
-        Self { shuffled: true }
-    }
-
     fn divide(&self, fold: &Fold, n_clients: usize, streams: &Streams) -> Result<PartitionedData, PartitionError> {
         let n_intents = fold.n_intents();
         if n_intents < 2 {
@@ -59,10 +55,6 @@ pub struct MergedIntents {}
 impl PartitionMethod for MergedIntents {
     const NEEDS: Option<Needs> = Some(Needs::Intents);
     const IS_IID: bool = true;
-
-    fn example() -> Self {
-        Self {}
-    }
 
     fn divide(&self, fold: &Fold, _n_clients: usize, _streams: &Streams) -> Result<PartitionedData, PartitionError> {
         Ok(PartitionedData::same(merged_intents(fold)))

@@ -46,11 +46,6 @@ pub struct Labels {
 }
 
 impl PartitionMethod for Labels {
-    fn example() -> Self {
-        let shared = Some(Shared { queries: 5, warm_up: 0 });
-        Self { labels_per_client: 1, split: LabelSplit::Disjoint, normalise_after: Some(true), shared }
-    }
-
     fn check(&self) -> Vec<ParameterError> {
         let n_draws = self.shared.map_or(1, |shared| shared.queries);
         let per_client = self.labels_per_client;
@@ -58,10 +53,6 @@ impl PartitionMethod for Labels {
             require("labels_per_client", per_client as f64, (1..=2).contains(&per_client), "1 or 2"),
             require("shared.queries", n_draws as f64, n_draws > 0, "at least 1 draw"),
         ])
-    }
-
-    fn shared(&self) -> Option<Shared> {
-        self.shared
     }
 
     fn divide(&self, fold: &Fold, n_clients: usize, streams: &Streams) -> Result<PartitionedData, PartitionError> {
