@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::learn::pdgd::Updates;
-use crate::normal::fill_standard_normal;
+use crate::normal::random;
 use crate::params::{Activation, Initialisation, Params};
 use crate::query::{Clicks, Impression, QueryView, Ranking, pad_rows};
 use crate::ranker::Ranker;
@@ -32,12 +32,6 @@ impl LearnerVisitor for Boxed {
     fn visit(self, learner: impl OnlineLearner + 'static) -> Box<dyn OnlineLearner> {
         Box::new(learner)
     }
-}
-
-fn random(n: usize, number: u32) -> Vec<f32> {
-    let mut values = vec![0.0; n];
-    fill_standard_normal(&mut Streams::new(3).open(Purpose::Data, number, 0), &mut values);
-    values
 }
 
 struct Scene {

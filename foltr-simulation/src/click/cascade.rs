@@ -175,17 +175,3 @@ impl SimulatedUser for Cascade {
         self.click[label as usize]
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn marginals_of_the_specification() {
-        let users = Cascade::preset(Preset::Navigational, 2).unwrap();
-        let expected = [0.05, 0.0495, 0.931_095, 0.071_057_3, 0.005_329_3];
-        for (seen, expected) in users.marginals(&[0, 0, 2, 1, 0]).iter().zip(expected) {
-            assert!((seen - expected).abs() < 5e-7);
-        }
-    }
-}
