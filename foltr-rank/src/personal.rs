@@ -42,7 +42,6 @@ pub trait PersonalMethod: Copy + Debug + Send + Sync + 'static {
         Ok(())
     }
 
-    /// Where what a device sends goes.
     fn destination(&self) -> Destination {
         Destination::Global
     }
@@ -78,7 +77,6 @@ pub trait PersonalMethod: Copy + Debug + Send + Sync + 'static {
         pdgd.observe(impression);
     }
 
-    /// The raw outcome of the round.
     fn finish<'a>(&self, pdgd: &'a mut Pdgd, _scratch: &'a mut Self::Scratch) -> Update<'a> {
         pdgd.finish()
     }
@@ -89,7 +87,6 @@ pub trait PersonalMethod: Copy + Debug + Send + Sync + 'static {
         None
     }
 
-    /// The ranker of a client with this state.
     fn own_ranker(&self, shape: Shape, _models: Models<'_>, state: &[f32]) -> OwnRanker {
         OwnRanker { shape, params: state.to_vec() }
     }

@@ -44,7 +44,6 @@ impl ScoreBuffer {
         &mut self.padded[..n_docs.div_ceil(GROUPS) * GROUPS]
     }
 
-    /// The scores.
     #[inline]
     pub fn scores(&self) -> &[f32] {
         &self.padded[..self.n_docs]

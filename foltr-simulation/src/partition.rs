@@ -74,15 +74,12 @@ pub struct PartitionError(pub String);
 /// What a partition needs to know about the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
-    /// Labels of several intents.
     Intents,
-    /// Who issued each query.
     Users,
 }
 
 /// The parameters of one partition.
 pub trait PartitionMethod: Copy {
-    /// What it needs to know about the data.
     const NEEDS: Option<Needs> = None;
     /// Whether all clients hold the same.
     const IS_IID: bool = false;

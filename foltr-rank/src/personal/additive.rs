@@ -35,7 +35,6 @@ pub struct Additive {
     pub own_decay: f64,
 }
 
-/// Memory of a round.
 #[derive(Debug)]
 pub struct AdditiveScratch {
     choice: Option<Choice>,

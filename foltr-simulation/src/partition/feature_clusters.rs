@@ -50,7 +50,7 @@ fn split(data: &Dataset, n_clients: usize, streams: &Streams) -> Result<Vec<Vec<
     }
     let runs = (0..N_STARTS)
         .map(|start| k_means(&points, n_clients, &mut streams.open(Purpose::Data, start, draws::CLUSTERS)));
-    let best = runs.min_by(|a, b| a.distance.total_cmp(&b.distance)).map(|run| run.cluster).unwrap_or_default();
+    let (best, _) = runs.min_by(|a, b| a.1.total_cmp(&b.1)).expect("at least one start");
     let mut number = vec![None; n_clients];
     let mut lists: Vec<Vec<u32>> = Vec::new();
     for (query, &cluster) in best.iter().enumerate() {
@@ -76,15 +76,8 @@ fn mean_features(data: &Dataset, query: usize) -> Vec<f64> {
     mean
 }
 
-/// Where a start of k-means ended.
-struct Clustering {
-    /// Of each point.
-    cluster: Vec<usize>,
-    /// Sum of squared distances to the centres.
-    distance: f64,
-}
-
-fn k_means(points: &[Vec<f64>], k: usize, stream: &mut Stream) -> Clustering {
+/// The cluster of each point, and the sum of squared distances to the centres.
+fn k_means(points: &[Vec<f64>], k: usize, stream: &mut Stream) -> (Vec<usize>, f64) {
     let mut centres = first_centres(points, k, stream);
     let mut nearest = assign(points, &centres);
     for _ in 0..MAX_MOVES {
@@ -97,7 +90,7 @@ fn k_means(points: &[Vec<f64>], k: usize, stream: &mut Stream) -> Clustering {
         }
     }
     let distance = nearest.iter().map(|&(_, distance)| distance).sum();
-    Clustering { cluster: nearest.into_iter().map(|(cluster, _)| cluster).collect(), distance }
+    (nearest.into_iter().map(|(cluster, _)| cluster).collect(), distance)
 }
 
 fn has_all(nearest: &[(usize, f64)], k: usize) -> bool {

@@ -90,7 +90,6 @@ fn spelled((first, second): Owned) -> String {
     second.map_or_else(|| format!("label {first}"), |second| format!("label {first} or {second}"))
 }
 
-/// The labels of one client.
 type Owned = (u8, Option<u8>);
 
 /// Which labels each client owns.
