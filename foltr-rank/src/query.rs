@@ -121,10 +121,7 @@ pub struct Ranking {
 }
 
 impl Ranking {
-    /// A list from document indices.
-    ///
-    /// # Panics
-    /// If there are more than [`MAX_SHOWN`].
+    /// A list from at most [`MAX_SHOWN`] document indices.
     pub fn from_docs(docs: &[u32]) -> Self {
         let mut ranking = Self::default();
         ranking.docs[..docs.len()].copy_from_slice(docs);

@@ -30,10 +30,7 @@ impl Ranker {
         }
     }
 
-    /// Takes over a flat parameter vector.
-    ///
-    /// # Panics
-    /// If its length is not that of the shape.
+    /// Takes over a flat parameter vector of the shape's length.
     #[inline]
     pub fn load(&mut self, params: &[f32]) {
         match self {

@@ -119,10 +119,7 @@ impl Cascade {
         Ok(Self::new(click, stop))
     }
 
-    /// Any cascade user: P(click | label) and P(stop | label, click).
-    ///
-    /// # Panics
-    /// If the two have different lengths or hold something that is no probability.
+    /// Any cascade user: P(click | label) and P(stop | label, click), both for the same labels.
     pub fn new(click: &[f64], stop: &[f64]) -> Self {
         assert_eq!(click.len(), stop.len(), "one stop probability for each click probability");
         assert!(click.iter().chain(stop).all(|p| (0.0..=1.0).contains(p)), "probabilities lie between 0 and 1");

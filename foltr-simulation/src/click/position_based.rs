@@ -69,9 +69,6 @@ pub struct PositionBased {
 
 impl PositionBased {
     /// Any position-based user: P(click | label, examined), and how fast attention falls.
-    ///
-    /// # Panics
-    /// If eta is negative or something is no probability.
     pub fn new(eta: f64, click: &[f64]) -> Self {
         assert!(eta >= 0.0 && click.iter().all(|p| (0.0..=1.0).contains(p)), "eta = {eta}, clicks {click:?}");
         let examined = |position: usize| ((position + 1) as f64).powf(-eta);
