@@ -173,6 +173,11 @@ impl Partition {
 mod tests {
     use super::*;
     use crate::datasets::{Owners, Synthetic, SyntheticShape};
+    use crate::letor::{ReadOptions, parse_letor};
+
+    pub(super) fn letor(text: &str) -> Dataset {
+        parse_letor(text.as_bytes(), "letor.txt".as_ref(), &ReadOptions::default()).expect("valid")
+    }
 
     #[test]
     fn every_partition_gives_each_client_something_and_the_same_for_the_same_seed() {

@@ -12,11 +12,12 @@ use serde::{Deserialize, Serialize};
 use super::{ClickParameters, SimulatedUser, UsersError, threshold};
 
 /// The papers' users.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Preset {
     /// Clicks by relevance alone and never stops.
+    #[default]
     Perfect,
     /// Looks for one good document and then stops.
     Navigational,

@@ -160,10 +160,9 @@ fn squared_distance(a: &[f64], b: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::letor::{ReadOptions, parse_letor};
+    use crate::partition::tests::letor;
     use foltr_rank::normal::fill_standard_normal;
     use std::fmt::Write;
-    use std::path::Path;
 
     /// Queries around the corners of a square, with noise far below its side: query i belongs to corner i % 4.
     fn planted(n_queries: usize) -> Dataset {
@@ -178,7 +177,7 @@ mod tests {
                 writeln!(text, "1 qid:{query} 1:{x} 2:{y}").expect("a text grows");
             }
         }
-        parse_letor(text.as_bytes(), Path::new("planted.txt"), &ReadOptions::default()).expect("valid")
+        letor(&text)
     }
 
     #[test]
@@ -204,7 +203,7 @@ mod tests {
     #[test]
     fn as_many_clusters_as_queries_is_the_limit() {
         let text = "0 qid:1 1:1\n0 qid:2 1:2\n0 qid:3 1:2\n0 qid:4 1:5\n";
-        let data = parse_letor(text.as_bytes(), Path::new("few.txt"), &ReadOptions::default()).expect("valid");
+        let data = letor(text);
         let lists = split(&data, 3, &Streams::new(1)).expect("three different queries");
         assert_eq!(lists, [vec![0], vec![1, 2], vec![3]]);
         let error = split(&data, 4, &Streams::new(1)).expect_err("three different queries").to_string();

@@ -112,8 +112,7 @@ fn shuffled(data: &Dataset, intents: &[&Arc<[u8]>], streams: &Streams) -> Vec<Ve
 mod tests {
     use super::*;
     use crate::datasets::{Synthetic, SyntheticShape};
-    use crate::letor::{ReadOptions, parse_letor};
-    use std::path::Path;
+    use crate::partition::tests::letor;
 
     /// Intent i gives label i to every document.
     fn three_intents() -> Fold {
@@ -162,7 +161,7 @@ mod tests {
     #[test]
     fn merged_labels_by_hand() {
         let text = "0 qid:1 1:1\n1 qid:1 1:2\n0 qid:1 1:3\n";
-        let data = parse_letor(text.as_bytes(), Path::new("m.txt"), &ReadOptions::default()).expect("valid");
+        let data = letor(text);
         let intent = |train: [u8; 3], test: [u8; 3]| IntentLabels {
             train: train.into(),
             validation: Arc::new([]),
