@@ -1,23 +1,20 @@
-//! Measures of a ranking by its labels: one file a measure, one line in the list below, conventions by name.
+//! Measures of a ranking by its labels: one line a measure in the list below, conventions by name.
 //!
 //! A measure of a query without any relevant document is nothing ([`None`]); [`WithoutRelevant`] says what a mean makes
 //! of it, so that no convention is silent (spec section 3).
 
-mod average_precision;
+mod binary;
 mod dcg;
 mod max_rr;
-mod precision;
-mod reciprocal_rank;
 
 use std::fmt;
 use std::str::FromStr;
 
 use serde::{Deserialize, Serialize};
 
-pub use average_precision::average_precision_among;
-pub use dcg::{dcg, discount, gain, ideal_dcg, linear_ndcg, ndcg};
+pub use binary::{average_precision_among, precision};
+pub use dcg::{dcg, discount, gain, ideal_dcg, ndcg};
 pub use max_rr::{expected_max_rr, first_click_law, max_rr};
-pub use precision::precision;
 
 /// One measure of labels in ranked order.
 trait LabelMetric {
@@ -112,11 +109,11 @@ metrics! {
         "ndcg": Ndcg(dcg::Ndcg), "Discounted cumulative gain of the first K, divided by the best possible";
         "ndcg-linear": NdcgLinear(dcg::LinearNdcg), "The same with the label itself as gain, as trec_eval has it";
         "dcg": Dcg(dcg::Dcg), "Discounted cumulative gain of the first K";
-        "mrr": Mrr(reciprocal_rank::ReciprocalRank), "Reciprocal rank of the first relevant document, 0 below K";
-        "p": Precision(precision::Precision), "Share of relevant documents among the first K";
+        "mrr": Mrr(binary::ReciprocalRank), "Reciprocal rank of the first relevant document, 0 below K";
+        "p": Precision(binary::Precision), "Share of relevant documents among the first K";
     }
     of_whole_ranking {
-        "map": AveragePrecision(average_precision::AveragePrecision),
+        "map": AveragePrecision(binary::AveragePrecision),
             "Mean over relevant documents of the precision at their rank";
     }
 }
@@ -292,12 +289,6 @@ mod tests {
         }
         assert_eq!(average_precision_among([1, 0, 2, 0], 4), Some((1.0 + 2.0 / 3.0) / 4.0));
         assert_eq!(average_precision_among([0, 0], 1), Some(0.0));
-    }
-
-    #[test]
-    fn online_performance_of_three_rounds() {
-        // Spec vector: means .4, .5, .5.
-        assert!((online_performance(&[0.4, 0.5, 0.5]) - 1.399_250_125).abs() < 1e-12);
     }
 
     #[test]

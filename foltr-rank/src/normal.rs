@@ -33,6 +33,14 @@ pub fn fill_standard_normal(stream: &mut Stream, out: &mut [f32]) {
     }
 }
 
+#[cfg(test)]
+pub(crate) fn random(n: usize, number: u32) -> Vec<f32> {
+    let mut values = vec![0.0; n];
+    let streams = crate::rng::Streams::new(3);
+    fill_standard_normal(&mut streams.open(crate::rng::Purpose::Data, number, 0), &mut values);
+    values
+}
+
 two_widths! {
     /// Blocks of sixteen words to blocks of sixteen normals: radii from the first eight, angles from the others.
     fn box_muller(words: &[u32], normals: &mut [f32]) {

@@ -37,18 +37,11 @@ pub trait PersonalMethod: Copy + Debug + Send + Sync + 'static {
     /// What it needs beside PDGD and the state.
     type Scratch: Debug + Send + Sync;
 
-    /// Whether the models of clusters are added to the global one, so that they begin at zero.
-    const ADDS_CLUSTERS: bool = false;
-
-    /// Parameters with which every conformance test runs.
-    fn example() -> Self;
-
     /// Refuses the first parameter that is out of range.
     fn check(&self) -> Result<(), ParameterError> {
         Ok(())
     }
 
-    /// Where what a device sends goes.
     fn destination(&self) -> Destination {
         Destination::Global
     }
@@ -84,7 +77,6 @@ pub trait PersonalMethod: Copy + Debug + Send + Sync + 'static {
         pdgd.observe(impression);
     }
 
-    /// The raw outcome of the round.
     fn finish<'a>(&self, pdgd: &'a mut Pdgd, _scratch: &'a mut Self::Scratch) -> Update<'a> {
         pdgd.finish()
     }
@@ -95,7 +87,6 @@ pub trait PersonalMethod: Copy + Debug + Send + Sync + 'static {
         None
     }
 
-    /// The ranker of a client with this state.
     fn own_ranker(&self, shape: Shape, _models: Models<'_>, state: &[f32]) -> OwnRanker {
         OwnRanker { shape, params: state.to_vec() }
     }
@@ -151,9 +142,9 @@ fn learner<M: PersonalMethod>(method: M, shape: Shape, settings: PdgdSettings) -
     PersonalLearner { method, shape, pdgd: method.pdgd(shape, settings), scratch: method.scratch(shape, settings) }
 }
 
-/// Defines [`Personalisation`], its list and its delegation from one line a method.
+/// Defines [`Personalisation`], its list, its examples and its delegation from one line a method.
 macro_rules! personal_methods {
-    ($($name:literal: $method:ident, $about:literal;)*) => {
+    ($($name:literal: $method:ident $example:tt, $about:literal;)*) => {
         /// How a device makes a ranker of its own.
         #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -168,7 +159,7 @@ macro_rules! personal_methods {
 
             /// One of each kind, for conformance tests.
             pub fn examples() -> Vec<Self> {
-                vec![$(Self::$method($method::example())),*]
+                vec![$(Self::$method($method $example)),*]
             }
 
             pub fn check(&self) -> Result<(), ParameterError> {
@@ -186,12 +177,6 @@ macro_rules! personal_methods {
             pub fn n_clusters(&self) -> usize {
                 match self {
                     $(Self::$method(method) => method.n_clusters(),)*
-                }
-            }
-
-            pub const fn clusters_are_added(&self) -> bool {
-                match self {
-                    $(Self::$method(_) => $method::ADDS_CLUSTERS,)*
                 }
             }
 
@@ -213,13 +198,16 @@ macro_rules! personal_methods {
 }
 
 personal_methods! {
-    "local-only": LocalOnly, "Every device learns alone and sends nothing";
-    "fed-per": FedPer, "The output layer of a network is the device's own (FedPer)";
-    "interpolation": Interpolation, "Mixes scores of its own and the shared model, weight chosen by its clicks";
-    "ditto": Ditto, "A model of its own, pulled towards the shared one (Ditto)";
-    "clusters": Clusters, "Several shared models; helps the one that explains its clicks best (IFCA)";
-    "known-groups": KnownGroups, "As clusters, but every device knows its group: a yardstick";
-    "additive": Additive, "Shared model + model of a cluster + its own";
+    "local-only": LocalOnly {}, "Every device learns alone and sends nothing";
+    "fed-per": FedPer {}, "The output layer of a network is the device's own (FedPer)";
+    "interpolation": Interpolation { memory: 0.99 },
+        "Mixes scores of its own and the shared model, weight chosen by its clicks";
+    "ditto": Ditto { pull: 0.01 }, "A model of its own, pulled towards the shared one (Ditto)";
+    "clusters": Clusters { n_clusters: 3, memory: 0.99 },
+        "Several shared models; helps the one that explains its clicks best (IFCA)";
+    "known-groups": KnownGroups { n_groups: 2 }, "As clusters, but every device knows its group: a yardstick";
+    "additive": Additive { n_clusters: 3, memory: 0.99, own_rate: 0.5, own_decay: 0.01 },
+        "Shared model + model of a cluster + its own";
 }
 
 /// Where what a device sends goes.
@@ -228,6 +216,7 @@ pub enum Destination {
     Nobody,
     Global,
     Cluster,
+    /// The models of clusters are added to the global one, so that they begin at zero.
     GlobalAndCluster,
 }
 

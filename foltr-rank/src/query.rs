@@ -121,10 +121,7 @@ pub struct Ranking {
 }
 
 impl Ranking {
-    /// A list from document indices.
-    ///
-    /// # Panics
-    /// If there are more than [`MAX_SHOWN`].
+    /// A list from at most [`MAX_SHOWN`] document indices.
     pub fn from_docs(docs: &[u32]) -> Self {
         let mut ranking = Self::default();
         ranking.docs[..docs.len()].copy_from_slice(docs);
@@ -185,11 +182,6 @@ impl Clicks {
     pub const fn last(self) -> Option<usize> {
         if self.0 == 0 { None } else { Some(31 - self.0.leading_zeros() as usize) }
     }
-
-    #[inline]
-    pub const fn count(self) -> usize {
-        self.0.count_ones() as usize
-    }
 }
 
 /// One interaction as the device saw it: a query, the list shown, the clicks on it.
@@ -210,13 +202,5 @@ mod tests {
         let query = QueryView::new(&rows, 3);
         assert_eq!((query.n_docs(), query.stride()), (2, 8));
         assert_eq!(query.row(1), [4.0, 5.0, 6.0, 0.0, 0.0, 0.0, 0.0, 0.0]);
-    }
-
-    #[test]
-    fn clicks_know_their_ends() {
-        let clicks = Clicks::from_flags(&[false, true, false, true]);
-        assert_eq!((clicks.first(), clicks.last(), clicks.count()), (Some(1), Some(3), 2));
-        assert!(clicks.at(3) && !clicks.at(2));
-        assert_eq!((Clicks::default().first(), Clicks::default().last()), (None, None));
     }
 }

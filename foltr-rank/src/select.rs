@@ -44,7 +44,6 @@ impl ScoreBuffer {
         &mut self.padded[..n_docs.div_ceil(GROUPS) * GROUPS]
     }
 
-    /// The scores.
     #[inline]
     pub fn scores(&self) -> &[f32] {
         &self.padded[..self.n_docs]
@@ -273,20 +272,13 @@ mod tests {
     }
 
     #[test]
-    fn of_equal_scores_the_later_document_comes_first() {
+    fn best_first_and_of_equal_scores_the_later_document() {
         assert_eq!(select(&[1.0, 2.0, 2.0, 0.0], 3), [2, 1, 0]);
         assert_eq!(select(&[0.0; 30], 4), [29, 28, 27, 26]);
         assert_eq!(select(&[3.0, 1.0, 1.0], 2), [0, 2]);
-    }
-
-    #[test]
-    fn short_lists_are_shown_whole() {
+        // Short lists are shown whole; infinities are ordered too.
         assert_eq!(select(&[1.0, 3.0], 10), [1, 0]);
         assert!(select(&[], 10).is_empty());
-    }
-
-    #[test]
-    fn infinities_are_ordered_too() {
         assert_eq!(select(&[f32::NEG_INFINITY, 1.0, f32::INFINITY], 3), [2, 1, 0]);
     }
 

@@ -58,7 +58,6 @@ pub enum UsersError {
         "no user is known for labels 0 to {max_label}; users are defined for 2, 3 or 5 grades (largest label 1, 2 or 4)"
     )]
     UnknownGrades { max_label: u8 },
-    /// Labels beyond the grades of the model.
     #[error("users.grades = {grades}, but the data has label {max_label}: at least {} are needed", max_label + 1)]
     TooFewGrades { grades: u8, max_label: u8 },
     #[error("users.models: \"several\" cannot be among them")]

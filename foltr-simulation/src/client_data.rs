@@ -32,7 +32,6 @@ pub struct Holding {
 pub enum ClientDataError {
     #[error("at least one client is needed")]
     NoClients,
-    /// A client without anything to search for.
     #[error("client {client} would hold no queries; fewer clients or more data are needed")]
     NoQueries { client: usize },
     #[error("client {client} would have no interactions; at least one a round is needed")]
@@ -52,7 +51,6 @@ pub struct ClientShare<'a> {
 }
 
 impl ClientShare<'_> {
-    /// How many queries it can issue.
     #[inline]
     pub fn n_queries(&self) -> u32 {
         self.queries.map_or_else(|| self.training.data().n_queries(), <[u32]>::len) as u32
@@ -149,7 +147,6 @@ impl ClientData {
         self
     }
 
-    /// How clients click: the different ways.
     pub fn users(&self) -> &[Users] {
         &self.users
     }

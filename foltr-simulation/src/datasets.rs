@@ -86,7 +86,6 @@ impl Fold {
         Self { train, validation, test, intents: Vec::new(), owners: None }
     }
 
-    /// Number of intents: 1 for most data.
     pub fn n_intents(&self) -> usize {
         self.intents.len().max(1)
     }
@@ -140,7 +139,6 @@ impl Fold {
 pub struct LoadOptions {
     /// Whether features are scaled to `[0, 1]` within each query (spec section 1.3).
     pub normalise: bool,
-    /// Where the binary cache is kept.
     pub cache: Cache,
     /// What the files may hold. Without a declared width all parts get the largest width found in any of them.
     pub read: ReadOptions,
@@ -175,7 +173,6 @@ impl DataError {
     }
 }
 
-/// The files of one fold.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct FoldFiles {
     pub train: Vec<PathBuf>,
@@ -188,7 +185,7 @@ pub struct FoldFiles {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Source {
     folder: PathBuf,
-    layout: Layout,
+    pub layout: Layout,
     folds: Vec<FoldFiles>,
 }
 
@@ -210,10 +207,6 @@ impl Source {
         let folder = train[0].parent().unwrap_or(Path::new("")).to_path_buf();
         let files = FoldFiles { train: train.to_vec(), validation: validation.to_vec(), test: test.to_vec() };
         Ok(Self { folder, layout: Layout::Files, folds: vec![files] })
-    }
-
-    pub fn layout(&self) -> Layout {
-        self.layout
     }
 
     pub fn n_folds(&self) -> usize {

@@ -301,8 +301,9 @@ fn settle(coordinator: &mut Coordinator, closed: Result<RoundReport, CloseError>
 
 /// What the coordinators of clusters are made of: that of all clients, with a model to be added, or one to be used alone.
 fn cluster_setups(settings: &FederationSettings, setup: &Setup) -> impl Iterator<Item = Setup> {
-    let (n_clusters, is_added) =
-        settings.personalisation.map_or((0, false), |method| (method.n_clusters(), method.clusters_are_added()));
+    let n_clusters = settings.personalisation.map_or(0, |method| method.n_clusters());
+    let destination = settings.personalisation.map(|method| method.destination());
+    let is_added = destination == Some(Destination::GlobalAndCluster);
     let initial = if is_added { vec![0.0; setup.initial.len()] } else { setup.initial.clone() };
     std::iter::repeat_n(Setup { initial, ..setup.clone() }, n_clusters)
 }

@@ -65,14 +65,12 @@ mod tests {
     use crate::letor::{ReadOptions, parse_letor};
     use std::path::Path;
 
-    fn normalised(text: &str) -> Dataset {
-        let raw = parse_letor(text.as_bytes(), Path::new("n.txt"), &ReadOptions::default()).expect("valid");
-        normalise_per_query(&raw)
-    }
-
     #[test]
     fn features_are_scaled_within_each_query() {
-        let data = normalised("0 qid:1 1:2 2:5\n1 qid:1 1:4 2:5\n2 qid:1 1:3 2:5\n0 qid:2 1:-1 2:0\n1 qid:2 1:1 2:8\n");
+        let text = "0 qid:1 1:2 2:5\n1 qid:1 1:4 2:5\n2 qid:1 1:3 2:5\n0 qid:2 1:-1 2:0\n1 qid:2 1:1 2:8\n\
+                    1 qid:3 1:1e9 2:-3\n0 qid:4 1:-3.4e38\n0 qid:4 1:3.4e38\n0 qid:4 1:0\n";
+        let raw = parse_letor(text.as_bytes(), Path::new("n.txt"), &ReadOptions::default()).expect("valid");
+        let data = normalise_per_query(&raw);
         let column = |query: usize, feature: usize| -> Vec<f32> {
             (0..data.query(query).n_docs()).map(|doc| data.query(query).row(doc)[feature]).collect()
         };
@@ -80,18 +78,8 @@ mod tests {
         assert_eq!(column(0, 1), [0.0, 0.0, 0.0], "a constant feature is 0");
         assert_eq!(column(1, 0), [0.0, 1.0]);
         assert_eq!(column(1, 1), [0.0, 1.0]);
+        assert_eq!(data.query(2).row(0), [0.0; 8], "a single document is 0");
+        assert_eq!(column(3, 0), [0.0, 1.0, 0.5], "the widest range stays finite");
         assert_eq!(data.labels(0), [0, 1, 2]);
-    }
-
-    #[test]
-    fn a_single_document_is_zero() {
-        assert_eq!(normalised("1 qid:1 1:1e9 2:-3\n").query(0).row(0), [0.0; 8]);
-    }
-
-    #[test]
-    fn the_widest_range_stays_finite() {
-        let data = normalised("0 qid:1 1:-3.4e38\n0 qid:1 1:3.4e38\n0 qid:1 1:0\n");
-        let values: Vec<f32> = (0..3).map(|doc| data.query(0).row(doc)[0]).collect();
-        assert_eq!(values, [0.0, 1.0, 0.5]);
     }
 }

@@ -63,7 +63,6 @@ impl Speeds {
         Self { stragglers, is_straggler, streams: streams.clone() }
     }
 
-    /// Whether a client is slow.
     pub fn is_straggler(&self, client: u32) -> bool {
         self.is_straggler[client as usize]
     }

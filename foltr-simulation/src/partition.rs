@@ -74,39 +74,28 @@ pub struct PartitionError(pub String);
 /// What a partition needs to know about the data.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Needs {
-    /// Labels of several intents.
     Intents,
-    /// Who issued each query.
     Users,
 }
 
 /// The parameters of one partition.
 pub trait PartitionMethod: Copy {
-    /// What it needs to know about the data.
     const NEEDS: Option<Needs> = None;
     /// Whether all clients hold the same.
     const IS_IID: bool = false;
-
-    /// Parameters with which every conformance test runs.
-    fn example() -> Self;
 
     /// Every parameter that is out of range.
     fn check(&self) -> Vec<ParameterError> {
         Vec::new()
     }
 
-    /// Queries that every client holds, if clients share.
-    fn shared(&self) -> Option<Shared> {
-        None
-    }
-
     /// What each of `n_clients` clients holds.
     fn divide(&self, fold: &Fold, n_clients: usize, streams: &Streams) -> Result<PartitionedData, PartitionError>;
 }
 
-/// Defines [`Partition`], its list and its delegation from one line a partition.
+/// Defines [`Partition`], its list, its examples and its delegation from one line a partition.
 macro_rules! partitions {
-    ($($name:literal: $partition:ident, $about:literal;)*) => {
+    ($($name:literal: $partition:ident $example:tt, $about:literal;)*) => {
         /// Which queries, documents and labels each client holds, as files name it.
         #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -121,7 +110,7 @@ macro_rules! partitions {
 
             /// One of each kind, for conformance tests.
             pub fn examples() -> Vec<Self> {
-                vec![$(Self::$partition($partition::example())),*]
+                vec![$(Self::$partition($partition $example)),*]
             }
 
             pub const fn needs(&self) -> Option<Needs> {
@@ -142,12 +131,6 @@ macro_rules! partitions {
                 }
             }
 
-            pub fn shared(&self) -> Option<Shared> {
-                match self {
-                    $(Self::$partition(partition) => PartitionMethod::shared(partition),)*
-                }
-            }
-
             pub fn divide(
                 &self,
                 fold: &Fold,
@@ -163,20 +146,38 @@ macro_rules! partitions {
 }
 
 partitions! {
-    "iid": Iid, "The same for all, as without this section";
-    "intents": Intents, "Type 1: labels of one intent each, stable or shuffled for each query";
-    "merged-intents": MergedIntents,
+    "iid": Iid {}, "The same for all, as without this section";
+    "intents": Intents { shuffled: true }, "Type 1: labels of one intent each, stable or shuffled for each query";
+    "merged-intents": MergedIntents {},
         "The IID counterpart of Type 1: relevant is what is relevant for any intent";
-    "labels": Labels, "Type 2: documents of one or two labels each; queries that all share if wanted";
-    "dirichlet": Dirichlet, "Label skew: proportions of each label's documents from a Dirichlet distribution";
-    "feature-clusters": FeatureClusters, "Feature skew: queries that look alike, by k-means";
-    "user-log": UserLog, "The queries of one user of a log each";
+    "labels": Labels {
+        labels_per_client: 1,
+        split: LabelSplit::Disjoint,
+        normalise_after: Some(true),
+        shared: Some(Shared { queries: 5, warm_up: 0 }),
+    }, "Type 2: documents of one or two labels each; queries that all share if wanted";
+    "dirichlet": Dirichlet { alpha: 1.0 },
+        "Label skew: proportions of each label's documents from a Dirichlet distribution";
+    "feature-clusters": FeatureClusters {}, "Feature skew: queries that look alike, by k-means";
+    "user-log": UserLog {}, "The queries of one user of a log each";
+}
+
+impl Partition {
+    /// Queries that every client holds, if clients share.
+    pub const fn shared(&self) -> Option<Shared> {
+        if let Self::Labels(labels) = self { labels.shared } else { None }
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
     use crate::datasets::{Owners, Synthetic, SyntheticShape};
+    use crate::letor::{ReadOptions, parse_letor};
+
+    pub(super) fn letor(text: &str) -> Dataset {
+        parse_letor(text.as_bytes(), "letor.txt".as_ref(), &ReadOptions::default()).expect("valid")
+    }
 
     #[test]
     fn every_partition_gives_each_client_something_and_the_same_for_the_same_seed() {
@@ -194,14 +195,11 @@ mod tests {
             );
             assert!([1, data.sets.len()].contains(&data.groups.len()), "{partition:?}");
             assert!(data.queries.is_empty() || (data.queries.len(), data.sets.len()) == (6, 1), "{partition:?}");
-            // Lists of queries and proportions of documents divide the training set: nothing is lost or assigned twice.
+            // Lists of queries divide the training set: nothing is lost or assigned twice.
             if !data.queries.is_empty() {
                 let mut all = data.queries.concat();
                 all.sort_unstable();
                 assert!(all.into_iter().eq(0..60), "{partition:?}");
-            }
-            if let Partition::Dirichlet(_) = partition {
-                assert_eq!(data.sets.iter().map(Dataset::n_docs).sum::<usize>(), fold.train.n_docs());
             }
         }
     }

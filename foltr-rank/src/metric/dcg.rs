@@ -64,12 +64,6 @@ pub fn ndcg(ranked_labels: impl IntoIterator<Item = u8>, ideal: f64, k: usize) -
     (ideal > 0.0).then(|| dcg(ranked_labels, k) / ideal)
 }
 
-/// nDCG@k with the label itself as gain, as trec_eval has it; nothing when no label is above 0.
-pub fn linear_ndcg(ranked_labels: impl IntoIterator<Item = u8>, labels: &[u8], k: usize) -> Option<f64> {
-    let ideal = LinearNdcg::best(labels, k);
-    (ideal > 0.0).then(|| linear_dcg(ranked_labels, k) / ideal)
-}
-
 pub(super) struct Ndcg;
 
 impl LabelMetric for Ndcg {

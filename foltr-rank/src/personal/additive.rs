@@ -35,7 +35,6 @@ pub struct Additive {
     pub own_decay: f64,
 }
 
-/// Memory of a round.
 #[derive(Debug)]
 pub struct AdditiveScratch {
     choice: Option<Choice>,
@@ -61,12 +60,6 @@ fn summed(models: Models<'_>, state: &[f32]) -> Params {
 
 impl PersonalMethod for Additive {
     type Scratch = AdditiveScratch;
-
-    const ADDS_CLUSTERS: bool = true;
-
-    fn example() -> Self {
-        Self { n_clusters: 3, memory: 0.99, own_rate: 0.5, own_decay: 0.01 }
-    }
 
     fn check(&self) -> Result<(), ParameterError> {
         check_memory(self.memory)?;

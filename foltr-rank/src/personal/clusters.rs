@@ -34,10 +34,6 @@ pub struct Clusters {
 impl PersonalMethod for Clusters {
     type Scratch = Choice;
 
-    fn example() -> Self {
-        Self { n_clusters: 3, memory: 0.99 }
-    }
-
     fn check(&self) -> Result<(), ParameterError> {
         check_memory(self.memory)?;
         check_number("n_clusters", self.n_clusters)
@@ -96,10 +92,6 @@ pub struct KnownGroups {
 impl PersonalMethod for KnownGroups {
     /// The group of the round's client.
     type Scratch = usize;
-
-    fn example() -> Self {
-        Self { n_groups: 2 }
-    }
 
     fn check(&self) -> Result<(), ParameterError> {
         check_number("n_groups", self.n_groups)

@@ -29,10 +29,6 @@ pub struct Ditto {
 impl PersonalMethod for Ditto {
     type Scratch = SharedModel;
 
-    fn example() -> Self {
-        Self { pull: 0.01 }
-    }
-
     fn check(&self) -> Result<(), ParameterError> {
         require("pull", self.pull, self.pull >= 0.0, "0 or a positive number")
     }

@@ -31,10 +31,6 @@ impl PersonalMethod for FedPer {
     /// The local model.
     type Scratch = Params;
 
-    fn example() -> Self {
-        Self {}
-    }
-
     fn scratch(&self, shape: Shape, _settings: PdgdSettings) -> Params {
         vec![0.0; shape.n_params()]
     }

@@ -80,10 +80,6 @@ fn parts(state: &[f32]) -> (&[f32], &[f32]) {
 impl PersonalMethod for Interpolation {
     type Scratch = BothModels;
 
-    fn example() -> Self {
-        Self { memory: 0.99 }
-    }
-
     fn check(&self) -> Result<(), ParameterError> {
         check_memory(self.memory)
     }

@@ -16,10 +16,6 @@ pub struct LocalOnly {}
 impl PersonalMethod for LocalOnly {
     type Scratch = ();
 
-    fn example() -> Self {
-        Self {}
-    }
-
     fn destination(&self) -> Destination {
         Destination::Nobody
     }

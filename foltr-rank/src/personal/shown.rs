@@ -6,17 +6,6 @@ use crate::params::{Params, Shape};
 use crate::query::{Impression, MAX_SHOWN, QueryView, row_stride};
 use crate::ranker::Ranker;
 
-/// Positions of a list, as document numbers of the small query.
-const POSITIONS: [u32; MAX_SHOWN] = {
-    let mut positions = [0; MAX_SHOWN];
-    let mut i = 0;
-    while i < MAX_SHOWN {
-        positions[i] = i as u32;
-        i += 1;
-    }
-    positions
-};
-
 /// Copies of the shown documents' rows.
 #[derive(Clone, Debug)]
 pub(super) struct Shown {
@@ -30,7 +19,6 @@ impl Shown {
         Self { rows: vec![0.0; MAX_SHOWN * row_stride(n_features)], n_features, n_shown: 0 }
     }
 
-    /// Takes the rows of a list.
     pub(super) fn copy(&mut self, impression: &Impression<'_>) {
         let stride = row_stride(self.n_features);
         self.n_shown = impression.ranking.len();
@@ -53,7 +41,8 @@ impl Shown {
     /// A step of a model that gave the shown documents these scores, just now.
     pub(super) fn learn(&self, ranker: &mut Ranker, scores: &[f32], preferences: &Preferences, rate: f32) {
         let weights = preferences.weights(scores, rate);
-        ranker.ascend(self.view(), &POSITIONS[..self.n_shown], &weights[..self.n_shown]);
+        let positions: [u32; MAX_SHOWN] = std::array::from_fn(|position| position as u32);
+        ranker.ascend(self.view(), &positions[..self.n_shown], &weights[..self.n_shown]);
     }
 }
 

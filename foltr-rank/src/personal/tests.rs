@@ -2,7 +2,7 @@
 
 use super::*;
 use crate::learn::pdgd::Updates;
-use crate::normal::fill_standard_normal;
+use crate::normal::random;
 use crate::params::{Activation, Initialisation, Params};
 use crate::query::{Clicks, Impression, QueryView, Ranking, pad_rows};
 use crate::ranker::Ranker;
@@ -34,12 +34,6 @@ impl LearnerVisitor for Boxed {
     }
 }
 
-fn random(n: usize, number: u32) -> Vec<f32> {
-    let mut values = vec![0.0; n];
-    fill_standard_normal(&mut Streams::new(3).open(Purpose::Data, number, 0), &mut values);
-    values
-}
-
 struct Scene {
     shape: Shape,
     global: Params,
@@ -50,7 +44,8 @@ impl Scene {
     fn new(shape: Shape, method: Personalisation) -> Self {
         let mut stream = Streams::new(2).open(Purpose::Initialisation, 0, 0);
         let global = Initialisation::FanIn.params(shape, &mut stream);
-        let first = if method.clusters_are_added() { vec![0.0; global.len()] } else { global.clone() };
+        let is_added = method.destination() == Destination::GlobalAndCluster;
+        let first = if is_added { vec![0.0; global.len()] } else { global.clone() };
         Self { shape, global, clusters: vec![first; method.n_clusters()] }
     }
 
@@ -215,7 +210,7 @@ fn parameters_out_of_range_are_named() {
     assert_eq!(name(Interpolation { memory: 1.0 }), Some("memory"));
     assert_eq!(name(Clusters { n_clusters: 1, memory: 0.5 }), Some("n_clusters"));
     assert_eq!(name(KnownGroups { n_groups: 65 }), Some("n_groups"));
-    let additive = Additive::example();
+    let additive = Additive { n_clusters: 3, memory: 0.99, own_rate: 0.5, own_decay: 0.01 };
     assert_eq!(name(Additive { n_clusters: 0, ..additive }), Some("n_clusters"));
     assert_eq!(name(Additive { own_rate: f64::NAN, ..additive }), Some("own_rate"));
     assert_eq!(name(Additive { own_decay: 1.5, ..additive }), Some("own_decay"));

@@ -188,14 +188,7 @@ mod wide {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::normal::fill_standard_normal;
-    use crate::rng::{Purpose, Streams};
-
-    fn random(n: usize, client: u32) -> Vec<f32> {
-        let mut values = vec![0.0; n];
-        fill_standard_normal(&mut Streams::new(5).open(Purpose::Data, client, 0), &mut values);
-        values
-    }
+    use crate::normal::random;
 
     #[test]
     fn every_path_gives_the_bits_of_the_definition() {

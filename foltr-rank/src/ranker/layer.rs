@@ -201,14 +201,7 @@ mod wide {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::normal::fill_standard_normal;
-    use crate::rng::{Purpose, Streams};
-
-    fn random(n: usize, client: u32) -> Vec<f32> {
-        let mut values = vec![0.0; n];
-        fill_standard_normal(&mut Streams::new(6).open(Purpose::Data, client, 0), &mut values);
-        values
-    }
+    use crate::normal::random;
 
     #[test]
     fn both_paths_give_the_bits_of_the_definition() {
@@ -231,6 +224,7 @@ mod tests {
             assert_eq!(hidden[doc * n_units + unit], defined);
         }
     }
+
     #[test]
     fn both_paths_of_the_gradient_give_the_bits_of_the_definition() {
         for (n_features, n_units) in [(1, 16), (5, 32), (46, 64), (136, 16)] {

@@ -38,11 +38,7 @@ impl Linear {
 
     /// gradient += sum over documents of weight * x.
     pub(super) fn add_gradient(&self, query: QueryView<'_>, docs: &[u32], doc_weights: &[f32], gradient: &mut [f32]) {
-        for (&doc, &weight) in docs.iter().zip(doc_weights) {
-            for (g, &x) in gradient.iter_mut().zip(query.row(doc as usize)) {
-                *g += weight * x;
-            }
-        }
+        add_weighted_rows(query, docs, doc_weights, gradient);
     }
 }
 

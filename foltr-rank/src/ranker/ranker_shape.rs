@@ -52,7 +52,6 @@ impl RankerShape {
         }
     }
 
-    /// First parameters.
     pub const fn initialisation(&self) -> Initialisation {
         match *self {
             Self::Linear { initialisation } | Self::Mlp { initialisation, .. } => initialisation,

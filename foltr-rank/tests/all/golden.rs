@@ -46,8 +46,8 @@ fn metrics() {
         values.push(value);
     }
     let mean = |convention: WithoutRelevant| {
-        let kept: Vec<f64> = values.iter().filter_map(|&value| convention.apply(value)).collect();
-        kept.iter().sum::<f64>() / kept.len() as f64
+        let averaged: Vec<f64> = values.iter().filter_map(|&value| convention.apply(value)).collect();
+        averaged.iter().sum::<f64>() / averaged.len() as f64
     };
     assert_close(mean(WithoutRelevant::Skip), vectors["offline_mean_skip_zero_ideal"].as_f64().unwrap(), 1e-12, "skip");
     let zero = vectors["mean_counting_zero_ideal_as_zero"].as_f64().unwrap();
@@ -55,6 +55,19 @@ fn metrics() {
     let example = &vectors["online"]["example"];
     let online = online_performance(&numbers(&example["round_means"]));
     assert_close(online, example["online_performance"].as_f64().unwrap(), 1e-12, "online");
+}
+
+/// The step of a PDGD learner after one interaction with the list and the clicks of a case.
+fn pdgd_step(shape: Shape, params: &[f32], query: QueryView<'_>, case: &Value, updates: Updates) -> Vec<f32> {
+    let settings = PdgdSettings { learning_rate: 1.0, updates, n_shown: 10, clip_radius: None, proximal: 0.0 };
+    let mut learner = Pdgd::new(shape, settings);
+    let mut stream = Streams::new(1).open(Purpose::Interaction, 0, 0);
+    learner.begin(params, &mut stream);
+    learner.rank(query, &mut stream, &mut Ranking::default());
+    let ranking = Ranking::from_docs(&documents(&case["ranking"]));
+    learner.observe(&Impression { query, ranking: &ranking, clicks: clicks(&case["clicks"]) });
+    let Update::Step { delta, n_interactions: 1 } = learner.finish() else { panic!("one step") };
+    delta.to_vec()
 }
 
 /// The step of a PDGD learner on a case whose scores are given: unit features before the case's own ones make the first
@@ -70,23 +83,9 @@ fn step(case: &Value) -> Vec<f32> {
     }
     let rows = pad_rows(&dense, n_features);
     let query = QueryView::new(&rows, n_features);
-    let settings = PdgdSettings {
-        learning_rate: 1.0,
-        updates: Updates::Accumulated,
-        n_shown: 10,
-        clip_radius: None,
-        proximal: 0.0,
-    };
-    let mut learner = Pdgd::new(Shape::Linear { n_features }, settings);
-    let mut stream = Streams::new(1).open(Purpose::Interaction, 0, 0);
     let mut params: Vec<f32> = scores.iter().map(|&s| s as f32).collect();
     params.resize(n_features, 0.0);
-    learner.begin(&params, &mut stream);
-    learner.rank(query, &mut stream, &mut Ranking::default());
-    let ranking = Ranking::from_docs(&documents(&case["ranking"]));
-    learner.observe(&Impression { query, ranking: &ranking, clicks: clicks(&case["clicks"]) });
-    let Update::Step { delta, .. } = learner.finish() else { panic!("PDGD makes steps") };
-    delta.to_vec()
+    pdgd_step(Shape::Linear { n_features }, &params, query, case, Updates::Accumulated)
 }
 
 #[test]
@@ -148,18 +147,13 @@ fn pdgd_single_pairs() {
 fn pdgd_pair_weights_in_double_precision() {
     for case in vectors("pdgd_vectors")["cases"].as_array().expect("cases") {
         let name = case["name"].as_str().expect("a name");
-        let (scores, ranking) = (numbers(&case["scores"]), documents(&case["ranking"]));
-        let best = scores.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-        let shown: Vec<f64> = ranking.iter().map(|&doc| scores[doc as usize]).collect();
+        let (shown, hidden) = shown_and_hidden(case);
+        let best = shown.iter().copied().fold(hidden, f64::max);
         let weight: Vec<f64> = shown.iter().map(|s| (s - best).exp()).collect();
-        let hidden: f64 = (0..scores.len())
-            .filter(|&doc| !ranking.contains(&(doc as u32)))
-            .map(|doc| (scores[doc] - best).exp())
-            .sum();
-        let linear = pair_weights(&weight, hidden, clicks(&case["clicks"]));
-        let log = pair_weights_log(&shown, hidden.ln() + best, clicks(&case["clicks"]));
+        let linear = pair_weights(&weight, (hidden - best).exp(), clicks(&case["clicks"]));
+        let log = pair_weights_log(&shown, hidden, clicks(&case["clicks"]));
         let expected = numbers(&case["doc_weights"]);
-        for (position, &doc) in ranking.iter().enumerate() {
+        for (position, &doc) in documents(&case["ranking"]).iter().enumerate() {
             let expected = expected[doc as usize];
             assert_close(f64::from(linear[position]), expected, 1e-7 * expected.abs() + 1e-12, name);
             assert_close(f64::from(log[position]), expected, 1e-7 * expected.abs() + 1e-12, name);
@@ -196,15 +190,7 @@ fn neural_ranker() {
     let mut expected = flat(&vectors["grad_W1"]);
     expected.extend(numbers(&vectors["grad_b1"]).iter().chain(&numbers(&vectors["grad_w2"])).map(|&x| x as f32));
     for updates in [Updates::Accumulated, Updates::Immediate] {
-        let settings = PdgdSettings { learning_rate: 1.0, updates, n_shown: 10, clip_radius: None, proximal: 0.0 };
-        let mut learner = Pdgd::new(shape, settings);
-        let mut stream = Streams::new(1).open(Purpose::Interaction, 0, 0);
-        learner.begin(&params, &mut stream);
-        learner.rank(query, &mut stream, &mut Ranking::default());
-        let ranking = Ranking::from_docs(&documents(&vectors["ranking"]));
-        learner.observe(&Impression { query, ranking: &ranking, clicks: clicks(&vectors["clicks"]) });
-        let Update::Step { delta, n_interactions: 1 } = learner.finish() else { panic!("one step") };
-        for (&ours, &expected) in delta.iter().zip(&expected) {
+        for (ours, &expected) in pdgd_step(shape, &params, query, &vectors, updates).into_iter().zip(&expected) {
             assert_close(f64::from(ours), f64::from(expected), 3e-7, "gradient");
         }
     }

@@ -12,11 +12,12 @@ use serde::{Deserialize, Serialize};
 use super::{ClickParameters, SimulatedUser, UsersError, threshold};
 
 /// The papers' users.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Preset {
     /// Clicks by relevance alone and never stops.
+    #[default]
     Perfect,
     /// Looks for one good document and then stops.
     Navigational,
@@ -119,10 +120,7 @@ impl Cascade {
         Ok(Self::new(click, stop))
     }
 
-    /// Any cascade user: P(click | label) and P(stop | label, click).
-    ///
-    /// # Panics
-    /// If the two have different lengths or hold something that is no probability.
+    /// Any cascade user: P(click | label) and P(stop | label, click), both for the same labels.
     pub fn new(click: &[f64], stop: &[f64]) -> Self {
         assert_eq!(click.len(), stop.len(), "one stop probability for each click probability");
         assert!(click.iter().chain(stop).all(|p| (0.0..=1.0).contains(p)), "probabilities lie between 0 and 1");
@@ -173,19 +171,5 @@ impl SimulatedUser for Cascade {
 
     fn click_probability(&self, _position: usize, label: u8) -> f64 {
         self.click[label as usize]
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn marginals_of_the_specification() {
-        let users = Cascade::preset(Preset::Navigational, 2).unwrap();
-        let expected = [0.05, 0.0495, 0.931_095, 0.071_057_3, 0.005_329_3];
-        for (seen, expected) in users.marginals(&[0, 0, 2, 1, 0]).iter().zip(expected) {
-            assert!((seen - expected).abs() < 5e-7);
-        }
     }
 }

@@ -20,15 +20,11 @@ pub struct PositionBasedParameters {
     /// Severity of the position bias; 0 is none.
     pub eta: f64,
     /// Click probabilities; the papers use perfect ones. Stop probabilities are not used.
-    #[serde(default = "perfect")]
+    #[serde(default)]
     pub preset: Preset,
     /// How many grades the labels have: 2, 3 or 5. Found in the data when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub grades: Option<u8>,
-}
-
-const fn perfect() -> Preset {
-    Preset::Perfect
 }
 
 impl ClickParameters for PositionBasedParameters {
@@ -69,9 +65,6 @@ pub struct PositionBased {
 
 impl PositionBased {
     /// Any position-based user: P(click | label, examined), and how fast attention falls.
-    ///
-    /// # Panics
-    /// If eta is negative or something is no probability.
     pub fn new(eta: f64, click: &[f64]) -> Self {
         assert!(eta >= 0.0 && click.iter().all(|p| (0.0..=1.0).contains(p)), "eta = {eta}, clicks {click:?}");
         let examined = |position: usize| ((position + 1) as f64).powf(-eta);

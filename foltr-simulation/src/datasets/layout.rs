@@ -26,11 +26,8 @@ pub enum Layout {
 impl Layout {
     /// The width that a layout's names promise. Other widths are read off the data.
     pub(super) fn n_features(self) -> Option<usize> {
-        match self {
-            // Set 1 uses 519 of the challenge's 700 features; the numbering is that of the challenge.
-            Self::Yahoo => Some(700),
-            _ => None,
-        }
+        // Set 1 uses 519 of the challenge's 700 features; the numbering is that of the challenge.
+        (self == Self::Yahoo).then_some(700)
     }
 }
 

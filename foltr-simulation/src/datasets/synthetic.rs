@@ -50,9 +50,7 @@ pub const MILD_CONFLICT: f64 = 0.13;
 /// A conflict with which it loses about .22.
 pub const STRONG_CONFLICT: f64 = 0.6;
 
-/// The most queries of a split.
 const MAX_QUERIES: usize = 1_000_000;
-/// The most intents of a query.
 pub const MAX_INTENTS: usize = 64;
 
 impl Synthetic {
@@ -100,7 +98,6 @@ struct Plan {
     shape: SyntheticShape,
     fixed_docs: bool,
     n_factors: usize,
-    /// One for each intent.
     relevances: Vec<Relevance>,
     features: FeaturePlan,
     /// Relevance from which on a document has label 1, 2, ...

@@ -34,7 +34,7 @@ fn folds_are_found_and_get_one_width() {
     let names = ["Fold1/train.txt", "Fold1/vali.txt", "Fold1/test.txt", "Fold2/train.txt", "Fold2/test.txt.zst"];
     let folder = folder_with(&names);
     let source = Source::open(folder.path()).expect("two folds");
-    assert_eq!((source.layout(), source.n_folds()), (Layout::Folds, 2));
+    assert_eq!((source.layout, source.n_folds()), (Layout::Folds, 2));
     let first = source.load_fold(0, &options()).expect("loaded");
     let validation = first.validation.expect("a validation part");
     assert_eq!((first.train.n_features(), validation.n_features(), first.test.n_features()), (3, 3, 3));
@@ -49,7 +49,7 @@ fn folds_are_found_and_get_one_width() {
 fn parts_make_folds_counting_round() {
     let folder = folder_with(&["S1.txt", "S2.txt", "S3.txt", "S4.txt", "S5.txt"]);
     let source = Source::open(folder.path()).expect("five parts");
-    assert_eq!((source.layout(), source.n_folds()), (Layout::Parts, 5));
+    assert_eq!((source.layout, source.n_folds()), (Layout::Parts, 5));
     let fold = source.load_fold(3, &options()).expect("loaded");
     assert_eq!(ids(&fold.train), ["S4.txt", "S5.txt", "S1.txt"]);
     assert_eq!(ids(&fold.validation.expect("a validation part")), ["S2.txt"]);
@@ -61,7 +61,7 @@ fn parts_make_folds_counting_round() {
 fn yahoo_has_its_declared_width() {
     let folder = folder_with(&["set1.train.txt", "set1.valid.txt", "set1.test.txt", "set2.train.txt"]);
     let source = Source::open(folder.path()).expect("set 1");
-    assert_eq!(source.layout(), Layout::Yahoo);
+    assert_eq!(source.layout, Layout::Yahoo);
     let fold = source.load_fold(0, &options()).expect("loaded");
     assert_eq!((fold.train.n_features(), ids(&fold.test)), (700, vec!["set1.test.txt"]));
 }
@@ -69,10 +69,10 @@ fn yahoo_has_its_declared_width() {
 #[test]
 fn a_split_and_named_files_are_found() {
     let folder = folder_with(&["train.txt", "vali.txt", "test.txt", "README"]);
-    assert_eq!(Source::open(folder.path()).expect("a split").layout(), Layout::Split);
+    assert_eq!(Source::open(folder.path()).expect("a split").layout, Layout::Split);
     let folder = folder_with(&["msn.train.5k.txt", "msn.test.5k.txt", "latest.pdf"]);
     let source = Source::open(folder.path()).expect("named files");
-    assert_eq!((source.layout(), source.folds()[0].train.len()), (Layout::Named, 1));
+    assert_eq!((source.layout, source.folds()[0].train.len()), (Layout::Named, 1));
     assert!(source.folds()[0].validation.is_empty());
 }
 

@@ -30,10 +30,6 @@ pub struct Dirichlet {
 }
 
 impl PartitionMethod for Dirichlet {
-    fn example() -> Self {
-        Self { alpha: 1.0 }
-    }
-
     fn check(&self) -> Vec<ParameterError> {
         require("alpha", self.alpha, self.alpha > 0.0, "a positive number").err().into_iter().collect()
     }

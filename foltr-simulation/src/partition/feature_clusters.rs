@@ -29,10 +29,6 @@ const MAX_MOVES: usize = 300;
 pub struct FeatureClusters {}
 
 impl PartitionMethod for FeatureClusters {
-    fn example() -> Self {
-        Self {}
-    }
-
     fn divide(&self, fold: &Fold, n_clients: usize, streams: &Streams) -> Result<PartitionedData, PartitionError> {
         Ok(PartitionedData::by_queries(fold, split(&fold.train, n_clients, streams)?))
     }
@@ -54,7 +50,7 @@ fn split(data: &Dataset, n_clients: usize, streams: &Streams) -> Result<Vec<Vec<
     }
     let runs = (0..N_STARTS)
         .map(|start| k_means(&points, n_clients, &mut streams.open(Purpose::Data, start, draws::CLUSTERS)));
-    let best = runs.min_by(|a, b| a.distance.total_cmp(&b.distance)).map(|run| run.cluster).unwrap_or_default();
+    let (best, _) = runs.min_by(|a, b| a.1.total_cmp(&b.1)).expect("at least one start");
     let mut number = vec![None; n_clients];
     let mut lists: Vec<Vec<u32>> = Vec::new();
     for (query, &cluster) in best.iter().enumerate() {
@@ -80,15 +76,8 @@ fn mean_features(data: &Dataset, query: usize) -> Vec<f64> {
     mean
 }
 
-/// Where a start of k-means ended.
-struct Clustering {
-    /// Of each point.
-    cluster: Vec<usize>,
-    /// Sum of squared distances to the centres.
-    distance: f64,
-}
-
-fn k_means(points: &[Vec<f64>], k: usize, stream: &mut Stream) -> Clustering {
+/// The cluster of each point, and the sum of squared distances to the centres.
+fn k_means(points: &[Vec<f64>], k: usize, stream: &mut Stream) -> (Vec<usize>, f64) {
     let mut centres = first_centres(points, k, stream);
     let mut nearest = assign(points, &centres);
     for _ in 0..MAX_MOVES {
@@ -101,7 +90,7 @@ fn k_means(points: &[Vec<f64>], k: usize, stream: &mut Stream) -> Clustering {
         }
     }
     let distance = nearest.iter().map(|&(_, distance)| distance).sum();
-    Clustering { cluster: nearest.into_iter().map(|(cluster, _)| cluster).collect(), distance }
+    (nearest.into_iter().map(|(cluster, _)| cluster).collect(), distance)
 }
 
 fn has_all(nearest: &[(usize, f64)], k: usize) -> bool {
@@ -171,10 +160,9 @@ fn squared_distance(a: &[f64], b: &[f64]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::letor::{ReadOptions, parse_letor};
+    use crate::partition::tests::letor;
     use foltr_rank::normal::fill_standard_normal;
     use std::fmt::Write;
-    use std::path::Path;
 
     /// Queries around the corners of a square, with noise far below its side: query i belongs to corner i % 4.
     fn planted(n_queries: usize) -> Dataset {
@@ -189,7 +177,7 @@ mod tests {
                 writeln!(text, "1 qid:{query} 1:{x} 2:{y}").expect("a text grows");
             }
         }
-        parse_letor(text.as_bytes(), Path::new("planted.txt"), &ReadOptions::default()).expect("valid")
+        letor(&text)
     }
 
     #[test]
@@ -215,7 +203,7 @@ mod tests {
     #[test]
     fn as_many_clusters_as_queries_is_the_limit() {
         let text = "0 qid:1 1:1\n0 qid:2 1:2\n0 qid:3 1:2\n0 qid:4 1:5\n";
-        let data = parse_letor(text.as_bytes(), Path::new("few.txt"), &ReadOptions::default()).expect("valid");
+        let data = letor(text);
         let lists = split(&data, 3, &Streams::new(1)).expect("three different queries");
         assert_eq!(lists, [vec![0], vec![1, 2], vec![3]]);
         let error = split(&data, 4, &Streams::new(1)).expect_err("three different queries").to_string();

@@ -15,10 +15,6 @@ pub struct Iid {}
 impl PartitionMethod for Iid {
     const IS_IID: bool = true;
 
-    fn example() -> Self {
-        Self {}
-    }
-
     fn divide(&self, fold: &Fold, _n_clients: usize, _streams: &Streams) -> Result<PartitionedData, PartitionError> {
         Ok(PartitionedData::same(fold.clone()))
     }

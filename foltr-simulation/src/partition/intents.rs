@@ -31,10 +31,6 @@ pub struct Intents {
 impl PartitionMethod for Intents {
     const NEEDS: Option<Needs> = Some(Needs::Intents);
 
-    fn example() -> Self {
-        Self { shuffled: true }
-    }
-
     fn divide(&self, fold: &Fold, n_clients: usize, streams: &Streams) -> Result<PartitionedData, PartitionError> {
         let n_intents = fold.n_intents();
         if n_intents < 2 {
@@ -59,10 +55,6 @@ pub struct MergedIntents {}
 impl PartitionMethod for MergedIntents {
     const NEEDS: Option<Needs> = Some(Needs::Intents);
     const IS_IID: bool = true;
-
-    fn example() -> Self {
-        Self {}
-    }
 
     fn divide(&self, fold: &Fold, _n_clients: usize, _streams: &Streams) -> Result<PartitionedData, PartitionError> {
         Ok(PartitionedData::same(merged_intents(fold)))
@@ -120,33 +112,18 @@ fn shuffled(data: &Dataset, intents: &[&Arc<[u8]>], streams: &Streams) -> Vec<Ve
 mod tests {
     use super::*;
     use crate::datasets::{Synthetic, SyntheticShape};
-    use crate::letor::{ReadOptions, parse_letor};
-    use std::path::Path;
+    use crate::partition::tests::letor;
 
+    /// Intent i gives label i to every document.
     fn three_intents() -> Fold {
-        let synthetic = Synthetic { n_intents: 3, n_train: 200, ..Synthetic::new(SyntheticShape::Tiny) };
-        synthetic.generate(4).expect("valid")
-    }
-
-    /// Which intent each client has for each query of a split, if that can be told; labels must be permuted as a whole.
-    fn orders(data: &Dataset, before: &[&Arc<[u8]>], after: &[&Arc<[u8]>]) -> Vec<Vec<usize>> {
-        let mut orders = Vec::new();
-        for query in 0..data.n_queries() {
-            let of = |labels: &[&Arc<[u8]>]| -> Vec<Vec<u8>> {
-                labels.iter().map(|labels| labels[data.docs(query)].to_vec()).collect()
-            };
-            let (before, after) = (of(before), of(after));
-            let (mut one, mut other) = (before.clone(), after.clone());
-            one.sort();
-            other.sort();
-            assert_eq!(one, other, "query {query}: every intent once");
-            one.dedup();
-            if one.len() == before.len() {
-                let place = |labels: &Vec<u8>| before.iter().position(|intent| intent == labels).expect("found above");
-                orders.push(after.iter().map(place).collect());
-            }
-        }
-        orders
+        let fold = Synthetic { n_train: 200, ..Synthetic::new(SyntheticShape::Tiny) }.generate(4).expect("valid");
+        let all = |label: u8, data: Option<&Dataset>| vec![label; data.map_or(0, Dataset::n_docs)].into();
+        let intent = |label| IntentLabels {
+            train: all(label, Some(&fold.train)),
+            validation: all(label, fold.validation.as_ref()),
+            test: all(label, Some(&fold.test)),
+        };
+        Fold { intents: (0..3).map(intent).collect(), ..fold.clone() }
     }
 
     #[test]
@@ -156,17 +133,15 @@ mod tests {
         assert_eq!(*shuffled.train.all_labels(), *shuffled.intents[0].train);
         assert_eq!(*shuffled.test.all_labels(), *shuffled.intents[0].test);
         assert_eq!(shuffled.train.rows().as_ptr(), fold.train.rows().as_ptr(), "features are shared");
-        let train = |fold: &Fold| fold.intents.iter().map(|labels| labels.train.clone()).collect::<Vec<_>>();
-        let (before, after) = (train(&fold), train(&shuffled));
-        let orders = orders(&fold.train, &before.iter().collect::<Vec<_>>(), &after.iter().collect::<Vec<_>>());
-        assert!(orders.len() > 150, "{} queries tell their intents apart", orders.len());
         let mut counts = [0_u32; 6];
-        for order in &orders {
-            let number = 2 * order[0] + usize::from(order[1] > order[2]);
-            counts[number] += 1;
+        for query in 0..200 {
+            let of_query = |labels: &IntentLabels| labels.train[fold.train.docs(query)].to_vec();
+            let order = shuffled.intents.iter().map(of_query).collect::<Vec<_>>();
+            assert!(order.iter().flatten().all(|label| order.iter().filter(|own| own.contains(label)).count() == 1));
+            counts[2 * usize::from(order[0][0]) + usize::from(order[1] > order[2])] += 1;
         }
         // All six orders equally often: chi-squared with five degrees of freedom is below 25.7 with probability 0.9999.
-        let expected = orders.len() as f64 / 6.0;
+        let expected = 200.0 / 6.0;
         let chi_squared: f64 = counts.iter().map(|&n| (f64::from(n) - expected).powi(2) / expected).sum();
         assert!(chi_squared < 25.7, "{counts:?}");
         assert_eq!(shuffled_intents(&fold, &Streams::new(1)), shuffled);
@@ -186,7 +161,7 @@ mod tests {
     #[test]
     fn merged_labels_by_hand() {
         let text = "0 qid:1 1:1\n1 qid:1 1:2\n0 qid:1 1:3\n";
-        let data = parse_letor(text.as_bytes(), Path::new("m.txt"), &ReadOptions::default()).expect("valid");
+        let data = letor(text);
         let intent = |train: [u8; 3], test: [u8; 3]| IntentLabels {
             train: train.into(),
             validation: Arc::new([]),

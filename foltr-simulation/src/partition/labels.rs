@@ -46,11 +46,6 @@ pub struct Labels {
 }
 
 impl PartitionMethod for Labels {
-    fn example() -> Self {
-        let shared = Some(Shared { queries: 5, warm_up: 0 });
-        Self { labels_per_client: 1, split: LabelSplit::Disjoint, normalise_after: Some(true), shared }
-    }
-
     fn check(&self) -> Vec<ParameterError> {
         let n_draws = self.shared.map_or(1, |shared| shared.queries);
         let per_client = self.labels_per_client;
@@ -58,10 +53,6 @@ impl PartitionMethod for Labels {
             require("labels_per_client", per_client as f64, (1..=2).contains(&per_client), "1 or 2"),
             require("shared.queries", n_draws as f64, n_draws > 0, "at least 1 draw"),
         ])
-    }
-
-    fn shared(&self) -> Option<Shared> {
-        self.shared
     }
 
     fn divide(&self, fold: &Fold, n_clients: usize, streams: &Streams) -> Result<PartitionedData, PartitionError> {
@@ -99,7 +90,6 @@ fn spelled((first, second): Owned) -> String {
     second.map_or_else(|| format!("label {first}"), |second| format!("label {first} or {second}"))
 }
 
-/// The labels of one client.
 type Owned = (u8, Option<u8>);
 
 /// Which labels each client owns.
@@ -187,23 +177,18 @@ fn deal_label(data: &Dataset, label: u8, owners: &[usize], streams: &Streams, do
 mod tests {
     use super::*;
     use crate::datasets::{Synthetic, SyntheticShape};
-    use crate::letor::{ReadOptions, parse_letor};
-    use std::path::Path;
+    use crate::partition::tests::letor;
 
     /// Query 1: labels 0 1 2, query 2: labels 2 2 1 0, query 3: label 0 0.
     const TEXT: &str = "0 qid:1 1:3 2:1\n1 qid:1 1:5 2:2\n2 qid:1 1:4 2:6\n2 qid:2 1:1 2:9\n2 qid:2 1:2 2:1\n\
                         1 qid:2 1:7 2:2\n0 qid:2 1:0 2:4\n0 qid:3 1:1 2:1\n0 qid:3 1:2 2:2\n";
-
-    fn data() -> Dataset {
-        parse_letor(TEXT.as_bytes(), Path::new("l.txt"), &ReadOptions::default()).expect("valid")
-    }
 
     fn labels(labels_per_client: usize, split: LabelSplit) -> Labels {
         Labels { labels_per_client, split, normalise_after: None, shared: None }
     }
 
     fn split(n_clients: usize, per_client: usize, split: LabelSplit) -> Result<Vec<Vec<u32>>, PartitionError> {
-        labels(per_client, split).docs(&data(), 3, n_clients, &Streams::new(5))
+        labels(per_client, split).docs(&letor(TEXT), 3, n_clients, &Streams::new(5))
     }
 
     #[test]
@@ -221,7 +206,7 @@ mod tests {
         let by_query = [[vec![0, 1], vec![0, 2], vec![1, 2]], [vec![5, 6], vec![3, 4, 6], vec![3, 4, 5]]];
         let mut seen = 0;
         for seed in 0..40 {
-            let docs = match labels(2, LabelSplit::QueryChunks).docs(&data(), 3, 3, &Streams::new(seed)) {
+            let docs = match labels(2, LabelSplit::QueryChunks).docs(&letor(TEXT), 3, 3, &Streams::new(seed)) {
                 Ok(docs) => docs,
                 Err(error) => {
                     // Query 3 has only label 0, which the last pair does not own.
@@ -276,7 +261,7 @@ mod tests {
 
     #[test]
     fn normalising_after_the_split_forgets_what_was_done_before() {
-        let raw = data();
+        let raw = letor(TEXT);
         for docs in split(3, 2, LabelSplit::Overlapping).expect("three pairs") {
             let after = normalise_per_query(&raw.with_docs(&docs));
             let both = normalise_per_query(&normalise_per_query(&raw).with_docs(&docs));

@@ -52,13 +52,12 @@ pub(super) fn with_shared(data: &Dataset, own: &[u32], shared: &[u32]) -> Vec<u3
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::letor::{ReadOptions, parse_letor};
-    use std::path::Path;
+    use crate::partition::tests::letor;
 
     #[test]
     fn shared_queries_replace_own_ones() {
         let text = "0 qid:1 1:1\n1 qid:1 1:2\n1 qid:2 1:3\n0 qid:2 1:4\n0 qid:2 1:5\n1 qid:3 1:6\n";
-        let data = parse_letor(text.as_bytes(), Path::new("s.txt"), &ReadOptions::default()).expect("valid");
+        let data = letor(text);
         // A client with label 1 only; query 2 (rows 2 to 4) is shared.
         let both = data.with_docs(&with_shared(&data, &[1, 2, 5], &[1]));
         assert_eq!((both.n_queries(), both.all_labels()), (3, &[1, 1, 0, 0, 1][..]));

@@ -15,10 +15,6 @@ pub struct UserLog {}
 impl PartitionMethod for UserLog {
     const NEEDS: Option<Needs> = Some(Needs::Users);
 
-    fn example() -> Self {
-        Self {}
-    }
-
     fn divide(&self, fold: &Fold, n_clients: usize, _streams: &Streams) -> Result<PartitionedData, PartitionError> {
         let owners = fold.owners.as_ref();
         let owners = owners.ok_or_else(|| PartitionError("the data does not know its users".into()))?;

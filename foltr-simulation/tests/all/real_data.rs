@@ -18,7 +18,7 @@ fn joined(fold: &Fold) -> Summary {
 fn mq2008_has_its_published_counts() {
     let Some(folder) = foltr_test::data("MQ2008") else { return };
     let source = Source::open(&folder).expect("MQ2008");
-    assert_eq!((source.layout(), source.n_folds()), (Layout::Folds, 5));
+    assert_eq!((source.layout, source.n_folds()), (Layout::Folds, 5));
     for fold_idx in 0..5 {
         let all = joined(&source.load_fold(fold_idx, &uncached()).expect("a fold"));
         assert_eq!((all.n_queries, all.n_docs, all.n_features), (784, 15_211, 46));
@@ -32,7 +32,7 @@ fn mq2008_has_its_published_counts() {
 fn the_sample_of_mq2007_has_its_counts_from_parts() {
     let Some(folder) = foltr_test::data("MQ2007-85") else { return };
     let source = Source::open(&folder).expect("parts");
-    assert_eq!((source.layout(), source.n_folds()), (Layout::Parts, 5));
+    assert_eq!((source.layout, source.n_folds()), (Layout::Parts, 5));
     let fold = source.load_fold(1, &uncached()).expect("a fold");
     let all = joined(&fold);
     assert_eq!((all.n_queries, all.n_docs, all.n_features, all.label_counts.len()), (1_692, 59_135, 46, 3));

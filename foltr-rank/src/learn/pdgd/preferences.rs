@@ -95,12 +95,6 @@ mod tests {
         assert!((f64::from(preferences.log_likelihood(&scores)) - expected).abs() < 1e-6);
         // Far ahead or far behind, nothing overflows.
         assert!((preferences.log_likelihood(&[0.0, 500.0, 1_000.0]) + 125.0).abs() < 1e-3);
-    }
-
-    #[test]
-    fn no_pair_no_weight() {
-        let mut preferences = Preferences::default();
-        preferences.add(0, 1, 1.0);
         preferences.clear();
         assert!(preferences.is_empty());
         assert_eq!((preferences.weights(&[1.0, 2.0], 1.0), preferences.log_likelihood(&[1.0, 2.0])), ([0.0; 16], 0.0));

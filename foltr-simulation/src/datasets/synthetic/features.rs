@@ -12,20 +12,27 @@ use super::shape::SyntheticShape;
 #[derive(Clone, Copy, Debug)]
 enum Role {
     /// Mostly one factor, a little of a second, some noise.
-    Informative { factor: usize, second: usize },
+    Informative {
+        factor: usize,
+        second: usize,
+    },
     /// Nearly a copy of an earlier column.
-    Redundant { of: usize },
+    Redundant {
+        of: usize,
+    },
     /// A trace of a factor under noise.
-    Weak { factor: usize },
-    /// Noise.
+    Weak {
+        factor: usize,
+    },
     Useless,
     /// The same for all documents of a query, as the length of a query is.
-    OfQuery { factor: usize },
+    OfQuery {
+        factor: usize,
+    },
     /// The same for all documents.
     Constant,
 }
 
-/// What a feature looks like.
 #[derive(Clone, Copy, Debug)]
 enum Scale {
     /// Between 0 and 1.
@@ -48,7 +55,6 @@ struct Column {
     position: usize,
 }
 
-/// What every feature is made of.
 #[derive(Clone, Debug)]
 pub(super) struct FeaturePlan {
     columns: Vec<Column>,

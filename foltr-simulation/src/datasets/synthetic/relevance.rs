@@ -11,7 +11,6 @@ const SATURATION: f32 = 0.4;
 /// Mean of `clamp(2 z, 0, 1)` over standard normal `z`.
 const MEAN_STEP: f32 = 0.4;
 
-/// What makes a document relevant.
 #[derive(Clone, Debug)]
 pub(super) struct Relevance {
     /// Unit vectors of weights.

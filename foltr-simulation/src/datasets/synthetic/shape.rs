@@ -25,7 +25,6 @@ pub enum SyntheticShape {
 type Numbers = (usize, usize, [usize; 3], &'static [f64]);
 
 impl SyntheticShape {
-    /// All shapes.
     pub const ALL: [Self; 5] = [Self::Mq2007, Self::Mslr, Self::Yahoo, Self::Istella, Self::Tiny];
 
     const fn numbers(self) -> Numbers {
@@ -38,7 +37,6 @@ impl SyntheticShape {
         }
     }
 
-    /// Features of a document.
     pub const fn n_features(self) -> usize {
         self.numbers().0
     }

@@ -5,7 +5,6 @@ use std::path::Path;
 
 use super::super::DataError;
 
-/// One query of the log.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Entry {
     pub(super) query: Box<str>,
