@@ -40,14 +40,12 @@ pub struct Spent {
     pub original: Option<Original>,
 }
 
-/// What the accountant of `PAEGT17` says.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Original {
     pub data_independent: f64,
     pub data_dependent_private: Private,
 }
 
-/// What these labels cost at this delta.
 pub fn spent(votes: &Votes, delta: f64) -> Spent {
     let n_labels = votes.n_labels();
     let original = match votes.noise {

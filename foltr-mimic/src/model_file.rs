@@ -55,7 +55,6 @@ struct Header {
 }
 
 impl Model {
-    /// Reads a model.
     pub fn read(path: &Path) -> Result<Self, FileError> {
         Self::from_bytes(&std::fs::read(path).map_err(FileError::io(path, "read"))?, path)
     }

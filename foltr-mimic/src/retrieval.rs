@@ -11,7 +11,6 @@ pub struct Grades {
     pub judged: Vec<(u32, u8)>,
 }
 
-/// Grades of every query of a collection.
 pub fn grades_of(collection: &Collection) -> Vec<Grades> {
     let mut grades = vec![Grades::default(); collection.queries.len()];
     for judgement in &collection.judgements {

@@ -21,7 +21,6 @@ pub struct Pair {
     pub worse: u32,
 }
 
-/// What a network learns from.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Supervision {
     Scores(Vec<Candidates>),
@@ -155,7 +154,6 @@ mod tests {
 
     use super::*;
 
-    /// How often each pair was drawn.
     fn drawn(supervision: &Supervision, n: usize) -> BTreeMap<(u32, u32, u32), usize> {
         let mut stream = Streams::new(5).open(Purpose::Training, 0, 0);
         let mut pairs = Vec::new();

@@ -16,13 +16,10 @@ use serde_json::Value;
 use crate::InvalidInput;
 use crate::network::{Network, Shape};
 
-/// The metadata key of the header.
 const KEY: &str = "foltr";
 
-/// Name, type, dimensions and bytes.
 type Tensor<'a> = (String, Dtype, Vec<usize>, Cow<'a, [u8]>);
 
-/// Tensors to be written.
 #[derive(Debug, Default)]
 pub(crate) struct Writer<'a> {
     tensors: Vec<Tensor<'a>>,
@@ -144,7 +141,6 @@ impl<'a> Reader<'a> {
         tensors.map(|(name, dimensions)| self.floats(&format!("{prefix}{name}"), &dimensions)).collect()
     }
 
-    /// A network of a shape with finite parameters.
     pub fn network(&mut self, prefix: &str, shape: &Shape) -> Result<Network, InvalidInput> {
         let tensors = shape.tensors().into_iter();
         let parts = tensors.map(|(name, dimensions)| self.finite_floats(&format!("{prefix}{name}"), &dimensions));

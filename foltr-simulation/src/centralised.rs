@@ -14,20 +14,15 @@ use crate::client_round::{ClientStats, RoundStats, TrainingSet, interact};
 /// Everything that defines a centralised run but its data.
 #[derive(Clone, Debug)]
 pub struct CentralisedSettings {
-    /// Seed of all randomness.
     pub seed: u64,
     pub shape: Shape,
-    /// Where the ranker starts.
     pub initial: Params,
-    /// Learning rate of the first step.
     pub learning_rate: f64,
     /// The rate is multiplied by this after every step.
     pub decay: f64,
-    /// Interactions a step.
     pub batch: usize,
     /// Interactions a round: the stretch between two looks from outside.
     pub n_interactions: usize,
-    /// Documents a user is shown.
     pub n_shown: usize,
     pub users: Users,
 }
@@ -53,7 +48,6 @@ pub struct CentralisedRun<'a> {
 }
 
 impl<'a> CentralisedRun<'a> {
-    /// A run before its first interaction.
     pub fn new(settings: CentralisedSettings, training: &'a TrainingSet) -> Self {
         let learner = Pdgd::new(
             settings.shape,

@@ -58,7 +58,6 @@ impl ClientStates {
 }
 
 impl StateStretch<'_> {
-    /// A stretch of clients that have no state.
     pub fn none() -> StateStretch<'static> {
         StateStretch { first: 0, len: 0, values: &mut [] }
     }

@@ -4,7 +4,6 @@
 //! probability that the winner changes, alpha(l) is the smallest of three bounds of the moment l, and epsilon is the
 //! smallest (sum of alpha(l) + ln(1/delta))/l. The original looks at l = 1 to 8; larger l would be as valid.
 
-/// Moments that the original looks at.
 pub const N_MOMENTS: u32 = 8;
 
 /// A bound of the probability that another class than the majority's wins, q. For two classes it is exact.

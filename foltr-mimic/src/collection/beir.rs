@@ -69,7 +69,6 @@ pub(super) fn read(folder: &Path, builder: &mut CollectionBuilder) -> Result<(),
     Ok(())
 }
 
-/// Documents, one per line.
 pub fn parse_corpus(text: &str, file: &Path, builder: &mut CollectionBuilder) -> Result<(), FileError> {
     for (at, content) in lines(text, file) {
         let entry = Entry::parse(at, content)?;
@@ -79,7 +78,6 @@ pub fn parse_corpus(text: &str, file: &Path, builder: &mut CollectionBuilder) ->
     Ok(())
 }
 
-/// Queries, one per line.
 pub fn parse_queries(text: &str, file: &Path, builder: &mut CollectionBuilder) -> Result<(), FileError> {
     for (at, content) in lines(text, file) {
         let entry = Entry::parse(at, content)?;

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use super::Form;
 
-/// What is worth knowing about files that could be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notes {
     pub form: Option<Form>,

@@ -8,7 +8,6 @@ use flate2::read::MultiGzDecoder;
 
 use crate::FileError;
 
-/// Every gzip file begins with this.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// A line of a file, for errors.

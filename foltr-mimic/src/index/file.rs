@@ -24,7 +24,6 @@ const KIND: &str = "index";
 /// Raised whenever files of before could not be read any more, or would have other terms.
 const FORMAT: u32 = 1;
 
-/// Tensors of numbers, and tensors of bytes.
 const NUMBERS: [&str; 5] = ["document.lengths", "document.bytes", "term.documents", "term.bytes", "postings"];
 const TEXTS: [&str; 2] = ["document.texts", "term.texts"];
 

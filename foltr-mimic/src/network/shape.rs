@@ -20,7 +20,6 @@ pub struct Shape {
     pub dropout: f32,
 }
 
-/// What a network looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Representation {
@@ -32,8 +31,9 @@ pub enum Representation {
         /// Whether the element-wise product of query and document follows the two; not in the paper.
         product: bool,
     },
-    /// The features of a row.
-    Features { n_features: usize },
+    Features {
+        n_features: usize,
+    },
 }
 
 /// How the embeddings e of a text's terms with counts c and learned weights w become one vector.

@@ -17,7 +17,7 @@ use foltr_rank::rng::Stream;
 use serde::{Deserialize, Serialize};
 
 use crate::adversary::geometry::{deviation_of, mean_of_both, to_f32};
-use crate::adversary::{Adversary, AttackMethod, Own, Rows, Seen, require};
+use crate::adversary::{Adversary, Own, Rows, Seen, require};
 
 /// How far from which mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
@@ -33,12 +33,6 @@ pub struct LittleIsEnough {
     pub deviation: Deviation,
     /// Whose mean and deviation.
     pub estimate_from: EstimateFrom,
-}
-
-impl AttackMethod for LittleIsEnough {
-    fn check(&self) -> Result<(), ParameterError> {
-        self.z.map_or(Ok(()), |z| require("z", z, true, "finite"))
-    }
 }
 
 /// The share of which z is the normal quantile; s is the number of honest clients that attackers need for a majority.
@@ -107,6 +101,10 @@ impl LittleIsEnough {
 }
 
 impl Adversary for LittleIsEnough {
+    fn check(&self) -> Result<(), ParameterError> {
+        self.z.map_or(Ok(()), |z| require("z", z, true, "finite"))
+    }
+
     fn corrupt(&mut self, seen: &Seen<'_>, own: &mut Own<'_>, _stream: &mut Stream) {
         let nobody = Rows::new(&[], seen.global.len());
         let others = match self.estimate_from {

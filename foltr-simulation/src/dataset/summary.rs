@@ -5,7 +5,6 @@ use serde::Serialize;
 
 use super::Dataset;
 
-/// Counts and ranges of a data set.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
     pub n_queries: usize,
@@ -21,7 +20,6 @@ pub struct Summary {
     pub docs_per_query: [usize; 3],
     /// Features, counted from 1, that have the same value in all documents.
     pub constant_features: Vec<usize>,
-    /// The lowest and the highest value of any feature.
     pub feature_range: [f32; 2],
     /// Whether every value lies between 0 and 1, as after normalisation.
     pub is_unit_range: bool,
@@ -55,7 +53,6 @@ pub fn summary(data: &Dataset) -> Summary {
     }
 }
 
-/// The lowest and highest value of each feature.
 fn column_ranges(data: &Dataset) -> (Vec<f32>, Vec<f32>) {
     let n_features = data.n_features();
     let (mut min, mut max) = (vec![f32::INFINITY; n_features], vec![f32::NEG_INFINITY; n_features]);

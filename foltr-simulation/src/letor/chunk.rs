@@ -9,7 +9,6 @@ use super::Expected;
 use super::number::{leading_digits, parse_token, plain_decimal, word_at};
 
 pub(super) struct Chunk {
-    /// Rows of `stride` floats.
     pub(super) rows: Vec<f32>,
     pub(super) stride: usize,
     /// The highest feature index that occurs.

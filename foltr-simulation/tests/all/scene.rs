@@ -101,7 +101,6 @@ pub fn messages(settings: &FederationSettings, partition: &ClientData) -> (Vec<M
     (messages, setup)
 }
 
-/// Runs something on so many threads.
 pub fn on_threads<T: Send>(n_threads: usize, work: impl FnOnce() -> T + Send) -> T {
     rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().expect("threads").install(work)
 }
@@ -112,7 +111,6 @@ pub fn marked() -> Attackers {
     Attackers { attackers: 1, knowledge: Knowledge::Partial, seeds: Seeds::Own, method }
 }
 
-/// Updates clipped to a norm.
 pub fn clipped(radius: f64) -> Defence {
     Defence { rule: Aggregation::NormClipping(NormClipping { radius: Radius::Fixed(radius) }), ..Defence::NONE }
 }
@@ -202,7 +200,6 @@ pub fn policy_of(settings: &FederationSettings) -> HistoryPolicy {
     }
 }
 
-/// Forgets clients.
 pub fn forget(
     method: Unlearning,
     settings: &FederationSettings,
@@ -230,7 +227,6 @@ pub fn contains_window(bytes: &[u8], values: &[f32]) -> bool {
     })
 }
 
-/// All recorded updates of a client.
 pub fn updates_of(history: &History, client: u32) -> Vec<Vec<f32>> {
     history.records().filter_map(|record| record.update(client)).map(<[f32]>::to_vec).collect()
 }
