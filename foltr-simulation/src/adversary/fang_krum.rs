@@ -92,16 +92,6 @@ impl FangKrum {
             _ => Search::new(self, own, against(&mean_of(own))),
         }
     }
-
-    /// What the attackers send; nothing if no lambda was found.
-    fn craft(&self, seen: &Seen<'_>, own: Rows<'_>) -> Option<Vec<f32>> {
-        let search = self.search(seen, own);
-        let lambda = match seen.honest {
-            Some(honest) if !honest.is_empty() => search.with_full_knowledge(own.len()),
-            _ => search.with_partial_knowledge(seen.n_clients),
-        };
-        lambda.map(|lambda| to_f32(search.crafted(lambda)))
-    }
 }
 
 impl Adversary for FangKrum {
@@ -114,7 +104,12 @@ impl Adversary for FangKrum {
     }
 
     fn corrupt(&mut self, seen: &Seen<'_>, own: &mut Own<'_>, _stream: &mut Stream) {
-        if let Some(malicious) = self.craft(seen, own.rows()) {
+        let search = self.search(seen, own.rows());
+        let lambda = match seen.honest {
+            Some(honest) if !honest.is_empty() => search.with_full_knowledge(own.rows().len()),
+            _ => search.with_partial_knowledge(seen.n_clients),
+        };
+        if let Some(malicious) = lambda.map(|lambda| to_f32(search.crafted(lambda))) {
             own.send_all(&malicious);
         }
     }

@@ -86,18 +86,6 @@ impl LittleIsEnough {
         let margin = 0.5 / n;
         normal_quantile(if share.is_nan() { 1.0 } else { share }.clamp(margin, 1.0 - margin))
     }
-
-    fn malicious(&self, own: Rows<'_>, others: Rows<'_>, n_clients: usize) -> Vec<f32> {
-        let mean = mean_of_both(own, others);
-        let n_rows = own.len() + others.len();
-        let divisor = match self.deviation {
-            Deviation::Population => n_rows,
-            Deviation::Sample => n_rows - 1,
-        };
-        let deviation = deviation_of(own.iter().chain(others.iter()), &mean, divisor);
-        let z = self.z(n_clients, own.len());
-        to_f32(mean.iter().zip(&deviation).map(|(mean, deviation)| mean - z * deviation))
-    }
 }
 
 impl Adversary for LittleIsEnough {
@@ -111,7 +99,16 @@ impl Adversary for LittleIsEnough {
             EstimateFrom::Own => nobody,
             EstimateFrom::Seen => seen.honest.unwrap_or(nobody),
         };
-        own.send_all(&self.malicious(own.rows(), others, seen.n_clients));
+        let rows = own.rows();
+        let mean = mean_of_both(rows, others);
+        let n_rows = rows.len() + others.len();
+        let divisor = match self.deviation {
+            Deviation::Population => n_rows,
+            Deviation::Sample => n_rows - 1,
+        };
+        let deviation = deviation_of(rows.iter().chain(others.iter()), &mean, divisor);
+        let z = self.z(seen.n_clients, rows.len());
+        own.send_all(&to_f32(mean.iter().zip(&deviation).map(|(mean, deviation)| mean - z * deviation)));
     }
 }
 
