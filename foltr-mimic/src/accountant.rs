@@ -34,7 +34,6 @@ impl Private {
 pub struct Spent {
     /// The guarantee: epsilon whatever the votes were. Infinite without noise.
     pub data_independent: f64,
-    /// Epsilon at these very votes.
     pub data_dependent_private: Private,
     /// By the accountant of `PAEGT17`, which knows Laplace noise only.
     pub original: Option<Original>,

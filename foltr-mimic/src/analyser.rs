@@ -55,7 +55,6 @@ impl Analyser {
         words.filter(|word| (1..=MAX_BYTES).contains(&word.len())).filter_map(|word| Some((self.term(word)?, word)))
     }
 
-    /// The term of a word, unless it is a stop word.
     fn term(&self, word: &str) -> Option<String> {
         // Letter by letter: a final sigma stays a sigma.
         let word: String = word.chars().flat_map(char::to_lowercase).collect();

@@ -79,7 +79,6 @@ fn add_pieces<'a>(sentence: &'a str, stream: &mut Stream, pieces: &mut Vec<&'a s
     }
 }
 
-/// Where a part of a text begins in it.
 fn offset(text: &str, part: &str) -> usize {
     part.as_ptr() as usize - text.as_ptr() as usize
 }

@@ -4,7 +4,6 @@ use foltr_rank::metric::{average_precision_among, ideal_dcg, ndcg, precision};
 
 use crate::collection::Collection;
 
-/// The judged documents of one query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grades {
     /// Documents, increasing, with their grades.

@@ -66,7 +66,6 @@ fn little_endian<T: NoUninit>(values: &[T], to_bytes: impl Fn(&T) -> [u8; 4]) ->
     }
 }
 
-/// Tensors of a file, taken one by one.
 pub(crate) struct Reader<'a> {
     file: SafeTensors<'a>,
     n_taken: usize,
@@ -114,7 +113,6 @@ impl<'a> Reader<'a> {
         Ok(bytes.as_chunks().0.iter().map(|&value| f32::from_le_bytes(value)).collect())
     }
 
-    /// Floats of which each must be finite.
     pub fn finite_floats(&mut self, name: &str, dimensions: &[usize]) -> Result<Vec<f32>, InvalidInput> {
         let values = self.floats(name, dimensions)?;
         match values.iter().position(|value| !value.is_finite()) {

@@ -38,7 +38,6 @@ const SIDE_BY_SIDE: usize = 4;
 struct OpenTurn {
     /// Rounds that the client has begun, this one included.
     n_begun: u32,
-    /// The version of the model that it started from.
     version: u32,
     is_lost: bool,
     /// What the client did; none until it is simulated.
@@ -135,7 +134,6 @@ impl<'a> AsynchronousRun<'a> {
         Ok(stats)
     }
 
-    /// The next end of a client round.
     fn step(&mut self, stats: &mut RoundStats) -> Result<(), Refused> {
         if self.ends.peek().is_none_or(|Reverse((next, _))| f64::from_bits(*next) > self.time) {
             std::mem::take(&mut self.ended).into_iter().for_each(|client| self.begin(client));

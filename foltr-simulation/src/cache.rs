@@ -84,7 +84,6 @@ fn may_write(folder: &Path) -> bool {
 #[derive(Clone, Debug)]
 pub struct Loaded {
     pub data: Dataset,
-    /// Whether no text had to be read.
     pub from_cache: bool,
 }
 

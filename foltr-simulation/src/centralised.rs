@@ -66,7 +66,6 @@ impl<'a> CentralisedRun<'a> {
         run
     }
 
-    /// The model after the last whole step.
     pub fn params(&self) -> &[f32] {
         &self.params
     }

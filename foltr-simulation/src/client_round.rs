@@ -170,7 +170,6 @@ pub struct Round<'a> {
     pub privacy: &'a Mechanism,
     /// Whether nobody looks at single messages, so that whoever closes the round draws the noise of the sum at once.
     pub sums_only: bool,
-    /// How the server reads messages.
     pub rule: PayloadSemantics,
     pub streams: &'a Streams,
 }
@@ -272,11 +271,9 @@ impl Worker {
     }
 }
 
-/// What came of one client's round.
 #[derive(Clone, Copy, Debug)]
 pub struct ClientOutput<'a> {
     pub client: u32,
-    /// What it would send.
     pub payload: &'a Payload,
     /// The direction that the payload's seed generates, if it has one.
     pub direction: &'a [f32],

@@ -28,7 +28,6 @@ pub struct Dataset {
     max_label: u8,
 }
 
-/// Why parts do not make a [`Dataset`].
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PartsError {
     #[error("a data set needs at least one feature, found none")]
@@ -92,7 +91,6 @@ impl Dataset {
         self.labels.len()
     }
 
-    /// Features of one document, without padding.
     pub fn n_features(&self) -> usize {
         self.n_features
     }

@@ -312,7 +312,6 @@ fn cluster_setups(settings: &FederationSettings, setup: &Setup) -> impl Iterator
     std::iter::repeat_n(Setup { initial, ..setup.clone() }, n_clusters)
 }
 
-/// What a chunk of clients sends, summed.
 pub(crate) struct ChunkSums {
     pub(crate) global: PartialSum,
     clusters: Vec<PartialSum>,

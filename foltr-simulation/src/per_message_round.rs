@@ -25,7 +25,6 @@ pub(crate) struct PerMessageRound {
     /// What the devices remember for their momentum.
     momentum: Option<(WorkerMomentum, Devices)>,
     messages: Messages,
-    /// Messages of attackers that the server refused so far.
     pub(crate) n_refused: u64,
     /// How much of the last step came from attackers, if the rule says so.
     pub(crate) attacker_share: Option<f64>,

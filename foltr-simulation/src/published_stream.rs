@@ -41,7 +41,6 @@ impl Outputs {
     }
 }
 
-/// A place in the outputs.
 struct Reader<'a> {
     outputs: &'a mut Outputs,
     position: usize,

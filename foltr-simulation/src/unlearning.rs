@@ -53,7 +53,6 @@ impl Cost {
     }
 }
 
-/// What is left after a request.
 #[derive(Clone, Debug)]
 pub struct UnlearningResult {
     pub params: Params,
@@ -63,7 +62,6 @@ pub struct UnlearningResult {
     pub history: History,
 }
 
-/// Why a request cannot be met, or was not.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum UnlearningError {
     #[error(transparent)]
@@ -87,7 +85,6 @@ pub struct Request<'p, 'r> {
     pub leavers: &'r [u32],
 }
 
-/// A request while it is being met.
 pub struct UnlearningRun<'a> {
     course: Course<'a>,
     guarantee: Assurance,
@@ -96,7 +93,6 @@ pub struct UnlearningRun<'a> {
 enum Course<'a> {
     Replay(Box<Replay<'a>>),
     Erasing(Box<EraserRun<'a>>),
-    /// There is nothing to do for clients.
     AtOnce(Box<(Checkpoint, History)>),
 }
 

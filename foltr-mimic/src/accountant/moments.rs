@@ -44,7 +44,6 @@ pub fn epsilon(groups: impl Iterator<Item = (impl AsRef<[u32]>, u64)>, gamma: f6
     smallest(delta, |l| changes.iter().map(|&(q, n)| n * moment(q, gamma, l)).sum())
 }
 
-/// Epsilon of this many labels whatever the votes are.
 pub fn data_independent_epsilon(n_labels: u64, gamma: f64, delta: f64) -> f64 {
     smallest(delta, |l| n_labels as f64 * data_independent_moment(gamma, l)).0
 }

@@ -11,7 +11,6 @@ use super::source::{Location, entries, lines, single_spaced};
 use super::{CollectionBuilder, Document, Query};
 use crate::FileError;
 
-/// A line of a corpus or of queries.
 #[derive(Deserialize)]
 struct Entry {
     #[serde(rename = "_id")]

@@ -7,7 +7,6 @@ use super::source::{Location, read_text};
 use super::{Collection, Document, Form, Judgement, MAX_GRADE, Notes, Query};
 use crate::FileError;
 
-/// Everything that was read so far.
 #[derive(Debug, Default)]
 pub struct CollectionBuilder {
     documents: Vec<Document>,

@@ -63,7 +63,6 @@ pub fn parse_documents(text: &str, file: &Path, builder: &mut CollectionBuilder)
     Ok(())
 }
 
-/// Queries of a part, one per line.
 pub fn parse_queries(text: &str, file: &Path, part: &str, builder: &mut CollectionBuilder) -> Result<(), FileError> {
     for (at, content) in lines(text, file) {
         let (id, text) = name_and_text(at, content)?;

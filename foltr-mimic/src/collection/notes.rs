@@ -22,7 +22,6 @@ pub struct Notes {
     pub ignored: Vec<PathBuf>,
 }
 
-/// Names without a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unknown {
     pub count: usize,

@@ -33,7 +33,6 @@ impl Location<'_> {
     }
 }
 
-/// Lines that are not blank.
 pub fn lines<'a>(text: &'a str, file: &'a Path) -> impl Iterator<Item = (Location<'a>, &'a str)> {
     let numbered = (1..).zip(text.lines()).filter(|(_, content)| !content.trim().is_empty());
     numbered.map(move |(line, content)| (Location { file, line }, content))

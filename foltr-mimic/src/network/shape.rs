@@ -95,7 +95,6 @@ impl Shape {
         tensors
     }
 
-    /// Refuses sizes that no network has.
     pub fn check(&self) -> Result<(), InvalidInput> {
         let refused = |name: &str, found: String, expected: &str| {
             Err(InvalidInput::new(format!("a network's `{name}` is {found}"), expected))
@@ -123,14 +122,6 @@ impl Shape {
 mod tests {
     use super::*;
     use crate::NetworkSettings;
-
-    #[test]
-    fn layers_follow_from_the_shape() {
-        let settings = NetworkSettings { dimensions: 5, product: true, ..NetworkSettings::student() };
-        assert_eq!(settings.text_shape(3).layers(), [(15, 128), (128, 128), (128, 128), (128, 1)]);
-        let settings = NetworkSettings { hidden: vec![4], ..settings };
-        assert_eq!(settings.feature_shape(7).layers(), [(7, 4), (4, 1)]);
-    }
 
     #[test]
     fn sizes_without_a_network_are_refused() {

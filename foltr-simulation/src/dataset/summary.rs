@@ -12,7 +12,6 @@ pub struct Summary {
     pub n_features: usize,
     /// Documents with each label, from 0 to the highest.
     pub label_counts: Vec<usize>,
-    /// Queries without any document of a label above 0.
     pub n_queries_without_relevant: usize,
     /// Queries whose documents all have the same label, relevant or not: nothing can be learnt from them.
     pub n_queries_with_one_label: usize,

@@ -30,10 +30,8 @@ pub struct FederationSettings {
     /// Probability that a client's message of a round is lost.
     pub dropout: f64,
     pub privacy: Mechanism,
-    /// What is done against clients that lie.
     pub defence: Defence,
     pub attackers: Option<Attackers>,
-    /// What the server does with the averaged step.
     pub optimiser: ServerOptimiser,
     /// The round (from 1) from which models are averaged into the published one; none for the newest model.
     pub average_from: Option<u32>,
@@ -64,7 +62,6 @@ pub enum FederationError {
     /// The published code did nothing else.
     #[error("the published random stream needs equal clients and cascade users")]
     Published,
-    /// The stored state is of another model.
     #[error(transparent)]
     Model(#[from] PayloadError),
     #[error("{memory} cannot be resumed: a stored state does not have all that it remembers")]

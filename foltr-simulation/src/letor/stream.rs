@@ -19,7 +19,7 @@ pub(crate) struct StreamedQuery<'a> {
     pub(crate) id: &'a str,
     pub(crate) n_features: usize,
     pub(crate) labels: &'a [u8],
-    /// Padded rows, one for each label.
+    /// Padded, one for each label.
     pub(crate) rows: &'a [f32],
 }
 

@@ -13,7 +13,6 @@ use crate::client_round::{RoundStats, Workers};
 use crate::federation_run::FederationSettings;
 use crate::per_message_round::PerMessageRound;
 
-/// Clients that go through stored rounds again.
 pub(super) struct EraserRun<'a> {
     erasing: Erasing,
     settings: FederationSettings,

@@ -35,6 +35,7 @@ fn all_settings() -> Vec<FederationSettings> {
     let sampled_response = SampledResponse::new(0.9, Reward::MaxRr, 10).expect("p > 1/n");
     let duchi = Duchi::new(4.0, 0.1).expect("positive");
     let priv_unit = PrivUnit::new(4.0, 0.1, N_FEATURES).expect("two coordinates");
+    let additive = Additive { n_clusters: 3, memory: 0.9, own_rate: 0.5, own_decay: 0.01 };
     let plain = settings(LINEAR, PDGD_CLIENTS);
     let private = |privacy| FederationSettings { privacy, ..plain.clone() };
     let personal = |method| FederationSettings { personalisation: Some(method), ..plain.clone() };
@@ -54,12 +55,7 @@ fn all_settings() -> Vec<FederationSettings> {
         FederationSettings { dropout: 0.1, ..private(Mechanism::DiscreteGaussian(shares)) },
         FederationSettings {
             participation: Participation::Sample(150),
-            ..personal(Personalisation::Additive(Additive {
-                n_clusters: 3,
-                memory: 0.9,
-                own_rate: 0.5,
-                own_decay: 0.01,
-            }))
+            ..personal(Personalisation::Additive(additive))
         },
         FederationSettings { dropout: 0.3, ..personal(Personalisation::Ditto(Ditto { pull: 0.1 })) },
         personal(Personalisation::Interpolation(Interpolation { memory: 0.9 })),
