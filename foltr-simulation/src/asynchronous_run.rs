@@ -33,7 +33,6 @@ use crate::pace::{Speeds, Stragglers};
 /// Clients that a thread simulates at a time. Nothing is summed there, so the number changes no result.
 const SIDE_BY_SIDE: usize = 4;
 
-/// A client round that has begun.
 #[derive(Debug, Default)]
 struct OpenTurn {
     /// Rounds that the client has begun, this one included.

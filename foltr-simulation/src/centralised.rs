@@ -34,7 +34,6 @@ pub struct Diverged {
     pub learning_rate: f64,
 }
 
-/// A centralised learner in the middle of its run.
 pub struct CentralisedRun<'a> {
     settings: CentralisedSettings,
     training: &'a TrainingSet,
@@ -70,7 +69,6 @@ impl<'a> CentralisedRun<'a> {
         &self.params
     }
 
-    /// Runs one round and says what happened in it.
     pub fn round(&mut self) -> Result<RoundStats, Diverged> {
         let mut stream = self.streams.open(Purpose::Interaction, 0, self.round);
         let n_queries = self.training.data().n_queries();

@@ -58,7 +58,6 @@ pub struct UnlearningResult {
     pub params: Params,
     pub cost: Cost,
     pub guarantee: Assurance,
-    /// The history afterwards, for the next request.
     pub history: History,
 }
 
@@ -214,7 +213,6 @@ impl<'a> UnlearningRun<'a> {
         }
     }
 
-    /// The ranker to use after the rounds so far.
     pub fn ranker(&self) -> Params {
         match &self.course {
             Course::Replay(replay) => replay.run.ranker(),
