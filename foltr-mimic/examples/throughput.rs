@@ -51,30 +51,19 @@ fn main() {
     }
     let n_pairs = (n_steps * batch) as f64;
     let [wall, processor] = [start.elapsed().as_secs_f64(), processor_seconds() - used].map(|time| n_pairs / time);
-    println!("{wall:.0} {processor:.0} {:.0}", peak_memory());
+    let mebibytes = foltr_test::peak_memory().map_or(f64::NAN, |bytes| bytes as f64 / f64::from(1 << 20));
+    println!("{wall:.0} {processor:.0} {mebibytes:.0}");
 }
 
-/// A number of this process that Linux has in a file; not a number elsewhere.
-fn of_process(file: &str, parse: impl Fn(&str) -> Option<f64>) -> f64 {
-    std::fs::read_to_string(file).ok().and_then(|text| parse(&text)).unwrap_or(f64::NAN)
-}
-
-/// Processor time of all threads so far.
+/// Processor time of all threads so far, which Linux has in a file; not a number elsewhere.
 fn processor_seconds() -> f64 {
-    of_process("/proc/self/stat", |text| {
+    let parse = |text: String| {
         let after_name = text.rsplit_once(')')?.1;
         let field = |number: usize| after_name.split_whitespace().nth(number)?.parse::<f64>().ok();
         // In hundredths of a second: time in the program, and in the system for it.
         Some((field(11)? + field(12)?) / 100.0)
-    })
-}
-
-/// In MiB.
-fn peak_memory() -> f64 {
-    of_process("/proc/self/status", |text| {
-        let line = text.lines().find_map(|line| line.strip_prefix("VmHWM:"))?;
-        Some(line.split_whitespace().next()?.parse::<f64>().ok()? / 1024.0)
-    })
+    };
+    std::fs::read_to_string("/proc/self/stat").ok().and_then(parse).unwrap_or(f64::NAN)
 }
 
 /// Different terms; low numbers are frequent, as in real texts.

@@ -34,20 +34,17 @@ impl Private {
 pub struct Spent {
     /// The guarantee: epsilon whatever the votes were. Infinite without noise.
     pub data_independent: f64,
-    /// Epsilon at these very votes.
     pub data_dependent_private: Private,
     /// By the accountant of `PAEGT17`, which knows Laplace noise only.
     pub original: Option<Original>,
 }
 
-/// What the accountant of `PAEGT17` says.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Original {
     pub data_independent: f64,
     pub data_dependent_private: Private,
 }
 
-/// What these labels cost at this delta.
 pub fn spent(votes: &Votes, delta: f64) -> Spent {
     let n_labels = votes.n_labels();
     let original = match votes.noise {

@@ -29,7 +29,6 @@ impl Default for AnalyserSettings {
     }
 }
 
-/// Turns texts into terms.
 #[derive(Clone, Copy)]
 pub struct Analyser {
     pub settings: AnalyserSettings,
@@ -51,13 +50,11 @@ impl Analyser {
         self.analyse(text).map(|(term, word)| (term, word.to_lowercase())).collect()
     }
 
-    /// Each term with the word it came from.
     fn analyse<'a>(&'a self, text: &'a str) -> impl Iterator<Item = (String, &'a str)> {
         let words = text.split(|character: char| !character.is_alphanumeric());
         words.filter(|word| (1..=MAX_BYTES).contains(&word.len())).filter_map(|word| Some((self.term(word)?, word)))
     }
 
-    /// The term of a word, unless it is a stop word.
     fn term(&self, word: &str) -> Option<String> {
         // Letter by letter: a final sigma stays a sigma.
         let word: String = word.chars().flat_map(char::to_lowercase).collect();

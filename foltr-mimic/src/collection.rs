@@ -2,7 +2,6 @@
 
 pub mod beir;
 mod builder;
-mod folder;
 pub mod nfcorpus;
 mod notes;
 mod source;
@@ -19,6 +18,7 @@ use crate::FileError;
 pub use builder::CollectionBuilder;
 pub use notes::{Notes, Unknown};
 pub(crate) use source::read_text;
+use source::{Location, files_below, single_spaced};
 
 /// A text that can be found. White space is single spaces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -40,7 +40,6 @@ impl Document {
     }
 }
 
-/// What somebody searches for.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Query {
     pub id: String,
@@ -61,7 +60,6 @@ pub struct Judgement {
 /// Grades above this one would not be exact as exponential gains.
 pub const MAX_GRADE: u8 = 31;
 
-/// Documents, queries and judgements.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Collection {
     pub documents: Vec<Document>,
@@ -95,7 +93,7 @@ impl Form {
         if !nfcorpus::parts(folder)?.is_empty() {
             return Ok(Self::Nfcorpus);
         }
-        let is_trec = trec::has_documents(&source::files_below(folder)?)?;
+        let is_trec = trec::has_documents(&files_below(folder)?)?;
         Ok(if is_trec { Self::Trec } else { Self::Folder })
     }
 }
@@ -109,8 +107,31 @@ impl Collection {
             Form::Trec => trec::read(folder, &mut builder)?,
             Form::Beir => beir::read(folder, &mut builder)?,
             Form::Nfcorpus => nfcorpus::read(folder, &mut builder)?,
-            Form::Folder => folder::read(folder, &mut builder)?,
+            Form::Folder => read_texts(folder, &mut builder)?,
         }
         builder.finish(folder, form)
     }
+}
+
+/// A folder of text files: each is a document, named by its path, with its first line as title. Those with a zero byte
+/// are no text, and are noted.
+fn read_texts(folder: &Path, builder: &mut CollectionBuilder) -> Result<(), FileError> {
+    for file in files_below(folder)? {
+        builder.read(&file, |text, file, builder| {
+            if text.contains('\0') {
+                builder.ignore(file);
+                return Ok(());
+            }
+            builder.add_document(document(folder, file, text), Location { file, line: 1 })
+        })?;
+    }
+    Ok(())
+}
+
+fn document(folder: &Path, file: &Path, text: &str) -> Document {
+    let relative = file.strip_prefix(folder).unwrap_or(file);
+    // One name on every system.
+    let id = relative.iter().map(|part| part.to_string_lossy()).collect::<Vec<_>>().join("/");
+    let title = text.lines().find(|line| !line.trim().is_empty()).unwrap_or_default();
+    Document { id, title: single_spaced(title), text: single_spaced(text) }
 }

@@ -29,9 +29,7 @@ pub struct TextIndex {
     /// How its texts became terms; queries and networks must do the same.
     pub analyser: Analyser,
     pub documents: Vec<Document>,
-    /// Terms of each document.
     lengths: Vec<u32>,
-    /// Where each term's postings are.
     terms: HashMap<String, Range<usize>>,
     /// Term by term, by document.
     postings: Vec<Posting>,

@@ -15,7 +15,6 @@ use crate::vocabulary::Vocabulary;
 
 /// Different known terms that a query must have.
 const MIN_TERMS: usize = 2;
-/// Words of a window.
 const WINDOW: RangeInclusive<usize> = 3..=9;
 /// A sentence of more words is not asked as it is: windows of it are. Text without punctuation is such a sentence.
 const LONGEST_SENTENCE: usize = 15;
@@ -80,7 +79,6 @@ fn add_pieces<'a>(sentence: &'a str, stream: &mut Stream, pieces: &mut Vec<&'a s
     }
 }
 
-/// Where a part of a text begins in it.
 fn offset(text: &str, part: &str) -> usize {
     part.as_ptr() as usize - text.as_ptr() as usize
 }

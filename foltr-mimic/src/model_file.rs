@@ -30,7 +30,6 @@ pub struct Model {
     pub reading: Reading,
 }
 
-/// What the inputs of a network mean.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Reading {
     /// Texts. Files have no [`Vocabulary::words`].
@@ -47,7 +46,6 @@ struct Header {
     /// Version of foltr that wrote the file.
     foltr: String,
     shape: Shape,
-    /// [`AnalyserSettings`] as JSON.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     analyser: Option<String>,
     /// Free text, for people: how the network came about.
@@ -55,7 +53,6 @@ struct Header {
 }
 
 impl Model {
-    /// Reads a model.
     pub fn read(path: &Path) -> Result<Self, FileError> {
         Self::from_bytes(&std::fs::read(path).map_err(FileError::io(path, "read"))?, path)
     }

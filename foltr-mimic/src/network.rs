@@ -29,7 +29,6 @@ pub enum Inputs {
     Features { n_features: usize, rows: Vec<f32> },
 }
 
-/// A network with its parameters.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Network {
     pub(crate) shape: Shape,

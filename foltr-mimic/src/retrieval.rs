@@ -4,14 +4,12 @@ use foltr_rank::metric::{average_precision_among, ideal_dcg, ndcg, precision};
 
 use crate::collection::Collection;
 
-/// The judged documents of one query.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Grades {
     /// Documents, increasing, with their grades.
     pub judged: Vec<(u32, u8)>,
 }
 
-/// Grades of every query of a collection.
 pub fn grades_of(collection: &Collection) -> Vec<Grades> {
     let mut grades = vec![Grades::default(); collection.queries.len()];
     for judgement in &collection.judgements {

@@ -37,7 +37,6 @@ pub struct NetworkSettings {
     pub patience: u32,
 }
 
-/// A setting that is out of its range.
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 #[error("`{key}` is {found}; expected {expected}")]
 pub struct InvalidSetting {

@@ -16,13 +16,10 @@ use serde_json::Value;
 use crate::InvalidInput;
 use crate::network::{Network, Shape};
 
-/// The metadata key of the header.
 const KEY: &str = "foltr";
 
-/// Name, type, dimensions and bytes.
 type Tensor<'a> = (String, Dtype, Vec<usize>, Cow<'a, [u8]>);
 
-/// Tensors to be written.
 #[derive(Debug, Default)]
 pub(crate) struct Writer<'a> {
     tensors: Vec<Tensor<'a>>,
@@ -69,7 +66,6 @@ fn little_endian<T: NoUninit>(values: &[T], to_bytes: impl Fn(&T) -> [u8; 4]) ->
     }
 }
 
-/// Tensors of a file, taken one by one.
 pub(crate) struct Reader<'a> {
     file: SafeTensors<'a>,
     n_taken: usize,
@@ -117,7 +113,6 @@ impl<'a> Reader<'a> {
         Ok(bytes.as_chunks().0.iter().map(|&value| f32::from_le_bytes(value)).collect())
     }
 
-    /// Floats of which each must be finite.
     pub fn finite_floats(&mut self, name: &str, dimensions: &[usize]) -> Result<Vec<f32>, InvalidInput> {
         let values = self.floats(name, dimensions)?;
         match values.iter().position(|value| !value.is_finite()) {
@@ -144,7 +139,6 @@ impl<'a> Reader<'a> {
         tensors.map(|(name, dimensions)| self.floats(&format!("{prefix}{name}"), &dimensions)).collect()
     }
 
-    /// A network of a shape with finite parameters.
     pub fn network(&mut self, prefix: &str, shape: &Shape) -> Result<Network, InvalidInput> {
         let tensors = shape.tensors().into_iter();
         let parts = tensors.map(|(name, dimensions)| self.finite_floats(&format!("{prefix}{name}"), &dimensions));

@@ -29,27 +29,22 @@ pub struct Training {
     step: u32,
     /// The network that validated best, and its validation.
     best: Option<(Network, f64)>,
-    /// Validations since the best one.
     n_without_improvement: u32,
     streams: Streams,
     memory: Step,
     pairs: Vec<Pair>,
 }
 
-/// Where training is.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Progress {
-    /// Steps taken.
     pub step: u32,
     /// Mean over the last step's pairs.
     pub loss: f64,
     pub validation: Option<f64>,
 }
 
-/// Why training ended.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Ending {
-    /// All steps were taken.
     Steps,
     /// Validation did not improve any more.
     Patience,
@@ -58,7 +53,6 @@ pub enum Ending {
 }
 
 impl Training {
-    /// Training that has not begun.
     pub fn new(network: Network, settings: NetworkSettings, seed: u64) -> Result<Self, InvalidInput> {
         let adam = Adam::new(&network, settings.learning_rate);
         Self::with(network, adam, settings, seed)
@@ -83,7 +77,6 @@ impl Training {
         })
     }
 
-    /// Steps taken.
     pub fn step(&self) -> u32 {
         self.step
     }

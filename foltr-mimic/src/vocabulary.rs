@@ -9,9 +9,7 @@ use crate::collection::Document;
 /// The terms a network knows. Terms have numbers: their positions by the alphabet.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Vocabulary {
-    /// Sorted.
     pub terms: Vec<String>,
-    /// [`idf`] of each.
     pub idf: Vec<f32>,
     /// The word that most often became this term, in small letters: files of vectors hold words, not stems.
     pub words: Vec<String>,

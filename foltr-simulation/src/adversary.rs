@@ -18,7 +18,6 @@
 //! Poisoned data need no adversary: those attackers learn honestly from clicks that are not
 //! ([`Attack::ClickPoisoning`], spec section 12).
 
-mod click_poisoning;
 mod drift;
 mod fang_krum;
 mod fang_trim;
@@ -36,11 +35,10 @@ use foltr_federation::parameter::require;
 use foltr_rank::rng::Stream;
 use serde::{Deserialize, Serialize};
 
-pub use click_poisoning::ClickPoisoning;
 pub use drift::{Drift, DriftDirection, Spread};
 pub use fang_krum::{Bound, FangKrum, Simulation};
 pub use fang_trim::{Extremes, FangTrim, Space};
-pub use linear::{InnerProduct, Negation, Scaling, SignFlip};
+pub use linear::{ClickPoisoning, InnerProduct, Negation, Scaling, SignFlip};
 pub use little_is_enough::{Deviation, EstimateFrom, Formula, LittleIsEnough};
 pub use min_max::{MinMax, MinSum, Perturbation};
 pub use promotion::{Promotion, Targets};
@@ -76,31 +74,7 @@ pub enum Knowledge {
     Partial,
 }
 
-/// The parameters of one attack.
-pub trait AttackMethod: Adversary {
-    /// Whether what attackers do depends on earlier rounds.
-    fn remembers(&self) -> bool {
-        false
-    }
-
-    /// Finds the first parameter that is out of range.
-    fn check(&self) -> Result<(), ParameterError> {
-        Ok(())
-    }
-
-    /// Whether attackers learn from reversed clicks, so that they need users of their own
-    /// ([`Partition::with_clicks_of`](crate::client_data::ClientData::with_clicks_of)).
-    fn reverses_clicks(&self) -> bool {
-        false
-    }
-
-    /// Whether attackers change their messages, and do not lie with their clicks alone.
-    fn changes_messages(&self) -> bool {
-        true
-    }
-}
-
-/// Defines [`Attack`], its list and how it is an [`AttackMethod`] from one line an attack.
+/// Defines [`Attack`], its list and how it is an [`Adversary`] from one line an attack.
 macro_rules! attacks {
     ($($name:literal: $attack:ident($method:ident), $about:literal;)*) => {
         /// An attack, as an experiment file names it.
@@ -124,7 +98,7 @@ macro_rules! attacks {
         }
 
         impl std::ops::Deref for Attack {
-            type Target = dyn AttackMethod;
+            type Target = dyn Adversary;
 
             fn deref(&self) -> &Self::Target {
                 match self {
@@ -162,9 +136,29 @@ impl Attackers {
 pub trait Adversary: std::fmt::Debug + Send + Sync {
     /// Puts what the attackers send in place of their honest updates, which are in `own` when this is called.
     fn corrupt(&mut self, seen: &Seen<'_>, own: &mut Own<'_>, stream: &mut Stream);
+
+    /// Whether what attackers do depends on earlier rounds.
+    fn remembers(&self) -> bool {
+        false
+    }
+
+    /// Finds the first parameter that is out of range.
+    fn check(&self) -> Result<(), ParameterError> {
+        Ok(())
+    }
+
+    /// Whether attackers learn from reversed clicks, so that they need users of their own
+    /// ([`Partition::with_clicks_of`](crate::client_data::ClientData::with_clicks_of)).
+    fn reverses_clicks(&self) -> bool {
+        false
+    }
+
+    /// Whether attackers change their messages, and do not lie with their clicks alone.
+    fn changes_messages(&self) -> bool {
+        true
+    }
 }
 
-/// What attackers see of a round.
 #[derive(Clone, Copy, Debug)]
 pub struct Seen<'a> {
     pub round: u32,
@@ -241,7 +235,6 @@ impl<'a> Own<'a> {
         self.values.iter_mut().for_each(|value| *value = (factor * f64::from(*value)) as f32);
     }
 
-    /// Makes all attackers send the same.
     pub fn send_all(&mut self, update: &[f32]) {
         self.rows_mut().for_each(|row| row.copy_from_slice(update));
     }

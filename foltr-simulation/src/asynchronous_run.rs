@@ -25,23 +25,19 @@ use rand::RngExt;
 use rayon::prelude::*;
 
 use crate::client_data::ClientData;
-use crate::client_round::{ClientStats, RoundStats};
+use crate::client_round::{ClientStats, RoundStats, Workers};
 use crate::client_states::StateStretch;
 use crate::federation_run::{FederationError, FederationSettings};
 use crate::pace::{Speeds, Stragglers};
-use crate::workers::Workers;
 
 /// Clients that a thread simulates at a time. Nothing is summed there, so the number changes no result.
 const SIDE_BY_SIDE: usize = 4;
 
-/// A client round that has begun.
 #[derive(Debug, Default)]
 struct OpenTurn {
     /// Rounds that the client has begun, this one included.
     n_begun: u32,
-    /// The version of the model that it started from.
     version: u32,
-    /// Whether its message will be lost.
     is_lost: bool,
     /// What the client did; none until it is simulated.
     outcome: Option<(Payload, ClientStats)>,
@@ -54,7 +50,6 @@ pub struct AsynchronousRun<'a> {
     streams: Streams,
     speeds: Speeds,
     coordinator: AsynchronousCoordinator,
-    /// What clients receive that start now.
     newest: RoundTask,
     workers: Workers,
     turns: Vec<OpenTurn>,
@@ -138,7 +133,6 @@ impl<'a> AsynchronousRun<'a> {
         Ok(stats)
     }
 
-    /// The next end of a client round.
     fn step(&mut self, stats: &mut RoundStats) -> Result<(), Refused> {
         if self.ends.peek().is_none_or(|Reverse((next, _))| f64::from_bits(*next) > self.time) {
             std::mem::take(&mut self.ended).into_iter().for_each(|client| self.begin(client));
@@ -174,7 +168,6 @@ impl<'a> AsynchronousRun<'a> {
         Ok(())
     }
 
-    /// A client starts from the newest version.
     fn begin(&mut self, client: u32) {
         let n_before = self.turns[client as usize].n_begun;
         let (duration, mut stream) = self.speeds.duration(client, n_before);

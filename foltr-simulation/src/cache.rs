@@ -35,7 +35,6 @@ mod streamed;
 /// The environment variable that names the cache folder, or says `off`.
 pub const CACHE_VARIABLE: &str = "FOLTR_CACHE";
 
-/// The folder beside the data that holds their cache.
 const FOLDER_NAME: &str = ".foltr-cache";
 
 /// Where caches are kept.
@@ -43,7 +42,6 @@ const FOLDER_NAME: &str = ".foltr-cache";
 pub enum Cache {
     /// Beside the data where that folder may be written, otherwise in the user's cache folder.
     Automatic,
-    /// In this folder.
     Folder(PathBuf),
     /// Nowhere: every file is read from text.
     Off,
@@ -83,11 +81,9 @@ fn may_write(folder: &Path) -> bool {
     fs::metadata(folder).is_ok_and(|metadata| !metadata.permissions().readonly())
 }
 
-/// A data set, and whether it came from the cache.
 #[derive(Clone, Debug)]
 pub struct Loaded {
     pub data: Dataset,
-    /// Whether no text had to be read.
     pub from_cache: bool,
 }
 

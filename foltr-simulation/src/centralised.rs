@@ -14,20 +14,15 @@ use crate::client_round::{ClientStats, RoundStats, TrainingSet, interact};
 /// Everything that defines a centralised run but its data.
 #[derive(Clone, Debug)]
 pub struct CentralisedSettings {
-    /// Seed of all randomness.
     pub seed: u64,
     pub shape: Shape,
-    /// Where the ranker starts.
     pub initial: Params,
-    /// Learning rate of the first step.
     pub learning_rate: f64,
     /// The rate is multiplied by this after every step.
     pub decay: f64,
-    /// Interactions a step.
     pub batch: usize,
     /// Interactions a round: the stretch between two looks from outside.
     pub n_interactions: usize,
-    /// Documents a user is shown.
     pub n_shown: usize,
     pub users: Users,
 }
@@ -39,7 +34,6 @@ pub struct Diverged {
     pub learning_rate: f64,
 }
 
-/// A centralised learner in the middle of its run.
 pub struct CentralisedRun<'a> {
     settings: CentralisedSettings,
     training: &'a TrainingSet,
@@ -53,7 +47,6 @@ pub struct CentralisedRun<'a> {
 }
 
 impl<'a> CentralisedRun<'a> {
-    /// A run before its first interaction.
     pub fn new(settings: CentralisedSettings, training: &'a TrainingSet) -> Self {
         let learner = Pdgd::new(
             settings.shape,
@@ -72,12 +65,10 @@ impl<'a> CentralisedRun<'a> {
         run
     }
 
-    /// The model after the last whole step.
     pub fn params(&self) -> &[f32] {
         &self.params
     }
 
-    /// Runs one round and says what happened in it.
     pub fn round(&mut self) -> Result<RoundStats, Diverged> {
         let mut stream = self.streams.open(Purpose::Interaction, 0, self.round);
         let n_queries = self.training.data().n_queries();

@@ -3,6 +3,8 @@
 //! Nothing is allocated between interactions. The next query is known one step ahead, so that its features can be
 //! requested from memory while the current one is worked on.
 
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
 use foltr_federation::{LocalPrivacy, Mechanism, Payload, PayloadSemantics, RoundTask};
 use foltr_rank::learn::{LearnerVisitor, Models};
 use foltr_rank::metric::{discount, gain, ideal_dcg};
@@ -15,6 +17,7 @@ use crate::click::{SimulatedUser, Users};
 use crate::client_data::{ClientData, ClientShare};
 use crate::client_states::StateStretch;
 use crate::dataset::Dataset;
+use crate::federation_run::FederationSettings;
 
 /// Queries to issue, with what their lists can be worth at best.
 #[derive(Clone, Debug)]
@@ -44,7 +47,6 @@ impl TrainingSet {
         &self.data
     }
 
-    /// nDCG of a shown list.
     #[inline]
     fn online_ndcg(&self, query: usize, shown: &[u8]) -> f64 {
         let positions = self.worth.chunks_exact(self.n_grades);
@@ -84,15 +86,12 @@ impl RoundStats {
 /// One client's interactions so far.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct ClientStats {
-    /// Sum of online nDCG.
     pub ndcg: f64,
-    /// Sum of MaxRR.
     pub max_rr: f64,
     pub n_interactions: u64,
 }
 
 impl ClientStats {
-    /// Counts one list and its clicks.
     #[inline]
     pub fn count(&mut self, training: &TrainingSet, query: usize, shown: &[u8], clicks: Clicks) {
         self.ndcg += training.online_ndcg(query, shown);
@@ -168,11 +167,9 @@ pub struct Round<'a> {
     /// Models of clusters, beside the task's global one; none without clusters.
     pub clusters: &'a [Params],
     pub partition: &'a ClientData,
-    /// What happens to an update before it is sent.
     pub privacy: &'a Mechanism,
     /// Whether nobody looks at single messages, so that whoever closes the round draws the noise of the sum at once.
     pub sums_only: bool,
-    /// How the server reads messages.
     pub rule: PayloadSemantics,
     pub streams: &'a Streams,
 }
@@ -211,7 +208,6 @@ impl ClientTurn {
         self.queries.extend(draws);
     }
 
-    /// The first query to be issued.
     #[inline]
     fn first<'a>(&self, round: &Round<'a>) -> Option<QueryView<'a>> {
         let query = *self.queries.first()? as usize;
@@ -275,11 +271,9 @@ impl Worker {
     }
 }
 
-/// What came of one client's round.
 #[derive(Clone, Copy, Debug)]
 pub struct ClientOutput<'a> {
     pub client: u32,
-    /// What it would send.
     pub payload: &'a Payload,
     /// The direction that the payload's seed generates, if it has one.
     pub direction: &'a [f32],
@@ -298,5 +292,21 @@ fn protect(round: &Round<'_>, update: Update<'_>, private: &mut Stream, payload:
             *payload = Payload::Share(mechanism.bare_share(delta).expect("a clipped update is within the norm"));
         }
         _ => round.privacy.protect(update, round.task, private, payload),
+    }
+}
+
+/// One [`Worker`] for each thread of the pool, and one for a caller outside of it.
+pub(crate) struct Workers(Vec<Mutex<Worker>>);
+
+impl Workers {
+    pub(crate) fn new(settings: &FederationSettings, streams: &Streams) -> Self {
+        let worker = |_| Mutex::new(Worker::new(settings.client_learner(), streams));
+        Self((0..=rayon::current_num_threads()).map(worker).collect())
+    }
+
+    pub(crate) fn own(&self) -> MutexGuard<'_, Worker> {
+        let thread = rayon::current_thread_index().unwrap_or(self.0.len() - 1);
+        // A worker is only memory: after a panic elsewhere it is begun anew like any other.
+        self.0[thread % self.0.len()].lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

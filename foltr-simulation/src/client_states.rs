@@ -58,7 +58,6 @@ impl ClientStates {
 }
 
 impl StateStretch<'_> {
-    /// A stretch of clients that have no state.
     pub fn none() -> StateStretch<'static> {
         StateStretch { first: 0, len: 0, values: &mut [] }
     }
@@ -87,12 +86,5 @@ mod tests {
         }
         assert_eq!((states.of(2), states.of(4), states.of(9)), (&[-1.0, -1.0][..], &[8.0, 9.0][..], &[-1.0, -1.0][..]));
         assert_eq!(states.n_bytes(), 80);
-    }
-
-    #[test]
-    fn clients_without_a_state_have_an_empty_one() {
-        let mut states = ClientStates::default();
-        let groups: [&[u32]; 2] = [&[0, 5], &[7]];
-        assert!(states.stretches(groups.into_iter()).iter_mut().all(|stretch| stretch.of(7).is_empty()));
     }
 }

@@ -28,7 +28,6 @@ pub struct Dataset {
     max_label: u8,
 }
 
-/// Why parts do not make a [`Dataset`].
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
 pub enum PartsError {
     #[error("a data set needs at least one feature, found none")]
@@ -92,7 +91,6 @@ impl Dataset {
         self.labels.len()
     }
 
-    /// Features of one document, without padding.
     pub fn n_features(&self) -> usize {
         self.n_features
     }
@@ -181,14 +179,6 @@ impl Dataset {
         copy.finish().expect("parts of a valid data set")
     }
 
-    /// The named queries, in the order given.
-    pub fn subset(&self, queries: &[usize]) -> Self {
-        let n_docs = queries.iter().map(|&query_idx| self.docs(query_idx).len()).sum();
-        let mut copy = Copied::new(self.n_features, n_docs);
-        queries.iter().for_each(|&query_idx| copy.push(self, query_idx, self.docs(query_idx)));
-        copy.finish().expect("parts of a valid data set")
-    }
-
     /// The queries of several data sets, one set after the other. Equal query ids stay separate queries.
     pub fn concat(parts: &[Self]) -> Result<Self, PartsError> {
         let n_features = parts.first().map_or(0, Self::n_features);
@@ -250,7 +240,6 @@ impl Copied {
         Self { n_features, features, labels, query_start: vec![0], query_ids: Vec::new() }
     }
 
-    /// Some documents of a query.
     fn push(&mut self, from: &Dataset, query_idx: usize, docs: impl Iterator<Item = usize>) {
         let stride = row_stride(self.n_features);
         for doc in docs {
@@ -301,12 +290,13 @@ mod tests {
     }
 
     #[test]
-    fn subset_and_concat_undo_each_other() {
+    fn parts_are_joined_in_their_order() {
         let data = two_queries();
-        let joined = Dataset::concat(&[data.subset(&[0]), data.subset(&[1])]).expect("same width");
+        let (a, b) = (data.with_docs(&[0, 1]), data.with_docs(&[2]));
+        let joined = Dataset::concat(&[a.clone(), b.clone()]).expect("same width");
         assert_eq!(joined, data);
         assert_eq!(joined.content_hash(), data.content_hash());
-        let swapped = data.subset(&[1, 0]);
+        let swapped = Dataset::concat(&[b, a]).expect("same width");
         assert_eq!((swapped.query_id(0), swapped.labels(1)), ("b", &[0, 2][..]));
         assert_ne!(swapped.content_hash(), data.content_hash());
         assert_eq!(Dataset::concat(&[data.clone(), data.widen(9)]), Err(PartsError::Width { found: 9, expected: 2 }));

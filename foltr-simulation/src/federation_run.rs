@@ -20,13 +20,12 @@ use rayon::prelude::*;
 
 use crate::adversary::Adversary;
 use crate::client_data::ClientData;
-use crate::client_round::{ClientLearner, ClientOutput, Round, RoundStats};
+use crate::client_round::{ClientLearner, ClientOutput, Round, RoundStats, Workers};
 use crate::client_states::{ClientStates, StateStretch};
-use crate::cost::Cost;
 use crate::pace::{Speeds, Stragglers};
 use crate::per_message_round::PerMessageRound;
 use crate::published_stream::PublishedClients;
-use crate::workers::Workers;
+use crate::unlearning::Cost;
 
 pub(crate) use recorder::{RoundRecorder, append};
 pub use settings::{FederationError, FederationSettings, Learning};
@@ -177,16 +176,39 @@ impl<'a> FederationRun<'a> {
         if let Some((speeds, time)) = &mut self.clock {
             *time += speeds.slowest(&drawn, number);
         }
+        self.recorder.begin(self.history.as_ref(), number);
+        let task = self.coordinator.task().clone();
+        let stats = self.run_clients(&task, &drawn, &arrived)?;
+        if let Some(per_message) = &mut self.per_message {
+            per_message.deliver(&mut self.coordinator, &self.streams, &mut self.recorder)?;
+        }
+        for cluster in &mut self.clusters {
+            let closed = cluster.close();
+            settle(cluster, closed)?;
+        }
+        self.cluster_models = models_of(&self.clusters);
+        let closed = self.close(arrived.len() as u32);
+        self.record_round(number, &task.global, &arrived, matches!(closed, Ok(true)));
+        closed?;
+        if let Some(per_message) = &mut self.per_message {
+            per_message.measure_share(self.coordinator.shares());
+        }
+        if let Some(tail) = &mut self.tail {
+            tail.add(self.coordinator.task().round, self.coordinator.master());
+        }
+        Ok(stats)
+    }
+
+    /// Simulates the clients of a round. What they send is with the coordinators afterwards, or waits to be delivered.
+    fn run_clients(&mut self, task: &RoundTask, drawn: &[u32], arrived: &[u32]) -> Result<RoundStats, RoundError> {
         // A device whose message is lost has learnt for itself all the same; without a state nothing of it is left.
         let is_lost = |client: u32| arrived.len() < drawn.len() && arrived.binary_search(&client).is_err();
-        let clients = if self.personal.is_some() { &drawn } else { &arrived };
+        let clients = if self.personal.is_some() { drawn } else { arrived };
         let destination = self.destination();
-        self.recorder.begin(self.history.as_ref(), number);
-        let (task, cluster_models) = (self.coordinator.task().clone(), self.cluster_models.clone());
         let round = Round {
-            clusters: &cluster_models,
+            clusters: &self.cluster_models,
             sums_only: self.settings.noise_is_drawn_at_once(),
-            ..self.settings.round(&task, self.partition, &self.streams)
+            ..self.settings.round(task, self.partition, &self.streams)
         };
         let local_steps = clients.iter().map(|&client| u64::from(self.partition.holding(client).n_interactions)).sum();
         self.cost.add_round(local_steps, clients.len(), arrived.len(), round.rule.kind(), task.global.len());
@@ -220,23 +242,6 @@ impl<'a> FederationRun<'a> {
                 }
                 stats.merge(&sums.stats);
             }
-        }
-        if let Some(per_message) = &mut self.per_message {
-            per_message.deliver(&mut self.coordinator, &self.streams, &mut self.recorder)?;
-        }
-        for cluster in &mut self.clusters {
-            let closed = cluster.close();
-            settle(cluster, closed)?;
-        }
-        self.cluster_models = models_of(&self.clusters);
-        let closed = self.close(arrived.len() as u32);
-        self.record_round(number, &task.global, &arrived, matches!(closed, Ok(true)));
-        closed?;
-        if let Some(per_message) = &mut self.per_message {
-            per_message.measure_share(self.coordinator.shares());
-        }
-        if let Some(tail) = &mut self.tail {
-            tail.add(self.coordinator.task().round, self.coordinator.master());
         }
         Ok(stats)
     }
@@ -308,7 +313,6 @@ fn cluster_setups(settings: &FederationSettings, setup: &Setup) -> impl Iterator
     std::iter::repeat_n(Setup { initial, ..setup.clone() }, n_clusters)
 }
 
-/// What a chunk of clients sends, summed.
 pub(crate) struct ChunkSums {
     pub(crate) global: PartialSum,
     clusters: Vec<PartialSum>,

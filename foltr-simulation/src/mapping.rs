@@ -10,7 +10,6 @@ use memmap2::Mmap;
 pub(crate) struct MappedFile(Option<Mmap>);
 
 impl MappedFile {
-    /// Maps the whole file as it is now.
     pub(crate) fn open(file: &File) -> io::Result<Self> {
         if file.metadata()?.len() == 0 {
             return Ok(Self(None));

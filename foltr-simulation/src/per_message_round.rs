@@ -11,30 +11,25 @@ use foltr_rank::rng::{Purpose, Stream, Streams};
 use rayon::prelude::*;
 
 use crate::adversary::{Adversary, Attackers, Knowledge, Own, RewardRange, Rows, Seen};
-use crate::client_round::{Round, RoundStats};
+use crate::client_round::{Round, RoundStats, Workers};
 use crate::client_states::StateStretch;
 use crate::federation_run::{FederationSettings, Learning, RoundRecorder, append};
-use crate::workers::Workers;
 
 /// The messages of the open round, and what happens to them.
 #[derive(Debug)]
 pub(crate) struct PerMessageRound {
     attackers: Option<Attackers>,
     pub(crate) adversary: Option<Box<dyn Adversary>>,
-    /// What the adversary remembers.
     memory: Vec<f64>,
-    /// Of FOLtR-ES clients.
     rewards: Option<RewardRange>,
     /// What the devices remember for their momentum.
     momentum: Option<(WorkerMomentum, Devices)>,
     messages: Messages,
-    /// Messages of attackers that the server refused so far.
     pub(crate) n_refused: u64,
     /// How much of the last step came from attackers, if the rule says so.
     pub(crate) attacker_share: Option<f64>,
 }
 
-/// Messages in client order.
 #[derive(Clone, Debug)]
 struct Messages {
     steps: Contributions,

@@ -41,7 +41,6 @@ impl Outputs {
     }
 }
 
-/// A place in the outputs.
 struct Reader<'a> {
     outputs: &'a mut Outputs,
     position: usize,
@@ -201,7 +200,7 @@ mod tests {
     use crate::client_round::TrainingSet;
     use crate::letor::{ReadOptions, parse_letor};
     use foltr_federation::privacy::Unprotected;
-    use foltr_federation::{Coordinator, Defence, Mechanism, PartialSum, PayloadSemantics, ServerOptimiser, Setup};
+    use foltr_federation::{Coordinator, Mechanism, PartialSum, PayloadSemantics, ServerOptimiser, Setup};
     use foltr_rank::Activation;
     use foltr_rank::learn::evolution::Reward;
     use foltr_rank::rng::Streams;
@@ -277,17 +276,9 @@ mod tests {
             let reward = Reward::MaxRr;
             let settings = EvolutionSettings { sigma: 0.01, antithetic: true, reward, n_interactions: 4, n_shown: 10 };
             let rule = PayloadSemantics::Evolution { sigma: 0.01, antithetic: true };
-            let mut coordinator = Coordinator::new(Setup {
-                initial: vec![0.0; shape.n_params()],
-                n_clients: 4,
-                n_interactions: 4,
-                rule,
-                defence: Defence::NONE,
-                mode: foltr_federation::Mode::Clear,
-                clip_norm: None,
-                optimiser: ServerOptimiser::Adam { rate: 0.001, beta1: 0.9, beta2: 0.999, epsilon: 1e-8 },
-            })
-            .expect("a sound setup");
+            let optimiser = ServerOptimiser::Adam { rate: 0.001, beta1: 0.9, beta2: 0.999, epsilon: 1e-8 };
+            let setup = Setup { rule, optimiser, ..Setup::averaging(vec![0.0; shape.n_params()], 4, 4) };
+            let mut coordinator = Coordinator::new(setup).expect("a sound setup");
             let users = Users::Cascade(Cascade::preset(preset, 2).expect("three grades"));
             let partition = ClientData::iid(training.clone(), users, 4);
             let (privacy, streams) = (Mechanism::Unprotected(Unprotected { reward }), Streams::new(7));

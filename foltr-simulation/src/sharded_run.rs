@@ -16,7 +16,6 @@ use crate::client_round::RoundStats;
 use crate::federation_run::{FederationError, FederationRun, FederationSettings, RoundError};
 use crate::unlearning::{Cost, Replay, Request, UnlearningError, remaining};
 
-/// Shards in the middle of their run.
 pub struct ShardedRun<'a> {
     isolation: ShardIsolation,
     /// Those of one federation of all clients.
@@ -75,7 +74,6 @@ impl<'a> ShardedRun<'a> {
         self.shards.first().map_or(0, |shard| shard.task().round)
     }
 
-    /// Runs one round of every shard and says what happened.
     pub fn round(&mut self) -> Result<RoundStats, RoundError> {
         let rounds: Result<Vec<RoundStats>, _> = self.shards.par_iter_mut().map(FederationRun::round).collect();
         let mut all = RoundStats::default();

@@ -8,8 +8,9 @@ mod erasing;
 mod replay;
 
 use foltr_federation::history::{Erasure, Touched};
+use foltr_federation::message::HEADER_LEN;
 use foltr_federation::unlearn::{Certificate, LedgerSubtraction, Need};
-use foltr_federation::{Assurance, Checkpoint, History, LocalPrivacy, Mechanism, UnlearnError, Unlearning};
+use foltr_federation::{Assurance, Checkpoint, History, Kind, LocalPrivacy, Mechanism, UnlearnError, Unlearning};
 use foltr_rank::Params;
 
 use crate::client_data::ClientData;
@@ -17,22 +18,49 @@ use crate::client_round::RoundStats;
 use crate::federation_run::{FederationError, FederationSettings, RoundError};
 use erasing::EraserRun;
 
-pub use crate::cost::Cost;
 pub(crate) use replay::Replay;
 
-/// What is left after a request.
+/// What clients did in some rounds, to compare forgetting with training.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Cost {
+    pub rounds: u32,
+    pub local_steps: u64,
+    pub messages: u64,
+    /// Bytes of models to clients and of messages to the server.
+    pub bytes: u64,
+}
+
+impl Cost {
+    /// Adds a round in which `n_tasks` clients received a model of `n_params` and `n_messages` answered.
+    pub(crate) fn add_round(
+        &mut self,
+        local_steps: u64,
+        n_tasks: usize,
+        n_messages: usize,
+        kind: Kind,
+        n_params: usize,
+    ) {
+        let message = HEADER_LEN + kind.content_len(n_params);
+        let bytes = (n_tasks * 4 * n_params + n_messages * message) as u64;
+        self.add(&Self { rounds: 1, local_steps, messages: n_messages as u64, bytes });
+    }
+
+    pub(crate) fn add(&mut self, other: &Self) {
+        self.rounds += other.rounds;
+        self.local_steps += other.local_steps;
+        self.messages += other.messages;
+        self.bytes += other.bytes;
+    }
+}
+
 #[derive(Clone, Debug)]
 pub struct UnlearningResult {
-    /// The ranker to use.
     pub params: Params,
     pub cost: Cost,
-    /// What is known about the ranker.
     pub guarantee: Assurance,
-    /// The history afterwards, for the next request.
     pub history: History,
 }
 
-/// Why a request cannot be met, or was not.
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum UnlearningError {
     #[error(transparent)]
@@ -46,32 +74,24 @@ pub enum UnlearningError {
     OtherFederation { history: u32, n_params: usize },
 }
 
-/// Everything that a request is about.
 #[derive(Clone, Copy, Debug)]
 pub struct Request<'p, 'r> {
     pub method: &'r Unlearning,
     /// Those of training. Clients that were forgotten before need not be in `absent`.
     pub settings: &'r FederationSettings,
-    /// The data of training.
     pub partition: &'p ClientData,
     pub history: &'r History,
-    /// Who wants to be forgotten.
     pub leavers: &'r [u32],
 }
 
-/// A request while it is being met.
 pub struct UnlearningRun<'a> {
     course: Course<'a>,
     guarantee: Assurance,
 }
 
-/// How a method goes on.
 enum Course<'a> {
-    /// Training again, from some state on.
     Replay(Box<Replay<'a>>),
-    /// FedEraser.
     Erasing(Box<EraserRun<'a>>),
-    /// There is nothing to do for clients.
     AtOnce(Box<(Checkpoint, History)>),
 }
 
@@ -92,13 +112,11 @@ pub(crate) fn remaining(settings: &FederationSettings, history: &History, leaver
 }
 
 impl Request<'_, '_> {
-    /// The entry of the history.
     fn erasure(&self, is_proven: bool, fresh_rounds: u32) -> Erasure {
         let (round, clients) = (self.history.n_rounds(), self.leavers.to_vec());
         Erasure { round, clients, method: self.method.name().to_owned(), is_proven, fresh_rounds }
     }
 
-    /// The history without the leavers.
     fn erased_history(&self, is_proven: bool, touched: Touched) -> Result<History, UnlearnError> {
         let mut history = self.history.clone();
         history.erase(self.erasure(is_proven, 0), touched)?;
@@ -122,7 +140,6 @@ impl Request<'_, '_> {
         UnlearnError::Premise { method: self.method.name(), on }
     }
 
-    /// The newest state.
     fn latest(&self) -> Result<&Checkpoint, UnlearnError> {
         let need = Need::Checkpoints { every: None };
         self.history.latest().ok_or(UnlearnError::Need { method: self.method.name(), need })
@@ -156,7 +173,6 @@ impl Request<'_, '_> {
 }
 
 impl<'a> UnlearningRun<'a> {
-    /// A request that is about to be met.
     pub fn new(request: &Request<'a, '_>) -> Result<Self, UnlearningError> {
         request.check()?;
         let mut guarantee = request.method.guarantee();
@@ -197,7 +213,6 @@ impl<'a> UnlearningRun<'a> {
         }
     }
 
-    /// The ranker to use after the rounds so far.
     pub fn ranker(&self) -> Params {
         match &self.course {
             Course::Replay(replay) => replay.run.ranker(),
@@ -206,7 +221,6 @@ impl<'a> UnlearningRun<'a> {
         }
     }
 
-    /// What is left, after all rounds.
     pub fn finish(self) -> UnlearningResult {
         let (params, guarantee) = (self.ranker(), self.guarantee);
         let (cost, history) = match self.course {

@@ -7,7 +7,7 @@ use foltr_federation::aggregate::FlTrust;
 use foltr_federation::privacy::DiscreteGaussianParameters;
 use foltr_rank::rng::MAX_ROUNDS;
 use foltr_rank::{Initialisation, MAX_SHOWN, ParameterError};
-use foltr_simulation::adversary::{AttackMethod, Seeds};
+use foltr_simulation::adversary::{Adversary, Seeds};
 use foltr_simulation::click::{AssignedPer, Mixture};
 use foltr_simulation::partition::Needs;
 
@@ -411,7 +411,7 @@ impl Experiment {
         problems.when(never, "metrics.evaluate.every", advice);
         let never = metrics.evaluate == Evaluate::Logarithmic(0);
         problems.when(never, "metrics.evaluate.logarithmic", "must be at least 1");
-        let promotion = metrics.promotion.and_then(|promotion| AttackMethod::check(&promotion).err());
+        let promotion = metrics.promotion.and_then(|promotion| Adversary::check(&promotion).err());
         problems.parameters("metrics.promotion", promotion);
         let homeless = metrics.offline.contains(&Metric::ExpectedMaxRr) && self.users.is_none();
         problems.when(homeless, "metrics.offline", "expected-maxrr needs a section [users]: it is about their clicks");

@@ -34,7 +34,6 @@ impl Worst {
         Self { noise, pairs: neighbours.into_iter().flatten().map(|n| (law(n_first), law(n))).collect() }
     }
 
-    /// The pure epsilon of one label.
     pub fn epsilon(&self) -> f64 {
         self.largest(|p, r| {
             let ratios = [0, 1].map(|class| (p[class] / r[class]).ln().abs());

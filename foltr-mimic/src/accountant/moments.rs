@@ -4,7 +4,6 @@
 //! probability that the winner changes, alpha(l) is the smallest of three bounds of the moment l, and epsilon is the
 //! smallest (sum of alpha(l) + ln(1/delta))/l. The original looks at l = 1 to 8; larger l would be as valid.
 
-/// Moments that the original looks at.
 pub const N_MOMENTS: u32 = 8;
 
 /// A bound of the probability that another class than the majority's wins, q. For two classes it is exact.
@@ -45,7 +44,6 @@ pub fn epsilon(groups: impl Iterator<Item = (impl AsRef<[u32]>, u64)>, gamma: f6
     smallest(delta, |l| changes.iter().map(|&(q, n)| n * moment(q, gamma, l)).sum())
 }
 
-/// Epsilon of this many labels whatever the votes are.
 pub fn data_independent_epsilon(n_labels: u64, gamma: f64, delta: f64) -> f64 {
     smallest(delta, |l| n_labels as f64 * data_independent_moment(gamma, l)).0
 }

@@ -12,7 +12,6 @@ use crate::Candidates;
 /// Which of two documents of a public query is better?
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
 pub struct Question {
-    /// Position of the query's list.
     pub list: usize,
     /// Positions of the documents within it.
     pub first: usize,

@@ -16,7 +16,6 @@ use statrs::function::erf::erfc;
 use super::{Question, check_same_lists, laplace, no_teachers};
 use crate::{Candidates, InvalidInput, Pair};
 
-/// Noise on the counts of votes.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub enum VoteNoise {
     /// Labels are those of the majority, and nothing is guaranteed.

@@ -11,7 +11,6 @@ use super::source::{Location, entries, lines, single_spaced};
 use super::{CollectionBuilder, Document, Query};
 use crate::FileError;
 
-/// A line of a corpus or of queries.
 #[derive(Deserialize)]
 struct Entry {
     #[serde(rename = "_id")]
@@ -69,7 +68,6 @@ pub(super) fn read(folder: &Path, builder: &mut CollectionBuilder) -> Result<(),
     Ok(())
 }
 
-/// Documents, one per line.
 pub fn parse_corpus(text: &str, file: &Path, builder: &mut CollectionBuilder) -> Result<(), FileError> {
     for (at, content) in lines(text, file) {
         let entry = Entry::parse(at, content)?;
@@ -79,7 +77,6 @@ pub fn parse_corpus(text: &str, file: &Path, builder: &mut CollectionBuilder) ->
     Ok(())
 }
 
-/// Queries, one per line.
 pub fn parse_queries(text: &str, file: &Path, builder: &mut CollectionBuilder) -> Result<(), FileError> {
     for (at, content) in lines(text, file) {
         let entry = Entry::parse(at, content)?;

@@ -7,7 +7,6 @@ use super::source::{Location, read_text};
 use super::{Collection, Document, Form, Judgement, MAX_GRADE, Notes, Query};
 use crate::FileError;
 
-/// Everything that was read so far.
 #[derive(Debug, Default)]
 pub struct CollectionBuilder {
     documents: Vec<Document>,
@@ -18,12 +17,8 @@ pub struct CollectionBuilder {
     notes: Notes,
 }
 
-#[derive(Debug)]
-struct NamedJudgement {
-    query: String,
-    document: String,
-    grade: u8,
-}
+/// Names of query and document, and the grade.
+type NamedJudgement = (String, String, u8);
 
 impl CollectionBuilder {
     /// Parses a file, and notes how it was decoded.
@@ -69,8 +64,7 @@ impl CollectionBuilder {
         let expected = || at.unexpected(grade, &format!("a whole number up to {MAX_GRADE} as the grade"));
         let value = value.ok_or_else(expected)?;
         self.notes.n_negative += usize::from(value < 0);
-        let (query, document, grade) = (query.to_owned(), document.to_owned(), value.max(0) as u8);
-        self.judgements.push(NamedJudgement { query, document, grade });
+        self.judgements.push((query.to_owned(), document.to_owned(), value.max(0) as u8));
         Ok(())
     }
 
@@ -113,8 +107,8 @@ fn add<Text: PartialEq>(
 /// Whether some judged name is no number of a topic, but all are positions of topics.
 fn are_positions(judgements: &[NamedJudgement], numbers: &HashMap<String, u32>) -> bool {
     let is_position = |name: &str| name.parse().is_ok_and(|position| (1..=numbers.len()).contains(&position));
-    let all_numbered = judgements.iter().all(|judgement| numbers.contains_key(&judgement.query));
-    !all_numbered && judgements.iter().all(|judgement| is_position(&judgement.query))
+    let all_numbered = judgements.iter().all(|(query, ..)| numbers.contains_key(query));
+    !all_numbered && judgements.iter().all(|(query, ..)| is_position(query))
 }
 
 fn numbered(
@@ -124,22 +118,20 @@ fn numbered(
     notes: &mut Notes,
 ) -> Vec<Judgement> {
     let mut grades = BTreeMap::new();
-    for judgement in judgements {
-        let Some(&query) = queries.get(&judgement.query) else {
-            notes.unknown_queries.add(&judgement.query);
+    for (query, document, grade) in judgements {
+        let Some(&query) = queries.get(query) else {
+            notes.unknown_queries.add(query);
             continue;
         };
-        let Some(&document) = documents.get(&judgement.document) else {
-            notes.unknown_documents.add(&judgement.document);
+        let Some(&document) = documents.get(document) else {
+            notes.unknown_documents.add(document);
             continue;
         };
-        grades
-            .entry((query, document))
-            .and_modify(|grade: &mut u8| {
-                notes.n_repeated += 1;
-                *grade = judgement.grade.max(*grade);
-            })
-            .or_insert(judgement.grade);
+        let repeat = |highest: &mut u8| {
+            notes.n_repeated += 1;
+            *highest = (*grade).max(*highest);
+        };
+        grades.entry((query, document)).and_modify(repeat).or_insert(*grade);
     }
     grades.into_iter().map(|((query, document), grade)| Judgement { query, document, grade }).collect()
 }

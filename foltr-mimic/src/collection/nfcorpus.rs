@@ -50,13 +50,11 @@ fn files_ending(folder: &Path, ending: &str) -> Result<Vec<PathBuf>, FileError> 
     Ok(files)
 }
 
-/// A name, a tab and a text.
 fn name_and_text(at: Location, content: &str) -> Result<(String, String), FileError> {
     let columns = content.split_once('\t').map(|(id, text)| (id.trim().to_owned(), single_spaced(text)));
     columns.filter(|(id, _)| !id.is_empty()).ok_or_else(|| at.unexpected(content, "a name, a tab and a text"))
 }
 
-/// Documents, one per line.
 pub fn parse_documents(text: &str, file: &Path, builder: &mut CollectionBuilder) -> Result<(), FileError> {
     for (at, content) in lines(text, file) {
         let (id, text) = name_and_text(at, content)?;
@@ -65,7 +63,6 @@ pub fn parse_documents(text: &str, file: &Path, builder: &mut CollectionBuilder)
     Ok(())
 }
 
-/// Queries of a part, one per line.
 pub fn parse_queries(text: &str, file: &Path, part: &str, builder: &mut CollectionBuilder) -> Result<(), FileError> {
     for (at, content) in lines(text, file) {
         let (id, text) = name_and_text(at, content)?;

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use super::Form;
 
-/// What is worth knowing about files that could be read.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Notes {
     pub form: Option<Form>,
@@ -23,7 +22,6 @@ pub struct Notes {
     pub ignored: Vec<PathBuf>,
 }
 
-/// Names without a text.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Unknown {
     pub count: usize,

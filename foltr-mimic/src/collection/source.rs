@@ -8,7 +8,6 @@ use flate2::read::MultiGzDecoder;
 
 use crate::FileError;
 
-/// Every gzip file begins with this.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// A line of a file, for errors.
@@ -34,7 +33,6 @@ impl Location<'_> {
     }
 }
 
-/// Lines that are not blank.
 pub fn lines<'a>(text: &'a str, file: &'a Path) -> impl Iterator<Item = (Location<'a>, &'a str)> {
     let numbered = (1..).zip(text.lines()).filter(|(_, content)| !content.trim().is_empty());
     numbered.map(move |(line, content)| (Location { file, line }, content))

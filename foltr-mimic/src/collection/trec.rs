@@ -53,7 +53,6 @@ pub(super) fn read(folder: &Path, builder: &mut CollectionBuilder) -> Result<(),
     Ok(())
 }
 
-/// Documents: `<doc>`, `<docno>`, a title and texts.
 pub fn parse_documents(text: &str, file: &Path, builder: &mut CollectionBuilder) -> Result<(), FileError> {
     let sgml = Sgml::new(text);
     for element in sgml.elements("doc", file) {
@@ -84,7 +83,6 @@ pub fn parse_topics(text: &str, file: &Path, builder: &mut CollectionBuilder) ->
     Ok(())
 }
 
-/// Judgements: `query 0 document grade`, one per line.
 pub fn parse_judgements(text: &str, file: &Path, builder: &mut CollectionBuilder) -> Result<(), FileError> {
     for (at, content) in lines(text, file) {
         let columns: Vec<&str> = content.split_whitespace().collect();

@@ -36,7 +36,6 @@ impl Default for SkipGram {
     }
 }
 
-/// Vectors of all terms, one after the other.
 pub fn train(
     texts: &[Vec<u32>],
     n_terms: usize,

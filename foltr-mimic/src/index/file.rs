@@ -24,7 +24,6 @@ const KIND: &str = "index";
 /// Raised whenever files of before could not be read any more, or would have other terms.
 const FORMAT: u32 = 1;
 
-/// Tensors of numbers, and tensors of bytes.
 const NUMBERS: [&str; 5] = ["document.lengths", "document.bytes", "term.documents", "term.bytes", "postings"];
 const TEXTS: [&str; 2] = ["document.texts", "term.texts"];
 
@@ -108,7 +107,6 @@ impl TextIndex {
         Self::from_tensors(analyser, numbers, &texts).ok_or_else(|| undamaged("parts do not fit"))
     }
 
-    /// The index, if the tensors fit each other.
     fn from_tensors(settings: AnalyserSettings, numbers: [Vec<u32>; 5], texts: &[Vec<u8>; 2]) -> Option<Self> {
         let [lengths, document_bytes, term_documents, term_bytes, postings] = numbers;
         let mut documents = Vec::with_capacity(lengths.len());

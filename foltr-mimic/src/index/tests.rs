@@ -5,12 +5,8 @@ use super::*;
 const PLAIN: AnalyserSettings = AnalyserSettings { stop_words: false, stem: false };
 
 fn documents(texts: &[&str]) -> Vec<Document> {
-    let document = |(number, text): (usize, &&str)| Document {
-        id: format!("d{number}"),
-        title: String::new(),
-        text: text.to_string(),
-    };
-    texts.iter().enumerate().map(document).collect()
+    let document = |(id, text): (usize, &&str)| (format!("d{id}"), text.to_string());
+    texts.iter().enumerate().map(document).map(|(id, text)| Document { id, text, ..Document::default() }).collect()
 }
 
 fn by_definition(texts: &[&str], query: &str) -> Vec<f64> {
@@ -49,12 +45,8 @@ fn scores_are_those_of_the_specification_in_memory_and_from_a_file() {
     let vector: serde_json::Value =
         serde_json::from_str(include_str!("../../tests/vectors/mimic_vectors.json")).unwrap();
     let text = |terms: &serde_json::Value| serde_json::from_value::<Vec<String>>(terms.clone()).unwrap().join(" ");
-    let document = |(id, terms): (&String, &serde_json::Value)| Document {
-        id: id.clone(),
-        title: String::new(),
-        text: text(terms),
-    };
-    let documents: Vec<Document> = vector["docs"].as_object().unwrap().iter().map(document).collect();
+    let documents = vector["docs"].as_object().unwrap().iter().map(|(id, terms)| (id.clone(), text(terms)));
+    let documents: Vec<Document> = documents.map(|(id, text)| Document { id, text, ..Document::default() }).collect();
     let made = TextIndex::in_memory(&documents, PLAIN);
     for index in [TextIndex::from_bytes(&made.to_bytes()).unwrap(), made] {
         let ranked = index.search(&text(&vector["query"]), 10);

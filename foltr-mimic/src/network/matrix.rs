@@ -19,7 +19,6 @@ pub(crate) struct View<'a> {
 }
 
 impl<'a> View<'a> {
-    /// A row-major matrix.
     pub fn new(values: &'a [f32], n_columns: usize) -> Self {
         Self { values, n_rows: values.len() / n_columns, n_columns, row_stride: n_columns, column_stride: 1 }
     }

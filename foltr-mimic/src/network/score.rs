@@ -7,7 +7,6 @@ use super::shape::{Parts, Representation};
 use super::vector::{add, add_product, dot, rectify, weighted_sum};
 use super::{Layer, Network};
 
-/// Documents that are scored together.
 const BLOCK: usize = 128;
 
 /// Scores documents with a network. One thread has one.

@@ -20,7 +20,6 @@ pub struct Shape {
     pub dropout: f32,
 }
 
-/// What a network looks at.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case", deny_unknown_fields)]
 pub enum Representation {
@@ -32,8 +31,9 @@ pub enum Representation {
         /// Whether the element-wise product of query and document follows the two; not in the paper.
         product: bool,
     },
-    /// The features of a row.
-    Features { n_features: usize },
+    Features {
+        n_features: usize,
+    },
 }
 
 /// How the embeddings e of a text's terms with counts c and learned weights w become one vector.
@@ -95,7 +95,6 @@ impl Shape {
         tensors
     }
 
-    /// Refuses sizes that no network has.
     pub fn check(&self) -> Result<(), InvalidInput> {
         let refused = |name: &str, found: String, expected: &str| {
             Err(InvalidInput::new(format!("a network's `{name}` is {found}"), expected))
@@ -123,14 +122,6 @@ impl Shape {
 mod tests {
     use super::*;
     use crate::NetworkSettings;
-
-    #[test]
-    fn layers_follow_from_the_shape() {
-        let settings = NetworkSettings { dimensions: 5, product: true, ..NetworkSettings::student() };
-        assert_eq!(settings.text_shape(3).layers(), [(15, 128), (128, 128), (128, 128), (128, 1)]);
-        let settings = NetworkSettings { hidden: vec![4], ..settings };
-        assert_eq!(settings.feature_shape(7).layers(), [(7, 4), (4, 1)]);
-    }
 
     #[test]
     fn sizes_without_a_network_are_refused() {

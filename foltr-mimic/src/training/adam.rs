@@ -15,7 +15,6 @@ const EPSILON: f32 = 1e-8;
 /// Parameters that a thread changes at a time.
 const PARAMS_AT_A_TIME: usize = 8_192;
 
-/// Running means of gradients and of their squares.
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Moments {
     pub first: Vec<f32>,

@@ -117,11 +117,4 @@ mod tests {
         assert_eq!(batch.rows_of_query.of(1), [2, 3]);
         assert_eq!([0, 1, 2].map(|position| batch.rows_of_document.of(position)), [[0, 5], [1, 2], [3, 4]]);
     }
-
-    #[test]
-    fn groups_may_be_empty() {
-        let mut groups = Groups::default();
-        groups.sort(4, [2, 0, 2].into_iter());
-        assert_eq!([0, 1, 2, 3].map(|group| groups.of(group).to_vec()), [vec![1], vec![], vec![0, 2], vec![]]);
-    }
 }

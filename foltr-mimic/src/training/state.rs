@@ -29,7 +29,6 @@ struct Header {
     seed: u64,
     step: u32,
     n_without_improvement: u32,
-    /// The best validation.
     best: Option<f64>,
 }
 

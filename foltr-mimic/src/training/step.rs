@@ -25,7 +25,6 @@ use super::batch::Batch;
 use super::dropout::Dropout;
 use super::texts::Texts;
 
-/// The memory of a step.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Step {
     batch: Batch,

@@ -234,11 +234,5 @@ fn losses_are_those_of_the_specification() {
         assert!((loss - number("loss")).abs() < 1e-6);
         assert_eq!((of_first, -of_first), (number("grad_s1"), number("grad_s2")));
     }
-}
-
-#[test]
-fn a_margin_that_is_reached_costs_nothing() {
-    assert_eq!(hinge(0.75, -0.25), (0.0, 0.0));
-    assert_eq!(hinge(1.0, -1.0), (0.0, 0.0));
-    assert_eq!(hinge(-1.0, 1.0), (3.0, -1.0));
+    assert_eq!(hinge(0.75, -0.25), (0.0, 0.0), "a margin that is just reached costs nothing");
 }

@@ -15,7 +15,6 @@ const TERMS_AT_A_TIME: usize = 32;
 /// Every term of every text of a batch.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Texts {
-    /// Where the terms of each text end.
     ends: Vec<u32>,
     terms: Vec<u32>,
     /// s(t), and s(t) f(t): see [`Composition::shares`].

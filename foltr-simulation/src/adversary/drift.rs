@@ -26,7 +26,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::adversary::geometry::{deviation_of, mean_of, sign, squared_distance};
 use crate::adversary::min_max::{along, unit};
-use crate::adversary::{Adversary, AttackMethod, Own, Rows, Seen, require};
+use crate::adversary::{Adversary, Own, Rows, Seen, require};
 
 /// How far which way.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
@@ -41,17 +41,6 @@ pub struct Drift {
     pub direction: DriftDirection,
     /// Rounds over which honest updates are averaged, for `against-mean`.
     pub memory: f64,
-}
-
-impl AttackMethod for Drift {
-    fn remembers(&self) -> bool {
-        true
-    }
-
-    fn check(&self) -> Result<(), ParameterError> {
-        require("reach", self.reach, self.reach >= 0.0, "at least 0 and finite")?;
-        require("memory", self.memory, self.memory >= 1.0, "at least 1 round and finite")
-    }
 }
 
 /// How far honest updates are from their mean.
@@ -130,6 +119,15 @@ impl Drift {
 }
 
 impl Adversary for Drift {
+    fn remembers(&self) -> bool {
+        true
+    }
+
+    fn check(&self) -> Result<(), ParameterError> {
+        require("reach", self.reach, self.reach >= 0.0, "at least 0 and finite")?;
+        require("memory", self.memory, self.memory >= 1.0, "at least 1 round and finite")
+    }
+
     fn corrupt(&mut self, seen: &Seen<'_>, own: &mut Own<'_>, stream: &mut Stream) {
         let mean = mean_of(seen.typical(own.rows()));
         let direction = self.direction(seen.global, &mean, own.memory, stream);

@@ -18,7 +18,7 @@ use foltr_rank::rng::Stream;
 use serde::{Deserialize, Serialize};
 
 use crate::adversary::geometry::{mean_of, mean_of_both, sign, squared_distance, squared_distances, to_f32};
-use crate::adversary::{Adversary, AttackMethod, Own, Rows, Seen, require};
+use crate::adversary::{Adversary, Own, Rows, Seen, require};
 
 /// How Krum is simulated, and where the search begins and ends.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
@@ -39,16 +39,6 @@ pub struct FangKrum {
     pub start: Option<f64>,
     /// Where the search gives up.
     pub threshold: f64,
-}
-
-impl AttackMethod for FangKrum {
-    fn check(&self) -> Result<(), ParameterError> {
-        let neighbours = f64::from(self.neighbours.unwrap_or(1));
-        require("neighbours", neighbours, neighbours > 0.0, "at least 1")?;
-        require("threshold", self.threshold, self.threshold > 0.0, "positive and finite")?;
-        let start = self.start.unwrap_or(1.0);
-        require("start", start, start > 0.0, "positive and finite")
-    }
 }
 
 /// How attackers simulate Krum when they see only their own updates.
@@ -102,21 +92,24 @@ impl FangKrum {
             _ => Search::new(self, own, against(&mean_of(own))),
         }
     }
-
-    /// What the attackers send; nothing if no lambda was found.
-    fn craft(&self, seen: &Seen<'_>, own: Rows<'_>) -> Option<Vec<f32>> {
-        let search = self.search(seen, own);
-        let lambda = match seen.honest {
-            Some(honest) if !honest.is_empty() => search.with_full_knowledge(own.len()),
-            _ => search.with_partial_knowledge(seen.n_clients),
-        };
-        lambda.map(|lambda| to_f32(search.crafted(lambda)))
-    }
 }
 
 impl Adversary for FangKrum {
+    fn check(&self) -> Result<(), ParameterError> {
+        let neighbours = f64::from(self.neighbours.unwrap_or(1));
+        require("neighbours", neighbours, neighbours > 0.0, "at least 1")?;
+        require("threshold", self.threshold, self.threshold > 0.0, "positive and finite")?;
+        let start = self.start.unwrap_or(1.0);
+        require("start", start, start > 0.0, "positive and finite")
+    }
+
     fn corrupt(&mut self, seen: &Seen<'_>, own: &mut Own<'_>, _stream: &mut Stream) {
-        if let Some(malicious) = self.craft(seen, own.rows()) {
+        let search = self.search(seen, own.rows());
+        let lambda = match seen.honest {
+            Some(honest) if !honest.is_empty() => search.with_full_knowledge(own.rows().len()),
+            _ => search.with_partial_knowledge(seen.n_clients),
+        };
+        if let Some(malicious) = lambda.map(|lambda| to_f32(search.crafted(lambda))) {
             own.send_all(&malicious);
         }
     }

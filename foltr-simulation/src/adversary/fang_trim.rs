@@ -18,7 +18,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::adversary::fang_krum::against;
 use crate::adversary::geometry::{deviation_of, mean_of, mean_of_both};
-use crate::adversary::{Adversary, AttackMethod, Own, Rows, Seen, require};
+use crate::adversary::{Adversary, Own, Rows, Seen, require};
 
 /// How far beyond which extremes.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
@@ -31,12 +31,6 @@ pub struct FangTrim {
     pub space: Space,
     /// Whose extremes.
     pub extremes: Extremes,
-}
-
-impl AttackMethod for FangTrim {
-    fn check(&self) -> Result<(), ParameterError> {
-        require("factor", self.factor, self.factor >= 1.0, "at least 1 and finite")
-    }
 }
 
 /// What a value is.
@@ -124,6 +118,10 @@ fn beyond_deviations(own: Rows<'_>) -> Vec<(f64, f64)> {
 }
 
 impl Adversary for FangTrim {
+    fn check(&self) -> Result<(), ParameterError> {
+        require("factor", self.factor, self.factor >= 1.0, "at least 1 and finite")
+    }
+
     fn corrupt(&mut self, seen: &Seen<'_>, own: &mut Own<'_>, stream: &mut Stream) {
         let ranges = self.ranges(seen, own.rows());
         for row in own.rows_mut() {

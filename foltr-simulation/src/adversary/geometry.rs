@@ -40,7 +40,6 @@ pub(super) fn deviation_of<'a>(rows: impl Iterator<Item = &'a [f32]>, mean: &[f6
     squares
 }
 
-/// Squared distance of an update to a point.
 pub(super) fn squared_distance(row: &[f32], point: &[f64]) -> f64 {
     row.iter().zip(point).map(|(&value, &point)| (f64::from(value) - point).powi(2)).sum()
 }
@@ -88,7 +87,6 @@ pub(super) fn sign(value: f64) -> f64 {
     if value == 0.0 { 0.0 } else { value.signum() }
 }
 
-/// To the format of messages.
 pub(super) fn to_f32(values: impl IntoIterator<Item = f64>) -> Vec<f32> {
     values.into_iter().map(|value| value as f32).collect()
 }

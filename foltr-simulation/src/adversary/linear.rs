@@ -1,4 +1,4 @@
-//! Attacks that send a multiple of the own update, of the honest mean or of the model.
+//! Attacks that send the own update, or a multiple of it, of the honest mean or of the model.
 //!
 //! * Sign flipping: `LXCGL19` Li, Xu, Chen, Giannakis, Ling: *RSA: Byzantine-Robust Stochastic Aggregation Methods for
 //!   Distributed Learning from Heterogeneous Datasets*, AAAI 2019, the attack of its experiments.
@@ -17,7 +17,25 @@ use foltr_rank::rng::Stream;
 use serde::{Deserialize, Serialize};
 
 use crate::adversary::geometry::{mean_of, to_f32};
-use crate::adversary::{Adversary, AttackMethod, Own, Seen, require};
+use crate::adversary::{Adversary, Own, Seen, require};
+
+/// Honest learning from reversed clicks: poisoned data, with no lie in the messages (spec section 12).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(deny_unknown_fields)]
+pub struct ClickPoisoning {}
+
+impl Adversary for ClickPoisoning {
+    fn reverses_clicks(&self) -> bool {
+        true
+    }
+
+    fn changes_messages(&self) -> bool {
+        false
+    }
+
+    fn corrupt(&mut self, _seen: &Seen<'_>, _own: &mut Own<'_>, _stream: &mut Stream) {}
+}
 
 /// The opposite of the honest update.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
@@ -34,13 +52,11 @@ impl Default for SignFlip {
     }
 }
 
-impl AttackMethod for SignFlip {
+impl Adversary for SignFlip {
     fn check(&self) -> Result<(), ParameterError> {
         require("scale", self.scale, true, "finite")
     }
-}
 
-impl Adversary for SignFlip {
     fn corrupt(&mut self, _seen: &Seen<'_>, own: &mut Own<'_>, _stream: &mut Stream) {
         own.scale(-self.scale);
     }
@@ -63,7 +79,7 @@ impl Default for Scaling {
     }
 }
 
-impl AttackMethod for Scaling {
+impl Adversary for Scaling {
     fn check(&self) -> Result<(), ParameterError> {
         require("factor", self.factor, true, "finite")
     }
@@ -71,9 +87,7 @@ impl AttackMethod for Scaling {
     fn reverses_clicks(&self) -> bool {
         self.reversed_clicks
     }
-}
 
-impl Adversary for Scaling {
     fn corrupt(&mut self, _seen: &Seen<'_>, own: &mut Own<'_>, _stream: &mut Stream) {
         own.scale(self.factor);
     }
@@ -94,13 +108,11 @@ impl Default for InnerProduct {
     }
 }
 
-impl AttackMethod for InnerProduct {
+impl Adversary for InnerProduct {
     fn check(&self) -> Result<(), ParameterError> {
         require("scale", self.scale, self.scale > 0.0, "positive and finite")
     }
-}
 
-impl Adversary for InnerProduct {
     fn corrupt(&mut self, seen: &Seen<'_>, own: &mut Own<'_>, _stream: &mut Stream) {
         let mean = mean_of(seen.typical(own.rows()));
         own.send_all(&to_f32(mean.iter().map(|mean| -self.scale * mean)));
@@ -122,13 +134,11 @@ impl Default for Negation {
     }
 }
 
-impl AttackMethod for Negation {
+impl Adversary for Negation {
     fn check(&self) -> Result<(), ParameterError> {
         require("z", self.z, self.z > 0.0, "positive and finite")
     }
-}
 
-impl Adversary for Negation {
     fn corrupt(&mut self, seen: &Seen<'_>, own: &mut Own<'_>, _stream: &mut Stream) {
         for row in own.rows_mut() {
             for (value, &global) in row.iter_mut().zip(seen.global) {

@@ -17,7 +17,7 @@ use foltr_rank::rng::Stream;
 use serde::{Deserialize, Serialize};
 
 use crate::adversary::geometry::{deviation_of, mean_of_both, to_f32};
-use crate::adversary::{Adversary, AttackMethod, Own, Rows, Seen, require};
+use crate::adversary::{Adversary, Own, Rows, Seen, require};
 
 /// How far from which mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
@@ -33,12 +33,6 @@ pub struct LittleIsEnough {
     pub deviation: Deviation,
     /// Whose mean and deviation.
     pub estimate_from: EstimateFrom,
-}
-
-impl AttackMethod for LittleIsEnough {
-    fn check(&self) -> Result<(), ParameterError> {
-        self.z.map_or(Ok(()), |z| require("z", z, true, "finite"))
-    }
 }
 
 /// The share of which z is the normal quantile; s is the number of honest clients that attackers need for a majority.
@@ -92,28 +86,29 @@ impl LittleIsEnough {
         let margin = 0.5 / n;
         normal_quantile(if share.is_nan() { 1.0 } else { share }.clamp(margin, 1.0 - margin))
     }
-
-    fn malicious(&self, own: Rows<'_>, others: Rows<'_>, n_clients: usize) -> Vec<f32> {
-        let mean = mean_of_both(own, others);
-        let n_rows = own.len() + others.len();
-        let divisor = match self.deviation {
-            Deviation::Population => n_rows,
-            Deviation::Sample => n_rows - 1,
-        };
-        let deviation = deviation_of(own.iter().chain(others.iter()), &mean, divisor);
-        let z = self.z(n_clients, own.len());
-        to_f32(mean.iter().zip(&deviation).map(|(mean, deviation)| mean - z * deviation))
-    }
 }
 
 impl Adversary for LittleIsEnough {
+    fn check(&self) -> Result<(), ParameterError> {
+        self.z.map_or(Ok(()), |z| require("z", z, true, "finite"))
+    }
+
     fn corrupt(&mut self, seen: &Seen<'_>, own: &mut Own<'_>, _stream: &mut Stream) {
         let nobody = Rows::new(&[], seen.global.len());
         let others = match self.estimate_from {
             EstimateFrom::Own => nobody,
             EstimateFrom::Seen => seen.honest.unwrap_or(nobody),
         };
-        own.send_all(&self.malicious(own.rows(), others, seen.n_clients));
+        let rows = own.rows();
+        let mean = mean_of_both(rows, others);
+        let n_rows = rows.len() + others.len();
+        let divisor = match self.deviation {
+            Deviation::Population => n_rows,
+            Deviation::Sample => n_rows - 1,
+        };
+        let deviation = deviation_of(rows.iter().chain(others.iter()), &mean, divisor);
+        let z = self.z(seen.n_clients, rows.len());
+        own.send_all(&to_f32(mean.iter().zip(&deviation).map(|(mean, deviation)| mean - z * deviation)));
     }
 }
 

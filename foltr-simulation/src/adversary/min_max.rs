@@ -14,7 +14,7 @@ use foltr_rank::rng::Stream;
 use serde::{Deserialize, Serialize};
 
 use crate::adversary::geometry::{deviation_of, mean_of, norm, sign, squared_distance, squared_distances, to_f32};
-use crate::adversary::{Adversary, AttackMethod, Own, Rows, Seen};
+use crate::adversary::{Adversary, Own, Rows, Seen};
 
 /// Which way from the mean.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -34,9 +34,6 @@ pub struct MinSum {
     pub direction: Perturbation,
 }
 
-impl AttackMethod for MinMax {}
-impl AttackMethod for MinSum {}
-
 /// A way from the mean of honest updates.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -52,14 +49,17 @@ pub enum Perturbation {
 }
 
 impl Perturbation {
-    /// The way from this mean of these updates, of length 1; 0 where there is none.
-    pub(super) fn of(self, rows: Rows<'_>, mean: &[f64]) -> Vec<f64> {
-        let way: Vec<f64> = match self {
+    /// Makes all attackers send a point on the way from the mean. The way has length 1, or 0 where there is none.
+    fn send(self, seen: &Seen<'_>, own: &mut Own<'_>, length: impl Fn(Rows<'_>, &[f64], &[f64]) -> f64) {
+        let rows = seen.typical(own.rows());
+        let mean = mean_of(rows);
+        let way = unit(match self {
             Self::Unit => mean.iter().map(|mean| -mean).collect(),
             Self::Sign => mean.iter().map(|&mean| -sign(mean)).collect(),
-            Self::Deviation => deviation_of(rows.iter(), mean, rows.len()).iter().map(|value| -value).collect(),
-        };
-        unit(way)
+            Self::Deviation => deviation_of(rows.iter(), &mean, rows.len()).iter().map(|value| -value).collect(),
+        });
+        let point = along(&mean, length(rows, &mean, &way), &way);
+        own.send_all(&point);
     }
 }
 
@@ -77,22 +77,18 @@ pub(super) fn along(mean: &[f64], gamma: f64, way: &[f64]) -> Vec<f32> {
 
 impl Adversary for MinMax {
     fn corrupt(&mut self, seen: &Seen<'_>, own: &mut Own<'_>, _stream: &mut Stream) {
-        let rows = seen.typical(own.rows());
-        let mean = mean_of(rows);
-        let way = self.direction.of(rows, &mean);
-        let diameter = squared_distances(rows).iter().copied().fold(0.0, f64::max);
-        let gamma = rows.iter().map(|row| largest_step(row, &mean, &way, diameter)).fold(f64::INFINITY, f64::min);
-        own.send_all(&along(&mean, gamma, &way));
+        self.direction.send(seen, own, |rows, mean, way| {
+            let diameter = squared_distances(rows).iter().copied().fold(0.0, f64::max);
+            rows.iter().map(|row| largest_step(row, mean, way, diameter)).fold(f64::INFINITY, f64::min)
+        });
     }
 }
 
 impl Adversary for MinSum {
     fn corrupt(&mut self, seen: &Seen<'_>, own: &mut Own<'_>, _stream: &mut Stream) {
-        let rows = seen.typical(own.rows());
-        let mean = mean_of(rows);
-        let way = self.direction.of(rows, &mean);
-        let farthest = rows.iter().map(|row| squared_distance(row, &mean)).fold(0.0, f64::max);
-        own.send_all(&along(&mean, farthest.sqrt(), &way));
+        self.direction.send(seen, own, |rows, mean, _| {
+            rows.iter().map(|row| squared_distance(row, mean)).fold(0.0, f64::max).sqrt()
+        });
     }
 }
 

@@ -11,7 +11,7 @@ use foltr_federation::ParameterError;
 use foltr_rank::rng::Stream;
 use serde::{Deserialize, Serialize};
 
-use crate::adversary::{Adversary, AttackMethod, Own, Seen, require};
+use crate::adversary::{Adversary, Own, Seen, require};
 use crate::dataset::Dataset;
 
 /// Which documents are pushed for which queries.
@@ -32,7 +32,7 @@ pub struct Promotion {
     pub boost: f64,
 }
 
-impl AttackMethod for Promotion {
+impl Adversary for Promotion {
     fn check(&self) -> Result<(), ParameterError> {
         let number = "a feature, counted from 1";
         require("feature", self.feature.into(), self.feature > 0, number)?;
@@ -45,9 +45,7 @@ impl AttackMethod for Promotion {
     fn changes_messages(&self) -> bool {
         self.boost != 1.0
     }
-}
 
-impl Adversary for Promotion {
     fn corrupt(&mut self, _seen: &Seen<'_>, own: &mut Own<'_>, _stream: &mut Stream) {
         own.scale(self.boost);
     }
@@ -143,7 +141,6 @@ impl Targets {
     }
 }
 
-/// A feature of every document of a query.
 fn values(data: &Dataset, query: usize, feature: usize) -> impl Iterator<Item = f32> {
     let view = data.query(query);
     (0..view.n_docs()).map(move |doc| view.row(doc)[feature])

@@ -143,6 +143,10 @@ mod tests {
         update
     }
 
+    fn scaled(payload: &Payload, factor: f32) -> Vec<f32> {
+        read(payload).iter().map(|value| factor * value).collect()
+    }
+
     fn message(target: &[f32], honest: &Payload, seeds: Seeds) -> Payload {
         RANGE.nearest_message(target, honest, seeds, &mut Streams::new(3).open(Purpose::Attack, 0, 0))
     }
@@ -154,8 +158,7 @@ mod tests {
             for (j, minus) in values.into_iter().enumerate() {
                 let honest = Payload::Evolution { seed: (7 * i + j) as u32, plus, minus: Some(minus) };
                 let swapped = Payload::Evolution { seed: (7 * i + j) as u32, plus: minus, minus: Some(plus) };
-                let flipped: Vec<f32> = read(&honest).iter().map(|value| -value).collect();
-                assert_eq!(message(&flipped, &honest, Seeds::Own), swapped);
+                assert_eq!(message(&scaled(&honest, -1.0), &honest, Seeds::Own), swapped);
                 assert_eq!(message(&read(&honest), &honest, Seeds::Own), honest);
             }
         }
@@ -163,20 +166,13 @@ mod tests {
 
     #[test]
     fn rewards_stay_in_their_range() {
-        let honest = Payload::Evolution { seed: 5, plus: 0.5, minus: Some(0.25) };
-        let long: Vec<f32> = read(&honest).iter().map(|value| -1e6 * value).collect();
-        assert_eq!(
-            message(&long, &honest, Seeds::Own),
-            Payload::Evolution { seed: 5, plus: 0.0, minus: Some(1.0) },
-            "as far as rewards go"
-        );
-        let single = Payload::Evolution { seed: 5, plus: 0.5, minus: None };
-        let flipped: Vec<f32> = read(&single).iter().map(|value| -value).collect();
-        assert_eq!(
-            message(&flipped, &single, Seeds::Own),
-            Payload::Evolution { seed: 5, plus: 0.0, minus: None },
-            "a single reward cannot point back"
-        );
+        let rewards = |plus, minus| Payload::Evolution { seed: 5, plus, minus };
+        let honest = rewards(0.5, Some(0.25));
+        let long = scaled(&honest, -1e6);
+        assert_eq!(message(&long, &honest, Seeds::Own), rewards(0.0, Some(1.0)), "as far as rewards go");
+        let single = rewards(0.5, None);
+        let flipped = scaled(&single, -1.0);
+        assert_eq!(message(&flipped, &single, Seeds::Own), rewards(0.0, None), "a single reward cannot point back");
         let Payload::Evolution { plus, minus, .. } = message(&[f32::NAN; N_PARAMS], &honest, Seeds::Own) else {
             panic!("a message of rewards")
         };

@@ -4,6 +4,7 @@ use foltr_federation::aggregate::Krum;
 use foltr_federation::{Aggregation, Combined, Contributions};
 use foltr_rank::rng::{Purpose, Streams};
 use proptest::prelude::*;
+use proptest::sample::select;
 use serde_json::Value;
 
 use super::*;
@@ -244,13 +245,8 @@ fn scenes(n_clients: std::ops::Range<usize>) -> impl Strategy<Value = Scene> {
     })
 }
 
-fn knowledge() -> impl Strategy<Value = Knowledge> {
-    prop_oneof![Just(Knowledge::Full), Just(Knowledge::Partial)]
-}
-
-fn perturbations() -> impl Strategy<Value = Perturbation> {
-    prop_oneof![Just(Perturbation::Unit), Just(Perturbation::Sign), Just(Perturbation::Deviation)]
-}
+const KNOWLEDGE: [Knowledge; 2] = [Knowledge::Full, Knowledge::Partial];
+const PERTURBATIONS: [Perturbation; 3] = [Perturbation::Unit, Perturbation::Sign, Perturbation::Deviation];
 
 proptest! {
     #[test]
@@ -298,8 +294,8 @@ proptest! {
     #[test]
     fn min_max_and_min_sum_go_as_far_as_they_may(
         scene in scenes(6..12),
-        knowledge in knowledge(),
-        direction in perturbations(),
+        knowledge in select(&KNOWLEDGE),
+        direction in select(&PERTURBATIONS),
     ) {
         let rows = scene.seen(3, knowledge).typical(scene.split(3).0);
         let sent = |attack: &mut dyn Adversary| scene.attacked(attack, 3, knowledge).swap_remove(0);
@@ -313,7 +309,7 @@ proptest! {
     }
 
     #[test]
-    fn hidden_attacks_point_away_from_the_mean(scene in scenes(6..12), knowledge in knowledge(), at in 0..4_usize) {
+    fn hidden_attacks_point_away_from_the_mean(scene in scenes(6..12), knowledge in select(&KNOWLEDGE), at in 0..4_usize) {
         let attack: &mut dyn Adversary = match at {
             0 => &mut InnerProduct { scale: 0.3 },
             1 => &mut MinMax { direction: Perturbation::Unit },

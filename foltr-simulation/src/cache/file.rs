@@ -69,6 +69,7 @@ pub(super) fn write_cache_file(path: &Path, source_hash: u128, data: &Dataset) -
 }
 
 /// Everything of a cache file but the features.
+#[derive(Default)]
 pub(super) struct Index {
     pub(super) n_features: usize,
     pub(super) query_start: Vec<u32>,

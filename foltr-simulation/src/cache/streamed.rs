@@ -133,13 +133,7 @@ impl GrowingFile {
     /// An empty one, whose features wait in this folder.
     fn new(folder: &Path) -> io::Result<Self> {
         fs::create_dir_all(folder)?;
-        let index = Index {
-            n_features: 0,
-            query_start: vec![0],
-            query_ids: Vec::new(),
-            labels: Vec::new(),
-            checksums: Vec::new(),
-        };
+        let index = Index { query_start: vec![0], ..Index::default() };
         Ok(Self { features: tempfile::tempfile_in(folder)?, block: Vec::with_capacity(BLOCK_BYTES), index })
     }
 

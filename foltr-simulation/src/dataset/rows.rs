@@ -27,7 +27,6 @@ enum Memory {
 }
 
 impl AlignedRows {
-    /// Zeros.
     pub fn zeroed(n_floats: usize) -> Self {
         Self::try_zeroed(n_floats).expect("memory for the feature rows")
     }
@@ -47,7 +46,6 @@ impl AlignedRows {
         Some(Self(Memory::Pages(pages)))
     }
 
-    /// A copy of padded rows.
     pub fn from_slice(rows: &[f32]) -> Self {
         let mut copy = Self::zeroed(rows.len());
         copy.as_mut_slice().copy_from_slice(rows);
@@ -76,13 +74,15 @@ impl Clone for AlignedRows {
     }
 }
 
-/// Where the rows of a data set are.
 #[derive(Clone, Debug)]
 pub(crate) enum FeatureRows {
-    /// In memory of their own.
     Owned(Arc<AlignedRows>),
     /// In a cache file, from byte `start` on for `len` bytes.
-    Mapped { file: Arc<MappedFile>, start: usize, len: usize },
+    Mapped {
+        file: Arc<MappedFile>,
+        start: usize,
+        len: usize,
+    },
 }
 
 impl FeatureRows {

@@ -5,7 +5,6 @@ use serde::Serialize;
 
 use super::Dataset;
 
-/// Counts and ranges of a data set.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Summary {
     pub n_queries: usize,
@@ -13,7 +12,6 @@ pub struct Summary {
     pub n_features: usize,
     /// Documents with each label, from 0 to the highest.
     pub label_counts: Vec<usize>,
-    /// Queries without any document of a label above 0.
     pub n_queries_without_relevant: usize,
     /// Queries whose documents all have the same label, relevant or not: nothing can be learnt from them.
     pub n_queries_with_one_label: usize,
@@ -21,7 +19,6 @@ pub struct Summary {
     pub docs_per_query: [usize; 3],
     /// Features, counted from 1, that have the same value in all documents.
     pub constant_features: Vec<usize>,
-    /// The lowest and the highest value of any feature.
     pub feature_range: [f32; 2],
     /// Whether every value lies between 0 and 1, as after normalisation.
     pub is_unit_range: bool,
@@ -55,7 +52,6 @@ pub fn summary(data: &Dataset) -> Summary {
     }
 }
 
-/// The lowest and highest value of each feature.
 fn column_ranges(data: &Dataset) -> (Vec<f32>, Vec<f32>) {
     let n_features = data.n_features();
     let (mut min, mut max) = (vec![f32::INFINITY; n_features], vec![f32::NEG_INFINITY; n_features]);

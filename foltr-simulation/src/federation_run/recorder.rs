@@ -80,7 +80,6 @@ impl<'a> FederationRun<'a> {
         self.history
     }
 
-    /// What was recorded so far, with the newest state.
     pub(crate) fn history_now(&self) -> Option<History> {
         let mut history = self.history.clone()?;
         add_newest(&mut history, self.state());

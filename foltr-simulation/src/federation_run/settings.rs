@@ -19,12 +19,9 @@ use crate::client_round::{Boxed, ClientLearner, Round};
 /// Everything that defines a federation but its data.
 #[derive(Clone, Debug)]
 pub struct FederationSettings {
-    /// Seed of all randomness.
     pub seed: u64,
     pub shape: Shape,
-    /// The model of round 0.
     pub initial: Params,
-    /// What clients do.
     pub learning: Learning,
     /// How clients make rankers of their own; none if all use the global one.
     pub personalisation: Option<Personalisation>,
@@ -32,12 +29,9 @@ pub struct FederationSettings {
     pub participation: Participation,
     /// Probability that a client's message of a round is lost.
     pub dropout: f64,
-    /// What happens to an update before it is sent.
     pub privacy: Mechanism,
-    /// What is done against clients that lie.
     pub defence: Defence,
     pub attackers: Option<Attackers>,
-    /// What the server does with the averaged step.
     pub optimiser: ServerOptimiser,
     /// The round (from 1) from which models are averaged into the published one; none for the newest model.
     pub average_from: Option<u32>,
@@ -68,7 +62,6 @@ pub enum FederationError {
     /// The published code did nothing else.
     #[error("the published random stream needs equal clients and cascade users")]
     Published,
-    /// The stored state is of another model.
     #[error(transparent)]
     Model(#[from] PayloadError),
     #[error("{memory} cannot be resumed: a stored state does not have all that it remembers")]
@@ -80,7 +73,6 @@ pub enum FederationError {
 }
 
 impl FederationSettings {
-    /// The federation's server.
     pub fn setup(&self, partition: &ClientData) -> Setup {
         // Where single messages matter a client has the same slot in every round.
         let most = self.participation.most(self.n_clients);
@@ -96,7 +88,6 @@ impl FederationSettings {
         }
     }
 
-    /// What every client learns with.
     pub fn client_learner(&self) -> Box<dyn ClientLearner> {
         match (self.personalisation, self.learning) {
             (Some(method), Learning::Pdgd(pdgd)) => method.learner(self.shape, pdgd, Boxed),

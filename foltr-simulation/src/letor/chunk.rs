@@ -9,10 +9,8 @@ use super::Expected;
 use super::number::{leading_digits, parse_token, plain_decimal, word_at};
 
 pub(super) struct Chunk {
-    /// Rows of `stride` floats.
     pub(super) rows: Vec<f32>,
     pub(super) stride: usize,
-    /// The highest feature index that occurs.
     pub(super) max_index: usize,
     pub(super) labels: Vec<u8>,
     pub(super) runs: Vec<Run>,
@@ -31,7 +29,6 @@ pub(super) struct Fault {
     pub(super) expected: Expected,
 }
 
-/// What the lines of a file may hold.
 #[derive(Clone, Copy)]
 pub(super) struct Limits {
     pub(super) max_label: u8,

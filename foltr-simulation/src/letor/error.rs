@@ -5,7 +5,6 @@ use std::path::PathBuf;
 
 use thiserror::Error;
 
-/// Why a LETOR file could not be read.
 #[derive(Debug, Error)]
 pub enum LetorError {
     #[error("{}: cannot be read: {source}", file.display())]
@@ -28,7 +27,6 @@ pub enum LetorError {
     TooLarge { file: PathBuf, n_docs: usize, n_features: usize },
 }
 
-/// What the reader expected in place of what it found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Expected {
     #[error("a label, a whole number from 0 to {0}")]

@@ -43,7 +43,6 @@ pub(crate) fn source_bytes(path: &Path) -> io::Result<SourceBytes> {
     Ok(SourceBytes::Owned(bytes))
 }
 
-/// The text in a source file, by the ending of its name.
 pub(crate) fn decompressed(raw: SourceBytes, path: &Path) -> io::Result<SourceBytes> {
     let mut text = Vec::new();
     match path.extension().and_then(|extension| extension.to_str()) {

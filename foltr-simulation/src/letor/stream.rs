@@ -15,12 +15,11 @@ use super::{LetorError, MAX_FEATURES, ReadOptions, first_width, limits_of, read_
 /// Bytes of text read before any of it is parsed: enough pieces for many threads.
 pub(crate) const BLOCK_BYTES: usize = 32 << 20;
 
-/// One query with all of its documents.
 pub(crate) struct StreamedQuery<'a> {
     pub(crate) id: &'a str,
     pub(crate) n_features: usize,
     pub(crate) labels: &'a [u8],
-    /// Padded rows, one for each label.
+    /// Padded, one for each label.
     pub(crate) rows: &'a [f32],
 }
 

@@ -9,12 +9,10 @@ use foltr_rank::rng::Streams;
 use super::replay::streams;
 use super::{Cost, Request, UnlearningError, remaining};
 use crate::client_data::ClientData;
-use crate::client_round::RoundStats;
+use crate::client_round::{RoundStats, Workers};
 use crate::federation_run::FederationSettings;
 use crate::per_message_round::PerMessageRound;
-use crate::workers::Workers;
 
-/// Clients that go through stored rounds again.
 pub(super) struct EraserRun<'a> {
     erasing: Erasing,
     settings: FederationSettings,

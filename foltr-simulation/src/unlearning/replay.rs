@@ -10,7 +10,6 @@ use super::{Request, UnlearningError, remaining};
 use crate::client_round::RoundStats;
 use crate::federation_run::{FederationRun, RoundError};
 
-/// A federation on its way to where it was.
 pub(crate) struct Replay<'a> {
     pub(crate) run: FederationRun<'a>,
     from: u32,

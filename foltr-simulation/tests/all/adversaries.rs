@@ -23,11 +23,6 @@ use crate::scene::{N_CLIENTS, PDGD, advance, even_partition, evolution, iid, mes
 const N_ATTACKERS: u32 = 3;
 const LEARNINGS: [Learning; 2] = [Learning::Pdgd(PDGD), evolution(false)];
 
-/// All clients click in one way.
-fn partition(preset: Preset) -> ClientData {
-    iid(SyntheticShape::Tiny, 60, preset, 4)
-}
-
 /// A rule that needs every message.
 fn trimmed_mean() -> Defence {
     let rule = serde_json::from_value(json!({"kind": "trimmed-mean", "attackers": 2})).expect("a rule");
@@ -106,7 +101,6 @@ fn closed(setup: Setup, messages: impl IntoIterator<Item = Message>) -> Params {
     coordinator.task().global.clone()
 }
 
-/// Steps as they are in messages.
 fn deltas(messages: &[Message]) -> Vec<f32> {
     let delta = |message: &Message| match &message.payload {
         Payload::Step { delta, .. } => delta.clone(),
@@ -175,7 +169,6 @@ fn a_vandal_is_refused_and_the_round_goes_on() {
     }
 }
 
-/// Some rounds with many clients.
 fn model(settings: &FederationSettings, n_threads: usize) -> Params {
     on_threads(n_threads, || {
         let mut run = FederationRun::new(settings.clone(), even_partition()).expect("sound settings");
@@ -226,7 +219,7 @@ fn a_flipped_reward_message_is_a_swap() {
 
 #[test]
 fn promoted_documents_rise() {
-    let honest = partition(Preset::Perfect);
+    let honest = iid(SyntheticShape::Tiny, 60, Preset::Perfect, 4);
     let data = honest.sets()[0].data().clone();
     let promotion = Promotion { feature: 3, quantile: 0.9, query_feature: Some(1), boost: 2.0 };
     let targets = promotion.targets(&data);

@@ -106,13 +106,7 @@ fn expected_weights(scores: &[f64], labels: &[u8], k: usize, users: &Cascade) ->
     (0..n_docs).for_each(|doc| identity[doc * n_docs + doc] = 1.0);
     let rows = pad_rows(&identity, n_docs);
     let query = QueryView::new(&rows, n_docs);
-    let settings = PdgdSettings {
-        learning_rate: 1.0,
-        updates: Updates::Accumulated,
-        n_shown: k,
-        clip_radius: None,
-        proximal: 0.0,
-    };
+    let settings = PdgdSettings { learning_rate: 1.0, updates: Updates::Accumulated, n_shown: k, ..crate::scene::PDGD };
     let mut learner = Pdgd::new(Shape::Linear { n_features: n_docs }, settings);
     let mut stream = Streams::new(1).open(Purpose::Interaction, 0, 0);
     let params: Vec<f32> = scores.iter().map(|&s| s as f32).collect();

@@ -101,7 +101,6 @@ pub fn messages(settings: &FederationSettings, partition: &ClientData) -> (Vec<M
     (messages, setup)
 }
 
-/// Runs something on so many threads.
 pub fn on_threads<T: Send>(n_threads: usize, work: impl FnOnce() -> T + Send) -> T {
     rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().expect("threads").install(work)
 }
@@ -112,40 +111,30 @@ pub fn marked() -> Attackers {
     Attackers { attackers: 1, knowledge: Knowledge::Partial, seeds: Seeds::Own, method }
 }
 
-/// Updates clipped to a norm.
 pub fn clipped(radius: f64) -> Defence {
     Defence { rule: Aggregation::NormClipping(NormClipping { radius: Radius::Fixed(radius) }), ..Defence::NONE }
 }
 
 /// Federations that can be resumed, each with something else to remember.
 pub fn variants() -> Vec<(&'static str, FederationSettings)> {
-    let plain = settings();
-    let momentum = ServerOptimiser::Momentum { rate: 0.7, momentum: 0.9 };
-    let adam = ServerOptimiser::Adam { rate: 0.01, beta1: 0.9, beta2: 0.99, epsilon: 1e-8 };
-    let devices = Defence { momentum: Some(WorkerMomentum::Fixed { beta: 0.5 }), ..Defence::NONE };
+    const MOMENTUM: ServerOptimiser = ServerOptimiser::Momentum { rate: 0.7, momentum: 0.9 };
+    const ADAM: ServerOptimiser = ServerOptimiser::Adam { rate: 0.01, beta1: 0.9, beta2: 0.99, epsilon: 1e-8 };
+    const DEVICES: Defence = Defence { momentum: Some(WorkerMomentum::Fixed { beta: 0.5 }), ..Defence::NONE };
+    let with = |change: fn(&mut FederationSettings)| {
+        let mut settings = settings();
+        change(&mut settings);
+        settings
+    };
     vec![
-        ("everyone", plain.clone()),
-        ("server momentum", FederationSettings { optimiser: momentum, ..plain.clone() }),
-        (
-            "adam and coins",
-            FederationSettings { optimiser: adam, participation: Participation::PoissonSampling(0.5), ..plain.clone() },
-        ),
-        (
-            "sample and dropouts",
-            FederationSettings { participation: Participation::Sample(4), dropout: 0.3, ..plain.clone() },
-        ),
-        ("tail mean", FederationSettings { average_from: Some(3), dropout: 0.1, ..plain.clone() }),
-        (
-            "device momentum",
-            FederationSettings {
-                defence: devices,
-                participation: Participation::PoissonSampling(0.7),
-                ..plain.clone()
-            },
-        ),
-        ("clipping", FederationSettings { defence: clipped(0.05), ..plain.clone() }),
-        ("marked client", FederationSettings { attackers: Some(marked()), ..plain.clone() }),
-        ("many clients", FederationSettings { n_clients: 150, optimiser: momentum, ..plain.clone() }),
+        ("everyone", settings()),
+        ("server momentum", with(|it| it.optimiser = MOMENTUM)),
+        ("adam and coins", with(|it| (it.optimiser, it.participation) = (ADAM, Participation::PoissonSampling(0.5)))),
+        ("sample and dropouts", with(|it| (it.participation, it.dropout) = (Participation::Sample(4), 0.3))),
+        ("tail mean", with(|it| (it.average_from, it.dropout) = (Some(3), 0.1))),
+        ("device momentum", with(|it| (it.defence, it.participation) = (DEVICES, Participation::PoissonSampling(0.7)))),
+        ("clipping", with(|it| it.defence = clipped(0.05))),
+        ("marked client", with(|it| it.attackers = Some(marked()))),
+        ("many clients", with(|it| (it.n_clients, it.optimiser) = (150, MOMENTUM))),
         ("evolution", single_rewards(false)),
     ]
 }
@@ -202,7 +191,6 @@ pub fn policy_of(settings: &FederationSettings) -> HistoryPolicy {
     }
 }
 
-/// Forgets clients.
 pub fn forget(
     method: Unlearning,
     settings: &FederationSettings,
@@ -230,7 +218,6 @@ pub fn contains_window(bytes: &[u8], values: &[f32]) -> bool {
     })
 }
 
-/// All recorded updates of a client.
 pub fn updates_of(history: &History, client: u32) -> Vec<Vec<f32>> {
     history.records().filter_map(|record| record.update(client)).map(<[f32]>::to_vec).collect()
 }

@@ -27,18 +27,14 @@ fn federations() -> Vec<FederationSettings> {
     let plain = settings();
     let momentum = ServerOptimiser::Momentum { rate: 0.7, momentum: 0.9 };
     let devices = variant("device momentum");
+    let coins = Participation::PoissonSampling;
     vec![
         plain.clone(),
-        FederationSettings { participation: Participation::PoissonSampling(0.2), ..plain.clone() },
+        FederationSettings { participation: coins(0.2), ..plain.clone() },
         FederationSettings { participation: Participation::Sample(3), optimiser: momentum, ..plain.clone() },
-        FederationSettings {
-            participation: Participation::PoissonSampling(0.3),
-            dropout: 0.3,
-            optimiser: momentum,
-            ..plain.clone()
-        },
+        FederationSettings { participation: coins(0.3), dropout: 0.3, optimiser: momentum, ..plain.clone() },
         FederationSettings { dropout: 0.5, average_from: Some(5), ..plain },
-        FederationSettings { participation: Participation::PoissonSampling(0.2), ..devices },
+        FederationSettings { participation: coins(0.2), ..devices },
     ]
 }
 
