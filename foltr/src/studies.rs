@@ -4,7 +4,6 @@ mod membership;
 mod privacy_loss;
 mod unlearning;
 
-use std::collections::BTreeMap;
 use std::path::Path;
 
 use anyhow::Result;
@@ -32,16 +31,9 @@ fn judgement(entry: &str, says: &str, case: &[(&str, &str)], verdict: Verdict, v
     Judgement {
         entry: Some(entry.into()),
         says: says.into(),
-        finding: None,
-        case: case.iter().map(pair).collect::<BTreeMap<_, _>>(),
+        case: case.iter().map(pair).collect(),
         verdict,
         value: Some(value).filter(|value| value.is_finite()),
-        values: Vec::new(),
-        expected: String::new(),
-        interval: None,
-        n: 0,
-        because: None,
-        data: None,
-        quick: false,
+        ..Judgement::default()
     }
 }

@@ -185,11 +185,11 @@ impl<'a> Drawing<'a> {
 
     pub fn draw(&self) -> Drawn {
         match self.spec.kind {
-            Kind::Curves => Drawn::Figure(self.curves().into()),
-            Kind::Bars => Drawn::Figure(self.bars().into()),
-            Kind::HeatMap => Drawn::Figure(self.heat_map().into()),
+            Kind::Curves => Drawn::Figure(Figure::Curves(self.curves())),
+            Kind::Bars => Drawn::Figure(Figure::Bars(self.bars())),
+            Kind::HeatMap => Drawn::Figure(Figure::HeatMap(self.heat_map())),
             Kind::Table => Drawn::Table(self.table()),
-            Kind::Clients => Drawn::Figure(self.clients().into()),
+            Kind::Clients => Drawn::Figure(Figure::Curves(self.clients())),
         }
     }
 

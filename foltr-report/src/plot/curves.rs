@@ -73,14 +73,6 @@ pub struct Reference {
 }
 
 impl CurveFigure {
-    /// The figure as SVG. Text stays text, with fallbacks for fonts that are not installed.
-    ///
-    /// Every panel is a `<g class="panel">` with its place and axes as data; every curve in it, with its band and
-    /// markers, a `<g class="series" data-series="INDEX" data-name="NAME">`.
-    pub fn svg(&self) -> String {
-        self.compose().finish("curves", &self.title, &self.subtitle)
-    }
-
     pub(super) fn compose(&self) -> Canvas {
         draw::draw(self, &layout::Layout::of(self))
     }

@@ -116,13 +116,15 @@ fn worth_drawing(figure: Figure) -> Option<Figure> {
         Figure::Curves(mut figure) => {
             figure.y_sharing = Sharing::Row;
             let has_curve = |panel: &Panel| !panel.curves.is_empty();
-            figure.rows.iter().flat_map(|row| &row.panels).any(has_curve).then(|| figure.into())
+            figure.rows.iter().flat_map(|row| &row.panels).any(has_curve).then_some(Figure::Curves(figure))
         }
-        Figure::Bars(figure) => (figure.groups.iter().flat_map(|it| &it.bars).count() > 1).then(|| figure.into()),
+        Figure::Bars(figure) => {
+            (figure.groups.iter().flat_map(|it| &it.bars).count() > 1).then_some(Figure::Bars(figure))
+        }
         Figure::HeatMap(mut figure) => {
             let largest = figure.cells.iter().flatten().copied().filter(|it| it.is_finite()).reduce(f64::max)?;
             figure.digits = if largest < 10.0 { 4 } else { 2 };
-            Some(figure.into())
+            Some(Figure::HeatMap(figure))
         }
     }
 }

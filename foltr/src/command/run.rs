@@ -74,6 +74,7 @@ fn run_study((study, criteria): &(Study, Criteria), options: &RunOptions<'_>) ->
     prepared.data.stores().for_each(|data| println!("data: {}", data.describe()));
     let executed = run_jobs(&prepared.plan, &prepared.data, &store, &how)?;
     let outcome = prepared.finish(executed, options.parquet)?;
+    judged_study::remove_verdicts(options.out)?;
     print_outcome(&outcome, &store, options)?;
     if outcome.interrupted {
         let (n_finished, n_wanted) = (outcome.results.runs.len(), outcome.n_wanted);
