@@ -227,17 +227,6 @@ fn papers() -> BTreeMap<String, Vec<String>> {
 }
 
 #[test]
-fn keys_are_letters_and_a_year() {
-    for key in ["KO19", "OdR18", "Y77", "MMRHA17"] {
-        assert!(is_key(key), "{key}");
-    }
-    for word in ["MQ2007", "S1", "19", "f32", "Fold1", "K", "", "ÄÖ19"] {
-        assert!(!is_key(word), "{word}");
-    }
-    assert_eq!(keys("let x = 1; // Eq. 4 of `KO19`, not `MQ2007`\n", '`', '`'), BTreeSet::from(["KO19".to_owned()]));
-}
-
-#[test]
 fn every_citation_is_in_papers_and_every_paper_is_cited() {
     let papers = papers();
     let mut n_cited = 0;
