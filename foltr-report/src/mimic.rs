@@ -83,7 +83,6 @@ pub struct Line {
 pub struct Summary {
     pub lines: Vec<Line>,
     pub n_seeds: usize,
-    /// Judged test queries, each once.
     pub n_queries: usize,
 }
 

@@ -34,7 +34,6 @@ pub(crate) use style::colour;
 
 /// Pixels of the PNG for each unit of the SVG.
 const PNG_SCALE: f32 = 2.0;
-/// Of every figure.
 const LEAST_WIDTH: f64 = 460.0;
 
 #[derive(Clone, Debug, PartialEq)]

@@ -21,7 +21,6 @@ pub use page::Page;
 pub use roles::{ChoiceError, Choices};
 
 pub struct Report {
-    /// Of the folder.
     pub name: String,
     pub results: Results,
     /// The content of `resolved.toml`.

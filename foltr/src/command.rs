@@ -49,7 +49,6 @@ fn catch_interrupts() -> Result<()> {
     ctrlc::set_handler(handler).context("Ctrl-C cannot be caught")
 }
 
-/// Prints an error on standard error.
 pub fn exit_code(end: Result<End>) -> ExitCode {
     match end {
         Ok(End::Done) => ExitCode::SUCCESS,

@@ -73,7 +73,6 @@ pub fn chosen_grid(study: &Study, store: &RunStore, name: Option<&str>, how: &Ex
     Ok(Some(grid))
 }
 
-/// Mean over folds and seeds of every setting.
 fn scores(choose: &Choose, results: &Results) -> Result<Vec<Option<f64>>> {
     let metric: MetricName = choose.metric.parse()?;
     let at = At::try_from(choose.at.clone()).map_err(|message| anyhow!("choose.at: {message}"))?;
@@ -86,7 +85,7 @@ fn scores(choose: &Choose, results: &Results) -> Result<Vec<Option<f64>>> {
 
 pub fn judge(study: &Study, criteria: &Criteria, results: &Results, out: &Path) -> Result<JudgedStudy> {
     let mut judgements = criteria.judge(study, results);
-    judgements.extend(studies::judge(study, results, out)?);
+    judgements.extend(studies::judge(study, results)?);
     let (mut tables, mut figures) = (String::new(), Vec::new());
     for (name, drawn) in criteria.draw(study, results) {
         match drawn {

@@ -156,7 +156,6 @@ impl<'a> Checker<'a> {
         distinct(of_grid.chain(self.own.iter().filter_map(|values| own_value(values, axis))))
     }
 
-    /// Exactly one predicate, and what belongs to it.
     fn check_predicate(&mut self, it: &Expectation) {
         let predicates = [
             ("at_least", it.at_least.is_some()),

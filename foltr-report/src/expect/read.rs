@@ -27,7 +27,6 @@ pub struct Expectation {
     pub metric: Names,
     #[serde(default)]
     pub at: At,
-    /// `where` in a file.
     #[serde(default, rename = "where")]
     pub fixed: Selection,
     #[serde(default)]
@@ -52,7 +51,6 @@ pub struct Expectation {
     pub because: BTreeMap<String, String>,
 }
 
-/// On which data an expectation is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DataLevel {
@@ -75,7 +73,6 @@ impl DataLevel {
     }
 }
 
-/// What becomes of an expectation with a small budget.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum QuickMode {
@@ -147,7 +144,6 @@ pub struct PredicateAxis<'a> {
 pub struct Printed {
     pub rows: Option<String>,
     pub columns: Option<String>,
-    /// Labels of the columns.
     #[serde(default)]
     pub order: Vec<Group>,
     pub values: PrintedValues,
@@ -162,7 +158,6 @@ pub enum PrintedValues {
 }
 
 impl PrintedValues {
-    /// (row, numbers).
     pub fn rows(&self) -> Vec<(Option<&str>, Vec<f64>)> {
         let number = |value: &Value| value.as_float().or_else(|| value.as_integer().map(|n| n as f64));
         match self {

@@ -39,7 +39,6 @@ pub struct BarGroup {
     pub bars: Vec<Bar>,
 }
 
-/// A value with the ends of its error bar.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bar {
     /// Index of [`BarFigure::methods`].

@@ -41,7 +41,6 @@ impl Font {
     }
 }
 
-/// The rectangle of a label that was set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LabelBox {
     pub left: f64,
@@ -144,7 +143,6 @@ impl Canvas {
         }
     }
 
-    /// The whole SVG.
     pub fn finish(&self) -> String {
         let (width, height) = (self.size.0.ceil(), self.size.1.ceil());
         format!(
@@ -162,7 +160,6 @@ impl Canvas {
     }
 }
 
-/// Path data through these points.
 pub fn path(points: impl Iterator<Item = (f64, f64)>) -> String {
     let mut path = String::new();
     for (idx, (x, y)) in points.enumerate() {

@@ -27,7 +27,6 @@ pub struct HeatMap {
     pub cells: Vec<Vec<f64>>,
     pub digits: usize,
     pub palette: Palette,
-    /// A line below the table.
     pub note: String,
 }
 

@@ -42,7 +42,6 @@ impl Comparison {
         Ok(Self { partner: settings.iter().map(partner).collect(), baseline })
     }
 
-    /// One a setting that can be tested.
     pub fn tests(&self, results: &Results, measure: &Measure) -> Vec<Option<Tested>> {
         let runs = |setting| results.runs_of(setting).map(|run| (run.fold, run.seed));
         let test = |(setting, partner): (usize, &Option<usize>)| {
@@ -65,7 +64,6 @@ impl Tested {
         mark(self.result.difference, self.corrected_p)
     }
 
-    /// For whoever asks for more than the mark.
     pub fn description(&self) -> String {
         let name = match self.test {
             Test::Paired => "paired t-test",

@@ -34,13 +34,11 @@ pub struct SectionFigure {
 }
 
 impl SectionFigure {
-    /// As a part of the page.
     pub fn inline(&self) -> String {
         self.figure.svg().replacen(r#" xmlns="http://www.w3.org/2000/svg""#, "", 1)
     }
 }
 
-/// What all figures have in common.
 pub fn base(results: &Results, roles: &Roles) -> FigureSpec {
     let has_schedule = results.grid.settings.iter().any(|setting| setting.experiment.schedule().is_some());
     FigureSpec {

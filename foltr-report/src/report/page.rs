@@ -27,7 +27,6 @@ pub struct Page {
     sections: Vec<Section>,
 }
 
-/// All that the template looks at.
 #[derive(Template)]
 #[template(path = "report.html")]
 struct Content<'a> {

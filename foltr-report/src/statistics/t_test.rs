@@ -78,7 +78,6 @@ fn welch(first: &[f64], second: &[f64], largest: f64) -> TTest {
     judge(a.mean - b.mean, squared_error, degrees, largest)
 }
 
-/// A mean with its squared standard error.
 struct Sample {
     n: f64,
     mean: f64,

@@ -18,7 +18,6 @@ use foltr_report::table::{grouped, table};
 
 const USUAL: [Metric; 4] = [Metric::Ndcg(10), Metric::Mrr(10), Metric::Precision(10), Metric::AveragePrecision];
 
-/// What was measured on one file, or on one split of one fold.
 #[derive(Debug, Serialize)]
 struct Evaluated {
     #[serde(skip_serializing_if = "Option::is_none")]

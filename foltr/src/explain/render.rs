@@ -29,7 +29,6 @@ impl Explained {
         sections.join("\n") + if has_numbers { "\nnone: nothing is hidden, or nothing is proven\n" } else { "" }
     }
 
-    /// Axes on which explanations have different labels.
     fn differing_axes(&self) -> Vec<&str> {
         let all = self.explanations.iter().flat_map(|one| one.settings.iter().flatten());
         let differs =

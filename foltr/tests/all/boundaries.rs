@@ -43,7 +43,6 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Source files of a crate with their text.
 fn sources(name: &str) -> Vec<(PathBuf, String)> {
     let files = files_below(&workspace().join(name).join("src"));
     let is_rust = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "rs");
@@ -147,7 +146,6 @@ fn architecture_block(start: &str) -> Vec<String> {
     block.lines().map(str::to_owned).collect()
 }
 
-/// Whether a file defines a function of this name.
 fn defines(text: &str, function: &str) -> bool {
     ["(", "<"].iter().any(|open| text.contains(&format!("fn {function}{open}")))
 }

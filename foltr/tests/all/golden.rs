@@ -58,7 +58,6 @@ struct Line {
     tolerance: Option<f64>,
 }
 
-/// Lines by experiment file and setting.
 type Lines = BTreeMap<(String, String), Line>;
 
 #[test]
@@ -78,7 +77,6 @@ fn every_experiment_computes_what_it_always_did() {
 
 // ---- the layout of result folders: all that this file knows about it
 
-/// One line of `jobs.csv`.
 struct Job {
     setting: String,
     fold: u64,

@@ -144,7 +144,6 @@ fn the_guarantee_reveals_nothing_that_depends_on_votes() {
     assert!(workspace.json("clear/guarantee.json")["epsilon"].is_null(), "scores without noise have no guarantee");
 }
 
-/// All scores of a labelling.
 fn scores(workspace: &Workspace, name: &str) -> Vec<f64> {
     let text = String::from_utf8(workspace.bytes(name)).expect("text");
     let lines = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).expect("JSON"));
