@@ -26,7 +26,6 @@ pub struct GridOutcome {
     pub interrupted: bool,
 }
 
-/// A grid that is about to be run as a study.
 pub struct StudyRun<'a> {
     pub plan: Plan,
     pub data: DataCache,

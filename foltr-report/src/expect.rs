@@ -52,14 +52,12 @@ impl Criteria {
         self.expectations.is_empty() && self.figures.is_empty()
     }
 
-    /// Judges the expectations that are about the study's entry.
     pub fn judge(&self, study: &Study, results: &Results) -> Vec<Judgement> {
         let selector = selector(study, results);
         let asked = self.expectations.iter().filter(|one| one.is_about(study));
         asked.flat_map(|one| judge_one(one, study, &selector)).collect()
     }
 
-    /// Draws the figures that are about the study's entry, with their names.
     pub fn draw(&self, study: &Study, results: &Results) -> Vec<(String, Drawn)> {
         let selector = selector(study, results);
         let asked = self.figures.iter().filter(|figure| is_about(&figure.entry, &figure.only_on, study));
@@ -71,7 +69,6 @@ fn selector<'a>(study: &'a Study, results: &'a Results) -> Selector<'a> {
     Selector::of(results, study.collections.first().map(|(name, _)| name.as_str()))
 }
 
-/// Whether these entries and collections are those of a study.
 fn is_about(entries: &Names, only_on: &Names, study: &Study) -> bool {
     (only_on.0.is_empty() || study.collections.iter().any(|(name, _)| only_on.allow(Some(name))))
         && entries.allow(study.entry.as_ref().map(|entry| entry.id.as_str()))

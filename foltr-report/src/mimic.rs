@@ -6,8 +6,8 @@ use anyhow::Result;
 use foltr_mimic::retrieval::NDCG;
 use serde::Serialize;
 
-use crate::plot::{self, Bar, BarFigure, BarGroup};
-use crate::statistics::{Estimate, TTest, Test};
+use crate::plot::{self, Bar, BarFigure, BarGroup, Figure};
+use crate::statistics::{Estimate, TTest, Test, mean as average};
 use crate::table::table;
 use foltr_experiment::mimic::{CUTOFF, Evaluation, MEASURES, RankerResult};
 use foltr_experiment::results::Results;
@@ -83,7 +83,6 @@ pub struct Line {
 pub struct Summary {
     pub lines: Vec<Line>,
     pub n_seeds: usize,
-    /// Judged test queries, each once.
     pub n_queries: usize,
 }
 
@@ -150,13 +149,13 @@ impl Summary {
         table(&header[..n_columns], 1, self.lines.iter().map(row).collect())
     }
 
-    pub fn figure(&self, title: &str) -> BarFigure {
+    fn figure(&self, title: &str) -> Figure {
         let bars = self.lines.iter().enumerate().map(|(method, line)| {
             let mean = line.means[NDCG];
             let (low, high) = line.interval.unwrap_or((mean, mean));
             Bar { method, value: mean, low, high }
         });
-        BarFigure {
+        Figure::Bars(BarFigure {
             title: title.into(),
             subtitle: format!(
                 "{} test queries, {} seed{}",
@@ -172,12 +171,8 @@ impl Summary {
             methods: self.lines.iter().map(|line| line.ranker.clone()).collect(),
             groups: vec![BarGroup { name: String::new(), bars: bars.collect() }],
             digits: Some(4),
-        }
+        })
     }
-}
-
-fn average(values: &[f64]) -> f64 {
-    values.iter().sum::<f64>() / values.len() as f64
 }
 
 /// nDCG@20 of one ranker by fold and query, as means over seeds. Names may come twice in different folds.

@@ -11,7 +11,6 @@ mod heat_map;
 mod legend;
 mod outline;
 mod palette;
-mod sheet;
 mod style;
 #[cfg(test)]
 mod tests;
@@ -19,8 +18,9 @@ mod text;
 
 use std::path::{Path, PathBuf};
 
+use anyhow::{Context, Result};
 use resvg::tiny_skia::{Pixmap, Transform};
-use resvg::usvg::{self, Options, Tree};
+use resvg::usvg::{Options, Tree};
 
 use axis::Axis;
 pub use axis::Scale;
@@ -30,12 +30,10 @@ pub use curves::{Curve, CurveFigure, Panel, PanelRow, Point, Reference, Sharing}
 pub use heat_map::HeatMap;
 pub(crate) use legend::line_swatch;
 pub use palette::Palette;
-pub use sheet::sheet;
 pub(crate) use style::colour;
 
 /// Pixels of the PNG for each unit of the SVG.
 const PNG_SCALE: f32 = 2.0;
-/// Of every figure.
 const LEAST_WIDTH: f64 = 460.0;
 
 #[derive(Clone, Debug, PartialEq)]
@@ -46,12 +44,13 @@ pub enum Figure {
 }
 
 impl Figure {
+    /// Text stays text, with fallbacks for fonts that are not installed.
+    ///
+    /// A panel of curves is a `<g class="panel">` with its place and axes as data; a curve in it with its band and
+    /// markers, and a bar, is a `<g class="series" data-series="INDEX" data-name="NAME">`; a cell of a heat map is a
+    /// `<g class="cell" data-row="R" data-column="C" data-value="V">`.
     pub fn svg(&self) -> String {
-        match self {
-            Self::Curves(figure) => figure.svg(),
-            Self::Bars(figure) => figure.svg(),
-            Self::HeatMap(figure) => figure.svg(),
-        }
+        self.compose().finish()
     }
 
     #[must_use]
@@ -73,48 +72,31 @@ impl Figure {
     }
 }
 
-impl From<CurveFigure> for Figure {
-    fn from(figure: CurveFigure) -> Self {
-        Self::Curves(figure)
+/// All figures as one SVG, from top to bottom.
+pub fn sheet(figures: &[Figure]) -> String {
+    let mut sheet = Canvas::of("sheet");
+    for canvas in figures.iter().map(Figure::compose) {
+        let (width, height) = sheet.size;
+        // A nested picture keeps its own coordinates.
+        sheet.body.push_str(&canvas.finish().replacen("<svg ", &format!("<svg y=\"{height}\" "), 1));
+        sheet.size = (width.max(canvas.size.0.ceil()), height + canvas.size.1.ceil());
     }
-}
-
-impl From<BarFigure> for Figure {
-    fn from(figure: BarFigure) -> Self {
-        Self::Bars(figure)
-    }
-}
-
-impl From<HeatMap> for Figure {
-    fn from(figure: HeatMap) -> Self {
-        Self::HeatMap(figure)
-    }
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum PlotError {
-    #[error("the figure cannot be drawn: {0}")]
-    Svg(#[from] usvg::Error),
-    #[error("a picture of {0} x {1} pixels cannot be drawn")]
-    Size(u32, u32),
-    #[error("the figure cannot be encoded as PNG: {0}")]
-    Png(String),
-    #[error("{}: {source}", path.display())]
-    Write { path: PathBuf, source: std::io::Error },
+    sheet.finish()
 }
 
 /// Draws an SVG as PNG, with the embedded font.
-fn png(svg: &str) -> Result<Vec<u8>, PlotError> {
-    let tree = Tree::from_str(&outline::outlined(svg), &Options::default())?;
+fn png(svg: &str) -> Result<Vec<u8>> {
+    let tree = Tree::from_str(&outline::outlined(svg), &Options::default()).context("the figure cannot be drawn")?;
     let size = tree.size();
     let (width, height) = ((size.width() * PNG_SCALE).ceil() as u32, (size.height() * PNG_SCALE).ceil() as u32);
-    let mut pixels = Pixmap::new(width, height).ok_or(PlotError::Size(width, height))?;
+    let mut pixels = Pixmap::new(width, height)
+        .with_context(|| format!("a picture of {width} x {height} pixels cannot be drawn"))?;
     resvg::render(&tree, Transform::from_scale(PNG_SCALE, PNG_SCALE), &mut pixels.as_mut());
-    pixels.encode_png().map_err(|error| PlotError::Png(error.to_string()))
+    pixels.encode_png().context("the figure cannot be encoded as PNG")
 }
 
 /// Writes `STEM.svg` and `STEM.png`; returns both paths.
-pub fn write(svg: &str, stem: &Path) -> Result<(PathBuf, PathBuf), PlotError> {
+pub fn write(svg: &str, stem: &Path) -> Result<(PathBuf, PathBuf)> {
     let picture = png(svg)?;
     // Not `with_extension`, which would take the end off a stem such as `figure-3.1`.
     let ending = |ending: &str| {
@@ -124,7 +106,7 @@ pub fn write(svg: &str, stem: &Path) -> Result<(PathBuf, PathBuf), PlotError> {
     };
     let (svg_path, png_path) = (ending(".svg"), ending(".png"));
     for (path, bytes) in [(&svg_path, svg.as_bytes()), (&png_path, picture.as_slice())] {
-        std::fs::write(path, bytes).map_err(|source| PlotError::Write { path: path.clone(), source })?;
+        std::fs::write(path, bytes).with_context(|| path.display().to_string())?;
     }
     Ok((svg_path, png_path))
 }

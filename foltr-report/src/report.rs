@@ -17,11 +17,10 @@ use anyhow::{Context, Result};
 
 use foltr_experiment::results::Results;
 
-pub use page::{Page, PageError};
+pub use page::Page;
 pub use roles::{ChoiceError, Choices};
 
 pub struct Report {
-    /// Of the folder.
     pub name: String,
     pub results: Results,
     /// The content of `resolved.toml`.
@@ -36,14 +35,4 @@ pub fn read(folder: &Path) -> Result<Report> {
     let name = folder.canonicalize().unwrap_or_else(|_| folder.into());
     let name = name.file_name().map_or_else(|| "results".into(), |name| name.to_string_lossy().into_owned());
     Ok(Report { name, results, resolved })
-}
-
-impl Report {
-    pub fn n_finished(&self) -> usize {
-        self.results.runs.len()
-    }
-
-    pub fn n_planned(&self) -> usize {
-        self.results.about.n_runs
-    }
 }

@@ -1,16 +1,10 @@
-//! What several runs say: mean, standard deviation and Student's 95 % confidence interval; tests; smoothed courses.
+//! What several runs say: mean, standard deviation and Student's 95 % confidence interval; tests.
 
 mod auc;
-mod equivalence;
-mod marks;
-mod smoothing;
 mod t_test;
 
 pub use auc::Auc;
-pub use equivalence::equivalence_p;
-pub use marks::{bonferroni, mark};
-pub use smoothing::smooth;
-pub use t_test::{TTest, TTestError, Test};
+pub use t_test::{TTest, TTestError, Test, equivalence_p};
 
 use serde::Serialize;
 use statrs::distribution::{ContinuousCDF, StudentsT};

@@ -39,7 +39,6 @@ pub struct SettingSummary<'a> {
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
 pub struct Online {
     pub cutoff: usize,
-    /// Over rounds.
     pub mean_ndcg: Estimate,
     pub discounted_sum: Estimate,
     pub discount: f64,

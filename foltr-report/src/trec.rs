@@ -36,17 +36,14 @@ pub enum Gain {
     Exponential,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct RunFormat {
-    /// Documents of a query at most; all when absent.
-    pub depth: Option<usize>,
-    pub scores: Scores,
-    /// Name of the run, without blanks.
-    pub tag: String,
-}
-
-/// Writes `query Q0 document rank score tag` for the best documents of every query.
-pub fn write_run(out: &mut dyn Write, parts: &[Part], model: &Model, format: &RunFormat) -> Result<()> {
+/// Writes `query Q0 document rank score tag` for the best `depth` documents of every query, or all; `tag` has no blanks.
+pub fn write_run(
+    out: &mut dyn Write,
+    parts: &[Part],
+    model: &Model,
+    (depth, kind): (Option<usize>, Scores),
+    tag: &str,
+) -> Result<()> {
     let mut ranker = Ranker::new(model.shape);
     ranker.load(&model.params);
     let (mut scores, mut order) = (Vec::new(), Vec::new());
@@ -58,14 +55,14 @@ pub fn write_run(out: &mut dyn Write, parts: &[Part], model: &Model, format: &Ru
         let is_finite = scores.iter().all(|score| score.is_finite());
         ensure!(is_finite, "query {id}: the score of a document is too large for a number; scale the features");
         rank_all(&scores, &mut order);
-        for (position, &doc_idx) in order.iter().take(format.depth.unwrap_or(n_docs)).enumerate() {
-            let score = match format.scores {
+        for (position, &doc_idx) in order.iter().take(depth.unwrap_or(n_docs)).enumerate() {
+            let score = match kind {
                 // As a double, every digit: read as single or as double precision it is the same number.
                 Scores::Model => f64::from(scores[doc_idx as usize] + 0.0),
                 Scores::Rank => (n_docs - position) as f64,
             };
             let (name, rank) = (document_name(id, doc_idx as usize, n_docs), position + 1);
-            writeln!(out, "{id} Q0 {name} {rank} {score} {}", format.tag)?;
+            writeln!(out, "{id} Q0 {name} {rank} {score} {tag}")?;
         }
     }
     Ok(())
@@ -129,7 +126,7 @@ mod tests {
         let model =
             Model { shape: Shape::Linear { n_features: 1 }, normalise: Normalisation::None, params: vec![weight] };
         let mut text = Vec::new();
-        write_run(&mut text, &parts(), &model, &RunFormat { depth, scores, tag: "t".into() })?;
+        write_run(&mut text, &parts(), &model, (depth, scores), "t")?;
         Ok(String::from_utf8(text)?)
     }
 
@@ -144,23 +141,9 @@ mod tests {
     }
 
     #[test]
-    fn qrels_hold_labels_or_gains() {
-        let qrels = |relevance| {
-            let mut text = Vec::new();
-            write_qrels(&mut text, &parts(), relevance).expect("memory");
-            String::from_utf8(text).expect("text")
-        };
-        assert_eq!(qrels(Gain::Label), "7 0 7-000001 0\n7 0 7-000002 2\n7 0 7-000003 1\na 0 a-000001 0\n");
-        assert_eq!(qrels(Gain::Exponential), "7 0 7-000001 0\n7 0 7-000002 3\n7 0 7-000003 1\na 0 a-000001 0\n");
-    }
-
-    #[test]
-    fn scores_that_are_no_numbers_and_repeated_queries_are_refused() {
+    fn scores_that_are_no_numbers_are_refused() {
         let error = run(f32::MAX, None, Scores::Model).expect_err("infinite").to_string();
         assert!(error.starts_with("query 7: "), "{error}");
-        check_distinct(&parts()).expect("distinct");
-        let error = check_distinct(&[parts(), parts()].concat()).expect_err("twice").to_string();
-        assert!(error.starts_with("query 7 occurs twice"), "{error}");
     }
 
     #[test]

@@ -82,9 +82,6 @@ impl ExperimentFile {
     }
 
     /// Removes a section, or `section.key`.
-    ///
-    /// # Panics
-    /// If it is not there.
     pub fn without(mut self, path: &str) -> Self {
         let count = |file: &Self| file.sections.iter().map(|(_, lines)| 1 + lines.len()).sum::<usize>();
         let before = count(&self);

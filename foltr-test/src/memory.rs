@@ -12,9 +12,6 @@ pub fn peak_memory() -> Option<u64> {
 }
 
 /// Runs the calling test once more, alone in a process, where `body` is executed.
-///
-/// # Panics
-/// If the test fails there, or does not run there.
 pub fn in_own_process(body: impl FnOnce()) {
     if std::env::var_os(VARIABLE).is_some() {
         return body();

@@ -8,9 +8,6 @@ use std::process::Command;
 const KINDS: [&str; 3] = ["data", "python", "browser"];
 
 /// What a test needs, if this machine has it.
-///
-/// # Panics
-/// If it is missing and `FOLTR_REQUIRE` names its kind, or if that variable names something else.
 pub fn require<T>(kind: &str, needed: Option<T>, missing: &str) -> Option<T> {
     assert!(KINDS.contains(&kind), "{kind} is none of {KINDS:?}");
     let required = std::env::var("FOLTR_REQUIRE").unwrap_or_default();

@@ -106,32 +106,7 @@ pub enum Command {
     /// deviation and 95 % interval of every setting), run.json (version, data, machine, time), runs/ (every run with its
     /// model). After Ctrl-C or a crash the same command continues: finished runs are not done again. If the file has
     /// sections [[expect]], the results are judged: verdict.json, figures, and code 1 if an expectation fails.
-    Run {
-        /// Experiment file.
-        #[arg(value_name = "SPEC.toml")]
-        spec: PathBuf,
-        /// Folder for the results; made if needed.
-        #[arg(long, value_name = "DIR", required_unless_present = "dry_run")]
-        out: Option<PathBuf>,
-        /// A value in place of the one in the file, such as users.preset=perfect or 'clients.interactions=[2, 4, 8]'.
-        #[arg(long = "set", value_name = "KEY=VALUE")]
-        overrides: Vec<String>,
-        /// With the values of the file's section [quick].
-        #[arg(long)]
-        quick: bool,
-        /// Only say what would be run, how long it would take and how much memory it needs.
-        #[arg(long)]
-        dry_run: bool,
-        /// Do only the I-th of N shares of the runs; `foltr merge` joins the folders.
-        #[arg(long, value_name = "I/N")]
-        shard: Option<Shard>,
-        /// Also write the rows as rows.parquet; needs a build with the feature `parquet`.
-        #[arg(long)]
-        parquet: bool,
-        /// Train again, with all clients, what clients were forgotten in by `foltr unlearn`.
-        #[arg(long)]
-        retrain_forgotten: bool,
-    },
+    Run(RunArgs),
     /// Join result folders of one experiment, such as the shards of several machines.
     Merge {
         /// Result folders.
@@ -270,6 +245,34 @@ pub enum Command {
         #[arg(long, conflicts_with = "json")]
         rules: bool,
     },
+}
+
+#[derive(Debug, Default, Args)]
+pub struct RunArgs {
+    /// Experiment file.
+    #[arg(value_name = "SPEC.toml")]
+    pub spec: PathBuf,
+    /// Folder for the results; made if needed.
+    #[arg(long, value_name = "DIR", required_unless_present = "dry_run")]
+    pub out: Option<PathBuf>,
+    /// A value in place of the one in the file, such as users.preset=perfect or 'clients.interactions=[2, 4, 8]'.
+    #[arg(long = "set", value_name = "KEY=VALUE")]
+    pub overrides: Vec<String>,
+    /// With the values of the file's section [quick].
+    #[arg(long)]
+    pub quick: bool,
+    /// Only say what would be run, how long it would take and how much memory it needs.
+    #[arg(long)]
+    pub dry_run: bool,
+    /// Do only the I-th of N shares of the runs; `foltr merge` joins the folders.
+    #[arg(long, value_name = "I/N")]
+    pub shard: Option<Shard>,
+    /// Also write the rows as rows.parquet; needs a build with the feature `parquet`.
+    #[arg(long)]
+    pub parquet: bool,
+    /// Train again, with all clients, what clients were forgotten in by `foltr unlearn`.
+    #[arg(long)]
+    pub retrain_forgotten: bool,
 }
 
 #[derive(Debug, Subcommand)]

@@ -26,7 +26,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use anyhow::{Context, Result};
 
 use foltr_experiment::spec::SpecError;
-use foltr_report::report::PageError;
+use foltr_report::report::ChoiceError;
 
 pub static STOP: AtomicBool = AtomicBool::new(false);
 
@@ -49,7 +49,6 @@ fn catch_interrupts() -> Result<()> {
     ctrlc::set_handler(handler).context("Ctrl-C cannot be caught")
 }
 
-/// Prints an error on standard error.
 pub fn exit_code(end: Result<End>) -> ExitCode {
     match end {
         Ok(End::Done) => ExitCode::SUCCESS,
@@ -57,8 +56,7 @@ pub fn exit_code(end: Result<End>) -> ExitCode {
         Ok(End::Interrupted) => ExitCode::from(130),
         Err(error) => {
             let wrong_file = error.downcast_ref::<SpecError>().is_some();
-            let wrong_choice =
-                matches!(error.downcast_ref(), Some(PageError::Choice(_))) || error.is::<reproduce::UnknownEntry>();
+            let wrong_choice = error.is::<ChoiceError>() || error.is::<reproduce::UnknownEntry>();
             eprintln!("{}{error:#}", if wrong_file { "" } else { "error: " });
             ExitCode::from(if wrong_file || wrong_choice { 2 } else { 1 })
         }

@@ -132,16 +132,9 @@ struct Price {
 impl Price {
     /// What holds against an observer to whom a message costs this much; nothing without a price.
     fn against(price: Option<Self>, against: Observer, sees: &'static str) -> ObserverGuarantee {
-        let Some(price) = price else {
-            return ObserverGuarantee {
-                against,
-                sees,
-                interaction: None,
-                message: None,
-                run: None,
-                run_without_delta: None,
-            };
-        };
+        let nothing =
+            ObserverGuarantee { against, sees, interaction: None, message: None, run: None, run_without_delta: None };
+        let Some(price) = price else { return nothing };
         // Without a delta wherever one can do without.
         let pure = finite(Guarantee { epsilon: price.cost.epsilon(), delta: 0.0 });
         let message = pure.or_else(|| finite(price.cost.after(1, price.delta)));
@@ -151,7 +144,7 @@ impl Price {
         };
         let added_up = f64::from(price.messages) * price.cost.epsilon();
         let run_without_delta = Some(added_up).filter(|epsilon| epsilon.is_finite());
-        ObserverGuarantee { against, sees, interaction, message, run: price.run(), run_without_delta }
+        ObserverGuarantee { interaction, message, run: price.run(), run_without_delta, ..nothing }
     }
 
     /// The smallest epsilon. Where interactions are randomised one by one, they are added up one by one: that costs no

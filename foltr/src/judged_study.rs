@@ -17,6 +17,8 @@ use foltr_report::assemble::run_grid;
 use foltr_report::expect::{self, At, Criteria, Drawn, Judgement};
 use foltr_report::plot;
 
+const VERDICTS: [&str; 2] = ["verdict.json", "verdict.txt"];
+
 pub struct JudgedStudy {
     pub judgements: Vec<Judgement>,
     pub text: String,
@@ -71,7 +73,6 @@ pub fn chosen_grid(study: &Study, store: &RunStore, name: Option<&str>, how: &Ex
     Ok(Some(grid))
 }
 
-/// Mean over folds and seeds of every setting.
 fn scores(choose: &Choose, results: &Results) -> Result<Vec<Option<f64>>> {
     let metric: MetricName = choose.metric.parse()?;
     let at = At::try_from(choose.at.clone()).map_err(|message| anyhow!("choose.at: {message}"))?;
@@ -84,7 +85,7 @@ fn scores(choose: &Choose, results: &Results) -> Result<Vec<Option<f64>>> {
 
 pub fn judge(study: &Study, criteria: &Criteria, results: &Results, out: &Path) -> Result<JudgedStudy> {
     let mut judgements = criteria.judge(study, results);
-    judgements.extend(studies::judge(study, results, out)?);
+    judgements.extend(studies::judge(study, results)?);
     let (mut tables, mut figures) = (String::new(), Vec::new());
     for (name, drawn) in criteria.draw(study, results) {
         match drawn {
@@ -95,10 +96,18 @@ pub fn judge(study: &Study, criteria: &Criteria, results: &Results, out: &Path) 
     write(judgements, tables, figures, out)
 }
 
+/// Removes the verdicts of earlier results.
+pub fn remove_verdicts(out: &Path) -> Result<()> {
+    for path in VERDICTS.map(|name| out.join(name)).into_iter().filter(|path| path.exists()) {
+        std::fs::remove_file(&path).with_context(|| format!("{} cannot be removed", path.display()))?;
+    }
+    Ok(())
+}
+
 fn write(judgements: Vec<Judgement>, tables: String, figures: Vec<PathBuf>, out: &Path) -> Result<JudgedStudy> {
     let text = tables + &expect::text(&judgements);
     let json = serde_json::to_string_pretty(&judgements)? + "\n";
-    for (name, content) in [("verdict.json", &json), ("verdict.txt", &text)] {
+    for (name, content) in VERDICTS.iter().zip([&json, &text]) {
         let path = out.join(name);
         std::fs::write(&path, content).with_context(|| format!("{} cannot be written", path.display()))?;
     }

@@ -16,8 +16,8 @@ use std::process::ExitCode;
 
 use crate::cli::{Cli, Command, PrivacyCommand, ReceiptCommand};
 use crate::command::End;
-use crate::command::run::RunOptions;
 use anyhow::{Context, Result};
+use foltr_experiment::mimic::Step;
 use foltr_report::report::Choices;
 
 fn main() -> ExitCode {
@@ -37,19 +37,8 @@ fn run(cli: &Cli) -> Result<End> {
         Some(Command::Evaluate(arguments)) => command::evaluate::run(arguments),
         Some(Command::Rank(arguments)) => command::trec::rank(arguments),
         Some(Command::Qrels(arguments)) => command::trec::qrels(arguments),
-        Some(Command::Run { spec, overrides, dry_run: true, shard, .. }) => {
-            command::dry_run::run(spec, overrides, *shard)
-        }
-        Some(Command::Run { spec, out, overrides, shard, parquet, quick, retrain_forgotten, .. }) => {
-            let out = out.as_deref().context("--out is needed")?;
-            command::run::run(&RunOptions {
-                shard: *shard,
-                parquet: *parquet,
-                is_quick: *quick,
-                retrain_forgotten: *retrain_forgotten,
-                ..RunOptions::new(spec, overrides, out)
-            })
-        }
+        Some(Command::Run(arguments)) if arguments.dry_run => command::dry_run::run(arguments),
+        Some(Command::Run(arguments)) => command::run::run(arguments, &Step::ALL),
         Some(Command::Merge { folders, out, parquet }) => command::merge::run(folders, out, *parquet),
         Some(Command::Report { folder, baseline, columns, rows }) => {
             let choices = Choices { baseline: baseline.clone(), columns: columns.clone(), rows: rows.clone() };

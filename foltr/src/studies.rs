@@ -4,25 +4,18 @@ mod membership;
 mod privacy_loss;
 mod unlearning;
 
-use std::collections::BTreeMap;
-use std::path::Path;
-
 use anyhow::Result;
 
-use foltr_experiment::results::{Results, Run};
-use foltr_experiment::store::{root_of, run_folder};
+use foltr_experiment::results::Results;
 use foltr_experiment::study::Study;
 use foltr_report::expect::{Judgement, Verdict};
 
 pub use privacy_loss::{table_2, table_2_entry};
 
 /// What code says about the runs of a study, beside its expectations.
-pub fn judge(study: &Study, results: &Results, out: &Path) -> Result<Vec<Judgement>> {
+pub fn judge(study: &Study, results: &Results) -> Result<Vec<Judgement>> {
     match study.entry.as_ref().map(|entry| entry.id.as_str()) {
-        Some(id) if id.starts_with("unlearning-") => {
-            let root = root_of(out)?;
-            unlearning::judge(id, study, results, &|run: &Run| run_folder(&root, &run.key))
-        }
+        Some(id) if id.starts_with("unlearning-") => unlearning::judge(id, study, results),
         _ => Ok(Vec::new()),
     }
 }
@@ -32,16 +25,9 @@ fn judgement(entry: &str, says: &str, case: &[(&str, &str)], verdict: Verdict, v
     Judgement {
         entry: Some(entry.into()),
         says: says.into(),
-        finding: None,
-        case: case.iter().map(pair).collect::<BTreeMap<_, _>>(),
+        case: case.iter().map(pair).collect(),
         verdict,
         value: Some(value).filter(|value| value.is_finite()),
-        values: Vec::new(),
-        expected: String::new(),
-        interval: None,
-        n: 0,
-        because: None,
-        data: None,
-        quick: false,
+        ..Judgement::default()
     }
 }

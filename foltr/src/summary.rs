@@ -8,6 +8,7 @@ use anyhow::{Context, Result, ensure};
 
 use crate::timestamp::timestamp;
 use foltr_experiment::study::Entry;
+use foltr_report::distinct;
 use foltr_report::expect::{Judgement, Verdict};
 
 const MOST_BYTES: usize = 15 * 1024;
@@ -45,15 +46,9 @@ fn markdown(judged: &[Judged<'_>], not_run: &[&str], date: &str) -> String {
     if !not_run.is_empty() {
         let _ = writeln!(text, "\nNot run: {}.", not_run.join(", "));
     }
-    let mut papers: Vec<&str> = Vec::new();
-    for (entry, _) in judged {
-        if !papers.contains(&entry.paper.as_str()) {
-            papers.push(&entry.paper);
-        }
-    }
-    for paper in papers {
+    for paper in distinct(judged.iter().map(|(entry, _)| &entry.paper)) {
         let _ = writeln!(text, "\n## {paper}\n\n{}", header());
-        let of_paper = judged.iter().filter(|(entry, _)| entry.paper == paper);
+        let of_paper = judged.iter().filter(|(entry, _)| entry.paper == *paper);
         of_paper.for_each(|(entry, judgements)| text += &row(entry, judgements));
     }
     text += "\n## Failures and explanations\n\n";
@@ -95,12 +90,7 @@ fn row(entry: &Entry, judgements: &[Judgement]) -> String {
         if n == 0 { String::new() } else { n.to_string() }
     };
     let counts: Vec<String> = COLUMNS.iter().map(|(_, verdicts)| count(verdicts)).collect();
-    let mut data: Vec<&str> = Vec::new();
-    for name in judgements.iter().filter_map(|judgement| judgement.data.as_deref()) {
-        if !data.contains(&name) {
-            data.push(name);
-        }
-    }
+    let data = distinct(judgements.iter().filter_map(|judgement| judgement.data.as_deref()));
     let budget = match judgements.iter().any(|judgement| judgement.quick) {
         true => "quick",
         // A figure alone has no verdict that would say so.
@@ -145,8 +135,7 @@ fn claims(judged: &[Judged<'_>], length: usize) -> Vec<String> {
 
 fn outcome(judgement: &Judgement) -> String {
     let value = judgement.value.map_or_else(|| "no value".into(), |value| format!("{value:.4}"));
-    let labels: Vec<String> = judgement.case.iter().map(|(axis, label)| format!("{axis} = {label}")).collect();
-    let case = if labels.is_empty() { String::new() } else { format!(" for {}", labels.join(", ")) };
+    let case = if judgement.case.is_empty() { String::new() } else { format!(" for {}", judgement.case_name()) };
     format!("{value}{case}, expected {}", judgement.expected)
 }
 
@@ -166,19 +155,16 @@ mod tests {
 
     fn judgement(says: &str, verdict: Verdict, because: Option<&str>) -> Judgement {
         Judgement {
-            entry: None,
             says: says.into(),
             finding: Some(3),
             case: [("users.preset".to_owned(), "perfect".to_owned())].into(),
             verdict,
             value: Some(0.5),
-            values: Vec::new(),
             expected: "at least 0.6".into(),
-            interval: None,
-            n: 5,
             because: because.map(str::to_owned),
             data: Some("MQ2007, 85 % sample".into()),
             quick: true,
+            ..Judgement::default()
         }
     }
 

@@ -54,7 +54,8 @@ impl<'a> Checker<'a> {
         selections.iter().for_each(|(name, selection)| self.check_selection(selection, name));
         for it in &axes {
             self.check_axis(it.axis, it.key);
-            self.check_labels(it.axis, it.order.iter().flat_map(|group| &group.0), it.order_key);
+            let order_key = it.key.replace("along", "order").replace("columns", "order");
+            self.check_labels(it.axis, it.order.iter().flat_map(|group| &group.0), &order_key);
         }
         self.check_printed_rows(expectation);
     }
@@ -155,7 +156,6 @@ impl<'a> Checker<'a> {
         distinct(of_grid.chain(self.own.iter().filter_map(|values| own_value(values, axis))))
     }
 
-    /// Exactly one predicate, and what belongs to it.
     fn check_predicate(&mut self, it: &Expectation) {
         let predicates = [
             ("at_least", it.at_least.is_some()),

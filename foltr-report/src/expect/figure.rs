@@ -15,7 +15,6 @@ use crate::plot::{Bar, BarFigure, BarGroup, Figure, HeatMap, Palette};
 use crate::statistics::Estimate;
 use crate::table::{table, with_interval};
 
-/// A figure or table of a study or report.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct FigureSpec {
@@ -97,7 +96,6 @@ fn yes() -> bool {
 
 pub enum Drawn {
     Figure(Figure),
-    /// For people.
     Table(String),
 }
 
@@ -185,11 +183,11 @@ impl<'a> Drawing<'a> {
 
     pub fn draw(&self) -> Drawn {
         match self.spec.kind {
-            Kind::Curves => Drawn::Figure(self.curves().into()),
-            Kind::Bars => Drawn::Figure(self.bars().into()),
-            Kind::HeatMap => Drawn::Figure(self.heat_map().into()),
+            Kind::Curves => Drawn::Figure(Figure::Curves(self.curves())),
+            Kind::Bars => Drawn::Figure(Figure::Bars(self.bars())),
+            Kind::HeatMap => Drawn::Figure(Figure::HeatMap(self.heat_map())),
             Kind::Table => Drawn::Table(self.table()),
-            Kind::Clients => Drawn::Figure(self.clients().into()),
+            Kind::Clients => Drawn::Figure(Figure::Curves(self.clients())),
         }
     }
 
@@ -218,7 +216,6 @@ impl<'a> Drawing<'a> {
         estimates.min_by(|a, b| a.mean.total_cmp(&b.mean))
     }
 
-    /// A combination of labels as the figure writes it.
     fn name(&self, selection: &Selection) -> String {
         let name = |(axis, label): (&str, &str)| {
             if let Some(name) = self.spec.names.get(label) {

@@ -74,7 +74,6 @@ impl Compared {
 }
 
 impl Case<'_> {
-    /// What is on both sides of a query.
     fn sides(&self, query: &Selection) -> (Selection, Selection) {
         let side = |side: &Option<Selection>| side.as_ref().map_or_else(|| query.clone(), |side| query.and(side));
         (side(&self.expectation.left), side(&self.expectation.right))
@@ -124,7 +123,6 @@ impl Case<'_> {
         Some(outcome)
     }
 
-    /// Clients are compared one by one.
     fn clients_below(&self, bound: f64) -> Option<Outcome> {
         let (left, right) = self.sides(self.query);
         let (left, right) = (self.selector.clients(&left), self.selector.clients(&right));

@@ -27,7 +27,6 @@ pub struct Expectation {
     pub metric: Names,
     #[serde(default)]
     pub at: At,
-    /// `where` in a file.
     #[serde(default, rename = "where")]
     pub fixed: Selection,
     #[serde(default)]
@@ -52,7 +51,6 @@ pub struct Expectation {
     pub because: BTreeMap<String, String>,
 }
 
-/// On which data an expectation is judged.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum DataLevel {
@@ -75,7 +73,6 @@ impl DataLevel {
     }
 }
 
-/// What becomes of an expectation with a small budget.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum QuickMode {
@@ -135,11 +132,10 @@ pub struct Spread {
     pub at_most: Option<f64>,
 }
 
-/// An axis that a predicate names, with the labels that it orders; and their keys.
+/// An axis that a predicate names, with its key and the labels that it orders.
 pub struct PredicateAxis<'a> {
     pub key: &'static str,
     pub axis: &'a str,
-    pub order_key: &'static str,
     pub order: &'a [Group],
 }
 
@@ -148,7 +144,6 @@ pub struct PredicateAxis<'a> {
 pub struct Printed {
     pub rows: Option<String>,
     pub columns: Option<String>,
-    /// Labels of the columns.
     #[serde(default)]
     pub order: Vec<Group>,
     pub values: PrintedValues,
@@ -163,7 +158,6 @@ pub enum PrintedValues {
 }
 
 impl PrintedValues {
-    /// (row, numbers).
     pub fn rows(&self) -> Vec<(Option<&str>, Vec<f64>)> {
         let number = |value: &Value| value.as_float().or_else(|| value.as_integer().map(|n| n as f64));
         match self {
@@ -233,25 +227,20 @@ impl Expectation {
         all.into_iter().filter_map(|(name, selection)| Some((name, selection?))).collect()
     }
 
-    pub fn predicate_axes(&self) -> Vec<PredicateAxis<'_>> {
-        fn along<'a>(key: &'static str, order_key: &'static str, it: Option<&'a Along>) -> Option<PredicateAxis<'a>> {
-            let Along { along, order, .. } = it?;
-            Some(PredicateAxis { key, axis: along, order_key, order: order.as_deref().unwrap_or_default() })
-        }
-        fn axis<'a>(key: &'static str, axis: Option<&'a String>) -> Option<PredicateAxis<'a>> {
-            Some(PredicateAxis { key, axis: axis?, order_key: "", order: &[] })
-        }
+    pub fn predicate_axes<'a>(&'a self) -> Vec<PredicateAxis<'a>> {
+        let along = |it: &'a Along| (&it.along, it.order.as_deref().unwrap_or_default());
         let printed = self.printed.as_ref();
-        let columns = axis("printed.columns", printed.and_then(|printed| printed.columns.as_ref()));
-        let order = printed.map_or(&[][..], |printed| &printed.order);
         let all = [
-            along("rises.along", "rises.order", self.rises.as_ref()),
-            along("falls.along", "falls.order", self.falls.as_ref()),
-            axis("spread.along", self.spread.as_ref().map(|spread| &spread.along)),
-            axis("printed.rows", printed.and_then(|printed| printed.rows.as_ref())),
-            columns.map(|it| PredicateAxis { order_key: "printed.order", order, ..it }),
+            ("rises.along", self.rises.as_ref().map(along)),
+            ("falls.along", self.falls.as_ref().map(along)),
+            ("spread.along", self.spread.as_ref().map(|spread| (&spread.along, &[][..]))),
+            ("printed.rows", printed.and_then(|printed| Some((printed.rows.as_ref()?, &[][..])))),
+            ("printed.columns", printed.and_then(|printed| Some((printed.columns.as_ref()?, &printed.order[..])))),
         ];
-        all.into_iter().flatten().collect()
+        let axis = |(key, it): (_, Option<(&'a String, &'a [Group])>)| {
+            it.map(|(axis, order)| PredicateAxis { key, axis, order })
+        };
+        all.into_iter().filter_map(axis).collect()
     }
 
     pub fn query(&self, case: &Selection) -> Selection {

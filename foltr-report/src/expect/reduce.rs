@@ -8,7 +8,6 @@ use toml::Value;
 
 use crate::statistics::mean;
 
-/// Which part of a course is looked at, and how.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]
 #[serde(try_from = "Value")]
 pub enum At {

@@ -13,9 +13,7 @@ use super::reduce::At;
 use crate::distinct;
 use crate::statistics::mean;
 
-/// The name under which a selection has the metric.
 pub const METRIC: &str = "metric";
-/// The name under which a selection has folds.
 pub const FOLD: &str = "fold";
 const AT: &str = "at";
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::distinct;
 use crate::table::table;
 
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct Judgement {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub entry: Option<String>,
@@ -37,12 +37,13 @@ pub struct Judgement {
     pub quick: bool,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[serde(rename_all = "lowercase")]
 pub enum Verdict {
     Holds,
     Fails,
     Explained,
+    #[default]
     #[serde(rename = "not judged")]
     NotJudged,
     Agrees,

@@ -8,7 +8,6 @@ pub enum Scale {
     Logarithmic,
 }
 
-/// One axis: the values it spans, with its ticks.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Axis {
     pub low: f64,

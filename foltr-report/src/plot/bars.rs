@@ -39,7 +39,6 @@ pub struct BarGroup {
     pub bars: Vec<Bar>,
 }
 
-/// A value with the ends of its error bar.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Bar {
     /// Index of [`BarFigure::methods`].
@@ -68,14 +67,9 @@ impl Layout {
 }
 
 impl BarFigure {
-    /// The figure as SVG. A bar is a `<g class="series" data-series="INDEX" data-name="NAME" data-value="VALUE">`.
-    pub fn svg(&self) -> String {
-        self.compose().finish("bars", &self.title, &self.subtitle)
-    }
-
     pub(super) fn compose(&self) -> Canvas {
         let layout = self.layout();
-        let mut canvas = Canvas::default();
+        let mut canvas = Canvas::of("bars");
         canvas.add(&hatches(self.methods.len()));
         canvas.head(layout.left, layout.width - layout.left - RIGHT_MARGIN, &self.title, &self.subtitle);
         let right = layout.left + self.groups.len().max(1) as f64 * layout.group;

@@ -41,7 +41,6 @@ impl Font {
     }
 }
 
-/// The rectangle of a label that was set.
 #[derive(Clone, Debug, PartialEq)]
 pub struct LabelBox {
     pub left: f64,
@@ -56,9 +55,16 @@ pub struct Canvas {
     pub body: String,
     pub labels: Vec<LabelBox>,
     pub size: (f64, f64),
+    kind: &'static str,
+    title: String,
+    subtitle: String,
 }
 
 impl Canvas {
+    pub fn of(kind: &'static str) -> Self {
+        Self { kind, ..Self::default() }
+    }
+
     /// Adds SVG as it is. All numbers and texts in it must be sound.
     pub fn add(&mut self, svg: &str) {
         self.body.push_str(svg);
@@ -123,6 +129,7 @@ impl Canvas {
 
     /// Title and subtitle from the top left on, in as many lines as they need. Returns where they end.
     pub fn head(&mut self, left: f64, available: f64, title: &str, subtitle: &str) -> f64 {
+        (self.title, self.subtitle) = (title.into(), subtitle.into());
         let mut y = 36.0;
         y += self.lines((left, y), Anchor::Start, TITLE, &wrap(title, TITLE.size, available));
         y += self.lines((left, y - 3.0), Anchor::Start, SUBTITLE, &wrap(subtitle, SUBTITLE.size, available));
@@ -136,24 +143,23 @@ impl Canvas {
         }
     }
 
-    /// The whole SVG.
-    pub fn finish(&self, kind: &str, title: &str, subtitle: &str) -> String {
+    pub fn finish(&self) -> String {
         let (width, height) = (self.size.0.ceil(), self.size.1.ceil());
         format!(
-            r#"<svg xmlns="http://www.w3.org/2000/svg" class="{kind}" width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img" font-family="{FALLBACKS}">
+            r#"<svg xmlns="http://www.w3.org/2000/svg" class="{}" width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img" font-family="{FALLBACKS}">
 <title>{}</title>
 <desc>{}</desc>
 <rect width="{width}" height="{height}" fill="white"/>
 {}</svg>
 "#,
-            escape(title),
-            escape(subtitle),
+            self.kind,
+            escape(&self.title),
+            escape(&self.subtitle),
             self.body
         )
     }
 }
 
-/// Path data through these points.
 pub fn path(points: impl Iterator<Item = (f64, f64)>) -> String {
     let mut path = String::new();
     for (idx, (x, y)) in points.enumerate() {

@@ -6,7 +6,6 @@ mod layout;
 use super::axis::Scale;
 use super::canvas::Canvas;
 
-/// A grid of panels.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CurveFigure {
     pub title: String,
@@ -23,7 +22,6 @@ pub struct CurveFigure {
     pub y_sharing: Sharing,
 }
 
-/// Which panels have an axis in common.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Sharing {
     #[default]
@@ -38,7 +36,6 @@ pub struct PanelRow {
     pub panels: Vec<Panel>,
 }
 
-/// One pair of axes.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Panel {
     /// At most one a method.
@@ -55,7 +52,6 @@ pub struct Curve {
     pub points: Vec<Point>,
 }
 
-/// A mean with the ends of its confidence band.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Point {
     pub x: f64,
@@ -73,14 +69,6 @@ pub struct Reference {
 }
 
 impl CurveFigure {
-    /// The figure as SVG. Text stays text, with fallbacks for fonts that are not installed.
-    ///
-    /// Every panel is a `<g class="panel">` with its place and axes as data; every curve in it, with its band and
-    /// markers, a `<g class="series" data-series="INDEX" data-name="NAME">`.
-    pub fn svg(&self) -> String {
-        self.compose().finish("curves", &self.title, &self.subtitle)
-    }
-
     pub(super) fn compose(&self) -> Canvas {
         draw::draw(self, &layout::Layout::of(self))
     }

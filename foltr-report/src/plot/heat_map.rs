@@ -27,7 +27,6 @@ pub struct HeatMap {
     pub cells: Vec<Vec<f64>>,
     pub digits: usize,
     pub palette: Palette,
-    /// A line below the table.
     pub note: String,
 }
 
@@ -42,14 +41,9 @@ struct Layout {
 }
 
 impl HeatMap {
-    /// The figure as SVG. A cell is a `<g class="cell" data-row="R" data-column="C" data-value="V">`.
-    pub fn svg(&self) -> String {
-        self.compose().finish("heat-map", &self.title, &self.subtitle)
-    }
-
     pub(super) fn compose(&self) -> Canvas {
         let layout = self.layout();
-        let mut canvas = Canvas::default();
+        let mut canvas = Canvas::of("heat-map");
         canvas.head(MARGIN, layout.width - 2.0 * MARGIN, &self.title, &self.subtitle);
         for (column, lines) in layout.columns.iter().enumerate() {
             let x = layout.left + (column as f64 + 0.5) * layout.cell;

@@ -77,7 +77,6 @@ impl Legend {
     }
 }
 
-/// The line and marker of a method, from `x` on.
 pub fn line_swatch(method: usize, x: f64, y: f64) -> String {
     format!(
         r#"<path d="M{x:.1} {y:.1}h{SWATCH}" stroke="{}" stroke-width="2.2"{}/>{}"#,

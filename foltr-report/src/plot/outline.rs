@@ -10,20 +10,15 @@ use super::text::{Letters, unescape};
 pub fn outlined(svg: &str) -> String {
     let mut out = String::with_capacity(svg.len());
     let mut rest = svg;
-    while let Some((before, element, after)) = next_text(rest) {
+    while let Some((before, text)) = rest.split_once("<text ")
+        && let Some((element, after)) = text.split_once("</text>")
+    {
         out.push_str(before);
         out.push_str(&path(element));
         rest = after;
     }
     out.push_str(rest);
     out
-}
-
-/// What is before, in and after the next `<text ...>...</text>`.
-fn next_text(svg: &str) -> Option<(&str, &str, &str)> {
-    let (before, from_text) = svg.split_once("<text ")?;
-    let (element, after) = from_text.split_once("</text>")?;
-    Some((before, element, after))
 }
 
 fn path(element: &str) -> String {

@@ -3,7 +3,6 @@
 //! After the schemes Blues and PuOr of `HB03` ColorBrewer, which people with any kind of colour vision can read. Between
 //! the given colours the components are mixed evenly.
 
-/// How numbers become colours.
 #[derive(Clone, Copy, Debug, Default, PartialEq)]
 pub enum Palette {
     /// From light to dark blue: more is darker.
@@ -52,7 +51,6 @@ fn between(colours: &[u32], share: f64) -> Rgb {
     [0, 1, 2].map(|part| before[part] + rest * (after[part] - before[part]))
 }
 
-/// Black or white, whichever stands out more.
 fn ink(rgb: Rgb) -> &'static str {
     let luminance = luminance(rgb);
     if contrast(luminance, 0.0) >= contrast(1.0, luminance) { "#000000" } else { "#ffffff" }

@@ -33,7 +33,6 @@ pub fn dashes(method: usize) -> String {
     }
 }
 
-/// A method's marker around a point.
 pub fn marker(method: usize, (x, y): (f64, f64)) -> String {
     let (shape, is_filled) = MARKERS[method % MARKERS.len()];
     let colour = colour(method);

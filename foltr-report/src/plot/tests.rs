@@ -165,9 +165,9 @@ fn heat_maps() -> Vec<(&'static str, HeatMap)> {
 }
 
 fn figures() -> Vec<(String, Figure)> {
-    let curves = curve_figures().into_iter().map(|(name, figure)| (format!("curves-{name}"), figure.into()));
-    let bars = bar_figures().into_iter().map(|(name, figure)| (format!("bars-{name}"), figure.into()));
-    let maps = heat_maps().into_iter().map(|(name, figure)| (format!("heat-{name}"), figure.into()));
+    let curves = curve_figures().into_iter().map(|(name, figure)| (format!("curves-{name}"), Figure::Curves(figure)));
+    let bars = bar_figures().into_iter().map(|(name, figure)| (format!("bars-{name}"), Figure::Bars(figure)));
+    let maps = heat_maps().into_iter().map(|(name, figure)| (format!("heat-{name}"), Figure::HeatMap(figure)));
     curves.chain(bars).chain(maps).collect()
 }
 
@@ -209,13 +209,13 @@ fn no_number_of_an_svg_is_unsound_and_all_text_is_escaped() {
         assert!(!svg.contains("NaN") && !svg.contains("inf\"") && !svg.contains("inf "), "{name}");
         assert!(!svg.contains("<privacy>") && !svg.contains("& "), "{name}");
     }
-    let svg = curve_figures()[0].1.svg();
+    let svg = figures()[0].1.svg();
     assert!(svg.contains("Offline performance &amp; &lt;privacy&gt;</text>"), "{svg}");
 }
 
 #[test]
 fn a_series_is_one_group_with_its_band_and_its_name() {
-    let svg = grid(1, 2, 3, (0.4, 0.8), 5000).svg();
+    let svg = Figure::Curves(grid(1, 2, 3, (0.4, 0.8), 5000)).svg();
     let groups: Vec<&str> = svg.split(r#"<g class="series""#).skip(1).collect();
     assert_eq!(groups.len(), 6, "three methods in two panels");
     let group = groups.iter().find(|group| group.starts_with(r#" data-series="1" data-name="FPDGD">"#));
@@ -230,15 +230,26 @@ fn the_png_shows_text_without_any_font_of_the_machine() {
     let figure = grid(1, 1, 2, (0.4, 0.8), 20);
     let mut silent = figure.clone();
     silent.x_label = " ".into();
-    let picture = png(&figure.svg()).expect("a sound figure");
+    let picture = png(&Figure::Curves(figure).svg()).expect("a sound figure");
     assert_eq!(picture[..8], *b"\x89PNG\r\n\x1a\n");
-    assert_ne!(picture, png(&silent.svg()).expect("a sound figure"));
+    assert_ne!(picture, png(&Figure::Curves(silent).svg()).expect("a sound figure"));
 }
 
 #[test]
 fn both_files_keep_the_whole_stem() {
     let folder = tempfile::tempdir().expect("a folder");
-    let (svg, png) = write(&CurveFigure::default().svg(), &folder.path().join("figure-3.1")).expect("written");
+    let svg = Figure::Curves(CurveFigure::default()).svg();
+    let (svg, png) = write(&svg, &folder.path().join("figure-3.1")).expect("written");
     assert!(svg.ends_with("figure-3.1.svg") && png.ends_with("figure-3.1.png"));
     assert!(svg.is_file() && png.is_file());
+}
+
+#[test]
+fn figures_of_a_sheet_stand_below_each_other() {
+    let figures = [Figure::Bars(BarFigure::default()), Figure::Curves(CurveFigure::default())];
+    let sheet = sheet(&figures);
+    let [first, second] = figures.map(|figure| figure.compose().size.1.ceil());
+    assert!(sheet.contains(&format!("<svg y=\"{first}\" ")), "{sheet}");
+    assert!(sheet.contains(&format!("height=\"{}\" viewBox", first + second)), "{sheet}");
+    assert!(png(&sheet).is_ok());
 }

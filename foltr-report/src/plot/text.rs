@@ -14,7 +14,6 @@ pub fn escape(text: &str) -> String {
     text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;").replace('"', "&quot;")
 }
 
-/// What [`escape`] made of a text, as it was.
 pub fn unescape(text: &str) -> String {
     text.replace("&lt;", "<").replace("&gt;", ">").replace("&quot;", "\"").replace("&amp;", "&")
 }
@@ -27,7 +26,6 @@ pub fn bold_width(text: &str, size: f64) -> f64 {
     Letters::new(true, size).width(text)
 }
 
-/// The embedded font in one size.
 pub struct Letters {
     face: Face<'static>,
     size: f64,

@@ -6,7 +6,7 @@
 use super::Results;
 use super::measures::Measure;
 use super::roles::{ChoiceError, Choices, Roles, check_axis, labels};
-use crate::statistics::{TTest, Test, bonferroni, mark};
+use crate::statistics::{TTest, Test};
 use foltr_experiment::grid::Setting;
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -42,7 +42,6 @@ impl Comparison {
         Ok(Self { partner: settings.iter().map(partner).collect(), baseline })
     }
 
-    /// One a setting that can be tested.
     pub fn tests(&self, results: &Results, measure: &Measure) -> Vec<Option<Tested>> {
         let runs = |setting| results.runs_of(setting).map(|run| (run.fold, run.seed));
         let test = |(setting, partner): (usize, &Option<usize>)| {
@@ -65,7 +64,6 @@ impl Tested {
         mark(self.result.difference, self.corrected_p)
     }
 
-    /// For whoever asks for more than the mark.
     pub fn description(&self) -> String {
         let name = match self.test {
             Test::Paired => "paired t-test",
@@ -90,4 +88,28 @@ fn partner(settings: &[Setting], setting: &Setting, axis: &str, label: &str) -> 
     let mut partners = (0..settings.len()).filter(|&other| agrees(&settings[other]));
     let first = partners.next()?;
     partners.next().is_none().then_some(first)
+}
+
+/// Bonferroni's correction: p times the number of comparisons, at most 1.
+fn bonferroni(p: f64, n_comparisons: usize) -> f64 {
+    (p * n_comparisons.max(1) as f64).min(1.0)
+}
+
+/// The mark beside a value that exceeds the baseline by `difference`, as in `WLZZ21` Table 2 and `W24` Table 3.1: △ ▽ for
+/// gains and losses at p < 0.05, ▲ ▼ at p < 0.01. No paper says how many comparisons it corrects for.
+fn mark(difference: f64, corrected_p: f64) -> &'static str {
+    match (corrected_p, difference > 0.0) {
+        (p, true) if p < 0.01 => "▲",
+        (p, false) if p < 0.01 => "▼",
+        (p, true) if p < 0.05 => "△",
+        (p, false) if p < 0.05 => "▽",
+        _ => "",
+    }
+}
+
+#[test]
+fn levels_and_symbols_are_those_of_the_tables() {
+    assert_eq!([mark(1.0, 0.04), mark(-1.0, 0.04), mark(1.0, 0.009), mark(-1.0, 0.0)], ["△", "▽", "▲", "▼"]);
+    assert_eq!([mark(1.0, 0.05), mark(1.0, 0.01)], ["", "△"]);
+    assert_eq!([bonferroni(0.25, 3), bonferroni(0.4, 3)], [0.75, 1.0]);
 }

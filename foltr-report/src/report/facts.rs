@@ -30,7 +30,6 @@ pub fn facts(results: &Results) -> Vec<Fact> {
     all.into_iter().filter(|(_, value)| !value.is_empty()).map(|(name, value)| (name.into(), value)).collect()
 }
 
-/// Texts of all settings, each once.
 fn each_once(results: &Results, text: impl Fn(&Experiment) -> Option<String>) -> String {
     distinct(results.grid.settings.iter().filter_map(|setting| text(setting.training().ok()?))).join(", ")
 }
@@ -68,7 +67,6 @@ fn quoted(path: &str) -> String {
     if path.chars().all(is_plain) { path.into() } else { format!("'{}'", path.replace('\'', r"'\''")) }
 }
 
-/// Settings that lack runs.
 pub fn missing(results: &Results) -> Vec<String> {
     let lacking = |setting: usize| {
         let about = &results.grid.settings[setting];

@@ -34,13 +34,11 @@ pub struct SectionFigure {
 }
 
 impl SectionFigure {
-    /// As a part of the page.
     pub fn inline(&self) -> String {
         self.figure.svg().replacen(r#" xmlns="http://www.w3.org/2000/svg""#, "", 1)
     }
 }
 
-/// What all figures have in common.
 pub fn base(results: &Results, roles: &Roles) -> FigureSpec {
     let has_schedule = results.grid.settings.iter().any(|setting| setting.experiment.schedule().is_some());
     FigureSpec {
@@ -116,13 +114,15 @@ fn worth_drawing(figure: Figure) -> Option<Figure> {
         Figure::Curves(mut figure) => {
             figure.y_sharing = Sharing::Row;
             let has_curve = |panel: &Panel| !panel.curves.is_empty();
-            figure.rows.iter().flat_map(|row| &row.panels).any(has_curve).then(|| figure.into())
+            figure.rows.iter().flat_map(|row| &row.panels).any(has_curve).then_some(Figure::Curves(figure))
         }
-        Figure::Bars(figure) => (figure.groups.iter().flat_map(|it| &it.bars).count() > 1).then(|| figure.into()),
+        Figure::Bars(figure) => {
+            (figure.groups.iter().flat_map(|it| &it.bars).count() > 1).then_some(Figure::Bars(figure))
+        }
         Figure::HeatMap(mut figure) => {
             let largest = figure.cells.iter().flatten().copied().filter(|it| it.is_finite()).reduce(f64::max)?;
             figure.digits = if largest < 10.0 { 4 } else { 2 };
-            Some(figure.into())
+            Some(Figure::HeatMap(figure))
         }
     }
 }

@@ -23,7 +23,6 @@ impl Measure {
         results.runs_of(setting).filter_map(|run| self.at.of(run, self.metric)).collect()
     }
 
-    /// One a setting; none without a value.
     pub fn estimates(&self, results: &Results) -> Vec<Option<Estimate>> {
         (0..results.grid.settings.len()).map(|setting| Estimate::of(&self.values(results, setting))).collect()
     }

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use anyhow::{Context, Result};
 use askama::Template;
 use rayon::prelude::*;
 
@@ -10,33 +11,22 @@ use super::comparison::Comparison;
 use super::facts::{Fact, commands, facts, missing, provenance, setting_name};
 use super::figures::{Section, SectionFigure, base, sections};
 use super::measures::{Measure, measures};
-use super::roles::{ChoiceError, Choices, Roles};
+use super::roles::{Choices, Roles};
 use super::tables::{ResultTable, Tables};
 use crate::expect::figure::Drawing;
 use crate::expect::select::Selector;
-use crate::plot::{self, CurveFigure, Figure, PlotError, line_swatch};
+use crate::plot::{self, CurveFigure, Figure, line_swatch};
 
 /// Lines of a panel whose bands would hide each other.
 const CROWDED: usize = 6;
 
-#[derive(Debug, thiserror::Error)]
-pub enum PageError {
-    #[error(transparent)]
-    Choice(#[from] ChoiceError),
-    #[error("the page cannot be composed: {0}")]
-    Template(#[from] askama::Error),
-    #[error("the page cannot be composed: {0}")]
-    Toml(#[from] toml::ser::Error),
-    #[error("the numbers of the curves cannot be written: {0}")]
-    Numbers(#[from] serde_json::Error),
-}
+const FAILED: &str = "the page cannot be composed";
 
 pub struct Page {
     pub html: String,
     sections: Vec<Section>,
 }
 
-/// All that the template looks at.
 #[derive(Template)]
 #[template(path = "report.html")]
 struct Content<'a> {
@@ -59,7 +49,7 @@ struct Content<'a> {
 }
 
 impl Page {
-    pub fn of(report: &Report, choices: &Choices) -> Result<Self, PageError> {
+    pub fn of(report: &Report, choices: &Choices) -> Result<Self> {
         let results = &report.results;
         let roles = Roles::of(results, choices)?;
         let comparison = Comparison::of(results, &roles, choices)?;
@@ -90,7 +80,7 @@ impl Page {
             commands: commands(report),
             style: include_str!("../../templates/report.css"),
             script: include_str!("../../templates/report.js"),
-            numbers: numbers(&sections)?,
+            numbers: numbers(&sections).context("the numbers of the curves cannot be written")?,
             missing: missing(results),
             tables: kinds.into_iter().filter_map(table_of).collect(),
             baseline: comparison
@@ -105,13 +95,14 @@ impl Page {
             sections: &sections,
             settings: settings
                 .map(|(idx, setting)| Ok((setting_name(results, idx), setting.experiment.to_toml()?)))
-                .collect::<Result<_, toml::ser::Error>>()?,
+                .collect::<Result<_>>()
+                .context(FAILED)?,
         };
-        Ok(Self { html: content.render()?, sections })
+        Ok(Self { html: content.render().context(FAILED)?, sections })
     }
 
     /// Writes the figures into a folder as SVG and PNG, for papers and slides; returns their paths.
-    pub fn write_figures(&self, folder: &Path) -> Result<Vec<PathBuf>, PlotError> {
+    pub fn write_figures(&self, folder: &Path) -> Result<Vec<PathBuf>> {
         let figures =
             self.sections.iter().flat_map(|section| section.figures.iter().map(move |it| (section.title, it)));
         let write = |(section, it): (&str, &SectionFigure)| {
@@ -119,7 +110,7 @@ impl Page {
             plot::write(&it.figure.clone().titled(title).svg(), &folder.join(&it.file_name))
         };
         let written: Vec<(PathBuf, PathBuf)> =
-            figures.collect::<Vec<_>>().into_par_iter().map(write).collect::<Result<_, _>>()?;
+            figures.collect::<Vec<_>>().into_par_iter().map(write).collect::<Result<_>>()?;
         Ok(written.into_iter().flat_map(<[PathBuf; 2]>::from).collect())
     }
 }

@@ -7,7 +7,6 @@ use foltr_experiment::study::COLLECTION_AXIS;
 /// More lines than this cannot be told apart in one panel.
 const MOST_LINES: usize = 12;
 
-/// What whoever asks for a report may choose.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Choices {
     /// What everything is compared with: axis and label.

@@ -7,7 +7,6 @@ use super::measures::Measure;
 use super::roles::{Roles, labels};
 use crate::plot::colour;
 
-/// All settings with some of the measures.
 pub struct ResultTable<'a> {
     /// Names of the columns that tell settings apart.
     pub axes: Vec<String>,
@@ -29,7 +28,6 @@ pub struct ResultRow {
 pub struct RowLabel {
     /// A dash where a setting has no label.
     pub text: String,
-    /// Whether it may be broken anywhere.
     pub is_long: bool,
     /// Whether the colour of the line stands beside it.
     pub has_chip: bool,

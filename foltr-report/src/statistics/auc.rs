@@ -33,13 +33,11 @@ impl Auc {
         Some(Self { value: area(first, second), interval: (at(0.025), at(0.975)) })
     }
 
-    /// Whether the groups may well be the same.
     pub fn is_chance(&self) -> bool {
         self.interval.0 <= 0.5 && 0.5 <= self.interval.1
     }
 }
 
-/// The share of pairs in which the first is above.
 fn area(first: &[f64], second: &[f64]) -> f64 {
     let above = |a: f64, b: f64| if a > b { 1.0 } else { f64::from(u8::from(a == b)) / 2.0 };
     let sum: f64 = first.iter().flat_map(|&a| second.iter().map(move |&b| above(a, b))).sum();

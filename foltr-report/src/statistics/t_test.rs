@@ -78,7 +78,6 @@ fn welch(first: &[f64], second: &[f64], largest: f64) -> TTest {
     judge(a.mean - b.mean, squared_error, degrees, largest)
 }
 
-/// A mean with its squared standard error.
 struct Sample {
     n: f64,
     mean: f64,
@@ -115,6 +114,26 @@ fn judge(difference: f64, squared_error: f64, degrees_of_freedom: f64, largest: 
     let half = student.inverse_cdf(0.975) * error;
     let p = (2.0 * student.sf(t.abs())).min(1.0);
     TTest { t, degrees_of_freedom, p, difference, interval_95: (difference - half, difference + half) }
+}
+
+/// Are two settings the same, up to a bound? Two one-sided tests of paired differences: a small p says that the
+/// difference is inside the bound. (A large p of a test for a difference shows nothing: few runs have one too.)
+///
+/// The larger p of the tests for "difference <= -bound" and "difference >= bound". Differences that do not vary are
+/// judged exactly. 1 for fewer than two differences, or if one is not finite.
+pub fn equivalence_p(differences: &[f64], bound: f64) -> f64 {
+    let n = differences.len() as f64;
+    if differences.len() < 2 || differences.iter().any(|difference| !difference.is_finite()) {
+        return 1.0;
+    }
+    let mean = mean(differences);
+    let variance = differences.iter().map(|difference| (difference - mean).powi(2)).sum::<f64>() / (n - 1.0);
+    let error = (variance / n).sqrt();
+    let Ok(student) = StudentsT::new(0.0, 1.0, n - 1.0) else { return 1.0 };
+    if error <= f64::EPSILON * bound {
+        return if mean.abs() < bound { 0.0 } else { 1.0 };
+    }
+    student.sf((bound - mean.abs()) / error)
 }
 
 #[cfg(test)]
@@ -180,5 +199,25 @@ mod tests {
         assert_eq!(refusal(Test::Paired, &[], &[]), TTestError::TooFew { first: 0, second: 0 });
         let infinite = refusal(Test::Welch, &[1.0, 2.0], &[1.0, f64::INFINITY]);
         assert_eq!(infinite.to_string(), "value 2 of the second sample is inf; all must be finite");
+    }
+
+    #[test]
+    fn three_differences_by_hand() {
+        // Mean 0.01, deviation 0.01, standard error 0.01 / sqrt(3); t = (0.05 - 0.01) * sqrt(3) / 0.01 = 6.928203. With
+        // two degrees of freedom the upper tail is 1/2 - t / (2 sqrt(2 + t^2)) = 1/2 - 6.928203 / (2 sqrt(50)) = 0.010102.
+        let p = equivalence_p(&[0.0, 0.01, 0.02], 0.05);
+        assert!((p - 0.010_102_051).abs() < 1e-7, "{p}");
+        // The same on the other side.
+        assert!((equivalence_p(&[0.0, -0.01, -0.02], 0.05) - p).abs() < 1e-12);
+        // On the bound itself both are equally likely, beyond it p is above a half.
+        assert!((equivalence_p(&[0.0, 0.01, 0.02], 0.01) - 0.5).abs() < 1e-9);
+        assert!(equivalence_p(&[0.0, 0.01, 0.02], 0.005) > 0.5);
+    }
+
+    #[test]
+    fn few_or_broken_differences_show_nothing() {
+        assert_eq!(equivalence_p(&[0.0], 1.0), 1.0);
+        assert_eq!(equivalence_p(&[0.0, f64::NAN, 0.0], 1.0), 1.0);
+        assert_eq!((equivalence_p(&[0.5, 0.5], 1.0), equivalence_p(&[1.0, 1.0], 1.0)), (0.0, 1.0));
     }
 }

@@ -2,4 +2,3 @@
 
 mod fabricated;
 mod page;
-mod studies;

@@ -4,11 +4,11 @@ use crate::fabricated::{DATA, HOSTILE, METHODS, USERS, report, run, setting};
 use foltr_experiment::grid::AnyExperiment;
 use foltr_experiment::grid::Grid;
 use foltr_experiment::rows::Row;
-use foltr_report::report::{Choices, Page, PageError, Report};
+use foltr_report::report::{Choices, Page, Report};
 use foltr_report::statistics::Estimate;
 use foltr_test::browser::{Scheme, browser, judge};
 
-fn html(report: &Report, choices: &Choices) -> Result<String, PageError> {
+fn html(report: &Report, choices: &Choices) -> anyhow::Result<String> {
     Ok(Page::of(report, choices)?.html)
 }
 

@@ -101,7 +101,6 @@ pub fn measure(mut report: impl FnMut(&str)) -> Result<Report> {
 struct Bench<'a> {
     bandwidth: f64,
     cases: Vec<Case>,
-    /// Hears what is measured next.
     report: &'a mut dyn FnMut(&str),
 }
 

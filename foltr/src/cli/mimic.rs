@@ -18,7 +18,7 @@ pub enum MimicCommand {
     Evaluate(MimicArgs),
 }
 
-#[derive(Debug, Args)]
+#[derive(Clone, Debug, Args)]
 pub struct MimicArgs {
     /// Experiment file; specs/mimic has examples.
     #[arg(value_name = "SPEC.toml")]

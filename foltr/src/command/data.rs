@@ -10,6 +10,7 @@ use foltr_simulation::letor::{ReadOptions, read_letor, write_letor};
 use super::{End, make_folder};
 use crate::cli::DataCommand;
 use foltr_experiment::data::resolve_path;
+use foltr_report::distinct;
 use foltr_report::table::{grouped, table};
 
 pub fn run(command: &DataCommand) -> Result<End> {
@@ -102,13 +103,6 @@ fn files(path: &Path) -> Result<Vec<PathBuf>> {
         return Ok(vec![path.into()]);
     }
     let source = Source::open(path)?;
-    let mut files: Vec<PathBuf> = Vec::new();
-    for fold in source.folds() {
-        for file in fold.train.iter().chain(&fold.validation).chain(&fold.test) {
-            if !files.contains(file) {
-                files.push(file.clone());
-            }
-        }
-    }
-    Ok(files)
+    let of_folds = source.folds().iter().flat_map(|fold| fold.train.iter().chain(&fold.validation).chain(&fold.test));
+    Ok(distinct(of_folds.cloned()))
 }

@@ -1,14 +1,14 @@
 //! `foltr run --dry-run`: what would be run, how long it would take, and how much memory it needs.
 
 use std::collections::HashSet;
-use std::path::Path;
 use std::time::Duration;
 
 use anyhow::Result;
 use indicatif::HumanDuration;
 
 use super::End;
-use foltr_experiment::execute::{DataCache, Plan, Shard};
+use crate::cli::RunArgs;
+use foltr_experiment::execute::{DataCache, Plan};
 use foltr_experiment::grid::Grid;
 use foltr_experiment::probe::{Cost, probe};
 use foltr_report::table::{grouped, table};
@@ -16,10 +16,10 @@ use foltr_report::table::{grouped, table};
 const MOST_SHOWN: usize = 60;
 
 /// Reads the experiment and its data, tries every kind of setting for a moment, and prints what a run would be.
-pub fn run(spec: &Path, overrides: &[String], shard: Option<Shard>) -> Result<End> {
+pub fn run(RunArgs { spec, overrides, shard, .. }: &RunArgs) -> Result<End> {
     let grid = Grid::read(spec, overrides)?;
     let data = DataCache::load(&grid)?;
-    let plan = Plan::new(grid, &data, shard)?;
+    let plan = Plan::new(grid, &data, *shard)?;
     let costs = probe(&plan, &data)?;
     println!("{}", render(&plan, &costs));
     if plan.grid.settings.len() > MOST_SHOWN {

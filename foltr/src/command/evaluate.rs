@@ -13,11 +13,11 @@ use foltr_experiment::evaluate::Evaluator;
 use foltr_experiment::model::Model;
 use foltr_experiment::selection::{Part, load_for};
 use foltr_experiment::spec::{Metric, Split};
+use foltr_report::distinct;
 use foltr_report::table::{grouped, table};
 
 const USUAL: [Metric; 4] = [Metric::Ndcg(10), Metric::Mrr(10), Metric::Precision(10), Metric::AveragePrecision];
 
-/// What was measured on one file, or on one split of one fold.
 #[derive(Debug, Serialize)]
 struct Evaluated {
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -49,12 +49,8 @@ struct Query {
 pub fn run(arguments: &EvaluateArgs) -> Result<End> {
     let model = Model::read(&arguments.model)?;
     let parts = load_for(&model, &arguments.data, &arguments.selection.selection())?;
-    let mut metrics: Vec<Metric> = Vec::new();
-    for &metric in if arguments.metrics.is_empty() { &USUAL[..] } else { &arguments.metrics } {
-        if !metrics.contains(&metric) {
-            metrics.push(metric);
-        }
-    }
+    let metrics = if arguments.metrics.is_empty() { &USUAL[..] } else { &arguments.metrics };
+    let metrics = distinct(metrics.iter().copied());
     let evaluate = |part: &Part| evaluated(&model, part, &metrics, arguments);
     let all = parts.iter().map(evaluate).collect::<Result<Vec<_>>>()?;
     let text = if arguments.json { serde_json::to_string_pretty(&all)? } else { render(&all, &metrics) };

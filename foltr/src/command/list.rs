@@ -19,7 +19,6 @@ enum Names {
 
 use Names::{List, Schema};
 
-/// Title, where the names go in a file, and the names.
 const LISTS: [(&str, &str, Names); 17] = [
     ("Learners", "learner.kind", List(Learner::LIST)),
     ("Users", "users.kind", List(ClickModel::LIST)),

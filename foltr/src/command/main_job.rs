@@ -5,14 +5,16 @@ use std::path::Path;
 use anyhow::Result;
 
 use super::End;
-use super::run::{RunOptions, run_text};
+use super::run::run_text;
+use crate::cli::RunArgs;
 
 const SPEC: &str = include_str!("../../../specs/main-job.toml");
 
 /// Trains all methods under all users, with seeds 1 to `n_seeds`.
 pub fn run(out: &Path, n_seeds: u64) -> Result<End> {
     let seeds: Vec<u64> = (1..=n_seeds).collect();
-    run_text(SPEC, &RunOptions::new(Path::new("main-job.toml"), &[format!("seeds={seeds:?}")], out))
+    let overrides = vec![format!("seeds={seeds:?}")];
+    run_text(SPEC, &RunArgs { spec: "main-job.toml".into(), overrides, out: Some(out.into()), ..RunArgs::default() })
 }
 
 #[cfg(test)]

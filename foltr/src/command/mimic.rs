@@ -5,8 +5,8 @@ use std::path::Path;
 use anyhow::Result;
 
 use super::End;
-use super::run::{self, RunOptions};
-use crate::cli::{MimicArgs, MimicCommand};
+use super::run;
+use crate::cli::{MimicArgs, MimicCommand, RunArgs};
 use foltr_experiment::mimic::{PrivacyStatement, Step};
 
 pub fn run(command: &MimicCommand) -> Result<End> {
@@ -17,8 +17,8 @@ pub fn run(command: &MimicCommand) -> Result<End> {
         MimicCommand::TrainStudent(arguments) => (arguments, &[Step::TrainStudents]),
         MimicCommand::Evaluate(arguments) => (arguments, &[Step::Evaluate]),
     };
-    let options = RunOptions { steps, ..RunOptions::new(&arguments.spec, &arguments.overrides, &arguments.out) };
-    run::run(&options)
+    let MimicArgs { spec, out, overrides } = arguments.clone();
+    run::run(&RunArgs { spec, overrides, out: Some(out), ..RunArgs::default() }, steps)
 }
 
 /// Prints what steps have written to the folder of a run.

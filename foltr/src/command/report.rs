@@ -19,8 +19,9 @@ pub fn run(folder: &Path, choices: &Choices) -> Result<End> {
     let pictures = folder.join("figures");
     make_folder(&pictures)?;
     let written = page.write_figures(&pictures)?;
-    if report.n_finished() < report.n_planned() {
-        println!("{} of {} runs are finished; the report is about those", report.n_finished(), report.n_planned());
+    let (n_finished, n_planned) = (report.results.runs.len(), report.results.about.n_runs);
+    if n_finished < n_planned {
+        println!("{n_finished} of {n_planned} runs are finished; the report is about those");
     }
     println!("report:  {} ({:.1} s)", path.display(), started.elapsed().as_secs_f64());
     println!("figures: {} in {}", written.len(), pictures.display());

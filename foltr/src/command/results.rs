@@ -7,9 +7,9 @@ use anyhow::Result;
 use foltr_experiment::results::Results;
 use foltr_experiment::rows::MetricName;
 use foltr_experiment::spec::Split;
-use foltr_report::mimic;
 use foltr_report::summary::SettingSummary;
 use foltr_report::table::{grouped, table, with_interval};
+use foltr_report::{distinct, mimic};
 
 /// Settings that a table shows; all are in summary.json.
 const MOST_SHOWN: usize = 60;
@@ -79,12 +79,8 @@ fn render(results: &Results) -> String {
 
 /// All offline metrics, or those of test queries alone when there are too many for a screen.
 fn shown_metrics(results: &Results) -> Vec<String> {
-    let mut metrics: Vec<MetricName> = Vec::new();
-    for metric in (0..results.grid.settings.len()).flat_map(|i| results.metrics(i)) {
-        if metric.split().is_some() && !metrics.contains(&metric) {
-            metrics.push(metric);
-        }
-    }
+    let all = (0..results.grid.settings.len()).flat_map(|i| results.metrics(i));
+    let mut metrics: Vec<MetricName> = distinct(all.filter(|metric| metric.split().is_some()));
     if metrics.len() > 4 {
         metrics.retain(|metric| metric.split() == Some(Split::Test));
     }

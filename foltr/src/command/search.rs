@@ -29,7 +29,6 @@ pub fn index(arguments: &IndexArgs) -> Result<End> {
     Ok(End::Done)
 }
 
-/// A network that ranks the documents of an index.
 struct Reranker<'a> {
     network: Network,
     vocabulary: Vocabulary,

@@ -12,14 +12,14 @@ use crate::cli::{QrelsArgs, RankArgs};
 use foltr_experiment::model::Model;
 use foltr_experiment::selection::{Part, load, load_for};
 use foltr_experiment::spec::Normalisation;
-use foltr_report::trec::{RunFormat, check_distinct, write_qrels, write_run};
+use foltr_report::trec::{check_distinct, write_qrels, write_run};
 
 pub fn rank(arguments: &RankArgs) -> Result<End> {
     let model = Model::read(&arguments.model)?;
     let parts = load_for(&model, &arguments.data, &arguments.selection.selection())?;
     let depth = arguments.depth.map(|depth| depth as usize);
-    let format = RunFormat { depth, scores: arguments.scores, tag: arguments.tag.clone() };
-    write(arguments.out.as_deref(), &parts, |out| write_run(out, &parts, &model, &format))
+    let content = |out: &mut dyn Write| write_run(out, &parts, &model, (depth, arguments.scores), &arguments.tag);
+    write(arguments.out.as_deref(), &parts, content)
 }
 
 pub fn qrels(arguments: &QrelsArgs) -> Result<End> {

@@ -17,14 +17,12 @@ const SUMS: &str = "only sums or models";
 const UNSEEN: &str = "models, not who took part";
 const MODELS: &str = "the models";
 
-/// One experiment, its prices and what they depend on.
 pub(super) struct Facts<'a> {
     experiment: &'a Experiment,
     n_params: Option<usize>,
     pub interactions: usize,
     pub messages: usize,
     n_clients: usize,
-    /// Of the clients of a round.
     cohort: usize,
     /// To whom sees who takes part.
     seen: Option<Price>,

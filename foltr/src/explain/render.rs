@@ -4,6 +4,7 @@ use foltr_federation::Guarantee;
 
 use super::{Explained, Explanation, Observer, ObserverGuarantee};
 use foltr_federation::privacy::{self, Unit};
+use foltr_report::distinct;
 use foltr_report::table::grouped;
 
 const WIDTH: usize = 100;
@@ -28,29 +29,18 @@ impl Explained {
         sections.join("\n") + if has_numbers { "\nnone: nothing is hidden, or nothing is proven\n" } else { "" }
     }
 
-    /// Axes on which explanations have different labels.
     fn differing_axes(&self) -> Vec<&str> {
-        let mut axes: Vec<&str> = Vec::new();
-        for (axis, _) in self.explanations.iter().flat_map(|one| one.settings.iter().flatten()) {
-            let labels = |one: &Explanation| one.labels(axis).into_iter().map(str::to_owned).collect::<Vec<_>>();
-            let differs = self.explanations.iter().any(|one| labels(one) != labels(&self.explanations[0]));
-            if differs && !axes.contains(&axis.as_str()) {
-                axes.push(axis);
-            }
-        }
-        axes
+        let all = self.explanations.iter().flat_map(|one| one.settings.iter().flatten());
+        let differs =
+            |axis: &&str| self.explanations.iter().any(|it| it.labels(axis) != self.explanations[0].labels(axis));
+        distinct(all.map(|(axis, _)| axis.as_str())).into_iter().filter(differs).collect()
     }
 }
 
 impl Explanation {
     fn labels(&self, axis: &str) -> Vec<&str> {
-        let mut labels: Vec<&str> = Vec::new();
-        for (_, label) in self.settings.iter().flatten().filter(|(known, _)| known == axis) {
-            if !labels.contains(&label.as_str()) {
-                labels.push(label);
-            }
-        }
-        labels
+        let of_axis = self.settings.iter().flatten().filter(|(known, _)| known == axis);
+        distinct(of_axis.map(|(_, label)| label.as_str()))
     }
 
     fn name(&self, axes: &[&str]) -> String {

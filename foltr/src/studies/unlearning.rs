@@ -5,8 +5,6 @@
 //! attacker who sees one ranker tells whether the client was ever there; after `SAKS21` Sekhari et al., both rankers have
 //! gone through the method. What those who stay lose is an expectation of the files.
 
-use std::path::PathBuf;
-
 use anyhow::{Context, Result};
 use foltr_rank::Params;
 
@@ -24,12 +22,10 @@ const NOTHING: &str = "nothing";
 /// What exact methods cost is compared with this way.
 const ONE_FEDERATION: &str = "one federation, retrain";
 
-type FolderOf<'a> = &'a dyn Fn(&Run) -> PathBuf;
-
-pub fn judge(entry: &str, study: &Study, results: &Results, folder: FolderOf<'_>) -> Result<Vec<Judgement>> {
+pub fn judge(entry: &str, study: &Study, results: &Results) -> Result<Vec<Judgement>> {
     let mut judgements = Vec::new();
     for (name, data) in &study.collections {
-        let runs = Runs { results, folder, collection: name };
+        let runs = Runs { results, collection: name };
         let scale = mean_distance(&runs.params(NOTHING, "with")?, &runs.params(NOTHING, "never")?);
         for way in runs.ways() {
             let (with, never) = (runs.params(&way, "with")?, runs.params(&way, "never")?);
@@ -85,7 +81,6 @@ fn mean_distance(a: &[Params], b: &[Params]) -> f64 {
 
 struct Runs<'a> {
     results: &'a Results,
-    folder: FolderOf<'a>,
     collection: &'a str,
 }
 
@@ -108,10 +103,8 @@ impl Runs<'_> {
         ways
     }
 
-    /// By fold and seed.
     fn params(&self, way: &str, presence: &str) -> Result<Vec<Params>> {
-        let read =
-            |run: &Run| -> Result<Params> { Ok(Model::read(&(self.folder)(run).join("model.safetensors"))?.params) };
+        let read = |run: &Run| Ok(Model::read(&self.results.run_folder(run).join("model.safetensors"))?.params);
         self.of(way, presence).map(read).collect()
     }
 
@@ -120,7 +113,7 @@ impl Runs<'_> {
         let sums = |way: &str| -> Result<[u64; 3]> {
             let mut sums = [0; 3];
             for run in self.of(way, "with") {
-                let path = (self.folder)(run).join("unlearning.json");
+                let path = self.results.run_folder(run).join("unlearning.json");
                 let Ok(text) = std::fs::read_to_string(&path) else { continue };
                 let cost: Forgotten = serde_json::from_str(&text).with_context(|| path.display().to_string())?;
                 let own = [cost.local_steps, cost.messages, cost.bytes];

@@ -43,7 +43,6 @@ fn files_below(folder: &Path) -> Vec<PathBuf> {
     files
 }
 
-/// Source files of a crate with their text.
 fn sources(name: &str) -> Vec<(PathBuf, String)> {
     let files = files_below(&workspace().join(name).join("src"));
     let is_rust = |path: &PathBuf| path.extension().is_some_and(|ending| ending == "rs");
@@ -147,7 +146,6 @@ fn architecture_block(start: &str) -> Vec<String> {
     block.lines().map(str::to_owned).collect()
 }
 
-/// Whether a file defines a function of this name.
 fn defines(text: &str, function: &str) -> bool {
     ["(", "<"].iter().any(|open| text.contains(&format!("fn {function}{open}")))
 }
@@ -224,17 +222,6 @@ fn papers() -> BTreeMap<String, Vec<String>> {
         (quoted(cells[1]).remove(0), quoted(cells[3]))
     })
     .collect()
-}
-
-#[test]
-fn keys_are_letters_and_a_year() {
-    for key in ["KO19", "OdR18", "Y77", "MMRHA17"] {
-        assert!(is_key(key), "{key}");
-    }
-    for word in ["MQ2007", "S1", "19", "f32", "Fold1", "K", "", "ÄÖ19"] {
-        assert!(!is_key(word), "{word}");
-    }
-    assert_eq!(keys("let x = 1; // Eq. 4 of `KO19`, not `MQ2007`\n", '`', '`'), BTreeSet::from(["KO19".to_owned()]));
 }
 
 #[test]

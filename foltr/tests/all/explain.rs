@@ -12,7 +12,6 @@ fn json(arguments: &[&str]) -> Value {
     serde_json::from_str(&explain(&[arguments, &["--json"]].concat())).expect("JSON")
 }
 
-/// A number within a share of what it should be.
 fn assert_near(value: &Value, known: f64, share: f64) {
     let value = value.as_f64().unwrap_or_else(|| panic!("{value} is not a number"));
     assert!((value / known - 1.0).abs() < share, "{value}, not {known}");

@@ -1,5 +1,6 @@
 //! Clients are forgotten in the folder of a finished run: what changes, what a receipt proves, and what is refused.
 
+use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use assert_cmd::assert::Assert;
@@ -46,19 +47,13 @@ fn printed(assert: Assert) -> String {
 }
 
 /// All files of a run, by name.
-fn files(run: &Path) -> Vec<(String, Vec<u8>)> {
+fn files(run: &Path) -> BTreeMap<String, Vec<u8>> {
     let entries = std::fs::read_dir(run).expect("a run").map(|entry| entry.expect("readable"));
     let read = |entry: std::fs::DirEntry| {
         let name = entry.file_name().to_string_lossy().into_owned();
         (name, std::fs::read(entry.path()).expect("readable"))
     };
-    let mut files: Vec<_> = entries.map(read).collect();
-    files.sort();
-    files
-}
-
-fn file<'a>(files: &'a [(String, Vec<u8>)], name: &str) -> &'a [u8] {
-    &files.iter().find(|(known, _)| known == name).unwrap_or_else(|| panic!("{name}")).1
+    entries.map(read).collect()
 }
 
 #[test]
@@ -70,9 +65,9 @@ fn a_forgotten_client_is_gone_and_has_a_receipt() {
     assert!(!run.exists(), "the run with the client is gone");
     let run = first_run(folder.path());
     let after = files(&run);
-    assert_ne!(file(&before, "model.safetensors"), file(&after, "model.safetensors"));
-    assert!(file(&after, "history.bin").len() < file(&before, "history.bin").len(), "its updates are gone");
-    let forgotten: Value = serde_json::from_slice(file(&after, "unlearning.json")).expect("JSON");
+    assert_ne!(before["model.safetensors"], after["model.safetensors"]);
+    assert!(after["history.bin"].len() < before["history.bin"].len(), "its updates are gone");
+    let forgotten: Value = serde_json::from_slice(&after["unlearning.json"]).expect("JSON");
     // Eight stored rounds, five clients, two of three interactions.
     assert_eq!((forgotten["rounds"].as_u64(), forgotten["local_steps"].as_u64()), (Some(8), Some(80)));
 
@@ -103,7 +98,7 @@ fn a_forgotten_client_is_gone_and_has_a_receipt() {
         assert!(text.contains("forged.json is not believed"), "{what}: {text}");
     }
     // Nor is a history that was cut or altered.
-    let history = file(&files(&run), "history.bin").to_vec();
+    let history = files(&run)["history.bin"].clone();
     let middle = history.len() / 2;
     let altered = [&history[..middle], &[history[middle] ^ 1], &history[middle + 1..]].concat();
     for damaged in [&history[..history.len() - 3], &altered[..]] {
@@ -133,7 +128,7 @@ fn what_cannot_be_met_changes_nothing() {
         !std::fs::read_to_string(folder.path().join("out/requests.json")).is_ok_and(|text| text.contains("clients"))
     );
     // A history that was altered.
-    let mut history = file(&before, "history.bin").to_vec();
+    let mut history = before["history.bin"].clone();
     let place = history.len() / 2;
     history[place] ^= 0x10;
     std::fs::write(run.join("history.bin"), &history).expect("written");

@@ -13,12 +13,11 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write as _;
 use std::fs;
-use std::num::NonZero;
 use std::path::{Path, PathBuf};
 use std::process::Command;
-use std::sync::Mutex;
-use std::thread;
 
+use rayon::iter::Either;
+use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
 /// What the head of the table says about its columns.
@@ -59,7 +58,6 @@ struct Line {
     tolerance: Option<f64>,
 }
 
-/// Lines by experiment file and setting.
 type Lines = BTreeMap<(String, String), Line>;
 
 #[test]
@@ -79,7 +77,6 @@ fn every_experiment_computes_what_it_always_did() {
 
 // ---- the layout of result folders: all that this file knows about it
 
-/// One line of `jobs.csv`.
 struct Job {
     setting: String,
     fold: u64,
@@ -245,25 +242,11 @@ impl Budgets {
 
 /// Runs all files: their lines, and what went wrong.
 fn compute_all(specs: &BTreeMap<String, PathBuf>, budgets: &Budgets, folder: &Path) -> (Lines, Vec<String>) {
-    let queue = Mutex::new(specs.iter());
-    let outcome = Mutex::new((Lines::new(), Vec::new()));
     // One thread each: small experiments have little to divide.
-    thread::scope(|scope| {
-        for _ in 0..thread::available_parallelism().map_or(1, NonZero::get) {
-            scope.spawn(|| {
-                loop {
-                    let Some((spec, path)) = queue.lock().expect("no panic").next() else { break };
-                    let computed = compute(spec, path, budgets, folder);
-                    let (lines, problems) = &mut *outcome.lock().expect("no panic");
-                    match computed {
-                        Ok(computed) => lines.extend(computed),
-                        Err(problem) => problems.push(problem),
-                    }
-                }
-            });
-        }
-    });
-    outcome.into_inner().expect("no panic")
+    let outcomes = specs.par_iter().map(|(spec, path)| compute(spec, path, budgets, folder));
+    let (computed, problems): (Vec<Lines>, Vec<String>) =
+        outcomes.partition_map(|outcome| outcome.map_or_else(Either::Right, Either::Left));
+    (computed.into_iter().flatten().collect(), problems)
 }
 
 fn compute(spec: &str, path: &Path, budgets: &Budgets, folder: &Path) -> Result<Lines, String> {
@@ -330,10 +313,7 @@ fn hash_params(runs: &[Run]) -> String {
 }
 
 fn short(hash: Sha256) -> String {
-    hash.finalize().iter().take(8).fold(String::new(), |mut text, byte| {
-        let _ = write!(text, "{byte:02x}");
-        text
-    })
+    hash.finalize().iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
 // ---- the table
@@ -472,7 +452,7 @@ fn write_log(folder: &Path) {
 }
 
 /// Documents about one of a few subjects each, and queries by the subjects' names, as BEIR writes them.
-fn write_texts(folder: &Path) {
+pub fn write_texts(folder: &Path) {
     const SUBJECTS: [&str; 5] = ["wing lift", "boundary layer", "heat transfer", "shock wave", "plate flutter"];
     const OTHERS: [&str; 8] = ["measured", "theory", "edge", "flow", "speed", "solution", "pressure", "nose"];
     let mut random = Random(5);

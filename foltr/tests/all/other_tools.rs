@@ -140,7 +140,6 @@ fn compare(name: &str, ours: &Ours, theirs: &Value, data: &Dataset) {
 /// Our nDCG from labels, in one name that ir-measures measures with every digit.
 const BY_GAINS: &str = "nDCG(gains={0:0,1:1,2:3,3:7,4:15})@10";
 
-/// Compares all models on one LETOR file.
 fn agrees_on(python: &Path, file: &Path, n_features: usize) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
@@ -171,7 +170,6 @@ fn agrees_on(python: &Path, file: &Path, n_features: usize) {
     println!("{}: {} queries, {} models agree", file.display(), data.n_queries(), all_ours.len());
 }
 
-/// What the other tools say.
 fn asked(python: &Path, jobs: &Value) -> Value {
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/all/other_tools.py");
     let mut child =

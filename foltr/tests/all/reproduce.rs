@@ -48,3 +48,24 @@ fn epsilon_is_reproduced_end_to_end() {
     let line = "| foltr-es-table-2 | Table 2 | 24 |  | 3 |  |  |  | full |  |";
     assert_contains(&read(folder.path(), "summary.md"), &[line, "Not run: ", "\nNone.\n"]);
 }
+
+#[test]
+fn what_is_left_of_a_client_is_measured_in_the_runs_of_the_store() {
+    let folder = temporary();
+    let done = foltr().args(["reproduce", "unlearning-shards", "--quick", "--out"]).arg(folder.path()).assert();
+    let text = stderr(&done);
+    assert!(!text.contains("error"), "{text}");
+    let judgements: Vec<Value> =
+        serde_json::from_str(&read(folder.path(), "unlearning-shards/verdict.json")).expect("a list");
+    for (way, claim) in [
+        ("nothing", "influence of the client that is left"),
+        ("shard isolation", "influence of the client that is left"),
+        ("shard isolation", "membership inference: area under the curve"),
+        ("shard isolation", "largest share of the cost of retraining one federation"),
+    ] {
+        let is_meant = |it: &&Value| it["case"]["way"] == way && it["says"] == claim;
+        let judged: Vec<&Value> = judgements.iter().filter(is_meant).collect();
+        assert_eq!(judged.len(), 2, "one a collection: {judgements:#?}");
+        assert!(judged.iter().all(|it| it["verdict"] == "holds" && it["value"].is_number()), "{judged:#?}");
+    }
+}

@@ -7,17 +7,18 @@ use serde_json::Value;
 
 use crate::binary::{assert_contains, foltr, read, run, stderr, stdout, temporary};
 
-/// Learns in 60 rounds, and says so.
-fn study() -> ExperimentFile {
-    let experiment = ExperimentFile::fpdgd()
+fn experiment() -> ExperimentFile {
+    ExperimentFile::fpdgd()
         .set("users.preset", "[\"perfect\", \"navigational\"]")
         .set("clients.n_clients", "50")
-        .set("federation.rounds", "60");
-    experiment.and(
-        r#"
-[quick]
-"federation.rounds" = 30
+        .set("federation.rounds", "60")
+        .and("[quick]\n\"federation.rounds\" = 30\n")
+}
 
+/// Learns in 60 rounds, and says so.
+fn study() -> ExperimentFile {
+    experiment().and(
+        r#"
 [[expect]]
 says = "it learns"
 metric = "test-ndcg@10"
@@ -74,6 +75,8 @@ fn an_expectation_that_fails_ends_with_code_1_and_an_explained_one_does_not() {
     );
     run(folder.path(), &explained, &["--quick"]).code(0);
     assert_eq!(verdicts(&out).len(), 3);
+    run(folder.path(), &experiment(), &["--quick"]).code(0);
+    assert!(!out.join("verdict.json").exists() && !out.join("verdict.txt").exists(), "nothing is expected any more");
 }
 
 /// Files of `specs/`, and what makes them tiny. What comes out is not judged here: `foltr reproduce` does that.

@@ -7,7 +7,7 @@ use foltr_experiment::rows::MetricName;
 
 use super::{Drawing, METRIC, Selection};
 use crate::plot::{Curve, CurveFigure, Panel, PanelRow, Point, Reference, Scale, Sharing};
-use crate::statistics::{Estimate, smooth};
+use crate::statistics::Estimate;
 
 /// What a course may be drawn over; anything else is an axis.
 pub const OVER: [&str; 3] = ["rounds", "interactions", "simulated-time"];
@@ -209,4 +209,24 @@ fn mean_course(courses: &[Course]) -> Course {
     let n_points = courses.iter().map(Vec::len).min().unwrap_or(0);
     let mean = |idx: usize| courses.iter().map(|course| course[idx].1).sum::<f64>() / courses.len() as f64;
     (0..n_points).map(|idx| (courses[0][idx].0, mean(idx))).collect()
+}
+
+/// A plain moving average without padding (spec section 3): shorter by `window - 1` points, and empty when shorter than a
+/// window. `KO19` averages four measurements, the plot script of `WLZZ21` ten. The mean of a window stands at its last
+/// measurement, so that no point of a curve knows what came after it.
+fn smooth(course: &[(f64, f64)], window: usize) -> Vec<(f64, f64)> {
+    let mean = |window: &[(f64, f64)]| {
+        let sum: f64 = window.iter().map(|(_, value)| value).sum();
+        (window[window.len() - 1].0, sum / window.len() as f64)
+    };
+    course.windows(window.max(1)).map(mean).collect()
+}
+
+#[test]
+fn four_measurements_by_hand() {
+    let course: Vec<(f64, f64)> = (1..).map(f64::from).zip([1.0, 3.0, 2.0, 6.0, 5.0]).collect();
+    // (1 + 3 + 2 + 6) / 4 and (3 + 2 + 6 + 5) / 4, at the last of each four.
+    assert_eq!(smooth(&course, 4), [(4.0, 3.0), (5.0, 4.0)]);
+    assert_eq!(smooth(&course, 0), course);
+    assert_eq!(smooth(&course, 10), []);
 }

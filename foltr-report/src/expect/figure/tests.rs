@@ -1,8 +1,9 @@
 use super::super::tests::{results, study};
-use super::{Drawn, measure};
+use super::{Drawing, Drawn, FigureSpec, Kind, measure};
 use crate::expect::Criteria;
+use crate::expect::select::Selector;
 use crate::plot::Figure;
-use foltr_experiment::study::Asked;
+use foltr_experiment::study::{Asked, Names};
 
 /// The value is the users' and the round's: 10 for perfect ones, 20, 30; interactions count .5.
 fn value(users: &str, interactions: u32, seed: u64, round: usize) -> f64 {
@@ -68,6 +69,26 @@ fn bars_and_heat_maps_have_their_means_and_differences() {
     let worst = "kind = 'table'\nrows = 'clients.interactions'\nworst_over = 'users.preset'";
     let Drawn::Table(text) = drawn(worst) else { panic!("a table") };
     assert!(text.contains("21.0000") && !text.contains("41.0000"), "{text}");
+}
+
+#[test]
+fn clients_are_distributed_as_by_hand() {
+    let study = study("", &Asked::default());
+    let results = results(&study, &value);
+    let [metric, lines] = ["own-test-ndcg@10", "users.preset"].map(|name| Names(vec![name.into()]));
+    let spec = FigureSpec { kind: Kind::Clients, metric, lines, ..FigureSpec::default() };
+    let selector = Selector::of(&results, None);
+    let Drawn::Figure(Figure::Curves(figure)) = Drawing::of(&spec, &[], &selector).draw() else { panic!("curves") };
+    // Two clients of six runs: 2 x 20, 4 x 21, 4 x 22 and 2 x 23 for perfect users, 20 more for informational ones.
+    for (method, more) in [(0, 0.0), (2, 20.0)] {
+        let points = &figure.rows[0].panels[0].curves[method].points;
+        assert_eq!(points.len(), 101);
+        for (step, x) in
+            [(0, 20.0), (13, 20.0), (14, 21.0), (49, 21.0), (50, 22.0), (86, 22.0), (87, 23.0), (100, 23.0)]
+        {
+            assert_eq!((points[step].x, points[step].mean), (x + more, step as f64 / 100.0), "{step}");
+        }
+    }
 }
 
 #[test]

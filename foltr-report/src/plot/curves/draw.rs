@@ -16,7 +16,8 @@ const MOST_POINTS: usize = 1000;
 const N_MARKERS: usize = 5;
 
 pub fn draw(figure: &CurveFigure, layout: &Layout) -> Canvas {
-    let mut canvas = Canvas { size: layout.size, ..Canvas::default() };
+    let mut canvas = Canvas::of("curves");
+    canvas.size = layout.size;
     canvas.head(layout.left, layout.size.0 - layout.left - RIGHT_MARGIN, &figure.title, &figure.subtitle);
     let [left, top, width, height] = layout.grid;
     for (column, lines) in layout.column_titles.iter().enumerate() {

@@ -35,7 +35,6 @@ pub struct Layout {
     pub row_gap: f64,
 }
 
-/// Where a panel's curves are drawn.
 pub struct Field {
     pub left: f64,
     pub top: f64,
