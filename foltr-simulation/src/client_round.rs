@@ -3,7 +3,7 @@
 //! Nothing is allocated between interactions. The next query is known one step ahead, so that its features can be
 //! requested from memory while the current one is worked on.
 
-use foltr_federation::{LocalPrivacy, Mechanism, Payload, PayloadSemantics, RoundTask};
+use foltr_federation::{Mechanism, Payload, PayloadSemantics, RoundTask};
 use foltr_rank::learn::{LearnerVisitor, Models};
 use foltr_rank::metric::{discount, gain, ideal_dcg};
 use foltr_rank::query::prefetch_start;
