@@ -30,20 +30,13 @@ pub(super) enum Law {
 }
 
 impl Law {
-    pub(super) const fn name(&self) -> &'static str {
+    /// What is tested, and in which unit.
+    pub(super) const fn labels(&self) -> (&'static str, &'static str) {
         match self {
-            Self::Mean { .. } => "mean",
-            Self::Variance { .. } => "variance",
-            Self::Continuous(_) => "distribution",
-            Self::Classes(_) => "frequencies",
-        }
-    }
-
-    pub(super) const fn unit(&self) -> &'static str {
-        match self {
-            Self::Mean { .. } | Self::Variance { .. } => "standard errors from the law: limit, found",
-            Self::Continuous(_) => "Kolmogorov distance to the law: limit, found",
-            Self::Classes(_) => "chi-square to the law: limit, found",
+            Self::Mean { .. } => ("mean", "standard errors from the law: limit, found"),
+            Self::Variance { .. } => ("variance", "standard errors from the law: limit, found"),
+            Self::Continuous(_) => ("distribution", "Kolmogorov distance to the law: limit, found"),
+            Self::Classes(_) => ("frequencies", "chi-square to the law: limit, found"),
         }
     }
 

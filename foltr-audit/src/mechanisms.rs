@@ -1,6 +1,6 @@
 //! Which mechanisms are audited, under which label? One line each; the broken ones are controls.
 //!
-//! Labels are what [`LocalPrivacy::cost`] and the accountant say, unless a control puts another one on. Noise that
+//! Labels are what `LocalPrivacy::cost` and the accountant say, unless a control puts another one on. Noise that
 //! protects a sum only is audited on the sum of a cohort, in which one client's update is the one or the other and all
 //! other updates are zero. Where a mechanism clips, updates are ten times as long as the clip.
 
@@ -9,7 +9,7 @@ use foltr_federation::privacy::{
     CentralMode, Clip, ClipRadius, DiscreteGaussian, DistributedLaplace, Duchi, Gaussian, PrivUnit, RandomisedResponse,
     SampledResponse, Unprotected,
 };
-use foltr_federation::{LocalPrivacy, Mechanism, PayloadSemantics};
+use foltr_federation::{Mechanism, PayloadSemantics};
 use foltr_rank::learn::evolution::Reward;
 
 use super::Expected::{self, Broken, Sound};

@@ -1,9 +1,9 @@
 //! Many samples of what a server sees, side by side: the same ones for any number of threads.
 //!
-//! Messages go the way that they go in a run: [`LocalPrivacy::protect`], [`PartialSum::add_payload_with`],
+//! Messages go the way that they go in a run: `LocalPrivacy::protect`, [`PartialSum::add_payload_with`],
 //! [`PartialSum::step`], and the noise that a mechanism adds at the server.
 
-use foltr_federation::{LocalPrivacy, Mechanism, PartialSum, Payload, PayloadSemantics, RoundTask};
+use foltr_federation::{Mechanism, PartialSum, Payload, PayloadSemantics, RoundTask};
 use foltr_rank::Update;
 use foltr_rank::rng::{Purpose, Stream, Streams};
 use indicatif::ProgressBar;

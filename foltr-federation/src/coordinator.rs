@@ -158,13 +158,13 @@ impl Coordinator {
 
     /// Messages that wait for their chunk to be complete; all others are folded and gone.
     pub fn n_waiting(&self) -> usize {
-        self.buffer.as_ref().map_or(self.inbox.n_waiting(), RoundBuffer::len)
+        self.buffer.as_ref().map_or(self.inbox.waiting.len(), RoundBuffer::len)
     }
 
     /// How much of the last step came from each client that the rule looked at; empty for sums and for rules that take
     /// different coordinates from different clients.
     pub fn shares(&self) -> &[(u32, f64)] {
-        self.buffer.as_ref().map_or(&[], RoundBuffer::shares)
+        self.buffer.as_ref().map_or(&[], |buffer| &buffer.shares)
     }
 
     /// The state between two rounds. What the tail mean and the devices remember is for others to add, and what a rule

@@ -38,12 +38,7 @@ impl Defence {
 
     /// The least number of clients with which the server can decide.
     pub fn least_clients(&self) -> usize {
-        let mixing = match self.mixing {
-            Some(attackers) => attackers as usize + 1,
-            None => 0,
-        };
-        let rule = self.rule.least_clients();
-        if mixing > rule { mixing } else { rule }
+        self.mixing.map_or(0, |attackers| attackers as usize + 1).max(self.rule.least_clients())
     }
 
     pub fn check(&self) -> Result<(), ParameterError> {

@@ -11,8 +11,8 @@ use crate::accountant::PrivacyCost;
 use crate::combination::{Combination, Part};
 use crate::privacy::{Budget, MechanismContext, MechanismError};
 use crate::{
-    Asynchrony, Defence, HistoryPolicy, LocalPrivacy, Mechanism, Participation, PayloadSemantics, Privacy,
-    ServerOptimiser, Unlearning,
+    Asynchrony, Defence, HistoryPolicy, Mechanism, Participation, PayloadSemantics, Privacy, ServerOptimiser,
+    Unlearning,
 };
 
 /// Parameters of a model with which a mechanism is tried before the data is known.

@@ -17,6 +17,8 @@ mod priv_unit;
 mod randomised_response;
 mod sampled_response;
 
+use std::ops::Deref;
+
 use foltr_rank::Update;
 use foltr_rank::learn::evolution::Reward;
 use foltr_rank::rng::Stream;
@@ -142,13 +144,17 @@ macro_rules! mechanisms {
             }
         }
 
-        impl Mechanism {
-            fn local(&self) -> &dyn LocalPrivacy {
+        impl Deref for Mechanism {
+            type Target = dyn LocalPrivacy;
+
+            fn deref(&self) -> &Self::Target {
                 match self {
                     $(Self::$mechanism(mechanism) => mechanism,)*
                 }
             }
+        }
 
+        impl Mechanism {
             pub const fn name(&self) -> &'static str {
                 match self {
                     $(Self::$mechanism(_) => $name,)*
@@ -162,7 +168,6 @@ macro_rules! mechanisms {
                 }
             }
         }
-
     };
 }
 
@@ -188,36 +193,6 @@ mechanisms! {
         "Local: a random direction that leans towards that of the update";
     "sampled-response": SampledResponse(SampledResponseParameters(ResponseParameters { probability: Some(0.9), whole_run: None })),
         "Local, FOLtR-ES: randomised response on one of the interactions";
-}
-
-impl LocalPrivacy for Mechanism {
-    fn protect(&self, update: Update<'_>, task: &RoundTask, private: &mut Stream, payload: &mut Payload) {
-        self.local().protect(update, task, private, payload);
-    }
-
-    fn accepts(&self, kind: Kind) -> bool {
-        self.local().accepts(kind)
-    }
-
-    fn mode(&self) -> Mode {
-        self.local().mode()
-    }
-
-    fn cost(&self, n_params: usize, n_interactions: u32) -> PrivacyCost {
-        self.local().cost(n_params, n_interactions)
-    }
-
-    fn rule(&self, usual: PayloadSemantics, divisor: f64) -> PayloadSemantics {
-        self.local().rule(usual, divisor)
-    }
-
-    fn clip_radius(&self) -> Option<f32> {
-        self.local().clip_radius()
-    }
-
-    fn explain(&self, circumstances: &Circumstances) -> Explanation {
-        self.local().explain(circumstances)
-    }
 }
 
 impl Privacy {
@@ -268,43 +243,21 @@ mod tests {
     };
 
     #[test]
-    fn configurations_survive_a_round_trip() {
-        for text in [
-            r#"{"kind":"none"}"#,
-            r#"{"kind":"randomised-response","probability":0.9}"#,
-            r#"{"kind":"distributed-laplace","sensitivity":5.0,"epsilon":4.5,"clip":"paper"}"#,
-            r#"{"kind":"gaussian","clip":0.17,"noise_multiplier":6.9,"mode":"sealed"}"#,
-            r#"{"kind":"gaussian","clip":{"initial":0.1,"quantile":0.5,"rate":0.2,"count_noise":9.0},"noise_multiplier":6.9,"mode":"clear"}"#,
-            r#"{"kind":"discrete-gaussian","clip":0.17,"noise_multiplier":6.9,"min_survivors":90,"colluders":5}"#,
-            r#"{"kind":"duchi","epsilon":1.0,"bound":0.1}"#,
-            r#"{"kind":"priv-unit","epsilon":1.0,"norm":0.1}"#,
-            r#"{"kind":"sampled-response","probability":0.9}"#,
-        ] {
-            let privacy: Privacy = serde_json::from_str(text).expect(text);
-            assert_eq!(serde_json::to_string(&privacy).expect(text), text);
-            let mechanism = privacy.mechanism(&CONTEXT).expect(text);
-            assert_eq!(mechanism.name(), privacy.name());
-        }
-    }
-
-    #[test]
     fn every_mechanism_can_be_calibrated_to_a_whole_run() {
         for epsilon in [0.5, 4.5, 50.0] {
             let budget = format!(r#""epsilon":{epsilon},"delta":1e-5"#);
-            for (kind, keys) in [
-                ("randomised-response", format!(r#""whole_run":{{{budget}}}"#)),
-                ("distributed-laplace", format!(r#""sensitivity":5.0,"clip":"paper","whole_run":{{{budget}}}"#)),
-                (
-                    "distributed-laplace",
-                    format!(r#""sensitivity":5.0,"clip":"released-code","whole_run":{{{budget}}}"#),
-                ),
-                ("gaussian", format!(r#""clip":0.17,"mode":"sealed",{budget}"#)),
-                ("discrete-gaussian", format!(r#""clip":0.17,"min_survivors":90,{budget}"#)),
-                ("duchi", format!(r#""bound":0.1,"whole_run":{{{budget}}}"#)),
-                ("priv-unit", format!(r#""norm":0.1,"whole_run":{{{budget}}}"#)),
-                ("sampled-response", format!(r#""whole_run":{{{budget}}}"#)),
+            let whole_run = format!(r#""whole_run":{{{budget}}}"#);
+            for (kind, keys, calibrated) in [
+                ("randomised-response", "", &whole_run),
+                ("distributed-laplace", r#""sensitivity":5.0,"clip":"paper","#, &whole_run),
+                ("distributed-laplace", r#""sensitivity":5.0,"clip":"released-code","#, &whole_run),
+                ("gaussian", r#""clip":0.17,"mode":"sealed","#, &budget),
+                ("discrete-gaussian", r#""clip":0.17,"min_survivors":90,"#, &budget),
+                ("duchi", r#""bound":0.1,"#, &whole_run),
+                ("priv-unit", r#""norm":0.1,"#, &whole_run),
+                ("sampled-response", "", &whole_run),
             ] {
-                let text = format!(r#"{{"kind":"{kind}",{keys}}}"#);
+                let text = format!(r#"{{"kind":"{kind}",{keys}{calibrated}}}"#);
                 let privacy: Privacy = serde_json::from_str(&text).expect(&text);
                 let cost = privacy.mechanism(&CONTEXT).expect(&text).cost(CONTEXT.n_params, CONTEXT.n_interactions);
                 let spent = cost.after(CONTEXT.n_rounds, 1e-5).epsilon;
@@ -318,52 +271,47 @@ mod tests {
 
     #[test]
     fn impossible_parameters_are_refused_with_their_key() {
-        let (one, long) =
-            (MechanismContext { n_params: 1, ..CONTEXT }, MechanismContext { list_length: 17, ..CONTEXT });
-        for (context, keys, key, reason) in [
-            (CONTEXT, r#""randomised-response","probability":0.05"#, "probability", "0.0909"),
-            (long, r#""sampled-response","probability":0.5"#, "probability", "1 to 16"),
-            (CONTEXT, r#""distributed-laplace","sensitivity":5.0,"epsilon":0.0,"clip":"paper""#, "epsilon", "positive"),
-            (CONTEXT, r#""duchi","bound":0.1"#, "", "`whole_run"),
-            (CONTEXT, r#""duchi","bound":0.1,"whole_run":{"epsilon":1.0,"delta":2.0}"#, "whole_run", "below 1"),
-            (CONTEXT, r#""gaussian","clip":0.1,"epsilon":1.0,"mode":"sealed""#, "", "both `epsilon` and `delta`"),
+        let check = |context: &MechanismContext, keys: &str, key: &str, reason: &str| {
+            let privacy: Privacy = serde_json::from_str(&format!(r#"{{"kind":{keys}}}"#)).expect(keys);
+            let error = privacy.mechanism(context).expect_err(keys);
+            assert_eq!(error.key, key, "{keys}");
+            assert!(error.message.contains(reason), "{error}");
+        };
+        for (keys, key, reason) in [
+            (r#""randomised-response","probability":0.05"#, "probability", "0.0909"),
+            (r#""distributed-laplace","sensitivity":5.0,"epsilon":0.0,"clip":"paper""#, "epsilon", "positive"),
+            (r#""duchi","bound":0.1"#, "", "`whole_run"),
+            (r#""duchi","bound":0.1,"epsilon":31.0"#, "epsilon", "at most 30"),
+            (r#""duchi","bound":0.1,"whole_run":{"epsilon":1.0,"delta":2.0}"#, "whole_run", "below 1"),
+            (r#""gaussian","clip":0.1,"epsilon":1.0,"mode":"sealed""#, "", "both `epsilon` and `delta`"),
+            (r#""gaussian","clip":0.0,"noise_multiplier":1.0,"mode":"clear""#, "clip", "clip = 0 must be positive"),
             (
-                CONTEXT,
-                r#""gaussian","clip":0.0,"noise_multiplier":1.0,"mode":"clear""#,
-                "clip",
-                "clip = 0 must be positive",
-            ),
-            (
-                CONTEXT,
                 r#""gaussian","clip":{"initial":1,"quantile":1,"rate":0.2,"count_noise":5},"noise_multiplier":1,"mode":"clear""#,
                 "clip",
                 "quantile = 1 must be above 0 and below 1",
             ),
             (
-                CONTEXT,
                 r#""discrete-gaussian","clip":0.5,"noise_multiplier":1.0,"min_survivors":5,"colluders":5"#,
                 "min_survivors",
                 "colluders = 5 must be below min_survivors = 5",
             ),
             (
-                CONTEXT,
                 r#""discrete-gaussian","clip":0.5,"noise_multiplier":1e-5,"min_survivors":5"#,
                 "min_survivors",
                 "0.29 grid units",
             ),
             (
-                CONTEXT,
                 r#""discrete-gaussian","clip":-1.0,"noise_multiplier":1.0,"min_survivors":5"#,
                 "clip",
                 "positive and finite",
             ),
-            (one, r#""priv-unit","epsilon":1.0,"norm":1.0"#, "kind", "2 to 100000 parameters"),
-            (CONTEXT, r#""priv-unit","epsilon":0.0,"norm":1.0"#, "epsilon", "positive"),
+            (r#""priv-unit","epsilon":0.0,"norm":1.0"#, "epsilon", "positive"),
         ] {
-            let privacy: Privacy = serde_json::from_str(&format!(r#"{{"kind":{keys}}}"#)).expect(keys);
-            let error = privacy.mechanism(&context).expect_err(keys);
-            assert_eq!(error.key, key, "{keys}");
-            assert!(error.message.contains(reason), "{error}");
+            check(&CONTEXT, keys, key, reason);
         }
+        let (one, long) =
+            (MechanismContext { n_params: 1, ..CONTEXT }, MechanismContext { list_length: 17, ..CONTEXT });
+        check(&one, r#""priv-unit","epsilon":1.0,"norm":1.0"#, "kind", "2 to 100000 parameters");
+        check(&long, r#""sampled-response","probability":0.5"#, "probability", "1 to 16");
     }
 }

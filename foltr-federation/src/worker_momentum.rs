@@ -174,34 +174,25 @@ mod tests {
 
     const N_PARAMS: usize = 46;
 
-    #[test]
-    fn a_fixed_momentum_by_hand() {
-        let momentum = WorkerMomentum::Fixed { beta: 0.75 };
-        let mut state = vec![0.0; momentum.state_len(2)];
-        let mut sent = |update: [f32; 2]| {
-            let mut update = update;
+    /// What a device sends of these updates, one after the other.
+    fn sent(momentum: WorkerMomentum, updates: &[f32]) -> Vec<f32> {
+        momentum.check().expect("sound parameters");
+        let mut state = vec![0.0; momentum.state_len(1)];
+        let replace = |&update: &f32| {
+            let mut update = [update];
             momentum.replace(&mut state, &mut update);
-            update
+            update[0]
         };
-        assert_eq!(sent([4.0, -8.0]), [1.0, -2.0]);
-        assert_eq!(sent([0.0, 2.0]), [0.75, -1.0]);
+        updates.iter().map(replace).collect()
     }
 
     #[test]
-    fn a_growing_momentum_by_hand() {
-        let momentum = WorkerMomentum::Growing { share: 0.5, least: 0.2, most: 0.6 };
-        momentum.check().expect("sound parameters");
-        let mut state = vec![0.0; momentum.state_len(1)];
-        let mut beta_of = |before: f32| {
-            state[0] = before;
-            let mut update = [0.0];
-            momentum.replace(&mut state, &mut update);
-            update[0] / before
-        };
-        // 1 - 1 / (1 + t / 2) for t = 0, 1, 2, 3, within .2 to .6.
-        let betas: Vec<f32> = (0..4).map(|_| beta_of(1.0)).collect();
-        for (got, want) in betas.iter().zip([0.2, 1.0 / 3.0, 0.5, 0.6]) {
-            assert!((got - want).abs() < 1e-6, "{betas:?}");
+    fn momenta_by_hand() {
+        assert_eq!(sent(WorkerMomentum::Fixed { beta: 0.75 }, &[4.0, 0.0, -8.0]), [1.0, 0.75, -1.4375]);
+        // 1 - 1 / (1 + t / 2) for t = 0, 1, 2, 3, within .2 to .6: .2, 1/3, 1/2, .6.
+        let growing = sent(WorkerMomentum::Growing { share: 0.5, least: 0.2, most: 0.6 }, &[5.0, 0.0, 0.0, 0.0]);
+        for (got, want) in growing.iter().zip([4.0, 4.0 / 3.0, 2.0 / 3.0, 0.4]) {
+            assert!((got - want).abs() < 1e-6, "{growing:?}");
         }
     }
 
@@ -251,13 +242,7 @@ mod tests {
         // sigma^2 (1 - .95) / (1 + .95), or a little more where chance looks like a signal.
         assert!((0.9..1.5).contains(&(noise / (5.0 * 0.05 / 1.95))), "{noise}");
         // The first update is sent as it is, then the mean of all while that is the shorter memory.
-        let mut state = vec![0.0; momentum.state_len(1)];
-        let mut sent = |value: f32| {
-            let mut update = [value];
-            momentum.replace(&mut state, &mut update);
-            update[0]
-        };
-        assert_eq!((sent(4.0), sent(-4.0), sent(3.0)), (4.0, 0.0, 1.0));
+        assert_eq!(sent(momentum, &[4.0, -4.0, 3.0]), [4.0, 0.0, 1.0]);
     }
 
     #[test]

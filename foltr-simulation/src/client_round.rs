@@ -5,7 +5,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-use foltr_federation::{LocalPrivacy, Mechanism, Payload, PayloadSemantics, RoundTask};
+use foltr_federation::{Mechanism, Payload, PayloadSemantics, RoundTask};
 use foltr_rank::learn::{LearnerVisitor, Models};
 use foltr_rank::metric::{discount, gain, ideal_dcg};
 use foltr_rank::query::prefetch_start;

@@ -8,7 +8,7 @@
 //! Both generators have the same seed, so the same outputs are drawn once and read twice. After a round a client needs
 //! its next output only, the seed of the next round: four bytes instead of a generator of 2.5 KB.
 
-use foltr_federation::{CHUNK, LocalPrivacy, Payload};
+use foltr_federation::{CHUNK, Payload};
 use foltr_rank::learn::evolution::{Evolution, EvolutionSettings};
 use foltr_rank::rng::{Purpose, Stream};
 use foltr_rank::{Clicks, Impression, MAX_SHOWN, OnlineLearner, Ranking, Shape};

@@ -157,8 +157,8 @@ impl Price {
             }
             cost => (cost, self.messages),
         };
-        let bounds = accountant::bounds(&[(cost, n)], self.delta).into_iter().map(|(_, guarantee)| guarantee);
-        bounds.min_by(|a, b| a.epsilon.total_cmp(&b.epsilon))
+        let bounds = accountant::bounds(&[(cost, n)], self.delta);
+        bounds.into_iter().min_by(|a, b| a.epsilon.total_cmp(&b.epsilon))
     }
 }
 

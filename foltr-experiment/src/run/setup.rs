@@ -3,7 +3,7 @@
 //! Training and a later request to forget a client set up the same stage, from the experiment, the fold and the seed.
 
 use anyhow::{Context, Result, ensure};
-use foltr_federation::{Fingerprint, LocalPrivacy};
+use foltr_federation::Fingerprint;
 use foltr_rank::rng::{Purpose, Streams};
 use foltr_rank::{Initialisation, Params, Shape};
 use foltr_simulation::centralised::{CentralisedRun, CentralisedSettings};

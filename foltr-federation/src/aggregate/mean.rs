@@ -35,22 +35,3 @@ impl AggregationRule for Mean {
         combined.shares.extend(round.weights().iter().map(|weight| weight / total.weight()));
     }
 }
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::aggregate::Aggregator;
-
-    #[test]
-    fn three_clients_weigh_as_much_as_their_interactions() {
-        // Spec section 8: (1 + 9) / 9 and (2 - 6 + 20) / 9.
-        let mut round = Contributions::new(2);
-        for (client, delta, weight) in [(0, [1.0, 2.0], 1.0), (1, [3.0, -2.0], 3.0), (2, [0.0, 4.0], 5.0)] {
-            round.push(client, weight, &delta);
-        }
-        let mut combined = Combined::default();
-        Mean {}.start().aggregate(&[0.0; 2], &round, &mut combined).expect("three clients are enough");
-        assert_eq!(combined.step, [10.0 / 9.0, 16.0 / 9.0]);
-        assert_eq!(combined.shares, [1.0 / 9.0, 3.0 / 9.0, 5.0 / 9.0]);
-    }
-}

@@ -46,6 +46,13 @@ fn a_buffer_with_two_stalenesses_by_hand() {
     coordinator.receive(&step(0, 2, 2, [0.0, 6.0])).expect("just not too stale");
     assert_close(coordinator.master(), &[1.25 + 6.0 / 3.0, 2.0 + 6.0 / 3.0], 1e-12);
     assert_eq!((coordinator.task().round, coordinator.task().global.as_slice()), (4, [3.25, 4.0].as_slice()));
+    // Exponent 0: both weigh their 2 interactions.
+    let mut coordinator = buffered(Buffered { staleness_exponent: 0.0, ..BUFFERED });
+    for (version, client) in [(0, 0), (0, 1), (1, 0), (0, 2)] {
+        let delta = if client == 2 { [0.0, 6.0] } else { [f32::from(version == 1) * 3.0, 0.0] };
+        coordinator.receive(&step(version, client, 2, delta)).expect("not too stale");
+    }
+    assert_close(coordinator.master(), &[1.0 + 1.5, -1.0 + 3.0], 1e-12);
 }
 
 #[test]
@@ -172,23 +179,20 @@ fn a_bad_setup_is_refused() {
     let refused = |asynchrony, rule| {
         AsynchronousCoordinator::new(Setup { rule, ..setup() }, asynchrony).expect_err("a bad setup").to_string()
     };
-    let of = |buffered| refused(Asynchrony::Buffered(buffered), PayloadSemantics::Averaging);
-    assert_eq!(of(Buffered { buffer: 0, ..BUFFERED }), "buffer = 0 must be at least 1");
-    let never = of(Buffered { buffer: 5, ..BUFFERED });
-    assert_eq!(never, "buffer = 5 must be at most rate_limit times the number of clients");
-    assert_eq!(of(Buffered { rate_limit: 0, ..BUFFERED }), "rate_limit = 0 must be at least 1");
-    let negative = of(Buffered { staleness_exponent: -0.5, ..BUFFERED });
-    assert_eq!(negative, "staleness_exponent = -0.5 must be 0 to 10");
-    let evolution = PayloadSemantics::Evolution { sigma: 0.1, antithetic: true };
-    assert!(
-        refused(Asynchrony::Naive(Naive { updates_per_round: 1, max_staleness: 9 }), evolution).contains("needs steps")
-    );
-    let no_round =
-        refused(Asynchrony::Naive(Naive { updates_per_round: 0, max_staleness: 9 }), PayloadSemantics::Averaging);
-    assert_eq!(no_round, "updates_per_round = 0 must be at least 1");
-    assert!(
-        refused(Asynchrony::Buffered(BUFFERED), PayloadSemantics::Summing { divisor: 4.0 }).contains("needs rounds")
-    );
+    let averaging = PayloadSemantics::Averaging;
+    for (settings, message) in [
+        (Buffered { buffer: 0, ..BUFFERED }, "buffer = 0 must be at least 1"),
+        (Buffered { buffer: 5, ..BUFFERED }, "buffer = 5 must be at most rate_limit times the number of clients"),
+        (Buffered { rate_limit: 0, ..BUFFERED }, "rate_limit = 0 must be at least 1"),
+        (Buffered { staleness_exponent: -0.5, ..BUFFERED }, "staleness_exponent = -0.5 must be 0 to 10"),
+    ] {
+        assert_eq!(refused(Asynchrony::Buffered(settings), averaging), message);
+    }
+    let naive = |updates_per_round| Asynchrony::Naive(Naive { updates_per_round, max_staleness: 9 });
+    assert!(refused(naive(1), PayloadSemantics::Evolution { sigma: 0.1, antithetic: true }).contains("needs steps"));
+    assert_eq!(refused(naive(0), averaging), "updates_per_round = 0 must be at least 1");
+    let summing = refused(Asynchrony::Buffered(BUFFERED), PayloadSemantics::Summing { divisor: 4.0 });
+    assert!(summing.contains("needs rounds"), "{summing}");
     let sealed = Setup { mode: Mode::Sealed, ..setup() };
     assert!(AsynchronousCoordinator::new(sealed, Asynchrony::Buffered(BUFFERED)).is_err());
 }

@@ -15,7 +15,7 @@ pub(super) struct Inbox {
     pub(super) rule: PayloadSemantics,
     n_clients: u32,
     /// Messages whose chunk is not complete, by client.
-    waiting: BTreeMap<u32, Payload>,
+    pub(super) waiting: BTreeMap<u32, Payload>,
     /// Complete chunks behind one that is not.
     folded: BTreeMap<usize, PartialSum>,
     /// Sum of the chunks before `n_merged`.
@@ -45,10 +45,6 @@ impl Inbox {
         self.folded.clear();
         self.total.clear();
         (self.n_merged, self.n_contributions) = (0, 0);
-    }
-
-    pub(super) fn n_waiting(&self) -> usize {
-        self.waiting.len()
     }
 
     /// Clients of a chunk; the last one may be shorter.

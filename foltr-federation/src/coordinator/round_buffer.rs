@@ -14,7 +14,8 @@ pub(super) struct RoundBuffer {
     contributions: Contributions,
     has_come: Vec<bool>,
     combined: Combined,
-    shares: Vec<(u32, f64)>,
+    /// Clients of the last round, and how much of the step came from each.
+    pub(super) shares: Vec<(u32, f64)>,
     direction: Vec<f32>,
 }
 
@@ -43,11 +44,6 @@ impl RoundBuffer {
 
     pub(super) fn len(&self) -> usize {
         self.contributions.len()
-    }
-
-    /// Clients of the last round, and how much of the step came from each.
-    pub(super) fn shares(&self) -> &[(u32, f64)] {
-        &self.shares
     }
 
     /// Takes a checked payload of a known client: a step, or the perturbation that a reward is for, as long as it says.

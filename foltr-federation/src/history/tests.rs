@@ -336,15 +336,12 @@ fn numbers_of_rounds_must_be_positive() {
 fn other_files_have_names() {
     let bytes = history(ALL, 4).encode();
     assert_eq!(History::decode(&bytes[..20]), Err(HistoryError::Truncated { at: 20 }));
-    let mut other = bytes.clone();
-    other[0] ^= 1;
-    assert_eq!(History::decode(&other), Err(HistoryError::Mark));
-    let mut other = bytes.clone();
-    other[8] = 9;
-    assert_eq!(History::decode(&other), Err(HistoryError::Version { got: 9 }));
-    let mut other = bytes;
-    other[200] ^= 1;
-    assert_eq!(History::decode(&other), Err(HistoryError::Damaged));
+    let (version, damaged) = (HistoryError::Version { got: 9 }, HistoryError::Damaged);
+    for (at, bit, error) in [(0, 1, HistoryError::Mark), (8, 8, version), (200, 1, damaged)] {
+        let mut other = bytes.clone();
+        other[at] ^= bit;
+        assert_eq!(History::decode(&other), Err(error));
+    }
 }
 
 proptest! {

@@ -280,29 +280,21 @@ mod tests {
     }
 
     #[test]
-    fn shares_of_the_honest_survivors_have_the_variance_of_the_label() {
-        // 8 honest survivors; deviation of the sum: 2 * 65536 units.
-        let mechanism = mechanism(2.0);
-        let n = 20_000;
-        let mut stream = Streams::new(3).open(Purpose::Noise, 0, 0);
-        let mut sums = vec![0.0; n];
+    fn noise_has_the_variance_of_the_label_in_shares_and_drawn_at_once() {
+        // 8 honest survivors; deviation of the sum: 2 * 65536 units of .5 / 65536.
+        let (mechanism, n) = (mechanism(2.0), 20_000);
+        let stream = || Streams::new(3).open(Purpose::Noise, 0, 0);
+        let (mut sums, mut step, mut noise) = (vec![0.0; n], vec![0.0; n], stream());
         for _ in 0..8 {
-            let share = mechanism.share(&vec![0.0; n], &mut stream).expect("zero is short");
+            let share = mechanism.share(&vec![0.0; n], &mut noise).expect("zero is short");
             sums.iter_mut().zip(share.values()).for_each(|(sum, &value)| *sum += value as f64);
         }
-        let variance = sums.iter().map(|x| x * x).sum::<f64>() / n as f64;
-        let ratio = variance / (2.0 * 65_536.0_f64).powi(2);
-        assert!((ratio - 1.0).abs() < 5.0 * (2.0 / n as f64).sqrt(), "{ratio}");
-    }
-
-    #[test]
-    fn the_noise_of_a_sum_is_drawn_at_once_with_the_same_variance() {
-        let (mechanism, n) = (mechanism(2.0), 20_000);
-        let (mut step, mut stream) = (vec![0.0; n], Streams::new(3).open(Purpose::Noise, 0, 0));
-        mechanism.noise_of_sum(8, 4.0, &mut stream, &mut step);
-        let variance = step.iter().map(|x| x * x).sum::<f64>() / n as f64;
-        let ratio = variance / (2.0 * 0.5_f64 / 4.0).powi(2);
-        assert!((ratio - 1.0).abs() < 5.0 * (2.0 / n as f64).sqrt(), "{ratio}");
+        mechanism.noise_of_sum(8, 4.0, &mut stream(), &mut step);
+        for (values, deviation) in [(sums, 2.0 * 65_536.0_f64), (step, 2.0 * 0.5 / 4.0)] {
+            let variance = values.iter().map(|x| x * x).sum::<f64>() / n as f64;
+            let ratio = variance / deviation.powi(2);
+            assert!((ratio - 1.0).abs() < 5.0 * (2.0 / n as f64).sqrt(), "{ratio}");
+        }
         assert_eq!(mechanism.bare_share(&[0.5, 0.0]).expect("short").values(), [65_536, 0]);
     }
 }

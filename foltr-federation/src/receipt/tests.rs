@@ -101,7 +101,11 @@ fn signed_bytes_are_those_of_version_1() {
         "a9bfc6660a0521051021216b268fcdcfb841e755c99709e796630db2a4d3cdce",
     ]) {
         let claim = Claim::between(&before, &after, &[2], method, method.guarantee(), "t").expect("both have a state");
-        assert_eq!(Fingerprint::of(&claim.sign(&SECRET).canonical_bytes()).to_string(), known, "{}", method.name());
+        let receipt = claim.sign(&SECRET);
+        assert_eq!(Fingerprint::of(&receipt.canonical_bytes()).to_string(), known, "{}", method.name());
+        let read: Receipt =
+            serde_json::from_str(&serde_json::to_string(&receipt).expect("JSON")).expect("our own text");
+        assert_eq!((read.verify(&public_key(&SECRET)), read), (Ok(()), receipt));
     }
 }
 

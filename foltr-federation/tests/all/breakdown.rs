@@ -93,11 +93,14 @@ fn defence(rule: Aggregation) -> Defence {
     Defence { rule, ..Defence::NONE }
 }
 
+fn attacks() -> impl Iterator<Item = (Collusion, f32)> {
+    ALL.iter().flat_map(|&how| SIZES.map(|size| (how, size)))
+}
+
 /// How far from the honest mean attackers get, in diameters of the honest updates.
 fn worst(defence: Defence, n: usize, m: usize) -> f64 {
     let honest = Honest::new(n - m);
-    let attacks = ALL.iter().flat_map(|&how| SIZES.map(|size| (how, size)));
-    let moved = attacks.map(|(how, size)| distance(&honest.step(&mut *defence.start(), m, how, size), &honest.mean));
+    let moved = attacks().map(|(how, size)| distance(&honest.step(&mut *defence.start(), m, how, size), &honest.mean));
     moved.fold(0.0, f64::max) / honest.diameter
 }
 
@@ -170,7 +173,7 @@ fn clipped_attackers_push_by_their_share_of_the_radius() {
         for m in 1..n {
             let honest = Honest::new(n - m);
             let (share, mut furthest) = (m as f64 / n as f64, 0.0_f64);
-            for (how, size) in ALL.iter().flat_map(|&how| SIZES.map(|size| (how, size))) {
+            for (how, size) in attacks() {
                 let quiet = honest.step(&mut *clipping.start(), m, how, 0.0);
                 furthest = furthest.max(distance(&honest.step(&mut *clipping.start(), m, how, size), &quiet));
                 for iterations in [1, 3] {
@@ -199,7 +202,7 @@ fn the_median_radius_is_that_of_an_honest_update() {
         for m in 1..=(n - 1) / 2 {
             let honest = Honest::new(n - m);
             let longest = honest.rows.iter().map(|row| length(wide(row).into_iter())).fold(0.0, f64::max);
-            for (how, size) in ALL.iter().flat_map(|&how| SIZES.map(|size| (how, size))) {
+            for (how, size) in attacks() {
                 let rule = defence(Aggregation::NormClipping(NormClipping { radius: Radius::Median }));
                 let step = honest.step(&mut *rule.start(), m, how, size);
                 assert!(length(step.into_iter()) <= longest * (1.0 + 1e-9), "norm clipping: {m} of {n}, {how:?}");
@@ -220,7 +223,7 @@ fn a_trusted_client_bounds_all_others() {
             let honest = Honest::new(n - m);
             let root = wide(&honest.rows[0]);
             let rule = Aggregation::FlTrust(FlTrust { trusted: m as u32 });
-            for (how, size) in ALL.iter().flat_map(|&how| SIZES.map(|size| (how, size))) {
+            for (how, size) in attacks() {
                 let step = honest.step(&mut *rule.start(), m, how, size);
                 let longest = length(root.iter().copied());
                 assert!(length(step.iter().copied()) <= longest * (1.0 + 1e-9), "{m} of {n}, {how:?}");

@@ -10,7 +10,7 @@ fn the_documentation_has_the_table() {
         .map(|pair| format!("| {} | {} | {} |\n", code(pair.part.label()), code(pair.with.label()), pair.why));
     let text = format!(
         "# Combinations that are not supported\n\nOne table, `COMBINATIONS` in `foltr-federation/src/combination.rs`: \
-         `foltr check` refuses these pairs, and `foltr list` prints them.\n\n| this | with this | because |\n|---|---|---|\n{}",
+         `foltr run` refuses these pairs, and `foltr list` prints them.\n\n| this | with this | because |\n|---|---|---|\n{}",
         rows.collect::<String>()
     );
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/combinations.md");

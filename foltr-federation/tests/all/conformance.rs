@@ -3,14 +3,13 @@
 use foltr_federation::aggregate::{
     Bulyan, CentredClipping, FlTrust, Krum, Mean, Median, MultiKrum, NormClipping, Radius, TrimmedMean,
 };
-use foltr_federation::history::{Erasure, Header, Touched};
+use foltr_federation::history::Header;
 use foltr_federation::privacy::MechanismContext;
-use foltr_federation::receipt::{Claim, public_key};
 use foltr_federation::unlearn::Need;
 use foltr_federation::{
     Aggregation, Assurance, Combined, Contributions, Coordinator, Defence, EmptyRound, Expected, Fingerprint, History,
-    HistoryPolicy, Kind, LocalPrivacy, Mechanism, Message, Payload, Privacy, RoundTask, ServerOptimiser, Setup,
-    UnlearnError, Unlearning, decode, encode,
+    HistoryPolicy, Kind, Mechanism, Message, Payload, Privacy, RoundTask, ServerOptimiser, Setup, UnlearnError,
+    Unlearning, decode, encode,
 };
 use foltr_rank::Update;
 use foltr_rank::learn::evolution::Reward;
@@ -368,26 +367,6 @@ fn stored_rounds_serve_wider_intervals() {
     assert!(met(Need::Checkpoints { every: Some(8) }) && !met(Need::Checkpoints { every: Some(6) }));
     assert!(met(Need::Checkpoints { every: None }) && !met(Need::Ledger));
     assert_eq!(Need::Updates { every: 10 }.to_string(), "the updates of rounds 1, 11, 21, ...");
-}
-
-#[test]
-fn every_method_can_be_signed_for() {
-    let secret = [7; 32];
-    for method in Unlearning::examples() {
-        let before = empty_history(HistoryPolicy::default());
-        let mut after = before.clone();
-        let proven = method.guarantee().is_proven();
-        let (name, clients) = (method.name().to_owned(), vec![1]);
-        let erasure = Erasure { round: 0, clients, method: name, is_proven: proven, fresh_rounds: 0 };
-        after.erase(erasure, Touched::Stay).expect("a client");
-        let claim = Claim::between(&before, &after, &[1], method, method.guarantee(), "2024-05-01");
-        let receipt = claim.expect("both have a newest state").sign(&secret);
-        let text = serde_json::to_string(&receipt).expect("JSON");
-        let read: foltr_federation::Receipt = serde_json::from_str(&text).expect("our own text");
-        assert_eq!(read, receipt);
-        assert_eq!(read.verify(&public_key(&secret)), Ok(()));
-        assert_eq!(read.matches(&after), Ok(()));
-    }
 }
 
 #[test]

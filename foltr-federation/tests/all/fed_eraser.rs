@@ -32,14 +32,16 @@ fn contributions(rows: &[Vec<f32>], first: u32) -> Contributions {
     all
 }
 
-/// A history of FedAvg in which these updates came, round after round, from clients 0, 1, ...; updates are stored every
-/// `every` rounds, states as well.
-fn history(initial: &[f64], every: u32, updates: &[Vec<Vec<f32>>]) -> History {
+/// Updates and states of every so many rounds.
+fn stored(every: u32) -> HistoryPolicy {
+    HistoryPolicy { updates_every: Some(every), checkpoints_every: Some(every), ..HistoryPolicy::default() }
+}
+
+/// A history of FedAvg in which these updates came, round after round, from clients 0, 1, ...
+fn history(initial: &[f64], policy: HistoryPolicy, updates: &[Vec<Vec<f32>>]) -> History {
     let n_clients = updates[0].len() as u32;
     let setup = Setup::averaging(initial.iter().map(|&value| value as f32).collect(), n_clients, 1);
     let mut coordinator = Coordinator::new(setup).expect("a sound setup");
-    let policy =
-        HistoryPolicy { updates_every: Some(every), checkpoints_every: Some(every), ..HistoryPolicy::default() };
     let settings = Fingerprint::default();
     let mut history = History::new(Header { policy, n_clients, optimiser: RATE, settings, initial: initial.to_vec() });
     for (round, rows) in (0..).zip(updates) {
@@ -73,7 +75,7 @@ fn a_golden_round() {
     // Client 0 leaves; the three of the vectors stay.
     let mut updates = vec![vec![50.0, -50.0]];
     updates.extend(rows(&case["stored"]));
-    let history = history(&numbers(&case["global_model"]), 1, &[updates]);
+    let history = history(&numbers(&case["global_model"]), stored(1), &[updates]);
     let eraser = FedEraser { interval: 1, steps: 3, variant: Variant::Thesis };
     let mut erasing = eraser.start(&history, &[0], Shape::Linear { n_features: 2 }).expect("all is stored");
     let asked = erasing.asked().expect("one round");
@@ -92,7 +94,7 @@ fn stored_rounds_are_counted_as_in_the_thesis() {
     let case = &cases()["stored_rounds"];
     let [n_rounds, interval, last] = ["T", "dt", "last"].map(|name| case[name].as_u64().expect("a number") as u32);
     let updates = vec![vec![vec![1.0], vec![1.0]]; n_rounds as usize];
-    let history = history(&[0.0], 5, &updates);
+    let history = history(&[0.0], stored(5), &updates);
     let eraser = FedEraser { interval, steps: 1, variant: Variant::Thesis };
     let mut erasing = eraser.start(&history, &[0], Shape::Linear { n_features: 1 }).expect("served from 5");
     let mut rounds = Vec::new();
@@ -110,7 +112,7 @@ fn stored_rounds_are_counted_as_in_the_thesis() {
 
 #[test]
 fn a_part_of_an_interval_at_the_end_is_left_out() {
-    let history = history(&[0.0], 1, &vec![vec![vec![1.0], vec![1.0]]; 12]);
+    let history = history(&[0.0], stored(1), &vec![vec![vec![1.0], vec![1.0]]; 12]);
     let rounds = |interval| {
         let eraser = FedEraser { interval, steps: 1, variant: Variant::Thesis };
         eraser.start(&history, &[0], Shape::Linear { n_features: 1 }).map(|erasing| erasing.n_rounds())
@@ -123,7 +125,7 @@ fn a_part_of_an_interval_at_the_end_is_left_out() {
 fn the_released_code_by_hand() {
     // Two parameters, two who stay (1, 2), one who leaves (0), interval 1, three rounds.
     let round = |scale: f32| vec![vec![9.0, 9.0], vec![scale, 0.0], vec![0.0, scale]];
-    let history = history(&[1.0, 1.0], 1, &[round(1.0), round(2.0), round(3.0)]);
+    let history = history(&[1.0, 1.0], stored(1), &[round(1.0), round(2.0), round(3.0)]);
     // Means of all three: (10/3, 10/3), (11/3, 11/3), (4, 4); models 1, 13/3, 8, 12 in both coordinates.
     let eraser = FedEraser { interval: 1, steps: 2, variant: Variant::Released };
     let mut erasing = eraser.start(&history, &[0], Shape::Linear { n_features: 2 }).expect("all is stored");
@@ -145,7 +147,7 @@ fn the_released_code_calibrates_layer_by_layer() {
     // One feature, one unit: W1, b1, w2 are three layers of one number.
     let shape = Shape::Mlp { n_features: 1, n_hidden: 1, activation: Activation::Relu };
     let round = vec![vec![3.0, 3.0, 3.0], vec![1.0, -1.0, 0.0]];
-    let history = history(&[0.0; 3], 1, &[round.clone(), round]);
+    let history = history(&[0.0; 3], stored(1), &[round.clone(), round]);
     let eraser = FedEraser { interval: 1, steps: 1, variant: Variant::Released };
     let mut erasing = eraser.start(&history, &[0], shape).expect("all is stored");
     erasing.close(&mut Contributions::new(3));
@@ -157,14 +159,8 @@ fn the_released_code_calibrates_layer_by_layer() {
 
 #[test]
 fn what_was_dropped_is_named() {
-    let policy = HistoryPolicy { updates_every: Some(1), retention: Some(2), ..HistoryPolicy::default() };
-    let initial = vec![0.0];
-    let settings = Fingerprint::default();
-    let mut history = History::new(Header { policy, n_clients: 2, optimiser: RATE, settings, initial });
-    for round in 0..6 {
-        let updates = contributions(&[vec![1.0], vec![1.0]], 0);
-        history.close(round, &[0.0], &[0, 1], &updates, &mut Streams::new(1).open(Purpose::Salt, 0, round));
-    }
+    let policy = HistoryPolicy { retention: Some(2), ..stored(1) };
+    let history = history(&[0.0], policy, &vec![vec![vec![1.0], vec![1.0]]; 6]);
     let eraser = FedEraser { interval: 1, steps: 1, variant: Variant::Thesis };
     let refused = eraser.start(&history, &[0], Shape::Linear { n_features: 1 }).map(|_| ());
     assert_eq!(refused, Err(UnlearnError::Dropped { method: "fed-eraser", round: 0 }));

@@ -161,6 +161,8 @@ fn clipping_noise_and_averaging() {
     let mut combined = Combined::default();
     Aggregation::Mean(Mean {}).start().aggregate(&[], &contributions, &mut combined).expect("three clients");
     assert_close(&combined.step, &numbers(&case["result"]), 1e-12, "FedAvg");
+    let (weights, total) = (numbers(&case["n_c"]), numbers(&case["n_c"]).iter().sum::<f64>());
+    assert_close(&combined.shares, &weights.iter().map(|weight| weight / total).collect::<Vec<_>>(), 1e-12, "shares");
 }
 
 /// What a rule makes of the points of a case, with the shares of each.

@@ -1,8 +1,8 @@
 //! Everything that defines a federation but its data, and what contradicts itself.
 
 use foltr_federation::{
-    Combination, Defence, Kind, LocalPrivacy, Mechanism, Part, Participation, PayloadError, PayloadSemantics,
-    RoundTask, ServerOptimiser, Setup, SetupError,
+    Combination, Defence, Kind, Mechanism, Part, Participation, PayloadError, PayloadSemantics, RoundTask,
+    ServerOptimiser, Setup, SetupError,
 };
 pub use foltr_rank::Learning;
 use foltr_rank::learn::evolution::EvolutionSettings;

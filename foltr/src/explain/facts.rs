@@ -2,7 +2,7 @@
 
 use anyhow::{Context, Result};
 use foltr_federation::accountant::PrivacyCost;
-use foltr_federation::privacy::{Circumstances, Claim, Explanation, LocalPrivacy};
+use foltr_federation::privacy::{Circumstances, Claim, Explanation};
 use foltr_federation::{Mechanism, Mode};
 
 use super::{Observer, ObserverGuarantee, Price};
