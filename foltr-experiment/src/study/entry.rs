@@ -55,7 +55,6 @@ pub struct Entry {
     /// Axis -> labels: the entry needs no other settings.
     #[serde(default)]
     pub only: Table,
-    /// Its index in the file.
     #[serde(skip)]
     pub idx: usize,
 }
@@ -69,7 +68,6 @@ pub(super) struct Quick {
     pub collections: Names,
     /// Collection -> key -> value.
     pub collection: Table,
-    /// Key -> value.
     #[serde(flatten)]
     pub set: Table,
 }
@@ -109,7 +107,6 @@ fn check_names<'a>(key: &str, names: impl Iterator<Item = &'a str>, problems: &m
     }
 }
 
-/// Keys with values, by collection.
 fn check_sets(place: &str, sets: &Table, problems: &mut Vec<Problem>) {
     for (name, set) in sets {
         let key = format!("{place}.{name}");

@@ -86,10 +86,8 @@ fn document(
     Ok(changes.document)
 }
 
-/// A document while values are set.
 struct Changes<'a> {
     document: Document,
-    /// Where values stand.
     file: &'a SourceMap,
 }
 
@@ -152,7 +150,6 @@ impl Changes<'_> {
         }
     }
 
-    /// A table of `[grid]`, made if there is none.
     fn table_of_grid(&mut self, key: &str) -> Option<&mut Table> {
         let new = || Value::Table(Table::new());
         let grid = self.document.table.entry("grid").or_insert_with(new).as_table_mut()?;

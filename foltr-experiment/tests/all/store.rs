@@ -62,11 +62,11 @@ fn an_edited_run_is_named_and_done_again() {
     let message = format!("{:#}", Results::open(folder.path()).expect_err("damaged"));
     assert!(message.contains("rows.csv is damaged") && message.contains("rerun"), "{message}");
     let (after, executed) = run(folder.path(), None, &file);
-    assert_eq!((executed.n_found, executed.n_wanted), (1, 2));
+    assert_eq!((executed.n_finished_before, executed.n_requested), (1, 2));
     assert!(executed.notes[0].contains(&rows.display().to_string()), "{:?}", executed.notes);
     assert_eq!(after.runs[0].rows, before.runs[0].rows);
     assert_eq!(std::fs::read_to_string(&rows).expect("rows"), text);
-    assert_eq!(run(folder.path(), None, &file).1.n_found, 2);
+    assert_eq!(run(folder.path(), None, &file).1.n_finished_before, 2);
 }
 
 #[test]
@@ -76,7 +76,7 @@ fn studies_of_one_folder_share_runs() {
     run(folder.path(), Some("one"), &file.to_string());
     let swept = file.set("learner.learning_rate", "[0.1, 0.2]");
     let (_, executed) = run(folder.path(), Some("two"), &swept.to_string());
-    assert_eq!((executed.n_found, executed.n_wanted), (2, 4));
+    assert_eq!((executed.n_finished_before, executed.n_requested), (2, 4));
     for (study, n_runs) in [("one", 2), ("two", 4)] {
         let results = Results::open(&folder.path().join(study)).expect("opened");
         assert_eq!(results.runs.len(), n_runs, "{study}");
@@ -97,7 +97,7 @@ fn forgetting() -> ExperimentFile {
 fn all_methods_start_from_one_training() {
     let folder = folder();
     let (results, executed) = run(folder.path(), None, &forgetting().to_string());
-    assert_eq!((executed.n_wanted, results.runs.len()), (6, 6));
+    assert_eq!((executed.n_requested, results.runs.len()), (6, 6));
     assert_eq!(runs(folder.path()).len(), 7);
     let records: Vec<RunRecord> =
         runs(folder.path()).iter().map(|run| RunRecord::verify(run).expect("whole")).collect();
@@ -107,7 +107,7 @@ fn all_methods_start_from_one_training() {
     // The same experiment by itself finds it.
     let alone = forgetting().without("unlearning").to_string();
     let (training, executed) = run(folder.path(), None, &alone);
-    assert_eq!((executed.n_found, executed.n_wanted), (1, 1));
+    assert_eq!((executed.n_finished_before, executed.n_requested), (1, 1));
     // Every method has the rows of the training first, and its own after them.
     for run in &results.runs {
         let (first, own) = run.rows.split_at(training.runs[0].rows.len());
@@ -168,7 +168,7 @@ fn a_request_that_was_interrupted_is_resumed_and_says_who_holds_the_client() {
     assert!(message.contains("request 1 to forget clients [2] by fed-eraser is not met"), "{message}");
 
     let executed = forget(out, 2, usize::MAX).expect("resumed");
-    assert_eq!((executed.n_found, executed.n_wanted), (1, 3));
+    assert_eq!((executed.n_finished_before, executed.n_requested), (1, 3));
     assert!(Journal::read(out).expect("a journal").open_request().is_none());
     let after = Results::open(out).expect("opened");
     for (old, new) in before.runs.iter().zip(&after.runs) {
@@ -189,7 +189,7 @@ fn a_forgotten_run_is_no_parent_and_is_trained_again_only_on_request() {
     let (trained, _) = run(out, None, &alone);
     forget(out, 2, usize::MAX).expect("met");
     let (results, executed) = run(out, None, &alone);
-    assert_eq!((executed.n_found, executed.n_wanted), (1, 1));
+    assert_eq!((executed.n_finished_before, executed.n_requested), (1, 1));
     assert!(executed.notes[0].contains("--retrain-forgotten"), "{:?}", executed.notes);
     assert_ne!(results.runs[0].key, trained.runs[0].key, "the run after forgetting");
     // Methods would start from a training that is gone.
@@ -213,10 +213,10 @@ fn forgetting_reaches_the_training_that_runs_started_from() {
     run(out, None, &forgetting().to_string());
     assert_eq!(runs(out).len(), 7);
     let executed = forget(out, 3, usize::MAX).expect("met");
-    assert_eq!(executed.n_wanted, 7);
+    assert_eq!(executed.n_requested, 7);
     // Client 0 is forgotten in the six runs that asked for it, and still in their training.
     let executed = forget(out, 0, usize::MAX).expect("met");
-    assert_eq!(executed.n_wanted, 1);
+    assert_eq!(executed.n_requested, 1);
     let message = forget(out, 0, usize::MAX).expect_err("nobody holds it").to_string();
     assert!(message.contains("forgotten in all runs before"), "{message}");
 }
