@@ -124,13 +124,7 @@ fn names_in(choice: &str) -> impl Iterator<Item = &str> {
 
 /// The first collection of a choice that is real, else what is generated for the last, unless that is optional.
 pub(super) fn resolve(choice: &str) -> Option<(&str, ResolvedCollection)> {
-    let at_hand = |name| {
-        let collection = Collection::named(name).filter(|collection| collection.is_at_hand())?;
-        Some((name, collection.find()))
-    };
-    let all: Vec<(&str, ResolvedCollection)> = names_in(choice).filter_map(at_hand).collect();
+    let mut at_hand = names_in(choice).filter_map(|name| Some((name, Collection::named(name)?.find()?)));
     let last = names_in(choice).last();
-    let is_used =
-        |(name, data): &(&str, ResolvedCollection)| data.is_real || Some(*name) == last && !choice.ends_with('?');
-    all.into_iter().find(is_used)
+    at_hand.find(|(name, data)| data.is_real || Some(*name) == last && !choice.ends_with('?'))
 }

@@ -62,8 +62,8 @@ fn document(
     let mut changes = Changes { document: file.document.clone(), file: &file.document.places };
     let own = |sets: &Table, name: &str| sets.get(name).and_then(Value::as_table).cloned().unwrap_or_default();
     if let Some((name, collection)) = collection {
-        let data = collection.data().map_err(|error| vec![Problem::new("data", error.message())])?;
-        changes.put("data", Value::Table(data), &format!("entry[{}].collection", entry.map_or(0, |entry| entry.idx)));
+        let origin = format!("entry[{}].collection", entry.map_or(0, |entry| entry.idx));
+        changes.put("data", Value::Table(collection.data.clone()), &origin);
         changes.set_all(&own(&file.by_collection, name), &format!("collection.{name}"));
     }
     if let Some(entry) = entry {
