@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use foltr_experiment::execute::{DataCache, Event, Executed, Execution, Plan, run_jobs};
 use foltr_experiment::grid::Grid;
 use foltr_experiment::manifest::Manifest;
+use foltr_experiment::mimic::Step;
 use foltr_experiment::results::Results;
 use foltr_experiment::rows::MetricName;
 use foltr_experiment::spec::UnlearningRequest;
@@ -219,4 +220,35 @@ fn forgetting_reaches_the_training_that_runs_started_from() {
     assert_eq!(executed.n_requested, 1);
     let message = forget(out, 0, usize::MAX).expect_err("nobody holds it").to_string();
     assert!(message.contains("forgotten in all runs before"), "{message}");
+}
+
+#[test]
+fn a_mimic_run_resumes_after_a_step_and_a_changed_file_runs_only_what_changed() {
+    let folder = folder();
+    let out = folder.path();
+    let file = "seeds = [1]\n[data]\nkind = \"synthetic\"\nshape = \"tiny\"\nqueries = 40\nseed = 1\n\
+                [supervision]\nkind = \"full\"\nteachers = 2\n\
+                [teacher]\nhidden = [8]\nbatch = 16\nsteps = 10\nvalidate_every = 5\n\
+                [student]\nhidden = [8]\nbatch = 16\nsteps = STEPS\nvalidate_every = 5\n";
+    let (short, both) = (file.replace("STEPS", "10"), file.replace("STEPS", "[10, 20]"));
+    let store = RunStore::open(out).expect("opened");
+    let how = Execution::new(&|_| {}, &NEVER);
+    let modified = |path: PathBuf| std::fs::metadata(path).and_then(|file| file.modified()).expect("there");
+    let only_teachers = Execution { steps: &[Step::TrainTeachers], ..how };
+    let (results, _) = run_in(&store, None, &short, &only_teachers).expect("a step");
+    assert_eq!((results.runs.len(), runs(out).len()), (0, 0), "not finished");
+    let partial = std::fs::read_dir(out.join("runs")).expect("runs").next().expect("one").expect("an entry").path();
+    let trained = modified(partial.join("teacher-2.safetensors"));
+    let (results, _) = run_in(&store, None, &short, &how).expect("the other steps");
+    let finished = runs(out)[0].clone();
+    assert_eq!(modified(finished.join("teacher-2.safetensors")), trained, "teachers are not trained again");
+    let metrics: Vec<String> = results.metrics(0).iter().map(ToString::to_string).collect();
+    assert!(metrics.contains(&"student-mimic/ndcg@20".to_owned()), "{metrics:?}");
+    let student = modified(finished.join("mimic/student.safetensors"));
+    for (file, n_finished_before, n_runs) in [(&short, 1, 1), (&both, 1, 2), (&both, 2, 2)] {
+        let (again, executed) = run_in(&store, None, file, &how).expect("runs");
+        assert_eq!((executed.n_finished_before, runs(out).len()), (n_finished_before, n_runs));
+        assert_eq!(again.runs[0], results.runs[0]);
+    }
+    assert_eq!(modified(finished.join("mimic/student.safetensors")), student, "what is finished is not touched");
 }
