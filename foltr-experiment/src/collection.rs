@@ -4,42 +4,45 @@
 use std::path::{Path, PathBuf};
 
 use foltr_simulation::datasets::{Fold, Source};
+use toml::{Table, Value};
 
 use crate::data;
 use crate::spec::Data;
 
-/// A collection that a paper used.
+/// A collection that a paper used, or generated data in its place.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Collection {
+    /// In files.
+    key: &'static str,
+    /// In the papers.
+    name: &'static str,
+    kind: Kind,
+    /// Names that its folder may have.
+    folders: &'static [&'static str],
+    n_features: usize,
+    /// Generated data in its place: shape, queries, and other keys of `[data]`.
+    synthetic: (&'static str, usize, &'static str),
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Collection {
-    /// LETOR 4.0 MQ2007, five folds.
-    Mq2007,
-    /// The validation queries of MQ2007's first fold as training queries: the exploratory runs of `KO19`.
-    Mq2007Validation,
-    /// LETOR 4.0 MQ2008, five folds.
-    Mq2008,
-    /// MSLR-WEB10K, five folds.
-    Mslr,
-    /// Yahoo set 1, one fold.
-    Yahoo,
-    /// Istella-S, one fold.
-    IstellaS,
-    /// 200 queries of TREC's Web Track with judgements for four intents, for training and testing.
-    IntentChange,
-    /// Texts for mimic learning.
-    Cranfield,
-    /// Texts for mimic learning.
-    NfCorpus,
-    /// Generated, in the shape of MSLR-WEB10K: always there, and nobody's.
-    SyntheticMslr,
-    /// Generated, in the shape of MQ2007, with four intents in mild conflict.
-    SyntheticIntents,
+enum Kind {
+    /// Folds in LETOR layout.
+    Folds,
+    /// The validation queries of the first fold as training queries.
+    FirstValidation,
+    /// Judgements by intent.
+    Intents,
+    /// Texts for mimic learning, which no paper of ours used.
+    Texts,
+    /// Always there, and nobody's.
+    Generated,
 }
 
 /// What is used instead of a paper's collection, or the collection itself.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct ResolvedCollection {
-    /// The section `[data]` as a TOML value, for the override `data=...`.
-    pub section: String,
+    /// The section `[data]`.
+    pub data: Table,
     /// What it is, in words for tables and figures.
     pub name: String,
     /// Whether it is the paper's own collection, so that numbers can be compared.
@@ -51,171 +54,122 @@ pub struct ResolvedCollection {
 /// The sample of MQ2007 that some machines have instead of the whole.
 const MQ2007_SAMPLE: (&str, &str) = ("MQ2007-85", "MQ2007, 85 % sample");
 
-struct Facts {
-    /// In files.
+const MQ2007: &[&str] = &["MQ2007", "mq2007"];
+const MSLR: &[&str] = &["MSLR-WEB10K", "MSLR10K", "MSLR-10K", "mslr-web10k", "mslr10k", "MSLR-WEB10k"];
+const YAHOO: &[&str] = &["Yahoo", "yahoo", "YAHOO", "Yahoo-set1", "set1", "ltrc_yahoo", "Webscope_C14_Set1"];
+const ISTELLA: &[&str] = &["Istella-S", "istella-s", "istella-s-letor"];
+const INTENT_CHANGE: &[&str] = &["intent-change", "intent_change", "ClueWeb09_intent_change"];
+const STRONG: &str = ", intents = 4, conflict = \"strong\"";
+const MILD: &str = ", intents = 4, conflict = \"mild\"";
+const SCALED: &str = ", validation_queries = 200, test_queries = 200, normalise = \"query\"";
+
+static COLLECTIONS: [Collection; 11] = [
+    collection("mq2007", "MQ2007", Kind::Folds, MQ2007, 46, ("mq2007", 1000, "")),
+    // The exploratory runs of `KO19`. A fifth of 1,692 and 784 queries, and three fifths of 784.
+    collection("mq2007-validation", "MQ2007", Kind::FirstValidation, MQ2007, 46, ("mq2007", 339, "")),
+    collection("mq2008", "MQ2008", Kind::Folds, &["MQ2008", "mq2008"], 46, ("mq2007", 470, "")),
+    collection("mslr-web10k", "MSLR-WEB10K", Kind::Folds, MSLR, 136, ("mslr", 2000, "")),
+    collection("yahoo", "Yahoo set 1", Kind::Folds, YAHOO, 700, ("yahoo", 2000, "")),
+    collection("istella-s", "Istella-S", Kind::Folds, ISTELLA, 220, ("istella", 2000, "")),
+    // 200 queries of TREC's Web Track with judgements for four intents, for training and testing.
+    collection("intent-change", "intent-change", Kind::Intents, INTENT_CHANGE, 105, ("mq2007", 200, STRONG)),
+    collection("cranfield", "Cranfield", Kind::Texts, &["cranfield"], 0, ("", 0, "")),
+    collection("nfcorpus", "NFCorpus", Kind::Texts, &["nfcorpus"], 0, ("", 0, "")),
+    collection("synthetic-mslr", "synthetic MSLR", Kind::Generated, &[], 0, ("mslr", 600, SCALED)),
+    collection("synthetic-intents", "synthetic intents", Kind::Generated, &[], 0, ("mq2007", 1000, MILD)),
+];
+
+const fn collection(
     key: &'static str,
-    /// In the papers.
     name: &'static str,
-    /// Names that its folder may have.
+    kind: Kind,
     folders: &'static [&'static str],
     n_features: usize,
-    /// Generated data in its place: shape, queries, and other keys of `[data]`.
     synthetic: (&'static str, usize, &'static str),
+) -> Collection {
+    Collection { key, name, kind, folders, n_features, synthetic }
 }
 
 impl Collection {
-    const ALL: [Self; 11] = [
-        Self::Mq2007,
-        Self::Mq2007Validation,
-        Self::Mq2008,
-        Self::Mslr,
-        Self::Yahoo,
-        Self::IstellaS,
-        Self::IntentChange,
-        Self::Cranfield,
-        Self::NfCorpus,
-        Self::SyntheticMslr,
-        Self::SyntheticIntents,
-    ];
-
-    fn facts(self) -> Facts {
-        let facts = |key, name, folders, n_features, synthetic| Facts { key, name, folders, n_features, synthetic };
-        let (mq2007, yahoo): (&[&str], &[&str]) = (
-            &["MQ2007", "mq2007"],
-            &["Yahoo", "yahoo", "YAHOO", "Yahoo-set1", "set1", "ltrc_yahoo", "Webscope_C14_Set1"],
-        );
-        let mslr = &["MSLR-WEB10K", "MSLR10K", "MSLR-10K", "mslr-web10k", "mslr10k", "MSLR-WEB10k"];
-        let intent_change = &["intent-change", "intent_change", "ClueWeb09_intent_change"];
-        let istella = &["Istella-S", "istella-s", "istella-s-letor"];
-        let strong = ", intents = 4, conflict = \"strong\"";
-        let mild = ", intents = 4, conflict = \"mild\"";
-        let scaled = ", validation_queries = 200, test_queries = 200, normalise = \"query\"";
-        match self {
-            Self::Mq2007 => facts("mq2007", "MQ2007", mq2007, 46, ("mq2007", 1000, "")),
-            // A fifth of 1,692 and 784 queries, and three fifths of 784.
-            Self::Mq2007Validation => facts("mq2007-validation", "MQ2007", mq2007, 46, ("mq2007", 339, "")),
-            Self::Mq2008 => facts("mq2008", "MQ2008", &["MQ2008", "mq2008"], 46, ("mq2007", 470, "")),
-            Self::Mslr => facts("mslr-web10k", "MSLR-WEB10K", mslr, 136, ("mslr", 2000, "")),
-            Self::Yahoo => facts("yahoo", "Yahoo set 1", yahoo, 700, ("yahoo", 2000, "")),
-            Self::IstellaS => facts("istella-s", "Istella-S", istella, 220, ("istella", 2000, "")),
-            Self::IntentChange => facts("intent-change", "intent-change", intent_change, 105, ("mq2007", 200, strong)),
-            Self::Cranfield => facts("cranfield", "Cranfield", &["cranfield"], 0, ("", 0, "")),
-            Self::NfCorpus => facts("nfcorpus", "NFCorpus", &["nfcorpus"], 0, ("", 0, "")),
-            Self::SyntheticMslr => facts("synthetic-mslr", "synthetic MSLR", &[], 0, ("mslr", 600, scaled)),
-            Self::SyntheticIntents => facts("synthetic-intents", "synthetic intents", &[], 0, ("mq2007", 1000, mild)),
-        }
-    }
-
     /// By the name that files use.
-    pub fn named(key: &str) -> Option<Self> {
-        Self::ALL.into_iter().find(|collection| collection.facts().key == key)
+    pub fn named(key: &str) -> Option<&'static Self> {
+        COLLECTIONS.iter().find(|collection| collection.key == key)
     }
 
     /// All names that files use.
     pub fn keys() -> Vec<&'static str> {
-        Self::ALL.map(|collection| collection.facts().key).to_vec()
+        COLLECTIONS.iter().map(|collection| collection.key).collect()
     }
 
-    /// The name of the paper's collection.
-    pub fn name(self) -> &'static str {
-        self.facts().name
+    /// Generated data of the same shape, under a name that says so; nobody generates texts.
+    fn synthetic(&self) -> Option<ResolvedCollection> {
+        let (shape, queries, more) = self.synthetic;
+        let section = format!("kind = \"synthetic\", shape = \"{shape}\", queries = {queries}, seed = 1{more}");
+        let name = format!("synthetic {}", self.name.trim_start_matches("synthetic "));
+        let generated = || ResolvedCollection { data: table(&section), name, is_the_papers: false, is_real: false };
+        (self.kind != Kind::Texts).then(generated)
     }
 
-    const fn is_text(self) -> bool {
-        matches!(self, Self::Cranfield | Self::NfCorpus)
-    }
-
-    /// Generated data of the same shape, under a name that says so.
-    fn synthetic(self) -> ResolvedCollection {
-        let Facts { name, folders, synthetic: (shape, queries, more), .. } = self.facts();
-        if self.is_text() {
-            return self.text(folders[0], false);
-        }
-        ResolvedCollection {
-            section: format!("{{ kind = \"synthetic\", shape = \"{shape}\", queries = {queries}, seed = 1{more} }}"),
-            name: format!("synthetic {}", name.trim_start_matches("synthetic ")),
-            is_the_papers: false,
-            is_real: false,
-        }
-    }
-
-    /// No paper of ours used these texts.
-    fn text(self, folder: &str, is_real: bool) -> ResolvedCollection {
-        let section = format!("{{ kind = \"text\", path = \"{folder}\" }}");
-        ResolvedCollection { section, name: self.name().into(), is_the_papers: false, is_real }
-    }
-
-    /// Whether it can be loaded.
-    pub fn is_at_hand(self) -> bool {
-        !self.is_text() || self.find().is_real
-    }
-
-    /// The best data at hand: the paper's, a sample of it, or generated data of its shape. Texts that are not here are
-    /// looked for again, and missed, when they are loaded.
-    pub fn find(self) -> ResolvedCollection {
-        let real = self.facts().folders.iter().map(|&folder| (folder, self.name(), true));
-        let sample =
-            matches!(self, Self::Mq2007 | Self::Mq2007Validation).then_some((MQ2007_SAMPLE.0, MQ2007_SAMPLE.1, false));
-        let at_hand = |(folder, name, is_the_papers): (&str, &str, bool)| {
-            let path = data::resolve_path(Path::new(folder)).ok()?;
-            let section = match self {
-                Self::IntentChange => self.intents(folder, &path)?,
-                _ if self.is_text() => return Some(self.text(folder, true)),
-                _ => self.section(folder, &Source::open(&path).ok()?)?,
-            };
-            Some(ResolvedCollection { section, name: self.title(name), is_the_papers, is_real: true })
+    /// The best data at hand: the paper's, a sample of it, or generated data of its shape.
+    pub fn find(&self) -> Option<ResolvedCollection> {
+        let real = self.folders.iter().map(|&folder| (folder, self.name, true));
+        let sample = (self.name == "MQ2007").then_some((MQ2007_SAMPLE.0, MQ2007_SAMPLE.1, false));
+        let at_hand = |(folder, name, is_whole): (&str, &str, bool)| {
+            let data = table(&self.section(folder, &data::resolve_path(Path::new(folder)).ok()?)?);
+            let part = if self.kind == Kind::FirstValidation { ", fold 1, validation queries" } else { "" };
+            let is_the_papers = is_whole && self.kind != Kind::Texts;
+            Some(ResolvedCollection { data, name: format!("{name}{part}"), is_the_papers, is_real: true })
         };
-        real.chain(sample).find_map(at_hand).unwrap_or_else(|| self.synthetic())
-    }
-
-    fn title(self, name: &str) -> String {
-        if self == Self::Mq2007Validation { format!("{name}, fold 1, validation queries") } else { name.to_owned() }
-    }
-
-    /// `[data]` for judgements by intent; none if the folder has no such judgements.
-    fn intents(self, folder: &str, source: &Path) -> Option<String> {
-        let (path, width) = (quoted(Path::new(folder)), self.facts().n_features);
-        let section = format!("{{ kind = \"intents\", path = {path}, n_features = {width}, normalise = \"query\" }}");
-        source.join("intents").is_dir().then_some(section)
+        real.chain(sample).find_map(at_hand).or_else(|| self.synthetic())
     }
 
     /// `[data]` for a collection in a folder; none if it lacks what is needed.
-    fn section(self, folder: &str, source: &Source) -> Option<String> {
-        let width = self.facts().n_features;
-        if self != Self::Mq2007Validation {
-            let path = quoted(Path::new(folder));
-            return Some(format!("{{ kind = \"folder\", path = {path}, n_features = {width} }}"));
+    fn section(&self, folder: &str, path: &Path) -> Option<String> {
+        let (folder, width) = (quoted(Path::new(folder)), self.n_features);
+        match self.kind {
+            Kind::Folds => {
+                Source::open(path).ok()?;
+                Some(format!("kind = \"folder\", path = {folder}, n_features = {width}"))
+            }
+            Kind::FirstValidation => {
+                let source = Source::open(path).ok()?;
+                let first = source.folds().first().filter(|first| !first.validation.is_empty())?;
+                let list = |paths: &[PathBuf]| paths.iter().map(|path| quoted(path)).collect::<Vec<_>>().join(", ");
+                let (train, test) = (list(&first.validation), list(&first.test));
+                Some(format!("kind = \"files\", train = [{train}], test = [{test}], n_features = {width}"))
+            }
+            Kind::Intents => path
+                .join("intents")
+                .is_dir()
+                .then(|| format!("kind = \"intents\", path = {folder}, n_features = {width}, normalise = \"query\"")),
+            Kind::Texts => Some(format!("kind = \"text\", path = {folder}")),
+            Kind::Generated => None,
         }
-        let first = source.folds().first()?;
-        let list = |paths: &[PathBuf]| paths.iter().map(|path| quoted(path)).collect::<Vec<_>>().join(", ");
-        let (train, test) = (list(&first.validation), list(&first.test));
-        (!first.validation.is_empty())
-            .then(|| format!("{{ kind = \"files\", train = [{train}], test = [{test}], n_features = {width} }}"))
     }
 }
 
 /// A path as TOML.
 fn quoted(path: &Path) -> String {
-    toml::Value::String(path.to_string_lossy().into_owned()).to_string()
+    Value::String(path.to_string_lossy().into_owned()).to_string()
+}
+
+fn table(section: &str) -> Table {
+    let mut document: Table = toml::from_str(&format!("data = {{ {section} }}")).expect("our own TOML");
+    document.remove("data").and_then(|data| data.try_into().ok()).expect("a table")
 }
 
 impl ResolvedCollection {
     /// All folds, with their numbers from 1.
     pub fn load(&self) -> anyhow::Result<Vec<(usize, Fold)>> {
-        data::load(&self.data()?.try_into::<Data>()?)
-    }
-
-    /// The section `[data]`.
-    pub fn data(&self) -> Result<toml::Table, toml::de::Error> {
-        let document: toml::Table = toml::from_str(&format!("data = {}", self.section))?;
-        Ok(document["data"].as_table().cloned().unwrap_or_default())
+        data::load(&self.data.clone().try_into::<Data>()?)
     }
 
     /// The same data with these folds only; generated data and lists of files have one.
     #[must_use]
     pub fn only_folds(mut self, folds: &[usize]) -> Self {
-        if self.section.contains("kind = \"folder\"") {
-            self.section = self.section.replacen(" }", &format!(", folds = {folds:?} }}"), 1);
+        if self.data["kind"].as_str() == Some("folder") {
+            let folds = folds.iter().map(|&fold| Value::Integer(fold as i64)).collect();
+            self.data.insert("folds".into(), Value::Array(folds));
         }
         self
     }
@@ -225,17 +179,13 @@ impl ResolvedCollection {
 mod tests {
     use super::*;
 
-    fn data_of(stand_in: &ResolvedCollection) -> Data {
-        stand_in.data().expect("TOML").try_into().expect("a section [data]")
-    }
-
     #[test]
     fn generated_data_stands_in_for_everything_and_is_never_the_papers() {
-        for wanted in Collection::ALL.into_iter().filter(|wanted| !wanted.is_text()) {
-            assert_eq!(Collection::named(wanted.facts().key), Some(wanted));
-            let stand_in = wanted.synthetic();
-            assert!(data_of(&stand_in).generated().is_some(), "{wanted:?}");
-            assert!(!stand_in.is_the_papers && stand_in.name.starts_with("synthetic "), "{wanted:?}");
+        for collection in COLLECTIONS.iter().filter(|collection| collection.kind != Kind::Texts) {
+            assert_eq!(Collection::named(collection.key), Some(collection));
+            let stand_in = collection.synthetic().expect("generated");
+            assert!(stand_in.data.clone().try_into::<Data>().expect("sound").generated().is_some(), "{collection:?}");
+            assert!(!stand_in.is_the_papers && stand_in.name.starts_with("synthetic "), "{collection:?}");
             assert_eq!(stand_in.clone().only_folds(&[1]), stand_in);
         }
     }
@@ -243,20 +193,21 @@ mod tests {
     #[test]
     fn judgements_by_intent_are_asked_for_where_they_are() {
         let folder = tempfile::tempdir().expect("a temporary folder");
-        assert_eq!(Collection::IntentChange.intents("intent-change", folder.path()), None);
+        let collection = Collection::named("intent-change").expect("known");
+        assert_eq!(collection.section("intent-change", folder.path()), None);
         std::fs::create_dir(folder.path().join("intents")).expect("a folder");
-        let section = Collection::IntentChange.intents("intent-change", folder.path()).expect("judgements");
-        let stand_in = ResolvedCollection { section, name: String::new(), is_the_papers: true, is_real: true };
-        let Data::Intents { path, n_features, .. } = data_of(&stand_in) else { panic!("{stand_in:?}") };
+        let section = collection.section("intent-change", folder.path()).expect("judgements");
+        let data = table(&section).try_into().expect("a section [data]");
+        let Data::Intents { path, n_features, .. } = data else { panic!("{data:?}") };
         assert_eq!((path.as_path(), n_features), (Path::new("intent-change"), Some(105)));
     }
 
     #[test]
     fn folds_are_chosen_in_the_section() {
-        let section = "{ kind = \"folder\", path = \"MQ2008\", n_features = 46 }".to_owned();
-        let chosen =
-            ResolvedCollection { section, name: String::new(), is_the_papers: true, is_real: true }.only_folds(&[1, 3]);
-        let Data::Folder { folds, .. } = data_of(&chosen) else { panic!("{chosen:?}") };
+        let data = table("kind = \"folder\", path = \"MQ2008\", n_features = 46");
+        let whole = ResolvedCollection { data, name: String::new(), is_the_papers: true, is_real: true };
+        let chosen = whole.only_folds(&[1, 3]).data.try_into().expect("a section [data]");
+        let Data::Folder { folds, .. } = chosen else { panic!("{chosen:?}") };
         assert_eq!(folds, Some(vec![1, 3]));
     }
 }

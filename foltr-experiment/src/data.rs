@@ -11,7 +11,6 @@ use foltr_simulation::normalise::normalise_per_query;
 
 use crate::spec::{Conflict, Data, Normalisation};
 
-/// Environment variable that names the folder with data sets.
 pub const DATA_VARIABLE: &str = "FOLTR_DATA";
 
 /// All folds that an experiment asks for, with their numbers from 1.

@@ -17,7 +17,6 @@ const QUERIES_A_CHUNK: usize = 16;
 /// Snapshots evaluated together: their weights stay in the first-level cache beside a query's rows.
 pub const SNAPSHOTS: usize = 32;
 
-/// Metrics on a fixed set of queries.
 pub struct Evaluator<'a> {
     data: &'a Dataset,
     metrics: Vec<Metric>,
@@ -115,7 +114,6 @@ impl<'a> Evaluator<'a> {
             && !self.data.has_relevant(query)
     }
 
-    /// The value that enters the mean, if any.
     fn value(&self, i: usize, metric: Metric, query: usize, ranked: &[u8]) -> Option<f64> {
         // By clicks, not labels: every query counts what its clicks bring (spec section 2.3).
         if metric == Metric::ExpectedMaxRr {
@@ -134,7 +132,6 @@ impl<'a> Evaluator<'a> {
     }
 }
 
-/// The scores of all documents, query after query.
 pub fn score_all(data: &Dataset, shape: Shape, params: &[f32]) -> Vec<f32> {
     let mut ranker = loaded(shape, params);
     let mut scores = vec![0.0; data.n_docs()];
@@ -159,7 +156,6 @@ pub fn rank_all(scores: &[f32], order: &mut Vec<u32>) {
     order.sort_unstable_by(|&a, &b| score(b).total_cmp(&score(a)).then(b.cmp(&a)));
 }
 
-/// Sums and counts of values, to be averaged.
 struct Sums {
     sum: Vec<f64>,
     n: Vec<u32>,

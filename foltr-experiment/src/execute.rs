@@ -51,7 +51,7 @@ impl<'a> Execution<'a> {
 pub enum Event {
     Started { work: u64 },
     Advanced { work: u64, message: Option<String> },
-    Runs { n_done: usize, n_wanted: usize },
+    Runs { n_done: usize, n_requested: usize },
     Ended,
 }
 
@@ -59,12 +59,10 @@ pub enum Event {
 pub struct Executed {
     /// The first run that failed.
     pub ran: Result<()>,
-    pub n_wanted: usize,
-    /// Runs that had been finished before.
-    pub n_found: usize,
+    pub n_requested: usize,
+    pub n_finished_before: usize,
     /// Damaged runs that were done again, and others that were left alone.
     pub notes: Vec<String>,
-    /// Whether it was stopped before its end.
     pub interrupted: bool,
     pub invocation: Invocation,
 }
@@ -72,11 +70,11 @@ pub struct Executed {
 /// Does all jobs of a plan that are not finished in the store. Failures of runs are in [`Executed::ran`].
 pub fn run_jobs(plan: &Plan, data: &DataCache, store: &RunStore, how: &Execution<'_>) -> Result<Executed> {
     let started = Instant::now();
-    let Pending { first, then, n_wanted, n_found, notes } = Pending::of(plan, store, how)?;
-    let progress = Progress { plan, report: how.progress, n_done: AtomicUsize::new(n_found), n_wanted };
+    let Pending { first, then, n_requested, n_finished_before, notes } = Pending::of(plan, store, how)?;
+    let progress = Progress { plan, report: how.progress, n_done: AtomicUsize::new(n_finished_before), n_requested };
     // What starts from a history has no rounds of training.
     (how.progress)(Event::Started { work: first.iter().map(|job| plan.n_interactions(job)).sum() });
-    (how.progress)(Event::Runs { n_done: n_found, n_wanted });
+    (how.progress)(Event::Runs { n_done: n_finished_before, n_requested });
     let run = |job: &Job| -> Result<()> {
         let experiment = plan.experiment(job);
         let (parent, record) = parent_and_record(job, &experiment, store)?;
@@ -111,13 +109,13 @@ pub fn run_jobs(plan: &Plan, data: &DataCache, store: &RunStore, how: &Execution
     (how.progress)(Event::Ended);
     Ok(Executed {
         ran,
-        n_wanted,
-        n_found,
+        n_requested,
+        n_finished_before,
         notes,
         interrupted: how.stop.load(Ordering::Relaxed),
         invocation: Invocation {
             shard: None,
-            n_finished: progress.n_done.into_inner() - n_found,
+            n_finished: progress.n_done.into_inner() - n_finished_before,
             seconds: started.elapsed().as_secs_f64(),
             threads: rayon::current_num_threads(),
             machine: Machine::this(),
@@ -200,7 +198,7 @@ struct Progress<'a> {
     plan: &'a Plan,
     report: &'a (dyn Fn(Event) + Sync),
     n_done: AtomicUsize,
-    n_wanted: usize,
+    n_requested: usize,
 }
 
 impl Progress<'_> {
@@ -215,7 +213,7 @@ impl Progress<'_> {
         // Trainings that others start from were not asked for.
         if job.origin != Origin::Training {
             let n_done = self.n_done.fetch_add(1, Ordering::Relaxed) + 1;
-            (self.report)(Event::Runs { n_done, n_wanted: self.n_wanted });
+            (self.report)(Event::Runs { n_done, n_requested: self.n_requested });
         }
     }
 }

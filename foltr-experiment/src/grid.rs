@@ -36,7 +36,6 @@ pub struct MimicError;
 /// Key of a resolved file that lists its settings one by one.
 const SETTINGS: &str = "setting";
 
-/// Sections that only files of mimic learning have.
 const MIMIC_SECTIONS: [&str; 6] = ["supervision", "public", "teacher", "student", "aggregation", "evaluation"];
 
 impl AnyExperiment {
@@ -79,12 +78,10 @@ impl AnyExperiment {
         self.training().map_or("mimic", |experiment| experiment.learner.name())
     }
 
-    /// As TOML with every default filled in.
     pub fn to_toml(&self) -> Result<String, toml::ser::Error> {
         toml::to_string(self)
     }
 
-    /// None for what has no rounds.
     pub fn schedule(&self) -> Option<Schedule> {
         self.training()?.schedule()
     }
@@ -103,7 +100,6 @@ fn is_mimic(table: &Table) -> bool {
 /// One point of a grid: what is repeated over seeds and folds.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Setting {
-    /// (axis, label), of every axis that it has.
     pub labels: Vec<(String, String)>,
     pub experiment: AnyExperiment,
 }
@@ -188,7 +184,6 @@ impl Grid {
     }
 }
 
-/// The settings of a resolved file that lists them.
 fn listed(settings: &Value) -> Result<Vec<Setting>, Vec<Problem>> {
     let one = |(i, value): (usize, &Value)| {
         let pair = |pair: &Value| match pair.as_array().map(Vec::as_slice) {

@@ -12,7 +12,6 @@ use crate::store::{CODE_HASH, Lineage};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Job {
-    /// Index of the setting.
     pub setting: usize,
     /// From 1.
     pub fold: usize,

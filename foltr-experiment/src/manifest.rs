@@ -45,7 +45,6 @@ pub struct Invocation {
 pub struct Machine {
     pub processor: String,
     pub n_processors: usize,
-    /// Operating system and architecture.
     pub system: String,
 }
 

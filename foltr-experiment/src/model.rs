@@ -39,7 +39,6 @@ pub struct Model {
 #[serde(deny_unknown_fields)]
 struct Header {
     format: u32,
-    /// Version of foltr that wrote the file.
     foltr: String,
     ranker: RankerKind,
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -92,7 +91,6 @@ impl Model {
         serialize(tensors, Some(HashMap::from([(KEY.into(), header)]))).expect("a short header")
     }
 
-    /// Errors say what is wrong and what was expected.
     fn from_bytes(bytes: &[u8]) -> Result<Self> {
         let broken = |error| anyhow!("{error}; expected a whole file in the safetensors format");
         let (_, metadata) = SafeTensors::read_metadata(bytes).map_err(broken)?;

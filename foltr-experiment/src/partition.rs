@@ -14,9 +14,7 @@ use foltr_simulation::partition::{Iid, Partition, PartitionedData};
 
 use crate::spec::{Clients, Experiment};
 
-/// What the clients of a run hold, and by what they are evaluated.
 pub struct AssignedData {
-    /// What they learn from.
     pub clients: ClientData,
     /// By number of a holding's group: the fold whose labels its clients are evaluated by.
     pub groups: Vec<Fold>,

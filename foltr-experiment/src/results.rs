@@ -21,20 +21,16 @@ pub struct Results {
     /// In the order of settings, folds and seeds.
     pub runs: Vec<Run>,
     pub about: Manifest,
-    /// The folder with all runs.
     pub root: PathBuf,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Run {
-    /// Index of its setting.
     pub setting: usize,
     /// From 1.
     pub fold: usize,
     pub seed: u64,
-    /// Name of its folder below `runs`.
     pub key: String,
-    /// In the order in which they were measured.
     pub rows: Vec<Row>,
     pub n_interactions: u64,
     /// Without evaluation.
@@ -47,14 +43,12 @@ pub struct Run {
 #[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
 pub struct JobLine {
     pub key: String,
-    /// Index of its setting.
     pub setting: usize,
     pub fold: usize,
     pub seed: u64,
 }
 
 impl Results {
-    /// Reads the runs of a study that are finished.
     pub fn of(study: &StudyFolder<'_>, grid: Grid, jobs: &[Job], about: Manifest) -> Result<Self> {
         Self::read(study.store.path(), grid, &jobs.iter().map(Job::line).collect::<Vec<_>>(), about)
     }
@@ -118,7 +112,6 @@ impl Results {
         self.runs_of(setting).filter_map(shown).collect()
     }
 
-    /// Every metric that a setting has rows of, sorted.
     pub fn metrics(&self, setting: usize) -> Vec<MetricName> {
         let rows = self.runs_of(setting).take(1).flat_map(|run| &run.rows);
         rows.map(|row| row.metric).collect::<BTreeSet<_>>().into_iter().collect()

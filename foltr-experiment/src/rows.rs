@@ -176,7 +176,6 @@ impl ClientValue {
 pub struct RoundProgress {
     /// Rounds or steps since the last time.
     pub n_new: usize,
-    /// The newest value, for people.
     pub message: Option<String>,
 }
 
@@ -200,7 +199,6 @@ pub struct Forgotten {
     pub bytes: u64,
     /// Without evaluation.
     pub seconds: f64,
-    /// Afterwards.
     pub history_bytes: usize,
 }
 
@@ -236,7 +234,6 @@ pub struct RunOutcome {
     pub clients: Vec<ClientValue>,
     /// What was stored for clients that leave: one history, or one for each shard.
     pub histories: Vec<History>,
-    /// What came of `[unlearning]`.
     pub forgotten: Option<Forgotten>,
     pub n_interactions: u64,
     /// Without evaluation.

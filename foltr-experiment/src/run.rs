@@ -58,7 +58,6 @@ pub enum Work<'a> {
 }
 
 impl<'a> RunInput<'a> {
-    /// Of the first fold.
     pub fn new(experiment: &'a Experiment, fold: &'a Fold, seed: u64, stop: &'a AtomicBool) -> Self {
         Self { work: Work::Training { experiment, fold }, fold_number: 1, seed, parent: None, stop }
     }

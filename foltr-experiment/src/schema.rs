@@ -10,7 +10,6 @@ use crate::spec::Experiment;
 /// What studies have beside an experiment, and `[grid]`. Written by hand: keys of `[quick]` and of selections are free.
 const STUDY: &str = include_str!("schema/study.json");
 
-/// Both kinds of files.
 #[derive(JsonSchema)]
 #[expect(dead_code, reason = "only its schema is wanted")]
 struct Files {

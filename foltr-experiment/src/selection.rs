@@ -13,7 +13,6 @@ use crate::data::resolve_path;
 use crate::model::Model;
 use crate::spec::{Normalisation, Split};
 
-/// What is read from a folder.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Selection {
     /// Fold numbers from 1; all when empty.
@@ -22,7 +21,6 @@ pub struct Selection {
     pub splits: Vec<Split>,
 }
 
-/// Queries that belong together.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Part {
     /// None for a file.
@@ -82,7 +80,6 @@ pub fn load_for(model: &Model, path: &Path, selection: &Selection) -> Result<Vec
     load(path, selection, model.normalise)?.into_iter().map(fit).collect()
 }
 
-/// In order, each once.
 fn folds_and_splits(selection: &Selection, n_folds: usize) -> BTreeSet<(usize, Split)> {
     let folds = if selection.folds.is_empty() { (1..=n_folds).collect() } else { selection.folds.clone() };
     let splits = if selection.splits.is_empty() { &[Split::Test][..] } else { &selection.splits };

@@ -5,8 +5,8 @@
 
 mod check;
 mod data;
+mod label;
 mod measure;
-mod words;
 
 use foltr_federation::unlearn::Need;
 use foltr_federation::{FederationPlan, Part, Participation};
@@ -27,8 +27,8 @@ pub use foltr_simulation::datasets::SyntheticShape;
 pub use foltr_simulation::normalise::Normalisation;
 pub use foltr_simulation::pace::Stragglers;
 pub use foltr_simulation::partition::Partition;
+pub use label::label;
 pub use measure::{Evaluate, Measures, Split};
-pub use words::in_words;
 
 /// One experiment: everything that a result depends on, apart from the data files themselves.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
@@ -114,7 +114,6 @@ pub struct Clients {
 }
 
 impl Clients {
-    /// Interactions of one client in one round.
     pub fn interactions_of(&self, client: usize) -> usize {
         match &self.quantities {
             Some(quantities) if !quantities.is_empty() => quantities[client % quantities.len()],
@@ -192,7 +191,6 @@ impl Schedule {
     }
 }
 
-/// Rounds between two checkpoints when nothing is said.
 const USUAL_INTERVAL: u32 = 100;
 
 impl Experiment {

@@ -34,7 +34,6 @@ pub use lock::lock_folder;
 pub use record::{Lineage, RunRecord, Tombstone};
 pub use writer::RunWriter;
 
-/// Hash of the code that computes numbers.
 pub const CODE_HASH: &str = env!("FOLTR_CODE_HASH");
 
 const ROWS_FILE: &str = "rows.csv";
@@ -45,7 +44,6 @@ const CLIENTS_FILE: &str = "clients.csv";
 pub enum RunState {
     Missing,
     Finished(RunRecord),
-    /// With the file and what is wrong with it.
     Damaged(String),
     Forgotten(Tombstone),
 }
@@ -92,7 +90,6 @@ impl RunStore {
         Ok(self.study_at(&path))
     }
 
-    /// The folder of a study that is there.
     pub fn study_at(&self, path: &Path) -> StudyFolder<'_> {
         StudyFolder { store: self, path: path.into() }
     }
@@ -129,7 +126,6 @@ impl RunStore {
         RunWriter::open(self.run_folder(key), true)
     }
 
-    /// Removes a run and its tombstone.
     pub fn remove(&self, key: &str) -> Result<()> {
         remove(&self.run_folder(key))?;
         remove(&self.run_folder(key).with_extension("partial"))?;

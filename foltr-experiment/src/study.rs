@@ -44,7 +44,6 @@ pub struct Asked<'a> {
     /// Of `[[entry]]`; the file's own `[data]` without one.
     pub entry: Option<&'a str>,
     pub is_quick: bool,
-    /// `key=value`, as on the command line.
     pub overrides: &'a [String],
 }
 
@@ -53,7 +52,6 @@ pub struct Asked<'a> {
 pub struct Study {
     pub grid: Grid,
     pub entry: Option<Entry>,
-    /// Of all entries of the file.
     pub entry_ids: Vec<String>,
     pub is_quick: bool,
     /// By name; empty without an entry.
@@ -66,7 +64,6 @@ pub struct Study {
     places: SourceMap,
 }
 
-/// A table of the file that is read later.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Block {
     /// Such as `expect[2]`.
@@ -75,7 +72,6 @@ pub struct Block {
 }
 
 impl Block {
-    /// Reads it; what is wrong goes to `problems`.
     pub fn read<T: DeserializeOwned>(&self, problems: &mut Vec<Problem>) -> Option<T> {
         read_value(&self.place, Value::Table(self.table.clone()), problems)
     }
@@ -150,7 +146,6 @@ impl Study {
     }
 }
 
-/// The tables of a list such as `[[expect]]`.
 fn blocks(key: &str, value: Option<Value>, problems: &mut Vec<Problem>) -> Vec<Block> {
     let tables = match value {
         None => return Vec::new(),

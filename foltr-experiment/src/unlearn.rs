@@ -18,7 +18,6 @@ use crate::run::Parent;
 use crate::spec::{Experiment, Metric};
 use crate::store::{self, RunWriter, put_json};
 
-/// Who signs receipts, and when.
 #[derive(Clone, Debug)]
 pub struct Signer {
     pub secret: [u8; 32],
@@ -47,7 +46,6 @@ pub(crate) fn write_receipts(
     Ok(())
 }
 
-/// Names of receipts begin with it.
 pub const RECEIPT: &str = "receipt-";
 
 /// nDCG@10 of a run's model on test queries.

@@ -17,12 +17,12 @@ use foltr_experiment::store::{RunStore, StudyFolder, root_of};
 pub struct GridOutcome {
     pub results: Results,
     pub jobs: Vec<Job>,
-    pub n_wanted: usize,
-    pub n_found: usize,
+    pub n_requested: usize,
+    pub n_finished_before: usize,
     /// Damaged runs that were done again, and others that were left alone.
     pub notes: Vec<String>,
     /// What must be known to read the numbers, each warning once.
-    pub cautions: Vec<String>,
+    pub privacy_warnings: Vec<String>,
     pub interrupted: bool,
 }
 
@@ -46,13 +46,21 @@ impl<'a> StudyRun<'a> {
     /// Writes the tables of everything that is finished.
     pub fn finish(self, executed: Executed, parquet: bool) -> Result<GridOutcome> {
         let Self { plan, data, study, mut about } = self;
-        let Executed { ran, n_wanted, n_found, notes, interrupted, invocation } = executed;
+        let Executed { ran, n_requested, n_finished_before, notes, interrupted, invocation } = executed;
         about.starts.push(Invocation { shard: plan.shard.map(|shard| shard.to_string()), ..invocation });
-        let cautions = plan.privacy_warnings(&data);
+        let privacy_warnings = plan.privacy_warnings(&data);
         let mut results = Results::of(&study, plan.grid, &plan.jobs, about)?;
         write_tables(&study, &mut results, parquet)?;
         ran?;
-        Ok(GridOutcome { results, jobs: plan.jobs, n_wanted, n_found, notes, cautions, interrupted })
+        Ok(GridOutcome {
+            results,
+            jobs: plan.jobs,
+            n_requested,
+            n_finished_before,
+            notes,
+            privacy_warnings,
+            interrupted,
+        })
     }
 }
 

@@ -35,7 +35,7 @@ pub fn show(bar: &ProgressBar, event: Event) {
                 bar.set_message(message);
             }
         }
-        Event::Runs { n_done, n_wanted } => bar.set_prefix(format!("{n_done}/{n_wanted} runs")),
+        Event::Runs { n_done, n_requested } => bar.set_prefix(format!("{n_done}/{n_requested} runs")),
         Event::Ended => bar.finish_and_clear(),
     }
 }

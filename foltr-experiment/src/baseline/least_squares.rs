@@ -14,7 +14,6 @@ use foltr_rank::{Params, row_stride};
 use foltr_simulation::dataset::Dataset;
 use nalgebra::{DMatrix, DVector, DVectorView};
 
-/// Documents that are reduced at a time.
 const BLOCK_ROWS: usize = 2_048;
 
 /// Features are stored as f32: smaller differences, relative to their size, say nothing.

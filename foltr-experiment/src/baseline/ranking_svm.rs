@@ -41,11 +41,9 @@ const MAX_STEPS_A_WIDTH: usize = 100;
 #[derive(Clone, Debug, PartialEq)]
 pub struct Solution {
     pub weights: Vec<f64>,
-    /// P(w).
     pub objective: f64,
     /// P(w) is at most this much above the least possible value.
     pub duality_gap: f64,
-    /// Of Newton's method.
     pub n_steps: usize,
 }
 
@@ -75,7 +73,6 @@ pub fn solve(data: &Dataset, c: f64, relative_gap: f64) -> Solution {
     Solution { n_steps: newton.n_steps, ..best }
 }
 
-/// Newton's method on the smoothed objective.
 struct Newton<'a> {
     objective: &'a Objective<'a>,
     smoothing: f64,

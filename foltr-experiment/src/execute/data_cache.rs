@@ -22,7 +22,6 @@ struct LoadedFold {
 }
 
 impl DataCache {
-    /// Loads what the settings of a grid name.
     pub fn load(grid: &Grid) -> Result<Self> {
         let mut loaded = Self::default();
         for setting in &grid.settings {
@@ -48,7 +47,6 @@ impl DataCache {
         Ok(())
     }
 
-    /// The data of an experiment of mimic learning.
     pub(crate) fn store(&self, experiment: &MimicExperiment) -> Result<&Store> {
         let same = |known: &MimicExperiment| {
             (&known.data, &known.supervision, &known.public, &known.evaluation)
@@ -67,7 +65,6 @@ impl DataCache {
         self.training.iter().find(|(known, _)| known == data).map_or(&[], |(_, folds)| folds)
     }
 
-    /// All folds of a data section.
     pub(crate) fn all_folds(&self, data: &Data) -> impl Iterator<Item = &Fold> {
         self.folds(data).iter().map(|loaded| &loaded.fold)
     }
@@ -77,7 +74,6 @@ impl DataCache {
         loaded.map(|loaded| &loaded.fold).with_context(|| format!("fold {number} is not loaded"))
     }
 
-    /// The folds that an experiment is run on, with their hashes.
     pub(super) fn hashed_folds(&self, experiment: &AnyExperiment) -> Result<Vec<(usize, String)>> {
         match experiment {
             AnyExperiment::Training(experiment) => {

@@ -17,8 +17,8 @@ pub(super) struct Pending {
     pub(super) first: Vec<Job>,
     /// Jobs that start from a history.
     pub(super) then: Vec<Job>,
-    pub(super) n_wanted: usize,
-    pub(super) n_found: usize,
+    pub(super) n_requested: usize,
+    pub(super) n_finished_before: usize,
     pub(super) notes: Vec<String>,
 }
 
@@ -38,10 +38,10 @@ impl Pending {
                 continue;
             }
             match state {
-                RunState::Finished(_) => pending.n_found += 1,
+                RunState::Finished(_) => pending.n_finished_before += 1,
                 RunState::Forgotten(_) if !how.retrain_forgotten => {
                     n_forgotten += 1;
-                    pending.n_found += 1;
+                    pending.n_finished_before += 1;
                     if let RunState::Damaged(damage) = store.state(&current_key(store.path(), &job.key)) {
                         let note = format!("{damage}; --retrain-forgotten trains this run again, with all clients");
                         pending.notes.push(note);
@@ -50,7 +50,7 @@ impl Pending {
                 state => pending.add(job.clone(), &state),
             }
         }
-        pending.n_wanted = keys.len();
+        pending.n_requested = keys.len();
         let trainings: Vec<Job> = pending.then.iter().filter_map(Job::training).collect();
         for training in trainings.into_iter().filter(|training| keys.insert(training.key.clone())) {
             match store.state(&training.key) {

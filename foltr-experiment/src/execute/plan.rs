@@ -45,7 +45,6 @@ pub struct Plan {
     pub grid: Grid,
     /// In the order of settings, folds and seeds; of one shard only if there are several.
     pub jobs: Vec<Job>,
-    /// Runs of the whole grid.
     pub n_runs: usize,
     pub shard: Option<Shard>,
     /// Of every fold, by name of the data set and number.
@@ -103,7 +102,6 @@ impl Plan {
     }
 }
 
-/// Fills in what follows from the data.
 fn resolve(experiment: &mut Experiment, data: &DataCache) -> Result<()> {
     let folds = || data.all_folds(&experiment.data);
     let no_validation = folds().any(|fold| fold.validation.is_none());

@@ -33,7 +33,6 @@ const LISTS: [&str; 14] = [
     "aggregation",
 ];
 
-/// `[grid]` as it is written.
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
 struct GridSection {
@@ -63,7 +62,6 @@ pub struct Point {
 }
 
 impl Point {
-    /// Where in the file the value of a key stands.
     pub fn place_of(&self, key: &str) -> String {
         let ends = [key.len()].into_iter().chain(key.rmatch_indices('.').map(|(end, _)| end));
         let moved = |end: usize| self.origins.get(&key[..end]).map(|origin| format!("{origin}{}", &key[end..]));
@@ -348,7 +346,7 @@ pub fn label_of(value: &Value, all: &[Value]) -> String {
                 _ => {
                     let plain: Table =
                         table.iter().filter(|(_, v)| !v.is_array()).map(|(k, v)| (k.clone(), v.clone())).collect();
-                    crate::spec::in_words(&plain)
+                    crate::spec::label(&plain)
                 }
             }
         }

@@ -53,7 +53,6 @@ impl Evaluation {
         Ok(Self { seed, fold, rankers })
     }
 
-    /// The mean of every measure over queries.
     pub(super) fn rows(&self) -> impl Iterator<Item = Row> {
         let evaluated = self.rankers.iter().filter(|result| !result.values.is_empty());
         evaluated.flat_map(|RankerResult { ranker, values, .. }| {

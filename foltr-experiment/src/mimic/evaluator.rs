@@ -52,7 +52,6 @@ impl RankerEvaluator<'_> {
         scored(network, &self.0.inputs, &lists)
     }
 
-    /// BM25, where there is such a score.
     pub fn first(&self) -> Option<RankerResult> {
         let scored: Vec<Candidates> = self.0.judged.iter().map(|query| query.list.clone()).collect();
         self.has_first().then(|| self.alone("bm25", &scored))

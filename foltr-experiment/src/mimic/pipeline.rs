@@ -41,11 +41,9 @@ const HELD_OUT: usize = 10;
 /// Streams of networks: teachers are numbered from 0, students have this bit.
 const STUDENTS: u32 = 1 << 31;
 
-/// Where progress is reported to, and what interrupts it.
 #[derive(Clone, Copy)]
 pub struct Progress<'a> {
     pub report: &'a (dyn Fn(RoundProgress) + Sync),
-    /// Becomes true on Ctrl-C.
     pub stop: &'a AtomicBool,
 }
 
@@ -55,7 +53,6 @@ impl Progress<'_> {
     }
 }
 
-/// One fold and seed of an experiment.
 pub struct FoldPipeline<'a> {
     pub experiment: &'a MimicExperiment,
     pub store: &'a Store,
@@ -69,7 +66,6 @@ pub struct FoldPipeline<'a> {
 struct Task<'a> {
     name: String,
     settings: &'a NetworkSettings,
-    /// Of its streams.
     number: u32,
     supervision: Supervision,
     validation: &'a (dyn Fn(&Network) -> f64 + Sync),

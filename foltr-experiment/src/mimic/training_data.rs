@@ -52,7 +52,6 @@ pub struct TrainingData {
     pub columns: Vec<usize>,
 }
 
-/// The data of an experiment, read once.
 pub enum Store {
     Text(Box<TextStore>),
     Features(FeatureStore),

@@ -13,9 +13,7 @@ pub struct Problem {
     pub line: Option<usize>,
     /// With its section, such as `learner.sigma`.
     pub key: String,
-    /// As the file spells it.
     pub value: Option<String>,
-    /// What is wrong with it, and what would be right.
     pub message: String,
 }
 
@@ -46,7 +44,6 @@ pub enum SpecError {
 }
 
 impl SpecError {
-    /// What `parse` makes of a file's text.
     pub fn reading<T>(path: &Path, parse: impl FnOnce(&str) -> Result<T, Vec<Problem>>) -> Result<T, Self> {
         let text = std::fs::read_to_string(path).map_err(|source| Self::Unreadable { path: path.into(), source })?;
         parse(&text).map_err(|problems| Self::Wrong { path: path.into(), problems })

@@ -66,7 +66,6 @@ impl Experiment {
     }
 }
 
-/// Sections that do not exist, and sections that are missing.
 fn wrong_names(table: &Table) -> Vec<Problem> {
     let allowed: Vec<&str> = SECTIONS.into_iter().chain(["grid"]).chain(STUDY_KEYS).collect();
     let unknown = table.keys().filter(|key| !SECTIONS.contains(&key.as_str()));

@@ -32,7 +32,6 @@ pub(super) struct RunEvaluator<'a> {
 pub(super) struct SplitEvaluator<'a> {
     pub(super) split: Split,
     groups: Vec<Evaluator<'a>>,
-    /// Share of clients in each group.
     shares: Vec<f64>,
     /// Queries of each client, where clients have queries of their own.
     own_queries: Option<Vec<Vec<usize>>>,
@@ -71,7 +70,6 @@ impl<'a> RunEvaluator<'a> {
         Ok(Self { splits, metrics: measures.offline.clone(), partition, n_clients })
     }
 
-    /// Which group a client belongs to.
     pub(super) fn group(&self, client: u32) -> u32 {
         self.partition.map_or(0, |partition| partition.holding(client).group)
     }

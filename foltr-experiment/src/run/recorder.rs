@@ -32,7 +32,6 @@ impl<'a, 's> Recorder<'a, 's> {
         (self.sink)(Row { round, metric, value });
     }
 
-    /// What was measured while clients learned.
     pub(super) fn round(&mut self, round: usize, stats: &RoundStats, cutoff: usize, trainer: &Trainer<'_>) {
         // A round that nobody came to has no mean.
         if stats.n_clients > 0 {
@@ -48,7 +47,6 @@ impl<'a, 's> Recorder<'a, 's> {
         }
     }
 
-    /// The global ranker after a round.
     pub(super) fn snapshot(&mut self, round: usize, params: &[f32]) {
         self.pending.push((round, params.to_vec()));
         if self.pending.len() == SNAPSHOTS {

@@ -16,13 +16,11 @@ use foltr_simulation::partition::warm_up_seed;
 use crate::partition::{AssignedData, assign_data};
 use crate::spec::{Experiment, Learner};
 
-/// What a learner from clicks begins with.
 pub struct RunSetup {
     pub data: AssignedData,
     /// A user of whom only is known that it is one of those of the experiment.
     pub any_user: Users,
     pub shape: Shape,
-    /// Before the first round.
     pub initial: Params,
     /// Rounds that the budget affords.
     pub n_rounds: usize,
@@ -31,7 +29,6 @@ pub struct RunSetup {
 }
 
 impl RunSetup {
-    /// Of one experiment on one fold with one seed.
     pub fn new(experiment: &Experiment, fold: &Fold, seed: u64) -> Result<Self> {
         let schedule = experiment.schedule().context("a learner from clicks needs a schedule")?;
         let users = experiment.users.as_ref().context("a learner from clicks needs [users]")?;
@@ -54,7 +51,6 @@ impl RunSetup {
         Ok(Self { data, any_user, shape, initial, n_rounds, fingerprint })
     }
 
-    /// Everything that defines the federation but its data.
     pub fn settings(&self, experiment: &Experiment, seed: u64) -> Result<FederationSettings> {
         let schedule = experiment.schedule().context("a learner from clicks needs a schedule")?;
         let federation = experiment.federation.as_ref().context("a federated learner needs [federation]")?;

@@ -148,7 +148,6 @@ impl Experiment {
         problems.when(too_many, key, format!("each must be at most {}", u32::MAX));
     }
 
-    /// What clients hold.
     fn check_partition(&self, problems: &mut Problems) {
         let Some(partition) = &self.partition else { return };
         problems.parameters("partition", partition.check());
@@ -173,7 +172,6 @@ impl Experiment {
         problems.when(other, "partition.shared.warm_up", "needs learner.kind = \"pdgd\"");
     }
 
-    /// Coins and losses.
     fn check_participation(&self, problems: &mut Problems) {
         let Some(clients) = &self.clients else { return };
         if let Some(dropout) = clients.dropout {
@@ -418,7 +416,6 @@ impl Experiment {
     }
 }
 
-/// Problems so far.
 #[derive(Default)]
 struct Problems(Vec<Problem>);
 

@@ -9,7 +9,7 @@ use foltr_simulation::normalise::Normalisation;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Problem, in_words};
+use super::{Problem, label};
 
 /// Where labelled queries come from.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
@@ -105,7 +105,6 @@ pub enum Level {
 }
 
 impl Conflict {
-    /// The conflict as a number from 0 to 1.
     pub const fn share(self) -> f64 {
         match self {
             Self::Level(Level::Mild) => MILD_CONFLICT,
@@ -116,7 +115,6 @@ impl Conflict {
 }
 
 impl Data {
-    /// How features are scaled.
     pub const fn normalise(&self) -> Normalisation {
         match self {
             Self::Synthetic { normalise, .. }
@@ -190,7 +188,6 @@ impl Data {
         Some([*queries, validation_queries.unwrap_or(usual.n_validation), test_queries.unwrap_or(usual.n_test)])
     }
 
-    /// The seed of generated data.
     pub const fn seed(&self) -> Option<u64> {
         if let Self::Synthetic { seed, .. } = self { Some(*seed) } else { None }
     }
@@ -207,7 +204,6 @@ impl Data {
         }
     }
 
-    /// Whether documents have labels for several intents.
     pub fn has_intents(&self) -> bool {
         match self {
             Self::Synthetic { intents, .. } => intents.is_some_and(|intents| intents > 1),
@@ -220,7 +216,7 @@ impl Data {
     pub fn name(&self) -> String {
         let last = |path: &PathBuf| path.file_name().unwrap_or(path.as_os_str()).to_string_lossy().into_owned();
         match self {
-            Self::Synthetic { shape, .. } => format!("synthetic-{}", in_words(shape)),
+            Self::Synthetic { shape, .. } => format!("synthetic-{}", label(shape)),
             Self::Folder { path, .. } | Self::Intents { path, .. } | Self::UserLog(UserLog { letor: path, .. }) => {
                 last(path)
             }

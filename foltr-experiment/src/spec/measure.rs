@@ -54,10 +54,8 @@ pub enum Split {
 }
 
 impl Split {
-    /// All splits, for lists.
     pub const ALL: [Self; 3] = [Self::Train, Self::Validation, Self::Test];
 
-    /// The name in experiment files.
     pub const fn name(self) -> &'static str {
         match self {
             Self::Train => "train",

@@ -46,7 +46,6 @@ pub(crate) fn create_folder(path: &Path) -> Result<()> {
     std::fs::create_dir_all(path).with_context(|| format!("the folder {} cannot be made", path.display()))
 }
 
-/// Removes a file or folder, if it is there.
 pub(super) fn remove(path: &Path) -> Result<()> {
     let removed = if path.is_dir() { std::fs::remove_dir_all(path) } else { std::fs::remove_file(path) };
     match removed {

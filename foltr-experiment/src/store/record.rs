@@ -24,7 +24,6 @@ pub struct RunRecord {
     pub settings: serde_json::Value,
     pub fold: usize,
     pub seed: u64,
-    /// Hash of the fold's queries.
     pub data_hash: String,
     pub code_hash: String,
     pub n_interactions: u64,
@@ -36,15 +35,12 @@ pub struct RunRecord {
     /// Requests of `foltr unlearn` that led to this run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub lineage: Vec<Lineage>,
-    /// Checksum of every other file of the run.
     #[serde(default)]
     pub files: BTreeMap<String, String>,
 }
 
-/// One request to forget clients that a run went through.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Lineage {
-    /// The run before.
     pub from: String,
     /// Of the request in the folder's journal.
     pub request: u32,
@@ -54,7 +50,6 @@ pub struct Lineage {
 /// What stays of a run in which clients were forgotten.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Tombstone {
-    /// The run after the request.
     pub successor: String,
     pub request: u32,
     pub clients: Vec<u32>,
@@ -94,7 +89,6 @@ impl RunRecord {
         Ok(bytes)
     }
 
-    /// In the order in which they were written.
     pub(crate) fn rows(&self, folder: &Path) -> Result<Vec<Row>> {
         self.lines(folder, ROWS_FILE, Row::parse)
     }
@@ -108,7 +102,6 @@ impl RunRecord {
         }
     }
 
-    /// The lines of a file after its header.
     fn lines<T>(&self, folder: &Path, name: &str, parse: fn(&str) -> Option<T>) -> Result<Vec<T>> {
         let text = String::from_utf8(self.content(folder, name)?)?;
         let header = text.lines().next().unwrap_or_default();
@@ -119,7 +112,6 @@ impl RunRecord {
         text.lines().enumerate().skip(1).map(parse).collect()
     }
 
-    /// Takes the checksums of all files and writes the record.
     pub(super) fn write(mut self, folder: &Path) -> Result<()> {
         self.files = BTreeMap::new();
         checksums_below(folder, "", &mut self.files)?;

@@ -12,7 +12,6 @@ use super::record::RunRecord;
 use super::{CLIENTS_FILE, ROWS_FILE};
 use crate::rows::{ClientValue, Row};
 
-/// Marks an unfinished run that can be resumed.
 pub(super) const RESUMABLE: &str = ".resumable";
 
 /// How long a row may wait before it reaches the file.
@@ -61,7 +60,6 @@ impl RunWriter {
         Ok(())
     }
 
-    /// Writes what the final rankers are worth to every client, if clients differ.
     pub(crate) fn clients(&self, clients: &[ClientValue]) -> Result<()> {
         if clients.is_empty() {
             return Ok(());
@@ -78,7 +76,6 @@ impl RunWriter {
         self.rows = BufWriter::new(File::options().write(true).open(path).expect("a file"));
     }
 
-    /// The folder of the unfinished run, for more files.
     pub fn path(&self) -> &Path {
         &self.partial
     }

@@ -8,7 +8,6 @@ use crate::read::messages::no_such;
 use crate::rows::MetricName;
 use crate::spec::{Problem, Split};
 
-/// Two stages: which values, then runs with them.
 #[derive(Clone, Debug, PartialEq, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Choose {

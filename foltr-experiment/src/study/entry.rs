@@ -55,7 +55,6 @@ pub struct Entry {
     /// Axis -> labels: the entry needs no other settings.
     #[serde(default)]
     pub only: Table,
-    /// Its index in the file.
     #[serde(skip)]
     pub idx: usize,
 }
@@ -69,7 +68,6 @@ pub(super) struct Quick {
     pub collections: Names,
     /// Collection -> key -> value.
     pub collection: Table,
-    /// Key -> value.
     #[serde(flatten)]
     pub set: Table,
 }
@@ -109,7 +107,6 @@ fn check_names<'a>(key: &str, names: impl Iterator<Item = &'a str>, problems: &m
     }
 }
 
-/// Keys with values, by collection.
 fn check_sets(place: &str, sets: &Table, problems: &mut Vec<Problem>) {
     for (name, set) in sets {
         let key = format!("{place}.{name}");
@@ -127,13 +124,7 @@ fn names_in(choice: &str) -> impl Iterator<Item = &str> {
 
 /// The first collection of a choice that is real, else what is generated for the last, unless that is optional.
 pub(super) fn resolve(choice: &str) -> Option<(&str, ResolvedCollection)> {
-    let at_hand = |name| {
-        let collection = Collection::named(name).filter(|collection| collection.is_at_hand())?;
-        Some((name, collection.find()))
-    };
-    let all: Vec<(&str, ResolvedCollection)> = names_in(choice).filter_map(at_hand).collect();
+    let mut at_hand = names_in(choice).filter_map(|name| Some((name, Collection::named(name)?.find()?)));
     let last = names_in(choice).last();
-    let is_used =
-        |(name, data): &(&str, ResolvedCollection)| data.is_real || Some(*name) == last && !choice.ends_with('?');
-    all.into_iter().find(is_used)
+    at_hand.find(|(name, data)| data.is_real || Some(*name) == last && !choice.ends_with('?'))
 }

@@ -62,8 +62,8 @@ fn document(
     let mut changes = Changes { document: file.document.clone(), file: &file.document.places };
     let own = |sets: &Table, name: &str| sets.get(name).and_then(Value::as_table).cloned().unwrap_or_default();
     if let Some((name, collection)) = collection {
-        let data = collection.data().map_err(|error| vec![Problem::new("data", error.message())])?;
-        changes.put("data", Value::Table(data), &format!("entry[{}].collection", entry.map_or(0, |entry| entry.idx)));
+        let origin = format!("entry[{}].collection", entry.map_or(0, |entry| entry.idx));
+        changes.put("data", Value::Table(collection.data.clone()), &origin);
         changes.set_all(&own(&file.by_collection, name), &format!("collection.{name}"));
     }
     if let Some(entry) = entry {
@@ -86,10 +86,8 @@ fn document(
     Ok(changes.document)
 }
 
-/// A document while values are set.
 struct Changes<'a> {
     document: Document,
-    /// Where values stand.
     file: &'a SourceMap,
 }
 
@@ -152,7 +150,6 @@ impl Changes<'_> {
         }
     }
 
-    /// A table of `[grid]`, made if there is none.
     fn table_of_grid(&mut self, key: &str) -> Option<&mut Table> {
         let new = || Value::Table(Table::new());
         let grid = self.document.table.entry("grid").or_insert_with(new).as_table_mut()?;

@@ -28,20 +28,16 @@ pub struct Entry {
     pub time: String,
     /// Folder of the study, below that of the runs.
     study: PathBuf,
-    /// Only runs whose key begins so.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub only: Option<String>,
     pub runs: Vec<RunEntry>,
 }
 
-/// One run that a request is about.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct RunEntry {
     pub key: String,
     pub successor: String,
-    /// Index of the setting in the study.
     pub setting: usize,
-    /// Whether the run still has what it had of the clients.
     pub holds_clients: bool,
 }
 

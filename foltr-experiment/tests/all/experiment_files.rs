@@ -40,7 +40,9 @@ fn a_problem_has_line_key_value_and_what_is_right() {
     let evolution = ExperimentFile::evolution;
     let wrong_rate = "{ kind = \"learning-rate\", rate = \"one\" }";
     let biased = "kind = \"position-based\"\neta = 1.0";
-    let cases: [(ExperimentFile, &[&str]); 14] = [
+    let laplace = "kind = \"distributed-laplace\"\nsensitivity = 5.0\nepsilon = 4.5\nclip = \"paper\"";
+    let network = "kind = \"mlp\"\nhidden = 0\nactivation = \"logistic\"\ninitialisation = { kind = \"fan-in\" }";
+    let cases: [(ExperimentFile, &[&str]); 16] = [
         (fpdgd(), &[]),
         (evolution(), &[]),
         (evolution().set("learner.stream", "\"published\""), &[]),
@@ -89,6 +91,18 @@ fn a_problem_has_line_key_value_and_what_is_right() {
             fpdgd().without("federation.rounds"),
             &["26: `federation`: either `rounds` or `budget` (interactions) is needed"],
         ),
+        (
+            evolution().section("privacy", laplace),
+            &["33: `privacy.kind` = \"distributed-laplace\": is not defined for what evolution sends (allowed: none, \
+               randomised-response, sampled-response)"],
+        ),
+        (
+            fpdgd().section("ranker", network).set("metrics.offline", "[\"map\", \"map\"]"),
+            &[
+                "19: `ranker.hidden` = 0: must be 1 to 65536",
+                "33: `metrics.offline` = [\"map\", \"map\"]: a metric is there twice; its rows would count twice",
+            ],
+        ),
         // The other sections are checked without the one that cannot be read.
         (
             fpdgd().set("seeds", "3").set("data.kind", "\"text\"").set("clients.cohort", "11"),
@@ -105,27 +119,7 @@ fn a_problem_has_line_key_value_and_what_is_right() {
 }
 
 #[test]
-fn all_sections_report_at_once_in_the_order_of_the_file() {
-    let file = fpdgd().set("data.queries", "\"many\"").set("users.preset", "\"drunk\"").set("federation.round", "6");
-    let file = file.set("metrics.list_length", "17").without("clients").section("client", "n_clients = 1");
-    let keys: Vec<String> =
-        problems(&file).iter().map(|problem| problem.split('`').nth(1).expect("a key").to_owned()).collect();
-    assert_eq!(keys, ["data.queries", "users.preset", "federation.round", "metrics.list_length", "client"]);
-}
-
-#[test]
-fn what_a_learner_sends_must_be_what_a_mechanism_protects() {
-    let laplace = "kind = \"distributed-laplace\"\nsensitivity = 5.0\nepsilon = 4.5\nclip = \"paper\"";
-    let file = ExperimentFile::evolution().set("clients.interactions", "3").section("privacy", laplace);
-    assert_eq!(
-        problems(&file),
-        [
-            "11: `clients.interactions` = 3: must be even: half of them try the opposite perturbation \
-             (learner.antithetic = true)",
-            "33: `privacy.kind` = \"distributed-laplace\": is not defined for what evolution sends (allowed: none, \
-             randomised-response, sampled-response)",
-        ]
-    );
+fn a_response_that_says_nothing_is_refused() {
     let nothing = "kind = \"randomised-response\"\nprobability = 0.05";
     let refused = problems(&ExperimentFile::evolution().section("privacy", nothing));
     assert!(refused.len() == 1 && refused[0].starts_with("34: `privacy.probability` = 0.05: "), "{refused:?}");
@@ -138,26 +132,4 @@ fn a_baseline_has_no_clients_no_server_and_no_ranker() {
     let starts = ["9: `clients`: re", "17: `ranker`: re", "24: `federation`"];
     assert!(refused.iter().zip(starts).all(|(problem, start)| problem.starts_with(start)), "{refused:?}");
     assert_eq!(refused.len(), starts.len());
-}
-
-#[test]
-fn an_unknown_metric_lists_the_known_ones() {
-    let refused = problems(&fpdgd().set("metrics.offline", "[\"ndgc@10\"]"));
-    assert!(refused.len() == 1 && refused[0].starts_with("31: `metrics.offline` = [\"ndgc@10\"]: "), "{refused:?}");
-    assert!(refused[0].contains("ndcg@K") && refused[0].contains("expected-maxrr"), "{refused:?}");
-}
-
-#[test]
-fn numbers_out_of_range_are_refused_together() {
-    let network = "kind = \"mlp\"\nhidden = 0\nactivation = \"logistic\"\ninitialisation = { kind = \"fan-in\" }";
-    let file = fpdgd().set("seeds", "[1, 1]").set("clients.cohort", "11").section("ranker", network);
-    assert_eq!(
-        problems(&file.set("metrics.offline", "[\"map\", \"map\"]")),
-        [
-            "1: `seeds` = [1, 1]: seed 1 is there twice; equal runs would count as two",
-            "12: `clients.cohort` = 11: more than there are clients (n_clients = 10)",
-            "20: `ranker.hidden` = 0: must be 1 to 65536",
-            "34: `metrics.offline` = [\"map\", \"map\"]: a metric is there twice; its rows would count twice",
-        ]
-    );
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use foltr_experiment::execute::{DataCache, Event, Executed, Execution, Plan, run_jobs};
 use foltr_experiment::grid::Grid;
 use foltr_experiment::manifest::Manifest;
+use foltr_experiment::mimic::Step;
 use foltr_experiment::results::Results;
 use foltr_experiment::rows::MetricName;
 use foltr_experiment::spec::UnlearningRequest;
@@ -62,11 +63,11 @@ fn an_edited_run_is_named_and_done_again() {
     let message = format!("{:#}", Results::open(folder.path()).expect_err("damaged"));
     assert!(message.contains("rows.csv is damaged") && message.contains("rerun"), "{message}");
     let (after, executed) = run(folder.path(), None, &file);
-    assert_eq!((executed.n_found, executed.n_wanted), (1, 2));
+    assert_eq!((executed.n_finished_before, executed.n_requested), (1, 2));
     assert!(executed.notes[0].contains(&rows.display().to_string()), "{:?}", executed.notes);
     assert_eq!(after.runs[0].rows, before.runs[0].rows);
     assert_eq!(std::fs::read_to_string(&rows).expect("rows"), text);
-    assert_eq!(run(folder.path(), None, &file).1.n_found, 2);
+    assert_eq!(run(folder.path(), None, &file).1.n_finished_before, 2);
 }
 
 #[test]
@@ -76,7 +77,7 @@ fn studies_of_one_folder_share_runs() {
     run(folder.path(), Some("one"), &file.to_string());
     let swept = file.set("learner.learning_rate", "[0.1, 0.2]");
     let (_, executed) = run(folder.path(), Some("two"), &swept.to_string());
-    assert_eq!((executed.n_found, executed.n_wanted), (2, 4));
+    assert_eq!((executed.n_finished_before, executed.n_requested), (2, 4));
     for (study, n_runs) in [("one", 2), ("two", 4)] {
         let results = Results::open(&folder.path().join(study)).expect("opened");
         assert_eq!(results.runs.len(), n_runs, "{study}");
@@ -97,7 +98,7 @@ fn forgetting() -> ExperimentFile {
 fn all_methods_start_from_one_training() {
     let folder = folder();
     let (results, executed) = run(folder.path(), None, &forgetting().to_string());
-    assert_eq!((executed.n_wanted, results.runs.len()), (6, 6));
+    assert_eq!((executed.n_requested, results.runs.len()), (6, 6));
     assert_eq!(runs(folder.path()).len(), 7);
     let records: Vec<RunRecord> =
         runs(folder.path()).iter().map(|run| RunRecord::verify(run).expect("whole")).collect();
@@ -107,7 +108,7 @@ fn all_methods_start_from_one_training() {
     // The same experiment by itself finds it.
     let alone = forgetting().without("unlearning").to_string();
     let (training, executed) = run(folder.path(), None, &alone);
-    assert_eq!((executed.n_found, executed.n_wanted), (1, 1));
+    assert_eq!((executed.n_finished_before, executed.n_requested), (1, 1));
     // Every method has the rows of the training first, and its own after them.
     for run in &results.runs {
         let (first, own) = run.rows.split_at(training.runs[0].rows.len());
@@ -168,7 +169,7 @@ fn a_request_that_was_interrupted_is_resumed_and_says_who_holds_the_client() {
     assert!(message.contains("request 1 to forget clients [2] by fed-eraser is not met"), "{message}");
 
     let executed = forget(out, 2, usize::MAX).expect("resumed");
-    assert_eq!((executed.n_found, executed.n_wanted), (1, 3));
+    assert_eq!((executed.n_finished_before, executed.n_requested), (1, 3));
     assert!(Journal::read(out).expect("a journal").open_request().is_none());
     let after = Results::open(out).expect("opened");
     for (old, new) in before.runs.iter().zip(&after.runs) {
@@ -189,7 +190,7 @@ fn a_forgotten_run_is_no_parent_and_is_trained_again_only_on_request() {
     let (trained, _) = run(out, None, &alone);
     forget(out, 2, usize::MAX).expect("met");
     let (results, executed) = run(out, None, &alone);
-    assert_eq!((executed.n_found, executed.n_wanted), (1, 1));
+    assert_eq!((executed.n_finished_before, executed.n_requested), (1, 1));
     assert!(executed.notes[0].contains("--retrain-forgotten"), "{:?}", executed.notes);
     assert_ne!(results.runs[0].key, trained.runs[0].key, "the run after forgetting");
     // Methods would start from a training that is gone.
@@ -213,10 +214,41 @@ fn forgetting_reaches_the_training_that_runs_started_from() {
     run(out, None, &forgetting().to_string());
     assert_eq!(runs(out).len(), 7);
     let executed = forget(out, 3, usize::MAX).expect("met");
-    assert_eq!(executed.n_wanted, 7);
+    assert_eq!(executed.n_requested, 7);
     // Client 0 is forgotten in the six runs that asked for it, and still in their training.
     let executed = forget(out, 0, usize::MAX).expect("met");
-    assert_eq!(executed.n_wanted, 1);
+    assert_eq!(executed.n_requested, 1);
     let message = forget(out, 0, usize::MAX).expect_err("nobody holds it").to_string();
     assert!(message.contains("forgotten in all runs before"), "{message}");
+}
+
+#[test]
+fn a_mimic_run_resumes_after_a_step_and_a_changed_file_runs_only_what_changed() {
+    let folder = folder();
+    let out = folder.path();
+    let file = "seeds = [1]\n[data]\nkind = \"synthetic\"\nshape = \"tiny\"\nqueries = 40\nseed = 1\n\
+                [supervision]\nkind = \"full\"\nteachers = 2\n\
+                [teacher]\nhidden = [8]\nbatch = 16\nsteps = 10\nvalidate_every = 5\n\
+                [student]\nhidden = [8]\nbatch = 16\nsteps = STEPS\nvalidate_every = 5\n";
+    let (short, both) = (file.replace("STEPS", "10"), file.replace("STEPS", "[10, 20]"));
+    let store = RunStore::open(out).expect("opened");
+    let how = Execution::new(&|_| {}, &NEVER);
+    let modified = |path: PathBuf| std::fs::metadata(path).and_then(|file| file.modified()).expect("there");
+    let only_teachers = Execution { steps: &[Step::TrainTeachers], ..how };
+    let (results, _) = run_in(&store, None, &short, &only_teachers).expect("a step");
+    assert_eq!((results.runs.len(), runs(out).len()), (0, 0), "not finished");
+    let partial = std::fs::read_dir(out.join("runs")).expect("runs").next().expect("one").expect("an entry").path();
+    let trained = modified(partial.join("teacher-2.safetensors"));
+    let (results, _) = run_in(&store, None, &short, &how).expect("the other steps");
+    let finished = runs(out)[0].clone();
+    assert_eq!(modified(finished.join("teacher-2.safetensors")), trained, "teachers are not trained again");
+    let metrics: Vec<String> = results.metrics(0).iter().map(ToString::to_string).collect();
+    assert!(metrics.contains(&"student-mimic/ndcg@20".to_owned()), "{metrics:?}");
+    let student = modified(finished.join("mimic/student.safetensors"));
+    for (file, n_finished_before, n_runs) in [(&short, 1, 1), (&both, 1, 2), (&both, 2, 2)] {
+        let (again, executed) = run_in(&store, None, file, &how).expect("runs");
+        assert_eq!((executed.n_finished_before, runs(out).len()), (n_finished_before, n_runs));
+        assert_eq!(again.runs[0], results.runs[0]);
+    }
+    assert_eq!(modified(finished.join("mimic/student.safetensors")), student, "what is finished is not touched");
 }

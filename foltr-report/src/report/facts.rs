@@ -87,7 +87,7 @@ pub fn setting_name(results: &Results, setting: usize) -> String {
 
 pub fn method(results: &Results, setting: usize) -> String {
     let experiment = &results.grid.settings[setting].experiment;
-    experiment.training().map_or_else(|| "mimic".into(), |it| foltr_experiment::spec::in_words(&it.learner))
+    experiment.training().map_or_else(|| "mimic".into(), |it| foltr_experiment::spec::label(&it.learner))
 }
 
 #[cfg(test)]

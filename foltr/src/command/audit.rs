@@ -33,7 +33,7 @@ pub fn run(out: Option<&Path>, seed: u64) -> Result<End> {
 
 /// MQ2008 where it is found, else generated data of its shape.
 fn scene(seed: u64) -> Result<Scene> {
-    let collection = Collection::Mq2008.find().only_folds(&[1]);
+    let collection = Collection::named("mq2008").and_then(Collection::find).context("MQ2008")?.only_folds(&[1]);
     let (_, fold) = collection.load()?.into_iter().next().context("no fold")?;
     let mut scene = Scene::new(collection.name, fold.train, seed)?;
     scene.is_real = collection.is_the_papers;

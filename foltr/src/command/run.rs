@@ -57,8 +57,8 @@ fn run_study((study, criteria): &(Study, Criteria), arguments: &RunArgs, steps: 
     judged_study::remove_verdicts(out)?;
     print_outcome(&outcome, &store, out, steps)?;
     if outcome.interrupted {
-        let (n_finished, n_wanted) = (outcome.results.runs.len(), outcome.n_wanted);
-        eprintln!("interrupted: {n_finished} of {n_wanted} runs are finished; rerun the same command to resume");
+        let (n_finished, n_requested) = (outcome.results.runs.len(), outcome.n_requested);
+        eprintln!("interrupted: {n_finished} of {n_requested} runs are finished; rerun the same command to resume");
         return Ok(End::Interrupted);
     }
     if criteria.is_empty() || arguments.shard.is_some() {
@@ -71,8 +71,8 @@ fn run_study((study, criteria): &(Study, Criteria), arguments: &RunArgs, steps: 
 
 fn print_outcome(outcome: &GridOutcome, store: &RunStore, out: &Path, steps: &[Step]) -> Result<()> {
     outcome.notes.iter().for_each(|note| eprintln!("note: {note}"));
-    if outcome.n_found > 0 {
-        println!("{} of {} runs had been finished before", outcome.n_found, outcome.n_wanted);
+    if outcome.n_finished_before > 0 {
+        println!("{} of {} runs had been finished before", outcome.n_finished_before, outcome.n_requested);
     }
     let settings = &outcome.results.grid.settings;
     let mimic = outcome.jobs.iter().find_map(|job| Some((job, settings[job.setting].experiment.mimic()?)));
@@ -85,6 +85,6 @@ fn print_outcome(outcome: &GridOutcome, store: &RunStore, out: &Path, steps: &[S
     if steps.contains(&Step::Evaluate) {
         results::print(&outcome.results, out)?;
     }
-    outcome.cautions.iter().for_each(|caution| eprintln!("caution: {caution}"));
+    outcome.privacy_warnings.iter().for_each(|warning| eprintln!("caution: {warning}"));
     Ok(())
 }

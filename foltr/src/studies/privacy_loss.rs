@@ -10,7 +10,7 @@ use foltr_rank::metric::first_click_law;
 use foltr_simulation::click::{Cascade, Preset, SimulatedUser};
 
 use super::judgement;
-use foltr_experiment::spec::in_words;
+use foltr_experiment::spec::label;
 use foltr_experiment::study::Entry;
 use foltr_report::expect::{Judgement, Verdict};
 
@@ -51,7 +51,7 @@ pub fn table_2() -> Result<Vec<Judgement>> {
     for (preset, printed) in PRINTED {
         let laws = first_click_laws(preset)?;
         let ours = PROBABILITIES.map(|p| privacy_loss(&laws, p));
-        judgements.extend(row(&in_words(&preset), ours, printed));
+        judgements.extend(row(&label(&preset), ours, printed));
         let gaps = bounds.iter().zip(ours).map(|(bound, ours)| bound - ours);
         below.push(gaps.fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), gap| (low.min(gap), high.max(gap))));
     }

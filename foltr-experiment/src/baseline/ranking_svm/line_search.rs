@@ -7,7 +7,6 @@
 /// Slopes this much smaller than at the start are good enough: the next Newton step does the rest.
 const SLOPE_SHARE: f64 = 0.1;
 
-/// Evaluations of the slope at most.
 const MAX_EVALUATIONS: usize = 60;
 
 /// A step near the lowest point of a line with this slope at each step; none if the line does not descend at 0.

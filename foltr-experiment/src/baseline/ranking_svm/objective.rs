@@ -9,7 +9,6 @@ use rayon::prelude::*;
 
 use super::pairs::{PairSums, PairSweep};
 
-/// Queries of one parallel task.
 const CHUNK_QUERIES: usize = 32;
 
 /// 1/2 |w|^2 + C_pair * sum over pairs of the smoothed hinge.
@@ -17,11 +16,9 @@ pub(super) struct Objective<'a> {
     data: &'a Dataset,
     /// Queries with documents of different labels; the others have no pairs.
     queries: Vec<usize>,
-    /// C_pair.
     pub(super) pair_weight: f64,
 }
 
-/// What the pairs say about given scores.
 pub(super) struct Evaluation {
     pub sums: PairSums,
     /// For each document of the queries with pairs: multipliers of the pairs it should win, less those it should lose.
@@ -56,7 +53,6 @@ impl<'a> Objective<'a> {
         self.queries.par_iter().with_min_len(CHUNK_QUERIES).map(score_query).collect()
     }
 
-    /// Losses and multipliers at these scores.
     pub(super) fn evaluate(&self, scores: &Scores, smoothing: f64) -> Evaluation {
         let chunks = self.by_chunk(scores, |queries, scores| {
             let (mut sweep, mut sums) = (PairSweep::default(), PairSums::default());
@@ -156,7 +152,6 @@ impl CurvedRows {
         }
     }
 
-    /// Where the new document's row is.
     fn push_document(&mut self, row: &[f32]) -> usize {
         self.documents.extend(row[..self.n_features].iter().map(|&x| f64::from(x)));
         self.differences.resize(self.documents.len(), 0.0);

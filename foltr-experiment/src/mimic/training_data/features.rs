@@ -145,7 +145,6 @@ fn starts(data: &Dataset) -> Vec<usize> {
     data.query_start().iter().map(|&start| start as usize).collect()
 }
 
-/// Some columns of all documents, row after row.
 fn selected(data: &Dataset, columns: &[usize]) -> impl Iterator<Item = f32> {
     let rows = data.rows().chunks_exact(row_stride(data.n_features()));
     rows.flat_map(|row| columns.iter().map(|&column| row[column]))

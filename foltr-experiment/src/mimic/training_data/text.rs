@@ -35,7 +35,6 @@ pub struct TextStore {
     /// Positions among judged queries, by fold.
     folds: Vec<Vec<usize>>,
     pub(in crate::mimic) embeddings: EmbeddingCache,
-    /// Of documents, queries and judgements.
     pub(super) hash: u64,
 }
 
@@ -188,7 +187,6 @@ impl TextStore {
     }
 }
 
-/// A query's candidates as BM25 found and scored them.
 fn candidates(query: u32, found: Vec<(u32, f32)>) -> Candidates {
     let (documents, scores) = found.into_iter().unzip();
     Candidates { query, documents, scores }

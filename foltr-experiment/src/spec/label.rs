@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 /// A section in one cell: its kind, then its other keys: `adam learning_rate=0.001`.
-pub fn in_words(section: &impl Serialize) -> String {
+pub fn label(section: &impl Serialize) -> String {
     fn words(value: &serde_json::Value) -> String {
         match value {
             serde_json::Value::Object(keys) => {
@@ -33,11 +33,11 @@ mod tests {
     #[test]
     fn the_kind_comes_first_and_every_number_is_there() {
         let momentum = ServerOptimiser::Momentum { rate: 10.0, momentum: 0.9 };
-        assert_eq!(in_words(&momentum), "momentum momentum=0.9 rate=10.0");
+        assert_eq!(label(&momentum), "momentum momentum=0.9 rate=10.0");
         let norm = foltr_rank::Initialisation::RandomNorm { norm: 0.01 };
-        assert_eq!(in_words(&norm), "random-norm norm=0.01");
+        assert_eq!(label(&norm), "random-norm norm=0.01");
         let users = PositionBasedParameters { eta: 0.5, preset: Preset::Perfect, grades: None };
         let users = ClickModel::PositionBased(users);
-        assert_eq!(in_words(&users), "position-based eta=0.5 preset=perfect");
+        assert_eq!(label(&users), "position-based eta=0.5 preset=perfect");
     }
 }
