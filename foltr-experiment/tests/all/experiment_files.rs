@@ -99,7 +99,7 @@ fn a_problem_has_line_key_value_and_what_is_right() {
         (
             fpdgd().section("ranker", network).set("metrics.offline", "[\"map\", \"map\"]"),
             &[
-                "19: `ranker.hidden` = 0: a network needs at least one hidden unit",
+                "19: `ranker.hidden` = 0: must be 1 to 65536",
                 "33: `metrics.offline` = [\"map\", \"map\"]: a metric is there twice; its rows would count twice",
             ],
         ),
