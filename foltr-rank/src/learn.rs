@@ -98,7 +98,33 @@ pub enum Update<'a> {
     },
 }
 
-/// Defines [`Learner`] and its list from one line a learner.
+/// Who learns.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scheme {
+    /// Clients learn from clicks, a server combines.
+    Federated,
+    /// Clicks are learned from in one place.
+    Centralised,
+    /// Labels instead of clicks, all at once: an offline baseline.
+    Offline,
+}
+
+/// The parameters of one learner.
+pub trait LearnerParameters: Copy {
+    /// Who learns.
+    const SCHEME: Scheme;
+
+    /// Every parameter that is out of range.
+    fn check(&self) -> Vec<ParameterError> {
+        Vec::new()
+    }
+
+    fn client(&self, _n_shown: usize, _n_interactions: usize, _clip_radius: Option<f32>) -> Option<Learning> {
+        None
+    }
+}
+
+/// Defines [`Learner`], its list and its delegation from one line a learner.
 macro_rules! learners {
     ($($name:literal: $learner:ident($parameters:ident), $about:literal;)*) => {
         /// How a ranker is learned, as files name it.
@@ -119,6 +145,26 @@ macro_rules! learners {
                     $(Self::$learner(_) => $name,)*
                 }
             }
+
+            pub const fn scheme(&self) -> Scheme {
+                match self {
+                    $(Self::$learner(_) => <$parameters as LearnerParameters>::SCHEME,)*
+                }
+            }
+
+            pub fn check(&self) -> Vec<ParameterError> {
+                match self {
+                    $(Self::$learner(parameters) => parameters.check(),)*
+                }
+            }
+
+            /// What a client does in a round; nothing for a learner without clients. `n_interactions` of one client in
+            /// one round; a mechanism may ask for models no longer than `clip_radius`.
+            pub fn client(&self, n_shown: usize, n_interactions: usize, clip_radius: Option<f32>) -> Option<Learning> {
+                match self {
+                    $(Self::$learner(parameters) => parameters.client(n_shown, n_interactions, clip_radius),)*
+                }
+            }
         }
     };
 }
@@ -134,35 +180,14 @@ learners! {
 }
 
 impl Learner {
-    /// Whether clients learn from clicks and a server combines.
-    pub const fn is_federated(&self) -> bool {
-        matches!(self, Self::Pdgd(_) | Self::Evolution(_))
+    /// Whether clients learn and a server combines.
+    pub fn is_federated(&self) -> bool {
+        self.scheme() == Scheme::Federated
     }
 
     /// Whether it learns from labels instead of clicks, all at once.
-    pub const fn is_baseline(&self) -> bool {
-        matches!(self, Self::LeastSquares(_) | Self::RankingSvm(_) | Self::Random(_))
-    }
-
-    /// Every parameter that is out of range.
-    pub fn check(&self) -> Vec<ParameterError> {
-        match self {
-            Self::Pdgd(pdgd) => pdgd.check(),
-            Self::Evolution(evolution) => evolution.check(),
-            Self::CentralisedPdgd(pdgd) => pdgd.check(),
-            Self::RankingSvm(svm) => svm.check(),
-            Self::LeastSquares(_) | Self::Random(_) => Vec::new(),
-        }
-    }
-
-    /// What a client does in a round; nothing for a learner without clients. `n_interactions` of one client in one
-    /// round; a mechanism may ask for models no longer than `clip_radius`.
-    pub fn client(&self, n_shown: usize, n_interactions: usize, clip_radius: Option<f32>) -> Option<Learning> {
-        match self {
-            Self::Pdgd(pdgd) => Some(pdgd.client(n_shown, clip_radius)),
-            Self::Evolution(evolution) => Some(evolution.client(n_shown, n_interactions)),
-            _ => None,
-        }
+    pub fn is_baseline(&self) -> bool {
+        self.scheme() == Scheme::Offline
     }
 }
 

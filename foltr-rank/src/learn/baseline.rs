@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::{LearnerParameters, Scheme};
 use crate::parameter::{ParameterError, require};
 
 /// Least squares of the label on the features.
@@ -9,6 +10,10 @@ use crate::parameter::{ParameterError, require};
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct LeastSquares {}
+
+impl LearnerParameters for LeastSquares {
+    const SCHEME: Scheme = Scheme::Offline;
+}
 
 /// Pairwise hinge loss.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
@@ -19,8 +24,10 @@ pub struct RankingSvm {
     pub c: f64,
 }
 
-impl RankingSvm {
-    pub(super) fn check(&self) -> Vec<ParameterError> {
+impl LearnerParameters for RankingSvm {
+    const SCHEME: Scheme = Scheme::Offline;
+
+    fn check(&self) -> Vec<ParameterError> {
         require("c", self.c, self.c > 0.0, "a positive number").err().into_iter().collect()
     }
 }
@@ -30,3 +37,7 @@ impl RankingSvm {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct Random {}
+
+impl LearnerParameters for Random {
+    const SCHEME: Scheme = Scheme::Offline;
+}

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::{LearnerParameters, Scheme};
 use crate::parameter::{ParameterError, problems, require};
 
 /// PDGD with all interactions in one place.
@@ -22,8 +23,10 @@ pub struct CentralisedPdgd {
     pub interactions_per_round: usize,
 }
 
-impl CentralisedPdgd {
-    pub(super) fn check(&self) -> Vec<ParameterError> {
+impl LearnerParameters for CentralisedPdgd {
+    const SCHEME: Scheme = Scheme::Centralised;
+
+    fn check(&self) -> Vec<ParameterError> {
         let Self { learning_rate, batch, decay, budget, interactions_per_round } = *self;
         let (decay, per_round) = (decay.unwrap_or(1.0), interactions_per_round.max(1));
         problems([

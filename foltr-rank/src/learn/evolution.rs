@@ -10,7 +10,7 @@
 use rand::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use super::{Learning, OnlineLearner, Update};
+use super::{LearnerParameters, Learning, OnlineLearner, Scheme, Update};
 use crate::metric::discount;
 use crate::normal::fill_standard_normal;
 use crate::parameter::{ParameterError, require};
@@ -103,17 +103,19 @@ pub enum EvolutionStream {
     Published,
 }
 
-impl EvolutionParameters {
-    pub(super) fn check(&self) -> Vec<ParameterError> {
+impl LearnerParameters for EvolutionParameters {
+    const SCHEME: Scheme = Scheme::Federated;
+
+    fn check(&self) -> Vec<ParameterError> {
         require("sigma", self.sigma, self.sigma > 0.0, "a positive number").err().into_iter().collect()
     }
 
-    pub(super) fn client(&self, n_shown: usize, n_interactions: usize) -> Learning {
+    fn client(&self, n_shown: usize, n_interactions: usize, _clip_radius: Option<f32>) -> Option<Learning> {
         let Self { sigma, antithetic, reward, stream } = *self;
-        Learning::Evolution {
+        Some(Learning::Evolution {
             settings: EvolutionSettings { sigma: sigma as f32, antithetic, reward, n_interactions, n_shown },
             published_stream: stream == EvolutionStream::Published,
-        }
+        })
     }
 }
 
@@ -216,16 +218,20 @@ mod tests {
     use super::*;
 
     #[test]
-    fn rewards_of_two_clicks_and_of_none() {
+    fn rewards_of_two_clicks() {
+        let clicks = Clicks::from_flags(&[false, true, false, true]);
+        let value = |reward: Reward| reward.value(reward.outcome(clicks));
+        assert_eq!(value(Reward::MaxRr), 0.5);
+        assert_eq!(value(Reward::ReciprocalRank), 0.375);
         let (second, fourth) = (1.0 / 3_f64.log2(), 1.0 / 5_f64.log2());
-        for (reward, expected) in [
-            (Reward::MaxRr, 0.5),
-            (Reward::ReciprocalRank, 0.375),
-            (Reward::ClickDcg, second + fourth),
-            (Reward::ClickDcgDebiased, 2.0 * second + 4.0 * fourth),
-        ] {
-            assert!((reward.value(reward.outcome(Clicks(0b1010))) - expected).abs() < 1e-12, "{reward:?}");
-            assert_eq!(reward.value(reward.outcome(Clicks(0))), 0.0, "{reward:?}");
+        assert!((value(Reward::ClickDcg) - (second + fourth)).abs() < 1e-12);
+        assert!((value(Reward::ClickDcgDebiased) - (2.0 * second + 4.0 * fourth)).abs() < 1e-12);
+    }
+
+    #[test]
+    fn no_click_is_worth_nothing() {
+        for reward in [Reward::MaxRr, Reward::ClickDcg, Reward::ClickDcgDebiased, Reward::ReciprocalRank] {
+            assert_eq!(reward.value(reward.outcome(Clicks::default())), 0.0);
         }
     }
 

@@ -16,7 +16,7 @@ use self::pair_weights::{
     for_each_pair, for_each_pair_log, log_add_exp, pair_weights, pair_weights_log, unclicked_considered,
 };
 pub use self::preferences::Preferences;
-use super::{Learning, OnlineLearner, Update};
+use super::{LearnerParameters, Learning, OnlineLearner, Scheme, Update};
 use crate::elementary::{exp_parts, scale};
 use crate::parameter::{ParameterError, problems, require};
 use crate::params::{Shape, clip_to_radius};
@@ -55,8 +55,10 @@ pub struct PdgdParameters {
     pub proximal: Option<f64>,
 }
 
-impl PdgdParameters {
-    pub(super) fn check(&self) -> Vec<ParameterError> {
+impl LearnerParameters for PdgdParameters {
+    const SCHEME: Scheme = Scheme::Federated;
+
+    fn check(&self) -> Vec<ParameterError> {
         let proximal = self.proximal.unwrap_or(0.0);
         problems([
             require("learning_rate", self.learning_rate, self.learning_rate > 0.0, "a positive number"),
@@ -64,9 +66,14 @@ impl PdgdParameters {
         ])
     }
 
-    pub(super) fn client(&self, n_shown: usize, clip_radius: Option<f32>) -> Learning {
-        let (learning_rate, proximal) = (self.learning_rate as f32, self.proximal.unwrap_or(0.0) as f32);
-        Learning::Pdgd(PdgdSettings { learning_rate, updates: self.updates, n_shown, clip_radius, proximal })
+    fn client(&self, n_shown: usize, _n_interactions: usize, clip_radius: Option<f32>) -> Option<Learning> {
+        Some(Learning::Pdgd(PdgdSettings {
+            learning_rate: self.learning_rate as f32,
+            updates: self.updates,
+            n_shown,
+            clip_radius,
+            proximal: self.proximal.unwrap_or(0.0) as f32,
+        }))
     }
 }
 
