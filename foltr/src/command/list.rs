@@ -79,7 +79,7 @@ mod tests {
             let definition = match (*place, names) {
                 (_, Schema(name)) => name,
                 ("learner.kind", _) => "Learner",
-                ("users.kind", _) => "Users",
+                ("users.kind", _) => "ClickModel",
                 ("ranker.kind", _) => "RankerShape",
                 ("privacy.kind", _) => "Privacy",
                 ("asynchrony.kind", _) => "Asynchrony",
