@@ -7,13 +7,14 @@ use foltr_federation::history::Devices;
 use foltr_federation::{
     CHUNK, Contributions, Coordinator, Defence, Message, Payload, Rejected, RoundTask, WorkerMomentum,
 };
+use foltr_rank::learn::evolution::EvolutionSettings;
 use foltr_rank::rng::{Purpose, Stream, Streams};
 use rayon::prelude::*;
 
 use crate::adversary::{Adversary, Attackers, Knowledge, Own, RewardRange, Rows, Seen};
 use crate::client_round::{Round, RoundStats, Workers};
 use crate::client_states::StateStretch;
-use crate::federation_run::{FederationSettings, Learning, RoundRecorder, append};
+use crate::federation_run::{FederationSettings, RoundRecorder, append};
 
 /// The messages of the open round, and what happens to them.
 #[derive(Debug)]
@@ -62,12 +63,9 @@ impl PerMessageRound {
             let len = momentum.state_len(n_params);
             (momentum, Devices { len, values: vec![0.0; len * settings.n_clients as usize] })
         };
-        let rewards = match settings.learning {
-            Learning::Pdgd(_) => None,
-            Learning::Evolution { settings: evolution, .. } => {
-                RewardRange::of(settings.rule(), evolution.reward, evolution.n_shown)
-            }
-        };
+        let range =
+            |evolution: &EvolutionSettings| RewardRange::of(settings.rule(), evolution.reward, evolution.n_shown);
+        let rewards = settings.learning.evolution().and_then(range);
         Self {
             attackers: settings.attackers,
             adversary: settings.attackers.and_then(|attackers| attackers.method.adversary()),

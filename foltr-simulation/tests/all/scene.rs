@@ -186,8 +186,8 @@ pub fn updates(every: u32) -> HistoryPolicy {
 /// As much as these settings allow.
 pub fn policy_of(settings: &FederationSettings) -> HistoryPolicy {
     match settings.learning {
-        Learning::Pdgd(_) => EVERYTHING,
         Learning::Evolution { .. } => checkpoints(1),
+        _ => EVERYTHING,
     }
 }
 

@@ -227,8 +227,8 @@ impl Bench<'_> {
         self.case((name, data.name), threads, ("interactions", data.query_bytes()), || {
             let started = std::time::Instant::now();
             let partition = match settings.learning {
-                Learning::Pdgd(_) => &data.partition,
                 Learning::Evolution { .. } => &data.of_evolution,
+                _ => &data.partition,
             };
             let mut run = FederationRun::new(settings.clone(), partition).expect("sound settings");
             let uncounted = started.elapsed();
