@@ -105,7 +105,7 @@ pub enum Command {
     /// before any work. Results: resolved.toml (what was run), rows.csv (one number a line), summary.json (mean,
     /// deviation and 95 % interval of every setting), run.json (version, data, machine, time), runs/ (every run with its
     /// model). After Ctrl-C or a crash the same command continues: finished runs are not done again. If the file has
-    /// sections [[expect]], the results are judged: verdict.json, figures, and code 1 if an expectation fails.
+    /// sections `[[expect]]`, the results are judged: verdict.json, figures, and code 1 if an expectation fails.
     Run(RunArgs),
     /// Join result folders of one experiment, such as the shards of several machines.
     Merge {
@@ -258,7 +258,7 @@ pub struct RunArgs {
     /// A value in place of the one in the file, such as users.preset=perfect or 'clients.interactions=[2, 4, 8]'.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub overrides: Vec<String>,
-    /// With the values of the file's section [quick].
+    /// With the values of the file's section `[quick]`.
     #[arg(long)]
     pub quick: bool,
     /// Only say what would be run, how long it would take and how much memory it needs.
