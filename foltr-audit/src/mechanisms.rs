@@ -6,8 +6,8 @@
 
 use foltr_federation::accountant::Guarantee;
 use foltr_federation::privacy::{
-    CentralMode, Clip, ClipRadius, DiscreteGaussian, DistributedLaplace, Duchi, Gaussian, PrivUnit, RandomisedResponse,
-    SampledResponse, Unprotected,
+    CentralMode, Circumstances, Clip, ClipRadius, DiscreteGaussian, DistributedLaplace, Duchi, Gaussian, PrivUnit,
+    RandomisedResponse, SampledResponse, Unprotected,
 };
 use foltr_federation::{Mechanism, PayloadSemantics};
 use foltr_rank::learn::evolution::Reward;
@@ -50,13 +50,13 @@ pub(super) fn all() -> Vec<Case> {
         simulated_sum("distributed Laplace, d = 46", &fpdgd(1.0), N_FEATURES, Sound),
         // Controls.
         outcomes("randomised response, message of 8 labelled as one", response(0.5), 8, Broken)
-            .labelled(response(0.5).cost(1, 1).after(1, 0.0)),
+            .labelled(response(0.5).cost(&Circumstances::complete(1, 1)).seen.after(1, 0.0)),
         outcomes("randomised response, a tenth of the lies left out", response(0.55), 1, Broken)
-            .labelled(response(0.5).cost(1, 1).after(1, 0.0)),
+            .labelled(response(0.5).cost(&Circumstances::complete(1, 1)).seen.after(1, 0.0)),
         message("Duchi, 0.9 of its epsilon on the label", duchi(2.0, 1.0), N_FEATURES, Broken)
-            .labelled(duchi(1.8, 1.0).cost(N_FEATURES, 1).after(1, 0.0)),
+            .labelled(duchi(1.8, 1.0).cost(&Circumstances::complete(N_FEATURES, 1)).seen.after(1, 0.0)),
         message("PrivUnit, 0.9 of its epsilon on the label", priv_unit(2.0, 1.0, N_FEATURES), N_FEATURES, Broken)
-            .labelled(priv_unit(1.8, 1.0, N_FEATURES).cost(N_FEATURES, 1).after(1, 0.0)),
+            .labelled(priv_unit(1.8, 1.0, N_FEATURES).cost(&Circumstances::complete(N_FEATURES, 1)).seen.after(1, 0.0)),
         sum("Gaussian, half of the noise", gaussian(0.5, 1.0), 4, 2, Broken).labelled(after(&gaussian(1.0, 1.0), 1, 1)),
         sum("Gaussian, 0.9 of the noise", gaussian(0.9, 1.0), 4, 2, Broken).labelled(after(&gaussian(1.0, 1.0), 1, 1)),
         rounds(10, sum("Gaussian, ten rounds labelled as one", gaussian(1.0, 1.0), 4, 2, Broken), &gaussian(1.0, 1.0))
@@ -114,13 +114,13 @@ pub(super) fn clear() -> Mechanism {
 
 /// What so many rounds guarantee: purely where they can, else at [`DELTA`].
 fn after(privacy: &Mechanism, n_params: usize, n_rounds: u32) -> Guarantee {
-    let cost = privacy.cost(n_params, 1);
+    let cost = privacy.cost(&Circumstances::complete(n_params, 1)).seen;
     cost.after(n_rounds, if cost.epsilon().is_finite() { 0.0 } else { DELTA })
 }
 
 /// One message of `n_interactions` outcomes: a click at the first rank each time, or none ever. Statistic: the reward.
 fn outcomes(name: &str, privacy: Mechanism, n_interactions: u32, expected: Expected) -> Case {
-    let label = privacy.cost(1, n_interactions).after(1, 0.0);
+    let label = privacy.cost(&Circumstances::complete(1, n_interactions)).seen.after(1, 0.0);
     let inputs = [1, 0].map(|outcome| vec![outcome; n_interactions as usize]);
     let round = Round::new(privacy, 1, 1, n_interactions);
     let what = "a click at the first rank or none; by the reward sent";
@@ -131,7 +131,7 @@ fn outcomes(name: &str, privacy: Mechanism, n_interactions: u32, expected: Expec
 
 /// One message about opposite updates. Statistic: the sum of its coordinates.
 fn message(name: &str, privacy: Mechanism, d: usize, expected: Expected) -> Case {
-    let label = privacy.cost(d, 1).after(1, 0.0);
+    let label = privacy.cost(&Circumstances::complete(d, 1)).seen.after(1, 0.0);
     let (inputs, round) = (opposite(longest(&privacy), d), Round::new(privacy, N_MANY, d, 1));
     let what = "one message about opposite updates; by the sum of its coordinates";
     Case::new(name, what.into(), label, expected, 400_000, move |input, stream, scratch| {
@@ -143,7 +143,7 @@ fn message(name: &str, privacy: Mechanism, d: usize, expected: Expected) -> Case
 fn simulated_sum(name: &str, privacy: &Mechanism, d: usize, expected: Expected) -> Case {
     let Mechanism::DistributedLaplace(mechanism) = *privacy else { unreachable!("it is Laplace noise") };
     let inputs = opposite(longest(privacy), d);
-    let label = Guarantee { epsilon: privacy.cost(d, 1).epsilon(), delta: 0.0 };
+    let label = Guarantee { epsilon: privacy.cost(&Circumstances::complete(d, 1)).seen.epsilon(), delta: 0.0 };
     let what = format!("mean of {N_MANY} messages; by the privacy loss");
     Case::new(name, what, label, expected, 1_500_000, move |input, stream, _| {
         let mut step: Vec<f64> = inputs[input].iter().map(|&x| f64::from(x) / f64::from(N_MANY)).collect();
@@ -192,7 +192,8 @@ fn laplace_loss(sum: impl Iterator<Item = f64>, shift: f64, scale: f64) -> f64 {
 
 /// A sealed sum that was opened with half of its shares: a loss of noise that events cannot show at a small delta.
 pub fn half_of_the_shares() -> Case {
-    let label = discrete_gaussian(1.0, 1.0, N_SURVIVORS).cost(1, 1).after(1, SMALL_DELTA);
+    let label =
+        discrete_gaussian(1.0, 1.0, N_SURVIVORS).cost(&Circumstances::complete(1, 1)).seen.after(1, SMALL_DELTA);
     let case = sum_of("discrete Gaussian, half of the shares lost", opened_with(N_SURVIVORS / 2), Broken);
     let what = "sum of half of the messages; by the privacy loss".into();
     Case { what, n_samples: 20_000, ..case }.labelled(label)

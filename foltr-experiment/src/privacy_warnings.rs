@@ -62,18 +62,20 @@ fn poisson_sampling(experiment: &Experiment) -> Option<String> {
     )
 }
 
-/// A paper's epsilon is not what holds.
+/// A label is not what holds.
 fn mislabelled(experiment: &Experiment, n_params: usize) -> Option<String> {
-    let Mechanism::DistributedLaplace(mechanism) = experiment.plan().mechanism(n_params).ok()? else { return None };
-    let holds = match experiment.plan().cost(n_params).ok()?.epsilon() {
-        epsilon if epsilon.is_finite() => format!("{epsilon:.1} a round if the server sees the sum only"),
-        _ => "nothing, since messages are lost".into(),
-    };
-    Some(format!(
-        "privacy.epsilon = {} is the paper's label; what holds is {holds}, and nothing against a server that reads single \
-         messages (foltr privacy explain)",
-        mechanism.claimed_epsilon()
-    ))
+    let (plan, seen) =
+        (experiment.plan(), "nothing against a server that reads single messages (foltr privacy explain)");
+    let cost = plan.round_cost(n_params).ok()?;
+    match (plan.mechanism(n_params).ok()?, cost.flaw) {
+        (Mechanism::DistributedLaplace(mechanism), flaw) => {
+            let of_sum = || format!("{:.1} a round if the server sees the sum only, and {seen}", cost.unseen.epsilon());
+            let holds = flaw.map_or_else(of_sum, |flaw| format!("nothing: {flaw}"));
+            let label = mechanism.claimed_epsilon();
+            Some(format!("privacy.epsilon = {label} is the paper's label; what holds is {holds}"))
+        }
+        (_, flaw) => flaw.map(|flaw| format!("[privacy] promises nothing here: {flaw}")),
+    }
 }
 
 #[cfg(test)]
@@ -85,6 +87,8 @@ mod tests {
 
     const GAUSSIAN: &str = "kind = \"gaussian\"\nclip = 0.1\nepsilon = 4.5\ndelta = 1e-5\nmode = \"sealed\"";
     const LAPLACE: &str = "kind = \"distributed-laplace\"\nepsilon = 4.5\nsensitivity = 5.0\nclip = \"paper\"";
+
+    const RESPONSE: &str = "kind = \"randomised-response\"\nprobability = 0.9";
 
     fn file(privacy: &str, n_clients: usize) -> ExperimentFile {
         let file = ExperimentFile::fpdgd().set("data.queries", "3").set("clients.n_clients", &n_clients.to_string());
@@ -102,12 +106,19 @@ mod tests {
         let budget = |epsilon| file(GAUSSIAN, 1000).set("budget.epsilon", epsilon).set("budget.delta", "1e-5");
         assert_eq!(warnings(&file(GAUSSIAN, 1000)), [""; 0]);
         assert_eq!(warnings(&budget("4.5")), [""; 0]);
+        let published = ExperimentFile::evolution().set("learner.stream", "\"published\"");
+        let published = published.set("data.queries", "3").section("privacy", RESPONSE);
         for (file, expected) in [
             (file(GAUSSIAN, 10), "with 10 clients the noise on the mean step is"),
             (budget("2.0"), "the budget (2, 1e-5) ends runs after 1"),
             (file(GAUSSIAN, 1000).set("clients.participation", "0.5"), "not against a server that can"),
             (file(LAPLACE, 100), "is the paper's label; what holds is"),
-            (file(LAPLACE, 100).set("clients.dropout", "0.1"), "what holds is nothing, since messages are lost"),
+            (file(LAPLACE, 100).set("clients.dropout", "0.1"), "what holds is nothing: messages are lost"),
+            (
+                file(LAPLACE, 100).set("clients.absent", "[3]"),
+                "what holds is nothing: messages are lost or clients absent",
+            ),
+            (published, "[privacy] promises nothing here: learner.stream = \"published\""),
         ] {
             let warnings = warnings(&file);
             assert!(warnings.len() == 1 && warnings[0].contains(expected), "{warnings:?}");

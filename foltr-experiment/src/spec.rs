@@ -271,6 +271,7 @@ impl Experiment {
             n_rounds: self.schedule().map_or(1, |schedule| schedule.n_rounds),
             participation,
             dropout: clients.and_then(|clients| clients.dropout).unwrap_or(0.0),
+            n_absent: clients.and_then(|clients| clients.absent.as_ref()).map_or(0, Vec::len),
             optimiser: federation.map(|federation| federation.optimiser),
             shards: federation.and_then(|federation| federation.shards),
             average_last: federation.and_then(|federation| federation.average_last),
@@ -289,7 +290,6 @@ impl Experiment {
         let clients = self.clients.as_ref();
         let parts = [
             (self.attack.is_some(), Part::Attack),
-            (clients.is_some_and(|clients| clients.absent.is_some()), Part::AbsentClients),
             (clients.is_some_and(|clients| clients.quantities.is_some()), Part::Quantities),
         ];
         parts.into_iter().filter_map(|(is_there, part)| is_there.then_some(part)).collect()

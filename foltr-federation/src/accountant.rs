@@ -65,6 +65,11 @@ impl PrivacyCost {
         }
     }
 
+    /// The pure epsilon of one interaction, where each is randomised by itself.
+    pub const fn per_interaction(&self) -> Option<f64> {
+        if let Self::Pure { per_interaction, .. } = self { *per_interaction } else { None }
+    }
+
     /// Renyi divergence of order 1 + t of one message.
     pub fn divergence(&self, t: f64) -> f64 {
         match *self {

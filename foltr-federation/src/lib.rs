@@ -13,6 +13,7 @@ pub mod coordinator;
 pub mod defence;
 pub mod fingerprint;
 mod global_model;
+pub mod guarantee;
 pub mod history;
 pub mod ledger;
 pub mod message;
@@ -42,6 +43,7 @@ pub use coordinator::{CloseError, Coordinator, Rejected, RoundReport, Setup, Set
 pub use defence::Defence;
 pub use fingerprint::Fingerprint;
 pub use foltr_rank::{ParameterError, parameter};
+pub use guarantee::{Observer, ObserverGuarantee, PlanGuarantee};
 pub use history::{Checkpoint, Erasure, History, HistoryError, HistoryPolicy};
 pub use ledger::Ledger;
 pub use message::{DecodeError, Expected, Kind, Message, Payload, PayloadError, RoundTask, Share, decode, encode};

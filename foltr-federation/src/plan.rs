@@ -7,12 +7,11 @@ use foltr_rank::personal::Personalisation;
 use foltr_rank::{EvolutionStream, Learner, RankerShape};
 use serde::{Deserialize, Serialize};
 
-use crate::accountant::PrivacyCost;
 use crate::combination::{Combination, Part};
-use crate::privacy::{Budget, MechanismContext, MechanismError};
+use crate::privacy::{Budget, Circumstances, MechanismContext, MechanismError, RoundCost};
 use crate::{
     Asynchrony, Defence, HistoryPolicy, Mechanism, Participation, PayloadSemantics, Privacy, ServerOptimiser,
-    Unlearning,
+    Unlearning, accountant,
 };
 
 /// Parameters of a model with which a mechanism is tried before the data is known.
@@ -31,6 +30,8 @@ pub struct FederationPlan {
     pub n_rounds: usize,
     pub participation: Participation,
     pub dropout: f64,
+    /// Clients that never take part, and that others count on all the same.
+    pub n_absent: usize,
     pub optimiser: Option<ServerOptimiser>,
     /// Federations of which each learns a ranker from its own clients, published as their mean.
     pub shards: Option<u32>,
@@ -73,8 +74,40 @@ impl FederationPlan {
             Combination::conflicts(&parts)
                 .map(|pair| PlanProblem { key: pair.part.key().into(), message: pair.message() }),
         );
-        problems.extend(self.check_mechanism());
+        let in_mechanism = self.check_mechanism();
+        if in_mechanism.is_none() && problems.is_empty() {
+            problems.extend(self.check_budget());
+        }
+        problems.extend(in_mechanism);
         problems
+    }
+
+    /// Whether there is anything that a budget could bound, and whether the replays of `[unlearning]` stay within it.
+    fn check_budget(&self) -> Option<PlanProblem> {
+        let problem = |key: &str, message: String| Some(PlanProblem { key: key.into(), message });
+        let budget = self.budget.filter(|_| !self.privacy.is_none() && self.learner.is_federated())?;
+        let (round, replayed) = (self.round_cost(ANY_MODEL).ok()?, self.replay_cost(ANY_MODEL).ok()?);
+        if let Some(flaw) = round.flaw {
+            return problem("budget", format!("no budget is enough: {flaw}"));
+        }
+        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        let rounds = self.affordable_rounds(self.n_rounds, ANY_MODEL).ok()?;
+        let again = self.replayed_rounds(rounds);
+        let costs = [(round.unseen, count(rounds)), (replayed.unseen, count(again))];
+        let epsilon = accountant::total(&costs, budget.delta).epsilon;
+        // Not `>`: what is not a number is not within a budget.
+        if again == 0 || epsilon <= budget.epsilon {
+            return None;
+        }
+        let least = if epsilon.is_finite() { format!("at least epsilon {epsilon:.2}") } else { "without bound".into() };
+        problem(
+            "unlearning.method",
+            format!(
+                "replays up to {again} rounds: with the {rounds} of training that costs those who stay {least}, above their \
+                 budget of {}",
+                budget.epsilon
+            ),
+        )
     }
 
     fn check_parameters(&self) -> Vec<PlanProblem> {
@@ -136,6 +169,7 @@ impl FederationPlan {
             (matches!(self.participation, Participation::Sample(_)), Part::Cohort),
             (matches!(self.participation, Participation::PoissonSampling(_)), Part::PoissonSampling),
             (self.dropout > 0.0, Part::Dropout),
+            (self.n_absent > 0, Part::AbsentClients),
             (self.shards.is_some(), Part::Shards),
             (self.average_last.is_some(), Part::AverageLast),
             (self.optimiser.is_some_and(|optimiser| optimiser != plain), Part::OtherOptimiser),
@@ -168,18 +202,26 @@ impl FederationPlan {
 
     /// What the mechanism depends on in other sections, for a model of `n_params` parameters.
     pub fn mechanism_context(&self, n_params: usize) -> MechanismContext {
-        let count = |n: usize| u32::try_from(n.max(1)).unwrap_or(u32::MAX);
         MechanismContext {
             // A learner without rewards never asks what an outcome is worth.
             reward: if let Learner::Evolution(evolution) = self.learner { evolution.reward } else { Reward::MaxRr },
             list_length: self.list_length,
+            n_rounds: at_least_one(self.n_rounds),
+            circumstances: self.circumstances(n_params),
+        }
+    }
+
+    /// How rounds of training take place.
+    pub fn circumstances(&self, n_params: usize) -> Circumstances {
+        let evolution = if let Learner::Evolution(evolution) = self.learner { Some(evolution) } else { None };
+        Circumstances {
             n_params,
-            n_rounds: count(self.n_rounds),
-            n_interactions: count(self.n_interactions),
-            participation: match self.participation {
-                Participation::PoissonSampling(probability) => Some(probability),
-                _ => None,
-            },
+            n_interactions: at_least_one(self.n_interactions),
+            participation: self.participation,
+            dropout: self.dropout,
+            has_absent: self.n_absent > 0,
+            sends_rewards: evolution.is_some(),
+            published_stream: evolution.is_some_and(|it| it.stream == EvolutionStream::Published),
         }
     }
 
@@ -188,22 +230,29 @@ impl FederationPlan {
     }
 
     /// What one round costs a client that may be in it.
-    pub fn cost(&self, n_params: usize) -> Result<PrivacyCost, MechanismError> {
-        let context = self.mechanism_context(n_params);
-        let cost = self.privacy.mechanism(&context)?.cost(n_params, context.n_interactions);
-        Ok(match (cost, context.participation) {
-            // Lost shares leave noise that is not Laplace, of which nothing is known.
-            (PrivacyCost::Laplace { .. }, _) if self.dropout > 0.0 => PrivacyCost::Unbounded,
-            (PrivacyCost::Gaussian { mu }, Some(probability)) => {
-                PrivacyCost::Subsampled { probability, noise_multiplier: mu.recip() }
-            }
-            _ => cost,
-        })
+    pub fn round_cost(&self, n_params: usize) -> Result<RoundCost, MechanismError> {
+        Ok(self.mechanism(n_params)?.cost(&self.circumstances(n_params)))
     }
 
-    /// How many of `n_rounds` rounds the budget allows; all of them without a budget.
+    /// What one round costs a client that stays, when it is replayed without those who leave.
+    pub fn replay_cost(&self, n_params: usize) -> Result<RoundCost, MechanismError> {
+        let without_leavers = Circumstances { has_absent: true, ..self.circumstances(n_params) };
+        Ok(self.mechanism(n_params)?.cost(&without_leavers))
+    }
+
+    /// Rounds that `[unlearning]` replays after so many rounds of training, at most.
+    pub fn replayed_rounds(&self, n_rounds: usize) -> usize {
+        let most = u32::try_from(n_rounds).unwrap_or(u32::MAX);
+        self.unlearning.as_ref().map_or(0, |method| method.most_replayed_rounds(most) as usize)
+    }
+
+    /// How many of `n_rounds` rounds of training the budget allows; all of them without a budget.
     pub fn affordable_rounds(&self, n_rounds: usize, n_params: usize) -> Result<usize, MechanismError> {
         let Some(budget) = self.budget else { return Ok(n_rounds) };
-        Ok(budget.affordable_rounds(self.cost(n_params)?, n_rounds))
+        Ok(budget.affordable_rounds(self.round_cost(n_params)?.unseen, n_rounds))
     }
+}
+
+fn at_least_one(n: usize) -> u32 {
+    u32::try_from(n.max(1)).unwrap_or(u32::MAX)
 }

@@ -5,6 +5,7 @@
 //! [accountant](crate::accountant)'s to say.
 
 mod budget;
+mod circumstances;
 mod discrete_gaussian;
 mod distributed_laplace;
 mod duchi;
@@ -25,10 +26,11 @@ use foltr_rank::rng::Stream;
 use serde::{Deserialize, Serialize};
 
 pub use budget::Budget;
+pub use circumstances::{Adjacency, Circumstances, RoundCost};
 pub use discrete_gaussian::{DiscreteGaussian, DiscreteGaussianParameters, LEVELS, TooLong};
 pub use distributed_laplace::{ClipRadius, DistributedLaplace, LaplaceParameters};
 pub use duchi::{Duchi, DuchiParameters};
-pub use explanation::{Circumstances, Claim, Explanation, Unit};
+pub use explanation::{Claim, Explanation, Noise, Unit};
 pub use gaussian::{AdaptiveClip, Clip, Gaussian, GaussianParameters};
 pub use mode::{CentralMode, Mode, NeedsSingleUpdates};
 pub use none::{NoParameters, Unprotected};
@@ -39,7 +41,6 @@ pub use randomised_response::{
 };
 pub use sampled_response::{SampledResponse, SampledResponseParameters};
 
-use crate::accountant::PrivacyCost;
 use crate::aggregate::PayloadSemantics;
 use crate::message::{Kind, Payload, RoundTask};
 
@@ -59,9 +60,12 @@ pub trait LocalPrivacy {
         Mode::Clear
     }
 
-    /// What one message of this many interactions about a model of `n_params` parameters costs its sender, for the
-    /// accountant. Against whom follows from [`Self::mode`].
-    fn cost(&self, n_params: usize, n_interactions: u32) -> PrivacyCost;
+    /// What a round costs a client that may be in it, for the accountant, and which runs that compares. Against whom it
+    /// holds follows from [`Self::mode`].
+    fn cost(&self, circumstances: &Circumstances) -> RoundCost;
+
+    /// What is random in what the mechanism's observers see, about a model of `n_params` parameters.
+    fn noise(&self, n_params: usize) -> Noise;
 
     /// How the server reads what this mechanism makes of payloads that it would read by `usual` without it.
     fn rule(&self, usual: PayloadSemantics, _divisor: f64) -> PayloadSemantics {
@@ -232,15 +236,18 @@ fn sent(mechanism: &impl LocalPrivacy, update: Update<'_>, n_clients: u32, strea
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Participation;
+    use crate::accountant::{PrivacyCost, gaussian};
 
     const CONTEXT: MechanismContext = MechanismContext {
         reward: Reward::MaxRr,
         list_length: 10,
-        n_params: 46,
         n_rounds: 50,
-        n_interactions: 4,
-        participation: None,
+        circumstances: Circumstances::complete(46, 4),
     };
+
+    const COHORT: Circumstances =
+        Circumstances { participation: Participation::Sample(10), ..Circumstances::complete(46, 4) };
 
     #[test]
     fn every_mechanism_can_be_calibrated_to_a_whole_run() {
@@ -259,12 +266,59 @@ mod tests {
             ] {
                 let text = format!(r#"{{"kind":"{kind}",{keys}{calibrated}}}"#);
                 let privacy: Privacy = serde_json::from_str(&text).expect(&text);
-                let cost = privacy.mechanism(&CONTEXT).expect(&text).cost(CONTEXT.n_params, CONTEXT.n_interactions);
-                let spent = cost.after(CONTEXT.n_rounds, 1e-5).epsilon;
+                let cost = privacy.mechanism(&CONTEXT).expect(&text).cost(&CONTEXT.circumstances);
+                let spent = cost.unseen.after(CONTEXT.n_rounds, 1e-5).epsilon;
                 // A probability is rounded to the nearest, not down.
                 assert!(spent <= epsilon * (1.0 + 1e-12) && spent > 0.98 * epsilon, "{text}: {spent}");
                 let claim = privacy.claim(&CONTEXT).expect(&text).expect("the file states it");
                 assert_eq!((claim.by, claim.unit, claim.epsilon), ("the file", Unit::Run, epsilon));
+            }
+        }
+    }
+
+    #[test]
+    fn a_cohort_of_fixed_size_is_calibrated_for_a_client_in_the_place_of_another() {
+        // Attack: leave out one client that the server would have drawn. Another one is drawn in its place, so that the
+        // sum moves by two clipped updates, not by one: a label of 4.5 for one client more or less is then as much as
+        // 10.3.
+        let text = r#"{"kind":"gaussian","clip":0.17,"mode":"sealed","epsilon":4.5,"delta":1e-5}"#;
+        let privacy: Privacy = serde_json::from_str(text).expect(text);
+        let context = MechanismContext { circumstances: COHORT, ..CONTEXT };
+        let cost =
+            |context: &MechanismContext, held: &Circumstances| privacy.mechanism(context).expect(text).cost(held);
+        let spent = |cost: PrivacyCost| cost.after(CONTEXT.n_rounds, 1e-5).epsilon;
+        let sound = cost(&context, &COHORT);
+        assert_eq!(sound.adjacency, Adjacency::Replaced);
+        assert!(spent(sound.seen) <= 4.5 && spent(sound.seen) > 4.4, "{}", spent(sound.seen));
+        assert_eq!(sound.seen, sound.unseen);
+        // The noise that is enough for everybody in every round is not enough for a cohort.
+        let few = spent(cost(&CONTEXT, &COHORT).seen);
+        assert!((few - 10.3).abs() < 0.01, "{few}");
+        let PrivacyCost::Gaussian { mu } = cost(&CONTEXT, &CONTEXT.circumstances).seen else { panic!("Gaussian") };
+        assert!((few - gaussian::epsilon(2.0 * mu * 50.0_f64.sqrt(), 1e-5)).abs() < 1e-6);
+    }
+
+    #[test]
+    fn what_is_missing_or_leaks_leaves_no_guarantee_to_calibrate() {
+        let incomplete = [
+            Circumstances { dropout: 0.01, ..CONTEXT.circumstances },
+            Circumstances { has_absent: true, ..CONTEXT.circumstances },
+            Circumstances { participation: Participation::PoissonSampling(0.5), ..CONTEXT.circumstances },
+        ];
+        let published = [Circumstances { published_stream: true, ..CONTEXT.circumstances }];
+        for (keys, at_fault) in [
+            (r#""distributed-laplace","sensitivity":5.0,"clip":"paper""#, incomplete.as_slice()),
+            (r#""randomised-response""#, &published),
+            (r#""sampled-response""#, &published),
+        ] {
+            for &circumstances in at_fault {
+                let context = MechanismContext { circumstances, ..CONTEXT };
+                let whole_run = format!(r#"{{"kind":{keys},"whole_run":{{"epsilon":4.5,"delta":1e-5}}}}"#);
+                let promised: Privacy = serde_json::from_str(&whole_run).expect(&whole_run);
+                let refused = promised.mechanism(&context).expect_err("nothing can be promised");
+                assert!(refused.key == "whole_run" && refused.message.starts_with("cannot be promised"), "{refused}");
+                let cost = promised.mechanism(&CONTEXT).expect("sound").cost(&circumstances);
+                assert!(cost.flaw.is_some() && cost.seen == PrivacyCost::Unbounded && cost.unseen == cost.seen);
             }
         }
     }
@@ -309,8 +363,10 @@ mod tests {
         ] {
             check(&CONTEXT, keys, key, reason);
         }
-        let (one, long) =
-            (MechanismContext { n_params: 1, ..CONTEXT }, MechanismContext { list_length: 17, ..CONTEXT });
+        let (one, long) = (
+            MechanismContext { circumstances: Circumstances::complete(1, 4), ..CONTEXT },
+            MechanismContext { list_length: 17, ..CONTEXT },
+        );
         check(&one, r#""priv-unit","epsilon":1.0,"norm":1.0"#, "kind", "2 to 100000 parameters");
         check(&long, r#""sampled-response","probability":0.5"#, "probability", "1 to 16");
     }

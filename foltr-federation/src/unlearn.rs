@@ -39,6 +39,11 @@ pub trait UnlearningMethod {
         Vec::new()
     }
 
+    /// Rounds that it replays at most, after so many rounds of training.
+    fn most_replayed_rounds(&self, n_rounds: u32) -> u32 {
+        n_rounds
+    }
+
     /// The parameters in the order in which they are declared, for what a receipt signs.
     fn write_parameters(&self, _: &mut Writer) {}
 }

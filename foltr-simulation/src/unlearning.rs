@@ -9,6 +9,7 @@ mod replay;
 
 use foltr_federation::history::{Erasure, Touched};
 use foltr_federation::message::HEADER_LEN;
+use foltr_federation::privacy::Circumstances;
 use foltr_federation::unlearn::{Certificate, LedgerSubtraction, Need};
 use foltr_federation::{Assurance, Checkpoint, History, Kind, LocalPrivacy, Mechanism, UnlearnError, Unlearning};
 use foltr_rank::Params;
@@ -152,7 +153,11 @@ impl Request<'_, '_> {
         let Mechanism::Gaussian(mechanism) = &self.settings.privacy else {
             return Err(self.premise("Gaussian noise on a sum with a fixed divisor"));
         };
-        let cost = mechanism.cost(self.settings.initial.len(), self.partition.most_interactions());
+        let circumstances = Circumstances {
+            participation: self.settings.participation,
+            ..Circumstances::complete(self.settings.initial.len(), self.partition.most_interactions())
+        };
+        let cost = mechanism.cost(&circumstances).seen;
         let n_messages = self.leavers.iter().map(|&client| self.history.n_messages(client)).max().unwrap_or(0);
         certificate.confirm(cost, n_messages, self.leavers.len())?;
         Ok((self.latest()?.clone(), self.erased_history(true, Touched::Stay)?))

@@ -1,14 +1,15 @@
 //! What does an experiment hide, from whom, and under which assumptions? Facts behind `foltr privacy explain`.
 //!
-//! Numbers come from the [accountant]; what they mean depends on what an observer sees, and
-//! that is said here. `docs/explain.md` describes the JSON form of [`Explained`].
+//! What holds is for [`FederationPlan::guarantee`](foltr_federation::FederationPlan::guarantee) to say; here are the
+//! settings of a grid, and what is known of an experiment beside its plan. `docs/explain.md` describes the JSON form of
+//! [`Explained`].
 
-mod facts;
 mod render;
 
 use anyhow::{Result, ensure};
-use foltr_federation::accountant::{self, Guarantee, PrivacyCost};
-use foltr_federation::privacy::{self, Claim};
+use foltr_federation::plan::ANY_MODEL;
+use foltr_federation::privacy::{self, Adjacency, Claim, Noise};
+use foltr_federation::{Observer, ObserverGuarantee};
 use serde::Serialize;
 
 use foltr_experiment::data;
@@ -35,38 +36,19 @@ pub struct Explanation {
     /// Parameters of the model, where a number depends on them.
     pub n_params: Option<usize>,
     pub interactions: usize,
-    /// Messages that a client may send in the whole run: one in every round.
+    /// Messages that a client may send in training: one in every round.
     pub messages: usize,
+    /// Messages that a client which stays may send again while others are forgotten.
+    pub replayed: usize,
     /// Of a paper, or of the file itself.
     pub claim: Option<Claim>,
+    /// Which runs a guarantee compares, by name; and in words, empty where nothing is promised.
+    pub adjacency: Option<Adjacency>,
+    pub neighbours: &'static str,
+    pub noise: Noise,
     pub guarantees: Vec<ObserverGuarantee>,
     #[serde(flatten)]
     pub words: privacy::Explanation,
-}
-
-/// What holds against one observer. Without a guarantee, nothing is hidden or nothing is proven.
-#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
-pub struct ObserverGuarantee {
-    pub against: Observer,
-    pub sees: &'static str,
-    /// Of one list and the clicks on it.
-    pub interaction: Option<Guarantee>,
-    /// Of all that is behind one message.
-    pub message: Option<Guarantee>,
-    /// Of everything that one client does in the whole run.
-    pub run: Option<Guarantee>,
-    /// The same without any delta: costs of messages simply added up.
-    pub run_without_delta: Option<f64>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum Observer {
-    /// Who runs the server, or reads its mail.
-    Server,
-    /// Who sees sums of rounds or published models only.
-    SumsAndModels,
-    OtherClients,
 }
 
 impl Explained {
@@ -92,18 +74,54 @@ fn explain(experiment: &Experiment, delta: Option<f64>, widths: &mut Vec<(Data, 
     let delta = delta.or_else(own_delta).unwrap_or(USUAL_DELTA);
     ensure!(delta > 0.0 && delta < 1.0, "--delta {delta}: must be above 0 and below 1");
     let n_params = n_params(experiment, widths)?;
-    let facts = facts::Facts::of(experiment, n_params, delta)?;
-    Ok(Explanation {
+    let unprotected = Explanation {
         settings: Vec::new(),
         learner: experiment.learner.name(),
         mechanism: experiment.privacy.name(),
         n_params,
-        interactions: facts.interactions,
-        messages: facts.messages,
-        claim: facts.claim()?,
-        guarantees: facts.guarantees()?,
-        words: facts.words()?,
+        interactions: experiment.schedule().map_or(0, |schedule| schedule.interactions),
+        messages: 0,
+        replayed: 0,
+        claim: None,
+        adjacency: None,
+        neighbours: "",
+        noise: Noise::None,
+        guarantees: Vec::new(),
+        words: privacy::Explanation::default(),
+    };
+    if !experiment.learner.is_federated() {
+        return Ok(without_clients(experiment, unprotected));
+    }
+    let (plan, width) = (experiment.plan(), n_params.unwrap_or(ANY_MODEL));
+    let guarantee = plan.guarantee(width, delta)?;
+    let mut words = guarantee.words;
+    let warms_up = experiment.partition.and_then(|partition| partition.shared()).is_some();
+    if warms_up && guarantee.adjacency.is_some() {
+        let sentence = "Queries that all clients share, and the clicks of a warm-up on them, are public.";
+        words.assumptions.push(sentence.into());
+    }
+    Ok(Explanation {
+        messages: guarantee.rounds,
+        replayed: guarantee.replayed_rounds,
+        claim: plan.privacy.claim(&plan.mechanism_context(width))?,
+        adjacency: guarantee.adjacency,
+        neighbours: guarantee.adjacency.map_or("", Adjacency::words),
+        noise: guarantee.noise,
+        guarantees: guarantee.observers,
+        words,
+        ..unprotected
     })
+}
+
+/// What is said of a learner that has all clicks in one place, or none at all.
+fn without_clients(experiment: &Experiment, explanation: Explanation) -> Explanation {
+    let (summary, guarantees) = if experiment.learner.is_baseline() {
+        ("learns from labels; there are no clients and no clicks", Vec::new())
+    } else {
+        ("all interactions are in one place", vec![ObserverGuarantee::nothing(Observer::Server, "every click")])
+    };
+    let words = privacy::Explanation { summary: format!("No privacy mechanism: {summary}"), ..Default::default() };
+    Explanation { guarantees, words, ..explanation }
 }
 
 /// Parameters of the model, where a number depends on them: read from the file, or else from the data.
@@ -118,52 +136,6 @@ fn n_params(experiment: &Experiment, widths: &mut Vec<(Data, usize)>) -> Result<
     let widest = folds.iter().map(|(_, fold)| fold.train.n_features()).max().unwrap_or(0);
     widths.push((experiment.data.clone(), widest));
     Ok(Some(ranker.shape(widest).n_params()))
-}
-
-/// What one message costs, and what that adds up to.
-#[derive(Clone, Copy, Debug)]
-struct Price {
-    cost: PrivacyCost,
-    interactions: u32,
-    messages: u32,
-    delta: f64,
-}
-
-impl Price {
-    /// What holds against an observer to whom a message costs this much; nothing without a price.
-    fn against(price: Option<Self>, against: Observer, sees: &'static str) -> ObserverGuarantee {
-        let nothing =
-            ObserverGuarantee { against, sees, interaction: None, message: None, run: None, run_without_delta: None };
-        let Some(price) = price else { return nothing };
-        // Without a delta wherever one can do without.
-        let pure = finite(Guarantee { epsilon: price.cost.epsilon(), delta: 0.0 });
-        let message = pure.or_else(|| finite(price.cost.after(1, price.delta)));
-        let interaction = match price.cost {
-            PrivacyCost::Pure { per_interaction: Some(epsilon), .. } => finite(Guarantee { epsilon, delta: 0.0 }),
-            _ => message,
-        };
-        let added_up = f64::from(price.messages) * price.cost.epsilon();
-        let run_without_delta = Some(added_up).filter(|epsilon| epsilon.is_finite());
-        ObserverGuarantee { interaction, message, run: price.run(), run_without_delta, ..nothing }
-    }
-
-    /// The smallest epsilon. Where interactions are randomised one by one, they are added up one by one: that costs no
-    /// more than by messages.
-    fn run(&self) -> Option<Guarantee> {
-        let (cost, n) = match self.cost {
-            PrivacyCost::Pure { per_interaction: Some(epsilon), .. } => {
-                let one = PrivacyCost::Pure { per_interaction: None, per_message: epsilon };
-                (one, self.messages.saturating_mul(self.interactions))
-            }
-            cost => (cost, self.messages),
-        };
-        let bounds = accountant::bounds(&[(cost, n)], self.delta);
-        bounds.into_iter().min_by(|a, b| a.epsilon.total_cmp(&b.epsilon))
-    }
-}
-
-fn finite(guarantee: Guarantee) -> Option<Guarantee> {
-    guarantee.epsilon.is_finite().then_some(guarantee)
 }
 
 #[cfg(test)]

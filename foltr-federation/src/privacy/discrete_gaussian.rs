@@ -28,7 +28,8 @@ use crate::aggregate::PayloadSemantics;
 use crate::message::{Kind, Payload, RoundTask, Share};
 use crate::privacy::gaussian::{check_norm, noise_multiplier};
 use crate::privacy::{
-    Budget, Circumstances, Explanation, LocalPrivacy, MechanismContext, MechanismError, MechanismParameters, Mode,
+    Adjacency, Budget, Circumstances, Explanation, LocalPrivacy, MechanismContext, MechanismError, MechanismParameters,
+    Mode, Noise, RoundCost,
 };
 use foltr_rank::parameter::{positive, require};
 
@@ -218,10 +219,15 @@ impl LocalPrivacy for DiscreteGaussian {
         kind == Kind::Share
     }
 
-    fn cost(&self, n_params: usize, _: u32) -> PrivacyCost {
+    fn cost(&self, circumstances: &Circumstances) -> RoundCost {
         let n_honest = self.min_survivors - self.colluders;
-        let rho = distributed::rho(f64::from(LEVELS), self.share_deviation(), n_honest, n_params);
-        PrivacyCost::Concentrated { rho }
+        let rho = distributed::rho(f64::from(LEVELS), self.share_deviation(), n_honest, circumstances.n_params);
+        RoundCost::new(Adjacency::Zeroed, PrivacyCost::Concentrated { rho })
+    }
+
+    fn noise(&self, _: usize) -> Noise {
+        let n_shares = f64::from(self.min_survivors);
+        Noise::Sum { law: "discrete Gaussian", deviation: self.share_deviation() * self.unit() * n_shares.sqrt() }
     }
 
     fn mode(&self) -> Mode {
@@ -232,15 +238,12 @@ impl LocalPrivacy for DiscreteGaussian {
         let (min_survivors, colluders) = (self.min_survivors, self.colluders);
         Explanation {
             summary: "Clipped integers, a share of exact noise from every client, under secure aggregation".into(),
-            neighbours: "zero in place of one client's updates, in all its rounds; that it takes part is not hidden"
-                .into(),
             assumptions: vec![
                 "Secure aggregation works: nobody, the server included, sees less than a whole noisy sum.".into(),
                 format!(
                     "A sum of fewer than {min_survivors} messages is never opened; at most {colluders} clients pass \
                      their share of the noise on."
                 ),
-                "Devices draw their shares from a generator that nobody else knows.".into(),
             ],
             remarks: Vec::new(),
         }

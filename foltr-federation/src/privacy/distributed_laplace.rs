@@ -16,8 +16,8 @@ use crate::accountant::PrivacyCost;
 use crate::message::{Payload, RoundTask};
 use crate::privacy::parameters::given_or_calibrated;
 use crate::privacy::{
-    Budget, Circumstances, Claim, Explanation, LocalPrivacy, MechanismContext, MechanismError, MechanismParameters,
-    Unit,
+    Adjacency, Budget, Circumstances, Claim, Explanation, LocalPrivacy, MechanismContext, MechanismError,
+    MechanismParameters, Noise, RoundCost, Unit,
 };
 use foltr_rank::parameter::{ParameterError, positive};
 
@@ -46,7 +46,10 @@ impl MechanismParameters for LaplaceParameters {
     fn mechanism(&self, context: &MechanismContext) -> Result<DistributedLaplace, MechanismError> {
         let Self { sensitivity, clip, .. } = *self;
         positive("sensitivity", sensitivity)?;
-        let cost = |epsilon| DistributedLaplace { sensitivity, epsilon, clip }.cost(context.n_params, 1);
+        if self.whole_run.is_some() && !context.circumstances.is_complete() {
+            return Err(MechanismError::new("whole_run", format!("cannot be promised: {INCOMPLETE}")));
+        }
+        let cost = |epsilon| DistributedLaplace { sensitivity, epsilon, clip }.cost(&context.circumstances).unseen;
         let calibrate = |budget: Budget| budget.largest(context.n_rounds, cost);
         let epsilon = given_or_calibrated("epsilon", self.epsilon, self.whole_run, calibrate)?;
         Ok(DistributedLaplace::new(sensitivity, epsilon, clip)?)
@@ -82,6 +85,9 @@ pub enum ClipRadius {
     ReleasedCode,
 }
 
+/// Why nothing is proven about the noise of an incomplete round.
+const INCOMPLETE: &str = "messages are lost or clients absent, and their shares of the noise with them";
+
 /// ln of a factor so small that, times any gamma variate and any reasonable scale, it changes no f32: e^-200 = 1e-87.
 const VANISHING_LN: f64 = -200.0;
 
@@ -108,6 +114,10 @@ impl DistributedLaplace {
             ClipRadius::Paper => self.sensitivity / 2.0,
             ClipRadius::ReleasedCode => self.sensitivity,
         }
+    }
+
+    fn cost_of_complete_round(&self, n_params: usize) -> PrivacyCost {
+        PrivacyCost::Laplace { scale: self.laplace_scale(), shift: 2.0 * self.radius(), n_params }
     }
 
     /// Adds Laplace(lambda)/C to each coordinate of an average of C messages.
@@ -163,34 +173,34 @@ impl LocalPrivacy for DistributedLaplace {
         Some(self.radius() as f32)
     }
 
-    fn cost(&self, n_params: usize, _: u32) -> PrivacyCost {
-        PrivacyCost::Laplace { scale: self.laplace_scale(), shift: 2.0 * self.radius(), n_params }
+    fn cost(&self, circumstances: &Circumstances) -> RoundCost {
+        if circumstances.is_complete() {
+            RoundCost::new(Adjacency::OtherClicks, self.cost_of_complete_round(circumstances.n_params))
+        } else {
+            RoundCost::nothing(Adjacency::OtherClicks, Some(INCOMPLETE))
+        }
+    }
+
+    fn noise(&self, _: usize) -> Noise {
+        Noise::Sum { law: "Laplace", deviation: 2.0_f64.sqrt() * self.laplace_scale() }
     }
 
     fn explain(&self, circumstances: &Circumstances) -> Explanation {
         let mut remarks = vec![
             "Against the server that sees single messages: none. A message has one small share of the noise.".into(),
         ];
-        if let Some(n_params) = circumstances.n_params {
-            remarks.push(format!(
-                "A round costs {:.1} times what the paper says: the clip bounds the l2 norm of {n_params} coordinates, \
-                 the noise would have to hide the l1 norm.",
-                self.cost(n_params, 1).epsilon() / self.epsilon
-            ));
-        }
-        if circumstances.dropout > 0.0 {
-            remarks.push(format!(
-                "Messages are lost with probability {}, and their shares of the noise with them: nothing holds.",
-                circumstances.dropout
-            ));
-        }
+        let n_params = circumstances.n_params;
+        remarks.push(format!(
+            "A round costs {:.1} times what the paper says: the clip bounds the l2 norm of {n_params} coordinates, the \
+             noise would have to hide the l1 norm.",
+            self.cost_of_complete_round(n_params).epsilon() / self.epsilon
+        ));
         remarks.push("Not comparable with FOLtR-ES's epsilon, which is for one interaction and needs no trust.".into());
         Explanation {
             summary: "FPDGD: models are clipped; the noise of all clients together is Laplace".into(),
-            neighbours: "one client sends any other messages, in all its rounds".into(),
             assumptions: [
                 "Nobody sees a single message: the server is trusted, or a secure sum hides them (here it is neither).",
-                "All noise arrives: if half of the clients or fewer survive, the central guarantee is gone.",
+                "All shares of the noise arrive: what is left of a Laplace law without some of them is not known.",
                 "All clients count the same: weighting by a client-reported count makes the sensitivity unbounded.",
                 "No client passes its share of the noise on.",
             ]

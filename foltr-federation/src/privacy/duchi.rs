@@ -18,7 +18,8 @@ use crate::message::{Payload, RoundTask};
 use crate::privacy::gaussian::check_norm;
 use crate::privacy::parameters::given_or_calibrated;
 use crate::privacy::{
-    Budget, Circumstances, Explanation, LocalPrivacy, MechanismContext, MechanismError, MechanismParameters, Mode,
+    Adjacency, Budget, Circumstances, Explanation, LocalPrivacy, MechanismContext, MechanismError, MechanismParameters,
+    Mode, Noise, RoundCost,
 };
 use foltr_rank::parameter::{ParameterError, require};
 
@@ -73,6 +74,11 @@ impl Duchi {
         self.epsilon
     }
 
+    /// What is sent in the chosen one of so many coordinates, but for its sign.
+    fn size(&self, n_params: usize) -> f64 {
+        self.bound * n_params as f64 / self.certainty()
+    }
+
     /// (e^eps - 1)/(e^eps + 1).
     fn certainty(&self) -> f64 {
         (self.epsilon / 2.0).tanh()
@@ -87,15 +93,20 @@ impl LocalPrivacy for Duchi {
         let value = if delta[coordinate].is_nan() { 0.0 } else { f64::from(delta[coordinate]) / self.bound };
         let value = value.clamp(-1.0, 1.0);
         let is_positive = private.random::<f64>() < 0.5 + value * self.certainty() / 2.0;
-        let size = self.bound * delta.len() as f64 / self.certainty();
+        let size = self.size(delta.len());
         // The number of interactions is nobody's business: every message says the task's.
         let step = payload.as_step(task.n_interactions);
         step.resize(delta.len(), 0.0);
         step[coordinate] = if is_positive { size } else { -size } as f32;
     }
 
-    fn cost(&self, _: usize, _: u32) -> PrivacyCost {
-        PrivacyCost::Pure { per_interaction: None, per_message: self.epsilon }
+    fn cost(&self, _: &Circumstances) -> RoundCost {
+        let cost = PrivacyCost::Pure { per_interaction: None, per_message: self.epsilon };
+        RoundCost::new(Adjacency::OtherClicks, cost)
+    }
+
+    fn noise(&self, n_params: usize) -> Noise {
+        Noise::Message { deviation: self.size(n_params) / (n_params as f64).sqrt() }
     }
 
     fn mode(&self) -> Mode {

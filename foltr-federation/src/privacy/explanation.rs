@@ -8,20 +8,9 @@ use super::Budget;
 pub struct Explanation {
     /// What the mechanism does, in one line.
     pub summary: String,
-    /// Which runs the guarantee compares.
-    pub neighbours: String,
     /// Without these the numbers do not hold.
     pub assumptions: Vec<String>,
     pub remarks: Vec<String>,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Circumstances {
-    /// Parameters of the model, where they are known.
-    pub n_params: Option<usize>,
-    /// Whether clients send rewards (FOLtR-ES) instead of steps.
-    pub sends_rewards: bool,
-    pub dropout: f64,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Serialize)]
@@ -31,6 +20,26 @@ pub struct Claim {
     pub epsilon: f64,
     /// 0 where none is named.
     pub delta: f64,
+}
+
+/// How much is random in what an observer sees.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize)]
+#[serde(rename_all = "kebab-case", tag = "kind")]
+pub enum Noise {
+    None,
+    /// On each coordinate of the sum of a round's messages, at least.
+    Sum {
+        law: &'static str,
+        deviation: f64,
+    },
+    /// On each coordinate of a message whose update is zero.
+    Message {
+        deviation: f64,
+    },
+    /// An answer is true with this probability.
+    Answer {
+        truth: f64,
+    },
 }
 
 /// What a number is about.
@@ -50,10 +59,7 @@ impl Explanation {
     pub(super) fn local(summary: &str) -> Self {
         Self {
             summary: summary.into(),
-            neighbours: "one client does anything else, in all its rounds".into(),
-            assumptions: vec![
-                "Devices draw from a generator that nobody else knows; a retry resends the same bytes.".into(),
-            ],
+            assumptions: vec!["A retry resends the same bytes: fresh noise would average out.".into()],
             remarks: Vec::new(),
         }
     }

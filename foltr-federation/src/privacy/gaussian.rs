@@ -2,7 +2,8 @@
 //!
 //! `MRTZ18` McMahan, Ramage, Talwar, Zhang: *Learning Differentially Private Recurrent Language Models*, ICLR 2018,
 //! Algorithm 1 with the fixed-denominator estimator. With clip norm C and noise multiplier z:
-//! step = (sum_i u_i min(1, C/||u_i||) + N(0, (z C)^2 I)) / n. One client more or less moves the sum by at most C.
+//! step = (sum_i u_i min(1, C/||u_i||) + N(0, (z C)^2 I)) / n. One client more or less moves the sum by at most C. Where
+//! the server draws a cohort of fixed size another client takes the place of who is not there: by at most 2 C.
 //!
 //! Adaptive clip norm: `ATMR21` Andrew, Thakkar, McMahan, Ramaswamy: *Differentially Private Learning with Adaptive
 //! Clipping*, NeurIPS 2021, Algorithm 1: C <- C exp(-rate (b - quantile)), where b is the noisy share of updates within C.
@@ -20,10 +21,11 @@ use serde::{Deserialize, Serialize};
 use crate::accountant::{self, PrivacyCost};
 use crate::aggregate::PayloadSemantics;
 use crate::message::{Kind, Payload, RoundTask};
+use crate::participation::Participation;
 use crate::privacy::budget::ROUNDED_UP;
 use crate::privacy::{
-    Budget, CentralMode, Circumstances, Explanation, LocalPrivacy, MechanismContext, MechanismError,
-    MechanismParameters, Mode,
+    Adjacency, Budget, CentralMode, Circumstances, Explanation, LocalPrivacy, MechanismContext, MechanismError,
+    MechanismParameters, Mode, Noise, RoundCost,
 };
 use foltr_rank::parameter::{ParameterError, positive, require};
 
@@ -53,15 +55,19 @@ impl MechanismParameters for GaussianParameters {
     fn mechanism(&self, context: &MechanismContext) -> Result<Gaussian, MechanismError> {
         self.clip.check().map_err(|error| MechanismError::new("clip", error.to_string()))?;
         let noise = noise_multiplier(self.noise_multiplier, self.epsilon, self.delta, |budget| {
-            match (context.participation, self.clip) {
-                (Some(_), Clip::Adaptive(_)) => {
+            match (context.circumstances.participation, self.clip) {
+                (Participation::PoissonSampling(_), Clip::Adaptive(_)) => {
                     let right = "an adaptive norm with clients.participation needs `noise_multiplier`";
                     Err(MechanismError::new("clip", right))
                 }
-                (Some(probability), Clip::Fixed(_)) => Ok(budget.subsampled_noise(probability, context.n_rounds)),
-                (None, Clip::Fixed(_)) => Ok(budget.gaussian_noise(context.n_rounds)),
-                (None, Clip::Adaptive(adaptive)) => {
-                    let mu = accountant::gaussian::mu_for(budget.epsilon, budget.delta);
+                (Participation::PoissonSampling(probability), Clip::Fixed(_)) => {
+                    Ok(budget.subsampled_noise(probability, context.n_rounds))
+                }
+                (participation, Clip::Fixed(_)) => {
+                    Ok(clips_moved(participation) * budget.gaussian_noise(context.n_rounds))
+                }
+                (participation, Clip::Adaptive(adaptive)) => {
+                    let mu = accountant::gaussian::mu_for(budget.epsilon, budget.delta) / clips_moved(participation);
                     let left = mu.powi(2) / f64::from(context.n_rounds) - 2.0 * adaptive.rho();
                     let message = "the adaptive norm alone costs more than the budget: raise `count_noise`";
                     let error = MechanismError::new("clip.count_noise", message);
@@ -74,6 +80,15 @@ impl MechanismParameters for GaussianParameters {
 
     fn whole_run(&self) -> Option<Budget> {
         Some(Budget { epsilon: self.epsilon?, delta: self.delta? })
+    }
+}
+
+/// How far neighbouring runs move a sum, in clip norms. The count of updates within the norm moves in proportion: by 1/2
+/// for a client more or less, by 1 where another client takes the place.
+const fn clips_moved(participation: Participation) -> f64 {
+    match participation {
+        Participation::Everyone | Participation::PoissonSampling(_) => 1.0,
+        Participation::Sample(_) => 2.0,
     }
 }
 
@@ -206,7 +221,7 @@ impl Gaussian {
         self.noise_multiplier
     }
 
-    /// zCDP of one round: C^2 / (2 sigma^2), and the price of the adaptive norm if there is one.
+    /// zCDP of one round for a client more or less: C^2 / (2 sigma^2), and the price of the adaptive norm if there is one.
     pub fn rho(&self) -> f64 {
         let of_count = if let Clip::Adaptive(adaptive) = self.clip { adaptive.rho() } else { 0.0 };
         1.0 / (2.0 * self.noise_multiplier * self.noise_multiplier) + of_count
@@ -241,8 +256,22 @@ impl LocalPrivacy for Gaussian {
         kind == Kind::Clipped
     }
 
-    fn cost(&self, _: usize, _: u32) -> PrivacyCost {
-        PrivacyCost::Gaussian { mu: (2.0 * self.rho()).sqrt() }
+    fn cost(&self, circumstances: &Circumstances) -> RoundCost {
+        let participation = circumstances.participation;
+        let mu = clips_moved(participation) * (2.0 * self.rho()).sqrt();
+        let seen = PrivacyCost::Gaussian { mu };
+        match participation {
+            Participation::Everyone => RoundCost::new(Adjacency::Removed, seen),
+            Participation::Sample(_) => RoundCost::new(Adjacency::Replaced, seen),
+            Participation::PoissonSampling(probability) => {
+                let unseen = PrivacyCost::Subsampled { probability, noise_multiplier: mu.recip() };
+                RoundCost { unseen, ..RoundCost::new(Adjacency::Removed, seen) }
+            }
+        }
+    }
+
+    fn noise(&self, _: usize) -> Noise {
+        Noise::Sum { law: "Gaussian", deviation: self.noise_multiplier * self.clip.initial() }
     }
 
     fn mode(&self) -> Mode {
@@ -261,12 +290,7 @@ impl LocalPrivacy for Gaussian {
                  simulated here.",
             ),
         };
-        Explanation {
-            summary: summary.into(),
-            neighbours: "one client added or removed, all its rounds".into(),
-            assumptions: vec![trust.into()],
-            remarks: Vec::new(),
-        }
+        Explanation { summary: summary.into(), assumptions: vec![trust.into()], remarks: Vec::new() }
     }
 
     fn rule(&self, usual: PayloadSemantics, divisor: f64) -> PayloadSemantics {

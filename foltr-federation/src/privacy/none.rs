@@ -5,10 +5,10 @@ use foltr_rank::learn::evolution::Reward;
 use foltr_rank::rng::Stream;
 use serde::{Deserialize, Serialize};
 
-use crate::accountant::PrivacyCost;
 use crate::message::{Kind, Payload, RoundTask};
 use crate::privacy::{
-    Circumstances, Explanation, LocalPrivacy, MechanismContext, MechanismError, MechanismParameters, average,
+    Adjacency, Circumstances, Explanation, LocalPrivacy, MechanismContext, MechanismError, MechanismParameters, Noise,
+    RoundCost, average,
 };
 
 /// Nothing to choose.
@@ -49,8 +49,12 @@ impl LocalPrivacy for Unprotected {
         matches!(kind, Kind::Step | Kind::Evolution | Kind::EvolutionAntithetic)
     }
 
-    fn cost(&self, _: usize, _: u32) -> PrivacyCost {
-        PrivacyCost::Unbounded
+    fn cost(&self, _: &Circumstances) -> RoundCost {
+        RoundCost::nothing(Adjacency::OtherClicks, None)
+    }
+
+    fn noise(&self, _: usize) -> Noise {
+        Noise::None
     }
 
     fn explain(&self, circumstances: &Circumstances) -> Explanation {

@@ -2,7 +2,7 @@
 
 use foltr_rank::learn::evolution::Reward;
 
-use super::{Budget, Claim, LocalPrivacy};
+use super::{Budget, Circumstances, Claim, LocalPrivacy};
 use foltr_rank::parameter::ParameterError;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -10,12 +10,8 @@ pub struct MechanismContext {
     /// What an outcome of FOLtR-ES is worth; steps have no outcomes.
     pub reward: Reward,
     pub list_length: usize,
-    pub n_params: usize,
     pub n_rounds: u32,
-    /// Interactions behind one message: the most of any client.
-    pub n_interactions: u32,
-    /// With which probability a client takes part in a round, where it decides that by itself.
-    pub participation: Option<f64>,
+    pub circumstances: Circumstances,
 }
 
 /// A mechanism that cannot be made, and the key to blame.

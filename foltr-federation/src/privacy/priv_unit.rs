@@ -23,7 +23,8 @@ use crate::message::{Payload, RoundTask};
 use crate::privacy::gaussian::{check_norm, forget_if_not_finite};
 use crate::privacy::parameters::given_or_calibrated;
 use crate::privacy::{
-    Budget, Circumstances, Explanation, LocalPrivacy, MechanismContext, MechanismError, MechanismParameters, Mode,
+    Adjacency, Budget, Circumstances, Explanation, LocalPrivacy, MechanismContext, MechanismError, MechanismParameters,
+    Mode, Noise, RoundCost,
 };
 use foltr_rank::parameter::positive;
 
@@ -56,7 +57,7 @@ impl MechanismParameters for PrivUnitParameters {
     fn mechanism(&self, context: &MechanismContext) -> Result<PrivUnit, MechanismError> {
         let calibrate = |budget: Budget| budget.per_message(context.n_rounds);
         let epsilon = given_or_calibrated("epsilon", self.epsilon, self.whole_run, calibrate)?;
-        PrivUnit::new(epsilon, self.norm, context.n_params)
+        PrivUnit::new(epsilon, self.norm, context.circumstances.n_params)
     }
 
     fn whole_run(&self) -> Option<Budget> {
@@ -207,8 +208,13 @@ impl LocalPrivacy for PrivUnit {
         }
     }
 
-    fn cost(&self, _: usize, _: u32) -> PrivacyCost {
-        PrivacyCost::Pure { per_interaction: None, per_message: self.epsilon() }
+    fn cost(&self, _: &Circumstances) -> RoundCost {
+        let cost = PrivacyCost::Pure { per_interaction: None, per_message: self.epsilon() };
+        RoundCost::new(Adjacency::OtherClicks, cost)
+    }
+
+    fn noise(&self, n_params: usize) -> Noise {
+        Noise::Message { deviation: self.message_norm() / (n_params as f64).sqrt() }
     }
 
     fn mode(&self) -> Mode {

@@ -17,8 +17,8 @@ use crate::accountant::PrivacyCost;
 use crate::message::{Kind, Payload, RoundTask};
 use crate::privacy::parameters::given_or_calibrated;
 use crate::privacy::{
-    Budget, Circumstances, Claim, Explanation, LocalPrivacy, MechanismContext, MechanismError, MechanismParameters,
-    Mode, Unit, average, outcome_values,
+    Adjacency, Budget, Circumstances, Claim, Explanation, LocalPrivacy, MechanismContext, MechanismError,
+    MechanismParameters, Mode, Noise, RoundCost, Unit, average, outcome_values,
 };
 
 /// What randomised response needs to know of a file; [`SampledResponse`](super::SampledResponse) as well.
@@ -42,9 +42,25 @@ impl ResponseParameters {
         per_answer: impl FnOnce(Budget) -> f64,
     ) -> Result<f64, MechanismError> {
         check_shown(context.list_length)?;
+        if self.whole_run.is_some() && context.circumstances.published_stream {
+            return Err(MechanismError::new("whole_run", format!("cannot be promised: {PUBLISHED_STREAM}")));
+        }
         let n_outcomes = context.reward.n_outcomes(context.list_length);
         let calibrate = |budget| probability_of(per_answer(budget), n_outcomes);
         given_or_calibrated("probability", self.probability, self.whole_run, calibrate)
+    }
+}
+
+/// Why answers have no finite epsilon beside seeds from the same generator.
+const PUBLISHED_STREAM: &str = "learner.stream = \"published\" draws clicks and the seed of the next message from one \
+                                generator, so that a seed tells how many numbers the clicks took";
+
+/// What answers cost, unless transmitted seeds give the clicks away.
+pub(super) const fn cost_of_answers(circumstances: &Circumstances, cost: PrivacyCost) -> RoundCost {
+    if circumstances.published_stream {
+        RoundCost::nothing(Adjacency::OtherClicks, Some(PUBLISHED_STREAM))
+    } else {
+        RoundCost::new(Adjacency::OtherClicks, cost)
     }
 }
 
@@ -61,7 +77,8 @@ impl MechanismParameters for ResponseParameters {
     const ADMITS_SINGLE_UPDATES: bool = true;
 
     fn mechanism(&self, context: &MechanismContext) -> Result<RandomisedResponse, MechanismError> {
-        let probability = self.probability(context, |it| it.per_answer(context.n_rounds, context.n_interactions))?;
+        let n_answers = context.circumstances.n_interactions;
+        let probability = self.probability(context, |it| it.per_answer(context.n_rounds, n_answers))?;
         RandomisedResponse::new(probability, context.reward, context.list_length)
     }
 
@@ -107,6 +124,10 @@ impl RandomisedResponse {
     pub fn epsilon(&self) -> f64 {
         let (p, n) = (self.probability, self.values.len() as f64);
         (p * (n - 1.0) / (1.0 - p)).ln()
+    }
+
+    pub(super) const fn truth(&self) -> f64 {
+        self.probability
     }
 
     pub(super) fn mean_value(&self) -> f64 {
@@ -166,12 +187,19 @@ impl LocalPrivacy for RandomisedResponse {
         matches!(kind, Kind::Evolution | Kind::EvolutionAntithetic)
     }
 
-    fn cost(&self, _: usize, n_interactions: u32) -> PrivacyCost {
+    fn cost(&self, circumstances: &Circumstances) -> RoundCost {
         let per_interaction = self.epsilon();
-        PrivacyCost::Pure {
-            per_interaction: Some(per_interaction),
-            per_message: per_interaction * f64::from(n_interactions),
-        }
+        cost_of_answers(
+            circumstances,
+            PrivacyCost::Pure {
+                per_interaction: Some(per_interaction),
+                per_message: per_interaction * f64::from(circumstances.n_interactions),
+            },
+        )
+    }
+
+    fn noise(&self, _: usize) -> Noise {
+        Noise::Answer { truth: self.probability }
     }
 
     fn mode(&self) -> Mode {

@@ -15,9 +15,10 @@ use serde::{Deserialize, Serialize};
 
 use crate::accountant::PrivacyCost;
 use crate::message::{Kind, Payload, RoundTask};
+use crate::privacy::randomised_response::cost_of_answers;
 use crate::privacy::{
     Budget, Circumstances, Explanation, LocalPrivacy, MechanismContext, MechanismError, MechanismParameters, Mode,
-    RandomisedResponse, ResponseParameters,
+    Noise, RandomisedResponse, ResponseParameters, RoundCost,
 };
 
 /// Those of randomised response; a message counts as one answer.
@@ -77,8 +78,13 @@ impl LocalPrivacy for SampledResponse {
         matches!(kind, Kind::Evolution | Kind::EvolutionAntithetic)
     }
 
-    fn cost(&self, _: usize, _: u32) -> PrivacyCost {
-        PrivacyCost::Pure { per_interaction: None, per_message: self.epsilon() }
+    fn cost(&self, circumstances: &Circumstances) -> RoundCost {
+        let cost = PrivacyCost::Pure { per_interaction: None, per_message: self.epsilon() };
+        cost_of_answers(circumstances, cost)
+    }
+
+    fn noise(&self, _: usize) -> Noise {
+        Noise::Answer { truth: self.response.truth() }
     }
 
     fn mode(&self) -> Mode {

@@ -33,6 +33,10 @@ impl UnlearningMethod for Certificate {
         Assurance::Certified { epsilon: self.epsilon, delta: self.delta }
     }
 
+    fn most_replayed_rounds(&self, _: u32) -> u32 {
+        0
+    }
+
     fn write_parameters(&self, out: &mut Writer) {
         out.f64s(&[self.epsilon, self.delta]);
     }

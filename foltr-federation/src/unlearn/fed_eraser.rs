@@ -61,6 +61,10 @@ impl UnlearningMethod for FedEraser {
         needs
     }
 
+    fn most_replayed_rounds(&self, n_rounds: u32) -> u32 {
+        n_rounds / self.interval.max(1)
+    }
+
     fn write_parameters(&self, out: &mut Writer) {
         out.u32(self.interval).u32(self.steps).u8(u8::from(self.variant == Variant::Released));
     }

@@ -20,6 +20,10 @@ impl UnlearningMethod for LedgerSubtraction {
         Assurance::heuristic("only the leavers' own steps are taken back, not what others did because of them")
     }
 
+    fn most_replayed_rounds(&self, _: u32) -> u32 {
+        0
+    }
+
     fn needs(&self) -> Vec<Need> {
         vec![Need::Ledger]
     }

@@ -4,7 +4,7 @@ use foltr_federation::aggregate::{
     Bulyan, CentredClipping, FlTrust, Krum, Mean, Median, MultiKrum, NormClipping, Radius, TrimmedMean,
 };
 use foltr_federation::history::Header;
-use foltr_federation::privacy::MechanismContext;
+use foltr_federation::privacy::{Circumstances, MechanismContext};
 use foltr_federation::unlearn::Need;
 use foltr_federation::{
     Aggregation, Assurance, Combined, Contributions, Coordinator, Defence, EmptyRound, Expected, Fingerprint, History,
@@ -35,10 +35,8 @@ fn mechanisms(n_params: usize) -> Vec<Mechanism> {
     let context = MechanismContext {
         reward: Reward::ClickDcg,
         list_length: 10,
-        n_params,
         n_rounds: 10,
-        n_interactions: 4,
-        participation: None,
+        circumstances: Circumstances::complete(n_params, 4),
     };
     Privacy::examples().iter().map(|privacy| privacy.mechanism(&context).expect("a sound example")).collect()
 }

@@ -3,7 +3,7 @@
 use foltr_federation::Guarantee;
 
 use super::{Explained, Explanation, Observer, ObserverGuarantee};
-use foltr_federation::privacy::{self, Unit};
+use foltr_federation::privacy::{self, Noise, Unit};
 use foltr_report::distinct;
 use foltr_report::table::grouped;
 
@@ -17,7 +17,9 @@ impl Explained {
     pub fn render(&self) -> String {
         let mut sections: Vec<Vec<&Explanation>> = Vec::new();
         for explanation in &self.explanations {
-            let is_alike = |section: &&mut Vec<&Explanation>| section[0].words == explanation.words;
+            let is_alike = |section: &&mut Vec<&Explanation>| {
+                section[0].words == explanation.words && section[0].adjacency == explanation.adjacency
+            };
             match sections.iter_mut().find(is_alike) {
                 Some(section) => section.push(explanation),
                 None => sections.push(vec![explanation]),
@@ -58,21 +60,31 @@ impl Explanation {
             let (interactions, messages) = (grouped(self.interactions as u64), grouped(self.messages as u64));
             format!("{interactions} interactions a message, at most {messages} messages of a client")
         });
-        params.into_iter().chain(messages).collect::<Vec<_>>().join(", ")
+        let replayed = (self.replayed > 0).then(|| format!("{} more in replays", grouped(self.replayed as u64)));
+        params.into_iter().chain(messages).chain(replayed).collect::<Vec<_>>().join(", ")
+    }
+
+    fn noise(&self) -> String {
+        match self.noise {
+            Noise::None => String::new(),
+            Noise::Sum { law, deviation } => format!("{law} noise of deviation {deviation:.3} on the sum of a round"),
+            Noise::Message { deviation } => format!("noise of deviation {deviation:.3} in a message"),
+            Noise::Answer { truth } => format!("true answers with probability {truth:.3}"),
+        }
     }
 }
 
 fn render(section: &[&Explanation], axes: &[&str]) -> String {
     let words = &section[0].words;
     let mut lines = vec![wrapped("", "  ", &format!("{} ({})", words.summary, section[0].mechanism))];
-    let numbers = section[0].numbers();
-    let is_shared = section.iter().all(|one| one.numbers() == numbers);
-    if is_shared && !numbers.is_empty() {
-        lines.push(format!("  {numbers}"));
-    }
+    let facts = [Explanation::numbers, Explanation::noise];
+    let is_shared = facts.map(|fact| section.iter().all(|one| fact(one) == fact(section[0])));
+    let shared = facts.iter().zip(is_shared).filter(|(_, is_shared)| *is_shared).map(|(fact, _)| fact(section[0]));
+    lines.extend(shared.filter(|words| !words.is_empty()).map(|words| wrapped("  ", "  ", &words)));
     let mut rows: Vec<[String; 4]> = vec![HEADER.map(str::to_owned)];
     for one in section.iter().filter(|one| !one.guarantees.is_empty()) {
-        let own = if is_shared { String::new() } else { one.numbers() };
+        let own = facts.iter().zip(is_shared).filter(|(_, is_shared)| !is_shared).map(|(fact, _)| fact(one));
+        let own = own.filter(|words| !words.is_empty()).collect::<Vec<_>>().join(", ");
         let heading = [one.name(axes), own].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join(": ");
         rows.extend(rows_of(one, heading));
     }
@@ -83,8 +95,8 @@ fn render(section: &[&Explanation], axes: &[&str]) -> String {
     if *words != (privacy::Explanation { summary: words.summary.clone(), ..Default::default() }) {
         lines.push(String::new());
     }
-    if !words.neighbours.is_empty() {
-        lines.push(wrapped("  adjacent runs: ", "    ", &words.neighbours));
+    if !section[0].neighbours.is_empty() {
+        lines.push(wrapped("  adjacent runs: ", "    ", section[0].neighbours));
     }
     if !words.assumptions.is_empty() {
         lines.push("  holds only if".into());
@@ -118,6 +130,10 @@ fn rows_of(explanation: &Explanation, heading: String) -> Vec<[String; 4]> {
             cell(guarantee.message),
             whole(&guarantee),
         ]);
+        if let Some(leavers) = guarantee.run_of_leavers {
+            let words = format!("{indent}  of clients that leave");
+            rows.push([words, String::new(), String::new(), pair(leavers)]);
+        }
     }
     rows
 }
@@ -175,7 +191,7 @@ fn whole(guarantee: &ObserverGuarantee) -> String {
     }
 }
 
-pub(super) fn pair(Guarantee { epsilon, delta }: Guarantee) -> String {
+fn pair(Guarantee { epsilon, delta }: Guarantee) -> String {
     if delta == 0.0 { number(epsilon) } else { format!("({}, {delta:e})", number(epsilon)) }
 }
 

@@ -1,5 +1,7 @@
 //! Known numbers of all mechanisms, and the sentences that must stand beside them.
 
+use foltr_federation::Guarantee;
+use foltr_federation::accountant;
 use foltr_federation::privacy::Unit;
 use foltr_test::ExperimentFile;
 
@@ -51,13 +53,18 @@ fn fpdgd_is_explained_in_words() {
     let text = Explained { version: 1, explanations: vec![explained] }.render();
     for words in [
         "Against the server that sees single messages: none",
-        "if half of the clients or fewer survive, the central guarantee is gone",
+        "what is left of a Laplace law without some of them is not known",
         "weighting by a client-reported count makes the sensitivity",
     ] {
         assert!(text.contains(words), "{words} is not in\n{text}");
     }
-    let lost = only(&pdgd(LAPLACE).set("clients.dropout", "0.1"));
-    assert_eq!(guarantee(&lost, Observer::SumsAndModels).run, None);
+    // Attack: subtract the mean of what those who are there would have sent. Their noise is not a whole Laplace law.
+    for (key, value) in [("clients.dropout", "0.1"), ("clients.absent", "[7]")] {
+        let lost = only(&pdgd(LAPLACE).set(key, value));
+        assert_eq!(guarantee(&lost, Observer::SumsAndModels).run, None, "{key}");
+        assert!(lost.words.remarks.iter().any(|it| it.contains("Nothing is proven here")), "{:?}", lost.words);
+        assert_eq!((lost.adjacency, lost.neighbours), (None, ""));
+    }
 }
 
 #[test]
@@ -116,11 +123,13 @@ fn coins_amplify_only_against_those_who_cannot_see_them() {
     let seen = guarantee(&explained, Observer::Server).run.expect("bounded").epsilon;
     let exact = accountant::gaussian::epsilon(1000.0_f64.sqrt() / 0.747, 1e-5);
     assert!((seen / exact - 1.0).abs() < 1e-6, "{seen}, not {exact}");
-    assert!(explained.words.assumptions[1].contains("nobody sees who took part"));
-    // A cohort that the server draws amplifies nothing.
+    assert!(explained.words.assumptions.iter().any(|it| it.contains("nobody sees who took part")));
+    // A cohort that the server draws amplifies nothing, and somebody else takes the place of who is not there.
     let drawn = only(&pdgd(GAUSSIAN).set("clients.cohort", "10"));
-    assert_eq!(drawn.guarantees, only(&pdgd(GAUSSIAN)).guarantees);
-    assert!(drawn.words.remarks[0].starts_with("The server draws 10 of 1 000 clients"));
+    let half = only(&pdgd(GAUSSIAN).set("privacy.noise_multiplier", "22.35"));
+    assert_eq!(drawn.guarantees, half.guarantees);
+    assert_eq!([drawn.adjacency, half.adjacency], [Some(Adjacency::Replaced), Some(Adjacency::Removed)]);
+    assert!(drawn.words.remarks[0].starts_with("The server draws 10 of 1000 clients"));
 }
 
 #[test]
@@ -140,6 +149,66 @@ fn discrete_and_local_mechanisms_are_explained() {
 }
 
 #[test]
+fn seeds_of_the_published_stream_leave_nothing_of_the_answers() {
+    // Attack: the seed of a message is the next number of the generator from which the clicks before it were drawn, so
+    // that it tells how many numbers they took, and with that where the user clicked.
+    let file = |kind: &str| evolution(&format!("kind = \"{kind}\"\nprobability = 0.5"));
+    for kind in ["randomised-response", "sampled-response"] {
+        let published = file(kind).set("learner.stream", "\"published\"");
+        let explained = only(&published);
+        assert!(explained.guarantees.iter().all(|it| it.interaction.is_none() && it.run.is_none()), "{kind}");
+        assert!(explained.words.remarks.iter().any(|it| it.contains("how many numbers the clicks took")), "{kind}");
+        let budget = published.section("budget", "epsilon = 100\ndelta = 1e-5");
+        let refused = format!("{:?}", Grid::from_toml(&budget.to_string(), &[]).expect_err("no budget is enough"));
+        assert!(refused.contains("budget") && refused.contains("no budget is enough"), "{refused}");
+        assert!(Grid::from_toml(&budget.set("learner.stream", "\"separate\"").to_string(), &[]).is_ok());
+    }
+}
+
+#[test]
+fn replays_cost_those_who_stay_as_much_again() {
+    // Attack: a client that stays answers every round a second time while another one is forgotten.
+    let retrain = |file: ExperimentFile| file.section("unlearning", "clients = [0]\nmethod = { kind = \"retrain\" }");
+    let gaussian = pdgd(GAUSSIAN).set("federation.rounds", "200");
+    let (once, twice) = (only(&gaussian), only(&gaussian.clone().set("federation.rounds", "400")));
+    let replayed = only(&retrain(gaussian.clone()));
+    assert_eq!((replayed.messages, replayed.replayed), (200, 200));
+    let [alone, long, both] = [&once, &twice, &replayed].map(|it| guarantee(it, Observer::SumsAndModels));
+    assert_eq!((both.run, both.run_of_leavers, alone.run_of_leavers), (long.run, alone.run, None));
+    let certificate = "clients = [0]\nmethod = { kind = \"certificate\", epsilon = 1.3, delta = 1e-5 }";
+    let certified = only(&gaussian.clone().section("unlearning", certificate));
+    assert_eq!((certified.replayed, guarantee(&certified, Observer::Server).run), (0, alone.run));
+    // The shares of those who leave are missing in a replay.
+    let lost = guarantee(&only(&retrain(pdgd(LAPLACE))), Observer::SumsAndModels);
+    assert!(lost.run.is_none() && lost.run_of_leavers.is_some());
+    // A budget that is enough for training is not enough to train again.
+    let bounded = retrain(gaussian).section("budget", "epsilon = 1.3\ndelta = 1e-5");
+    let refused = format!("{:?}", Grid::from_toml(&bounded.to_string(), &[]).expect_err("it is spent"));
+    assert!(refused.contains("replays up to 200 rounds"), "{refused}");
+    assert!(Grid::from_toml(&bounded.set("budget.epsilon", "1.9").to_string(), &[]).is_ok());
+}
+
+#[test]
+fn nothing_is_promised_to_who_knows_the_seed() {
+    for file in [pdgd(LAPLACE), pdgd(GAUSSIAN), evolution("kind = \"randomised-response\"\nprobability = 0.5")] {
+        let assumptions = only(&file).words.assumptions;
+        assert!(assumptions.iter().any(|it| it.contains("from its seed")), "{assumptions:?}");
+    }
+    let nothing = only(&pdgd("kind = \"none\"")).words.assumptions;
+    assert!(nothing.is_empty(), "{nothing:?}");
+}
+
+#[test]
+fn a_budget_without_a_round_prints_no_negative_zero() {
+    let text = Explained {
+        version: 1,
+        explanations: vec![only(&pdgd(GAUSSIAN).section("budget", "epsilon = 1e-6\ndelta = 1e-9"))],
+    }
+    .render();
+    assert!(text.contains("The run cannot start") && !text.contains("-0"), "{text}");
+}
+
+#[test]
 fn settings_with_different_numbers_share_a_section() {
     let file = evolution("kind = \"randomised-response\"\nprobability = [0.5, 0.9]");
     let grid = Grid::from_toml(&file.to_string(), &[]).expect("a sound file");
@@ -147,6 +216,10 @@ fn settings_with_different_numbers_share_a_section() {
     assert_eq!(explained.explanations.iter().map(|one| one.settings.len()).collect::<Vec<_>>(), [2, 2]);
     let text = explained.render();
     assert_eq!(text.matches("(randomised-response)").count(), 1, "{text}");
-    assert!(text.contains("  privacy.probability = 0.9\n") && !text.contains("users.preset"), "{text}");
+    assert!(
+        text.contains("  privacy.probability = 0.9: true answers with probability 0.900\n")
+            && !text.contains("users.preset"),
+        "{text}"
+    );
     assert!(Explained::of(&grid, Some(1.0)).is_err());
 }
