@@ -278,7 +278,7 @@ impl Experiment {
             personalisation: self.personalisation,
             asynchrony: self.asynchrony,
             defence: self.defence,
-            history: self.history,
+            history: self.history_policy(),
             unlearning: self.unlearning.as_ref().map(|request| request.method),
             privacy: self.privacy,
             budget: self.budget,

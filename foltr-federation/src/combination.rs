@@ -56,7 +56,7 @@ parts! {
     Defence: "defence", "[defence]";
     WorkerMomentum: "defence.momentum", "defence.momentum";
     History: "history", "[history]";
-    SingleUpdates: "history", "single updates in [history]";
+    SingleUpdates: "history", "single updates in [history], as fed-eraser and ledger-subtraction need them,";
     Unlearning: "unlearning", "[unlearning]";
     Privacy: "privacy.kind", "[privacy]";
     PrivacyOfSums: "privacy.kind", "a [privacy] mechanism other than randomised-response";
@@ -108,7 +108,7 @@ pub const COMBINATIONS: &[(&[Part], &[Part], &str)] = {
         (&[SingleUpdates], &[Privacy, Evolution], "only plain steps are stored; `checkpoints_every` works always"),
         (&[WorkerMomentum], &[Evolution], "devices send a seed and a reward, and have no update to remember"),
         (&[PublishedStream], &[Attack, Defence, History, Unlearning, Cohort, PoissonSampling], PUBLISHED),
-        (&[PublishedStream], &[Dropout, AbsentClients], PUBLISHED),
+        (&[PublishedStream], &[Dropout, AbsentClients, Shards], PUBLISHED),
     ]
 };
 

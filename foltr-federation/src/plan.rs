@@ -121,10 +121,46 @@ impl FederationPlan {
             ("history", self.history.map(|history| history.check())),
             ("unlearning.method", self.unlearning.as_ref().map(|method| method.check())),
         ];
+        let coins = matches!(self.participation, Participation::PoissonSampling(_));
+        let unproven = (coins && !matches!(self.privacy, Privacy::Gaussian(_))).then(|| PlanProblem {
+            key: "clients.participation".into(),
+            message: "needs privacy.kind = \"gaussian\": for the others nothing is proven about coins".into(),
+        });
         let wrong = checks.into_iter().filter_map(|(section, checked)| Some((section, checked?.err()?)));
         let budget = self.budget.and_then(|budget| budget.check().err());
         let problems = wrong.map(|(section, error)| PlanProblem::new(section, error));
-        problems.chain(budget.map(|error| PlanProblem::new("budget", error))).collect()
+        let problems = problems.chain(budget.map(|error| PlanProblem::new("budget", error)));
+        problems.chain(unproven).chain(self.check_premises()).collect()
+    }
+
+    /// What a way to forget rests on in other sections, and is not given.
+    fn check_premises(&self) -> Option<PlanProblem> {
+        let method = self.unlearning.as_ref()?;
+        let defence = self.defence.unwrap_or(Defence::NONE);
+        let has_plain_rate = self.optimiser.is_none_or(|optimiser| optimiser.plain_rate().is_some());
+        let plain_rate = (has_plain_rate, "a server that only multiplies steps by a rate");
+        let premises = match method {
+            Unlearning::Retrain(_) | Unlearning::FedEraser(_) | Unlearning::ShardIsolation(_) => Vec::new(),
+            Unlearning::LedgerSubtraction(_) => vec![plain_rate, (defence.only_sums(), "the mean of all updates")],
+            Unlearning::NoisyRollback(rollback) => vec![
+                plain_rate,
+                (self.privacy.is_none(), "plain messages: remove [privacy]"),
+                (
+                    rollback.is_clipped_by(&defence),
+                    "the rule norm-clipping with a fixed radius of at most its clip_norm",
+                ),
+                (defence.momentum.is_none(), "devices that remember nothing: remove defence.momentum"),
+            ],
+            Unlearning::Certificate(_) => {
+                let is_gaussian = matches!(self.privacy, Privacy::Gaussian(_));
+                vec![(is_gaussian, "privacy.kind = \"gaussian\", whose divisor is fixed")]
+            }
+        };
+        let missing = premises.into_iter().find(|(holds, _)| !holds);
+        missing.map(|(_, on)| PlanProblem {
+            key: "unlearning.method.kind".into(),
+            message: format!("{} rests on {on}", method.name()),
+        })
     }
 
     /// Whether the mechanism exists, and is defined for what clients send.

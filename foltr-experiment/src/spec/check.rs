@@ -183,9 +183,6 @@ impl Experiment {
         problems.when(clients.cohort.is_some(), key, "give either this or `cohort`, which the server draws");
         let nobody = probability * (clients.n_clients as f64) < 1.0;
         problems.when(nobody, key, "less than one client is expected in a round");
-        let other = !matches!(self.privacy, Privacy::Gaussian(_));
-        let only = "needs privacy.kind = \"gaussian\": for the others nothing is proven about coins";
-        problems.when(other, key, only);
     }
 
     fn check_users(&self, problems: &mut Problems) {

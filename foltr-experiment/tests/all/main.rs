@@ -2,6 +2,7 @@
 
 mod baselines;
 mod experiment_files;
+mod guarantees;
 mod partitions;
 mod personalisation;
 mod private_training;

@@ -30,6 +30,8 @@ use foltr_rank::rng::Stream;
 use serde::{Deserialize, Serialize};
 
 use crate::accountant::{ABOVE, gaussian};
+use crate::aggregate::{Aggregation, NormClipping, Radius};
+use crate::defence::Defence;
 use crate::history::History;
 use crate::privacy::gaussian::add_normal;
 use crate::unlearn::{Assurance, Need, UnlearnError, UnlearningMethod};
@@ -129,6 +131,15 @@ impl NoisyRollback {
             Sensitivity::Smooth { lipschitz } => (first * geometric_sum(lipschitz, n_rounds)).min(worst),
         };
         bound * ABOVE
+    }
+
+    /// Whether a defence clips every update to the norm that the bound rests on.
+    pub fn is_clipped_by(&self, defence: &Defence) -> bool {
+        let is_clipped = match defence.rule {
+            Aggregation::NormClipping(NormClipping { radius: Radius::Fixed(radius) }) => radius <= self.clip_norm,
+            _ => false,
+        };
+        is_clipped && defence.mixing.is_none()
     }
 
     /// The deviation of noise that hides such a distance.
