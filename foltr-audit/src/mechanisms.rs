@@ -4,12 +4,12 @@
 //! protects a sum only is audited on the sum of a cohort, in which one client's update is the one or the other and all
 //! other updates are zero. Where a mechanism clips, updates are ten times as long as the clip.
 
+use foltr_federation::Mechanism;
 use foltr_federation::accountant::Guarantee;
 use foltr_federation::privacy::{
-    CentralMode, Circumstances, Clip, ClipRadius, DiscreteGaussian, DistributedLaplace, Duchi, Gaussian, PrivUnit,
-    RandomisedResponse, SampledResponse, Unprotected,
+    CentralMode, Circumstances, Clip, ClipRadius, DiscreteGaussian, DistributedLaplace, Duchi, Gaussian, NoiseShares,
+    PrivUnit, RandomisedResponse, SampledResponse, Unprotected,
 };
-use foltr_federation::{Mechanism, PayloadSemantics};
 use foltr_rank::learn::evolution::Reward;
 
 use super::Expected::{self, Broken, Sound};
@@ -145,11 +145,10 @@ fn simulated_sum(name: &str, privacy: &Mechanism, d: usize, expected: Expected) 
     let inputs = opposite(longest(privacy), d);
     let label = Guarantee { epsilon: privacy.cost(&Circumstances::complete(d, 1)).seen.epsilon(), delta: 0.0 };
     let what = format!("mean of {N_MANY} messages; by the privacy loss");
-    Case::new(name, what, label, expected, 1_500_000, move |input, stream, _| {
-        let mut step: Vec<f64> = inputs[input].iter().map(|&x| f64::from(x) / f64::from(N_MANY)).collect();
-        mechanism.laplace_of_mean(N_MANY, stream, &mut step);
-        let sum = step.iter().map(|x| x * f64::from(N_MANY));
-        laplace_loss(sum, f64::from(inputs[0][0]), mechanism.laplace_scale())
+    let round = Round { shares: NoiseShares::DrawnAtClosing, ..Round::new(privacy.clone(), 2, d, 1) };
+    Case::new(name, what, label, expected, 1_500_000, move |input, stream, scratch| {
+        let sum = round.sum_with(&inputs[input], stream, scratch);
+        laplace_loss(sum.into_iter(), f64::from(inputs[0][0]), mechanism.laplace_scale())
     })
 }
 
@@ -201,10 +200,8 @@ pub fn half_of_the_shares() -> Case {
 
 /// A round whose sealed sum is opened with so few shares.
 pub(super) fn opened_with(n_survivors: u32) -> Round {
-    let mut round = Round::new(discrete_gaussian(1.0, 1.0, N_SURVIVORS), n_survivors, 1, 1);
-    let PayloadSemantics::Shares { min_survivors, .. } = &mut round.rule else { unreachable!("it is sealed") };
-    *min_survivors = n_survivors;
-    round
+    let round = Round::new(discrete_gaussian(1.0, 1.0, N_SURVIVORS), n_survivors, 1, 1);
+    Round { server: discrete_gaussian(1.0, 1.0, n_survivors), ..round }
 }
 
 /// The same mechanism several times on the same input, with the label that the accountant gives to all rounds.

@@ -1,9 +1,10 @@
 //! Many samples of what a server sees, side by side: the same ones for any number of threads.
 //!
-//! Messages go the way that they go in a run: `LocalPrivacy::protect`, [`PartialSum::add_payload_with`],
-//! [`PartialSum::step`], and the noise that a mechanism adds at the server.
+//! Messages go the way that they go in a run: `LocalPrivacy::protect`, `Coordinator::receive_partial` and
+//! `Coordinator::close`, which adds the noise of the sum.
 
-use foltr_federation::{Mechanism, PartialSum, Payload, PayloadSemantics, RoundTask};
+use foltr_federation::privacy::NoiseShares;
+use foltr_federation::{CHUNK, Coordinator, Mechanism, PartialSum, Payload, PayloadSemantics, RoundTask, Setup};
 use foltr_rank::Update;
 use foltr_rank::rng::{Purpose, Stream, Streams};
 use indicatif::ProgressBar;
@@ -13,30 +14,26 @@ use rayon::prelude::*;
 const BATCH: usize = 1024;
 
 /// Memory of a thread that draws samples.
+#[derive(Default)]
 pub(super) struct Scratch {
     payload: Payload,
-    partial: PartialSum,
-}
-
-impl Default for Scratch {
-    fn default() -> Self {
-        Self { payload: Payload::default(), partial: PartialSum::new(0) }
-    }
 }
 
 /// One round of a mechanism: a task, and how the server reads the messages.
 pub(super) struct Round {
     pub(super) privacy: Mechanism,
-    pub(super) rule: PayloadSemantics,
+    /// What the server runs: the same mechanism, unless it is broken.
+    pub(super) server: Mechanism,
+    pub(super) shares: NoiseShares,
     pub(super) task: RoundTask,
 }
 
 impl Round {
     pub(super) fn new(privacy: Mechanism, n_clients: u32, d: usize, n_interactions: u32) -> Self {
-        let rule = privacy.rule(PayloadSemantics::Averaging, 1.0);
         Self {
+            server: privacy.clone(),
             privacy,
-            rule,
+            shares: NoiseShares::InMessages,
             task: RoundTask { round: 0, global: vec![0.0; d], n_clients, n_interactions, clip_norm: None },
         }
     }
@@ -73,23 +70,28 @@ impl Round {
         stream: &mut Stream,
         scratch: &mut Scratch,
     ) -> Vec<f64> {
-        if scratch.partial.n_params() != self.task.global.len() {
-            scratch.partial = PartialSum::new(self.task.global.len());
+        let mut setup = Setup::averaging(vec![0.0; self.task.global.len()], self.task.n_clients, 1);
+        (setup.privacy, setup.noise_shares, setup.divisor) = (self.server.clone().into(), self.shares, 1.0);
+        let rule = setup.privacy.rule(setup.rule, setup.divisor);
+        let mut coordinator = Coordinator::new(setup).expect("a sound setup");
+        let chunks: Vec<&[f32]> = updates.collect();
+        for (chunk_idx, chunk) in chunks.chunks(CHUNK).enumerate() {
+            let mut partial = PartialSum::new(self.task.global.len());
+            for delta in chunk {
+                let update = Update::Step { delta, n_interactions: 1 };
+                match self.shares {
+                    NoiseShares::InMessages => self.privacy.protect(update, &self.task, stream, &mut scratch.payload),
+                    NoiseShares::DrawnAtClosing => {
+                        self.privacy.protect_without_share(update, &self.task, stream, &mut scratch.payload);
+                    }
+                }
+                partial.add_payload_with(&scratch.payload, &rule, &[]);
+            }
+            coordinator.receive_partial(chunk_idx, partial).expect("a chunk of the cohort");
         }
-        scratch.partial.clear();
-        for delta in updates {
-            self.protect(delta, stream, scratch);
-            scratch.partial.add_payload_with(&scratch.payload, &self.rule, &[]);
-        }
-        let mut step = scratch.partial.step(&self.rule).expect("enough clients for the sum to be opened");
-        if self.rule == PayloadSemantics::Averaging {
-            let n_clients = f64::from(scratch.partial.n_contributions());
-            step.iter_mut().for_each(|value| *value *= n_clients);
-        }
-        if let Mechanism::Gaussian(mechanism) = &self.privacy {
-            mechanism.noise_of_step(mechanism.clip().initial(), 1.0, stream, &mut step);
-        }
-        step
+        coordinator.close(stream).expect("enough clients for the sum to be opened");
+        let n_clients = if rule == PayloadSemantics::Averaging { chunks.len() as f64 } else { 1.0 };
+        coordinator.master().iter().map(|value| value * n_clients).collect()
     }
 }
 

@@ -21,7 +21,7 @@ mod norm_clipping;
 mod order;
 mod trimmed_mean;
 
-use std::fmt::Debug;
+use std::fmt::{self, Debug};
 
 use foltr_rank::learn::evolution::fill_direction;
 use serde::{Deserialize, Serialize};
@@ -87,24 +87,26 @@ pub fn evolution_coefficient(plus: f32, minus: Option<f32>, sigma: f64) -> f64 {
     }
 }
 
-/// A weighted sum of client steps.
-#[derive(Clone, Debug, PartialEq)]
+/// A weighted sum of client steps. What a mechanism protects as a sum is opened by the coordinator only, with its noise.
+#[derive(Clone, PartialEq)]
 pub struct PartialSum {
     sum: Vec<f64>,
     weight: f64,
     n_contributions: u32,
     n_within: u32,
+    /// Whether clipped steps or shares are in it.
+    is_protected: bool,
 }
 
 impl PartialSum {
     pub fn new(n_params: usize) -> Self {
-        Self { sum: vec![0.0; n_params], weight: 0.0, n_contributions: 0, n_within: 0 }
+        Self { sum: vec![0.0; n_params], weight: 0.0, n_contributions: 0, n_within: 0, is_protected: false }
     }
 
     /// Empties the sum and keeps its memory.
     pub fn clear(&mut self) {
         self.sum.fill(0.0);
-        (self.weight, self.n_contributions, self.n_within) = (0.0, 0, 0);
+        (self.weight, self.n_contributions, self.n_within, self.is_protected) = (0.0, 0, 0, false);
     }
 
     pub fn n_params(&self) -> usize {
@@ -116,7 +118,7 @@ impl PartialSum {
     }
 
     /// How many of them sent a step that was within the clip norm.
-    pub const fn n_within(&self) -> u32 {
+    pub(crate) const fn n_within(&self) -> u32 {
         self.n_within
     }
 
@@ -165,10 +167,12 @@ impl PartialSum {
             (Payload::Clipped { within, delta }, PayloadSemantics::Summing { .. }) => {
                 self.add_step(delta, 1.0);
                 self.n_within += u32::from(*within);
+                self.is_protected = true;
             }
             // Integers: exact while the sum is below 2^53 units, far beyond what honest shares add up to.
             (Payload::Share(share), PayloadSemantics::Shares { .. }) => {
                 self.add(share.values(), 1.0, |value| value as f64);
+                self.is_protected = true;
             }
             _ => panic!("a payload of kind {:?} cannot enter a sum of kind {:?}", payload.kind(), rule.kind()),
         }
@@ -188,10 +192,11 @@ impl PartialSum {
         self.weight += other.weight;
         self.n_contributions += other.n_contributions;
         self.n_within += other.n_within;
+        self.is_protected |= other.is_protected;
     }
 
     /// The ascent step that a rule makes of this sum; nothing when too few clients are in it.
-    pub fn step(&self, rule: &PayloadSemantics) -> Option<Vec<f64>> {
+    pub(crate) fn step(&self, rule: &PayloadSemantics) -> Option<Vec<f64>> {
         let scaled = |factor: f64| self.sum.iter().map(|sum| sum * factor).collect();
         match *rule {
             PayloadSemantics::Averaging | PayloadSemantics::Evolution { .. } => self.mean(),
@@ -203,9 +208,17 @@ impl PartialSum {
         }
     }
 
-    /// The weighted mean: the ascent step. Nothing when no client is in the sum.
+    /// The weighted mean: the ascent step. Nothing when no client is in the sum, or when it is for the coordinator to open.
     pub fn mean(&self) -> Option<Vec<f64>> {
-        (self.n_contributions > 0).then(|| self.sum.iter().map(|sum| sum / self.weight).collect())
+        let is_open = self.n_contributions > 0 && !self.is_protected;
+        is_open.then(|| self.sum.iter().map(|sum| sum / self.weight).collect())
+    }
+}
+
+impl Debug for PartialSum {
+    /// Says nothing of the sum, which may have no noise yet.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "PartialSum({} contributions of {} values)", self.n_contributions, self.sum.len())
     }
 }
 

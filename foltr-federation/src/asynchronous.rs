@@ -23,7 +23,7 @@ use crate::coordinator::{Setup, SetupError};
 use crate::defence::Defence;
 use crate::global_model::GlobalModel;
 use crate::message::{Expected, Message, PayloadError, RoundTask};
-use crate::privacy::Mode;
+use crate::privacy::{Mode, NoiseShares};
 use buffered::Buffer;
 use foltr_rank::parameter::ParameterError;
 use naive::Versions;
@@ -103,12 +103,14 @@ pub struct AsynchronousCoordinator {
 impl AsynchronousCoordinator {
     /// A coordinator with version 0 of the model. There is no defence, and the server sees every message.
     pub fn new(setup: Setup, asynchrony: Asynchrony) -> Result<Self, SetupError> {
-        let Setup { rule, defence, mode, n_clients, .. } = setup;
-        if mode == Mode::Sealed || defence != Defence::NONE {
+        let rule = setup.semantics()?;
+        let Setup { defence, n_clients, noise_shares, .. } = setup;
+        let is_sealed = setup.privacy.mode() == Mode::Sealed || noise_shares != NoiseShares::InMessages;
+        if is_sealed || defence != Defence::NONE {
             let needed = "without rounds there is no sealed sum and no defence";
             return Err(SetupError::Kind { kind: rule.kind(), needed });
         }
-        let model = GlobalModel::new(setup)?;
+        let model = GlobalModel::new(setup, rule)?;
         asynchrony.check(n_clients)?;
         let memory = match (asynchrony, rule) {
             (Asynchrony::Buffered(settings), PayloadSemantics::Averaging | PayloadSemantics::Evolution { .. }) => {

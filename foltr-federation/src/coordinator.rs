@@ -5,12 +5,21 @@
 //! A second message of a client is refused as [`Rejected::Duplicate`], whether or not its bytes are the same: a folded
 //! message is gone, so the two cannot be compared here. A server that answers repeated uploads with the same receipt
 //! keeps the receipts, and must look there first.
+//!
+//! Noise that belongs on the sum is the coordinator's: [`Coordinator::close`] is the only way to a step, and it asks for
+//! a random generator. What leaves a coordinator whose mechanism protects a sum is made of the noisy step: the model, the
+//! next clip norm, the report, errors and checkpoints. Messages and sums of the open round are the server's own; they are
+//! never printed.
 
 mod inbox;
 mod round_buffer;
 #[cfg(test)]
 mod tests;
 
+use std::fmt;
+use std::sync::Arc;
+
+use rand::Rng;
 use thiserror::Error;
 
 use crate::aggregate::{CHUNK, PartialSum, PayloadSemantics};
@@ -18,9 +27,10 @@ use crate::defence::Defence;
 use crate::global_model::GlobalModel;
 use crate::history::{Checkpoint, Devices};
 use crate::message::{Expected, Kind, Message, Payload, PayloadError, RoundTask};
-use crate::privacy::{Mode, NeedsSingleUpdates};
+use crate::privacy::{ClosingSum, LocalPrivacy, Mode, NeedsSingleUpdates, NoiseShares, Unprotected};
 use crate::server_optimiser::{OptimiserState, ServerOptimiser};
-use foltr_rank::parameter::ParameterError;
+use foltr_rank::learn::evolution::Reward;
+use foltr_rank::parameter::{ParameterError, positive};
 use inbox::Inbox;
 use round_buffer::RoundBuffer;
 
@@ -30,13 +40,16 @@ pub struct Setup {
     pub n_clients: u32,
     /// The most interactions that a client may report.
     pub n_interactions: u32,
+    /// How the server reads messages that no mechanism has changed.
     pub rule: PayloadSemantics,
+    /// What devices do to their updates, and the server to the sum of them.
+    pub privacy: Arc<dyn LocalPrivacy>,
+    pub noise_shares: NoiseShares,
+    /// How many clients a round counts on; a mechanism that protects a sum divides by this number.
+    pub divisor: f64,
     /// How it is combined. Momentum, if any, is the devices' part of it.
     pub defence: Defence,
     pub optimiser: ServerOptimiser,
-    pub mode: Mode,
-    /// The norm to which updates of the first round are clipped, where it changes from round to round.
-    pub clip_norm: Option<f32>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
@@ -54,10 +67,11 @@ pub enum SetupError {
 }
 
 /// One federation, between two messages.
-#[derive(Debug)]
 pub struct Coordinator {
     model: GlobalModel,
-    mode: Mode,
+    privacy: Arc<dyn LocalPrivacy>,
+    noise_shares: NoiseShares,
+    divisor: f64,
     inbox: Inbox,
     /// All messages of the round, for a rule that must see them; then nothing is in the inbox.
     buffer: Option<RoundBuffer>,
@@ -66,11 +80,9 @@ pub struct Coordinator {
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RoundReport {
     pub round: u32,
-    pub n_contributions: u32,
-    pub weight: f64,
-    /// Clients whose update was within the clip norm, if the rule counts them.
-    pub n_within: u32,
-    /// Euclidean norm of the aggregated step, before the optimiser.
+    /// None where the mechanism hides who takes part.
+    pub n_contributions: Option<u32>,
+    /// Euclidean norm of the aggregated step, noise included, before the optimiser.
     pub step_norm: f64,
 }
 
@@ -113,24 +125,49 @@ pub enum CloseError {
 
 impl Setup {
     /// Federated averaging without a defence: the mean at a rate of 1, of updates that the server reads.
-    pub const fn averaging(initial: foltr_rank::Params, n_clients: u32, n_interactions: u32) -> Self {
+    pub fn averaging(initial: foltr_rank::Params, n_clients: u32, n_interactions: u32) -> Self {
         Self {
             initial,
             n_clients,
             n_interactions,
             rule: PayloadSemantics::Averaging,
+            privacy: Arc::new(Unprotected { reward: Reward::MaxRr }),
+            noise_shares: NoiseShares::InMessages,
+            divisor: f64::from(n_clients),
             defence: Defence::NONE,
             optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
-            mode: Mode::Clear,
-            clip_norm: None,
+        }
+    }
+
+    /// How the server reads what the mechanism makes of messages.
+    pub(crate) fn semantics(&self) -> Result<PayloadSemantics, SetupError> {
+        let refused = |kind, needed| Err(SetupError::Kind { kind, needed });
+        match self.rule {
+            PayloadSemantics::Averaging => {}
+            PayloadSemantics::Evolution { sigma, .. } => positive("sigma", sigma)?,
+            PayloadSemantics::Summing { .. } | PayloadSemantics::Shares { .. } => {
+                return refused(
+                    self.rule.kind(),
+                    "sums are for the privacy mechanism to ask for, which adds their noise",
+                );
+            }
+        }
+        positive("divisor", self.divisor)?;
+        let rule = self.privacy.rule(self.rule, self.divisor);
+        if self.privacy.accepts(rule.kind()) {
+            Ok(rule)
+        } else {
+            refused(rule.kind(), "the privacy mechanism is not defined for them")
         }
     }
 }
 
 impl Coordinator {
     pub fn new(setup: Setup) -> Result<Self, SetupError> {
-        let Setup { n_clients, rule, defence, mode, .. } = setup;
-        let model = GlobalModel::new(setup)?;
+        let rule = setup.semantics()?;
+        let Setup { n_clients, defence, noise_shares, divisor, .. } = setup;
+        let (privacy, mode) = (Arc::clone(&setup.privacy), setup.privacy.mode());
+        let model = GlobalModel::new(setup, rule)?;
         defence.check()?;
         mode.admit(rule.needs_single_updates())?;
         mode.admit(defence.needs_single_updates())?;
@@ -139,7 +176,8 @@ impl Coordinator {
         }
         let n_params = model.master.len();
         let buffer = (!defence.only_sums()).then(|| RoundBuffer::new(rule, defence.start(), n_clients, n_params));
-        Ok(Self { inbox: Inbox::new(rule, n_clients, n_params), model, mode, buffer })
+        let inbox = Inbox::new(rule, n_clients, n_params);
+        Ok(Self { model, privacy, noise_shares, divisor, inbox, buffer })
     }
 
     pub const fn task(&self) -> &RoundTask {
@@ -198,7 +236,7 @@ impl Coordinator {
     }
 
     pub fn receive(&mut self, message: Message) -> Result<(), Rejected> {
-        if self.mode == Mode::Sealed {
+        if self.privacy.mode() == Mode::Sealed {
             return Err(Rejected::Sealed);
         }
         let Message { round, client, payload } = message;
@@ -245,29 +283,35 @@ impl Coordinator {
         self.inbox.receive_partial(chunk_idx, partial)
     }
 
-    /// Aggregates what has come, moves the model and opens the next round.
-    pub fn close(&mut self) -> Result<RoundReport, CloseError> {
-        self.close_with(|_| {})
-    }
-
-    /// As [`Self::close`], with a last change to the averaged step, such as
-    /// [`laplace_of_mean`](crate::privacy::DistributedLaplace::laplace_of_mean).
-    pub fn close_with(&mut self, change: impl FnOnce(&mut [f64])) -> Result<RoundReport, CloseError> {
+    /// Aggregates what has come, lets the mechanism add its noise, moves the model and the clip norm, and opens the next
+    /// round.
+    ///
+    /// `noise` must be fresh, whatever the round: closing two rounds with the same numbers gives their difference away.
+    /// A deployment draws from the operating system.
+    pub fn close(&mut self, noise: &mut dyn Rng) -> Result<RoundReport, CloseError> {
         let round = self.model.task.round;
-        let (mut report, mut step) = match &mut self.buffer {
-            Some(buffer) => buffer.combine(round, &self.model.task.global).ok_or(CloseError::Empty { round })?,
+        let (sum, mut step) = match &mut self.buffer {
+            Some(buffer) => {
+                let combined = buffer.combine(&self.model.task.global).ok_or(CloseError::Empty { round })?;
+                (self.closing(combined.0, 0), combined.1)
+            }
             None => self.fold()?,
         };
-        change(&mut step);
-        report.step_norm = step.iter().map(|value| value * value).sum::<f64>().sqrt();
+        let clip_norm = self.privacy.finish(&sum, noise, &mut step);
         self.inbox.clear();
         self.model.task.round += 1;
         self.model.apply(&step).map_err(|index| CloseError::Overflow { round, index })?;
-        Ok(report)
+        self.model.task.clip_norm = clip_norm;
+        let hides_who = matches!(self.inbox.rule, PayloadSemantics::Summing { .. });
+        Ok(RoundReport {
+            round,
+            n_contributions: (!hides_who).then_some(sum.n_contributions),
+            step_norm: step.iter().map(|value| value * value).sum::<f64>().sqrt(),
+        })
     }
 
     /// The sum of all messages, as the step that the rule makes of it.
-    fn fold(&mut self) -> Result<(RoundReport, Vec<f64>), CloseError> {
+    fn fold(&mut self) -> Result<(ClosingSum, Vec<f64>), CloseError> {
         let (round, rule, got) = (self.model.task.round, self.inbox.rule, self.inbox.n_contributions);
         match rule {
             PayloadSemantics::Shares { min_survivors: needed, .. } if got < needed => {
@@ -280,9 +324,13 @@ impl Coordinator {
             _ => {}
         }
         let total = self.inbox.fold();
-        let step = total.step(&rule).ok_or(CloseError::Empty { round })?;
-        let (weight, n_within) = (total.weight(), total.n_within());
-        Ok((RoundReport { round, n_contributions: got, weight, n_within, step_norm: 0.0 }, step))
+        let (n_within, step) = (total.n_within(), total.step(&rule).ok_or(CloseError::Empty { round })?);
+        Ok((self.closing(got, n_within), step))
+    }
+
+    fn closing(&self, n_contributions: u32, n_within: u32) -> ClosingSum {
+        let (clip_norm, divisor, shares) = (self.model.task.clip_norm, self.divisor, self.noise_shares);
+        ClosingSum { n_contributions, n_within, clip_norm, divisor, shares }
     }
 
     /// Opens the next round without a step: nobody contributed, or nobody shall.
@@ -291,9 +339,14 @@ impl Coordinator {
         self.buffer.iter_mut().for_each(RoundBuffer::clear);
         self.model.task.round += 1;
     }
+}
 
-    /// Sets the norm to which updates of the open round are clipped.
-    pub fn set_clip_norm(&mut self, norm: f32) {
-        self.model.task.clip_norm = Some(norm);
+impl fmt::Debug for Coordinator {
+    /// Says nothing of the messages of the open round: their sum has no noise yet.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Coordinator")
+            .field("task", &self.model.task)
+            .field("privacy", &self.privacy)
+            .finish_non_exhaustive()
     }
 }

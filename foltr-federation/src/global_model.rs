@@ -1,7 +1,5 @@
 //! The global model and the optimiser that moves it: what both coordinators have in common.
 
-use foltr_rank::parameter::positive;
-
 use crate::aggregate::PayloadSemantics;
 use crate::coordinator::{Setup, SetupError};
 use crate::message::{Expected, RoundTask};
@@ -18,20 +16,18 @@ pub(crate) struct GlobalModel {
 }
 
 impl GlobalModel {
-    pub(crate) fn new(setup: Setup) -> Result<Self, SetupError> {
-        let Setup { initial, n_clients, n_interactions, rule, optimiser, clip_norm, .. } = setup;
+    /// The first model of a setup whose messages are read in this way.
+    pub(crate) fn new(setup: Setup, rule: PayloadSemantics) -> Result<Self, SetupError> {
+        let Setup { initial, n_clients, n_interactions, optimiser, .. } = setup;
         optimiser.check()?;
         if let Some(index) = initial.iter().position(|value| !value.is_finite()) {
             return Err(SetupError::Initial { index, value: initial[index] });
-        }
-        if let PayloadSemantics::Evolution { sigma, .. } = rule {
-            positive("sigma", sigma)?;
         }
         Ok(Self {
             master: initial.iter().map(|&value| f64::from(value)).collect(),
             state: optimiser.start(initial.len()),
             expected: Expected { n_params: initial.len(), kind: rule.kind(), max_interactions: n_interactions },
-            task: RoundTask { round: 0, global: initial, n_clients, n_interactions, clip_norm },
+            task: RoundTask { round: 0, global: initial, n_clients, n_interactions, clip_norm: None },
             optimiser,
         })
     }

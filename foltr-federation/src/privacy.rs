@@ -2,10 +2,12 @@
 //!
 //! [`Privacy`] is what files say, [`Mechanism`] what is made of it. A mechanism says what a message costs
 //! ([`LocalPrivacy::cost`]) and who could see it ([`Mode`]); what that adds up to is the
-//! [accountant](crate::accountant)'s to say.
+//! [accountant](crate::accountant)'s to say. Noise that belongs on the sum of a round is added where the round is
+//! closed ([`LocalPrivacy::finish`]), by the [coordinator](crate::Coordinator) and by nobody else.
 
 mod budget;
 mod circumstances;
+mod closing;
 mod discrete_gaussian;
 mod distributed_laplace;
 mod duchi;
@@ -18,15 +20,19 @@ mod priv_unit;
 mod randomised_response;
 mod sampled_response;
 
+use std::fmt::Debug;
 use std::ops::Deref;
+use std::sync::Arc;
 
 use foltr_rank::Update;
 use foltr_rank::learn::evolution::Reward;
 use foltr_rank::rng::Stream;
+use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 pub use budget::Budget;
 pub use circumstances::{Adjacency, Circumstances, RoundCost};
+pub use closing::{ClosingSum, NoiseShares};
 pub use discrete_gaussian::{DiscreteGaussian, DiscreteGaussianParameters, LEVELS, TooLong};
 pub use distributed_laplace::{ClipRadius, DistributedLaplace, LaplaceParameters};
 pub use duchi::{Duchi, DuchiParameters};
@@ -44,11 +50,24 @@ pub use sampled_response::{SampledResponse, SampledResponseParameters};
 use crate::aggregate::PayloadSemantics;
 use crate::message::{Kind, Payload, RoundTask};
 
-/// What happens to an update before it leaves the device.
-pub trait LocalPrivacy {
+/// What happens to an update before it leaves the device, and to the sum of all of them before it leaves the server.
+pub trait LocalPrivacy: Debug + Send + Sync {
     /// Turns an update into what is sent, reusing the memory of `payload`. What is drawn from `private` stays here.
     /// Panics if the mechanism does not [accept](Self::accepts) this kind of update: nothing then leaves the device.
     fn protect(&self, update: Update<'_>, task: &RoundTask, private: &mut Stream, payload: &mut Payload);
+
+    /// The same without the device's share of the noise, where [`Self::finish`] draws the noise of all shares at once. For
+    /// simulations in which nobody looks at a single message; never for a device.
+    fn protect_without_share(&self, update: Update<'_>, task: &RoundTask, private: &mut Stream, payload: &mut Payload) {
+        self.protect(update, task, private, payload);
+    }
+
+    /// The server's part, when a round is closed: adds the noise that belongs on the sum to the step that was made of it,
+    /// and returns the norm to which updates of the next round are clipped, where it changes. Nothing by default: then all
+    /// noise is in the messages.
+    fn finish(&self, sum: &ClosingSum, _noise: &mut dyn Rng, _step: &mut [f64]) -> Option<f32> {
+        sum.clip_norm
+    }
 
     /// Whether the mechanism is defined for this kind of payload, usually a step; to be checked before any work.
     fn accepts(&self, kind: Kind) -> bool {
@@ -154,6 +173,14 @@ macro_rules! mechanisms {
             fn deref(&self) -> &Self::Target {
                 match self {
                     $(Self::$mechanism(mechanism) => mechanism,)*
+                }
+            }
+        }
+
+        impl From<Mechanism> for Arc<dyn LocalPrivacy> {
+            fn from(mechanism: Mechanism) -> Self {
+                match mechanism {
+                    $(Mechanism::$mechanism(mechanism) => Arc::new(mechanism),)*
                 }
             }
         }

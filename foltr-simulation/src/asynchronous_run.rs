@@ -77,7 +77,12 @@ impl<'a> AsynchronousRun<'a> {
         settings.check(partition)?;
         Combination::check(&[settings.parts(), vec![Part::Asynchrony]].concat())?;
         let setup = Setup::averaging(settings.initial.clone(), settings.n_clients, partition.most_interactions());
-        let setup = Setup { rule: settings.rule(), optimiser: settings.optimiser, ..setup };
+        let setup = Setup {
+            rule: settings.usual_rule(),
+            privacy: settings.privacy.clone().into(),
+            optimiser: settings.optimiser,
+            ..setup
+        };
         let coordinator = AsynchronousCoordinator::new(setup, asynchrony)?;
         let streams = Streams::new(settings.seed);
         Ok(Self {

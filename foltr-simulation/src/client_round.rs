@@ -5,6 +5,7 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use foltr_federation::privacy::NoiseShares;
 use foltr_federation::{Mechanism, Payload, PayloadSemantics, RoundTask};
 use foltr_rank::learn::{LearnerVisitor, Models};
 use foltr_rank::metric::{discount, gain, ideal_dcg};
@@ -168,8 +169,8 @@ pub struct Round<'a> {
     pub clusters: &'a [Params],
     pub partition: &'a ClientData,
     pub privacy: &'a Mechanism,
-    /// Whether nobody looks at single messages, so that whoever closes the round draws the noise of the sum at once.
-    pub sums_only: bool,
+    /// Whether messages have their share of the noise, or whoever closes the round draws all of them at once.
+    pub noise_shares: NoiseShares,
     pub rule: PayloadSemantics,
     pub streams: &'a Streams,
 }
@@ -284,14 +285,9 @@ pub struct ClientOutput<'a> {
 
 /// What leaves the device; without the device's share of the noise where that of the whole sum is drawn at once.
 fn protect(round: &Round<'_>, update: Update<'_>, private: &mut Stream, payload: &mut Payload) {
-    match (round.privacy, update) {
-        (Mechanism::DistributedLaplace(_), Update::Step { delta, n_interactions }) if round.sums_only => {
-            payload.as_step(n_interactions).extend_from_slice(delta);
-        }
-        (Mechanism::DiscreteGaussian(mechanism), Update::Step { delta, .. }) if round.sums_only => {
-            *payload = Payload::Share(mechanism.bare_share(delta).expect("a clipped update is within the norm"));
-        }
-        _ => round.privacy.protect(update, round.task, private, payload),
+    match round.noise_shares {
+        NoiseShares::InMessages => round.privacy.protect(update, round.task, private, payload),
+        NoiseShares::DrawnAtClosing => round.privacy.protect_without_share(update, round.task, private, payload),
     }
 }
 

@@ -9,8 +9,7 @@ mod settings;
 
 use foltr_federation::participation::survivors;
 use foltr_federation::{
-    CHUNK, CloseError, Contributions, Coordinator, History, Mechanism, PartialSum, Payload, Rejected, RoundReport,
-    RoundTask, Setup, TailMean, privacy::Clip,
+    CHUNK, CloseError, Contributions, Coordinator, History, PartialSum, Payload, Rejected, RoundTask, Setup, TailMean,
 };
 use foltr_rank::Params;
 use foltr_rank::learn::{Models, OwnRanker};
@@ -182,12 +181,12 @@ impl<'a> FederationRun<'a> {
         if let Some(per_message) = &mut self.per_message {
             per_message.deliver(&mut self.coordinator, &self.streams, &mut self.recorder)?;
         }
-        for cluster in &mut self.clusters {
-            let closed = cluster.close();
-            settle(cluster, closed)?;
+        // The last clients that a stream can have are the servers: that of all clients, then those of clusters.
+        for (server, cluster) in (1..).zip(&mut self.clusters) {
+            close(cluster, &self.streams, u32::MAX - server)?;
         }
         self.cluster_models = models_of(&self.clusters);
-        let closed = self.close(arrived.len() as u32);
+        let closed = close(&mut self.coordinator, &self.streams, u32::MAX);
         self.record_round(number, &task.global, &arrived, matches!(closed, Ok(true)));
         closed?;
         if let Some(per_message) = &mut self.per_message {
@@ -207,7 +206,7 @@ impl<'a> FederationRun<'a> {
         let destination = self.destination();
         let round = Round {
             clusters: &self.cluster_models,
-            sums_only: self.settings.noise_is_drawn_at_once(),
+            noise_shares: self.settings.noise_shares(),
             ..self.settings.round(task, self.partition, &self.streams)
         };
         let local_steps = clients.iter().map(|&client| u64::from(self.partition.holding(client).n_interactions)).sum();
@@ -258,42 +257,16 @@ impl<'a> FederationRun<'a> {
         }
         (drawn, arrived)
     }
-
-    /// Closes the round; says whether it moved the model.
-    fn close(&mut self, n_survivors: u32) -> Result<bool, CloseError> {
-        let round = self.coordinator.task().round;
-        let mut noise = self.streams.open(Purpose::Noise, u32::MAX, round);
-        let cohort = self.settings.participation.expected(self.settings.n_clients);
-        let closed = match &self.settings.privacy {
-            Mechanism::DistributedLaplace(mechanism) if self.settings.noise_is_drawn_at_once() => {
-                self.coordinator.close_with(|step| mechanism.laplace_of_mean(cohort as u32, &mut noise, step))
-            }
-            Mechanism::DiscreteGaussian(mechanism) => {
-                self.coordinator.close_with(|step| mechanism.noise_of_sum(n_survivors, cohort, &mut noise, step))
-            }
-            Mechanism::Gaussian(mechanism) => {
-                let clip = self.coordinator.task().clip_norm.map_or(mechanism.clip().initial(), f64::from);
-                let report =
-                    self.coordinator.close_with(|step| mechanism.noise_of_step(clip, cohort, &mut noise, step));
-                if let (Ok(report), Clip::Adaptive(adaptive)) = (&report, mechanism.clip()) {
-                    let (within, came) = (report.n_within, report.n_contributions);
-                    self.coordinator.set_clip_norm(adaptive.next(clip, within, came, cohort, &mut noise) as f32);
-                }
-                report
-            }
-            _ => self.coordinator.close(),
-        };
-        settle(&mut self.coordinator, closed)
-    }
 }
 
 fn models_of(coordinators: &[Coordinator]) -> Vec<Params> {
     coordinators.iter().map(|coordinator| coordinator.task().global.clone()).collect()
 }
 
-/// Goes on after a round that left the model as it was; says whether it moved.
-fn settle(coordinator: &mut Coordinator, closed: Result<RoundReport, CloseError>) -> Result<bool, CloseError> {
-    match closed {
+/// Closes the round with noise of its own; says whether it moved the model.
+fn close(coordinator: &mut Coordinator, streams: &Streams, server: u32) -> Result<bool, CloseError> {
+    let mut noise = streams.open(Purpose::Noise, server, coordinator.task().round);
+    match coordinator.close(&mut noise) {
         Err(CloseError::TooFewSurvivors { .. }) => Ok(false),
         // Everybody was lost, or nobody sends anything here.
         Err(CloseError::Empty { .. }) => {

@@ -199,7 +199,7 @@ mod tests {
     use crate::client_data::ClientData;
     use crate::client_round::TrainingSet;
     use crate::letor::{ReadOptions, parse_letor};
-    use foltr_federation::privacy::Unprotected;
+    use foltr_federation::privacy::{NoiseShares, Unprotected};
     use foltr_federation::{Coordinator, Mechanism, PartialSum, PayloadSemantics, ServerOptimiser, Setup};
     use foltr_rank::Activation;
     use foltr_rank::learn::evolution::Reward;
@@ -289,7 +289,8 @@ mod tests {
                 let task = coordinator.task().clone();
                 let (privacy, streams) = (&privacy, &streams);
                 let partition = &partition;
-                let round = Round { task: &task, clusters: &[], partition, privacy, sums_only: true, rule, streams };
+                let noise_shares = NoiseShares::DrawnAtClosing;
+                let round = Round { task: &task, clusters: &[], partition, privacy, noise_shares, rule, streams };
                 let mut partial = PartialSum::new(shape.n_params());
                 for (client, (next_seed, message)) in
                     clients.next_seeds.iter_mut().zip(expected["messages"].as_array().expect("messages")).enumerate()
@@ -303,7 +304,8 @@ mod tests {
                     partial.add_payload_with(&payload, &rule, learner.direction());
                 }
                 coordinator.receive_partial(0, partial).expect("one chunk");
-                coordinator.close().expect("four clients");
+                let mut noise = streams.open(Purpose::Noise, u32::MAX, task.round);
+                coordinator.close(&mut noise).expect("four clients");
                 let expected = published_weights(shape, &expected["weights"]);
                 for (ours, expected) in coordinator.task().global.iter().zip(expected) {
                     assert!((f64::from(*ours) - expected).abs() < 1e-6, "{ours} instead of {expected}");

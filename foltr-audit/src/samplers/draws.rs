@@ -1,7 +1,7 @@
 //! What is drawn from each sampler, and the law that it should have.
 
 use foltr_federation::Mechanism;
-use foltr_federation::privacy::{DiscreteGaussian, LEVELS, PrivUnit};
+use foltr_federation::privacy::{DiscreteGaussian, LEVELS, NoiseShares, PrivUnit};
 use statrs::distribution::{ContinuousCDF, Normal};
 use statrs::function::beta::beta_reg;
 
@@ -69,12 +69,7 @@ pub(super) fn gamma_share(factor: f64) -> Draw {
 
 /// The noise that a simulation adds to the mean, times the number of clients.
 pub(super) fn noise_of_mean(factor: f64) -> Draw {
-    let Mechanism::DistributedLaplace(mechanism) = fpdgd(factor) else { unreachable!("it is Laplace noise") };
-    Box::new(move |stream, _| {
-        let mut step = [0.0];
-        mechanism.laplace_of_mean(N_SHARES, stream, &mut step);
-        step[0] * f64::from(N_SHARES)
-    })
+    total(Round { shares: NoiseShares::DrawnAtClosing, ..Round::new(fpdgd(factor), N_SHARES, 1, 1) })
 }
 
 /// One share of this deviation, in grid units.

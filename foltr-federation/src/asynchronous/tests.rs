@@ -5,7 +5,10 @@ use crate::aggregate::CHUNK;
 use crate::assert_close;
 use crate::coordinator::Coordinator;
 use crate::message::{Kind, Payload};
+use crate::privacy::{CentralMode, Clip, ClipRadius, DistributedLaplace, Gaussian};
 use crate::server_optimiser::ServerOptimiser;
+use foltr_rank::rng::{Purpose, Streams};
+use std::sync::Arc;
 
 const BUFFERED: Buffered = Buffered { buffer: 2, staleness_exponent: 0.5, rate_limit: 1, max_staleness: 3 };
 
@@ -81,7 +84,7 @@ fn a_buffer_is_summed_like_a_round() {
         own.receive(&step(0, client, 1 + client % 5, delta(client))).expect("a good message");
         round.receive(step(0, client, 1 + client % 5, delta(client))).expect("a good message");
     }
-    round.close().expect("everyone came");
+    round.close(&mut Streams::new(1).open(Purpose::Noise, 0, 0)).expect("everyone came");
     assert_eq!(own.master(), round.master(), "the same bits");
 }
 
@@ -191,8 +194,19 @@ fn a_bad_setup_is_refused() {
     let naive = |updates_per_round| Asynchrony::Naive(Naive { updates_per_round, max_staleness: 9 });
     assert!(refused(naive(1), PayloadSemantics::Evolution { sigma: 0.1, antithetic: true }).contains("needs steps"));
     assert_eq!(refused(naive(0), averaging), "updates_per_round = 0 must be at least 1");
-    let summing = refused(Asynchrony::Buffered(BUFFERED), PayloadSemantics::Summing { divisor: 4.0 });
-    assert!(summing.contains("needs rounds"), "{summing}");
-    let sealed = Setup { mode: Mode::Sealed, ..setup() };
-    assert!(AsynchronousCoordinator::new(sealed, Asynchrony::Buffered(BUFFERED)).is_err());
+    // Without rounds nobody adds the noise of a sum.
+    let laplace = DistributedLaplace::new(3.0, 1.0, ClipRadius::Paper).expect("positive");
+    let at_closing = Setup { privacy: Arc::new(laplace), noise_shares: NoiseShares::DrawnAtClosing, ..setup() };
+    let gaussian = |mode| {
+        let gaussian = Gaussian::new(Clip::Fixed(1.0), 1.0, mode).expect("positive");
+        Setup { privacy: Arc::new(gaussian), ..setup() }
+    };
+    for (setup, message) in [
+        (gaussian(CentralMode::Clear), "needs rounds"),
+        (gaussian(CentralMode::Sealed), "no sealed sum"),
+        (at_closing, "no sealed sum"),
+    ] {
+        let refused = AsynchronousCoordinator::new(setup, Asynchrony::Buffered(BUFFERED)).expect_err("no rounds");
+        assert!(refused.to_string().contains(message), "{refused}");
+    }
 }

@@ -3,7 +3,7 @@
 use foltr_rank::learn::evolution::fill_direction;
 
 use crate::aggregate::{Aggregator, Combined, Contributions, PayloadSemantics, evolution_coefficient};
-use crate::coordinator::{Rejected, RoundReport};
+use crate::coordinator::Rejected;
 use crate::message::{Payload, PayloadError};
 
 /// All messages of a round, and the rule that will combine them.
@@ -81,16 +81,15 @@ impl RoundBuffer {
         if std::mem::replace(has_come, true) { Err(Rejected::Duplicate { client }) } else { Ok(()) }
     }
 
-    /// The step that the rule makes of what has come, which is forgotten; nothing if nobody came.
-    pub(super) fn combine(&mut self, round: u32, global: &[f32]) -> Option<(RoundReport, Vec<f64>)> {
+    /// How many have come and the step that the rule makes of them, who are forgotten; nothing if nobody came.
+    pub(super) fn combine(&mut self, global: &[f32]) -> Option<(u32, Vec<f64>)> {
         self.contributions.sort();
         self.shares.clear();
         self.aggregator.aggregate(global, &self.contributions, &mut self.combined).ok()?;
         let clients = self.contributions.clients().iter().copied();
         self.shares.extend(clients.zip(self.combined.shares.iter().copied()));
-        let (n_contributions, weight) = (self.len() as u32, self.contributions.weights().iter().sum());
+        let n_contributions = self.len() as u32;
         self.clear();
-        let report = RoundReport { round, n_contributions, weight, n_within: 0, step_norm: 0.0 };
-        Some((report, std::mem::take(&mut self.combined.step)))
+        Some((n_contributions, std::mem::take(&mut self.combined.step)))
     }
 }

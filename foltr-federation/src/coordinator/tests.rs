@@ -4,6 +4,12 @@ use super::*;
 use crate::Aggregation;
 use crate::aggregate::Bulyan;
 use crate::message::Kind;
+use crate::privacy::{AdaptiveClip, CentralMode, Clip, ClipRadius, DiscreteGaussian, DistributedLaplace, Gaussian};
+use foltr_rank::rng::{Purpose, Stream, Streams};
+
+fn noise() -> Stream {
+    Streams::new(1).open(Purpose::Noise, 0, 0)
+}
 
 fn coordinator(n_clients: u32) -> Coordinator {
     Coordinator::new(Setup::averaging(vec![1.0, -1.0], n_clients, 5)).expect("a good setup")
@@ -19,8 +25,8 @@ fn a_round_moves_the_model_by_the_weighted_mean() {
     for message in [step(0, 2, 5, [0.0, 4.0]), step(0, 0, 1, [1.0, 2.0]), step(0, 1, 3, [3.0, -2.0])] {
         coordinator.receive(message).expect("a good message");
     }
-    let report = coordinator.close().expect("three clients");
-    assert_eq!((report.round, report.n_contributions, report.weight), (0, 3, 9.0));
+    let report = coordinator.close(&mut noise()).expect("three clients");
+    assert_eq!((report.round, report.n_contributions), (0, Some(3)));
     assert!((report.step_norm - (356_f64).sqrt() / 9.0).abs() < 1e-12);
     assert_eq!(coordinator.master(), [1.0 + 10.0 / 9.0, -1.0 + 16.0 / 9.0]);
     assert_eq!((coordinator.task().round, coordinator.task().global[1]), (1, (7.0 / 9.0) as f32));
@@ -50,7 +56,7 @@ fn every_reason_to_refuse_has_a_name_and_changes_nothing() {
     ] {
         assert_eq!(coordinator.receive(message), Err(refusal));
     }
-    assert_eq!(coordinator.close().map(|report| report.n_contributions), Ok(1));
+    assert_eq!(coordinator.close(&mut noise()).map(|report| report.n_contributions), Ok(Some(1)));
     assert_eq!(coordinator.task().global, [2.0, -1.0]);
 }
 
@@ -72,7 +78,7 @@ fn a_reward_that_would_make_an_infinite_update_is_refused_where_updates_are_comp
     for client in [0, 1, 2, 3, 5] {
         coordinator.receive(reward(client, 0.5)).expect("a sound reward");
     }
-    assert_eq!(coordinator.close().map(|report| report.n_contributions), Ok(5));
+    assert_eq!(coordinator.close(&mut noise()).map(|report| report.n_contributions), Ok(Some(5)));
     assert!(coordinator.task().global.iter().all(|value| value.is_finite()));
 }
 
@@ -95,9 +101,9 @@ fn a_complete_chunk_takes_nothing_more() {
 #[test]
 fn an_empty_round_stays_open() {
     let mut coordinator = coordinator(2);
-    assert_eq!(coordinator.close(), Err(CloseError::Empty { round: 0 }));
+    assert_eq!(coordinator.close(&mut noise()), Err(CloseError::Empty { round: 0 }));
     assert_eq!(coordinator.receive(step(0, 1, 1, [1.0, 1.0])), Ok(()));
-    assert!(coordinator.close().is_ok());
+    assert!(coordinator.close(&mut noise()).is_ok());
 }
 
 #[test]
@@ -106,31 +112,126 @@ fn a_model_beyond_f32_is_never_published() {
     for round in 0..2 {
         coordinator.receive(step(round, 0, 1, [0.0, f32::MAX])).expect("finite");
         // The first one just fits.
-        let closed = coordinator.close().map(|report| report.round);
+        let closed = coordinator.close(&mut noise()).map(|report| report.round);
         assert_eq!(closed, if round == 0 { Ok(0) } else { Err(CloseError::Overflow { round, index: 1 }) });
     }
     assert_eq!((coordinator.task().round, coordinator.task().global[1]), (2, f32::MAX));
 }
 
+/// The model after a round of one message of (0.3, 0.4), with noise from this stream.
+fn closed_with(setup: &Setup, stream: u32) -> Vec<f64> {
+    let mut coordinator = Coordinator::new(setup.clone()).expect("a good setup");
+    let (mut partial, mut payload) = (PartialSum::new(2), Payload::default());
+    let update = foltr_rank::Update::Step { delta: &[0.3, 0.4], n_interactions: 1 };
+    setup.privacy.protect_without_share(update, coordinator.task(), &mut noise(), &mut payload);
+    partial.add_payload(&payload, &setup.privacy.rule(setup.rule, setup.divisor), &mut []);
+    coordinator.receive_partial(0, partial).expect("a sum");
+    let report = coordinator.close(&mut Streams::new(1).open(Purpose::Noise, stream, 0)).expect("enough clients");
+    let step = coordinator.master();
+    assert!((report.step_norm - step[0].hypot(step[1])).abs() < 1e-12, "it is that of the noisy step");
+    step.to_vec()
+}
+
+fn gaussian(clip: Clip, mode: CentralMode) -> Setup {
+    let privacy = Gaussian::new(clip, 2.0, mode).expect("positive");
+    Setup { privacy: Arc::new(privacy), ..Setup::averaging(vec![0.0; 2], 4, 5) }
+}
+
 #[test]
-fn the_averaged_step_can_be_changed_before_it_is_applied() {
-    let mut coordinator = coordinator(1);
-    coordinator.receive(step(0, 0, 1, [1.0, 1.0])).expect("a good message");
-    coordinator.close_with(|step| step[0] += 0.5).expect("one client");
-    assert_eq!(coordinator.task().global, [2.5, 0.0]);
+fn no_central_mechanism_is_closed_without_its_noise() {
+    // A server that closed with no noise, or whose caller forgot to add it, would publish the sum itself: the model less
+    // the one before it is the mean of the updates. Every mechanism must move the model elsewhere, by its own noise only.
+    let laplace = DistributedLaplace::new(3.0, 1.0, ClipRadius::Paper).expect("positive");
+    let discrete = DiscreteGaussian::new(1.0, 2.0, 1, 0).expect("wide enough");
+    let at_closing = |privacy: Arc<dyn LocalPrivacy>| Setup {
+        privacy,
+        noise_shares: NoiseShares::DrawnAtClosing,
+        ..Setup::averaging(vec![0.0; 2], 4, 5)
+    };
+    let adaptive = AdaptiveClip { initial: 1.0, quantile: 0.5, rate: 0.2, count_noise: 1.0 };
+    for setup in [
+        gaussian(Clip::Fixed(1.0), CentralMode::Clear),
+        gaussian(Clip::Fixed(1.0), CentralMode::Sealed),
+        gaussian(Clip::Adaptive(adaptive), CentralMode::Sealed),
+        at_closing(Arc::new(laplace)),
+        at_closing(Arc::new(discrete)),
+    ] {
+        let (one, other) = (closed_with(&setup, 0), closed_with(&setup, 1));
+        let sum = match setup.privacy.rule(setup.rule, setup.divisor) {
+            PayloadSemantics::Averaging => [0.3, 0.4],
+            _ => [0.3 / 4.0, 0.4 / 4.0],
+        };
+        for step in [&one, &other] {
+            assert!(step.iter().zip(sum).all(|(value, sum)| (value - sum).abs() > 1e-3), "{setup:?}: {step:?}");
+        }
+        assert_ne!(one, other, "{setup:?}");
+        assert_eq!(one, closed_with(&setup, 0), "the same noise, the same model");
+    }
+}
+
+#[test]
+fn a_sum_without_its_noise_is_not_opened_reported_or_printed() {
+    // A clipped update can be read from a sum that has no noise, and so can the number of clients, where taking part is
+    // what is hidden: with and without its one client, everything that a round says must differ by nothing but the step.
+    let setup = gaussian(Clip::Fixed(1.0), CentralMode::Sealed);
+    let reports = [true, false].map(|comes| {
+        let mut coordinator = Coordinator::new(setup.clone()).expect("a good setup");
+        let mut partial = PartialSum::new(2);
+        if comes {
+            let clipped = Payload::Clipped { within: true, delta: vec![0.3125, 0.4375] };
+            partial.add_payload(&clipped, &PayloadSemantics::Summing { divisor: 4.0 }, &mut []);
+        }
+        assert_eq!(partial.mean(), None);
+        assert!(!format!("{partial:?}").contains("0.3125"));
+        coordinator.receive_partial(0, partial).expect("a sum");
+        assert!(!format!("{coordinator:?}").contains("0.3125"));
+        let report = coordinator.close(&mut noise()).expect("a round");
+        (report.n_contributions, coordinator.task().clip_norm, coordinator.task().round)
+    });
+    assert_eq!(reports, [(None, None, 1); 2]);
+}
+
+#[test]
+fn the_clip_norm_moves_with_the_round_and_is_in_the_checkpoint() {
+    let adaptive = AdaptiveClip { initial: 1.0, quantile: 0.5, rate: 1.0, count_noise: 1e-9 };
+    let mut coordinator = Coordinator::new(gaussian(Clip::Adaptive(adaptive), CentralMode::Clear)).expect("sound");
+    let before = coordinator.checkpoint();
+    let payload = |within| Payload::Clipped { within, delta: vec![0.0, 0.0] };
+    for (client, within) in [(0, true), (1, true), (2, true), (3, false)] {
+        coordinator.receive(Message { round: 0, client, payload: payload(within) }).expect("a good message");
+    }
+    coordinator.close(&mut noise()).expect("a round");
+    // Three of four are within: e^-(3/4 - 1/2).
+    let norm = coordinator.task().clip_norm.expect("it moved");
+    assert!((norm - (-0.25_f32).exp()).abs() < 1e-6, "{norm}");
+    let after = coordinator.checkpoint();
+    coordinator.restore(&before).expect("its own state");
+    assert_eq!((coordinator.task().clip_norm, coordinator.task().round), (None, 0));
+    coordinator.restore(&after).expect("its own state");
+    assert_eq!((coordinator.task().clip_norm, coordinator.checkpoint()), (Some(norm), after));
+    coordinator.skip();
+    assert_eq!(coordinator.task().clip_norm, Some(norm));
 }
 
 #[test]
 fn a_sealed_federation_takes_sums_and_nothing_else() {
-    let setup = |rule| Setup { rule, mode: Mode::Sealed, ..Setup::averaging(vec![0.0; 2], 3, 5) };
-    let refused = Coordinator::new(setup(PayloadSemantics::Evolution { sigma: 0.1, antithetic: true })).err();
-    let message = refused.expect("needs seeds and rewards").to_string();
+    let sealed = |rule, privacy: Arc<dyn LocalPrivacy>| Setup {
+        rule,
+        privacy,
+        divisor: 4.0,
+        ..Setup::averaging(vec![0.0; 2], 3, 5)
+    };
+    let discrete: Arc<dyn LocalPrivacy> = Arc::new(DiscreteGaussian::new(32_768.0, 1.0, 2, 0).expect("wide enough"));
     let known =
         "secure aggregation hides single updates, and FOLtR-ES, whose server reads the seed and reward of every";
+    let needed = PayloadSemantics::Evolution { sigma: 0.1, antithetic: true }.needs_single_updates();
+    let message = Mode::Sealed.admit(needed).expect_err("needs seeds and rewards").to_string();
     assert!(message.starts_with(known), "{message}");
     assert!([Mode::Clear, Mode::Local].iter().all(|mode| mode.admit(Some("a median")).is_ok()));
-    let rule = PayloadSemantics::Shares { unit: 0.5, divisor: 4.0, min_survivors: 2 };
-    let mut coordinator = Coordinator::new(setup(rule)).expect("a sum needs no single update");
+    // A unit of 1/2.
+    let rule = discrete.rule(PayloadSemantics::Averaging, 4.0);
+    let mut coordinator =
+        Coordinator::new(sealed(PayloadSemantics::Averaging, discrete)).expect("a sum needs no single update");
     let share = |values: [i64; 2]| Payload::Share(crate::message::Share::new(values.to_vec()));
     let message = Message { round: 0, client: 0, payload: share([8, 0]) };
     assert_eq!(coordinator.receive(message), Err(Rejected::Sealed));
@@ -140,11 +241,11 @@ fn a_sealed_federation_takes_sums_and_nothing_else() {
         partial
     };
     coordinator.receive_partial(0, sum(1)).expect("a sum");
-    let few = coordinator.close();
+    let few = coordinator.close(&mut noise());
     assert_eq!(few, Err(CloseError::TooFewSurvivors { round: 0, got: 1, needed: 2 }));
     assert_eq!((coordinator.task().round, coordinator.master()), (1, [0.0; 2].as_slice()));
     coordinator.receive_partial(0, sum(2)).expect("a sum");
-    coordinator.close().expect("two survivors");
+    coordinator.close(&mut noise()).expect("two survivors");
     assert_eq!(coordinator.master(), [2.0, -4.0]);
 }
 
@@ -155,4 +256,15 @@ fn a_bad_setup_is_refused() {
     assert_eq!(sigma.to_string(), "sigma = 0 must be positive and finite");
     let infinite = refused(PayloadSemantics::Averaging, vec![0.0, f32::INFINITY]);
     assert_eq!(infinite, SetupError::Initial { index: 1, value: f32::INFINITY });
+    // A sum that nobody adds noise to.
+    for rule in [
+        PayloadSemantics::Summing { divisor: 1.0 },
+        PayloadSemantics::Shares { unit: 1.0, divisor: 1.0, min_survivors: 1 },
+    ] {
+        assert!(refused(rule, vec![0.0]).to_string().contains("which adds their noise"));
+    }
+    let evolution = PayloadSemantics::Evolution { sigma: 0.1, antithetic: true };
+    let wrong = Setup { rule: evolution, ..gaussian(Clip::Fixed(1.0), CentralMode::Clear) };
+    let error = Coordinator::new(wrong).expect_err("rewards are not clipped").to_string();
+    assert!(error.contains("not defined for them"), "{error}");
 }

@@ -28,8 +28,8 @@ use crate::aggregate::PayloadSemantics;
 use crate::message::{Kind, Payload, RoundTask, Share};
 use crate::privacy::gaussian::{check_norm, noise_multiplier};
 use crate::privacy::{
-    Adjacency, Budget, Circumstances, Explanation, LocalPrivacy, MechanismContext, MechanismError, MechanismParameters,
-    Mode, Noise, RoundCost,
+    Adjacency, Budget, Circumstances, ClosingSum, Explanation, LocalPrivacy, MechanismContext, MechanismError,
+    MechanismParameters, Mode, Noise, NoiseShares, RoundCost,
 };
 use foltr_rank::parameter::{positive, require};
 
@@ -167,26 +167,6 @@ impl DiscreteGaussian {
         if squared_norm > bound() { Err(TooLong { squared_norm }) } else { Ok(cut) }
     }
 
-    /// An update on the grid without its noise, for simulations that draw the noise of a whole sum at once by
-    /// [`Self::noise_of_sum`]. Never for a device.
-    pub fn bare_share(&self, delta: &[f32]) -> Result<Share, TooLong> {
-        Ok(Share::new(self.quantise(delta)?))
-    }
-
-    /// Adds the noise of `n_shares` shares to a step that is their sum, in units of the model, over `divisor`.
-    ///
-    /// One discrete Gaussian has the law of the sum up to what the accountant's `distributed::tau` bounds, at a price that
-    /// does not depend on the number of shares. For simulations in which nobody looks at a single share.
-    pub fn noise_of_sum(&self, n_shares: u32, divisor: f64, stream: &mut Stream, step: &mut [f64]) {
-        let deviation = self.share_deviation() * f64::from(n_shares).sqrt();
-        let Some(sampler) = sampler_of(deviation) else { return };
-        for value in step {
-            // Sums of shares are far below 2^63 units.
-            let noise = i64::try_from(sampler.sample(stream)).unwrap_or(i64::MAX);
-            *value += noise as f64 * self.unit() / divisor;
-        }
-    }
-
     /// What a device adds to the sealed sum. On a device `noise` must be the operating system's generator.
     /// An error if the update is too long: nothing leaves the device.
     pub fn share(&self, delta: &[f32], noise: &mut impl Rng) -> Result<Share, TooLong> {
@@ -213,6 +193,29 @@ impl LocalPrivacy for DiscreteGaussian {
             panic!("Gaussian shares are defined for a step, not for outcomes")
         };
         *payload = Payload::Share(self.share(delta, private).expect("a clipped update that is cut is within the norm"));
+    }
+
+    fn protect_without_share(&self, update: Update<'_>, _: &RoundTask, _: &mut Stream, payload: &mut Payload) {
+        let Update::Step { delta, .. } = update else {
+            panic!("Gaussian shares are defined for a step, not for outcomes")
+        };
+        let cut = self.quantise(delta).expect("a clipped update that is cut is within the norm");
+        *payload = Payload::Share(Share::new(cut));
+    }
+
+    /// One discrete Gaussian has the law of the sum of all shares up to what the accountant's `distributed::tau` bounds,
+    /// at a price that does not depend on their number.
+    fn finish(&self, sum: &ClosingSum, noise: &mut dyn Rng, step: &mut [f64]) -> Option<f32> {
+        if sum.shares == NoiseShares::DrawnAtClosing {
+            let deviation = self.share_deviation() * f64::from(sum.n_contributions).sqrt();
+            let sampler = sampler_of(deviation).expect("at least one share of at least two units");
+            for value in step {
+                // Sums of shares are far below 2^63 units.
+                let drawn = i64::try_from(sampler.sample(noise)).unwrap_or(i64::MAX);
+                *value += drawn as f64 * self.unit() / sum.divisor;
+            }
+        }
+        sum.clip_norm
     }
 
     fn accepts(&self, kind: Kind) -> bool {
@@ -292,12 +295,17 @@ mod tests {
             let share = mechanism.share(&vec![0.0; n], &mut noise).expect("zero is short");
             sums.iter_mut().zip(share.values()).for_each(|(sum, &value)| *sum += value as f64);
         }
-        mechanism.noise_of_sum(8, 4.0, &mut stream(), &mut step);
-        for (values, deviation) in [(sums, 2.0 * 65_536.0_f64), (step, 2.0 * 0.5 / 4.0)] {
+        let shares = NoiseShares::DrawnAtClosing;
+        let sum = ClosingSum { n_contributions: 8, n_within: 0, clip_norm: None, divisor: 4.0, shares };
+        mechanism.finish(&sum, &mut stream(), &mut step);
+        for (values, deviation) in [(sums, 2.0 * 65_536.0_f64), (step.clone(), 2.0 * 0.5 / 4.0)] {
             let variance = values.iter().map(|x| x * x).sum::<f64>() / n as f64;
             let ratio = variance / deviation.powi(2);
             assert!((ratio - 1.0).abs() < 5.0 * (2.0 / n as f64).sqrt(), "{ratio}");
         }
-        assert_eq!(mechanism.bare_share(&[0.5, 0.0]).expect("short").values(), [65_536, 0]);
+        // A second time would be too much: what devices have drawn is not drawn again.
+        let (drawn, sum) = (step.clone(), ClosingSum { shares: NoiseShares::InMessages, ..sum });
+        mechanism.finish(&sum, &mut stream(), &mut step);
+        assert_eq!(step, drawn);
     }
 }

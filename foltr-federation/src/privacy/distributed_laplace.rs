@@ -8,7 +8,7 @@
 
 use foltr_rank::Update;
 use foltr_rank::rng::Stream;
-use rand::RngExt;
+use rand::{Rng, RngExt};
 use rand_distr::{Distribution, Exp1, Gamma, Open01};
 use serde::{Deserialize, Serialize};
 
@@ -16,8 +16,8 @@ use crate::accountant::PrivacyCost;
 use crate::message::{Payload, RoundTask};
 use crate::privacy::parameters::given_or_calibrated;
 use crate::privacy::{
-    Adjacency, Budget, Circumstances, Claim, Explanation, LocalPrivacy, MechanismContext, MechanismError,
-    MechanismParameters, Noise, RoundCost, Unit,
+    Adjacency, Budget, Circumstances, Claim, ClosingSum, Explanation, LocalPrivacy, MechanismContext, MechanismError,
+    MechanismParameters, Noise, NoiseShares, RoundCost, Unit,
 };
 use foltr_rank::parameter::{ParameterError, positive};
 
@@ -119,19 +119,6 @@ impl DistributedLaplace {
     fn cost_of_complete_round(&self, n_params: usize) -> PrivacyCost {
         PrivacyCost::Laplace { scale: self.laplace_scale(), shift: 2.0 * self.radius(), n_params }
     }
-
-    /// Adds Laplace(lambda)/C to each coordinate of an average of C messages.
-    ///
-    /// This is the law of the averaged noise of [`LocalPrivacy::protect`] when all weights are equal, at a price that
-    /// does not depend on C. For simulations in which nobody looks at a single message.
-    pub fn laplace_of_mean(&self, n_clients: u32, stream: &mut Stream, step: &mut [f64]) {
-        let scale = self.laplace_scale() / f64::from(n_clients);
-        for value in step {
-            // The difference of two exponential variates is a Laplace variate.
-            let (plus, minus): (f64, f64) = (Exp1.sample(stream), Exp1.sample(stream));
-            *value += scale * (plus - minus);
-        }
-    }
 }
 
 /// Gamma(1/n) - Gamma(1/n), of scale 1.
@@ -167,6 +154,27 @@ impl LocalPrivacy for DistributedLaplace {
         let (noise, scale) = (GammaDifference::new(task.n_clients), self.laplace_scale());
         let noisy = delta.iter().map(|&value| (f64::from(value) + scale * noise.sample(private)) as f32);
         payload.as_step(n_interactions).extend(noisy);
+    }
+
+    fn protect_without_share(&self, update: Update<'_>, _: &RoundTask, _: &mut Stream, payload: &mut Payload) {
+        let Update::Step { delta, n_interactions } = update else {
+            panic!("distributed Laplace noise is defined for a step, not for outcomes")
+        };
+        payload.as_step(n_interactions).extend_from_slice(delta);
+    }
+
+    /// Adds Laplace(lambda)/C to each coordinate of an average of C messages: the law of the averaged shares when all
+    /// weights are equal and nobody is missing, at a price that does not depend on C.
+    fn finish(&self, sum: &ClosingSum, noise: &mut dyn Rng, step: &mut [f64]) -> Option<f32> {
+        if sum.shares == NoiseShares::DrawnAtClosing {
+            let scale = self.laplace_scale() / f64::from(sum.n_contributions);
+            for value in step {
+                // The difference of two exponential variates is a Laplace variate.
+                let (plus, minus): (f64, f64) = (Exp1.sample(noise), Exp1.sample(noise));
+                *value += scale * (plus - minus);
+            }
+        }
+        sum.clip_norm
     }
 
     fn clip_radius(&self) -> Option<f32> {
@@ -255,7 +263,9 @@ mod tests {
     fn the_fast_path_has_the_law_of_the_average_and_a_wrong_scale_is_seen() {
         for n_clients in [1, 1000] {
             let (mut sample, scale) = (vec![0.0; N], 5.0 / 4.5 / f64::from(n_clients));
-            mechanism().laplace_of_mean(n_clients, &mut Streams::new(9).open(Purpose::Noise, 0, 0), &mut sample);
+            let (divisor, shares) = (f64::from(n_clients), NoiseShares::DrawnAtClosing);
+            let sum = ClosingSum { n_contributions: n_clients, n_within: 0, clip_norm: None, divisor, shares };
+            mechanism().finish(&sum, &mut Streams::new(9).open(Purpose::Noise, 0, 0), &mut sample);
             assert!(ks_distance(sample.clone(), scale) < KS_LIMIT);
             assert!(ks_distance(sample, scale * 1.05) > KS_LIMIT);
         }

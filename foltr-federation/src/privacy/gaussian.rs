@@ -15,6 +15,7 @@
 use foltr_rank::Update;
 use foltr_rank::params::clip_to_radius;
 use foltr_rank::rng::Stream;
+use rand::Rng;
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
@@ -24,8 +25,8 @@ use crate::message::{Kind, Payload, RoundTask};
 use crate::participation::Participation;
 use crate::privacy::budget::ROUNDED_UP;
 use crate::privacy::{
-    Adjacency, Budget, CentralMode, Circumstances, Explanation, LocalPrivacy, MechanismContext, MechanismError,
-    MechanismParameters, Mode, Noise, RoundCost,
+    Adjacency, Budget, CentralMode, Circumstances, ClosingSum, Explanation, LocalPrivacy, MechanismContext,
+    MechanismError, MechanismParameters, Mode, Noise, RoundCost,
 };
 use foltr_rank::parameter::{ParameterError, positive, require};
 
@@ -113,8 +114,7 @@ pub(super) fn noise_multiplier(
     }
 }
 
-/// Clipping on the device, and Gaussian noise on the sum. The noise's stream is
-/// [`Purpose::Noise`](foltr_rank::rng::Purpose::Noise).
+/// Clipping on the device, and Gaussian noise on the sum when the round is closed.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Gaussian {
     clip: Clip,
@@ -193,9 +193,10 @@ impl AdaptiveClip {
     }
 
     /// The norm of the next round, from the number of updates of this one, and of those within its norm.
-    pub fn next(&self, norm: f64, n_within: u32, n_clients: u32, divisor: f64, stream: &mut Stream) -> f64 {
-        let noise: f64 = StandardNormal.sample(stream);
-        let share = (Self::balance(n_within, n_clients) + self.count_noise * noise) / divisor + 0.5;
+    fn next(&self, norm: f64, sum: &ClosingSum, noise: &mut dyn Rng) -> f64 {
+        let drawn: f64 = StandardNormal.sample(noise);
+        let balance = Self::balance(sum.n_within, sum.n_contributions);
+        let share = (balance + self.count_noise * drawn) / sum.divisor + 0.5;
         (norm * (-self.rate * (share - self.quantile)).exp()).clamp(*NORMS.start(), *NORMS.end())
     }
 
@@ -226,18 +227,13 @@ impl Gaussian {
         let of_count = if let Clip::Adaptive(adaptive) = self.clip { adaptive.rho() } else { 0.0 };
         1.0 / (2.0 * self.noise_multiplier * self.noise_multiplier) + of_count
     }
-
-    /// Adds the noise of the sum to a step that is the sum divided by `divisor`.
-    pub fn noise_of_step(&self, clip_norm: f64, divisor: f64, stream: &mut Stream, step: &mut [f64]) {
-        add_normal(self.noise_multiplier * clip_norm / divisor, stream, step);
-    }
 }
 
 /// Adds Gaussian noise to every value.
-pub(crate) fn add_normal(deviation: f64, stream: &mut Stream, values: &mut [f64]) {
+pub(crate) fn add_normal(deviation: f64, noise: &mut dyn Rng, values: &mut [f64]) {
     for value in values {
-        let noise: f64 = StandardNormal.sample(stream);
-        *value += deviation * noise;
+        let drawn: f64 = StandardNormal.sample(noise);
+        *value += deviation * drawn;
     }
 }
 
@@ -250,6 +246,15 @@ impl LocalPrivacy for Gaussian {
         let mut delta = delta.to_vec();
         forget_if_not_finite(&mut delta);
         *payload = Payload::Clipped { within: !clip_to_radius(&mut delta, norm * INSIDE), delta };
+    }
+
+    fn finish(&self, sum: &ClosingSum, noise: &mut dyn Rng, step: &mut [f64]) -> Option<f32> {
+        let norm = sum.clip_norm.map_or(self.clip.initial(), f64::from);
+        add_normal(self.noise_multiplier * norm / sum.divisor, noise, step);
+        match self.clip {
+            Clip::Fixed(_) => sum.clip_norm,
+            Clip::Adaptive(adaptive) => Some(adaptive.next(norm, sum, noise) as f32),
+        }
     }
 
     fn accepts(&self, kind: Kind) -> bool {
@@ -301,10 +306,15 @@ impl LocalPrivacy for Gaussian {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::privacy::NoiseShares;
     use foltr_rank::rng::{Purpose, Streams};
 
     fn gaussian(clip: Clip) -> Gaussian {
         Gaussian::new(clip, 2.0, CentralMode::Clear).expect("positive")
+    }
+
+    fn sum(n_within: u32, n_contributions: u32, divisor: f64) -> ClosingSum {
+        ClosingSum { n_contributions, n_within, clip_norm: None, divisor, shares: NoiseShares::InMessages }
     }
 
     fn protect(delta: &[f32], clip_norm: Option<f32>) -> Payload {
@@ -332,7 +342,8 @@ mod tests {
     fn the_noise_has_the_deviation_that_the_label_says() {
         let n = 1_000_000;
         let (mut step, mut stream) = (vec![0.0; n], Streams::new(5).open(Purpose::Noise, 0, 0));
-        gaussian(Clip::Fixed(1.0)).noise_of_step(0.5, 100.0, &mut stream, &mut step);
+        let sum = ClosingSum { clip_norm: Some(0.5), ..sum(0, 0, 100.0) };
+        assert_eq!(gaussian(Clip::Fixed(1.0)).finish(&sum, &mut stream, &mut step), Some(0.5));
         let variance = step.iter().map(|x| x * x).sum::<f64>() / n as f64;
         // Relative standard error of a variance: sqrt(2/n) = .0014; 1 % in sigma is 2 % in the variance, 14 of them.
         let ratio = variance / (2.0_f64 * 0.5 / 100.0).powi(2);
@@ -346,7 +357,7 @@ mod tests {
         // Norms are 1, 2, ..., 1000: the median is 500.
         let mut norm = adaptive.initial;
         for _ in 0..200 {
-            norm = adaptive.next(norm, norm.clamp(0.0, 1000.0) as u32, 1000, 1000.0, &mut stream);
+            norm = adaptive.next(norm, &sum(norm.clamp(0.0, 1000.0) as u32, 1000, 1000.0), &mut stream);
         }
         assert!((norm - 500.0).abs() < 25.0, "{norm}");
         assert!((gaussian(Clip::Adaptive(adaptive)).rho() - (0.125 + 0.005)).abs() < 1e-15);
@@ -360,6 +371,6 @@ mod tests {
         // Half of the expected clients within the norm is a share of one half, however many came.
         let adaptive = AdaptiveClip { initial: 1.0, quantile: 0.5, rate: 1.0, count_noise: 1e-12 };
         let mut stream = Streams::new(5).open(Purpose::Noise, 0, 0);
-        assert!((adaptive.next(1.0, 4, 8, 100.0, &mut stream) - 1.0).abs() < 1e-9);
+        assert!((adaptive.next(1.0, &sum(4, 8, 100.0), &mut stream) - 1.0).abs() < 1e-9);
     }
 }

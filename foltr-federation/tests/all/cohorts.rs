@@ -1,15 +1,18 @@
 //! Whole rounds: the same bits for any order of arrival, and a million clients in little memory.
 
+use std::sync::Arc;
 use std::time::Instant;
 
 use foltr_federation::aggregate::{AggregationRule, Mean};
+use foltr_federation::privacy::{CentralMode, Clip, Gaussian};
 use foltr_federation::{
-    Aggregator, CHUNK, Combined, Contributions, Coordinator, Message, PartialSum, Payload, PayloadSemantics, Setup,
-    decode, encode,
+    Aggregator, CHUNK, Combined, Contributions, Coordinator, Message, PartialSum, Payload, PayloadSemantics,
+    RoundReport, Setup, decode, encode,
 };
 use foltr_rank::rng::{Purpose, Stream, Streams};
 use rand::RngExt;
 
+/// How messages are read, that of clipped updates first: those have a mechanism, which adds its noise.
 const RULES: [PayloadSemantics; 4] = [
     PayloadSemantics::Summing { divisor: 7.0 },
     PayloadSemantics::Averaging,
@@ -20,7 +23,25 @@ const N_PARAMS: usize = 46;
 
 fn coordinator(rule: PayloadSemantics, n_clients: u32) -> Coordinator {
     // From 0 the model after a round is the step, to the last bit.
-    Coordinator::new(Setup { rule, ..Setup::averaging(vec![0.0; N_PARAMS], n_clients, 8) }).expect("a good setup")
+    let plain = Setup::averaging(vec![0.0; N_PARAMS], n_clients, 8);
+    let setup = match rule {
+        PayloadSemantics::Summing { divisor } => {
+            let gaussian = Gaussian::new(Clip::Fixed(1.0), 1.0, CentralMode::Clear).expect("positive");
+            Setup { privacy: Arc::new(gaussian), divisor, ..plain }
+        }
+        rule => Setup { rule, ..plain },
+    };
+    Coordinator::new(setup).expect("a good setup")
+}
+
+fn noise() -> Stream {
+    Streams::new(4).open(Purpose::Noise, 0, 0)
+}
+
+/// Whether it says so, how many clients came.
+fn says(report: &RoundReport, rule: &PayloadSemantics, n_clients: u32) -> bool {
+    let is_hidden = matches!(rule, PayloadSemantics::Summing { .. });
+    report.n_contributions == (!is_hidden).then_some(n_clients)
 }
 
 fn payload(rule: &PayloadSemantics, client: u32) -> Payload {
@@ -62,8 +83,8 @@ fn by_message(rule: &PayloadSemantics, n_clients: u32, clients: &[u32]) -> Vec<u
     for &client in clients {
         coordinator.receive(Message { round: 0, client, payload: payload(rule, client) }).expect("a good message");
     }
-    let report = coordinator.close().expect("a full round");
-    assert_eq!((report.n_contributions as usize, coordinator.n_waiting()), (clients.len(), 0));
+    let report = coordinator.close(&mut noise()).expect("a full round");
+    assert!(says(&report, rule, clients.len() as u32) && coordinator.n_waiting() == 0, "{report:?}");
     bits(&coordinator)
 }
 
@@ -79,7 +100,7 @@ fn by_chunk(rule: &PayloadSemantics, n_clients: u32, absent: &[u32], chunk_order
         }
         coordinator.receive_partial(chunk_idx, partial).expect("a new chunk");
     }
-    coordinator.close().expect("a full round");
+    coordinator.close(&mut noise()).expect("a full round");
     bits(&coordinator)
 }
 
@@ -139,8 +160,8 @@ fn chunks_and_messages_mix_and_the_next_round_starts_empty() {
             let message = Message { round, client, payload: payload(&rule, client) };
             coordinator.receive(message).expect("a good message");
         }
-        let report = coordinator.close().expect("a full round");
-        assert_eq!((report.round, report.n_contributions), (round, 600));
+        let report = coordinator.close(&mut noise()).expect("a full round");
+        assert_eq!((report.round, report.n_contributions), (round, Some(600)));
         if round == 0 {
             assert_eq!(bits(&coordinator), want);
         } else {
@@ -174,10 +195,10 @@ fn a_million_clients_pass_through_one_chunk_of_memory() {
             coordinator.receive(received).expect("a good message");
             most_waiting = most_waiting.max(coordinator.n_waiting());
         }
-        let report = coordinator.close().expect("a full round");
+        let report = coordinator.close(&mut noise()).expect("a full round");
         let seconds = start.elapsed().as_secs_f64();
         println!("{rule:?}: {seconds:.2} s, at most {most_waiting} messages waiting");
-        assert_eq!(report.n_contributions, N_CLIENTS);
+        assert!(says(&report, &rule, N_CLIENTS), "{report:?}");
         assert!(most_waiting < CHUNK, "{most_waiting} messages were waiting");
         assert!(seconds < 60.0, "a million messages took {seconds} s");
     }

@@ -8,6 +8,7 @@ use foltr_federation::{
 };
 use foltr_rank::learn::evolution::{Reward, fill_direction};
 use foltr_rank::params::clip_to_radius;
+use foltr_rank::rng::{Purpose, Streams};
 use rand_mt::Mt;
 use serde_json::Value;
 
@@ -101,7 +102,7 @@ fn the_reference_run_of_foltr_es_from_messages_to_weights() {
                 partial.add_payload_with(&payload, &rule, &published_direction(seed, n_params));
             }
             coordinator.receive_partial(0, partial).expect("the only chunk");
-            coordinator.close().expect("four clients");
+            coordinator.close(&mut Streams::new(1).open(Purpose::Noise, 0, 0)).expect("four clients");
             let published: Vec<f64> = coordinator.task().global.iter().map(|&value| f64::from(value)).collect();
             assert_close(&published, &flatten(&round["weights"]), 1e-6, "weights");
         }

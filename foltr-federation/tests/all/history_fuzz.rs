@@ -1,9 +1,10 @@
 //! The decoder of histories against arbitrary bytes and damaged histories.
 
-use std::sync::OnceLock;
+use std::sync::{Arc, OnceLock};
 
 use bolero::check;
 use foltr_federation::history::{Erasure, Header, Touched};
+use foltr_federation::privacy::{AdaptiveClip, CentralMode, Clip, Gaussian};
 use foltr_federation::{Contributions, Coordinator, Fingerprint, History, HistoryPolicy, ServerOptimiser, Setup};
 use foltr_rank::rng::{Purpose, Streams};
 
@@ -22,9 +23,12 @@ fn history() -> History {
     let initial = vec![0.0; N_PARAMS];
     let settings = Fingerprint::of(b"settings");
     let mut history = History::new(Header { policy, n_clients: 3, optimiser, settings, initial });
-    let setup = Setup { clip_norm: Some(0.5), ..Setup::averaging(vec![0.0; N_PARAMS], 3, 1) };
-    let mut coordinator = Coordinator::new(setup).expect("a sound setup");
     let streams = Streams::new(1);
+    let adaptive = AdaptiveClip { initial: 0.5, quantile: 0.5, rate: 0.2, count_noise: 1.0 };
+    let privacy = Gaussian::new(Clip::Adaptive(adaptive), 1.0, CentralMode::Clear).expect("sound");
+    let setup = Setup { privacy: Arc::new(privacy), ..Setup::averaging(vec![0.0; N_PARAMS], 3, 1) };
+    let mut coordinator = Coordinator::new(setup).expect("a sound setup");
+    coordinator.close(&mut streams.open(Purpose::Noise, 0, 0)).expect("nobody is an answer");
     for round in 0..8 {
         if round == 6 {
             let erasure =

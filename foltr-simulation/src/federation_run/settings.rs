@@ -1,5 +1,6 @@
 //! Everything that defines a federation but its data, and what contradicts itself.
 
+use foltr_federation::privacy::NoiseShares;
 use foltr_federation::{
     Combination, Defence, Kind, Mechanism, Part, Participation, PayloadError, PayloadSemantics, RoundTask,
     ServerOptimiser, Setup, SetupError,
@@ -80,11 +81,12 @@ impl FederationSettings {
             initial: self.initial.clone(),
             n_clients: if self.needs_messages() { self.n_clients } else { most },
             n_interactions: partition.most_interactions(),
-            rule: self.rule(),
+            rule: self.usual_rule(),
+            privacy: self.privacy.clone().into(),
+            noise_shares: self.noise_shares(),
+            divisor: self.participation.expected(self.n_clients),
             defence: self.defence,
             optimiser: self.optimiser,
-            mode: self.privacy.mode(),
-            clip_norm: None,
         }
     }
 
@@ -97,27 +99,36 @@ impl FederationSettings {
 
     /// A round of clients without clusters whose single messages are looked at.
     pub fn round<'a>(&'a self, task: &'a RoundTask, partition: &'a ClientData, streams: &'a Streams) -> Round<'a> {
-        Round { task, clusters: &[], partition, privacy: &self.privacy, sums_only: false, rule: self.rule(), streams }
+        let (privacy, noise_shares) = (&self.privacy, NoiseShares::InMessages);
+        Round { task, clusters: &[], partition, privacy, noise_shares, rule: self.rule(), streams }
     }
 
-    pub(crate) fn rule(&self) -> PayloadSemantics {
-        let usual = match self.learning.evolution() {
+    /// How messages are read that no mechanism has changed.
+    pub(crate) fn usual_rule(&self) -> PayloadSemantics {
+        match self.learning.evolution() {
             None => PayloadSemantics::Averaging,
             Some(&EvolutionSettings { sigma, antithetic, .. }) => {
                 PayloadSemantics::Evolution { sigma: f64::from(sigma), antithetic }
             }
-        };
-        self.privacy.rule(usual, self.participation.expected(self.n_clients))
+        }
     }
 
-    /// Whether the noise of a whole sum is drawn at once: its law is known for any number of Gaussian shares, but for
+    pub(crate) fn rule(&self) -> PayloadSemantics {
+        self.privacy.rule(self.usual_rule(), self.participation.expected(self.n_clients))
+    }
+
+    /// Where devices' shares of noise are. The noise of a whole sum is drawn at once where its law is known: that is known for any number of Gaussian shares, but for
     /// shares of Laplace noise only if every client that the task counts on takes part, with equal weight (spec section
     /// 9).
-    pub(super) fn noise_is_drawn_at_once(&self) -> bool {
+    pub(super) fn noise_shares(&self) -> NoiseShares {
         let is_complete = self.dropout == 0.0
             && !matches!(self.participation, Participation::PoissonSampling(_))
             && self.absent.is_empty();
-        is_complete || matches!(self.privacy, Mechanism::DiscreteGaussian(_))
+        if is_complete || matches!(self.privacy, Mechanism::DiscreteGaussian(_)) {
+            NoiseShares::DrawnAtClosing
+        } else {
+            NoiseShares::InMessages
+        }
     }
 
     /// Whether an attack, a robust rule or worker momentum looks at single messages.

@@ -145,7 +145,7 @@ fn shuffled_messages_give_the_bits_of_the_simulation() {
                 let message = foltr_federation::decode(&bytes, coordinator.expected()).expect("a sound message");
                 coordinator.receive(message).expect("an expected message");
             }
-            coordinator.close().expect("all clients");
+            coordinator.close(&mut stream).expect("all clients");
             assert_eq!(coordinator.task().global, simulated.task().global, "{learning:?}");
         }
     }

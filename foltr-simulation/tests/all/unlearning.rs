@@ -284,7 +284,9 @@ fn subtraction_needs_plain_means_and_noise_needs_clipping() {
 #[test]
 fn a_certificate_changes_nothing_but_the_history() {
     let gaussian = Gaussian::new(Clip::Fixed(0.1), 20.0, CentralMode::Sealed).expect("positive");
-    let cost = gaussian.cost(settings().initial.len(), N_INTERACTIONS);
+    let cost = gaussian
+        .cost(&foltr_federation::privacy::Circumstances::complete(settings().initial.len(), N_INTERACTIONS))
+        .seen;
     let private = FederationSettings { privacy: Mechanism::Gaussian(gaussian), ..settings() };
     let (ranker, history) = trained(&private, HistoryPolicy::default(), 10);
     let epsilon = cost.after(10, 1e-5).epsilon * 1.001;

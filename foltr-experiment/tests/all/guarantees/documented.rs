@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use foltr_federation::{Guarantee, ObserverGuarantee};
+use foltr_federation::Guarantee;
 
 use super::sections::SECTIONS;
 use super::*;
@@ -31,12 +31,8 @@ fn row(cells: &[&str]) -> String {
     format!("| {} |\n", cells.join(" | "))
 }
 
-fn pair(guarantee: Option<Guarantee>) -> String {
+fn epsilon(guarantee: Option<Guarantee>) -> String {
     guarantee.map_or_else(|| "nothing".into(), |it| format!("{:.2}", it.epsilon))
-}
-
-fn whole_run(observer: &ObserverGuarantee) -> String {
-    pair(observer.run)
 }
 
 /// Mechanism, mode, participation: which runs are compared, what holds for a run, and after one request to forget.
@@ -53,30 +49,39 @@ fn guarantees() -> String {
     ];
     let mut table = row(&header) + &row(&["---"; 8]);
     for (mechanism, mode, privacy) in MECHANISMS {
+        let mut groups: Vec<(Vec<&str>, [String; 5])> = Vec::new();
         for (participation, key) in PARTICIPATIONS {
-            let file = || with(base(mechanism, privacy), key.as_slice());
-            let Some(plain) = accepted(&file()) else { continue };
-            let of = |experiment: &Experiment| experiment.plan().guarantee(N_PARAMS, DELTA).expect("a plan");
-            let stated = of(&plain);
-            let [server, others, _] = stated.observers.as_slice() else { panic!("three observers") };
-            let adjacency = stated.adjacency.map_or("-", short);
-            let retrained =
-                accepted(&forgetting(file(), UNLEARNINGS[0])).map(|experiment| of(&experiment).observers[1]);
-            let (stays, left) =
-                retrained.map_or(("refused".into(), "refused".into()), |it| (whole_run(&it), pair(it.run_of_leavers)));
-            table += &row(&[
-                &format!("`{mechanism}`").replace(", adaptive norm`", "`, adaptive norm"),
-                mode,
-                participation,
-                adjacency,
-                &whole_run(server),
-                &whole_run(others),
-                &stays,
-                &left,
-            ]);
+            let Some(cells) = cells(&with(base(mechanism, privacy), key.as_slice())) else { continue };
+            match groups.iter_mut().find(|(_, known)| *known == cells) {
+                Some((names, _)) => names.push(participation),
+                None => groups.push((vec![participation], cells)),
+            }
+        }
+        for (names, [adjacency, server, others, stays, left]) in groups {
+            let who = names.join("; ");
+            table += &row(&[&code(mechanism), mode, &who, &adjacency, &server, &others, &stays, &left]);
         }
     }
     table
+}
+
+/// Adjacency, against the server, against others, and after a retraining; nothing where the file is refused.
+fn cells(file: &ExperimentFile) -> Option<[String; 5]> {
+    let of = |experiment: &Experiment| experiment.plan().guarantee(N_PARAMS, DELTA).expect("a plan");
+    let stated = of(&accepted(file)?);
+    let retrained = accepted(&forgetting(file.clone(), UNLEARNINGS[0])).expect("everything can be trained again");
+    let replayed = of(&retrained).observers[1];
+    Some([
+        stated.adjacency.map_or("-", short).into(),
+        epsilon(stated.observers[0].run),
+        epsilon(stated.observers[1].run),
+        epsilon(replayed.run),
+        epsilon(replayed.run_of_leavers),
+    ])
+}
+
+fn code(mechanism: &str) -> String {
+    format!("`{mechanism}`").replace(", adaptive norm`", "`, adaptive norm")
 }
 
 const fn short(adjacency: foltr_federation::privacy::Adjacency) -> &'static str {
@@ -102,8 +107,7 @@ fn beside() -> String {
         };
         let ways = UNLEARNINGS.iter().filter(|way| accepted(&forgetting(base(mechanism, privacy), **way)).is_some());
         let ways = ways.map(|(name, ..)| *name).collect::<Vec<_>>().join(", ");
-        let name = format!("`{mechanism}`").replace(", adaptive norm`", "`, adaptive norm");
-        table += &row(&[&name, mode, &names(true), &ways, &names(false)]);
+        table += &row(&[&code(mechanism), mode, &names(true), &ways, &names(false)]);
     }
     table
 }

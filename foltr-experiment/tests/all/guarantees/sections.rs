@@ -21,7 +21,16 @@ pub(super) const SECTIONS: &[(&str, &[(&str, &str)])] = &[
     ("accumulated updates", &[("learner.updates", "\"accumulated\"")]),
     ("published stream", &[("learner.stream", "\"published\"")]),
     ("local-only", &[("personalisation.kind", "\"local-only\"")]),
-    ("fed-per", &[("personalisation.kind", "\"fed-per\"")]),
+    (
+        "fed-per",
+        &[
+            ("personalisation.kind", "\"fed-per\""),
+            ("ranker.kind", "\"mlp\""),
+            ("ranker.hidden", "3"),
+            ("ranker.activation", "\"relu\""),
+            ("ranker.initialisation", "{ kind = \"fan-in\" }"),
+        ],
+    ),
     ("interpolation", &[("personalisation.kind", "\"interpolation\""), ("personalisation.memory", "0.99")]),
     ("ditto", &[("personalisation.kind", "\"ditto\""), ("personalisation.pull", "0.01")]),
     (
@@ -37,7 +46,7 @@ pub(super) const SECTIONS: &[(&str, &[(&str, &str)])] = &[
         "additive",
         &[
             ("personalisation.kind", "\"additive\""),
-            ("personalisation.n_clusters", "0"),
+            ("personalisation.n_clusters", "2"),
             ("personalisation.memory", "0.99"),
             ("personalisation.own_rate", "0.5"),
             ("personalisation.own_decay", "0.01"),
