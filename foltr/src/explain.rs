@@ -124,7 +124,6 @@ fn n_params(experiment: &Experiment, widths: &mut Vec<(Data, usize)>) -> Result<
 #[derive(Clone, Copy, Debug)]
 struct Price {
     cost: PrivacyCost,
-    interactions: u32,
     messages: u32,
     delta: f64,
 }
@@ -138,26 +137,18 @@ impl Price {
         // Without a delta wherever one can do without.
         let pure = finite(Guarantee { epsilon: price.cost.epsilon(), delta: 0.0 });
         let message = pure.or_else(|| finite(price.cost.after(1, price.delta)));
-        let interaction = match price.cost {
-            PrivacyCost::Pure { per_interaction: Some(epsilon), .. } => finite(Guarantee { epsilon, delta: 0.0 }),
-            _ => message,
+        let interaction = match price.cost.per_interaction() {
+            Some(epsilon) => finite(Guarantee { epsilon, delta: 0.0 }),
+            None => message,
         };
         let added_up = f64::from(price.messages) * price.cost.epsilon();
         let run_without_delta = Some(added_up).filter(|epsilon| epsilon.is_finite());
         ObserverGuarantee { interaction, message, run: price.run(), run_without_delta, ..nothing }
     }
 
-    /// The smallest epsilon. Where interactions are randomised one by one, they are added up one by one: that costs no
-    /// more than by messages.
+    /// The smallest epsilon.
     fn run(&self) -> Option<Guarantee> {
-        let (cost, n) = match self.cost {
-            PrivacyCost::Pure { per_interaction: Some(epsilon), .. } => {
-                let one = PrivacyCost::Pure { per_interaction: None, per_message: epsilon };
-                (one, self.messages.saturating_mul(self.interactions))
-            }
-            cost => (cost, self.messages),
-        };
-        let bounds = accountant::bounds(&[(cost, n)], self.delta);
+        let bounds = accountant::bounds(&[(self.cost, self.messages)], self.delta);
         bounds.into_iter().min_by(|a, b| a.epsilon.total_cmp(&b.epsilon))
     }
 }

@@ -30,7 +30,7 @@ impl MechanismParameters for SampledResponseParameters {
     type Mechanism = SampledResponse;
 
     fn mechanism(&self, context: &MechanismContext) -> Result<SampledResponse, MechanismError> {
-        let probability = self.0.probability(context, |budget| budget.per_message(context.n_rounds))?;
+        let probability = self.0.probability(context, 1)?;
         SampledResponse::new(probability, context.reward, context.list_length)
     }
 
@@ -78,7 +78,7 @@ impl LocalPrivacy for SampledResponse {
     }
 
     fn cost(&self, _: usize, _: u32) -> PrivacyCost {
-        PrivacyCost::Pure { per_interaction: None, per_message: self.epsilon() }
+        self.response.cost_of(1)
     }
 
     fn mode(&self) -> Mode {

@@ -48,7 +48,7 @@ impl<'a> Facts<'a> {
         facts.messages = experiment.plan().affordable_rounds(schedule.n_rounds, facts.width())?;
         let interactions = u32::try_from(facts.interactions).context("clients.interactions is too large")?;
         let messages = u32::try_from(facts.messages).context("there are too many rounds")?;
-        let price = |cost| Price { cost, interactions, messages, delta };
+        let price = |cost| Price { cost, messages, delta };
         facts.seen = Some(price(facts.mechanism()?.cost(facts.width(), interactions)));
         facts.unseen = Some(price(experiment.plan().cost(facts.width())?));
         Ok(facts)
