@@ -1,17 +1,21 @@
 //! What do messages give away, over a whole run?
 //!
 //! A mechanism says what one message costs: [`PrivacyCost`]. Costs are added as Renyi divergences ([`renyi`]), of which
-//! concentrated differential privacy ([`zcdp`]) and epsilon ([`pure`]) are special cases, and become one [`Guarantee`]
-//! at the end. Gaussian noise ([`gaussian`]) has an exact answer. Against whom a guarantee holds, and under which
-//! assumptions, is for those to say who know what the attacker sees.
+//! concentrated differential privacy ([`zcdp`]) and epsilon ([`pure`]) are special cases, and as laws of the privacy loss
+//! ([`loss_distribution`]), where these are known; they become one [`Guarantee`] at the end. Gaussian noise
+//! ([`gaussian`]) has an exact answer, and discrete shares of it ([`distributed`]) nearly the same. Against whom a
+//! guarantee holds, and under which assumptions, is for those to say who know what the attacker sees.
 //!
-//! Every result is on the high side: never below the formula that it stands for, and at most a millionth above it.
+//! Every result is on the high side: never below the formula that it stands for. It is at most a millionth above it, or a
+//! thousandth where laws of losses are put on a grid.
 
 pub mod distributed;
 pub mod gaussian;
 pub mod laplace;
+mod loss_distribution;
 pub mod pure;
 pub mod renyi;
+pub mod response;
 mod search;
 pub mod subsampled;
 pub mod zcdp;
@@ -39,15 +43,19 @@ pub struct Guarantee {
 pub enum PrivacyCost {
     /// Nothing is hidden.
     Unbounded,
-    /// Pure epsilon of one message, against whoever reads it; and of an interaction, where each is randomised.
-    Pure { per_interaction: Option<f64>, per_message: f64 },
-    /// rho of zero-concentrated privacy of one round, against whoever sees the sum only: noise that is nearly Gaussian.
-    /// Sensitivity squared over twice the variance, where it is a discrete Gaussian.
-    Concentrated { rho: f64 },
-    /// Gaussian noise on the sum, against whoever sees the sum only: mu is the l2-sensitivity over the deviation. Costs a
-    /// little less than [`Self::Concentrated`].
+    /// Pure epsilon of one message, against whoever reads it.
+    Pure { epsilon: f64 },
+    /// Answers that are randomised one by one, against whoever reads the message: each is the truth with this probability,
+    /// else any other of the outcomes.
+    Response { probability: f64, n_outcomes: u32, n_answers: u32 },
+    /// Discrete Gaussian shares of noise, against whoever sees the sum only, by both of two theorems: rho of
+    /// zero-concentrated privacy; and what is published is within a factor of e^slack or e^-slack as likely as under
+    /// continuous Gaussian noise with this mu ([`distributed`]).
+    DiscreteGaussian { rho: f64, mu: f64, slack: f64 },
+    /// Gaussian noise on the sum, against whoever sees the sum only: mu is the l2-sensitivity over the deviation.
     Gaussian { mu: f64 },
     /// Gaussian noise, a multiple of the l2-sensitivity, on the sum of those who take part by a coin that nobody sees.
+    /// This is the price of the coin: it is paid in every round, also in those in which the coin says no.
     Subsampled { probability: f64, noise_multiplier: f64 },
     /// Laplace noise on every coordinate, against whoever sees the sum only, which a client can shift so far in l2.
     Laplace { scale: f64, shift: f64, n_params: usize },
@@ -57,34 +65,53 @@ impl PrivacyCost {
     /// The pure epsilon of one message; infinite where there is only one with a delta.
     pub fn epsilon(&self) -> f64 {
         match *self {
-            Self::Pure { per_message, .. } => per_message,
+            Self::Pure { epsilon } => epsilon,
+            Self::Response { n_answers: 0, .. } => 0.0,
+            Self::Response { probability, n_outcomes, n_answers } => {
+                f64::from(n_answers) * response::epsilon(probability, n_outcomes)
+            }
             Self::Laplace { scale, shift, n_params } => laplace::epsilon(scale, shift, n_params),
-            Self::Unbounded | Self::Concentrated { .. } | Self::Gaussian { .. } | Self::Subsampled { .. } => {
+            Self::Unbounded | Self::DiscreteGaussian { .. } | Self::Gaussian { .. } | Self::Subsampled { .. } => {
                 f64::INFINITY
             }
         }
     }
 
-    /// The pure epsilon of one interaction, where each is randomised by itself.
-    pub const fn per_interaction(&self) -> Option<f64> {
-        if let Self::Pure { per_interaction, .. } = self { *per_interaction } else { None }
+    /// The pure epsilon of one interaction, where each of a message is randomised by itself.
+    pub fn per_interaction(&self) -> Option<f64> {
+        match *self {
+            Self::Response { probability, n_outcomes, .. } => Some(response::epsilon(probability, n_outcomes)),
+            _ => None,
+        }
     }
 
     /// Renyi divergence of order 1 + t of one message.
     pub fn divergence(&self, t: f64) -> f64 {
         match *self {
             Self::Unbounded => f64::INFINITY,
-            // Interactions that are randomised one by one cost less together than one answer of their whole epsilon.
-            Self::Pure { per_interaction: Some(each), per_message } if each > 0.0 && each.is_finite() => {
-                per_message / each * pure::divergence(each, t)
+            Self::Pure { epsilon } => pure::divergence(epsilon, t),
+            Self::Response { n_answers: 0, .. } => 0.0,
+            Self::Response { probability, n_outcomes, n_answers } => {
+                f64::from(n_answers) * response::divergence(probability, n_outcomes, t)
             }
-            Self::Pure { per_message, .. } => pure::divergence(per_message, t),
-            Self::Concentrated { rho } => (1.0 + t) * rho,
+            Self::DiscreteGaussian { rho, .. } => (1.0 + t) * rho,
             Self::Gaussian { mu } => (1.0 + t) * mu * mu / 2.0 * ABOVE,
             Self::Subsampled { probability, noise_multiplier } => {
                 subsampled::divergence(probability, noise_multiplier, t)
             }
             Self::Laplace { scale, shift, n_params } => laplace::spread_divergence(scale, shift, n_params, t),
+        }
+    }
+
+    /// mu of Gaussian noise that hides no more than this, and the slack between the two; infinite where there is none.
+    /// A coin that decides about taking part never adds to what the noise alone gives away.
+    fn as_gaussian(&self) -> (f64, f64) {
+        match *self {
+            Self::Gaussian { mu } => (mu, 0.0),
+            Self::DiscreteGaussian { mu, slack, .. } => (mu, slack),
+            Self::Subsampled { probability: 0.0, .. } => (0.0, 0.0),
+            Self::Subsampled { noise_multiplier, .. } => (noise_multiplier.recip(), 0.0),
+            _ => (f64::INFINITY, 0.0),
         }
     }
 
@@ -95,30 +122,52 @@ impl PrivacyCost {
 }
 
 /// What messages of several kinds guarantee together, by every theorem that applies: epsilons add up, without a delta;
-/// Renyi divergences add up; Gaussian noise of several rounds is Gaussian noise of one.
+/// Renyi divergences add up; Gaussian noise of several rounds is Gaussian noise of one; laws of losses are convolved.
 pub fn bounds(costs: &[(PrivacyCost, u32)], delta: f64) -> Vec<Guarantee> {
+    let (mut all, known) = quick_bounds(costs, delta);
+    let by_losses = loss_distribution::epsilon(costs, delta, known);
+    all.push(Guarantee { epsilon: by_losses, delta });
+    all.retain(|guarantee| guarantee.epsilon.is_finite());
+    all
+}
+
+/// Those that take no time, and what is known from them.
+fn quick_bounds(costs: &[(PrivacyCost, u32)], delta: f64) -> (Vec<Guarantee>, loss_distribution::Known) {
+    // No message costs nothing, even where one would cost infinitely much; and the sum of nothing is 0, not -0.
     let sum = |of: &dyn Fn(&PrivacyCost) -> f64| -> f64 {
-        // No message costs nothing, even where one would cost infinitely much.
-        costs.iter().filter(|(_, n)| *n > 0).map(|(cost, n)| f64::from(*n) * of(cost)).sum()
+        costs.iter().filter(|(_, n)| *n > 0).fold(0.0, |sum, (cost, n)| sum + f64::from(*n) * of(cost))
     };
-    let squared_mu = sum(&|cost| if let PrivacyCost::Gaussian { mu } = cost { mu * mu } else { f64::INFINITY });
-    let by_renyi = renyi::epsilon(|t| sum(&|cost| cost.divergence(t)), delta);
-    let all = [
+    let mu = sum(&|cost| cost.as_gaussian().0.powi(2)).sqrt() * ABOVE;
+    // What is within a factor of e^s of (epsilon, delta) is (epsilon + 2 s, delta e^s).
+    let slack = sum(&|cost| cost.as_gaussian().1) * ABOVE;
+    let (order, by_renyi) = renyi::best(|t| sum(&|cost| cost.divergence(t)), delta);
+    let all = vec![
         Guarantee { epsilon: sum(&PrivacyCost::epsilon), delta: 0.0 },
         Guarantee { epsilon: by_renyi, delta },
-        Guarantee { epsilon: gaussian::epsilon(squared_mu.sqrt() * ABOVE, delta), delta },
+        Guarantee { epsilon: gaussian::epsilon(mu, delta * (-slack).exp()) + 2.0 * slack, delta },
     ];
-    all.into_iter().filter(|guarantee| guarantee.epsilon.is_finite()).collect()
+    (all, loss_distribution::Known { epsilon: by_renyi, order })
 }
 
 /// The best of [`bounds`]; infinite where no theorem applies.
 pub fn total(costs: &[(PrivacyCost, u32)], delta: f64) -> Guarantee {
+    best(bounds(costs, delta), delta)
+}
+
+/// Whether messages stay within a budget, by the bounds that take no time if these are enough.
+pub fn is_within(costs: &[(PrivacyCost, u32)], budget: Guarantee) -> bool {
+    // Not `>`: what is not a number is not within a budget.
+    let fits = |guarantee: Guarantee| guarantee.epsilon <= budget.epsilon;
+    fits(best(quick_bounds(costs, budget.delta).0, budget.delta)) || fits(total(costs, budget.delta))
+}
+
+fn best(bounds: Vec<Guarantee>, delta: f64) -> Guarantee {
     let none = Guarantee { epsilon: f64::INFINITY, delta };
     let better = |best: Guarantee, next: Guarantee| {
         let worth = if best.delta < next.delta { WORTH_A_DELTA } else { 1.0 };
         if next.epsilon < best.epsilon * worth { next } else { best }
     };
-    bounds(costs, delta).into_iter().fold(none, better)
+    bounds.into_iter().fold(none, better)
 }
 
 #[cfg(test)]
@@ -133,37 +182,72 @@ mod tests {
     fn nothing_hidden_is_not_bounded() {
         assert_eq!(PrivacyCost::Unbounded.after(1, 1e-5).epsilon, f64::INFINITY);
         assert_eq!(PrivacyCost::Unbounded.after(0, 1e-5).epsilon, 0.0);
-        let infinite = PrivacyCost::Pure { per_interaction: None, per_message: f64::INFINITY };
+        let infinite = PrivacyCost::Pure { epsilon: f64::INFINITY };
         assert_eq!(infinite.after(1, 1e-5).epsilon, f64::INFINITY);
         assert!(bounds(&[(PrivacyCost::Unbounded, 1)], 1e-5).is_empty());
     }
 
     #[test]
     fn pure_messages_add_up_or_concentrate() {
-        let large = PrivacyCost::Pure { per_interaction: Some(4.5), per_message: 18.0 };
+        let large = PrivacyCost::Pure { epsilon: 18.0 };
         assert_eq!(large.after(1, 1e-5), Guarantee { epsilon: 18.0, delta: 0.0 });
-        let small = PrivacyCost::Pure { per_interaction: None, per_message: 0.1 };
+        let small = PrivacyCost::Pure { epsilon: 0.1 };
         let many = small.after(1000, 1e-5);
-        assert_eq!((many.epsilon, many.delta), (pure::composed(0.1, 1000, 1e-5), 1e-5));
-        assert!(many.epsilon < 40.0);
+        assert!(many.delta == 1e-5 && many.epsilon < pure::composed(0.1, 1000, 1e-5), "{many:?}");
         assert_eq!(small.after(1000, 0.0), Guarantee { epsilon: 100.0, delta: 0.0 });
     }
 
     #[test]
-    fn answers_that_are_randomised_one_by_one_add_up_one_by_one() {
-        let message = PrivacyCost::Pure { per_interaction: Some(0.1), per_message: 0.8 };
-        assert_near(message.after(50, 1e-5).epsilon, pure::composed(0.1, 400, 1e-5));
-        let at_once = PrivacyCost::Pure { per_interaction: None, per_message: 0.8 };
-        assert!(message.after(50, 1e-5).epsilon < 0.5 * at_once.after(50, 1e-5).epsilon);
+    fn answers_of_a_message_add_up_one_by_one() {
+        let message = |n_answers| PrivacyCost::Response { probability: 0.25, n_outcomes: 11, n_answers };
+        assert_near(message(8).after(50, 1e-5).epsilon, message(1).after(400, 1e-5).epsilon);
+        assert_near(message(8).epsilon(), 8.0 * (10.0_f64 / 3.0).ln());
+        assert_near(message(8).per_interaction().expect("one by one"), (10.0_f64 / 3.0).ln());
+        assert_eq!(message(0).after(50, 1e-5), Guarantee { epsilon: 0.0, delta: 0.0 });
+    }
+
+    /// The sum of no numbers is -0 in floating point, which was printed as an epsilon of -0.0.
+    #[test]
+    fn no_message_costs_zero_without_a_sign() {
+        let costs = [
+            PrivacyCost::Unbounded,
+            PrivacyCost::Pure { epsilon: 1.0 },
+            PrivacyCost::Response { probability: 0.5, n_outcomes: 11, n_answers: 2 },
+            distributed::cost(10.0, 4.0, 1, 1),
+            PrivacyCost::Gaussian { mu: 1.0 },
+            PrivacyCost::Subsampled { probability: 0.1, noise_multiplier: 1.0 },
+            PrivacyCost::Laplace { scale: 1.0, shift: 1.0, n_params: 3 },
+        ];
+        let none = costs.map(|cost| cost.after(0, 1e-5));
+        for guarantee in none.into_iter().chain([total(&[], 1e-5)]).chain(bounds(&[], 1e-5)) {
+            assert_eq!(guarantee.epsilon.to_bits(), 0.0_f64.to_bits(), "{guarantee:?}");
+        }
+        let PrivacyCost::DiscreteGaussian { rho, slack, .. } = costs[3] else { panic!("a discrete Gaussian") };
+        assert!(rho > 0.0 && slack.is_sign_positive() && distributed::tau(1, 4.0).is_sign_positive());
     }
 
     #[test]
-    fn gaussian_noise_has_two_bounds_and_the_exact_one_is_smaller() {
-        let (exact, nearly) = (PrivacyCost::Gaussian { mu: 0.1 }, PrivacyCost::Concentrated { rho: 0.005 });
-        assert_near(exact.after(200, 1e-5).epsilon, gaussian::epsilon(200.0_f64.sqrt() * 0.1, 1e-5));
-        assert_near(nearly.after(200, 1e-5).epsilon, zcdp::epsilon(1.0, 1e-5));
-        assert!(exact.after(200, 1e-5).epsilon < nearly.after(200, 1e-5).epsilon);
+    fn gaussian_noise_has_an_exact_bound_and_discrete_shares_nearly_the_same() {
+        let exact = PrivacyCost::Gaussian { mu: 0.1 };
+        let nearly = PrivacyCost::DiscreteGaussian { rho: 0.005, mu: 0.1, slack: 1e-9 };
+        let by_zcdp = PrivacyCost::DiscreteGaussian { rho: 0.005, mu: 0.1, slack: 1.0 };
+        let exactly = gaussian::epsilon(200.0_f64.sqrt() * 0.1, 1e-5);
+        assert_near(exact.after(200, 1e-5).epsilon, exactly);
+        let nearly = nearly.after(200, 1e-5).epsilon;
+        // 2 * 200 slacks, and delta e^-(200 slacks).
+        assert!(nearly >= exactly + 4e-7 && nearly < exactly + 6e-7, "{nearly}, {exactly}");
+        assert_near(by_zcdp.after(200, 1e-5).epsilon, zcdp::epsilon(1.0, 1e-5));
         assert_eq!(bounds(&[(exact, 200)], 1e-5).len(), 2);
+    }
+
+    #[test]
+    fn a_coin_never_adds_to_what_the_noise_alone_gives_away() {
+        let sampled = |probability| PrivacyCost::Subsampled { probability, noise_multiplier: 10.0 };
+        let exact = gaussian::epsilon(200.0_f64.sqrt() / 10.0, 1e-5);
+        assert_near(sampled(1.0).after(200, 1e-5).epsilon, exact);
+        let nearly_always = sampled(0.999).after(200, 1e-5).epsilon;
+        assert!(nearly_always <= exact * (1.0 + 1e-8) && nearly_always > 0.99 * exact, "{nearly_always}, {exact}");
+        assert_eq!(sampled(0.0).after(200, 1e-5).epsilon, 0.0);
     }
 
     #[test]
@@ -179,9 +263,9 @@ mod tests {
     #[test]
     fn different_messages_cost_less_together_than_one_by_one() {
         let costs = [
-            (PrivacyCost::Concentrated { rho: 0.01 }, 10),
+            (PrivacyCost::DiscreteGaussian { rho: 0.01, mu: 0.02_f64.sqrt(), slack: 0.0 }, 10),
             (PrivacyCost::Gaussian { mu: 0.1 }, 10),
-            (PrivacyCost::Pure { per_interaction: None, per_message: 0.05 }, 40),
+            (PrivacyCost::Pure { epsilon: 0.05 }, 40),
         ];
         let together = total(&costs, 1e-5).epsilon;
         let apart: f64 = costs.iter().map(|(cost, n)| cost.after(*n, 1e-5 / 3.0).epsilon).sum();
@@ -194,8 +278,9 @@ mod tests {
     fn costs_survive_a_round_trip() {
         for text in [
             r#"{"kind":"unbounded"}"#,
-            r#"{"kind":"pure","per_interaction":1.5,"per_message":6.0}"#,
-            r#"{"kind":"concentrated","rho":0.5}"#,
+            r#"{"kind":"pure","epsilon":6.0}"#,
+            r#"{"kind":"response","probability":0.25,"n_outcomes":11,"n_answers":4}"#,
+            r#"{"kind":"discrete-gaussian","rho":0.5,"mu":1.0,"slack":1e-9}"#,
             r#"{"kind":"gaussian","mu":0.25}"#,
             r#"{"kind":"subsampled","probability":0.1,"noise_multiplier":2.0}"#,
             r#"{"kind":"laplace","scale":1.25,"shift":5.0,"n_params":46}"#,

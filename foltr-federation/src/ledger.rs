@@ -7,6 +7,11 @@
 //! 3. write the ledger and the message to durable storage, and wait until they are there;
 //! 4. send.
 //!
+//! Where a device decides by a coin whether it takes part in a round, what the coin hides is paid for in every round, also
+//! in those in which it says no: [`Ledger::book_coin`] books it, and the ledger is durable, *before* it is tossed. If it
+//! says yes, its message is reserved at no further cost. A ledger of the messages alone would count a tenth of the
+//! rounds, each at the price of a client that is seldom there: it refuses such a message without its coin.
+//!
 //! Sent before it was written, a message would be forgotten by a crash and its cost spent twice. A retry resends the
 //! stored bytes at no further cost; other bytes for the same round are refused, since the mean of two noises is less
 //! noise. An old copy of a ledger has forgotten what was spent since: it must never be restored.
@@ -27,26 +32,28 @@ use crate::accountant::{self, Guarantee, PrivacyCost};
 use stored::Hash;
 pub use stored::LedgerError;
 
-/// Budget, costs, and a fingerprint of every message.
+/// Budget, costs, the coins, and a fingerprint of every message.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(try_from = "stored::Stored", into = "stored::Stored")]
 pub struct Ledger {
     budget: Guarantee,
-    /// Each cost once, with the number of messages.
+    /// Each cost once, with the number of messages, or of coins.
     spent: Vec<(PrivacyCost, u32)>,
+    /// Of each booked coin, the index of its cost.
+    coins: BTreeMap<String, BTreeMap<u32, usize>>,
     messages: BTreeMap<String, BTreeMap<u32, Hash>>,
 }
 
-/// A message may be sent, once the ledger is durable.
+/// A message may be sent, or a coin tossed, once the ledger is durable.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Receipt {
-    /// The same bytes had been reserved before: no further cost.
+    /// The same bytes had been reserved before, or the same coin booked: no further cost.
     pub is_repeat: bool,
-    /// Everything that is spent, this message included.
+    /// Everything that is spent, this message or coin included.
     pub spent: Guarantee,
 }
 
-/// Why a message may not be sent. The ledger is unchanged.
+/// Why a message may not be sent, or a coin not tossed. The ledger is unchanged.
 #[derive(Clone, Debug, PartialEq, Error)]
 pub enum Refused {
     #[error(
@@ -61,6 +68,15 @@ pub enum Refused {
     OtherBytes { task: String, round: u32 },
     #[error("a message that costs {cost:?} has no finite cost; no budget is enough for it")]
     NotBounded { cost: PrivacyCost },
+    #[error(
+        "round {round} of task `{task}` takes part by a coin that was not booked; its cost is that of every coin, not of \
+         the messages: book it before it is tossed"
+    )]
+    NoCoin { task: String, round: u32 },
+    #[error("round {round} of task `{task}` was booked before, at another cost")]
+    OtherCost { task: String, round: u32 },
+    #[error("{cost:?} is not the cost of a coin; reserve the message instead")]
+    NotACoin { cost: PrivacyCost },
 }
 
 impl Ledger {
@@ -69,32 +85,77 @@ impl Ledger {
         if !(epsilon.is_finite() && epsilon >= 0.0 && (0.0..1.0).contains(&delta)) {
             return Err(LedgerError::Budget { epsilon, delta });
         }
-        Ok(Self { budget, spent: Vec::new(), messages: BTreeMap::new() })
+        Ok(Self { budget, spent: Vec::new(), coins: BTreeMap::new(), messages: BTreeMap::new() })
     }
 
     pub fn budget(&self) -> Guarantee {
         self.budget
     }
 
-    /// What all messages guarantee together.
+    /// What all messages and coins guarantee together.
     pub fn spent(&self) -> Guarantee {
         accountant::total(&self.spent, self.budget.delta)
     }
 
-    /// Books one message, if the budget allows it. Nothing changes on an error.
+    /// Books the coin by which the device decides about taking part in a round, if the budget allows it: to be called in
+    /// every round, before the coin is tossed. Nothing changes on an error.
+    pub fn book_coin(&mut self, task: &str, round: u32, cost: PrivacyCost) -> Result<Receipt, Refused> {
+        if !is_of_coin(&cost) {
+            return Err(Refused::NotACoin { cost });
+        }
+        match self.coin(task, round) {
+            Some(known) if known == cost => return Ok(Receipt { is_repeat: true, spent: self.spent() }),
+            Some(_) => return Err(Refused::OtherCost { task: task.into(), round }),
+            // A message that needed no coin has paid for the round.
+            None if self.message(task, round).is_some() => {
+                return Err(Refused::OtherCost { task: task.into(), round });
+            }
+            None => {}
+        }
+        let (spent, idx) = self.spend(task, round, cost)?;
+        self.coins.entry(task.into()).or_default().insert(round, idx);
+        Ok(Receipt { is_repeat: false, spent })
+    }
+
+    /// Books one message, if the budget allows it. One whose coin was booked costs nothing more. Nothing changes on an
+    /// error.
     pub fn reserve(&mut self, task: &str, round: u32, cost: PrivacyCost, message: &[u8]) -> Result<Receipt, Refused> {
         let hash = Hash::of(message);
-        match self.messages.get(task).and_then(|rounds| rounds.get(&round)) {
-            Some(known) if *known == hash => return Ok(Receipt { is_repeat: true, spent: self.spent() }),
+        match self.message(task, round) {
+            Some(known) if known == hash => return Ok(Receipt { is_repeat: true, spent: self.spent() }),
             Some(_) => return Err(Refused::OtherBytes { task: task.into(), round }),
             None => {}
         }
+        let spent = match self.coin(task, round) {
+            Some(known) if known == cost => self.spent(),
+            Some(_) => return Err(Refused::OtherCost { task: task.into(), round }),
+            None if is_of_coin(&cost) => return Err(Refused::NoCoin { task: task.into(), round }),
+            None => self.spend(task, round, cost)?.0,
+        };
+        self.messages.entry(task.into()).or_default().insert(round, hash);
+        Ok(Receipt { is_repeat: false, spent })
+    }
+
+    fn message(&self, task: &str, round: u32) -> Option<Hash> {
+        self.messages.get(task)?.get(&round).copied()
+    }
+
+    /// The cost of the booked coin of a round.
+    fn coin(&self, task: &str, round: u32) -> Option<PrivacyCost> {
+        let idx = *self.coins.get(task)?.get(&round)?;
+        self.spent.get(idx).map(|(cost, _)| *cost)
+    }
+
+    /// Adds a cost, if the budget allows it: everything that is spent, and the index of the cost.
+    fn spend(&mut self, task: &str, round: u32, cost: PrivacyCost) -> Result<(Guarantee, usize), Refused> {
         if !is_finite(&cost) {
             return Err(Refused::NotBounded { cost });
         }
         let mut spent = self.spent.clone();
-        match spent.iter_mut().find(|(known, n)| *known == cost && *n < u32::MAX) {
-            Some((_, n)) => *n += 1,
+        let known = spent.iter().position(|(known, n)| *known == cost && *n < u32::MAX);
+        let idx = known.unwrap_or(spent.len());
+        match known {
+            Some(idx) => spent[idx].1 += 1,
             None => spent.push((cost, 1)),
         }
         let total = accountant::total(&spent, self.budget.delta);
@@ -103,9 +164,13 @@ impl Ledger {
             return Err(Refused::Exceeded { task: task.into(), round, would_be: total.epsilon, budget: self.budget });
         }
         self.spent = spent;
-        self.messages.entry(task.into()).or_default().insert(round, hash);
-        Ok(Receipt { is_repeat: false, spent: total })
+        Ok((total, idx))
     }
+}
+
+/// Whether a cost is amplified by a coin: it is that of a round, whatever the coin says, and not of a message.
+fn is_of_coin(cost: &PrivacyCost) -> bool {
+    matches!(cost, PrivacyCost::Subsampled { .. })
 }
 
 /// Whether every number of a cost is finite and none is negative, which would give something back.
@@ -113,8 +178,11 @@ fn is_finite(cost: &PrivacyCost) -> bool {
     let fine = |numbers: &[f64]| numbers.iter().all(|number| number.is_finite() && *number >= 0.0);
     match *cost {
         PrivacyCost::Unbounded => false,
-        PrivacyCost::Pure { per_interaction, per_message } => fine(&[per_interaction.unwrap_or(0.0), per_message]),
-        PrivacyCost::Concentrated { rho } => fine(&[rho]),
+        PrivacyCost::Pure { epsilon } => fine(&[epsilon]),
+        PrivacyCost::Response { probability, n_outcomes, .. } => {
+            n_outcomes >= 2 && probability < 1.0 && probability * f64::from(n_outcomes) >= 1.0
+        }
+        PrivacyCost::DiscreteGaussian { rho, mu, slack } => fine(&[rho, mu, slack]),
         PrivacyCost::Gaussian { mu } => fine(&[mu]),
         PrivacyCost::Subsampled { probability, noise_multiplier } => {
             fine(&[probability, noise_multiplier]) && probability <= 1.0 && noise_multiplier > 0.0

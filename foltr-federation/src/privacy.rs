@@ -387,6 +387,7 @@ mod tests {
                 "positive and finite",
             ),
             (r#""priv-unit","epsilon":0.0,"norm":1.0"#, "epsilon", "positive"),
+            (r#""priv-unit","epsilon":21.0,"norm":1.0"#, "epsilon", "to 20"),
         ] {
             check(&CONTEXT, keys, key, reason);
         }

@@ -34,7 +34,7 @@ impl Guarantee {
     pub fn of_scores(scale: f64, n_teachers: usize, n_scored: usize, delta: f64) -> Self {
         let shift = SCORE_RANGE * (n_scored as f64).sqrt();
         let cost = match scale {
-            _ if n_scored == 0 => PrivacyCost::Pure { per_interaction: None, per_message: 0.0 },
+            _ if n_scored == 0 => PrivacyCost::Pure { epsilon: 0.0 },
             0.0 => PrivacyCost::Unbounded,
             _ => PrivacyCost::Laplace { scale, shift, n_params: n_scored },
         };

@@ -16,7 +16,7 @@ use super::search::{boundary, largest_within};
 /// Where two Mills' ratios would cancel, their difference is integrated instead.
 const NARROW: f64 = 0.1;
 /// Gauss-Legendre points and weights on [-1, 1].
-const POINTS: [(f64, f64); 4] = [
+pub(super) const POINTS: [(f64, f64); 4] = [
     (-0.861_136_311_594_052_6, 0.347_854_845_137_453_85),
     (-0.339_981_043_584_856_3, 0.652_145_154_862_546_1),
     (0.339_981_043_584_856_3, 0.652_145_154_862_546_1),
@@ -78,7 +78,7 @@ fn density(x: f64) -> f64 {
 }
 
 /// Probability that a standard normal variate is above `x`.
-fn upper(x: f64) -> f64 {
+pub(super) fn upper(x: f64) -> f64 {
     if x < -FAR {
         return 1.0 - upper(-x);
     }

@@ -13,11 +13,16 @@ use super::search::lowest;
 
 /// The smallest epsilon at this delta, over all orders 1 + t of the curve `divergence(t)`; infinite at delta 0.
 pub fn epsilon(divergence: impl Fn(f64) -> f64, delta: f64) -> f64 {
+    best(divergence, delta).1
+}
+
+/// The same with its order minus 1.
+pub(super) fn best(divergence: impl Fn(f64) -> f64, delta: f64) -> (f64, f64) {
     if delta >= 1.0 {
-        return 0.0;
+        return (1.0, 0.0);
     }
     if delta <= 0.0 || delta.is_nan() {
-        return f64::INFINITY;
+        return (1.0, f64::INFINITY);
     }
     lowest(|t| at_order(t, divergence(t), delta))
 }
@@ -25,7 +30,12 @@ pub fn epsilon(divergence: impl Fn(f64) -> f64, delta: f64) -> f64 {
 /// The conversion at order 1 + t, on the high side; what is not a number is not bounded.
 pub(super) fn at_order(t: f64, divergence: f64, delta: f64) -> f64 {
     let epsilon = divergence - (1.0 / t).ln_1p() - (delta.ln() + t.ln_1p()) / t;
-    if epsilon.is_nan() { f64::INFINITY } else { (epsilon * ABOVE).max(0.0) }
+    match epsilon {
+        _ if epsilon.is_nan() => f64::INFINITY,
+        _ if epsilon > 0.0 => epsilon * ABOVE,
+        // Not `max`, which may keep the sign of a negative zero.
+        _ => 0.0,
+    }
 }
 
 #[cfg(test)]

@@ -37,9 +37,9 @@ pub(super) fn largest_within(epsilon: f64, delta: f64, delta_of: impl Fn(f64) ->
     boundary(0.0, too_much, fits)
 }
 
-/// The lowest value of a function of the order minus 1, by golden sections of its logarithm.
+/// The lowest value of a function of the order minus 1, and where it is, by golden sections of its logarithm.
 /// Finds the bottom of the only valley; whatever is returned is a value of the function, hence never below its infimum.
-pub(super) fn lowest(value: impl Fn(f64) -> f64) -> f64 {
+pub(super) fn lowest(value: impl Fn(f64) -> f64) -> (f64, f64) {
     let ratio = (5.0_f64.sqrt() - 1.0) / 2.0;
     let at = |ln_t: f64| value(ln_t.exp());
     let (mut low, mut high) = (ORDERS.0.ln(), ORDERS.1.ln());
@@ -57,7 +57,7 @@ pub(super) fn lowest(value: impl Fn(f64) -> f64) -> f64 {
             of_right = at(right);
         }
     }
-    of_left.min(of_right)
+    if of_left <= of_right { (left.exp(), of_left) } else { (right.exp(), of_right) }
 }
 
 #[cfg(test)]
@@ -77,10 +77,11 @@ mod tests {
     #[test]
     fn the_bottom_of_a_valley_is_found() {
         for bottom in [1e-7_f64, 0.02, 3.0, 4e3] {
-            let found = lowest(|t| 5.0 + (t.ln() - bottom.ln()).powi(2));
+            let (at, found) = lowest(|t| 5.0 + (t.ln() - bottom.ln()).powi(2));
             assert!((5.0..5.0 + 1e-12).contains(&found), "{bottom}: {found}");
+            assert!((at / bottom - 1.0).abs() < 1e-6, "{bottom}: at {at}");
         }
-        let overflowing = lowest(|t| if t > 2.0 { f64::INFINITY } else { 1.0 / t });
+        let (_, overflowing) = lowest(|t| if t > 2.0 { f64::INFINITY } else { 1.0 / t });
         assert!((0.5..0.5 + 1e-9).contains(&overflowing), "{overflowing}");
     }
 }

@@ -67,7 +67,7 @@ fn series(y: f64, order: f64) -> f64 {
 }
 
 /// ln of the sum of exponentials, in one pass.
-fn ln_sum(ln_parts: impl Iterator<Item = f64>) -> f64 {
+pub(super) fn ln_sum(ln_parts: impl Iterator<Item = f64>) -> f64 {
     let mut largest = f64::NEG_INFINITY;
     let mut sum = 0.0;
     for part in ln_parts {

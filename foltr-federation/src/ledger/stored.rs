@@ -5,13 +5,13 @@ use std::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use super::{Ledger, is_finite};
+use super::{Ledger, is_finite, is_of_coin};
 use crate::accountant::{Guarantee, PrivacyCost};
 use crate::fingerprint::hexadecimal;
 use crate::writer::Writer;
 
 /// Of the stored form; another one is refused.
-const VERSION: u32 = 1;
+const VERSION: u32 = 2;
 
 /// Hexadecimal text when stored: not every reader keeps 64 bits of a number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -32,6 +32,8 @@ pub(super) struct Stored {
     version: u32,
     budget: Guarantee,
     spent: Vec<Spent>,
+    /// Task, round, index of the cost of the coin.
+    coins: BTreeMap<String, BTreeMap<u32, usize>>,
     /// Task, round, hash of the message.
     messages: BTreeMap<String, BTreeMap<u32, Hash>>,
     checksum: Hash,
@@ -41,7 +43,8 @@ pub(super) struct Stored {
 #[serde(deny_unknown_fields)]
 struct Spent {
     cost: PrivacyCost,
-    messages: u32,
+    /// Messages or coins of this cost.
+    times: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
@@ -63,8 +66,9 @@ pub enum LedgerError {
 impl From<Ledger> for Stored {
     fn from(ledger: Ledger) -> Self {
         let checksum = checksum(&ledger);
-        let spent = ledger.spent.into_iter().map(|(cost, messages)| Spent { cost, messages }).collect();
-        Self { version: VERSION, budget: ledger.budget, spent, messages: ledger.messages, checksum }
+        let spent = ledger.spent.into_iter().map(|(cost, times)| Spent { cost, times }).collect();
+        let (coins, messages) = (ledger.coins, ledger.messages);
+        Self { version: VERSION, budget: ledger.budget, spent, coins, messages, checksum }
     }
 }
 
@@ -76,18 +80,37 @@ impl TryFrom<Stored> for Ledger {
             return Err(LedgerError::Version { found: stored.version });
         }
         let mut ledger = Self::new(stored.budget)?;
-        ledger.spent = stored.spent.into_iter().map(|spent| (spent.cost, spent.messages)).collect();
+        ledger.spent = stored.spent.into_iter().map(|spent| (spent.cost, spent.times)).collect();
+        ledger.coins = stored.coins;
         ledger.messages = stored.messages;
         if checksum(&ledger) != stored.checksum {
             return Err(LedgerError::Damaged { what: "its checksum does not fit its contents" });
         }
-        let n_spent: u64 = ledger.spent.iter().map(|(_, n)| u64::from(*n)).sum();
-        let n_messages: u64 = ledger.messages.values().map(|rounds| rounds.len() as u64).sum();
-        if n_spent != n_messages || !ledger.spent.iter().all(|(cost, _)| is_finite(cost)) {
-            return Err(LedgerError::Damaged { what: "its costs do not fit its messages" });
+        if !is_consistent(&ledger) {
+            return Err(LedgerError::Damaged { what: "its costs do not fit its coins and messages" });
         }
         Ok(ledger)
     }
+}
+
+/// Whether every coin has paid its own cost, and every message without a coin one that needs none.
+fn is_consistent(ledger: &Ledger) -> bool {
+    let mut unpaid: Vec<u64> = ledger.spent.iter().map(|(_, n)| u64::from(*n)).collect();
+    for idx in ledger.coins.values().flat_map(BTreeMap::values) {
+        match unpaid.get_mut(*idx) {
+            Some(left @ 1..) => *left -= 1,
+            _ => return false,
+        }
+    }
+    let has_coin = |task: &str, round: &u32| ledger.coins.get(task).is_some_and(|rounds| rounds.contains_key(round));
+    let without = |(task, rounds): (&String, &BTreeMap<u32, Hash>)| {
+        rounds.keys().filter(|round| !has_coin(task, round)).count() as u64
+    };
+    let n_without_coin: u64 = ledger.messages.iter().map(without).sum();
+    let is_coin_paid = ledger.spent.iter().zip(&unpaid).all(|((cost, _), left)| !is_of_coin(cost) || *left == 0);
+    let only_coins = ledger.coins.values().flat_map(BTreeMap::values).all(|idx| is_of_coin(&ledger.spent[*idx].0));
+    let are_finite = ledger.spent.iter().all(|(cost, n)| is_finite(cost) && *n > 0);
+    is_coin_paid && only_coins && are_finite && unpaid.iter().sum::<u64>() == n_without_coin
 }
 
 /// Over everything, with lengths, so that no two ledgers have the same bytes.
@@ -96,6 +119,13 @@ fn checksum(ledger: &Ledger) -> Hash {
     out.u64(VERSION.into()).f64s(&[ledger.budget.epsilon, ledger.budget.delta]).len(ledger.spent.len());
     for (cost, n) in &ledger.spent {
         words_of(cost).iter().fold(&mut out, |out, &word| out.u64(word)).u64(u64::from(*n));
+    }
+    out.len(ledger.coins.len());
+    for (task, rounds) in &ledger.coins {
+        task.bytes().fold(out.len(task.len()), |out, byte| out.u64(byte.into())).len(rounds.len());
+        for (round, idx) in rounds {
+            out.u64(u64::from(*round)).len(*idx);
+        }
     }
     for (task, rounds) in &ledger.messages {
         task.bytes().fold(out.len(task.len()), |out, byte| out.u64(byte.into())).len(rounds.len());
@@ -110,11 +140,11 @@ fn checksum(ledger: &Ledger) -> Hash {
 fn words_of(cost: &PrivacyCost) -> [u64; 4] {
     match *cost {
         PrivacyCost::Unbounded => [0; 4],
-        PrivacyCost::Pure { per_interaction, per_message } => {
-            // No epsilon has the bits of a NaN.
-            [1, per_interaction.map_or(u64::MAX, f64::to_bits), per_message.to_bits(), 0]
+        PrivacyCost::Pure { epsilon } => [1, epsilon.to_bits(), 0, 0],
+        PrivacyCost::DiscreteGaussian { rho, mu, slack } => [2, rho.to_bits(), mu.to_bits(), slack.to_bits()],
+        PrivacyCost::Response { probability, n_outcomes, n_answers } => {
+            [6, probability.to_bits(), n_outcomes.into(), n_answers.into()]
         }
-        PrivacyCost::Concentrated { rho } => [2, rho.to_bits(), 0, 0],
         PrivacyCost::Gaussian { mu } => [3, mu.to_bits(), 0, 0],
         PrivacyCost::Subsampled { probability, noise_multiplier } => {
             [5, probability.to_bits(), noise_multiplier.to_bits(), 0]

@@ -15,7 +15,7 @@ fn gaussian(mu: f64) -> PrivacyCost {
 }
 
 fn pure(per_message: f64) -> PrivacyCost {
-    PrivacyCost::Pure { per_interaction: None, per_message }
+    PrivacyCost::Pure { epsilon: per_message }
 }
 
 fn json(ledger: &Ledger) -> String {
@@ -126,7 +126,12 @@ fn damaged_ledgers_are_refused_with_a_reason() {
 fn any_cost() -> impl Strategy<Value = PrivacyCost> {
     prop_oneof![
         (0.0..1.0_f64).prop_map(pure),
-        (0.0..0.1_f64).prop_map(|rho| PrivacyCost::Concentrated { rho }),
+        (0.0..0.1_f64).prop_map(|rho| PrivacyCost::DiscreteGaussian { rho, mu: (2.0 * rho).sqrt(), slack: 1e-9 }),
+        (1.0 / 11.0..0.3_f64, 1..4_u32).prop_map(|(probability, n_answers)| PrivacyCost::Response {
+            probability,
+            n_outcomes: 11,
+            n_answers
+        }),
         (0.0..0.5_f64).prop_map(gaussian),
         (0.1..9.0_f64, 0.0..2.0_f64, 0..5_usize).prop_map(|(scale, shift, n_params)| PrivacyCost::Laplace {
             scale,

@@ -3,10 +3,13 @@
 use serde::{Deserialize, Serialize};
 
 use super::MechanismError;
-use crate::accountant::{PrivacyCost, gaussian, subsampled, zcdp};
+use crate::accountant::{self, Guarantee, PrivacyCost, distributed, gaussian, response, subsampled};
 
 /// Noise is rounded up by so much that rounding errors of the accountant never make it too little.
 pub(super) const ROUNDED_UP: f64 = 1.0 + 1e-6;
+
+/// How far below its budget a calibrated run may stay, as a share of epsilon.
+const CLOSE: f64 = 2e-4;
 
 /// Differential privacy of one client over the whole run.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
@@ -31,12 +34,14 @@ impl Budget {
         Ok(())
     }
 
+    /// Whether so many rounds of this cost stay within the budget.
+    fn allows(&self, cost: PrivacyCost, n_rounds: u32) -> bool {
+        accountant::is_within(&[(cost, n_rounds)], Guarantee { epsilon: self.epsilon, delta: self.delta })
+    }
+
     /// How many of `n_rounds` rounds of this cost stay within the budget.
     pub fn affordable_rounds(&self, cost: PrivacyCost, n_rounds: usize) -> usize {
-        let fits = |rounds: usize| {
-            let rounds = u32::try_from(rounds).unwrap_or(u32::MAX);
-            cost.after(rounds, self.delta).epsilon <= self.epsilon
-        };
+        let fits = |rounds: usize| self.allows(cost, u32::try_from(rounds).unwrap_or(u32::MAX));
         // Rounds only ever add to the cost: halve the interval between what fits and what does not.
         let (mut fitting, mut too_many) = (0, n_rounds + 1);
         while too_many - fitting > 1 {
@@ -51,20 +56,20 @@ impl Budget {
         let (mut low, mut high) = (0.0, self.epsilon);
         for _ in 0..60 {
             let middle = low + (high - low) / 2.0;
-            let fits = cost(middle).after(n_rounds, self.delta).epsilon <= self.epsilon;
-            *(if fits { &mut low } else { &mut high }) = middle;
+            *(if self.allows(cost(middle), n_rounds) { &mut low } else { &mut high }) = middle;
         }
         low
     }
 
     pub fn per_message(&self, n_rounds: u32) -> f64 {
-        self.largest(n_rounds, |per_message| PrivacyCost::Pure { per_interaction: None, per_message })
+        self.largest(n_rounds, |epsilon| PrivacyCost::Pure { epsilon })
     }
 
-    /// The pure epsilon of each answer where a message has `n_answers` of them.
-    pub fn per_answer(&self, n_rounds: u32, n_answers: u32) -> f64 {
-        let cost = |each| PrivacyCost::Pure { per_interaction: Some(each), per_message: each * f64::from(n_answers) };
-        self.largest(n_rounds, cost)
+    /// The largest probability of the truth among `n_outcomes`, where a message has `n_answers`.
+    pub fn response_probability(&self, n_rounds: u32, n_answers: u32, n_outcomes: u32) -> f64 {
+        let probability = |each: f64| response::probability_of(each, n_outcomes);
+        let cost = |each| PrivacyCost::Response { probability: probability(each), n_outcomes, n_answers };
+        probability(self.largest(n_rounds, cost))
     }
 
     /// The least noise multiplier of continuous Gaussian noise, by the exact bound.
@@ -72,27 +77,47 @@ impl Budget {
         gaussian::noise_multiplier(n_rounds, self.epsilon, self.delta)
     }
 
-    /// The least noise multiplier of discrete shares, by concentrated privacy: the exact bound is that of a continuous
-    /// Gaussian.
-    pub(super) fn discrete_noise(&self, n_rounds: u32) -> f64 {
-        let rho = zcdp::rho_for(self.epsilon, self.delta) / f64::from(n_rounds);
-        (2.0 * rho).sqrt().recip()
+    /// The least noise multiplier of discrete shares on a grid of `levels` units in the sensitivity, by the bound of
+    /// nearly continuous noise. `slack` is that of one round with a noise multiplier, and falls with it.
+    pub(super) fn discrete_noise(&self, n_rounds: u32, levels: f64, slack: impl Fn(f64) -> f64) -> f64 {
+        let slack = f64::from(n_rounds) * slack(self.gaussian_noise(n_rounds));
+        let mu = gaussian::mu_for(self.epsilon - 2.0 * slack, self.delta * (-slack).exp());
+        distributed::deviation_for(mu / f64::from(n_rounds).sqrt(), levels) / levels
     }
 
-    /// The least noise multiplier for clients that take part by Poisson sampling, by halving.
+    /// The least noise multiplier for clients that take part by Poisson sampling, within [`CLOSE`].
     pub(super) fn subsampled_noise(&self, probability: f64, n_rounds: u32) -> f64 {
-        let fits = |noise: f64| subsampled::epsilon(probability, noise, n_rounds, self.delta) <= self.epsilon;
+        let by_renyi = |noise: f64| subsampled::epsilon(probability, noise, n_rounds, self.delta);
+        let cost = |noise_multiplier| PrivacyCost::Subsampled { probability, noise_multiplier };
+        let by_all = |noise: f64| cost(noise).after(n_rounds, self.delta).epsilon;
         // If everybody takes part it is the plain Gaussian, by the slightly larger Renyi bound.
-        let mut enough = 2.0 * self.gaussian_noise(n_rounds);
-        while !fits(enough) && enough < 1e12 {
-            enough *= 2.0;
+        let most = 2.0 * self.gaussian_noise(n_rounds);
+        // The Renyi bound is quick, and not far above.
+        let enough = self.least_noise(most, 0.05, by_renyi);
+        self.least_noise(enough, CLOSE, by_all)
+    }
+
+    /// A noise with which epsilon is at most that of the budget, and above the share 1 - `close` of it. By halving, and
+    /// by straight lines between logarithms.
+    fn least_noise(&self, first: f64, close: f64, epsilon: impl Fn(f64) -> f64) -> f64 {
+        let (mut enough, mut too_little) = ((first, epsilon(first)), (0.0, f64::INFINITY));
+        while enough.1 > self.epsilon && enough.0 < 1e12 {
+            too_little = enough;
+            enough = (2.0 * enough.0, epsilon(2.0 * enough.0));
         }
-        let mut too_little = 0.0;
-        while enough - too_little > 1e-4 * enough {
-            let middle = too_little + (enough - too_little) / 2.0;
-            *(if fits(middle) { &mut enough } else { &mut too_little }) = middle;
+        for _ in 0..60 {
+            if enough.1 >= (1.0 - close) * self.epsilon {
+                break;
+            }
+            let (aim, slope) =
+                (self.epsilon * (1.0 - close / 2.0), (too_little.0 / enough.0).ln() / (too_little.1 / enough.1).ln());
+            let straight = enough.0 * ((aim / enough.1).ln() * slope).exp();
+            let is_inside = straight > too_little.0 && straight < enough.0;
+            let next = if is_inside { straight } else { (too_little.0.max(enough.0 / 4.0) + enough.0) / 2.0 };
+            let at = (next, epsilon(next));
+            *(if at.1 <= self.epsilon { &mut enough } else { &mut too_little }) = at;
         }
-        enough
+        enough.0
     }
 }
 
@@ -102,7 +127,7 @@ mod tests {
 
     #[test]
     fn rounds_are_counted_up_to_the_last_that_fits() {
-        let cost = PrivacyCost::Pure { per_interaction: None, per_message: 1.0 };
+        let cost = PrivacyCost::Pure { epsilon: 1.0 };
         let budget = |epsilon| Budget { epsilon, delta: 1e-5 };
         assert_eq!(budget(3.5).affordable_rounds(cost, 10), 3);
         assert_eq!(budget(0.5).affordable_rounds(cost, 10), 0);

@@ -23,7 +23,7 @@ use rand::distr::Distribution;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::accountant::{PrivacyCost, distributed};
+use crate::accountant::distributed;
 use crate::aggregate::PayloadSemantics;
 use crate::message::{Kind, Payload, RoundTask, Share};
 use crate::privacy::gaussian::{check_norm, noise_multiplier};
@@ -71,7 +71,11 @@ impl MechanismParameters for DiscreteGaussianParameters {
     const DEPENDS_ON_MODEL: bool = true;
 
     fn mechanism(&self, context: &MechanismContext) -> Result<DiscreteGaussian, MechanismError> {
-        let calibrate = |budget: Budget| Ok(budget.discrete_noise(context.n_rounds));
+        let n_honest = self.min_survivors.saturating_sub(self.colluders).max(1);
+        // Of shares that are narrower than allowed nothing is asked: they are refused below.
+        let deviation = |noise: f64| (noise * f64::from(LEVELS) / f64::from(n_honest).sqrt()).max(LEAST_DEVIATION);
+        let slack = |noise: f64| distributed::slack(deviation(noise), n_honest, context.circumstances.n_params);
+        let calibrate = |budget: Budget| Ok(budget.discrete_noise(context.n_rounds, LEVELS.into(), slack));
         let noise = noise_multiplier(self.noise_multiplier, self.epsilon, self.delta, calibrate)?;
         DiscreteGaussian::new(self.clip, noise, self.min_survivors, self.colluders)
     }
@@ -224,8 +228,8 @@ impl LocalPrivacy for DiscreteGaussian {
 
     fn cost(&self, circumstances: &Circumstances) -> RoundCost {
         let n_honest = self.min_survivors - self.colluders;
-        let rho = distributed::rho(f64::from(LEVELS), self.share_deviation(), n_honest, circumstances.n_params);
-        RoundCost::new(Adjacency::Zeroed, PrivacyCost::Concentrated { rho })
+        let cost = distributed::cost(LEVELS.into(), self.share_deviation(), n_honest, circumstances.n_params);
+        RoundCost::new(Adjacency::Zeroed, cost)
     }
 
     fn noise(&self, _: usize) -> Noise {

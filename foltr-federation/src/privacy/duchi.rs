@@ -23,8 +23,12 @@ use crate::privacy::{
 };
 use foltr_rank::parameter::{ParameterError, require};
 
-/// Beyond this epsilon, double precision would tell the truth with certainty.
+/// Beyond this epsilon, double precision would tell the truth with certainty; below the other, it would not tell it at all.
 const MOST_EPSILON: f64 = 30.0;
+const LEAST_EPSILON: f64 = 1e-12;
+
+/// What rounding can add to twice the probability of a sign: the draw has 53 bits, and so has what it is compared with.
+const ROUNDING: f64 = 4.0 * f64::EPSILON;
 
 /// What one bit needs to know of a file.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
@@ -65,7 +69,8 @@ pub struct Duchi {
 impl Duchi {
     /// Coordinates are clipped to \[-bound, bound\]; a message costs `epsilon`.
     pub fn new(epsilon: f64, bound: f64) -> Result<Self, ParameterError> {
-        require("epsilon", epsilon, epsilon > 0.0 && epsilon <= MOST_EPSILON, "above 0 and at most 30")?;
+        let holds = (LEAST_EPSILON..=MOST_EPSILON).contains(&epsilon);
+        require("epsilon", epsilon, holds, "above 0, not below 1e-12, and at most 30")?;
         check_norm("bound", bound)?;
         Ok(Self { epsilon, bound })
     }
@@ -79,9 +84,14 @@ impl Duchi {
         self.bound * n_params as f64 / self.certainty()
     }
 
-    /// (e^eps - 1)/(e^eps + 1).
+    /// (e^eps - 1)/(e^eps + 1), less what rounding may add when it is used.
     fn certainty(&self) -> f64 {
-        (self.epsilon / 2.0).tanh()
+        (self.epsilon / 2.0).tanh() - ROUNDING
+    }
+
+    /// The probability of a positive sign for a coordinate of this share of the bound.
+    fn positive(&self, value: f64) -> f64 {
+        0.5 + value * self.certainty() / 2.0
     }
 }
 
@@ -92,7 +102,7 @@ impl LocalPrivacy for Duchi {
         // What is not a number counts as zero.
         let value = if delta[coordinate].is_nan() { 0.0 } else { f64::from(delta[coordinate]) / self.bound };
         let value = value.clamp(-1.0, 1.0);
-        let is_positive = private.random::<f64>() < 0.5 + value * self.certainty() / 2.0;
+        let is_positive = private.random::<f64>() < self.positive(value);
         let size = self.size(delta.len());
         // The number of interactions is nobody's business: every message says the task's.
         let step = payload.as_step(task.n_interactions);
@@ -101,8 +111,7 @@ impl LocalPrivacy for Duchi {
     }
 
     fn cost(&self, _: &Circumstances) -> RoundCost {
-        let cost = PrivacyCost::Pure { per_interaction: None, per_message: self.epsilon };
-        RoundCost::new(Adjacency::OtherClicks, cost)
+        RoundCost::new(Adjacency::OtherClicks, PrivacyCost::Pure { epsilon: self.epsilon })
     }
 
     fn noise(&self, n_params: usize) -> Noise {
@@ -136,6 +145,25 @@ mod tests {
             counts[coordinates[0]][usize::from(delta[coordinates[0]] > 0.0)] += 1;
         }
         counts
+    }
+
+    /// At epsilon 30 the probability of the rarer sign is 1e-13, of which double precision near 1 keeps three digits: the
+    /// true epsilon was up to .001 above the label. Counted in the 2^53 values of a draw, no ratio exceeds it now.
+    #[test]
+    fn no_ratio_of_probabilities_exceeds_the_label() {
+        let last_epsilons = (0..400).map(|i| 26.0 + 0.01 * f64::from(i));
+        for epsilon in last_epsilons.chain([1e-12, 1e-9, 1e-4, 0.3, 1.0, 4.5, 20.0]) {
+            let mechanism = Duchi::new(epsilon, 0.5).expect("allowed");
+            let n_draws = 2_f64.powi(53);
+            // How many of the 2^53 values are below the probability.
+            let n_below = |value: f64| (mechanism.positive(value) * n_draws).ceil();
+            let (high, low) = (n_below(1.0), n_below(-1.0));
+            for (more, fewer) in [(high, low), (n_draws - low, n_draws - high)] {
+                let exact = ((more - fewer) / fewer).ln_1p();
+                assert!(exact <= epsilon && exact > 0.99 * epsilon, "{epsilon}: {exact}");
+            }
+        }
+        assert!(Duchi::new(1e-13, 0.5).is_err());
     }
 
     #[test]

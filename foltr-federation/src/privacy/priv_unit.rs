@@ -9,7 +9,9 @@
 //! The two parts of epsilon are divided so that m is largest, as `AFT22` Asi, Feldman, Talwar: *Optimal Algorithms for
 //! Mean Estimation under Local Differential Privacy*, ICML 2022, section 4 recommends.
 //!
-//! Deviation: only the direction is sent. The length of every message is the same number, `norm` / m.
+//! Deviations: only the direction is sent. The length of every message is the same number, `norm` / m. Epsilon is at most
+//! 20: beyond, both coins are so nearly certain that double precision knows neither 1 - p nor 1 - q to enough digits, and a
+//! label could be below the truth.
 
 use foltr_rank::Update;
 use foltr_rank::rng::Stream;
@@ -26,10 +28,17 @@ use crate::privacy::{
     Adjacency, Budget, Circumstances, Explanation, LocalPrivacy, MechanismContext, MechanismError, MechanismParameters,
     Mode, Noise, RoundCost,
 };
-use foltr_rank::parameter::positive;
+use foltr_rank::parameter::require;
 
 /// The incomplete beta function is exact enough up to here.
 const MOST_PARAMS: usize = 100_000;
+
+/// Between these, an epsilon is that of what is drawn, to [`UNSURE`].
+const EPSILONS: std::ops::RangeInclusive<f64> = 1e-6..=20.0;
+
+/// What the incomplete beta function may lack, as an absolute error of epsilon; a label is higher by it. With the most
+/// parameters its logarithm is a difference of numbers of 10^6.
+const UNSURE: f64 = 2e-8;
 
 /// Ways to divide epsilon that are tried.
 const N_SPLITS: u32 = 200;
@@ -55,7 +64,7 @@ impl MechanismParameters for PrivUnitParameters {
     const DEPENDS_ON_MODEL: bool = true;
 
     fn mechanism(&self, context: &MechanismContext) -> Result<PrivUnit, MechanismError> {
-        let calibrate = |budget: Budget| budget.per_message(context.n_rounds);
+        let calibrate = |budget: Budget| budget.per_message(context.n_rounds).min(*EPSILONS.end());
         let epsilon = given_or_calibrated("epsilon", self.epsilon, self.whole_run, calibrate)?;
         PrivUnit::new(epsilon, self.norm, context.circumstances.n_params)
     }
@@ -79,47 +88,51 @@ struct Cap {
     probability: f64,
     /// Least inner product with the centre.
     gamma: f64,
-    /// Share of the sphere outside of the cap.
-    outside: f64,
+    /// Share of the sphere within the cap, at most one half. Not that outside: of nearly 1, few digits of the rest are left.
+    inside: f64,
     /// Expected inner product with the centre.
     mean: f64,
 }
 
 impl Cap {
-    /// The cap with the given share of the sphere outside, chosen with the given probability, in n dimensions.
-    fn new(probability: f64, outside: f64, n: usize) -> Self {
+    /// The cap with at least the given share of the sphere, chosen with the given probability, in n dimensions.
+    fn new(probability: f64, inside: f64, n: usize) -> Self {
         let half = (n as f64 - 1.0) / 2.0;
-        let gamma = 2.0 * quantile(outside, half) - 1.0;
+        let x = quantile(inside, half);
+        let rounded = 1.0 - 2.0 * x;
+        let gamma = if (1.0 - rounded) / 2.0 < x { rounded.next_down() } else { rounded };
         // The density of <v, u> is (1 - t^2)^((n - 3)/2) / B(1/2, half); its first moment above gamma is elementary.
-        let moment = (half * (1.0 - gamma * gamma).ln() - ln_beta(0.5, half)).exp() / (2.0 * half);
-        // What gamma truly leaves outside, so that the label is that of the cap in use.
-        let outside = beta_reg(half, half, (1.0 + gamma) / 2.0);
+        let moment = (half * ((1.0 - gamma) * (1.0 + gamma)).ln() - ln_beta(0.5, half)).exp() / (2.0 * half);
+        // What gamma truly leaves inside, so that the label is that of the cap in use.
+        let inside = beta_reg(half, half, (1.0 - gamma) / 2.0);
         Self {
             probability,
             gamma,
-            outside,
-            mean: moment * (probability / (1.0 - outside) - (1.0 - probability) / outside),
+            inside,
+            mean: moment * (probability / inside - (1.0 - probability) / (1.0 - inside)),
         }
     }
 
     fn best(epsilon: f64, n: usize) -> Self {
-        let logistic = |x: f64| 1.0 / (1.0 + (-x).exp());
+        let epsilon = epsilon - 2.0 * UNSURE;
         let split = |i: u32| {
             let for_cap = epsilon * f64::from(i) / f64::from(N_SPLITS);
-            Self::new(logistic(epsilon - for_cap), logistic(for_cap), n)
+            Self::new(1.0 / (1.0 + (for_cap - epsilon).exp()), 1.0 / (1.0 + for_cap.exp()), n)
         };
         let larger = |a: Self, b: Self| if b.mean > a.mean { b } else { a };
         (1..=N_SPLITS).map(split).fold(split(0), larger)
     }
 
+    /// p (1 - q)/((1 - p) q) for the share q inside; p is a multiple of what the uniform draw can tell apart.
     fn epsilon(&self) -> f64 {
-        (self.probability / (1.0 - self.probability)).ln() + (self.outside / (1.0 - self.outside)).ln()
+        let odds = |part: f64| (part / (1.0 - part)).ln();
+        odds(self.probability) - odds(self.inside) + UNSURE
     }
 
     /// The inner product of a vector of the chosen part with the centre.
     fn inner_product(&self, half: f64, stream: &mut Stream) -> f64 {
         let is_inside = stream.random::<f64>() < self.probability;
-        if is_inside && self.outside > 0.9 {
+        if is_inside && self.inside < 0.1 {
             return self.tail(half, stream);
         }
         let Ok(law) = Beta::new(half, half) else { unreachable!("half is at least 1/2") };
@@ -144,20 +157,20 @@ impl Cap {
     }
 }
 
-/// The x with I_x(a, a) = share, from above: bisection, for a share of at least one half.
+/// The x with I_x(a, a) = share, from above: bisection, for a share of at most one half.
 fn quantile(share: f64, a: f64) -> f64 {
-    let (mut low, mut high) = (0.5, 1.0);
-    for _ in 0..60 {
-        let middle = (low + high) / 2.0;
-        if beta_reg(a, a, middle) <= share { low = middle } else { high = middle }
+    let (mut too_low, mut high) = (0.0, 0.5);
+    for _ in 0..100 {
+        let middle = (too_low + high) / 2.0;
+        *(if beta_reg(a, a, middle) >= share { &mut high } else { &mut too_low }) = middle;
     }
-    low
+    high
 }
 
 impl PrivUnit {
     /// Directions of models of `n_params` parameters; a message costs `epsilon` and stands for a step of length `norm`.
     pub fn new(epsilon: f64, norm: f64, n_params: usize) -> Result<Self, MechanismError> {
-        positive("epsilon", epsilon)?;
+        require("epsilon", epsilon, EPSILONS.contains(&epsilon), "a positive number from 1e-6 to 20")?;
         check_norm("norm", norm)?;
         if !(2..=MOST_PARAMS).contains(&n_params) {
             // A line has two directions only; of very many coordinates the share of a cap is not known exactly enough.
@@ -209,8 +222,7 @@ impl LocalPrivacy for PrivUnit {
     }
 
     fn cost(&self, _: &Circumstances) -> RoundCost {
-        let cost = PrivacyCost::Pure { per_interaction: None, per_message: self.epsilon() };
-        RoundCost::new(Adjacency::OtherClicks, cost)
+        RoundCost::new(Adjacency::OtherClicks, PrivacyCost::Pure { epsilon: self.epsilon() })
     }
 
     fn noise(&self, n_params: usize) -> Noise {
@@ -263,6 +275,42 @@ mod tests {
         }
     }
 
+    /// ln of the integral of sin^(n - 2) from 0 to an angle, by Simpson's rule.
+    fn ln_cap(n: usize, angle: f64) -> f64 {
+        let n_steps = 400_000;
+        let h = angle / f64::from(n_steps);
+        let ln_value = |i: u32| {
+            let weight = if i == 0 || i == n_steps { 1.0 } else { f64::from(2 + 2 * (i % 2)) };
+            let power = if n == 2 { 0.0 } else { (n as f64 - 2.0) * (h * f64::from(i)).sin().ln() };
+            f64::ln(weight) + power
+        };
+        let values: Vec<f64> = (0..=n_steps).map(ln_value).collect();
+        let largest = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+        values.iter().map(|value| (value - largest).exp()).sum::<f64>().ln() + largest + (h / 3.0).ln()
+    }
+
+    /// From the share of the sphere *outside* of the cap, 1 - q has no digits left at epsilon 30, and labels were below the
+    /// truth, by whole units near 36. The exact ratio of densities comes from both caps, each integrated by itself.
+    #[test]
+    fn the_label_is_never_below_the_exact_ratio_of_densities() {
+        for n in [2, 3, 46, 1000, 100_000] {
+            for epsilon in [1e-6, 0.01, 1.0, 8.0, 15.0, 20.0] {
+                let mechanism = PrivUnit::new(epsilon, 1.0, n).expect("sound");
+                let Cap { probability: p, gamma, .. } = mechanism.cap;
+                // The angle between the centre and the rim, without the arc cosine of nearly 1.
+                let angle = 2.0 * ((1.0 - gamma) / 2.0).sqrt().asin();
+                let others = 2.0 * ((1.0 + gamma) / 2.0).sqrt().asin();
+                let exact = (p / (1.0 - p)).ln() + ln_cap(n, others) - ln_cap(n, angle);
+                let label = mechanism.epsilon();
+                assert!(label >= exact && label <= exact + 1e-7, "{n}, {epsilon}: {label}, not {exact}");
+                assert!(label <= epsilon, "{n}, {epsilon}: {label}");
+            }
+            for epsilon in [20.1, 30.0, 1000.0, 1e-7, 0.0, f64::NAN] {
+                assert_eq!(PrivUnit::new(epsilon, 1.0, n).expect_err("refused").key, "epsilon");
+            }
+        }
+    }
+
     #[test]
     fn messages_are_unbiased_and_of_one_length() {
         let n = 40_000;
@@ -282,9 +330,9 @@ mod tests {
     fn the_cap_is_hit_with_its_probability_by_both_ways_to_draw() {
         let n = 200_000;
         // In two dimensions <v, u> is the cosine of a uniform angle; in 46 it is Beta.
-        for (dimension, probability, outside) in [(2, 0.7, 0.6), (46, 0.8, 0.5), (46, 0.8, 0.95), (2, 0.8, 0.99)] {
-            let cap = Cap::new(probability, outside, dimension);
-            assert!((cap.outside - outside).abs() < 1e-9);
+        for (dimension, probability, share) in [(2, 0.7, 0.4), (46, 0.8, 0.5), (46, 0.8, 0.05), (2, 0.8, 0.01)] {
+            let cap = Cap::new(probability, share, dimension);
+            assert!((cap.inside - share).abs() < 1e-9);
             let mut stream = Streams::new(6).open(Purpose::Noise, 0, 0);
             let half = (dimension as f64 - 1.0) / 2.0;
             let draws: Vec<f64> = (0..n).map(|_| cap.inner_product(half, &mut stream)).collect();

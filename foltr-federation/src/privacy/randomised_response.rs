@@ -13,7 +13,7 @@ use foltr_rank::{MAX_SHOWN, Update};
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
-use crate::accountant::PrivacyCost;
+use crate::accountant::{PrivacyCost, response};
 use crate::message::{Kind, Payload, RoundTask};
 use crate::privacy::parameters::given_or_calibrated;
 use crate::privacy::{
@@ -35,18 +35,14 @@ pub struct ResponseParameters {
 }
 
 impl ResponseParameters {
-    /// The probability of the truth, where a budget allows `per_answer` an answer.
-    pub(super) fn probability(
-        &self,
-        context: &MechanismContext,
-        per_answer: impl FnOnce(Budget) -> f64,
-    ) -> Result<f64, MechanismError> {
+    /// The probability of the truth, where a message has so many answers.
+    pub(super) fn probability(&self, context: &MechanismContext, n_answers: u32) -> Result<f64, MechanismError> {
         check_shown(context.list_length)?;
         if self.whole_run.is_some() && context.circumstances.published_stream {
             return Err(MechanismError::new("whole_run", format!("cannot be promised: {PUBLISHED_STREAM}")));
         }
-        let n_outcomes = context.reward.n_outcomes(context.list_length);
-        let calibrate = |budget| probability_of(per_answer(budget), n_outcomes);
+        let n_outcomes = context.reward.n_outcomes(context.list_length) as u32;
+        let calibrate = |budget: Budget| budget.response_probability(context.n_rounds, n_answers, n_outcomes);
         given_or_calibrated("probability", self.probability, self.whole_run, calibrate)
     }
 }
@@ -64,21 +60,13 @@ pub(super) const fn cost_of_answers(circumstances: &Circumstances, cost: Privacy
     }
 }
 
-/// The probability of the truth, among `n_outcomes`, with which an answer costs `epsilon`: the inverse of
-/// [`RandomisedResponse::epsilon`].
-fn probability_of(epsilon: f64, n_outcomes: usize) -> f64 {
-    let odds = epsilon.exp() / (n_outcomes as f64 - 1.0);
-    odds / (1.0 + odds)
-}
-
 impl MechanismParameters for ResponseParameters {
     type Mechanism = RandomisedResponse;
 
     const ADMITS_SINGLE_UPDATES: bool = true;
 
     fn mechanism(&self, context: &MechanismContext) -> Result<RandomisedResponse, MechanismError> {
-        let n_answers = context.circumstances.n_interactions;
-        let probability = self.probability(context, |it| it.per_answer(context.n_rounds, n_answers))?;
+        let probability = self.probability(context, context.circumstances.n_interactions)?;
         RandomisedResponse::new(probability, context.reward, context.list_length)
     }
 
@@ -117,13 +105,23 @@ impl RandomisedResponse {
             let right = format!("above 1/{n_outcomes} = {least:.4}, where the answer says nothing, and at most 1");
             return Err(MechanismError::new("probability", format!("probability = {probability} must be {right}")));
         }
+        // The draw has 53 bits: what it can tell apart is what is accounted for.
+        let probability = (probability * 2_f64.powi(53)).floor() / 2_f64.powi(53);
         Ok(Self { probability, values: outcome_values(reward, n_shown) })
     }
 
     /// ln(p (n - 1)/(1 - p)): the price of one interaction (Eq. 10 of `KO19`).
     pub fn epsilon(&self) -> f64 {
-        let (p, n) = (self.probability, self.values.len() as f64);
-        (p * (n - 1.0) / (1.0 - p)).ln()
+        response::epsilon(self.probability, self.n_outcomes())
+    }
+
+    fn n_outcomes(&self) -> u32 {
+        self.values.len() as u32
+    }
+
+    /// What so many answers cost.
+    pub(super) fn cost_of(&self, n_answers: u32) -> PrivacyCost {
+        PrivacyCost::Response { probability: self.probability, n_outcomes: self.n_outcomes(), n_answers }
     }
 
     pub(super) const fn truth(&self) -> f64 {
@@ -188,14 +186,7 @@ impl LocalPrivacy for RandomisedResponse {
     }
 
     fn cost(&self, circumstances: &Circumstances) -> RoundCost {
-        let per_interaction = self.epsilon();
-        cost_of_answers(
-            circumstances,
-            PrivacyCost::Pure {
-                per_interaction: Some(per_interaction),
-                per_message: per_interaction * f64::from(circumstances.n_interactions),
-            },
-        )
+        cost_of_answers(circumstances, self.cost_of(circumstances.n_interactions))
     }
 
     fn noise(&self, _: usize) -> Noise {
@@ -255,9 +246,7 @@ mod tests {
     }
 
     #[test]
-    fn the_probability_is_that_of_its_epsilon() {
-        // ln(.9 * 10/.1) = ln 90.
-        assert!((probability_of(90.0_f64.ln(), 11) - 0.9).abs() < 1e-12);
+    fn an_answer_has_the_epsilon_of_the_paper() {
         for (probability, epsilon) in [(0.25, 1.2040), (0.5, 10.0_f64.ln()), (0.9, 4.4998), (1.0, f64::INFINITY)] {
             let response = RandomisedResponse::new(probability, Reward::MaxRr, 10).expect("above 1/11");
             assert!(response.epsilon() == epsilon || (response.epsilon() - epsilon).abs() < 5e-5, "{probability}");

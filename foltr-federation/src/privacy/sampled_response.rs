@@ -13,7 +13,6 @@ use foltr_rank::rng::Stream;
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
-use crate::accountant::PrivacyCost;
 use crate::message::{Kind, Payload, RoundTask};
 use crate::privacy::randomised_response::cost_of_answers;
 use crate::privacy::{
@@ -31,7 +30,7 @@ impl MechanismParameters for SampledResponseParameters {
     type Mechanism = SampledResponse;
 
     fn mechanism(&self, context: &MechanismContext) -> Result<SampledResponse, MechanismError> {
-        let probability = self.0.probability(context, |budget| budget.per_message(context.n_rounds))?;
+        let probability = self.0.probability(context, 1)?;
         SampledResponse::new(probability, context.reward, context.list_length)
     }
 
@@ -79,8 +78,7 @@ impl LocalPrivacy for SampledResponse {
     }
 
     fn cost(&self, circumstances: &Circumstances) -> RoundCost {
-        let cost = PrivacyCost::Pure { per_interaction: None, per_message: self.epsilon() };
-        cost_of_answers(circumstances, cost)
+        cost_of_answers(circumstances, self.response.cost_of(1))
     }
 
     fn noise(&self, _: usize) -> Noise {
