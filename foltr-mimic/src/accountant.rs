@@ -1,15 +1,17 @@
 //! What did noisy votes give away? As a guarantee, and as a private figure that is none.
 //!
 //! One training query is in one part, so replacing it changes one teacher, whose vote on every question may flip. A
-//! label is one of two documents, so all it reveals is its law: n teachers have n + 1 possible counts, and divergences
-//! of the laws of neighbouring counts are computed exactly ([`label`]) and added up. The largest one over all counts
-//! holds for any data: that is the guarantee. The largest one at the counts that were seen is smaller, but itself
-//! depends on private votes: it is no guarantee, and showing it costs privacy that nobody has accounted for (`PAEGT17`
-//! would smooth it).
+//! label is one of two documents, so all it reveals is its law: n teachers have n + 1 possible counts. The guarantee
+//! holds whichever neighbouring counts each label has ([`adversary`]); the Renyi divergences of the worst ones
+//! ([`label`]), added up, bound it from above. Those at the counts that were seen are smaller, but themselves depend on
+//! private votes: they are no guarantee, and showing them costs privacy that nobody has accounted for (`PAEGT17` would
+//! smooth them).
 //!
 //! The original accountant ([`moments`]) stands beside it; it bounds a label by 2 gamma and looks at eight moments.
 
+mod adversary;
 pub mod label;
+mod losses;
 pub mod moments;
 
 use foltr_federation::accountant::renyi;
@@ -64,6 +66,16 @@ pub fn spent(votes: &Votes, delta: f64) -> Spent {
 
 /// The epsilon of this many labels at this delta, whatever the votes are; infinite without noise.
 pub fn data_independent(noise: VoteNoise, n_teachers: u32, n_labels: usize, delta: f64) -> f64 {
+    let bound = by_divergences(noise, n_teachers, n_labels, delta);
+    if delta <= 0.0 || !(bound > 0.0 && bound.is_finite()) {
+        return bound;
+    }
+    let reach = |n: usize, delta: f64| by_divergences(noise, n_teachers, n, delta);
+    adversary::epsilon(noise, n_teachers, n_labels, delta, reach).min(bound)
+}
+
+/// An upper bound of that: Renyi divergences of the worst counts at each order, added up.
+fn by_divergences(noise: VoteNoise, n_teachers: u32, n_labels: usize, delta: f64) -> f64 {
     let n = u32::try_from(n_labels).unwrap_or(u32::MAX);
     // Labels cost no more than the noisy counts that they are made of.
     let by_counts = match noise {
@@ -75,7 +87,7 @@ pub fn data_independent(noise: VoteNoise, n_teachers: u32, n_labels: usize, delt
     best_epsilon(&[(Worst::at_any_count(noise, n_teachers), n_labels as u64)], delta).min(by_counts)
 }
 
-/// The least size of noise that keeps labels below epsilon, whatever the votes are.
+/// The least size of noise that keeps labels below epsilon, whatever the votes are; up to a ten-thousandth too much.
 pub fn least_noise(
     noise: impl Fn(f64) -> VoteNoise,
     n_teachers: u32,
@@ -86,10 +98,41 @@ pub fn least_noise(
     let (mut too_little, mut enough) = (1e-3, 1e6);
     for _ in 0..60 {
         let middle = f64::sqrt(too_little * enough);
-        if data_independent(noise(middle), n_teachers, n_labels, delta) <= epsilon {
+        if by_divergences(noise(middle), n_teachers, n_labels, delta) <= epsilon {
             enough = middle;
         } else {
             too_little = middle;
+        }
+    }
+    // The bound needs a little more noise than the epsilon itself does.
+    least_root(enough, |size| (data_independent(noise(size), n_teachers, n_labels, delta) / epsilon).ln())
+}
+
+/// The least size, up to a ten-thousandth, at which a falling function is not above 0, from one at which it is not.
+fn least_root(mut enough: f64, excess: impl Fn(f64) -> f64) -> f64 {
+    const STEP: f64 = 1.2;
+    let mut at_enough = excess(enough);
+    let mut too_little = enough / STEP;
+    let mut at_too_little = excess(too_little);
+    while at_too_little <= 0.0 {
+        (enough, at_enough) = (too_little, at_too_little);
+        too_little /= STEP;
+        at_too_little = excess(too_little);
+    }
+    while at_enough <= 0.0 && enough > too_little * 1.0001 {
+        // Logarithms of noise and epsilon lie on a line, nearly: the root is between two sizes close to that line's.
+        let share = at_too_little / (at_too_little - at_enough);
+        let root = too_little * (enough / too_little).powf(share);
+        let middle = f64::sqrt(too_little * enough);
+        for guess in [root * 1.00004, root / 1.00004, middle] {
+            if guess > too_little * 1.00001 && guess < enough / 1.00001 {
+                let at_guess = excess(guess);
+                if at_guess <= 0.0 {
+                    (enough, at_enough) = (guess, at_guess);
+                } else {
+                    (too_little, at_too_little) = (guess, at_guess);
+                }
+            }
         }
     }
     enough

@@ -68,10 +68,12 @@ impl Guarantee {
         self.epsilon <= MEANINGFUL
     }
 
-    /// What may be published: what was released, what that guarantees, and what it does not cover.
-    pub fn sentences(&self) -> Vec<String> {
+    /// What may be published: what was released, what that guarantees, and what it does not cover. The run says what it
+    /// takes as public.
+    pub fn sentences(&self, taken_as_public: &[String]) -> Vec<String> {
         let mut sentences = vec![self.released.clone(), format!("Privacy unit: {UNIT}."), self.verdict()];
         if self.epsilon.is_finite() {
+            sentences.extend(taken_as_public.iter().cloned());
             sentences.extend(NOT_COVERED.map(String::from));
         }
         sentences
@@ -105,15 +107,18 @@ impl Guarantee {
 }
 
 /// What no epsilon here speaks of.
-const NOT_COVERED: [&str; 5] = [
-    "It covers whoever sees the labels, or students trained on them and on public data; never the teachers, their \
-     scores or the votes.",
-    "Teachers must share nothing that was made from the private queries of all: no normalisation, vocabulary, \
-     embeddings or settings.",
-    "Public queries and their candidates must be public, and chosen without a look at private data.",
-    "Early stopping of the student, settings chosen, or results published by means of private queries cost extra and \
-     are not counted.",
-    "The noise is seeded, as a simulation needs it: it protects only against those who do not know the seed.",
+const NOT_COVERED: [&str; 6] = [
+    "It covers whoever sees the labels, this text, or students trained on the labels and on public data; never the \
+     teachers, their scores, the votes, measures of rankers, how long anything took, or that a run failed.",
+    "What is taken as public must be public, and chosen without a look at private queries.",
+    "Files that were normalised, settings that were chosen, and results that are published by means of private queries \
+     cost extra and are not counted.",
+    "Every line of `aggregation`, every seed and every fold is a labelling of its own: whoever sees several adds up \
+     their epsilons and their deltas.",
+    "The noise follows from the seed of the run, and so do the division of queries, the questions and the student's \
+     first weights. It protects only against those who cannot find the seed out: one that can be tried, such as 1, \
+     protects against nobody. Labels of a later version of the program need a new seed.",
+    "The noise is made of floating-point numbers: a simulation. Their last bits can reveal something.",
 ];
 
 #[cfg(test)]
@@ -127,8 +132,8 @@ mod tests {
         assert!((one.epsilon - 40.0).abs() < 1e-6, "{}", one.epsilon);
         let many = Guarantee::of_scores(0.05, 3, 1000, 1e-5);
         assert!(many.epsilon <= 40_000.0 * (1.0 + 1e-6) && many.epsilon > 35_000.0, "{}", many.epsilon);
-        assert!(!many.is_meaningful() && many.sentences()[2].contains("no meaningful guarantee"));
-        assert!(many.sentences()[0].contains("epsilon 40 a scored document"));
+        assert!(!many.is_meaningful() && many.sentences(&[])[2].contains("no meaningful guarantee"));
+        assert!(many.sentences(&[])[0].contains("epsilon 40 a scored document"));
         assert_eq!(many.private_sentence(), None);
     }
 
@@ -136,9 +141,9 @@ mod tests {
     fn without_noise_there_is_no_guarantee() {
         let naked = Guarantee::of_scores(0.0, 3, 1000, 1e-5);
         assert_eq!(naked.epsilon, f64::INFINITY);
-        assert_eq!(naked.sentences()[2], "No guarantee: there is no noise.");
+        assert_eq!(naked.sentences(&[])[2], "No guarantee: there is no noise.");
         let votes = Guarantee::of_votes(&Votes::new(VoteNoise::None, 3, vec![3; 9]), 1e-5);
-        assert_eq!((votes.epsilon, votes.sentences().len()), (f64::INFINITY, 3));
+        assert_eq!((votes.epsilon, votes.sentences(&[]).len()), (f64::INFINITY, 3));
     }
 
     #[test]
@@ -148,8 +153,10 @@ mod tests {
             Guarantee::of_votes(&votes, 1e-5)
         };
         let (close, unanimous) = (of(125), of(250));
-        assert_eq!(close.sentences(), unanimous.sentences());
-        assert!(close.is_meaningful() && close.sentences()[2].contains("times as likely"));
+        assert_eq!(close.sentences(&[]), unanimous.sentences(&[]));
+        let said = "Taken as public: nothing.".to_owned();
+        assert!(close.sentences(std::slice::from_ref(&said)).contains(&said));
+        assert!(close.is_meaningful() && close.sentences(&[])[2].contains("times as likely"));
         assert_ne!(close.private_sentence(), unanimous.private_sentence());
         assert!(close.private_sentence().expect("a figure").starts_with("Private, not a guarantee"));
     }

@@ -42,7 +42,7 @@ impl Evaluation {
         for source in &pipeline.experiment.aggregation {
             let is_teacher = teachers.len() == 1 && matches!(source.method, AggregationMethod::Scores { scale: 0.0 });
             if !is_teacher {
-                let aggregate = aggregate(source.method, &teachers, &pipeline.noise(source, 1))?;
+                let aggregate = aggregate(source.method, &teachers, &pipeline.noise(source, 1)?)?;
                 rankers.push(evaluator.alone(&format!("aggregate-{}", source.name), &aggregate));
             }
             let student = evaluator.scores(&pipeline.student(source)?);

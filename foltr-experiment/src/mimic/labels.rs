@@ -9,9 +9,10 @@ use foltr_mimic::accountant::Spent;
 use foltr_mimic::aggregation::{AggregationMethod, Ballot, aggregate_scores, draw_questions};
 use foltr_mimic::guarantee::{Guarantee, UNIT};
 use foltr_mimic::{Candidates, Pair, Supervision};
-use foltr_rank::rng::{Purpose, Streams};
+use foltr_rank::rng::{Stream, Streams};
 use serde::{Deserialize, Serialize};
 
+use super::training_data::TrainingData;
 use crate::store::{put, put_json};
 
 /// Written last: labels are there once this file is.
@@ -56,25 +57,27 @@ pub fn exist(folder: &Path) -> bool {
     folder.join(LABELS).exists()
 }
 
+/// Labels of the public lists by the teachers' scores of them.
 pub fn make(
     method: AggregationMethod,
     scores: &[Vec<Candidates>],
     public: &[Candidates],
-    streams: &Streams,
+    questions: &mut Stream,
+    noises: &Streams,
 ) -> Result<Labels> {
     if let AggregationMethod::Scores { scale } = method {
-        let labels = aggregate_scores(scores, scale, streams)?;
+        let labels = aggregate_scores(scores, scale, noises)?;
         let n_scored = labels.iter().map(|list| list.documents.len()).sum();
         let guarantee = Guarantee::of_scores(scale, scores.len(), n_scored, 1e-5);
         return Ok(Labels { supervision: Supervision::Scores(labels), guarantee });
     }
     let (noise, n_pairs, delta) = method.votes().context("scores or votes")?;
-    let questions = draw_questions(public, n_pairs, &mut streams.open(Purpose::Data, 0, 0));
+    let questions = draw_questions(public, n_pairs, questions);
     let mut ballot = Ballot::new(public, questions);
     for scored in scores {
         ballot.cast(scored)?;
     }
-    let (pairs, votes) = ballot.label(noise, streams)?;
+    let (pairs, votes) = ballot.label(noise, noises)?;
     Ok(Labels { supervision: Supervision::Pairs(pairs), guarantee: Guarantee::of_votes(&votes, delta) })
 }
 
@@ -92,8 +95,9 @@ fn accounting(guarantee: &Guarantee) -> Option<serde_json::Value> {
 }
 
 impl Labels {
-    pub fn write(&self, folder: &Path, names: &[String], public: &[Candidates]) -> Result<()> {
-        let names: BTreeMap<u32, &String> = public.iter().map(|list| list.query).zip(names).collect();
+    pub fn write(&self, folder: &Path, data: &TrainingData) -> Result<()> {
+        let queries = data.public.iter().map(|list| list.query);
+        let names: BTreeMap<u32, &String> = queries.zip(&data.public_names).collect();
         let name = |query: &u32| names.get(query).map_or_else(String::new, |name| (*name).clone());
         let mut text = Vec::new();
         let mut add = |line: &Line| -> Result<()> {
@@ -117,7 +121,7 @@ impl Labels {
             epsilon: self.guarantee.epsilon.is_finite().then_some(self.guarantee.epsilon),
             delta: self.guarantee.delta,
             unit: UNIT.into(),
-            sentences: self.guarantee.sentences(),
+            sentences: self.guarantee.sentences(&data.taken_as_public),
         };
         put_json(&folder.join(GUARANTEE), &statement)?;
         if let Some(accounting) = accounting(&self.guarantee) {

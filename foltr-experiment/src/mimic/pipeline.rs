@@ -111,7 +111,12 @@ impl FoldPipeline<'_> {
     fn read_network(&self, name: &str, command: &str) -> Result<Network> {
         let path = self.folder.join(name).with_extension("safetensors");
         ensure!(path.with_extension("json").exists(), "{} is missing; `{command}` makes it", path.display());
-        Ok(Model::read(&path)?.network)
+        let model = Model::read(&path)?;
+        if matches!(self.store, Store::Features(_)) {
+            let is_ours = model.reading == start::reading(self.store, self.data);
+            ensure!(is_ours, "{} looks at other columns than this run does; delete it", path.display());
+        }
+        Ok(model.network)
     }
 
     pub fn scores(&self, teachers: &[Network]) -> Vec<Vec<Candidates>> {
@@ -125,13 +130,21 @@ impl FoldPipeline<'_> {
     pub fn label(&self, source: &LabelSource, scores: &[Vec<Candidates>]) -> Result<()> {
         let folder = self.folder.join(&source.name);
         std::fs::create_dir_all(&folder).with_context(|| format!("{} cannot be made", folder.display()))?;
-        let made = labels::make(source.method, scores, &self.data.public, &self.noise(source, 0))?;
-        made.write(&folder, &self.data.public_names, &self.data.public)
+        let questions = &mut self.streams_of(source, 0).open(Purpose::Data, 0, 0);
+        let noises = self.noise(source, 0)?;
+        labels::make(source.method, scores, &self.data.public, questions, &noises)?.write(&folder, self.data)
     }
 
-    /// Streams of noise. Every aggregation has its own, whatever its name in another folder: equal noise of different
-    /// sizes could be taken out again.
-    pub fn noise(&self, source: &LabelSource, purpose: u32) -> Streams {
+    /// Streams of noise, for each aggregation and for whatever decides about the teachers' answers: settings and data.
+    /// Equal noise on different answers could be taken out again, by whoever sees both.
+    pub fn noise(&self, source: &LabelSource, purpose: u32) -> Result<Streams> {
+        let answers = self.experiment.hash_of_answers(self.store.hash(self.data.fold))?;
+        let streams = self.streams_of(source, purpose).branch(Purpose::Noise, answers as u32, 0);
+        Ok(streams.branch(Purpose::Noise, (answers >> 32) as u32, 1))
+    }
+
+    /// Streams of an aggregation, whatever its name in another folder.
+    fn streams_of(&self, source: &LabelSource, purpose: u32) -> Streams {
         let streams = Streams::new(self.seed).branch(Purpose::Noise, purpose, self.data.fold as u32);
         // These very words choose the numbers: no name of a type may, nor a key that is not given.
         let method = format!("{:?}", source.method).replace("epsilon: None, ", "");
@@ -224,7 +237,7 @@ impl FoldPipeline<'_> {
             // Step, mean loss since the last validation, value on held-out queries.
             "course": course,
         });
-        let model = start::model(training.into_best(), self.store, self.data);
+        let model = Model { network: training.into_best(), reading: start::reading(self.store, self.data) };
         let path = |ending: &str| self.folder.join(&task.name).with_extension(ending);
         // The seed is not for those who get the file: it gives the noise away.
         let bytes = model.to_bytes(&task.name);

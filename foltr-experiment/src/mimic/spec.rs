@@ -6,10 +6,12 @@ use foltr_mimic::NetworkSettings;
 use foltr_mimic::aggregation::AggregationMethod;
 use foltr_mimic::analyser::AnalyserSettings;
 use foltr_mimic::collection::Form;
+use foltr_mimic::embeddings::EmbeddingSource;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
 use toml::{Table, Value};
+use xxhash_rust::xxh3::xxh3_64;
 
 use crate::read::messages::no_such;
 use crate::read::read_value;
@@ -214,6 +216,26 @@ impl MimicExperiment {
     pub fn n_steps(&self) -> u64 {
         self.supervision.n_teachers() as u64 * u64::from(self.teacher.steps)
             + self.aggregation.len() as u64 * u64::from(self.student.steps)
+    }
+
+    /// A hash of all that teachers' answers depend on beside the seed. Files count by their contents, which the hash of
+    /// the data has, and not by their paths.
+    pub(super) fn hash_of_answers(&self, data: u64) -> serde_json::Result<u64> {
+        let texts = match &self.data {
+            MimicData::Text(texts) => Some(TextData { path: PathBuf::new(), ..texts.clone() }),
+            MimicData::Features(_) => None,
+        };
+        let mut supervision = self.supervision.clone();
+        if let Supervision::Weak { queries, .. } = &mut supervision {
+            *queries = queries.as_ref().map(|_| PathBuf::new());
+        }
+        let public = Public { queries: self.public.queries.as_ref().map(|_| PathBuf::new()), ..self.public.clone() };
+        let mut teacher = self.teacher.clone();
+        if let EmbeddingSource::Loaded { file } = &mut teacher.embeddings {
+            *file = PathBuf::new();
+        }
+        let text = serde_json::to_string(&(data, texts, supervision, public, teacher))?;
+        Ok(xxh3_64(text.as_bytes()))
     }
 
     pub(crate) fn from_table(mut table: Table) -> Result<Self, Vec<Problem>> {

@@ -5,7 +5,7 @@ use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
 use foltr_mimic::embeddings::EmbeddingSource;
-use foltr_mimic::model_file::{Model, Reading};
+use foltr_mimic::model_file::Reading;
 use foltr_mimic::{InitialTerms, Network, NetworkSettings};
 use foltr_rank::rng::{Purpose, Streams};
 
@@ -51,15 +51,14 @@ fn embeddings(store: &TextStore, source: &EmbeddingSource, n_dimensions: usize, 
     Ok(values)
 }
 
-/// A network as a file, with the vocabulary and analyser or the columns that it looks at.
-pub fn model(network: Network, store: &Store, data: &TrainingData) -> Model {
-    let reading = match store {
+/// What a network looks at: vocabulary and analyser, or columns.
+pub fn reading(store: &Store, data: &TrainingData) -> Reading {
+    match store {
         Store::Text(store) => {
             Reading::Text { vocabulary: store.vocabulary.clone(), analyser: store.index.analyser.settings }
         }
         Store::Features(_) => {
             Reading::Features { columns: data.columns.iter().map(|&column| column as u32 + 1).collect() }
         }
-    };
-    Model { network, reading }
+    }
 }

@@ -50,6 +50,8 @@ pub struct TrainingData {
     pub splits: Vec<Split>,
     /// Features that networks see, from 0; none of texts.
     pub columns: Vec<usize>,
+    /// In sentences: what no guarantee covers, because teachers share it or others are told.
+    pub taken_as_public: Vec<String>,
 }
 
 pub enum Store {

@@ -137,6 +137,7 @@ impl TextStore {
             judged: self.judged.clone(),
             splits,
             columns: Vec::new(),
+            taken_as_public: taken_as_public(experiment),
         })
     }
 
@@ -185,6 +186,27 @@ impl TextStore {
         }
         Ok((private_texts, public_texts))
     }
+}
+
+/// Of the owner's data, what teachers share or others are told.
+fn taken_as_public(experiment: &MimicExperiment) -> Vec<String> {
+    let embeddings = [&experiment.teacher, &experiment.student].map(|network| match network.embeddings {
+        EmbeddingSource::Random => "random",
+        EmbeddingSource::Trained(_) => "trained on the documents",
+        EmbeddingSource::Loaded { .. } => "read from a file",
+    });
+    let mut sentences = vec![format!(
+        "Taken as public: all documents, and with them vocabulary, document frequencies and BM25; embeddings ({} for \
+         teachers, {} for the student); the public queries; and the number and the order of the private ones.",
+        embeddings[0], embeddings[1]
+    )];
+    if let Supervision::Weak { queries: None, .. } = experiment.supervision {
+        sentences.push(
+            "The private queries of this run were made from the documents, in place of a query log: they are no secret."
+                .into(),
+        );
+    }
+    sentences
 }
 
 fn candidates(query: u32, found: Vec<(u32, f32)>) -> Candidates {
