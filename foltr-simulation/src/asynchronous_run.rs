@@ -79,7 +79,7 @@ impl<'a> AsynchronousRun<'a> {
         let setup = Setup::averaging(settings.initial.clone(), settings.n_clients, partition.most_interactions());
         let setup = Setup { rule: settings.rule(), optimiser: settings.optimiser, ..setup };
         let coordinator = AsynchronousCoordinator::new(setup, asynchrony)?;
-        let streams = Streams::new(settings.seed);
+        let streams = settings.streams();
         Ok(Self {
             workers: Workers::new(&settings, &streams),
             turns: (0..settings.n_clients).map(|_| OpenTurn::default()).collect(),

@@ -6,7 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::history::History;
+use crate::history::bytes::Reader;
+use crate::history::{History, HistoryError};
 use crate::unlearn::{Assurance, Need, UnlearnError, UnlearningMethod};
 
 /// Subtraction has no parameters.
@@ -22,6 +23,14 @@ impl UnlearningMethod for LedgerSubtraction {
 
     fn needs(&self) -> Vec<Need> {
         vec![Need::Ledger]
+    }
+
+    fn most_replayed_rounds(&self, _: u32) -> u32 {
+        0
+    }
+
+    fn read_parameters(_: &mut Reader<'_>) -> Result<Self, HistoryError> {
+        Ok(Self {})
     }
 }
 
