@@ -4,7 +4,8 @@
 
 use anyhow::{Context, Result, ensure};
 use foltr_federation::Fingerprint;
-use foltr_rank::rng::{Purpose, Streams};
+use foltr_federation::unlearn::MessageCost;
+use foltr_rank::rng::{Lineage, Purpose, Streams};
 use foltr_rank::{Initialisation, Params, Shape};
 use foltr_simulation::centralised::{CentralisedRun, CentralisedSettings};
 use foltr_simulation::click::Users;
@@ -70,6 +71,7 @@ impl RunSetup {
                 .context("learner.kind: not a federated learner")?,
             n_clients: u32::try_from(schedule.n_clients)?,
             absent,
+            lineage: Lineage::TRAINING,
             personalisation: experiment.personalisation,
             participation: plan.participation,
             dropout: plan.dropout,
@@ -80,6 +82,16 @@ impl RunSetup {
             optimiser: federation.optimiser,
         })
     }
+}
+
+/// What a message costs, and what a client may spend.
+pub(super) fn message_cost(experiment: &Experiment, n_params: usize) -> Result<MessageCost> {
+    let delta = experiment.privacy.whole_run().or(experiment.budget).map(|budget| budget.delta);
+    Ok(MessageCost {
+        cost: experiment.plan().cost(n_params)?,
+        delta: delta.unwrap_or(MessageCost::UNPROTECTED.delta),
+        budget: experiment.budget,
+    })
 }
 
 fn fingerprint(experiment: &Experiment, fold: &Fold, seed: u64) -> Result<Fingerprint> {

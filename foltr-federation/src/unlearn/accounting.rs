@@ -98,6 +98,11 @@ impl MessageCost {
         Spent { messages: sent.total(), epsilon: epsilon.is_finite().then_some(epsilon) }
     }
 
+    /// What leavers and those who stay have spent, by the histories before and after a request.
+    pub fn account(&self, before: &History, after: &History, leavers: &[u32]) -> Accounting {
+        self.accounting(&before.course(), &after.course(), leavers)
+    }
+
     pub(crate) fn accounting(&self, before: &Course<'_>, after: &Course<'_>, leavers: &[u32]) -> Accounting {
         // An infinite number has no place in a receipt.
         let is_finite = self.epsilon(Messages { before: 1, since: 0 }, self.delta).is_finite();
@@ -110,8 +115,15 @@ impl MessageCost {
 }
 
 impl Accounting {
-    pub(crate) const fn message_cost(&self) -> MessageCost {
+    pub const fn message_cost(&self) -> MessageCost {
         MessageCost { cost: self.cost, delta: self.delta, budget: None }
+    }
+
+    /// The most of two federations with the same costs, such as shards.
+    #[must_use]
+    pub fn most(self, other: Self) -> Self {
+        let most = |a: Spent, b: Spent| if a.messages < b.messages { b } else { a };
+        Self { leavers: most(self.leavers, other.leavers), stayers: most(self.stayers, other.stayers), ..self }
     }
 
     /// What is counted: messages, or rounds with their coins.
