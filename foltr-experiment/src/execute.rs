@@ -94,8 +94,8 @@ pub fn run_jobs(plan: &Plan, data: &DataCache, store: &RunStore, how: &Execution
         let input = RunInput { work, fold_number: job.fold, seed: job.seed, parent, stop: how.stop };
         let outcome = run_job(&input, &|round| progress.advance(job, round), &mut |row| writer.row(&row))?;
         if !outcome.interrupted {
-            if let (Some(parent), Some(signer), Some(forgotten)) = (parent, how.signer, &outcome.forgotten) {
-                unlearn::write_receipts(&writer, parent, &outcome.histories, forgotten, signer)?;
+            if let (Some(parent), Some(signer)) = (parent, how.signer) {
+                unlearn::write_receipts(&writer, parent, &outcome, signer)?;
             }
             save(writer, job, experiment.training(), record, outcome)?;
             progress.run_done(job);

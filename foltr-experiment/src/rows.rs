@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 
+use foltr_federation::unlearn::Accounting;
 use foltr_federation::{Assurance, History, Unlearning};
 use foltr_rank::{Params, Shape};
 use foltr_simulation::unlearning::Cost;
@@ -200,6 +201,8 @@ pub struct Forgotten {
     /// Without evaluation.
     pub seconds: f64,
     pub history_bytes: usize,
+    /// What messages have cost those who leave, and those who stay.
+    pub privacy: Accounting,
 }
 
 impl Forgotten {
@@ -209,6 +212,7 @@ impl Forgotten {
         cost: Cost,
         time: Duration,
         histories: &[History],
+        privacy: Accounting,
     ) -> Self {
         let Cost { rounds, local_steps, messages, bytes } = cost;
         Self {
@@ -221,6 +225,7 @@ impl Forgotten {
             bytes,
             seconds: time.as_secs_f64(),
             history_bytes: histories.iter().map(|history| history.size().total()).sum(),
+            privacy,
         }
     }
 }

@@ -6,14 +6,14 @@ pub mod key;
 use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
-use foltr_federation::receipt::{Claim, Receipt};
-use foltr_federation::{Fingerprint, History, Unlearning};
+use foltr_federation::receipt::{Claim, Met, Published, Receipt};
+use foltr_federation::{Fingerprint, Unlearning};
 use foltr_simulation::datasets::Fold;
 
 use crate::evaluate::Evaluator;
 use crate::history_files;
 use crate::model::Model;
-use crate::rows::Forgotten;
+use crate::rows::RunOutcome;
 use crate::run::Parent;
 use crate::spec::{Experiment, Metric};
 use crate::store::{self, RunWriter, put_json};
@@ -25,21 +25,20 @@ pub struct Signer {
 }
 
 /// Adds the receipts of earlier requests to a run, and one for every history that has changed.
-pub(crate) fn write_receipts(
-    writer: &RunWriter,
-    parent: &Parent,
-    histories: &[History],
-    forgotten: &Forgotten,
-    signer: &Signer,
-) -> Result<()> {
+pub(crate) fn write_receipts(writer: &RunWriter, parent: &Parent, outcome: &RunOutcome, signer: &Signer) -> Result<()> {
+    let (Some(forgotten), Some((_, ranker))) = (&outcome.forgotten, &outcome.ranker) else { return Ok(()) };
+    let published = Published {
+        before: model_fingerprint(&parent.folder.join(crate::model::FILE_NAME))?,
+        after: Fingerprint::of_model(ranker),
+    };
     let earlier: Vec<&String> = parent.record.files.keys().filter(|name| name.starts_with(RECEIPT)).collect();
     earlier.iter().try_for_each(|name| writer.copy(&parent.folder, name))?;
-    let changed = parent.histories.iter().zip(histories).filter(|(before, after)| before.head() != after.head());
-    for (number, (before, after)) in (earlier.len() + 1..).zip(changed) {
+    for (number, (before, after)) in (earlier.len() + 1..).zip(parent.changed(&outcome.histories)) {
         // A shard's receipt is about its own leavers.
         let new = after.erasures().last().context("a history that has changed has an erasure")?;
-        let guarantee = forgotten.guarantee.clone();
-        let claim = Claim::between(before, after, &new.clients, forgotten.method, guarantee, &signer.time);
+        let (leavers, method, guarantee) = (&new.clients, forgotten.method, &forgotten.guarantee);
+        let cost = forgotten.privacy.message_cost();
+        let claim = Claim::of(&Met { before, after, leavers, method, guarantee, published, cost }, &signer.time);
         let receipt = claim.context("the newest model is missing in the history")?.sign(&signer.secret);
         put_json(&writer.path().join(format!("{RECEIPT}{number:04}.json")), &receipt)?;
     }

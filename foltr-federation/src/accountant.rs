@@ -77,6 +77,16 @@ impl PrivacyCost {
         }
     }
 
+    /// What a round costs in which some of the clients that others count on send nothing: noise that is made of
+    /// everybody's share is not Laplace without one of them, and nothing is known of it.
+    #[must_use]
+    pub const fn without_some_shares(self) -> Self {
+        match self {
+            Self::Laplace { .. } => Self::Unbounded,
+            cost => cost,
+        }
+    }
+
     /// The pure epsilon of one interaction, where each of a message is randomised by itself.
     pub fn per_interaction(&self) -> Option<f64> {
         match *self {

@@ -1,35 +1,52 @@
 //! What a server stores for the day on which a client wants to be forgotten.
 //!
-//! A [`History`] is a chain of what happened: stored rounds with the single updates of their clients, checkpoints,
-//! clients that were forgotten, and returns to earlier rounds. Beside it are numbers that change with every round: who
-//! took part first and last, and how far each client has moved the model (the ledger). [`History::erase`] takes a
-//! client's updates, salts and ledger out; the chain can still be [verified](History::verify) afterwards. What is stored
-//! is for [`HistoryPolicy`] to say, how much it is for [`History::size`].
+//! A [`History`] is a chain of what happened: every round with those who took part, and the single updates of some;
+//! checkpoints; clients that were forgotten; and returns to earlier rounds. All that requests and receipts count, such as
+//! first rounds and messages, follows from it. Beside it is how far each client has moved the model (the ledger), to
+//! which the chain has commitments. [`History::erase`] takes a client's updates, salts and account out; the chain can
+//! still be [verified](History::verify) afterwards. Who took part in which round stays, also of clients that were
+//! forgotten: numbers of clients and rounds. What is stored is for [`HistoryPolicy`] to say, how much it is for
+//! [`History::size`].
+//!
+//! A history that was cut at its end is an older history, and as good as that was. Whoever has a later head, in a
+//! receipt, sees that it was cut.
 
-mod bytes;
+mod accounts;
+pub(crate) mod bytes;
 mod chain;
 mod checkpoint;
 mod codec;
+mod course;
+mod participants;
 mod policy;
 mod record;
 #[cfg(test)]
 mod tests;
+mod verify;
 
 use std::collections::BTreeMap;
 
-use rand::Rng;
+use foltr_rank::rng::Lineage;
+use rand::CryptoRng;
 use thiserror::Error;
 
 use crate::aggregate::Contributions;
 use crate::fingerprint::Fingerprint;
 use crate::server_optimiser::ServerOptimiser;
+use crate::unlearn::Assurance;
 use crate::writer::Writer;
-use chain::{Event, Link, What};
+use accounts::{Accounts, Seal};
+use chain::{Event, Link, Round, Updates};
+use checkpoint::StoredState;
 use codec::VERSION;
+use record::fresh_salt;
 
 pub use chain::Erasure;
 pub use checkpoint::{Checkpoint, Devices};
 pub use codec::Size;
+pub(crate) use course::Course;
+pub use course::Messages;
+pub use participants::Participants;
 pub use policy::HistoryPolicy;
 pub use record::{Committed, Entry, Record, Salt};
 
@@ -43,55 +60,16 @@ pub struct Header {
     pub initial: Vec<f64>,
 }
 
-/// When a client took part.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Contribution {
-    /// Its first round, of those that were not undone.
-    pub first: u32,
-    /// Clients that contributed to that round, this one included.
-    pub n_peers: u32,
-    /// Its last round; after a return to an earlier round at least no earlier than it was.
-    pub last: u32,
-    /// Messages that the server ever took from it, also in rounds that were undone.
-    pub n_messages: u32,
-}
-
-/// No round has this number.
-const NEVER: u32 = u32::MAX;
-
-impl Contribution {
-    const NONE: Self = Self { first: NEVER, n_peers: 0, last: NEVER, n_messages: 0 };
-}
-
 /// Everything that is stored of a run.
 #[derive(Clone, Debug, PartialEq)]
 pub struct History {
     header: Header,
     links: Vec<Link>,
     n_rounds: u32,
-    contributions: BTreeMap<u32, Contribution>,
-    /// By client: the sum over rounds of its share of the averaged step. None if it is not, or no longer, stored.
-    ledger: Option<BTreeMap<u32, Vec<f64>>>,
+    /// None if it is not, or no longer, stored.
+    ledger: Option<Accounts>,
     /// Links before this one have nothing that could be too old.
     n_dropped: usize,
-}
-
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Passage<'a> {
-    links: &'a [Link],
-}
-
-impl<'a> Passage<'a> {
-    pub(crate) fn erasures(&self) -> impl Iterator<Item = &'a Erasure> {
-        self.links.iter().filter_map(|link| link.event.erasure())
-    }
-
-    /// The last checkpoint of the passage; nothing if it is not stored any longer.
-    pub(crate) fn latest(&self) -> Option<&'a Checkpoint> {
-        let is_state =
-            |link: &&Link| matches!(link.event, Event::Checkpoint(_) | Event::Dropped { what: What::Checkpoint, .. });
-        self.links.iter().rfind(is_state)?.event.checkpoint()
-    }
 }
 
 /// What happens to checkpoints in which a forgotten client has a part.
@@ -117,8 +95,8 @@ impl Header {
 
 impl History {
     pub fn new(header: Header) -> Self {
-        let ledger = header.policy.ledger.then(BTreeMap::new);
-        Self { header, links: Vec::new(), n_rounds: 0, contributions: BTreeMap::new(), ledger, n_dropped: 0 }
+        let ledger = header.policy.ledger.then(Accounts::default);
+        Self { header, links: Vec::new(), n_rounds: 0, ledger, n_dropped: 0 }
     }
 
     pub const fn header(&self) -> &Header {
@@ -143,16 +121,16 @@ impl History {
         std::iter::once(self.header.digest()).chain(self.links.iter().map(|link| link.head))
     }
 
-    /// What happened from a head, or from the beginning, to another; or the head that is not there, or not after the other.
-    pub(crate) fn between(
-        &self,
-        before: Option<&Fingerprint>,
-        after: &Fingerprint,
-    ) -> Result<Passage<'_>, Fingerprint> {
-        let place = |wanted: &Fingerprint| self.heads().position(|head| head == *wanted).ok_or(*wanted);
-        let start = before.map_or(Ok(0), place)?;
-        let length = self.heads().skip(start).position(|head| head == *after).ok_or(*after)?;
-        Ok(Passage { links: &self.links[start..start + length] })
+    /// All that happened.
+    pub(crate) fn course(&self) -> Course<'_> {
+        let Header { n_clients, optimiser, .. } = self.header;
+        Course { links: &self.links, n_clients, optimiser }
+    }
+
+    /// What happened up to a head; nothing if it never was.
+    pub(crate) fn up_to(&self, head: &Fingerprint) -> Option<Course<'_>> {
+        let end = self.heads().position(|own| own == *head)?;
+        Some(Course { links: &self.links[..end], ..self.course() })
     }
 
     pub fn records(&self) -> impl Iterator<Item = &Record> {
@@ -161,7 +139,7 @@ impl History {
 
     /// Checkpoints, in the order in which they were made.
     pub fn checkpoints(&self) -> impl DoubleEndedIterator<Item = &Checkpoint> {
-        self.links.iter().filter_map(|link| link.event.checkpoint())
+        self.links.iter().filter_map(|link| link.event.stored()).map(|stored| &stored.state)
     }
 
     pub fn latest(&self) -> Option<&Checkpoint> {
@@ -178,72 +156,98 @@ impl History {
     }
 
     pub fn is_forgotten(&self, client: u32) -> bool {
-        self.erasures().any(|erasure| erasure.clients.binary_search(&client).is_ok())
+        self.erasures().any(|erasure| erasure.forgets(client))
     }
 
-    /// When a client took part; nothing if it never did, or not since its rounds were undone, or was forgotten.
-    pub fn contribution(&self, client: u32) -> Option<&Contribution> {
-        self.contributions.get(&client).filter(|it| it.first != NEVER)
+    /// The first round, of those that were not undone, to which a client contributed.
+    pub fn first_round(&self, client: u32) -> Option<u32> {
+        self.course().first_round(client)
     }
 
-    /// Messages that the server ever took from a client that was not forgotten.
-    pub fn n_messages(&self, client: u32) -> u32 {
-        self.contributions.get(&client).map_or(0, |it| it.n_messages)
+    /// The earliest of the first rounds of some clients; none if none of them contributed to what is left.
+    pub fn first_of(&self, clients: &[u32]) -> Option<u32> {
+        self.course().first_of(clients)
+    }
+
+    /// Messages that the server ever took from a client.
+    pub fn messages(&self, client: u32) -> Messages {
+        self.course().messages(client)
+    }
+
+    /// What the requests so far make of the streams that protect.
+    pub fn lineage(&self) -> Lineage {
+        self.course().lineage()
+    }
+
+    /// The lineage after one more request.
+    pub fn lineage_after(&self, erasure: &Erasure) -> Lineage {
+        let number = self.erasures().count() as u32 + 1;
+        course::lineage_after(&self.lineage(), number, erasure)
+    }
+
+    /// What the chain proves of each request so far.
+    pub fn guarantees(&self) -> Vec<Assurance> {
+        self.course().guarantees()
     }
 
     /// How far each client has moved the model, before the server's rate; nothing where that is not stored.
-    pub const fn ledger(&self) -> Option<&BTreeMap<u32, Vec<f64>>> {
-        self.ledger.as_ref()
+    pub fn ledger(&self) -> Option<&BTreeMap<u32, Vec<f64>>> {
+        self.ledger.as_ref().map(|accounts| &accounts.sums)
     }
 
     /// Takes a round that is closed, panicking if it is not the next one: the model that it started from, whose messages
     /// moved the model, in rising order, and what they sent, in client order. That may be empty where
     /// [`HistoryPolicy::needs_updates`] says that nobody asks for it. Salts must come from a source that nobody can repeat.
-    pub fn close(&mut self, round: u32, model: &[f32], clients: &[u32], updates: &Contributions, salts: &mut impl Rng) {
+    pub fn close(
+        &mut self,
+        round: u32,
+        model: &[f32],
+        clients: &[u32],
+        updates: &Contributions,
+        salts: &mut impl CryptoRng,
+    ) {
         assert_eq!(round, self.n_rounds, "rounds follow each other");
         self.n_rounds += 1;
-        for &client in clients {
-            let it = self.contributions.entry(client).or_insert(Contribution::NONE);
-            if it.first == NEVER {
-                (it.first, it.n_peers) = (round, clients.len() as u32);
-            }
-            it.last = round;
-            it.n_messages = it.n_messages.saturating_add(1);
+        if let Some(accounts) = &mut self.ledger {
+            accounts.book(updates);
         }
-        if let Some(ledger) = &mut self.ledger {
-            book(ledger, updates);
-        }
-        if self.policy().stores_updates(round) {
-            self.push(Event::Round(Record::new(round, model, updates, salts)));
-        }
+        let participants = Participants::new(clients, self.header.n_clients);
+        let updates = match self.policy().stores_updates(round) {
+            true => Updates::Stored(Record::new(round, model, updates, salts)),
+            false => Updates::None,
+        };
+        self.push(Event::Round(Round { round, participants, updates }));
         self.drop_old();
     }
 
-    pub fn add_checkpoint(&mut self, checkpoint: Checkpoint) {
-        self.push(Event::Checkpoint(checkpoint));
+    /// Takes the state before a round. The ledger as it is comes into the chain with it.
+    pub fn add_checkpoint(&mut self, state: Checkpoint, salts: &mut impl CryptoRng) {
+        if let Some(accounts) = self.ledger.as_mut().filter(|accounts| !accounts.is_sealed()) {
+            let seal = accounts.seal(salts);
+            self.push_seal(seal);
+        }
+        self.push(Event::Checkpoint(Box::new(StoredState::new(state, salts))));
     }
 
-    /// Takes clients out: their updates, salts, ledgers, and what their devices remembered; and says so in the chain.
+    /// Takes clients out: their updates, salts, accounts, and what their devices remembered; and says so in the chain.
     /// Nothing changes on an error.
     pub fn erase(&mut self, mut erasure: Erasure, touched: Touched) -> Result<(), UnknownClient> {
         erasure.clients.sort_unstable();
         erasure.clients.dedup();
         erasure.clients.iter().try_for_each(|&client| self.knows(client))?;
-        let firsts = erasure.clients.iter().filter_map(|&client| self.contribution(client));
-        let first = firsts.map(|contribution| contribution.first).min().unwrap_or(u32::MAX);
-        for link in &mut self.links {
-            match &mut link.event {
-                Event::Round(record) => record.erase(&erasure.clients),
-                Event::Checkpoint(checkpoint) if touched == Touched::Drop && checkpoint.round > first => {
-                    link.drop_content();
+        let first = self.first_of(&erasure.clients).unwrap_or(u32::MAX);
+        for Link { event, .. } in &mut self.links {
+            match event {
+                Event::Round(Round { updates: Updates::Stored(record), .. }) => record.erase(&erasure.clients),
+                Event::Checkpoint(stored) if touched == Touched::Drop && stored.state.round > first => {
+                    event.drop_content();
                 }
-                Event::Checkpoint(checkpoint) => checkpoint.devices.erase(&erasure.clients),
-                Event::Erasure(_) | Event::Rollback { .. } | Event::Dropped { .. } => {}
+                Event::Checkpoint(stored) => stored.erase(&erasure.clients),
+                _ => {}
             }
         }
-        for client in &erasure.clients {
-            self.contributions.remove(client);
-            self.ledger.iter_mut().for_each(|ledger| drop(ledger.remove(client)));
+        if let Some(accounts) = &mut self.ledger {
+            accounts.erase(&erasure.clients);
         }
         self.push(Event::Erasure(erasure));
         Ok(())
@@ -258,25 +262,22 @@ impl History {
         if self.is_forgotten(client) { Err(UnknownClient::Forgotten { client }) } else { Ok(()) }
     }
 
-    /// Goes back to the beginning of a round: drops what came after it. The ledger cannot be undone, and ends, unless
-    /// nothing is left of the run.
+    /// Goes back to the beginning of a round: drops updates and states that came after it, not who took part. The ledger
+    /// cannot be undone, and ends, unless nothing is left of the run.
     pub fn roll_back(&mut self, to: u32) {
-        for link in &mut self.links {
-            match &link.event {
-                Event::Round(record) if record.round >= to => link.drop_content(),
-                Event::Checkpoint(checkpoint) if checkpoint.round > to => link.drop_content(),
-                _ => {}
+        assert!(to <= self.n_rounds, "there is no round {to} to go back to, of {}", self.n_rounds);
+        for Link { event, .. } in &mut self.links {
+            let is_undone = match event {
+                Event::Round(round) => round.round >= to,
+                Event::Checkpoint(stored) => stored.state.round > to,
+                _ => false,
+            };
+            if is_undone {
+                event.drop_content();
             }
         }
-        for it in self.contributions.values_mut() {
-            *it = if it.first < to {
-                Contribution { last: it.last.min(to.saturating_sub(1)), ..*it }
-            } else {
-                Contribution { n_messages: it.n_messages, ..Contribution::NONE }
-            };
-        }
         if to < self.n_rounds {
-            self.ledger = (to == 0 && self.header.policy.ledger).then(BTreeMap::new);
+            self.ledger = (to == 0 && self.header.policy.ledger).then(Accounts::default);
         }
         (self.n_rounds, self.n_dropped) = (to, 0);
         self.push(Event::Rollback { to });
@@ -284,17 +285,28 @@ impl History {
 
     /// Ends the ledger: the model does not follow from it any longer.
     pub fn end_ledger(&mut self) {
-        self.ledger = None;
+        if self.ledger.take().is_some() {
+            self.push_seal(Seal::Ended);
+        }
     }
 
     /// Drops every checkpoint, for those of another course of the run to come.
     pub fn drop_checkpoints(&mut self) {
         let is_checkpoint = |link: &&mut Link| matches!(link.event, Event::Checkpoint(_));
-        self.links.iter_mut().filter(is_checkpoint).for_each(Link::drop_content);
+        self.links.iter_mut().filter(is_checkpoint).for_each(|link| link.event.drop_content());
     }
 
     fn push(&mut self, event: Event) {
         self.links.push(Link::after(&self.head(), event));
+    }
+
+    fn push_seal(&mut self, seal: Seal) {
+        for link in &mut self.links {
+            if let Event::Ledger(earlier) = &mut link.event {
+                earlier.replace();
+            }
+        }
+        self.push(Event::Ledger(seal));
     }
 
     /// Drops what is too old; never the newest checkpoint.
@@ -303,16 +315,21 @@ impl History {
         if policy.retention.is_none() {
             return;
         }
-        let is_checkpoint = |link: &Link| matches!(link.event, Event::Checkpoint(_));
-        let newest = self.links.iter().rposition(is_checkpoint);
+        let newest = self.links.iter().rposition(|link| link.event.stored().is_some());
         for index in self.n_dropped..self.links.len() {
-            let link = &mut self.links[index];
-            match &link.event {
-                Event::Round(record) if !policy.is_too_old(record.round, n_rounds) => return,
-                Event::Checkpoint(it) if Some(index) == newest || !policy.is_too_old(it.round, n_rounds) => return,
-                _ => link.drop_content(),
+            let event = &mut self.links[index].event;
+            let round = match event {
+                Event::Round(it) => it.round,
+                Event::Checkpoint(it) => it.state.round,
+                _ => 0,
+            };
+            if !policy.is_too_old(round, n_rounds) {
+                return;
             }
-            self.n_dropped = index + 1;
+            if Some(index) != newest {
+                event.drop_content();
+                self.n_dropped += usize::from(self.n_dropped == index);
+            }
         }
     }
 }
@@ -333,8 +350,16 @@ pub enum HistoryError {
     Altered { round: u32, client: u32 },
     #[error("the update of client {client} in round {round} is missing, and the client was never forgotten")]
     MissingUpdate { round: u32, client: u32 },
-    #[error("round {round} is missing")]
+    #[error("what device {client} remembered before round {round} was altered, or taken out without reason")]
+    Device { round: u32, client: u32 },
+    #[error("the ledger {what}")]
+    Ledger { what: &'static str },
+    #[error("round {round} or its updates are missing")]
     Missing { round: u32 },
+    #[error("the checkpoint of round {round} is missing, and there is no reason for that")]
+    MissingState { round: u32 },
+    #[error("client {client} took part in round {round}, after it was forgotten")]
+    Returned { round: u32, client: u32 },
     #[error("round {round} is not in its place")]
     Order { round: u32 },
     #[error("{what} of round {round} was altered, or something before it was taken out: its head does not fit")]
@@ -347,13 +372,4 @@ pub enum UnknownClient {
     Nobody { client: u32, n_clients: u32 },
     #[error("client {client} is already forgotten")]
     Forgotten { client: u32 },
-}
-
-/// Adds every client's share of the averaged step to its account.
-fn book(ledger: &mut BTreeMap<u32, Vec<f64>>, updates: &Contributions) {
-    let weight: f64 = updates.weights().iter().sum();
-    for (client, own, row) in updates.iter() {
-        let account = ledger.entry(client).or_insert_with(|| vec![0.0; row.len()]);
-        account.iter_mut().zip(row).for_each(|(sum, &value)| *sum += own / weight * f64::from(value));
-    }
 }

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::combination::{Combination, Part};
 use crate::privacy::{Budget, Circumstances, MechanismContext, MechanismError, RoundCost};
+use crate::unlearn::MessageCost;
 use crate::{
     Asynchrony, Defence, HistoryPolicy, Mechanism, Participation, PayloadSemantics, Privacy, ServerOptimiser,
     Unlearning, accountant,
@@ -274,6 +275,17 @@ impl FederationPlan {
     pub fn replay_cost(&self, n_params: usize) -> Result<RoundCost, MechanismError> {
         let without_leavers = Circumstances { has_absent: true, ..self.circumstances(n_params) };
         Ok(self.mechanism(n_params)?.cost(&without_leavers))
+    }
+
+    /// What a request to forget pays for a message, and what a client may spend.
+    pub fn message_cost(&self, n_params: usize) -> Result<MessageCost, MechanismError> {
+        let cost = self.round_cost(n_params)?.unseen;
+        Ok(MessageCost { cost, delta: self.delta(), budget: self.budget })
+    }
+
+    /// At which delta guarantees are stated: the plan's own, or the usual one.
+    pub fn delta(&self) -> f64 {
+        self.privacy.whole_run().or(self.budget).map_or(MessageCost::UNPROTECTED.delta, |budget| budget.delta)
     }
 
     /// Rounds that `[unlearning]` replays after so many rounds of training, at most.

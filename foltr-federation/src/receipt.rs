@@ -5,7 +5,9 @@
 //! order.
 //!
 //! A receipt says what the federation claims to have done. With the [`History`] that belongs to it, one can check that
-//! the erasure is in its chain, between the two heads, and that nothing of the chain was altered since.
+//! the erasure is in its chain, between the two heads, with this method and its parameters; that the chain goes back as
+//! far as the guarantee says; that messages are counted as the chain counts them; and that nothing of the chain was
+//! altered since.
 
 #[cfg(test)]
 mod tests;
@@ -15,19 +17,39 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::fingerprint::{Fingerprint, hexadecimal};
-use crate::history::{Checkpoint, History, HistoryError};
-use crate::unlearn::{Assurance, Unlearning};
+use crate::history::{Course, History, HistoryError};
+use crate::unlearn::{Accounting, Assurance, MessageCost, Unlearning};
 use crate::writer::Writer;
 
 /// Of the canonical bytes; another one is refused.
-pub const VERSION: u32 = 1;
+pub const VERSION: u32 = 2;
 
-/// A model at a point of the run.
+/// The ranker that a federation, or a shard of one, had after some rounds.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[serde(deny_unknown_fields)]
 pub struct Model {
     pub round: u32,
     pub model: Fingerprint,
+}
+
+/// The ranker that was published, before and after a request: that of the federation, or the mean of its shards.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Published {
+    pub before: Fingerprint,
+    pub after: Fingerprint,
+}
+
+/// A request that was met.
+#[derive(Clone, Copy, Debug)]
+pub struct Met<'a> {
+    pub before: &'a History,
+    pub after: &'a History,
+    pub leavers: &'a [u32],
+    pub method: Unlearning,
+    pub guarantee: &'a Assurance,
+    pub published: Published,
+    pub cost: MessageCost,
 }
 
 /// What is signed, but for the key.
@@ -39,6 +61,8 @@ pub struct Claim {
     pub guarantee: Assurance,
     pub from: Model,
     pub to: Model,
+    pub published: Published,
+    pub privacy: Accounting,
     pub head_before: Fingerprint,
     pub head_after: Fingerprint,
     pub settings: Fingerprint,
@@ -71,6 +95,10 @@ pub enum ReceiptError {
     Head { head: Fingerprint },
     #[error("between the two heads of the receipt the history does not forget exactly these clients in this way")]
     Erasure,
+    #[error("the chain of the history does not prove what the receipt guarantees")]
+    Guarantee,
+    #[error("the messages that the receipt accounts for, or what they cost, are not those of the history")]
+    Accounting,
     #[error("the model of round {round} in the history is not the one of the receipt")]
     Model { round: u32 },
     #[error(transparent)]
@@ -78,33 +106,30 @@ pub enum ReceiptError {
 }
 
 impl Model {
-    pub fn of(checkpoint: &Checkpoint) -> Self {
-        Self { round: checkpoint.round, model: Fingerprint::of_model(&checkpoint.global()) }
+    /// The newest of a history.
+    fn of(course: &Course<'_>) -> Option<Self> {
+        course.newest_ranker().map(|(round, model)| Self { round, model })
     }
 }
 
 impl Claim {
     /// What two histories say about a request that was met; nothing if a newest model is missing in one of them.
-    pub fn between(
-        before: &History,
-        after: &History,
-        leavers: &[u32],
-        method: Unlearning,
-        guarantee: Assurance,
-        time: impl Into<String>,
-    ) -> Option<Self> {
-        let mut leavers = leavers.to_vec();
+    pub fn of(met: &Met<'_>, time: impl Into<String>) -> Option<Self> {
+        let Met { before, after, method, published, .. } = *met;
+        let mut leavers = met.leavers.to_vec();
         leavers.sort_unstable();
         Some(Self {
-            leavers,
             method,
-            guarantee,
-            from: Model::of(before.latest()?),
-            to: Model::of(after.latest()?),
+            guarantee: met.guarantee.clone(),
+            from: Model::of(&before.course())?,
+            to: Model::of(&after.course())?,
+            published,
+            privacy: met.cost.accounting(&before.course(), &after.course(), &leavers),
             head_before: before.head(),
             head_after: after.head(),
             settings: before.header().settings,
             time: time.into(),
+            leavers,
         })
     }
 
@@ -127,8 +152,7 @@ impl Receipt {
         let claim = &self.claim;
         let mut out = Writer::named("foltr deletion receipt");
         out.u32(self.version).len(claim.leavers.len()).u32s(&claim.leavers);
-        out.text(claim.method.name());
-        claim.method.write_parameters(&mut out);
+        claim.method.write(&mut out);
         match &claim.guarantee {
             Assurance::Exact => out.u8(0),
             Assurance::Certified { epsilon, delta } => out.u8(1).f64s(&[*epsilon, *delta]),
@@ -137,6 +161,8 @@ impl Receipt {
         for Model { round, model } in [&claim.from, &claim.to] {
             out.u32(*round).fingerprint(model);
         }
+        out.fingerprint(&claim.published.before).fingerprint(&claim.published.after);
+        write_accounting(&mut out, &claim.privacy);
         out.fingerprint(&claim.head_before).fingerprint(&claim.head_after).fingerprint(&claim.settings);
         out.text(&claim.time).bytes(&self.public_key);
         out.0
@@ -162,23 +188,60 @@ impl Receipt {
         if history.header().settings != claim.settings {
             return Err(ReceiptError::Settings);
         }
-        let between = history.between(Some(&claim.head_before), &claim.head_after);
-        let passage = between.map_err(|head| ReceiptError::Head { head })?;
-        let fits = |erasure: &crate::history::Erasure| {
-            (erasure.clients == claim.leavers && erasure.method == claim.method.name())
-                && erasure.is_proven == claim.guarantee.is_proven()
-        };
-        let mut erasures = passage.erasures();
-        if !(erasures.next().is_some_and(fits) && erasures.next().is_none()) {
+        let up_to = |head: Fingerprint| history.up_to(&head).ok_or(ReceiptError::Head { head });
+        let (before, after) = (up_to(claim.head_before)?, up_to(claim.head_after)?);
+        claim.check_erasure(&before, &after)?;
+        claim.check_models(&before, &after)?;
+        let cost = claim.privacy.message_cost();
+        if cost.accounting(&before, &after, &claim.leavers) != claim.privacy {
+            return Err(ReceiptError::Accounting);
+        }
+        claim.check_certificate()
+    }
+}
+
+impl Claim {
+    /// Between the heads one request is met, this one, and what it proves is what the chain proves.
+    fn check_erasure(&self, before: &Course<'_>, after: &Course<'_>) -> Result<(), ReceiptError> {
+        let n_before = before.erasures().count();
+        let mut new = after.erasures().skip(n_before);
+        let is_it = new.next().is_some_and(|it| it.clients == self.leavers && it.method == self.method);
+        if !is_it || new.next().is_some() {
             return Err(ReceiptError::Erasure);
         }
-        // Models that were dropped since cannot be compared; their digests are in the chain all the same.
-        let before = history.between(None, &claim.head_before).map_err(|head| ReceiptError::Head { head })?;
-        for (state, model) in [(before.latest(), claim.from), (passage.latest(), claim.to)] {
-            if state.is_some_and(|state| Model::of(state) != model) {
+        let proven = after.guarantees().pop();
+        if proven.as_ref() == Some(&self.guarantee) { Ok(()) } else { Err(ReceiptError::Guarantee) }
+    }
+
+    /// The chain has the fingerprints of the rankers, also of those that were dropped since. What is published is the
+    /// ranker itself, unless it is the mean of several shards.
+    fn check_models(&self, before: &Course<'_>, after: &Course<'_>) -> Result<(), ReceiptError> {
+        let is_whole = !matches!(self.method, Unlearning::ShardIsolation(_));
+        let both = [(before, self.from, self.published.before), (after, self.to, self.published.after)];
+        for (course, model, published) in both {
+            let is_published = !is_whole || published == model.model;
+            if Model::of(course) != Some(model) || !is_published {
                 return Err(ReceiptError::Model { round: model.round });
             }
         }
         Ok(())
+    }
+
+    /// A certificate rests on what the leavers' messages cost, so these must be within it.
+    fn check_certificate(&self) -> Result<(), ReceiptError> {
+        let Unlearning::Certificate(certificate) = self.method else { return Ok(()) };
+        let Accounting { cost, leavers, .. } = self.privacy;
+        let confirmed = certificate.confirm(cost, leavers.messages, self.leavers.len());
+        confirmed.map_err(|_| ReceiptError::Guarantee)
+    }
+}
+
+fn write_accounting(out: &mut Writer, accounting: &Accounting) {
+    let cost = serde_json::to_string(&accounting.cost).expect("a cost is made of names and finite numbers");
+    out.text(&cost).f64(accounting.delta);
+    for spent in [&accounting.leavers, &accounting.stayers] {
+        out.u32(spent.messages).option(spent.epsilon, |out, epsilon| {
+            out.f64(epsilon);
+        });
     }
 }

@@ -3,6 +3,7 @@
 //! A method is its parameters. What needs no clients is here: choices, calibration, sensitivities, sums. Whoever drives
 //! clients carries a method out: the simulation does in its `unlearning`.
 
+mod accounting;
 mod certificate;
 mod fed_eraser;
 mod ledger_subtraction;
@@ -16,10 +17,14 @@ use std::ops::Deref;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::history::bytes::Reader;
 use crate::history::{History, HistoryError, HistoryPolicy, UnknownClient};
+use crate::privacy::Budget;
+use crate::server_optimiser::ServerOptimiser;
 use crate::writer::Writer;
 use foltr_rank::parameter::ParameterError;
 
+pub use accounting::{Accounting, MessageCost, Spent};
 pub use certificate::Certificate;
 pub use fed_eraser::{Asked, Erasing, FedEraser, Variant, calibrate};
 pub use ledger_subtraction::LedgerSubtraction;
@@ -35,17 +40,55 @@ pub trait UnlearningMethod {
     /// What is known about a model that has forgotten in this way.
     fn guarantee(&self) -> Assurance;
 
+    /// What is known after the federation went back so far. A method that does not go back gives what it always does.
+    fn proven(&self, _: &Return) -> Assurance {
+        self.guarantee()
+    }
+
     fn needs(&self) -> Vec<Need> {
         Vec::new()
     }
 
-    /// Rounds that it replays at most, after so many rounds of training.
-    fn most_replayed_rounds(&self, n_rounds: u32) -> u32 {
-        n_rounds
-    }
+    /// Rounds for which those who stay may have to send messages again, after so many rounds.
+    fn most_replayed_rounds(&self, n_rounds: u32) -> u32;
 
     /// The parameters in the order in which they are declared, for what a receipt signs.
     fn write_parameters(&self, _: &mut Writer) {}
+
+    /// What [`Self::write_parameters`] wrote.
+    fn read_parameters(_: &mut Reader<'_>) -> Result<Self, HistoryError>
+    where
+        Self: Sized;
+}
+
+/// How far a federation went back for a request, and what that must have reached.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Return {
+    /// The first round to which a leaver contributed, of those that were not undone before.
+    pub first: Option<u32>,
+    /// The beginning of this round; none if it did not go back.
+    pub to: Option<u32>,
+    pub n_leavers: u32,
+    pub optimiser: ServerOptimiser,
+    /// Whether states rest on an earlier request that was met by a heuristic.
+    pub is_after_heuristic: bool,
+}
+
+impl Return {
+    /// Whether nothing of the leavers is left. What a heuristic left is nobody's round.
+    pub fn is_clean(&self) -> bool {
+        let is_reached = self.first.is_none_or(|first| self.to.is_some_and(|to| to <= first));
+        is_reached && (!self.is_after_heuristic || self.to == Some(0))
+    }
+
+    /// What is known where only a clean return proves anything.
+    fn exact_if_clean(&self) -> Assurance {
+        if self.is_clean() {
+            Assurance::Exact
+        } else {
+            Assurance::heuristic("something of the leavers' rounds is left")
+        }
+    }
 }
 
 /// Defines [`Unlearning`], its list and its delegation from one line a method: its name, an example, and what it does.
@@ -71,6 +114,22 @@ macro_rules! methods {
                     $(Self::$method(_) => $name,)*
                 }
             }
+
+            /// The name and all parameters.
+            pub(crate) fn write(&self, out: &mut Writer) {
+                out.u8(self.name().len() as u8).bytes(self.name().as_bytes());
+                self.write_parameters(out);
+            }
+
+            pub(crate) fn read(input: &mut Reader<'_>) -> Result<Self, HistoryError> {
+                let length = input.u8()?;
+                let method = match input.take(length.into())? {
+                    $(name if name == $name.as_bytes() => Self::$method($method::read_parameters(input)?),)*
+                    _ => return Err(input.wrong("an unknown way to forget")),
+                };
+                input.require(method.check().is_ok(), "parameters of forgetting that nobody may have")?;
+                Ok(method)
+            }
         }
 
         impl Deref for Unlearning {
@@ -93,7 +152,7 @@ methods! {
     "shard-isolation": ShardIsolation { shards: 4 },
         "Several federations, of which one is rolled back and replayed: exact";
     "noisy-rollback": NoisyRollback {
-            clip_norm: 0.5, epsilon: 2.0, delta: 1e-6, max_noise: 0.1, sensitivity: Sensitivity::Smooth { lipschitz: 1.0 }
+            clip_norm: 0.5, epsilon: 2.0, delta: 1e-6, max_noise: 0.1, sensitivity: Sensitivity::Smooth { lipschitz: 1.0, clients: 10 }
         },
         "Back to where clipping bounds the leavers' influence, noise, and on: certified";
     "certificate": Certificate { epsilon: 2.0, delta: 1e-6 },
@@ -104,7 +163,8 @@ methods! {
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "kind", deny_unknown_fields)]
 pub enum Assurance {
-    /// It is, bit by bit, a model that never had the leavers.
+    /// It has the distribution of a model that never had the leavers, and its noise is independent of all that was
+    /// published before. Where there is no noise it is, bit by bit, such a model.
     Exact,
     /// No event is more than e^epsilon times as likely, plus delta, as with a model that never had them; nor less.
     Certified { epsilon: f64, delta: f64 },
@@ -148,6 +208,12 @@ pub enum UnlearnError {
         "the run bounds the influence of {n_clients} clients by epsilon {actual:.4} at this delta, not by {claimed}"
     )]
     NotCertified { n_clients: usize, claimed: f64, actual: f64 },
+    #[error(
+        "the budget of epsilon {}, delta {} affords {affordable} messages of a client: one that stays has sent \
+         {n_messages} and would send up to {n_more} more, which makes epsilon {epsilon:.4}",
+        budget.epsilon, budget.delta
+    )]
+    Budget { budget: Budget, affordable: usize, n_messages: u32, n_more: u32, epsilon: f64 },
 }
 
 impl Unlearning {
@@ -197,7 +263,11 @@ impl fmt::Display for Need {
 impl fmt::Display for Assurance {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Exact => write!(f, "exact"),
+            Self::Exact => write!(
+                f,
+                "exact: the same distribution as without the clients, with noise independent of all that was published \
+                 before"
+            ),
             Self::Certified { epsilon, delta } => write!(f, "certified: epsilon {epsilon}, delta {delta}"),
             Self::Heuristic { why } => write!(f, "heuristic: {why}"),
         }

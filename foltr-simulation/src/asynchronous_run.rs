@@ -84,7 +84,7 @@ impl<'a> AsynchronousRun<'a> {
             ..setup
         };
         let coordinator = AsynchronousCoordinator::new(setup, asynchrony)?;
-        let streams = Streams::new(settings.seed);
+        let streams = settings.streams();
         Ok(Self {
             workers: Workers::new(&settings, &streams),
             turns: (0..settings.n_clients).map(|_| OpenTurn::default()).collect(),

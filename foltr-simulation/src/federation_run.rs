@@ -70,7 +70,7 @@ impl<'a> FederationRun<'a> {
     pub fn new(settings: FederationSettings, partition: &'a ClientData) -> Result<Self, FederationError> {
         settings.check(partition)?;
         let setup = settings.setup(partition);
-        let streams = Streams::new(settings.seed);
+        let streams = settings.streams();
         let clusters = cluster_setups(&settings, &setup).map(Coordinator::new).collect::<Result<Vec<_>, _>>()?;
         let personal = settings.personalisation.map(|_| settings.client_learner());
         let start =

@@ -18,5 +18,6 @@ pub mod pace;
 pub mod partition;
 mod per_message_round;
 mod published_stream;
+mod salts;
 pub mod sharded_run;
 pub mod unlearning;

@@ -4,9 +4,10 @@
 //! ([`ShardIsolation::shard_of`]). Every shard draws the cohort of all clients and takes out those of other shards, so
 //! that a round of all shards together is a round of one federation, and nobody's random numbers depend on who else is
 //! there. A request touches one shard: it goes back to its last state before the leaver's first contribution and comes
-//! again without the leaver, bit by bit as if it had never had it.
+//! again without the leaver, as if it had never had it: bit by bit where nothing is randomised for privacy, else with
+//! coins of the request's own lineage.
 
-use foltr_federation::unlearn::ShardIsolation;
+use foltr_federation::unlearn::{MessageCost, ShardIsolation};
 use foltr_federation::{Combination, Fingerprint, History, HistoryPolicy, Part, SetupError, UnlearnError, Unlearning};
 use foltr_rank::Params;
 use rayon::prelude::*;
@@ -14,7 +15,7 @@ use rayon::prelude::*;
 use crate::client_data::ClientData;
 use crate::client_round::RoundStats;
 use crate::federation_run::{FederationError, FederationRun, FederationSettings, RoundError};
-use crate::unlearning::{Cost, Replay, Request, UnlearningError, remaining};
+use crate::unlearning::{Cost, Replay, Request, UnlearningError};
 
 pub struct ShardedRun<'a> {
     isolation: ShardIsolation,
@@ -57,7 +58,6 @@ impl<'a> ShardedRun<'a> {
         let resume = |(shard, history): (u32, History)| {
             history.verify().map_err(UnlearnError::from)?;
             let own = settings_of(&settings, isolation, shard);
-            let own = remaining(&own, &history, &[]);
             let latest = history.latest().cloned();
             let state = latest.ok_or_else(|| premise("a history with the newest state of its shard"))?;
             Ok(FederationRun::resume(own, partition, &state, Some(history))?)
@@ -87,13 +87,14 @@ impl<'a> ShardedRun<'a> {
         self.isolation.publish(models.iter().map(Vec::as_slice))
     }
 
-    /// Forgets clients, each in its shard, and says what that took. Nothing has changed if one cannot be forgotten.
-    pub fn forget(&mut self, leavers: &[u32]) -> Result<Cost, UnlearningError> {
+    /// Forgets clients, each in its shard, and says what that took. Nothing has changed if one cannot be forgotten, or if
+    /// somebody who stays cannot afford to send again what `cost` says.
+    pub fn forget(&mut self, leavers: &[u32], cost: MessageCost) -> Result<Cost, UnlearningError> {
         let method = &Unlearning::ShardIsolation(self.isolation);
         if leavers.is_empty() {
             return Err(UnlearnError::Nobody.into());
         }
-        let (mut cost, mut changed) = (Cost::default(), Vec::new());
+        let mut replays = Vec::new();
         for (shard, run) in (0..).zip(&self.shards) {
             let own = |client: &u32| self.isolation.shard_of(*client) == shard;
             let leavers: &[u32] = &leavers.iter().copied().filter(own).collect::<Vec<_>>();
@@ -103,16 +104,18 @@ impl<'a> ShardedRun<'a> {
             let history = &run.history_now().expect("every shard records a history");
             method.check_request(history, leavers)?;
             let settings = &settings_of(&self.settings, self.isolation, shard);
-            let request = Request { method, settings, partition: self.partition, history, leavers };
-            let mut replay = Replay::from_clean_state(&request)?;
+            let request = Request { method, settings, partition: self.partition, history, leavers, cost };
+            replays.push((shard, Replay::from_clean_state(&request)?));
+        }
+        for (_, replay) in &mut replays {
             while replay.round()?.is_some() {}
-            cost.add(&replay.run.cost());
-            changed.push((shard, replay.run));
         }
-        for (shard, run) in changed {
-            self.shards[shard as usize] = run;
+        let mut work = Cost::default();
+        for (shard, replay) in replays {
+            work.add(&replay.run.cost());
+            self.shards[shard as usize] = replay.run;
         }
-        Ok(cost)
+        Ok(work)
     }
 
     /// The histories of all shards, each with its newest state.

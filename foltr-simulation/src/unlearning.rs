@@ -9,14 +9,15 @@ mod replay;
 
 use foltr_federation::history::{Erasure, Touched};
 use foltr_federation::message::HEADER_LEN;
-use foltr_federation::privacy::Circumstances;
-use foltr_federation::unlearn::{Certificate, LedgerSubtraction, Need};
-use foltr_federation::{Assurance, Checkpoint, History, Kind, LocalPrivacy, Mechanism, UnlearnError, Unlearning};
+use foltr_federation::unlearn::{Certificate, LedgerSubtraction, MessageCost, Need};
+use foltr_federation::{Assurance, Checkpoint, History, Kind, Mechanism, UnlearnError, Unlearning};
 use foltr_rank::Params;
+use foltr_rank::rng::{Purpose, Streams};
 
 use crate::client_data::ClientData;
 use crate::client_round::RoundStats;
 use crate::federation_run::{FederationError, FederationSettings, RoundError};
+use crate::salts::salts;
 use erasing::EraserRun;
 
 pub(crate) use replay::Replay;
@@ -83,11 +84,12 @@ pub struct Request<'p, 'r> {
     pub partition: &'p ClientData,
     pub history: &'r History,
     pub leavers: &'r [u32],
+    /// What a message costs those who send it again, and what they may spend.
+    pub cost: MessageCost,
 }
 
 pub struct UnlearningRun<'a> {
     course: Course<'a>,
-    guarantee: Assurance,
 }
 
 enum Course<'a> {
@@ -103,25 +105,33 @@ pub fn unlearn(request: &Request<'_, '_>) -> Result<UnlearningResult, Unlearning
     Ok(run.finish())
 }
 
-/// Settings of the federation without those who were forgotten before, and the leavers.
-pub(crate) fn remaining(settings: &FederationSettings, history: &History, leavers: &[u32]) -> FederationSettings {
+/// Settings of the federation without those who were forgotten in a history, and with its lineage.
+pub(crate) fn remaining(settings: &FederationSettings, history: &History) -> FederationSettings {
     let gone = history.erasures().flat_map(|erasure| &erasure.clients);
-    let mut absent: Vec<u32> = settings.absent.iter().chain(gone).chain(leavers).copied().collect();
+    let mut absent: Vec<u32> = settings.absent.iter().chain(gone).copied().collect();
     absent.sort_unstable();
     absent.dedup();
-    FederationSettings { absent, ..settings.clone() }
+    FederationSettings { absent, lineage: history.lineage(), ..settings.clone() }
+}
+
+/// Random numbers of the last request of a history, and of no other: what people do meanwhile, and the noise.
+fn request_streams(seed: u64, erased: &History) -> Streams {
+    let nth = erased.erasures().count().saturating_sub(1) as u32;
+    Streams::new(seed).branch(Purpose::Unlearning, 0, nth).of_lineage(&erased.lineage())
 }
 
 impl Request<'_, '_> {
-    fn erasure(&self, is_proven: bool, fresh_rounds: u32) -> Erasure {
-        let (round, clients) = (self.history.n_rounds(), self.leavers.to_vec());
-        Erasure { round, clients, method: self.method.name().to_owned(), is_proven, fresh_rounds }
+    /// The history without the leavers, who were forgotten with so many rounds of fresh work.
+    fn erased_history(&self, fresh_rounds: u32, touched: Touched) -> Result<History, UnlearnError> {
+        let mut history = self.history.clone();
+        let (round, clients) = (history.n_rounds(), self.leavers.to_vec());
+        history.erase(Erasure { round, clients, method: *self.method, fresh_rounds }, touched)?;
+        Ok(history)
     }
 
-    fn erased_history(&self, is_proven: bool, touched: Touched) -> Result<History, UnlearnError> {
-        let mut history = self.history.clone();
-        history.erase(self.erasure(is_proven, 0), touched)?;
-        Ok(history)
+    /// Refuses more rounds than those who stay can afford.
+    fn afford(&self, n_rounds: u32) -> Result<(), UnlearnError> {
+        self.cost.check(self.history, self.leavers, n_rounds)
     }
 
     fn check(&self) -> Result<(), UnlearningError> {
@@ -150,17 +160,12 @@ impl Request<'_, '_> {
     fn certify(&self, certificate: &Certificate) -> Result<(Checkpoint, History), UnlearnError> {
         // Only here is a client that is absent the neighbour that the guarantee is about: the sum lacks its summand,
         // and is divided by the same number.
-        let Mechanism::Gaussian(mechanism) = &self.settings.privacy else {
+        if !matches!(self.settings.privacy, Mechanism::Gaussian(_)) {
             return Err(self.premise("Gaussian noise on a sum with a fixed divisor"));
-        };
-        let circumstances = Circumstances {
-            participation: self.settings.participation,
-            ..Circumstances::complete(self.settings.initial.len(), self.partition.most_interactions())
-        };
-        let cost = mechanism.cost(&circumstances).seen;
-        let n_messages = self.leavers.iter().map(|&client| self.history.n_messages(client)).max().unwrap_or(0);
-        certificate.confirm(cost, n_messages, self.leavers.len())?;
-        Ok((self.latest()?.clone(), self.erased_history(true, Touched::Stay)?))
+        }
+        let n_messages = self.cost.most_messages(self.history, self.leavers);
+        certificate.confirm(self.cost.cost, n_messages, self.leavers.len())?;
+        Ok((self.latest()?.clone(), self.erased_history(0, Touched::Stay)?))
     }
 
     /// The newest model without the leavers' steps.
@@ -170,9 +175,9 @@ impl Request<'_, '_> {
         }
         let mut state = Checkpoint { tail: None, ..self.latest()?.clone() };
         subtraction.subtract(self.history, self.leavers, &mut state.master)?;
-        let mut history = self.erased_history(false, Touched::Drop)?;
+        let mut history = self.erased_history(0, Touched::Drop)?;
         state.devices.erase(self.leavers);
-        history.add_checkpoint(state.clone());
+        history.add_checkpoint(state.clone(), &mut salts());
         Ok((state, history))
     }
 }
@@ -180,7 +185,6 @@ impl Request<'_, '_> {
 impl<'a> UnlearningRun<'a> {
     pub fn new(request: &Request<'a, '_>) -> Result<Self, UnlearningError> {
         request.check()?;
-        let mut guarantee = request.method.guarantee();
         let course = match request.method {
             Unlearning::Retrain(_) => Course::Replay(Box::new(Replay::from_scratch(request)?)),
             Unlearning::FedEraser(eraser) => Course::Erasing(Box::new(EraserRun::new(eraser, request)?)),
@@ -188,16 +192,10 @@ impl<'a> UnlearningRun<'a> {
             Unlearning::ShardIsolation(_) => {
                 return Err(request.premise("shards: a sharded run forgets by itself").into());
             }
-            Unlearning::NoisyRollback(rollback) => {
-                let (replay, plan) = Replay::with_noise(rollback, request)?;
-                if plan.sensitivity == 0.0 {
-                    guarantee = Assurance::Exact;
-                }
-                Course::Replay(Box::new(replay))
-            }
+            Unlearning::NoisyRollback(rollback) => Course::Replay(Box::new(Replay::with_noise(rollback, request)?)),
             Unlearning::Certificate(certificate) => Course::AtOnce(Box::new(request.certify(certificate)?)),
         };
-        Ok(Self { course, guarantee })
+        Ok(Self { course })
     }
 
     /// All rounds that it takes, those that are done included.
@@ -227,7 +225,7 @@ impl<'a> UnlearningRun<'a> {
     }
 
     pub fn finish(self) -> UnlearningResult {
-        let (params, guarantee) = (self.ranker(), self.guarantee);
+        let params = self.ranker();
         let (cost, history) = match self.course {
             Course::Replay(replay) => {
                 (replay.run.cost(), replay.run.into_history().expect("a replay continues a history"))
@@ -235,6 +233,8 @@ impl<'a> UnlearningRun<'a> {
             Course::Erasing(run) => run.finish(),
             Course::AtOnce(done) => (Cost::default(), done.1),
         };
+        // What is claimed is what the chain proves.
+        let guarantee = history.guarantees().pop().expect("the request is in the chain");
         UnlearningResult { params, cost, guarantee, history }
     }
 }

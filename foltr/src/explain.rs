@@ -16,9 +16,6 @@ use foltr_experiment::data;
 use foltr_experiment::grid::Grid;
 use foltr_experiment::spec::{Data, Experiment};
 
-/// Delta where neither the command line nor the experiment names one.
-const USUAL_DELTA: f64 = 1e-5;
-
 /// What every setting of a grid hides, each explanation once.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct Explained {
@@ -70,8 +67,7 @@ impl Explained {
 }
 
 fn explain(experiment: &Experiment, delta: Option<f64>, widths: &mut Vec<(Data, usize)>) -> Result<Explanation> {
-    let own_delta = || experiment.privacy.whole_run().or(experiment.budget).map(|budget| budget.delta);
-    let delta = delta.or_else(own_delta).unwrap_or(USUAL_DELTA);
+    let delta = delta.unwrap_or_else(|| experiment.plan().delta());
     ensure!(delta > 0.0 && delta < 1.0, "--delta {delta}: must be above 0 and below 1");
     let n_params = n_params(experiment, widths)?;
     let unprotected = Explanation {

@@ -4,7 +4,7 @@
 
 use anyhow::{Context, Result, ensure};
 use foltr_federation::Fingerprint;
-use foltr_rank::rng::{Purpose, Streams};
+use foltr_rank::rng::{Lineage, Purpose, Streams};
 use foltr_rank::{Initialisation, Params, Shape};
 use foltr_simulation::centralised::{CentralisedRun, CentralisedSettings};
 use foltr_simulation::click::Users;
@@ -70,6 +70,7 @@ impl RunSetup {
                 .context("learner.kind: not a federated learner")?,
             n_clients: u32::try_from(schedule.n_clients)?,
             absent,
+            lineage: Lineage::TRAINING,
             personalisation: experiment.personalisation,
             participation: plan.participation,
             dropout: plan.dropout,

@@ -6,7 +6,7 @@ use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, ensure};
-use foltr_federation::unlearn::ShardIsolation;
+use foltr_federation::unlearn::{Accounting, MessageCost, ShardIsolation};
 use foltr_federation::{Assurance, History, Unlearning};
 use foltr_rank::Params;
 use foltr_simulation::datasets::Fold;
@@ -63,10 +63,11 @@ impl Parent {
         let evaluator = RunEvaluator::new(&training, fold, Some(&setup.data), Some(&setup.any_user))?;
         let mut recorder = Recorder::new(setup.shape, evaluator, sink);
         let settings = setup.settings(&training, input.seed)?;
+        let cost = training.plan().message_cost(setup.shape.n_params())?;
         let shards = training.federation.as_ref().and_then(|federation| federation.shards);
         let outcome = match shards {
-            Some(shards) => self.forget_in_shards(&setup, settings, shards, &mut recorder)?,
-            None => self.forget(&setup, &settings, &training.metrics, &mut recorder, (input, progress))?,
+            Some(shards) => self.forget_in_shards(&setup, (settings, cost), shards, &mut recorder)?,
+            None => self.forget(&setup, (&settings, cost), &training.metrics, &mut recorder, (input, progress))?,
         };
         Ok(RunOutcome {
             clients: self.clients.clone(),
@@ -80,15 +81,15 @@ impl Parent {
     fn forget(
         &self,
         setup: &RunSetup,
-        settings: &FederationSettings,
+        (settings, cost): (&FederationSettings, MessageCost),
         measures: &Measures,
         rows: &mut Recorder<'_, '_>,
         (input, progress): (&RunInput<'_>, &(dyn Fn(RoundProgress) + Sync)),
     ) -> Result<RunOutcome> {
         let (history, leavers) = (&self.histories[0], &self.request.clients);
         let latest = history.latest().context("the newest model is missing in the history")?;
-        let request =
-            Request { method: &self.request.method, settings, partition: &setup.data.clients, history, leavers };
+        let (method, partition) = (&self.request.method, &setup.data.clients);
+        let request = Request { method, settings, partition, history, leavers, cost };
         let mut seconds = Duration::ZERO;
         let mut timed = Instant::now();
         let mut unlearning = UnlearningRun::new(&request)?;
@@ -114,15 +115,15 @@ impl Parent {
         seconds += timed.elapsed();
         rows.unlearning(round.max(1), &unlearned.params);
         rows.flush();
-        let proof = (unlearned.guarantee, unlearned.cost, seconds);
-        Ok(self.outcome(setup, unlearned.params, vec![unlearned.history], proof))
+        let taken = (unlearned.cost, seconds);
+        Ok(self.outcome(setup, unlearned.params, vec![unlearned.history], cost, taken))
     }
 
     /// Shards: those of the leavers are rolled back and trained again.
     fn forget_in_shards(
         &self,
         setup: &RunSetup,
-        settings: FederationSettings,
+        (settings, cost): (FederationSettings, MessageCost),
         shards: u32,
         rows: &mut Recorder<'_, '_>,
     ) -> Result<RunOutcome> {
@@ -132,12 +133,17 @@ impl Parent {
         let mut run = ShardedRun::resume(settings, isolation, &setup.data.clients, self.histories.clone())?;
         rows.unlearning(0, &run.ranker());
         let started = Instant::now();
-        let cost = run.forget(&self.request.clients)?;
+        let work = run.forget(&self.request.clients, cost)?;
         let seconds = started.elapsed();
         let ranker = run.ranker();
-        rows.unlearning(cost.rounds.max(1) as usize, &ranker);
+        rows.unlearning(work.rounds.max(1) as usize, &ranker);
         rows.flush();
-        Ok(self.outcome(setup, ranker, run.into_histories(), (Assurance::Exact, cost, seconds)))
+        Ok(self.outcome(setup, ranker, run.into_histories(), cost, (work, seconds)))
+    }
+
+    /// Histories in which somebody was forgotten now, before and after.
+    pub(crate) fn changed<'h>(&'h self, histories: &'h [History]) -> impl Iterator<Item = (&'h History, &'h History)> {
+        self.histories.iter().zip(histories).filter(|(before, after)| before.head() != after.head())
     }
 
     fn outcome(
@@ -145,9 +151,16 @@ impl Parent {
         setup: &RunSetup,
         ranker: Params,
         histories: Vec<History>,
-        (guarantee, cost, seconds): (Assurance, Cost, Duration),
+        cost: MessageCost,
+        (work, seconds): (Cost, Duration),
     ) -> RunOutcome {
-        let forgotten = Some(Forgotten::new(&self.request, guarantee, cost, seconds, &histories));
+        // All changed histories prove the same: shards forget in one way.
+        let proven = |(_, after): (_, &History)| after.guarantees().pop();
+        let guarantee = self.changed(&histories).find_map(proven).unwrap_or(Assurance::Exact);
+        let account = |(before, after): (&History, &History)| cost.account(before, after, &self.request.clients);
+        let none = || cost.account(&self.histories[0], &self.histories[0], &[]);
+        let privacy = self.changed(&histories).map(account).reduce(Accounting::most).unwrap_or_else(none);
+        let forgotten = Some(Forgotten::new(&self.request, guarantee, work, seconds, &histories, privacy));
         RunOutcome { ranker: Some((setup.shape, ranker)), histories, forgotten, ..RunOutcome::default() }
     }
 }

@@ -221,9 +221,15 @@ fn replay(experiment: &Experiment, setup: &RunSetup, history: &History) -> (Vec<
     let request = experiment.unlearning.as_ref().expect("a request");
     let settings = setup.settings(experiment, 1).expect("settings");
     let method = &request.method;
-    let before: Vec<u32> = (0..N_CLIENTS as u32).map(|client| history.n_messages(client)).collect();
-    let of_request =
-        Request { method, settings: &settings, partition: &setup.data.clients, history, leavers: &request.clients };
+    let before: Vec<u32> = (0..N_CLIENTS as u32).map(|client| history.messages(client).total()).collect();
+    let of_request = Request {
+        method,
+        settings: &settings,
+        partition: &setup.data.clients,
+        history,
+        leavers: &request.clients,
+        cost: experiment.plan().message_cost(setup.initial.len()).expect("an accepted plan"),
+    };
     let mut run = UnlearningRun::new(&of_request).unwrap_or_else(|error| panic!("{}: {error}", method.name()));
     let (mut observed, mut last) = (Observed::default(), run.ranker());
     while run.round().expect("a round").is_some() {
@@ -232,7 +238,8 @@ fn replay(experiment: &Experiment, setup: &RunSetup, history: &History) -> (Vec<
     }
     let after = run.finish().history;
     let stays = |client: &u32| *client != LEAVER;
-    let again = (0..N_CLIENTS as u32).filter(stays).map(|client| after.n_messages(client) - before[client as usize]);
+    let again =
+        (0..N_CLIENTS as u32).filter(stays).map(|client| after.messages(client).total() - before[client as usize]);
     (again.collect(), observed)
 }
 
@@ -309,7 +316,8 @@ fn shards_replay_no_more_than_is_stated() {
         for _ in 0..setup.n_rounds {
             run.round().expect("a round");
         }
-        let cost = run.forget(&[LEAVER]).expect("a request");
+        let cost = experiment.plan().message_cost(setup.initial.len()).expect("an accepted plan");
+        let cost = run.forget(&[LEAVER], cost).expect("a request");
         assert!(cost.rounds as usize <= guarantee(&experiment.plan(), &setup).replayed_rounds, "{mechanism}");
     }
 }

@@ -1,43 +1,65 @@
 //! What happened, link by link: every link's head is a fingerprint of the head before it and of what happened.
 //!
 //! Nothing can be taken out, put in, exchanged or altered without another head, unless all later heads are made anew;
-//! whoever has one of them, in a [receipt](crate::receipt), sees that too.
-
-use std::cmp::Ordering;
+//! whoever has one of them, in a [receipt](crate::receipt), sees that too. What may be erased or dropped is in the chain
+//! by its digest, or by a commitment with a salt, and the head does not change when it goes.
 
 use crate::fingerprint::Fingerprint;
-use crate::history::{Checkpoint, History, HistoryError, HistoryPolicy, Record};
+use crate::history::accounts::Seal;
+use crate::history::{Participants, Record, StoredState};
+use crate::unlearn::Unlearning;
 use crate::writer::Writer;
 
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq)]
 pub struct Erasure {
     pub round: u32,
+    /// In rising order.
     pub clients: Vec<u32>,
-    pub method: String,
-    /// Whether the method proves something, or only hopes.
-    pub is_proven: bool,
-    /// Rounds of fresh work that it took, so that the next one can have other ones.
+    pub method: Unlearning,
+    /// Rounds of fresh work that it took beside those of the federation.
     pub fresh_rounds: u32,
 }
 
+/// A round that was closed. Who took part stays, whatever happens to the updates.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Round {
+    pub(super) round: u32,
+    pub(super) participants: Participants,
+    pub(super) updates: Updates,
+}
+
+/// Updates of a round, if they were to be stored.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Updates {
+    None,
+    Stored(Record),
+    /// Not stored any longer; the digest still holds the chain together.
+    Dropped(Fingerprint),
+}
+
+/// A state that is not stored any longer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum What {
-    Round,
-    Checkpoint,
+pub(super) struct DroppedState {
+    pub(super) round: u32,
+    /// Of the ranker that it had, which receipts name.
+    pub(super) ranker: Fingerprint,
+    pub(super) digest: Fingerprint,
 }
 
 #[derive(Clone, Debug, PartialEq)]
 pub(super) enum Event {
-    /// A round was closed.
-    Round(Record),
+    Round(Round),
     /// The state before a round.
-    Checkpoint(Checkpoint),
+    Checkpoint(Box<StoredState>),
+    Dropped(DroppedState),
     /// Clients were forgotten.
     Erasure(Erasure),
     /// The federation went back to the beginning of a round.
-    Rollback { to: u32 },
-    /// A round or a checkpoint that is not stored any longer; its digest still holds the chain together.
-    Dropped { what: What, round: u32, digest: Fingerprint },
+    Rollback {
+        to: u32,
+    },
+    /// What the ledger was, or that it ended.
+    Ledger(Seal),
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -50,123 +72,101 @@ impl Link {
     pub(super) fn after(head: &Fingerprint, event: Event) -> Self {
         Self { head: next_head(head, &event), event }
     }
-
-    /// Puts the digest in the place of what it is of.
-    pub(super) fn drop_content(&mut self) {
-        if let Some((what, round)) = self.event.content() {
-            self.event = Event::Dropped { what, round, digest: self.event.digest() };
-        }
-    }
 }
 
-fn next_head(head: &Fingerprint, event: &Event) -> Fingerprint {
+pub(super) fn next_head(head: &Fingerprint, event: &Event) -> Fingerprint {
     Writer::named("foltr head").fingerprint(head).fingerprint(&event.digest()).finish()
 }
 
 impl Event {
-    pub(super) const fn record(&self) -> Option<&Record> {
-        if let Self::Round(record) = self { Some(record) } else { None }
+    pub(super) const fn round(&self) -> Option<&Round> {
+        if let Self::Round(round) = self { Some(round) } else { None }
     }
 
-    pub(super) const fn checkpoint(&self) -> Option<&Checkpoint> {
-        if let Self::Checkpoint(checkpoint) = self { Some(checkpoint) } else { None }
+    pub(super) const fn record(&self) -> Option<&Record> {
+        if let Self::Round(Round { updates: Updates::Stored(record), .. }) = self { Some(record) } else { None }
+    }
+
+    pub(super) fn stored(&self) -> Option<&StoredState> {
+        if let Self::Checkpoint(stored) = self { Some(stored) } else { None }
     }
 
     pub(super) const fn erasure(&self) -> Option<&Erasure> {
         if let Self::Erasure(erasure) = self { Some(erasure) } else { None }
     }
 
+    /// The state that this is, or was before it was dropped.
+    pub(super) fn state(&self) -> Option<DroppedState> {
+        match self {
+            Self::Checkpoint(stored) => Some(stored.dropped()),
+            Self::Dropped(dropped) => Some(*dropped),
+            _ => None,
+        }
+    }
+
     fn digest(&self) -> Fingerprint {
         match self {
-            Self::Round(record) => record.digest(),
-            Self::Checkpoint(checkpoint) => checkpoint.digest(),
+            Self::Round(round) => round.digest(),
+            Self::Checkpoint(stored) => stored.dropped().head_part(),
+            Self::Dropped(dropped) => dropped.head_part(),
             Self::Erasure(erasure) => erasure.digest(),
             Self::Rollback { to } => Writer::named("foltr rollback").u32(*to).finish(),
-            Self::Dropped { digest, .. } => *digest,
+            Self::Ledger(seal) => seal.digest(),
         }
     }
 
-    /// The round or checkpoint that this is, or was before it was dropped.
-    const fn content(&self) -> Option<(What, u32)> {
+    /// Puts digests in the place of updates and states.
+    pub(super) fn drop_content(&mut self) {
         match self {
-            Self::Round(record) => Some((What::Round, record.round)),
-            Self::Checkpoint(checkpoint) => Some((What::Checkpoint, checkpoint.round)),
-            Self::Dropped { what, round, .. } => Some((*what, *round)),
-            Self::Erasure(_) | Self::Rollback { .. } => None,
+            Self::Checkpoint(stored) => *self = Self::Dropped(stored.dropped()),
+            Self::Round(Round { updates, .. }) => {
+                if let Updates::Stored(record) = updates {
+                    *updates = Updates::Dropped(record.digest());
+                }
+            }
+            _ => {}
         }
     }
+}
 
-    fn altered(&self) -> HistoryError {
-        let (what, round) = match (self, self.content()) {
-            (_, Some((What::Round, round))) => ("the record", round),
-            (_, Some((What::Checkpoint, round))) => ("the checkpoint", round),
-            (Self::Erasure(erasure), _) => ("the erasure", erasure.round),
-            (Self::Rollback { to }, _) => ("the rollback", *to),
-            _ => ("the event", 0),
+impl Round {
+    fn digest(&self) -> Fingerprint {
+        let mut hash = Writer::named("foltr round");
+        hash.u32(self.round);
+        self.participants.write(&mut hash);
+        let updates = match &self.updates {
+            Updates::None => None,
+            Updates::Stored(record) => Some(record.digest()),
+            Updates::Dropped(digest) => Some(*digest),
         };
-        HistoryError::Chain { what, round }
+        hash.option(updates, |hash, digest| {
+            hash.fingerprint(&digest);
+        });
+        hash.finish()
     }
+}
 
-    /// Rounds that must have been closed by then.
-    fn least_rounds(&self) -> u32 {
-        match self {
-            Self::Erasure(erasure) => erasure.round,
-            other => other.closed_round().map_or(0, |round| round.saturating_add(1)),
-        }
-    }
-
-    /// The round that was closed, whether or not it is still stored.
-    fn closed_round(&self) -> Option<u32> {
-        self.content().filter(|(what, _)| *what == What::Round).map(|(_, round)| round)
+impl DroppedState {
+    fn head_part(&self) -> Fingerprint {
+        let mut hash = Writer::named("foltr state");
+        hash.u32(self.round).fingerprint(&self.ranker).fingerprint(&self.digest).finish()
     }
 }
 
 impl Erasure {
     fn digest(&self) -> Fingerprint {
         let mut hash = Writer::named("foltr erasure");
-        hash.u32(self.round).len(self.clients.len()).u32s(&self.clients);
-        hash.text(&self.method).u32(self.is_proven.into()).u32(self.fresh_rounds).finish()
+        self.write(&mut hash);
+        hash.finish()
     }
-}
 
-impl History {
-    /// Checks that nothing is missing, out of order or altered.
-    pub fn verify(&self) -> Result<(), HistoryError> {
-        check_order(&self.links, &self.header.policy, self.n_rounds)?;
-        for ((index, link), head) in self.links.iter().enumerate().zip(self.heads()) {
-            if let Event::Round(record) = &link.event {
-                let later = || self.links[index..].iter().filter_map(|link| link.event.erasure());
-                record.verify(|client| later().any(|erasure| erasure.clients.binary_search(&client).is_ok()))?;
-            }
-            if next_head(&head, &link.event) != link.head {
-                return Err(link.event.altered());
-            }
-        }
-        Ok(())
+    pub(super) fn write(&self, out: &mut Writer) {
+        out.u32(self.round).u32(self.clients.len() as u32).u32s(&self.clients);
+        self.method.write(out);
+        out.u32(self.fresh_rounds);
     }
-}
 
-/// Stored rounds come one after the other, back to where a rollback says, and are there unless there is a reason.
-fn check_order(links: &[Link], policy: &HistoryPolicy, n_rounds: u32) -> Result<(), HistoryError> {
-    let Some(every) = policy.updates_every else { return Ok(()) };
-    // A federation that went back had dropped what was too old before that.
-    let most_rounds = links.iter().map(|link| link.event.least_rounds()).fold(n_rounds, u32::max);
-    let mut expected = 0;
-    for (index, link) in links.iter().enumerate() {
-        if let Event::Rollback { to } = link.event {
-            expected = expected.min(to.div_ceil(every).saturating_mul(every));
-        }
-        let Some(round) = link.event.closed_round() else { continue };
-        match round.cmp(&expected) {
-            Ordering::Greater => return Err(HistoryError::Missing { round: expected }),
-            Ordering::Less => return Err(HistoryError::Order { round }),
-            Ordering::Equal => expected = expected.saturating_add(every),
-        }
-        let undoes = |later: &Link| matches!(later.event, Event::Rollback { to } if to <= round);
-        let is_dropped = matches!(link.event, Event::Dropped { .. });
-        if is_dropped && !policy.is_too_old(round, most_rounds) && !links[index..].iter().any(undoes) {
-            return Err(HistoryError::Missing { round });
-        }
+    pub fn forgets(&self, client: u32) -> bool {
+        self.clients.binary_search(&client).is_ok()
     }
-    if expected < n_rounds { Err(HistoryError::Missing { round: expected }) } else { Ok(()) }
 }

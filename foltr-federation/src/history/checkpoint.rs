@@ -1,8 +1,11 @@
 //! Everything with which a federation goes on as if it had never stopped.
 
 use foltr_rank::Params;
+use rand::CryptoRng;
 
 use crate::fingerprint::Fingerprint;
+use crate::history::chain::DroppedState;
+use crate::history::{HistoryError, Salt, fresh_salt};
 use crate::server_optimiser::OptimiserState;
 use crate::tail_mean::TailMean;
 use crate::writer::Writer;
@@ -22,7 +25,6 @@ pub struct Checkpoint {
 }
 
 /// What devices keep from round to round, such as their momentum: one stretch of equal length for each.
-/// It is outside of the chain of a history, for a client's stretch to be erasable.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Devices {
     pub len: usize,
@@ -40,23 +42,92 @@ impl Checkpoint {
     pub fn ranker(&self) -> Params {
         self.tail.as_ref().and_then(TailMean::mean).unwrap_or_else(|| self.global())
     }
+}
 
-    pub(super) fn digest(&self) -> Fingerprint {
-        let OptimiserState { first, second, n_steps } = &self.optimiser;
+/// A state in a history, with a commitment to what each device remembers, so that a client's part can be erased.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct StoredState {
+    pub(super) state: Checkpoint,
+    /// One a client, or none where devices remember nothing.
+    pub(super) devices: Vec<DeviceSeal>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct DeviceSeal {
+    pub(super) commitment: Fingerprint,
+    /// Nothing once what the device remembers is erased.
+    pub(super) salt: Option<Salt>,
+}
+
+impl StoredState {
+    pub(super) fn new(state: Checkpoint, salts: &mut impl CryptoRng) -> Self {
+        let seal = |(client, stretch): (u32, &[f32])| {
+            let salt = fresh_salt(salts);
+            DeviceSeal { commitment: commitment(&salt, state.round, client, stretch), salt: Some(salt) }
+        };
+        let devices = state.devices.all().map(seal).collect();
+        Self { state, devices }
+    }
+
+    /// What stays when the state is dropped.
+    pub(super) fn dropped(&self) -> DroppedState {
+        let ranker = Fingerprint::of_model(&self.state.ranker());
+        DroppedState { round: self.state.round, ranker, digest: self.digest() }
+    }
+
+    fn digest(&self) -> Fingerprint {
+        let Checkpoint { round, master, optimiser, clip_norm, tail, devices } = &self.state;
+        let OptimiserState { first, second, n_steps } = optimiser;
         let mut hash = Writer::named("foltr checkpoint");
-        hash.u32(self.round);
-        for numbers in [&self.master, first, second] {
+        hash.u32(*round);
+        for numbers in [master, first, second] {
             hash.len(numbers.len()).f64s(numbers);
         }
-        hash.u64(*n_steps as u64).f64(self.clip_norm.map_or(-1.0, f64::from)).u32(self.tail.is_some().into());
-        if let Some(TailMean { first_round, sum, n_models }) = &self.tail {
+        hash.u64(*n_steps as u64).option(*clip_norm, |hash, norm| {
+            hash.f32s(&[norm]);
+        });
+        hash.option(tail.as_ref(), |hash, TailMean { first_round, sum, n_models }| {
             hash.u32(*first_round).len(sum.len()).f64s(sum).u32(*n_models);
+        });
+        hash.len(devices.len).len(self.devices.len());
+        for seal in &self.devices {
+            hash.fingerprint(&seal.commitment);
         }
         hash.finish()
     }
+
+    pub(super) fn erase(&mut self, clients: &[u32]) {
+        self.state.devices.erase(clients);
+        for &client in clients {
+            self.devices.get_mut(client as usize).into_iter().for_each(|seal| seal.salt = None);
+        }
+    }
+
+    /// Opens every commitment. `is_erased` says whose may be missing.
+    pub(super) fn verify(&self, is_erased: impl Fn(u32) -> bool) -> Result<(), HistoryError> {
+        let round = self.state.round;
+        for ((client, stretch), seal) in self.state.devices.all().zip(&self.devices) {
+            let is_right = match &seal.salt {
+                Some(salt) => commitment(salt, round, client, stretch) == seal.commitment,
+                None => is_erased(client) && stretch.iter().all(|value| value.to_bits() == 0),
+            };
+            if !is_right {
+                return Err(HistoryError::Device { round, client });
+            }
+        }
+        Ok(())
+    }
+}
+
+fn commitment(salt: &Salt, round: u32, client: u32, stretch: &[f32]) -> Fingerprint {
+    Writer::named("foltr device").bytes(salt).u32(round).u32(client).len(stretch.len()).f32s(stretch).finish()
 }
 
 impl Devices {
+    fn all(&self) -> impl Iterator<Item = (u32, &[f32])> {
+        (0..).zip(self.values.chunks_exact(self.len.max(1)))
+    }
+
     pub fn of(&self, client: u32) -> &[f32] {
         let start = (client as usize).saturating_mul(self.len);
         self.values.get(start..start.saturating_add(self.len)).unwrap_or_default()

@@ -4,8 +4,7 @@
 //! mark, version                                         8 + 2 bytes
 //! header     policy, clients, optimiser, settings, initial model
 //! rounds     number of rounds, then links: kind, content, head
-//! clients    first and last rounds
-//! ledger     one vector a client
+//! ledger     one vector a client, and the salt that opens its commitment
 //! checksum   SHA-256 of all bytes before it             32 bytes
 //! ```
 //!
@@ -15,23 +14,21 @@
 
 mod links;
 
-use std::collections::BTreeMap;
-
 use serde::{Deserialize, Serialize};
 
 use super::bytes::Reader;
-use super::{Contribution, Header, History, HistoryError, HistoryPolicy};
+use super::{Accounts, Header, History, HistoryError, HistoryPolicy, Salt};
 use crate::fingerprint::Fingerprint;
 use crate::server_optimiser::ServerOptimiser;
 use crate::writer::Writer;
 use links::{read_link, write_link};
 
 /// Of the stored form; another one is refused.
-pub(super) const VERSION: u16 = 1;
+pub(super) const VERSION: u16 = 2;
 const MARK: &[u8; 8] = b"foltrhis";
 const CHECKSUM: usize = 32;
-/// The least bytes of a link: kind, the round of a return, head.
-const LEAST_LINK: usize = 1 + 4 + 32;
+/// The least bytes of a link: kind, the kind of a ledger's seal, head.
+const LEAST_LINK: usize = 1 + 1 + 32;
 
 /// How many bytes a history takes when it is stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -40,7 +37,7 @@ pub struct Size {
     pub checkpoints: usize,
     /// How far each client has moved the model.
     pub ledger: usize,
-    /// All that is stored in any case: the initial model, commitments, heads, who took part when.
+    /// All that is stored in any case: the initial model, who took part when, commitments, heads.
     pub rest: usize,
 }
 
@@ -65,10 +62,6 @@ impl History {
         write_header(&mut out, &self.header);
         out.u32(self.n_rounds).u32(self.links.len() as u32);
         self.links.iter().for_each(|link| write_link(&mut out, link, &mut size));
-        out.u32(self.contributions.len() as u32);
-        for (client, it) in &self.contributions {
-            out.u32s(&[*client, it.first, it.n_peers, it.last, it.n_messages]);
-        }
         let before = out.0.len();
         out.option(self.ledger.as_ref(), write_ledger);
         size.ledger = out.0.len() - before;
@@ -96,11 +89,10 @@ impl History {
         let header = read_header(&mut input)?;
         let n_rounds = input.u32()?;
         let links = input.many(LEAST_LINK, |input| read_link(input, &header))?;
-        let contributions = read_contributions(&mut input, header.n_clients)?;
         let ledger = input.option(|input| read_ledger(input, &header))?;
         input.require(ledger.is_none() || header.policy.ledger, "a ledger that was not to be stored")?;
         input.require(input.is_at_end(), "more bytes than a history has")?;
-        Ok(Self { header, links, n_rounds, contributions, ledger, n_dropped: 0 })
+        Ok(Self { header, links, n_rounds, ledger, n_dropped: 0 })
     }
 }
 
@@ -154,42 +146,20 @@ fn read_optimiser(input: &mut Reader<'_>) -> Result<ServerOptimiser, HistoryErro
     })
 }
 
-fn read_contributions(input: &mut Reader<'_>, n_clients: u32) -> Result<BTreeMap<u32, Contribution>, HistoryError> {
-    by_client(input, n_clients, 20, |input| {
-        let (first, n_peers, last) = (input.u32()?, input.u32()?, input.u32()?);
-        Ok(Contribution { first, n_peers, last, n_messages: input.u32()? })
-    })
-}
-
-fn write_ledger(out: &mut Writer, ledger: &BTreeMap<u32, Vec<f64>>) {
-    out.u32(ledger.len() as u32);
-    for (client, account) in ledger {
-        out.u32(*client).f64s(account);
+/// An account whose seal was not made yet is written with a salt of zeros, and is not believed.
+fn write_ledger(out: &mut Writer, accounts: &Accounts) {
+    out.u32(accounts.sums.len() as u32);
+    for (client, sum) in &accounts.sums {
+        let salt = accounts.salts.get(client).copied().unwrap_or_default();
+        out.u32(*client).bytes(&salt).f64s(sum);
     }
 }
 
-fn read_ledger(input: &mut Reader<'_>, header: &Header) -> Result<BTreeMap<u32, Vec<f64>>, HistoryError> {
+fn read_ledger(input: &mut Reader<'_>, header: &Header) -> Result<Accounts, HistoryError> {
     let n_params = header.initial.len();
-    by_client(input, header.n_clients, 4 + 8 * n_params, |input| input.f64s(n_params))
-}
-
-fn by_client<'a, T>(
-    input: &mut Reader<'a>,
-    n_clients: u32,
-    len: usize,
-    read: impl Fn(&mut Reader<'a>) -> Result<T, HistoryError>,
-) -> Result<BTreeMap<u32, T>, HistoryError> {
-    let all = input.many(len, |input| Ok((input.u32()?, read(input)?)))?;
-    require_clients(input, all.iter().map(|(client, _)| *client), n_clients)?;
-    Ok(all.into_iter().collect())
-}
-
-fn require_clients(
-    input: &Reader<'_>,
-    mut clients: impl Iterator<Item = u32> + Clone,
-    n_clients: u32,
-) -> Result<(), HistoryError> {
-    let is_rising = clients.clone().is_sorted_by(|a, b| a < b);
-    let known = is_rising && clients.all(|client| client < n_clients);
-    input.require(known, "clients that do not exist or are out of order")
+    let read = |input: &mut Reader<'_>| Ok((input.u32()?, input.salt()?, input.f64s(n_params)?));
+    let all: Vec<(u32, Salt, Vec<f64>)> = input.many(4 + 16 + 8 * n_params, read)?;
+    input.require_clients(all.iter().map(|(client, ..)| *client), header.n_clients)?;
+    let salts = all.iter().map(|(client, salt, _)| (*client, *salt)).collect();
+    Ok(Accounts { sums: all.into_iter().map(|(client, _, sum)| (client, sum)).collect(), salts })
 }

@@ -2,10 +2,10 @@
 //!
 //! A commitment is a fingerprint of the update and of a salt that is stored with it. While both are there, anybody can
 //! see that the update is the one that was committed to; when they are erased, the commitment is 32 random-looking
-//! bytes from which not even a guessed update can be confirmed. Salts must come from a secret source: in a simulation
-//! they are drawn from the run's seed, a server takes them from its operating system.
+//! bytes from which not even a guessed update can be confirmed. Salts must come from a source that nobody can repeat,
+//! also in a simulation: a replay would draw them again, and an erased salt would stand beside another client's update.
 
-use rand::Rng;
+use rand::CryptoRng;
 
 use crate::aggregate::Contributions;
 use crate::fingerprint::Fingerprint;
@@ -14,6 +14,12 @@ use crate::writer::Writer;
 
 /// What hides an erased update behind its commitment.
 pub type Salt = [u8; 16];
+
+pub(super) fn fresh_salt(salts: &mut impl CryptoRng) -> Salt {
+    let mut salt = Salt::default();
+    salts.fill_bytes(&mut salt);
+    salt
+}
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Record {
@@ -42,11 +48,9 @@ pub struct Committed {
 }
 
 impl Record {
-    pub(super) fn new(round: u32, model: &[f32], updates: &Contributions, salts: &mut impl Rng) -> Self {
+    pub(super) fn new(round: u32, model: &[f32], updates: &Contributions, salts: &mut impl CryptoRng) -> Self {
         let entry = |(client, weight, row): (u32, f64, &[f32])| {
-            let mut salt = Salt::default();
-            salts.fill_bytes(&mut salt);
-            let update = Committed { salt, delta: row.to_vec() };
+            let update = Committed { salt: fresh_salt(salts), delta: row.to_vec() };
             Entry { client, weight, commitment: update.commitment(round, client, weight), update: Some(update) }
         };
         Self { round, model: Fingerprint::of_model(model), entries: updates.iter().map(entry).collect() }

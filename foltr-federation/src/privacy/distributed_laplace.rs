@@ -182,11 +182,11 @@ impl LocalPrivacy for DistributedLaplace {
     }
 
     fn cost(&self, circumstances: &Circumstances) -> RoundCost {
+        let complete = self.cost_of_complete_round(circumstances.n_params);
         if circumstances.is_complete() {
-            RoundCost::new(Adjacency::OtherClicks, self.cost_of_complete_round(circumstances.n_params))
-        } else {
-            RoundCost::nothing(Adjacency::OtherClicks, Some(INCOMPLETE))
+            return RoundCost::new(Adjacency::OtherClicks, complete);
         }
+        RoundCost { flaw: Some(INCOMPLETE), ..RoundCost::new(Adjacency::OtherClicks, complete.without_some_shares()) }
     }
 
     fn noise(&self, _: usize) -> Noise {

@@ -4,10 +4,15 @@
 //! about, so the model needs no change; what was stored of the client is erased. k clients that leave together are
 //! bounded by group privacy: (k epsilon, k e^((k-1) epsilon) delta), Dwork, Roth, `DR14` *The Algorithmic Foundations
 //! of Differential Privacy*, 2014, section 2.3 (with the delta of a chain of k steps).
+//!
+//! What is counted is what the [chain](crate::history::History) has: every message that the leavers ever sent, also in
+//! rounds that were undone. Where they took part by coins that nobody sees, every round counts, since each had a coin.
 
 use serde::{Deserialize, Serialize};
 
 use crate::accountant::PrivacyCost;
+use crate::history::HistoryError;
+use crate::history::bytes::Reader;
 use crate::unlearn::{Assurance, UnlearnError, UnlearningMethod};
 use crate::writer::Writer;
 use foltr_rank::parameter::{ParameterError, require};
@@ -39,6 +44,10 @@ impl UnlearningMethod for Certificate {
 
     fn write_parameters(&self, out: &mut Writer) {
         out.f64s(&[self.epsilon, self.delta]);
+    }
+
+    fn read_parameters(input: &mut Reader<'_>) -> Result<Self, HistoryError> {
+        Ok(Self { epsilon: input.f64()?, delta: input.f64()? })
     }
 }
 

@@ -22,7 +22,8 @@ use foltr_rank::Shape;
 use serde::{Deserialize, Serialize};
 
 use crate::aggregate::PartialSum;
-use crate::history::{Entry, Header, History, Record};
+use crate::history::bytes::Reader;
+use crate::history::{Entry, Header, History, HistoryError, Record};
 use crate::unlearn::{Assurance, Need, UnlearnError, UnlearningMethod};
 use crate::writer::Writer;
 use foltr_rank::parameter::{ParameterError, require};
@@ -62,11 +63,17 @@ impl UnlearningMethod for FedEraser {
     }
 
     fn most_replayed_rounds(&self, n_rounds: u32) -> u32 {
-        n_rounds / self.interval.max(1)
+        n_rounds.checked_div(self.interval).unwrap_or(0)
     }
 
     fn write_parameters(&self, out: &mut Writer) {
         out.u32(self.interval).u32(self.steps).u8(u8::from(self.variant == Variant::Released));
+    }
+
+    fn read_parameters(input: &mut Reader<'_>) -> Result<Self, HistoryError> {
+        let (interval, steps) = (input.u32()?, input.u32()?);
+        let variant = if input.bool()? { Variant::Released } else { Variant::Thesis };
+        Ok(Self { interval, steps, variant })
     }
 }
 

@@ -6,7 +6,8 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::history::History;
+use crate::history::bytes::Reader;
+use crate::history::{History, HistoryError};
 use crate::unlearn::{Assurance, Need, UnlearnError, UnlearningMethod};
 
 /// Subtraction has no parameters.
@@ -20,12 +21,16 @@ impl UnlearningMethod for LedgerSubtraction {
         Assurance::heuristic("only the leavers' own steps are taken back, not what others did because of them")
     }
 
+    fn needs(&self) -> Vec<Need> {
+        vec![Need::Ledger]
+    }
+
     fn most_replayed_rounds(&self, _: u32) -> u32 {
         0
     }
 
-    fn needs(&self) -> Vec<Need> {
-        vec![Need::Ledger]
+    fn read_parameters(_: &mut Reader<'_>) -> Result<Self, HistoryError> {
+        Ok(Self {})
     }
 }
 

@@ -10,7 +10,9 @@
 use foltr_rank::Params;
 use serde::{Deserialize, Serialize};
 
-use crate::unlearn::{Assurance, Need, UnlearningMethod};
+use crate::history::HistoryError;
+use crate::history::bytes::Reader;
+use crate::unlearn::{Assurance, Need, Return, UnlearningMethod};
 use crate::writer::Writer;
 use foltr_rank::parameter::{ParameterError, require};
 
@@ -32,12 +34,24 @@ impl UnlearningMethod for ShardIsolation {
         Assurance::Exact
     }
 
+    fn proven(&self, back: &Return) -> Assurance {
+        back.exact_if_clean()
+    }
+
+    fn most_replayed_rounds(&self, n_rounds: u32) -> u32 {
+        n_rounds
+    }
+
     fn needs(&self) -> Vec<Need> {
         vec![Need::Checkpoints { every: None }]
     }
 
     fn write_parameters(&self, out: &mut Writer) {
         out.u32(self.shards);
+    }
+
+    fn read_parameters(input: &mut Reader<'_>) -> Result<Self, HistoryError> {
+        Ok(Self { shards: input.u32()? })
     }
 }
 

@@ -327,7 +327,8 @@ fn empty_history(policy: HistoryPolicy) -> History {
     let setup = Setup::averaging(vec![0.0; 2], 3, 1);
     let (optimiser, settings) = (setup.optimiser, Fingerprint::of(b"settings"));
     let mut history = History::new(Header { policy, n_clients: 3, optimiser, settings, initial: vec![0.0; 2] });
-    history.add_checkpoint(Coordinator::new(setup).expect("a sound setup").checkpoint());
+    let state = Coordinator::new(setup).expect("a sound setup").checkpoint();
+    history.add_checkpoint(state, &mut Streams::new(1).open(Purpose::Noise, 0, 0));
     history
 }
 

@@ -44,17 +44,18 @@ fn history(initial: &[f64], policy: HistoryPolicy, updates: &[Vec<Vec<f32>>]) ->
     let mut coordinator = Coordinator::new(setup).expect("a sound setup");
     let settings = Fingerprint::default();
     let mut history = History::new(Header { policy, n_clients, optimiser: RATE, settings, initial: initial.to_vec() });
+    let salts = &mut Streams::new(1).open(Purpose::Noise, 0, 0);
     for (round, rows) in (0..).zip(updates) {
         if policy.stores_checkpoint(round) {
-            history.add_checkpoint(coordinator.checkpoint());
+            history.add_checkpoint(coordinator.checkpoint(), salts);
         }
         let model = coordinator.task().global.clone();
         let sent = contributions(rows, 0);
         (0..).zip(rows).for_each(|(client, row)| coordinator.receive_step(client, 1, row).expect("a step"));
         coordinator.close(&mut Streams::new(1).open(Purpose::Noise, 0, round)).expect("clients");
-        history.close(round, &model, sent.clients(), &sent, &mut Streams::new(1).open(Purpose::Salt, 0, round));
+        history.close(round, &model, sent.clients(), &sent, salts);
     }
-    history.add_checkpoint(coordinator.checkpoint());
+    history.add_checkpoint(coordinator.checkpoint(), salts);
     history
 }
 

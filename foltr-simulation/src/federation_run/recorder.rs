@@ -3,11 +3,13 @@
 
 use foltr_federation::history::Header;
 use foltr_federation::{Checkpoint, Combination, Contributions, Fingerprint, History, HistoryPolicy, Part, SetupError};
-use foltr_rank::rng::Purpose;
+use foltr_rank::rng::Lineage;
 
 use super::{FederationError, FederationRun, FederationSettings};
 use crate::client_data::ClientData;
 use crate::per_message_round::PerMessageRound;
+use crate::salts::salts;
+use crate::unlearning::remaining;
 
 /// What the server accepted in the open round, as far as the history records it.
 #[derive(Debug)]
@@ -51,6 +53,7 @@ impl<'a> FederationRun<'a> {
     /// run, data included.
     pub fn with_history(mut self, policy: HistoryPolicy, settings: Fingerprint) -> Result<Self, FederationError> {
         assert_eq!(self.task().round, 0, "a history begins with the run");
+        assert_eq!(self.settings.lineage, Lineage::TRAINING, "a history that begins has no requests behind it");
         policy.check().map_err(SetupError::from)?;
         let mut parts = [self.settings.parts(), vec![Part::History]].concat();
         if policy.ledger || policy.updates_every.is_some() {
@@ -110,8 +113,7 @@ impl<'a> FederationRun<'a> {
             self.recorder.clients.extend_from_slice(arrived);
         }
         let RoundRecorder { clients, updates, .. } = &self.recorder;
-        let mut salts = self.streams.open(Purpose::Salt, 0, round);
-        history.close(round, model, clients, updates, &mut salts);
+        history.close(round, model, clients, updates, &mut salts());
     }
 
     /// The state before the open round, if all that a round depends on is in it.
@@ -142,14 +144,15 @@ impl<'a> FederationRun<'a> {
         memory.map_or(Ok(()), |(_, memory)| Err(FederationError::Remembers { memory }))
     }
 
-    /// A federation that goes on from a stored state, and with its history if it has one. Clients may have left since:
-    /// those are in [`FederationSettings::absent`].
+    /// A federation that goes on from a stored state, and with its history if it has one. Clients that were forgotten in
+    /// the history are absent, and its lineage is that of the run.
     pub fn resume(
         settings: FederationSettings,
         partition: &'a ClientData,
         state: &Checkpoint,
         history: Option<History>,
     ) -> Result<Self, FederationError> {
+        let settings = history.as_ref().map_or(settings.clone(), |history| remaining(&settings, history));
         let mut run = Self::new(settings, partition)?;
         run.check_resumable()?;
         run.coordinator.restore(state)?;
@@ -180,6 +183,6 @@ impl<'a> FederationRun<'a> {
 
 fn add_newest(history: &mut History, state: Checkpoint) {
     if history.latest().is_none_or(|latest| latest.round != state.round) {
-        history.add_checkpoint(state);
+        history.add_checkpoint(state, &mut salts());
     }
 }

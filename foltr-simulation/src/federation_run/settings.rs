@@ -9,7 +9,7 @@ pub use foltr_rank::Learning;
 use foltr_rank::learn::evolution::EvolutionSettings;
 use foltr_rank::learn::pdgd::{PdgdSettings, Updates};
 use foltr_rank::personal::Personalisation;
-use foltr_rank::rng::Streams;
+use foltr_rank::rng::{Lineage, Streams};
 use foltr_rank::{ParameterError, Params, Shape};
 
 use crate::adversary::Attackers;
@@ -39,6 +39,8 @@ pub struct FederationSettings {
     /// Clients that have left, in rising order. They are drawn into rounds like all others and then taken out, so that
     /// everybody else draws the same random numbers as with them.
     pub absent: Vec<u32>,
+    /// Requests to forget that are behind the run; a history knows its own.
+    pub lineage: Lineage,
 }
 
 /// Why a federation cannot be made, recorded or resumed.
@@ -74,6 +76,11 @@ pub enum FederationError {
 }
 
 impl FederationSettings {
+    /// All streams of the run.
+    pub(crate) fn streams(&self) -> Streams {
+        Streams::new(self.seed).of_lineage(&self.lineage)
+    }
+
     pub fn setup(&self, partition: &ClientData) -> Setup {
         // Where single messages matter a client has the same slot in every round.
         let most = self.participation.most(self.n_clients);

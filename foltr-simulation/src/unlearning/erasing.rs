@@ -2,16 +2,16 @@
 
 use foltr_federation::history::Touched;
 use foltr_federation::unlearn::{Erasing, FedEraser};
-use foltr_federation::{Checkpoint, Contributions, Erasure, History, Kind, RoundTask};
+use foltr_federation::{Checkpoint, Contributions, History, Kind, RoundTask};
 use foltr_rank::Params;
 use foltr_rank::rng::Streams;
 
-use super::replay::streams;
-use super::{Cost, Request, UnlearningError, remaining};
+use super::{Cost, Request, UnlearningError, remaining, request_streams};
 use crate::client_data::ClientData;
 use crate::client_round::{RoundStats, Workers};
 use crate::federation_run::FederationSettings;
 use crate::per_message_round::PerMessageRound;
+use crate::salts::salts;
 
 pub(super) struct EraserRun<'a> {
     erasing: Erasing,
@@ -24,16 +24,19 @@ pub(super) struct EraserRun<'a> {
     cost: Cost,
     /// States on the way, where the history records some.
     states: Vec<Checkpoint>,
+    /// Without the leavers.
     history: History,
-    erasure: Erasure,
 }
 
 impl<'a> EraserRun<'a> {
     pub(super) fn new(eraser: &FedEraser, request: &Request<'a, '_>) -> Result<Self, UnlearningError> {
-        let settings = remaining(request.settings, request.history, request.leavers);
+        let erasing = eraser.start(request.history, request.leavers, request.settings.shape)?;
+        let n_rounds = erasing.n_rounds() as u32;
+        request.afford(n_rounds)?;
+        let history = request.erased_history(n_rounds, Touched::Drop)?;
+        let settings = remaining(request.settings, &history);
         settings.check(request.partition)?;
-        let erasing = eraser.start(request.history, request.leavers, settings.shape)?;
-        let streams = streams(request);
+        let streams = request_streams(settings.seed, &history);
         Ok(Self {
             workers: Workers::new(&settings, &streams),
             messages: PerMessageRound::beside_rounds(&settings),
@@ -46,8 +49,7 @@ impl<'a> EraserRun<'a> {
             },
             cost: Cost::default(),
             states: Vec::new(),
-            history: request.history.clone(),
-            erasure: request.erasure(false, erasing.n_rounds() as u32),
+            history,
             partition: request.partition,
             erasing,
             settings,
@@ -90,11 +92,12 @@ impl<'a> EraserRun<'a> {
     /// The leavers' updates are gone, and stored states are those of the new course.
     pub(super) fn finish(mut self) -> (Cost, History) {
         assert!(self.erasing.asked().is_none(), "rounds of unlearning are left");
-        self.history.erase(self.erasure, Touched::Drop).expect("the request was checked");
         self.history.drop_checkpoints();
         self.history.end_ledger();
-        self.states.into_iter().for_each(|state| self.history.add_checkpoint(state));
-        self.history.add_checkpoint(self.erasing.checkpoint(self.history.n_rounds()));
+        let newest = self.erasing.checkpoint(self.history.n_rounds());
+        for state in self.states.into_iter().chain([newest]) {
+            self.history.add_checkpoint(state, &mut salts());
+        }
         (self.cost, self.history)
     }
 }

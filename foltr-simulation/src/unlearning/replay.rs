@@ -1,14 +1,14 @@
 //! Training once more without the leavers: from the beginning, or from a stored state.
 
-use foltr_federation::aggregate::{NormClipping, Radius};
 use foltr_federation::history::Touched;
 use foltr_federation::unlearn::{NoisyRollback, RollbackPlan};
-use foltr_federation::{Aggregation, Checkpoint, Defence, History, Mechanism, UnlearnError};
-use foltr_rank::rng::{Purpose, Streams};
+use foltr_federation::{Checkpoint, Mechanism, UnlearnError};
+use foltr_rank::rng::Purpose;
 
-use super::{Request, UnlearningError, remaining};
+use super::{Request, UnlearningError, remaining, request_streams};
 use crate::client_round::RoundStats;
 use crate::federation_run::{FederationRun, RoundError};
+use crate::salts::salts;
 
 pub(crate) struct Replay<'a> {
     pub(crate) run: FederationRun<'a>,
@@ -18,52 +18,50 @@ pub(crate) struct Replay<'a> {
 
 impl<'a> Replay<'a> {
     pub(super) fn from_scratch(request: &Request<'a, '_>) -> Result<Self, UnlearningError> {
-        Self::start(request, 0, None, request.erased_history(true, Touched::Drop)?)
+        Self::start(request, 0, None)
     }
 
     /// From the last stored state in which the leavers have no part, exactly.
     pub(crate) fn from_clean_state(request: &Request<'a, '_>) -> Result<Self, UnlearningError> {
-        let firsts = request.leavers.iter().filter_map(|&client| request.history.contribution(client));
-        let first = firsts.map(|contribution| contribution.first).min().unwrap_or(request.history.n_rounds());
+        let first = request.history.first_of(request.leavers).unwrap_or(request.history.n_rounds());
         let state = request.history.before(first).cloned();
         let round = state.as_ref().map_or(0, |state| state.round);
-        Self::start(request, round, state, request.erased_history(true, Touched::Drop)?)
+        Self::start(request, round, state.map(|state| (state, None)))
     }
 
     /// From a stored state in which noise hides the leavers' part.
-    pub(super) fn with_noise(
-        rollback: &NoisyRollback,
-        request: &Request<'a, '_>,
-    ) -> Result<(Self, RollbackPlan), UnlearningError> {
+    pub(super) fn with_noise(rollback: &NoisyRollback, request: &Request<'a, '_>) -> Result<Self, UnlearningError> {
         check_premises(rollback, request)?;
         let plan = rollback.plan(request.history, request.leavers)?;
         let stored = request.history.before(plan.round).filter(|state| state.round == plan.round);
-        let is_proven = plan.sensitivity == 0.0 || request.method.guarantee().is_proven();
-        let history = request.erased_history(is_proven, Touched::Drop)?;
-        let mut state = stored.cloned();
-        if let Some(state) = state.as_mut().filter(|_| plan.sensitivity > 0.0) {
-            rollback.blur(&plan, &mut streams(request).open(Purpose::Noise, 0, plan.round), &mut state.master);
-            // Models that are averaged already have no noise: the mean begins anew.
-            state.tail = None;
-        }
-        Ok((Self::start(request, plan.round, state, history)?, plan))
+        let noise = (plan.sensitivity > 0.0).then_some((rollback, plan));
+        Self::start(request, plan.round, stored.cloned().map(|state| (state, noise)))
     }
 
+    /// Goes back to the beginning of a round, with a state and the noise that it gets, or to the beginning of the run.
     fn start(
         request: &Request<'a, '_>,
         from: u32,
-        state: Option<Checkpoint>,
-        mut history: History,
+        state: Option<(Checkpoint, Option<(&NoisyRollback, RollbackPlan)>)>,
     ) -> Result<Self, UnlearningError> {
         let until = request.history.n_rounds();
+        request.afford(until - from)?;
+        let mut history = request.erased_history(0, Touched::Drop)?;
         history.roll_back(from);
-        let settings = remaining(request.settings, request.history, request.leavers);
+        let settings = remaining(request.settings, &history);
         let run = match state {
             None => FederationRun::new(settings, request.partition)?.with_old_history(Some(history))?,
-            Some(state) => {
+            Some((mut state, noise)) => {
+                state.devices.erase(request.leavers);
+                if let Some((rollback, plan)) = noise {
+                    let mut stream = request_streams(settings.seed, &history).open(Purpose::Noise, 0, from);
+                    rollback.blur(&plan, &mut stream, &mut state.master);
+                    // Models that are averaged already have no noise: the mean begins anew.
+                    state.tail = None;
+                }
                 // A state that the leavers had touched is not in the history any longer.
                 if history.before(from).is_none_or(|stored| stored.round != from) {
-                    history.add_checkpoint(state.clone());
+                    history.add_checkpoint(state.clone(), &mut salts());
                 }
                 FederationRun::resume(settings, request.partition, &state, Some(history))?
             }
@@ -80,22 +78,12 @@ impl<'a> Replay<'a> {
     }
 }
 
-/// Random numbers of this request, and of no other.
-pub(super) fn streams(request: &Request<'_, '_>) -> Streams {
-    let nth = request.history.erasures().count() as u32;
-    Streams::new(request.settings.seed).branch(Purpose::Unlearning, 0, nth)
-}
-
 /// What the worst case rests on: every update clipped to the norm, equal weights, and no memory but the model.
 fn check_premises(rollback: &NoisyRollback, request: &Request<'_, '_>) -> Result<(), UnlearnError> {
-    let Defence { rule, mixing, momentum } = request.settings.defence;
-    let is_clipped = match rule {
-        Aggregation::NormClipping(NormClipping { radius: Radius::Fixed(radius) }) => radius <= rollback.clip_norm,
-        _ => false,
-    };
+    let defence = &request.settings.defence;
     let premises = [
-        (is_clipped && mixing.is_none(), "the rule norm-clipping with a fixed radius of at most its clip_norm"),
-        (momentum.is_none(), "devices that remember nothing"),
+        (rollback.is_clipped_by(defence), "the rule norm-clipping with a fixed radius of at most its clip_norm"),
+        (defence.momentum.is_none(), "devices that remember nothing"),
         (matches!(request.settings.privacy, Mechanism::Unprotected(_)), "plain messages"),
     ];
     let failed = premises.into_iter().find(|(holds, _)| !holds);

@@ -4,13 +4,14 @@ use std::sync::LazyLock;
 
 use foltr_federation::aggregate::{NormClipping, Radius};
 use foltr_federation::privacy::Unprotected;
+use foltr_federation::unlearn::MessageCost;
 use foltr_federation::{
     Aggregation, Checkpoint, Coordinator, Defence, Fingerprint, History, HistoryPolicy, Mechanism, Message,
     Participation, ServerOptimiser, Setup, Unlearning, WorkerMomentum,
 };
 use foltr_rank::learn::evolution::{EvolutionSettings, Reward};
 use foltr_rank::learn::pdgd::{PdgdSettings, Updates};
-use foltr_rank::rng::Streams;
+use foltr_rank::rng::{Lineage, Streams};
 use foltr_rank::{Params, Shape};
 use foltr_simulation::adversary::{Attack, Attackers, Knowledge, Negation, Seeds};
 use foltr_simulation::click::{Cascade, Preset, Users};
@@ -73,6 +74,7 @@ pub fn settings() -> FederationSettings {
         dropout: 0.0,
         average_from: None,
         absent: Vec::new(),
+        lineage: Lineage::TRAINING,
         privacy: Mechanism::Unprotected(Unprotected { reward: Reward::MaxRr }),
         defence: Defence::NONE,
         attackers: None,
@@ -197,7 +199,17 @@ pub fn forget(
     history: &History,
     leavers: &[u32],
 ) -> Result<UnlearningResult, UnlearningError> {
-    unlearn(&Request { method: &method, settings, partition: partition(), history, leavers })
+    unlearn(&request(&method, settings, history, leavers))
+}
+
+/// A request to clients whose messages hide nothing, or need not be accounted for.
+pub fn request<'r>(
+    method: &'r Unlearning,
+    settings: &'r FederationSettings,
+    history: &'r History,
+    leavers: &'r [u32],
+) -> Request<'static, 'r> {
+    Request { method, settings, partition: partition(), history, leavers, cost: MessageCost::UNPROTECTED }
 }
 
 /// A run that never had some clients.

@@ -2,7 +2,7 @@
 
 use foltr_federation::Participation;
 use foltr_federation::history::UnknownClient;
-use foltr_federation::unlearn::ShardIsolation;
+use foltr_federation::unlearn::{MessageCost, ShardIsolation};
 use foltr_federation::{HistoryPolicy, ServerOptimiser, UnlearnError};
 use foltr_simulation::federation_run::{FederationError, FederationSettings};
 use foltr_simulation::sharded_run::ShardedRun;
@@ -47,7 +47,7 @@ fn a_shard_forgets_as_if_it_had_never_had_the_client() {
         for leavers in [&[4][..], &[0], &[7, 1]] {
             let rankers = |run: &ShardedRun<'_>| run.shards().iter().map(|shard| shard.ranker()).collect::<Vec<_>>();
             let before = rankers(&run);
-            run.forget(leavers).expect("clients of one shard");
+            run.forget(leavers, MessageCost::UNPROTECTED).expect("clients of one shard");
             gone.extend(leavers);
             gone.sort_unstable();
             let never = sharded(&FederationSettings { absent: gone.clone(), ..settings.clone() }, 30);
@@ -72,7 +72,7 @@ fn forgetting_costs_at_most_the_part_of_a_shard() {
         let settings = FederationSettings { n_clients, ..settings() };
         for leaver in [0, 1, 8] {
             let mut run = sharded(&settings, 8);
-            let cost = run.forget(&[leaver]).expect("a client");
+            let cost = run.forget(&[leaver], MessageCost::UNPROTECTED).expect("a client");
             let retrained = sharded(&FederationSettings { absent: vec![leaver], ..settings.clone() }, 8);
             let whole = |of: fn(Cost) -> u64| retrained.shards().iter().map(|shard| of(shard.cost())).sum::<u64>();
             assert!(cost.local_steps * 3 <= whole(|cost| cost.local_steps), "{cost:?}");
@@ -84,11 +84,11 @@ fn forgetting_costs_at_most_the_part_of_a_shard() {
     let run = sharded(&settings, 30);
     let first = |client: u32| {
         let shard = &run.shards()[ISOLATION.shard_of(client) as usize];
-        shard.history().expect("recorded").contribution(client).map_or(30, |it| it.first)
+        shard.history().expect("recorded").first_round(client).unwrap_or(30)
     };
     let latest = (0..10).max_by_key(|&client| first(client)).expect("a client");
     let from = first(latest) / 4 * 4;
-    let cost = sharded(&settings, 30).forget(&[latest]).expect("a client");
+    let cost = sharded(&settings, 30).forget(&[latest], MessageCost::UNPROTECTED).expect("a client");
     assert!(from > 0 && cost.rounds <= 30 - from, "{cost:?}, from {from}");
 }
 
@@ -107,14 +107,14 @@ fn one_shard_is_one_federation() {
 fn shards_go_on_from_their_histories() {
     let settings = federations().remove(3);
     let mut whole = sharded(&settings, 10);
-    whole.forget(&[5]).expect("a client");
+    whole.forget(&[5], MessageCost::UNPROTECTED).expect("a client");
     let mut stopped = sharded(&settings, 10);
-    stopped.forget(&[5]).expect("a client");
+    stopped.forget(&[5], MessageCost::UNPROTECTED).expect("a client");
     let histories = stopped.into_histories();
     let mut resumed = ShardedRun::resume(settings.clone(), ISOLATION, partition(), histories).expect("all histories");
     for run in [&mut whole, &mut resumed] {
         run.round().expect("a round");
-        run.forget(&[3]).expect("a client");
+        run.forget(&[3], MessageCost::UNPROTECTED).expect("a client");
     }
     assert_eq!((resumed.ranker(), resumed.n_rounds()), (whole.ranker(), 11));
     let few = ShardedRun::resume(settings, ISOLATION, partition(), Vec::new()).err();
@@ -124,21 +124,24 @@ fn shards_go_on_from_their_histories() {
 #[test]
 fn bad_requests_change_nothing() {
     let mut run = sharded(&settings(), 6);
-    run.forget(&[2]).expect("a client");
+    run.forget(&[2], MessageCost::UNPROTECTED).expect("a client");
     let before: Vec<_> = run.shards().iter().map(|shard| shard.history().cloned()).collect();
     let ranker = run.ranker();
     // Client 0 is known, and in another shard: it must not be forgotten either.
     let unknown = UnlearnError::Client(UnknownClient::Nobody { client: 10, n_clients: 10 });
-    assert_eq!(run.forget(&[0, 10]), Err(unknown.into()));
+    assert_eq!(run.forget(&[0, 10], MessageCost::UNPROTECTED), Err(unknown.into()));
     let forgotten = UnlearnError::Client(UnknownClient::Forgotten { client: 2 });
-    assert_eq!(run.forget(&[0, 2]), Err(forgotten.into()));
-    assert_eq!(run.forget(&[]), Err(UnlearnError::Nobody.into()));
+    assert_eq!(run.forget(&[0, 2], MessageCost::UNPROTECTED), Err(forgotten.into()));
+    assert_eq!(run.forget(&[], MessageCost::UNPROTECTED), Err(UnlearnError::Nobody.into()));
     assert_eq!(run.shards().iter().map(|shard| shard.history().cloned()).collect::<Vec<_>>(), before);
     assert_eq!(run.ranker(), ranker);
     let never = HistoryPolicy { checkpoints_every: None, ..STATES };
     let mut run = ShardedRun::new(settings(), ISOLATION, partition(), never, fingerprint()).expect("sound");
     run.round().expect("a round");
-    assert!(matches!(run.forget(&[1]), Err(UnlearningError::Request(UnlearnError::Need { .. }))));
+    assert!(matches!(
+        run.forget(&[1], MessageCost::UNPROTECTED),
+        Err(UnlearningError::Request(UnlearnError::Need { .. }))
+    ));
     let none = ShardIsolation { shards: 0 };
     let refused = ShardedRun::new(settings(), none, partition(), STATES, fingerprint()).err();
     assert!(matches!(refused, Some(FederationError::Setup(_))), "{refused:?}");

@@ -2,17 +2,18 @@
 
 use foltr_federation::history::UnknownClient;
 use foltr_federation::privacy::{CentralMode, Clip, Gaussian};
-use foltr_federation::receipt::{Claim, public_key};
+use foltr_federation::receipt::{Claim, Met, Published, public_key};
 use foltr_federation::unlearn::{
-    Certificate, FedEraser, LedgerSubtraction, Need, NoisyRollback, Retrain, Sensitivity, ShardIsolation, Variant,
+    Certificate, FedEraser, LedgerSubtraction, MessageCost, Need, NoisyRollback, Retrain, Sensitivity, ShardIsolation,
+    Variant,
 };
 use foltr_federation::{
-    Assurance, Defence, Fingerprint, History, HistoryError, HistoryPolicy, LocalPrivacy, Mechanism, ServerOptimiser,
+    Assurance, Defence, Fingerprint, History, HistoryError, HistoryPolicy, Mechanism, PrivacyCost, ServerOptimiser,
     UnlearnError, Unlearning, WorkerMomentum,
 };
 use foltr_rank::Params;
 use foltr_simulation::federation_run::FederationSettings;
-use foltr_simulation::unlearning::{Cost, Request, UnlearningError, UnlearningRun};
+use foltr_simulation::unlearning::{Cost, Request, UnlearningError, UnlearningRun, unlearn};
 
 use crate::scene::*;
 
@@ -67,7 +68,7 @@ fn costs_are_counted() {
 /// FedEraser, watched round by round.
 fn erased(settings: &FederationSettings, history: &History) -> Vec<Params> {
     let method = &eraser(5, 2, Variant::Thesis);
-    let request = Request { method, settings, partition: partition(), history, leavers: &[0] };
+    let request = request(method, settings, history, &[0]);
     let mut run = UnlearningRun::new(&request).expect("recorded");
     let mut rankers = vec![run.ranker()];
     while run.round().expect("a round").is_some() {
@@ -111,7 +112,7 @@ fn unlearning_is_about_new_interactions() {
     // With all steps and every round, old interactions would give the retrained model up to lengths.
     let all = eraser(1, N_INTERACTIONS, Variant::Thesis);
     let (method, settings) = (&all, &settings);
-    let request = Request { method, settings, partition: partition(), history: &history, leavers: &[9] };
+    let request = request(method, settings, &history, &[9]);
     let mut run = UnlearningRun::new(&request).expect("recorded");
     run.round().expect("a round");
     let stored = history.records().next().expect("round 0");
@@ -199,7 +200,7 @@ fn no_model_is_farther_from_one_without_the_leaver_than_clipping_allows() {
             let rate = settings.optimiser.plain_rate().expect("plain");
             for (with, without) in with.checkpoints().zip(without.checkpoints()) {
                 let squares = with.master.iter().zip(&without.master).map(|(a, b)| (a - b).powi(2));
-                let (apart, bound) = (squares.sum::<f64>().sqrt(), method.bound(rate, 1, n_clients, with.round));
+                let (apart, bound) = (squares.sum::<f64>().sqrt(), method.bound(rate, 1, 0, with.round));
                 assert!(apart <= bound, "round {}: {apart} is above {bound}", with.round);
             }
         }
@@ -215,7 +216,7 @@ fn rolling_back_without_noise_is_exact() {
         let (_, mut history) = trained(&settings, checkpoints(2), 30);
         let mut left = Vec::new();
         for leaver in [3, 8, 1] {
-            let first = history.contribution(leaver).map_or(30, |it| it.first);
+            let first = history.first_round(leaver).unwrap_or(30);
             let unlearned = forget(method, &settings, &history, &[leaver]).expect("recorded");
             left.push(leaver);
             left.sort_unstable();
@@ -232,11 +233,11 @@ fn rolling_back_without_noise_is_exact() {
 fn rolling_back_with_noise_is_certified_and_shorter() {
     let settings = FederationSettings { defence: clipped(0.05), ..settings() };
     let (ranker, history) = trained(&settings, checkpoints(1), 12);
-    // Everybody comes in round 0: after t rounds the bound is .1 / 10 + .1 (t - 1).
+    // Everybody comes in round 0: after t rounds the bound is .1 t.
     let worst = rollback(0.5, Sensitivity::WorstCase);
     let plan = worst.plan(&history, &[2]).expect("clipped");
     assert!(plan.round > 0 && plan.round < 12 && plan.deviation <= 0.5, "{plan:?}");
-    assert!(worst.deviation(worst.bound(1.0, 1, 10, plan.round + 1)) > 0.5, "the next one would be too noisy");
+    assert!(worst.deviation(worst.bound(1.0, 1, 0, plan.round + 1)) > 0.5, "the next one would be too noisy");
     let unlearned = forget(Unlearning::NoisyRollback(worst), &settings, &history, &[2]).expect("clipped");
     assert_eq!(unlearned.guarantee, Assurance::Certified { epsilon: 3.0, delta: 1e-4 });
     assert_eq!(unlearned.cost.rounds, 12 - plan.round);
@@ -252,7 +253,7 @@ fn rolling_back_with_noise_is_certified_and_shorter() {
     // The next request goes on from there.
     let next = forget(Unlearning::NoisyRollback(worst), &settings, &unlearned.history, &[5]).expect("recorded");
     assert_eq!((next.history.verify(), next.history.n_rounds()), (Ok(()), 12));
-    let smooth = Unlearning::NoisyRollback(rollback(0.5, Sensitivity::Smooth { lipschitz: 1.0 }));
+    let smooth = Unlearning::NoisyRollback(rollback(0.5, Sensitivity::Smooth { lipschitz: 1.0, clients: 10 }));
     let hoped = forget(smooth, &settings, &history, &[2]).expect("clipped");
     assert!(hoped.cost.rounds < unlearned.cost.rounds && !hoped.guarantee.is_proven());
     // Nothing is proven about what comes after something that is not proven.
@@ -284,22 +285,32 @@ fn subtraction_needs_plain_means_and_noise_needs_clipping() {
 #[test]
 fn a_certificate_changes_nothing_but_the_history() {
     let gaussian = Gaussian::new(Clip::Fixed(0.1), 20.0, CentralMode::Sealed).expect("positive");
-    let cost = gaussian
-        .cost(&foltr_federation::privacy::Circumstances::complete(settings().initial.len(), N_INTERACTIONS))
-        .seen;
+    let cost = PrivacyCost::Gaussian { mu: 0.05 };
     let private = FederationSettings { privacy: Mechanism::Gaussian(gaussian), ..settings() };
     let (ranker, history) = trained(&private, HistoryPolicy::default(), 10);
     let epsilon = cost.after(10, 1e-5).epsilon * 1.001;
     let certificate = |epsilon| Unlearning::Certificate(Certificate { epsilon, delta: 1e-5 });
-    let unlearned = forget(certificate(epsilon), &private, &history, &[3]).expect("certified");
+    let forget_for = |cost: PrivacyCost, epsilon: f64, settings: &FederationSettings, leavers: &[u32]| {
+        let cost = MessageCost { cost, ..MessageCost::UNPROTECTED };
+        unlearn(&Request { cost, ..request(&certificate(epsilon), settings, &history, leavers) })
+    };
+    let unlearned = forget_for(cost, epsilon, &private, &[3]).expect("certified");
     assert_eq!((unlearned.params, unlearned.cost), (ranker, Cost::default()));
     assert_eq!(unlearned.guarantee, Assurance::Certified { epsilon, delta: 1e-5 });
     assert!(unlearned.history.is_forgotten(3) && unlearned.history.head() != history.head());
     for (settings, epsilon, leavers) in
         [(&private, 0.9 * epsilon, &[3][..]), (&private, epsilon, &[3, 4]), (&settings(), epsilon, &[3])]
     {
-        let refused = forget(certificate(epsilon), settings, &history, leavers).err();
+        let refused = forget_for(cost, epsilon, settings, leavers).err();
         assert!(matches!(refused, Some(UnlearningError::Request(_))), "{refused:?}");
+    }
+    // The cost is that of the request, such as twice as much where somebody else would have had the leaver's place.
+    let (dear, coins) =
+        (PrivacyCost::Gaussian { mu: 0.1 }, PrivacyCost::Subsampled { probability: 0.5, noise_multiplier: 20.0 });
+    for cost in [dear, coins] {
+        let right = cost.after(10, 1e-5).epsilon;
+        let confirmed = |epsilon: f64| forget_for(cost, epsilon, &private, &[3]).is_ok();
+        assert!(confirmed(1.001 * right) && !confirmed(0.99 * right), "{cost:?}");
     }
 }
 
@@ -356,14 +367,19 @@ fn altered_histories_are_refused_by_every_method() {
 #[test]
 fn receipts_follow_a_stream_of_requests() {
     let settings = settings();
-    let (_, start) = trained(&settings, EVERYTHING, 10);
+    let (trained, start) = trained(&settings, EVERYTHING, 10);
+    let mut before = Fingerprint::of_model(&trained);
     let secret = [3; 32];
     let (mut history, mut receipts) = (start.clone(), Vec::new());
     for (method, leaver) in [(RETRAIN, 4), (eraser(2, 2, Variant::Thesis), 1), (RETRAIN, 0)] {
         let unlearned = forget(method, &settings, &history, &[leaver]).expect("recorded");
-        let claim = Claim::between(&history, &unlearned.history, &[leaver], method, unlearned.guarantee, "today");
-        let claim = claim.expect("both have a newest state");
-        assert_eq!(claim.to.model, Fingerprint::of_model(&unlearned.params));
+        let published = Published { before, after: Fingerprint::of_model(&unlearned.params) };
+        let (guarantee, cost) = (&unlearned.guarantee, MessageCost::UNPROTECTED);
+        let (leavers, after) = (&[leaver][..], &unlearned.history);
+        let met = Met { before: &history, after, leavers, method, guarantee, published, cost };
+        let claim = Claim::of(&met, "today").expect("both have a newest state");
+        assert_eq!(claim.to.model, published.after);
+        before = published.after;
         receipts.push(claim.sign(&secret));
         history = unlearned.history;
     }

@@ -15,7 +15,7 @@ use foltr_rank::learn::evolution::{EvolutionSettings, Reward};
 use foltr_rank::learn::pdgd::{PdgdSettings, Updates};
 use foltr_rank::metric::WithoutRelevant;
 use foltr_rank::personal::{Additive, Clusters, Ditto, Interpolation, LocalOnly, Personalisation};
-use foltr_rank::rng::{Purpose, Streams};
+use foltr_rank::rng::{Lineage, Purpose, Streams};
 use foltr_rank::{Activation, Initialisation, Params, Shape};
 use foltr_simulation::centralised::{CentralisedRun, CentralisedSettings};
 use foltr_simulation::click::{Cascade, Preset, Users};
@@ -327,6 +327,7 @@ fn pdgd(shape: Shape, initial: Params) -> FederationSettings {
         dropout: 0.0,
         average_from: None,
         absent: Vec::new(),
+        lineage: Lineage::TRAINING,
         privacy: Mechanism::Unprotected(Unprotected { reward: Reward::MaxRr }),
         defence: Defence::NONE,
         attackers: None,

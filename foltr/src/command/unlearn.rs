@@ -88,14 +88,14 @@ fn line(run: &RunEntry, results: &Results, data: &DataCache) -> Result<(Vec<Stri
         format!("{:.2}", forgotten.seconds),
         receipts.next_back().map(|name| new.join(name).display().to_string()).unwrap_or_default(),
     ];
-    Ok((line, forgotten.guarantee.to_string()))
+    Ok((line, format!("guarantee: {}\nmessages:  {}", forgotten.guarantee, forgotten.privacy)))
 }
 
 fn print((lines, guarantees): Lines, secret: &[u8; 32]) {
     let header = ["fold", "seed", "nDCG@10 before", "after", "local steps", "of training", "seconds", "receipt"];
     println!("{}", table(&header, 2, lines));
     for guarantee in guarantees {
-        println!("guarantee: {guarantee}");
+        println!("{guarantee}");
     }
     println!("public key: {}", key::in_hex(&foltr_federation::receipt::public_key(secret)));
 }
@@ -104,14 +104,15 @@ pub fn verify(receipt: &Path, public_key: &str, history: Option<&Path>, model: O
     let read = unlearn::verify(receipt, &key::public(public_key)?, history)?;
     let claim = &read.claim;
     if let Some(path) = model {
-        let is_same = unlearn::model_fingerprint(path)? == claim.to.model;
+        let is_same = unlearn::model_fingerprint(path)? == claim.published.after;
         ensure!(is_same, "{} is not the model that the receipt is about", path.display());
     }
     println!("signed and unaltered");
     println!("forgotten: clients {:?} by {}, {}", claim.leavers, claim.method.name(), claim.time);
     println!("guarantee: {}", claim.guarantee);
-    println!("model:     {} after {} rounds, before", claim.from.model, claim.from.round);
-    println!("           {} after {} rounds, now", claim.to.model, claim.to.round);
+    println!("messages:  {}", claim.privacy);
+    println!("model:     {} published before", claim.published.before);
+    println!("           {} published now, after {} rounds", claim.published.after, claim.to.round);
     if history.is_some() {
         println!("history:   its chain is whole and says the same");
     }

@@ -1,11 +1,15 @@
-//! The links of a history as bytes: rounds, checkpoints, erasures, returns, and what was dropped.
+//! The links of a history as bytes: rounds, checkpoints, erasures, returns, seals of the ledger, and what was dropped.
 
-use super::{Size, require_clients};
+use super::Size;
+use crate::fingerprint::Fingerprint;
+use crate::history::accounts::Seal;
 use crate::history::bytes::Reader;
-use crate::history::chain::{Event, Link, What};
-use crate::history::{Checkpoint, Committed, Devices, Entry, Erasure, Header, HistoryError, Record};
+use crate::history::chain::{DroppedState, Event, Link, Round, Updates};
+use crate::history::checkpoint::{DeviceSeal, StoredState};
+use crate::history::{Checkpoint, Committed, Devices, Entry, Erasure, Header, HistoryError, Participants, Record};
 use crate::server_optimiser::OptimiserState;
 use crate::tail_mean::TailMean;
+use crate::unlearn::Unlearning;
 use crate::writer::Writer;
 
 /// The least bytes of an entry: client, weight, commitment, whether there is an update.
@@ -13,46 +17,71 @@ const LEAST_ENTRY: usize = 4 + 8 + 32 + 1;
 
 pub(super) fn write_link(out: &mut Writer, link: &Link, size: &mut Size) {
     match &link.event {
-        Event::Round(record) => {
+        Event::Round(round) => {
             out.u8(1);
-            write_record(out, record, size);
+            write_round(out, round, size);
         }
-        Event::Checkpoint(checkpoint) => {
+        Event::Checkpoint(stored) => {
             out.u8(2);
             let before = out.0.len();
-            write_checkpoint(out, checkpoint);
+            write_checkpoint(out, stored);
             size.checkpoints += out.0.len() - before;
         }
-        Event::Erasure(erasure) => {
-            out.u8(3).u32(erasure.round).u32(erasure.clients.len() as u32).u32s(&erasure.clients);
-            out.u32(erasure.method.len() as u32).bytes(erasure.method.as_bytes());
-            out.u8(erasure.is_proven.into()).u32(erasure.fresh_rounds);
-        }
+        Event::Erasure(erasure) => erasure.write(out.u8(3)),
         Event::Rollback { to } => {
             out.u8(4).u32(*to);
         }
-        Event::Dropped { what, round, digest } => {
-            out.u8(if *what == What::Round { 5 } else { 6 }).u32(*round).fingerprint(digest);
+        Event::Dropped(DroppedState { round, ranker, digest }) => {
+            out.u8(5).u32(*round).fingerprint(ranker).fingerprint(digest);
         }
+        Event::Ledger(seal) => write_seal(out.u8(6), seal),
     }
     out.fingerprint(&link.head);
 }
 
 pub(super) fn read_link(input: &mut Reader<'_>, header: &Header) -> Result<Link, HistoryError> {
     let event = match input.u8()? {
-        1 => Event::Round(read_record(input, header)?),
-        2 => Event::Checkpoint(read_checkpoint(input, header)?),
+        1 => Event::Round(read_round(input, header)?),
+        2 => Event::Checkpoint(Box::new(read_checkpoint(input, header)?)),
         3 => Event::Erasure(read_erasure(input, header)?),
         4 => Event::Rollback { to: input.u32()? },
-        5 => Event::Dropped { what: What::Round, round: input.u32()?, digest: input.fingerprint()? },
-        6 => Event::Dropped { what: What::Checkpoint, round: input.u32()?, digest: input.fingerprint()? },
+        5 => {
+            let (round, ranker) = (input.u32()?, input.fingerprint()?);
+            Event::Dropped(DroppedState { round, ranker, digest: input.fingerprint()? })
+        }
+        6 => Event::Ledger(read_seal(input, header)?),
         _ => return Err(input.wrong("a link of an unknown kind")),
     };
     Ok(Link { event, head: input.fingerprint()? })
 }
 
+fn write_round(out: &mut Writer, round: &Round, size: &mut Size) {
+    out.u32(round.round);
+    round.participants.write(out);
+    match &round.updates {
+        Updates::None => {
+            out.u8(0);
+        }
+        Updates::Stored(record) => write_record(out.u8(1), record, size),
+        Updates::Dropped(digest) => {
+            out.u8(2).fingerprint(digest);
+        }
+    }
+}
+
+fn read_round(input: &mut Reader<'_>, header: &Header) -> Result<Round, HistoryError> {
+    let (round, participants) = (input.u32()?, Participants::read(input, header.n_clients)?);
+    let updates = match input.u8()? {
+        0 => Updates::None,
+        1 => Updates::Stored(read_record(input, round, header)?),
+        2 => Updates::Dropped(input.fingerprint()?),
+        _ => return Err(input.wrong("updates of an unknown kind")),
+    };
+    Ok(Round { round, participants, updates })
+}
+
 fn write_record(out: &mut Writer, record: &Record, size: &mut Size) {
-    out.u32(record.round).fingerprint(&record.model).u32(record.entries.len() as u32);
+    out.fingerprint(&record.model).u32(record.entries.len() as u32);
     for entry in &record.entries {
         out.u32(entry.client).f64(entry.weight).fingerprint(&entry.commitment);
         let before = out.0.len() + 1;
@@ -63,32 +92,38 @@ fn write_record(out: &mut Writer, record: &Record, size: &mut Size) {
     }
 }
 
-fn read_record(input: &mut Reader<'_>, header: &Header) -> Result<Record, HistoryError> {
-    let (round, model) = (input.u32()?, input.fingerprint()?);
+fn read_record(input: &mut Reader<'_>, round: u32, header: &Header) -> Result<Record, HistoryError> {
+    let model = input.fingerprint()?;
     let entries = input.many(LEAST_ENTRY, |input| {
         let (client, weight, commitment) = (input.u32()?, input.f64()?, input.fingerprint()?);
         let update =
             input.option(|input| Ok(Committed { salt: input.salt()?, delta: input.f32s(header.initial.len())? }))?;
         Ok(Entry { client, weight, commitment, update })
     })?;
-    require_clients(input, entries.iter().map(|entry| entry.client), header.n_clients)?;
+    input.require_clients(entries.iter().map(|entry| entry.client), header.n_clients)?;
     Ok(Record { round, model, entries })
 }
 
-fn write_checkpoint(out: &mut Writer, checkpoint: &Checkpoint) {
-    let OptimiserState { first, second, n_steps } = &checkpoint.optimiser;
-    out.u32(checkpoint.round).f64s(&checkpoint.master).f64s(first).f64s(second).u32(*n_steps as u32);
-    out.option(checkpoint.clip_norm, |out, norm| {
+fn write_checkpoint(out: &mut Writer, stored: &StoredState) {
+    let Checkpoint { round, master, optimiser, clip_norm, tail, devices } = &stored.state;
+    let OptimiserState { first, second, n_steps } = optimiser;
+    out.u32(*round).f64s(master).f64s(first).f64s(second).u32(*n_steps as u32);
+    out.option(*clip_norm, |out, norm| {
         out.f32s(&[norm]);
     });
-    out.option(checkpoint.tail.as_ref(), |out, TailMean { first_round, sum, n_models }| {
+    out.option(tail.as_ref(), |out, TailMean { first_round, sum, n_models }| {
         out.u32(*first_round).f64s(sum).u32(*n_models);
     });
-    let Devices { len, values } = &checkpoint.devices;
+    let Devices { len, values } = devices;
     out.u32(*len as u32).u32(values.len() as u32).f32s(values);
+    for DeviceSeal { commitment, salt } in &stored.devices {
+        out.fingerprint(commitment).option(*salt, |out, salt| {
+            out.bytes(&salt);
+        });
+    }
 }
 
-fn read_checkpoint(input: &mut Reader<'_>, header: &Header) -> Result<Checkpoint, HistoryError> {
+fn read_checkpoint(input: &mut Reader<'_>, header: &Header) -> Result<StoredState, HistoryError> {
     let n_params = header.initial.len();
     let (round, master) = (input.u32()?, input.f64s(n_params)?);
     let (first, second, n_steps) = (input.f64s(n_params)?, input.f64s(n_params)?, input.u32()?);
@@ -99,18 +134,54 @@ fn read_checkpoint(input: &mut Reader<'_>, header: &Header) -> Result<Checkpoint
     })?;
     let len = input.u32()? as usize;
     let n_values = input.count(4)?;
-    let fits = n_values as u64 == len as u64 * u64::from(if len > 0 { header.n_clients } else { 0 });
-    input.require(fits, "states of more or fewer devices than there are")?;
-    let devices = Devices { len, values: input.f32s(n_values)? };
+    let n_devices = if len > 0 { header.n_clients } else { 0 };
+    input.require(
+        n_values as u64 == len as u64 * u64::from(n_devices),
+        "states of more or fewer devices than there are",
+    )?;
+    let state_devices = Devices { len, values: input.f32s(n_values)? };
+    let seal =
+        |input: &mut Reader<'_>| Ok(DeviceSeal { commitment: input.fingerprint()?, salt: input.option(Reader::salt)? });
+    let devices = (0..n_devices).map(|_| seal(input)).collect::<Result<_, _>>()?;
     let optimiser = OptimiserState { first, second, n_steps };
-    Ok(Checkpoint { round, master, optimiser, clip_norm, tail, devices })
+    let state = Checkpoint { round, master, optimiser, clip_norm, tail, devices: state_devices };
+    Ok(StoredState { state, devices })
 }
 
 fn read_erasure(input: &mut Reader<'_>, header: &Header) -> Result<Erasure, HistoryError> {
     let round = input.u32()?;
     let clients = input.many(4, Reader::u32)?;
-    require_clients(input, clients.iter().copied(), header.n_clients)?;
-    let length = input.count(1)?;
-    let method = str::from_utf8(input.take(length)?).map_err(|_| input.wrong("a name that is no text"))?.to_owned();
-    Ok(Erasure { round, clients, method, is_proven: input.bool()?, fresh_rounds: input.u32()? })
+    input.require_clients(clients.iter().copied(), header.n_clients)?;
+    Ok(Erasure { round, clients, method: Unlearning::read(input)?, fresh_rounds: input.u32()? })
+}
+
+fn write_seal(out: &mut Writer, seal: &Seal) {
+    match seal {
+        Seal::Ended => {
+            out.u8(0);
+        }
+        Seal::Sealed(commitments) => {
+            out.u8(1).u32(commitments.len() as u32);
+            for (client, commitment) in commitments {
+                out.u32(*client).fingerprint(commitment);
+            }
+        }
+        Seal::Replaced(digest) => {
+            out.u8(2).fingerprint(digest);
+        }
+    }
+}
+
+fn read_seal(input: &mut Reader<'_>, header: &Header) -> Result<Seal, HistoryError> {
+    Ok(match input.u8()? {
+        0 => Seal::Ended,
+        1 => {
+            let read = |input: &mut Reader<'_>| Ok((input.u32()?, input.fingerprint()?));
+            let commitments: Vec<(u32, Fingerprint)> = input.many(4 + 32, read)?;
+            input.require_clients(commitments.iter().map(|(client, _)| *client), header.n_clients)?;
+            Seal::Sealed(commitments)
+        }
+        2 => Seal::Replaced(input.fingerprint()?),
+        _ => return Err(input.wrong("a ledger of an unknown kind")),
+    })
 }
