@@ -43,16 +43,6 @@ def response(p, n_outcomes, n, step, delta=DELTA):
     interval(f"truth {p} of {n_outcomes}, {n} answers", make, delta)
 
 
-def coins(epsilon, n, step, delta=DELTA):
-    def make(pessimistic):
-        one = pld.from_privacy_parameters(
-            pld.common.DifferentialPrivacyParameters(epsilon, 0.0), value_discretization_interval=step
-        )
-        return one.self_compose(n)
-
-    interval(f"pure {epsilon}, {n} messages", make, delta)
-
-
 def mixture(step):
     def make(pessimistic):
         options = dict(
@@ -80,6 +70,4 @@ if __name__ == "__main__":
     response(0.25, 11, 200, math.log(0.25 * 10 / 0.75) / 1000)
     response(0.5, 11, 200, math.log(10.0) / 1000)
     response(0.01, 1024, 200, math.log(0.01 * 1023 / 0.99) / 1000)
-    coins(0.1, 1000, 1e-4)
-    coins(1.2, 50, 1e-4)
     mixture(1e-5)

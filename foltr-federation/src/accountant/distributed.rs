@@ -128,7 +128,9 @@ mod tests {
             let largest = pairs.map(|(p, q)| (p / q).ln().abs()).fold(0.0, f64::max);
             // Slack without that of the smoothing.
             let bound = slack(deviation, n_shares, 1) - ln_ripple(SMOOTHING);
-            assert!(largest <= bound && largest > bound / 10.0, "{deviation}, {n_shares}: {largest}, {bound}");
+            assert!(largest <= bound, "{deviation}, {n_shares}: {largest}, {bound}");
+            // Of two shares half of it is really there; a third one smooths it.
+            assert!(n_shares > 2 || largest > bound / 3.0, "{deviation}: {largest}, {bound}");
         }
         assert_eq!(slack(0.3, 2, 1), f64::INFINITY);
     }

@@ -74,6 +74,67 @@ fn as_many_gaussian_rounds_fit_as_the_exact_bound_allows() {
     assert!((mixed.spent().epsilon / exact - 1.0).abs() < 1e-6);
 }
 
+const COIN: PrivacyCost = PrivacyCost::Subsampled { probability: 0.1, noise_multiplier: 1.0 };
+
+/// A device takes part in a tenth of 100 rounds, by its coin. Booking the ten messages at the price of a coin showed an
+/// epsilon of 3.44 by the bound of Renyi divergences; all the hundred coins cost 7.90 by the same bound: that the other
+/// ninety said no is as secret as that ten said yes. Now each coin is booked, and a message without one is refused.
+#[test]
+fn coins_cost_whether_or_not_they_say_yes() {
+    let mut ledger = Ledger::new(Guarantee { epsilon: 20.0, delta: 1e-5 }).expect("a sound budget");
+    let refused = ledger.reserve("news", 0, COIN, b"x").expect_err("no coin was booked");
+    assert_eq!(refused, Refused::NoCoin { task: "news".into(), round: 0 });
+    assert!(refused.to_string().contains("book it before it is tossed"), "{refused}");
+    for round in 0..100 {
+        let booked = ledger.book_coin("news", round, COIN).expect("within the budget");
+        assert!(!booked.is_repeat);
+        if round % 10 == 0 {
+            let sent = ledger.reserve("news", round, COIN, b"x").expect("its coin was booked");
+            assert_eq!(sent, Receipt { is_repeat: false, spent: booked.spent });
+        }
+    }
+    let by_renyi = |n| accountant::subsampled::epsilon(0.1, 1.0, n, 1e-5);
+    assert!((by_renyi(10) - 3.44).abs() < 0.01 && (by_renyi(100) - 7.90).abs() < 0.01);
+    let spent = ledger.spent();
+    assert_eq!(spent, COIN.after(100, 1e-5));
+    // The exact value is between 7.0456 and 7.0466.
+    assert!((7.0456..7.055).contains(&spent.epsilon), "{spent:?}");
+    assert_eq!(read(&json(&ledger)), Ok(ledger));
+}
+
+#[test]
+fn a_coin_is_booked_once_and_pays_for_its_own_message_only() {
+    let mut ledger = ledger();
+    let first = ledger.book_coin("news", 3, COIN).expect("within the budget");
+    let again = ledger.book_coin("news", 3, COIN).expect("the same coin");
+    assert_eq!(again, Receipt { is_repeat: true, ..first });
+    let dearer = PrivacyCost::Subsampled { probability: 0.5, noise_multiplier: 1.0 };
+    let other_cost = |round| Refused::OtherCost { task: "news".into(), round };
+    assert_eq!(ledger.book_coin("news", 3, dearer), Err(other_cost(3)));
+    // A cheap coin does not pay for another message.
+    for cost in [pure(0.1), dearer, gaussian(1.0)] {
+        assert_eq!(ledger.reserve("news", 3, cost, b"x"), Err(other_cost(3)));
+    }
+    ledger.reserve("news", 3, COIN, b"x").expect("its own message");
+    assert!(ledger.reserve("news", 3, COIN, b"x").expect("the same bytes").is_repeat);
+    assert_eq!(
+        ledger.reserve("news", 3, COIN, b"y"),
+        Err(Refused::OtherBytes { task: "news".into(), round: 3 })
+    );
+    assert_eq!(ledger.book_coin("news", 4, pure(0.1)), Err(Refused::NotACoin { cost: pure(0.1) }));
+    // What was sent without a coin has paid for its round.
+    ledger.reserve("news", 5, pure(0.1), b"x").expect("within the budget");
+    assert_eq!(ledger.book_coin("news", 5, COIN), Err(other_cost(5)));
+    let before = ledger.clone();
+    let fits = (10..1000).take_while(|round| ledger.book_coin("shop", *round, COIN).is_ok()).count() as u32;
+    assert!(fits > 5 && fits < 100, "{fits}");
+    let refused = ledger.book_coin("shop", 10 + fits, COIN).expect_err("the budget is spent");
+    assert!(matches!(refused, Refused::Exceeded { .. }), "{refused}");
+    assert!(ledger.spent().epsilon <= BUDGET.epsilon && ledger != before);
+    let nothing = PrivacyCost::Subsampled { probability: 0.1, noise_multiplier: 0.0 };
+    assert!(matches!(ledger.book_coin("shop", 2000, nothing), Err(Refused::NotBounded { .. })));
+}
+
 #[test]
 fn budgets_that_cannot_be_kept_are_refused() {
     for (epsilon, delta) in
@@ -88,11 +149,13 @@ fn the_stored_form_is_small_and_readable() {
     let mut ledger = ledger();
     ledger.reserve("news", 0, pure(1.5), b"a").expect("within the budget");
     ledger.reserve("news", 3, pure(1.5), b"b").expect("within the budget");
+    ledger.book_coin("shop", 7, PrivacyCost::Subsampled { probability: 0.25, noise_multiplier: 8.0 }).expect("cheap");
     let text = json(&ledger);
     let expected = concat!(
-        r#"{"version":1,"budget":{"epsilon":4.0,"delta":0.00001},"#,
-        r#""spent":[{"cost":{"kind":"pure","per_interaction":null,"per_message":1.5},"messages":2}],"#,
-        r#""messages":{"news":{"0":"af63dc4c8601ec8c","3":"af63df4c8601f1a5"}},"checksum":""#,
+        r#"{"version":2,"budget":{"epsilon":4.0,"delta":0.00001},"#,
+        r#""spent":[{"cost":{"kind":"pure","epsilon":1.5},"times":2},"#,
+        r#"{"cost":{"kind":"subsampled","probability":0.25,"noise_multiplier":8.0},"times":1}],"#,
+        r#""coins":{"shop":{"7":1}},"messages":{"news":{"0":"af63dc4c8601ec8c","3":"af63df4c8601f1a5"}},"checksum":""#,
     );
     assert!(text.starts_with(expected), "{text}");
     assert_eq!(read(&text), Ok(ledger));
@@ -104,11 +167,11 @@ fn damaged_ledgers_are_refused_with_a_reason() {
     ledger.reserve("news", 0, pure(1.5), b"a").expect("within the budget");
     let text = json(&ledger);
     for (from, to, reason) in [
-        (r#""version":1"#, r#""version":2"#, "has version 2; this program reads version 1"),
+        (r#""version":2"#, r#""version":1"#, "has version 1; this program reads version 2"),
         (r#""epsilon":4.0"#, r#""epsilon":40.0"#, "damaged or was edited: its checksum does not fit"),
         (r#""epsilon":4.0"#, r#""epsilon":-4.0"#, "epsilon -4"),
-        (r#""per_message":1.5"#, r#""per_message":0.5"#, "nothing may be sent"),
-        (r#""messages":1"#, r#""messages":0"#, "checksum"),
+        (r#""epsilon":1.5"#, r#""epsilon":0.5"#, "nothing may be sent"),
+        (r#""times":1"#, r#""times":0"#, "checksum"),
         ("af63dc4c8601ec8c", "af63dc4c8601ec8d", "checksum"),
         ("af63dc4c8601ec8c", "no hash", "expected 16 lower-case hexadecimal digits, not `no hash`"),
         (r#""news""#, r#""olds""#, "checksum"),
@@ -118,9 +181,24 @@ fn damaged_ledgers_are_refused_with_a_reason() {
         let error = read(&text.replacen(from, to, 1)).expect_err(to);
         assert!(error.contains(reason), "{to}: {error}");
     }
-    // Costs taken out together with a new checksum: still noticed.
-    ledger.spent.clear();
-    assert!(read(&json(&ledger)).expect_err("a message without a cost").contains("do not fit its messages"));
+    // Edited together with a new checksum: still noticed, if costs do not fit.
+    let edits: [fn(&mut Ledger); 7] = [
+        |ledger| ledger.spent.clear(),
+        |ledger| ledger.spent[1].1 = 2,
+        |ledger| ledger.coins.clear(),
+        |ledger| *ledger.coins.entry("shop".into()).or_default().entry(9).or_default() = 0,
+        |ledger| *ledger.coins.entry("shop".into()).or_default().entry(9).or_default() = 7,
+        |ledger| ledger.spent[1].0 = pure(0.1),
+        |ledger| ledger.messages.clear(),
+    ];
+    ledger.book_coin("shop", 9, COIN).expect("within the budget");
+    assert_eq!(read(&json(&ledger)), Ok(ledger.clone()));
+    for (i, edit) in edits.iter().enumerate() {
+        let mut edited = ledger.clone();
+        edit(&mut edited);
+        let error = read(&json(&edited)).expect_err("it does not fit");
+        assert!(error.contains("do not fit its coins and messages"), "{i}: {error}");
+    }
 }
 
 fn any_cost() -> impl Strategy<Value = PrivacyCost> {
@@ -160,8 +238,17 @@ proptest! {
         let mut sent: Vec<(PrivacyCost, u32)> = Vec::new();
         for (task, round, cost, message) in operations {
             let before = ledger.clone();
-            match ledger.reserve(&task.to_string(), round, cost, &[message]) {
+            let (task, is_coin) = (task.to_string(), matches!(cost, PrivacyCost::Subsampled { .. }));
+            let has_coin = ledger.coin(&task, round).is_some();
+            // A coin is tossed if it was not before, else its message is sent.
+            let result = if is_coin && !has_coin {
+                ledger.book_coin(&task, round, cost)
+            } else {
+                ledger.reserve(&task, round, cost, &[message])
+            };
+            match result {
                 Ok(Receipt { is_repeat: true, .. }) | Err(_) => prop_assert_eq!(&ledger, &before),
+                Ok(Receipt { is_repeat: false, .. }) if has_coin => prop_assert_eq!(&ledger.spent, &before.spent),
                 Ok(Receipt { is_repeat: false, .. }) => sent.push((cost, 1)),
             }
             prop_assert!(ledger.spent().epsilon <= epsilon);
@@ -176,7 +263,9 @@ proptest! {
     fn no_changed_byte_goes_unnoticed(operations in operations(), place in any::<prop::sample::Index>(), byte in any::<u8>()) {
         let mut ledger = ledger();
         for (task, round, cost, message) in operations {
-            let _ = ledger.reserve(&task.to_string(), round, cost, &[message]);
+            let task = task.to_string();
+            let _ = ledger.book_coin(&task, round, cost);
+            let _ = ledger.reserve(&task, round, cost, &[message]);
         }
         let mut bytes = json(&ledger).into_bytes();
         let at = place.index(bytes.len());

@@ -136,6 +136,44 @@ mod tests {
     }
 
     #[test]
+    fn noise_for_coins_is_the_least_by_the_law_of_losses() {
+        for (probability, rounds, epsilon, least, least_by_renyi) in [
+            (0.01, 1000, 4.5, 0.7062, 0.7460),
+            (0.1, 200, 4.5, 1.6228, 1.7299),
+            (0.1, 1000, 20.0, 1.1331, 1.1823),
+            (0.001, 10_000, 8.0, 0.4502, 0.4719),
+        ] {
+            let budget = Budget { epsilon, delta: 1e-5 };
+            let noise = budget.subsampled_noise(probability, rounds);
+            let by_renyi = budget.least_noise(1.0, CLOSE, |z| subsampled::epsilon(probability, z, rounds, 1e-5));
+            for (ours, pinned) in [(noise, least), (by_renyi, least_by_renyi)] {
+                assert!((ours / pinned - 1.0).abs() < 3e-4, "{probability}, {rounds}: {ours}, not {pinned}");
+            }
+            let cost = PrivacyCost::Subsampled { probability, noise_multiplier: noise };
+            let spent = cost.after(rounds, 1e-5).epsilon;
+            assert!(spent <= epsilon && spent > (1.0 - CLOSE) * epsilon, "{probability}: {spent}");
+        }
+    }
+
+    #[test]
+    fn rounds_by_coins_are_counted_by_the_law_of_losses() {
+        let budget = Budget { epsilon: 4.5, delta: 1e-5 };
+        let cost = PrivacyCost::Subsampled { probability: 0.01, noise_multiplier: 0.7062 };
+        let rounds = budget.affordable_rounds(cost, 2000);
+        assert!((999..=1003).contains(&rounds), "{rounds}");
+        assert_eq!(budget.affordable_rounds(cost, 500), 500);
+    }
+
+    #[test]
+    fn larger_budgets_need_less_noise_and_allow_more_truth() {
+        let budgets = [0.3, 1.0, 4.5, 12.0, 50.0].map(|epsilon| Budget { epsilon, delta: 1e-6 });
+        let noises = budgets.map(|budget| budget.subsampled_noise(0.05, 100));
+        assert!(noises.windows(2).all(|pair| pair[0] > pair[1]), "{noises:?}");
+        let truths = budgets.map(|budget| budget.response_probability(100, 4, 11));
+        assert!(truths[0] > 1.0 / 11.0 && truths.windows(2).all(|pair| pair[0] < pair[1]), "{truths:?}");
+    }
+
+    #[test]
     fn what_is_no_guarantee_is_refused_by_its_key() {
         for (epsilon, delta, key) in [(0.0, 1e-5, "epsilon"), (1.0, 0.0, "delta"), (1.0, 1.0, "delta")] {
             assert_eq!(Budget { epsilon, delta }.check().expect_err("no guarantee").key, key);
