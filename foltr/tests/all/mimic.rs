@@ -89,9 +89,23 @@ impl Workspace {
 const NETWORKS: [&str; 4] =
     ["teacher-1.safetensors", "teacher-4.safetensors", "clear/student.safetensors", "voted/student.safetensors"];
 
+/// The same with a feature in place of labels.
+fn weak() -> String {
+    FEATURES.replace("kind = \"full\"", "kind = \"weak\"\nfeature = 2")
+}
+
 #[test]
 fn steps_one_by_one_make_what_all_at_once_makes_with_any_number_of_threads() {
-    let spec = FEATURES.replace("seeds = [1]", "seeds = [987654321]");
+    steps_make_what_all_at_once_makes(FEATURES);
+}
+
+#[test]
+fn steps_with_chosen_columns_make_what_all_at_once_makes() {
+    steps_make_what_all_at_once_makes(&weak());
+}
+
+fn steps_make_what_all_at_once_makes(spec: &str) {
+    let spec = spec.replace("seeds = [1]", "seeds = [987654321]");
     let (steps, whole) = (Workspace::new(&spec), Workspace::new(&spec));
     for step in ["train-teacher", "label", "train-student", "evaluate"] {
         steps.mimic(step).args(["--threads", "1"]).assert().success();
@@ -100,6 +114,8 @@ fn steps_one_by_one_make_what_all_at_once_makes_with_any_number_of_threads() {
     for name in NETWORKS.into_iter().chain(["voted/labels.jsonl", "queries.csv", "rows.csv"]) {
         assert!(steps.bytes(name) == whole.bytes(name), "{name} differs");
     }
+    let [guarantee, again] = [&steps, &whole].map(|workspace| workspace.json("voted/guarantee.json"));
+    assert_eq!(guarantee, again);
     assert_contains(&stdout(&done), &["teachers", "aggregate-voted", "student-clear", "nDCG@20", "Privacy unit"]);
     for file in ["queries.csv", "summary.json", "mimic.json", "rows.csv", "ndcg.png"] {
         assert!(whole.path("out").join(file).exists(), "{file}");
@@ -142,6 +158,57 @@ fn the_guarantee_reveals_nothing_that_depends_on_votes() {
         assert!(!shown.contains(&digits), "{digits} is for the owner only\n{shown}");
     }
     assert!(workspace.json("clear/guarantee.json")["epsilon"].is_null(), "scores without noise have no guarantee");
+}
+
+/// Whoever gets labels is told what they rest on: which queries chose the columns, what counts as public, that labellings
+/// add up, and that the seed is the secret.
+#[test]
+fn the_guarantee_says_what_it_rests_on() {
+    let said = |spec: &str| {
+        let (workspace, printed) = Workspace::labelled(spec);
+        let guarantee = workspace.json("voted/guarantee.json")["sentences"].to_string();
+        assert_contains(&printed, &["Taken as public", "find the seed out"]);
+        guarantee
+    };
+    let everywhere = [
+        "Taken as public: documents and names of 30 queries, the number and the order of all training queries",
+        "may be public in another",
+        "adds up their epsilons",
+        "find the seed out: one that can be tried, such as 1, protects against nobody",
+        "a simulation",
+        "that a run failed",
+    ];
+    let full = said(FEATURES);
+    assert_contains(&full, &everywhere);
+    assert_contains(&full, &["Networks see all 12 features; none was chosen by means of data."]);
+    let weak = said(&weak());
+    assert_contains(&weak, &everywhere);
+    assert_contains(&weak, &["of 12 features: feature 2 is the label", "was found on the public queries alone"]);
+}
+
+/// The noise of two labellings with one seed, taken out by subtraction: other teachers, or other private data, under the
+/// same noise would show the difference of their scores as it is.
+#[test]
+fn labellings_of_other_teachers_or_data_have_other_noise() {
+    let noisy = FEATURES.replace(
+        "{ name = \"voted\", method = { kind = \"votes\", gamma = 0.5, pairs = 200 } }",
+        "{ name = \"noisy\", method = { kind = \"scores\", scale = 0.05 } }",
+    );
+    let noise = |spec: &str| {
+        let (workspace, _) = Workspace::labelled(spec);
+        let [clear, noisy] = ["clear", "noisy"].map(|name| scores(&workspace, &format!("{name}/labels.jsonl")));
+        clear.into_iter().zip(noisy).map(|(clear, noisy)| noisy - clear).collect::<Vec<f64>>()
+    };
+    let differs = |a: &[f64], b: &[f64]| {
+        let n_equal = a.iter().zip(b).filter(|(a, b)| (*a - *b).abs() < 1e-6).count();
+        a.len() > 100 && n_equal < a.len() / 100
+    };
+    let ours = noise(&noisy);
+    assert!(differs(&ours, &noise(&noisy.replacen("steps = 40", "steps = 60", 1))), "other teachers");
+    assert!(differs(&ours, &noise(&noisy.replace("seed = 1", "seed = 2"))), "other data");
+    let students = noisy.replace("[student]\nhidden = [16]", "[student]\nhidden = [8]");
+    assert_ne!(students, noisy);
+    assert!(!differs(&ours, &noise(&students)), "the same labels for other students");
 }
 
 fn scores(workspace: &Workspace, name: &str) -> Vec<f64> {
