@@ -10,7 +10,8 @@ mod scene;
 mod table;
 mod view;
 
-use foltr_rank::rng::Purpose;
+use std::ops::Range;
+
 use indicatif::ProgressBar;
 use rayon::prelude::*;
 use serde::Serialize;
@@ -18,7 +19,7 @@ use serde::Serialize;
 pub use scene::Scene;
 use view::{View, views};
 
-use super::{Expected, Finding, Part, Verdict, epsilon::ALPHA, lower_limit};
+use super::{AuditBudget, Expected, Finding, Part, Verdict, epsilon::ALPHA, lower_limit, power};
 
 /// Interactions of a client in a round.
 const INTERACTIONS: [usize; 3] = [1, 2, 4];
@@ -49,7 +50,7 @@ impl Inversion {
     /// The row of the audit, where the mode is judged.
     pub fn finding(&self) -> Option<Finding> {
         self.is_judged.then(|| Finding {
-            mechanism: format!("inversion, {}, B = {}", self.view, self.n_interactions),
+            mechanism: name(&self.view, self.n_interactions),
             claimed: self.chance,
             lower_bound: self.lower_limit,
             expected: self.expected,
@@ -58,13 +59,19 @@ impl Inversion {
             what: format!("{:.1} % of click vectors recovered", 100.0 * self.recovered),
             unit: "share of click vectors recovered: by chance, and by the attack at least".into(),
             samples: (self.n_clients * self.n_interactions) as u64,
+            detects: power::detects(&name(&self.view, self.n_interactions)),
         })
     }
 }
 
+/// Of a row.
+fn name(view: &str, n_interactions: usize) -> String {
+    format!("inversion, {view}, B = {n_interactions}")
+}
+
 /// Attacks so many clients in every view, or a multiple of that.
 pub(super) fn invert_all(scene: &Scene, n_clients: usize, bar: &ProgressBar) -> Vec<Inversion> {
-    let invert = |view: &View, n| invert(scene, view, n, n_clients * view.times(n), bar);
+    let invert = |view: &View, n| invert(scene, view, n, 0..(n_clients * view.times(n)) as u32, 1.0, bar);
     views().iter().flat_map(|view| INTERACTIONS.map(|n| invert(view, n))).collect()
 }
 
@@ -74,12 +81,34 @@ pub(super) fn n_steps(n_clients: usize) -> u64 {
     (times * n_clients) as u64 * STEPS_A_CLIENT
 }
 
-fn invert(scene: &Scene, view: &View, n_interactions: usize, n_clients: usize, bar: &ProgressBar) -> Inversion {
-    let server = view.observer(scene, n_interactions);
+/// What is judged in a sound view, with an error of its mechanism: its rows and how they are made, for
+/// [`power`](super::power).
+pub(super) fn with_errors(scene: &Scene) -> Vec<(String, &'static str, impl Fn(f64, u32) -> Inversion + '_)> {
+    let sound = views().into_iter().filter(|view| view.expected == Expected::Sound);
+    let row = |view: View| {
+        let (n, error) = (view.judged(), view.error);
+        let n_clients = (AuditBudget::FULL.n_clients * view.times(n)) as u32;
+        let name = name(view.name, n);
+        let run = move |error: f64, run: u32| {
+            invert(scene, &view, n, run * n_clients..(run + 1) * n_clients, error, &ProgressBar::hidden())
+        };
+        (name, error, run)
+    };
+    sound.map(row).collect()
+}
+
+fn invert(
+    scene: &Scene,
+    view: &View,
+    n_interactions: usize,
+    clients: Range<u32>,
+    error: f64,
+    bar: &ProgressBar,
+) -> Inversion {
+    let (server, n_clients) = (view.observer(scene, n_interactions, error), clients.len());
     let attack = |client: u32| {
         let round = scene.play(client, n_interactions);
-        let mut stream = scene.streams.open(Purpose::Noise, client, n_interactions as u32);
-        let observed = server.observe(scene, &round, client, &mut stream);
+        let observed = server.observe(scene, &round, client);
         let guess = decoder::decode(scene, &round.shown, &observed, &server.noise, client);
         bar.inc(STEPS_A_CLIENT);
         let right = guess.iter().zip(&round.clicks).filter(|(guess, clicks)| guess == clicks).count();
@@ -88,7 +117,7 @@ fn invert(scene: &Scene, view: &View, n_interactions: usize, n_clients: usize, b
             by_chance.filter(|(shown, clicks)| scene.most_frequent(shown.ranking.len()) == **clicks).count();
         (right as u64, by_chance as u64)
     };
-    let counts: Vec<(u64, u64)> = (0..n_clients as u32).into_par_iter().map(attack).collect();
+    let counts: Vec<(u64, u64)> = clients.into_par_iter().map(attack).collect();
     let total = (n_clients * n_interactions) as u64;
     let (right, by_chance) = counts.iter().fold((0, 0), |sum, count| (sum.0 + count.0, sum.1 + count.1));
     Inversion {
@@ -115,7 +144,7 @@ mod tests {
 
     fn recovered(scene: &Scene, name: &str, n_interactions: usize) -> Inversion {
         let view = views().into_iter().find(|view| view.name == name).expect("a view of this name");
-        invert(scene, &view, n_interactions, 12, &ProgressBar::hidden())
+        invert(scene, &view, n_interactions, 0..12, 1.0, &ProgressBar::hidden())
     }
 
     #[test]

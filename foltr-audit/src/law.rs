@@ -30,6 +30,11 @@ pub(super) enum Law {
 }
 
 impl Law {
+    /// A mean of zero.
+    pub(super) const fn centred(variance: f64) -> Self {
+        Self::Mean { mean: 0.0, variance }
+    }
+
     /// What is tested, and in which unit.
     pub(super) const fn labels(&self) -> (&'static str, &'static str) {
         match self {

@@ -1,114 +1,251 @@
 //! Do samplers have the laws that they promise? Means, variances, whole distributions; and small errors, which must be
-//! seen.
+//! seen. Noise of sums is that which `Coordinator::close` leaves in the model of a round of zeros.
 
-mod draws;
+mod laws;
 
-use foltr_rank::rng::{Stream, Streams};
+use std::sync::Arc;
+
+use foltr_federation::privacy::{CentralMode, DiscreteGaussian, LEVELS, NoiseShares, PrivUnit};
+use foltr_federation::{LocalPrivacy, Mechanism, Payload, PayloadSemantics};
+use foltr_rank::Update;
+use foltr_rank::rng::Streams;
 use indicatif::ProgressBar;
 
 use super::Expected::{self, Broken, Sound};
-use super::epsilon::{self, Case};
+use super::doubles::{Double, Fault};
+use super::federation::{Federation, Run, Seen, sample};
 use super::law::{ERROR, Law};
-use super::mechanisms::{N_SURVIVORS, fpdgd, gaussian, half_of_the_shares, opened_with, response, sampled_response};
-use super::sampling::{Scratch, sample};
-use super::{AuditBudget, Finding, Part, Verdict};
-use draws::{
-    EPSILON, N_SHARES, answer, answer_law, cap_law, coordinate, even_law, gamma_share, grid_law, grid_share,
-    inner_product, laplace_law, laplace_variance, noise_of_mean, normal_law, on_the_grid, sign, sign_law, total,
-    total_of,
+use super::mechanisms::{
+    EPSILON, N_FEATURES, N_SURVIVORS, discrete_gaussian, duchi, epsilon_of, fpdgd, gaussian, response, sampled_response,
+};
+use super::neighbours::{Local, direction};
+use super::{AuditBudget, Measured, Row, Test};
+use laws::{
+    DUCHI_VALUE, GRID_DEVIATION, GRID_REACH, TRUTH, answer_law, cap_law, even_law, grid_law, laplace_law,
+    laplace_variance, normal_law, sign_law,
 };
 
-/// Cases beside a test have numbers of their own, from here on.
-const BESIDE: u32 = 1000;
+/// Clients whose gamma shares are added up.
+const N_SHARES: u32 = 10;
+/// Coordinates of a round of zeros, each of which is a sample.
+const N_ZEROS: usize = 32;
 
-type Draw = Box<dyn Fn(&mut Stream, &mut Scratch) -> f64 + Send + Sync>;
+/// All numbers that a round shows.
+type Values = Box<dyn Fn(&Seen) -> Vec<f64> + Send + Sync>;
 
 pub(super) struct SamplerTest {
-    pub(super) mechanism: String,
     law: Law,
-    expected: Expected,
-    pub(super) n_samples: usize,
-    draw: Draw,
-    /// A black-box audit of the same noise, reported with the test and not judged.
-    beside: Option<Case>,
+    federation: Federation,
+    /// What each of the clients would send.
+    clients: Vec<Local>,
+    values: Values,
+    /// What an error of the sampler is.
+    error: &'static str,
+    /// Rounds.
+    n_rounds: usize,
 }
 
-pub(super) fn all() -> Vec<SamplerTest> {
-    let (variance, share) = (laplace_variance(), laplace_variance() / f64::from(N_SHARES));
-    let of_laplace = || Law::Variance { variance, kurtosis: 6.0 };
-    // The fourth moment of Gamma(a) - Gamma(a) is 12 a + 12 a^2, its variance 2 a: a kurtosis of 3 + 3/a.
-    let of_share = || Law::Variance { variance: share, kurtosis: 3.0 + 3.0 * f64::from(N_SHARES) };
-    let of_normal = || Law::Variance { variance: 1.0, kurtosis: 3.0 };
-    // Grid units: the exact sampler is slow where there are more of them.
-    let wide = 20.0;
-    let of_grid = || Law::Variance { variance: wide * wide, kurtosis: 3.0 };
-    let mean = |variance| Law::Mean { mean: 0.0, variance };
-    let shares = |factor| total_of(fpdgd(factor), N_SHARES);
-    let gaussian_sum = |noise_multiplier| total_of(gaussian(noise_multiplier, 1.0), 2);
-    vec![
-        test("sum of gamma shares", laplace_law(), Sound, 1_000_000, shares(1.0)),
-        test("sum of gamma shares", mean(variance), Sound, 500_000, shares(1.0)),
-        test("sum of gamma shares", of_laplace(), Sound, 1_500_000, shares(1.0)),
-        test("sum of gamma shares, 1 % too narrow", of_laplace(), Broken, 1_500_000, shares(0.99)),
-        test("one gamma share", mean(share), Sound, 1_000_000, gamma_share(1.0)),
-        test("one gamma share", of_share(), Sound, 8_000_000, gamma_share(1.0)),
-        test("one gamma share, 1 % too narrow", of_share(), Broken, 8_000_000, gamma_share(0.99)),
-        test("Laplace noise of the mean", laplace_law(), Sound, 1_000_000, noise_of_mean(1.0)),
-        test("Laplace noise of the mean", of_laplace(), Sound, 1_500_000, noise_of_mean(1.0)),
-        test("Laplace noise of the mean, 1 % too narrow", of_laplace(), Broken, 1_500_000, noise_of_mean(0.99)),
-        test("Gaussian noise of the sum", normal_law(), Sound, 1_000_000, gaussian_sum(1.0)),
-        test("Gaussian noise of the sum", mean(1.0), Sound, 1_000_000, gaussian_sum(1.0)),
-        test("Gaussian noise of the sum", of_normal(), Sound, 1_000_000, gaussian_sum(1.0)),
-        test("Gaussian noise, 1 % too narrow", of_normal(), Broken, 1_000_000, gaussian_sum(0.99)),
-        test("one discrete Gaussian share", grid_law(), Sound, 100_000, on_the_grid()),
-        test("one discrete Gaussian share", mean(wide * wide), Sound, 100_000, grid_share(wide)),
-        test("one discrete Gaussian share", of_grid(), Sound, 400_000, grid_share(wide)),
-        test("one discrete share, 1 % too narrow", of_grid(), Broken, 400_000, grid_share(0.99 * wide)),
-        test("sum of discrete Gaussian shares", of_normal(), Sound, 50_000, total(opened_with(N_SURVIVORS))),
-        SamplerTest {
-            beside: Some(half_of_the_shares()),
-            ..test("sum of discrete shares, half of them lost", of_normal(), Broken, 20_000, total(opened_with(1)))
-        },
-        test("sign of Duchi's bit", sign_law(), Sound, 1_000_000, sign(EPSILON)),
-        test("sign of Duchi's bit, 2 % of epsilon off", sign_law(), Broken, 3_000_000, sign(2.04)),
-        test("coordinate of Duchi's bit", even_law(), Sound, 1_000_000, coordinate()),
-        test("PrivUnit's inner product", cap_law(), Sound, 400_000, inner_product(EPSILON)),
-        test("PrivUnit's inner product, 10 % of epsilon off", cap_law(), Broken, 400_000, inner_product(2.2)),
-        test("randomised response", answer_law(), Sound, 1_000_000, answer(response(0.5), 1)),
-        test("randomised response, 1 % more truth", answer_law(), Broken, 3_000_000, answer(response(0.505), 1)),
-        test("sampled response", answer_law(), Sound, 1_000_000, answer(sampled_response(0.5), 8)),
-    ]
-}
-
-fn test(sampler: &str, law: Law, expected: Expected, n_samples: usize, draw: Draw) -> SamplerTest {
-    SamplerTest { mechanism: format!("{sampler}: {}", law.labels().0), law, expected, n_samples, draw, beside: None }
-}
-
-/// Samples and judges. `number` is the test's place in the audit: tests share no stream.
-pub(super) fn examine(
-    test: &SamplerTest,
-    streams: &Streams,
-    number: u32,
-    budget: AuditBudget,
-    bar: &ProgressBar,
-) -> Finding {
-    let n = budget.share_of(test.n_samples);
-    let (limit, distance) = test.law.examine(sample(n, streams, 2 * number, bar, &test.draw));
-    let mut what = format!("a right sampler passes the limit with probability {ERROR:e}");
-    if let Some(case) = &test.beside {
-        let blind = epsilon::certify(case, streams, BESIDE + number, budget, &ProgressBar::hidden());
-        let (claimed, bound) = (blind.claimed, blind.lower_bound);
-        what += &format!("; the black-box audit alone certifies {bound:.2} of {claimed:.2} ({})", blind.unit);
+impl SamplerTest {
+    /// Samples and measures the distance. `number` is the test's place in the audit: tests share no stream.
+    pub(super) fn measure(&self, streams: &Streams, number: u32, budget: AuditBudget, bar: &ProgressBar) -> Measured {
+        let n = budget.share_of(self.n_rounds);
+        let vectors: Vec<Vec<f32>> = self.clients.iter().map(|client| client.step(1.0)).collect();
+        let updates: Vec<Update<'_>> =
+            self.clients.iter().zip(&vectors).map(|(it, vector)| it.update(vector)).collect();
+        let draw = |run: &mut Run, streams: &Streams, place| {
+            (self.values)(&self.federation.round(run, streams, place, &updates))
+        };
+        let values = sample(n, &self.federation, streams, 2 * number, bar, draw);
+        let samples = values.len() as u64;
+        let (limit, distance) = self.law.examine(values);
+        Measured {
+            claimed: limit,
+            lower_bound: distance,
+            what: format!("a right sampler passes the limit with probability {ERROR:e}"),
+            unit: self.law.labels().1.into(),
+            samples,
+        }
     }
-    Finding {
-        mechanism: test.mechanism.clone(),
-        claimed: limit,
-        lower_bound: distance,
-        expected: test.expected,
-        verdict: Verdict::of(test.expected, limit, distance),
-        part: Part::Sampler,
-        what,
-        unit: test.law.labels().1.into(),
-        samples: n as u64,
+
+    pub(super) fn n_samples(&self, budget: AuditBudget) -> usize {
+        budget.share_of(self.n_rounds)
+    }
+}
+
+/// A test whose sampler is so many times too narrow, or certain.
+type Erring = fn(f64) -> SamplerTest;
+
+pub(super) fn rows() -> Vec<Row> {
+    let mut rows = Vec::new();
+    let mut row = |name: &str, expected: Expected, error: f64, make: Erring| {
+        let test = make(1.0);
+        let name = format!("{name}: {}", test.law.labels().0);
+        let test = (test.error, move |factor: f64| Test::Sampler(make(error * factor)));
+        rows.push(Row { name, expected, error: test.0, test: Box::new(test.1) });
+    };
+    row("sum of gamma shares", Sound, 1.0, |x| shares(x, laplace_law(), 30_000));
+    row("sum of gamma shares", Sound, 1.0, |x| shares(x, Law::centred(laplace_variance()), 15_000));
+    row("sum of gamma shares", Sound, 1.0, |x| shares(x, of_laplace(), 50_000));
+    row("sum of gamma shares, 1 % too narrow", Broken, 1.01, |x| shares(x, of_laplace(), 50_000));
+    row("one gamma share", Sound, 1.0, |x| gamma_share(x, of_share(), 400_000));
+    row("one gamma share, 1 % too narrow", Broken, 1.01, |x| gamma_share(x, of_share(), 400_000));
+    row("Laplace noise drawn at closing", Sound, 1.0, |x| at_closing(x, laplace_law(), 30_000));
+    row("Laplace noise drawn at closing", Sound, 1.0, |x| at_closing(x, of_laplace(), 50_000));
+    row("Laplace noise drawn at closing, 1 % too narrow", Broken, 1.01, |x| at_closing(x, of_laplace(), 50_000));
+    row("Gaussian noise of the sum", Sound, 1.0, |x| gaussian_sum(x, normal_law(), 30_000));
+    row("Gaussian noise of the sum", Sound, 1.0, |x| gaussian_sum(x, Law::centred(1.0), 30_000));
+    row("Gaussian noise of the sum", Sound, 1.0, |x| gaussian_sum(x, of_normal(), 40_000));
+    row("Gaussian noise, 1 % too narrow", Broken, 1.01, |x| gaussian_sum(x, of_normal(), 40_000));
+    row("one discrete Gaussian share", Sound, 1.0, |x| grid_share(GRID_DEVIATION * x, grid_law(), 4_000));
+    row("one discrete Gaussian share", Sound, 1.0, |x| grid_share(WIDE / x, of_grid(), 8_000));
+    row("one discrete share, 2 % too narrow", Broken, 1.02, |x| grid_share(WIDE / x, of_grid(), 12_000));
+    row("sum of discrete Gaussian shares", Sound, 1.0, |x| discrete_sum(x, N_SURVIVORS));
+    row("sum of discrete shares, half of them lost", Broken, 1.0, |x| discrete_sum(x, N_SURVIVORS / 2));
+    row("sign of Duchi's bit", Sound, 1.0, |x| sign(EPSILON * x));
+    row("sign of Duchi's bit, 2 % of epsilon off", Broken, 1.02, |x| sign(EPSILON * x));
+    row("coordinate of Duchi's bit", Sound, 1.0, coordinate);
+    row("PrivUnit's inner product", Sound, 1.0, |x| inner_product(EPSILON * x));
+    row("PrivUnit's inner product, 10 % of epsilon off", Broken, 1.1, |x| inner_product(EPSILON * x));
+    row("randomised response", Sound, 1.0, |x| answer(response(epsilon_of(TRUTH.1 * x)), 1));
+    row("randomised response, 1 % more truth", Broken, 1.01, |x| answer(response(epsilon_of(TRUTH.1 * x)), 1));
+    row("sampled response", Sound, 1.0, |x| answer(sampled_response(epsilon_of(TRUTH.1 * x)), 8));
+    rows
+}
+
+/// In grid units: the exact sampler is slow where there are more of them.
+const WIDE: f64 = 20.0;
+
+fn of_laplace() -> Law {
+    Law::Variance { variance: laplace_variance(), kurtosis: 6.0 }
+}
+
+/// The fourth moment of Gamma(a) - Gamma(a) is 12 a + 12 a^2, its variance 2 a: a kurtosis of 3 + 3/a.
+fn of_share() -> Law {
+    Law::Variance { variance: laplace_variance() / f64::from(N_SHARES), kurtosis: 3.0 + 3.0 * f64::from(N_SHARES) }
+}
+
+fn of_normal() -> Law {
+    Law::Variance { variance: 1.0, kurtosis: 3.0 }
+}
+
+fn of_grid() -> Law {
+    Law::Variance { variance: WIDE * WIDE, kurtosis: 3.0 }
+}
+
+/// The noise of rounds in which so many clients send zeros, of whom devices count on `n_expected`.
+fn zeros(privacy: Mechanism, n_expected: u32, n_clients: u32, law: Law, n_rounds: usize) -> SamplerTest {
+    SamplerTest {
+        law,
+        federation: Federation::new(privacy, N_ZEROS, n_expected),
+        clients: vec![Local::Step(vec![0.0; N_ZEROS]); n_clients as usize],
+        values: Box::new(|seen| seen.sum.clone()),
+        error: "deviation /",
+        n_rounds,
+    }
+}
+
+fn shares(error: f64, law: Law, n_rounds: usize) -> SamplerTest {
+    zeros(fpdgd(1.0 / error), N_SHARES, N_SHARES, law, n_rounds)
+}
+
+fn gamma_share(error: f64, law: Law, n_rounds: usize) -> SamplerTest {
+    zeros(fpdgd(1.0 / error), N_SHARES, 1, law, n_rounds)
+}
+
+fn at_closing(error: f64, law: Law, n_rounds: usize) -> SamplerTest {
+    let test = shares(error, law, n_rounds);
+    SamplerTest { federation: Federation { noise_shares: NoiseShares::DrawnAtClosing, ..test.federation }, ..test }
+}
+
+fn gaussian_sum(error: f64, law: Law, n_rounds: usize) -> SamplerTest {
+    zeros(gaussian(1.0 / error, 1.0, CentralMode::Sealed), 2, 2, law, n_rounds)
+}
+
+/// Shares for [`N_SURVIVORS`], of which so many arrive at a server that opens their sum all the same.
+fn discrete_sum(error: f64, n_arrived: u32) -> SamplerTest {
+    let test = zeros(discrete_gaussian(1.0 / error, 1.0, N_SURVIVORS), N_SURVIVORS, n_arrived, of_normal(), 1_500);
+    let server = discrete_gaussian(1.0, 1.0, n_arrived);
+    SamplerTest { federation: Federation { server: server.into(), ..test.federation }, ..test }
+}
+
+/// One share of this deviation, in grid units: by its value, where classes are asked for.
+fn grid_share(deviation: f64, law: Law, n_rounds: usize) -> SamplerTest {
+    let mechanism = DiscreteGaussian::new(1.0, deviation / f64::from(LEVELS), 1, 0).expect("two units wide");
+    let by_value = matches!(law, Law::Classes(_));
+    let value = move |sum: &f64| {
+        let units = sum * f64::from(LEVELS);
+        let class = || f64::from((units.round() as i32).clamp(-GRID_REACH, GRID_REACH) + GRID_REACH);
+        if by_value { class() } else { units }
+    };
+    SamplerTest {
+        values: Box::new(move |seen| seen.sum.iter().map(value).collect()),
+        error: if by_value { "deviation x" } else { "deviation /" },
+        ..zeros(Mechanism::DiscreteGaussian(mechanism), 1, 1, law, n_rounds)
+    }
+}
+
+/// One message about this update.
+fn message(
+    privacy: impl Into<Arc<dyn LocalPrivacy>>,
+    update: Vec<f64>,
+    law: Law,
+    n_rounds: usize,
+    value: impl Fn(&[f32]) -> f64 + Send + Sync + 'static,
+) -> SamplerTest {
+    let values = move |seen: &Seen| match &seen.message {
+        Some(Payload::Step { delta, .. }) => vec![value(delta)],
+        _ => Vec::new(),
+    };
+    SamplerTest {
+        law,
+        federation: Federation::new(privacy, update.len(), 1),
+        clients: vec![Local::Step(update)],
+        values: Box::new(values),
+        error: "epsilon x",
+        n_rounds,
+    }
+}
+
+fn sign(epsilon: f64) -> SamplerTest {
+    let is_positive = |step: &[f32]| f64::from(u8::from(step.iter().sum::<f32>() > 0.0));
+    message(duchi(epsilon, 1.0), vec![DUCHI_VALUE], sign_law(), 1_500_000, is_positive)
+}
+
+/// Coordinates of different sizes, which must not be seen in the choice.
+fn coordinate(error: f64) -> SamplerTest {
+    let of_bit = |step: &[f32]| step.iter().position(|&x| x != 0.0).unwrap_or(N_FEATURES) as f64;
+    let choosy = Double::new(duchi(EPSILON, 1.0), Fault::PrefersLarge(1.0 - 1.0 / error));
+    let test = message(choosy, direction(N_FEATURES), even_law(), 500_000, of_bit);
+    SamplerTest { error: "blind choices /", ..test }
+}
+
+fn inner_product(epsilon: f64) -> SamplerTest {
+    let mechanism = PrivUnit::new(epsilon, 1.0, N_FEATURES).expect("positive");
+    let (along, norm) = (direction(N_FEATURES), mechanism.message_norm());
+    let update = along.iter().map(|x| 3.0 * x).collect();
+    let product =
+        move |step: &[f32]| step.iter().zip(&along).map(|(&x, along)| f64::from(x) * along).sum::<f64>() / norm;
+    message(Mechanism::PrivUnit(mechanism), update, cap_law(), 300_000, product)
+}
+
+/// What is answered about so many interactions of which each had the same click.
+fn answer(privacy: Mechanism, n_interactions: u32) -> SamplerTest {
+    // Rank r has the reward 1/r, no click has 0.
+    let rank = |reward: f32| if reward > 0.0 { f64::from((1.0 / reward).round()) } else { 0.0 };
+    let values = move |seen: &Seen| match seen.message {
+        Some(Payload::Evolution { plus, .. }) => vec![rank(plus)],
+        _ => Vec::new(),
+    };
+    SamplerTest {
+        law: answer_law(),
+        federation: Federation {
+            rule: PayloadSemantics::Evolution { sigma: 0.1, antithetic: false },
+            n_interactions,
+            ..Federation::new(privacy, 1, 1)
+        },
+        clients: vec![Local::Outcomes { plus: vec![TRUTH.0; n_interactions as usize], minus: Vec::new() }],
+        values: Box::new(values),
+        error: "truth x",
+        n_rounds: 3_000_000,
     }
 }

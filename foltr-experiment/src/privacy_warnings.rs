@@ -69,7 +69,8 @@ fn mislabelled(experiment: &Experiment, n_params: usize) -> Option<String> {
     let cost = plan.round_cost(n_params).ok()?;
     match (plan.mechanism(n_params).ok()?, cost.flaw) {
         (Mechanism::DistributedLaplace(mechanism), flaw) => {
-            let of_sum = || format!("{:.1} a round if the server sees the sum only, and {seen}", cost.unseen.epsilon());
+            let of_sum =
+                || format!("{:.1} a round if the server sees the sum only, and {seen}", cost.unseen.1.epsilon());
             let holds = flaw.map_or_else(of_sum, |flaw| format!("nothing: {flaw}"));
             let label = mechanism.claimed_epsilon();
             Some(format!("privacy.epsilon = {label} is the paper's label; what holds is {holds}"))

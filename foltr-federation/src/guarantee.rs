@@ -15,7 +15,7 @@ use crate::{Mechanism, Participation};
 /// What holds for a plan, with a model of a known number of parameters and at a delta.
 #[derive(Clone, Debug, PartialEq)]
 pub struct PlanGuarantee {
-    /// Which runs are compared; nothing where nothing is promised.
+    /// Which runs are compared for those who see models only; nothing where nothing is promised.
     pub adjacency: Option<Adjacency>,
     pub noise: Noise,
     /// Rounds of training that the budget affords: the most messages that one client sends.
@@ -31,6 +31,8 @@ pub struct PlanGuarantee {
 pub struct ObserverGuarantee {
     pub against: Observer,
     pub sees: &'static str,
+    /// Which runs are compared; nothing where nothing is promised.
+    pub adjacency: Option<Adjacency>,
     /// Of one list and the clicks on it.
     pub interaction: Option<Guarantee>,
     /// Of all that is behind one message.
@@ -67,6 +69,7 @@ const MODELS: &str = "the models";
 /// What one kind of observer pays to look at: what rounds of training and of replays cost.
 #[derive(Clone, Copy, Debug)]
 struct Price {
+    adjacency: Adjacency,
     round: PrivacyCost,
     replayed: PrivacyCost,
     rounds: u32,
@@ -83,18 +86,18 @@ impl FederationPlan {
         let replayed_rounds = self.replayed_rounds(rounds);
         let (round, replayed) = (self.round_cost(n_params)?, self.replay_cost(n_params)?);
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        let price = |of: fn(&RoundCost) -> PrivacyCost| Price {
-            round: of(&round),
-            replayed: of(&replayed),
+        let price = |of: fn(&RoundCost) -> (Adjacency, PrivacyCost)| Price {
+            adjacency: of(&round).0,
+            round: of(&round).1,
+            replayed: of(&replayed).1,
             rounds: count(rounds),
             replayed_rounds: count(replayed_rounds),
             has_leavers: self.unlearning.is_some(),
             delta,
         };
         let observers = observers(mechanism.mode(), self.participation, price(|it| it.seen), price(|it| it.unseen));
-        let promises = observers.iter().any(|it| it.message.is_some());
         let mut guarantee = PlanGuarantee {
-            adjacency: promises.then_some(round.adjacency),
+            adjacency: observers.iter().rev().find_map(|it| it.adjacency),
             noise: mechanism.noise(n_params),
             rounds,
             replayed_rounds,
@@ -122,7 +125,7 @@ impl FederationPlan {
             Participation::PoissonSampling(probability) => {
                 let sentence = "For the amplified numbers: devices toss the coin themselves, and nobody sees who took part.";
                 words.assumptions.push(sentence.into());
-                let seen = accountant::total(&[(round.seen, u32::try_from(guarantee.rounds).unwrap_or(u32::MAX))], delta);
+                let seen = accountant::total(&[(round.seen.1, u32::try_from(guarantee.rounds).unwrap_or(u32::MAX))], delta);
                 words.remarks.push(format!(
                     "Amplified by coins of probability {probability}; against who sees the coins ({:.2}, {:e}) holds.",
                     seen.epsilon, seen.delta
@@ -190,6 +193,7 @@ impl ObserverGuarantee {
         let nothing = Self {
             against,
             sees,
+            adjacency: None,
             interaction: None,
             message: None,
             run: None,
@@ -205,6 +209,7 @@ impl ObserverGuarantee {
         let training = [(price.round, price.rounds)];
         let all = [training[0], (price.replayed, price.replayed_rounds)];
         Self {
+            adjacency: message.map(|_| price.adjacency),
             interaction,
             message,
             run: smallest(&all, price.delta),

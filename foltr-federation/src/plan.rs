@@ -94,7 +94,7 @@ impl FederationPlan {
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         let rounds = self.affordable_rounds(self.n_rounds, ANY_MODEL).ok()?;
         let again = self.replayed_rounds(rounds);
-        let costs = [(round.unseen, count(rounds)), (replayed.unseen, count(again))];
+        let costs = [(round.unseen.1, count(rounds)), (replayed.unseen.1, count(again))];
         let epsilon = accountant::total(&costs, budget.delta).epsilon;
         // Not `>`: what is not a number is not within a budget.
         if again == 0 || epsilon <= budget.epsilon {
@@ -279,7 +279,7 @@ impl FederationPlan {
 
     /// What a request to forget pays for a message, and what a client may spend.
     pub fn message_cost(&self, n_params: usize) -> Result<MessageCost, MechanismError> {
-        let cost = self.round_cost(n_params)?.unseen;
+        let cost = self.round_cost(n_params)?.unseen.1;
         Ok(MessageCost { cost, delta: self.delta(), budget: self.budget })
     }
 
@@ -297,7 +297,7 @@ impl FederationPlan {
     /// How many of `n_rounds` rounds of training the budget allows; all of them without a budget.
     pub fn affordable_rounds(&self, n_rounds: usize, n_params: usize) -> Result<usize, MechanismError> {
         let Some(budget) = self.budget else { return Ok(n_rounds) };
-        Ok(budget.affordable_rounds(self.round_cost(n_params)?.unseen, n_rounds))
+        Ok(budget.affordable_rounds(self.round_cost(n_params)?.unseen.1, n_rounds))
     }
 }
 

@@ -294,7 +294,7 @@ mod tests {
                 let text = format!(r#"{{"kind":"{kind}",{keys}{calibrated}}}"#);
                 let privacy: Privacy = serde_json::from_str(&text).expect(&text);
                 let cost = privacy.mechanism(&CONTEXT).expect(&text).cost(&CONTEXT.circumstances);
-                let spent = cost.unseen.after(CONTEXT.n_rounds, 1e-5).epsilon;
+                let spent = cost.unseen.1.after(CONTEXT.n_rounds, 1e-5).epsilon;
                 // A probability is rounded to the nearest, not down.
                 assert!(spent <= epsilon * (1.0 + 1e-12) && spent > 0.98 * epsilon, "{text}: {spent}");
                 let claim = privacy.claim(&CONTEXT).expect(&text).expect("the file states it");
@@ -315,13 +315,13 @@ mod tests {
             |context: &MechanismContext, held: &Circumstances| privacy.mechanism(context).expect(text).cost(held);
         let spent = |cost: PrivacyCost| cost.after(CONTEXT.n_rounds, 1e-5).epsilon;
         let sound = cost(&context, &COHORT);
-        assert_eq!(sound.adjacency, Adjacency::Replaced);
-        assert!(spent(sound.seen) <= 4.5 && spent(sound.seen) > 4.4, "{}", spent(sound.seen));
-        assert_eq!(sound.seen, sound.unseen);
+        assert_eq!((sound.unseen.0, sound.seen.0), (Adjacency::Replaced, Adjacency::Zeroed));
+        let epsilon = spent(sound.unseen.1);
+        assert!(epsilon <= 4.5 && epsilon > 4.4, "{epsilon}");
         // The noise that is enough for everybody in every round is not enough for a cohort.
-        let few = spent(cost(&CONTEXT, &COHORT).seen);
+        let few = spent(cost(&CONTEXT, &COHORT).unseen.1);
         assert!((few - 10.3).abs() < 0.01, "{few}");
-        let PrivacyCost::Gaussian { mu } = cost(&CONTEXT, &CONTEXT.circumstances).seen else { panic!("Gaussian") };
+        let PrivacyCost::Gaussian { mu } = cost(&CONTEXT, &CONTEXT.circumstances).unseen.1 else { panic!("Gaussian") };
         assert!((few - gaussian::epsilon(2.0 * mu * 50.0_f64.sqrt(), 1e-5)).abs() < 1e-6);
     }
 
@@ -345,7 +345,7 @@ mod tests {
                 let refused = promised.mechanism(&context).expect_err("nothing can be promised");
                 assert!(refused.key == "whole_run" && refused.message.starts_with("cannot be promised"), "{refused}");
                 let cost = promised.mechanism(&CONTEXT).expect("sound").cost(&circumstances);
-                assert!(cost.flaw.is_some() && cost.seen == PrivacyCost::Unbounded && cost.unseen == cost.seen);
+                assert!(cost.flaw.is_some() && cost.seen.1 == PrivacyCost::Unbounded && cost.unseen == cost.seen);
             }
         }
     }

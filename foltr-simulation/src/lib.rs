@@ -17,7 +17,7 @@ pub mod normalise;
 pub mod pace;
 pub mod partition;
 mod per_message_round;
-mod published_stream;
+pub mod published_stream;
 mod salts;
 pub mod sharded_run;
 pub mod unlearning;

@@ -153,6 +153,19 @@ impl PublishedClients {
     }
 }
 
+/// What a client sends in rounds of the same task, one after the other, beginning with this seed.
+pub fn messages(
+    settings: EvolutionSettings,
+    shape: Shape,
+    round: &Round<'_>,
+    mut seed: u32,
+    n_messages: usize,
+) -> Vec<Payload> {
+    let (mut outputs, mut learner) = (Outputs::new(), Evolution::new(shape, settings));
+    let mut message = |_| client_round(&mut learner, shape, round, 0, &mut seed, &mut outputs).0;
+    (0..n_messages).map(&mut message).collect()
+}
+
 /// One client's round with the outputs of its seed, which becomes the seed of its next round.
 fn client_round(
     learner: &mut Evolution,

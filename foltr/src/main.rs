@@ -64,7 +64,8 @@ fn run(cli: &Cli) -> Result<End> {
         Some(Command::Receipt(ReceiptCommand::Verify { receipt, key, history, model })) => {
             command::unlearn::verify(receipt, key, history.as_deref(), model.as_deref())
         }
-        Some(Command::Audit { out, seed }) => command::audit::run(out.as_deref(), *seed),
+        Some(Command::Audit { out, seed, power: false }) => command::audit::run(out.as_deref(), *seed),
+        Some(Command::Audit { out, seed, power: true }) => command::audit::measure_power(out.as_deref(), *seed),
         Some(Command::Bench { json, rules }) => crate::bench::run(*json, *rules).map(|()| End::Done),
     }
 }

@@ -46,6 +46,13 @@ pub(super) struct ClientRound {
     pub(super) update: Vec<f32>,
 }
 
+impl ClientRound {
+    /// What the learner hands over.
+    pub(super) fn update(&self) -> Update<'_> {
+        Update::Step { delta: &self.update, n_interactions: 1 }
+    }
+}
+
 impl Scene {
     /// A scene on any data, taken for generated.
     pub fn new(name: String, data: Dataset, seed: u64) -> Result<Self> {

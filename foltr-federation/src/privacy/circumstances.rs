@@ -80,11 +80,10 @@ impl Adjacency {
 /// What one round costs a client that may be in it.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct RoundCost {
-    pub adjacency: Adjacency,
-    /// Against those who see who takes part.
-    pub seen: PrivacyCost,
+    /// Against those who see who takes part: its presence cannot be hidden from them.
+    pub seen: (Adjacency, PrivacyCost),
     /// Against those who do not.
-    pub unseen: PrivacyCost,
+    pub unseen: (Adjacency, PrivacyCost),
     /// Why nothing is proven, where the mechanism alone would promise something.
     pub flaw: Option<&'static str>,
 }
@@ -92,10 +91,10 @@ pub struct RoundCost {
 impl RoundCost {
     /// The same for all observers.
     pub const fn new(adjacency: Adjacency, cost: PrivacyCost) -> Self {
-        Self { adjacency, seen: cost, unseen: cost, flaw: None }
+        Self { seen: (adjacency, cost), unseen: (adjacency, cost), flaw: None }
     }
 
     pub const fn nothing(adjacency: Adjacency, flaw: Option<&'static str>) -> Self {
-        Self { adjacency, seen: PrivacyCost::Unbounded, unseen: PrivacyCost::Unbounded, flaw }
+        Self { flaw, ..Self::new(adjacency, PrivacyCost::Unbounded) }
     }
 }

@@ -49,7 +49,7 @@ impl MechanismParameters for LaplaceParameters {
         if self.whole_run.is_some() && !context.circumstances.is_complete() {
             return Err(MechanismError::new("whole_run", format!("cannot be promised: {INCOMPLETE}")));
         }
-        let cost = |epsilon| DistributedLaplace { sensitivity, epsilon, clip }.cost(&context.circumstances).unseen;
+        let cost = |epsilon| DistributedLaplace { sensitivity, epsilon, clip }.cost(&context.circumstances).unseen.1;
         let calibrate = |budget: Budget| budget.largest(context.n_rounds, cost);
         let epsilon = given_or_calibrated("epsilon", self.epsilon, self.whole_run, calibrate)?;
         Ok(DistributedLaplace::new(sensitivity, epsilon, clip)?)

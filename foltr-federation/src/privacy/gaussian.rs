@@ -263,16 +263,16 @@ impl LocalPrivacy for Gaussian {
 
     fn cost(&self, circumstances: &Circumstances) -> RoundCost {
         let participation = circumstances.participation;
-        let mu = clips_moved(participation) * (2.0 * self.rho()).sqrt();
-        let seen = PrivacyCost::Gaussian { mu };
-        match participation {
-            Participation::Everyone => RoundCost::new(Adjacency::Removed, seen),
-            Participation::Sample(_) => RoundCost::new(Adjacency::Replaced, seen),
+        let of_one = (2.0 * self.rho()).sqrt();
+        let mu = clips_moved(participation) * of_one;
+        let unseen = match participation {
+            Participation::Everyone => (Adjacency::Removed, PrivacyCost::Gaussian { mu }),
+            Participation::Sample(_) => (Adjacency::Replaced, PrivacyCost::Gaussian { mu }),
             Participation::PoissonSampling(probability) => {
-                let unseen = PrivacyCost::Subsampled { probability, noise_multiplier: mu.recip() };
-                RoundCost { unseen, ..RoundCost::new(Adjacency::Removed, seen) }
+                (Adjacency::Removed, PrivacyCost::Subsampled { probability, noise_multiplier: mu.recip() })
             }
-        }
+        };
+        RoundCost { seen: (Adjacency::Zeroed, PrivacyCost::Gaussian { mu: of_one }), unseen, flaw: None }
     }
 
     fn noise(&self, _: usize) -> Noise {

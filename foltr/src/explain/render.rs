@@ -98,6 +98,10 @@ fn render(section: &[&Explanation], axes: &[&str]) -> String {
     if !section[0].neighbours.is_empty() {
         lines.push(wrapped("  adjacent runs: ", "    ", section[0].neighbours));
     }
+    let of_server = section[0].guarantees.iter().find(|it| it.against == Observer::Server).and_then(|it| it.adjacency);
+    if let Some(adjacency) = of_server.filter(|_| of_server != section[0].adjacency) {
+        lines.push(wrapped("  against the server, which sees who takes part: ", "    ", adjacency.words()));
+    }
     if !words.assumptions.is_empty() {
         lines.push("  holds only if".into());
         lines.extend(words.assumptions.iter().map(|sentence| wrapped("  - ", "    ", sentence)));
@@ -160,7 +164,7 @@ fn aligned(rows: &[[String; 4]]) -> Vec<String> {
 /// Observers against whom the same holds share a line.
 fn merged(guarantees: &[ObserverGuarantee]) -> Vec<(String, ObserverGuarantee)> {
     let same = |a: &ObserverGuarantee, b: &ObserverGuarantee| {
-        ObserverGuarantee { against: b.against, sees: b.sees, ..*a } == *b
+        ObserverGuarantee { against: b.against, sees: b.sees, adjacency: b.adjacency, ..*a } == *b
     };
     match guarantees {
         [server, others, clients] if same(server, others) && same(server, clients) => {
