@@ -183,7 +183,10 @@ mod tests {
             for delta in [1e-3, 1e-5] {
                 let ours = cost.after(1, delta).epsilon;
                 assert!(exact_delta(&sum, &shifts, ours) <= delta, "{deviation}, {shifts:?}: {ours}");
-                assert!(exact_delta(&sum, &shifts, ours / close) > delta, "{deviation}, {shifts:?}: {ours} is too much");
+                assert!(
+                    exact_delta(&sum, &shifts, ours / close) > delta,
+                    "{deviation}, {shifts:?}: {ours} is too much"
+                );
             }
         }
     }

@@ -59,7 +59,10 @@ mod tests {
         for (p, n) in [(0.25, 11), (0.5, 11), (0.9, 2), (0.01, 1024), (0.999_999, 4)] {
             for a in [1.1, 1.5, 2.0, 7.0, 30.0] {
                 let (ours, exact) = (divergence(p, n, a - 1.0), closed(p, n, a));
-                assert!(ours >= exact * (1.0 - 1e-12) && ours <= exact * (1.0 + 1e-6), "{p}, {n}, {a}: {ours}, {exact}");
+                assert!(
+                    ours >= exact * (1.0 - 1e-12) && ours <= exact * (1.0 + 1e-6),
+                    "{p}, {n}, {a}: {ours}, {exact}"
+                );
             }
             assert!((divergence(p, n, 1e5) / epsilon(p, n) - 1.0).abs() < 1e-4);
         }

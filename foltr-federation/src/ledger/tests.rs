@@ -117,10 +117,7 @@ fn a_coin_is_booked_once_and_pays_for_its_own_message_only() {
     }
     ledger.reserve("news", 3, COIN, b"x").expect("its own message");
     assert!(ledger.reserve("news", 3, COIN, b"x").expect("the same bytes").is_repeat);
-    assert_eq!(
-        ledger.reserve("news", 3, COIN, b"y"),
-        Err(Refused::OtherBytes { task: "news".into(), round: 3 })
-    );
+    assert_eq!(ledger.reserve("news", 3, COIN, b"y"), Err(Refused::OtherBytes { task: "news".into(), round: 3 }));
     assert_eq!(ledger.book_coin("news", 4, pure(0.1)), Err(Refused::NotACoin { cost: pure(0.1) }));
     // What was sent without a coin has paid for its round.
     ledger.reserve("news", 5, pure(0.1), b"x").expect("within the budget");

@@ -109,7 +109,8 @@ impl Budget {
             if enough.1 >= (1.0 - close) * self.epsilon {
                 break;
             }
-            let (aim, slope) = (self.epsilon * (1.0 - close / 2.0), (too_little.0 / enough.0).ln() / (too_little.1 / enough.1).ln());
+            let (aim, slope) =
+                (self.epsilon * (1.0 - close / 2.0), (too_little.0 / enough.0).ln() / (too_little.1 / enough.1).ln());
             let straight = enough.0 * ((aim / enough.1).ln() * slope).exp();
             let is_inside = straight > too_little.0 && straight < enough.0;
             let next = if is_inside { straight } else { (too_little.0.max(enough.0 / 4.0) + enough.0) / 2.0 };

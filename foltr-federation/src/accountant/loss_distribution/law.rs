@@ -153,9 +153,7 @@ impl Noise {
     fn density(&self, z: f64) -> f64 {
         let normal = |z: f64| (-0.5 * z * z).exp() / (2.0 * PI).sqrt();
         match self.direction {
-            Direction::Removed => {
-                (1.0 - self.probability) * normal(z) + self.probability * normal(z - self.mu)
-            }
+            Direction::Removed => (1.0 - self.probability) * normal(z) + self.probability * normal(z - self.mu),
             Direction::Added => normal(z),
         }
     }
