@@ -2,7 +2,7 @@
 //!
 //! A mechanism says what one message costs: [`PrivacyCost`]. Costs are added as Renyi divergences ([`renyi`]), of which
 //! concentrated differential privacy ([`zcdp`]) and epsilon ([`pure`]) are special cases, and as laws of the privacy loss
-//! ([`loss_distribution`]), where these are known; they become one [`Guarantee`] at the end. Gaussian noise
+//! (`loss_distribution`), where these are known; they become one [`Guarantee`] at the end. Gaussian noise
 //! ([`gaussian`]) has an exact answer, and discrete shares of it ([`distributed`]) nearly the same. Against whom a
 //! guarantee holds, and under which assumptions, is for those to say who know what the attacker sees.
 //!

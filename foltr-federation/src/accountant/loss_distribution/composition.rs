@@ -8,10 +8,9 @@
 //! *Accuracy and Stability of Numerical Algorithms*, 2nd edition, Theorem 24.2: 7 u log2(N) for radix 2, and larger
 //! radices have fewer levels). No transform of a law exceeds 1, so its n-th power has at most n times the error.
 
+use rustfft::FftPlanner;
 use rustfft::num_complex::Complex;
 use rustfft::num_traits::pow;
-use rustfft::{Fft, FftPlanner};
-use std::sync::Arc;
 
 use super::super::ABOVE;
 use super::super::subsampled::ln_sum;
@@ -156,22 +155,18 @@ impl Composition {
                 spectrum[index.rem_euclid(n_points as i64) as usize].re += p;
             }
             error += part.n as f64 * of_transform * norm(&spectrum);
-            transform(&forward, &mut spectrum);
+            forward.process(&mut spectrum);
             let n = usize::try_from(part.n).unwrap_or(usize::MAX);
             product.iter_mut().zip(&spectrum).for_each(|(product, value)| *product *= pow(*value, n));
         }
         // A factor with its error may exceed 1.
         error *= (error * (n_points as f64).sqrt()).exp();
-        transform(&inverse, &mut product);
+        inverse.process(&mut product);
         product.iter_mut().for_each(|value| *value /= n_points as f64);
         // A power of n is made by at most 2 log2(n) products, each of which adds to what doubles: 8 n units in total.
         error += (8.0 * f64::EPSILON * self.n() + 2.0 * of_transform) * norm(&product);
         (product.into_iter().map(|value| value.re).collect(), error * ABOVE)
     }
-}
-
-fn transform(fft: &Arc<dyn Fft<f64>>, values: &mut [Complex<f64>]) {
-    fft.process(values);
 }
 
 fn norm(values: &[Complex<f64>]) -> f64 {

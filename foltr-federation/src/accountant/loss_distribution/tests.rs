@@ -107,15 +107,16 @@ fn one_round_by_coins_has_its_closed_form_in_both_directions() {
         for delta in [1e-3, 1e-5] {
             let costs = [(sampled(q, z), 1)];
             let (_, known) = quick_bounds(&costs, delta);
-            // A finer grid than usual, which is that of the direction that costs more.
-            let known = Known { epsilon: known.epsilon / 1e4, ..known };
             let loss = Loss::Sampled { probability: q, mu: z.recip() };
-            for direction in [Direction::Removed, Direction::Added] {
+            let [removed, added] = [Direction::Removed, Direction::Added].map(|direction| {
                 let ours = in_direction(&[(loss.clone(), 1)], direction, delta, known);
                 assert!(one_round(q, z, ours, direction) <= delta * (1.0 + 1e-9), "{q}, {z}, {direction:?}: {ours}");
-                let below = ours * (1.0 - 5e-4);
-                assert!(one_round(q, z, below, direction) > delta, "{q}, {z}, {direction:?}: {ours} is too much");
-            }
+                ours
+            });
+            // Grid and tilt are those of the direction that costs more.
+            let below = removed * (1.0 - 5e-4);
+            assert!(one_round(q, z, below, Direction::Removed) > delta, "{q}, {z}: {removed} is too much");
+            assert!(added < removed, "{q}, {z}: {added}, {removed}");
             let both = [Direction::Removed, Direction::Added].map(|it| one_round(q, z, by_losses(&costs, delta), it));
             assert!(both.iter().all(|own| *own <= delta * (1.0 + 1e-9)), "{q}, {z}: {both:?}");
         }
