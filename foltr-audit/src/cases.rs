@@ -58,7 +58,7 @@ pub(super) const EVERYONE: Scenario = Scenario {
     noise_shares: NoiseShares::InMessages,
     observer: Observer::OfModels,
     n_rounds: 1,
-    n_samples: 500_000,
+    n_samples: 300_000,
 };
 pub(super) const SAMPLE: Scenario = Scenario { participation: Participation::Sample(COHORT), ..EVERYONE };
 pub(super) const COINS: Scenario = Scenario { participation: Participation::PoissonSampling(COIN), ..EVERYONE };
@@ -68,9 +68,9 @@ const WAYS: [(&str, Scenario); 4] = [("everyone", EVERYONE), ("cohort", SAMPLE),
 /// Sums of shares of noise, and of a mechanism whose exact noise takes its time.
 pub(super) const SHARES: Scenario = Scenario { n_clients: N_SURVIVORS, n_samples: 12_000, ..EVERYONE };
 /// Ten clients with shares of Laplace noise.
-pub(super) const LAPLACE: Scenario = Scenario { n_params: 4, n_clients: 10, n_samples: 300_000, ..EVERYONE };
+pub(super) const LAPLACE: Scenario = Scenario { n_params: 4, n_clients: 10, n_samples: 200_000, ..EVERYONE };
 /// One client beside the one in question: what a server reads of its messages.
-pub(super) const MESSAGE: Scenario = Scenario { n_params: N_FEATURES, n_clients: 2, n_samples: 250_000, ..EVERYONE };
+pub(super) const MESSAGE: Scenario = Scenario { n_params: N_FEATURES, n_clients: 2, n_samples: 200_000, ..EVERYONE };
 pub(super) const REWARDS: Scenario = Scenario { n_params: 1, ..MESSAGE };
 
 /// A mechanism that hides so many times less than it should, or as much as it should at 1.
@@ -86,7 +86,7 @@ fn noise_of(noise_multiplier: f64, mode: CentralMode) -> Erring {
 }
 
 pub(super) fn rows() -> Vec<Row> {
-    let replayed = |x| Test::Epsilon(replay(x, false));
+    let replayed = |x| Test::Epsilon(replay(x, 1));
     let replayed = Row::sound("Gaussian, replay without the client".into(), "noise /", replayed);
     [gaussian_rows(), vec![replayed], share_rows(), local_rows()].into_iter().flatten().collect()
 }
@@ -97,14 +97,14 @@ fn gaussian_rows() -> Vec<Row> {
         for (way, scenario) in WAYS {
             // Where a place is taken by another client, the sum moves twice as far.
             let noise = if way == "cohort" { 2.0 } else { 1.0 };
-            let several = Scenario { n_rounds: 3, n_samples: 200_000, ..scenario };
+            let several = Scenario { n_rounds: 3, n_samples: 120_000, ..scenario };
             let moving: Erring = Box::new(move |x| adaptive(2.0 * noise / x, noise / x, central));
             rows.push(row(format!("Gaussian, {mode}, {way}"), "noise /", noise_of(noise, central), scenario));
             rows.push(row(format!("Gaussian, {mode}, {way}, adaptive norm, 3 rounds"), "noise /", moving, several));
         }
         rows.push(row(format!("Gaussian, {mode}, coins seen"), "noise /", noise_of(1.0, central), COINS_SEEN));
     }
-    let ten = Scenario { n_rounds: 10, n_samples: 100_000, ..EVERYONE };
+    let ten = Scenario { n_rounds: 10, n_samples: 60_000, ..EVERYONE };
     rows.push(row("Gaussian, clear, everyone, ten rounds", "noise /", noise_of(3.0, CentralMode::Clear), ten));
     rows
 }
@@ -252,7 +252,7 @@ fn sums(neighbours: &Neighbours, clip: f64) -> [Vec<f64>; 2] {
 
 /// A round with the client in question, and again without it: what a replay publishes after it has left. The label is
 /// that of the one round in which it was.
-pub(super) fn replay(error: f64, repeats_noise: bool) -> Case {
+pub(super) fn replay(error: f64, repeats_noise: u32) -> Case {
     let once = case(&gaussian(1.0, 1.0, CentralMode::Clear), gaussian(1.0 / error, 1.0, CentralMode::Clear), EVERYONE);
     let with = once.rounds[0].clone();
     let without = Neighbours { target: [None, None], ..with.clone() };

@@ -38,7 +38,7 @@ pub(super) fn rows() -> Vec<Row> {
     });
     control("Gaussian, closed without noise", || {
         let once = sound(&gaussian(1.0, 1.0, CLEAR), EVERYONE);
-        with_server(few(once), Double::new(gaussian(1.0, 1.0, CLEAR), Fault::ForgetsTheNoise))
+        with_server(few(once), Double::of(gaussian(1.0, 1.0, CLEAR), Fault::ForgetsTheNoise))
     });
     control("Gaussian, clip 1.25 times too long", clip_too_long);
     control("Gaussian, fixed cohort labelled as added or removed", fixed_cohort);
@@ -47,7 +47,7 @@ pub(super) fn rows() -> Vec<Row> {
         let unseen = Scenario { observer: Observer::OfModels, ..COINS_SEEN };
         sound(&mechanism, COINS_SEEN).labelled(label_of(&mechanism, unseen))
     });
-    control("Gaussian, the noise of training reused by a replay", || few(replay(1.0, true)));
+    control("Gaussian, the noise of training reused by a replay", || few(replay(1.0, 2)));
     control("adaptive norm, count without noise", || {
         let scenario = Scenario { n_rounds: 3, n_samples: FEW, ..EVERYONE };
         case(&adaptive(1.0, ADAPTIVE.count_noise, CLEAR), adaptive(1.0, 1e-6, CLEAR), scenario)
@@ -60,7 +60,7 @@ pub(super) fn rows() -> Vec<Row> {
     control("discrete Gaussian, one draw for all coordinates", || {
         let scenario = Scenario { noise_shares: NoiseShares::DrawnAtClosing, n_samples: 20_000, ..SHARES };
         let mechanism = discrete_gaussian(1.0, 1.0, N_SURVIVORS);
-        with_server(sound(&mechanism, scenario), Double::new(mechanism, Fault::OneDrawForAll))
+        with_server(sound(&mechanism, scenario), Double::of(mechanism, Fault::OneDrawForAll))
     });
     control("discrete Gaussian, integer norm not checked", || {
         // Shares of the right noise are read as twice their length.
@@ -111,7 +111,7 @@ fn local_controls(control: &mut impl FnMut(&str, fn() -> Case)) {
     });
     control("Duchi that prefers large coordinates", || {
         let case = few(sound(&duchi(EPSILON, 1.0), MESSAGE));
-        with_devices(case, Double::new(duchi(EPSILON, 1.0), Fault::PrefersLarge(1.0)))
+        with_devices(case, Double::of(duchi(EPSILON, 1.0), Fault::PrefersLarge(1.0)))
     });
     control("Duchi, a retry with fresh coins labelled as one message", || {
         repeated(&duchi(EPSILON, 1.0), 2, Scenario { n_params: 2, ..MESSAGE })
@@ -136,7 +136,7 @@ fn local_controls(control: &mut impl FnMut(&str, fn() -> Case)) {
         let outcomes =
             |plus: usize| Some(Local::Outcomes { plus: sides[plus].clone(), minus: sides[1 - plus].clone() });
         case.rounds[0].target = [outcomes(0), outcomes(1)];
-        with_devices(case, Double::new(mechanism, Fault::SamplesTheBest))
+        with_devices(case, Double::of(mechanism, Fault::SamplesTheBest))
     });
 }
 
@@ -157,7 +157,8 @@ fn with_devices(case: Case, devices: Arc<dyn LocalPrivacy>) -> Case {
 }
 
 fn less_noise(error: f64) -> Case {
-    case(&gaussian(1.0, 1.0, CLEAR), gaussian(1.0 / error, 1.0, CLEAR), EVERYONE)
+    let scenario = Scenario { n_samples: 500_000, ..EVERYONE };
+    case(&gaussian(1.0, 1.0, CLEAR), gaussian(1.0 / error, 1.0, CLEAR), scenario)
 }
 
 /// The same message so many times, under the label of one.

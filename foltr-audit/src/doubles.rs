@@ -28,7 +28,7 @@ pub(super) struct Double {
 }
 
 impl Double {
-    pub(super) fn new(inner: impl Into<Arc<dyn LocalPrivacy>>, fault: Fault) -> Arc<dyn LocalPrivacy> {
+    pub(super) fn of(inner: impl Into<Arc<dyn LocalPrivacy>>, fault: Fault) -> Arc<dyn LocalPrivacy> {
         Arc::new(Self { inner: inner.into(), fault })
     }
 

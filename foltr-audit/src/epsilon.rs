@@ -5,7 +5,7 @@
 //! two inputs by Clopper and Pearson: epsilon >= ln((P_low - delta)/Q_high), but for an error of probability `ALPHA`.
 //!
 //! Deviation: the event is chosen among all half-lines of a one-dimensional statistic (`statistic.rs`), in both directions
-//! and for both orders of the inputs, by approximate limits. Outputs that are finitely many are ordered by their
+//! and for both orders of the inputs, by how surely it refutes the label. Outputs that are finitely many are ordered by their
 //! likelihood ratio, as the first half of the samples has it. A label that holds at every delta is tried at several, of
 //! which the same half chooses one.
 
@@ -23,8 +23,6 @@ use super::{AuditBudget, Measured, lower_limit, upper_limit};
 
 /// Probability that the bound of a case is wrong; half of it for each of the two limits.
 pub(super) const ALPHA: f64 = 0.001;
-/// The normal quantile that belongs to half of [`ALPHA`].
-const Z: f64 = 3.290_527;
 /// Thresholds tried between the extremes of each half sample.
 const N_THRESHOLDS: usize = 400;
 
@@ -122,8 +120,7 @@ pub(super) fn bound(samples: &[Vec<f64>; 2], labels: &[Guarantee]) -> (Guarantee
     (event.label, ((p_low - event.label.delta) / q_high).max(1.0).ln())
 }
 
-/// The event and the label with the best approximate bound, beside what the label says, on these samples; none if all
-/// bounds are below 0.
+/// The event that refutes one of the labels most surely on these samples, or comes closest to it; none without samples.
 fn choose(samples: [&[f64]; 2], labels: &[Guarantee]) -> Option<Event> {
     let sorted = samples.map(|sample| {
         let mut sorted = sample.to_vec();
@@ -136,22 +133,30 @@ fn choose(samples: [&[f64]; 2], labels: &[Guarantee]) -> Option<Event> {
             let share = |sorted: &[f64]| {
                 let is_below = |&value: &f64| if is_above { value < threshold } else { value <= threshold };
                 let below = sorted.partition_point(is_below);
-                (if is_above { sorted.len() - below } else { below }) as f64 / sorted.len() as f64
+                let n_in = if is_above { sorted.len() - below } else { below };
+                // Nothing is impossible or certain.
+                (n_in as f64 + 0.5) / (sorted.len() as f64 + 1.0)
             };
             let shares = [share(&sorted[0]), share(&sorted[1])];
             for likelier in [0, 1] {
-                let low = wilson(shares[likelier], sorted[likelier].len(), -Z);
-                let high = wilson(shares[1 - likelier], sorted[1 - likelier].len(), Z);
+                let (p, q) = (shares[likelier], shares[1 - likelier]);
                 for &label in labels {
-                    let ratio = (low - label.delta) / high;
-                    if ratio > 1.0 && ratio.ln() - label.epsilon > best.0 {
-                        best = (ratio.ln() - label.epsilon, Some(Event { threshold, is_above, likelier, label }));
+                    let sureness = sureness(p, sorted[likelier].len(), q, sorted[1 - likelier].len(), label);
+                    if sureness > best.0 {
+                        best = (sureness, Some(Event { threshold, is_above, likelier, label }));
                     }
                 }
             }
         }
     }
     best.1
+}
+
+/// How many standard errors P - e^epsilon Q - delta is above 0, which is what a label allows.
+fn sureness(p: f64, n: usize, q: f64, m: usize, Guarantee { epsilon, delta }: Guarantee) -> f64 {
+    let factor = epsilon.exp();
+    let variance = p * (1.0 - p) / n as f64 + factor * factor * q * (1.0 - q) / m as f64;
+    (p - delta - factor * q) / variance.sqrt()
 }
 
 /// Values at even ranks of a sorted sample, and ever closer to its ends.
@@ -161,13 +166,6 @@ fn thresholds(sorted: &[f64]) -> impl Iterator<Item = f64> {
     let near_ends = (0..usize::BITS).map(|power| (1_usize << power) - 1).take_while(move |&rank| rank < last);
     let ranks = even.chain(near_ends.flat_map(move |rank| [rank, last - rank]));
     ranks.filter_map(|rank| sorted.get(rank).copied())
-}
-
-/// Wilson's limit of a probability, to compare events by: quick, and close to the exact one.
-fn wilson(share: f64, n: usize, z: f64) -> f64 {
-    let n = n as f64;
-    let half = (share * (1.0 - share) / n + z * z / (4.0 * n * n)).sqrt();
-    (share + z * z / (2.0 * n) + z * half) / (1.0 + z * z / n)
 }
 
 #[cfg(test)]
@@ -212,7 +210,7 @@ mod tests {
     #[test]
     fn outputs_without_an_order_are_ordered_by_their_likelihood() {
         // An output in the middle that only one of the inputs has: no half-line finds it, its likelihood ratio does.
-        let mut samples = [vec![0.0, 1.0, 2.0].repeat(1000), vec![0.0, 2.0].repeat(1500)];
+        let mut samples = [[0.0, 1.0, 2.0].repeat(1000), [0.0, 2.0].repeat(1500)];
         assert!(bound(&samples, &[at(0.0, 0.0)]).1 < 1.0);
         score(&mut samples);
         assert!(bound(&samples, &[at(0.0, 0.0)]).1 > 3.0);

@@ -34,8 +34,8 @@ pub(super) struct Federation {
     pub(super) n_clients: u32,
     pub(super) participation: Participation,
     pub(super) dropout: f64,
-    /// Whether the server draws the same numbers in every round of a run, which it must not.
-    pub(super) repeats_noise: bool,
+    /// In how many rounds, one after the other, the server draws the same numbers; it must be 1.
+    pub(super) repeats_noise: u32,
 }
 
 /// Memory of a thread that runs rounds.
@@ -70,7 +70,7 @@ impl Federation {
             n_clients,
             participation: Participation::Everyone,
             dropout: 0.0,
-            repeats_noise: false,
+            repeats_noise: 1,
         }
     }
 
@@ -113,7 +113,7 @@ impl Federation {
         let arrived = self.arrived(streams, key, updates.len() as u32);
         let before = Self::clip_norm(run);
         let message = self.send(run, streams, key, updates, &arrived);
-        let mut noise = streams.open(Purpose::Noise, u32::MAX, if self.repeats_noise { 0 } else { key });
+        let mut noise = streams.open(Purpose::Noise, u32::MAX, key - key % self.repeats_noise);
         let model = run.coordinator.master().to_vec();
         match run.coordinator.close(&mut noise) {
             Ok(_) | Err(CloseError::TooFewSurvivors { .. }) => {}

@@ -87,7 +87,7 @@ pub(super) fn rows() -> Vec<Row> {
     row("sum of gamma shares", Sound, 1.0, |x| shares(x, Law::centred(laplace_variance()), 15_000));
     row("sum of gamma shares", Sound, 1.0, |x| shares(x, of_laplace(), 50_000));
     row("sum of gamma shares, 1 % too narrow", Broken, 1.01, |x| shares(x, of_laplace(), 50_000));
-    row("one gamma share", Sound, 1.0, |x| gamma_share(x, of_share(), 400_000));
+    row("one gamma share", Sound, 1.0, |x| gamma_share(x, of_share(), 250_000));
     row("one gamma share, 1 % too narrow", Broken, 1.01, |x| gamma_share(x, of_share(), 400_000));
     row("Laplace noise drawn at closing", Sound, 1.0, |x| at_closing(x, laplace_law(), 30_000));
     row("Laplace noise drawn at closing", Sound, 1.0, |x| at_closing(x, of_laplace(), 50_000));
@@ -97,7 +97,7 @@ pub(super) fn rows() -> Vec<Row> {
     row("Gaussian noise of the sum", Sound, 1.0, |x| gaussian_sum(x, of_normal(), 40_000));
     row("Gaussian noise, 1 % too narrow", Broken, 1.01, |x| gaussian_sum(x, of_normal(), 40_000));
     row("one discrete Gaussian share", Sound, 1.0, |x| grid_share(GRID_DEVIATION * x, grid_law(), 4_000));
-    row("one discrete Gaussian share", Sound, 1.0, |x| grid_share(WIDE / x, of_grid(), 8_000));
+    row("one discrete Gaussian share", Sound, 1.0, |x| grid_share(WIDE / x, of_grid(), 6_000));
     row("one discrete share, 2 % too narrow", Broken, 1.02, |x| grid_share(WIDE / x, of_grid(), 12_000));
     row("sum of discrete Gaussian shares", Sound, 1.0, |x| discrete_sum(x, N_SURVIVORS));
     row("sum of discrete shares, half of them lost", Broken, 1.0, |x| discrete_sum(x, N_SURVIVORS / 2));
@@ -106,9 +106,11 @@ pub(super) fn rows() -> Vec<Row> {
     row("coordinate of Duchi's bit", Sound, 1.0, coordinate);
     row("PrivUnit's inner product", Sound, 1.0, |x| inner_product(EPSILON * x));
     row("PrivUnit's inner product, 10 % of epsilon off", Broken, 1.1, |x| inner_product(EPSILON * x));
-    row("randomised response", Sound, 1.0, |x| answer(response(epsilon_of(TRUTH.1 * x)), 1));
-    row("randomised response, 1 % more truth", Broken, 1.01, |x| answer(response(epsilon_of(TRUTH.1 * x)), 1));
-    row("sampled response", Sound, 1.0, |x| answer(sampled_response(epsilon_of(TRUTH.1 * x)), 8));
+    row("randomised response", Sound, 1.0, |x| answer(response(epsilon_of(TRUTH.1 * x)), 1, 1_000_000));
+    row("randomised response, 1 % more truth", Broken, 1.01, |x| {
+        answer(response(epsilon_of(TRUTH.1 * x)), 1, 3_000_000)
+    });
+    row("sampled response", Sound, 1.0, |x| answer(sampled_response(epsilon_of(TRUTH.1 * x)), 8, 1_000_000));
     rows
 }
 
@@ -214,7 +216,7 @@ fn sign(epsilon: f64) -> SamplerTest {
 /// Coordinates of different sizes, which must not be seen in the choice.
 fn coordinate(error: f64) -> SamplerTest {
     let of_bit = |step: &[f32]| step.iter().position(|&x| x != 0.0).unwrap_or(N_FEATURES) as f64;
-    let choosy = Double::new(duchi(EPSILON, 1.0), Fault::PrefersLarge(1.0 - 1.0 / error));
+    let choosy = Double::of(duchi(EPSILON, 1.0), Fault::PrefersLarge(1.0 - 1.0 / error));
     let test = message(choosy, direction(N_FEATURES), even_law(), 500_000, of_bit);
     SamplerTest { error: "blind choices /", ..test }
 }
@@ -229,7 +231,7 @@ fn inner_product(epsilon: f64) -> SamplerTest {
 }
 
 /// What is answered about so many interactions of which each had the same click.
-fn answer(privacy: Mechanism, n_interactions: u32) -> SamplerTest {
+fn answer(privacy: Mechanism, n_interactions: u32, n_rounds: usize) -> SamplerTest {
     // Rank r has the reward 1/r, no click has 0.
     let rank = |reward: f32| if reward > 0.0 { f64::from((1.0 / reward).round()) } else { 0.0 };
     let values = move |seen: &Seen| match seen.message {
@@ -246,6 +248,6 @@ fn answer(privacy: Mechanism, n_interactions: u32) -> SamplerTest {
         clients: vec![Local::Outcomes { plus: vec![TRUTH.0; n_interactions as usize], minus: Vec::new() }],
         values: Box::new(values),
         error: "truth x",
-        n_rounds: 3_000_000,
+        n_rounds,
     }
 }
