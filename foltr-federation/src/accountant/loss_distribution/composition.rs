@@ -1,4 +1,4 @@
-//! The law of the sum of all losses, by fast Fourier transform, with a bound on every error.
+//! The law of the sum of all losses, by fast Fourier transform (`KJH20`, `GLW21`), with a bound on every error.
 //!
 //! Laws are multiplied by e^(t loss) and normalised, convolved on a circle of N points, and multiplied back. What lies
 //! outside of the window of N points wraps around: it only ever adds to what is inside. What is above the window is lost
