@@ -25,12 +25,7 @@ pub struct Signer {
 }
 
 /// Adds the receipts of earlier requests to a run, and one for every history that has changed.
-pub(crate) fn write_receipts(
-    writer: &RunWriter,
-    parent: &Parent,
-    outcome: &RunOutcome,
-    signer: &Signer,
-) -> Result<()> {
+pub(crate) fn write_receipts(writer: &RunWriter, parent: &Parent, outcome: &RunOutcome, signer: &Signer) -> Result<()> {
     let (Some(forgotten), Some((_, ranker))) = (&outcome.forgotten, &outcome.ranker) else { return Ok(()) };
     let published = Published {
         before: model_fingerprint(&parent.folder.join(crate::model::FILE_NAME))?,

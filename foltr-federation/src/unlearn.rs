@@ -83,7 +83,11 @@ impl Return {
 
     /// What is known where only a clean return proves anything.
     fn exact_if_clean(&self) -> Assurance {
-        if self.is_clean() { Assurance::Exact } else { Assurance::heuristic("something of the leavers' rounds is left") }
+        if self.is_clean() {
+            Assurance::Exact
+        } else {
+            Assurance::heuristic("something of the leavers' rounds is left")
+        }
     }
 }
 

@@ -192,9 +192,7 @@ impl<'a> UnlearningRun<'a> {
             Unlearning::ShardIsolation(_) => {
                 return Err(request.premise("shards: a sharded run forgets by itself").into());
             }
-            Unlearning::NoisyRollback(rollback) => {
-                Course::Replay(Box::new(Replay::with_noise(rollback, request)?))
-            }
+            Unlearning::NoisyRollback(rollback) => Course::Replay(Box::new(Replay::with_noise(rollback, request)?)),
             Unlearning::Certificate(certificate) => Course::AtOnce(Box::new(request.certify(certificate)?)),
         };
         Ok(Self { course })

@@ -112,7 +112,8 @@ impl<'a> Course<'a> {
             let step = if round.participants.is_all_but_listed() { -1 } else { 1 };
             round.participants.listed().iter().for_each(|&client| *counts.entry(client).or_default() += step);
         }
-        let gone: BTreeSet<u32> = self.erasures().flat_map(|erasure| &erasure.clients).chain(leavers).copied().collect();
+        let gone: BTreeSet<u32> =
+            self.erasures().flat_map(|erasure| &erasure.clients).chain(leavers).copied().collect();
         let unlisted = (0..self.n_clients).find(|client| !counts.contains_key(client) && !gone.contains(client));
         let listed = counts.into_iter().filter(|(client, _)| !gone.contains(client));
         listed.chain(unlisted.map(|client| (client, 0))).max_by_key(|&(_, count)| count).map(|(client, _)| client)

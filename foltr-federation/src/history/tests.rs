@@ -364,10 +364,7 @@ fn every_way_to_tamper_is_found() {
             },
             Err(HistoryError::Order { round: 2 }),
         ),
-        (
-            |history| stored(history, 3).state.master[0] += 1e-9,
-            chain("the checkpoint", 3),
-        ),
+        (|history| stored(history, 3).state.master[0] += 1e-9, chain("the checkpoint", 3)),
         (|history| record(history, 6).model = Fingerprint::default(), chain("the record", 6)),
         (|history| history.header.initial[0] = 0.25, chain("the checkpoint", 0)),
         (|history| history.header.policy.retention = Some(1000), chain("the checkpoint", 0)),
@@ -399,6 +396,23 @@ fn erasures_cannot_be_taken_back() {
     assert_eq!(other.verify(), Err(HistoryError::Chain { what: "the erasure", round: 5 }));
     history.links.remove(at);
     assert_eq!(history.verify(), Err(HistoryError::Device { round: 0, client: 2 }));
+}
+
+#[test]
+fn rounds_of_a_million_clients_are_small() {
+    let n_clients = 1_000_000;
+    let everyone: Vec<u32> = (0..n_clients).collect();
+    let none = Contributions::new(N_PARAMS);
+    let mut history = History::new(Header { n_clients, ..header(HistoryPolicy::default()) });
+    for round in 0..1000 {
+        // Two stay at home, now and then.
+        let clients = if round % 100 == 7 { &everyone[1..999_999] } else { &everyone };
+        history.close(round, &[0.0; N_PARAMS], clients, &none, &mut Streams::new(1).open(Purpose::Noise, 0, 0));
+    }
+    assert!(history.encode().len() < 50_000, "{}", history.encode().len());
+    assert_eq!([0, 1, 999_999].map(|client| history.messages(client).total()), [990, 1000, 990]);
+    let busiest = history.course().busiest(&[1]).expect("somebody stays");
+    assert_eq!(history.messages(busiest).total(), 1000);
 }
 
 #[test]

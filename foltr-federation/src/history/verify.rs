@@ -111,7 +111,8 @@ impl<'a> ChainReader<'a> {
             return Err(HistoryError::Missing { round: n_rounds });
         }
         in_order(round == n_rounds, round)?;
-        if let Some((&client, _)) = self.gone.iter().find(|(client, at)| **at < index && it.participants.contains(**client))
+        if let Some((&client, _)) =
+            self.gone.iter().find(|(client, at)| **at < index && it.participants.contains(**client))
         {
             return Err(HistoryError::Returned { round, client });
         }
@@ -123,7 +124,8 @@ impl<'a> ChainReader<'a> {
             Updates::Dropped(_) => {
                 in_order(self.policy.stores_updates(round), round)?;
                 let undoes = |later: &Link| matches!(later.event, Event::Rollback { to } if to <= round);
-                let has_reason = self.policy.is_too_old(round, self.most_rounds) || self.links[index..].iter().any(undoes);
+                let has_reason =
+                    self.policy.is_too_old(round, self.most_rounds) || self.links[index..].iter().any(undoes);
                 if has_reason { Ok(()) } else { Err(HistoryError::Missing { round }) }
             }
             Updates::None => {

@@ -4,9 +4,7 @@ use super::*;
 use crate::accountant::PrivacyCost;
 use crate::aggregate::Contributions;
 use crate::history::{Checkpoint, Erasure, Header, HistoryPolicy, Touched};
-use crate::unlearn::{
-    Certificate, FedEraser, LedgerSubtraction, NoisyRollback, Retrain, Sensitivity, Spent, Variant,
-};
+use crate::unlearn::{Certificate, FedEraser, LedgerSubtraction, NoisyRollback, Retrain, Sensitivity, Spent, Variant};
 use crate::{Coordinator, ServerOptimiser, Setup};
 use foltr_rank::rng::{Purpose, Stream, Streams};
 

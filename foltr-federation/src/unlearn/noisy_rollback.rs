@@ -235,8 +235,7 @@ mod tests {
         // 2 * 1 * .5 a round, from the first one on.
         [0.0, 0.0, 0.0, 1.0, 2.0].into_iter().zip(0..).for_each(|(want, t)| near(WORST.bound(1.0, 1, 2, t), want));
         near(WORST.bound(0.3, 3, 0, 2), 0.6);
-        let smooth =
-            |lipschitz| NoisyRollback { sensitivity: Sensitivity::Smooth { lipschitz, clients: 10 }, ..WORST };
+        let smooth = |lipschitz| NoisyRollback { sensitivity: Sensitivity::Smooth { lipschitz, clients: 10 }, ..WORST };
         near(smooth(1.0).bound(1.0, 1, 4, 9), 0.5);
         near(smooth(2.0).bound(1.0, 1, 0, 3), 0.7);
         // Never above the worst case.

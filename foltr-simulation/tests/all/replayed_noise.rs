@@ -2,8 +2,8 @@
 //! not; what is drawn again is paid for; and erased salts do not come back.
 
 use foltr_federation::privacy::{
-    AdaptiveClip, Budget, CentralMode, Clip, ClipRadius, DiscreteGaussian, DistributedLaplace, Duchi, Gaussian, PrivUnit,
-    RandomisedResponse,
+    AdaptiveClip, Budget, CentralMode, Clip, ClipRadius, DiscreteGaussian, DistributedLaplace, Duchi, Gaussian,
+    PrivUnit, RandomisedResponse,
 };
 use foltr_federation::unlearn::{MessageCost, Retrain, ShardIsolation};
 use foltr_federation::{
@@ -179,7 +179,10 @@ fn replays_spend_the_budget_or_are_refused() {
     let spent = within(60).account(&first, &second, &[2]);
     assert_eq!((spent.leavers.messages, spent.stayers.messages), (40, 60));
     let message = forget_within(within(60), &settings, &second, 3).expect_err("80 messages").to_string();
-    assert!(message.contains("affords 60 messages") && message.contains("has sent 60 and would send up to 20"), "{message}");
+    assert!(
+        message.contains("affords 60 messages") && message.contains("has sent 60 and would send up to 20"),
+        "{message}"
+    );
     // Without a budget nothing is refused, and the receipt says what it cost.
     assert!(forget_within(MessageCost { budget: None, ..within(20) }, &settings, &second, 3).is_ok());
 }

@@ -93,15 +93,15 @@ fn estimated_delta(with: &[f64], without: &[f64]) -> f64 {
 #[test]
 fn two_leavers_in_a_row_are_both_certified() {
     const N: u64 = 1500;
-    let sample = |absent: &[u32], from: u64| -> Vec<f64> { (from..from + N).map(|seed| distance(seed, absent, 1)).collect() };
+    let sample =
+        |absent: &[u32], from: u64| -> Vec<f64> { (from..from + N).map(|seed| distance(seed, absent, 1)).collect() };
     let (with, without) = (sample(&[], 0), sample(&[SECOND], 1 << 32));
     let estimate = estimated_delta(&with, &without);
     println!("estimated delta {estimate}");
     assert!(estimate <= DELTA, "{estimate}");
     // The same test sees noise of the scale of shares: 8/9 of the variance with the second leaver, 13/9 without.
-    let [with, without] = [(&with, 8.0 / 18.0), (&without, 13.0 / 18.0)].map(|(sample, share)| -> Vec<f64> {
-        sample.iter().map(|distance| share * distance).collect()
-    });
+    let [with, without] = [(&with, 8.0 / 18.0), (&without, 13.0 / 18.0)]
+        .map(|(sample, share)| -> Vec<f64> { sample.iter().map(|distance| share * distance).collect() });
     let broken = estimated_delta(&with, &without);
     println!("of noise by shares {broken}");
     assert!(broken > 0.2, "{broken}");

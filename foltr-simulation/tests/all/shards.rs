@@ -138,7 +138,10 @@ fn bad_requests_change_nothing() {
     let never = HistoryPolicy { checkpoints_every: None, ..STATES };
     let mut run = ShardedRun::new(settings(), ISOLATION, partition(), never, fingerprint()).expect("sound");
     run.round().expect("a round");
-    assert!(matches!(run.forget(&[1], MessageCost::UNPROTECTED), Err(UnlearningError::Request(UnlearnError::Need { .. }))));
+    assert!(matches!(
+        run.forget(&[1], MessageCost::UNPROTECTED),
+        Err(UnlearningError::Request(UnlearnError::Need { .. }))
+    ));
     let none = ShardIsolation { shards: 0 };
     let refused = ShardedRun::new(settings(), none, partition(), STATES, fingerprint()).err();
     assert!(matches!(refused, Some(FederationError::Setup(_))), "{refused:?}");

@@ -4,7 +4,8 @@ use foltr_federation::history::UnknownClient;
 use foltr_federation::privacy::{CentralMode, Clip, Gaussian};
 use foltr_federation::receipt::{Claim, Met, Published, public_key};
 use foltr_federation::unlearn::{
-    Certificate, FedEraser, LedgerSubtraction, MessageCost, Need, NoisyRollback, Retrain, Sensitivity, ShardIsolation, Variant,
+    Certificate, FedEraser, LedgerSubtraction, MessageCost, Need, NoisyRollback, Retrain, Sensitivity, ShardIsolation,
+    Variant,
 };
 use foltr_federation::{
     Assurance, Defence, Fingerprint, History, HistoryError, HistoryPolicy, Mechanism, PrivacyCost, ServerOptimiser,

@@ -135,11 +135,13 @@ fn read_checkpoint(input: &mut Reader<'_>, header: &Header) -> Result<StoredStat
     let len = input.u32()? as usize;
     let n_values = input.count(4)?;
     let n_devices = if len > 0 { header.n_clients } else { 0 };
-    input.require(n_values as u64 == len as u64 * u64::from(n_devices), "states of more or fewer devices than there are")?;
+    input.require(
+        n_values as u64 == len as u64 * u64::from(n_devices),
+        "states of more or fewer devices than there are",
+    )?;
     let state_devices = Devices { len, values: input.f32s(n_values)? };
-    let seal = |input: &mut Reader<'_>| {
-        Ok(DeviceSeal { commitment: input.fingerprint()?, salt: input.option(Reader::salt)? })
-    };
+    let seal =
+        |input: &mut Reader<'_>| Ok(DeviceSeal { commitment: input.fingerprint()?, salt: input.option(Reader::salt)? });
     let devices = (0..n_devices).map(|_| seal(input)).collect::<Result<_, _>>()?;
     let optimiser = OptimiserState { first, second, n_steps };
     let state = Checkpoint { round, master, optimiser, clip_norm, tail, devices: state_devices };
