@@ -78,8 +78,8 @@ impl Streams {
 
     /// The same streams, but for those that protect: these are of this lineage. Without requests they stay as they are.
     ///
-    /// The key is that of a tree of `B08` keys (Goldreich, Goldwasser, Micali): eight bytes of the lineage choose the
-    /// stream whose first bytes are the next key.
+    /// The key is a leaf of a tree (`GGM86` Goldreich, Goldwasser, Micali: *How to Construct Random Functions*, 1986): eight
+    /// bytes of the lineage choose the stream whose first bytes are the next key.
     #[must_use]
     pub fn of_lineage(&self, lineage: &Lineage) -> Self {
         if *lineage == Lineage::TRAINING {

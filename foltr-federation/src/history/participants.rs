@@ -61,6 +61,9 @@ fn is_short(n: usize, n_clients: u32) -> bool {
 }
 
 fn others(clients: &[u32], n_clients: u32) -> Box<[u32]> {
+    if clients.len() == n_clients as usize {
+        return Box::default();
+    }
     let mut clients = clients.iter().copied().peekable();
     (0..n_clients).filter(|client| clients.next_if_eq(client).is_none()).collect()
 }

@@ -399,6 +399,23 @@ fn erasures_cannot_be_taken_back() {
 }
 
 #[test]
+fn rounds_of_a_million_clients_are_small() {
+    let n_clients = 1_000_000;
+    let everyone: Vec<u32> = (0..n_clients).collect();
+    let none = Contributions::new(N_PARAMS);
+    let mut history = History::new(Header { n_clients, ..header(HistoryPolicy::default()) });
+    for round in 0..1000 {
+        // Two stay at home, now and then.
+        let clients = if round % 100 == 7 { &everyone[1..999_999] } else { &everyone };
+        history.close(round, &[0.0; N_PARAMS], clients, &none, &mut Streams::new(1).open(Purpose::Noise, 0, 0));
+    }
+    assert!(history.encode().len() < 50_000, "{}", history.encode().len());
+    assert_eq!([0, 1, 999_999].map(|client| history.messages(client).total()), [990, 1000, 990]);
+    let busiest = history.course().busiest(&[1]).expect("somebody stays");
+    assert_eq!(history.messages(busiest).total(), 1000);
+}
+
+#[test]
 fn sizes_are_those_of_the_bytes() {
     for policy in [ALL, HistoryPolicy::default(), HistoryPolicy { ledger: true, ..HistoryPolicy::default() }] {
         let history = history(policy, 7);

@@ -188,6 +188,66 @@ fn a_shard_forgets_bit_by_bit() {
     assert_eq!(weights(&run), weights(&never_run));
 }
 
+/// Receipts had the newest global model of their own federation. With `average_last` another ranker is published, and
+/// with shards the mean of all: `receipt verify --model` refused honest receipts.
+#[test]
+fn a_receipt_names_the_ranker_that_is_published() {
+    let averaged = ["--set", "federation.average_last=0.3"];
+    let sharded = ["--set", "federation.shards=2", "--set", "history={ checkpoints_every = 10 }"];
+    for (changes, client, method) in [
+        (&averaged[..], "2", &["--method", "retrain"][..]),
+        (&averaged, "2", &FED_ERASER),
+        (&averaged, "2", &["--method", "ledger-subtraction"]),
+        (&sharded, "2,3", &["--method", "shard-isolation", "--with", "shards=2"]),
+        (&[&sharded[..], &averaged].concat(), "3", &["--method", "shard-isolation", "--with", "shards=2"]),
+    ] {
+        let (folder, before) = trained(changes);
+        let old_model = folder.path().join("old.safetensors");
+        std::fs::copy(before.join("model.safetensors"), &old_model).expect("copied");
+        unlearn(folder.path(), client, method).success();
+        let run = first_run(folder.path());
+        let verify = |receipt: &str, history: &str, model: &Path| {
+            let mut command = foltr();
+            command.current_dir(&run).args(["receipt", "verify", receipt, "--history", history, "--model"]).arg(model);
+            command.arg("--key").arg(folder.path().join("out/receipt.pub")).assert()
+        };
+        let new_model = run.join("model.safetensors");
+        // Every shard whose client left has a receipt.
+        let receipts: Vec<String> = files(&run).into_keys().filter(|name| name.starts_with("receipt-")).collect();
+        assert_eq!(receipts.len(), client.split(',').count(), "{changes:?}");
+        for receipt in &receipts {
+            let histories = files(&run).into_keys().filter(|name| name.starts_with("history"));
+            let fits = |history: &String| verify(receipt, history, &new_model).try_success().is_ok();
+            assert_eq!(histories.filter(fits).count(), 1, "{changes:?} {method:?} {receipt}");
+            let history =
+                if receipts.len() > 1 || changes.contains(&sharded[1]) { "history-1.bin" } else { "history.bin" };
+            let text = printed(verify(receipt, history, &old_model).failure());
+            assert!(text.contains("is not"), "{text}");
+        }
+    }
+}
+
+/// Everything is kept, budgets too: 40 messages each, and a replay would be 40 more.
+#[test]
+fn a_replay_beyond_the_budget_is_refused_and_one_within_it_is_accounted_for() {
+    let private = |epsilon: f64| {
+        let noise = "privacy={ kind = \"gaussian\", clip = 0.1, noise_multiplier = 20.0, mode = \"clear\" }";
+        let budget = format!("budget={{ epsilon = {epsilon}, delta = 1e-5 }}");
+        trained(&["--set", noise, "--set", &budget, "--set", "history={ checkpoints_every = 10 }"])
+    };
+    // 40 rounds of this noise are epsilon 1.23, 80 of them 1.82.
+    let (folder, run) = private(1.5);
+    let before = files(&run);
+    let text = printed(unlearn(folder.path(), "2", &["--method", "retrain"]).failure());
+    assert_contains(&text, &["has sent 40 and would send up to 40 more"]);
+    assert_eq!(files(&run), before);
+    let (folder, _) = private(2.0);
+    let text = printed(unlearn(folder.path(), "2", &["--method", "retrain"]).success());
+    assert_contains(&text, &["exact", "leavers at most 40 messages: epsilon 1.", "those who stay at most 80 messages"]);
+    let text = printed(unlearn(folder.path(), "3", &["--method", "retrain"]).failure());
+    assert_contains(&text, &["has sent 80"]);
+}
+
 #[test]
 fn an_experiment_can_forget_at_its_end() {
     let request = "unlearning={ clients = [0], method = { kind = \"fed-eraser\", interval = 5, steps = 2 } }";
