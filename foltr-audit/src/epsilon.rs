@@ -23,6 +23,8 @@ use super::{AuditBudget, Measured, lower_limit, upper_limit};
 
 /// Probability that the bound of a case is wrong; half of it for each of the two limits.
 pub(super) const ALPHA: f64 = 0.001;
+/// The normal quantile that belongs to half of [`ALPHA`].
+const Z: f64 = 3.290_527;
 /// Thresholds tried between the extremes of each half sample.
 const N_THRESHOLDS: usize = 400;
 
@@ -120,43 +122,68 @@ pub(super) fn bound(samples: &[Vec<f64>; 2], labels: &[Guarantee]) -> (Guarantee
     (event.label, ((p_low - event.label.delta) / q_high).max(1.0).ln())
 }
 
-/// The event that refutes one of the labels most surely on these samples, or comes closest to it; none without samples.
+/// The event that refutes one of the labels most surely on these samples. If none does, that with the best approximate
+/// bound beside its label; none if all bounds are below 0.
 fn choose(samples: [&[f64]; 2], labels: &[Guarantee]) -> Option<Event> {
     let sorted = samples.map(|sample| {
         let mut sorted = sample.to_vec();
         sorted.par_sort_unstable_by(f64::total_cmp);
         sorted
     });
-    let mut best = (f64::NEG_INFINITY, None);
+    let (mut surest, mut closest) = ((Z, None), (f64::NEG_INFINITY, None));
     for threshold in sorted.iter().flat_map(|sorted| thresholds(sorted)) {
         for is_above in [true, false] {
             let share = |sorted: &[f64]| {
                 let is_below = |&value: &f64| if is_above { value < threshold } else { value <= threshold };
                 let below = sorted.partition_point(is_below);
                 let n_in = if is_above { sorted.len() - below } else { below };
-                // Nothing is impossible or certain.
-                (n_in as f64 + 0.5) / (sorted.len() as f64 + 1.0)
+                Share::new(n_in, sorted.len())
             };
             let shares = [share(&sorted[0]), share(&sorted[1])];
             for likelier in [0, 1] {
-                let (p, q) = (shares[likelier], shares[1 - likelier]);
                 for &label in labels {
-                    let sureness = sureness(p, sorted[likelier].len(), q, sorted[1 - likelier].len(), label);
-                    if sureness > best.0 {
-                        best = (sureness, Some(Event { threshold, is_above, likelier, label }));
+                    let (p, q) = (shares[likelier], shares[1 - likelier]);
+                    let event = Some(Event { threshold, is_above, likelier, label });
+                    let better = |best: &mut (f64, Option<Event>), value: f64| {
+                        if value > best.0 {
+                            *best = (value, event);
+                        }
+                    };
+                    better(&mut surest, sureness(p, q, label));
+                    let ratio = (p.limit(-Z) - label.delta) / q.limit(Z);
+                    if ratio > 1.0 {
+                        better(&mut closest, ratio.ln() - label.epsilon);
                     }
                 }
             }
         }
     }
-    best.1
+    surest.1.or(closest.1)
+}
+
+/// How often an event came, as if it had come or not half a time more: nothing is impossible or certain.
+#[derive(Clone, Copy)]
+struct Share {
+    share: f64,
+    variance: f64,
+}
+
+impl Share {
+    fn new(n_in: usize, n: usize) -> Self {
+        let share = (n_in as f64 + 0.5) / (n as f64 + 1.0);
+        Self { share, variance: share * (1.0 - share) / n as f64 }
+    }
+
+    /// So many standard errors away.
+    fn limit(self, z: f64) -> f64 {
+        self.share + z * self.variance.sqrt()
+    }
 }
 
 /// How many standard errors P - e^epsilon Q - delta is above 0, which is what a label allows.
-fn sureness(p: f64, n: usize, q: f64, m: usize, Guarantee { epsilon, delta }: Guarantee) -> f64 {
+fn sureness(p: Share, q: Share, Guarantee { epsilon, delta }: Guarantee) -> f64 {
     let factor = epsilon.exp();
-    let variance = p * (1.0 - p) / n as f64 + factor * factor * q * (1.0 - q) / m as f64;
-    (p - delta - factor * q) / variance.sqrt()
+    (p.share - delta - factor * q.share) / (p.variance + factor * factor * q.variance).sqrt()
 }
 
 /// Values at even ranks of a sorted sample, and ever closer to its ends.
