@@ -87,7 +87,7 @@ fn by_divergences(noise: VoteNoise, n_teachers: u32, n_labels: usize, delta: f64
     best_epsilon(&[(Worst::at_any_count(noise, n_teachers), n_labels as u64)], delta).min(by_counts)
 }
 
-/// The least size of noise that keeps labels below epsilon, whatever the votes are; up to a ten-thousandth too much.
+/// The least size of noise that keeps labels below epsilon, whatever the votes are; up to a ten-thousandth too large.
 pub fn least_noise(
     noise: impl Fn(f64) -> VoteNoise,
     n_teachers: u32,
@@ -96,7 +96,8 @@ pub fn least_noise(
     epsilon: f64,
 ) -> f64 {
     let (mut too_little, mut enough) = (1e-3, 1e6);
-    for _ in 0..60 {
+    // Up to a millionth: closer, roundings would decide.
+    for _ in 0..24 {
         let middle = f64::sqrt(too_little * enough);
         if by_divergences(noise(middle), n_teachers, n_labels, delta) <= epsilon {
             enough = middle;
@@ -105,37 +106,36 @@ pub fn least_noise(
         }
     }
     // The bound needs a little more noise than the epsilon itself does.
-    least_root(enough, |size| (data_independent(noise(size), n_teachers, n_labels, delta) / epsilon).ln())
+    let size = |n_less: u32| enough * (1.0 - f64::from(n_less) / PARTS);
+    let excess = |n_less| (data_independent(noise(size(n_less)), n_teachers, n_labels, delta) / epsilon).ln();
+    size(most_without_excess(excess))
 }
 
-/// The least size, up to a ten-thousandth, at which a falling function is not above 0, from one at which it is not.
-fn least_root(mut enough: f64, excess: impl Fn(f64) -> f64) -> f64 {
-    const STEP: f64 = 1.2;
-    let mut at_enough = excess(enough);
-    let mut too_little = enough / STEP;
-    let mut at_too_little = excess(too_little);
-    while at_too_little <= 0.0 {
-        (enough, at_enough) = (too_little, at_too_little);
-        too_little /= STEP;
-        at_too_little = excess(too_little);
+/// Parts of the noise that are taken away one by one. Noise is found among these alone, so that it does not depend on the
+/// last digits of a machine's logarithms.
+const PARTS: f64 = 16_384.0;
+
+/// The most steps at which a growing function, nearly a straight line, is not above 0.
+fn most_without_excess(excess: impl Fn(u32) -> f64) -> u32 {
+    let mut within = (0, excess(0));
+    let mut above = (PARTS as u32 / 8, excess(PARTS as u32 / 8));
+    while above.1 <= 0.0 && above.0 < PARTS as u32 / 2 {
+        within = above;
+        above = (2 * above.0, excess(2 * above.0));
     }
-    while at_enough <= 0.0 && enough > too_little * 1.0001 {
-        // Logarithms of noise and epsilon lie on a line, nearly: the root is between two sizes close to that line's.
-        let share = at_too_little / (at_too_little - at_enough);
-        let root = too_little * (enough / too_little).powf(share);
-        let middle = f64::sqrt(too_little * enough);
-        for guess in [root * 1.00004, root / 1.00004, middle] {
-            if guess > too_little * 1.00001 && guess < enough / 1.00001 {
+    while above.0 - within.0 > 1 {
+        let share = within.1 / (within.1 - above.1);
+        let root = within.0 + (f64::from(above.0 - within.0) * share) as u32;
+        let width = above.0 - within.0;
+        for guess in [root, root + 1, within.0.midpoint(above.0)] {
+            let is_wide = 4 * (above.0 - within.0) > width;
+            if is_wide && guess > within.0 && guess < above.0 {
                 let at_guess = excess(guess);
-                if at_guess <= 0.0 {
-                    (enough, at_enough) = (guess, at_guess);
-                } else {
-                    (too_little, at_too_little) = (guess, at_guess);
-                }
+                *if at_guess <= 0.0 { &mut within } else { &mut above } = (guess, at_guess);
             }
         }
     }
-    enough
+    within.0
 }
 
 /// The smaller one of adding up epsilons and adding up divergences.

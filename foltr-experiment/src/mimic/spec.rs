@@ -7,6 +7,7 @@ use foltr_mimic::aggregation::AggregationMethod;
 use foltr_mimic::analyser::AnalyserSettings;
 use foltr_mimic::collection::Form;
 use foltr_mimic::embeddings::EmbeddingSource;
+use rayon::prelude::*;
 use schemars::JsonSchema;
 use serde::de::DeserializeOwned;
 use serde::{Deserialize, Serialize};
@@ -255,7 +256,7 @@ impl MimicExperiment {
             evaluation: section(&mut table, "evaluation", &mut problems).unwrap_or_default(),
         };
         let n_teachers = read.supervision.n_teachers();
-        read.aggregation.iter_mut().for_each(|source| source.method.resolve(n_teachers));
+        read.aggregation.par_iter_mut().for_each(|source| source.method.resolve(n_teachers));
         problems.extend(read.check());
         if problems.is_empty() { Ok(read) } else { Err(problems) }
     }

@@ -3,15 +3,16 @@
 //! Let delta_k(g), with g = e^epsilon, be the largest sum of max(0, p - g r) over the outcomes of k labels. The adversary
 //! chooses the neighbouring laws (p, r) of every label, after having seen all labels before. Then
 //!
-//! delta_0(g) = max(0, 1 - g) and delta_k(g) = max over (p, r) of p_1 delta_{k-1}(g r_1/p_1) + p_2 delta_{k-1}(g r_2/p_2),
+//! delta_0(g) = max(0, 1 - g),
+//! delta_k(g) = max over (p, r) of p_1 delta_{k-1}(g r_1/p_1) + p_2 delta_{k-1}(g r_2/p_2),
 //!
 //! because max(0, p_j x - g r_j y) = p_j max(0, x - (g r_j/p_j) y). Votes are cast before any noise is drawn, so a run's
 //! counts are one such choice. No single pair is the worst of all: the points (1 - p_1, r_1) lie on the convex
 //! trade-off curve of the noise, and which one costs most depends on g and k.
 //!
 //! Computed on a grid of epsilons. Every delta_k is convex in g, so a chord between two nodes lies above it (the dots
-//! that `DGKKM22` connect), and all results are upper bounds. Pairs come in both directions, so only epsilons from 0 on are stored:
-//! delta_k(1/g) = 1 - 1/g + delta_k(g)/g.
+//! that `DGKKM22` connect), and all results are upper bounds. Pairs come in both directions, so only epsilons from 0 on
+//! are stored: delta_k(1/g) = 1 - 1/g + delta_k(g)/g.
 //!
 //! Deviation from the recursion: it runs for a block of labels. A block's curve is that of one pair of distributions,
 //! and blocks are composed as those ([`super::losses`]). That is never below the recursion, and a little above it.
@@ -43,7 +44,7 @@ pub fn epsilon(
     delta: f64,
     reach: impl Fn(usize, f64) -> f64,
 ) -> f64 {
-    let (n_pairs, spare) = (n_teachers as usize, SPARE * delta);
+    let (n_pairs, spare) = (n_teachers.max(1) as usize, SPARE * delta);
     let block = BLOCK.min(WORK / n_pairs).clamp(1, n_labels);
     let furthest = reach(n_labels, spare);
     let spacing = reach(block, spare * block as f64 / n_labels as f64) / NODES as f64;

@@ -54,7 +54,7 @@ impl Losses {
         }
         let half = self.times(n / 2, top);
         let even = half.compose(&half, top);
-        if n % 2 == 0 { even } else { even.compose(self, top) }
+        if n.is_multiple_of(2) { even } else { even.compose(self, top) }
     }
 
     /// The smallest epsilon at this delta; infinite if infinite losses are too likely.
