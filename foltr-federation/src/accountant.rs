@@ -77,6 +77,23 @@ impl PrivacyCost {
         }
     }
 
+    /// The cost as four numbers: what a ledger's checksum covers and a receipt signs. No two costs have the same.
+    pub(crate) fn words(&self) -> [u64; 4] {
+        match *self {
+            Self::Unbounded => [0; 4],
+            Self::Pure { epsilon } => [1, epsilon.to_bits(), 0, 0],
+            Self::DiscreteGaussian { rho, mu, slack } => [2, rho.to_bits(), mu.to_bits(), slack.to_bits()],
+            Self::Gaussian { mu } => [3, mu.to_bits(), 0, 0],
+            Self::Laplace { scale, shift, n_params } => [4, scale.to_bits(), shift.to_bits(), n_params as u64],
+            Self::Subsampled { probability, noise_multiplier } => {
+                [5, probability.to_bits(), noise_multiplier.to_bits(), 0]
+            }
+            Self::Response { probability, n_outcomes, n_answers } => {
+                [6, probability.to_bits(), n_outcomes.into(), n_answers.into()]
+            }
+        }
+    }
+
     /// What a round costs in which some of the clients that others count on send nothing: noise that is made of
     /// everybody's share is not Laplace without one of them, and nothing is known of it.
     #[must_use]

@@ -237,8 +237,7 @@ impl Claim {
 }
 
 fn write_accounting(out: &mut Writer, accounting: &Accounting) {
-    let cost = serde_json::to_string(&accounting.cost).expect("a cost is made of names and finite numbers");
-    out.text(&cost).f64(accounting.delta);
+    accounting.cost.words().iter().fold(&mut *out, |out, &word| out.u64(word)).f64(accounting.delta);
     for spent in [&accounting.leavers, &accounting.stayers] {
         out.u32(spent.messages).option(spent.epsilon, |out, epsilon| {
             out.f64(epsilon);

@@ -118,7 +118,7 @@ fn checksum(ledger: &Ledger) -> Hash {
     let mut out = Writer::default();
     out.u64(VERSION.into()).f64s(&[ledger.budget.epsilon, ledger.budget.delta]).len(ledger.spent.len());
     for (cost, n) in &ledger.spent {
-        words_of(cost).iter().fold(&mut out, |out, &word| out.u64(word)).u64(u64::from(*n));
+        cost.words().iter().fold(&mut out, |out, &word| out.u64(word)).u64(u64::from(*n));
     }
     out.len(ledger.coins.len());
     for (task, rounds) in &ledger.coins {
@@ -134,21 +134,4 @@ fn checksum(ledger: &Ledger) -> Hash {
         }
     }
     Hash::of(&out.0)
-}
-
-/// A cost as four numbers.
-fn words_of(cost: &PrivacyCost) -> [u64; 4] {
-    match *cost {
-        PrivacyCost::Unbounded => [0; 4],
-        PrivacyCost::Pure { epsilon } => [1, epsilon.to_bits(), 0, 0],
-        PrivacyCost::DiscreteGaussian { rho, mu, slack } => [2, rho.to_bits(), mu.to_bits(), slack.to_bits()],
-        PrivacyCost::Response { probability, n_outcomes, n_answers } => {
-            [6, probability.to_bits(), n_outcomes.into(), n_answers.into()]
-        }
-        PrivacyCost::Gaussian { mu } => [3, mu.to_bits(), 0, 0],
-        PrivacyCost::Subsampled { probability, noise_multiplier } => {
-            [5, probability.to_bits(), noise_multiplier.to_bits(), 0]
-        }
-        PrivacyCost::Laplace { scale, shift, n_params } => [4, scale.to_bits(), shift.to_bits(), n_params as u64],
-    }
 }
