@@ -11,7 +11,7 @@ use foltr_experiment::run::RunSetup;
 use foltr_experiment::spec::Experiment;
 use foltr_federation::privacy::Noise;
 use foltr_federation::unlearn::ShardIsolation;
-use foltr_federation::{FederationPlan, History, HistoryPolicy, Participation, PlanGuarantee, Privacy, Unlearning};
+use foltr_federation::{FederationPlan, History, Participation, PlanGuarantee, Privacy, Unlearning};
 use foltr_simulation::federation_run::FederationRun;
 use foltr_simulation::sharded_run::ShardedRun;
 use foltr_simulation::unlearning::{Request, UnlearningRun};
@@ -60,8 +60,11 @@ const PARTICIPATIONS: &[(&str, Option<(&str, &str)>)] = &[
     ("clients are absent", Some(("clients.absent", "[5]"))),
 ];
 
+/// Keys of a file, and their values.
+type Keys = &'static [(&'static str, &'static str)];
+
 /// Ways to forget, with what each needs beside its section.
-const UNLEARNINGS: &[(&str, &str, &[(&str, &str)])] = &[
+const UNLEARNINGS: &[(&str, &str, Keys)] = &[
     ("retrain", "{ kind = \"retrain\" }", &[]),
     ("fed-eraser", "{ kind = \"fed-eraser\", interval = 3, steps = 2 }", &[]),
     ("ledger-subtraction", "{ kind = \"ledger-subtraction\" }", &[]),
@@ -94,7 +97,7 @@ fn with(file: ExperimentFile, keys: &[(&str, &str)]) -> ExperimentFile {
     keys.iter().fold(file, |file, (key, value)| file.set(key, value))
 }
 
-fn forgetting(file: ExperimentFile, (_, method, needs): (&str, &str, &[(&str, &str)])) -> ExperimentFile {
+fn forgetting(file: ExperimentFile, (_, method, needs): (&str, &str, Keys)) -> ExperimentFile {
     with(file, needs).section("unlearning", &format!("clients = [{LEAVER}]\nmethod = {method}"))
 }
 
@@ -140,7 +143,7 @@ fn train(run: &mut FederationRun<'_>, n_rounds: usize) -> Observed {
 }
 
 fn new_run<'a>(experiment: &Experiment, setup: &'a RunSetup) -> FederationRun<'a> {
-    let policy = experiment.history_policy().unwrap_or_else(HistoryPolicy::default);
+    let policy = experiment.history_policy().unwrap_or_default();
     let run = FederationRun::new(setup.settings(experiment, 1).expect("settings"), &setup.data.clients);
     run.and_then(|run| run.with_history(policy, setup.fingerprint)).expect("an accepted federation")
 }

@@ -8,7 +8,7 @@ use super::*;
 use crate::run;
 
 /// A section or key, and what makes it complete.
-pub(super) const SECTIONS: &[(&str, &[(&str, &str)])] = &[
+pub(super) const SECTIONS: &[(&str, Keys)] = &[
     ("clients.cohort", &[("clients.cohort", "8")]),
     ("clients.participation", &[("clients.participation", "0.5")]),
     ("clients.dropout", &[("clients.dropout", "0.2")]),
