@@ -2,7 +2,7 @@
 //!
 //! One training query is in one part, so replacing it changes one teacher, whose vote on every question may flip. A
 //! label is one of two documents, so all it reveals is its law: n teachers have n + 1 possible counts. The guarantee
-//! holds whichever neighbouring counts each label has ([`adversary`]); the Renyi divergences of the worst ones
+//! holds whichever neighbouring counts each label has (`adversary`); the Renyi divergences of the worst ones
 //! ([`label`]), added up, bound it from above. Those at the counts that were seen are smaller, but themselves depend on
 //! private votes: they are no guarantee, and showing them costs privacy that nobody has accounted for (`PAEGT17` would
 //! smooth them).
