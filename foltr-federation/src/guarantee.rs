@@ -58,6 +58,8 @@ pub enum Observer {
 /// What holds only as long as random numbers are secret.
 const SECRET_NUMBERS: &str = "Nobody else knows the random numbers of devices and server. A simulation draws them from \
                               its seed, which result folders name: who knows it can take all noise away.";
+const ONE_RELEASE: &str = "One training of a seed is published. Another one, with other clients or settings, would draw the \
+                           same noise; only replays of [unlearning] have noise of their own.";
 const MEASUREMENTS: &str = "Nobody sees what the lab measures beside the models: online metrics and results by client \
                             come from true clicks.";
 
@@ -119,7 +121,7 @@ impl FederationPlan {
         let mut words = mechanism.explain(&self.circumstances(n_params));
         words.remarks.extend(round.flaw.map(|flaw| format!("Nothing is proven here: {flaw}.")));
         if guarantee.adjacency.is_some() {
-            words.assumptions.extend([SECRET_NUMBERS, MEASUREMENTS].map(str::to_owned));
+            words.assumptions.extend([SECRET_NUMBERS, ONE_RELEASE, MEASUREMENTS].map(str::to_owned));
         }
         match self.participation {
             Participation::PoissonSampling(probability) => {
