@@ -7,7 +7,7 @@ use foltr_federation::history::{Erasure, Header, Touched};
 use foltr_federation::privacy::{AdaptiveClip, CentralMode, Clip, Gaussian};
 use foltr_federation::unlearn::Retrain;
 use foltr_federation::{
-    Contributions, Coordinator, Fingerprint, History, HistoryPolicy, ServerOptimiser, Setup, Unlearning,
+    Checkpoint, Contributions, Coordinator, Fingerprint, History, HistoryPolicy, ServerOptimiser, Setup, Unlearning,
 };
 use foltr_rank::rng::{Purpose, Streams};
 
@@ -40,7 +40,7 @@ fn history() -> History {
             history.erase(erasure, Touched::Drop).expect("a client");
             history.roll_back(6);
         }
-        history.add_checkpoint(coordinator.checkpoint(), salts);
+        history.add_checkpoint(Checkpoint { round, ..coordinator.checkpoint() }, salts);
         let mut updates = Contributions::new(N_PARAMS);
         (0..3).filter(|&client| !history.is_forgotten(client)).for_each(|client| {
             updates.push(client, 1.0, &[round as f32, client as f32, 0.5]);
@@ -48,7 +48,8 @@ fn history() -> History {
         history.close(round, &[round as f32; N_PARAMS], updates.clients(), &updates, salts);
         coordinator.skip();
     }
-    history.add_checkpoint(coordinator.checkpoint(), &mut streams.open(Purpose::Noise, 1, 8));
+    let newest = Checkpoint { round: 8, ..coordinator.checkpoint() };
+    history.add_checkpoint(newest, &mut streams.open(Purpose::Noise, 1, 8));
     history
 }
 
