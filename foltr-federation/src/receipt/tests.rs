@@ -144,7 +144,7 @@ fn signed_bytes_are_those_of_version_2() {
         all.fingerprint(digest);
         all
     });
-    assert_eq!(all.finish().to_string(), "46e886d8a64d18d6d1b4ad85ae5d5139128b0b59ac2f4ea68688bbf599633d8e");
+    assert_eq!(all.finish().to_string(), "78d28d7cb55efea29cec3d2c3a3c1c57ae6ae89c94207c6d1bb8a13dfe74fca3");
 }
 
 #[test]
