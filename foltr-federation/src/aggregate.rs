@@ -7,6 +7,7 @@
 //! FOLtR-ES payloads become steps here: `KO19` Kharitonov: *Federated Online Learning to Rank with Evolution
 //! Strategies*, WSDM 2019, section 3.2, Eq. 6; spec section 4. FedAvg: spec section 8.
 
+mod bound;
 mod bulyan;
 mod centred_clipping;
 mod contributions;
@@ -27,6 +28,7 @@ use foltr_rank::learn::evolution::fill_direction;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+pub use bound::Bound;
 pub use bulyan::Bulyan;
 pub use centred_clipping::CentredClipping;
 pub use contributions::Contributions;
@@ -227,6 +229,9 @@ pub trait Aggregator: Debug + Send + Sync {
     /// Combines the contributions, which are finite and in client order, into the step from `global`.
     /// On an error nothing is remembered, and `combined` means nothing.
     fn aggregate(&mut self, global: &[f32], round: &Contributions, combined: &mut Combined) -> Result<(), EmptyRound>;
+
+    /// The same rule with the same memory, to try something on.
+    fn copy(&self) -> Box<dyn Aggregator>;
 }
 
 /// What an aggregator makes of a round.
@@ -247,7 +252,7 @@ pub struct EmptyRound;
 /// One rule: its parameters, and what it does.
 pub trait AggregationRule: Copy + Debug + Send + Sync + 'static {
     /// What stays from round to round: reused memory, and what the rule remembers.
-    type Memory: Debug + Default + Send + Sync;
+    type Memory: Clone + Debug + Default + Send + Sync + 'static;
 
     const REMEMBERS: bool = false;
 
@@ -268,7 +273,7 @@ pub trait AggregationRule: Copy + Debug + Send + Sync + 'static {
     }
 }
 
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Running<R: AggregationRule> {
     rule: R,
     memory: R::Memory,
@@ -284,6 +289,10 @@ impl<R: AggregationRule> Aggregator for Running<R> {
         combined.step.resize(round.n_params(), 0.0);
         self.rule.combine(&mut self.memory, global, round, combined);
         Ok(())
+    }
+
+    fn copy(&self) -> Box<dyn Aggregator> {
+        Box::new(self.clone())
     }
 }
 

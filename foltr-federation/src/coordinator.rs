@@ -22,7 +22,7 @@ use std::sync::Arc;
 use rand::Rng;
 use thiserror::Error;
 
-use crate::aggregate::{CHUNK, PartialSum, PayloadSemantics};
+use crate::aggregate::{CHUNK, Contributions, PartialSum, PayloadSemantics};
 use crate::defence::Defence;
 use crate::global_model::GlobalModel;
 use crate::history::{Checkpoint, Devices};
@@ -203,6 +203,18 @@ impl Coordinator {
     /// different coordinates from different clients.
     pub fn shares(&self) -> &[(u32, f64)] {
         self.buffer.as_ref().map_or(&[], |buffer| &buffer.shares)
+    }
+
+    /// The step that the rule would make of these contributions; nothing changes, and no noise is added.
+    pub fn rehearse(&self, round: &Contributions) -> Option<Vec<f64>> {
+        match &self.buffer {
+            Some(buffer) => buffer.rehearse(&self.model.task.global, round),
+            None => {
+                let mut sum = PartialSum::new(round.n_params());
+                round.iter().for_each(|(_, weight, row)| sum.add_step(row, weight));
+                sum.mean()
+            }
+        }
     }
 
     /// The state between two rounds. What the tail mean and the devices remember is for others to add, and what a rule

@@ -3,7 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::aggregate::{Aggregation, Aggregator, Mean, Mixing, TrimmedMean};
+use crate::aggregate::{Aggregation, Aggregator, Bound, Mean, Mixing, Radius, TrimmedMean};
 use crate::worker_momentum::WorkerMomentum;
 use foltr_rank::parameter::ParameterError;
 
@@ -17,6 +17,9 @@ pub struct Defence {
     /// Nearest-neighbour mixing before the rule: the number of attackers to expect.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub mixing: Option<u32>,
+    /// How long a contribution may be before mixing and the rule; longer ones are shortened to it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bound: Option<Radius>,
     /// What a device sends instead of its newest update.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub momentum: Option<WorkerMomentum>,
@@ -24,7 +27,7 @@ pub struct Defence {
 
 impl Defence {
     /// Federated averaging: none.
-    pub const NONE: Self = Self { rule: Aggregation::Mean(Mean {}), mixing: None, momentum: None };
+    pub const NONE: Self = Self { rule: Aggregation::Mean(Mean {}), mixing: None, bound: None, momentum: None };
 
     /// What to use when nothing else is known, with so many attackers to expect in a round: momentum over the last
     /// half of the past, mixing, trimmed mean. Argued from measurements in `docs/attacks.md`.
@@ -32,6 +35,8 @@ impl Defence {
         Self {
             rule: Aggregation::TrimmedMean(TrimmedMean { attackers }),
             mixing: Some(attackers),
+            bound: None,
+           
             momentum: Some(WorkerMomentum::Growing { share: 0.5, least: 0.99, most: 0.999 }),
         }
     }
@@ -56,14 +61,18 @@ impl Defence {
 
     /// Whether the server adds up updates and needs nothing but their sum.
     pub const fn only_sums(&self) -> bool {
-        matches!(self.rule, Aggregation::Mean(_)) && self.mixing.is_none()
+        matches!(self.rule, Aggregation::Mean(_)) && self.mixing.is_none() && self.bound.is_none()
     }
 
     /// What the server does, at the beginning of a run.
     pub fn start(&self) -> Box<dyn Aggregator> {
-        match self.mixing {
-            Some(n_attackers) => Box::new(Mixing::new(n_attackers as usize, self.rule.start())),
-            None => self.rule.start(),
+        let mut rule = self.rule.start();
+        if let Some(n_attackers) = self.mixing {
+            rule = Box::new(Mixing::new(n_attackers as usize, rule));
+        }
+        match self.bound {
+            Some(radius) => Box::new(Bound::new(radius, rule)),
+            None => rule,
         }
     }
 }

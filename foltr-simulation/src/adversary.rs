@@ -18,6 +18,7 @@
 //! Poisoned data need no adversary: those attackers learn honestly from clicks that are not
 //! ([`Attack::ClickPoisoning`], spec section 12).
 
+mod adaptive_drift;
 mod drift;
 mod fang_krum;
 mod fang_trim;
@@ -25,6 +26,8 @@ mod geometry;
 mod linear;
 mod little_is_enough;
 mod min_max;
+mod patient;
+mod preparation;
 mod promotion;
 mod rewards;
 #[cfg(test)]
@@ -35,12 +38,15 @@ use foltr_federation::parameter::require;
 use foltr_rank::rng::Stream;
 use serde::{Deserialize, Serialize};
 
+pub use adaptive_drift::{AdaptiveDrift, Disguise};
 pub use drift::{Drift, DriftDirection, Spread};
 pub use fang_krum::{Bound, FangKrum, Simulation};
 pub use fang_trim::{Extremes, FangTrim, Space};
 pub use linear::{ClickPoisoning, InnerProduct, Negation, Scaling, SignFlip};
 pub use little_is_enough::{Deviation, EstimateFrom, Formula, LittleIsEnough};
 pub use min_max::{MinMax, MinSum, Perturbation};
+pub use patient::Patient;
+pub use preparation::Preparation;
 pub use promotion::{Promotion, Targets};
 pub(crate) use rewards::RewardRange;
 pub use rewards::Seeds;
@@ -120,6 +126,8 @@ attacks! {
     "sign-flip": SignFlip(SignFlip), "The opposite of the honest update";
     "scaling": Scaling(Scaling), "Learning from reversed clicks, boosted";
     "drift": Drift(Drift), "A step within the spread of honest updates that is the same in every round";
+    "adaptive-drift": AdaptiveDrift(AdaptiveDrift), "A fixed drift, as long in every round as the real rule lets through";
+    "patient": Patient(Patient), "Honest until a round comes that the rule does not defend, then one vector of great length";
     "promotion": Promotion(Promotion), "Clicks that push documents of one kind up for queries of one kind";
     "negation": Negation(Negation), "The opposite of the local model: marks a client that is to be forgotten";
 }
@@ -136,6 +144,11 @@ impl Attackers {
 pub trait Adversary: std::fmt::Debug + Send + Sync {
     /// Puts what the attackers send in place of their honest updates, which are in `own` when this is called.
     fn corrupt(&mut self, seen: &Seen<'_>, own: &mut Own<'_>, stream: &mut Stream);
+
+    /// What attackers work out before the first round, which is then in [`Own::memory`].
+    fn prepare(&self, _preparation: &Preparation<'_>) -> Vec<f64> {
+        Vec::new()
+    }
 
     /// Whether what attackers do depends on earlier rounds.
     fn remembers(&self) -> bool {
@@ -159,7 +172,7 @@ pub trait Adversary: std::fmt::Debug + Send + Sync {
     }
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy)]
 pub struct Seen<'a> {
     pub round: u32,
     /// The model that everybody started from.
@@ -168,9 +181,19 @@ pub struct Seen<'a> {
     pub n_clients: usize,
     /// What the others send; nothing with partial knowledge.
     pub honest: Option<Rows<'a>>,
+    pub rule: Option<Rehearsal<'a>>,
 }
 
+/// What the server would make of the round if attackers sent this, one message behind the other.
+pub type Rehearsal<'a> = &'a dyn Fn(&[f32]) -> Option<Vec<f64>>;
+
 impl<'a> Seen<'a> {
+    /// The step that the real rule would make of the round if attackers sent these messages, one behind the other; nothing
+    /// if they do not see what the others send.
+    pub fn rehearse(&self, own: &[f32]) -> Option<Vec<f64>> {
+        self.rule.and_then(|rule| rule(own))
+    }
+
     /// The updates that attackers take for typical: the honest ones if they see any, else their own before the attack.
     pub fn typical<'b>(&self, own: Rows<'b>) -> Rows<'b>
     where
@@ -233,6 +256,11 @@ impl<'a> Own<'a> {
 
     pub fn scale(&mut self, factor: f64) {
         self.values.iter_mut().for_each(|value| *value = (factor * f64::from(*value)) as f32);
+    }
+
+    /// Sends these messages, one behind the other.
+    pub fn send(&mut self, messages: &[f32]) {
+        self.values.copy_from_slice(messages);
     }
 
     pub fn send_all(&mut self, update: &[f32]) {

@@ -14,6 +14,7 @@ use foltr_rank::rng::{Purpose, Stream, Streams};
 use foltr_rank::{Clicks, Impression, MAX_SHOWN, OnlineLearner, Params, QueryView, Ranking, Update};
 use rand::RngExt;
 
+use crate::adversary::Targets;
 use crate::click::{SimulatedUser, Users};
 use crate::client_data::{ClientData, ClientShare};
 use crate::client_states::StateStretch;
@@ -46,6 +47,11 @@ impl TrainingSet {
 
     pub const fn data(&self) -> &Dataset {
         &self.data
+    }
+
+    /// The same for somebody to whom only targets are relevant; what lists are worth stays as it was.
+    pub(crate) fn relabelled(&self, targets: &Targets) -> Self {
+        Self { data: targets.relabel(&self.data), ..self.clone() }
     }
 
     #[inline]

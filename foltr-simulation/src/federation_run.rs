@@ -81,11 +81,15 @@ impl<'a> FederationRun<'a> {
             }
             _ => None,
         };
+        let mut per_message = settings.needs_messages().then(|| PerMessageRound::new(&settings));
+        if let Some(per_message) = &mut per_message {
+            per_message.prepare(&settings, partition);
+        }
         Ok(Self {
             coordinator: Coordinator::new(setup)?,
             states: personal.as_deref().map_or_else(ClientStates::default, start),
             workers: Workers::new(&settings, &streams),
-            per_message: settings.needs_messages().then(|| PerMessageRound::new(&settings)),
+            per_message,
             tail: settings.average_from.map(|round| TailMean::new(round, settings.initial.len())),
             recorder: RoundRecorder::new(settings.initial.len()),
             cost: Cost::default(),

@@ -11,7 +11,8 @@ use foltr_rank::learn::evolution::EvolutionSettings;
 use foltr_rank::rng::{Purpose, Stream, Streams};
 use rayon::prelude::*;
 
-use crate::adversary::{Adversary, Attackers, Knowledge, Own, RewardRange, Rows, Seen};
+use crate::adversary::{Adversary, Attackers, Knowledge, Own, Preparation, Rehearsal, RewardRange, Rows, Seen};
+use crate::client_data::ClientData;
 use crate::client_round::{Round, RoundStats, Workers};
 use crate::client_states::StateStretch;
 use crate::federation_run::{FederationSettings, RoundRecorder, append};
@@ -126,7 +127,7 @@ impl PerMessageRound {
     ) -> (&mut Contributions, RoundStats) {
         self.messages.clear();
         let stats = self.run(workers, round, clients);
-        self.corrupt(round.task, &mut round.streams.open(Purpose::Attack, 0, round.task.round));
+        self.corrupt(round.task, None, &mut round.streams.open(Purpose::Attack, 0, round.task.round));
         (&mut self.messages.steps, stats)
     }
 
@@ -164,7 +165,7 @@ impl PerMessageRound {
         }
         let task = coordinator.task();
         let round = task.round;
-        self.corrupt(task, &mut streams.open(Purpose::Attack, 0, round));
+        self.corrupt(task, Some(coordinator), &mut streams.open(Purpose::Attack, 0, round));
         let n_attackers = self.n_attackers();
         let mut note = |client: u32, answer: Result<(), Rejected>, step: Option<(f64, &[f32])>| match answer {
             // Only an attacker's message may be refused.
@@ -185,11 +186,18 @@ impl PerMessageRound {
         Ok(())
     }
 
-    fn corrupt(&mut self, task: &RoundTask, stream: &mut Stream) {
+    /// Lets attackers work out what they can before the first round.
+    pub(crate) fn prepare(&mut self, settings: &FederationSettings, data: &ClientData) {
+        if let (Some(attackers), Some(adversary)) = (settings.attackers, &self.adversary) {
+            self.memory = adversary.prepare(&Preparation { settings, data, n_attackers: attackers.attackers });
+        }
+    }
+
+    fn corrupt(&mut self, task: &RoundTask, server: Option<&Coordinator>, stream: &mut Stream) {
         let (Some(attackers), Some(adversary)) = (&self.attackers, &mut self.adversary) else { return };
         let Messages { steps, rewards } = &mut self.messages;
         let Some(range) = self.rewards else {
-            return corrupt_rows(adversary.as_mut(), attackers, task, steps, &mut self.memory, stream);
+            return corrupt_rows(adversary.as_mut(), attackers, task, server, steps, &mut self.memory, stream);
         };
         // What the server will read in the messages; what attackers want instead is then fitted.
         let mut read = Contributions::new(task.global.len());
@@ -198,7 +206,7 @@ impl PerMessageRound {
             range.read(payload, &mut update);
             read.push(*client, 1.0, &update);
         }
-        corrupt_rows(adversary.as_mut(), attackers, task, &mut read, &mut self.memory, stream);
+        corrupt_rows(adversary.as_mut(), attackers, task, server, &mut read, &mut self.memory, stream);
         let own = rewards.iter_mut().filter(|(client, _)| *client < attackers.attackers);
         for ((_, payload), update) in own.zip(read.rows()) {
             *payload = range.nearest_message(update, payload, attackers.seeds, stream);
@@ -219,6 +227,7 @@ fn corrupt_rows(
     adversary: &mut dyn Adversary,
     attackers: &Attackers,
     task: &RoundTask,
+    server: Option<&Coordinator>,
     messages: &mut Contributions,
     memory: &mut Vec<f64>,
     stream: &mut Stream,
@@ -226,9 +235,18 @@ fn corrupt_rows(
     let (n_params, n_clients) = (messages.n_params(), messages.len());
     // Clients are in rising order, and attackers are the first.
     let n_own = messages.clients().partition_point(|&client| client < attackers.attackers);
+    let (clients, weights) = (messages.clients().to_vec(), messages.weights().to_vec());
     let (own, honest) = messages.values_mut().split_at_mut(n_own * n_params);
-    let honest = (attackers.knowledge == Knowledge::Full).then_some(Rows::new(honest, n_params));
-    let seen = Seen { round: task.round, global: &task.global, n_clients, honest };
+    let rehearse = |own: &[f32]| {
+        let mut round = Contributions::new(n_params);
+        let rows = own.chunks_exact(n_params).chain(honest.chunks_exact(n_params));
+        clients.iter().zip(&weights).zip(rows).for_each(|((&client, &weight), row)| round.push(client, weight, row));
+        server.and_then(|server| server.rehearse(&round))
+    };
+    let sees_all = attackers.knowledge == Knowledge::Full;
+    let rule: Option<Rehearsal<'_>> = if sees_all { Some(&rehearse) } else { None };
+    let honest = sees_all.then_some(Rows::new(honest, n_params));
+    let seen = Seen { round: task.round, global: &task.global, n_clients, honest, rule };
     if n_own > 0 {
         adversary.corrupt(&seen, &mut Own::new(own, n_params, memory), stream);
     }

@@ -54,7 +54,7 @@ impl AggregationRule for Bulyan {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Memory {
     distances: Distances,
     /// All others of every contribution, the nearest first, with their distances.

@@ -48,7 +48,7 @@ impl AggregationRule for CentredClipping {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Memory {
     /// The last step; empty before the first round, which begins at 0.
     last: Vec<f64>,

@@ -64,7 +64,7 @@ impl AggregationRule for FlDetector {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Memory {
     clients: BTreeMap<u32, History>,
     hessian: Hessian,
@@ -74,7 +74,7 @@ pub struct Memory {
     clusters: Clusters,
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct History {
     last: Vec<f32>,
     /// As shares of the errors of all clients.

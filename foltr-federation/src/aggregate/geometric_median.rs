@@ -47,7 +47,7 @@ impl AggregationRule for GeometricMedian {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Memory {
     columns: Columns,
     distances: Vec<f64>,

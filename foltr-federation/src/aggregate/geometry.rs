@@ -66,7 +66,7 @@ pub(super) fn length(row: &[f32]) -> f64 {
     product(row, row).sqrt()
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Distances {
     n: usize,
     values: Vec<f64>,

@@ -77,7 +77,7 @@ impl AggregationRule for MultiKrum {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Memory {
     distances: Distances,
     scores: Scores,
@@ -124,7 +124,7 @@ const LANES: usize = 8;
 /// Rows of more distances are selected from, not sorted.
 const SORTED: usize = 32;
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 struct Scores {
     values: Vec<f64>,
     order: Vec<usize>,

@@ -45,6 +45,10 @@ impl Aggregator for Mixing {
         combined.shares.clear();
         Ok(())
     }
+
+    fn copy(&self) -> Box<dyn Aggregator> {
+        Box::new(Self::new(self.n_attackers, self.rule.copy()))
+    }
 }
 
 impl Mixing {

@@ -44,7 +44,7 @@ impl AggregationRule for NormClipping {
     }
 }
 
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Memory {
     lengths: Vec<f64>,
     sorted: Vec<f64>,

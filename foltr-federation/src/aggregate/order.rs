@@ -84,7 +84,7 @@ fn compare_exchange(rows: &mut [Lanes; SORTED], low: usize, high: usize) {
 }
 
 /// Some coordinates of all contributions, and one of them to select from.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub struct Columns {
     values: Vec<f32>,
     keys: Vec<i32>,

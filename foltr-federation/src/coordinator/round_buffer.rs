@@ -81,6 +81,13 @@ impl RoundBuffer {
         if std::mem::replace(has_come, true) { Err(Rejected::Duplicate { client }) } else { Ok(()) }
     }
 
+    /// The step that the rule would make of these contributions.
+    pub(super) fn rehearse(&self, global: &[f32], round: &Contributions) -> Option<Vec<f64>> {
+        let mut combined = Combined::default();
+        self.aggregator.copy().aggregate(global, round, &mut combined).ok()?;
+        Some(combined.step)
+    }
+
     /// How many have come and the step that the rule makes of them, who are forgotten; nothing if nobody came.
     pub(super) fn combine(&mut self, global: &[f32]) -> Option<(u32, Vec<f64>)> {
         self.contributions.sort();

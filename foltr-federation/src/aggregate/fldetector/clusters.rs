@@ -15,7 +15,7 @@ const N_REFERENCES: u32 = 20;
 const LEAST: usize = 3;
 
 /// The gap statistic, and its reference for the last number of scores.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Clusters {
     n: usize,
     /// By how much log W falls from one cluster to two in uniform samples, with the allowance for their scatter.

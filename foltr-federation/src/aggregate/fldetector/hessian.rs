@@ -11,7 +11,7 @@ use crate::aggregate::geometry::dot;
 const LEAST_COSINE: f64 = 1e-8;
 
 /// Movements of the model and how the gradient changed along them.
-#[derive(Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(super) struct Hessian {
     pairs: VecDeque<(Vec<f64>, Vec<f64>)>,
 }
