@@ -103,7 +103,7 @@ impl Defence {
 }
 
 /// Mixing over the n - m nearest bounds anything only if most of them are honest.
-pub(super) const fn clients_to_mix(m: u32) -> usize {
+pub(crate) const fn clients_to_mix(m: u32) -> usize {
     (m as usize).saturating_mul(2).saturating_add(1)
 }
 
