@@ -48,7 +48,7 @@ impl<'a> StudyRun<'a> {
         let Self { plan, data, study, mut about } = self;
         let Executed { ran, n_requested, n_finished_before, notes, interrupted, invocation } = executed;
         about.starts.push(Invocation { shard: plan.shard.map(|shard| shard.to_string()), ..invocation });
-        let warnings = plan.privacy_warnings(&data);
+        let warnings = plan.warnings(&data);
         let mut results = Results::of(&study, plan.grid, &plan.jobs, about)?;
         write_tables(&study, &mut results, parquet)?;
         ran?;

@@ -404,6 +404,11 @@ impl Experiment {
         problems.when(never, "metrics.evaluate.every", advice);
         let never = metrics.evaluate == Evaluate::Logarithmic(0);
         problems.when(never, "metrics.evaluate.logarithmic", "must be at least 1");
+        let (every, n_rounds) =
+            (metrics.online.rounds_a_row(), self.schedule().map_or(0, |schedule| schedule.n_rounds));
+        let uneven = every == 0 || !n_rounds.is_multiple_of(every);
+        let message = format!("must divide the {n_rounds} rounds, so that the mean of all rows is that of all rounds");
+        problems.when(uneven, "metrics.online.every", message);
         let promotion = metrics.promotion.and_then(|promotion| Adversary::check(&promotion).err());
         problems.parameters("metrics.promotion", promotion);
         let homeless = metrics.offline.contains(&Metric::ExpectedMaxRr) && self.users.is_none();
