@@ -202,6 +202,8 @@ mod tests {
         assert_eq!((median.assumed_attackers(10), median.assumed_attackers(9)), (Some(4), Some(4)));
         let mixed = Defence { mixing: Some(3), ..trimmed };
         assert_eq!((trimmed.assumed_attackers(10), mixed.assumed_attackers(10)), (Some(4), Some(3)));
+        // Attack: five of eight collude, and most of the neighbours of every update are theirs.
+        assert_eq!(Defence { mixing: Some(4), ..median }.least_clients(), 9);
         let trusted = alone(Aggregation::FlTrust(FlTrust { trusted: 9 }));
         assert_eq!((Defence::NONE.assumed_attackers(10), trusted.assumed_attackers(10)), (None, None));
         assert!(trusted.can_hold(9, 10) && !trusted.can_hold(10, 10));
