@@ -6,6 +6,7 @@
 mod evaluator;
 mod offline;
 mod recorder;
+mod round_rows;
 mod setup;
 mod trainer;
 mod unlearning;
@@ -26,6 +27,7 @@ use crate::rows::{MetricName, RoundProgress, Row, RunOutcome};
 use crate::spec::Experiment;
 use evaluator::RunEvaluator;
 use recorder::Recorder;
+use round_rows::RoundRows;
 pub use setup::RunSetup;
 use trainer::Trainer;
 pub use unlearning::Parent;
@@ -86,7 +88,8 @@ pub fn run_job(
     let setup = RunSetup::new(experiment, fold, seed)?;
     let (shape, n_rounds) = (setup.shape, setup.n_rounds);
     let evaluator = RunEvaluator::new(experiment, fold, Some(&setup.data), Some(&setup.any_user))?;
-    let mut recorder = Recorder::new(shape, evaluator, sink);
+    let rounds = RoundRows::new(experiment.metrics.online.rounds_a_row(), n_rounds);
+    let mut recorder = Recorder::new(shape, evaluator, sink).with_rounds(rounds);
     let mut trainer = Trainer::new(experiment, &setup, seed)?;
     let mut training_time = Duration::ZERO;
     let mut stats = RoundStats::default();

@@ -28,7 +28,7 @@ pub use foltr_simulation::normalise::Normalisation;
 pub use foltr_simulation::pace::Stragglers;
 pub use foltr_simulation::partition::Partition;
 pub use label::label;
-pub use measure::{Evaluate, Measures, Split};
+pub use measure::{Evaluate, Measures, Online, Split};
 
 /// One experiment: everything that a result depends on, apart from the data files themselves.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]

@@ -370,6 +370,38 @@ impl Aggregation {
             _ => Some("a robust rule, which compares the clients' updates,"),
         }
     }
+
+    /// With how many attackers in a round of so many clients it reckons; none where no number is assumed.
+    pub const fn assumed_attackers(&self, n_clients: usize) -> Option<u32> {
+        match self {
+            Self::Krum(Krum { attackers, .. })
+            | Self::MultiKrum(MultiKrum(Krum { attackers, .. }))
+            | Self::TrimmedMean(TrimmedMean { attackers })
+            | Self::Bulyan(Bulyan { attackers }) => Some(*attackers),
+            Self::Median(_) | Self::GeometricMedian(_) => Some((n_clients.saturating_sub(1) / 2) as u32),
+            Self::Mean(_)
+            | Self::NormClipping(_)
+            | Self::CentredClipping(_)
+            | Self::FlTrust(_)
+            | Self::FlDetector(_) => None,
+        }
+    }
+
+    /// The least number of clients of a round of which m may be attackers, however far away, without moving the step far
+    /// from the honest updates; none for a rule that does not promise that.
+    pub const fn clients_to_hold(&self, m: u32) -> Option<usize> {
+        let m = m as usize;
+        match self {
+            Self::TrimmedMean(_) | Self::Median(_) | Self::GeometricMedian(_) => {
+                Some(m.saturating_mul(2).saturating_add(1))
+            }
+            Self::Krum(_) | Self::MultiKrum(_) => Some(m.saturating_mul(2).saturating_add(3)),
+            // All but the trusted one, in length.
+            Self::FlTrust(_) => Some(m.saturating_add(1)),
+            Self::Bulyan(_) => Some(m.saturating_mul(4).saturating_add(3)),
+            Self::Mean(_) | Self::NormClipping(_) | Self::CentredClipping(_) | Self::FlDetector(_) => None,
+        }
+    }
 }
 
 #[cfg(test)]

@@ -1,6 +1,8 @@
 //! What a federation does against clients that lie: momentum on every device, mixing, and a rule that bounds what a few
 //! of them can do.
 
+pub mod cohort;
+
 use serde::{Deserialize, Serialize};
 
 use crate::aggregate::{Aggregation, Aggregator, Bound, Mean, Mixing, Radius, TrimmedMean};
@@ -43,7 +45,7 @@ impl Defence {
 
     /// The least number of clients with which the server can decide.
     pub fn least_clients(&self) -> usize {
-        self.mixing.map_or(0, |attackers| attackers as usize + 1).max(self.rule.least_clients())
+        self.mixing.map_or(0, cohort::clients_to_mix).max(self.rule.least_clients())
     }
 
     pub fn check(&self) -> Result<(), ParameterError> {

@@ -41,6 +41,7 @@ pub use asynchronous::{AsynchronousCoordinator, Asynchrony, Received, Refused};
 pub use combination::{COMBINATIONS, Combination, Part};
 pub use coordinator::{CloseError, Coordinator, Rejected, RoundReport, Setup, SetupError};
 pub use defence::Defence;
+pub use defence::cohort::{Cohorts, ROUND_RISK};
 pub use fingerprint::Fingerprint;
 pub use foltr_rank::{ParameterError, parameter};
 pub use guarantee::{Observer, ObserverGuarantee, PlanGuarantee};

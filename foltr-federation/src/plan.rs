@@ -8,10 +8,11 @@ use foltr_rank::{EvolutionStream, Learner, RankerShape};
 use serde::{Deserialize, Serialize};
 
 use crate::combination::{Combination, Part};
+use crate::defence::cohort::clients_to_mix;
 use crate::privacy::{Budget, Circumstances, MechanismContext, MechanismError, RoundCost};
 use crate::unlearn::MessageCost;
 use crate::{
-    Asynchrony, Defence, HistoryPolicy, Mechanism, Participation, PayloadSemantics, Privacy, ServerOptimiser,
+    Asynchrony, Cohorts, Defence, HistoryPolicy, Mechanism, Participation, PayloadSemantics, Privacy, ServerOptimiser,
     Unlearning, accountant,
 };
 
@@ -131,7 +132,18 @@ impl FederationPlan {
         let budget = self.budget.and_then(|budget| budget.check().err());
         let problems = wrong.map(|(section, error)| PlanProblem::new(section, error));
         let problems = problems.chain(budget.map(|error| PlanProblem::new("budget", error)));
-        problems.chain(unproven).chain(self.check_premises()).collect()
+        problems.chain(unproven).chain(self.check_cohort()).chain(self.check_premises()).collect()
+    }
+
+    /// Whether a round has the clients with which the defence can decide.
+    fn check_cohort(&self) -> Vec<PlanProblem> {
+        let Some(Defence { rule, mixing, .. }) = self.defence else { return Vec::new() };
+        let n_clients = u32::try_from(self.n_clients).unwrap_or(u32::MAX);
+        let cohort = self.participation.expected(n_clients) as usize;
+        let needs = [("defence.rule", rule.least_clients()), ("defence.mixing", mixing.map_or(0, clients_to_mix))];
+        let few = needs.into_iter().filter(|(_, needed)| cohort < *needed);
+        let message = |needed: usize| format!("needs at least {needed} clients in a round, there are {cohort}");
+        few.map(|(key, needed)| PlanProblem { key: key.into(), message: message(needed) }).collect()
     }
 
     /// What a way to forget rests on in other sections, and is not given.
@@ -259,6 +271,25 @@ impl FederationPlan {
             has_absent: self.n_absent > 0,
             sends_rewards: evolution.is_some(),
             published_stream: evolution.is_some_and(|it| it.stream == EvolutionStream::Published),
+        }
+    }
+
+    /// So many attackers among the clients of this plan, and the rounds that they may come to.
+    pub fn cohorts(&self, attackers: u32) -> Cohorts {
+        let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        let (n_clients, n_rounds) = (count(self.n_clients), count(self.n_rounds));
+        match self.shards {
+            // Every shard has a defence of its own, and all attackers may be in the same one.
+            Some(shards) => {
+                let n_clients = n_clients.div_ceil(shards.max(1));
+                Cohorts {
+                    n_clients,
+                    attackers: attackers.min(n_clients),
+                    participation: Participation::Everyone,
+                    n_rounds,
+                }
+            }
+            None => Cohorts { n_clients, attackers, participation: self.participation, n_rounds },
         }
     }
 

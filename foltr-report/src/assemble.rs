@@ -22,7 +22,7 @@ pub struct GridOutcome {
     /// Damaged runs that were done again, and others that were left alone.
     pub notes: Vec<String>,
     /// What must be known to read the numbers, each warning once.
-    pub privacy_warnings: Vec<String>,
+    pub warnings: Vec<String>,
     pub interrupted: bool,
 }
 
@@ -48,19 +48,11 @@ impl<'a> StudyRun<'a> {
         let Self { plan, data, study, mut about } = self;
         let Executed { ran, n_requested, n_finished_before, notes, interrupted, invocation } = executed;
         about.starts.push(Invocation { shard: plan.shard.map(|shard| shard.to_string()), ..invocation });
-        let privacy_warnings = plan.privacy_warnings(&data);
+        let warnings = plan.warnings(&data);
         let mut results = Results::of(&study, plan.grid, &plan.jobs, about)?;
         write_tables(&study, &mut results, parquet)?;
         ran?;
-        Ok(GridOutcome {
-            results,
-            jobs: plan.jobs,
-            n_requested,
-            n_finished_before,
-            notes,
-            privacy_warnings,
-            interrupted,
-        })
+        Ok(GridOutcome { results, jobs: plan.jobs, n_requested, n_finished_before, notes, warnings, interrupted })
     }
 }
 

@@ -1,9 +1,11 @@
 //! What several runs say: mean, standard deviation and Student's 95 % confidence interval; tests.
 
 mod auc;
+mod gap_share;
 mod t_test;
 
 pub use auc::Auc;
+pub use gap_share::{GapRun, GapShare};
 pub use t_test::{TTest, TTestError, Test, equivalence_p};
 
 use serde::Serialize;

@@ -4,6 +4,7 @@
 //! settings of a grid, and what is known of an experiment beside its plan. `docs/explain.md` describes the JSON form of
 //! [`Explained`].
 
+mod defence;
 mod render;
 
 use anyhow::{Result, ensure};
@@ -12,6 +13,7 @@ use foltr_federation::privacy::{self, Adjacency, Claim, Noise};
 use foltr_federation::{Observer, ObserverGuarantee};
 use serde::Serialize;
 
+use defence::DefenceScope;
 use foltr_experiment::data;
 use foltr_experiment::grid::Grid;
 use foltr_experiment::spec::{Data, Experiment};
@@ -43,6 +45,8 @@ pub struct Explanation {
     pub adjacency: Option<Adjacency>,
     pub neighbours: &'static str,
     pub noise: Noise,
+    /// Against how many attackers `[defence]` is set up.
+    pub defence: Option<DefenceScope>,
     pub guarantees: Vec<ObserverGuarantee>,
     #[serde(flatten)]
     pub words: privacy::Explanation,
@@ -82,6 +86,7 @@ fn explain(experiment: &Experiment, delta: Option<f64>, widths: &mut Vec<(Data, 
         adjacency: None,
         neighbours: "",
         noise: Noise::None,
+        defence: DefenceScope::of(experiment),
         guarantees: Vec::new(),
         words: privacy::Explanation::default(),
     };

@@ -51,6 +51,7 @@ pub fn run(study: Option<&(Study, Criteria)>, id: &str, store: &RunStore) -> Res
     let how = Execution::new(&progress, &STOP);
     let Some(grid) = chosen_grid(study, store, Some(id), &how)? else { return Ok(None) };
     let outcome = run_grid(grid, store, Some(id), &how)?;
+    outcome.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
     if outcome.interrupted {
         return Ok(None);
     }

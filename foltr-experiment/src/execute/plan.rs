@@ -10,8 +10,8 @@ use foltr_simulation::datasets::Fold;
 use super::data_cache::DataCache;
 use crate::grid::{AnyExperiment, Grid};
 use crate::job::{Job, Origin, run_key, settings_of_run, training_of};
-use crate::privacy_warnings::privacy_warnings;
 use crate::spec::{Experiment, Split};
+use crate::warnings::warnings;
 
 /// One share of the runs of a grid, for one machine of several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -88,11 +88,11 @@ impl Plan {
     }
 
     /// What must be known to read the numbers of these settings, each warning once.
-    pub fn privacy_warnings(&self, data: &DataCache) -> Vec<String> {
+    pub fn warnings(&self, data: &DataCache) -> Vec<String> {
         let mut all: Vec<String> = Vec::new();
         for experiment in self.grid.settings.iter().filter_map(|setting| setting.experiment.training()) {
             let Some(fold) = data.all_folds(&experiment.data).next() else { continue };
-            for warning in privacy_warnings(experiment, fold) {
+            for warning in warnings(experiment, fold) {
                 if !all.contains(&warning) {
                     all.push(warning);
                 }

@@ -5,6 +5,7 @@ use foltr_rank::{Params, Shape};
 use foltr_simulation::client_round::RoundStats;
 
 use super::evaluator::RunEvaluator;
+use super::round_rows::RoundRows;
 use super::trainer::Trainer;
 use crate::evaluate::SNAPSHOTS;
 use crate::rows::{ClientValue, MetricName, Row};
@@ -14,7 +15,8 @@ pub(super) struct Recorder<'a, 's> {
     evaluator: RunEvaluator<'a>,
     /// Global rankers that wait to be evaluated together.
     pending: Vec<(usize, Params)>,
-    /// Whether those are of unlearning.
+    rounds: RoundRows,
+    /// Whether pending rankers are of unlearning.
     is_unlearning: bool,
     /// The newest value of the first metric.
     pub(super) newest: Option<f64>,
@@ -25,7 +27,12 @@ pub(super) struct Recorder<'a, 's> {
 
 impl<'a, 's> Recorder<'a, 's> {
     pub(super) fn new(shape: Shape, evaluator: RunEvaluator<'a>, sink: &'s mut dyn FnMut(Row)) -> Self {
-        Self { shape, evaluator, pending: Vec::new(), is_unlearning: false, newest: None, clients: Vec::new(), sink }
+        let (pending, clients, rounds) = (Vec::new(), Vec::new(), RoundRows::new(1, 0));
+        Self { shape, evaluator, pending, rounds, is_unlearning: false, newest: None, clients, sink }
+    }
+
+    pub(super) fn with_rounds(self, rounds: RoundRows) -> Self {
+        Self { rounds, ..self }
     }
 
     pub(super) fn send(&mut self, round: usize, metric: MetricName, value: f64) {
@@ -36,14 +43,17 @@ impl<'a, 's> Recorder<'a, 's> {
         // A round that nobody came to has no mean.
         if stats.n_clients > 0 {
             let n_clients = stats.n_clients as f64;
-            self.send(round, MetricName::OnlineNdcg(cutoff), stats.ndcg / n_clients);
-            self.send(round, MetricName::OnlineMaxRr, stats.max_rr / n_clients);
+            self.rounds.add(MetricName::OnlineNdcg(cutoff), stats.ndcg / n_clients);
+            self.rounds.add(MetricName::OnlineMaxRr, stats.max_rr / n_clients);
         }
         if let Some(time) = trainer.time() {
-            self.send(round, MetricName::SimulatedTime, time);
+            self.rounds.add(MetricName::SimulatedTime, time);
         }
         if let Some(share) = trainer.attacker_share() {
-            self.send(round, MetricName::AttackerShare, share);
+            self.rounds.add(MetricName::AttackerShare, share);
+        }
+        for (metric, value) in self.rounds.after(round) {
+            self.send(round, metric, value);
         }
     }
 

@@ -335,8 +335,6 @@ impl Experiment {
             );
         }
         if let (Some(schedule), needed) = (self.schedule(), defence.least_clients()) {
-            let few = format!("needs at least {needed} clients in a round, there are {}", schedule.cohort);
-            problems.when(schedule.cohort < needed, "defence.rule", few);
             let dropout = self.clients.as_ref().and_then(|clients| clients.dropout).unwrap_or(0.0);
             let left = (schedule.cohort as f64 * (1.0 - dropout)) as usize;
             let rest =
@@ -406,6 +404,11 @@ impl Experiment {
         problems.when(never, "metrics.evaluate.every", advice);
         let never = metrics.evaluate == Evaluate::Logarithmic(0);
         problems.when(never, "metrics.evaluate.logarithmic", "must be at least 1");
+        let (every, n_rounds) =
+            (metrics.online.rounds_a_row(), self.schedule().map_or(0, |schedule| schedule.n_rounds));
+        let uneven = every == 0 || !n_rounds.is_multiple_of(every);
+        let message = format!("must divide the {n_rounds} rounds, so that the mean of all rows is that of all rounds");
+        problems.when(uneven, "metrics.online.every", message);
         let promotion = metrics.promotion.and_then(|promotion| Adversary::check(&promotion).err());
         problems.parameters("metrics.promotion", promotion);
         let homeless = metrics.offline.contains(&Metric::ExpectedMaxRr) && self.users.is_none();

@@ -21,6 +21,9 @@ pub struct Measures {
     pub evaluate_on: Vec<Split>,
     /// After which rounds.
     pub evaluate: Evaluate,
+    /// How often what is measured in rounds becomes a row.
+    #[serde(skip_serializing_if = "Online::is_usual")]
+    pub online: Online,
     /// Documents whose rank is measured: those that an attack with the same parameters promotes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub promotion: Option<Promotion>,
@@ -36,6 +39,7 @@ impl Default for Measures {
             offline: vec![Metric::Ndcg(10)],
             evaluate_on: vec![Split::Test],
             evaluate: Evaluate::EveryRound,
+            online: Online::EveryRound,
             promotion: None,
         }
     }
@@ -99,6 +103,30 @@ impl Evaluate {
     /// How many rankers of a run with `n_rounds` rounds are evaluated.
     pub fn count(self, n_rounds: usize) -> usize {
         (0..=n_rounds).filter(|&round| self.at(round, n_rounds)).count()
+    }
+}
+
+/// How often what is measured while rounds are trained (`online-ndcg`, `online-maxrr`, `attacker-share`) becomes a row.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Online {
+    #[default]
+    EveryRound,
+    /// After so many rounds, with the mean over them; a study of many runs needs no more. Must divide the rounds.
+    Every(usize),
+}
+
+impl Online {
+    pub const fn rounds_a_row(self) -> usize {
+        match self {
+            Self::EveryRound => 1,
+            Self::Every(rounds) => rounds,
+        }
+    }
+
+    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+    fn is_usual(&self) -> bool {
+        *self == Self::EveryRound
     }
 }
 

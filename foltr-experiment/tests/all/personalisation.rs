@@ -57,6 +57,41 @@ fn the_global_ranker_is_worth_the_mean_of_what_it_is_worth_to_each() {
     assert_eq!(last(&rows, MetricName::WorseOff(Split::Test, NDCG)), None);
 }
 
+/// What a robust rule costs the clients whom it overrules can be tabulated: rows of one global ranker by client.
+#[test]
+fn a_defended_global_ranker_has_a_worst_decile_too() {
+    let defence =
+        "rule = { kind = \"trimmed-mean\", attackers = 2 }\nmixing = 2\nmomentum = { kind = \"growing\", share = 0.5 }";
+    let (rows, outcome) = run(&experiment(&file().section("defence", defence)));
+    let values = of_clients(&outcome);
+    let least = values.iter().copied().fold(f64::INFINITY, f64::min);
+    assert_eq!(last(&rows, MetricName::WorstDecile(Split::Test, NDCG)), Some(least));
+    let (clean, _) = run(&experiment(&file()));
+    assert!(last(&clean, MetricName::WorstDecile(Split::Test, NDCG)) != Some(least), "the defence does something");
+}
+
+/// Without rows of every round the price of a defence while it learns is still known: means over the first rounds and all.
+#[test]
+fn online_means_are_those_of_all_rounds() {
+    let online = |rows: &[Row]| -> Vec<(usize, f64)> {
+        let of_metric = rows.iter().filter(|row| row.metric == MetricName::OnlineNdcg(10));
+        of_metric.map(|row| (row.round, row.value)).collect()
+    };
+    let (all, _) = run(&experiment(&file()));
+    let all = online(&all);
+    assert_eq!(all.len(), 150, "evaluate = \"first-and-last\" is about rankers, not about rounds");
+    let (means, _) = run(&experiment(&file().set("metrics.online", "{ every = 50 }")));
+    let means = online(&means);
+    assert_eq!(means.iter().map(|(round, _)| *round).collect::<Vec<_>>(), [50, 100, 150]);
+    for (block, (_, mean)) in all.chunks(50).zip(&means) {
+        let wanted = block.iter().map(|(_, value)| value).sum::<f64>() / 50.0;
+        assert!((mean - wanted).abs() < 1e-12, "{mean} instead of {wanted}");
+    }
+    let text = file().set("metrics.online", "{ every = 40 }").to_string();
+    let refused = Experiment::from_toml(&text).expect_err("150 is no multiple of 40");
+    assert!(format!("{refused:?}").contains("must divide the 150 rounds"), "{refused:?}");
+}
+
 #[test]
 fn a_ranker_of_ones_own_is_better_where_wishes_contradict_each_other() {
     let (plain, _) = run(&experiment(&file()));

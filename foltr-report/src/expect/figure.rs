@@ -1,5 +1,6 @@
 //! `[[figure]]`: results as curves, bars, heat maps and tables.
 
+mod cells;
 mod courses;
 
 use std::collections::BTreeMap;
@@ -10,10 +11,10 @@ use serde::Deserialize;
 
 use super::check::Checker;
 use super::reduce::At;
-use super::select::{METRIC, Selection, Selector, pairs};
+use super::select::{METRIC, Selection, Selector};
 use crate::plot::{Bar, BarFigure, BarGroup, Figure, HeatMap, Palette};
-use crate::statistics::Estimate;
-use crate::table::{table, with_interval};
+use crate::table::table;
+use cells::Gain;
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -47,6 +48,7 @@ pub struct FigureSpec {
     #[serde(default)]
     pub names: BTreeMap<String, String>,
     pub relative_to: Option<Selection>,
+    pub gain: Option<Gain>,
     pub worst_over: Option<String>,
     pub references: Option<LevelLines>,
     #[serde(default)]
@@ -114,6 +116,12 @@ impl FigureSpec {
         if self.kind == Kind::Curves && self.worst_over.is_some() {
             checker.refuse("worst_over", "requires a table or heat map");
         }
+        if self.gain.is_some() && !matches!(self.kind, Kind::Table | Kind::HeatMap | Kind::Bars) {
+            checker.refuse("gain", "requires a table, heat map or bars");
+        }
+        if self.gain.is_some() && self.relative_to.is_some() {
+            checker.refuse("gain", "is relative to its own ends: remove `relative_to`");
+        }
         if !super::is_about(&self.entry, &self.only_on, checker.study) {
             return;
         }
@@ -124,6 +132,10 @@ impl FigureSpec {
             checker.check_selection(fixed, "references.where");
         }
         self.relative_to.iter().for_each(|relative_to| checker.check_selection(relative_to, "relative_to"));
+        if let Some(Gain { from, to }) = &self.gain {
+            checker.check_selection(from, "gain.from");
+            checker.check_selection(to, "gain.to");
+        }
         let x = Some(&self.x).filter(|x| !courses::OVER.contains(&x.as_str()));
         let axes = [("lines", &self.lines), ("columns", &self.columns), ("rows", &self.rows)];
         let axes = axes.into_iter().flat_map(|(key, axes)| axes.0.iter().map(move |axis| (key, axis)));
@@ -195,27 +207,6 @@ impl<'a> Drawing<'a> {
         parts.iter().fold(self.start.clone(), |query, part| query.and(part))
     }
 
-    /// One number a run: of the selection, or its difference from what it is relative to.
-    fn values(&self, query: &Selection) -> Vec<f64> {
-        let sample = self.selector.sample(query);
-        match &self.spec.relative_to {
-            None => sample.into_values().collect(),
-            Some(other) => {
-                let other = self.selector.sample(&query.and(other));
-                pairs(&sample, &other).into_iter().map(|(value, other)| value - other).collect()
-            }
-        }
-    }
-
-    /// What a cell of a table shows: the least over an axis, if one is given.
-    fn estimate(&self, parts: &[&Selection]) -> Option<Estimate> {
-        let query = self.query(parts);
-        let Some(axis) = &self.spec.worst_over else { return Estimate::of(&self.values(&query)) };
-        let labels = self.selector.labels_of(axis, &query);
-        let estimates = labels.iter().filter_map(|label| Estimate::of(&self.values(&query.with(axis, label))));
-        estimates.min_by(|a, b| a.mean.total_cmp(&b.mean))
-    }
-
     fn name(&self, selection: &Selection) -> String {
         let name = |(axis, label): (&str, &str)| {
             if let Some(name) = self.spec.names.get(label) {
@@ -241,7 +232,11 @@ impl<'a> Drawing<'a> {
             [metric] => measure(metric),
             _ => "value".into(),
         };
-        if self.spec.relative_to.is_some() { format!("{measure}, difference") } else { measure }
+        match (&self.spec.relative_to, &self.spec.gain) {
+            (Some(_), _) => format!("{measure}, difference"),
+            (None, Some(_)) => format!("{measure}, % of the gain"),
+            (None, None) => measure,
+        }
     }
 
     fn subtitle(&self, bands: &str) -> String {
@@ -260,7 +255,7 @@ impl<'a> Drawing<'a> {
         for row in &self.rows {
             for column in &self.columns {
                 let bar = |(method, line): (usize, &Selection)| {
-                    let estimate = self.estimate(&[row, column, line])?;
+                    let estimate = self.cell(&[row, column, line])?.estimate;
                     let (low, high) = estimate.band();
                     Some(Bar { method, value: estimate.mean, low, high })
                 };
@@ -276,7 +271,7 @@ impl<'a> Drawing<'a> {
             y_label: self.y_label(),
             methods: self.names(&self.lines),
             groups,
-            digits: Some(3),
+            digits: Some(if self.spec.gain.is_some() { 1 } else { 3 }),
         }
     }
 
@@ -286,7 +281,7 @@ impl<'a> Drawing<'a> {
     }
 
     fn heat_map(&self) -> HeatMap {
-        let cell = |parts: &[&Selection]| self.estimate(parts).map_or(f64::NAN, |estimate| estimate.mean);
+        let cell = |parts: &[&Selection]| self.cell(parts).map_or(f64::NAN, |cell| cell.estimate.mean);
         let rows = self.table_rows();
         let cells =
             rows.iter().map(|(row, line)| self.columns.iter().map(|column| cell(&[row, line, column])).collect());
@@ -297,14 +292,14 @@ impl<'a> Drawing<'a> {
             columns: self.names(&self.columns),
             rows: rows.iter().map(|(row, line)| joined(&[self.name(row), self.name(line)])).collect(),
             cells: cells.collect(),
-            digits: 3,
+            digits: if self.spec.gain.is_some() { 1 } else { 3 },
             palette: if is_difference { Palette::Diverging { centre: 0.0 } } else { Palette::Sequential },
             note: self.spec.worst_over.as_ref().map_or_else(String::new, |axis| format!("the least over {axis}")),
         }
     }
 
     fn table(&self) -> String {
-        let cell = |parts: &[&Selection]| self.estimate(parts).map_or_else(|| "-".into(), |it| with_interval(&it));
+        let cell = |parts: &[&Selection]| self.cell(parts).map_or_else(|| "-".into(), |cell| self.text(&cell));
         let columns = self.names(&self.columns);
         let header: Vec<&str> = [""].into_iter().chain(columns.iter().map(String::as_str)).collect();
         let line = |(row, line): &(&Selection, &Selection)| {

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use super::read::{Along, Expectation, GapClosed, Printed, Spread};
-use super::select::{Selection, Selector, pairs};
-use crate::statistics::{Estimate, Test, equivalence_p, mean};
+use super::select::{Selection, Selector, differences, gap_runs, pairs};
+use crate::statistics::{Estimate, GapRun, GapShare, Test, equivalence_p, mean};
 
 const SIGNIFICANT: f64 = 0.05;
 
@@ -194,20 +194,39 @@ impl Case<'_> {
     }
 
     fn gap_closed(&self, gap: &GapClosed) -> Option<Outcome> {
-        let compared = self.compared(self.query)?;
-        let of = |selection: &Selection| -> Option<f64> {
-            let sample = self.selector.sample(&self.query.and(selection));
-            (!sample.is_empty()).then(|| mean(&sample.into_values().collect::<Vec<_>>()))
+        let Expectation { left, right, .. } = self.expectation;
+        let value = if left.is_none() && right.is_none() {
+            self.selector.sample(self.query)
+        } else {
+            let (left, right) = self.sides(self.query);
+            differences(&self.selector.sample(&left), &self.selector.sample(&right))
         };
-        let (value, from, to) = (compared.mean(), of(&gap.from)?, of(&gap.to)?);
-        let closed = (value - from) / (to - from);
+        let [from, to] = [&gap.from, &gap.to].map(|end| self.selector.sample(&self.query.and(end)));
+        if [&value, &from, &to].iter().any(|sample| sample.is_empty()) {
+            return None;
+        }
+        let n = value.len();
+        let mut runs = gap_runs(&value, &from, &to);
+        if runs.len() < n {
+            // Runs that do not belong together: a share of the means, and no interval.
+            let [value, from, to] = [value, from, to].map(|sample| mean(&sample.into_values().collect::<Vec<_>>()));
+            runs = vec![GapRun { value, from, to }];
+        }
+        let means = |of: fn(&GapRun) -> f64| mean(&runs.iter().map(of).collect::<Vec<_>>());
+        let GapShare { share, has_gap, confidence_interval_95, .. } = GapShare::of(&runs)?;
         Some(Outcome {
             // Where there is no gap, nothing closes it.
-            met: Some(to > from && is_between(closed, gap.at_least, gap.at_most)),
-            value: Some(closed),
-            values: vec![("from".into(), from), ("value".into(), value), ("to".into(), to)],
+            met: Some(has_gap && is_between(share, gap.at_least, gap.at_most)),
+            value: Some(share),
+            values: vec![
+                ("from".into(), means(|run| run.from)),
+                ("value".into(), means(|run| run.value)),
+                ("to".into(), means(|run| run.to)),
+                ("share".into(), share),
+            ],
             expected: format!("share of the gap {}", bounds(gap.at_least, gap.at_most)),
-            n: compared.0.len(),
+            interval: confidence_interval_95,
+            n: n.max(runs.len()),
             ..Outcome::default()
         })
     }

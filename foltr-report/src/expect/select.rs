@@ -11,7 +11,7 @@ use toml::{Table, Value};
 
 use super::reduce::At;
 use crate::distinct;
-use crate::statistics::mean;
+use crate::statistics::{GapRun, mean};
 
 pub const METRIC: &str = "metric";
 pub const FOLD: &str = "fold";
@@ -272,8 +272,27 @@ fn value_for(sample: &Sample, (fold, seed): (usize, u64)) -> Option<f64> {
 
 /// Values of both samples that belong together.
 pub fn pairs(left: &Sample, right: &Sample) -> Vec<(f64, f64)> {
-    let keys: BTreeSet<(usize, u64)> = left.keys().chain(right.keys()).copied().collect();
-    keys.into_iter().filter_map(|key| Some((value_for(left, key)?, value_for(right, key)?))).collect()
+    by_run([left, right]).into_values().map(|[left, right]| (left, right)).collect()
+}
+
+/// Differences of values that belong together.
+pub fn differences(left: &Sample, right: &Sample) -> Sample {
+    by_run([left, right]).into_iter().map(|(run, [left, right])| (run, left - right)).collect()
+}
+
+/// What runs of the same fold and seed say about a gap.
+pub fn gap_runs(value: &Sample, from: &Sample, to: &Sample) -> Vec<GapRun> {
+    by_run([value, from, to]).into_values().map(|[value, from, to]| GapRun { value, from, to }).collect()
+}
+
+/// Values of all samples by fold and seed, where all have one.
+fn by_run<const N: usize>(samples: [&Sample; N]) -> BTreeMap<(usize, u64), [f64; N]> {
+    let keys: BTreeSet<(usize, u64)> = samples.iter().flat_map(|sample| sample.keys().copied()).collect();
+    let of_run = |key: (usize, u64)| {
+        let values: Option<Vec<f64>> = samples.iter().map(|sample| value_for(sample, key)).collect();
+        Some((key, values?.try_into().ok()?))
+    };
+    keys.into_iter().filter_map(of_run).collect()
 }
 
 /// All values of a setting as JSON: through text, where a 32-bit float is 0.1 and not the 64-bit float next to it.

@@ -193,8 +193,35 @@ fn shares_of_a_gap() {
     assert_eq!(verdicts(&gap("at_most = 0.67"), &usual), [Holds]);
     assert_eq!(verdicts(&gap("at_most = 0.5"), &usual), [Fails]);
     assert_eq!(verdicts(&gap("at_least = -9.0"), &nan), [Fails]);
+    let judged = judge(&gap("at_least = 0.66"), &usual);
+    let (low, high) = judged[0].interval.expect("three runs");
+    assert!((judged[0].value.expect("a share") - 2.0 / 3.0).abs() < 1e-12 && high - low < 1e-6, "{judged:?}");
     // No gap: nothing is closed.
     assert_eq!(verdicts(&gap("at_least = 0.5"), &|_: &str, _: u32, _: u64, _: usize| 0.5), [Fails]);
+}
+
+/// Mistake: a share without an interval, so that nobody sees that it is chance.
+#[test]
+fn a_share_of_a_gap_has_the_interval_of_paired_runs() {
+    // Closed by .15, .2 and .25 of gaps of .3, whatever seeds have in common: t(2) = 4.30265, deviation .05.
+    let value = |users: &str, _: u32, seed: u64, _: usize| {
+        let seed = seed as f64 - 2.0;
+        let in_common = 0.1 * seed;
+        in_common
+            + match users {
+                "perfect" => 0.8,
+                "navigational" => 0.7 + 0.05 * seed,
+                _ => 0.5,
+            }
+    };
+    let gap = "where = { 'users.preset' = 'navigational' }
+            gap_closed = { from = { 'users.preset' = 'informational' }, to = { 'users.preset' = 'perfect' }, at_least = 0.5 }";
+    let judged = judge(gap, &value);
+    let half = 4.302_652_7 * 0.05 / 3.0_f64.sqrt() / 0.3;
+    let (low, high) = judged[0].interval.expect("three runs");
+    assert!((low - (2.0 / 3.0 - half)).abs() < 1e-6 && (high - (2.0 / 3.0 + half)).abs() < 1e-6, "{low}, {high}");
+    let text = super::text(&judged);
+    assert!(text.contains("share 0.6667 [0.2526, 1.0807]"), "{text}");
 }
 
 #[test]
@@ -248,6 +275,7 @@ fn parts_of_a_course() {
     assert_eq!(number("'last-tenth'"), 10.0);
     assert_eq!(number("3"), 3.0);
     assert_eq!(number("[0.0, 0.5]"), 3.0);
+    assert_eq!(number("{ rounds = [2, 5] }"), 3.5);
     assert_eq!(number("[0.0, 0.01]"), 1.0, "at least one value");
     let discounted: f64 = (1..=10).map(|round| 0.9995_f64.powi(round - 1) * f64::from(round)).sum();
     assert!((number("'discounted-sum'") - discounted).abs() < 0.05, "{}", number("'discounted-sum'"));

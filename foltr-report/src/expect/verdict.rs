@@ -84,7 +84,9 @@ impl Judgement {
     fn number(&self) -> String {
         if !self.values.is_empty() {
             let values = self.values.iter().map(|(label, value)| format!("{label} {value:.4}"));
-            return values.collect::<Vec<_>>().join(", ");
+            // Of a share: it need not be in the middle.
+            let interval = self.interval.map_or_else(String::new, |(low, high)| format!(" [{low:.4}, {high:.4}]"));
+            return values.collect::<Vec<_>>().join(", ") + &interval;
         }
         let interval = self.interval.map_or_else(String::new, |(low, high)| format!(" ± {:.4}", (high - low) / 2.0));
         self.value.map_or_else(String::new, |value| format!("{value:.4}{interval}"))

@@ -25,7 +25,7 @@ pub fn run(RunArgs { spec, overrides, shard, .. }: &RunArgs) -> Result<End> {
     if plan.grid.settings.len() > MOST_SHOWN {
         println!("{MOST_SHOWN} of {} settings shown", plan.grid.settings.len());
     }
-    plan.privacy_warnings(&data).iter().for_each(|warning| eprintln!("warning: {warning}"));
+    plan.warnings(&data).iter().for_each(|warning| eprintln!("warning: {warning}"));
     let n_interactions: u64 = plan.jobs.iter().map(|job| plan.n_interactions(job)).sum();
     let threads = rayon::current_num_threads();
     // Methods of unlearning share their training.

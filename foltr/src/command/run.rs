@@ -85,6 +85,6 @@ fn print_outcome(outcome: &GridOutcome, store: &RunStore, out: &Path, steps: &[S
     if steps.contains(&Step::Evaluate) {
         results::print(&outcome.results, out)?;
     }
-    outcome.privacy_warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    outcome.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
     Ok(())
 }

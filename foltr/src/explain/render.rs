@@ -72,12 +72,16 @@ impl Explanation {
             Noise::Answer { truth } => format!("true answers with probability {truth:.3}"),
         }
     }
+
+    fn scope(&self) -> String {
+        self.defence.map_or_else(String::new, |scope| scope.words())
+    }
 }
 
 fn render(section: &[&Explanation], axes: &[&str]) -> String {
     let words = &section[0].words;
     let mut lines = vec![wrapped("", "  ", &format!("{} ({})", words.summary, section[0].mechanism))];
-    let facts = [Explanation::numbers, Explanation::noise];
+    let facts = [Explanation::numbers, Explanation::noise, Explanation::scope];
     let is_shared = facts.map(|fact| section.iter().all(|one| fact(one) == fact(section[0])));
     let shared = facts.iter().zip(is_shared).filter(|(_, is_shared)| *is_shared).map(|(fact, _)| fact(section[0]));
     lines.extend(shared.filter(|words| !words.is_empty()).map(|words| wrapped("  ", "  ", &words)));

@@ -230,3 +230,28 @@ fn settings_with_different_numbers_share_a_section() {
     );
     assert!(Explained::of(&grid, Some(1.0)).is_err());
 }
+
+/// Mistake: m is set to what is expected in a round and three deviations more; nobody says for how many attackers that is.
+#[test]
+fn a_defence_says_for_how_many_attackers_it_is_enough() {
+    let file = |m: u32| {
+        let file = pdgd("kind = \"none\"").set("clients.cohort", "100").set("federation.rounds", "3000");
+        let rule = format!("rule = {{ kind = \"trimmed-mean\", attackers = {m} }}");
+        file.section("defence", &rule)
+            .section("attack", "attackers = 200\nmethod = { kind = \"sign-flip\", scale = 1.0 }")
+    };
+    let explained = only(&file(32));
+    let scope = explained.defence.expect("a robust rule");
+    assert_eq!((scope.assumed_attackers, scope.cohort, scope.most_attackers), (32, 100, 111));
+    assert_eq!((scope.attackers, scope.needed), (Some(200), Some(46)));
+    let text = Explained { version: 1, explanations: vec![explained] }.render().replace("\n  ", " ");
+    let words = "reckons with 32 attackers in a round of 100 clients: enough in all 3 000 rounds, at a risk of 1e-6, for at \
+                 most 111 attackers among 1 000 clients; the 200 of [attack] need 46";
+    assert!(text.contains(words), "{text}");
+    assert_eq!(only(&file(46)).defence.map(|scope| scope.most_attackers), Some(206));
+    let few = file(3).without("attack").section("clients", "n_clients = 8\ninteractions = 4");
+    let krum =
+        only(&few.section("defence", "rule = { kind = \"krum\", attackers = 3 }")).defence.expect("a robust rule");
+    assert!(!krum.holds && krum.words().contains("too few for this rule to promise anything"), "{krum:?}");
+    assert_eq!(only(&pdgd("kind = \"none\"")).defence, None);
+}

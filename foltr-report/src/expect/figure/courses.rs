@@ -131,7 +131,7 @@ impl Drawing<'_> {
         let labels = self.selector.labels_of(axis, query);
         let point = |label: &String| {
             let x = label.parse::<f64>().ok()?;
-            Some(at(x, &Estimate::of(&self.values(&query.with(axis, label)))?))
+            Some(at(x, &self.estimate(&query.with(axis, label))?))
         };
         let mut points: Vec<Point> = labels.iter().filter_map(point).collect();
         points.sort_by(|a, b| a.x.total_cmp(&b.x));

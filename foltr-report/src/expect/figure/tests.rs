@@ -68,7 +68,46 @@ fn bars_and_heat_maps_have_their_means_and_differences() {
     assert_eq!(cells, [-10.0, -10.0, 0.0, 0.0, 10.0, 10.0]);
     let worst = "kind = 'table'\nrows = 'clients.interactions'\nworst_over = 'users.preset'";
     let Drawn::Table(text) = drawn(worst) else { panic!("a table") };
-    assert!(text.contains("21.0000") && !text.contains("41.0000"), "{text}");
+    assert!(text.contains("21.0000") && text.contains("(perfect)") && !text.contains("41.0000"), "{text}");
+}
+
+/// Mistake: a table of shares of clean, of which a ranker after ten rounds has most.
+#[test]
+fn a_table_shows_shares_of_the_gain_and_names_the_worst() {
+    let gain = "gain = { from = { 'users.preset' = 'perfect' }, to = { 'users.preset' = 'informational' } }";
+    // 10 perfect, 20 navigational, 30 informational, and what runs have in common: half of the gain, in every run.
+    let table = |more: &str| match drawn(&format!("kind = 'table'\nrows = 'clients.interactions'\n{gain}\n{more}")) {
+        Drawn::Table(text) => text,
+        Drawn::Figure(_) => panic!("a table"),
+    };
+    let text = table("where = { 'users.preset' = 'navigational' }");
+    assert!(text.contains("50.0 [50.0, 50.0]") && text.contains("nDCG@10 on test queries, % of the gain"), "{text}");
+    let two = "where = { 'users.preset' = ['navigational', 'informational'] }\nworst_over = 'users.preset'";
+    let text = table(&format!("{two}\nnames = {{ navigational = 'in between' }}"));
+    assert!(text.contains("50.0 [50.0, 50.0] (in between)"), "{text}");
+    assert!(!text.contains("100.0"), "{text}");
+    let bars = format!("kind = 'bars'\nlines = 'users.preset'\n{gain}");
+    let Drawn::Figure(Figure::Bars(figure)) = drawn(&bars) else { panic!("bars") };
+    let values: Vec<f64> = figure.groups[0].bars.iter().map(|bar| bar.value).collect();
+    assert_eq!(values, [0.0, 50.0, 100.0]);
+}
+
+#[test]
+fn a_gain_without_a_gap_is_no_number_and_not_drawn_as_a_curve() {
+    let gain = "gain = { from = { 'users.preset' = 'informational' }, to = { 'users.preset' = 'perfect' } }";
+    let Drawn::Table(text) = drawn(&format!("kind = 'table'\nrows = 'users.preset'\n{gain}")) else {
+        panic!("a table")
+    };
+    assert!(text.contains("NaN") && !text.contains("50.0"), "{text}");
+    for (more, message) in [
+        ("kind = 'curves'", "requires a table, heat map or bars"),
+        ("kind = 'table'\nrelative_to = { 'users.preset' = 'perfect' }", "remove `relative_to`"),
+        ("kind = 'table'\nwhere = { 'users.prest' = 'perfect' }", "unknown axis"),
+    ] {
+        let study = study(&format!("[[figure]]\nmetric = 'test-ndcg@10'\n{more}\n{gain}\n"), &Asked::default());
+        let problems = Criteria::read(&study).expect_err("refused");
+        assert!(problems.len() == 1 && problems[0].to_string().contains(message), "{problems:?}");
+    }
 }
 
 #[test]

@@ -12,7 +12,7 @@ const LOUD: f64 = 1.0;
 /// The same ratio where nothing was lost.
 const QUIET: f64 = 0.3;
 
-pub(crate) fn privacy_warnings(experiment: &Experiment, fold: &Fold) -> Vec<String> {
+pub(super) fn warnings(experiment: &Experiment, fold: &Fold) -> Vec<String> {
     let width = fold.train.n_features();
     let n_params = experiment.ranker.map_or(width, |ranker| ranker.shape(width).n_params());
     let warnings = [
@@ -99,7 +99,7 @@ mod tests {
     fn warnings(file: &ExperimentFile) -> Vec<String> {
         let experiment = Experiment::from_toml(&file.to_string()).expect("a sound file");
         let folds = data::load(&experiment.data).expect("generated");
-        privacy_warnings(&experiment, &folds[0].1)
+        super::warnings(&experiment, &folds[0].1)
     }
 
     #[test]

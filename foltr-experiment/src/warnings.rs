@@ -1,0 +1,12 @@
+//! What must be known to read the numbers of a run: what its privacy hides and costs, and what its defence holds against.
+
+mod defence;
+mod privacy;
+
+use foltr_simulation::datasets::Fold;
+
+use crate::spec::Experiment;
+
+pub(crate) fn warnings(experiment: &Experiment, fold: &Fold) -> Vec<String> {
+    [privacy::warnings(experiment, fold), defence::warnings(experiment)].concat()
+}
