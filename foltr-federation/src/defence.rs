@@ -1,11 +1,12 @@
-//! What a federation does against clients that lie: momentum on every device, mixing, and a rule that bounds what a few
-//! of them can do.
+//! What a federation does against clients that lie: it refuses messages that are too long, lets the last message of a
+//! client stand in for one that does not come, has momentum on every device, mixes, and bounds by a rule what a few
+//! clients can do.
 
 use serde::{Deserialize, Serialize};
 
 use crate::aggregate::{Aggregation, Aggregator, Mean, Mixing, TrimmedMean};
 use crate::worker_momentum::WorkerMomentum;
-use foltr_rank::parameter::ParameterError;
+use foltr_rank::parameter::{ParameterError, positive};
 
 /// A defence.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
@@ -20,19 +21,57 @@ pub struct Defence {
     /// What a device sends instead of its newest update.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub momentum: Option<WorkerMomentum>,
+    /// The most rounds that a client's last message may be old to stand in for one that does not come; after that the
+    /// zero vector does. The rule `mean` without mixing adds up what comes, and has no stand-ins.
+    #[serde(default = "usual_stand_ins", skip_serializing_if = "are_usual_stand_ins")]
+    pub stand_ins: u32,
+    /// The Euclidean length beyond which a single message is refused, before anything else.
+    #[serde(default = "usual_longest", skip_serializing_if = "is_usual_longest")]
+    pub longest: f64,
+}
+
+const fn usual_stand_ins() -> u32 {
+    Defence::STAND_INS
+}
+
+const fn usual_longest() -> f64 {
+    Defence::LONGEST
+}
+
+// Serde asks by reference.
+#[expect(clippy::trivially_copy_pass_by_ref)]
+const fn are_usual_stand_ins(rounds: &u32) -> bool {
+    *rounds == Defence::STAND_INS
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref)]
+fn is_usual_longest(length: &f64) -> bool {
+    *length == Defence::LONGEST
 }
 
 impl Defence {
-    /// Federated averaging: none.
-    pub const NONE: Self = Self { rule: Aggregation::Mean(Mean {}), mixing: None, momentum: None };
+    /// Rounds after which a remembered message says little: the momentum of the recommended defence begins with a
+    /// memory of a hundred rounds.
+    pub const STAND_INS: u32 = 100;
+    /// Far beyond what honest clients send (steps of PDGD have lengths below 10, directions of FOLtR-ES below 10,000),
+    /// and far below what makes a sum of many clients overflow.
+    pub const LONGEST: f64 = 1e6;
+
+    /// Federated averaging: none. Only here are messages of any length taken.
+    pub const NONE: Self = Self { longest: f64::INFINITY, ..Self::of_rule(Aggregation::Mean(Mean {})) };
+
+    /// A rule alone, with the usual stand-ins and the usual bound on the length of messages.
+    pub const fn of_rule(rule: Aggregation) -> Self {
+        Self { rule, mixing: None, momentum: None, stand_ins: Self::STAND_INS, longest: Self::LONGEST }
+    }
 
     /// What to use when nothing else is known, with so many attackers to expect in a round: momentum over the last
     /// half of the past, mixing, trimmed mean. Argued from measurements in `docs/attacks.md`.
     pub const fn recommended(attackers: u32) -> Self {
         Self {
-            rule: Aggregation::TrimmedMean(TrimmedMean { attackers }),
             mixing: Some(attackers),
             momentum: Some(WorkerMomentum::Growing { share: 0.5, least: 0.99, most: 0.999 }),
+            ..Self::of_rule(Aggregation::TrimmedMean(TrimmedMean { attackers }))
         }
     }
 
@@ -43,7 +82,20 @@ impl Defence {
 
     pub fn check(&self) -> Result<(), ParameterError> {
         self.rule.check()?;
+        if self.bounds_length() {
+            self.check_longest()?;
+        }
         self.momentum.map_or(Ok(()), |momentum| momentum.check())
+    }
+
+    /// Whether a stated bound is one.
+    pub fn check_longest(&self) -> Result<(), ParameterError> {
+        positive("longest", self.longest)
+    }
+
+    /// Whether single messages are looked at before anything is made of them.
+    pub fn bounds_length(&self) -> bool {
+        self.longest != f64::INFINITY
     }
 
     /// What in this defence needs single updates, if anything does.

@@ -118,6 +118,7 @@ impl FederationPlan {
             ("personalisation", self.personalisation.map(|method| method.check())),
             ("asynchrony", self.asynchrony.map(|asynchrony| asynchrony.check(n_clients))),
             ("defence.rule", self.defence.map(|defence| defence.rule.check())),
+            ("defence", self.defence.map(|defence| defence.check_longest())),
             ("defence.momentum", self.defence.and_then(|defence| defence.momentum).map(|momentum| momentum.check())),
             ("history", self.history.map(|history| history.check())),
             ("unlearning.method", self.unlearning.as_ref().map(|method| method.check())),
