@@ -266,7 +266,8 @@ impl Coordinator {
         if expected != got || first.len() != got || second.len() != got {
             return Err(PayloadError::Params { expected, got });
         }
-        if let Some(last) = checkpoint.stand_ins.iter().map(|(_, last)| last.values.len()).find(|&len| len != expected) {
+        if let Some(last) = checkpoint.stand_ins.iter().map(|(_, last)| last.values.len()).find(|&len| len != expected)
+        {
             return Err(PayloadError::Params { expected, got: last });
         }
         self.skip();

@@ -20,12 +20,23 @@ pub(super) struct Recorder<'a, 's> {
     pub(super) newest: Option<f64>,
     /// What the rankers evaluated last are worth to every client, if clients differ.
     pub(super) clients: Vec<ClientValue>,
+    /// Refused messages and dropped steps of the rounds so far.
+    losses: [u64; 2],
     sink: &'s mut dyn FnMut(Row),
 }
 
 impl<'a, 's> Recorder<'a, 's> {
     pub(super) fn new(shape: Shape, evaluator: RunEvaluator<'a>, sink: &'s mut dyn FnMut(Row)) -> Self {
-        Self { shape, evaluator, pending: Vec::new(), is_unlearning: false, newest: None, clients: Vec::new(), sink }
+        Self {
+            shape,
+            evaluator,
+            pending: Vec::new(),
+            is_unlearning: false,
+            newest: None,
+            clients: Vec::new(),
+            losses: [0; 2],
+            sink,
+        }
     }
 
     pub(super) fn send(&mut self, round: usize, metric: MetricName, value: f64) {
@@ -44,6 +55,13 @@ impl<'a, 's> Recorder<'a, 's> {
         }
         if let Some(share) = trainer.attacker_share() {
             self.send(round, MetricName::AttackerShare, share);
+        }
+        let losses = [trainer.n_refused(), trainer.n_dropped_steps()];
+        let before = std::mem::replace(&mut self.losses, losses);
+        for (i, metric) in [MetricName::RefusedMessages, MetricName::DroppedSteps].into_iter().enumerate() {
+            if losses[i] > before[i] {
+                self.send(round, metric, losses[i] as f64);
+            }
         }
     }
 
