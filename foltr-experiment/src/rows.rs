@@ -32,6 +32,11 @@ pub enum MetricName {
     SimulatedTime,
     /// How much of a round's step came from attackers.
     AttackerShare,
+    /// Messages that the server has refused for what was in them, so far; there is a row where the number has grown.
+    RefusedMessages,
+    /// Steps that would have made a parameter infinite and were dropped, so far; there is a row where the number has
+    /// grown.
+    DroppedSteps,
     /// A metric of the ranker while clients are being forgotten; rounds are those of unlearning, 0 is before it.
     Unlearning(Split, Metric),
     /// Mean nDCG of the lists shown to users during a round of unlearning.
@@ -87,10 +92,12 @@ const BY_PREFIX: [(&str, OfSplit); 5] = [
     ("", MetricName::Offline),
 ];
 
-const BY_NAME: [(&str, MetricName); 4] = [
+const BY_NAME: [(&str, MetricName); 6] = [
     ("online-maxrr", MetricName::OnlineMaxRr),
     ("simulated-time", MetricName::SimulatedTime),
     ("attacker-share", MetricName::AttackerShare),
+    ("refused-messages", MetricName::RefusedMessages),
+    ("dropped-steps", MetricName::DroppedSteps),
     ("promotion-rank", MetricName::PromotionRank),
 ];
 

@@ -6,6 +6,9 @@
 //! message is gone, so the two cannot be compared here. A server that answers repeated uploads with the same receipt
 //! keeps the receipts, and must look there first.
 //!
+//! Where the rule compares single messages, a client that was drawn into the round and sends none is represented by its
+//! [last message](crate::stand_ins).
+//!
 //! Noise that belongs on the sum is the coordinator's: [`Coordinator::close`] is the only way to a step, and it asks for
 //! a random generator. What leaves a coordinator whose mechanism protects a sum is made of the noisy step: the model, the
 //! next clip norm, the report, errors and checkpoints. Messages and sums of the open round are the server's own; they are
@@ -75,6 +78,9 @@ pub struct Coordinator {
     inbox: Inbox,
     /// All messages of the round, for a rule that must see them; then nothing is in the inbox.
     buffer: Option<RoundBuffer>,
+    /// Who was drawn into the open round, in rising order; all clients if nobody said.
+    drawn: Option<Vec<u32>>,
+    defence: Defence,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -82,17 +88,23 @@ pub struct RoundReport {
     pub round: u32,
     /// None where the mechanism hides who takes part.
     pub n_contributions: Option<u32>,
+    /// Clients of the round that an earlier message, or the zero vector, stood in for.
+    pub n_stand_ins: u32,
     /// Euclidean norm of the aggregated step, noise included, before the optimiser.
     pub step_norm: f64,
 }
 
 /// Why a message or a partial sum is not taken. The round is as it was before.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Copy, Debug, PartialEq, Error)]
 pub enum Rejected {
     #[error("the message is of round {got}, the open round is {expected}")]
     Round { expected: u32, got: u32 },
     #[error("client {client} is not one of the {n_clients} of this round, counted from 0")]
     UnknownClient { client: u32, n_clients: u32 },
+    #[error("client {client} was not drawn into round {round}")]
+    NotDrawn { client: u32, round: u32 },
+    #[error("the message of client {client} has length {length}, above the {longest} that this federation takes")]
+    TooLong { client: u32, length: f64, longest: f64 },
     #[error("client {client} has already contributed to this round")]
     Duplicate { client: u32 },
     #[error("this federation is sealed: the server takes the sums of secure aggregation, never a single message")]
@@ -121,6 +133,17 @@ pub enum CloseError {
     /// The new model would leave the range of f32. The round is dropped, the model stays, the next round is open.
     #[error("round {round} would make parameter {index} infinite; its contributions were dropped")]
     Overflow { round: u32, index: usize },
+}
+
+impl Rejected {
+    /// Refuses a vector of more than a length.
+    fn check_length(client: u32, values: &[f32], longest: f64) -> Result<(), Self> {
+        if longest == f64::INFINITY {
+            return Ok(());
+        }
+        let length = values.iter().map(|&value| f64::from(value).powi(2)).sum::<f64>().sqrt();
+        if length <= longest { Ok(()) } else { Err(Self::TooLong { client, length, longest }) }
+    }
 }
 
 impl Setup {
@@ -175,9 +198,24 @@ impl Coordinator {
             return Err(SetupError::OnlySums);
         }
         let n_params = model.master.len();
-        let buffer = (!defence.only_sums()).then(|| RoundBuffer::new(rule, defence.start(), n_clients, n_params));
+        let new_buffer = || RoundBuffer::new(rule, defence.start(), n_clients, n_params, defence.stand_ins);
+        let buffer = (!defence.only_sums()).then(new_buffer);
         let inbox = Inbox::new(rule, n_clients, n_params);
-        Ok(Self { model, privacy, noise_shares, divisor, inbox, buffer })
+        Ok(Self { model, privacy, noise_shares, divisor, inbox, buffer, drawn: None, defence })
+    }
+
+    /// Says who was drawn into the open round, before messages come; those that have come are dropped. Nothing changes
+    /// on an error.
+    pub fn open(&mut self, drawn: &[u32]) -> Result<(), Rejected> {
+        drawn.iter().try_for_each(|&client| self.check_known(client))?;
+        self.inbox.clear();
+        self.buffer.iter_mut().for_each(RoundBuffer::clear);
+        let own = self.drawn.get_or_insert_default();
+        own.clear();
+        own.extend_from_slice(drawn);
+        own.sort_unstable();
+        own.dedup();
+        Ok(())
     }
 
     pub const fn task(&self) -> &RoundTask {
@@ -205,10 +243,11 @@ impl Coordinator {
         self.buffer.as_ref().map_or(&[], |buffer| &buffer.shares)
     }
 
-    /// The step that the rule would make of these contributions; nothing changes, and no noise is added.
+    /// The step that the rule would make of these messages of the open round and of stand-ins for all others; nothing
+    /// changes, no noise is added, and nothing is slowed down. For attackers who know the server.
     pub fn rehearse(&self, round: &Contributions) -> Option<Vec<f64>> {
         match &self.buffer {
-            Some(buffer) => buffer.rehearse(&self.model.task.global, round),
+            Some(buffer) => buffer.rehearse(&self.model.task, round, self.drawn.as_deref(), self.defence.longest),
             None => {
                 let mut sum = PartialSum::new(round.n_params());
                 round.iter().for_each(|(_, weight, row)| sum.add_step(row, weight));
@@ -227,6 +266,7 @@ impl Coordinator {
             clip_norm: self.model.task.clip_norm,
             tail: None,
             devices: Devices::default(),
+            stand_ins: self.buffer.as_ref().map(|buffer| buffer.stand_ins.clone()).unwrap_or_default(),
         }
     }
 
@@ -237,7 +277,14 @@ impl Coordinator {
         if expected != got || first.len() != got || second.len() != got {
             return Err(PayloadError::Params { expected, got });
         }
+        if let Some(last) = checkpoint.stand_ins.iter().map(|(_, last)| last.values.len()).find(|&len| len != expected)
+        {
+            return Err(PayloadError::Params { expected, got: last });
+        }
         self.skip();
+        if let Some(buffer) = &mut self.buffer {
+            buffer.stand_ins.clone_from(&checkpoint.stand_ins);
+        }
         let model = &mut self.model;
         model.task.round = checkpoint.round;
         model.task.clip_norm = checkpoint.clip_norm;
@@ -258,8 +305,11 @@ impl Coordinator {
         self.check_client(client)?;
         self.model.expected.check(&payload)?;
         match &mut self.buffer {
-            Some(buffer) => buffer.receive(client, &payload),
-            None => self.inbox.receive(client, payload),
+            Some(buffer) => buffer.receive(client, &payload, self.defence.longest),
+            None => {
+                self.inbox.check_length(client, &payload, self.defence.longest)?;
+                self.inbox.receive(client, payload)
+            }
         }
     }
 
@@ -268,13 +318,23 @@ impl Coordinator {
         self.check_client(client)?;
         if let Some(buffer) = &mut self.buffer {
             self.model.expected.check_step(n_interactions, delta)?;
-            return buffer.receive_step(client, f64::from(n_interactions), delta);
+            return buffer.receive_step(client, f64::from(n_interactions), delta, self.defence.longest);
         }
         let payload = Payload::Step { n_interactions, delta: delta.to_vec() };
         self.receive(Message { round: self.model.task.round, client, payload })
     }
 
     fn check_client(&self, client: u32) -> Result<(), Rejected> {
+        self.check_known(client)?;
+        match &self.drawn {
+            Some(drawn) if drawn.binary_search(&client).is_err() => {
+                Err(Rejected::NotDrawn { client, round: self.model.task.round })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn check_known(&self, client: u32) -> Result<(), Rejected> {
         let n_clients = self.model.task.n_clients;
         if client < n_clients { Ok(()) } else { Err(Rejected::UnknownClient { client, n_clients }) }
     }
@@ -302,22 +362,37 @@ impl Coordinator {
     /// A deployment draws from the operating system.
     pub fn close(&mut self, noise: &mut dyn Rng) -> Result<RoundReport, CloseError> {
         let round = self.model.task.round;
-        let (sum, mut step) = match &mut self.buffer {
+        let (sum, mut step, n_stand_ins) = match &mut self.buffer {
             Some(buffer) => {
-                let combined = buffer.combine(&self.model.task.global).ok_or(CloseError::Empty { round })?;
-                (self.closing(combined.0, 0), combined.1)
+                let combined = buffer.combine(&self.model.task.global, round, self.drawn.as_deref());
+                let combined = combined.ok_or(CloseError::Empty { round })?;
+                (self.closing(combined.n_fresh, 0), combined.step, combined.n_stand_ins)
             }
-            None => self.fold()?,
+            None => {
+                let (sum, step) = self.fold()?;
+                (sum, step, 0)
+            }
         };
         let clip_norm = self.privacy.finish(&sum, noise, &mut step);
-        self.inbox.clear();
-        self.model.task.round += 1;
-        self.model.apply(&step).map_err(|index| CloseError::Overflow { round, index })?;
+        if self.defence.slowing.is_some() {
+            let factor = self.defence.step_factor(round);
+            step.iter_mut().for_each(|value| *value *= factor);
+        }
+        let moved = self.model.apply(&step);
+        match &mut self.buffer {
+            Some(buffer) if moved.is_ok() => buffer.remember(round),
+            // What did not move the model has no shares in a step, and does not stand in for anything.
+            Some(buffer) => buffer.shares.clear(),
+            None => {}
+        }
+        self.skip();
+        moved.map_err(|index| CloseError::Overflow { round, index })?;
         self.model.task.clip_norm = clip_norm;
         let hides_who = matches!(self.inbox.rule, PayloadSemantics::Summing { .. });
         Ok(RoundReport {
             round,
             n_contributions: (!hides_who).then_some(sum.n_contributions),
+            n_stand_ins,
             step_norm: step.iter().map(|value| value * value).sum::<f64>().sqrt(),
         })
     }
@@ -349,6 +424,7 @@ impl Coordinator {
     pub fn skip(&mut self) {
         self.inbox.clear();
         self.buffer.iter_mut().for_each(RoundBuffer::clear);
+        self.drawn = None;
         self.model.task.round += 1;
     }
 }

@@ -1,5 +1,11 @@
-//! What a federation does against clients that lie: momentum on every device, mixing, and a rule that bounds what a few
-//! of them can do.
+//! What a federation does against clients that lie: it refuses messages that are too long, lets the last message of a
+//! client stand in for one that does not come, shortens messages, mixes them, bounds by a rule what a few clients can do,
+//! and moves ever more slowly. Devices send running means of their updates.
+//!
+//! Slowing: a step of round t is multiplied by 1 / sqrt(1 + t / rounds), the usual decay of stochastic approximation
+//! (`RM51` Robbins, Monro: *A Stochastic Approximation Method*, 1951). What attackers can add to a step within the scatter
+//! of honest clients does not become less when the model stands near its goal, and honest steps do. A step that becomes
+//! shorter leaves them less time to carry it away. Ours is only where it is put: behind a robust rule.
 
 pub mod cohort;
 
@@ -7,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::aggregate::{Aggregation, Aggregator, Bound, Mean, Mixing, Radius, TrimmedMean};
 use crate::worker_momentum::WorkerMomentum;
-use foltr_rank::parameter::ParameterError;
+use foltr_rank::parameter::{ParameterError, positive};
 
 /// A defence.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
@@ -22,24 +28,74 @@ pub struct Defence {
     /// How long a contribution may be before mixing and the rule; longer ones are shortened to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<Radius>,
+    /// Rounds after which steps are shorter by the root of 2; after three times as many they are half as long. Steps
+    /// stay as they are when it is absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub slowing: Option<f64>,
     /// What a device sends instead of its newest update.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub momentum: Option<WorkerMomentum>,
+    /// The most rounds that a client's last message may be old to stand in for one that does not come; after that the
+    /// zero vector does. The rule `mean` without mixing adds up what comes, and has no stand-ins.
+    #[serde(default = "usual_stand_ins", skip_serializing_if = "are_usual_stand_ins")]
+    pub stand_ins: u32,
+    /// The Euclidean length beyond which a single message is refused, before anything else.
+    #[serde(default = "usual_longest", skip_serializing_if = "is_usual_longest")]
+    pub longest: f64,
+}
+
+const fn usual_stand_ins() -> u32 {
+    Defence::STAND_INS
+}
+
+const fn usual_longest() -> f64 {
+    Defence::LONGEST
+}
+
+// Serde asks by reference.
+#[expect(clippy::trivially_copy_pass_by_ref)]
+const fn are_usual_stand_ins(rounds: &u32) -> bool {
+    *rounds == Defence::STAND_INS
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref)]
+fn is_usual_longest(length: &f64) -> bool {
+    *length == Defence::LONGEST
 }
 
 impl Defence {
-    /// Federated averaging: none.
-    pub const NONE: Self = Self { rule: Aggregation::Mean(Mean {}), mixing: None, bound: None, momentum: None };
+    /// Rounds after which a remembered message says little: the momentum of the recommended defence begins with a
+    /// memory of a hundred rounds.
+    pub const STAND_INS: u32 = 100;
+    /// Far beyond what honest clients send (steps of PDGD have lengths below 10, directions of FOLtR-ES below 10,000),
+    /// and far below what makes a sum of many clients overflow.
+    pub const LONGEST: f64 = 1e6;
+
+    /// Federated averaging: none. Only here are messages of any length taken.
+    pub const NONE: Self = Self { longest: f64::INFINITY, ..Self::of_rule(Aggregation::Mean(Mean {})) };
+
+    /// A rule alone, with the usual stand-ins and the usual bound on the length of messages.
+    pub const fn of_rule(rule: Aggregation) -> Self {
+        Self {
+            rule,
+            mixing: None,
+            bound: None,
+            slowing: None,
+            momentum: None,
+            stand_ins: Self::STAND_INS,
+            longest: Self::LONGEST,
+        }
+    }
 
     /// What to use when nothing else is known, with so many attackers to expect in a round: momentum over the last
-    /// half of the past, mixing, trimmed mean. Argued from measurements in `docs/attacks.md`.
+    /// half of the past, messages no longer than the middle one, trimmed mean, slowing. Argued from measurements in
+    /// `docs/attacks.md`, which also says where it is not enough.
     pub const fn recommended(attackers: u32) -> Self {
         Self {
-            rule: Aggregation::TrimmedMean(TrimmedMean { attackers }),
-            mixing: Some(attackers),
-            bound: None,
-           
-            momentum: Some(WorkerMomentum::Growing { share: 0.5, least: 0.99, most: 0.999 }),
+            bound: Some(Radius::Median),
+            slowing: Some(100.0),
+            momentum: Some(WorkerMomentum::Growing { share: 0.5, least: 0.997, most: 0.999 }),
+            ..Self::of_rule(Aggregation::TrimmedMean(TrimmedMean { attackers }))
         }
     }
 
@@ -50,14 +106,40 @@ impl Defence {
 
     pub fn check(&self) -> Result<(), ParameterError> {
         self.rule.check()?;
+        if self.bounds_length() {
+            self.check_longest()?;
+        }
+        self.check_steps()?;
         self.momentum.map_or(Ok(()), |momentum| momentum.check())
+    }
+
+    /// Whether what is done to the lengths of messages and steps can be done.
+    pub fn check_steps(&self) -> Result<(), ParameterError> {
+        self.bound.map_or(Ok(()), Radius::check)?;
+        self.slowing.map_or(Ok(()), |rounds| positive("slowing", rounds))
+    }
+
+    /// What the step of a round, counted from 0, is multiplied with.
+    pub fn step_factor(&self, round: u32) -> f64 {
+        self.slowing.map_or(1.0, |rounds| (1.0 + f64::from(round) / rounds).sqrt().recip())
+    }
+
+    /// Whether a stated bound is one.
+    pub fn check_longest(&self) -> Result<(), ParameterError> {
+        positive("longest", self.longest)
+    }
+
+    /// Whether single messages are looked at before anything is made of them.
+    pub fn bounds_length(&self) -> bool {
+        self.longest != f64::INFINITY
     }
 
     /// What in this defence needs single updates, if anything does.
     pub const fn needs_single_updates(&self) -> Option<&'static str> {
-        match self.mixing {
-            Some(_) => Some("nearest-neighbour mixing, which compares the clients' updates,"),
-            None => self.rule.needs_single_updates(),
+        match (self.mixing, self.bound) {
+            (Some(_), _) => Some("nearest-neighbour mixing, which compares the clients' updates,"),
+            (None, Some(_)) => Some("defence.bound, which compares the lengths of the clients' updates,"),
+            (None, None) => self.rule.needs_single_updates(),
         }
     }
 
@@ -76,5 +158,21 @@ impl Defence {
             Some(radius) => Box::new(Bound::new(radius, rule)),
             None => rule,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_become_shorter_by_the_root_of_time() {
+        let slowing = Defence { slowing: Some(100.0), ..Defence::NONE };
+        for (round, want) in [(0, 1.0), (100, 0.5_f64.sqrt()), (300, 0.5), (9_900, 0.1)] {
+            assert!((slowing.step_factor(round) - want).abs() < 1e-12);
+            assert_eq!(Defence::NONE.step_factor(round), 1.0);
+        }
+        assert_eq!(Defence { slowing: Some(0.0), ..slowing }.check().expect_err("no rounds").name, "slowing");
+        assert_eq!(Defence { bound: Some(Radius::Fixed(-1.0)), ..slowing }.check().expect_err("negative").name, "radius");
     }
 }

@@ -75,7 +75,7 @@ pub struct History {
 /// What happens to checkpoints in which a forgotten client has a part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Touched {
-    /// They stay, but for what the client's device had remembered.
+    /// They stay, but for what the client's device had remembered and what stood in for the client.
     Stay,
     Drop,
 }
@@ -196,7 +196,7 @@ impl History {
     }
 
     /// Takes a round that is closed, panicking if it is not the next one: the model that it started from, whose messages
-    /// moved the model, in rising order, and what they sent, in client order. That may be empty where
+    /// moved the model, in rising order, and what they sent, in client order. Who moved it by a stand-in is one of them. What they sent may be empty where
     /// [`HistoryPolicy::needs_updates`] says that nobody asks for it. Salts must come from a source that nobody can repeat.
     pub fn close(
         &mut self,
@@ -352,6 +352,8 @@ pub enum HistoryError {
     MissingUpdate { round: u32, client: u32 },
     #[error("what device {client} remembered before round {round} was altered, or taken out without reason")]
     Device { round: u32, client: u32 },
+    #[error("what stands in for client {client} before round {round} was altered, or taken out without reason")]
+    StandIn { round: u32, client: u32 },
     #[error("the ledger {what}")]
     Ledger { what: &'static str },
     #[error("round {round} or its updates are missing")]

@@ -63,6 +63,7 @@ pub struct AsynchronousRun<'a> {
     time: f64,
     n_rounds: u32,
     n_refused: u64,
+    n_dropped_steps: u64,
     tail: Option<TailMean>,
 }
 
@@ -96,6 +97,7 @@ impl<'a> AsynchronousRun<'a> {
             time: 0.0,
             n_rounds: 0,
             n_refused: 0,
+            n_dropped_steps: 0,
             newest: coordinator.task().clone(),
             settings,
             partition,
@@ -123,6 +125,11 @@ impl<'a> AsynchronousRun<'a> {
     /// Messages that the server has refused so far: too stale, or too many of one client.
     pub const fn n_refused(&self) -> u64 {
         self.n_refused
+    }
+
+    /// Steps so far that would have made a parameter infinite, and were dropped.
+    pub const fn n_dropped_steps(&self) -> u64 {
+        self.n_dropped_steps
     }
 
     /// Runs until as many client rounds have ended as there are clients, and says what happened in them.
@@ -168,6 +175,7 @@ impl<'a> AsynchronousRun<'a> {
             Ok(Received::Buffered) => {}
             // A client whose message is refused goes on like any other.
             Err(Refused::TooStale { .. } | Refused::RateLimit { .. }) => self.n_refused += 1,
+            Err(Refused::Overflow { .. }) => self.n_dropped_steps += 1,
             Err(broken) => return Err(broken),
         }
         Ok(())

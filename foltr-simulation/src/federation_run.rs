@@ -36,8 +36,6 @@ const WAVE: usize = 256;
 pub enum RoundError {
     #[error(transparent)]
     Rejected(#[from] Rejected),
-    #[error(transparent)]
-    Close(#[from] CloseError),
 }
 
 /// A federation in the middle of its run.
@@ -63,6 +61,7 @@ pub struct FederationRun<'a> {
     recorder: RoundRecorder,
     /// Whether an adversary was given that may remember anything.
     has_own_adversary: bool,
+    n_dropped_steps: u64,
 }
 
 impl<'a> FederationRun<'a> {
@@ -95,6 +94,7 @@ impl<'a> FederationRun<'a> {
             cost: Cost::default(),
             history: None,
             has_own_adversary: false,
+            n_dropped_steps: 0,
             settings,
             partition,
             streams,
@@ -152,8 +152,14 @@ impl<'a> FederationRun<'a> {
         self.settings.personalisation.map_or(Destination::Global, |method| method.destination())
     }
 
+    /// Messages that the server has refused so far.
     pub fn n_refused(&self) -> u64 {
         self.per_message.as_ref().map_or(0, |messages| messages.n_refused)
+    }
+
+    /// Steps so far that would have made a parameter infinite, and were dropped.
+    pub const fn n_dropped_steps(&self) -> u64 {
+        self.n_dropped_steps
     }
 
     /// The attackers' share of the last step; nothing without attackers, or where the rule mixes coordinates.
@@ -183,16 +189,20 @@ impl<'a> FederationRun<'a> {
         let task = self.coordinator.task().clone();
         let stats = self.run_clients(&task, &drawn, &arrived)?;
         if let Some(per_message) = &mut self.per_message {
+            self.coordinator.open(&drawn)?;
             per_message.deliver(&mut self.coordinator, &self.streams, &mut self.recorder)?;
         }
         // The last clients that a stream can have are the servers: that of all clients, then those of clusters.
         for (server, cluster) in (1..).zip(&mut self.clusters) {
-            close(cluster, &self.streams, u32::MAX - server)?;
+            let closed = close(cluster, &self.streams, u32::MAX - server);
+            self.n_dropped_steps += u64::from(closed == Closed::Dropped);
         }
         self.cluster_models = models_of(&self.clusters);
         let closed = close(&mut self.coordinator, &self.streams, u32::MAX);
-        self.record_round(number, &task.global, &arrived, matches!(closed, Ok(true)));
-        closed?;
+        self.n_dropped_steps += u64::from(closed == Closed::Dropped);
+        // A stand-in moves the model as a message does: whoever was drawn has a part in the step.
+        let involved = if self.settings.defence.only_sums() { arrived } else { drawn };
+        self.record_round(number, &task.global, &involved, closed == Closed::Moved);
         if let Some(per_message) = &mut self.per_message {
             per_message.measure_share(self.coordinator.shares());
         }
@@ -267,17 +277,27 @@ fn models_of(coordinators: &[Coordinator]) -> Vec<Params> {
     coordinators.iter().map(|coordinator| coordinator.task().global.clone()).collect()
 }
 
-/// Closes the round with noise of its own; says whether it moved the model.
-fn close(coordinator: &mut Coordinator, streams: &Streams, server: u32) -> Result<bool, CloseError> {
+/// How a round ended. The next one is open in any case.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Closed {
+    Moved,
+    Stayed,
+    /// The step would have made a parameter infinite.
+    Dropped,
+}
+
+/// Closes the round with noise of its own.
+fn close(coordinator: &mut Coordinator, streams: &Streams, server: u32) -> Closed {
     let mut noise = streams.open(Purpose::Noise, server, coordinator.task().round);
     match coordinator.close(&mut noise) {
-        Err(CloseError::TooFewSurvivors { .. }) => Ok(false),
+        Ok(_) => Closed::Moved,
+        Err(CloseError::TooFewSurvivors { .. }) => Closed::Stayed,
         // Everybody was lost, or nobody sends anything here.
         Err(CloseError::Empty { .. }) => {
             coordinator.skip();
-            Ok(false)
+            Closed::Stayed
         }
-        other => other.map(|_| true),
+        Err(CloseError::Overflow { .. }) => Closed::Dropped,
     }
 }
 

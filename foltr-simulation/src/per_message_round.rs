@@ -5,7 +5,7 @@
 
 use foltr_federation::history::Devices;
 use foltr_federation::{
-    CHUNK, Contributions, Coordinator, Defence, Message, Payload, Rejected, RoundTask, WorkerMomentum,
+    CHUNK, Contributions, Coordinator, Defence, Message, Payload, PayloadError, Rejected, RoundTask, WorkerMomentum,
 };
 use foltr_rank::learn::evolution::EvolutionSettings;
 use foltr_rank::rng::{Purpose, Stream, Streams};
@@ -168,7 +168,11 @@ impl PerMessageRound {
         self.corrupt(task, Some(coordinator), &mut streams.open(Purpose::Attack, 0, round));
         let n_attackers = self.n_attackers();
         let mut note = |client: u32, answer: Result<(), Rejected>, step: Option<(f64, &[f32])>| match answer {
-            // Only an attacker's message may be refused.
+            // Where attackers have pushed the model far away, honest clients send such messages as well.
+            Err(Rejected::TooLong { .. } | Rejected::Payload(PayloadError::NotFinite { .. })) => {
+                self.n_refused += 1;
+                Ok(())
+            }
             Err(Rejected::Payload(_)) if client < n_attackers => {
                 self.n_refused += 1;
                 Ok(())

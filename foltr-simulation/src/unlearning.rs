@@ -176,7 +176,7 @@ impl Request<'_, '_> {
         let mut state = Checkpoint { tail: None, ..self.latest()?.clone() };
         subtraction.subtract(self.history, self.leavers, &mut state.master)?;
         let mut history = self.erased_history(0, Touched::Drop)?;
-        state.devices.erase(self.leavers);
+        state.erase(self.leavers);
         history.add_checkpoint(state.clone(), &mut salts());
         Ok((state, history))
     }

@@ -22,13 +22,15 @@ pub(super) struct Recorder<'a, 's> {
     pub(super) newest: Option<f64>,
     /// What the rankers evaluated last are worth to every client, if clients differ.
     pub(super) clients: Vec<ClientValue>,
+    /// Refused messages and dropped steps of the rounds so far.
+    losses: [u64; 2],
     sink: &'s mut dyn FnMut(Row),
 }
 
 impl<'a, 's> Recorder<'a, 's> {
     pub(super) fn new(shape: Shape, evaluator: RunEvaluator<'a>, sink: &'s mut dyn FnMut(Row)) -> Self {
         let (pending, clients, rounds) = (Vec::new(), Vec::new(), RoundRows::new(1, 0));
-        Self { shape, evaluator, pending, rounds, is_unlearning: false, newest: None, clients, sink }
+        Self { shape, evaluator, pending, rounds, is_unlearning: false, newest: None, clients, losses: [0; 2], sink }
     }
 
     pub(super) fn with_rounds(self, rounds: RoundRows) -> Self {
@@ -54,6 +56,13 @@ impl<'a, 's> Recorder<'a, 's> {
         }
         for (metric, value) in self.rounds.after(round) {
             self.send(round, metric, value);
+        }
+        let losses = [trainer.n_refused(), trainer.n_dropped_steps()];
+        let before = std::mem::replace(&mut self.losses, losses);
+        for (i, metric) in [MetricName::RefusedMessages, MetricName::DroppedSteps].into_iter().enumerate() {
+            if losses[i] > before[i] {
+                self.send(round, metric, losses[i] as f64);
+            }
         }
     }
 

@@ -96,6 +96,26 @@ impl<'a> Trainer<'a> {
         if let Self::Federated(run) = self { run.attacker_share() } else { None }
     }
 
+    /// Messages so far that the server has refused for what was in them; nothing of an asynchronous federation, which
+    /// refuses them for their age.
+    pub(super) fn n_refused(&self) -> u64 {
+        match self {
+            Self::Federated(run) => run.n_refused(),
+            Self::Sharded(run) => run.shards().iter().map(FederationRun::n_refused).sum(),
+            Self::Asynchronous(_) | Self::Centralised(_) => 0,
+        }
+    }
+
+    /// Steps so far that would have made a parameter infinite, and were dropped.
+    pub(super) fn n_dropped_steps(&self) -> u64 {
+        match self {
+            Self::Federated(run) => run.n_dropped_steps(),
+            Self::Sharded(run) => run.shards().iter().map(FederationRun::n_dropped_steps).sum(),
+            Self::Asynchronous(run) => run.n_dropped_steps(),
+            Self::Centralised(_) => 0,
+        }
+    }
+
     /// Simulated time so far, where clients have speeds.
     pub(super) fn time(&self) -> Option<f64> {
         match self {

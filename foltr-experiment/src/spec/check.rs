@@ -334,13 +334,6 @@ impl Experiment {
                 "is an attacker: those are the clients 0, 1, ... of [attack]",
             );
         }
-        if let (Some(schedule), needed) = (self.schedule(), defence.least_clients()) {
-            let dropout = self.clients.as_ref().and_then(|clients| clients.dropout).unwrap_or(0.0);
-            let left = (schedule.cohort as f64 * (1.0 - dropout)) as usize;
-            let rest =
-                format!("needs at least {needed} clients in a round; with this dropout about {left} messages come");
-            problems.when(schedule.cohort >= needed && left < needed, "clients.dropout", rest);
-        }
     }
 
     fn check_unlearning(&self, problems: &mut Problems) {

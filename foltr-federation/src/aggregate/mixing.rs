@@ -32,7 +32,7 @@ impl Mixing {
 impl Aggregator for Mixing {
     fn aggregate(&mut self, global: &[f32], round: &Contributions, combined: &mut Combined) -> Result<(), EmptyRound> {
         let n = round.len();
-        // Where fewer than 2m + 1 came, fewer attackers are among them: see the trimmed mean.
+        // For callers without stand-ins: where fewer than 2m + 1 came, as many as still leave a majority.
         let n_attackers = self.n_attackers.min(n.saturating_sub(1) / 2);
         self.distances.measure(round);
         self.mixed.begin(round.n_params());

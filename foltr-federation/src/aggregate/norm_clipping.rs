@@ -63,7 +63,7 @@ pub enum Radius {
 }
 
 impl Radius {
-    pub(super) fn check(self) -> Result<(), ParameterError> {
+    pub(crate) fn check(self) -> Result<(), ParameterError> {
         match self {
             Self::Median => Ok(()),
             Self::Fixed(radius) => positive("radius", radius),

@@ -7,8 +7,9 @@
 //! With at most m attackers every coordinate stays within the range of honest values, for any n > 2m. Within that range
 //! they can push all coordinates at once, by an amount that grows with the scatter of honest contributions.
 //!
-//! Where fewer than 2m + 1 came, all but the middle is cut off. Attackers who send nothing, or what is refused, gain
-//! nothing by that: of n > 2m clients without k such attackers, (n - k - 1) / 2 is at least the m - k that are left.
+//! Where fewer than 2m + 1 came, all but the middle is cut off, which is weaker: attackers who wait until enough honest
+//! messages are lost are then more than are cut off. A federation does not come to that, because
+//! [stand-ins](crate::stand_ins) take the place of what is lost; whoever calls the rule alone must see to it.
 
 use serde::{Deserialize, Serialize};
 

@@ -6,7 +6,9 @@
 use std::collections::BTreeMap;
 use std::ops::Range;
 
-use crate::aggregate::{CHUNK, PartialSum, PayloadSemantics};
+use foltr_rank::learn::evolution::fill_direction;
+
+use crate::aggregate::{CHUNK, PartialSum, PayloadSemantics, evolution_coefficient};
 use crate::coordinator::Rejected;
 use crate::message::Payload;
 
@@ -55,6 +57,24 @@ impl Inbox {
 
     fn is_folded(&self, chunk_idx: usize) -> bool {
         chunk_idx < self.n_merged || self.folded.contains_key(&chunk_idx)
+    }
+
+    /// Refuses a payload that would move a sum by more than a length for every unit of its weight.
+    pub(super) fn check_length(&mut self, client: u32, payload: &Payload, longest: f64) -> Result<(), Rejected> {
+        match (payload, self.rule) {
+            (Payload::Step { delta, .. } | Payload::Clipped { delta, .. }, _) => {
+                Rejected::check_length(client, delta, longest)
+            }
+            (&Payload::Evolution { seed, plus, minus }, PayloadSemantics::Evolution { sigma, .. })
+                if longest != f64::INFINITY =>
+            {
+                fill_direction(seed, &mut self.direction);
+                let coefficient = evolution_coefficient(plus, minus, sigma).abs();
+                // A coefficient of 0 bounds nothing.
+                Rejected::check_length(client, &self.direction, longest / coefficient)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Takes a checked payload of a known client.

@@ -1,5 +1,7 @@
 //! What a coordinator takes, refuses and closes.
 
+mod stand_ins;
+
 use super::*;
 use crate::Aggregation;
 use crate::aggregate::Bulyan;

@@ -7,6 +7,7 @@ use crate::fingerprint::Fingerprint;
 use crate::history::chain::DroppedState;
 use crate::history::{HistoryError, Salt, fresh_salt};
 use crate::server_optimiser::OptimiserState;
+use crate::stand_ins::{LastMessage, StandIns};
 use crate::tail_mean::TailMean;
 use crate::writer::Writer;
 
@@ -22,6 +23,8 @@ pub struct Checkpoint {
     /// The models that are averaged into the published one so far.
     pub tail: Option<TailMean>,
     pub devices: Devices,
+    /// What clients sent last, where it stands in for messages that do not come.
+    pub stand_ins: StandIns,
 }
 
 /// What devices keep from round to round, such as their momentum: one stretch of equal length for each.
@@ -38,24 +41,33 @@ impl Checkpoint {
         self.master.iter().map(|&value| value as f32).collect()
     }
 
+    /// Takes out what is of single clients.
+    pub fn erase(&mut self, clients: &[u32]) {
+        self.devices.erase(clients);
+        self.stand_ins.erase(clients);
+    }
+
     /// The ranker to use: the mean of the last models, or the newest.
     pub fn ranker(&self) -> Params {
         self.tail.as_ref().and_then(TailMean::mean).unwrap_or_else(|| self.global())
     }
 }
 
-/// A state in a history, with a commitment to what each device remembers, so that a client's part can be erased.
+/// A state in a history, with a commitment to what each device remembers and to what stands in for each client, so that a
+/// client's part can be erased.
 #[derive(Clone, Debug, PartialEq)]
 pub(super) struct StoredState {
     pub(super) state: Checkpoint,
     /// One a client, or none where devices remember nothing.
-    pub(super) devices: Vec<DeviceSeal>,
+    pub(super) devices: Vec<ClientSeal>,
+    /// Of every client that something stood in for, in client order.
+    pub(super) stand_ins: Vec<(u32, ClientSeal)>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct DeviceSeal {
+pub(super) struct ClientSeal {
     pub(super) commitment: Fingerprint,
-    /// Nothing once what the device remembers is erased.
+    /// Nothing once what it opens is erased.
     pub(super) salt: Option<Salt>,
 }
 
@@ -63,10 +75,15 @@ impl StoredState {
     pub(super) fn new(state: Checkpoint, salts: &mut impl CryptoRng) -> Self {
         let seal = |(client, stretch): (u32, &[f32])| {
             let salt = fresh_salt(salts);
-            DeviceSeal { commitment: commitment(&salt, state.round, client, stretch), salt: Some(salt) }
+            ClientSeal { commitment: commitment(&salt, state.round, client, stretch), salt: Some(salt) }
         };
         let devices = state.devices.all().map(seal).collect();
-        Self { state, devices }
+        let seal = |(client, last): (u32, &LastMessage)| {
+            let salt = fresh_salt(salts);
+            (client, ClientSeal { commitment: commitment_to_last(&salt, state.round, client, last), salt: Some(salt) })
+        };
+        let stand_ins = state.stand_ins.iter().map(seal).collect();
+        Self { state, devices, stand_ins }
     }
 
     /// What stays when the state is dropped.
@@ -76,7 +93,7 @@ impl StoredState {
     }
 
     fn digest(&self) -> Fingerprint {
-        let Checkpoint { round, master, optimiser, clip_norm, tail, devices } = &self.state;
+        let Checkpoint { round, master, optimiser, clip_norm, tail, devices, stand_ins: _ } = &self.state;
         let OptimiserState { first, second, n_steps } = optimiser;
         let mut hash = Writer::named("foltr checkpoint");
         hash.u32(*round);
@@ -93,13 +110,19 @@ impl StoredState {
         for seal in &self.devices {
             hash.fingerprint(&seal.commitment);
         }
+        // Heads of federations in which nothing stands in are those of version 2, which receipts name.
+        for (client, seal) in &self.stand_ins {
+            hash.u32(*client).fingerprint(&seal.commitment);
+        }
         hash.finish()
     }
 
     pub(super) fn erase(&mut self, clients: &[u32]) {
-        self.state.devices.erase(clients);
+        self.state.erase(clients);
         for &client in clients {
             self.devices.get_mut(client as usize).into_iter().for_each(|seal| seal.salt = None);
+            let own = self.stand_ins.iter_mut().find(|(other, _)| *other == client);
+            own.into_iter().for_each(|(_, seal)| seal.salt = None);
         }
     }
 
@@ -115,12 +138,30 @@ impl StoredState {
                 return Err(HistoryError::Device { round, client });
             }
         }
-        Ok(())
+        for (client, seal) in &self.stand_ins {
+            let is_right = match (&seal.salt, self.state.stand_ins.of(*client)) {
+                (Some(salt), Some(last)) => commitment_to_last(salt, round, *client, last) == seal.commitment,
+                (None, None) => is_erased(*client),
+                _ => false,
+            };
+            if !is_right {
+                return Err(HistoryError::StandIn { round, client: *client });
+            }
+        }
+        let sealed = |client: u32| self.stand_ins.binary_search_by_key(&client, |(own, _)| *own).is_ok();
+        let unsealed = self.state.stand_ins.iter().map(|(client, _)| client).find(|&client| !sealed(client));
+        unsealed.map_or(Ok(()), |client| Err(HistoryError::StandIn { round, client }))
     }
 }
 
 fn commitment(salt: &Salt, round: u32, client: u32, stretch: &[f32]) -> Fingerprint {
     Writer::named("foltr device").bytes(salt).u32(round).u32(client).len(stretch.len()).f32s(stretch).finish()
+}
+
+fn commitment_to_last(salt: &Salt, round: u32, client: u32, last: &LastMessage) -> Fingerprint {
+    let mut hash = Writer::named("foltr stand-in");
+    hash.bytes(salt).u32(round).u32(client).u32(last.round).f64(last.weight);
+    hash.len(last.values.len()).f32s(&last.values).finish()
 }
 
 impl Devices {

@@ -24,7 +24,7 @@ use crate::writer::Writer;
 use links::{read_link, write_link};
 
 /// Of the stored form; another one is refused.
-pub(super) const VERSION: u16 = 2;
+pub(super) const VERSION: u16 = 3;
 const MARK: &[u8; 8] = b"foltrhis";
 const CHECKSUM: usize = 32;
 /// The least bytes of a link: kind, the kind of a ledger's seal, head.

@@ -5,6 +5,7 @@ use proptest::prelude::*;
 use rand::RngExt;
 
 use super::*;
+use crate::stand_ins::LastMessage;
 use crate::tail_mean::TailMean;
 use crate::unlearn::{FedEraser, Retrain, Unlearning, Variant};
 
@@ -24,6 +25,11 @@ fn header(policy: HistoryPolicy) -> Header {
     }
 }
 
+fn last_message(client: u32, round: u32) -> LastMessage {
+    let values = (0..N_PARAMS).map(|i| 1000.0 + (client * 10) as f32 + i as f32).collect();
+    LastMessage { round: round - 1, weight: f64::from(client), values }
+}
+
 fn checkpoint(round: u32) -> Checkpoint {
     let mut tail = TailMean::new(2, N_PARAMS);
     tail.add(round, &[1.5; N_PARAMS]);
@@ -34,6 +40,8 @@ fn checkpoint(round: u32) -> Checkpoint {
         clip_norm: (round % 2 == 1).then_some(0.25),
         tail: Some(tail),
         devices: Devices { len: 4, values: (0..4 * N_CLIENTS).map(|i| 100.0 + i as f32).collect() },
+        // Client 0 has never sent anything that is left.
+        stand_ins: (1..N_CLIENTS).filter(|_| round > 0).map(|client| (client, last_message(client, round))).collect(),
     }
 }
 
@@ -137,17 +145,22 @@ fn nothing_of_an_erased_client_is_in_the_bytes() {
     let of_updates = history.records().flat_map(|record| record.entries.iter().filter(|entry| entry.client == 3));
     let mut salts: Vec<Salt> = of_updates.filter_map(|entry| Some(entry.update.as_ref()?.salt)).collect();
     salts.extend(history.links.iter().filter_map(|link| link.event.stored()?.devices[3].salt));
+    let of_last = |stored: &StoredState| stored.stand_ins.iter().find(|(client, _)| *client == 3)?.1.salt;
+    salts.extend(history.links.iter().filter_map(|link| of_last(link.event.stored()?)));
     salts.push(history.ledger.as_ref().expect("stored").salts[&3]);
-    assert_eq!(salts.len(), 3 + 4 + 1, "updates, devices and the account");
+    assert_eq!(salts.len(), 3 + 4 + 3 + 1, "updates, devices, last messages and the account");
     let ledger = history.ledger().expect("stored")[&3].clone();
-    let devices = checkpoint(0).devices.of(3).to_vec();
+    let (devices, last) = (checkpoint(0).devices.of(3).to_vec(), last_message(3, 9).values);
     let before = history.encode();
-    assert!(leaver.iter().chain([&devices]).all(|update| contains_window(&before, update)), "the test can see them");
+    assert!(
+        leaver.iter().chain([&devices, &last]).all(|update| contains_window(&before, update)),
+        "the test can see them"
+    );
     let head = history.head();
     erase(&mut history, &[3], Touched::Stay).expect("a client");
     let after = history.encode();
     assert_eq!(leaver.len(), 3);
-    assert!(!leaver.iter().chain([&devices]).any(|update| contains_window(&after, update)));
+    assert!(!leaver.iter().chain([&devices, &last]).any(|update| contains_window(&after, update)));
     assert!(other.iter().all(|update| contains_window(&after, update)), "the others are still there");
     assert!(!salts.iter().any(|salt| after.windows(salt.len()).any(|bytes| bytes == salt)));
     assert!(!ledger.iter().any(|sum| after.windows(8).any(|bytes| bytes == sum.to_le_bytes())));
@@ -226,15 +239,15 @@ fn a_return_undoes_what_came_after() {
 }
 
 #[test]
-fn bytes_are_those_of_version_2() {
+fn bytes_are_those_of_version_3() {
     let mut history = history(HistoryPolicy { retention: Some(7), ..ALL }, 13);
     erase(&mut history, &[3], Touched::Drop).expect("a client");
     history.roll_back(9);
     go_on(&mut history, 11);
     end(&mut history);
-    let known = "d2a4e450233a88563f8fb646cdf977a5161b7d28c009797c3f53fbf292f4eb38";
+    let known = "c772c3419f7c070ee1bc78d005a93c661e4e0d1dee5316481bd2bca7dfb4ccd2";
     assert_eq!(history.head().to_string(), known);
-    let known = "e031923507f28cdba0b5ea50a13450757d519f81c9f46c026a5603640f3d9504";
+    let known = "1e4545e9047fdcacfb0324a13f027af607c1c2aaae168122a2934658b3bcfbb9";
     assert_eq!(Fingerprint::of(&history.encode()).to_string(), known);
 }
 
@@ -310,6 +323,10 @@ fn stored(history: &mut History, round: u32) -> &mut StoredState {
     stored
 }
 
+fn last(history: &mut History, round: u32, client: u32) -> &mut LastMessage {
+    stored(history, round).state.stand_ins.of_mut(client).expect("it has sent something")
+}
+
 fn accounts(history: &mut History) -> &mut Accounts {
     history.ledger.as_mut().expect("stored")
 }
@@ -321,7 +338,7 @@ fn every_way_to_tamper_is_found() {
     let of_two = Err(HistoryError::Altered { round: 4, client: 2 });
     type Case = (fn(&mut History), Result<(), HistoryError>);
     let ledger = |what| Err(HistoryError::Ledger { what });
-    let cases: [Case; 25] = [
+    let cases: [Case; 30] = [
         (|_| (), Ok(())),
         (|history| update(history).delta[5] += 1e-6, of_two),
         (|history| update(history).salt[0] ^= 1, of_two),
@@ -347,6 +364,14 @@ fn every_way_to_tamper_is_found() {
         (|history| stored(history, 6).devices[2].commitment = Fingerprint::default(), {
             Err(HistoryError::Device { round: 6, client: 2 })
         }),
+        // What stands in for clients: its numbers, its age, its weight, and whether it is there at all.
+        (|history| last(history, 6, 2).values[3] += 1.0, Err(HistoryError::StandIn { round: 6, client: 2 })),
+        (|history| last(history, 6, 2).round -= 1, Err(HistoryError::StandIn { round: 6, client: 2 })),
+        (|history| last(history, 6, 2).weight += 1.0, Err(HistoryError::StandIn { round: 6, client: 2 })),
+        (|history| stored(history, 6).state.stand_ins.erase(&[2]), {
+            Err(HistoryError::StandIn { round: 6, client: 2 })
+        }),
+        (|history| stored(history, 6).stand_ins.truncate(2), chain("the checkpoint", 6)),
         (|history| history.n_rounds = 8, Err(HistoryError::Order { round: 8 })),
         // The newest state is gone with it, and what is left of the ledger is older than the ledger.
         (|history| history.links.truncate(place(history, 8)), ledger("is not in its place")),
@@ -440,7 +465,7 @@ fn other_files_have_names() {
     let bytes = history(ALL, 4).encode();
     assert_eq!(History::decode(&bytes[..20]), Err(HistoryError::Truncated { at: 20 }));
     let (version, damaged) = (HistoryError::Version { got: 9 }, HistoryError::Damaged);
-    for (at, bit, error) in [(0, 1, HistoryError::Mark), (8, 11, version), (200, 1, damaged)] {
+    for (at, bit, error) in [(0, 1, HistoryError::Mark), (8, 10, version), (200, 1, damaged)] {
         let mut other = bytes.clone();
         other[at] ^= bit;
         assert_eq!(History::decode(&other), Err(error));

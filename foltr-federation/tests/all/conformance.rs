@@ -294,7 +294,7 @@ proptest! {
         }
         for rule in strange_rules(attackers, neighbours) {
             for mixing in [None, Some(attackers), Some(1)] {
-                let mut running = Defence { rule, mixing, momentum: None }.start();
+                let mut running = Defence { mixing, ..Defence::of_rule(rule) }.start();
                 for (global, round) in &rounds {
                     let mut combined = Combined::default();
                     match running.aggregate(global, round, &mut combined) {

@@ -42,7 +42,10 @@ pub fn measures(results: &Results) -> Vec<Measure> {
     let measure = |name: String, metric: MetricName, at: At| {
         let is_online = at != At::Final;
         let less_is_better = match metric {
-            MetricName::WorseOff(..) | MetricName::SimulatedTime => !is_online,
+            MetricName::WorseOff(..)
+            | MetricName::SimulatedTime
+            | MetricName::RefusedMessages
+            | MetricName::DroppedSteps => !is_online,
             MetricName::AttackerShare => is_online,
             _ => false,
         };
@@ -50,7 +53,14 @@ pub fn measures(results: &Results) -> Vec<Measure> {
     };
     // Of what goes on growing the end is shown, not the mean.
     let is_final = |metric: &MetricName| {
-        metric.split().is_some() || matches!(metric, MetricName::SimulatedTime | MetricName::PromotionRank)
+        metric.split().is_some()
+            || matches!(
+                metric,
+                MetricName::SimulatedTime
+                    | MetricName::PromotionRank
+                    | MetricName::RefusedMessages
+                    | MetricName::DroppedSteps
+            )
     };
     let (offline, online): (Vec<MetricName>, Vec<MetricName>) = metrics(results).into_iter().partition(is_final);
     let offline = offline.into_iter().map(|metric| measure(metric.to_string(), metric, At::Final));

@@ -104,13 +104,14 @@ impl<'a> FederationRun<'a> {
         }
     }
 
-    /// Records a closed round, in which nothing was accepted if it did not move the model.
-    pub(super) fn record_round(&mut self, round: u32, model: &[f32], arrived: &[u32], has_moved: bool) {
+    /// Records a closed round and who had a part in its step: nobody if it did not move the model.
+    pub(super) fn record_round(&mut self, round: u32, model: &[f32], involved: &[u32], has_moved: bool) {
         let Some(history) = &mut self.history else { return };
         if !has_moved {
             self.recorder.clear();
-        } else if self.per_message.is_none() {
-            self.recorder.clients.extend_from_slice(arrived);
+        } else if self.per_message.is_none() || !self.settings.defence.only_sums() {
+            self.recorder.clients.clear();
+            self.recorder.clients.extend_from_slice(involved);
         }
         let RoundRecorder { clients, updates, .. } = &self.recorder;
         history.close(round, model, clients, updates, &mut salts());
@@ -155,7 +156,9 @@ impl<'a> FederationRun<'a> {
         let settings = history.as_ref().map_or(settings.clone(), |history| remaining(&settings, history));
         let mut run = Self::new(settings, partition)?;
         run.check_resumable()?;
-        run.coordinator.restore(state)?;
+        let mut state = state.clone();
+        state.stand_ins.erase(&run.settings.absent);
+        run.coordinator.restore(&state)?;
         let fits = match &mut run.per_message {
             Some(per_message) => per_message.restore(&state.devices),
             None => state.devices.values.is_empty(),

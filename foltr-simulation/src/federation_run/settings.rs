@@ -138,9 +138,14 @@ impl FederationSettings {
         }
     }
 
-    /// Whether an attack, a robust rule or worker momentum looks at single messages.
+    /// Whether an attack or a defence looks at single messages.
     pub(crate) fn needs_messages(&self) -> bool {
-        self.attackers.is_some() || !self.defence.only_sums() || self.defence.momentum.is_some()
+        self.attackers.is_some() || self.is_defended()
+    }
+
+    /// Whether there is a robust rule, worker momentum, or a bound on the length of a message.
+    fn is_defended(&self) -> bool {
+        !self.defence.only_sums() || self.defence.momentum.is_some() || self.defence.bounds_length()
     }
 
     /// The parts of this federation that other parts may exclude.
@@ -154,7 +159,6 @@ impl FederationSettings {
             }
         };
         let plain = ServerOptimiser::LearningRate { rate: 1.0 };
-        let is_defended = !self.defence.only_sums() || self.defence.momentum.is_some();
         let others = [
             (matches!(self.participation, Participation::Sample(_)), Part::Cohort),
             (matches!(self.participation, Participation::PoissonSampling(_)), Part::PoissonSampling),
@@ -162,7 +166,7 @@ impl FederationSettings {
             (!self.absent.is_empty(), Part::AbsentClients),
             (self.optimiser != plain, Part::OtherOptimiser),
             (self.attackers.is_some(), Part::Attack),
-            (is_defended, Part::Defence),
+            (self.is_defended(), Part::Defence),
             (self.defence.momentum.is_some(), Part::WorkerMomentum),
             (!matches!(self.privacy, Mechanism::Unprotected(_)), Part::Privacy),
             (!self.privacy.admits_single_updates(), Part::PrivacyOfSums),

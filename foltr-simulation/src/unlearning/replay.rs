@@ -2,7 +2,7 @@
 
 use foltr_federation::history::Touched;
 use foltr_federation::unlearn::{NoisyRollback, RollbackPlan};
-use foltr_federation::{Checkpoint, Mechanism, UnlearnError};
+use foltr_federation::{Checkpoint, Mechanism, StandIns, UnlearnError};
 use foltr_rank::rng::Purpose;
 
 use super::{Request, UnlearningError, remaining, request_streams};
@@ -52,12 +52,14 @@ impl<'a> Replay<'a> {
         let run = match state {
             None => FederationRun::new(settings, request.partition)?.with_old_history(Some(history))?,
             Some((mut state, noise)) => {
-                state.devices.erase(request.leavers);
+                state.erase(request.leavers);
                 if let Some((rollback, plan)) = noise {
                     let mut stream = request_streams(settings.seed, &history).open(Purpose::Noise, 0, from);
                     rollback.blur(&plan, &mut stream, &mut state.master);
-                    // Models that are averaged already have no noise: the mean begins anew.
+                    // Models that are averaged already have no noise, nor have messages that rest on them: the mean
+                    // and the memory of messages begin anew.
                     state.tail = None;
+                    state.stand_ins = StandIns::default();
                 }
                 // A state that the leavers had touched is not in the history any longer.
                 if history.before(from).is_none_or(|stored| stored.round != from) {

@@ -152,7 +152,7 @@ fn no_attack_touches_an_honest_message() {
 fn a_vandal_is_refused_and_the_round_goes_on() {
     let partition = even_partition();
     for learning in LEARNINGS {
-        // With four attackers to reckon with, more are needed than the seven that come.
+        // With four attackers to reckon with, the rule needs two more than the seven that come.
         let default = Defence { momentum: None, ..Defence::recommended(4) };
         for defence in [trimmed_mean(), default, Defence::NONE] {
             let vandals = attackers(Attack::SignFlip(SignFlip::default()), Knowledge::Full);
@@ -160,7 +160,7 @@ fn a_vandal_is_refused_and_the_round_goes_on() {
             let (_, mut run) = one_round(&settings, partition, Some(Box::new(Vandal)));
             let (messages, setup) = messages(&settings, partition);
             let honest = messages.into_iter().skip(N_ATTACKERS as usize);
-            assert_eq!(run.task().global, closed(setup, honest), "as if the attackers were not there");
+            assert_eq!(run.task().global, closed(setup, honest), "as if the attackers had sent nothing");
             assert_eq!(run.n_refused(), u64::from(N_ATTACKERS));
             advance(&mut run, 3);
             assert_eq!((run.task().round, run.n_refused()), (4, u64::from(4 * N_ATTACKERS)));

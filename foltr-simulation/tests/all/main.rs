@@ -13,4 +13,5 @@ mod resumed;
 mod scene;
 mod sequential_rollbacks;
 mod shards;
+mod stand_ins;
 mod unlearning;

@@ -2,7 +2,7 @@
 
 use std::sync::LazyLock;
 
-use foltr_federation::aggregate::{NormClipping, Radius};
+use foltr_federation::aggregate::{NormClipping, Radius, TrimmedMean};
 use foltr_federation::privacy::Unprotected;
 use foltr_federation::unlearn::MessageCost;
 use foltr_federation::{
@@ -117,6 +117,11 @@ pub fn clipped(radius: f64) -> Defence {
     Defence { rule: Aggregation::NormClipping(NormClipping { radius: Radius::Fixed(radius) }), ..Defence::NONE }
 }
 
+/// Trimmed mean alone.
+pub fn trimmed(attackers: u32) -> Defence {
+    Defence::of_rule(Aggregation::TrimmedMean(TrimmedMean { attackers }))
+}
+
 /// Federations that can be resumed, each with something else to remember.
 pub fn variants() -> Vec<(&'static str, FederationSettings)> {
     const MOMENTUM: ServerOptimiser = ServerOptimiser::Momentum { rate: 0.7, momentum: 0.9 };
@@ -138,6 +143,14 @@ pub fn variants() -> Vec<(&'static str, FederationSettings)> {
         ("marked client", with(|it| it.attackers = Some(marked()))),
         ("many clients", with(|it| (it.n_clients, it.optimiser) = (150, MOMENTUM))),
         ("evolution", single_rewards(false)),
+        ("stand-ins", with(|it| (it.defence, it.dropout) = (Defence::recommended(2), 0.4))),
+        (
+            "stand-ins of a sample",
+            with(|it| {
+                (it.defence, it.participation, it.dropout) = (trimmed(2), Participation::Sample(6), 0.3);
+                it.defence.stand_ins = 2;
+            }),
+        ),
     ]
 }
 

@@ -5,15 +5,18 @@ use crate::fingerprint::Fingerprint;
 use crate::history::accounts::Seal;
 use crate::history::bytes::Reader;
 use crate::history::chain::{DroppedState, Event, Link, Round, Updates};
-use crate::history::checkpoint::{DeviceSeal, StoredState};
+use crate::history::checkpoint::{ClientSeal, StoredState};
 use crate::history::{Checkpoint, Committed, Devices, Entry, Erasure, Header, HistoryError, Participants, Record};
 use crate::server_optimiser::OptimiserState;
+use crate::stand_ins::LastMessage;
 use crate::tail_mean::TailMean;
 use crate::unlearn::Unlearning;
 use crate::writer::Writer;
 
 /// The least bytes of an entry: client, weight, commitment, whether there is an update.
 const LEAST_ENTRY: usize = 4 + 8 + 32 + 1;
+/// The least bytes of a stand-in: client, commitment, whether it is there.
+const LEAST_STAND_IN: usize = 4 + 32 + 1;
 
 pub(super) fn write_link(out: &mut Writer, link: &Link, size: &mut Size) {
     match &link.event {
@@ -105,7 +108,7 @@ fn read_record(input: &mut Reader<'_>, round: u32, header: &Header) -> Result<Re
 }
 
 fn write_checkpoint(out: &mut Writer, stored: &StoredState) {
-    let Checkpoint { round, master, optimiser, clip_norm, tail, devices } = &stored.state;
+    let Checkpoint { round, master, optimiser, clip_norm, tail, devices, stand_ins } = &stored.state;
     let OptimiserState { first, second, n_steps } = optimiser;
     out.u32(*round).f64s(master).f64s(first).f64s(second).u32(*n_steps as u32);
     out.option(*clip_norm, |out, norm| {
@@ -116,9 +119,15 @@ fn write_checkpoint(out: &mut Writer, stored: &StoredState) {
     });
     let Devices { len, values } = devices;
     out.u32(*len as u32).u32(values.len() as u32).f32s(values);
-    for DeviceSeal { commitment, salt } in &stored.devices {
+    for ClientSeal { commitment, salt } in &stored.devices {
         out.fingerprint(commitment).option(*salt, |out, salt| {
             out.bytes(&salt);
+        });
+    }
+    out.u32(stored.stand_ins.len() as u32);
+    for (client, ClientSeal { commitment, salt }) in &stored.stand_ins {
+        out.u32(*client).fingerprint(commitment).option(salt.zip(stand_ins.of(*client)), |out, (salt, last)| {
+            out.bytes(&salt).u32(last.round).f64(last.weight).f32s(&last.values);
         });
     }
 }
@@ -141,11 +150,29 @@ fn read_checkpoint(input: &mut Reader<'_>, header: &Header) -> Result<StoredStat
     )?;
     let state_devices = Devices { len, values: input.f32s(n_values)? };
     let seal =
-        |input: &mut Reader<'_>| Ok(DeviceSeal { commitment: input.fingerprint()?, salt: input.option(Reader::salt)? });
+        |input: &mut Reader<'_>| Ok(ClientSeal { commitment: input.fingerprint()?, salt: input.option(Reader::salt)? });
     let devices = (0..n_devices).map(|_| seal(input)).collect::<Result<_, _>>()?;
     let optimiser = OptimiserState { first, second, n_steps };
-    let state = Checkpoint { round, master, optimiser, clip_norm, tail, devices: state_devices };
-    Ok(StoredState { state, devices })
+    let last = input.many(LEAST_STAND_IN, |input| read_stand_in(input, n_params))?;
+    input.require_clients(last.iter().map(|(client, ..)| *client), header.n_clients)?;
+    let stand_ins = last.iter().map(|(client, seal, _)| (*client, *seal)).collect();
+    let last = last.into_iter().filter_map(|(client, _, last)| Some((client, last?))).collect();
+    let state = Checkpoint { round, master, optimiser, clip_norm, tail, devices: state_devices, stand_ins: last };
+    Ok(StoredState { state, devices, stand_ins })
+}
+
+/// A client, the commitment to its last message, and the message if it is not erased.
+fn read_stand_in(
+    input: &mut Reader<'_>,
+    n_params: usize,
+) -> Result<(u32, ClientSeal, Option<LastMessage>), HistoryError> {
+    let (client, commitment) = (input.u32()?, input.fingerprint()?);
+    let opened = input.option(|input| {
+        let salt = input.salt()?;
+        Ok((salt, LastMessage { round: input.u32()?, weight: input.f64()?, values: input.f32s(n_params)? }))
+    })?;
+    let (salt, last) = opened.unzip();
+    Ok((client, ClientSeal { commitment, salt }, last))
 }
 
 fn read_erasure(input: &mut Reader<'_>, header: &Header) -> Result<Erasure, HistoryError> {

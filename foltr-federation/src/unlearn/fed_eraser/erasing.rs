@@ -8,6 +8,7 @@ use super::{FedEraser, Stored, Variant, calibrate, scale_to};
 use crate::aggregate::{Contributions, PartialSum};
 use crate::history::{Checkpoint, Devices};
 use crate::server_optimiser::{OptimiserState, ServerOptimiser};
+use crate::stand_ins::StandIns;
 
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct Asked<'a> {
@@ -59,7 +60,15 @@ impl Erasing {
     /// The state so far, as that before a round of the run.
     pub fn checkpoint(&self, round: u32) -> Checkpoint {
         let (master, optimiser) = (self.master.clone(), self.state.clone());
-        Checkpoint { round, master, optimiser, clip_norm: None, tail: None, devices: Devices::default() }
+        Checkpoint {
+            round,
+            master,
+            optimiser,
+            clip_norm: None,
+            tail: None,
+            devices: Devices::default(),
+            stand_ins: StandIns::default(),
+        }
     }
 
     /// Takes fresh updates, in client order, and moves the model. Who was asked and sent nothing contributes 0.
