@@ -38,7 +38,7 @@ use foltr_federation::parameter::require;
 use foltr_rank::rng::Stream;
 use serde::{Deserialize, Serialize};
 
-pub use adaptive_drift::{AdaptiveDrift, Disguise};
+pub use adaptive_drift::{AdaptiveDrift, Disguise, Shape};
 pub use drift::{Drift, DriftDirection, Spread};
 pub use fang_krum::{Bound, FangKrum, Simulation};
 pub use fang_trim::{Extremes, FangTrim, Space};

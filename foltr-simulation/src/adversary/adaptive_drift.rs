@@ -16,7 +16,7 @@ use foltr_federation::ParameterError;
 use foltr_rank::rng::Stream;
 use serde::{Deserialize, Serialize};
 
-use crate::adversary::geometry::{mean_of, squared_distance, to_f32};
+use crate::adversary::geometry::{deviation_of, mean_of, sign, squared_distance, to_f32};
 use crate::adversary::min_max::{along, unit};
 use crate::adversary::{Adversary, Own, Preparation, Promotion, Seen, require};
 use crate::client_round::TrainingSet;
@@ -33,8 +33,23 @@ pub struct AdaptiveDrift {
     /// Documents to push up; without it attackers push against the ranker that they learned.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub promotion: Option<Promotion>,
+    /// How far the push goes in every coordinate.
+    pub shape: Shape,
     /// What attackers add the push to.
     pub disguise: Disguise,
+}
+
+/// How far a push goes in every coordinate.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Shape {
+    /// As the direction says.
+    #[default]
+    Direction,
+    /// By the deviation of honest updates in the coordinate, with the sign of the direction: as far as a rule that looks
+    /// at coordinates one by one can be pushed.
+    Deviation,
 }
 
 /// What attackers add a push to.
@@ -53,7 +68,7 @@ pub enum Disguise {
 
 impl Default for AdaptiveDrift {
     fn default() -> Self {
-        Self { rounds: 1000, whitening: 0.0, promotion: None, disguise: Disguise::Best }
+        Self { rounds: 1000, whitening: 0.0, promotion: None, shape: Shape::Direction, disguise: Disguise::Best }
     }
 }
 
@@ -88,7 +103,7 @@ impl Adversary for AdaptiveDrift {
 
     fn corrupt(&mut self, seen: &Seen<'_>, own: &mut Own<'_>, _stream: &mut Stream) {
         let direction = own.memory.clone();
-        let push = Push::new(seen, own, &direction);
+        let push = Push::new(self.shape, seen, own, &direction);
         let bases: &[&[f32]] = match self.disguise {
             Disguise::HonestMean => &[&push.means],
             Disguise::OwnUpdate => &[&push.own],
@@ -115,17 +130,22 @@ struct Push {
 }
 
 impl Push {
-    fn new(seen: &Seen<'_>, own: &Own<'_>, direction: &[f64]) -> Self {
+    fn new(shape: Shape, seen: &Seen<'_>, own: &Own<'_>, direction: &[f64]) -> Self {
         let rows = seen.typical(own.rows());
         let mean = mean_of(rows);
         let mut distances: Vec<f64> = rows.iter().map(|row| squared_distance(row, &mean).sqrt()).collect();
         distances.sort_unstable_by(f64::total_cmp);
         let spread = distances.get(distances.len().saturating_sub(1) / 2).copied().unwrap_or(0.0);
-        Self {
-            means: to_f32(mean).repeat(own.rows().len()),
-            own: own.rows().iter().flatten().copied().collect(),
-            step: direction.iter().map(|value| spread * value).collect(),
-        }
+        let step = match shape {
+            Shape::Direction => direction.iter().map(|value| spread * value).collect(),
+            Shape::Deviation => {
+                let deviations = deviation_of(rows.iter(), &mean, rows.len());
+                direction.iter().zip(deviations).map(|(&value, deviation)| sign(value) * deviation).collect()
+            }
+        };
+        let own_rows = own.rows();
+        let (means, own) = (to_f32(mean).repeat(own_rows.len()), own_rows.iter().flatten().copied().collect());
+        Self { means, own, step }
     }
 
     fn messages(&self, base: &[f32], length: f64) -> Vec<f32> {
