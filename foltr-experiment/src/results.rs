@@ -101,9 +101,12 @@ impl Results {
     }
 
     /// Online performance of every run of a setting, by fold and seed: the sum over rounds of .9995^round times the
-    /// round's mean nDCG (spec section 3).
+    /// round's mean nDCG (spec section 3). None where rows are means over several rounds.
     pub fn online(&self, setting: usize) -> Vec<f64> {
         let Ok(experiment) = self.grid.settings[setting].training() else { return Vec::new() };
+        if experiment.metrics.online.rounds_a_row() > 1 {
+            return Vec::new();
+        }
         let metric = MetricName::OnlineNdcg(experiment.metrics.cutoff);
         let shown = |run: &Run| {
             let values: Vec<f64> = run.rows.iter().filter(|row| row.metric == metric).map(|row| row.value).collect();

@@ -40,7 +40,9 @@ pub struct SettingSummary<'a> {
 pub struct Online {
     pub cutoff: usize,
     pub mean_ndcg: Estimate,
-    pub discounted_sum: Estimate,
+    /// None where rows are means over several rounds.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub discounted_sum: Option<Estimate>,
     pub discount: f64,
 }
 
@@ -77,7 +79,7 @@ fn online(results: &Results, setting: usize) -> Option<Online> {
     Some(Online {
         cutoff,
         mean_ndcg: estimate(&At::Part(0.0, 1.0))?,
-        discounted_sum: estimate(&At::DiscountedSum)?,
+        discounted_sum: estimate(&At::DiscountedSum),
         discount: ONLINE_DISCOUNT,
     })
 }

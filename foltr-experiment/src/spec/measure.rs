@@ -124,7 +124,6 @@ impl Online {
         }
     }
 
-    #[expect(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
     fn is_usual(&self) -> bool {
         *self == Self::EveryRound
     }

@@ -18,7 +18,7 @@ fn too_many_attackers(experiment: &Experiment, defence: &Defence) -> Option<Stri
     (needed > assumed).then(|| {
         let (key, right) = (key_of(defence, assumed), advice(defence, needed, size));
         match cohorts.participation {
-            Participation::Sample(_) => sampled(&cohorts, &key, assumed, &right),
+            Participation::Sample(_) => sampled(&cohorts, key, assumed, &right),
             Participation::Everyone | Participation::PoissonSampling(_) => format!(
                 "attack.attackers = {} may all come to a round, and {key} reckons with {assumed}; {right}",
                 cohorts.attackers
@@ -39,42 +39,47 @@ fn sampled(cohorts: &Cohorts, key: &str, assumed: u32, right: &str) -> String {
 }
 
 /// The key that says with how many attackers the defence reckons.
-fn key_of(defence: &Defence, assumed: u32) -> String {
-    if defence.mixing == Some(assumed) && defence.rule.assumed_attackers(0) != Some(assumed) {
-        return "defence.mixing".into();
+fn key_of(defence: &Defence, assumed: u32) -> &'static str {
+    match defence.mixing {
+        Some(mixing) if mixing == assumed && defence.rule.assumed_attackers(0) != Some(assumed) => "defence.mixing",
+        _ if names_attackers(defence) => "defence.rule.attackers",
+        _ => "defence.rule",
     }
-    let has_key = defence.rule.assumed_attackers(0) == defence.rule.assumed_attackers(usize::MAX);
-    if has_key { "defence.rule.attackers".into() } else { "defence.rule".into() }
+}
+
+/// Whether the rule has a number of attackers as a parameter, and does not take it from the number of clients.
+fn names_attackers(defence: &Defence) -> bool {
+    let of = |n_clients: usize| defence.rule.assumed_attackers(n_clients);
+    of(0).is_some() && of(0) == of(usize::MAX)
 }
 
 /// What would be right, if anything is.
 fn advice(defence: &Defence, needed: u32, size: usize) -> String {
-    if defence.can_hold(needed, size) {
-        let keys = if defence.mixing.is_some() {
-            "defence.rule.attackers and defence.mixing"
-        } else {
-            "defence.rule.attackers"
-        };
-        return format!("{keys} should be {needed}");
+    match defence.clients_to_hold(needed) {
+        Some(least) if least <= size => {
+            let keys = [
+                names_attackers(defence).then_some("defence.rule.attackers"),
+                defence.mixing.map(|_| "defence.mixing"),
+            ];
+            let keys: Vec<&str> = keys.into_iter().flatten().collect();
+            format!("{} should be {needed}", keys.join(" and "))
+        }
+        Some(least) => {
+            format!("no number is right: {needed} attackers need at least {least} clients in a round, there are {size}")
+        }
+        None => "no number is right: this rule holds against none".into(),
     }
-    let clients = defence.rule.clients_to_hold(needed);
-    let why = clients.map_or_else(
-        || "this rule holds against none".into(),
-        |least| format!("{needed} attackers need at least {least} clients in a round, there are {size}"),
-    );
-    format!("no number is right: {why}")
 }
 
 /// Mixing and the rule behind it reckon with different numbers of attackers.
 fn unequal_numbers(experiment: &Experiment, defence: &Defence) -> Option<String> {
     let size = experiment.plan().cohorts(0).size() as usize;
     let (mixing, rule) = (defence.mixing?, defence.rule.assumed_attackers(size)?);
-    let key = key_of(&Defence { mixing: None, ..*defence }, rule);
     // A median reckons with as many as there can be, whatever mixing does.
-    (key == "defence.rule.attackers" && mixing != rule).then(|| {
+    (names_attackers(defence) && mixing != rule).then(|| {
         format!(
-            "defence.mixing = {mixing} is not {key} = {rule}, and the defence holds against the smaller number only; give \
-             both the number of attackers to expect in a round"
+            "defence.mixing = {mixing} is not defence.rule.attackers = {rule}, and the defence holds against the \
+             smaller number only; give both the number of attackers to expect in a round"
         )
     })
 }
@@ -151,6 +156,9 @@ mod tests {
         assert!(warnings.len() == 1 && warnings[0].starts_with("defence.mixing = 3 is not defence.rule.attackers = 4"));
         let warnings = warned(&trimmed(4, 3), 4, TEN);
         assert!(warnings[0].contains("defence.mixing reckons with 3"), "{warnings:?}");
-        assert_eq!(warned("rule = { kind = \"geometric-median\" }\nmixing = 3", 3, TEN), [""; 0]);
+        let geometric = "rule = { kind = \"geometric-median\" }\nmixing = 3";
+        assert_eq!(warned(geometric, 3, TEN), [""; 0]);
+        let warnings = warned(geometric, 4, TEN);
+        assert!(warnings[0].ends_with("defence.mixing reckons with 3; defence.mixing should be 4"), "{warnings:?}");
     }
 }

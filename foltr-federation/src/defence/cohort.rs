@@ -88,11 +88,15 @@ impl Cohorts {
 }
 
 impl Defence {
-    /// Whether a rule of this kind, and mixing where there is some, can hold against m attackers in a round of so many
-    /// clients. A rule that promises nothing for any number of attackers cannot.
-    pub fn can_hold(&self, m: u32, n_clients: usize) -> bool {
+    /// The least number of clients of a round in which a rule of this kind, and mixing where there is some, can hold
+    /// against m attackers. None for a rule that promises nothing for any number of attackers.
+    pub fn clients_to_hold(&self, m: u32) -> Option<usize> {
         let to_mix = self.mixing.map_or(0, |_| clients_to_mix(m));
-        self.rule.clients_to_hold(m).is_some_and(|least| least.max(to_mix) <= n_clients)
+        self.rule.clients_to_hold(m).map(|least| least.max(to_mix))
+    }
+
+    pub fn can_hold(&self, m: u32, n_clients: usize) -> bool {
+        self.clients_to_hold(m).is_some_and(|least| least <= n_clients)
     }
 
     /// The number of attackers in a round of so many clients with which this defence reckons: the least number of its

@@ -13,7 +13,7 @@ use crate::statistics::mean;
 pub enum At {
     #[default]
     Final,
-    /// The sum over rounds of .9995^round times the value (spec section 3).
+    /// The sum over rounds of .9995^round times the value (spec section 3); none where rows are means over rounds.
     DiscountedSum,
     /// The value of a round, or of the last one before it.
     Round(usize),
@@ -83,7 +83,9 @@ impl At {
         let value_at = |round: usize| course.iter().rfind(|(at, _)| *at <= round).map(|(_, value)| *value);
         Some(match *self {
             Self::Final => last,
-            Self::DiscountedSum => online_performance(&values().collect::<Vec<_>>()),
+            Self::DiscountedSum => {
+                is_of_single_rounds(&course, metric).then(|| online_performance(&values().collect::<Vec<_>>()))?
+            }
             Self::Round(round) => value_at(round)?,
             Self::Share(share) => value_at((share * last_round as f64).round() as usize)?,
             Self::Part(from, to) => {
@@ -101,4 +103,10 @@ impl At {
             Self::Change(ref ends) => ends.1.of(run, metric)? - ends.0.of(run, metric)?,
         })
     }
+}
+
+/// Whether a measure of rounds has rows of single rounds, and not of means over several. Rounds may lack a row: those that
+/// nobody came to.
+fn is_of_single_rounds(course: &[(usize, f64)], metric: MetricName) -> bool {
+    metric.split().is_some() || course[0].0 <= 1 || course.windows(2).any(|two| two[1].0 - two[0].0 == 1)
 }

@@ -279,6 +279,14 @@ fn parts_of_a_course() {
     assert_eq!(number("[0.0, 0.01]"), 1.0, "at least one value");
     let discounted: f64 = (1..=10).map(|round| 0.9995_f64.powi(round - 1) * f64::from(round)).sum();
     assert!((number("'discounted-sum'") - discounted).abs() < 0.05, "{}", number("'discounted-sum'"));
+    // Rows of online nDCG that are means over five rounds have no discounted sum.
+    let row = |round: usize| Row { round, metric: "online-ndcg@10".parse().expect("a metric"), value: 0.5 };
+    let sum = |rounds: &[usize]| {
+        let run = run(0, 1, rounds.iter().map(|&round| row(round)).collect());
+        super::At::DiscountedSum.of(&run, row(0).metric)
+    };
+    assert_eq!((sum(&[5, 10]), sum(&[10])), (None, None));
+    assert!(sum(&[1, 2, 3]).is_some() && sum(&[3, 5, 6]).is_some(), "nobody came to some rounds");
     // The last value above the first one.
     let learns = "left = { at = 'final' }\nright = { at = 1 }\nat_least = 9.0";
     assert_eq!(verdicts(learns, &value), [Holds]);

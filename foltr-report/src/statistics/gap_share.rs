@@ -53,9 +53,8 @@ fn fieller(closed: &[f64], gaps: &[f64]) -> Option<(f64, f64)> {
     let quadratic = b * b - product(gaps, b, gaps, b);
     let linear = a * b - product(closed, a, gaps, b);
     let constant = a * a - product(closed, a, closed, a);
-    // quadratic r^2 - 2 linear r + constant <= 0; not between two roots where the gap may be 0. Not `<= 0`: what is not a
-    // number has no interval.
-    if !(quadratic > 0.0) {
+    // quadratic r^2 - 2 linear r + constant <= 0: between two roots, but where the gap may be 0.
+    if quadratic.is_nan() || quadratic <= 0.0 {
         return None;
     }
     // Never below 0 but by rounding: the share itself is inside.

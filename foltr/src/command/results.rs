@@ -67,8 +67,8 @@ fn render(results: &Results) -> String {
         let value = |metric: &String| setting.final_values.get(metric).map(with_interval).unwrap_or_default();
         row.extend(metrics.iter().map(value));
         if is_online {
-            let pair = setting.online.map(|online| [online.mean_ndcg, online.discounted_sum]);
-            row.extend(pair.map_or_else(|| [const { String::new() }; 2], |pair| pair.map(|one| with_interval(&one))));
+            let pair = setting.online.map_or([None; 2], |online| [Some(online.mean_ndcg), online.discounted_sum]);
+            row.extend(pair.map(|one| one.as_ref().map(with_interval).unwrap_or_default()));
         }
         row.push(setting.n_runs.to_string());
         row
