@@ -169,7 +169,7 @@ impl History {
         self.course().first_of(clients)
     }
 
-    /// Messages that the server ever took from a client.
+    /// Rounds in which a client's message, or what stood in for it, ever had a part.
     pub fn messages(&self, client: u32) -> Messages {
         self.course().messages(client)
     }
@@ -229,7 +229,8 @@ impl History {
         self.push(Event::Checkpoint(Box::new(StoredState::new(state, salts))));
     }
 
-    /// Takes clients out: their updates, salts, accounts, and what their devices remembered; and says so in the chain.
+    /// Takes clients out: their updates, salts, accounts, what their devices remembered and what stood in for them; and says
+    /// so in the chain.
     /// Nothing changes on an error.
     pub fn erase(&mut self, mut erasure: Erasure, touched: Touched) -> Result<(), UnknownClient> {
         erasure.clients.sort_unstable();

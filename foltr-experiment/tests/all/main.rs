@@ -3,6 +3,7 @@
 mod baselines;
 mod experiment_files;
 mod guarantees;
+mod lost_messages;
 mod partitions;
 mod personalisation;
 mod private_training;

@@ -34,7 +34,7 @@ impl AggregationRule for Bulyan {
 
     fn combine(&self, memory: &mut Memory, _: &[f32], round: &Contributions, combined: &mut Combined) {
         let n = round.len();
-        // Where fewer came, fewer attackers are among them: see the trimmed mean.
+        // For callers without stand-ins: where fewer came than are needed, as many attackers as it can stand.
         let n_attackers = (self.attackers as usize).min(n.saturating_sub(3) / 4);
         memory.sort_neighbours(round);
         memory.is_left.clear();

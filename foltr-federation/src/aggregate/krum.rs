@@ -84,8 +84,8 @@ pub struct Memory {
 }
 
 impl Krum {
-    /// Attackers to expect among `n` contributions, and how many neighbours a score adds up. Where fewer came than are
-    /// needed, as many attackers as can be expected: those who sent nothing are not among the others.
+    /// Attackers to expect among `n` contributions, and how many neighbours a score adds up. For callers without
+    /// stand-ins: where fewer came than are needed, as many attackers as it can stand.
     fn expected(&self, n: usize) -> (usize, usize) {
         let attackers = self.attackers as usize;
         let attackers = if n >= self.least_clients() { attackers } else { attackers.min(n.saturating_sub(3) / 2) };

@@ -18,7 +18,8 @@ pub(crate) struct Course<'a> {
     pub(super) optimiser: ServerOptimiser,
 }
 
-/// Messages that a client has sent, also in rounds that were undone.
+/// Rounds in which a client's message, fresh or standing in for one, had a part, also rounds that were undone: at least
+/// as many as the messages that it sent.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Messages {
     /// Before anybody was forgotten.

@@ -13,7 +13,9 @@
 //!
 //! Delta_t = 2 eta C (t - r) for t > r, else 0. Nothing is assumed of clients or of learning. With noise of deviation
 //! sigma = Delta_t / mu in every coordinate, mu by the exact Gaussian law of `BW18`, the two models are (epsilon,
-//! delta)-indistinguishable; what is trained on from there is made of the noisy model and of others' data alone.
+//! delta)-indistinguishable; what is trained on from there is made of the noisy model and of others' data alone. Messages
+//! that [stand in](crate::stand_ins) for lost ones are clipped like all others, a client has its part from the first round
+//! into which it is drawn, and no message from before the noise stands in after it.
 //!
 //! **One request after the other.** The checkpoint and the noise of a request follow from the leavers' own first round,
 //! from which rounds have a checkpoint (the policy, and the rounds of earlier requests), and from the parameters: from
