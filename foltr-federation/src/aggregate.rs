@@ -20,6 +20,7 @@ mod mean;
 mod mixing;
 mod norm_clipping;
 mod order;
+mod spectral_filter;
 mod trimmed_mean;
 
 use std::fmt::{self, Debug};
@@ -39,6 +40,7 @@ pub use krum::{Krum, MultiKrum};
 pub use mean::Mean;
 pub use mixing::Mixing;
 pub use norm_clipping::{NormClipping, Radius};
+pub use spectral_filter::SpectralFilter;
 pub use trimmed_mean::{Median, TrimmedMean};
 
 use crate::message::{Kind, Payload};
@@ -357,6 +359,8 @@ rules! {
         "The mean of updates that are clipped to a ball around the last step";
     "bulyan": Bulyan { attackers: 1 },
         "Updates picked by Krum, then the mean around the median of every coordinate";
+    "spectral-filter": SpectralFilter { attackers: 2 },
+        "The mean without the weight of those that pull together most";
     "fltrust": FlTrust { trusted: 4 }, "Updates weighted by their agreement with that of a trusted client";
     "fldetector": FlDetector { window: 2 },
         "The mean without clients whose updates are not what their last ones let expect";
@@ -377,6 +381,7 @@ impl Aggregation {
             Self::Krum(Krum { attackers, .. })
             | Self::MultiKrum(MultiKrum(Krum { attackers, .. }))
             | Self::TrimmedMean(TrimmedMean { attackers })
+            | Self::SpectralFilter(SpectralFilter { attackers })
             | Self::Bulyan(Bulyan { attackers }) => Some(*attackers),
             Self::Median(_) | Self::GeometricMedian(_) => Some((n_clients.saturating_sub(1) / 2) as u32),
             Self::Mean(_)
@@ -392,7 +397,7 @@ impl Aggregation {
     pub const fn clients_to_hold(&self, m: u32) -> Option<usize> {
         let m = m as usize;
         match self {
-            Self::TrimmedMean(_) | Self::Median(_) | Self::GeometricMedian(_) => {
+            Self::TrimmedMean(_) | Self::Median(_) | Self::GeometricMedian(_) | Self::SpectralFilter(_) => {
                 Some(m.saturating_mul(2).saturating_add(1))
             }
             Self::Krum(_) | Self::MultiKrum(_) => Some(m.saturating_mul(2).saturating_add(3)),

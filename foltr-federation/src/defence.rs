@@ -173,6 +173,9 @@ mod tests {
             assert_eq!(Defence::NONE.step_factor(round), 1.0);
         }
         assert_eq!(Defence { slowing: Some(0.0), ..slowing }.check().expect_err("no rounds").name, "slowing");
-        assert_eq!(Defence { bound: Some(Radius::Fixed(-1.0)), ..slowing }.check().expect_err("negative").name, "radius");
+        assert_eq!(
+            Defence { bound: Some(Radius::Fixed(-1.0)), ..slowing }.check().expect_err("negative").name,
+            "radius"
+        );
     }
 }

@@ -149,7 +149,8 @@ impl Push {
     }
 
     fn messages(&self, base: &[f32], length: f64) -> Vec<f32> {
-        let shifted = |row: &[f32]| along(&row.iter().map(|&value| value.into()).collect::<Vec<_>>(), length, &self.step);
+        let shifted =
+            |row: &[f32]| along(&row.iter().map(|&value| value.into()).collect::<Vec<_>>(), length, &self.step);
         base.chunks_exact(self.step.len().max(1)).flat_map(shifted).collect()
     }
 }

@@ -79,7 +79,8 @@ impl Preparation<'_> {
             let queries = (0..share.n_queries()).map(|nth| share.query(nth));
             for query in queries.filter(|&query| seen.insert((set, query))) {
                 let view = share.training.data().query(query as usize);
-                let row = |doc| DVector::from_iterator(n_features, view.row(doc)[..n_features].iter().map(|&x| x.into()));
+                let row =
+                    |doc| DVector::from_iterator(n_features, view.row(doc)[..n_features].iter().map(|&x| x.into()));
                 let rows: Vec<DVector<f64>> = (0..view.n_docs()).map(row).collect();
                 let mean = rows.iter().sum::<DVector<f64>>() / rows.len().max(1) as f64;
                 rows.into_iter().map(|row| row - &mean).for_each(|row| sum.ger(1.0, &row, &row, 1.0));
