@@ -74,7 +74,7 @@ impl Default for AdaptiveDrift {
 
 /// Lengths that are tried, in units of the median distance of honest updates from their mean. The last one is for rules
 /// that follow anything.
-const LENGTHS: [f64; 12] = [0.0, 0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 2.8, 4.0, 8.0, 30.0, 1e6];
+const LENGTHS: [f64; 8] = [0.35, 0.5, 0.7, 1.0, 1.4, 2.0, 4.0, 1e5];
 
 /// A length that hides among honest updates, where attackers cannot try the rule.
 const UNTRIED: f64 = 1.0;
