@@ -8,15 +8,15 @@
 //! the root of their number times as far as in one. Colluders who push together are seen here as soon as their common part
 //! is longer than what independent contributions have in common by chance.
 //!
-//! Alone it does not hold against attackers of any strength: four of ten who are all at the same place move the step by
-//! .15 of their distance, because honest contributions are out along that direction as well. A [`Bound`](super::Bound)
-//! belongs in front of it.
+//! Alone it does not hold against attackers of any strength: four of ten, each along an axis of its own, move the step by
+//! .18 of their distance, because honest contributions are out along those directions as well. A
+//! [`Bound`](super::Bound) belongs in front of it.
 //!
 //! Deviations: the paper stops when the largest variance is what it should be, which nobody knows here; this filter always
 //! takes away the weight of m contributions, in [`STEPS`] equal parts, and the centre is measured anew after each. A
 //! contribution loses by the fourth power of how far it is out instead of the second: with few contributions the second
-//! takes too much from those that are in. Residuals are shortened to their middle length before anything is measured, so that length alone buys nothing; the step is the
-//! mean of what is left of them.
+//! takes too much from those that are in. Residuals are shortened to their middle length before anything is measured, so
+//! that length alone buys nothing; the step is the mean of what is left of them.
 
 #[cfg(test)]
 mod tests;

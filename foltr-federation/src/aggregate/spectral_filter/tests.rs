@@ -94,8 +94,7 @@ impl Slow {
         let residual = |((row, factor), weight): ((&Vec<f64>, &f64), &f64)| {
             minus(row, &self.centre).iter().map(|value| value * factor * weight.sqrt()).collect::<Vec<f64>>()
         };
-        let residuals: Vec<Vec<f64>> =
-            self.rows.iter().zip(&self.factors).zip(&self.weights).map(residual).collect();
+        let residuals: Vec<Vec<f64>> = self.rows.iter().zip(&self.factors).zip(&self.weights).map(residual).collect();
         let project = |direction: &[f64]| residuals.iter().map(|own| product(own, direction)).collect::<Vec<f64>>();
         if self.out.is_empty() {
             let longest = residuals.iter().max_by(|a, b| length(a).total_cmp(&length(b))).expect("some");
@@ -112,11 +111,11 @@ impl Slow {
         let mut left = amount;
         while left > 1e-12 {
             let has_weight = |weight: &f64| f64::from(u8::from(*weight > 0.0));
-            let squares: Vec<f64> =
-                self.out.iter().zip(&self.weights).map(|(out, weight)| out * out * has_weight(weight)).collect();
-            let (total, asked) = (squares.iter().sum::<f64>(), left);
-            for (weight, square) in self.weights.iter_mut().zip(squares) {
-                let taken = weight.min(asked * square / total);
+            let powers: Vec<f64> =
+                self.out.iter().zip(&self.weights).map(|(out, weight)| out.powi(4) * has_weight(weight)).collect();
+            let (total, asked) = (powers.iter().sum::<f64>(), left);
+            for (weight, power) in self.weights.iter_mut().zip(powers) {
+                let taken = weight.min(asked * power / total);
                 *weight -= taken;
                 left -= taken;
             }
@@ -150,13 +149,13 @@ fn a_step_by_hand() {
     assert_near(&combined.shares, &[7.0 / 18.0, 7.0 / 18.0, 4.0 / 18.0], 1e-12, "shares");
 }
 
-/// The squares 9, 0 and 1 ask for .45, 0 and .05; the first has only .2, so that the last pays the other .25.
+/// The fourth powers 16, 0 and 1 of 17 ask for .8, 0 and .05; the first has only .2, so that the last pays the other .6.
 #[test]
 fn who_has_no_weight_left_pays_no_more() {
     let weights = vec![0.2, 1.0, 1.0];
-    let mut memory = Memory { n: 3, weights, direction: vec![3.0, 0.0, -1.0], ..Memory::default() };
-    memory.take_weight(0.5);
-    assert_near(&memory.weights, &[0.0, 1.0, 0.7], 1e-12, "weights");
+    let mut memory = Memory { n: 3, weights, direction: vec![2.0, 0.0, -1.0], ..Memory::default() };
+    memory.take_weight(0.85);
+    assert_near(&memory.weights, &[0.0, 1.0, 0.35], 1e-12, "weights");
     memory.take_weight(5.0);
     assert_near(&memory.weights, &[0.0, 1.0, 0.0], 1e-12, "there is nothing more to take along this direction");
 }
