@@ -244,7 +244,7 @@ impl Coordinator {
     }
 
     /// The step that the rule would make of these messages of the open round and of stand-ins for all others; nothing
-    /// changes, no noise is added, and nothing is slowed down. For attackers who know the server.
+    /// changes, and no noise is added. For attackers who know the server.
     pub fn rehearse(&self, round: &Contributions) -> Option<Vec<f64>> {
         match &self.buffer {
             Some(buffer) => buffer.rehearse(&self.model.task, round, self.drawn.as_deref(), self.defence.longest),
@@ -374,10 +374,6 @@ impl Coordinator {
             }
         };
         let clip_norm = self.privacy.finish(&sum, noise, &mut step);
-        if self.defence.slowing.is_some() {
-            let factor = self.defence.step_factor(round);
-            step.iter_mut().for_each(|value| *value *= factor);
-        }
         let moved = self.model.apply(&step);
         match &mut self.buffer {
             Some(buffer) if moved.is_ok() => buffer.remember(round),

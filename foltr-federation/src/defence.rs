@@ -1,17 +1,12 @@
 //! What a federation does against clients that lie: it refuses messages that are too long, lets the last message of a
-//! client stand in for one that does not come, shortens messages, mixes them, bounds by a rule what a few clients can do,
-//! and moves ever more slowly. Devices send running means of their updates.
-//!
-//! Slowing: a step of round t is multiplied by 1 / sqrt(1 + t / rounds), the usual decay of stochastic approximation
-//! (`RM51` Robbins, Monro: *A Stochastic Approximation Method*, 1951). What attackers can add to a step within the scatter
-//! of honest clients does not become less when the model stands near its goal, and honest steps do. A step that becomes
-//! shorter leaves them less time to carry it away. Ours is only where it is put: behind a robust rule.
+//! client stand in for one that does not come, shortens messages, mixes them, and bounds by a rule what a few clients can do.
+//! Devices send running means of their updates.
 
 pub mod cohort;
 
 use serde::{Deserialize, Serialize};
 
-use crate::aggregate::{Aggregation, Aggregator, Bound, Mean, Mixing, Radius, TrimmedMean};
+use crate::aggregate::{Aggregation, Aggregator, Bound, Mean, Mixing, Radius, SpectralFilter};
 use crate::worker_momentum::WorkerMomentum;
 use foltr_rank::parameter::{ParameterError, positive};
 
@@ -28,10 +23,6 @@ pub struct Defence {
     /// How long a contribution may be before mixing and the rule; longer ones are shortened to it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bound: Option<Radius>,
-    /// Rounds after which steps are shorter by the root of 2; after three times as many they are half as long. Steps
-    /// stay as they are when it is absent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub slowing: Option<f64>,
     /// What a device sends instead of its newest update.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub momentum: Option<WorkerMomentum>,
@@ -80,7 +71,6 @@ impl Defence {
             rule,
             mixing: None,
             bound: None,
-            slowing: None,
             momentum: None,
             stand_ins: Self::STAND_INS,
             longest: Self::LONGEST,
@@ -88,14 +78,13 @@ impl Defence {
     }
 
     /// What to use when nothing else is known, with so many attackers to expect in a round: momentum over the last
-    /// half of the past, messages no longer than the middle one, trimmed mean, slowing. Argued from measurements in
+    /// half of the past, messages no longer than the middle one, spectral filter. Argued from measurements in
     /// `docs/attacks.md`, which also says where it is not enough.
     pub const fn recommended(attackers: u32) -> Self {
         Self {
             bound: Some(Radius::Median),
-            slowing: Some(100.0),
-            momentum: Some(WorkerMomentum::Growing { share: 0.5, least: 0.997, most: 0.999 }),
-            ..Self::of_rule(Aggregation::TrimmedMean(TrimmedMean { attackers }))
+            momentum: Some(WorkerMomentum::Growing { share: 0.5, least: 0.99, most: 0.999 }),
+            ..Self::of_rule(Aggregation::SpectralFilter(SpectralFilter { attackers }))
         }
     }
 
@@ -109,19 +98,13 @@ impl Defence {
         if self.bounds_length() {
             self.check_longest()?;
         }
-        self.check_steps()?;
+        self.check_bound()?;
         self.momentum.map_or(Ok(()), |momentum| momentum.check())
     }
 
-    /// Whether what is done to the lengths of messages and steps can be done.
-    pub fn check_steps(&self) -> Result<(), ParameterError> {
-        self.bound.map_or(Ok(()), Radius::check)?;
-        self.slowing.map_or(Ok(()), |rounds| positive("slowing", rounds))
-    }
-
-    /// What the step of a round, counted from 0, is multiplied with.
-    pub fn step_factor(&self, round: u32) -> f64 {
-        self.slowing.map_or(1.0, |rounds| (1.0 + f64::from(round) / rounds).sqrt().recip())
+    /// Whether messages can be shortened to a stated length.
+    pub fn check_bound(&self) -> Result<(), ParameterError> {
+        self.bound.map_or(Ok(()), Radius::check)
     }
 
     /// Whether a stated bound is one.
@@ -158,24 +141,5 @@ impl Defence {
             Some(radius) => Box::new(Bound::new(radius, rule)),
             None => rule,
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn steps_become_shorter_by_the_root_of_time() {
-        let slowing = Defence { slowing: Some(100.0), ..Defence::NONE };
-        for (round, want) in [(0, 1.0), (100, 0.5_f64.sqrt()), (300, 0.5), (9_900, 0.1)] {
-            assert!((slowing.step_factor(round) - want).abs() < 1e-12);
-            assert_eq!(Defence::NONE.step_factor(round), 1.0);
-        }
-        assert_eq!(Defence { slowing: Some(0.0), ..slowing }.check().expect_err("no rounds").name, "slowing");
-        assert_eq!(
-            Defence { bound: Some(Radius::Fixed(-1.0)), ..slowing }.check().expect_err("negative").name,
-            "radius"
-        );
     }
 }

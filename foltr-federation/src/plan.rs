@@ -119,7 +119,7 @@ impl FederationPlan {
             ("personalisation", self.personalisation.map(|method| method.check())),
             ("asynchrony", self.asynchrony.map(|asynchrony| asynchrony.check(n_clients))),
             ("defence.rule", self.defence.map(|defence| defence.rule.check())),
-            ("defence", self.defence.map(|defence| defence.check_longest().and(defence.check_steps()))),
+            ("defence", self.defence.map(|defence| defence.check_longest().and(defence.check_bound()))),
             ("defence.momentum", self.defence.and_then(|defence| defence.momentum).map(|momentum| momentum.check())),
             ("history", self.history.map(|history| history.check())),
             ("unlearning.method", self.unlearning.as_ref().map(|method| method.check())),
@@ -153,16 +153,11 @@ impl FederationPlan {
         let defence = self.defence.unwrap_or(Defence::NONE);
         let has_plain_rate = self.optimiser.is_none_or(|optimiser| optimiser.plain_rate().is_some());
         let plain_rate = (has_plain_rate, "a server that only multiplies steps by a rate");
-        let equal_steps = (defence.slowing.is_none(), "steps that count alike in all rounds: remove defence.slowing");
         let premises = match method {
-            Unlearning::Retrain(_) | Unlearning::ShardIsolation(_) => Vec::new(),
-            Unlearning::FedEraser(_) => vec![equal_steps],
-            Unlearning::LedgerSubtraction(_) => {
-                vec![plain_rate, equal_steps, (defence.only_sums(), "the mean of all updates")]
-            }
+            Unlearning::Retrain(_) | Unlearning::FedEraser(_) | Unlearning::ShardIsolation(_) => Vec::new(),
+            Unlearning::LedgerSubtraction(_) => vec![plain_rate, (defence.only_sums(), "the mean of all updates")],
             Unlearning::NoisyRollback(rollback) => vec![
                 plain_rate,
-                equal_steps,
                 (self.privacy.is_none(), "plain messages: remove [privacy]"),
                 (
                     rollback.is_clipped_by(&defence),
