@@ -243,14 +243,21 @@ impl Coordinator {
         self.buffer.as_ref().map_or(&[], |buffer| &buffer.shares)
     }
 
-    /// The step that the rule would make of these messages of the open round and of stand-ins for all others; nothing
-    /// changes, and no noise is added. For attackers who know the server.
+    /// The step that the rule would make of these messages of the open round, without those that it refuses, and of
+    /// stand-ins for all others; nothing changes, and no noise is added. For attackers who know the server.
     pub fn rehearse(&self, round: &Contributions) -> Option<Vec<f64>> {
+        let mut taken = Contributions::new(round.n_params());
+        for (client, weight, row) in round.iter() {
+            let is_finite = row.iter().all(|value| value.is_finite());
+            if is_finite && Rejected::check_length(client, row, self.defence.longest).is_ok() {
+                taken.push(client, weight, row);
+            }
+        }
         match &self.buffer {
-            Some(buffer) => buffer.rehearse(&self.model.task, round, self.drawn.as_deref(), self.defence.longest),
+            Some(buffer) => buffer.rehearse(&self.model.task, taken, self.drawn.as_deref()),
             None => {
                 let mut sum = PartialSum::new(round.n_params());
-                round.iter().for_each(|(_, weight, row)| sum.add_step(row, weight));
+                taken.iter().for_each(|(_, weight, row)| sum.add_step(row, weight));
                 sum.mean()
             }
         }

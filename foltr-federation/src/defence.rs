@@ -67,14 +67,7 @@ impl Defence {
 
     /// A rule alone, with the usual stand-ins and the usual bound on the length of messages.
     pub const fn of_rule(rule: Aggregation) -> Self {
-        Self {
-            rule,
-            mixing: None,
-            bound: None,
-            momentum: None,
-            stand_ins: Self::STAND_INS,
-            longest: Self::LONGEST,
-        }
+        Self { rule, mixing: None, bound: None, momentum: None, stand_ins: Self::STAND_INS, longest: Self::LONGEST }
     }
 
     /// What to use when nothing else is known, with so many attackers to expect in a round: momentum over the last

@@ -132,20 +132,8 @@ impl RoundBuffer {
         Some(CombinedRound { n_fresh: n_fresh as u32, n_stand_ins: n_stand_ins as u32, step })
     }
 
-    /// The step that the rule would make of these messages, of which it refuses those that are too long.
-    pub(super) fn rehearse(
-        &self,
-        task: &RoundTask,
-        round: &Contributions,
-        drawn: Option<&[u32]>,
-        longest: f64,
-    ) -> Option<Vec<f64>> {
-        let mut all = Contributions::new(round.n_params());
-        for (client, weight, row) in round.iter() {
-            if Rejected::check_length(client, row, longest).is_ok() {
-                all.push(client, weight, row);
-            }
-        }
+    /// The step that the rule would make of these messages, and of stand-ins for all others who were drawn.
+    pub(super) fn rehearse(&self, task: &RoundTask, mut all: Contributions, drawn: Option<&[u32]>) -> Option<Vec<f64>> {
         let mut came = all.clients().to_vec();
         came.sort_unstable();
         let heaviest = heaviest(&all);

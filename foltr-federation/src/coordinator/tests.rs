@@ -1,5 +1,6 @@
 //! What a coordinator takes, refuses and closes.
 
+mod rehearsal;
 mod stand_ins;
 
 use super::*;

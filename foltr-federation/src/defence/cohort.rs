@@ -9,6 +9,7 @@ use statrs::distribution::{DiscreteCDF, Hypergeometric};
 
 use super::Defence;
 use crate::Participation;
+use crate::aggregate::{Aggregation, Radius};
 
 /// The probability, over a whole run, with which more attackers may come than a rule reckons with. A single such round
 /// can ruin a ranker, so that it must stay rare even over many federations: of a thousand, one in a thousand meets it.
@@ -92,7 +93,14 @@ impl Defence {
     /// against m attackers. None for a rule that promises nothing for any number of attackers.
     pub fn clients_to_hold(&self, m: u32) -> Option<usize> {
         let to_mix = self.mixing.map_or(0, |_| clients_to_mix(m));
-        self.rule.clients_to_hold(m).map(|least| least.max(to_mix))
+        let of_rule = match (self.rule, self.bound) {
+            // A mean of messages that are no longer than an honest one, as long as most are honest.
+            (Aggregation::SpectralFilter(_), Some(Radius::Median)) => {
+                Some((m as usize).saturating_mul(2).saturating_add(1))
+            }
+            (rule, _) => rule.clients_to_hold(m),
+        };
+        of_rule.map(|least| least.max(to_mix))
     }
 
     pub fn can_hold(&self, m: u32, n_clients: usize) -> bool {
@@ -114,7 +122,7 @@ pub(crate) const fn clients_to_mix(m: u32) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::aggregate::{Aggregation, Bulyan, FlTrust, Krum, Median, TrimmedMean};
+    use crate::aggregate::{Bulyan, FlTrust, Krum, Median, SpectralFilter, TrimmedMean};
 
     /// A fifth of 1,000 clients attacks, 100 are drawn for a round.
     const CROSS_DEVICE: Cohorts =
@@ -208,6 +216,11 @@ mod tests {
         assert_eq!((trimmed.assumed_attackers(10), mixed.assumed_attackers(10)), (Some(4), Some(3)));
         // Attack: five of eight collude, and most of the neighbours of every update are theirs.
         assert_eq!(Defence { mixing: Some(4), ..median }.least_clients(), 9);
+        // Attack: without a bound, four of ten go far enough away to take a filter with them.
+        let filter = alone(Aggregation::SpectralFilter(SpectralFilter { attackers: 4 }));
+        let bounded = Defence { bound: Some(Radius::Median), ..filter };
+        assert!(!filter.can_hold(4, 10) && bounded.can_hold(4, 9) && !bounded.can_hold(5, 10));
+        assert_eq!(bounded.assumed_attackers(10), Some(4));
         let trusted = alone(Aggregation::FlTrust(FlTrust { trusted: 9 }));
         assert_eq!((Defence::NONE.assumed_attackers(10), trusted.assumed_attackers(10)), (None, None));
         assert!(trusted.can_hold(9, 10) && !trusted.can_hold(10, 10));

@@ -255,6 +255,7 @@ fn the_spectral_filter_holds_behind_a_bound_only() {
             let honest = Honest::new(n - m);
             let longest = honest.rows.iter().map(|row| length(wide(row).into_iter())).fold(0.0, f64::max);
             let bounded = Defence { bound: Some(Radius::Median), ..filter(m) };
+            assert!(bounded.can_hold(m as u32, n));
             for (how, size) in attacks() {
                 let step = length(honest.step(&mut *bounded.start(), m, how, size).into_iter());
                 assert!(step <= longest * (1.0 + 1e-6), "{m} of {n}, {how:?} at {size:e}: {step}, not {longest}");

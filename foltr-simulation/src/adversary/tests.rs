@@ -1,5 +1,7 @@
 //! The specification's golden vectors for attacks, and what each attack promises about the updates that it makes.
 
+mod rehearsing;
+
 use foltr_federation::aggregate::Krum;
 use foltr_federation::{Aggregation, Combined, Contributions};
 use foltr_rank::rng::{Purpose, Streams};
@@ -385,6 +387,10 @@ fn parameters_out_of_range_have_a_name() {
         (r#"{"kind": "negation", "z": 0}"#, "z = 0 must be positive and finite"),
         (r#"{"kind": "drift", "reach": -1}"#, "reach = -1 must be at least 0 and finite"),
         (r#"{"kind": "drift", "memory": 0.5}"#, "memory = 0.5 must be at least 1 round and finite"),
+        (r#"{"kind": "adaptive-drift", "rounds": 0}"#, "rounds = 0 must be at least 1"),
+        (r#"{"kind": "adaptive-drift", "whitening": 1.5}"#, "whitening = 1.5 must be from 0 to 1"),
+        (r#"{"kind": "adaptive-drift", "promotion": {"feature": 0}}"#, "feature = 0 must be a feature, counted from 1"),
+        (r#"{"kind": "patient", "length": 0}"#, "length = 0 must be positive and finite"),
         (r#"{"kind": "promotion", "feature": 0}"#, "feature = 0 must be a feature, counted from 1"),
         (r#"{"kind": "promotion", "feature": 1, "quantile": 2}"#, "quantile = 2 must be from 0 to 1"),
         (r#"{"kind": "promotion", "feature": 1, "boost": 0}"#, "boost = 0 must be positive and finite"),

@@ -37,9 +37,11 @@ impl<'a> EraserRun<'a> {
         let settings = remaining(request.settings, &history);
         settings.check(request.partition)?;
         let streams = request_streams(settings.seed, &history);
+        let mut messages = PerMessageRound::beside_rounds(&settings);
+        messages.prepare(&settings, request.partition);
         Ok(Self {
             workers: Workers::new(&settings, &streams),
-            messages: PerMessageRound::beside_rounds(&settings),
+            messages,
             task: RoundTask {
                 round: 0,
                 global: erasing.global().clone(),

@@ -8,6 +8,7 @@ mod golden;
 mod letor_fuzz;
 mod memory;
 mod real_data;
+mod rehearsals;
 mod replayed_noise;
 mod resumed;
 mod scene;
