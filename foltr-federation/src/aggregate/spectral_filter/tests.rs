@@ -149,15 +149,18 @@ fn a_step_by_hand() {
     assert_near(&combined.shares, &[7.0 / 18.0, 7.0 / 18.0, 4.0 / 18.0], 1e-12, "shares");
 }
 
-/// The fourth powers 16, 0 and 1 of 17 ask for .8, 0 and .05; the first has only .2, so that the last pays the other .6.
+/// The fourth powers 16, 0 and 1 of 17 ask for .8, 0 and .05. Where the first has only .2, the last pays the other .6.
 #[test]
 fn who_has_no_weight_left_pays_no_more() {
-    let weights = vec![0.2, 1.0, 1.0];
-    let mut memory = Memory { n: 3, weights, direction: vec![2.0, 0.0, -1.0], ..Memory::default() };
-    memory.take_weight(0.85);
-    assert_near(&memory.weights, &[0.0, 1.0, 0.35], 1e-12, "weights");
-    memory.take_weight(5.0);
-    assert_near(&memory.weights, &[0.0, 1.0, 0.0], 1e-12, "there is nothing more to take along this direction");
+    let left = |weights: [f64; 3], amount: f64| {
+        let (weights, direction) = (weights.to_vec(), vec![2.0, 0.0, -1.0]);
+        let mut memory = Memory { n: 3, weights, direction, ..Memory::default() };
+        memory.take_weight(amount);
+        memory.weights
+    };
+    assert_near(&left([1.0, 1.0, 1.0], 0.85), &[0.2, 1.0, 0.95], 1e-12, "enough");
+    assert_near(&left([0.2, 1.0, 1.0], 0.85), &[0.0, 1.0, 0.35], 1e-12, "not enough");
+    assert_near(&left([0.2, 1.0, 1.0], 5.0), &[0.0, 1.0, 0.0], 1e-12, "nothing more along this direction");
 }
 
 /// The attack: four of ten add the same vector to updates that scatter like those of the others, less in every coordinate
