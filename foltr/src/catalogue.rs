@@ -50,6 +50,9 @@ pub fn items() -> Result<Vec<Item>, SpecError> {
 
 #[cfg(test)]
 mod tests {
+    use foltr_federation::Defence;
+    use toml::Table;
+
     use super::*;
 
     #[test]
@@ -64,5 +67,26 @@ mod tests {
             }
         }
         assert!(items().expect("sound files").len() > 30);
+    }
+
+    /// What is measured as the default, and what the documentation says to write, is what the library recommends.
+    #[test]
+    fn the_default_is_the_recommended_defence() {
+        let of_spec = |name: &str| {
+            let (_, text) = SPECS.iter().find(|(spec, _)| *spec == name).expect("a file of this name");
+            let table: Table = text.parse().expect("a table");
+            table["grid"]["axis"]["defence"]["default"]["defence"].clone()
+        };
+        let text = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/attacks.md")).expect("a page");
+        let (_, block) = text.split_once("```toml\n[defence]\n").expect("a section");
+        let documented: Table = block.split_once("```").expect("an end").0.parse().expect("a table");
+        for (value, attackers) in [
+            (of_spec("scorecard.toml"), 1),
+            (of_spec("scorecard-settings.toml"), 4),
+            (of_spec("attacks/claims.toml"), 4),
+            (documented.into(), 4),
+        ] {
+            assert_eq!(value.try_into::<Defence>().expect("a defence"), Defence::recommended(attackers));
+        }
     }
 }

@@ -196,10 +196,11 @@ pub enum Command {
     },
     /// Run every attack against every defence, by share of attackers and kind of user.
     ///
-    /// The study specs/scorecard.toml: what each defence costs without attackers, what is left under the worst attack,
-    /// and where promoted documents end up; heat maps and verdicts into DIR. Rerun the same command to resume.
+    /// The study specs/scorecard.toml: what is left of the gain under the worst attack, what each defence costs without
+    /// attackers, and where promoted documents end up; heat maps and verdicts into DIR. Rerun the same command to resume.
     Scorecard {
-        /// Other federations: cross-device (a few of many clients a round) or foltr-es (the other learner).
+        /// Other cards: settings (clients that differ, lost messages, a network), cross-device (a few of many clients a
+        /// round) or foltr-es (the other learner).
         #[arg(long, value_name = "NAME")]
         setting: Option<String>,
         /// One collection, one fold, fewer rounds and 40 % attackers: minutes instead of days.
