@@ -100,7 +100,7 @@ impl Defence {
         self.bound.map_or(Ok(()), Radius::check)
     }
 
-    /// Whether a stated bound is one.
+    /// Refuses a `longest` that is not a positive number: only [`Self::NONE`] takes messages of any length.
     pub fn check_longest(&self) -> Result<(), ParameterError> {
         positive("longest", self.longest)
     }

@@ -79,7 +79,7 @@ pub struct Memory {
     centred: Vec<Vec<f64>>,
     products: Vec<f64>,
     weights: Vec<f64>,
-    /// Of the centre.
+    /// How much of each contribution is in the centre; they add up to 1.
     coefficients: Vec<f64>,
     /// By how much each residual is shortened.
     factors: Vec<f64>,
@@ -87,7 +87,6 @@ pub struct Memory {
     towards: Vec<f64>,
     lengths: Vec<f64>,
     sorted: Vec<f64>,
-    /// Products of weighted residuals.
     scatter: Vec<f64>,
     direction: Vec<f64>,
     next: Vec<f64>,

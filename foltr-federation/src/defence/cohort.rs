@@ -20,7 +20,7 @@ pub const ROUND_RISK: f64 = 1e-6;
 #[serde(deny_unknown_fields)]
 pub struct Cohorts {
     pub n_clients: u32,
-    /// Of all clients.
+    /// Among all clients, drawn or not.
     pub attackers: u32,
     pub participation: Participation,
     pub n_rounds: u32,
@@ -82,7 +82,7 @@ impl Cohorts {
         low
     }
 
-    /// Clients of a round, at most.
+    /// The most clients that a round can have.
     pub fn size(&self) -> u32 {
         self.participation.most(self.n_clients)
     }

@@ -123,7 +123,7 @@ impl Adversary for AdaptiveDrift {
 struct Push {
     /// The honest mean, once for every attacker.
     means: Vec<f32>,
-    /// The attackers' honest updates.
+    /// What attackers would send if they were honest.
     own: Vec<f32>,
     /// A step of length 1, in units of the spread.
     step: Vec<f64>,

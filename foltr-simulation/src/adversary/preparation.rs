@@ -30,7 +30,7 @@ impl Preparation<'_> {
         self.learn(self.data, n_rounds)
     }
 
-    /// The same from other labels.
+    /// The ranker that they learn if their training sets had these labels.
     pub fn ranker_of_labels(&self, n_rounds: u32, change: impl Fn(&TrainingSet) -> TrainingSet) -> Params {
         let data = self.data.clone().with_labels_of(self.n_attackers, self.settings.n_clients, change);
         self.learn(&data, n_rounds)
