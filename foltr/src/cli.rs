@@ -13,7 +13,7 @@ use foltr_experiment::execute::Shard;
 use foltr_experiment::spec::{SyntheticShape, choice};
 
 pub use mimic::{IndexArgs, MimicArgs, MimicCommand, SearchArgs};
-pub use ranking::{EvaluateArgs, QrelsArgs, RankArgs};
+pub use ranking::{EvaluateArgs, ModelsArgs, QrelsArgs, RankArgs};
 pub use unlearn::{ReceiptCommand, UnlearnArgs};
 
 const AFTER_HELP: &str = "\
@@ -28,8 +28,12 @@ Examples:
       runs one on ~/letor/MQ2008
   foltr report out/fpdgd
       puts the results of a folder on one page: out/fpdgd/report.html
+  foltr models out/fpdgd
+      lists the trained rankers of a result folder
+  foltr evaluate out/fpdgd --metric map --split test
+      measures each of them on its own fold
   foltr evaluate model.safetensors MQ2008 --fold 1
-      measures a trained ranker on the test queries of ~/letor/MQ2008/Fold1
+      measures one on the test queries of ~/letor/MQ2008/Fold1
   foltr rank model.safetensors MQ2008 --fold 1 --out ranked.run
       writes its rankings for trec_eval and others
   foltr privacy explain specs/fpdgd-dp-mq2007.toml
@@ -92,6 +96,11 @@ impl Cli {
             let message = "--out and --seeds before a command are for the main job; write them behind the command";
             Self::command().error(ErrorKind::ArgumentConflict, message).exit();
         }
+        if let Some(Command::Evaluate(arguments)) = &cli.command
+            && let Some((kind, message)) = arguments.problem()
+        {
+            Self::command().error(kind, message).exit();
+        }
         cli
     }
 }
@@ -138,10 +147,14 @@ pub enum Command {
         #[arg(long, value_name = "AXIS")]
         rows: Option<String>,
     },
-    /// Measure a trained ranker on labelled queries.
+    /// List the trained rankers of a result folder: setting, fold, seed, kind, features, data, value, file.
+    Models(ModelsArgs),
+    /// Measure trained rankers on labelled queries.
     ///
-    /// Features are scaled as they were in training. Every split of every fold is measured by itself; to judge a
-    /// ranker by queries that it has not seen, name the fold that it was trained on.
+    /// Of a result folder, every ranker is measured on its own fold as its run did it: same data, scaling, metrics and
+    /// conventions, so that the values are those of the run's last rows; options ask for others. A model file is measured
+    /// on DATA, every split of every fold by itself; to judge it by queries that it has not seen, name the fold that it was
+    /// trained on. Features are scaled as they were in training.
     Evaluate(EvaluateArgs),
     /// Rank the documents of all queries with a trained ranker; write a run file for trec_eval and others.
     ///

@@ -9,6 +9,7 @@ pub mod list;
 pub mod main_job;
 pub mod merge;
 pub mod mimic;
+pub mod models;
 pub mod privacy;
 pub mod report;
 pub mod reproduce;

@@ -10,6 +10,7 @@ mod mimic;
 mod other_tools;
 mod report;
 mod reproduce;
+mod result_models;
 #[cfg(unix)]
 mod resume;
 mod studies;

@@ -154,7 +154,7 @@ fn agrees_on(python: &Path, file: &Path, n_features: usize) {
     for (name, model) in models(n_features) {
         let (model_file, run, strict) =
             (path(&format!("{name}.safetensors")), path(name), path(&format!("{name}.strict")));
-        model.write(Path::new(&model_file), name).expect("written");
+        model.write(Path::new(&model_file), None).expect("written");
         foltr(&["rank", &model_file, data, "--out", &run]);
         foltr(&["rank", &model_file, data, "--scores", "rank", "--out", &strict]);
         jobs.push(json!({"labels": path("labels"), "gains": path("gains"), "run": run, "run_without_ties": strict,
