@@ -1,5 +1,6 @@
 //! The command line: what can be asked for, and how it is explained.
 
+mod cache;
 mod mimic;
 mod ranking;
 mod unlearn;
@@ -12,6 +13,7 @@ use clap::{Args, CommandFactory, Parser, Subcommand};
 use foltr_experiment::execute::Shard;
 use foltr_experiment::spec::{SyntheticShape, choice};
 
+pub use cache::CacheCommand;
 pub use mimic::{IndexArgs, MimicArgs, MimicCommand, SearchArgs};
 pub use ranking::{EvaluateArgs, ModelsArgs, QrelsArgs, RankArgs};
 pub use unlearn::{ReceiptCommand, UnlearnArgs};
@@ -251,6 +253,9 @@ pub enum Command {
     /// Generate, check or describe labelled data.
     #[command(subcommand)]
     Data(DataCommand),
+    /// Show or empty the cache of parsed data.
+    #[command(subcommand)]
+    Cache(CacheCommand),
     /// Print everything that an experiment file can name, with one line of explanation each.
     List,
     /// Print the JSON schema of experiment files, for editors that complete and check while one types.

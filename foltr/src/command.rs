@@ -2,6 +2,7 @@
 
 pub mod audit;
 mod audit_figure;
+pub mod cache;
 pub mod data;
 pub mod dry_run;
 pub mod evaluate;

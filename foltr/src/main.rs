@@ -49,6 +49,7 @@ fn run(cli: &Cli) -> Result<End> {
             command::privacy::explain(spec, overrides, *delta, *json)
         }
         Some(Command::Data(data)) => command::data::run(data),
+        Some(Command::Cache(cache)) => command::cache::run(cache),
         Some(Command::List) => command::print(&command::list::render()),
         Some(Command::Schema) => command::print(&format!("{:#}\n", foltr_experiment::schema::schema())),
         Some(Command::Reproduce { list: true, .. }) => command::print(&command::reproduce::list()?),

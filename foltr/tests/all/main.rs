@@ -2,6 +2,7 @@
 
 mod binary;
 mod boundaries;
+mod cache;
 mod command_line;
 mod explain;
 mod forgetting;

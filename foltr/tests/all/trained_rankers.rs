@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::binary::{self, assert_contains, foltr, stderr, stdout};
 
 fn foltr_without_data(arguments: &[&str]) -> assert_cmd::assert::Assert {
-    foltr().env("FOLTR_CACHE", "off").env_remove("FOLTR_DATA").args(arguments).assert()
+    foltr().env_remove("FOLTR_DATA").args(arguments).assert()
 }
 
 fn said(arguments: &[&str]) -> String {
