@@ -2,6 +2,7 @@
 
 mod mimic;
 mod ranking;
+mod tune;
 mod unlearn;
 
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use foltr_experiment::spec::{SyntheticShape, choice};
 
 pub use mimic::{IndexArgs, MimicArgs, MimicCommand, SearchArgs};
 pub use ranking::{EvaluateArgs, QrelsArgs, RankArgs};
+pub use tune::TuneArgs;
 pub use unlearn::{ReceiptCommand, UnlearnArgs};
 
 const AFTER_HELP: &str = "\
@@ -26,6 +28,8 @@ Examples:
       runs an experiment file on generated data
   FOLTR_DATA=~/letor foltr run specs/foltr-es-mq2008.toml --out out/es
       runs one on ~/letor/MQ2008
+  foltr tune specs/paper-table.toml --out out/tuned
+      chooses a rate for each method on validation queries, and reports it on test queries
   foltr report out/fpdgd
       puts the results of a folder on one page: out/fpdgd/report.html
   foltr evaluate model.safetensors MQ2008 --fold 1
@@ -107,6 +111,13 @@ pub enum Command {
     /// model). After Ctrl-C or a crash the same command continues: finished runs are not done again. If the file has
     /// sections `[[expect]]`, the results are judged: verdict.json, figures, and code 1 if an expectation fails.
     Run(RunArgs),
+    /// Choose swept values on validation queries, then report the choice on test queries.
+    ///
+    /// For every combination of the other axes, the values with the highest mean over folds and seeds on validation
+    /// queries are chosen; of equal ones the first of the file. Candidates are never evaluated on test queries. What was
+    /// chosen then runs with the seeds of the file, as `foltr run` would run it: DIR has its tables, DIR/chosen.csv what
+    /// was chosen, DIR/choice the candidates. Rerun the same command to resume.
+    Tune(TuneArgs),
     /// Join result folders of one experiment, such as the shards of several machines.
     Merge {
         /// Result folders.

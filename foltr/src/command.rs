@@ -16,6 +16,7 @@ mod results;
 pub mod run;
 pub mod search;
 pub mod trec;
+pub mod tune;
 pub mod unlearn;
 
 use std::io::Write;

@@ -2,19 +2,17 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 
 use crate::command::STOP;
 use crate::progress::{progress_bar, show};
-use crate::studies;
+use crate::{choice, studies};
 use foltr_experiment::execute::Execution;
-use foltr_experiment::grid::Grid;
 use foltr_experiment::results::Results;
-use foltr_experiment::rows::MetricName;
 use foltr_experiment::store::RunStore;
-use foltr_experiment::study::{Choose, Study, chosen_csv};
+use foltr_experiment::study::Study;
 use foltr_report::assemble::run_grid;
-use foltr_report::expect::{self, At, Criteria, Drawn, Judgement};
+use foltr_report::expect::{self, Criteria, Drawn, Judgement};
 use foltr_report::plot;
 
 const VERDICTS: [&str; 2] = ["verdict.json", "verdict.txt"];
@@ -49,39 +47,13 @@ pub fn run(study: Option<&(Study, Criteria)>, id: &str, store: &RunStore) -> Res
     let bar = progress_bar();
     let progress = |event| show(&bar, event);
     let how = Execution::new(&progress, &STOP);
-    let Some(grid) = chosen_grid(study, store, Some(id), &how)? else { return Ok(None) };
-    let outcome = run_grid(grid, store, Some(id), &how)?;
+    let Some(choice) = choice::choose(study, store, Some(id), &how)? else { return Ok(None) };
+    let outcome = run_grid(choice.grid, store, Some(id), &how)?;
     outcome.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
     if outcome.interrupted {
         return Ok(None);
     }
     judge(study, criteria, &outcome.results, &folder).map(Some)
-}
-
-/// The grid to run: with `[choose]` what was chosen by a first stage, in the folder `choice` of the study.
-///
-/// None if it was interrupted.
-pub fn chosen_grid(study: &Study, store: &RunStore, name: Option<&str>, how: &Execution<'_>) -> Result<Option<Grid>> {
-    let Some(choose) = &study.choose else { return Ok(Some(study.grid.clone())) };
-    let choice = name.map_or_else(|| "choice".to_owned(), |name| format!("{name}/choice"));
-    let first = run_grid(choose.candidates(&study.grid), store, Some(&choice), how)?;
-    if first.interrupted {
-        return Ok(None);
-    }
-    let score = scores(choose, &first.results)?;
-    let (grid, chosen) = choose.chosen(&study.grid, |setting| score[setting]);
-    store.study(name)?.write("chosen.csv", &chosen_csv(&chosen)?)?;
-    Ok(Some(grid))
-}
-
-fn scores(choose: &Choose, results: &Results) -> Result<Vec<Option<f64>>> {
-    let metric: MetricName = choose.metric.parse()?;
-    let at = At::try_from(choose.at.clone()).map_err(|message| anyhow!("choose.at: {message}"))?;
-    let score = |setting: usize| {
-        let values: Vec<f64> = results.runs_of(setting).filter_map(|run| at.of(run, metric)).collect();
-        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
-    };
-    Ok((0..results.grid.settings.len()).map(score).collect())
 }
 
 pub fn judge(study: &Study, criteria: &Criteria, results: &Results, out: &Path) -> Result<JudgedStudy> {

@@ -2,6 +2,7 @@
 
 mod bench;
 mod catalogue;
+mod choice;
 mod cli;
 mod command;
 mod explain;
@@ -39,6 +40,7 @@ fn run(cli: &Cli) -> Result<End> {
         Some(Command::Qrels(arguments)) => command::trec::qrels(arguments),
         Some(Command::Run(arguments)) if arguments.dry_run => command::dry_run::run(arguments),
         Some(Command::Run(arguments)) => command::run::run(arguments, &Step::ALL),
+        Some(Command::Tune(arguments)) => command::tune::run(arguments),
         Some(Command::Merge { folders, out, parquet }) => command::merge::run(folders, out, *parquet),
         Some(Command::Report { folder, baseline, columns, rows }) => {
             let choices = Choices { baseline: baseline.clone(), columns: columns.clone(), rows: rows.clone() };

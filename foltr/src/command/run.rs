@@ -7,7 +7,7 @@ use anyhow::{Context, Result, ensure};
 use super::{End, STOP, catch_interrupts, results};
 use crate::cli::RunArgs;
 use crate::progress::{progress_bar, show, step_bar};
-use crate::{catalogue, judged_study};
+use crate::{catalogue, choice, judged_study};
 use foltr_experiment::execute::{Execution, Interrupted, run_jobs};
 use foltr_experiment::mimic::Step;
 use foltr_experiment::spec::{Problem, SpecError};
@@ -26,12 +26,12 @@ pub fn run_text(text: &str, arguments: &RunArgs) -> Result<End> {
     run_study(&read(text, arguments).map_err(wrong)?, arguments, &Step::ALL)
 }
 
-fn read(text: &str, arguments: &RunArgs) -> Result<(Study, Criteria), Vec<Problem>> {
+pub(super) fn read(text: &str, arguments: &RunArgs) -> Result<(Study, Criteria), Vec<Problem>> {
     let asked = Asked { entry: None, is_quick: arguments.quick, overrides: &arguments.overrides };
     catalogue::checked(&StudyFile::from_toml(text)?, &asked)
 }
 
-fn run_study((study, criteria): &(Study, Criteria), arguments: &RunArgs, steps: &[Step]) -> Result<End> {
+pub(super) fn run_study((study, criteria): &(Study, Criteria), arguments: &RunArgs, steps: &[Step]) -> Result<End> {
     let out = arguments.out.as_deref().context("--out is needed")?;
     if arguments.parquet {
         foltr_report::parquet::ensure_available()?;
@@ -46,16 +46,20 @@ fn run_study((study, criteria): &(Study, Criteria), arguments: &RunArgs, steps: 
     let bar = if is_mimic { step_bar() } else { progress_bar() };
     let progress = |event| show(&bar, event);
     let how = Execution { retrain_forgotten: arguments.retrain_forgotten, steps, ..Execution::new(&progress, &STOP) };
-    let Some(grid) = judged_study::chosen_grid(study, &store, None, &how)? else {
+    let Some(choice) = choice::choose(study, &store, None, &how)? else {
         eprintln!("{Interrupted}");
         return Ok(End::Interrupted);
     };
-    let prepared = StudyRun::prepare(grid, &store, None, arguments.shard)?;
+    let prepared = StudyRun::prepare(choice.grid, &store, None, arguments.shard)?;
     prepared.data.stores().for_each(|data| println!("data: {}", data.describe()));
     let executed = run_jobs(&prepared.plan, &prepared.data, &store, &how)?;
     let outcome = prepared.finish(executed, arguments.parquet)?;
     judged_study::remove_verdicts(out)?;
+    if let Some(made) = &choice.made {
+        println!("{}", made.render());
+    }
     print_outcome(&outcome, &store, out, steps)?;
+    choice.made.iter().flat_map(|made| &made.warnings).for_each(|warning| eprintln!("warning: {warning}"));
     if outcome.interrupted {
         let (n_finished, n_requested) = (outcome.results.runs.len(), outcome.n_requested);
         eprintln!("interrupted: {n_finished} of {n_requested} runs are finished; rerun the same command to resume");
