@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
 
 use foltr_experiment::execute::Shard;
 use foltr_experiment::spec::{SyntheticShape, choice};
@@ -88,15 +89,15 @@ pub struct MainJob {
 }
 
 impl Cli {
-    /// Reads the command line; ends the program with code 2 if it is wrong.
-    pub fn read() -> Self {
-        let cli = Self::parse();
+    /// Reads the command line. What is wrong, and help that was asked for, is an error of clap.
+    pub fn read() -> Result<Self, clap::Error> {
+        let cli = Self::try_parse()?;
         // A flag that does nothing would be worse than an error.
         if cli.command.is_some() && (cli.main_job.out.is_some() || cli.main_job.seeds.is_some()) {
             let message = "--out and --seeds before a command are for the main job; write them behind the command";
-            Self::command().error(ErrorKind::ArgumentConflict, message).exit();
+            return Err(Self::command().error(ErrorKind::ArgumentConflict, message));
         }
-        cli
+        Ok(cli)
     }
 }
 
@@ -253,6 +254,21 @@ pub enum Command {
     List,
     /// Print the JSON schema of experiment files, for editors that complete and check while one types.
     Schema,
+    /// Print a script that lets a shell complete commands and options.
+    ///
+    /// For bash: foltr completions bash > ~/.local/share/bash-completion/completions/foltr
+    Completions {
+        #[arg(value_name = "SHELL")]
+        shell: Shell,
+    },
+    /// Print the manual page, or write the pages of all commands into a folder.
+    ///
+    /// To read them by `man foltr` and `man foltr-run`: foltr man --out ~/.local/share/man/man1
+    Man {
+        /// Folder for a page of every command; made if needed, pages in it are replaced.
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
+    },
     /// Measure how fast this machine trains and evaluates.
     Bench {
         /// One JSON document instead of a table.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 
 use crate::command::STOP;
+use crate::output::{self, note, say};
 use crate::progress::{progress_bar, show};
 use crate::{choice, studies};
 use foltr_experiment::execute::Execution;
@@ -29,10 +30,10 @@ impl JudgedStudy {
     }
 
     pub fn print(&self, folder: &Path) {
-        print!("{}", self.text);
-        self.figures.iter().for_each(|figure| println!("figure:  {}", figure.display()));
+        output::print(&self.text);
+        self.figures.iter().for_each(|figure| say(format_args!("figure:  {}", figure.display())));
         if !self.judgements.is_empty() {
-            println!("verdict: {}", folder.join("verdict.json").display());
+            say(format_args!("verdict: {}", folder.join("verdict.json").display()));
         }
     }
 }
@@ -49,7 +50,7 @@ pub fn run(study: Option<&(Study, Criteria)>, id: &str, store: &RunStore) -> Res
     let how = Execution::new(&progress, &STOP);
     let Some(choice) = choice::choose(study, store, Some(id), &how)? else { return Ok(None) };
     let outcome = run_grid(choice.grid, store, Some(id), &how)?;
-    outcome.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    outcome.warnings.iter().for_each(|warning| note(format_args!("warning: {warning}")));
     if outcome.interrupted {
         return Ok(None);
     }

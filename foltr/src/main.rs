@@ -1,5 +1,7 @@
 //! The `foltr` command.
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod bench;
 mod catalogue;
 mod choice;
@@ -7,6 +9,7 @@ mod cli;
 mod command;
 mod explain;
 mod judged_study;
+mod output;
 mod progress;
 mod studies;
 mod summary;
@@ -22,7 +25,10 @@ use foltr_experiment::mimic::Step;
 use foltr_report::report::Choices;
 
 fn main() -> ExitCode {
-    command::exit_code(run(&Cli::read()))
+    match Cli::read() {
+        Ok(cli) => command::exit_code(run(&cli)),
+        Err(error) => command::exit_code_of_usage(&error),
+    }
 }
 
 fn run(cli: &Cli) -> Result<End> {
@@ -52,6 +58,8 @@ fn run(cli: &Cli) -> Result<End> {
         Some(Command::Data(data)) => command::data::run(data),
         Some(Command::List) => command::print(&command::list::render()),
         Some(Command::Schema) => command::print(&format!("{:#}\n", foltr_experiment::schema::schema())),
+        Some(Command::Completions { shell }) => command::shell::completions(*shell),
+        Some(Command::Man { out }) => command::shell::manual(out.as_deref()),
         Some(Command::Reproduce { list: true, .. }) => command::print(&command::reproduce::list()?),
         Some(Command::Reproduce { ids, all, quick, out, write_summary, .. }) => {
             command::reproduce::run((!all).then_some(ids), *quick, out, write_summary.as_deref())

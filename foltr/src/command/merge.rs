@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 
 use super::End;
+use crate::output::say;
 use foltr_report::assemble::merge;
 
 pub fn run(folders: &[PathBuf], out: &Path, parquet: bool) -> Result<End> {
@@ -14,6 +15,6 @@ pub fn run(folders: &[PathBuf], out: &Path, parquet: bool) -> Result<End> {
     let results = merge(folders, out, parquet)?;
     super::results::print(&results, out)?;
     let (finished, all) = (results.runs.len(), results.about.n_runs);
-    println!("{finished} of {all} runs are there");
+    say(format_args!("{finished} of {all} runs are there"));
     Ok(End::Done)
 }

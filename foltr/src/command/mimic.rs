@@ -7,6 +7,7 @@ use anyhow::Result;
 use super::End;
 use super::run;
 use crate::cli::{MimicArgs, MimicCommand, RunArgs};
+use crate::output::say;
 use foltr_experiment::mimic::{PrivacyStatement, Step};
 
 pub fn run(command: &MimicCommand) -> Result<End> {
@@ -24,17 +25,17 @@ pub fn run(command: &MimicCommand) -> Result<End> {
 /// Prints what steps have written to the folder of a run.
 pub fn print_files(folder: &Path, names: &[&str], steps: &[Step]) -> Result<()> {
     if steps.contains(&Step::TrainTeachers) {
-        println!("teachers: {}", folder.join("teacher-1.safetensors").display());
+        say(format_args!("teachers: {}", folder.join("teacher-1.safetensors").display()));
     }
     for name in names {
         if steps.contains(&Step::Label) {
-            println!("labels {name}: {}", folder.join(name).join("labels.jsonl").display());
+            say(format_args!("labels {name}: {}", folder.join(name).join("labels.jsonl").display()));
             for sentence in PrivacyStatement::read(&folder.join(name))?.sentences {
-                println!("  {sentence}");
+                say(format_args!("  {sentence}"));
             }
         }
         if steps.contains(&Step::TrainStudents) {
-            println!("student {name}: {}", folder.join(name).join("student.safetensors").display());
+            say(format_args!("student {name}: {}", folder.join(name).join("student.safetensors").display()));
         }
     }
     Ok(())

@@ -7,6 +7,7 @@ use anyhow::Result;
 use super::{End, catch_interrupts};
 use crate::catalogue::{Item, items};
 use crate::judged_study::{self, JudgedStudy};
+use crate::output::{note, say};
 use crate::summary;
 use foltr_experiment::execute::Interrupted;
 use foltr_experiment::store::RunStore;
@@ -47,7 +48,7 @@ pub fn run(ids: Option<&[String]>, is_quick: bool, out: &Path, summary: Option<&
     let end = if asked.is_empty() { End::Done } else { run_all(&asked, out)? };
     if let Some(file) = summary.filter(|_| end != End::Interrupted) {
         summary::write(out, items.iter().map(|item| &item.entry), file)?;
-        println!("summary: {}", file.display());
+        say(format_args!("summary: {}", file.display()));
     }
     Ok(end)
 }
@@ -74,7 +75,7 @@ fn run_all(entries: &[(Option<(Study, Criteria)>, &Entry)], out: &Path) -> Resul
     catch_interrupts()?;
     let (mut end, mut lines) = (End::Done, Vec::new());
     for (study, Entry { id, paper, item, title, .. }) in entries {
-        println!("\n{id}: {title} ({paper}, {item})");
+        say(format_args!("\n{id}: {title} ({paper}, {item})"));
         match judged_study::run(study.as_ref(), id, &store) {
             Ok(Some(judged)) => {
                 judged.print(&out.join(id));
@@ -84,11 +85,11 @@ fn run_all(entries: &[(Option<(Study, Criteria)>, &Entry)], out: &Path) -> Resul
                 }
             }
             Ok(None) => {
-                eprintln!("{Interrupted}");
+                note(Interrupted);
                 return Ok(End::Interrupted);
             }
             Err(error) => {
-                eprintln!("error: {id}: {error:#}");
+                note(format_args!("error: {id}: {error:#}"));
                 lines.push(vec![id.clone(), "error".into()]);
                 end = End::Failed;
             }
@@ -96,7 +97,7 @@ fn run_all(entries: &[(Option<(Study, Criteria)>, &Entry)], out: &Path) -> Resul
     }
     let names = Verdict::ALL.map(|(name, _)| name);
     let header: Vec<&str> = ["entry"].into_iter().chain(names).collect();
-    println!("\n{}", table(&header, 1, lines));
+    say(format_args!("\n{}", table(&header, 1, lines)));
     Ok(end)
 }
 

@@ -6,6 +6,7 @@ use anyhow::{Context, Result, ensure};
 
 use super::{End, STOP, catch_interrupts, results};
 use crate::cli::RunArgs;
+use crate::output::{note, say};
 use crate::progress::{progress_bar, show, step_bar};
 use crate::{catalogue, choice, judged_study};
 use foltr_experiment::execute::{Execution, Interrupted, run_jobs};
@@ -47,22 +48,24 @@ pub(super) fn run_study((study, criteria): &(Study, Criteria), arguments: &RunAr
     let progress = |event| show(&bar, event);
     let how = Execution { retrain_forgotten: arguments.retrain_forgotten, steps, ..Execution::new(&progress, &STOP) };
     let Some(choice) = choice::choose(study, &store, None, &how)? else {
-        eprintln!("{Interrupted}");
+        note(Interrupted);
         return Ok(End::Interrupted);
     };
     let prepared = StudyRun::prepare(choice.grid, &store, None, arguments.shard)?;
-    prepared.data.stores().for_each(|data| println!("data: {}", data.describe()));
+    prepared.data.stores().for_each(|data| say(format_args!("data: {}", data.describe())));
     let executed = run_jobs(&prepared.plan, &prepared.data, &store, &how)?;
     let outcome = prepared.finish(executed, arguments.parquet)?;
     judged_study::remove_verdicts(out)?;
     if let Some(made) = &choice.made {
-        println!("{}", made.render());
+        say(made.render());
     }
     print_outcome(&outcome, &store, out, steps)?;
-    choice.made.iter().flat_map(|made| &made.warnings).for_each(|warning| eprintln!("warning: {warning}"));
+    choice.made.iter().flat_map(|made| &made.warnings).for_each(|warning| note(format_args!("warning: {warning}")));
     if outcome.interrupted {
         let (n_finished, n_requested) = (outcome.results.runs.len(), outcome.n_requested);
-        eprintln!("interrupted: {n_finished} of {n_requested} runs are finished; rerun the same command to resume");
+        note(format_args!(
+            "interrupted: {n_finished} of {n_requested} runs are finished; rerun the same command to resume"
+        ));
         return Ok(End::Interrupted);
     }
     if criteria.is_empty() || arguments.shard.is_some() {
@@ -74,9 +77,9 @@ pub(super) fn run_study((study, criteria): &(Study, Criteria), arguments: &RunAr
 }
 
 fn print_outcome(outcome: &GridOutcome, store: &RunStore, out: &Path, steps: &[Step]) -> Result<()> {
-    outcome.notes.iter().for_each(|note| eprintln!("note: {note}"));
+    outcome.notes.iter().for_each(|text| note(format_args!("note: {text}")));
     if outcome.n_finished_before > 0 {
-        println!("{} of {} runs had been finished before", outcome.n_finished_before, outcome.n_requested);
+        say(format_args!("{} of {} runs had been finished before", outcome.n_finished_before, outcome.n_requested));
     }
     let settings = &outcome.results.grid.settings;
     let mimic = outcome.jobs.iter().find_map(|job| Some((job, settings[job.setting].experiment.mimic()?)));
@@ -89,6 +92,6 @@ fn print_outcome(outcome: &GridOutcome, store: &RunStore, out: &Path, steps: &[S
     if steps.contains(&Step::Evaluate) {
         results::print(&outcome.results, out)?;
     }
-    outcome.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
+    outcome.warnings.iter().for_each(|warning| note(format_args!("warning: {warning}")));
     Ok(())
 }
