@@ -119,7 +119,10 @@ pub enum Command {
     /// chosen then runs with the seeds of the file, as `foltr run` would run it: DIR has its tables, DIR/chosen.csv what
     /// was chosen, DIR/choice the candidates. Rerun the same command to resume.
     Tune(TuneArgs),
-    /// Join result folders of one experiment, such as the shards of several machines.
+    /// Join result folders of one command, such as the shards of several machines.
+    ///
+    /// Folders of `run`, `tune`, `mimic run`, `scorecard` and `reproduce` are joined with all their studies. The merged folder
+    /// has the bytes that one machine would have written; the same command without --shard judges it.
     Merge {
         /// Result folders.
         #[arg(value_name = "DIR", required = true)]
@@ -183,6 +186,10 @@ pub enum Command {
         /// Folder for runs, verdicts and figures; made if needed.
         #[arg(long, value_name = "DIR", default_value = "out/reproduce")]
         out: PathBuf,
+        /// Do only the I-th of N shares of the runs and judge nothing; `foltr merge` joins the folders, and the same
+        /// command without --shard judges the merged one.
+        #[arg(long, value_name = "I/N", conflicts_with = "write_summary")]
+        shard: Option<Shard>,
         /// Write what all verdicts in DIR say to a file in Markdown; alone, nothing is run.
         #[arg(long, value_name = "FILE", group = "which")]
         write_summary: Option<PathBuf>,
@@ -224,6 +231,10 @@ pub enum Command {
         /// Folder for runs, verdicts and figures; made if needed.
         #[arg(long, value_name = "DIR", default_value = "out/scorecard")]
         out: PathBuf,
+        /// Do only the I-th of N shares of the runs and judge nothing; `foltr merge` joins the folders, and the same
+        /// command without --shard judges the merged one.
+        #[arg(long, value_name = "I/N")]
+        shard: Option<Shard>,
     },
     /// Forget clients in finished runs: a new model, a history without them, a signed receipt.
     ///

@@ -4,11 +4,12 @@ use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
+use crate::choice::{self, Stage};
 use crate::command::STOP;
 use crate::output::{self, note, say};
 use crate::progress::{progress_bar, show};
-use crate::{choice, studies};
-use foltr_experiment::execute::Execution;
+use crate::studies;
+use foltr_experiment::execute::{Execution, Shard};
 use foltr_experiment::results::Results;
 use foltr_experiment::store::RunStore;
 use foltr_experiment::study::Study;
@@ -38,23 +39,41 @@ impl JudgedStudy {
     }
 }
 
-/// Runs and judges a study, or the entry that is code, in the folder `id` of a store; none if it was interrupted.
-pub fn run(study: Option<&(Study, Criteria)>, id: &str, store: &RunStore) -> Result<Option<JudgedStudy>> {
+pub enum Progress {
+    Interrupted,
+    /// One share of the runs is finished; all of them are judged after `foltr merge`.
+    Share(String),
+    Judged(JudgedStudy),
+}
+
+/// Runs and judges a study, or the entry that is code, in the folder `id` of a store. Of one share nothing is judged.
+pub fn run(study: Option<&(Study, Criteria)>, id: &str, store: &RunStore, shard: Option<Shard>) -> Result<Progress> {
     let folder = store.path().join(id);
     let Some((study, criteria)) = study else {
+        if shard.is_some() {
+            return Ok(Progress::Share("has no runs to share".into()));
+        }
         store.study(Some(id))?;
-        return write(studies::table_2()?, String::new(), Vec::new(), &folder).map(Some);
+        return write(studies::table_2()?, String::new(), Vec::new(), &folder).map(Progress::Judged);
     };
     let bar = progress_bar();
     let progress = |event| show(&bar, event);
     let how = Execution::new(&progress, &STOP);
-    let Some(choice) = choice::choose(study, store, Some(id), &how)? else { return Ok(None) };
-    let outcome = run_grid(choice.grid, store, Some(id), &how)?;
+    let choice = match choice::choose(study, store, Some(id), &how, shard)? {
+        Stage::Interrupted => return Ok(Progress::Interrupted),
+        Stage::Incomplete => return Ok(Progress::Share(choice::INCOMPLETE.into())),
+        Stage::Chosen(choice) => choice,
+    };
+    let outcome = run_grid(choice.grid, store, Some(id), &how, shard)?;
     outcome.warnings.iter().for_each(|warning| note(format_args!("warning: {warning}")));
     if outcome.interrupted {
-        return Ok(None);
+        return Ok(Progress::Interrupted);
     }
-    judge(study, criteria, &outcome.results, &folder).map(Some)
+    if let Some(shard) = shard {
+        let (n_done, n_all) = (outcome.results.runs.len(), outcome.results.about.n_runs);
+        return Ok(Progress::Share(format!("share {shard}: {n_done} of {n_all} runs")));
+    }
+    judge(study, criteria, &outcome.results, &folder).map(Progress::Judged)
 }
 
 pub fn judge(study: &Study, criteria: &Criteria, results: &Results, out: &Path) -> Result<JudgedStudy> {

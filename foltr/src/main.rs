@@ -61,11 +61,11 @@ fn run(cli: &Cli) -> Result<End> {
         Some(Command::Completions { shell }) => command::shell::completions(*shell),
         Some(Command::Man { out }) => command::shell::manual(out.as_deref()),
         Some(Command::Reproduce { list: true, .. }) => command::print(&command::reproduce::list()?),
-        Some(Command::Reproduce { ids, all, quick, out, write_summary, .. }) => {
-            command::reproduce::run((!all).then_some(ids), *quick, out, write_summary.as_deref())
+        Some(Command::Reproduce { ids, all, quick, out, shard, write_summary, .. }) => {
+            command::reproduce::run((!all).then_some(ids), *quick, out, *shard, write_summary.as_deref())
         }
-        Some(Command::Scorecard { setting, quick, overrides, out }) => {
-            command::reproduce::scorecard(setting.as_deref(), *quick, overrides, out)
+        Some(Command::Scorecard { setting, quick, overrides, out, shard }) => {
+            command::reproduce::scorecard(setting.as_deref(), *quick, overrides, out, *shard)
         }
         Some(Command::Mimic(step)) => command::mimic::run(step),
         Some(Command::Index(arguments)) => command::search::index(arguments),

@@ -2,13 +2,14 @@
 
 use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result};
 
 use super::{End, STOP, catch_interrupts, results};
+use crate::choice::{self, Stage};
 use crate::cli::RunArgs;
 use crate::output::{note, say};
 use crate::progress::{progress_bar, show, step_bar};
-use crate::{catalogue, choice, judged_study};
+use crate::{catalogue, judged_study};
 use foltr_experiment::execute::{Execution, Interrupted, run_jobs};
 use foltr_experiment::mimic::Step;
 use foltr_experiment::spec::{Problem, SpecError};
@@ -37,19 +38,22 @@ pub(super) fn run_study((study, criteria): &(Study, Criteria), arguments: &RunAr
     if arguments.parquet {
         foltr_report::parquet::ensure_available()?;
     }
-    ensure!(
-        study.choose.is_none() || arguments.shard.is_none(),
-        "--shard is not supported with [choose]: requires all runs of the choice"
-    );
     let store = RunStore::open(out)?;
     catch_interrupts()?;
     let is_mimic = study.grid.settings.iter().all(|setting| setting.experiment.mimic().is_some());
     let bar = if is_mimic { step_bar() } else { progress_bar() };
     let progress = |event| show(&bar, event);
     let how = Execution { retrain_forgotten: arguments.retrain_forgotten, steps, ..Execution::new(&progress, &STOP) };
-    let Some(choice) = choice::choose(study, &store, None, &how)? else {
-        note(Interrupted);
-        return Ok(End::Interrupted);
+    let choice = match choice::choose(study, &store, None, &how, arguments.shard)? {
+        Stage::Interrupted => {
+            note(Interrupted);
+            return Ok(End::Interrupted);
+        }
+        Stage::Incomplete => {
+            note(choice::INCOMPLETE);
+            return Ok(End::Done);
+        }
+        Stage::Chosen(choice) => choice,
     };
     let prepared = StudyRun::prepare(choice.grid, &store, None, arguments.shard)?;
     prepared.data.stores().for_each(|data| say(format_args!("data: {}", data.describe())));

@@ -12,5 +12,6 @@ mod report;
 mod reproduce;
 #[cfg(unix)]
 mod resume;
+mod shards;
 mod studies;
 mod trained_rankers;
