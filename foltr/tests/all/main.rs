@@ -2,6 +2,8 @@
 
 mod binary;
 mod boundaries;
+#[cfg(unix)]
+mod cluster;
 mod command_line;
 mod explain;
 mod forgetting;
