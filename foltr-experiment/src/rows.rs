@@ -79,6 +79,18 @@ impl MetricName {
             _ => None,
         }
     }
+
+    /// The metric of a ranker on a split that this is, or is a summary of.
+    pub const fn of_ranker(&self) -> Option<Metric> {
+        match *self {
+            Self::Offline(_, metric)
+            | Self::Own(_, metric)
+            | Self::WorstDecile(_, metric)
+            | Self::WorseOff(_, metric)
+            | Self::Unlearning(_, metric) => Some(metric),
+            _ => None,
+        }
+    }
 }
 
 type OfSplit = fn(Split, Metric) -> MetricName;

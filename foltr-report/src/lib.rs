@@ -2,6 +2,7 @@
 
 pub mod assemble;
 pub mod expect;
+pub mod merge;
 pub mod mimic;
 pub mod parquet;
 pub mod plot;

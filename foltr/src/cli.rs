@@ -3,12 +3,14 @@
 mod cache;
 mod mimic;
 mod ranking;
+mod tune;
 mod unlearn;
 
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
 
 use foltr_experiment::execute::Shard;
 use foltr_experiment::spec::{SyntheticShape, choice};
@@ -16,6 +18,7 @@ use foltr_experiment::spec::{SyntheticShape, choice};
 pub use cache::CacheCommand;
 pub use mimic::{IndexArgs, MimicArgs, MimicCommand, SearchArgs};
 pub use ranking::{EvaluateArgs, ModelsArgs, QrelsArgs, RankArgs};
+pub use tune::TuneArgs;
 pub use unlearn::{ReceiptCommand, UnlearnArgs};
 
 const AFTER_HELP: &str = "\
@@ -28,6 +31,8 @@ Examples:
       runs an experiment file on generated data
   FOLTR_DATA=~/letor foltr run specs/foltr-es-mq2008.toml --out out/es
       runs one on ~/letor/MQ2008
+  foltr tune specs/paper-table.toml --out out/tuned
+      chooses a rate for each method on validation queries, and reports it on test queries
   foltr report out/fpdgd
       puts the results of a folder on one page: out/fpdgd/report.html
   foltr models out/fpdgd
@@ -90,20 +95,20 @@ pub struct MainJob {
 }
 
 impl Cli {
-    /// Reads the command line; ends the program with code 2 if it is wrong.
-    pub fn read() -> Self {
-        let cli = Self::parse();
+    /// Reads the command line. What is wrong, and help that was asked for, is an error of clap.
+    pub fn read() -> Result<Self, clap::Error> {
+        let cli = Self::try_parse()?;
         // A flag that does nothing would be worse than an error.
         if cli.command.is_some() && (cli.main_job.out.is_some() || cli.main_job.seeds.is_some()) {
             let message = "--out and --seeds before a command are for the main job; write them behind the command";
-            Self::command().error(ErrorKind::ArgumentConflict, message).exit();
+            return Err(Self::command().error(ErrorKind::ArgumentConflict, message));
         }
         if let Some(Command::Evaluate(arguments)) = &cli.command
             && let Some((kind, message)) = arguments.problem()
         {
-            Self::command().error(kind, message).exit();
+            return Err(Self::command().error(kind, message));
         }
-        cli
+        Ok(cli)
     }
 }
 
@@ -118,7 +123,17 @@ pub enum Command {
     /// model). After Ctrl-C or a crash the same command continues: finished runs are not done again. If the file has
     /// sections `[[expect]]`, the results are judged: verdict.json, figures, and code 1 if an expectation fails.
     Run(RunArgs),
-    /// Join result folders of one experiment, such as the shards of several machines.
+    /// Choose swept values on validation queries, then report the choice on test queries.
+    ///
+    /// For every combination of the other axes, the values with the highest mean over folds and seeds on validation
+    /// queries are chosen; of equal ones the first of the file. Candidates are never evaluated on test queries. What was
+    /// chosen then runs with the seeds of the file, as `foltr run` would run it: DIR has its tables, DIR/chosen.csv what
+    /// was chosen, DIR/choice the candidates. Rerun the same command to resume.
+    Tune(TuneArgs),
+    /// Join result folders of one command, such as the shards of several machines.
+    ///
+    /// Folders of `run`, `tune`, `mimic run`, `scorecard` and `reproduce` are joined with all their studies. The merged folder
+    /// has the bytes that one machine would have written; the same command without --shard judges it.
     Merge {
         /// Result folders.
         #[arg(value_name = "DIR", required = true)]
@@ -186,6 +201,10 @@ pub enum Command {
         /// Folder for runs, verdicts and figures; made if needed.
         #[arg(long, value_name = "DIR", default_value = "out/reproduce")]
         out: PathBuf,
+        /// Do only the I-th of N shares of the runs and judge nothing; `foltr merge` joins the folders, and the same
+        /// command without --shard judges the merged one.
+        #[arg(long, value_name = "I/N", conflicts_with = "write_summary")]
+        shard: Option<Shard>,
         /// Write what all verdicts in DIR say to a file in Markdown; alone, nothing is run.
         #[arg(long, value_name = "FILE", group = "which")]
         write_summary: Option<PathBuf>,
@@ -227,6 +246,10 @@ pub enum Command {
         /// Folder for runs, verdicts and figures; made if needed.
         #[arg(long, value_name = "DIR", default_value = "out/scorecard")]
         out: PathBuf,
+        /// Do only the I-th of N shares of the runs and judge nothing; `foltr merge` joins the folders, and the same
+        /// command without --shard judges the merged one.
+        #[arg(long, value_name = "I/N")]
+        shard: Option<Shard>,
     },
     /// Forget clients in finished runs: a new model, a history without them, a signed receipt.
     ///
@@ -260,6 +283,21 @@ pub enum Command {
     List,
     /// Print the JSON schema of experiment files, for editors that complete and check while one types.
     Schema,
+    /// Print a script that lets a shell complete commands and options.
+    ///
+    /// For bash: foltr completions bash > ~/.local/share/bash-completion/completions/foltr
+    Completions {
+        #[arg(value_name = "SHELL")]
+        shell: Shell,
+    },
+    /// Print the manual page, or write the pages of all commands into a folder.
+    ///
+    /// To read them by `man foltr` and `man foltr-run`: foltr man --out ~/.local/share/man/man1
+    Man {
+        /// Folder for a page of every command; made if needed, pages in it are replaced.
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
+    },
     /// Measure how fast this machine trains and evaluates.
     Bench {
         /// One JSON document instead of a table.

@@ -11,6 +11,9 @@
 //! Deviation from the paper, with that code: of r contributions that are left, a score adds up r - m distances instead
 //! of r - m - 2, not squared; of the n - 2m picked values n - 4m - 1 are averaged instead of n - 4m.
 
+mod picks;
+
+use picks::Picks;
 use serde::{Deserialize, Serialize};
 
 use crate::aggregate::geometry::Distances;
@@ -36,18 +39,14 @@ impl AggregationRule for Bulyan {
         let n = round.len();
         // For callers without stand-ins: where fewer came than are needed, as many attackers as it can stand.
         let n_attackers = (self.attackers as usize).min(n.saturating_sub(3) / 4);
-        memory.sort_neighbours(round);
-        memory.is_left.clear();
-        memory.is_left.resize(n, true);
-        for n_left in (2 * n_attackers + 1..=n).rev() {
-            let pick = memory.pick(n_left - n_attackers);
-            memory.is_left[pick] = false;
-        }
+        memory.distances.measure(round);
+        memory.distances.take_roots();
+        memory.picks.pick(&memory.distances, n, n_attackers, n - 2 * n_attackers);
         let n_averaged = (n - 4 * n_attackers - 1).max(1);
         for (i, step) in combined.step.iter_mut().enumerate() {
             memory.column.clear();
-            let picked = round.rows().zip(&memory.is_left).filter(|(_, is_left)| !**is_left);
-            memory.column.extend(picked.map(|(row, _)| row[i]));
+            let picked = round.rows().enumerate().filter(|(row, _)| memory.picks.is_picked(*row));
+            memory.column.extend(picked.map(|(_, row)| row[i]));
             memory.column.sort_unstable_by(f32::total_cmp);
             *step = mean_around_median(&memory.column, n_averaged);
         }
@@ -57,39 +56,8 @@ impl AggregationRule for Bulyan {
 #[derive(Clone, Debug, Default)]
 pub struct Memory {
     distances: Distances,
-    /// All others of every contribution, the nearest first, with their distances.
-    neighbours: Vec<(f64, usize)>,
-    is_left: Vec<bool>,
+    picks: Picks,
     column: Vec<f32>,
-}
-
-impl Memory {
-    fn sort_neighbours(&mut self, contributions: &Contributions) {
-        let n = contributions.len();
-        self.distances.measure(contributions);
-        self.distances.take_roots();
-        self.neighbours.clear();
-        for row in 0..n {
-            let others = self.distances.row(row).iter().copied().zip(0..n).filter(|(_, other)| *other != row);
-            self.neighbours.extend(others);
-            let sorted = &mut self.neighbours[row * (n - 1)..];
-            sorted.sort_unstable_by(|a, b| a.0.total_cmp(&b.0).then(a.1.cmp(&b.1)));
-        }
-    }
-
-    /// The one with the lowest score of those that are left; a score adds up so many distances.
-    fn pick(&self, n_neighbours: usize) -> usize {
-        let n = self.is_left.len();
-        let mut best: Option<(f64, usize)> = None;
-        for row in (0..n).filter(|&row| self.is_left[row]) {
-            let others = self.neighbours[row * (n - 1)..][..n - 1].iter().filter(|(_, other)| self.is_left[*other]);
-            let score: f64 = others.take(n_neighbours).map(|(distance, _)| distance).sum();
-            if best.is_none_or(|(least, _)| score < least) {
-                best = Some((score, row));
-            }
-        }
-        best.map_or(0, |(_, row)| row)
-    }
 }
 
 /// The mean of the values closest to the median of a sorted list, the smaller one of two that are equally close.

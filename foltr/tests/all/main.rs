@@ -3,6 +3,8 @@
 mod binary;
 mod boundaries;
 mod cache;
+#[cfg(unix)]
+mod cluster;
 mod command_line;
 mod explain;
 mod forgetting;
@@ -14,5 +16,6 @@ mod reproduce;
 mod result_models;
 #[cfg(unix)]
 mod resume;
+mod shards;
 mod studies;
 mod trained_rankers;
