@@ -402,6 +402,10 @@ impl Experiment {
         let uneven = every == 0 || !n_rounds.is_multiple_of(every);
         let message = format!("must divide the {n_rounds} rounds, so that the mean of all rows is that of all rounds");
         problems.when(uneven, "metrics.online.every", message);
+        let largest = self.data.max_label().unwrap_or(0);
+        let undefined = metrics.offline.iter().find(|metric| metric.largest_label() < largest);
+        let message = |metric: &Metric| format!("{metric} is defined for labels up to {}", metric.largest_label());
+        problems.when(undefined.is_some(), "metrics.offline", undefined.map(message).unwrap_or_default());
         let promotion = metrics.promotion.and_then(|promotion| Adversary::check(&promotion).err());
         problems.parameters("metrics.promotion", promotion);
         let homeless = metrics.offline.contains(&Metric::ExpectedMaxRr) && self.users.is_none();

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use foltr_simulation::dataset::{Dataset, summary};
 use foltr_simulation::datasets::{Source, Synthetic, SyntheticShape};
-use foltr_simulation::letor::{ReadOptions, read_letor, write_letor};
+use foltr_simulation::letor::{ReadOptions, ends_in_mid_line, read_letor, write_letor};
 
 use super::{End, make_folder};
 use crate::cli::DataCommand;
@@ -44,7 +44,10 @@ fn check(path: &Path) -> Result<()> {
     let mut n_wrong = 0;
     for file in &files {
         match read_letor(file, &ReadOptions::default()) {
-            Ok(data) => say(format_args!("{}: sound{}", file.display(), oddities(&data))),
+            Ok(data) => {
+                say(format_args!("{}: sound{}", file.display(), oddities(&data)));
+                warn_of(file, &data);
+            }
             Err(error) => {
                 n_wrong += 1;
                 note(error);
@@ -55,6 +58,19 @@ fn check(path: &Path) -> Result<()> {
         bail!("{n_wrong} of {} files cannot be used", files.len());
     }
     Ok(())
+}
+
+/// What makes a file unfit for learning, though every line of it can be read.
+fn warn_of(file: &Path, data: &Dataset) {
+    if ends_in_mid_line(file) {
+        note(format_args!(
+            "warning: {}: the last line has no line end; if the file was cut there, its last document is not whole",
+            file.display()
+        ));
+    }
+    if data.max_label() == 0 {
+        note(format_args!("warning: {}: no document is relevant; nothing can be learned from it", file.display()));
+    }
 }
 
 fn oddities(data: &Dataset) -> String {

@@ -2,14 +2,16 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use foltr_rank::metric::WithoutRelevant;
 use serde::Serialize;
 
 use super::End;
 use super::models::{Columns, identity};
 use crate::cli::EvaluateArgs;
+use crate::output::note;
 use foltr_experiment::evaluate::Evaluator;
 use foltr_experiment::model::Model;
 use foltr_experiment::run::SplitValues;
@@ -67,9 +69,10 @@ pub fn run(arguments: &EvaluateArgs) -> Result<End> {
     }
 }
 
-fn of_file(arguments: &EvaluateArgs, path: &std::path::Path) -> Result<End> {
+fn of_file(arguments: &EvaluateArgs, path: &Path) -> Result<End> {
     let model = Model::read(&arguments.model)?;
-    let parts = load_for(&model, path, &arguments.selection.selection())?;
+    let (parts, warnings) = load_for(&model, path, &arguments.selection.selection())?;
+    warnings.iter().for_each(|warning| note(format_args!("warning: {warning}")));
     let metrics = if arguments.metrics.is_empty() { &USUAL[..] } else { &arguments.metrics };
     let metrics = distinct(metrics.iter().copied());
     let without = arguments.queries_without_relevant.unwrap_or(WithoutRelevant::Skip);
@@ -136,6 +139,10 @@ fn values(model: &Model, part: &Part, metrics: &[Metric], without: WithoutReleva
         !(is_without && without == WithoutRelevant::Skip),
         "no query has a relevant document, so nothing can be averaged; use --queries-without-relevant zero"
     );
+    let undefined = metrics.iter().find(|metric| metric.largest_label() < data.max_label());
+    if let Some(metric) = undefined {
+        bail!("there is a label {}, but {metric} is defined up to {}", data.max_label(), metric.largest_label());
+    }
     let evaluator = Evaluator::new(data, metrics, without, None, 0);
     let means = evaluator.evaluate(model.shape, std::slice::from_ref(&model.params));
     Ok(SplitValues {
