@@ -5,6 +5,8 @@ mod boundaries;
 #[cfg(unix)]
 mod cluster;
 mod command_line;
+#[cfg(unix)]
+mod documents;
 mod explain;
 mod forgetting;
 mod golden;

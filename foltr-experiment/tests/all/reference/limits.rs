@@ -48,8 +48,7 @@ impl Limits {
             let Err(problems) = Grid::from_toml(example, &[format!("{full}={probe}")]) else { continue };
             let is_limit = |message: &str| {
                 WORDS.iter().any(|word| message.contains(word))
-                    && !message.contains("wrong value")
-                    && message.len() < 90
+                    && !NO_LIMITS.iter().any(|start| message.starts_with(start))
             };
             let of_key = problems.into_iter().filter(|problem| problem.key == full);
             messages.extend(of_key.map(|problem| problem.message).filter(|message| is_limit(message)));
