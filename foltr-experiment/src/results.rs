@@ -133,7 +133,7 @@ pub fn write_jobs(study: &StudyFolder<'_>, grid: &Grid, lines: impl Iterator<Ite
     study.write(JOBS_FILE, &csv.into_inner()?)
 }
 
-fn read_jobs(folder: &Path, n_settings: usize) -> Result<Vec<JobLine>> {
+pub(crate) fn read_jobs(folder: &Path, n_settings: usize) -> Result<Vec<JobLine>> {
     let path = folder.join(JOBS_FILE);
     let mut csv = csv::Reader::from_path(&path).with_context(|| format!("{} cannot be read", path.display()))?;
     let lines: Vec<JobLine> =

@@ -30,6 +30,7 @@ use anyhow::{Result, bail};
 
 use files::{create_folder, remove};
 pub(crate) use files::{list, put, put_json, read, read_json, replace};
+pub(crate) use lock::is_marked;
 pub use lock::lock_folder;
 pub use record::{Lineage, RunRecord, Tombstone};
 pub use writer::RunWriter;

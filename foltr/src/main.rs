@@ -41,6 +41,7 @@ fn run(cli: &Cli) -> Result<End> {
             let out = cli.main_job.out.as_deref().unwrap_or(Path::new("out"));
             command::main_job::run(out, cli.main_job.seeds.unwrap_or(5))
         }
+        Some(Command::Models(arguments)) => command::models::run(&arguments.path, arguments.json),
         Some(Command::Evaluate(arguments)) => command::evaluate::run(arguments),
         Some(Command::Rank(arguments)) => command::trec::rank(arguments),
         Some(Command::Qrels(arguments)) => command::trec::qrels(arguments),
@@ -56,6 +57,7 @@ fn run(cli: &Cli) -> Result<End> {
             command::privacy::explain(spec, overrides, *delta, *json)
         }
         Some(Command::Data(data)) => command::data::run(data),
+        Some(Command::Cache(cache)) => command::cache::run(cache),
         Some(Command::List) => command::print(&command::list::render()),
         Some(Command::Schema) => command::print(&format!("{:#}\n", foltr_experiment::schema::schema())),
         Some(Command::Completions { shell }) => command::shell::completions(*shell),

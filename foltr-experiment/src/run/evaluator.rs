@@ -135,6 +135,11 @@ impl SplitEvaluator<'_> {
         }
         means
     }
+
+    /// Every metric of a global ranker by query; nothing where groups of clients have labels of their own.
+    pub(super) fn by_query(&self, shape: Shape, model: &Params) -> Option<Vec<Vec<Option<f64>>>> {
+        if let [only] = self.groups.as_slice() { Some(only.by_query(shape, model)) } else { None }
+    }
 }
 
 fn queries_by_user(owners: &Owners, split: Split) -> Vec<Vec<usize>> {

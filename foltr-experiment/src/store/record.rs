@@ -56,6 +56,8 @@ pub struct Tombstone {
 }
 
 impl RunRecord {
+    pub const FILE_NAME: &str = RECORD_FILE;
+
     pub fn new(settings: serde_json::Value, fold: usize, seed: u64, data_hash: &str) -> Self {
         let (data_hash, code_hash) = (data_hash.into(), CODE_HASH.into());
         Self { settings, fold, seed, data_hash, code_hash, ..Self::default() }

@@ -2,6 +2,7 @@
 
 mod binary;
 mod boundaries;
+mod cache;
 #[cfg(unix)]
 mod cluster;
 mod command_line;
@@ -14,6 +15,7 @@ mod mimic;
 mod other_tools;
 mod report;
 mod reproduce;
+mod result_models;
 #[cfg(unix)]
 mod resume;
 mod shards;
