@@ -154,6 +154,7 @@ fn save(
         model.write(&writer.path().join(model::FILE_NAME), &about)?;
     }
     writer.clients(&outcome.clients)?;
+    writer.queries(&outcome.queries)?;
     writer.finish(record)
 }
 

@@ -3,6 +3,7 @@
 pub mod assemble;
 pub mod expect;
 pub mod mimic;
+pub mod names;
 pub mod parquet;
 pub mod plot;
 pub mod report;
