@@ -153,6 +153,7 @@ fn save(
         model.write(&writer.path().join(model::FILE_NAME), Some(&Provenance::new(training, job)))?;
     }
     writer.clients(&outcome.clients)?;
+    writer.queries(&outcome.queries)?;
     writer.finish(record)
 }
 

@@ -11,7 +11,7 @@ use serde::Deserialize;
 use crate::grid::Grid;
 use crate::job::Job;
 use crate::manifest::Manifest;
-use crate::rows::{ClientValue, MetricName, Row};
+use crate::rows::{ClientValue, MetricName, QueryValue, Row};
 use crate::spec::SpecError;
 use crate::store::{RunRecord, StudyFolder, current_key, root_of, run_folder};
 
@@ -73,6 +73,12 @@ impl Results {
 
     pub fn run_folder(&self, run: &Run) -> PathBuf {
         run_folder(&self.root, &run.key)
+    }
+
+    /// What the final ranker of a run is worth on every held-out query; empty where `metrics.by_query` is off.
+    pub fn queries(&self, run: &Run) -> Result<Vec<QueryValue>> {
+        let folder = self.run_folder(run);
+        RunRecord::read(&folder)?.queries(&folder)
     }
 
     pub fn grid_of(folder: &Path) -> Result<Grid, SpecError> {

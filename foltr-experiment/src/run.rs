@@ -117,8 +117,12 @@ pub fn run_job(
         progress(RoundProgress::new(1, experiment.learner.name(), recorder.newest));
     }
     recorder.flush();
+    let ranker = trainer.has_global_ranker().then(|| trainer.ranker());
+    let asked = ranker.as_ref().filter(|_| experiment.metrics.by_query && !interrupted);
+    let queries = asked.map(|params| recorder.queries(params)).unwrap_or_default();
     Ok(RunOutcome {
-        ranker: trainer.has_global_ranker().then(|| (shape, trainer.ranker())),
+        ranker: ranker.map(|params| (shape, params)),
+        queries,
         clients: recorder.clients,
         histories: trainer.into_histories(),
         forgotten: None,

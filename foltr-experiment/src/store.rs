@@ -40,6 +40,8 @@ pub const CODE_HASH: &str = env!("FOLTR_CODE_HASH");
 const ROWS_FILE: &str = "rows.csv";
 /// What the final rankers are worth to every client, if clients differ.
 const CLIENTS_FILE: &str = "clients.csv";
+/// What the final ranker is worth on every held-out query.
+const QUERIES_FILE: &str = "queries.csv";
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum RunState {

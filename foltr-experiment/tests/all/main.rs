@@ -7,6 +7,7 @@ mod lost_messages;
 mod partitions;
 mod personalisation;
 mod private_training;
+mod reference;
 mod schema;
 mod store;
 mod wrong_files;

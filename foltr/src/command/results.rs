@@ -8,6 +8,7 @@ use crate::output::say;
 use foltr_experiment::results::Results;
 use foltr_experiment::rows::MetricName;
 use foltr_experiment::spec::Split;
+use foltr_report::names::{axis_names, metric_name};
 use foltr_report::summary::SettingSummary;
 use foltr_report::table::{grouped, table, with_interval};
 use foltr_report::{distinct, mimic};
@@ -55,11 +56,11 @@ fn render(results: &Results) -> String {
     let shown: Vec<SettingSummary<'_>> =
         (0..results.grid.settings.len().min(MOST_SHOWN)).map(|i| SettingSummary::of(results, i)).collect();
     let metrics = shown_metrics(results);
-    let mut header: Vec<String> = axes.clone();
-    header.extend(metrics.iter().map(|metric| format!("{metric}, final")));
+    let mut header: Vec<String> = axis_names(&axes);
+    header.extend(metrics.iter().map(|metric| metric_name(metric)));
     let is_online = shown.iter().any(|setting| setting.online.is_some());
     if is_online {
-        header.extend(["online nDCG, mean".into(), "discounted sum".into()]);
+        header.extend(["online nDCG, mean".into(), "discounted by round".into()]);
     }
     header.push("runs".into());
     let rows = shown.iter().map(|setting| {
@@ -75,7 +76,16 @@ fn render(results: &Results) -> String {
         row
     });
     let header: Vec<&str> = header.iter().map(String::as_str).collect();
-    table(&header, axes.len(), rows.collect())
+    let table = table(&header, axes.len(), rows.collect());
+    let lengths = |it: &usize| {
+        let schedule = results.grid.settings[*it].experiment.schedule()?;
+        Some((schedule.n_rounds, schedule.interactions_per_round()))
+    };
+    let n_lengths = distinct((0..shown.len()).filter_map(|it| lengths(&it))).len();
+    match is_online && n_lengths > 1 {
+        true => format!("{table}\nDiscounted sums of runs of different lengths cannot be compared."),
+        false => table,
+    }
 }
 
 /// All offline metrics, or those of test queries alone when there are too many for a screen.

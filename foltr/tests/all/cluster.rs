@@ -17,7 +17,7 @@ print(json.dumps(job['spec']['template']['spec']['containers'][0]['args']))
 ";
 
 /// The path of this process, with the folder of the binary in front.
-fn path_with_foltr() -> OsString {
+pub fn path_with_foltr() -> OsString {
     let binary = assert_cmd::cargo::cargo_bin("foltr");
     let folders = std::env::var_os("PATH").unwrap_or_default();
     let all = [binary.parent().expect("a folder").to_owned()].into_iter().chain(std::env::split_paths(&folders));

@@ -6,6 +6,8 @@ mod cache;
 #[cfg(unix)]
 mod cluster;
 mod command_line;
+#[cfg(unix)]
+mod documents;
 mod explain;
 mod forgetting;
 mod golden;
