@@ -13,7 +13,7 @@ use super::models::{Columns, identity};
 use crate::cli::EvaluateArgs;
 use crate::output::note;
 use foltr_experiment::evaluate::Evaluator;
-use foltr_experiment::model::Model;
+use foltr_experiment::model::{Model, ModelFile, Provenance};
 use foltr_experiment::run::SplitValues;
 use foltr_experiment::selection::{Part, load_for};
 use foltr_experiment::spec::{Metric, Split};
@@ -69,9 +69,10 @@ pub fn run(arguments: &EvaluateArgs) -> Result<End> {
 }
 
 fn of_file(arguments: &EvaluateArgs, path: &Path) -> Result<End> {
-    let model = Model::read(&arguments.model)?;
+    let ModelFile { model, provenance, .. } = ModelFile::read(&arguments.model)?;
     let (parts, warnings) = load_for(&model, path, &arguments.selection.selection())?;
-    warnings.iter().for_each(|warning| note(format_args!("warning: {warning}")));
+    let of_other_folds = provenance.and_then(|from| other_folds(&from, path, &parts));
+    warnings.iter().chain(&of_other_folds).for_each(|warning| note(format_args!("warning: {warning}")));
     let metrics = if arguments.metrics.is_empty() { &USUAL[..] } else { &arguments.metrics };
     let metrics = distinct(metrics.iter().copied());
     let without = arguments.queries_without_relevant.unwrap_or(WithoutRelevant::Skip);
@@ -91,6 +92,19 @@ fn of_file(arguments: &EvaluateArgs, path: &Path) -> Result<End> {
     };
     let rows: Vec<(Vec<String>, &Evaluated)> = all.iter().map(|part| (place(part), part)).collect();
     super::print(&render(if has_place { &["fold", "split"] } else { &[] }, &rows))
+}
+
+/// A warning if a model is measured on other folds of the data that it was trained on.
+fn other_folds(from: &Provenance, path: &Path, parts: &[Part]) -> Option<String> {
+    let folds = parts.iter().filter_map(|part| part.fold_and_split.map(|(fold, _)| fold));
+    let others: Vec<String> = distinct(folds.filter(|&fold| fold != from.fold)).iter().map(usize::to_string).collect();
+    let is_same = path.file_name().is_some_and(|name| name.to_string_lossy() == from.data);
+    let (numbers, data, own) = (others.join(", "), &from.data, from.fold);
+    (is_same && !others.is_empty()).then(|| {
+        format!(
+            "the model was trained on fold {own} of {data}; queries of fold {numbers} may be among its training queries"
+        )
+    })
 }
 
 fn of_folder(arguments: &EvaluateArgs) -> Result<End> {

@@ -107,6 +107,12 @@ fn options_replace_the_conventions_of_the_run() {
     for key in ["metrics", "queries", "n_queries", "split"] {
         assert_eq!(ours[0]["evaluated"][0][key], by_hand[0][key], "{key}");
     }
+    let warned = |more: &[&str]| {
+        let arguments = [&["evaluate", &run, "set"], more].concat();
+        stderr(&foltr().current_dir(folder).args(arguments).assert().success())
+    };
+    assert_contains(&warned(&[]), &["trained on fold 2 of set; queries of fold 1 may be among its training queries"]);
+    assert_eq!(warned(&["--fold", "2"]), "");
     assert_contains(&refused(folder, &["evaluate", "out", "--fold", "1"], 1), &["no run is of fold [1]"]);
     assert_contains(&refused(folder, &["evaluate", "out", "set"], 2), &["leave DATA out"]);
     assert_contains(&refused(folder, &["evaluate", &run], 2), &["a model file needs DATA"]);
