@@ -3,10 +3,11 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use serde::Serialize;
 
 use crate::command::STOP;
-use crate::output::{self, note, say};
-use crate::progress::{progress_bar, show};
+use crate::output::{chat, note, say};
+use crate::progress::Progress;
 use crate::{choice, studies};
 use foltr_experiment::execute::Execution;
 use foltr_experiment::results::Results;
@@ -18,8 +19,10 @@ use foltr_report::plot;
 
 const VERDICTS: [&str; 2] = ["verdict.json", "verdict.txt"];
 
+#[derive(Serialize)]
 pub struct JudgedStudy {
     pub judgements: Vec<Judgement>,
+    #[serde(skip)]
     pub text: String,
     pub figures: Vec<PathBuf>,
 }
@@ -30,10 +33,10 @@ impl JudgedStudy {
     }
 
     pub fn print(&self, folder: &Path) {
-        output::print(&self.text);
-        self.figures.iter().for_each(|figure| say(format_args!("figure:  {}", figure.display())));
+        say(self.text.trim_end());
+        self.figures.iter().for_each(|figure| chat(format_args!("figure:  {}", figure.display())));
         if !self.judgements.is_empty() {
-            say(format_args!("verdict: {}", folder.join("verdict.json").display()));
+            chat(format_args!("verdict: {}", folder.join("verdict.json").display()));
         }
     }
 }
@@ -45,8 +48,8 @@ pub fn run(study: Option<&(Study, Criteria)>, id: &str, store: &RunStore) -> Res
         store.study(Some(id))?;
         return write(studies::table_2()?, String::new(), Vec::new(), &folder).map(Some);
     };
-    let bar = progress_bar();
-    let progress = |event| show(&bar, event);
+    let bar = Progress::of_interactions();
+    let progress = |event| bar.show(event);
     let how = Execution::new(&progress, &STOP);
     let Some(choice) = choice::choose(study, store, Some(id), &how)? else { return Ok(None) };
     let outcome = run_grid(choice.grid, store, Some(id), &how)?;

@@ -4,17 +4,19 @@ use std::path::{Path, PathBuf};
 
 use anyhow::Result;
 
-use super::End;
-use crate::output::say;
+use super::results::Answer;
+use super::{End, usage};
+use crate::output::{self, chat};
 use foltr_report::assemble::merge;
 
 pub fn run(folders: &[PathBuf], out: &Path, parquet: bool) -> Result<End> {
     if parquet {
-        foltr_report::parquet::ensure_available()?;
+        usage(foltr_report::parquet::ensure_available())?;
     }
     let results = merge(folders, out, parquet)?;
     super::results::print(&results, out)?;
     let (finished, all) = (results.runs.len(), results.about.n_runs);
-    say(format_args!("{finished} of {all} runs are there"));
+    chat(format_args!("{finished} of {all} runs are there"));
+    output::answer(&Answer::of(&results, out)?)?;
     Ok(End::Done)
 }

@@ -3,6 +3,7 @@
 mod binary;
 mod boundaries;
 mod command_line;
+mod every_command;
 mod explain;
 mod forgetting;
 mod golden;
