@@ -1,6 +1,8 @@
 //! Who takes part in a round: everyone, a fresh sample that the server draws, or each client by its own coin; and whose
 //! message is lost.
 
+mod coins;
+
 use foltr_rank::rng::{Purpose, Stream, Streams};
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
@@ -47,8 +49,7 @@ impl Participation {
             Self::Everyone => (0..n_clients).collect(),
             Self::Sample(size) => sample(&mut streams.open(Purpose::Cohort, 0, round), n_clients, size),
             Self::PoissonSampling(probability) => {
-                let mut stream = streams.open(Purpose::Cohort, 0, round);
-                (0..n_clients).filter(|_| stream.random::<f64>() < probability).collect()
+                coins::toss(&mut streams.open(Purpose::Cohort, 0, round), probability, n_clients)
             }
         }
     }

@@ -5,19 +5,30 @@ use std::collections::HashMap;
 use anyhow::{Context, Result, anyhow};
 use serde::Serialize;
 
-use foltr_experiment::execute::Execution;
+use foltr_experiment::execute::{Execution, Shard};
 use foltr_experiment::grid::{Grid, Setting};
 use foltr_experiment::results::Results;
 use foltr_experiment::rows::MetricName;
 use foltr_experiment::store::RunStore;
 use foltr_experiment::study::{Choose, Chosen, Study, chosen_csv};
-use foltr_report::assemble::run_grid;
+use foltr_report::assemble::{is_finished, run_grid};
 use foltr_report::expect::At;
 use foltr_report::statistics::Estimate;
 use foltr_report::table::{table, with_interval};
 
 /// Candidates that a table shows; `choice/summary.json` has all.
 const MOST_SHOWN: usize = 60;
+
+pub enum Stage {
+    Interrupted,
+    /// A share of the candidates was run, and others are missing: the choice needs all.
+    Incomplete,
+    Chosen(Choice),
+}
+
+/// What to do when [`Stage::Incomplete`].
+pub const INCOMPLETE: &str = "a share of the candidates is finished: `foltr merge` the folders of all shares, then run the \
+                              same command in the merged folder (or, with --shard, in copies of it)";
 
 /// What is run after the choice, and how it was made.
 pub struct Choice {
@@ -47,26 +58,48 @@ pub struct Candidate {
     pub is_chosen: bool,
 }
 
-/// Runs the candidates of a study in its folder `choice`, and chooses. None if it was interrupted.
-pub fn choose(study: &Study, store: &RunStore, name: Option<&str>, how: &Execution<'_>) -> Result<Option<Choice>> {
-    let Some(choose) = &study.choose else { return Ok(Some(Choice { grid: study.grid.clone(), made: None })) };
+/// Runs the candidates of a study in its folder `choice`, or a share of them, and chooses.
+pub fn choose(
+    study: &Study,
+    store: &RunStore,
+    name: Option<&str>,
+    how: &Execution<'_>,
+    shard: Option<Shard>,
+) -> Result<Stage> {
+    let Some(choose) = &study.choose else {
+        return Ok(Stage::Chosen(Choice { grid: study.grid.clone(), made: None }));
+    };
     let folder = name.map_or_else(|| "choice".to_owned(), |name| format!("{name}/choice"));
     let candidates = choose.candidates(&study.grid);
-    let scores = if candidates.settings.is_empty() {
-        Vec::new()
-    } else {
-        let first =
-            run_grid(candidates.clone(), store, Some(&folder), how).context("the choice on validation queries")?;
-        if first.interrupted {
-            return Ok(None);
-        }
-        scores(choose, &first.results)?
+    let run = |shard| {
+        run_grid(candidates.clone(), store, Some(&folder), how, shard).context("the choice on validation queries")
     };
+    if candidates.settings.is_empty() {
+        return Ok(Stage::Chosen(chosen(study, choose, &candidates, Vec::new())));
+    }
+    if shard.is_some() && !is_finished(&candidates, store)? {
+        if run(shard)?.interrupted {
+            return Ok(Stage::Interrupted);
+        }
+        if !is_finished(&candidates, store)? {
+            return Ok(Stage::Incomplete);
+        }
+    }
+    let first = run(None)?;
+    if first.interrupted {
+        return Ok(Stage::Interrupted);
+    }
+    let choice = chosen(study, choose, &candidates, scores(choose, &first.results)?);
+    let chosen = choice.made.iter().flat_map(|made| made.chosen.clone()).collect::<Vec<_>>();
+    store.study(name)?.write("chosen.csv", &chosen_csv(&chosen)?)?;
+    Ok(Stage::Chosen(choice))
+}
+
+fn chosen(study: &Study, choose: &Choose, candidates: &Grid, scores: Vec<Option<Estimate>>) -> Choice {
     let by_labels: HashMap<_, Option<Estimate>> =
         candidates.settings.iter().map(|setting| &setting.labels).zip(scores).collect();
     let score = |setting: &Setting| by_labels.get(&setting.labels).copied().flatten();
     let (grid, chosen) = choose.chosen(&study.grid, |setting| score(setting).map(|estimate| estimate.mean));
-    store.study(name)?.write("chosen.csv", &chosen_csv(&chosen)?)?;
     let is_chosen = |setting: &Setting| {
         let all = |one: &Chosen| one.labels.iter().chain(&one.values).all(|pair| setting.labels.contains(pair));
         chosen.iter().any(|one| one.labels.len() + one.values.len() == setting.labels.len() && all(one))
@@ -82,10 +115,10 @@ pub fn choose(study: &Study, store: &RunStore, name: Option<&str>, how: &Executi
         seeds: choose.seeds.clone(),
         axes: choose.axes.clone(),
         candidates: candidates.settings.iter().map(candidate).collect(),
-        warnings: ends(choose, &candidates, &chosen),
+        warnings: ends(choose, candidates, &chosen),
         chosen,
     };
-    Ok(Some(Choice { grid, made: Some(made) }))
+    Choice { grid, made: Some(made) }
 }
 
 fn scores(choose: &Choose, results: &Results) -> Result<Vec<Option<Estimate>>> {

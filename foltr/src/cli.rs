@@ -1,5 +1,6 @@
 //! The command line: what can be asked for, and how it is explained.
 
+mod cache;
 mod mimic;
 mod ranking;
 mod tune;
@@ -14,8 +15,9 @@ use clap_complete::Shell;
 use foltr_experiment::execute::Shard;
 use foltr_experiment::spec::{SyntheticShape, choice};
 
+pub use cache::CacheCommand;
 pub use mimic::{IndexArgs, MimicArgs, MimicCommand, SearchArgs};
-pub use ranking::{EvaluateArgs, QrelsArgs, RankArgs};
+pub use ranking::{EvaluateArgs, ModelsArgs, QrelsArgs, RankArgs};
 pub use tune::TuneArgs;
 pub use unlearn::{ReceiptCommand, UnlearnArgs};
 
@@ -33,8 +35,12 @@ Examples:
       chooses a rate for each method on validation queries, and reports it on test queries
   foltr report out/fpdgd
       puts the results of a folder on one page: out/fpdgd/report.html
+  foltr models out/fpdgd
+      lists the trained rankers of a result folder
+  foltr evaluate out/fpdgd --metric map --split test
+      measures each of them on its own fold
   foltr evaluate model.safetensors MQ2008 --fold 1
-      measures a trained ranker on the test queries of ~/letor/MQ2008/Fold1
+      measures one on the test queries of ~/letor/MQ2008/Fold1
   foltr rank model.safetensors MQ2008 --fold 1 --out ranked.run
       writes its rankings for trec_eval and others
   foltr privacy explain specs/fpdgd-dp-mq2007.toml
@@ -109,6 +115,11 @@ impl Cli {
             let message = "completions and man have no result that could be a JSON document";
             return Err(Self::command().error(ErrorKind::ArgumentConflict, message));
         }
+        if let Some(Command::Evaluate(arguments)) = &cli.command
+            && let Some((kind, message)) = arguments.problem()
+        {
+            return Err(Self::command().error(kind, message));
+        }
         Ok(cli)
     }
 }
@@ -131,7 +142,10 @@ pub enum Command {
     /// chosen then runs with the seeds of the file, as `foltr run` would run it: DIR has its tables, DIR/chosen.csv what
     /// was chosen, DIR/choice the candidates. Rerun the same command to resume.
     Tune(TuneArgs),
-    /// Join result folders of one experiment, such as the shards of several machines.
+    /// Join result folders of one command, such as the shards of several machines.
+    ///
+    /// Folders of `run`, `tune`, `mimic run`, `scorecard` and `reproduce` are joined with all their studies. The merged folder
+    /// has the bytes that one machine would have written; the same command without --shard judges it.
     Merge {
         /// Result folders.
         #[arg(value_name = "DIR", required = true)]
@@ -162,10 +176,14 @@ pub enum Command {
         #[arg(long, value_name = "AXIS")]
         rows: Option<String>,
     },
-    /// Measure a trained ranker on labelled queries.
+    /// List the trained rankers of a result folder: setting, fold, seed, kind, features, data, value, file.
+    Models(ModelsArgs),
+    /// Measure trained rankers on labelled queries.
     ///
-    /// Features are scaled as they were in training. Every split of every fold is measured by itself; to judge a
-    /// ranker by queries that it has not seen, name the fold that it was trained on.
+    /// Of a result folder, every ranker is measured on its own fold as its run did it: same data, scaling, metrics and
+    /// conventions, so that the values are those of the run's last rows; options ask for others. A model file is measured
+    /// on DATA, every split of every fold by itself; to judge it by queries that it has not seen, name the fold that it was
+    /// trained on. Features are scaled as they were in training.
     Evaluate(EvaluateArgs),
     /// Rank the documents of all queries with a trained ranker; write a run file for trec_eval and others.
     ///
@@ -195,6 +213,10 @@ pub enum Command {
         /// Folder for runs, verdicts and figures; made if needed.
         #[arg(long, value_name = "DIR", default_value = "out/reproduce")]
         out: PathBuf,
+        /// Do only the I-th of N shares of the runs and judge nothing; `foltr merge` joins the folders, and the same
+        /// command without --shard judges the merged one.
+        #[arg(long, value_name = "I/N", conflicts_with = "write_summary")]
+        shard: Option<Shard>,
         /// Write what all verdicts in DIR say to a file in Markdown; alone, nothing is run.
         #[arg(long, value_name = "FILE", group = "which")]
         write_summary: Option<PathBuf>,
@@ -239,6 +261,10 @@ pub enum Command {
         /// Folder for runs, verdicts and figures; made if needed.
         #[arg(long, value_name = "DIR", default_value = "out/scorecard")]
         out: PathBuf,
+        /// Do only the I-th of N shares of the runs and judge nothing; `foltr merge` joins the folders, and the same
+        /// command without --shard judges the merged one.
+        #[arg(long, value_name = "I/N")]
+        shard: Option<Shard>,
     },
     /// Forget clients in finished runs: a new model, a history without them, a signed receipt.
     ///
@@ -265,6 +291,9 @@ pub enum Command {
     /// Generate, check or describe labelled data.
     #[command(subcommand)]
     Data(DataCommand),
+    /// Show or empty the cache of parsed data.
+    #[command(subcommand)]
+    Cache(CacheCommand),
     /// Print everything that an experiment file can name, with one line of explanation each.
     List,
     /// Print the JSON schema of experiment files, for editors that complete and check while one types.

@@ -2,6 +2,7 @@
 
 pub mod audit;
 mod audit_figure;
+pub mod cache;
 pub mod data;
 pub mod dry_run;
 pub mod evaluate;
@@ -9,6 +10,7 @@ pub mod list;
 pub mod main_job;
 pub mod merge;
 pub mod mimic;
+pub mod models;
 pub mod privacy;
 pub mod report;
 pub mod reproduce;

@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result};
 use serde::Serialize;
 
+use crate::choice::{self, Stage};
 use crate::command::STOP;
 use crate::output::{chat, note, say};
 use crate::progress::Progress;
-use crate::{choice, studies};
-use foltr_experiment::execute::Execution;
+use crate::studies;
+use foltr_experiment::execute::{Execution, Shard};
 use foltr_experiment::results::Results;
 use foltr_experiment::store::RunStore;
 use foltr_experiment::study::Study;
@@ -41,23 +42,41 @@ impl JudgedStudy {
     }
 }
 
-/// Runs and judges a study, or the entry that is code, in the folder `id` of a store; none if it was interrupted.
-pub fn run(study: Option<&(Study, Criteria)>, id: &str, store: &RunStore) -> Result<Option<JudgedStudy>> {
+pub enum Outcome {
+    Interrupted,
+    /// One share of the runs is finished; all of them are judged after `foltr merge`.
+    Share(String),
+    Judged(JudgedStudy),
+}
+
+/// Runs and judges a study, or the entry that is code, in the folder `id` of a store. Of one share nothing is judged.
+pub fn run(study: Option<&(Study, Criteria)>, id: &str, store: &RunStore, shard: Option<Shard>) -> Result<Outcome> {
     let folder = store.path().join(id);
     let Some((study, criteria)) = study else {
+        if shard.is_some() {
+            return Ok(Outcome::Share("has no runs to share".into()));
+        }
         store.study(Some(id))?;
-        return write(studies::table_2()?, String::new(), Vec::new(), &folder).map(Some);
+        return write(studies::table_2()?, String::new(), Vec::new(), &folder).map(Outcome::Judged);
     };
     let bar = Progress::of_interactions();
     let progress = |event| bar.show(event);
     let how = Execution::new(&progress, &STOP);
-    let Some(choice) = choice::choose(study, store, Some(id), &how)? else { return Ok(None) };
-    let outcome = run_grid(choice.grid, store, Some(id), &how)?;
+    let choice = match choice::choose(study, store, Some(id), &how, shard)? {
+        Stage::Interrupted => return Ok(Outcome::Interrupted),
+        Stage::Incomplete => return Ok(Outcome::Share(choice::INCOMPLETE.into())),
+        Stage::Chosen(choice) => choice,
+    };
+    let outcome = run_grid(choice.grid, store, Some(id), &how, shard)?;
     outcome.warnings.iter().for_each(|warning| note(format_args!("warning: {warning}")));
     if outcome.interrupted {
-        return Ok(None);
+        return Ok(Outcome::Interrupted);
     }
-    judge(study, criteria, &outcome.results, &folder).map(Some)
+    if let Some(shard) = shard {
+        let (n_done, n_all) = (outcome.results.runs.len(), outcome.results.about.n_runs);
+        return Ok(Outcome::Share(format!("share {shard}: {n_done} of {n_all} runs")));
+    }
+    judge(study, criteria, &outcome.results, &folder).map(Outcome::Judged)
 }
 
 pub fn judge(study: &Study, criteria: &Criteria, results: &Results, out: &Path) -> Result<JudgedStudy> {

@@ -43,6 +43,7 @@ fn run(cli: &Cli) -> Result<End> {
             let out = cli.main_job.out.as_deref().unwrap_or(Path::new("out"));
             command::main_job::run(out, cli.main_job.seeds.unwrap_or(5))
         }
+        Some(Command::Models(arguments)) => command::models::run(&arguments.path, arguments.json),
         Some(Command::Evaluate(arguments)) => command::evaluate::run(arguments),
         Some(Command::Rank(arguments)) => command::trec::rank(arguments),
         Some(Command::Qrels(arguments)) => command::trec::qrels(arguments),
@@ -58,16 +59,17 @@ fn run(cli: &Cli) -> Result<End> {
             command::privacy::explain(spec, overrides, *delta)
         }
         Some(Command::Data(data)) => command::data::run(data),
+        Some(Command::Cache(cache)) => command::cache::run(cache),
         Some(Command::List) => command::list::run(),
         Some(Command::Schema) => command::print(&format!("{:#}\n", foltr_experiment::schema::schema())),
         Some(Command::Completions { shell }) => command::shell::completions(*shell),
         Some(Command::Man { out }) => command::shell::manual(out.as_deref()),
         Some(Command::Reproduce { list: true, .. }) => command::reproduce::list(),
-        Some(Command::Reproduce { ids, all, quick, out, write_summary, .. }) => {
-            command::reproduce::run((!all).then_some(ids), *quick, out, write_summary.as_deref())
+        Some(Command::Reproduce { ids, all, quick, out, shard, write_summary, .. }) => {
+            command::reproduce::run((!all).then_some(ids), *quick, out, *shard, write_summary.as_deref())
         }
-        Some(Command::Scorecard { setting, quick, overrides, out }) => {
-            command::reproduce::scorecard(setting.as_deref(), *quick, overrides, out)
+        Some(Command::Scorecard { setting, quick, overrides, out, shard }) => {
+            command::reproduce::scorecard(setting.as_deref(), *quick, overrides, out, *shard)
         }
         Some(Command::Mimic(step)) => command::mimic::run(step),
         Some(Command::Index(arguments)) => command::search::index(arguments),

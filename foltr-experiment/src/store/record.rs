@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::files::{list, put, put_json, read, read_json};
-use super::{CLIENTS_FILE, CODE_HASH, ROWS_FILE, tombstone_path};
-use crate::rows::{ClientValue, Row};
+use super::{CLIENTS_FILE, CODE_HASH, QUERIES_FILE, ROWS_FILE, tombstone_path};
+use crate::rows::{ClientValue, QueryValue, Row};
 use crate::spec::UnlearningRequest;
 
 const RECORD_FILE: &str = "run.json";
@@ -56,6 +56,8 @@ pub struct Tombstone {
 }
 
 impl RunRecord {
+    pub const FILE_NAME: &str = RECORD_FILE;
+
     pub fn new(settings: serde_json::Value, fold: usize, seed: u64, data_hash: &str) -> Self {
         let (data_hash, code_hash) = (data_hash.into(), CODE_HASH.into());
         Self { settings, fold, seed, data_hash, code_hash, ..Self::default() }
@@ -95,11 +97,16 @@ impl RunRecord {
 
     /// What the final rankers are worth to every client; empty if clients do not differ.
     pub(crate) fn clients(&self, folder: &Path) -> Result<Vec<ClientValue>> {
-        if self.files.contains_key(CLIENTS_FILE) {
-            self.lines(folder, CLIENTS_FILE, ClientValue::parse)
-        } else {
-            Ok(Vec::new())
-        }
+        self.lines_if_any(folder, CLIENTS_FILE, ClientValue::parse)
+    }
+
+    /// What the final ranker is worth on every held-out query; empty if that was not asked for.
+    pub(crate) fn queries(&self, folder: &Path) -> Result<Vec<QueryValue>> {
+        self.lines_if_any(folder, QUERIES_FILE, QueryValue::parse)
+    }
+
+    fn lines_if_any<T>(&self, folder: &Path, name: &str, parse: fn(&str) -> Option<T>) -> Result<Vec<T>> {
+        if self.files.contains_key(name) { self.lines(folder, name, parse) } else { Ok(Vec::new()) }
     }
 
     fn lines<T>(&self, folder: &Path, name: &str, parse: fn(&str) -> Option<T>) -> Result<Vec<T>> {

@@ -9,8 +9,8 @@ use anyhow::{Context, Result};
 
 use super::files::{create_folder, put, read, remove};
 use super::record::RunRecord;
-use super::{CLIENTS_FILE, ROWS_FILE};
-use crate::rows::{ClientValue, Row};
+use super::{CLIENTS_FILE, QUERIES_FILE, ROWS_FILE};
+use crate::rows::{ClientValue, QueryValue, Row};
 
 pub(super) const RESUMABLE: &str = ".resumable";
 
@@ -69,6 +69,15 @@ impl RunWriter {
             writeln!(text, "{client},{group},{metric},{value}")?;
         }
         put(&self.partial.join(CLIENTS_FILE), &text)
+    }
+
+    pub(crate) fn queries(&self, queries: &[QueryValue]) -> Result<()> {
+        if queries.is_empty() {
+            return Ok(());
+        }
+        let mut text = b"query,metric,value\n".to_vec();
+        queries.iter().try_for_each(|value| writeln!(text, "{}", value.line()))?;
+        put(&self.partial.join(QUERIES_FILE), &text)
     }
 
     #[cfg(test)]

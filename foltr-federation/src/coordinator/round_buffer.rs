@@ -59,8 +59,9 @@ impl RoundBuffer {
     }
 
     pub(super) fn clear(&mut self) {
+        // Whoever has come has a row; all others would cost a round of few clients the time of the whole population.
+        self.contributions.clients().iter().for_each(|&client| self.has_come[client as usize] = false);
         self.contributions.clear();
-        self.has_come.fill(false);
     }
 
     pub(super) fn len(&self) -> usize {

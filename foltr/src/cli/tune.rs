@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::Args;
 
+use foltr_experiment::execute::Shard;
+
 #[derive(Debug, Args)]
 pub struct TuneArgs {
     /// Experiment file that sweeps what is to be chosen.
@@ -32,4 +34,7 @@ pub struct TuneArgs {
     /// With the values of the file's section `[quick]`.
     #[arg(long)]
     pub quick: bool,
+    /// Do only the I-th of N shares of the candidates; in a merged folder that has all of them, of what was chosen.
+    #[arg(long, value_name = "I/N")]
+    pub shard: Option<Shard>,
 }

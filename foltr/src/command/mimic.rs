@@ -19,8 +19,8 @@ pub fn run(command: &MimicCommand) -> Result<End> {
         MimicCommand::TrainStudent(arguments) => (arguments, &[Step::TrainStudents]),
         MimicCommand::Evaluate(arguments) => (arguments, &[Step::Evaluate]),
     };
-    let MimicArgs { spec, out, overrides } = arguments.clone();
-    run::run(&RunArgs { spec, overrides, out: Some(out), ..RunArgs::default() }, steps)
+    let MimicArgs { spec, out, overrides, shard } = arguments.clone();
+    run::run(&RunArgs { spec, overrides, out: Some(out), shard, ..RunArgs::default() }, steps)
 }
 
 /// A file that a step has written, and what labels hide.

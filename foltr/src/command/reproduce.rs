@@ -7,10 +7,10 @@ use serde::Serialize;
 
 use super::{End, catch_interrupts};
 use crate::catalogue::{Item, items};
-use crate::judged_study::{self, JudgedStudy};
+use crate::judged_study::{self, JudgedStudy, Outcome};
 use crate::output::{self, chat, note, say};
 use crate::summary;
-use foltr_experiment::execute::Interrupted;
+use foltr_experiment::execute::{Interrupted, Shard};
 use foltr_experiment::store::RunStore;
 use foltr_experiment::study::{Entry, Study};
 use foltr_report::expect::{Criteria, Verdict};
@@ -35,13 +35,16 @@ struct Answer<'a> {
     item: &'a str,
     #[serde(flatten)]
     judged: Option<JudgedStudy>,
+    /// What was done of it, with `--shard`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    share: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
 }
 
 impl<'a> Answer<'a> {
     fn of(Entry { id, title, paper, item, .. }: &'a Entry) -> Self {
-        Self { id, title, paper, item, judged: None, error: None }
+        Self { id, title, paper, item, judged: None, share: None, error: None }
     }
 
     /// How many judgements have each verdict.
@@ -63,7 +66,13 @@ pub fn list() -> Result<End> {
 
 /// Runs all entries, or those named, one after the other; prints their verdicts as they come, and a table at the end.
 /// Nothing is run if a name is unknown or a file wrong.
-pub fn run(ids: Option<&[String]>, is_quick: bool, out: &Path, summary: Option<&Path>) -> Result<End> {
+pub fn run(
+    ids: Option<&[String]>,
+    is_quick: bool,
+    out: &Path,
+    shard: Option<Shard>,
+    summary: Option<&Path>,
+) -> Result<End> {
     let items = items()?;
     for id in ids.into_iter().flatten() {
         find(&items, id)?;
@@ -79,7 +88,7 @@ pub fn run(ids: Option<&[String]>, is_quick: bool, out: &Path, summary: Option<&
     for item in items.iter().filter(is_asked) {
         asked.push((item.checked(is_quick, &[])?, &item.entry));
     }
-    let end = if asked.is_empty() { End::Done } else { run_all(&asked, out)? };
+    let end = if asked.is_empty() { End::Done } else { run_all(&asked, out, shard)? };
     if let Some(file) = summary.filter(|_| end != End::Interrupted) {
         summary::write(out, items.iter().map(|item| &item.entry), file)?;
         chat(format_args!("summary: {}", file.display()));
@@ -91,11 +100,17 @@ pub fn run(ids: Option<&[String]>, is_quick: bool, out: &Path, summary: Option<&
 }
 
 /// `foltr scorecard`: the study of every attack against every defence, in one of its settings.
-pub fn scorecard(setting: Option<&str>, is_quick: bool, overrides: &[String], out: &Path) -> Result<End> {
+pub fn scorecard(
+    setting: Option<&str>,
+    is_quick: bool,
+    overrides: &[String],
+    out: &Path,
+    shard: Option<Shard>,
+) -> Result<End> {
     let items = items()?;
     let id = setting.map_or_else(|| SCORECARD.to_owned(), |setting| format!("{SCORECARD}-{setting}"));
     let item = find(&items, &id)?;
-    run_all(&[(item.checked(is_quick, overrides)?, &item.entry)], out)
+    run_all(&[(item.checked(is_quick, overrides)?, &item.entry)], out, shard)
 }
 
 fn find<'a>(items: &'a [Item], id: &str) -> Result<&'a Item, UnknownEntry> {
@@ -107,7 +122,7 @@ fn find<'a>(items: &'a [Item], id: &str) -> Result<&'a Item, UnknownEntry> {
 }
 
 /// An entry that cannot be run is an error, and the others follow.
-fn run_all(entries: &[(Option<(Study, Criteria)>, &Entry)], out: &Path) -> Result<End> {
+fn run_all(entries: &[(Option<(Study, Criteria)>, &Entry)], out: &Path, shard: Option<Shard>) -> Result<End> {
     let store = RunStore::open(out)?;
     catch_interrupts()?;
     let (mut end, mut answers) = (End::Done, Vec::new());
@@ -115,15 +130,19 @@ fn run_all(entries: &[(Option<(Study, Criteria)>, &Entry)], out: &Path) -> Resul
         let Entry { id, paper, item, title, .. } = entry;
         let mut answer = Answer::of(entry);
         say(format_args!("\n{id}: {title} ({paper}, {item})"));
-        match judged_study::run(study.as_ref(), id, &store) {
-            Ok(Some(judged)) => {
+        match judged_study::run(study.as_ref(), id, &store, shard) {
+            Ok(Outcome::Judged(judged)) => {
                 judged.print(&out.join(id));
                 if judged.is_failure() {
                     end = End::Failed;
                 }
                 answer.judged = Some(judged);
             }
-            Ok(None) => {
+            Ok(Outcome::Share(done)) => {
+                say(format_args!("{id}: {done}"));
+                answer.share = Some(done);
+            }
+            Ok(Outcome::Interrupted) => {
                 note(Interrupted);
                 return Ok(End::Interrupted);
             }

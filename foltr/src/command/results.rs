@@ -12,6 +12,7 @@ use crate::output::{chat, say};
 use foltr_experiment::results::Results;
 use foltr_experiment::rows::MetricName;
 use foltr_experiment::spec::Split;
+use foltr_report::names::{axis_names, metric_name};
 use foltr_report::summary::{SettingSummary, Summary};
 use foltr_report::table::{grouped, table, with_interval};
 use foltr_report::{distinct, mimic};
@@ -23,6 +24,9 @@ const MOST_SHOWN: usize = 60;
 #[derive(Serialize)]
 pub struct Answer<'a> {
     pub folder: &'a Path,
+    /// One of several studies that share the runs of the folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    study: Option<&'a str>,
     n_runs: usize,
     n_finished: usize,
     #[serde(flatten)]
@@ -40,12 +44,13 @@ pub struct Answer<'a> {
 }
 
 impl<'a> Answer<'a> {
-    pub fn of(results: &'a Results, out: &'a Path) -> Result<Self> {
+    pub fn of(results: &'a Results, out: &'a Path, study: Option<&'a str>) -> Result<Self> {
         let mimic = (0..results.grid.settings.len())
             .filter(|&i| results.grid.settings[i].experiment.mimic().is_some())
             .map(|i| Ok(mimic::Summary::of(&mimic::evaluations(results, i)?)));
         Ok(Self {
             folder: out,
+            study,
             n_runs: results.about.n_runs,
             n_finished: results.runs.len(),
             summary: Summary::of(results),
@@ -98,11 +103,11 @@ fn render(results: &Results) -> String {
     let shown: Vec<SettingSummary<'_>> =
         (0..results.grid.settings.len().min(MOST_SHOWN)).map(|i| SettingSummary::of(results, i)).collect();
     let metrics = shown_metrics(results);
-    let mut header: Vec<String> = axes.clone();
-    header.extend(metrics.iter().map(|metric| format!("{metric}, final")));
+    let mut header: Vec<String> = axis_names(&axes);
+    header.extend(metrics.iter().map(|metric| metric_name(metric)));
     let is_online = shown.iter().any(|setting| setting.online.is_some());
     if is_online {
-        header.extend(["online nDCG, mean".into(), "discounted sum".into()]);
+        header.extend(["online nDCG, mean".into(), "discounted by round".into()]);
     }
     header.push("runs".into());
     let rows = shown.iter().map(|setting| {
@@ -118,7 +123,16 @@ fn render(results: &Results) -> String {
         row
     });
     let header: Vec<&str> = header.iter().map(String::as_str).collect();
-    table(&header, axes.len(), rows.collect())
+    let table = table(&header, axes.len(), rows.collect());
+    let lengths = |it: &usize| {
+        let schedule = results.grid.settings[*it].experiment.schedule()?;
+        Some((schedule.n_rounds, schedule.interactions_per_round()))
+    };
+    let n_lengths = distinct((0..shown.len()).filter_map(|it| lengths(&it))).len();
+    match is_online && n_lengths > 1 {
+        true => format!("{table}\nDiscounted sums of runs of different lengths cannot be compared."),
+        false => table,
+    }
 }
 
 /// All offline metrics, or those of test queries alone when there are too many for a screen.

@@ -6,12 +6,12 @@ use anyhow::{Context, Result};
 
 use super::mimic::Written;
 use super::results::{self, Answer};
-use super::{End, STOP, WrongUsage, catch_interrupts, usage};
-use crate::choice::ChoiceMade;
+use super::{End, STOP, catch_interrupts, usage};
+use crate::choice::{self, ChoiceMade, Stage};
 use crate::cli::RunArgs;
 use crate::output::{self, chat, note, say};
 use crate::progress::Progress;
-use crate::{catalogue, choice, judged_study};
+use crate::{catalogue, judged_study};
 use foltr_experiment::execute::{Execution, Interrupted, run_jobs};
 use foltr_experiment::mimic::Step;
 use foltr_experiment::spec::{Problem, SpecError};
@@ -37,16 +37,26 @@ pub(super) fn read(text: &str, arguments: &RunArgs) -> Result<(Study, Criteria),
 
 /// Runs and judges a study. All files are written before anything is printed.
 pub(super) fn run_study((study, criteria): &(Study, Criteria), arguments: &RunArgs, steps: &[Step]) -> Result<End> {
-    let out = check(study, arguments)?;
+    if arguments.parquet {
+        usage(foltr_report::parquet::ensure_available())?;
+    }
+    let out = arguments.out.as_deref().context("--out is needed")?;
     let store = RunStore::open(out)?;
-    let Some((choice, outcome)) = execute(study, arguments, &store, steps)? else {
-        note(Interrupted);
-        return Ok(End::Interrupted);
+    let (choice, outcome) = match execute(study, arguments, &store, steps)? {
+        Executed::Interrupted => {
+            note(Interrupted);
+            return Ok(End::Interrupted);
+        }
+        Executed::Incomplete => {
+            note(choice::INCOMPLETE);
+            return Ok(End::Done);
+        }
+        Executed::Done(choice, outcome) => (choice, outcome),
     };
     judged_study::remove_verdicts(out)?;
     let is_judged = !outcome.interrupted && !criteria.is_empty() && arguments.shard.is_none();
     let judged = is_judged.then(|| judged_study::judge(study, criteria, &outcome.results, out)).transpose()?;
-    let mut answer = Answer::of(&outcome.results, out)?;
+    let mut answer = Answer::of(&outcome.results, out, None)?;
     answer.choice = choice.as_ref();
     answer.files = files_of_mimic(&outcome, &store, steps)?;
     answer.judged = judged.as_ref();
@@ -60,35 +70,29 @@ pub(super) fn run_study((study, criteria): &(Study, Criteria), arguments: &RunAr
     })
 }
 
-/// Checks what can be checked before any work; returns the folder for the results.
-fn check<'a>(study: &Study, arguments: &'a RunArgs) -> Result<&'a Path> {
-    if arguments.parquet {
-        usage(foltr_report::parquet::ensure_available())?;
-    }
-    if study.choose.is_some() && arguments.shard.is_some() {
-        let message = "--shard is not supported with [choose]: requires all runs of the choice";
-        return Err(WrongUsage(message.into()).into());
-    }
-    arguments.out.as_deref().context("--out is needed")
+enum Executed {
+    Interrupted,
+    /// A share of the candidates was run: nothing can be chosen yet.
+    Incomplete,
+    Done(Option<ChoiceMade>, Box<GridOutcome>),
 }
 
-/// Does what is not finished; none if it was interrupted before the choice.
-fn execute(
-    study: &Study,
-    arguments: &RunArgs,
-    store: &RunStore,
-    steps: &[Step],
-) -> Result<Option<(Option<ChoiceMade>, GridOutcome)>> {
+/// Does what is not finished.
+fn execute(study: &Study, arguments: &RunArgs, store: &RunStore, steps: &[Step]) -> Result<Executed> {
     catch_interrupts()?;
     let is_mimic = study.grid.settings.iter().all(|setting| setting.experiment.mimic().is_some());
     let bar = if is_mimic { Progress::of_steps() } else { Progress::of_interactions() };
     let progress = |event| bar.show(event);
     let how = Execution { retrain_forgotten: arguments.retrain_forgotten, steps, ..Execution::new(&progress, &STOP) };
-    let Some(choice) = choice::choose(study, store, None, &how)? else { return Ok(None) };
+    let choice = match choice::choose(study, store, None, &how, arguments.shard)? {
+        Stage::Interrupted => return Ok(Executed::Interrupted),
+        Stage::Incomplete => return Ok(Executed::Incomplete),
+        Stage::Chosen(choice) => choice,
+    };
     let prepared = StudyRun::prepare(choice.grid, store, None, arguments.shard)?;
     prepared.data.stores().for_each(|data| chat(format_args!("data: {}", data.describe())));
     let executed = run_jobs(&prepared.plan, &prepared.data, store, &how)?;
-    Ok(Some((choice.made, prepared.finish(executed, arguments.parquet)?)))
+    Ok(Executed::Done(choice.made, Box::new(prepared.finish(executed, arguments.parquet)?)))
 }
 
 fn files_of_mimic(outcome: &GridOutcome, store: &RunStore, steps: &[Step]) -> Result<Vec<Written>> {

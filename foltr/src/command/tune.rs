@@ -12,12 +12,13 @@ use foltr_experiment::study::{Choose, Study};
 
 /// Runs a file as if its section `[choose]` said what was asked for.
 pub fn run(arguments: &TuneArgs) -> Result<End> {
-    let TuneArgs { spec, out, overrides, quick, .. } = arguments;
+    let TuneArgs { spec, out, overrides, quick, shard, .. } = arguments;
     let of_run = RunArgs {
         spec: spec.clone(),
         out: Some(out.clone()),
         overrides: overrides.clone(),
         quick: *quick,
+        shard: *shard,
         ..RunArgs::default()
     };
     let study = SpecError::reading(spec, |text| {
