@@ -4,7 +4,7 @@ use anyhow::Result;
 use foltr_simulation::click::Users;
 use foltr_simulation::datasets::Fold;
 
-use super::evaluator::{RunEvaluator, queries_of};
+use super::evaluator::RunEvaluator;
 use crate::model::Model;
 use crate::partition::assign_data;
 use crate::spec::{Experiment, Metric, Split};
@@ -15,9 +15,8 @@ pub struct SplitValues {
     pub split: Split,
     pub means: Vec<(Metric, f64)>,
     pub query_ids: Vec<String>,
-    /// The values of each query by metric, nothing where it does not enter the mean. None where groups of clients have
-    /// labels of their own.
-    pub by_query: Option<Vec<Vec<Option<f64>>>>,
+    /// The values of each query by metric, nothing where it does not enter the mean.
+    pub by_query: Vec<Vec<Option<f64>>>,
 }
 
 /// Evaluates a ranker on the splits, by the metrics and with the clients of an experiment. The values are those of the
@@ -32,13 +31,14 @@ pub fn evaluate_again(experiment: &Experiment, fold: &Fold, seed: u64, model: &M
     let evaluator = RunEvaluator::new(experiment, fold, assigned.as_ref(), any_user.as_ref())?;
     let mut all = Vec::new();
     for split in &evaluator.splits {
-        let data = queries_of(split.split, fold)?;
+        let by_query = split.by_query(model.shape, &model.params);
+        let (query_ids, by_query) = by_query.into_iter().map(|(query, values)| (query.to_owned(), values)).unzip();
         let means = split.global(model.shape, std::slice::from_ref(&model.params)).into_iter().flatten();
         all.push(SplitValues {
             split: split.split,
             means: evaluator.metrics.iter().copied().zip(means).collect(),
-            query_ids: (0..data.n_queries()).map(|query| data.query_id(query).to_owned()).collect(),
-            by_query: split.by_query(model.shape, &model.params),
+            query_ids,
+            by_query,
         });
     }
     Ok(all)

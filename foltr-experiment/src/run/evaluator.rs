@@ -136,13 +136,6 @@ impl SplitEvaluator<'_> {
         means
     }
 
-    /// Every metric of a global ranker by query; nothing where groups of clients have labels of their own.
-    pub(super) fn by_query(&self, shape: Shape, model: &Params) -> Option<Vec<Vec<Option<f64>>>> {
-        if let [only] = self.groups.as_slice() { Some(only.by_query(shape, model)) } else { None }
-    }
-}
-
-impl SplitEvaluator<'_> {
     /// The id of every query, and every metric of a global ranker on it: the mean over clients, of groups in which the
     /// query counts. Nothing where it counts in none.
     pub(super) fn by_query(&self, shape: Shape, model: &Params) -> Vec<(&str, Vec<Option<f64>>)> {

@@ -38,9 +38,8 @@ struct Evaluated {
 struct Measured {
     metric: Metric,
     ir_measures: Option<String>,
-    /// Queries that entered the mean; nothing where groups of clients have labels of their own.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    n_queries: Option<usize>,
+    /// Queries that entered the mean.
+    n_queries: usize,
     value: f64,
 }
 
@@ -142,14 +141,13 @@ fn values(model: &Model, part: &Part, metrics: &[Metric], without: WithoutReleva
         split: part.fold_and_split.map_or(Split::Test, |(_, split)| split),
         means: metrics.iter().copied().zip(means.into_iter().flatten()).collect(),
         query_ids: (0..data.n_queries()).map(|query| data.query_id(query).to_owned()).collect(),
-        by_query: Some(evaluator.by_query(model.shape, &model.params)),
+        by_query: evaluator.by_query(model.shape, &model.params),
     })
 }
 
 impl Evaluated {
     fn new(values: SplitValues, per_query: bool) -> Self {
-        let by_query = values.by_query.as_ref();
-        let count = |i: usize| by_query.map(|all| all.iter().filter(|values| values[i].is_some()).count());
+        let count = |i: usize| values.by_query.iter().filter(|values| values[i].is_some()).count();
         let measured = |(i, &(metric, value)): (usize, &(Metric, f64))| Measured {
             metric,
             ir_measures: metric.ir_measures_name(),
@@ -159,7 +157,7 @@ impl Evaluated {
         let metrics = values.means.iter().enumerate().map(measured).collect();
         let n_queries = values.query_ids.len();
         let names: Vec<String> = values.means.iter().map(|(metric, _)| metric.to_string()).collect();
-        let queries = values.query_ids.into_iter().zip(values.by_query.into_iter().flatten());
+        let queries = values.query_ids.into_iter().zip(values.by_query);
         let named = |(query, values)| Query { query, values: names.iter().cloned().zip(values).collect() };
         let queries = if per_query { queries.map(named).collect() } else { Vec::new() };
         Self { fold: None, split: None, n_queries, metrics, queries }
@@ -170,7 +168,7 @@ impl Evaluated {
 fn render(words: &[&str], all: &[(Vec<String>, &Evaluated)]) -> String {
     let row = |place: &[String], mean: &Measured| {
         let name = mean.ir_measures.clone().unwrap_or_else(|| "-".into());
-        let n_queries = mean.n_queries.map_or_else(|| "-".into(), |n_queries| grouped(n_queries as u64));
+        let n_queries = grouped(mean.n_queries as u64);
         [place, &[mean.metric.to_string(), name, n_queries, format!("{:.6}", mean.value)]].concat()
     };
     let rows = all.iter().flat_map(|(place, part)| part.metrics.iter().map(move |mean| row(place, mean))).collect();
