@@ -26,7 +26,7 @@ pub struct Answer<'a> {
     pub folder: &'a Path,
     /// One of several studies that share the runs of the folder.
     #[serde(skip_serializing_if = "Option::is_none")]
-    study: Option<&'a str>,
+    study: Option<&'a Path>,
     n_runs: usize,
     n_finished: usize,
     #[serde(flatten)]
@@ -44,7 +44,7 @@ pub struct Answer<'a> {
 }
 
 impl<'a> Answer<'a> {
-    pub fn of(results: &'a Results, out: &'a Path, study: Option<&'a str>) -> Result<Self> {
+    pub fn of(results: &'a Results, out: &'a Path, study: Option<&'a Path>) -> Result<Self> {
         let mimic = (0..results.grid.settings.len())
             .filter(|&i| results.grid.settings[i].experiment.mimic().is_some())
             .map(|i| Ok(mimic::Summary::of(&mimic::evaluations(results, i)?)));

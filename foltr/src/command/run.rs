@@ -1,7 +1,5 @@
 //! `foltr run`: one experiment file, with everything that it sweeps.
 
-use std::path::Path;
-
 use anyhow::{Context, Result};
 
 use super::mimic::Written;

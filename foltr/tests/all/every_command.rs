@@ -39,6 +39,8 @@ fn cases() -> Vec<Case> {
         Case { is_slow: true, ..writes("foltr", "--seeds 1 --out new", "new/summary.json") },
         case("foltr-audit", "audit --only norm"),
         Case { is_slow: true, ..case("foltr-bench", "bench --rules --only krum") },
+        case("foltr-cache-clear", "cache clear"),
+        case("foltr-cache-info", "cache info"),
         Case { has_json: false, ..case("foltr-completions", "completions bash") },
         case("foltr-data-check", "data check letor/train.txt letor/test.txt"),
         writes("foltr-data-generate", "data generate --shape tiny --queries 3 --out new", "new/test.txt"),
@@ -53,6 +55,7 @@ fn cases() -> Vec<Case> {
         writes("foltr-mimic-run", "mimic run mimic.toml --out new", "new/mimic.json"),
         case("foltr-mimic-train-student", "mimic train-student mimic.toml --out student"),
         case("foltr-mimic-train-teacher", "mimic train-teacher mimic.toml --out new"),
+        case("foltr-models", "models out"),
         case("foltr-privacy-explain", "privacy explain study.toml"),
         writes("foltr-qrels", "qrels letor/test.txt --out new.qrels", "new.qrels"),
         writes("foltr-rank", "rank model.safetensors letor/test.txt --out new.run", "new.run"),
@@ -133,7 +136,10 @@ fn copy(from: &Path, to: &Path) {
     std::fs::create_dir_all(to).expect("a folder");
     for entry in std::fs::read_dir(from).expect("a folder").map(|entry| entry.expect("an entry").path()) {
         let target = to.join(entry.file_name().expect("a name"));
-        if entry.is_dir() { copy(&entry, &target) } else { drop(std::fs::copy(&entry, &target).expect("copied")) }
+        match entry.is_dir() {
+            true => copy(&entry, &target),
+            false => assert!(std::fs::copy(&entry, &target).is_ok(), "{}", entry.display()),
+        }
     }
 }
 
@@ -143,6 +149,8 @@ fn run(case: &Case, more: &[&str], stdout: Stdio) -> (Option<i32>, Output, usize
     copy(prepared(), temporary.path());
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("foltr"));
     command.current_dir(temporary.path()).args(case.arguments.split(' ')).args(more);
+    // Not the cache of whoever runs the tests.
+    command.env("XDG_CACHE_HOME", temporary.path().join("cache")).env_remove("FOLTR_CACHE");
     let output = command.stdin(Stdio::null()).stdout(stdout).stderr(Stdio::piped()).output().expect("started");
     let n_bytes = case.file.map_or(0, |name| read(temporary.path(), name).len());
     (output.status.code(), output, n_bytes)
