@@ -65,9 +65,6 @@ pub struct EvaluateArgs {
     /// The values of every query as well.
     #[arg(long)]
     pub per_query: bool,
-    /// One JSON document instead of a table.
-    #[arg(long)]
-    pub json: bool,
 }
 
 impl EvaluateArgs {
@@ -92,9 +89,6 @@ pub struct ModelsArgs {
     /// A result folder, the folder of one of its runs, or a file model.safetensors.
     #[arg(value_name = "DIR")]
     pub path: PathBuf,
-    /// One JSON document instead of a table.
-    #[arg(long)]
-    pub json: bool,
 }
 
 #[derive(Clone, Debug, Args)]

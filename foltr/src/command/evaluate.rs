@@ -11,7 +11,7 @@ use serde::Serialize;
 use super::End;
 use super::models::{Columns, identity};
 use crate::cli::EvaluateArgs;
-use crate::output::note;
+use crate::output::{self, note, say};
 use foltr_experiment::evaluate::Evaluator;
 use foltr_experiment::model::{Model, ModelFile, Provenance};
 use foltr_experiment::run::SplitValues;
@@ -82,16 +82,15 @@ fn of_file(arguments: &EvaluateArgs, path: &Path) -> Result<End> {
         let (fold, split) = part.fold_and_split.unzip();
         all.push(Evaluated { fold, split, ..Evaluated::new(values, arguments.per_query) });
     }
-    if arguments.json {
-        return super::print(&(serde_json::to_string_pretty(&all)? + "\n"));
-    }
+    output::answer(&all)?;
     let has_place = all.iter().any(|part| part.fold.is_some());
     let place = |part: &Evaluated| -> Vec<String> {
         let fold = part.fold.map(|fold| fold.to_string());
         fold.into_iter().chain(part.split.map(|split| split.name().to_owned())).collect()
     };
     let rows: Vec<(Vec<String>, &Evaluated)> = all.iter().map(|part| (place(part), part)).collect();
-    super::print(&render(if has_place { &["fold", "split"] } else { &[] }, &rows))
+    say(render(if has_place { &["fold", "split"] } else { &[] }, &rows));
+    Ok(End::Done)
 }
 
 /// A warning if a model is measured on other folds of the data that it was trained on.
@@ -124,14 +123,15 @@ fn of_folder(arguments: &EvaluateArgs) -> Result<End> {
         found.splits.iter().map(one).collect()
     };
     let evaluated: Vec<Vec<Evaluated>> = all.iter().map(of_run).collect();
-    if arguments.json {
+    if output::is_json() {
         let pairs = all.iter().zip(evaluated);
-        let json = pairs.map(|(found, evaluated)| OfRun {
+        let of_runs = pairs.map(|(found, evaluated)| OfRun {
             ranker: &found.ranker,
             queries_without_relevant: found.queries_without_relevant,
             evaluated,
         });
-        return super::print(&(serde_json::to_string_pretty(&json.collect::<Vec<_>>())? + "\n"));
+        output::answer(&of_runs.collect::<Vec<_>>())?;
+        return Ok(End::Done);
     }
     let columns = Columns::of(all.iter().map(|found| &found.ranker));
     let header: Vec<&str> = columns.header().into_iter().chain(["split"]).collect();
@@ -142,7 +142,8 @@ fn of_folder(arguments: &EvaluateArgs) -> Result<End> {
             rows.push((identity(&columns, &found.ranker).into_iter().chain(split).collect(), part));
         }
     }
-    super::print(&render(&header, &rows))
+    say(render(&header, &rows));
+    Ok(End::Done)
 }
 
 fn values(model: &Model, part: &Part, metrics: &[Metric], without: WithoutRelevant) -> Result<SplitValues> {
@@ -194,7 +195,7 @@ fn render(words: &[&str], all: &[(Vec<String>, &Evaluated)]) -> String {
     };
     let rows = all.iter().flat_map(|(place, part)| part.metrics.iter().map(move |mean| row(place, mean))).collect();
     let header = [words, &["metric", "in ir-measures", "queries", "value"]].concat();
-    let mut text = table(&header, words.len() + 2, rows) + "\n";
+    let mut text = table(&header, words.len() + 2, rows);
     let names = distinct(all.iter().flat_map(|(_, part)| part.metrics.iter().map(|mean| mean.metric.to_string())));
     let cell = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| format!("{value:.6}"));
     let of_query = |place: &[String], query: &Query| -> Vec<String> {
@@ -206,7 +207,7 @@ fn render(words: &[&str], all: &[(Vec<String>, &Evaluated)]) -> String {
     if !rows.is_empty() {
         let header: Vec<&str> =
             words.iter().copied().chain(["query"]).chain(names.iter().map(String::as_str)).collect();
-        let _ = writeln!(text, "\n{}", table(&header, words.len() + 1, rows));
+        let _ = write!(text, "\n\n{}", table(&header, words.len() + 1, rows));
     }
     text
 }
