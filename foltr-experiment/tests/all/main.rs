@@ -4,6 +4,7 @@ mod baselines;
 mod experiment_files;
 mod guarantees;
 mod hostile_files;
+mod long_lists;
 mod lost_messages;
 mod partitions;
 mod personalisation;
