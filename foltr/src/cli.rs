@@ -82,6 +82,12 @@ pub struct Cli {
     /// Threads to use; all cores when absent. Results do not depend on it. `bench` uses its own threads.
     #[arg(long, value_name = "N", global = true, value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
+    /// No progress, and no lines about where results are; results, warnings and errors are printed.
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+    /// One JSON document on standard output instead of text (docs/json.md).
+    #[arg(long, global = true)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -101,6 +107,12 @@ impl Cli {
         // A flag that does nothing would be worse than an error.
         if cli.command.is_some() && (cli.main_job.out.is_some() || cli.main_job.seeds.is_some()) {
             let message = "--out and --seeds before a command are for the main job; write them behind the command";
+            return Err(Self::command().error(ErrorKind::ArgumentConflict, message));
+        }
+        if cli.json
+            && let Some(Command::Completions { .. } | Command::Man { .. }) = cli.command
+        {
+            let message = "completions and man have no result that could be a JSON document";
             return Err(Self::command().error(ErrorKind::ArgumentConflict, message));
         }
         if let Some(Command::Evaluate(arguments)) = &cli.command
@@ -223,6 +235,9 @@ pub enum Command {
         /// The same seed gives the same samples.
         #[arg(long, value_name = "N", default_value_t = 1)]
         seed: u64,
+        /// Only rows whose name has this in it, such as PrivUnit; their numbers are those of the whole audit.
+        #[arg(long, value_name = "TEXT", conflicts_with = "power")]
+        only: Option<String>,
         /// Measure the smallest error that each row detects in 19 of 20 audits, instead: docs/audit-power.md. Takes about
         /// as long as twenty audits.
         #[arg(long)]
@@ -300,12 +315,12 @@ pub enum Command {
     },
     /// Measure how fast this machine trains and evaluates.
     Bench {
-        /// One JSON document instead of a table.
-        #[arg(long)]
-        json: bool,
         /// Measure the aggregation rules of the scorecard instead.
-        #[arg(long, conflicts_with = "json")]
+        #[arg(long)]
         rules: bool,
+        /// Only cases or rules whose name has this in it.
+        #[arg(long, value_name = "TEXT")]
+        only: Option<String>,
     },
 }
 
@@ -352,11 +367,8 @@ pub enum PrivacyCommand {
         #[arg(long = "set", value_name = "KEY=VALUE")]
         overrides: Vec<String>,
         /// Delta of guarantees that need one [default: that of the file, else 1e-5].
-        #[arg(long, value_name = "DELTA")]
+        #[arg(long, value_name = "DELTA", value_parser = delta)]
         delta: Option<f64>,
-        /// One JSON document instead of text (docs/explain.md).
-        #[arg(long)]
-        json: bool,
     },
 }
 
@@ -379,16 +391,21 @@ pub enum DataCommand {
     },
     /// Read LETOR data and say the first thing wrong in each file: line, value, and what would be right.
     Check {
-        /// A file, or a folder in LETOR layout. Looked up here, then below FOLTR_DATA.
-        #[arg(value_name = "PATH")]
-        path: PathBuf,
+        /// Files, or folders in LETOR layout. Looked up here, then below FOLTR_DATA.
+        #[arg(value_name = "PATH", required = true)]
+        paths: Vec<PathBuf>,
     },
     /// Read LETOR data and describe it: queries, documents, features, labels.
     Info {
-        /// A file, or a folder in LETOR layout. Looked up here, then below FOLTR_DATA.
-        #[arg(value_name = "PATH")]
-        path: PathBuf,
+        /// Files, or folders in LETOR layout. Looked up here, then below FOLTR_DATA.
+        #[arg(value_name = "PATH", required = true)]
+        paths: Vec<PathBuf>,
     },
+}
+
+fn delta(text: &str) -> Result<f64, String> {
+    let delta = text.parse().ok().filter(|&delta| 0.0 < delta && delta < 1.0);
+    delta.ok_or_else(|| "must be above 0 and below 1".to_owned())
 }
 
 fn axis_and_label(text: &str) -> Result<(String, String), String> {

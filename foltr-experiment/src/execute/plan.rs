@@ -58,9 +58,11 @@ impl Plan {
             if let AnyExperiment::Training(experiment) = &mut setting.experiment {
                 resolve(experiment, data)?;
             }
+            // A run is one seed: all of them are not copied for each.
+            let of_any_seed = setting.experiment.without_seeds();
             for (fold, hash) in data.hashed_folds(&setting.experiment)? {
                 for &seed in setting.experiment.seeds_of_runs() {
-                    jobs.push(job(i, &setting.experiment, fold, seed, &hash)?);
+                    jobs.push(job(i, &of_any_seed, fold, seed, &hash)?);
                 }
                 data_hashes.insert(format!("{} fold {fold}", setting.experiment.data_name()), hash);
             }

@@ -3,6 +3,7 @@
 mod baselines;
 mod experiment_files;
 mod guarantees;
+mod hostile_files;
 mod lost_messages;
 mod partitions;
 mod personalisation;
