@@ -17,7 +17,7 @@ use foltr_experiment::spec::{SyntheticShape, choice};
 
 pub use cache::CacheCommand;
 pub use mimic::{IndexArgs, MimicArgs, MimicCommand, SearchArgs};
-pub use ranking::{EvaluateArgs, ModelsArgs, QrelsArgs, RankArgs};
+pub use ranking::{EvaluateArgs, Ids, ModelsArgs, QrelsArgs, RankArgs, SelectionArgs};
 pub use tune::TuneArgs;
 pub use unlearn::{ReceiptCommand, UnlearnArgs};
 
@@ -187,7 +187,9 @@ pub enum Command {
     Evaluate(EvaluateArgs),
     /// Rank the documents of all queries with a trained ranker; write a run file for trec_eval and others.
     ///
-    /// Documents are called by query and place: 18219-000007 is the seventh document of query 18219.
+    /// Documents are called as the data calls them, in comments such as `#docid = GX020-25-8391882`; where it does not, by
+    /// query and place: 18219-000007 is the seventh document of query 18219. Other tools order equal scores by name;
+    /// `--scores rank` leaves none.
     Rank(RankArgs),
     /// Write the labels of all documents as qrels for trec_eval and others.
     Qrels(QrelsArgs),
@@ -394,12 +396,18 @@ pub enum DataCommand {
         /// Files, or folders in LETOR layout. Looked up here, then below FOLTR_DATA.
         #[arg(value_name = "PATH", required = true)]
         paths: Vec<PathBuf>,
+        /// The largest label, where it is above 4.
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=31))]
+        max_label: Option<u8>,
     },
     /// Read LETOR data and describe it: queries, documents, features, labels.
     Info {
         /// Files, or folders in LETOR layout. Looked up here, then below FOLTR_DATA.
         #[arg(value_name = "PATH", required = true)]
         paths: Vec<PathBuf>,
+        /// The largest label, where it is above 4.
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=31))]
+        max_label: Option<u8>,
     },
 }
 

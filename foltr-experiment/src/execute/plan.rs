@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use foltr_simulation::datasets::Fold;
 
 use super::data_cache::DataCache;
 use crate::grid::{AnyExperiment, Grid};
 use crate::job::{Job, Origin, run_key, settings_of_run, training_of};
 use crate::spec::{Experiment, Split};
-use crate::warnings::warnings;
+use crate::warnings::{about_data, warnings};
 
 /// One share of the runs of a grid, for one machine of several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -94,7 +94,8 @@ impl Plan {
         let mut all: Vec<String> = Vec::new();
         for experiment in self.grid.settings.iter().filter_map(|setting| setting.experiment.training()) {
             let Some(fold) = data.all_folds(&experiment.data).next() else { continue };
-            for warning in warnings(experiment, fold) {
+            let about_data = about_data(&experiment.data, data.numbered_folds(&experiment.data));
+            for warning in about_data.into_iter().chain(warnings(experiment, fold)) {
                 if !all.contains(&warning) {
                     all.push(warning);
                 }
@@ -116,6 +117,7 @@ fn resolve(experiment: &mut Experiment, data: &DataCache) -> Result<()> {
     let max_label = folds().map(Fold::max_label).max().unwrap_or(0);
     if let Some(users) = &mut experiment.users {
         users.resolve_grades(max_label);
+        users.build(max_label).with_context(|| format!("[users] and {}", experiment.data.name()))?;
     }
     Ok(())
 }

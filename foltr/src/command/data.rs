@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use anyhow::{Context, Result, bail};
 use foltr_simulation::dataset::{Dataset, Summary, summary};
 use foltr_simulation::datasets::{Source, Synthetic, SyntheticShape};
-use foltr_simulation::letor::{ReadOptions, read_letor, write_letor};
+use foltr_simulation::letor::{LetorError, ReadOptions, USUAL_MAX_LABEL, ends_in_mid_line, read_letor, write_letor};
 use serde_json::json;
 
 use super::{End, make_folder};
@@ -18,8 +18,8 @@ use foltr_report::table::{grouped, table};
 pub fn run(command: &DataCommand) -> Result<End> {
     match command {
         DataCommand::Generate { shape, queries, seed, out } => generate(*shape, *queries, *seed, out),
-        DataCommand::Check { paths } => check(&files_of_all(paths)?),
-        DataCommand::Info { paths } => info(&files_of_all(paths)?),
+        DataCommand::Check { paths, max_label } => check(&files_of_all(paths)?, *max_label),
+        DataCommand::Info { paths, max_label } => info(&files_of_all(paths)?, *max_label),
     }?;
     Ok(End::Done)
 }
@@ -42,15 +42,16 @@ fn generate(shape: SyntheticShape, queries: Option<u32>, seed: u64, out: &Path) 
 }
 
 /// Reads every file; prints all that cannot be read, and what is odd about the others.
-fn check(files: &[File]) -> Result<()> {
+fn check(files: &[File], max_label: Option<u8>) -> Result<()> {
     let (mut n_wrong, mut checked) = (0, Vec::new());
     for File { path, .. } in files {
-        match read_letor(path, &ReadOptions::default()) {
+        match read(path, max_label) {
             Ok(data) => {
-                let odd = oddities(&data);
+                let (odd, warnings) = (oddities(&data), warnings(path, &data));
                 let shown = if odd.is_empty() { String::new() } else { format!(" ({})", odd.join("; ")) };
                 say(format_args!("{}: sound{shown}", path.display()));
-                checked.push(json!({ "file": path, "is_sound": true, "oddities": odd }));
+                warnings.iter().for_each(|warning| note(format_args!("warning: {}: {warning}", path.display())));
+                checked.push(json!({ "file": path, "is_sound": true, "oddities": odd, "warnings": warnings }));
             }
             Err(error) => {
                 n_wrong += 1;
@@ -64,6 +65,23 @@ fn check(files: &[File]) -> Result<()> {
         bail!("{n_wrong} of {} files cannot be used", files.len());
     }
     Ok(())
+}
+
+fn read(path: &Path, max_label: Option<u8>) -> Result<Dataset, LetorError> {
+    let max_label = max_label.unwrap_or(USUAL_MAX_LABEL);
+    read_letor(path, &ReadOptions { max_label, ..ReadOptions::default() })
+}
+
+/// What makes a file unfit for learning, though every line of it can be read.
+fn warnings(file: &Path, data: &Dataset) -> Vec<&'static str> {
+    let all = [
+        (
+            ends_in_mid_line(file),
+            "the last line has no line end; if the file was cut there, its last document is not whole",
+        ),
+        (data.max_label() == 0, "no document is relevant; nothing can be learned from it"),
+    ];
+    all.into_iter().filter_map(|(is_so, warning)| is_so.then_some(warning)).collect()
 }
 
 fn oddities(data: &Dataset) -> Vec<String> {
@@ -82,8 +100,8 @@ fn oddities(data: &Dataset) -> Vec<String> {
     odd
 }
 
-fn info(files: &[File]) -> Result<()> {
-    let numbers = |file: &File| Ok(summary(&read_letor(&file.path, &ReadOptions::default())?));
+fn info(files: &[File], max_label: Option<u8>) -> Result<()> {
+    let numbers = |file: &File| Ok(summary(&read(&file.path, max_label)?));
     let all = files.iter().map(numbers).collect::<Result<Vec<Summary>>>()?;
     let row = |(file, numbers): (&File, &Summary)| {
         let labels: Vec<String> = numbers.label_counts.iter().map(|&count| grouped(count as u64)).collect();

@@ -10,25 +10,42 @@ use foltr_simulation::dataset::Dataset;
 use serde_json::json;
 
 use super::{End, WrongUsage};
-use crate::cli::{QrelsArgs, RankArgs};
-use crate::output::{self, chat};
+use crate::cli::{Ids, QrelsArgs, RankArgs, SelectionArgs};
+use crate::output::{self, chat, note};
 use foltr_experiment::model::Model;
-use foltr_experiment::selection::{Part, load, load_for};
+use foltr_experiment::selection::{Part, Selection, load, load_for};
 use foltr_experiment::spec::Normalisation;
 use foltr_report::trec::{check_distinct, write_qrels, write_run};
 
 pub fn rank(arguments: &RankArgs) -> Result<End> {
     check_output(arguments.out.as_deref())?;
     let model = Model::read(&arguments.model)?;
-    let parts = load_for(&model, &arguments.data, &arguments.selection.selection())?;
+    let selection = with_names(&arguments.selection, arguments.ids);
+    let (parts, warnings) = load_for(&model, &arguments.data, &selection)?;
+    warnings.iter().for_each(|warning| note(format_args!("warning: {warning}")));
     let depth = arguments.depth.map(|depth| depth as usize);
-    let content = |out: &mut dyn Write| write_run(out, &parts, &model, (depth, arguments.scores), &arguments.tag);
-    write(arguments.out.as_deref(), &parts, content)
+    let mut n_tied = 0;
+    let content = |out: &mut dyn Write| {
+        n_tied = write_run(out, &parts, &model, (depth, arguments.scores), &arguments.tag)?;
+        Ok(())
+    };
+    let end = write(arguments.out.as_deref(), &parts, content)?;
+    if n_tied > 0 {
+        note(format_args!(
+            "note: {n_tied} queries have equal scores, which other tools order by document id; --scores rank leaves none"
+        ));
+    }
+    Ok(end)
+}
+
+fn with_names(selection: &SelectionArgs, ids: Ids) -> Selection {
+    Selection { with_names: ids == Ids::Original, ..selection.selection() }
 }
 
 pub fn qrels(arguments: &QrelsArgs) -> Result<End> {
     check_output(arguments.out.as_deref())?;
-    let parts = load(&arguments.data, &arguments.selection.selection(), Normalisation::None)?;
+    let selection = with_names(&arguments.selection, arguments.ids);
+    let parts = load(&arguments.data, &selection, Normalisation::None)?;
     write(arguments.out.as_deref(), &parts, |out| write_qrels(out, &parts, arguments.gain))
 }
 
