@@ -31,6 +31,7 @@ use anyhow::{Result, bail};
 use files::{create_folder, remove};
 pub(crate) use files::{list, put, put_json, read, read_json, replace};
 pub use lock::lock_folder;
+pub(crate) use record::RowFile;
 pub use record::{Lineage, RunRecord, Tombstone};
 pub use writer::RunWriter;
 

@@ -81,7 +81,7 @@ pub fn write_tables(study: &StudyFolder<'_>, results: &mut Results, parquet: boo
     if parquet {
         study.write_with("rows.parquet", |file| crate::parquet::write(results, file))?;
     }
-    Ok(())
+    results.check_unchanged()
 }
 
 /// Joins result folders of the same experiment, such as shards, into one.

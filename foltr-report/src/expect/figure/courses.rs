@@ -178,21 +178,16 @@ impl Drawing<'_> {
     fn course(&self, run: &Run, metric: MetricName) -> Course {
         let schedule = self.selector.results.grid.settings[run.setting].experiment.schedule();
         let per_round = schedule.map_or(1, |schedule| schedule.interactions_per_round());
-        let times: BTreeMap<usize, f64> = run
-            .rows
-            .iter()
-            .filter(|row| row.metric == MetricName::SimulatedTime)
-            .map(|row| (row.round, row.value))
-            .collect();
+        let times: BTreeMap<usize, f64> = run.rows.course(MetricName::SimulatedTime).into_iter().collect();
         let x = |round: usize| match self.spec.x.as_str() {
             "interactions" => (round * per_round) as f64,
             "simulated-time" => times.get(&round).copied().unwrap_or(round as f64),
             _ => round as f64,
         };
-        let rows: Vec<_> = run.rows.iter().filter(|row| row.metric == metric).collect();
+        let rows = run.rows.course(metric);
         let is_first = |round: usize| round == 0 && rows.len() > 1;
         let course: Course =
-            rows.iter().filter(|row| !is_first(row.round)).map(|row| (x(row.round), row.value)).collect();
+            rows.iter().filter(|(round, _)| !is_first(*round)).map(|(round, value)| (x(*round), *value)).collect();
         // A long course is thinned out; what lies between two points goes into the later one.
         let step = course.len().div_ceil(self.spec.most_points.unwrap_or(MAX_POINTS)).max(1);
         let window = self.spec.smooth.max(step).min(course.len()).max(1);
