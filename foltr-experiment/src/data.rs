@@ -13,10 +13,15 @@ use crate::spec::{Conflict, Data, Normalisation};
 
 pub const DATA_VARIABLE: &str = "FOLTR_DATA";
 
-/// All folds that an experiment asks for, with their numbers from 1.
+/// All folds that an experiment asks for, with their numbers from 1; parsed files come from the user's cache.
 pub fn load(data: &Data) -> Result<Vec<(usize, Fold)>> {
+    // Tests of this crate leave nothing there.
+    load_with(data, &if cfg!(test) { Cache::Off } else { Cache::from_environment() })
+}
+
+pub fn load_with(data: &Data, cache: &Cache) -> Result<Vec<(usize, Fold)>> {
     let is_scaled = data.normalise() == Normalisation::Query;
-    let mut options = LoadOptions::new(is_scaled);
+    let mut options = LoadOptions::new(is_scaled, cache);
     options.read.n_features = data.n_features();
     match data {
         Data::Synthetic { shape, queries, validation_queries, test_queries, seed, intents, conflict, .. } => {
@@ -44,7 +49,7 @@ pub fn load(data: &Data) -> Result<Vec<(usize, Fold)>> {
         Data::Intents { path, .. } => Ok(vec![(1, load_intent_folder(&resolve_path(path)?, &options)?)]),
         Data::UserLog(log) => {
             let (letor, metadata) = (resolve_path(&log.letor)?, resolve_path(&log.metadata)?);
-            Ok(vec![(1, UserLog { letor, metadata, ..log.clone() }.load(&Cache::from_environment())?)])
+            Ok(vec![(1, UserLog { letor, metadata, ..log.clone() }.load(cache)?)])
         }
     }
 }

@@ -65,6 +65,10 @@ impl<'a> Evaluator<'a> {
         chunks.map_init(|| Scratch::new(shape, std::slice::from_ref(model)), of_chunk).flatten_iter().collect()
     }
 
+    pub fn query_id(&self, query: usize) -> &str {
+        self.data.query_id(query)
+    }
+
     /// Mean of every metric of one model over some queries; not a number where none of them counts.
     pub fn over(&self, shape: Shape, model: &Params, queries: &[usize]) -> Vec<f64> {
         let mut scratch = Scratch::new(shape, std::slice::from_ref(model));

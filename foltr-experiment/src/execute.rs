@@ -16,7 +16,7 @@ use crate::history_files;
 use crate::job::{Job, Origin, settings_of_run};
 use crate::manifest::{Invocation, Machine};
 use crate::mimic::Step;
-use crate::model::{self, Model};
+use crate::model::{self, Model, Provenance};
 use crate::rows::{RoundProgress, RunOutcome};
 use crate::run::{Parent, RunInput, Work, run_job};
 use crate::spec::Experiment;
@@ -150,10 +150,10 @@ fn save(
     history_files::write(writer.path(), &outcome.histories, outcome.forgotten.as_ref())?;
     if let (Some(training), Some((shape, params))) = (training, outcome.ranker) {
         let model = Model { shape, normalise: training.data.normalise(), params };
-        let about = format!("{}; fold {}, seed {}", training.learner.name(), job.fold, job.seed);
-        model.write(&writer.path().join(model::FILE_NAME), &about)?;
+        model.write(&writer.path().join(model::FILE_NAME), Some(&Provenance::new(training, job)))?;
     }
     writer.clients(&outcome.clients)?;
+    writer.queries(&outcome.queries)?;
     writer.finish(record)
 }
 

@@ -22,5 +22,6 @@ pub mod selection;
 pub mod spec;
 pub mod store;
 pub mod study;
+pub mod trained;
 pub mod unlearn;
 mod warnings;

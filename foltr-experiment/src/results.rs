@@ -15,7 +15,7 @@ use serde::Deserialize;
 use crate::grid::Grid;
 use crate::job::Job;
 use crate::manifest::Manifest;
-use crate::rows::{ClientValue, MetricName};
+use crate::rows::{ClientValue, MetricName, QueryValue};
 use crate::spec::SpecError;
 use crate::store::{RunRecord, StudyFolder, current_key, root_of, run_folder};
 
@@ -83,6 +83,12 @@ impl Results {
         run_folder(&self.root, &run.key)
     }
 
+    /// What the final ranker of a run is worth on every held-out query; empty where `metrics.by_query` is off.
+    pub fn queries(&self, run: &Run) -> Result<Vec<QueryValue>> {
+        let folder = self.run_folder(run);
+        RunRecord::read(&folder)?.queries(&folder)
+    }
+
     pub fn grid_of(folder: &Path) -> Result<Grid, SpecError> {
         Grid::read(&folder.join("resolved.toml"), &[])
     }
@@ -144,7 +150,7 @@ pub fn write_jobs(study: &StudyFolder<'_>, grid: &Grid, lines: impl Iterator<Ite
     study.write(JOBS_FILE, &csv.into_inner()?)
 }
 
-fn read_jobs(folder: &Path, n_settings: usize) -> Result<Vec<JobLine>> {
+pub(crate) fn read_jobs(folder: &Path, n_settings: usize) -> Result<Vec<JobLine>> {
     let path = folder.join(JOBS_FILE);
     let mut csv = csv::Reader::from_path(&path).with_context(|| format!("{} cannot be read", path.display()))?;
     let lines: Vec<JobLine> =

@@ -79,6 +79,18 @@ impl MetricName {
             _ => None,
         }
     }
+
+    /// The metric of a ranker on a split that this is, or is a summary of.
+    pub const fn of_ranker(&self) -> Option<Metric> {
+        match *self {
+            Self::Offline(_, metric)
+            | Self::Own(_, metric)
+            | Self::WorstDecile(_, metric)
+            | Self::WorseOff(_, metric)
+            | Self::Unlearning(_, metric) => Some(metric),
+            _ => None,
+        }
+    }
 }
 
 type OfSplit = fn(Split, Metric) -> MetricName;
@@ -163,6 +175,14 @@ pub struct ClientValue {
     pub value: f64,
 }
 
+/// What the final ranker of a run is worth on one held-out query.
+#[derive(Clone, Debug, PartialEq)]
+pub struct QueryValue {
+    pub query: String,
+    pub metric: MetricName,
+    pub value: f64,
+}
+
 impl Row {
     pub(crate) fn parse(line: &str, names: &mut MetricNames) -> Option<Self> {
         let (round, rest) = line.split_once(',')?;
@@ -192,6 +212,24 @@ impl ClientValue {
         let (client, group) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
         let (metric, value) = parts.next()?.rsplit_once(',')?;
         Some(Self { client, group, metric: metric.parse().ok()?, value: value.parse().ok()? })
+    }
+}
+
+impl QueryValue {
+    /// Seven digits of the value: more than any test over queries needs, at half the size.
+    pub(crate) fn line(&self) -> String {
+        let Self { query, metric, value } = self;
+        let quoted = || format!("\"{}\"", query.replace('"', "\"\""));
+        let query = if query.contains([',', '"']) { quoted() } else { query.clone() };
+        format!("{query},{metric},{}", *value as f32)
+    }
+
+    pub(crate) fn parse(line: &str) -> Option<Self> {
+        let (rest, value) = line.rsplit_once(',')?;
+        let (query, metric) = rest.rsplit_once(',')?;
+        let quoted = query.strip_prefix('"').and_then(|query| query.strip_suffix('"'));
+        let query = quoted.map_or_else(|| query.to_owned(), |query| query.replace("\"\"", "\""));
+        Some(Self { query, metric: metric.parse().ok()?, value: value.parse().ok()? })
     }
 }
 
@@ -259,6 +297,8 @@ pub struct RunOutcome {
     pub ranker: Option<(Shape, Params)>,
     /// What the final rankers are worth to every client, if clients differ.
     pub clients: Vec<ClientValue>,
+    /// What the final ranker of all clients is worth on every held-out query.
+    pub queries: Vec<QueryValue>,
     /// What was stored for clients that leave: one history, or one for each shard.
     pub histories: Vec<History>,
     pub forgotten: Option<Forgotten>,
@@ -272,6 +312,16 @@ pub struct RunOutcome {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn queries_of_any_name_are_read_as_they_are_written() {
+        for query in ["10002", "a,b", "say \"a\"", "\"", ""] {
+            let value = QueryValue { query: query.into(), metric: MetricName::OnlineMaxRr, value: 0.25 };
+            assert_eq!(QueryValue::parse(&value.line()), Some(value));
+        }
+        let value = QueryValue { query: "7".into(), metric: "test-map".parse().expect("a metric"), value: 1.0 / 3.0 };
+        assert_eq!(value.line(), "7,test-map,0.33333334");
+    }
 
     #[test]
     fn names_are_read_as_they_are_written() {

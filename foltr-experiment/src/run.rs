@@ -3,6 +3,7 @@
 //! In each round clients learn, the server steps, and a snapshot of the model waits to be evaluated with others in one
 //! pass over the held-out queries. Rows leave through `sink` as soon as they are known.
 
+mod again;
 mod evaluator;
 mod offline;
 mod recorder;
@@ -25,6 +26,7 @@ use crate::evaluate::score_all;
 use crate::mimic::{self, FoldPipeline, MimicExperiment, Store};
 use crate::rows::{MetricName, RoundProgress, Row, RunOutcome};
 use crate::spec::Experiment;
+pub use again::{SplitValues, evaluate_again};
 use evaluator::RunEvaluator;
 use recorder::Recorder;
 use round_rows::RoundRows;
@@ -115,8 +117,12 @@ pub fn run_job(
         progress(RoundProgress::new(1, experiment.learner.name(), recorder.newest));
     }
     recorder.flush();
+    let ranker = trainer.has_global_ranker().then(|| trainer.ranker());
+    let asked = ranker.as_ref().filter(|_| experiment.metrics.by_query && !interrupted);
+    let queries = asked.map(|params| recorder.queries(params)).unwrap_or_default();
     Ok(RunOutcome {
-        ranker: trainer.has_global_ranker().then(|| (shape, trainer.ranker())),
+        ranker: ranker.map(|params| (shape, params)),
+        queries,
         clients: recorder.clients,
         histories: trainer.into_histories(),
         forgotten: None,

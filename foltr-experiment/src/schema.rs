@@ -17,10 +17,16 @@ struct Files {
     mimic: MimicExperiment,
 }
 
+/// Everything that a plain file may say, without lists of values to try: `Experiment`, `MimicExperiment`, and the types of
+/// their sections.
+pub fn definitions() -> Value {
+    let generator = SchemaSettings::draft2020_12().into_generator();
+    generator.into_root_schema_for::<Files>().to_value()["$defs"].take()
+}
+
 /// The schema of an experiment file, of training or mimic learning, with everything that may be swept.
 pub fn schema() -> Value {
-    let generator = SchemaSettings::draft2020_12().into_generator();
-    let mut definitions = generator.into_root_schema_for::<Files>().to_value()["$defs"].take();
+    let mut definitions = definitions();
     sweep(&mut definitions);
     // What a file leaves out is as in the paper.
     definitions["NetworkSettings"]["required"] = json!([]);

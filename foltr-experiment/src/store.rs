@@ -30,6 +30,7 @@ use anyhow::{Result, bail};
 
 use files::{create_folder, remove};
 pub(crate) use files::{list, put, put_json, read, read_json, replace};
+pub(crate) use lock::is_marked;
 pub use lock::lock_folder;
 pub(crate) use record::RowFile;
 pub use record::{Lineage, RunRecord, Tombstone};
@@ -40,6 +41,8 @@ pub const CODE_HASH: &str = env!("FOLTR_CODE_HASH");
 const ROWS_FILE: &str = "rows.csv";
 /// What the final rankers are worth to every client, if clients differ.
 const CLIENTS_FILE: &str = "clients.csv";
+/// What the final ranker is worth on every held-out query.
+const QUERIES_FILE: &str = "queries.csv";
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum RunState {

@@ -5,6 +5,7 @@
 
 mod binary;
 mod dcg;
+mod err;
 mod max_rr;
 
 use std::fmt;
@@ -16,10 +17,15 @@ pub use binary::{average_precision_among, precision};
 pub use dcg::{dcg, discount, gain, ideal_dcg, ndcg};
 pub use max_rr::{expected_max_rr, first_click_law, max_rr};
 
+/// The highest label that a document can have: gains 2^label - 1 stay exact.
+pub const MAX_LABEL: u8 = 31;
+
 /// One measure of labels in ranked order.
 trait LabelMetric {
     /// What the Python package ir-measures calls it, without the cut-off; nothing where it has no such measure.
     const IR_MEASURES: Option<&'static str> = None;
+    /// The highest label for which it is defined.
+    const LARGEST_LABEL: u8 = MAX_LABEL;
 
     /// What the query's documents allow at best, or how many of them are relevant; 0 if there is nothing to measure.
     fn best(labels: &[u8], _k: usize) -> f64 {
@@ -72,6 +78,15 @@ macro_rules! metrics {
                 }
             }
 
+            /// The highest label for which the metric is defined.
+            pub const fn largest_label(self) -> u8 {
+                match self {
+                    $(Self::$metric(_) => <$measure as LabelMetric>::LARGEST_LABEL,)*
+                    $(Self::$whole => <$whole_measure as LabelMetric>::LARGEST_LABEL,)*
+                    Self::ExpectedMaxRr => MAX_LABEL,
+                }
+            }
+
             /// How many of the best documents it looks at; those that a user is shown for [`Self::ExpectedMaxRr`].
             pub const fn depth(self) -> usize {
                 match self {
@@ -111,10 +126,14 @@ metrics! {
         "dcg": Dcg(dcg::Dcg), "Discounted cumulative gain of the first K";
         "mrr": Mrr(binary::ReciprocalRank), "Reciprocal rank of the first relevant document, 0 below K";
         "p": Precision(binary::Precision), "Share of relevant documents among the first K";
+        "recall": Recall(binary::Recall), "Share of the relevant documents that is among the first K";
+        "err": Err(err::ExpectedReciprocalRank), "Expected reciprocal rank of the document that satisfies a user";
     }
     of_whole_ranking {
         "map": AveragePrecision(binary::AveragePrecision),
             "Mean over relevant documents of the precision at their rank";
+        "bpref": Bpref(binary::BinaryPreference),
+            "Mean over relevant documents of the share of irrelevant ones that stand below";
     }
 }
 
@@ -239,10 +258,24 @@ mod tests {
 
     #[test]
     fn metrics_are_read_as_they_are_written() {
-        for text in ["ndcg@10", "ndcg-linear@10", "dcg@5", "mrr@1", "p@3", "map", "expected-maxrr"] {
+        for text in [
+            "ndcg@10",
+            "ndcg-linear@10",
+            "dcg@5",
+            "mrr@1",
+            "p@3",
+            "recall@20",
+            "err@10",
+            "map",
+            "bpref",
+            "expected-maxrr",
+        ] {
             assert_eq!(text.parse::<Metric>().expect(text).to_string(), text);
         }
-        for text in ["ndcg", "ndcg@0", "ndcg@ten", "map@10", "recall@10", "nDCG", "RR", "P", "AP@10", "Ndcg@10", ""] {
+        for text in [
+            "ndcg", "ndcg@0", "ndcg@ten", "map@10", "recall", "bpref@10", "ERR", "nDCG", "RR", "P", "AP@10", "Ndcg@10",
+            "",
+        ] {
             assert!(text.parse::<Metric>().is_err(), "{text}");
         }
     }
@@ -254,7 +287,10 @@ mod tests {
             ("nDCG@5", "ndcg-linear@5"),
             ("RR@10", "mrr@10"),
             ("P@3", "p@3"),
+            ("R@10", "recall@10"),
+            ("ERR@20", "err@20"),
             ("AP", "map"),
+            ("Bpref", "bpref"),
         ];
         for (theirs, ours) in names {
             let metric: Metric = theirs.parse().expect(theirs);
@@ -281,7 +317,17 @@ mod tests {
             ("mrr@2", &[0, 0, 1], 0.0),
             ("p@4", &[2, 0, 1, 0, 1], 0.5),
             ("p@4", &[1], 0.25),
+            ("recall@2", &[1, 0, 2, 4], 1.0 / 3.0),
+            ("recall@9", &[1, 0, 2, 4], 1.0),
+            // The first satisfies with 3/16, the second with 15/16.
+            ("err@10", &[2, 4], 3.0 / 16.0 + 13.0 / 16.0 * 15.0 / 16.0 / 2.0),
+            ("err@1", &[0, 4], 0.0),
             ("map", &[1, 0, 2, 0], (1.0 + 2.0 / 3.0) / 2.0),
+            // Two relevant, three irrelevant: one of at most two above the first, two of at most two above the second.
+            ("bpref", &[0, 1, 0, 0, 2], 0.5 / 2.0),
+            // One irrelevant: it stands above one of three.
+            ("bpref", &[3, 2, 0, 1], 2.0 / 3.0),
+            ("bpref", &[1, 1], 1.0),
         ] {
             let ours = value(metric, ranked).expect("a relevant document");
             assert!((ours - expected).abs() < 1e-12, "{metric}: {ours} instead of {expected}");

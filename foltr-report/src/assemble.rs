@@ -1,8 +1,6 @@
-//! From finished runs to the tables of a result folder, and from several folders to one.
+//! From finished runs to the tables of a result folder.
 
-use std::path::{Path, PathBuf};
-
-use anyhow::{Context, Result, ensure};
+use anyhow::Result;
 
 use crate::summary::Summary;
 use crate::{mimic, rows};
@@ -10,8 +8,8 @@ use foltr_experiment::execute::{DataCache, Executed, Execution, Plan, Shard, run
 use foltr_experiment::grid::Grid;
 use foltr_experiment::job::Job;
 use foltr_experiment::manifest::{Invocation, Manifest};
-use foltr_experiment::results::{JobLine, Results, write_jobs};
-use foltr_experiment::store::{RunStore, StudyFolder, root_of};
+use foltr_experiment::results::Results;
+use foltr_experiment::store::{RunState, RunStore, StudyFolder};
 
 #[derive(Clone, Debug)]
 pub struct GridOutcome {
@@ -56,11 +54,24 @@ impl<'a> StudyRun<'a> {
     }
 }
 
-/// Runs what is not finished of a grid, as the study of this name.
-pub fn run_grid(grid: Grid, store: &RunStore, name: Option<&str>, how: &Execution<'_>) -> Result<GridOutcome> {
-    let prepared = StudyRun::prepare(grid, store, name, None)?;
+/// Runs what is not finished of a grid, or of one share of it, as the study of this name.
+pub fn run_grid(
+    grid: Grid,
+    store: &RunStore,
+    name: Option<&str>,
+    how: &Execution<'_>,
+    shard: Option<Shard>,
+) -> Result<GridOutcome> {
+    let prepared = StudyRun::prepare(grid, store, name, shard)?;
     let executed = run_jobs(&prepared.plan, &prepared.data, store, how)?;
     prepared.finish(executed, false)
+}
+
+/// Whether a store has every run of a grid.
+pub fn is_finished(grid: &Grid, store: &RunStore) -> Result<bool> {
+    let data = DataCache::load(grid)?;
+    let plan = Plan::new(grid.clone(), &data, None)?;
+    Ok(plan.jobs.iter().all(|job| matches!(store.state(&job.key), RunState::Finished(_))))
 }
 
 /// Writes `rows.csv`, `summary.json` and `study.json` of finished runs; `queries.csv` of mimic learning.
@@ -82,42 +93,4 @@ pub fn write_tables(study: &StudyFolder<'_>, results: &mut Results, parquet: boo
         study.write_with("rows.parquet", |file| crate::parquet::write(results, file))?;
     }
     results.check_unchanged()
-}
-
-/// Joins result folders of the same experiment, such as shards, into one.
-pub fn merge(folders: &[PathBuf], out: &Path, parquet: bool) -> Result<Results> {
-    let parts = folders.iter().map(|folder| Results::open(folder)).collect::<Result<Vec<Results>>>()?;
-    let (first, _) = parts.split_first().context("at least one result folder is needed")?;
-    let mut about = Manifest { starts: Vec::new(), ..first.about.clone() };
-    for (part, folder) in parts.iter().zip(folders) {
-        let (one, other) = (folders[0].display(), folder.display());
-        ensure!(part.grid == first.grid, "{one} and {other} are of different experiments: see their resolved.toml");
-        ensure!(
-            part.about.code_hash == first.about.code_hash,
-            "{one} and {other} were made by different versions of foltr: see code_hash in their study.json"
-        );
-        for (name, hash) in &part.about.data {
-            let known = about.data.entry(name.clone()).or_insert_with(|| hash.clone());
-            ensure!(known == hash, "{one} and {other} were made from different data: {name}");
-        }
-        about.starts.extend(part.about.starts.iter().cloned());
-    }
-    let store = RunStore::open(out)?;
-    let mut jobs = Vec::new();
-    for (part, folder) in parts.iter().zip(folders) {
-        let root = root_of(folder)?;
-        for run in &part.runs {
-            store.copy_from(&root, &run.key)?;
-            jobs.push(JobLine { key: run.key.clone(), setting: run.setting, fold: run.fold, seed: run.seed });
-        }
-    }
-    jobs.sort_by_key(|job| (job.setting, job.fold, job.seed, job.key.clone()));
-    jobs.dedup();
-    let study = store.study(None)?;
-    study.write("resolved.toml", first.grid.to_toml()?.as_bytes())?;
-    write_jobs(&study, &first.grid, jobs.into_iter())?;
-    about.write(&study)?;
-    let mut results = Results::open(study.path())?;
-    write_tables(&study, &mut results, parquet)?;
-    Ok(results)
 }

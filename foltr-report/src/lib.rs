@@ -2,7 +2,9 @@
 
 pub mod assemble;
 pub mod expect;
+pub mod merge;
 pub mod mimic;
+pub mod names;
 pub mod parquet;
 pub mod plot;
 pub mod report;

@@ -3,6 +3,7 @@
 //! A report is a set of tables and default figures over [`Results`]; figures are drawn like those of a study. The template
 //! escapes every text by itself; what is put in as it is (style, script, figures, embedded numbers) is made in this crate.
 
+mod by_query;
 mod comparison;
 mod facts;
 mod figures;
@@ -17,6 +18,7 @@ use anyhow::{Context, Result};
 
 use foltr_experiment::results::Results;
 
+pub use by_query::QueryMeans;
 pub use page::Page;
 pub use roles::{ChoiceError, Choices};
 
@@ -25,6 +27,7 @@ pub struct Report {
     pub results: Results,
     /// The content of `resolved.toml`.
     pub resolved: String,
+    pub queries: QueryMeans,
 }
 
 pub fn read(folder: &Path) -> Result<Report> {
@@ -34,5 +37,6 @@ pub fn read(folder: &Path) -> Result<Report> {
     // A folder may be called `.`.
     let name = folder.canonicalize().unwrap_or_else(|_| folder.into());
     let name = name.file_name().map_or_else(|| "results".into(), |name| name.to_string_lossy().into_owned());
-    Ok(Report { name, results, resolved })
+    let queries = QueryMeans::read(&results)?;
+    Ok(Report { name, results, resolved, queries })
 }

@@ -47,6 +47,11 @@ impl Estimate {
         self.confidence_interval_95.map_or(0.0, |(low, high)| (high - low) / 2.0)
     }
 
+    /// The half width that tables show; none with fewer than three runs, whose interval is as wide as anything.
+    pub fn shown_half_width(&self) -> Option<f64> {
+        (self.n > 2).then(|| self.half_width())
+    }
+
     /// The ends of a band or error bar: the mean itself with fewer than three runs, whose interval is as wide as anything.
     pub fn band(&self) -> (f64, f64) {
         self.confidence_interval_95.filter(|_| self.n > 2).unwrap_or((self.mean, self.mean))

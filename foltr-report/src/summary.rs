@@ -1,7 +1,7 @@
 //! `summary.json`: what the runs of every setting say together.
 //!
 //! Online performance is sum over rounds of .9995^round times the round's mean nDCG, rounds from 0: what all published
-//! numbers are (spec section 3), though the papers' formula discounts by interaction. Nothing here depends on time or
+//! numbers are (spec section 3). The papers' formula, which discounts by interaction, stands beside it. Nothing here depends on time or
 //! machine: the same results are the same bytes, in however many pieces they were computed.
 
 use std::collections::BTreeMap;
@@ -43,6 +43,9 @@ pub struct Online {
     /// None where rows are means over several rounds.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub discounted_sum: Option<Estimate>,
+    /// Discounted by interaction instead of by round.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub discounted_by_interaction: Option<Estimate>,
     pub discount: f64,
 }
 
@@ -80,6 +83,7 @@ fn online(results: &Results, setting: usize) -> Option<Online> {
         cutoff,
         mean_ndcg: estimate(&At::Part(0.0, 1.0))?,
         discounted_sum: estimate(&At::DiscountedSum),
+        discounted_by_interaction: estimate(&At::DiscountedByInteraction),
         discount: ONLINE_DISCOUNT,
     })
 }

@@ -21,10 +21,10 @@ pub fn table(header: &[&str], n_words: usize, rows: Vec<Vec<String>>) -> String 
     table.to_string()
 }
 
-/// A mean with half the width of its confidence interval: `0.7312 ± 0.0021`.
+/// A mean with half the width of its confidence interval: `0.7312 ± 0.0021`; the mean alone of one or two runs.
 pub fn with_interval(estimate: &Estimate) -> String {
-    match estimate.confidence_interval_95 {
-        Some(_) => format!("{:.4} ± {:.4}", estimate.mean, estimate.half_width()),
+    match estimate.shown_half_width() {
+        Some(half) => format!("{:.4} ± {half:.4}", estimate.mean),
         None => format!("{:.4}", estimate.mean),
     }
 }
@@ -52,9 +52,9 @@ mod tests {
     }
 
     #[test]
-    fn an_interval_is_shown_only_where_there_is_one() {
-        let two = Estimate::of(&[0.5, 0.5]).expect("two values");
-        assert_eq!(with_interval(&two), "0.5000 ± 0.0000");
-        assert_eq!(with_interval(&Estimate::of(&[0.5]).expect("one value")), "0.5000");
+    fn an_interval_is_shown_of_three_runs_or_more() {
+        let shown = |values: &[f64]| with_interval(&Estimate::of(values).expect("values"));
+        assert_eq!(shown(&[0.5, 0.5, 0.5]), "0.5000 ± 0.0000");
+        assert_eq!([shown(&[0.5, 0.6]), shown(&[0.5])], ["0.5500", "0.5000"]);
     }
 }

@@ -68,16 +68,25 @@
 
   all("svg.curves .panel").forEach((panel, idx) => {
     const svg = panel.ownerSVGElement, curves = numbers[idx];
-    const [left, top, width, height, xLow, xHigh, yLow, yHigh] =
-      ["left", "top", "width", "height", "xLow", "xHigh", "yLow", "yHigh"].map((name) => Number(panel.dataset[name]));
-    const scaled = panel.dataset.xScale === "logarithmic" ? Math.log : (x) => x;
+    const [left, top, width, height, xStart, xLow, xHigh, yLow, yHigh] =
+      ["left", "top", "width", "height", "xStart", "xLow", "xHigh", "yLow", "yHigh"].map((name) => Number(panel.dataset[name]));
+    const isLogarithmic = panel.dataset.xScale === "logarithmic";
+    // Left of the start of a logarithmic axis is the place of 0.
+    const shareOf = (x) => {
+      if (!isLogarithmic) return (x - xLow) / (xHigh - xLow);
+      return x === 0 ? 0 : xStart + (1 - xStart) * (Math.log(x / xLow) / Math.log(xHigh / xLow));
+    };
+    const valueAt = (share) => {
+      if (!isLogarithmic) return xLow + share * (xHigh - xLow);
+      return share < xStart / 2 ? 0 : xLow * (xHigh / xLow) ** ((share - xStart) / (1 - xStart));
+    };
     const add = (name, attributes) => {
       const element = panel.appendChild(document.createElementNS(svg.namespaceURI, name));
       for (const [key, value] of Object.entries(attributes)) element.setAttribute(key, value);
       return element;
     };
     const placed = (x, y) => [
-      left + ((scaled(x) - scaled(xLow)) / (scaled(xHigh) - scaled(xLow))) * width,
+      left + shareOf(x) * width,
       top + (1 - (y - yLow) / (yHigh - yLow)) * height,
     ];
     const pixel = (curve, at) => {
@@ -111,8 +120,7 @@
 
     panel.addEventListener("pointermove", (event) => {
       const { x: px, y: py } = new DOMPoint(event.clientX, event.clientY).matrixTransform(svg.getScreenCTM().inverse());
-      const share = (px - left) / width;
-      const x = scaled === Math.log ? xLow * (xHigh / xLow) ** share : xLow + share * (xHigh - xLow);
+      const x = valueAt((px - left) / width);
       let best = null, distance = Infinity;
       for (const curve of visible()) {
         const at = nearest(curve[1], x), away = Math.abs(pixel(curve, at)[1] - py);

@@ -11,6 +11,9 @@
 //!
 //! Damaged, truncated or foreign files are ignored and written anew. Files are written under a temporary name and
 //! renamed, so a reader never sees half a file. Failing to write a cache is not an error: the data are there anyway.
+//!
+//! All files are in one folder, that of the user's caches unless `FOLTR_CACHE` names another: never beside the data,
+//! whose folder may be somebody else's.
 
 use std::env;
 use std::ffi::OsStr;
@@ -24,10 +27,12 @@ use crate::dataset::Dataset;
 use crate::letor::{LetorError, ReadOptions, SourceBytes, decompressed, parse_letor, source_bytes};
 use crate::normalise::normalise_per_query;
 
+pub use contents::{CachedFiles, SourceState, clear, contents};
 use file::{open_cache_file, write_cache_file};
 use stamp::{Fingerprint, Stamp};
 pub(crate) use streamed::{Streamed, load_streamed};
 
+mod contents;
 mod file;
 mod stamp;
 mod streamed;
@@ -35,50 +40,34 @@ mod streamed;
 /// The environment variable that names the cache folder, or says `off`.
 pub const CACHE_VARIABLE: &str = "FOLTR_CACHE";
 
-const FOLDER_NAME: &str = ".foltr-cache";
-
 /// Where caches are kept.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Cache {
-    /// Beside the data where that folder may be written, otherwise in the user's cache folder.
-    Automatic,
     Folder(PathBuf),
     /// Nowhere: every file is read from text.
     Off,
 }
 
 impl Cache {
-    /// What `FOLTR_CACHE` says: a folder, `off`, or nothing for [`Cache::Automatic`].
+    /// What `FOLTR_CACHE` says, a folder or `off`; else `foltr` in the user's cache folder: `XDG_CACHE_HOME`, or the usual
+    /// one of the system, such as `~/.cache`. Off if there is none.
     pub fn from_environment() -> Self {
-        Self::from_setting(env::var_os(CACHE_VARIABLE).as_deref())
+        let variable = |name: &str| env::var_os(name).filter(|value| !value.is_empty());
+        let of_user = variable("XDG_CACHE_HOME").map(PathBuf::from).filter(|folder| folder.is_absolute());
+        Self::new(variable(CACHE_VARIABLE).as_deref(), of_user.or_else(dirs::cache_dir))
     }
 
-    fn from_setting(setting: Option<&OsStr>) -> Self {
+    fn new(setting: Option<&OsStr>, of_user: Option<PathBuf>) -> Self {
         match setting {
-            None => Self::Automatic,
-            Some(folder) if folder.is_empty() => Self::Automatic,
             Some(off) if off.eq_ignore_ascii_case("off") => Self::Off,
             Some(folder) => Self::Folder(folder.into()),
+            None => of_user.map_or(Self::Off, |folder| Self::Folder(folder.join("foltr"))),
         }
     }
 
-    /// Folders to look into and to write to, best first.
-    fn folders(&self, source: &Path) -> Vec<PathBuf> {
-        match self {
-            Self::Off => Vec::new(),
-            Self::Folder(folder) => vec![folder.clone()],
-            Self::Automatic => {
-                let beside = source.parent().filter(|folder| may_write(folder)).map(|folder| folder.join(FOLDER_NAME));
-                let of_user = dirs::cache_dir().map(|folder| folder.join("foltr"));
-                beside.into_iter().chain(of_user).collect()
-            }
-        }
+    pub fn folder(&self) -> Option<&Path> {
+        if let Self::Folder(folder) = self { Some(folder) } else { None }
     }
-}
-
-/// Whether a folder's permissions allow writing at all. Asked first because an administrator could write regardless.
-fn may_write(folder: &Path) -> bool {
-    fs::metadata(folder).is_ok_and(|metadata| !metadata.permissions().readonly())
 }
 
 #[derive(Clone, Debug)]
@@ -87,34 +76,33 @@ pub struct Loaded {
     pub from_cache: bool,
 }
 
-/// A source file, what is remembered about it, and where its cache may be.
-struct CachedSource {
+/// A source file, and what is remembered about it.
+struct CachedSource<'a> {
     path_key: PathBuf,
-    folders: Vec<PathBuf>,
+    folder: Option<&'a Path>,
     stamp_name: String,
     /// As it was in the beginning, which was at `started_at`.
     before: Option<Fingerprint>,
     started_at: i64,
 }
 
-impl CachedSource {
-    fn new(path: &Path, cache: &Cache) -> io::Result<Self> {
+impl<'a> CachedSource<'a> {
+    fn new(path: &Path, cache: &'a Cache) -> io::Result<Self> {
         let path_key = fs::canonicalize(path)?;
         // The stamp of a source is found by its path.
         let stamp_name = format!("{:016x}.stamp", xxh3_64(path_key.as_os_str().as_encoded_bytes()));
-        let (folders, before) = (cache.folders(&path_key), Fingerprint::of(&path_key));
-        Ok(Self { path_key, folders, stamp_name, before, started_at: stamp::seconds_now() })
+        let before = Fingerprint::of(&path_key);
+        Ok(Self { path_key, folder: cache.folder(), stamp_name, before, started_at: stamp::seconds_now() })
     }
 
     fn stamp(&self, folder: &Path) -> Option<Stamp> {
-        Stamp::read(&folder.join(&self.stamp_name))
+        Stamp::read(&folder.join(&self.stamp_name)).filter(|stamp| stamp.path == self.path_key)
     }
 
     /// The hash that the source certainly still has.
     fn trusted_hash(&self) -> Option<u128> {
-        let mut stamps = self.folders.iter().filter_map(|folder| self.stamp(folder));
-        let now = self.before.as_ref()?;
-        stamps.find(|stamp| stamp.is_current(now)).map(|stamp| stamp.source_hash)
+        let stamp = self.stamp(self.folder?)?;
+        stamp.is_current(self.before.as_ref()?).then_some(stamp.source_hash)
     }
 
     /// What the file system says, if it has said the same in the beginning.
@@ -122,18 +110,16 @@ impl CachedSource {
         self.before.clone().filter(|before| Fingerprint::of(&self.path_key).as_ref() == Some(before))
     }
 
-    /// Remembers the hash of a source that has not changed meanwhile, whose data files are in this folder under
-    /// `names`. Deletes those of an older hash, so that edits do not fill the disk. Says whether it could.
-    fn remember(&self, folder: &Path, hash: u128, names: impl Fn(u128) -> Vec<String>) -> bool {
-        let Some(fingerprint) = self.unchanged() else { return false };
+    /// Remembers the hash of a source that has not changed meanwhile, and deletes the data files of the hash that it had
+    /// before, so that edits do not fill the disk.
+    fn remember(&self, folder: &Path, hash: u128) {
+        let Some(fingerprint) = self.unchanged() else { return };
         let old = self.stamp(folder).filter(|old| old.source_hash != hash);
-        let new = Stamp { fingerprint, hashed_at: self.started_at, source_hash: hash };
+        let new = Stamp { path: self.path_key.clone(), fingerprint, hashed_at: self.started_at, source_hash: hash };
         let is_written = new.write(&folder.join(&self.stamp_name)).is_ok();
         if let Some(old) = old.filter(|_| is_written) {
-            // Failure only wastes space.
-            names(old.source_hash).iter().for_each(|name| drop(fs::remove_file(folder.join(name))));
+            contents::remove_outdated(folder, old.source_hash);
         }
-        is_written
     }
 }
 
@@ -142,21 +128,21 @@ pub fn load_letor(path: &Path, options: &ReadOptions, normalise: bool, cache: &C
     let read_error = |source| LetorError::Read { file: path.into(), source };
     let source = CachedSource::new(path, cache).map_err(read_error)?;
     let name_of = |hash| data_file_name(path, hash, options, normalise);
-    let open = |hash| source.folders.iter().find_map(|folder| open_cache_file(&folder.join(name_of(hash)), hash));
+    let open = |hash| open_cache_file(&source.folder?.join(name_of(hash)), hash);
     if let Some(data) = source.trusted_hash().and_then(open) {
         return Ok(Loaded { data, from_cache: true });
     }
     let raw = source_bytes(path).map_err(read_error)?;
-    let hash = if source.folders.is_empty() { 0 } else { xxh3_128(raw.as_slice()) };
+    let hash = if source.folder.is_none() { 0 } else { xxh3_128(raw.as_slice()) };
     let cached = open(hash);
     let from_cache = cached.is_some();
     let data = cached.map_or_else(|| read(raw, path, options, normalise), Ok)?;
-    let store = |folder: &PathBuf| {
-        let is_stored = from_cache || write_cache_file(&folder.join(name_of(hash)), hash, &data).is_ok();
-        is_stored && source.remember(folder, hash, |hash| vec![name_of(hash)])
-    };
     // A source that changed meanwhile is returned as it was read, but nothing is remembered about it.
-    let _ = source.unchanged().is_some() && source.folders.iter().any(store);
+    if let Some(folder) = source.folder.filter(|_| source.unchanged().is_some())
+        && (from_cache || write_cache_file(&folder.join(name_of(hash)), hash, &data).is_ok())
+    {
+        source.remember(folder, hash);
+    }
     Ok(Loaded { data, from_cache })
 }
 

@@ -145,9 +145,9 @@ pub struct LoadOptions {
 }
 
 impl LoadOptions {
-    /// Options with the cache that the environment asks for and the usual limits of files.
-    pub fn new(normalise: bool) -> Self {
-        Self { normalise, cache: Cache::from_environment(), read: ReadOptions::default() }
+    /// Options with the usual limits of files.
+    pub fn new(normalise: bool, cache: &Cache) -> Self {
+        Self { normalise, cache: cache.clone(), read: ReadOptions::default() }
     }
 }
 

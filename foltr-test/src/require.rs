@@ -1,11 +1,11 @@
-//! Data, Python and a browser: a test that lacks one is skipped aloud, or fails where `FOLTR_REQUIRE` names it.
+//! Data, Python, a browser and a Slurm: a test that lacks one is skipped aloud, or fails where `FOLTR_REQUIRE` names it.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What `FOLTR_REQUIRE` may name, in a list with commas.
-const KINDS: [&str; 3] = ["data", "python", "browser"];
+const KINDS: [&str; 4] = ["data", "python", "browser", "slurm"];
 
 /// What a test needs, if this machine has it.
 pub fn require<T>(kind: &str, needed: Option<T>, missing: &str) -> Option<T> {

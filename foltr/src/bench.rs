@@ -10,6 +10,7 @@ mod rules;
 
 use std::time::{Duration, Instant};
 
+use crate::output::{note, say};
 use anyhow::{Context, Result};
 use serde::Serialize;
 
@@ -72,19 +73,19 @@ fn on_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> Resul
 
 pub fn run(json: bool, of_rules: bool) -> Result<()> {
     if of_rules {
-        println!("microseconds of a round, one thread, clients x parameters\n{}", rules::table()?);
+        say(format_args!("microseconds of a round, one thread, clients x parameters\n{}", rules::table()?));
         return Ok(());
     }
     let report = cases::measure(|name| {
         if !json {
-            eprintln!("measuring {name} ...");
+            note(format_args!("measuring {name} ..."));
         }
     })?;
     if json {
-        println!("{}", serde_json::to_string_pretty(&report)?);
+        say(serde_json::to_string_pretty(&report)?);
     } else {
-        println!("{}", table(&report));
-        println!("memory bandwidth, one thread, random queries: {:.1} GB/s", report.bandwidth_gb_per_s);
+        say(table(&report));
+        say(format_args!("memory bandwidth, one thread, random queries: {:.1} GB/s", report.bandwidth_gb_per_s));
     }
     Ok(())
 }

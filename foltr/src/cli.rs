@@ -1,19 +1,24 @@
 //! The command line: what can be asked for, and how it is explained.
 
+mod cache;
 mod mimic;
 mod ranking;
+mod tune;
 mod unlearn;
 
 use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, Parser, Subcommand};
+use clap_complete::Shell;
 
 use foltr_experiment::execute::Shard;
 use foltr_experiment::spec::{SyntheticShape, choice};
 
+pub use cache::CacheCommand;
 pub use mimic::{IndexArgs, MimicArgs, MimicCommand, SearchArgs};
-pub use ranking::{EvaluateArgs, QrelsArgs, RankArgs};
+pub use ranking::{EvaluateArgs, ModelsArgs, QrelsArgs, RankArgs};
+pub use tune::TuneArgs;
 pub use unlearn::{ReceiptCommand, UnlearnArgs};
 
 const AFTER_HELP: &str = "\
@@ -26,10 +31,16 @@ Examples:
       runs an experiment file on generated data
   FOLTR_DATA=~/letor foltr run specs/foltr-es-mq2008.toml --out out/es
       runs one on ~/letor/MQ2008
+  foltr tune specs/paper-table.toml --out out/tuned
+      chooses a rate for each method on validation queries, and reports it on test queries
   foltr report out/fpdgd
       puts the results of a folder on one page: out/fpdgd/report.html
+  foltr models out/fpdgd
+      lists the trained rankers of a result folder
+  foltr evaluate out/fpdgd --metric map --split test
+      measures each of them on its own fold
   foltr evaluate model.safetensors MQ2008 --fold 1
-      measures a trained ranker on the test queries of ~/letor/MQ2008/Fold1
+      measures one on the test queries of ~/letor/MQ2008/Fold1
   foltr rank model.safetensors MQ2008 --fold 1 --out ranked.run
       writes its rankings for trec_eval and others
   foltr privacy explain specs/fpdgd-dp-mq2007.toml
@@ -84,15 +95,20 @@ pub struct MainJob {
 }
 
 impl Cli {
-    /// Reads the command line; ends the program with code 2 if it is wrong.
-    pub fn read() -> Self {
-        let cli = Self::parse();
+    /// Reads the command line. What is wrong, and help that was asked for, is an error of clap.
+    pub fn read() -> Result<Self, clap::Error> {
+        let cli = Self::try_parse()?;
         // A flag that does nothing would be worse than an error.
         if cli.command.is_some() && (cli.main_job.out.is_some() || cli.main_job.seeds.is_some()) {
             let message = "--out and --seeds before a command are for the main job; write them behind the command";
-            Self::command().error(ErrorKind::ArgumentConflict, message).exit();
+            return Err(Self::command().error(ErrorKind::ArgumentConflict, message));
         }
-        cli
+        if let Some(Command::Evaluate(arguments)) = &cli.command
+            && let Some((kind, message)) = arguments.problem()
+        {
+            return Err(Self::command().error(kind, message));
+        }
+        Ok(cli)
     }
 }
 
@@ -107,7 +123,17 @@ pub enum Command {
     /// model). After Ctrl-C or a crash the same command continues: finished runs are not done again. If the file has
     /// sections `[[expect]]`, the results are judged: verdict.json, figures, and code 1 if an expectation fails.
     Run(RunArgs),
-    /// Join result folders of one experiment, such as the shards of several machines.
+    /// Choose swept values on validation queries, then report the choice on test queries.
+    ///
+    /// For every combination of the other axes, the values with the highest mean over folds and seeds on validation
+    /// queries are chosen; of equal ones the first of the file. Candidates are never evaluated on test queries. What was
+    /// chosen then runs with the seeds of the file, as `foltr run` would run it: DIR has its tables, DIR/chosen.csv what
+    /// was chosen, DIR/choice the candidates. Rerun the same command to resume.
+    Tune(TuneArgs),
+    /// Join result folders of one command, such as the shards of several machines.
+    ///
+    /// Folders of `run`, `tune`, `mimic run`, `scorecard` and `reproduce` are joined with all their studies. The merged folder
+    /// has the bytes that one machine would have written; the same command without --shard judges it.
     Merge {
         /// Result folders.
         #[arg(value_name = "DIR", required = true)]
@@ -138,10 +164,14 @@ pub enum Command {
         #[arg(long, value_name = "AXIS")]
         rows: Option<String>,
     },
-    /// Measure a trained ranker on labelled queries.
+    /// List the trained rankers of a result folder: setting, fold, seed, kind, features, data, value, file.
+    Models(ModelsArgs),
+    /// Measure trained rankers on labelled queries.
     ///
-    /// Features are scaled as they were in training. Every split of every fold is measured by itself; to judge a
-    /// ranker by queries that it has not seen, name the fold that it was trained on.
+    /// Of a result folder, every ranker is measured on its own fold as its run did it: same data, scaling, metrics and
+    /// conventions, so that the values are those of the run's last rows; options ask for others. A model file is measured
+    /// on DATA, every split of every fold by itself; to judge it by queries that it has not seen, name the fold that it was
+    /// trained on. Features are scaled as they were in training.
     Evaluate(EvaluateArgs),
     /// Rank the documents of all queries with a trained ranker; write a run file for trec_eval and others.
     ///
@@ -171,6 +201,10 @@ pub enum Command {
         /// Folder for runs, verdicts and figures; made if needed.
         #[arg(long, value_name = "DIR", default_value = "out/reproduce")]
         out: PathBuf,
+        /// Do only the I-th of N shares of the runs and judge nothing; `foltr merge` joins the folders, and the same
+        /// command without --shard judges the merged one.
+        #[arg(long, value_name = "I/N", conflicts_with = "write_summary")]
+        shard: Option<Shard>,
         /// Write what all verdicts in DIR say to a file in Markdown; alone, nothing is run.
         #[arg(long, value_name = "FILE", group = "which")]
         write_summary: Option<PathBuf>,
@@ -212,6 +246,10 @@ pub enum Command {
         /// Folder for runs, verdicts and figures; made if needed.
         #[arg(long, value_name = "DIR", default_value = "out/scorecard")]
         out: PathBuf,
+        /// Do only the I-th of N shares of the runs and judge nothing; `foltr merge` joins the folders, and the same
+        /// command without --shard judges the merged one.
+        #[arg(long, value_name = "I/N")]
+        shard: Option<Shard>,
     },
     /// Forget clients in finished runs: a new model, a history without them, a signed receipt.
     ///
@@ -238,10 +276,28 @@ pub enum Command {
     /// Generate, check or describe labelled data.
     #[command(subcommand)]
     Data(DataCommand),
+    /// Show or empty the cache of parsed data.
+    #[command(subcommand)]
+    Cache(CacheCommand),
     /// Print everything that an experiment file can name, with one line of explanation each.
     List,
     /// Print the JSON schema of experiment files, for editors that complete and check while one types.
     Schema,
+    /// Print a script that lets a shell complete commands and options.
+    ///
+    /// For bash: foltr completions bash > ~/.local/share/bash-completion/completions/foltr
+    Completions {
+        #[arg(value_name = "SHELL")]
+        shell: Shell,
+    },
+    /// Print the manual page, or write the pages of all commands into a folder.
+    ///
+    /// To read them by `man foltr` and `man foltr-run`: foltr man --out ~/.local/share/man/man1
+    Man {
+        /// Folder for a page of every command; made if needed, pages in it are replaced.
+        #[arg(long, value_name = "DIR")]
+        out: Option<PathBuf>,
+    },
     /// Measure how fast this machine trains and evaluates.
     Bench {
         /// One JSON document instead of a table.

@@ -2,6 +2,7 @@
 
 pub mod audit;
 mod audit_figure;
+pub mod cache;
 pub mod data;
 pub mod dry_run;
 pub mod evaluate;
@@ -9,22 +10,25 @@ pub mod list;
 pub mod main_job;
 pub mod merge;
 pub mod mimic;
+pub mod models;
 pub mod privacy;
 pub mod report;
 pub mod reproduce;
 mod results;
 pub mod run;
 pub mod search;
+pub mod shell;
 pub mod trec;
+pub mod tune;
 pub mod unlearn;
 
-use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anyhow::{Context, Result};
 
+use crate::output::{self, note};
 use foltr_experiment::spec::SpecError;
 use foltr_report::report::ChoiceError;
 
@@ -44,28 +48,44 @@ fn catch_interrupts() -> Result<()> {
         if STOP.swap(true, Ordering::Relaxed) {
             std::process::exit(130);
         }
-        eprintln!("\nstopping after this round; press Ctrl-C again to stop at once");
+        note(format_args!("\nstopping after this round; press Ctrl-C again to stop at once"));
     };
     ctrlc::set_handler(handler).context("Ctrl-C cannot be caught")
 }
 
+/// Prints the last messages; returns the code for the shell.
 pub fn exit_code(end: Result<End>) -> ExitCode {
-    match end {
-        Ok(End::Done) => ExitCode::SUCCESS,
-        Ok(End::Failed) => ExitCode::FAILURE,
-        Ok(End::Interrupted) => ExitCode::from(130),
-        Err(error) => {
-            let wrong_file = error.downcast_ref::<SpecError>().is_some();
-            let wrong_choice = error.is::<ChoiceError>() || error.is::<reproduce::UnknownEntry>();
-            eprintln!("{}{error:#}", if wrong_file { "" } else { "error: " });
-            ExitCode::from(if wrong_file || wrong_choice { 2 } else { 1 })
-        }
-    }
+    after_output(match end {
+        Ok(End::Done) => 0,
+        Ok(End::Failed) => 1,
+        Ok(End::Interrupted) => 130,
+        Err(error) => code_of(&error),
+    })
 }
 
-/// Prints the output of a command. Whoever reads may stop reading, as `head` does.
+/// Of a command line that is wrong or asks for help.
+pub fn exit_code_of_usage(error: &clap::Error) -> ExitCode {
+    output::print_clap(error);
+    after_output(if error.use_stderr() { 2 } else { 0 })
+}
+
+/// Lost output is a failure, unless its reader had read enough.
+fn after_output(code: u8) -> ExitCode {
+    let Some(error) = output::failure() else { return ExitCode::from(code) };
+    note(format_args!("error: standard output cannot be written: {error}"));
+    ExitCode::from(code.max(1))
+}
+
+fn code_of(error: &anyhow::Error) -> u8 {
+    let wrong_file = error.downcast_ref::<SpecError>().is_some();
+    let wrong_choice = error.is::<ChoiceError>() || error.is::<reproduce::UnknownEntry>();
+    note(format_args!("{}{error:#}", if wrong_file { "" } else { "error: " }));
+    if wrong_file || wrong_choice { 2 } else { 1 }
+}
+
+/// Prints the output of a command as it is. A failed write is reported by [`exit_code`]: whoever prints goes on.
 pub fn print(text: &str) -> Result<End> {
-    let _ = std::io::stdout().write_all(text.as_bytes());
+    output::print(text);
     Ok(End::Done)
 }
 

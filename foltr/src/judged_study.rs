@@ -2,19 +2,19 @@
 
 use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, anyhow};
+use anyhow::{Context, Result};
 
+use crate::choice::{self, Stage};
 use crate::command::STOP;
+use crate::output::{self, note, say};
 use crate::progress::{progress_bar, show};
 use crate::studies;
-use foltr_experiment::execute::Execution;
-use foltr_experiment::grid::Grid;
+use foltr_experiment::execute::{Execution, Shard};
 use foltr_experiment::results::Results;
-use foltr_experiment::rows::MetricName;
 use foltr_experiment::store::RunStore;
-use foltr_experiment::study::{Choose, Study, chosen_csv};
+use foltr_experiment::study::Study;
 use foltr_report::assemble::run_grid;
-use foltr_report::expect::{self, At, Criteria, Drawn, Judgement};
+use foltr_report::expect::{self, Criteria, Drawn, Judgement};
 use foltr_report::plot;
 
 const VERDICTS: [&str; 2] = ["verdict.json", "verdict.txt"];
@@ -31,57 +31,49 @@ impl JudgedStudy {
     }
 
     pub fn print(&self, folder: &Path) {
-        print!("{}", self.text);
-        self.figures.iter().for_each(|figure| println!("figure:  {}", figure.display()));
+        output::print(&self.text);
+        self.figures.iter().for_each(|figure| say(format_args!("figure:  {}", figure.display())));
         if !self.judgements.is_empty() {
-            println!("verdict: {}", folder.join("verdict.json").display());
+            say(format_args!("verdict: {}", folder.join("verdict.json").display()));
         }
     }
 }
 
-/// Runs and judges a study, or the entry that is code, in the folder `id` of a store; none if it was interrupted.
-pub fn run(study: Option<&(Study, Criteria)>, id: &str, store: &RunStore) -> Result<Option<JudgedStudy>> {
+pub enum Progress {
+    Interrupted,
+    /// One share of the runs is finished; all of them are judged after `foltr merge`.
+    Share(String),
+    Judged(JudgedStudy),
+}
+
+/// Runs and judges a study, or the entry that is code, in the folder `id` of a store. Of one share nothing is judged.
+pub fn run(study: Option<&(Study, Criteria)>, id: &str, store: &RunStore, shard: Option<Shard>) -> Result<Progress> {
     let folder = store.path().join(id);
     let Some((study, criteria)) = study else {
+        if shard.is_some() {
+            return Ok(Progress::Share("has no runs to share".into()));
+        }
         store.study(Some(id))?;
-        return write(studies::table_2()?, String::new(), Vec::new(), &folder).map(Some);
+        return write(studies::table_2()?, String::new(), Vec::new(), &folder).map(Progress::Judged);
     };
     let bar = progress_bar();
     let progress = |event| show(&bar, event);
     let how = Execution::new(&progress, &STOP);
-    let Some(grid) = chosen_grid(study, store, Some(id), &how)? else { return Ok(None) };
-    let outcome = run_grid(grid, store, Some(id), &how)?;
-    outcome.warnings.iter().for_each(|warning| eprintln!("warning: {warning}"));
-    if outcome.interrupted {
-        return Ok(None);
-    }
-    judge(study, criteria, &outcome.results, &folder).map(Some)
-}
-
-/// The grid to run: with `[choose]` what was chosen by a first stage, in the folder `choice` of the study.
-///
-/// None if it was interrupted.
-pub fn chosen_grid(study: &Study, store: &RunStore, name: Option<&str>, how: &Execution<'_>) -> Result<Option<Grid>> {
-    let Some(choose) = &study.choose else { return Ok(Some(study.grid.clone())) };
-    let choice = name.map_or_else(|| "choice".to_owned(), |name| format!("{name}/choice"));
-    let first = run_grid(choose.candidates(&study.grid), store, Some(&choice), how)?;
-    if first.interrupted {
-        return Ok(None);
-    }
-    let score = scores(choose, &first.results)?;
-    let (grid, chosen) = choose.chosen(&study.grid, |setting| score[setting]);
-    store.study(name)?.write("chosen.csv", &chosen_csv(&chosen)?)?;
-    Ok(Some(grid))
-}
-
-fn scores(choose: &Choose, results: &Results) -> Result<Vec<Option<f64>>> {
-    let metric: MetricName = choose.metric.parse()?;
-    let at = At::try_from(choose.at.clone()).map_err(|message| anyhow!("choose.at: {message}"))?;
-    let score = |setting: usize| {
-        let values: Vec<f64> = results.runs_of(setting).filter_map(|run| at.of(run, metric)).collect();
-        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    let choice = match choice::choose(study, store, Some(id), &how, shard)? {
+        Stage::Interrupted => return Ok(Progress::Interrupted),
+        Stage::Incomplete => return Ok(Progress::Share(choice::INCOMPLETE.into())),
+        Stage::Chosen(choice) => choice,
     };
-    Ok((0..results.grid.settings.len()).map(score).collect())
+    let outcome = run_grid(choice.grid, store, Some(id), &how, shard)?;
+    outcome.warnings.iter().for_each(|warning| note(format_args!("warning: {warning}")));
+    if outcome.interrupted {
+        return Ok(Progress::Interrupted);
+    }
+    if let Some(shard) = shard {
+        let (n_done, n_all) = (outcome.results.runs.len(), outcome.results.about.n_runs);
+        return Ok(Progress::Share(format!("share {shard}: {n_done} of {n_all} runs")));
+    }
+    judge(study, criteria, &outcome.results, &folder).map(Progress::Judged)
 }
 
 pub fn judge(study: &Study, criteria: &Criteria, results: &Results, out: &Path) -> Result<JudgedStudy> {

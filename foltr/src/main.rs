@@ -1,11 +1,15 @@
 //! The `foltr` command.
 
+#![deny(clippy::print_stdout, clippy::print_stderr)]
+
 mod bench;
 mod catalogue;
+mod choice;
 mod cli;
 mod command;
 mod explain;
 mod judged_study;
+mod output;
 mod progress;
 mod studies;
 mod summary;
@@ -21,7 +25,10 @@ use foltr_experiment::mimic::Step;
 use foltr_report::report::Choices;
 
 fn main() -> ExitCode {
-    command::exit_code(run(&Cli::read()))
+    match Cli::read() {
+        Ok(cli) => command::exit_code(run(&cli)),
+        Err(error) => command::exit_code_of_usage(&error),
+    }
 }
 
 fn run(cli: &Cli) -> Result<End> {
@@ -34,11 +41,13 @@ fn run(cli: &Cli) -> Result<End> {
             let out = cli.main_job.out.as_deref().unwrap_or(Path::new("out"));
             command::main_job::run(out, cli.main_job.seeds.unwrap_or(5))
         }
+        Some(Command::Models(arguments)) => command::models::run(&arguments.path, arguments.json),
         Some(Command::Evaluate(arguments)) => command::evaluate::run(arguments),
         Some(Command::Rank(arguments)) => command::trec::rank(arguments),
         Some(Command::Qrels(arguments)) => command::trec::qrels(arguments),
         Some(Command::Run(arguments)) if arguments.dry_run => command::dry_run::run(arguments),
         Some(Command::Run(arguments)) => command::run::run(arguments, &Step::ALL),
+        Some(Command::Tune(arguments)) => command::tune::run(arguments),
         Some(Command::Merge { folders, out, parquet }) => command::merge::run(folders, out, *parquet),
         Some(Command::Report { folder, baseline, columns, rows }) => {
             let choices = Choices { baseline: baseline.clone(), columns: columns.clone(), rows: rows.clone() };
@@ -48,14 +57,17 @@ fn run(cli: &Cli) -> Result<End> {
             command::privacy::explain(spec, overrides, *delta, *json)
         }
         Some(Command::Data(data)) => command::data::run(data),
+        Some(Command::Cache(cache)) => command::cache::run(cache),
         Some(Command::List) => command::print(&command::list::render()),
         Some(Command::Schema) => command::print(&format!("{:#}\n", foltr_experiment::schema::schema())),
+        Some(Command::Completions { shell }) => command::shell::completions(*shell),
+        Some(Command::Man { out }) => command::shell::manual(out.as_deref()),
         Some(Command::Reproduce { list: true, .. }) => command::print(&command::reproduce::list()?),
-        Some(Command::Reproduce { ids, all, quick, out, write_summary, .. }) => {
-            command::reproduce::run((!all).then_some(ids), *quick, out, write_summary.as_deref())
+        Some(Command::Reproduce { ids, all, quick, out, shard, write_summary, .. }) => {
+            command::reproduce::run((!all).then_some(ids), *quick, out, *shard, write_summary.as_deref())
         }
-        Some(Command::Scorecard { setting, quick, overrides, out }) => {
-            command::reproduce::scorecard(setting.as_deref(), *quick, overrides, out)
+        Some(Command::Scorecard { setting, quick, overrides, out, shard }) => {
+            command::reproduce::scorecard(setting.as_deref(), *quick, overrides, out, *shard)
         }
         Some(Command::Mimic(step)) => command::mimic::run(step),
         Some(Command::Index(arguments)) => command::search::index(arguments),

@@ -1,5 +1,7 @@
 use rand::{Rng, RngExt};
 
+use foltr_rank::Activation;
+
 use super::*;
 
 fn linear() -> Model {
@@ -28,6 +30,18 @@ fn file(header: Option<&str>, name: &str, dtype: Dtype, dimensions: &[usize]) ->
     serialize([(name, tensor)], metadata).expect("a file")
 }
 
+fn provenance() -> Provenance {
+    Provenance {
+        learner: "pdgd".into(),
+        run: "0f".repeat(16),
+        data: "MQ2008".into(),
+        data_hash: "1234".into(),
+        fold: 2,
+        seed: u64::MAX,
+        metrics: Conventions::from(&crate::spec::Measures::default()),
+    }
+}
+
 const LINEAR: &str = r#"{"format":1,"foltr":"0.1.0","ranker":"linear","normalise":"none","about":""}"#;
 const MLP: &str = r#"{"format":1,"foltr":"0.1.0","ranker":"mlp","activation":"relu","normalise":"none","about":""}"#;
 
@@ -36,28 +50,44 @@ fn models_are_read_as_they_were_written_and_always_the_same_bytes() {
     let folder = tempfile::tempdir().expect("a temporary folder");
     for model in [linear(), mlp()] {
         let (one, two) = (folder.path().join("one"), folder.path().join("two"));
-        model.write(&one, "users = navigational").expect("written");
-        model.write(&two, "users = navigational").expect("written");
-        assert_eq!(Model::read(&one).expect("a model"), model);
+        model.write(&one, Some(&provenance())).expect("written");
+        model.write(&two, Some(&provenance())).expect("written");
+        let (foltr, provenance) = (env!("CARGO_PKG_VERSION").into(), Some(provenance()));
+        assert_eq!(ModelFile::read(&one).expect("a model"), ModelFile { model, foltr, provenance, about: None });
         assert_eq!(std::fs::read(&one).expect("bytes"), std::fs::read(&two).expect("bytes"));
     }
 }
 
 #[test]
+fn files_of_format_1_are_still_models() {
+    let read = ModelFile::from_bytes(&file(Some(LINEAR), "weights", Dtype::F32, &[3])).expect("a model");
+    assert_eq!((read.model.params, read.foltr.as_str(), read.provenance), (vec![0.0; 3], "0.1.0", None));
+    assert_eq!(read.about.as_deref(), Some(""));
+}
+
+#[test]
 fn the_bytes_are_those_of_the_format() {
-    let bytes = linear().to_bytes("a");
+    let bytes = linear().to_bytes(Some(&provenance()));
     let n_header = u64::from_le_bytes(bytes[..8].try_into().expect("eight bytes")) as usize;
     let header: serde_json::Value = serde_json::from_slice(&bytes[8..8 + n_header]).expect("JSON");
     let about: serde_json::Value =
         serde_json::from_str(header["__metadata__"]["foltr"].as_str().expect("a text")).expect("JSON");
     let version = env!("CARGO_PKG_VERSION");
-    let expected =
-        serde_json::json!({"format": 1, "foltr": version, "ranker": "linear", "normalise": "query", "about": "a"});
+    let metrics = serde_json::json!({
+        "offline": ["ndcg@10"], "evaluate_on": ["test"], "queries_without_relevant": "skip", "cutoff": 10, "list_length": 10
+    });
+    let provenance = serde_json::json!({
+        "learner": "pdgd", "run": "0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f0f", "data": "MQ2008", "data_hash": "1234", "fold": 2,
+        "seed": u64::MAX, "metrics": metrics
+    });
+    let expected = serde_json::json!({
+        "format": 2, "foltr": version, "ranker": "linear", "features": 3, "normalise": "query", "provenance": provenance
+    });
     assert_eq!(about, expected);
     assert_eq!(header["weights"], serde_json::json!({"dtype": "F32", "shape": [3], "data_offsets": [0, 12]}));
     assert_eq!(bytes[8 + n_header..8 + n_header + 8], [0, 0, 0x80, 0x3f, 0, 0, 0x20, 0xc0]);
     // One hidden layer keeps its two dimensions; the writer sorts tensors by name, so the bias comes first.
-    let bytes = mlp().to_bytes("");
+    let bytes = mlp().to_bytes(None);
     let read = SafeTensors::deserialize(&bytes).expect("a file");
     assert_eq!(read.tensor("hidden.weights").expect("a tensor").shape(), [3, 2]);
     assert_eq!(read.tensor("hidden.bias").expect("a tensor").data()[..4], 7_f32.to_le_bytes());
@@ -65,7 +95,7 @@ fn the_bytes_are_those_of_the_format() {
 
 #[test]
 fn wrong_files_are_refused_with_what_would_be_right() {
-    let good = linear().to_bytes("");
+    let good = linear().to_bytes(None);
     let refused = |bytes: &[u8], words: &[&str]| {
         let text = refusal(bytes);
         assert!(text.starts_with("m.safetensors: not a model that foltr can read: "), "{text}");
@@ -78,7 +108,13 @@ fn wrong_files_are_refused_with_what_would_be_right() {
     let one = |header: &str| file(Some(header), "weights", Dtype::F32, &[3]);
     refused(&file(None, "weights", Dtype::F32, &[3]), &["no metadata key `foltr`", "a model that `foltr run` wrote"]);
     refused(&one("?"), &["metadata `foltr`"]);
-    refused(&one(&LINEAR.replace("\"format\":1", "\"format\":2")), &["`format` is 2; expected 1, or a newer foltr"]);
+    refused(&one(r#"{"kind":"mimic","format":1}"#), &["a network of mimic learning", "`foltr search`"]);
+    let wide = LINEAR.replace("\"format\":1", "\"format\":2,\"features\":4");
+    refused(&one(&wide), &["`weights` has the shape [3]; expected 4 features"]);
+    refused(
+        &one(&LINEAR.replace("\"format\":1", "\"format\":3")),
+        &["`format` is 3; expected 1 to 2, or a newer foltr"],
+    );
     refused(&one(&LINEAR.replace("\"format\":1,", "")), &["missing field `format`"]);
     refused(&one(&LINEAR.replace("\"normalise\":\"none\",", "")), &["missing field `normalise`"]);
     refused(&one(&LINEAR.replace("linear", "tree")), &["`tree`", "`linear` or `mlp`"]);
@@ -114,7 +150,7 @@ fn tensors_that_do_not_fit_together_and_numbers_that_are_none_are_refusal() {
     for value in [f32::NAN, f32::INFINITY] {
         let mut broken = mlp();
         broken.params[7] = value;
-        let text = refusal(&broken.to_bytes(""));
+        let text = refusal(&broken.to_bytes(None));
         assert!(text.ends_with(&format!("`hidden.bias` has {value} at position 1; expected finite numbers")), "{text}");
     }
 }
@@ -132,7 +168,7 @@ fn damaged_bytes_never_panic_and_never_make_a_broken_model() {
     let mut stream = foltr_rank::rng::Streams::new(7).open(foltr_rank::rng::Purpose::Data, 0, 0);
     let mut n_read = 0;
     for iteration in 0..asked.unwrap_or(20_000_u32) {
-        let mut bytes = if iteration % 2 == 0 { linear() } else { mlp() }.to_bytes("fuzz");
+        let mut bytes = if iteration % 2 == 0 { linear() } else { mlp() }.to_bytes(Some(&provenance()));
         for _ in 0..stream.random_range(1..4) {
             let at = stream.random_range(0..bytes.len());
             match stream.random_range(0..5) {
@@ -146,7 +182,7 @@ fn damaged_bytes_never_panic_and_never_make_a_broken_model() {
                 bytes.push(0);
             }
         }
-        if let Ok(model) = Model::from_bytes(&bytes) {
+        if let Ok(ModelFile { model, .. }) = ModelFile::from_bytes(&bytes) {
             n_read += 1;
             assert_eq!(model.params.len(), model.shape.n_params());
             assert!(model.params.iter().all(|param| param.is_finite()));

@@ -135,6 +135,22 @@ impl SplitEvaluator<'_> {
         }
         means
     }
+
+    /// The id of every query, and every metric of a global ranker on it: the mean over clients, of groups in which the
+    /// query counts. Nothing where it counts in none.
+    pub(super) fn by_query(&self, shape: Shape, model: &Params) -> Vec<(&str, Vec<Option<f64>>)> {
+        let groups: Vec<Vec<Vec<Option<f64>>>> = self.groups.iter().map(|it| it.by_query(shape, model)).collect();
+        let value = |query: usize, metric: usize| {
+            let values =
+                groups.iter().zip(&self.shares).filter_map(|(group, &share)| Some((group[query][metric]?, share)));
+            let (sum, shares) =
+                values.fold((0.0, 0.0), |(sum, shares), (value, share)| (sum + share * value, shares + share));
+            (shares > 0.0).then(|| sum / shares)
+        };
+        let n_metrics = |query: usize| groups[0][query].len();
+        let of_query = |query: usize| (0..n_metrics(query)).map(|metric| value(query, metric)).collect();
+        (0..groups[0].len()).map(|query| (self.groups[0].query_id(query), of_query(query))).collect()
+    }
 }
 
 fn queries_by_user(owners: &Owners, split: Split) -> Vec<Vec<usize>> {

@@ -32,7 +32,9 @@ pub(super) fn run_baseline(experiment: &Experiment, fold: &Fold, sink: &mut dyn 
     }
     rows.flush();
     let shape = rows.shape;
-    Ok(RunOutcome { ranker: params.map(|params| (shape, params)), training_seconds, ..RunOutcome::default() })
+    let asked = params.as_ref().filter(|_| experiment.metrics.by_query);
+    let queries = asked.map(|params| rows.queries(params)).unwrap_or_default();
+    Ok(RunOutcome { ranker: params.map(|params| (shape, params)), queries, training_seconds, ..RunOutcome::default() })
 }
 
 fn random_ranking(experiment: &Experiment, fold: &Fold, rows: &mut Recorder<'_, '_>) -> Result<()> {

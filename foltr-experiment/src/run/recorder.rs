@@ -8,7 +8,8 @@ use super::evaluator::RunEvaluator;
 use super::round_rows::RoundRows;
 use super::trainer::Trainer;
 use crate::evaluate::SNAPSHOTS;
-use crate::rows::{ClientValue, MetricName, Row};
+use crate::rows::{ClientValue, MetricName, QueryValue, Row};
+use crate::spec::Split;
 
 pub(super) struct Recorder<'a, 's> {
     pub(super) shape: Shape,
@@ -94,6 +95,21 @@ impl<'a, 's> Recorder<'a, 's> {
                 }
             }
         }
+    }
+
+    /// What a ranker is worth on every test and validation query that counts.
+    pub(super) fn queries(&self, params: &Params) -> Vec<QueryValue> {
+        let name = if self.is_unlearning { MetricName::Unlearning } else { MetricName::Offline };
+        let mut queries = Vec::new();
+        for split in self.evaluator.splits.iter().filter(|split| split.split != Split::Train) {
+            for (query, values) in split.by_query(self.shape, params) {
+                for (&metric, value) in self.evaluator.metrics.iter().zip(values) {
+                    let metric = name(split.split, metric);
+                    queries.extend(value.map(|value| QueryValue { query: query.into(), metric, value }));
+                }
+            }
+        }
+        queries
     }
 
     /// What the rankers that clients use after a round are worth to them, if clients differ.

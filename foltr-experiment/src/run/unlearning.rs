@@ -70,7 +70,10 @@ impl Parent {
             Some(shards) => self.forget_in_shards(&setup, (settings, cost), shards, &mut recorder)?,
             None => self.forget(&setup, (&settings, cost), &training.metrics, &mut recorder, (input, progress))?,
         };
+        let asked = outcome.ranker.as_ref().filter(|_| training.metrics.by_query);
+        let queries = asked.map(|(_, params)| recorder.queries(params)).unwrap_or_default();
         Ok(RunOutcome {
+            queries,
             clients: self.clients.clone(),
             n_interactions: self.record.n_interactions,
             training_seconds: self.record.training_seconds,

@@ -24,6 +24,9 @@ pub struct Measures {
     /// How often what is measured in rounds becomes a row.
     #[serde(skip_serializing_if = "Online::is_usual")]
     pub online: Online,
+    /// Whether the final ranker's value on every test and validation query is stored, for tests over queries.
+    #[serde(skip_serializing_if = "is_true")]
+    pub by_query: bool,
     /// Documents whose rank is measured: those that an attack with the same parameters promotes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub promotion: Option<Promotion>,
@@ -40,9 +43,14 @@ impl Default for Measures {
             evaluate_on: vec![Split::Test],
             evaluate: Evaluate::EveryRound,
             online: Online::EveryRound,
+            by_query: true,
             promotion: None,
         }
     }
+}
+
+fn is_true(value: &bool) -> bool {
+    *value
 }
 
 /// A part of the data.

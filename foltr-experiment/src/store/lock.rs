@@ -49,7 +49,7 @@ pub fn lock_folder(path: &Path) -> Result<File> {
     Ok(lock)
 }
 
-pub(super) fn is_marked(path: &Path) -> bool {
+pub(crate) fn is_marked(path: &Path) -> bool {
     path.join(MARKER).is_file()
 }
 

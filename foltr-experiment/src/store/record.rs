@@ -8,8 +8,8 @@ use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
 use super::files::{checksum_of, lines_of, list, put, put_json, read, read_json};
-use super::{CLIENTS_FILE, CODE_HASH, ROWS_FILE, tombstone_path};
-use crate::rows::{ClientValue, MetricNames, Row};
+use super::{CLIENTS_FILE, CODE_HASH, QUERIES_FILE, ROWS_FILE, tombstone_path};
+use crate::rows::{ClientValue, MetricNames, QueryValue, Row};
 use crate::spec::UnlearningRequest;
 
 const RECORD_FILE: &str = "run.json";
@@ -56,6 +56,8 @@ pub struct Tombstone {
 }
 
 impl RunRecord {
+    pub const FILE_NAME: &str = RECORD_FILE;
+
     pub fn new(settings: serde_json::Value, fold: usize, seed: u64, data_hash: &str) -> Self {
         let (data_hash, code_hash) = (data_hash.into(), CODE_HASH.into());
         Self { settings, fold, seed, data_hash, code_hash, ..Self::default() }
@@ -100,11 +102,20 @@ impl RunRecord {
 
     /// What the final rankers are worth to every client; empty if clients do not differ.
     pub(crate) fn clients(&self, folder: &Path) -> Result<Vec<ClientValue>> {
-        let mut clients = Vec::new();
-        if self.files.contains_key(CLIENTS_FILE) {
-            self.file(folder, CLIENTS_FILE)?.lines(ClientValue::parse, &mut |client| clients.push(client))?;
+        self.lines_if_any(folder, CLIENTS_FILE, ClientValue::parse)
+    }
+
+    /// What the final ranker is worth on every held-out query; empty if that was not asked for.
+    pub(crate) fn queries(&self, folder: &Path) -> Result<Vec<QueryValue>> {
+        self.lines_if_any(folder, QUERIES_FILE, QueryValue::parse)
+    }
+
+    fn lines_if_any<T>(&self, folder: &Path, name: &str, parse: fn(&str) -> Option<T>) -> Result<Vec<T>> {
+        let mut lines = Vec::new();
+        if self.files.contains_key(name) {
+            self.file(folder, name)?.lines(parse, &mut |line| lines.push(line))?;
         }
-        Ok(clients)
+        Ok(lines)
     }
 
     pub(super) fn write(mut self, folder: &Path) -> Result<()> {
@@ -155,12 +166,14 @@ impl CheckedFile {
 pub(crate) struct RowFile(CheckedFile);
 
 impl RowFile {
-    pub(crate) fn path(&self) -> &Path {
-        &self.0.path
-    }
-
     pub(crate) fn has_content_of(&self, other: &Self) -> bool {
         self.0.checksum == other.0.checksum
+    }
+
+    pub(crate) fn to_vec(&self) -> Result<Vec<Row>> {
+        let mut rows = Vec::new();
+        self.read(|row| rows.push(row))?;
+        Ok(rows)
     }
 
     /// Shows every row, in the order of the file. What is shown is to be believed only if no error is returned.

@@ -9,8 +9,8 @@ use anyhow::{Context, Result};
 
 use super::files::{copy, create_folder, put, remove, replace};
 use super::record::RunRecord;
-use super::{CLIENTS_FILE, ROWS_FILE};
-use crate::rows::{ClientValue, Row};
+use super::{CLIENTS_FILE, QUERIES_FILE, ROWS_FILE};
+use crate::rows::{ClientValue, QueryValue, Row};
 
 pub(super) const RESUMABLE: &str = ".resumable";
 
@@ -71,6 +71,15 @@ impl RunWriter {
             }
             Ok(())
         })
+    }
+
+    pub(crate) fn queries(&self, queries: &[QueryValue]) -> Result<()> {
+        if queries.is_empty() {
+            return Ok(());
+        }
+        let mut text = b"query,metric,value\n".to_vec();
+        queries.iter().try_for_each(|value| writeln!(text, "{}", value.line()))?;
+        put(&self.partial.join(QUERIES_FILE), &text)
     }
 
     #[cfg(test)]

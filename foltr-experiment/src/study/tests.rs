@@ -2,8 +2,9 @@
 
 use foltr_test::ExperimentFile;
 
-use super::{Asked, Study, StudyFile};
+use super::{Asked, Choose, Study, StudyFile};
 use crate::grid::{Grid, Setting};
+use crate::spec::Split;
 
 const ENTRIES: &str = r#"
 [[entry]]
@@ -197,11 +198,47 @@ fn a_choice_is_by_the_mean_and_leaves_its_axes_out() {
     assert!(candidates.settings.iter().all(|setting| setting.experiment.seeds() == [101]));
     // Settings: 2 perfect, 2 informational, 4 perfect, 4 informational.
     let scores = [Some(0.5), Some(f64::NAN), Some(0.4), Some(0.1)];
-    let (grid, chosen) = choose.chosen(&study.grid, |setting| scores[setting]);
+    let place = |setting: &Setting| study.grid.settings.iter().position(|known| known == setting).expect("a setting");
+    let (grid, chosen) = choose.chosen(&study.grid, |setting| scores[place(setting)]);
     let named: Vec<(String, usize)> = settings(&grid).into_iter().map(|it| (it.0, it.2)).collect();
     assert_eq!(named, [("users.preset = perfect".into(), 2), ("users.preset = informational".into(), 4)]);
     assert!(grid.settings.iter().all(|setting| setting.experiment.seeds() == [1, 2]));
     let csv = String::from_utf8(super::chosen_csv(&chosen).expect("CSV")).expect("text");
     assert_eq!(csv, "users.preset,clients.interactions,score\nperfect,2,0.5\ninformational,4,0.1\n");
     assert_resolved(&grid);
+}
+
+#[test]
+fn what_tune_chooses_by_itself_are_numbers_of_the_method() {
+    let file = experiment()
+        .set("learner.learning_rate", "[0.1, 0.01]")
+        .set("learner.updates", "[\"immediate\", \"accumulated\"]")
+        .set("clients.interactions", "[2, 4]")
+        .set("seeds", "[7, 1001]");
+    let grid = study(&file, &Asked::default()).grid;
+    let choose = Choose::of_grid(&grid);
+    assert_eq!(choose.axes, ["learner.learning_rate"]);
+    assert_eq!((choose.metric.as_str(), choose.seeds.as_slice()), ("validation-ndcg@10", &[1002, 1003][..]));
+    assert_eq!(choose.check(&grid), []);
+    let candidates = choose.candidates(&grid);
+    let splits = |setting: &Setting| setting.training().expect("a learner").metrics.evaluate_on.clone();
+    assert!(candidates.settings.iter().all(|setting| splits(setting) == [Split::Validation]), "no test query is seen");
+    let wrong = Choose { metric: "validation-mrr@5".into(), ..choose };
+    assert_eq!(wrong.check(&grid)[0].message, "`metrics.offline` has no mrr@5, only ndcg@10");
+}
+
+#[test]
+fn what_has_no_rivals_is_chosen_without_being_run() {
+    let axis = "[grid.axis.method.tuned]\n\"learner.learning_rate\" = [0.1, 0.01]\n[grid.axis.method.fixed]\n\
+                \"learner.updates\" = \"accumulated\"\n";
+    let grid = study(&experiment().set("users.preset", "\"perfect\"").and(axis), &Asked::default()).grid;
+    let choose = Choose::of_grid(&grid);
+    let candidates = choose.candidates(&grid);
+    assert!(candidates.settings.iter().all(|setting| setting.label("method") == Some("tuned")));
+    assert_eq!(candidates.settings.len(), 2);
+    let rate = |setting: &Setting| setting.label("learner.learning_rate")?.parse().ok();
+    let (_, chosen) = choose.chosen(&grid, rate);
+    let mut scores: Vec<(&str, Option<f64>)> = chosen.iter().map(|one| (one.labels[0].1.as_str(), one.score)).collect();
+    scores.sort_by_key(|(label, _)| *label);
+    assert_eq!(scores, [("fixed", None), ("tuned", Some(0.1))]);
 }

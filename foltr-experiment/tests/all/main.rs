@@ -8,6 +8,7 @@ mod lost_messages;
 mod partitions;
 mod personalisation;
 mod private_training;
+mod reference;
 mod schema;
 mod store;
 mod wrong_files;
@@ -18,6 +19,7 @@ use foltr_experiment::data;
 use foltr_experiment::rows::{Row, RunOutcome};
 use foltr_experiment::run::{RunInput, run_job};
 use foltr_experiment::spec::Experiment;
+use foltr_simulation::cache::Cache;
 use foltr_simulation::datasets::Fold;
 use foltr_test::ExperimentFile;
 
@@ -26,7 +28,7 @@ fn experiment(file: &ExperimentFile) -> Experiment {
 }
 
 fn fold(experiment: &Experiment) -> Fold {
-    data::load(&experiment.data).expect("data").remove(0).1
+    data::load_with(&experiment.data, &Cache::Off).expect("data").remove(0).1
 }
 
 fn run(experiment: &Experiment) -> anyhow::Result<(Vec<Row>, RunOutcome)> {

@@ -1,4 +1,5 @@
-//! Measures that only ask whether a document is relevant (a label above 0): precision, reciprocal rank, average precision.
+//! Measures that only ask whether a document is relevant (a label above 0): precision, recall, reciprocal rank, average
+//! precision, binary preference.
 
 use super::LabelMetric;
 
@@ -15,6 +16,16 @@ impl LabelMetric for Precision {
 /// Relevant documents among the first `k` ranked, divided by `k` also when fewer are ranked, as trec_eval does.
 pub fn precision(ranked_labels: impl IntoIterator<Item = u8>, k: usize) -> f64 {
     ranked_labels.into_iter().take(k).filter(|&label| label > 0).count() as f64 / k as f64
+}
+
+pub(super) struct Recall;
+
+impl LabelMetric for Recall {
+    const IR_MEASURES: Option<&'static str> = Some("R");
+
+    fn value(ranked: &[u8], k: usize, n_relevant: f64) -> f64 {
+        ranked.iter().take(k).filter(|&&label| label > 0).count() as f64 / n_relevant
+    }
 }
 
 pub(super) struct ReciprocalRank;
@@ -35,6 +46,29 @@ impl LabelMetric for AveragePrecision {
 
     fn value(ranked: &[u8], _k: usize, n_relevant: f64) -> f64 {
         sum_of_precisions(ranked.iter().copied()) / n_relevant
+    }
+}
+
+/// `BV04` Buckley, Voorhees: *Retrieval Evaluation with Incomplete Information*, SIGIR 2004, as trec_eval computes it. It
+/// looks at judged documents only; here all are judged.
+pub(super) struct BinaryPreference;
+
+impl LabelMetric for BinaryPreference {
+    const IR_MEASURES: Option<&'static str> = Some("Bpref");
+
+    fn value(ranked: &[u8], _k: usize, n_relevant: f64) -> f64 {
+        let n_irrelevant = ranked.len() as f64 - n_relevant;
+        let (mut n_above, mut sum) = (0.0_f64, 0.0);
+        for &label in ranked {
+            if label == 0 {
+                n_above += 1.0;
+            } else if n_above == 0.0 {
+                sum += 1.0;
+            } else {
+                sum += 1.0 - n_above.min(n_relevant) / n_irrelevant.min(n_relevant);
+            }
+        }
+        sum / n_relevant
     }
 }
 

@@ -12,6 +12,7 @@ use serde::Deserialize;
 use super::check::Checker;
 use super::reduce::At;
 use super::select::{METRIC, Selection, Selector};
+use crate::names::{axis_name, label_name, metric_name};
 use crate::plot::{Bar, BarFigure, BarGroup, Figure, HeatMap, Palette};
 use crate::table::table;
 use cells::Gain;
@@ -212,12 +213,7 @@ impl<'a> Drawing<'a> {
             if let Some(name) = self.spec.names.get(label) {
                 return name.clone();
             }
-            let is_bare = label.parse::<f64>().is_ok() || label.parse::<bool>().is_ok();
-            match axis.rsplit('.').next() {
-                Some(_) if axis == "users.preset" => format!("{label} users"),
-                Some(key) if is_bare => format!("{} = {label}", key.replace('_', " ")),
-                _ => label.to_owned(),
-            }
+            if axis == METRIC { metric_name(label) } else { label_name(axis, label) }
         };
         let pairs = selection.iter().filter_map(|(axis, _)| Some((axis, selection.one(axis)?)));
         pairs.map(name).collect::<Vec<_>>().join(", ")
@@ -229,7 +225,7 @@ impl<'a> Drawing<'a> {
 
     fn y_label(&self) -> String {
         let measure = match &self.spec.metric.0[..] {
-            [metric] => measure(metric),
+            [metric] => metric_name(metric),
             _ => "value".into(),
         };
         match (&self.spec.relative_to, &self.spec.gain) {
@@ -294,7 +290,11 @@ impl<'a> Drawing<'a> {
             cells: cells.collect(),
             digits: if self.spec.gain.is_some() { 1 } else { 3 },
             palette: if is_difference { Palette::Diverging { centre: 0.0 } } else { Palette::Sequential },
-            note: self.spec.worst_over.as_ref().map_or_else(String::new, |axis| format!("the least over {axis}")),
+            note: self
+                .spec
+                .worst_over
+                .as_ref()
+                .map_or_else(String::new, |axis| format!("the least over {}", axis_name(axis))),
         }
     }
 
@@ -308,24 +308,13 @@ impl<'a> Drawing<'a> {
         };
         let lines = self.table_rows().iter().map(line).collect();
         let title = if self.spec.title.is_empty() { self.spec.name.clone() } else { self.spec.title.clone() };
-        let worst = self.spec.worst_over.as_ref().map_or_else(String::new, |axis| format!(", the least over {axis}"));
+        let worst = self
+            .spec
+            .worst_over
+            .as_ref()
+            .map_or_else(String::new, |axis| format!(", the least over {}", axis_name(axis)));
         format!("{title} ({}{worst}; {})\n{}\n", self.y_label(), self.subtitle(""), table(&header, 1, lines))
     }
-}
-
-/// A metric as axes call it: `nDCG@10 on test queries`.
-fn measure(metric: &str) -> String {
-    if metric == "online-maxrr" {
-        return "mean batch MaxRR".into();
-    }
-    let metric = metric.replace("ndcg", "nDCG").replace("maxrr", "MaxRR").replace("-map", "-MAP").replace("-p@", "-P@");
-    for split in ["test", "validation", "train"] {
-        if let Some((before, name)) = metric.split_once(&format!("{split}-")) {
-            let queries = if split == "train" { "training" } else { split };
-            return format!("{}{name} on {queries} queries", before.replace('-', " "));
-        }
-    }
-    metric.replace('-', " ")
 }
 
 fn joined(names: &[String]) -> String {

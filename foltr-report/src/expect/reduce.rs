@@ -2,7 +2,7 @@
 
 use foltr_experiment::results::Run;
 use foltr_experiment::rows::MetricName;
-use foltr_rank::metric::online_performance;
+use foltr_rank::metric::{ONLINE_DISCOUNT, online_performance};
 use serde::Deserialize;
 use toml::Value;
 
@@ -15,6 +15,9 @@ pub enum At {
     Final,
     /// The sum over rounds of .9995^round times the value (spec section 3); none where rows are means over rounds.
     DiscountedSum,
+    /// The papers' formula: the sum over interactions of .9995^interaction times the value, from 0. Rows are means over the
+    /// interactions of a round, which therefore all count as that mean.
+    DiscountedByInteraction,
     /// The value of a round, or of the last one before it.
     Round(usize),
     /// The same after a share of all rounds.
@@ -39,6 +42,7 @@ impl TryFrom<Value> for At {
                 "last-fifth" => Some(Self::Part(0.8, 1.0)),
                 "last-tenth" => Some(Self::Part(0.9, 1.0)),
                 "discounted-sum" => Some(Self::DiscountedSum),
+                "discounted-by-interaction" => Some(Self::DiscountedByInteraction),
                 _ => None,
             },
             Value::Integer(round) => usize::try_from(*round).ok().map(Self::Round),
@@ -52,8 +56,8 @@ impl TryFrom<Value> for At {
             Value::Table(table) => Self::of_table(table)?,
             _ => None,
         };
-        let allowed = "\"final\", \"mean\", \"last-fifth\", \"last-tenth\", \"discounted-sum\", a round, a share of \
-                       the rounds, [from, to] as shares of the course, { rounds = [from, to] }, or { from = ..., to = ... }";
+        let allowed = "\"final\", \"mean\", \"last-fifth\", \"last-tenth\", \"discounted-sum\", \
+                       \"discounted-by-interaction\", a round, a share of the rounds, [from, to] as shares of the course, { rounds = [from, to] }, or { from = ..., to = ... }";
         read.ok_or_else(|| format!("unknown value; expected one of {allowed}"))
     }
 }
@@ -85,6 +89,10 @@ impl At {
             Self::DiscountedSum => {
                 is_of_single_rounds(&course, metric).then(|| online_performance(&values().collect::<Vec<_>>()))?
             }
+            Self::DiscountedByInteraction => {
+                let is_known = is_of_single_rounds(&course, metric) && run.n_interactions > 0;
+                is_known.then(|| by_interaction(&course, run.n_interactions as f64 / last_round as f64))?
+            }
             Self::Round(round) => value_at(round)?,
             Self::Share(share) => value_at((share * last_round as f64).round() as usize)?,
             Self::Part(from, to) => {
@@ -104,8 +112,29 @@ impl At {
     }
 }
 
+/// Sum over rounds r, from 1, of the round's mean times the sum of .9995^t over its interactions t.
+fn by_interaction(course: &[(usize, f64)], per_round: f64) -> f64 {
+    let discount_of = |round: usize| {
+        let (before, after) = ((round as f64 - 1.0) * per_round, round as f64 * per_round);
+        (ONLINE_DISCOUNT.powf(before) - ONLINE_DISCOUNT.powf(after)) / (1.0 - ONLINE_DISCOUNT)
+    };
+    course.iter().map(|&(round, value)| value * discount_of(round)).sum()
+}
+
 /// Whether a measure of rounds has rows of single rounds, and not of means over several. Rounds may lack a row: those that
 /// nobody came to.
 fn is_of_single_rounds(course: &[(usize, f64)], metric: MetricName) -> bool {
     metric.split().is_some() || course[0].0 <= 1 || course.windows(2).any(|two| two[1].0 - two[0].0 == 1)
+}
+
+#[test]
+fn two_rounds_of_two_interactions_by_hand() {
+    // 1 * (1 + g) + 0.5 * (g^2 + g^3) with g = .9995.
+    let g = ONLINE_DISCOUNT;
+    let expected = 1.0 + g + 0.5 * (g * g + g * g * g);
+    assert!((by_interaction(&[(1, 1.0), (2, 0.5)], 2.0) - expected).abs() < 1e-9);
+    // With one interaction a round both sums are the same, also where nobody came to a round.
+    let course = [(1, 0.3), (2, 0.4), (3, 0.5)];
+    assert!((by_interaction(&course, 1.0) - online_performance(&course.map(|(_, value)| value))).abs() < 1e-9);
+    assert!((by_interaction(&[(1, 0.3), (3, 0.5)], 1.0) - (0.3 + 0.5 * g * g)).abs() < 1e-9);
 }

@@ -4,7 +4,7 @@
 pub enum Scale {
     #[default]
     Linear,
-    /// Values that are not positive are left out.
+    /// Round 0 has a place of its own left of all others; negative values are left out.
     Logarithmic,
 }
 
@@ -14,8 +14,12 @@ pub struct Axis {
     pub high: f64,
     pub ticks: Vec<f64>,
     pub scale: Scale,
+    /// Where a logarithmic axis begins, as a share of it: what lies left of it is the place of 0. 0 if there is none.
+    pub start: f64,
     step: f64,
 }
+
+const PLACE_OF_ZERO: f64 = 0.1;
 
 impl Axis {
     pub fn of(scale: Scale, values: impl Iterator<Item = f64>, n_ticks: usize) -> Self {
@@ -38,13 +42,15 @@ impl Axis {
         // A hair's breadth of tolerance: 0.6 / 0.2 is 2.9999999999999996.
         let (first, last) = ((low / step + 1e-9).floor(), (high / step - 1e-9).ceil());
         let ticks = (0..=(last - first) as usize).map(|tick| (first + tick as f64) * step).collect();
-        Self { low: first * step, high: last * step, ticks, scale: Scale::Linear, step }
+        Self { low: first * step, high: last * step, ticks, scale: Scale::Linear, start: 0.0, step }
     }
 
     /// From the least to the largest positive value. Ticks are powers of ten, with 2 and 5 times them where these are
     /// few.
     fn logarithmic(values: impl Iterator<Item = f64>) -> Self {
-        let (mut low, mut high) = ends(values.filter(|&value| value > 0.0)).unwrap_or((1.0, 10.0));
+        let values: Vec<f64> = values.collect();
+        let has_zero = values.contains(&0.0);
+        let (mut low, mut high) = ends(values.into_iter().filter(|&value| value > 0.0)).unwrap_or((1.0, 10.0));
         if high <= low * (1.0 + 1e-9) {
             (low, high) = (low / 2.0, high * 2.0);
         }
@@ -59,14 +65,19 @@ impl Axis {
             (_, 2..) => more,
             _ => vec![low, high],
         };
-        Self { low, high, ticks, scale: Scale::Logarithmic, step: 0.0 }
+        let ticks = has_zero.then_some(0.0).into_iter().chain(ticks).collect();
+        let start = if has_zero { PLACE_OF_ZERO } else { 0.0 };
+        Self { low, high, ticks, scale: Scale::Logarithmic, start, step: 0.0 }
     }
 
     /// Where a value lies: 0 at the low end, 1 at the high end. None for what cannot be shown.
     pub fn share(&self, value: f64) -> Option<f64> {
         let share = match self.scale {
             Scale::Linear => (value - self.low) / (self.high - self.low),
-            Scale::Logarithmic => (value / self.low).ln() / (self.high / self.low).ln(),
+            Scale::Logarithmic if value == 0.0 && self.start > 0.0 => 0.0,
+            Scale::Logarithmic => {
+                self.start + (1.0 - self.start) * (value / self.low).ln() / (self.high / self.low).ln()
+            }
         };
         share.is_finite().then_some(share)
     }
@@ -102,6 +113,9 @@ impl Axis {
 }
 
 fn logarithmic_label(tick: f64) -> String {
+    if tick == 0.0 {
+        return "0".into();
+    }
     let (scale, unit) = match tick {
         tick if tick >= 1e6 => (1e6, "M"),
         tick if tick >= 1e3 => (1e3, "k"),
@@ -171,7 +185,7 @@ mod tests {
 
     #[test]
     fn a_logarithmic_axis_has_decades_or_what_lies_between() {
-        let wide = Axis::of(Scale::Logarithmic, [0.0, 100.0, 2e5].into_iter(), 4);
+        let wide = Axis::of(Scale::Logarithmic, [-1.0, 100.0, 2e5].into_iter(), 4);
         assert_eq!(labels(&wide), ["100", "1k", "10k", "100k"]);
         assert!((wide.share(100.0).expect("a place")).abs() < 1e-12 && wide.share(0.0).is_none());
         let narrow = Axis::of(Scale::Logarithmic, [2000.0, 4e4].into_iter(), 4);
@@ -196,5 +210,16 @@ mod tests {
         assert_eq!(thinning(&at, &[10.0; 5], 8.0), 1);
         assert_eq!(thinning(&at, &[30.0; 5], 8.0), 2);
         assert_eq!(thinning(&at, &[70.0; 5], 8.0), 4);
+    }
+
+    #[test]
+    fn round_0_has_its_place_left_of_a_logarithmic_axis() {
+        let with = Axis::of(Scale::Logarithmic, [0.0, 1.0, 10.0, 100.0].into_iter(), 4);
+        assert_eq!(labels(&with), ["0", "1", "10", "100"]);
+        let places = [0.0, 1.0, 10.0, 100.0].map(|value| with.share(value).expect("a place"));
+        assert_eq!((places[0], places[1], places[3]), (0.0, 0.1, 1.0));
+        assert!((places[2] - 0.55).abs() < 1e-12);
+        let without = Axis::of(Scale::Logarithmic, [1.0, 100.0].into_iter(), 4);
+        assert_eq!((without.share(1.0), without.share(0.0), without.share(-1.0)), (Some(0.0), None, None));
     }
 }

@@ -1,11 +1,12 @@
-//! Bar charts: groups of bars with error bars, one look a method.
+//! Bar charts: groups of bars with error bars, one look a method. Where bars from zero would hide the differences, points
+//! on an axis that follows the values, and a line that says so.
 
 use std::fmt::Write as _;
 
 use super::axis::Axis;
 use super::canvas::{Anchor, Canvas, Font, GRID, INK, LABEL, SOFT_INK, TICK};
-use super::legend::{Legend, box_swatch};
-use super::style::{fill, hatches};
+use super::legend::{Legend, box_swatch, point_swatch};
+use super::style::{colour, fill, hatches, marker};
 use super::text::{escape, widest_word, wrap};
 use super::{LEAST_WIDTH, number, tick_width};
 
@@ -19,6 +20,8 @@ const RIGHT_MARGIN: f64 = 24.0;
 /// From a bar's end to its number.
 const NUMBER_GAP: f64 = 5.0;
 const NUMBER: Font = Font { has_halo: true, ..TICK };
+/// Bars that differ by less than this share of the longest are points.
+const LEAST_SPREAD: f64 = 0.3;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct BarFigure {
@@ -58,11 +61,19 @@ struct Layout {
     names: Vec<Vec<String>>,
     /// Numbers read upwards where bars are narrower than they.
     is_upright: bool,
+    /// The axis need not have 0.
+    has_points: bool,
+    subtitle: String,
 }
 
 impl Layout {
     fn y(&self, value: f64) -> Option<f64> {
         Some(self.top + (1.0 - self.axis.share(value)?) * HEIGHT)
+    }
+
+    /// Ends of an error bar may lie beyond the axis.
+    fn within(&self, value: f64) -> f64 {
+        value.clamp(self.axis.low, self.axis.high)
     }
 }
 
@@ -71,7 +82,7 @@ impl BarFigure {
         let layout = self.layout();
         let mut canvas = Canvas::of("bars");
         canvas.add(&hatches(self.methods.len()));
-        canvas.head(layout.left, layout.width - layout.left - RIGHT_MARGIN, &self.title, &self.subtitle);
+        canvas.head(layout.left, layout.width - layout.left - RIGHT_MARGIN, &self.title, &layout.subtitle);
         let right = layout.left + self.groups.len().max(1) as f64 * layout.group;
         for &tick in &layout.axis.ticks {
             let y = layout.y(tick).unwrap_or(layout.top);
@@ -85,7 +96,8 @@ impl BarFigure {
         let deepest = layout.names.iter().map(Vec::len).max().unwrap_or(0) as f64;
         let legend_top = layout.top + HEIGHT + 14.0 + deepest * LABEL.line() + 14.0;
         let legend = Legend::of(&self.methods, layout.width - 2.0 * RIGHT_MARGIN);
-        legend.draw(&mut canvas, &self.methods, (layout.width / 2.0, legend_top), box_swatch);
+        let swatch = if layout.has_points { point_swatch } else { box_swatch };
+        legend.draw(&mut canvas, &self.methods, (layout.width / 2.0, legend_top), swatch);
         canvas.size = (layout.width, legend_top + legend.height() + 12.0);
         canvas
     }
@@ -111,14 +123,40 @@ impl BarFigure {
         let y_label = wrap(&self.y_label, LABEL.size, HEIGHT);
         let left = 14.0 + y_label.len() as f64 * LABEL.line() + tick_width(&axis) + 17.0;
         let width = (left + n_groups * group + RIGHT_MARGIN).max(LEAST_WIDTH);
-        let head = Canvas::default().head(left, width - left - RIGHT_MARGIN, &self.title, &self.subtitle);
+        let has_points = self.has_points();
+        let start = if axis.low > 0.0 { axis.label(axis.low) } else { axis.label(axis.high) };
+        let subtitle = match (has_points, axis.low <= 0.0 && axis.high >= 0.0) {
+            (true, false) => joined(&self.subtitle, &format!("the axis starts at {start}, not at 0")),
+            _ => self.subtitle.clone(),
+        };
+        let head = Canvas::default().head(left, width - left - RIGHT_MARGIN, &self.title, &subtitle);
         let names = self.groups.iter().map(|it| wrap(&it.name, LABEL.size, group - 8.0)).collect();
-        Layout { width, left, top: head + 24.0, axis, bar, group, names, is_upright }
+        Layout { width, left, top: head + 24.0, axis, bar, group, names, is_upright, has_points, subtitle }
     }
 
-    /// An axis with 0, all values, and room for numbers of this height beyond them.
+    /// The least and the largest value; none without bars.
+    fn range(&self) -> Option<(f64, f64)> {
+        let low = self.bars().map(|bar| bar.value).reduce(f64::min)?;
+        Some((low, self.bars().map(|bar| bar.value).fold(low, f64::max)))
+    }
+
+    fn has_points(&self) -> bool {
+        let Some((low, high)) = self.range() else { return false };
+        low * high > 0.0 && self.bars().count() > 1 && high - low < LEAST_SPREAD * low.abs().max(high.abs())
+    }
+
+    /// What the axis must have: all values, with 0 for bars. Of error bars beside points no more than the values span.
+    fn ends(&self) -> Vec<f64> {
+        let ends = self.bars().flat_map(|bar| [bar.value, bar.low, bar.high]);
+        match self.range().filter(|_| self.has_points()) {
+            Some((low, high)) => ends.map(|end| end.clamp(low - (high - low), high + (high - low))).collect(),
+            None => ends.chain([0.0]).collect(),
+        }
+    }
+
+    /// An axis with all ends, and room for numbers of this height beyond them.
     fn axis(&self, number_height: f64) -> Axis {
-        let ends: Vec<f64> = self.bars().flat_map(|bar| [bar.value, bar.low, bar.high]).chain([0.0]).collect();
+        let ends = self.ends();
         let axis = Axis::around(ends.iter().copied(), 6);
         let share = (number_height + 2.0 * NUMBER_GAP) / HEIGHT;
         let beyond = |axis: &Axis, room: f64| -> Vec<f64> {
@@ -140,9 +178,9 @@ impl BarFigure {
         let first = middle - self.methods.len() as f64 * layout.bar / 2.0;
         for bar in &group.bars {
             let left = first + bar.method as f64 * layout.bar;
-            let (Some(zero), Some(end)) = (layout.y(0.0), layout.y(bar.value)) else { continue };
+            let Some(end) = layout.y(bar.value) else { continue };
             let name = escape(self.methods.get(bar.method).map_or("", String::as_str));
-            let (Bar { method, value, .. }, shapes) = (bar, draw_bar(layout, bar, left, zero, end));
+            let (Bar { method, value, .. }, shapes) = (bar, draw_bar(layout, bar, left, end));
             canvas.add(&format!(
                 r#"<g class="series" data-series="{method}" data-name="{name}" data-value="{value}"><title>{name}: {value}</title>{shapes}"#
             ));
@@ -154,8 +192,13 @@ impl BarFigure {
     }
 }
 
-fn draw_bar(layout: &Layout, bar: &Bar, left: f64, zero: f64, end: f64) -> String {
+fn draw_bar(layout: &Layout, bar: &Bar, left: f64, end: f64) -> String {
     let mut out = String::new();
+    if layout.has_points {
+        out += &error_bar(layout, bar, left + layout.bar / 2.0, colour(bar.method));
+        return out + &marker(bar.method, (left + layout.bar / 2.0, end));
+    }
+    let Some(zero) = layout.y(0.0) else { return out };
     let _ = write!(
         out,
         r#"<rect x="{:.1}" y="{:.1}" width="{:.1}" height="{:.1}" fill="{}"/>"#,
@@ -165,23 +208,34 @@ fn draw_bar(layout: &Layout, bar: &Bar, left: f64, zero: f64, end: f64) -> Strin
         (zero - end).abs(),
         fill(bar.method)
     );
-    if let (Some(low), Some(high), true) = (layout.y(bar.low), layout.y(bar.high), bar.low < bar.high) {
-        let x = left + layout.bar / 2.0;
-        let _ = write!(
-            out,
-            r#"<path d="M{:.1} {low:.1}h7M{x:.1} {low:.1}V{high:.1}M{:.1} {high:.1}h7" fill="none" stroke="{INK}" stroke-width="1.3"/>"#,
-            x - 3.5,
-            x - 3.5
-        );
-    }
-    out
+    out + &error_bar(layout, bar, left + layout.bar / 2.0, INK)
+}
+
+/// Empty without an interval; an end beyond the axis has no cap.
+fn error_bar(layout: &Layout, bar: &Bar, x: f64, stroke: &str) -> String {
+    let [low, high] = [bar.low, bar.high].map(|end| layout.within(end));
+    let (Some(y_low), Some(y_high), true) = (layout.y(low), layout.y(high), bar.low < bar.high) else {
+        return String::new();
+    };
+    let cap = |end: f64, shown: f64, y: f64| match end == shown {
+        true => format!("M{:.1} {y:.1}h7", x - 3.5),
+        false => String::new(),
+    };
+    let caps = cap(bar.low, low, y_low) + &cap(bar.high, high, y_high);
+    format!(
+        r#"<path class="error-bar" d="M{x:.1} {y_low:.1}V{y_high:.1}{caps}" fill="none" stroke="{stroke}" stroke-width="1.3"/>"#
+    )
+}
+
+fn joined(subtitle: &str, more: &str) -> String {
+    [subtitle, more].into_iter().filter(|part| !part.is_empty()).collect::<Vec<_>>().join("; ")
 }
 
 /// Beyond the bar and its error bar, away from 0.
 fn add_number(canvas: &mut Canvas, layout: &Layout, bar: &Bar, x: f64, number: &str) {
     let is_below = bar.value < 0.0;
     let end = if is_below { bar.low.min(bar.value) } else { bar.high.max(bar.value) };
-    let Some(y) = layout.y(end) else { return };
+    let Some(y) = layout.y(layout.within(end)) else { return };
     match (layout.is_upright, is_below) {
         (false, false) => canvas.label((x, y - NUMBER_GAP), Anchor::Middle, NUMBER, number),
         (false, true) => canvas.label((x, y + NUMBER_GAP + 0.75 * TICK.size), Anchor::Middle, NUMBER, number),

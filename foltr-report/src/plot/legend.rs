@@ -86,6 +86,10 @@ pub fn line_swatch(method: usize, x: f64, y: f64) -> String {
     )
 }
 
+pub fn point_swatch(method: usize, x: f64, y: f64) -> String {
+    marker(method, (x + SWATCH / 2.0 + 4.0, y))
+}
+
 pub fn box_swatch(method: usize, x: f64, y: f64) -> String {
     let fill = fill(method);
     format!(r#"<rect x="{:.1}" y="{:.1}" width="22" height="13" fill="{fill}"/>"#, x + 8.0, y - 6.5)

@@ -253,3 +253,15 @@ fn figures_of_a_sheet_stand_below_each_other() {
     assert!(sheet.contains(&format!("height=\"{}\" viewBox", first + second)), "{sheet}");
     assert!(png(&sheet).is_ok());
 }
+
+#[test]
+fn bars_that_would_hide_differences_are_points_and_say_where_the_axis_starts() {
+    let figure = |low: f64, high: f64| Figure::Bars(bars(2, 3, (low, high), Some(3))).svg();
+    let close = figure(0.72, 0.75);
+    assert!(close.contains("class=\"marker\"") && !close.contains("class=\"series\"><rect"), "{close}");
+    assert!(
+        close.contains("the axis starts at 0.71, not at 0") || close.contains("the axis starts at 0.715, not at 0")
+    );
+    let far = figure(0.2, 0.9);
+    assert!(!far.contains("class=\"marker\"") && far.contains("<rect") && !far.contains("not at 0"));
+}

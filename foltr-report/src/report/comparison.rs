@@ -1,11 +1,14 @@
 //! Everything against a baseline: which setting is compared with which, by which test, and with which outcome.
 //!
-//! Runs of the same folds and seeds pair up and get the paired t-test; others get Welch's. p-values are multiplied by the
-//! number of tests of the same measure (Bonferroni).
+//! Runs of the same folds and seeds pair up and get the paired t-test; others get Welch's. Beside it stands the paired
+//! t-test over queries, of means over seeds. p-values are multiplied by the number of tests of the same measure and kind
+//! (Bonferroni). Numbers that depend on the length of a run are compared only where lengths agree.
 
 use super::Results;
-use super::measures::Measure;
-use super::roles::{ChoiceError, Choices, Roles, check_axis, labels};
+use super::by_query::{QueryMeans, QueryTest};
+use super::measures::{Basis, Measure};
+use super::roles::{ChoiceError, Choices, Roles, find_axis, labels};
+use crate::expect::At;
 use crate::statistics::{TTest, Test};
 use foltr_experiment::grid::Setting;
 
@@ -17,8 +20,17 @@ pub struct Comparison {
     pub partner: Vec<Option<usize>>,
 }
 
+/// How a setting compares with its baseline. Tests that cannot be made are missing.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Compared {
+    by_run: Option<RunTest>,
+    by_query: Option<(QueryTest, f64)>,
+    /// Why there is no test.
+    refusal: Option<String>,
+}
+
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub struct Tested {
+struct RunTest {
     test: Test,
     result: TTest,
     corrected_p: f64,
@@ -28,50 +40,95 @@ impl Comparison {
     /// With the chosen baseline, else with the first label of the axis of methods.
     pub fn of(results: &Results, roles: &Roles, choices: &Choices) -> Result<Self, ChoiceError> {
         let known = |axis: &str| labels(results, axis).into_iter().flatten();
-        if let Some((axis, label)) = &choices.baseline {
-            check_axis(results, axis)?;
-            if !known(axis).any(|known| known == label) {
-                let (axis, label, known) = (axis.clone(), label.clone(), known(axis).collect::<Vec<_>>().join(", "));
-                return Err(ChoiceError::Label { axis, label, known });
+        let find = |(axis, label): &(String, String)| {
+            let axis = find_axis(results, axis)?;
+            if !known(&axis).any(|known| known == label) {
+                let known = known(&axis).collect::<Vec<_>>().join(", ");
+                return Err(ChoiceError::Label { axis, label: label.clone(), known });
             }
-        }
+            Ok((axis, label.clone()))
+        };
+        let chosen = choices.baseline.as_ref().map(find).transpose()?;
         let first = || roles.method_axis().and_then(|axis| Some((axis.clone(), known(axis).next()?.to_owned())));
-        let baseline = choices.baseline.clone().or_else(first);
+        let baseline = chosen.or_else(first);
         let settings = &results.grid.settings;
         let partner = |setting| baseline.as_ref().and_then(|(axis, label)| partner(settings, setting, axis, label));
         Ok(Self { partner: settings.iter().map(partner).collect(), baseline })
     }
 
-    pub fn tests(&self, results: &Results, measure: &Measure) -> Vec<Option<Tested>> {
-        let runs = |setting| results.runs_of(setting).map(|run| (run.fold, run.seed));
-        let test = |(setting, partner): (usize, &Option<usize>)| {
+    /// Of every setting that has a baseline.
+    pub fn tests(&self, results: &Results, queries: &QueryMeans, measure: &Measure) -> Vec<Option<Compared>> {
+        let compare = |(setting, partner): (usize, &Option<usize>)| {
             let partner = (*partner)?;
-            let test = if runs(setting).eq(runs(partner)) { Test::Paired } else { Test::Welch };
-            Some((test, test.compare(&measure.values(results, setting), &measure.values(results, partner)).ok()?))
+            let bases = [setting, partner].map(|it| measure.basis(results, it));
+            if bases[0] != bases[1] {
+                return Some(Compared { refusal: Some(refusal(bases)), ..Compared::default() });
+            }
+            let by_query = queries.compare(measure.metric, setting, partner).filter(|_| measure.at == At::Final);
+            let by_run = test_runs(results, measure, setting, partner);
+            Some(Compared { by_run, by_query: by_query.map(|test| (test, test.result.p)), refusal: None })
         };
-        let tests: Vec<Option<(Test, TTest)>> = self.partner.iter().enumerate().map(test).collect();
-        let n_tests = tests.iter().flatten().count();
-        let corrected = |(test, result): (Test, TTest)| {
-            let corrected_p = bonferroni(result.p, n_tests);
-            Tested { test, result, corrected_p }
-        };
-        tests.into_iter().map(|tested| tested.map(corrected)).collect()
+        let mut all: Vec<Option<Compared>> = self.partner.iter().enumerate().map(compare).collect();
+        let n_runs = all.iter().flatten().filter(|it| it.by_run.is_some()).count();
+        let n_queries = all.iter().flatten().filter(|it| it.by_query.is_some()).count();
+        for compared in all.iter_mut().flatten() {
+            if let Some(test) = &mut compared.by_run {
+                test.corrected_p = bonferroni(test.result.p, n_runs);
+            }
+            if let Some((test, corrected_p)) = &mut compared.by_query {
+                *corrected_p = bonferroni(test.result.p, n_queries);
+            }
+        }
+        all
     }
 }
 
-impl Tested {
-    pub fn mark(&self) -> &'static str {
-        mark(self.result.difference, self.corrected_p)
+fn test_runs(results: &Results, measure: &Measure, setting: usize, partner: usize) -> Option<RunTest> {
+    let runs = |setting| results.runs_of(setting).map(|run| (run.fold, run.seed));
+    let test = if runs(setting).eq(runs(partner)) { Test::Paired } else { Test::Welch };
+    let result = test.compare(&measure.values(results, setting), &measure.values(results, partner)).ok()?;
+    Some(RunTest { test, result, corrected_p: result.p })
+}
+
+fn refusal(bases: [Basis; 2]) -> String {
+    let [own, other] = bases.map(|basis| basis.describe());
+    format!("not compared with the baseline: {own}, there {other}")
+}
+
+impl Compared {
+    pub fn is_tested(&self) -> bool {
+        self.by_run.is_some() || self.by_query.is_some()
     }
 
+    pub fn has_query_test(&self) -> bool {
+        self.by_query.is_some()
+    }
+
+    pub fn mark(&self) -> &'static str {
+        self.by_run.map_or("", |test| mark(test.result.difference, test.corrected_p))
+    }
+
+    pub fn query_mark(&self) -> &'static str {
+        self.by_query.map_or("", |(_, corrected_p)| query_mark(corrected_p))
+    }
+
+    /// Every test in words, or why there is none; empty where too few runs are finished.
     pub fn description(&self) -> String {
-        let name = match self.test {
-            Test::Paired => "paired t-test",
-            Test::Welch => "Welch's t-test",
-        };
-        let p = self.corrected_p;
-        let p = if p < 0.0001 { "p < 0.0001".into() } else { format!("p = {p:.4}") };
-        format!("{:+.4} against the baseline, {p} ({name}, Bonferroni-corrected)", self.result.difference)
+        let p = |p: f64| if p < 0.0001 { "p < 0.0001".into() } else { format!("p = {p:.4}") };
+        let by_run = self.by_run.map(|RunTest { test, result, corrected_p }| {
+            let name = match test {
+                Test::Paired => "paired t-test over runs",
+                Test::Welch => "Welch's t-test over runs",
+            };
+            format!("{:+.4} against the baseline, {} ({name}, Bonferroni-corrected)", result.difference, p(corrected_p))
+        });
+        let by_query = self.by_query.map(|(QueryTest { result, n_queries }, corrected_p)| {
+            let (difference, p) = (result.difference, p(corrected_p));
+            format!(
+                "{difference:+.4}, {p} (paired t-test over {n_queries} queries, means over seeds, Bonferroni-corrected)"
+            )
+        });
+        by_run.into_iter().chain(by_query).chain(self.refusal.clone()).collect::<Vec<_>>().join("; ")
     }
 }
 
@@ -107,9 +164,19 @@ fn mark(difference: f64, corrected_p: f64) -> &'static str {
     }
 }
 
+/// The mark of the test over queries, whose direction is that of the means.
+fn query_mark(corrected_p: f64) -> &'static str {
+    match corrected_p {
+        p if p < 0.01 => "‡",
+        p if p < 0.05 => "†",
+        _ => "",
+    }
+}
+
 #[test]
 fn levels_and_symbols_are_those_of_the_tables() {
     assert_eq!([mark(1.0, 0.04), mark(-1.0, 0.04), mark(1.0, 0.009), mark(-1.0, 0.0)], ["△", "▽", "▲", "▼"]);
     assert_eq!([mark(1.0, 0.05), mark(1.0, 0.01)], ["", "△"]);
+    assert_eq!([query_mark(0.05), query_mark(0.04), query_mark(0.009)], ["", "†", "‡"]);
     assert_eq!([bonferroni(0.25, 3), bonferroni(0.4, 3)], [0.75, 1.0]);
 }

@@ -2,6 +2,7 @@
 
 use super::{Report, Results};
 use crate::distinct;
+use crate::names::{axis_name, label_name};
 use crate::table::grouped;
 use foltr_experiment::spec::{ClickModel, Experiment};
 
@@ -11,7 +12,7 @@ pub fn facts(results: &Results) -> Vec<Fact> {
     let settings = &results.grid.settings;
     let labels = |axis: &str| distinct(settings.iter().filter_map(|setting| setting.label(axis)));
     let axes = results.grid.axes();
-    let swept: Vec<String> = axes.iter().map(|axis| format!("{axis} ({})", labels(axis).len())).collect();
+    let swept: Vec<String> = axes.iter().map(|axis| format!("{} ({})", axis_name(axis), labels(axis).len())).collect();
     let methods = labels("method").join(", ");
     let learners = || each_once(results, |experiment| Some(experiment.learner.name().to_owned()));
     let budget = |experiment: &Experiment| Some(grouped(experiment.schedule()?.n_interactions() as u64));
@@ -82,7 +83,10 @@ pub fn missing(results: &Results) -> Vec<String> {
 /// All labels of a setting in one line; the learner where it has none.
 pub fn setting_name(results: &Results, setting: usize) -> String {
     let about = &results.grid.settings[setting];
-    if about.labels.is_empty() { method(results, setting) } else { about.name() }
+    if about.labels.is_empty() {
+        return method(results, setting);
+    }
+    about.labels.iter().map(|(axis, label)| label_name(axis, label)).collect::<Vec<_>>().join(", ")
 }
 
 pub fn method(results: &Results, setting: usize) -> String {

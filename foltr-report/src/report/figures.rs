@@ -1,12 +1,13 @@
 //! The default figures of a report: learning curves, final values, the spread over clients, an overview of the grid.
 
 use super::Results;
-use super::measures::{Measure, metrics};
+use super::measures::{Group, Measure, metrics};
 use super::roles::{Roles, labels, swept};
 use crate::distinct;
 use crate::expect::figure::{Drawing, FigureSpec, Kind};
 use crate::expect::select::Selector;
 use crate::expect::{At, Drawn};
+use crate::names::name_of;
 use crate::plot::{Figure, Panel, Sharing};
 use foltr_experiment::rows::MetricName;
 use foltr_experiment::study::Names;
@@ -58,17 +59,20 @@ pub fn sections(selector: &Selector<'_>, roles: &Roles, measures: &[Measure]) ->
     let most_points = Some(most_points(metrics.len() * results.grid.settings.len()));
     let base = FigureSpec { most_points, ..base(results, roles) };
     let of_clients = distinct(results.runs.iter().flat_map(|run| &run.clients).map(|client| client.metric));
-    let of_metric = |&metric: &MetricName| (metric.to_string(), metric, At::Final);
+    let of_metric = |&metric: &MetricName| (name_of(metric), metric, At::Final);
     let of_measure = |measure: &&Measure| (measure.name.clone(), measure.metric, measure.at.clone());
-    let (online, finals): (Vec<&Measure>, Vec<&Measure>) = measures.iter().partition(|measure| measure.is_online);
-    let overview = [finals.first(), online.first()].into_iter().flatten();
+    let (online, finals): (Vec<&Measure>, Vec<&Measure>) = measures.iter().partition(|it| it.group == Group::Online);
+    // Colours compare: only what can be compared has any.
+    let is_comparable = |measure: &&&Measure| measure.bases(results, &measure.estimates(results)).len() == 1;
+    let overview = [finals.first(), online.iter().find(is_comparable)].into_iter().flatten();
     let sections = [
         (
             Kind::Curves,
             "curves",
             "Learning curves",
             "Means over runs; bands are 95 % confidence intervals of three runs or more. All panels of a row have the same \
-             axes, which may cut wide bands off. Point at a curve, or use the arrow keys in a panel, to read its numbers; \
+             axes, which follow the curves and may cut wide bands off. Round 0 is the initial ranker; where its weights are \
+             all zero, its value says only how ties are broken. Point at a curve, or use the arrow keys in a panel, to read its numbers; \
              press a name above to hide or show it everywhere. Of long curves a point is the mean since the point before.",
             metrics.iter().map(of_metric).collect::<Vec<_>>(),
         ),
@@ -76,7 +80,8 @@ pub fn sections(selector: &Selector<'_>, roles: &Roles, measures: &[Measure]) ->
             Kind::Bars,
             "final",
             "Final values",
-            "All bars start at zero; thin lines are 95 % confidence intervals of three runs or more.",
+            "Bars start at zero. Where that would hide differences there are points on an axis that does not, and says so. Thin \
+             lines are 95 % confidence intervals of three runs or more.",
             finals.iter().map(of_measure).collect(),
         ),
         (
@@ -94,7 +99,7 @@ pub fn sections(selector: &Selector<'_>, roles: &Roles, measures: &[Measure]) ->
         let figure = |(title, metric, at): (String, MetricName, At)| {
             let spec = FigureSpec { kind, metric: Names(vec![metric.to_string()]), at, ..base.clone() };
             let Drawn::Figure(figure) = Drawing::of(&spec, &[], selector).draw() else { return None };
-            let (file_name, figure) = (file_name(id, &title), worth_drawing(figure)?);
+            let (file_name, figure) = (file_name(id, metric, &spec.at), worth_drawing(figure)?);
             Some(SectionFigure { title, file_name, is_open: kind == Kind::HeatMap, figure })
         };
         let mut figures: Vec<SectionFigure> = numbers.into_iter().filter_map(figure).collect();
@@ -142,7 +147,13 @@ fn most_points(n_curves: usize) -> usize {
 }
 
 /// A name without anything that a file system or a shell minds: `curves-test-ndcg-10`.
-fn file_name(kind: &str, of: &str) -> String {
+fn file_name(kind: &str, metric: MetricName, at: &At) -> String {
+    let of = match at {
+        At::Final => metric.to_string(),
+        At::DiscountedSum => format!("{metric}-by-round"),
+        At::DiscountedByInteraction => format!("{metric}-by-interaction"),
+        _ => format!("{metric}-mean"),
+    };
     let words = of.split(|letter: char| !letter.is_ascii_alphanumeric()).filter(|word| !word.is_empty());
     [kind].into_iter().chain(words).collect::<Vec<_>>().join("-").to_lowercase()
 }
@@ -153,8 +164,10 @@ mod tests {
 
     #[test]
     fn file_names_are_plain_and_pages_small() {
-        assert_eq!(file_name("curves", "test-ndcg@10"), "curves-test-ndcg-10");
-        assert_eq!(file_name("heat-map", "../online nDCG, discounted sum"), "heat-map-online-ndcg-discounted-sum");
+        let name = |metric: &str, at| file_name("curves", metric.parse().expect("a metric"), &at);
+        assert_eq!(name("test-ndcg@10", At::Final), "curves-test-ndcg-10");
+        assert_eq!(name("online-ndcg@10", At::DiscountedSum), "curves-online-ndcg-10-by-round");
+        assert_eq!(name("../a/map", At::Final), "curves-a-map");
         assert_eq!([0, 12, 600, 10_000].map(most_points), [500, 500, 100, 40]);
     }
 }

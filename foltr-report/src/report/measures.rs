@@ -5,17 +5,37 @@ use std::cmp::Reverse;
 use super::Results;
 use crate::distinct;
 use crate::expect::At;
+use crate::names::name_of;
 use crate::statistics::Estimate;
 use foltr_experiment::rows::MetricName;
+use foltr_experiment::spec::Split;
 
 /// A number that each run has once: a column of the tables.
+#[derive(Clone, Debug)]
 pub struct Measure {
     pub name: String,
     pub metric: MetricName,
     pub at: At,
-    /// Of the lists that users saw on the way, not of the final ranker.
-    pub is_online: bool,
+    pub group: Group,
     pub less_is_better: bool,
+}
+
+/// Which table a measure stands in.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Group {
+    HeldOut,
+    TrainingQueries,
+    /// Of the lists that users saw on the way.
+    Online,
+    TimeAndMessages,
+}
+
+/// What a number depends on beside the quality of lists. Only numbers of equal bases can be compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    Any,
+    Rounds { n_rounds: usize, per_round: usize },
+    Interactions(usize),
 }
 
 impl Measure {
@@ -25,6 +45,32 @@ impl Measure {
 
     pub fn estimates(&self, results: &Results) -> Vec<Option<Estimate>> {
         (0..results.grid.settings.len()).map(|setting| Estimate::of(&self.values(results, setting))).collect()
+    }
+
+    pub fn basis(&self, results: &Results, setting: usize) -> Basis {
+        let schedule = results.grid.settings[setting].experiment.schedule();
+        let (n_rounds, per_round) = schedule.map_or((0, 0), |it| (it.n_rounds, it.interactions_per_round()));
+        match self.at {
+            At::DiscountedSum => Basis::Rounds { n_rounds, per_round },
+            At::DiscountedByInteraction => Basis::Interactions(n_rounds * per_round),
+            _ => Basis::Any,
+        }
+    }
+
+    /// Bases of all settings that have the number; with more than one, not all can be compared.
+    pub fn bases(&self, results: &Results, estimates: &[Option<Estimate>]) -> Vec<Basis> {
+        let measured = estimates.iter().enumerate().filter(|(_, estimate)| estimate.is_some());
+        distinct(measured.map(|(setting, _)| self.basis(results, setting)))
+    }
+}
+
+impl Basis {
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Any => String::new(),
+            Self::Rounds { n_rounds, per_round } => format!("{n_rounds} rounds of {per_round} interactions"),
+            Self::Interactions(n) => format!("{n} interactions"),
+        }
     }
 }
 
@@ -39,33 +85,29 @@ pub fn metrics(results: &Results) -> Vec<MetricName> {
 }
 
 pub fn measures(results: &Results) -> Vec<Measure> {
-    let measure = |name: String, metric: MetricName, at: At| {
-        let is_online = at != At::Final;
-        let less_is_better = match metric {
-            MetricName::WorseOff(..)
-            | MetricName::SimulatedTime
-            | MetricName::RefusedMessages
-            | MetricName::DroppedSteps => !is_online,
-            MetricName::AttackerShare => is_online,
-            _ => false,
-        };
-        Measure { name, metric, at, is_online, less_is_better }
-    };
-    // Of what goes on growing the end is shown, not the mean.
-    let is_final = |metric: &MetricName| {
-        metric.split().is_some()
-            || matches!(
-                metric,
-                MetricName::SimulatedTime
-                    | MetricName::PromotionRank
-                    | MetricName::RefusedMessages
-                    | MetricName::DroppedSteps
-            )
-    };
-    let (offline, online): (Vec<MetricName>, Vec<MetricName>) = metrics(results).into_iter().partition(is_final);
-    let offline = offline.into_iter().map(|metric| measure(metric.to_string(), metric, At::Final));
-    let sums = online.iter().filter(|metric| matches!(metric, MetricName::OnlineNdcg(_)));
-    let sums = sums.map(|&metric| measure("online nDCG, discounted sum".into(), metric, At::DiscountedSum));
-    let means = online.iter().map(|&metric| measure(format!("{metric}, mean"), metric, At::Part(0.0, 1.0)));
-    offline.chain(sums).chain(means).collect()
+    metrics(results).into_iter().flat_map(of_metric).collect()
+}
+
+/// Of rankers and of what goes on growing the end counts; of what users saw, the mean and two discounted sums.
+fn of_metric(metric: MetricName) -> Vec<Measure> {
+    let name = name_of(metric);
+    let of = |name: String, at: At, group: Group, less_is_better| Measure { name, metric, at, group, less_is_better };
+    let mean = |less_is_better| of(format!("{name}, mean"), At::Part(0.0, 1.0), Group::Online, less_is_better);
+    match metric {
+        MetricName::OnlineNdcg(_) => {
+            let sum = |of_what: &str, at| of(format!("{name}, discounted by {of_what}"), at, Group::Online, false);
+            vec![sum("round", At::DiscountedSum), sum("interaction", At::DiscountedByInteraction), mean(false)]
+        }
+        MetricName::SimulatedTime | MetricName::RefusedMessages | MetricName::DroppedSteps => {
+            vec![of(name, At::Final, Group::TimeAndMessages, true)]
+        }
+        MetricName::PromotionRank => vec![of(name, At::Final, Group::HeldOut, false)],
+        MetricName::WorseOff(..) => vec![of(name, At::Final, group_of(metric), true)],
+        _ if metric.split().is_some() => vec![of(name, At::Final, group_of(metric), false)],
+        _ => vec![mean(metric == MetricName::AttackerShare)],
+    }
+}
+
+fn group_of(metric: MetricName) -> Group {
+    if metric.split() == Some(Split::Train) { Group::TrainingQueries } else { Group::HeldOut }
 }

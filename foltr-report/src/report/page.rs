@@ -7,14 +7,15 @@ use askama::Template;
 use rayon::prelude::*;
 
 use super::Report;
-use super::comparison::Comparison;
+use super::comparison::{Compared, Comparison};
 use super::facts::{Fact, commands, facts, missing, provenance, setting_name};
 use super::figures::{Section, SectionFigure, base, sections};
-use super::measures::{Measure, measures};
+use super::measures::measures;
 use super::roles::{Choices, Roles};
 use super::tables::{ResultTable, Tables};
 use crate::expect::figure::Drawing;
 use crate::expect::select::Selector;
+use crate::names::axis_name;
 use crate::plot::{self, CurveFigure, Figure, line_swatch};
 
 /// Lines of a panel whose bands would hide each other.
@@ -38,9 +39,11 @@ struct Content<'a> {
     script: &'static str,
     numbers: String,
     missing: Vec<String>,
-    tables: Vec<(&'static str, &'static str, ResultTable<'a>)>,
+    tables: &'a [ResultTable],
     baseline: Option<String>,
-    has_intervals: bool,
+    has_query_tests: bool,
+    /// Of the setting that has most.
+    n_runs: usize,
     /// Swatch and name.
     legend: Vec<(String, String)>,
     is_crowded: bool,
@@ -61,16 +64,10 @@ impl Page {
         let n_settings = results.grid.settings.len();
         let line_of = |setting| drawing.lines.iter().position(|line| selector.is_selected(setting, line));
         let line_of = (0..n_settings).map(line_of).collect();
-        let tables = Tables { results, roles: &roles, comparison: &comparison, line_of };
-        let kinds = [
-            ("final-ranker", "Final ranker, on held-out queries", false),
-            ("online", "Online performance, of the lists that users saw", true),
-        ];
-        let table_of = |(id, title, is_online)| {
-            let measures: Vec<&Measure> = measures.iter().filter(|it| it.is_online == is_online).collect();
-            Some((id, title, tables.table(&measures)?))
-        };
-        let has_tests = measures.iter().any(|it| comparison.tests(results, it).iter().any(Option::is_some));
+        let (queries, comparison) = (&report.queries, &comparison);
+        let tables = Tables { results, queries, roles: &roles, comparison, line_of }.all(&measures);
+        let tests: Vec<Compared> =
+            measures.iter().flat_map(|it| comparison.tests(results, queries, it)).flatten().collect();
         let names = drawing.names(&drawing.lines).into_iter().enumerate();
         let settings = results.grid.settings.iter().enumerate();
         let content = Content {
@@ -82,14 +79,15 @@ impl Page {
             script: include_str!("../../templates/report.js"),
             numbers: numbers(&sections).context("the numbers of the curves cannot be written")?,
             missing: missing(results),
-            tables: kinds.into_iter().filter_map(table_of).collect(),
+            tables: &tables,
             baseline: comparison
                 .baseline
                 .iter()
-                .filter(|_| has_tests)
-                .map(|(axis, it)| format!("{axis} = {it}"))
+                .filter(|_| tests.iter().any(Compared::is_tested))
+                .map(|(axis, it)| format!("{}: {it}", axis_name(axis)))
                 .next(),
-            has_intervals: (0..n_settings).any(|setting| results.runs_of(setting).count() > 1),
+            has_query_tests: tests.iter().any(Compared::has_query_test),
+            n_runs: (0..n_settings).map(|setting| results.runs_of(setting).count()).max().unwrap_or(0),
             legend: names.map(|(idx, name)| (line_swatch(idx, 0.0, 6.0), name)).filter(|it| !it.1.is_empty()).collect(),
             is_crowded: drawing.lines.len() > CROWDED,
             sections: &sections,

@@ -2,6 +2,7 @@
 
 use super::Results;
 use crate::distinct;
+use crate::names::axis_name;
 use foltr_experiment::study::COLLECTION_AXIS;
 
 /// More lines than this cannot be told apart in one panel.
@@ -35,8 +36,8 @@ pub struct Roles {
 impl Roles {
     /// As chosen; else users side by side, data below each other, and everything else as lines.
     pub fn of(results: &Results, choices: &Choices) -> Result<Self, ChoiceError> {
-        let Choices { mut columns, mut rows, .. } = choices.clone();
-        columns.iter().chain(&rows).try_for_each(|axis| check_axis(results, axis))?;
+        let known = |axis: &Option<String>| axis.as_ref().map(|axis| find_axis(results, axis)).transpose();
+        let (mut columns, mut rows) = (known(&choices.columns)?, known(&choices.rows)?);
         if let Some(axis) = columns.clone().filter(|_| columns == rows) {
             return Err(ChoiceError::Twice(axis));
         }
@@ -68,10 +69,12 @@ pub fn swept(results: &Results) -> Vec<String> {
     results.grid.axes().into_iter().filter(|axis| labels(results, axis).len() > 1).collect()
 }
 
-pub fn check_axis(results: &Results, axis: &String) -> Result<(), ChoiceError> {
+/// The axis with this key, or with this name in tables and figures.
+pub fn find_axis(results: &Results, axis: &str) -> Result<String, ChoiceError> {
     let axes = results.grid.axes();
+    let found = axes.iter().find(|key| *key == axis).or_else(|| axes.iter().find(|key| axis_name(key) == axis));
     let known = || if axes.is_empty() { "none".into() } else { axes.join(", ") };
-    if axes.contains(axis) { Ok(()) } else { Err(ChoiceError::Axis { axis: axis.clone(), known: known() }) }
+    found.cloned().ok_or_else(|| ChoiceError::Axis { axis: axis.into(), known: known() })
 }
 
 /// Labels of an axis in the order of the grid; none is that of settings without the axis.

@@ -1,17 +1,25 @@
 //! The tables: every setting with mean, interval, number of runs, and how it compares with the baseline.
 
 use super::Results;
-use super::comparison::{Comparison, Tested};
+use super::by_query::QueryMeans;
+use super::comparison::{Compared, Comparison};
 use super::facts::method;
-use super::measures::Measure;
+use super::measures::{Basis, Group, Measure};
 use super::roles::{Roles, labels};
+use crate::expect::At;
+use crate::names::axis_names;
 use crate::plot::colour;
+use crate::statistics::Estimate;
 
-pub struct ResultTable<'a> {
+pub struct ResultTable {
+    pub id: &'static str,
+    pub title: &'static str,
     /// Names of the columns that tell settings apart.
     pub axes: Vec<String>,
-    pub measures: Vec<&'a str>,
+    pub measures: Vec<String>,
     pub rows: Vec<ResultRow>,
+    /// What cannot be compared, and why.
+    pub notes: Vec<String>,
 }
 
 pub struct ResultRow {
@@ -38,32 +46,55 @@ pub struct RowLabel {
 #[derive(Clone)]
 pub struct ResultCell {
     pub mean: String,
-    /// Half the interval; empty for a single run.
+    /// Half the interval; empty with fewer than three runs.
     pub half_width: String,
-    pub sort: f64,
+    pub value: f64,
     /// Whether no other setting with the same users and data has a better mean.
     pub is_best: bool,
+    /// Of the test over runs.
     pub mark: &'static str,
-    /// The test; empty where there is none.
+    pub query_mark: &'static str,
+    /// The tests in words; empty where there is none.
     pub test: String,
 }
+
+const TABLES: [(&str, &str, Group); 4] = [
+    ("final-ranker", "Final ranker, on held-out queries", Group::HeldOut),
+    ("training-queries", "Final ranker, on training queries", Group::TrainingQueries),
+    ("online", "Online performance, of the lists that users saw", Group::Online),
+    ("time-and-messages", "Time and messages", Group::TimeAndMessages),
+];
 
 /// Labels longer than this may be broken anywhere.
 const LONG: usize = 26;
 
 pub struct Tables<'a> {
     pub results: &'a Results,
+    pub queries: &'a QueryMeans,
     pub roles: &'a Roles,
     pub comparison: &'a Comparison,
     pub line_of: Vec<Option<usize>>,
 }
 
 impl Tables<'_> {
-    /// A table of measures; none where nothing was measured. Settings with the same data and users stand together.
-    pub fn table<'m>(&self, measures: &[&'m Measure]) -> Option<ResultTable<'m>> {
+    /// Those in which anything was measured.
+    pub fn all(&self, measures: &[Measure]) -> Vec<ResultTable> {
+        let table = |(id, title, group)| {
+            let measures: Vec<&Measure> = measures.iter().filter(|it| it.group == group).collect();
+            self.table(id, title, &measures)
+        };
+        TABLES.into_iter().filter_map(table).collect()
+    }
+
+    /// Settings with the same data and users stand together.
+    fn table(&self, id: &'static str, title: &'static str, measures: &[&Measure]) -> Option<ResultTable> {
         let Self { results, roles, .. } = self;
         let settings = &results.grid.settings;
-        let columns: Vec<Vec<Option<ResultCell>>> = measures.iter().map(|measure| self.column(measure)).collect();
+        let (columns, notes): (Vec<_>, Vec<_>) = measures.iter().map(|measure| self.column(measure)).unzip();
+        let is_shown = |column: &Vec<Option<ResultCell>>| column.iter().any(Option::is_some);
+        let names = measures.iter().zip(&columns).filter(|(_, column)| is_shown(column)).map(|(it, _)| it.name.clone());
+        let (names, columns): (Vec<String>, Vec<_>) =
+            (names.collect(), columns.iter().filter(|it| is_shown(it)).collect());
         let places: Vec<&String> = [&roles.rows, &roles.columns].into_iter().flatten().collect();
         let others = results.grid.axes().into_iter().filter(|axis| !places.contains(&axis));
         let axes: Vec<String> = places.iter().map(|axis| (*axis).clone()).chain(others).collect();
@@ -84,9 +115,12 @@ impl Tables<'_> {
         };
         let rows: Vec<ResultRow> = order.iter().enumerate().map(row).collect();
         (!rows.is_empty()).then(|| ResultTable {
-            axes: if axes.is_empty() { vec!["learner".into()] } else { axes },
-            measures: measures.iter().map(|measure| measure.name.as_str()).collect(),
+            id,
+            title,
+            axes: if axes.is_empty() { vec!["learner".into()] } else { axis_names(&axes) },
+            measures: names,
             rows,
+            notes: notes.into_iter().flatten().collect(),
         })
     }
 
@@ -109,36 +143,68 @@ impl Tables<'_> {
         axes.iter().map(of_axis).collect()
     }
 
-    fn column(&self, measure: &Measure) -> Vec<Option<ResultCell>> {
+    /// A cell a setting, and what to note below the table.
+    fn column(&self, measure: &Measure) -> (Vec<Option<ResultCell>>, Vec<String>) {
         let Self { results, roles, comparison, .. } = self;
-        let tests = comparison.tests(results, measure);
+        let tests = comparison.tests(results, self.queries, measure);
         let estimates = measure.estimates(results);
         let place = |setting: usize| {
             let label = |axis| results.grid.settings[setting].label(axis);
             [&roles.columns, &roles.rows].map(|axis| axis.as_deref().and_then(label))
         };
         let is_best = |setting: usize, mean: f64| {
-            let mut rivals = (0..estimates.len()).filter(|&other| other != setting && place(other) == place(setting));
+            let is_rival = |other: &usize| *other != setting && place(*other) == place(setting);
+            let mut rivals = (0..estimates.len()).filter(|it| is_rival(it) && estimates[*it].is_some());
             let is_no_better = |other: f64| if measure.less_is_better { other >= mean } else { other <= mean };
-            let best = |other: usize| estimates[other].is_none_or(|estimate| is_no_better(estimate.mean));
-            rivals.clone().next().is_some() && rivals.all(best)
+            let basis = measure.basis(results, setting);
+            let is_beaten = |other: usize| {
+                let no_better = estimates[other].is_none_or(|estimate| is_no_better(estimate.mean));
+                no_better && measure.basis(results, other) == basis
+            };
+            rivals.clone().next().is_some() && rivals.all(is_beaten)
         };
         let largest = estimates.iter().flatten().map(|estimate| estimate.mean.abs()).fold(0.0, f64::max);
         let cell = |setting: usize| {
             let estimate = estimates[setting]?;
-            let half = estimate.confidence_interval_95.map(|_| with_digits_of(largest, estimate.half_width()));
             let test = tests[setting].as_ref();
             Some(ResultCell {
                 mean: with_digits_of(largest, estimate.mean),
-                half_width: half.unwrap_or_default(),
-                sort: estimate.mean,
+                half_width: estimate.shown_half_width().map(|half| with_digits_of(largest, half)).unwrap_or_default(),
+                value: estimate.mean,
                 is_best: is_best(setting, estimate.mean),
-                mark: test.map(Tested::mark).unwrap_or_default(),
-                test: test.map(Tested::description).unwrap_or_default(),
+                mark: test.map(Compared::mark).unwrap_or_default(),
+                query_mark: test.map(Compared::query_mark).unwrap_or_default(),
+                test: test.map(Compared::description).unwrap_or_default(),
             })
         };
-        (0..estimates.len()).map(cell).collect()
+        ((0..estimates.len()).map(cell).collect(), notes(results, measure, &estimates))
     }
+}
+
+/// Why numbers of a column are not compared with each other, or are missing.
+fn notes(results: &Results, measure: &Measure, estimates: &[Option<Estimate>]) -> Vec<String> {
+    let bases = measure.bases(results, estimates);
+    let mut notes = Vec::new();
+    if bases.len() > 1 {
+        let each: Vec<String> = bases.iter().map(Basis::describe).collect();
+        notes.push(format!(
+            "{}: settings with different lengths are not compared, neither by a test nor for the best, because a longer \
+             sum is larger ({}).",
+            measure.name,
+            each.join("; ")
+        ));
+    }
+    let is_averaged = |setting: &foltr_experiment::grid::Setting| {
+        setting.training().is_ok_and(|experiment| experiment.metrics.online.rounds_a_row() > 1)
+    };
+    let is_sum = matches!(measure.at, At::DiscountedSum | At::DiscountedByInteraction);
+    if is_sum && results.grid.settings.iter().any(is_averaged) {
+        notes.push(format!(
+            "{}: none where rows are means over several rounds (metrics.online), which cannot be discounted.",
+            measure.name
+        ));
+    }
+    notes
 }
 
 /// A number with as many digits as are read in a column whose largest is `scale`: four decimals below 10, fewer above.

@@ -6,7 +6,7 @@ use foltr_experiment::grid::{AnyExperiment, Grid, Setting};
 use foltr_experiment::manifest::Manifest;
 use foltr_experiment::results::{Results, Run};
 use foltr_experiment::rows::Row;
-use foltr_report::report::Report;
+use foltr_report::report::{QueryMeans, Report};
 use foltr_test::ExperimentFile;
 
 /// A label that would run, were it not escaped.
@@ -47,7 +47,12 @@ pub fn report(n_rounds: usize) -> Report {
     let data = [(format!("{} fold 1", experiment.data_name()), "0123456789abcdef".to_owned())];
     let about = Manifest { n_runs: runs.len(), data: data.into(), ..Manifest::default() };
     let results = Results { grid: Grid::of_settings(settings), runs, about, root: PathBuf::new() };
-    Report { name: "fabricated".into(), results, resolved: format!("# {HOSTILE}\nseeds = {SEEDS:?}\n") }
+    Report {
+        name: "fabricated".into(),
+        results,
+        resolved: format!("# {HOSTILE}\nseeds = {SEEDS:?}\n"),
+        queries: QueryMeans::default(),
+    }
 }
 
 pub fn setting(experiment: &AnyExperiment, labels: &[(&str, &str)]) -> Setting {
@@ -66,5 +71,25 @@ fn rows(last: f64, method: usize, n_rounds: usize) -> Vec<Row> {
         let value = 0.3 + (last * ceiling - 0.3) * share + 0.004 * noise(round + 1000 * method);
         Row { round, metric: metric.parse().expect("a metric"), value }
     };
-    (1..=n_rounds).flat_map(|round| [row("test-ndcg@10", round, 1.0), row("online-ndcg@10", round, 0.9)]).collect()
+    let learned = (1..=n_rounds).flat_map(|round| [row("test-ndcg@10", round, 1.0), row("online-ndcg@10", round, 0.9)]);
+    [row("test-ndcg@10", 0, 1.0)].into_iter().chain(learned).collect()
+}
+
+/// All settings of a file with made-up rows, by setting and seed.
+pub fn report_of(file: &ExperimentFile, rows: impl Fn(usize, u64) -> Vec<Row>) -> Report {
+    let grid = Grid::from_toml(&file.to_string(), &[]).expect("a sound file");
+    let seeds = |setting: usize| grid.settings[setting].experiment.seeds().to_vec();
+    let n_interactions = |it: usize| grid.settings[it].experiment.schedule().map_or(0, |it| it.n_interactions() as u64);
+    let all = (0..grid.settings.len()).flat_map(|it| seeds(it).into_iter().map(move |seed| (it, seed)));
+    let runs: Vec<Run> =
+        all.map(|(it, seed)| Run { n_interactions: n_interactions(it), ..run(it, seed, rows(it, seed)) }).collect();
+    let about = Manifest { n_runs: runs.len(), ..Manifest::default() };
+    let results = Results { grid, runs, about, root: PathBuf::new() };
+    Report { name: "made up".into(), results, resolved: file.to_string(), queries: QueryMeans::default() }
+}
+
+/// A metric in rounds `from` to `to`, with one value for all.
+pub fn level(metric: &str, (from, to): (usize, usize), value: f64) -> Vec<Row> {
+    let metric = metric.parse().expect("a metric");
+    (from..=to).map(|round| Row { round, metric, value }).collect()
 }

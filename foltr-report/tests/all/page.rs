@@ -85,7 +85,9 @@ fn runs_that_do_not_pair_up_get_the_other_test() {
     let mut report = report(2);
     report.results.runs[5].seed = 77;
     let page = html(&report, &Choices::default()).expect("a page");
-    for test in ["(Welch&#39;s t-test, Bonferroni-corrected)", "(paired t-test, Bonferroni-corrected)"] {
+    for test in
+        ["(Welch&#39;s t-test over runs, Bonferroni-corrected)", "(paired t-test over runs, Bonferroni-corrected)"]
+    {
         assert!(page.contains(test), "{test}");
     }
 }
@@ -96,7 +98,7 @@ fn missing_runs_are_named() {
     report.results.runs.remove(25);
     let page = html(&report, &Choices::default()).expect("a page");
     assert!(page.contains("119 of 120 runs are finished"));
-    assert!(page.contains("method = FPDGD + server momentum: 4 of 5 runs"), "which setting lacks a run");
+    assert!(page.contains("navigational users, FPDGD + server momentum: 4 of 5 runs"), "which setting lacks a run");
 }
 
 #[test]
@@ -150,7 +152,10 @@ fn one_setting_and_nothing_at_all_are_still_pages() {
     assert!(page.contains("data-value=\"pdgd") && !page.contains("baseline</span>"));
     single.results.runs.truncate(1);
     let page = html(&single, &Choices::default()).expect("a page");
-    assert!(page.contains("Single runs: there is neither an interval nor a test.") && !page.contains("t-test"));
+    assert!(
+        page.contains("Single runs: there is neither an interval nor a test over runs.")
+            && !page.contains("t-test over runs,")
+    );
     single.results.runs.clear();
     let page = html(&single, &Choices::default()).expect("a page");
     assert!(page.contains("0 of 120 runs are finished") && !page.contains("class=\"panel\""));

@@ -27,6 +27,9 @@ use crate::mapping::MappedFile;
 /// Part of every file's name: files of another version are never looked at.
 pub(super) const FORMAT_VERSION: u32 = 1;
 
+/// What the names of unfinished files begin with.
+pub(super) const UNFINISHED: &str = ".writing";
+
 const MAGIC: &[u8; 8] = b"FOLTRds1";
 const BYTE_ORDER: u64 = 0x0102_0304_0506_0708;
 const N_FIELDS: usize = 10;
@@ -49,7 +52,7 @@ pub(super) fn replace_file(path: &Path, write: impl FnOnce(&mut File) -> io::Res
         // Readable by those who share the data; the default would be private.
         builder.permissions(fs::Permissions::from_mode(0o644));
     }
-    let mut file = builder.prefix(".writing").tempfile_in(folder)?;
+    let mut file = builder.prefix(UNFINISHED).tempfile_in(folder)?;
     write(file.as_file_mut())?;
     file.as_file().sync_data()?;
     file.persist(path).map_err(|refused| refused.error)?;

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io::{self, Write};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use xxhash_rust::xxh3::xxh3_64;
@@ -38,6 +38,7 @@ impl Fingerprint {
 
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Stamp {
+    pub(super) path: PathBuf,
     pub(super) fingerprint: Fingerprint,
     /// Seconds since 1970, taken before the source was hashed.
     pub(super) hashed_at: i64,
@@ -47,9 +48,9 @@ pub(super) struct Stamp {
 /// File systems keep times to two seconds or better.
 const CLOCK_TICK_SECONDS: i64 = 2;
 
-const MAGIC: &[u8; 8] = b"FOLTRst1";
+const MAGIC: &[u8; 8] = b"FOLTRst2";
 const N_FIELDS: usize = 10;
-const STAMP_BYTES: usize = 8 + 8 * N_FIELDS + 8;
+const PATH_START: usize = 8 + 8 * N_FIELDS;
 
 impl Stamp {
     /// Whether the source is certainly still the one that was hashed.
@@ -58,14 +59,18 @@ impl Stamp {
     }
 
     pub(super) fn read(path: &Path) -> Option<Self> {
-        let bytes: [u8; STAMP_BYTES] = fs::read(path).ok()?.try_into().ok()?;
-        let (body, checksum) = bytes.split_at(STAMP_BYTES - 8);
-        if !body.starts_with(MAGIC) || xxh3_64(body).to_le_bytes() != checksum {
+        let bytes = fs::read(path).ok()?;
+        let (body, checksum) = bytes.split_last_chunk::<8>()?;
+        if body.len() < PATH_START || !body.starts_with(MAGIC) || xxh3_64(body).to_le_bytes() != *checksum {
             return None;
         }
         let field = |i: usize| u64::from_le_bytes(body[8 + 8 * i..16 + 8 * i].try_into().expect("eight bytes"));
-        let source_hash = u128::from(field(8)) | u128::from(field(9)) << 64;
-        Some(Self { fingerprint: Fingerprint(std::array::from_fn(field)), hashed_at: field(7) as i64, source_hash })
+        Some(Self {
+            path: path_of(&body[PATH_START..])?,
+            fingerprint: Fingerprint(std::array::from_fn(field)),
+            hashed_at: field(7) as i64,
+            source_hash: u128::from(field(8)) | u128::from(field(9)) << 64,
+        })
     }
 
     pub(super) fn write(&self, path: &Path) -> io::Result<()> {
@@ -73,9 +78,21 @@ impl Stamp {
         let fields = self.fingerprint.0.into_iter().chain(others);
         let mut bytes = MAGIC.to_vec();
         bytes.extend(fields.flat_map(u64::to_le_bytes));
+        bytes.extend(self.path.as_os_str().as_encoded_bytes());
         bytes.extend(xxh3_64(&bytes).to_le_bytes());
         super::file::replace_file(path, |file| file.write_all(&bytes))
     }
+}
+
+#[cfg(unix)]
+fn path_of(bytes: &[u8]) -> Option<PathBuf> {
+    use std::os::unix::ffi::OsStrExt;
+    Some(std::ffi::OsStr::from_bytes(bytes).into())
+}
+
+#[cfg(not(unix))]
+fn path_of(bytes: &[u8]) -> Option<PathBuf> {
+    std::str::from_utf8(bytes).ok().map(PathBuf::from)
 }
 
 /// Seconds since 1970; 0 on a clock before that, which makes every stamp untrusted.

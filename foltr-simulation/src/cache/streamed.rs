@@ -33,16 +33,16 @@ pub(crate) fn load_streamed<E: From<LetorError>>(
 ) -> Result<Vec<Dataset>, E> {
     let read_error = |error| LetorError::Read { file: source.path.into(), source: error };
     let cached = CachedSource::new(source.path, source.cache).map_err(read_error)?;
-    let open = |hash| cached.folders.iter().find_map(|folder| source.open(folder, hash));
+    let open = |hash| source.open(cached.folder?, hash);
     if let Some(parts) = cached.trusted_hash().and_then(open) {
         return Ok(parts);
     }
     let temporary = tempfile::tempdir().map_err(read_error)?;
-    let (folder, growing) = source.first_writable(&cached.folders, temporary.path())?;
+    let (folder, growing) = source.first_writable(cached.folder, temporary.path())?;
     let hash = source.convert(&folder, growing, part_of)?;
     let parts = source.open(&folder, hash);
     if folder != temporary.path() {
-        cached.remember(&folder, hash, |hash| (0..source.n_parts).map(|part| source.name(hash, part)).collect());
+        cached.remember(&folder, hash);
     }
     let lost = || io::Error::other("the cache file that was just written cannot be opened");
     Ok(parts.ok_or_else(|| LetorError::Store { folder, source: lost() })?)
@@ -60,11 +60,11 @@ impl Streamed<'_> {
         (0..self.n_parts).map(|part| open_cache_file(&folder.join(self.name(hash, part)), hash)).collect()
     }
 
-    /// The first folder that takes files, and an empty file there for each part.
-    fn first_writable(&self, folders: &[PathBuf], last: &Path) -> Result<(PathBuf, Vec<GrowingFile>), LetorError> {
+    /// The cache folder, or the other one if it takes no files, and an empty file there for each part.
+    fn first_writable(&self, cache: Option<&Path>, last: &Path) -> Result<(PathBuf, Vec<GrowingFile>), LetorError> {
         let begin = |folder: &Path| (0..self.n_parts).map(|_| GrowingFile::new(folder)).collect::<io::Result<Vec<_>>>();
-        if let Some(first) = folders.iter().find_map(|folder| Some((folder.clone(), begin(folder).ok()?))) {
-            return Ok(first);
+        if let Some((folder, Ok(growing))) = cache.map(|folder| (folder, begin(folder))) {
+            return Ok((folder.into(), growing));
         }
         let growing = begin(last).map_err(|source| LetorError::Store { folder: last.into(), source })?;
         Ok((last.into(), growing))

@@ -88,7 +88,8 @@ fn a_stamp_is_believed_only_when_the_source_is_older_and_unchanged() {
     let setup = setup();
     let fingerprint = Fingerprint::of(&setup.source).expect("a file");
     let changed_at = fingerprint.last_change();
-    let stamp = |hashed_at| Stamp { fingerprint: fingerprint.clone(), hashed_at, source_hash: 7 };
+    let path = setup.source.clone();
+    let stamp = |hashed_at| Stamp { path: path.clone(), fingerprint: fingerprint.clone(), hashed_at, source_hash: 7 };
     assert!(stamp(changed_at + 10).is_current(&fingerprint));
     assert!(!stamp(changed_at + 1).is_current(&fingerprint), "changed in the same tick as it was hashed");
     assert!(!stamp(changed_at - 5).is_current(&fingerprint), "changed after it was hashed");
@@ -149,23 +150,75 @@ fn a_folder_that_cannot_be_written_is_no_error() {
     assert_eq!(off.data, loaded.data);
 }
 
-#[cfg(unix)]
 #[test]
-fn nothing_is_written_beside_data_in_a_read_only_folder() {
-    use std::os::unix::fs::PermissionsExt;
+fn nothing_is_written_beside_the_data() {
     let setup = setup();
-    let folder = setup.folder.path();
-    assert_eq!(Cache::Automatic.folders(&setup.source)[0], folder.join(FOLDER_NAME));
-    fs::set_permissions(folder, fs::Permissions::from_mode(0o555)).expect("set");
-    let folders = Cache::Automatic.folders(&setup.source);
-    fs::set_permissions(folder, fs::Permissions::from_mode(0o755)).expect("set");
-    assert!(!folders.contains(&folder.join(FOLDER_NAME)));
+    setup.load();
+    let entries = fs::read_dir(setup.folder.path()).expect("a folder");
+    let mut names: Vec<_> = entries.map(|entry| entry.expect("an entry").file_name()).collect();
+    names.sort();
+    assert_eq!(names, ["cache", "train.txt"]);
 }
 
 #[test]
-fn the_setting_names_a_folder_or_off() {
-    let read = |text: &str| Cache::from_setting(Some(OsStr::new(text)));
-    assert_eq!((read("off"), read("OFF"), read("")), (Cache::Off, Cache::Off, Cache::Automatic));
-    assert_eq!(read("fast-disk"), Cache::Folder("fast-disk".into()));
-    assert_eq!(Cache::from_setting(None), Cache::Automatic);
+fn the_folder_is_the_one_named_or_that_of_the_user() {
+    let of_user = || Some(PathBuf::from("/home/a/.cache"));
+    let named = |text: &str| Cache::new(Some(OsStr::new(text)), of_user());
+    assert_eq!((named("off"), named("OFF")), (Cache::Off, Cache::Off));
+    assert_eq!(named("fast-disk"), Cache::Folder("fast-disk".into()));
+    assert_eq!(Cache::new(None, of_user()), Cache::Folder("/home/a/.cache/foltr".into()));
+    assert_eq!(Cache::new(None, None), Cache::Off);
+}
+
+#[test]
+fn contents_are_told_by_source_and_cleared_but_for_files_of_others() {
+    let setup = setup();
+    let folder = setup.folder.path().join("cache");
+    assert_eq!(contents(&folder).expect("no folder yet"), []);
+    setup.load();
+    load_letor(&setup.source, &ReadOptions::default(), true, &setup.cache).expect("valid");
+    let other = setup.folder.path().join("other.txt");
+    fs::write(&other, "1 qid:1 1:1\n").expect("written");
+    load_letor(&other, &ReadOptions::default(), false, &setup.cache).expect("valid");
+    fs::remove_file(&other).expect("removed");
+    fs::write(folder.join("notes.txt"), "mine").expect("written");
+    fs::write(folder.join(format!("{:032x}-text-any-4-raw.foltr1", 7)), "0123").expect("written");
+    let found = contents(&folder).expect("readable");
+    let told: Vec<_> = found.iter().map(|it| (it.source.is_some(), it.state, it.n_files)).collect();
+    use SourceState::{Missing, Unchanged, Unknown};
+    assert_eq!(told, [(false, Unknown, 1), (true, Missing, 1), (true, Unchanged, 2)]);
+    assert_eq!(found[2].source, Some(fs::canonicalize(&setup.source).expect("there")));
+    setup.write("0 qid:1 1:2\n1 qid:1 1:3\n");
+    assert_eq!(contents(&folder).expect("readable")[2].state, SourceState::Changed);
+    let (n_files, n_bytes) = clear(&folder).expect("cleared");
+    assert_eq!(n_files, 4);
+    assert!(n_bytes > found.iter().map(|it| it.n_bytes).sum(), "stamps are counted");
+    let left: Vec<_> = fs::read_dir(&folder).expect("still there").map(|it| it.expect("a file").file_name()).collect();
+    assert_eq!(left, ["notes.txt"]);
+    assert!(!setup.load().from_cache);
+}
+
+#[test]
+fn a_changed_source_loses_the_files_of_all_its_readings() {
+    let setup = setup();
+    let load = |normalise| load_letor(&setup.source, &ReadOptions::default(), normalise, &setup.cache).expect("valid");
+    (load(false), load(true));
+    assert_eq!(setup.cache_files(".foltr1").len(), 2);
+    setup.write("0 qid:1 1:2\n1 qid:1 1:3\n");
+    load(true);
+    assert_eq!(setup.cache_files(".foltr1").len(), 1);
+}
+
+/// Each of many threads, as so many processes, reads whole data and leaves whole files.
+#[test]
+fn many_may_load_the_same_file_at_once() {
+    let setup = setup();
+    let expected = parse_letor(TEXT.as_bytes(), &setup.source, &ReadOptions::default()).expect("valid");
+    std::thread::scope(|scope| {
+        for _ in 0..8 {
+            scope.spawn(|| (0..20).for_each(|_| assert_eq!(setup.load().data, expected)));
+        }
+    });
+    assert!(setup.load().from_cache);
+    assert_eq!((setup.cache_files(".foltr1").len(), setup.cache_files("").len()), (1, 2), "a data file and a stamp");
 }

@@ -162,7 +162,7 @@ mod tests {
 
     fn load(files: &[(&str, &str)]) -> Result<Fold, String> {
         let folder = folder(files);
-        let options = LoadOptions { cache: Cache::Off, ..LoadOptions::new(false) };
+        let options = LoadOptions::new(false, &Cache::Off);
         let place = format!("{}/", folder.path().display());
         load_intent_folder(folder.path(), &options).map_err(|error| error.to_string().replace(&place, ""))
     }

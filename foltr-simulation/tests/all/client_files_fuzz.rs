@@ -45,7 +45,7 @@ fn check(fold: &Fold) {
 }
 
 fn options(folder: &Path, number: usize) -> LoadOptions {
-    LoadOptions { cache: Cache::Folder(folder.join(format!("cache-{number}"))), ..LoadOptions::new(true) }
+    LoadOptions::new(true, &Cache::Folder(folder.join(format!("cache-{number}"))))
 }
 
 /// Damages one of some files at a time and loads all; says how often that went well.

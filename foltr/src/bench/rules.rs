@@ -8,6 +8,7 @@ use toml::{Table, Value};
 
 use super::{Work, best_seconds};
 use crate::catalogue::SPECS;
+use crate::output::note;
 
 const CLIENTS: [u32; 3] = [10, 100, 1000];
 /// A linear ranker on LETOR and MSLR features, and one with a hidden layer.
@@ -22,7 +23,7 @@ pub fn table() -> Result<String> {
     let sizes: Vec<(u32, usize)> = CLIENTS.into_iter().flat_map(|n| PARAMS.map(|d| (n, d))).collect();
     let mut rows = Vec::new();
     for (name, section) in defences()? {
-        eprintln!("measuring {name} ...");
+        note(format_args!("measuring {name} ..."));
         let mut row = vec![name];
         for &(clients, params) in &sizes {
             let time = defence(&section, clients).and_then(|defence| measure(defence, clients, params));

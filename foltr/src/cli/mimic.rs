@@ -4,6 +4,8 @@ use std::path::PathBuf;
 
 use clap::{Args, Subcommand};
 
+use foltr_experiment::execute::Shard;
+
 #[derive(Debug, Subcommand)]
 pub enum MimicCommand {
     /// All steps: teachers, labels, students, evaluation.
@@ -29,6 +31,9 @@ pub struct MimicArgs {
     /// A value in place of the one in the file, such as teacher.steps=500.
     #[arg(long = "set", value_name = "KEY=VALUE")]
     pub overrides: Vec<String>,
+    /// Do only the I-th of N shares of the runs, which are pairs of a fold and a seed; `foltr merge` joins the folders.
+    #[arg(long, value_name = "I/N")]
+    pub shard: Option<Shard>,
 }
 
 #[derive(Debug, Args)]

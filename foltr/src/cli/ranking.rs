@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use clap::Args;
+use clap::error::ErrorKind;
 use foltr_rank::metric::WithoutRelevant;
 
 use foltr_experiment::selection::Selection;
@@ -11,10 +12,11 @@ use foltr_report::trec::{Gain, Scores};
 
 #[derive(Clone, Debug, Args)]
 pub struct SelectionArgs {
-    /// Which queries of a folder: train, validation or test; can be repeated (default: test).
+    /// Which queries of a folder: train, validation or test; can be repeated [default: test; for a result folder those
+    /// that the run measured].
     #[arg(long = "split", value_name = "SPLIT", value_parser = choice::<Split>)]
     splits: Vec<Split>,
-    /// Which fold of a folder, from 1; can be repeated (default: all).
+    /// Which fold of a folder, from 1; can be repeated [default: all].
     #[arg(long = "fold", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     folds: Vec<u16>,
 }
@@ -27,23 +29,52 @@ impl SelectionArgs {
 
 #[derive(Clone, Debug, Args)]
 pub struct EvaluateArgs {
-    /// The file model.safetensors of a run.
-    #[arg(value_name = "MODEL")]
+    /// A result folder, the folder of one of its runs, or the file model.safetensors of a run.
+    #[arg(value_name = "DIR|MODEL")]
     pub model: PathBuf,
-    /// A LETOR file, or a folder in LETOR layout. Looked up here, then below FOLTR_DATA.
+    /// For a file: a LETOR file, or a folder in LETOR layout. Looked up here, then below FOLTR_DATA.
     #[arg(value_name = "DATA")]
-    pub data: PathBuf,
-    /// What to measure, in our words or those of ir-measures; can be repeated (default: ndcg@10, mrr@10, p@10, map).
+    pub data: Option<PathBuf>,
+    /// What to measure, in our words or those of ir-measures; can be repeated [default: what the run measured; for a file
+    /// ndcg@10, mrr@10, p@10 and map].
     #[arg(long = "metric", value_name = "NAME", value_parser = metric_by_labels)]
     pub metrics: Vec<Metric>,
     #[command(flatten)]
     pub selection: SelectionArgs,
-    /// What a query without any relevant document counts: skip (left out of the mean), zero or one.
-    #[arg(long, value_name = "CHOICE", default_value = "skip", value_parser = choice::<WithoutRelevant>)]
-    pub queries_without_relevant: WithoutRelevant,
+    /// What a query without any relevant document counts: skip (left out of the mean), zero or one [default: as in the
+    /// run; for a file skip].
+    #[arg(long, value_name = "CHOICE", value_parser = choice::<WithoutRelevant>)]
+    pub queries_without_relevant: Option<WithoutRelevant>,
     /// The values of every query as well.
     #[arg(long)]
     pub per_query: bool,
+    /// One JSON document instead of a table.
+    #[arg(long)]
+    pub json: bool,
+}
+
+impl EvaluateArgs {
+    /// What is wrong about the arguments together, if anything.
+    pub fn problem(&self) -> Option<(ErrorKind, &'static str)> {
+        match &self.data {
+            None if self.model.is_file() => Some((
+                ErrorKind::MissingRequiredArgument,
+                "a model file needs DATA to be measured on; without DATA give the result folder or the run's folder",
+            )),
+            Some(_) if self.model.is_dir() => Some((
+                ErrorKind::ArgumentConflict,
+                "a result folder knows its own data; leave DATA out, or give one file model.safetensors",
+            )),
+            _ => None,
+        }
+    }
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct ModelsArgs {
+    /// A result folder, the folder of one of its runs, or a file model.safetensors.
+    #[arg(value_name = "DIR")]
+    pub path: PathBuf,
     /// One JSON document instead of a table.
     #[arg(long)]
     pub json: bool,

@@ -1,12 +1,14 @@
 //! `foltr audit`: do the privacy labels hold?
 
-use std::path::Path;
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::path::{Path, PathBuf};
+use std::time::{Instant, SystemTime};
 
 use anyhow::{Context, Result};
 
 use super::{End, audit_figure};
+use crate::output::{self, note, say};
 use crate::progress::step_bar;
+use crate::timestamp::timestamp;
 use foltr_audit::power::{self, Detection};
 use foltr_audit::{Audit, AuditBudget, Finding, Scene};
 use foltr_experiment::collection::Collection;
@@ -21,14 +23,17 @@ pub fn run(out: Option<&Path>, seed: u64) -> Result<End> {
     let bar = step_bar();
     let audit = foltr_audit::run(scene(seed)?, seed, AuditBudget::FULL, &bar);
     bar.finish_and_clear();
-    println!("{}", render(&audit));
-    println!("detects: the smallest error that 19 of 20 audits refute, as measured on {}", power::date());
+    let written = out.map(|folder| write(&audit, folder)).transpose();
+    say(render(&audit));
+    say(format_args!("detects: the smallest error that 19 of 20 audits refute, as measured on {}", power::date()));
     if !audit.is_real_data {
-        println!("MQ2008 was not found here or below {DATA_VARIABLE}: clicks were recovered from generated lists");
+        say(format_args!(
+            "MQ2008 was not found here or below {DATA_VARIABLE}: clicks were recovered from generated lists"
+        ));
     }
-    println!("lists of {}; {:.1} s", audit.data_name, started.elapsed().as_secs_f64());
-    if let Some(folder) = out {
-        write(&audit, folder)?;
+    say(format_args!("lists of {}; {:.1} s", audit.data_name, started.elapsed().as_secs_f64()));
+    for (what, path) in written?.into_iter().flatten() {
+        say(format_args!("{what:10} {}", path.display()));
     }
     Ok(if audit.has_failed() { End::Failed } else { End::Done })
 }
@@ -37,37 +42,23 @@ pub fn run(out: Option<&Path>, seed: u64) -> Result<End> {
 pub fn measure_power(out: Option<&Path>, seed: u64) -> Result<End> {
     let _lock = out.map(lock_folder).transpose()?;
     let scene = scene(seed)?;
-    let show = |it: &Detection| eprintln!("{}: {}", it.row, it.error.as_deref().unwrap_or("-"));
-    let text = power::text(&power::measure(&scene, seed, show), &today()?, &scene.name);
+    let show = |it: &Detection| note(format_args!("{}: {}", it.row, it.error.as_deref().unwrap_or("-")));
+    let time = timestamp(SystemTime::now());
+    let today = time.split('T').next().unwrap_or_default();
+    let text = power::text(&power::measure(&scene, seed, show), today, &scene.name);
     match out {
-        None => print!("{text}"),
+        None => output::print(&text),
         Some(folder) => {
             let path = folder.join("audit-power.md");
-            std::fs::write(&path, text).with_context(|| format!("{} cannot be written", path.display()))?;
-            println!("detectable errors: {}", path.display());
+            let written = std::fs::write(&path, &text);
+            if written.is_err() {
+                output::print(&text);
+            }
+            written.with_context(|| format!("{} cannot be written", path.display()))?;
+            say(format_args!("detectable errors: {}", path.display()));
         }
     }
     Ok(End::Done)
-}
-
-/// The date in Greenwich, as in 2026-01-31.
-fn today() -> Result<String> {
-    let seconds = SystemTime::now().duration_since(UNIX_EPOCH).context("the clock is before 1970")?.as_secs();
-    let (mut day, mut year, mut month) = (seconds / 86_400, 1970, 1);
-    let is_leap = |year: u64| year.is_multiple_of(4) && (!year.is_multiple_of(100) || year.is_multiple_of(400));
-    while day >= 365 + u64::from(is_leap(year)) {
-        day -= 365 + u64::from(is_leap(year));
-        year += 1;
-    }
-    let february = 28 + u64::from(is_leap(year));
-    for days in [31, february, 31, 30, 31, 30, 31, 31, 30, 31, 30] {
-        if day < days {
-            break;
-        }
-        day -= days;
-        month += 1;
-    }
-    Ok(format!("{year}-{month:02}-{:02}", day + 1))
 }
 
 /// MQ2008 where it is found, else generated data of its shape.
@@ -94,21 +85,19 @@ fn render(audit: &Audit) -> String {
     table(&header, 3, audit.findings.iter().map(row).collect())
 }
 
-fn write(audit: &Audit, folder: &Path) -> Result<()> {
-    let path = folder.join("audit.json");
+/// Writes what was found; returns what is in which file.
+fn write(audit: &Audit, folder: &Path) -> Result<Vec<(&'static str, PathBuf)>> {
+    let verdicts = folder.join("audit.json");
     let text = serde_json::to_string_pretty(&audit.findings)? + "\n";
-    std::fs::write(&path, text).with_context(|| format!("{} cannot be written", path.display()))?;
-    println!("verdicts:  {}", path.display());
+    std::fs::write(&verdicts, text).with_context(|| format!("{} cannot be written", verdicts.display()))?;
     let path = folder.join("inversion.csv");
     let mut csv = csv::Writer::from_path(&path).with_context(|| format!("{} cannot be written", path.display()))?;
     for inversion in &audit.inversions {
         csv.serialize(inversion)?;
     }
     csv.flush()?;
-    println!("inversion: {}", path.display());
     let (svg, png) = plot::write(&audit_figure::svg(audit), &folder.join("audit"))?;
-    println!("figure:    {}\n           {}", svg.display(), png.display());
-    Ok(())
+    Ok(vec![("verdicts:", verdicts), ("inversion:", path), ("figure:", svg), ("", png)])
 }
 
 #[cfg(test)]

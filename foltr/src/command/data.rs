@@ -9,6 +9,7 @@ use foltr_simulation::letor::{ReadOptions, read_letor, write_letor};
 
 use super::{End, make_folder};
 use crate::cli::DataCommand;
+use crate::output::{note, say};
 use foltr_experiment::data::resolve_path;
 use foltr_report::distinct;
 use foltr_report::table::{grouped, table};
@@ -32,7 +33,7 @@ fn generate(shape: SyntheticShape, queries: Option<u32>, seed: u64, out: &Path) 
         let Some(data) = data else { continue };
         let path = out.join(name);
         write_letor(&data, &path).with_context(|| format!("{} cannot be written", path.display()))?;
-        println!("{}: {} queries, {} documents", path.display(), data.n_queries(), data.n_docs());
+        say(format_args!("{}: {} queries, {} documents", path.display(), data.n_queries(), data.n_docs()));
     }
     Ok(())
 }
@@ -43,10 +44,10 @@ fn check(path: &Path) -> Result<()> {
     let mut n_wrong = 0;
     for file in &files {
         match read_letor(file, &ReadOptions::default()) {
-            Ok(data) => println!("{}: sound{}", file.display(), oddities(&data)),
+            Ok(data) => say(format_args!("{}: sound{}", file.display(), oddities(&data))),
             Err(error) => {
                 n_wrong += 1;
-                eprintln!("{error}");
+                note(error);
             }
         }
     }
@@ -93,7 +94,7 @@ fn info(path: &Path) -> Result<()> {
     let rows = files(path)?.iter().map(describe).collect::<Result<Vec<_>>>()?;
     let of_queries = ["file", "queries", "none relevant", "documents", "fewest / median / most"];
     let header = [&of_queries[..], &["features", "values", "label 0 / 1 / ..."]].concat();
-    println!("{}", table(&header, 1, rows));
+    say(table(&header, 1, rows));
     Ok(())
 }
 

@@ -8,6 +8,7 @@ use indicatif::HumanDuration;
 
 use super::End;
 use crate::cli::RunArgs;
+use crate::output::{note, say};
 use foltr_experiment::execute::{DataCache, Plan};
 use foltr_experiment::grid::Grid;
 use foltr_experiment::probe::{Cost, probe};
@@ -21,11 +22,11 @@ pub fn run(RunArgs { spec, overrides, shard, .. }: &RunArgs) -> Result<End> {
     let data = DataCache::load(&grid)?;
     let plan = Plan::new(grid, &data, *shard)?;
     let costs = probe(&plan, &data)?;
-    println!("{}", render(&plan, &costs));
+    say(render(&plan, &costs));
     if plan.grid.settings.len() > MOST_SHOWN {
-        println!("{MOST_SHOWN} of {} settings shown", plan.grid.settings.len());
+        say(format_args!("{MOST_SHOWN} of {} settings shown", plan.grid.settings.len()));
     }
-    plan.warnings(&data).iter().for_each(|warning| eprintln!("warning: {warning}"));
+    plan.warnings(&data).iter().for_each(|warning| note(format_args!("warning: {warning}")));
     let n_interactions: u64 = plan.jobs.iter().map(|job| plan.n_interactions(job)).sum();
     let threads = rayon::current_num_threads();
     // Methods of unlearning share their training.
@@ -33,18 +34,18 @@ pub fn run(RunArgs { spec, overrides, shard, .. }: &RunArgs) -> Result<End> {
     let trained = plan.jobs.iter().filter(|job| trainings.insert(job.parent().unwrap_or(&job.key)));
     let seconds: f64 = trained.map(|job| costs[job.setting].seconds).sum::<f64>() / threads as f64;
     let share = shard.map_or_else(String::new, |shard| format!(" (shard {shard} of {} runs)", plan.n_runs));
-    println!(
+    say(format_args!(
         "{} settings, {} runs{share}, {} interactions",
         plan.grid.settings.len(),
         plan.jobs.len(),
         grouped(n_interactions)
-    );
+    ));
     let of_runs = costs.iter().map(|cost| cost.bytes).max().unwrap_or(0) * threads;
     let megabytes = (data.n_bytes() + of_runs) as f64 / 1e6;
-    println!(
+    say(format_args!(
         "about {} on {threads} threads, {megabytes:.0} MB of memory (measured on a few rounds)",
         HumanDuration(Duration::from_secs_f64(seconds))
-    );
+    ));
     Ok(End::Done)
 }
 

@@ -7,6 +7,7 @@ use anyhow::Result;
 use super::End;
 use super::run;
 use crate::cli::{MimicArgs, MimicCommand, RunArgs};
+use crate::output::say;
 use foltr_experiment::mimic::{PrivacyStatement, Step};
 
 pub fn run(command: &MimicCommand) -> Result<End> {
@@ -17,24 +18,24 @@ pub fn run(command: &MimicCommand) -> Result<End> {
         MimicCommand::TrainStudent(arguments) => (arguments, &[Step::TrainStudents]),
         MimicCommand::Evaluate(arguments) => (arguments, &[Step::Evaluate]),
     };
-    let MimicArgs { spec, out, overrides } = arguments.clone();
-    run::run(&RunArgs { spec, overrides, out: Some(out), ..RunArgs::default() }, steps)
+    let MimicArgs { spec, out, overrides, shard } = arguments.clone();
+    run::run(&RunArgs { spec, overrides, out: Some(out), shard, ..RunArgs::default() }, steps)
 }
 
 /// Prints what steps have written to the folder of a run.
 pub fn print_files(folder: &Path, names: &[&str], steps: &[Step]) -> Result<()> {
     if steps.contains(&Step::TrainTeachers) {
-        println!("teachers: {}", folder.join("teacher-1.safetensors").display());
+        say(format_args!("teachers: {}", folder.join("teacher-1.safetensors").display()));
     }
     for name in names {
         if steps.contains(&Step::Label) {
-            println!("labels {name}: {}", folder.join(name).join("labels.jsonl").display());
+            say(format_args!("labels {name}: {}", folder.join(name).join("labels.jsonl").display()));
             for sentence in PrivacyStatement::read(&folder.join(name))?.sentences {
-                println!("  {sentence}");
+                say(format_args!("  {sentence}"));
             }
         }
         if steps.contains(&Step::TrainStudents) {
-            println!("student {name}: {}", folder.join(name).join("student.safetensors").display());
+            say(format_args!("student {name}: {}", folder.join(name).join("student.safetensors").display()));
         }
     }
     Ok(())

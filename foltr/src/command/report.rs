@@ -6,6 +6,7 @@ use std::time::Instant;
 use anyhow::{Context, Result};
 
 use super::{End, make_folder};
+use crate::output::say;
 use foltr_experiment::store::RunStore;
 use foltr_report::report::{Choices, Page, read};
 
@@ -21,9 +22,9 @@ pub fn run(folder: &Path, choices: &Choices) -> Result<End> {
     let written = page.write_figures(&pictures)?;
     let (n_finished, n_planned) = (report.results.runs.len(), report.results.about.n_runs);
     if n_finished < n_planned {
-        println!("{n_finished} of {n_planned} runs are finished; the report is about those");
+        say(format_args!("{n_finished} of {n_planned} runs are finished; the report is about those"));
     }
-    println!("report:  {} ({:.1} s)", path.display(), started.elapsed().as_secs_f64());
-    println!("figures: {} in {}", written.len(), pictures.display());
+    say(format_args!("report:  {} ({:.1} s)", path.display(), started.elapsed().as_secs_f64()));
+    say(format_args!("figures: {} in {}", written.len(), pictures.display()));
     Ok(End::Done)
 }

@@ -6,9 +6,10 @@ use anyhow::Result;
 
 use super::{End, catch_interrupts};
 use crate::catalogue::{Item, items};
-use crate::judged_study::{self, JudgedStudy};
+use crate::judged_study::{self, JudgedStudy, Progress};
+use crate::output::{note, say};
 use crate::summary;
-use foltr_experiment::execute::Interrupted;
+use foltr_experiment::execute::{Interrupted, Shard};
 use foltr_experiment::store::RunStore;
 use foltr_experiment::study::{Entry, Study};
 use foltr_report::expect::{Criteria, Verdict};
@@ -31,7 +32,13 @@ pub fn list() -> Result<String> {
 
 /// Runs all entries, or those named, one after the other; prints their verdicts as they come, and a table at the end.
 /// Nothing is run if a name is unknown or a file wrong.
-pub fn run(ids: Option<&[String]>, is_quick: bool, out: &Path, summary: Option<&Path>) -> Result<End> {
+pub fn run(
+    ids: Option<&[String]>,
+    is_quick: bool,
+    out: &Path,
+    shard: Option<Shard>,
+    summary: Option<&Path>,
+) -> Result<End> {
     let items = items()?;
     for id in ids.into_iter().flatten() {
         find(&items, id)?;
@@ -44,20 +51,26 @@ pub fn run(ids: Option<&[String]>, is_quick: bool, out: &Path, summary: Option<&
     for item in items.iter().filter(is_asked) {
         asked.push((item.checked(is_quick, &[])?, &item.entry));
     }
-    let end = if asked.is_empty() { End::Done } else { run_all(&asked, out)? };
+    let end = if asked.is_empty() { End::Done } else { run_all(&asked, out, shard)? };
     if let Some(file) = summary.filter(|_| end != End::Interrupted) {
         summary::write(out, items.iter().map(|item| &item.entry), file)?;
-        println!("summary: {}", file.display());
+        say(format_args!("summary: {}", file.display()));
     }
     Ok(end)
 }
 
 /// `foltr scorecard`: the study of every attack against every defence, in one of its settings.
-pub fn scorecard(setting: Option<&str>, is_quick: bool, overrides: &[String], out: &Path) -> Result<End> {
+pub fn scorecard(
+    setting: Option<&str>,
+    is_quick: bool,
+    overrides: &[String],
+    out: &Path,
+    shard: Option<Shard>,
+) -> Result<End> {
     let items = items()?;
     let id = setting.map_or_else(|| SCORECARD.to_owned(), |setting| format!("{SCORECARD}-{setting}"));
     let item = find(&items, &id)?;
-    run_all(&[(item.checked(is_quick, overrides)?, &item.entry)], out)
+    run_all(&[(item.checked(is_quick, overrides)?, &item.entry)], out, shard)
 }
 
 fn find<'a>(items: &'a [Item], id: &str) -> Result<&'a Item, UnknownEntry> {
@@ -69,26 +82,27 @@ fn find<'a>(items: &'a [Item], id: &str) -> Result<&'a Item, UnknownEntry> {
 }
 
 /// An entry that cannot be run is an error, and the others follow.
-fn run_all(entries: &[(Option<(Study, Criteria)>, &Entry)], out: &Path) -> Result<End> {
+fn run_all(entries: &[(Option<(Study, Criteria)>, &Entry)], out: &Path, shard: Option<Shard>) -> Result<End> {
     let store = RunStore::open(out)?;
     catch_interrupts()?;
     let (mut end, mut lines) = (End::Done, Vec::new());
     for (study, Entry { id, paper, item, title, .. }) in entries {
-        println!("\n{id}: {title} ({paper}, {item})");
-        match judged_study::run(study.as_ref(), id, &store) {
-            Ok(Some(judged)) => {
+        say(format_args!("\n{id}: {title} ({paper}, {item})"));
+        match judged_study::run(study.as_ref(), id, &store, shard) {
+            Ok(Progress::Judged(judged)) => {
                 judged.print(&out.join(id));
                 lines.push(line(id, &judged));
                 if judged.is_failure() {
                     end = End::Failed;
                 }
             }
-            Ok(None) => {
-                eprintln!("{Interrupted}");
+            Ok(Progress::Share(done)) => say(format_args!("{id}: {done}")),
+            Ok(Progress::Interrupted) => {
+                note(Interrupted);
                 return Ok(End::Interrupted);
             }
             Err(error) => {
-                eprintln!("error: {id}: {error:#}");
+                note(format_args!("error: {id}: {error:#}"));
                 lines.push(vec![id.clone(), "error".into()]);
                 end = End::Failed;
             }
@@ -96,7 +110,7 @@ fn run_all(entries: &[(Option<(Study, Criteria)>, &Entry)], out: &Path) -> Resul
     }
     let names = Verdict::ALL.map(|(name, _)| name);
     let header: Vec<&str> = ["entry"].into_iter().chain(names).collect();
-    println!("\n{}", table(&header, 1, lines));
+    say(format_args!("\n{}", table(&header, 1, lines)));
     Ok(end)
 }
 

@@ -4,9 +4,11 @@ use std::path::Path;
 
 use anyhow::Result;
 
+use crate::output::say;
 use foltr_experiment::results::Results;
 use foltr_experiment::rows::MetricName;
 use foltr_experiment::spec::Split;
+use foltr_report::names::{axis_names, metric_name};
 use foltr_report::summary::SettingSummary;
 use foltr_report::table::{grouped, table, with_interval};
 use foltr_report::{distinct, mimic};
@@ -19,31 +21,31 @@ pub fn print(results: &Results, out: &Path) -> Result<()> {
     let is_mimic = |i: &usize| settings[*i].experiment.mimic().is_some();
     (0..settings.len()).filter(is_mimic).take(MOST_SHOWN).try_for_each(|i| print_mimic(results, i))?;
     if !(0..settings.len()).all(|i| is_mimic(&i)) {
-        println!("{}", render(results));
+        say(render(results));
     }
     if settings.len() > MOST_SHOWN {
-        println!("{MOST_SHOWN} of {} settings; all are in summary.json", settings.len());
+        say(format_args!("{MOST_SHOWN} of {} settings; all are in summary.json", settings.len()));
     }
     let (seconds, n) = (results.about.training_seconds, results.about.n_interactions);
     if n > 0 && seconds > 0.0 {
-        println!("{} interactions, {} a second and thread", grouped(n), grouped((n as f64 / seconds) as u64));
+        say(format_args!("{} interactions, {} a second and thread", grouped(n), grouped((n as f64 / seconds) as u64)));
     }
-    println!("rows:    {}\nsummary: {}", out.join("rows.csv").display(), out.join("summary.json").display());
-    println!("a page:  foltr report {}", out.display());
+    say(format_args!("rows:    {}\nsummary: {}", out.join("rows.csv").display(), out.join("summary.json").display()));
+    say(format_args!("a page:  foltr report {}", out.display()));
     Ok(())
 }
 
 fn print_mimic(results: &Results, setting: usize) -> Result<()> {
     let evaluations = mimic::evaluations(results, setting)?;
     if evaluations.is_empty() {
-        println!("no query was judged: there is nothing to evaluate");
+        say("no query was judged: there is nothing to evaluate");
         return Ok(());
     }
     let summary = mimic::Summary::of(&evaluations);
     let name = results.grid.settings[setting].name();
-    println!("{}{}{}", name, if name.is_empty() { "" } else { "\n" }, summary.render());
+    say(format_args!("{}{}{}", name, if name.is_empty() { "" } else { "\n" }, summary.render()));
     if summary.line("bm25").is_some() {
-        println!("p: paired t-test of nDCG@20 by query, means over seeds; weight: chosen on validation queries");
+        say("p: paired t-test of nDCG@20 by query, means over seeds; weight: chosen on validation queries");
     }
     Ok(())
 }
@@ -54,11 +56,11 @@ fn render(results: &Results) -> String {
     let shown: Vec<SettingSummary<'_>> =
         (0..results.grid.settings.len().min(MOST_SHOWN)).map(|i| SettingSummary::of(results, i)).collect();
     let metrics = shown_metrics(results);
-    let mut header: Vec<String> = axes.clone();
-    header.extend(metrics.iter().map(|metric| format!("{metric}, final")));
+    let mut header: Vec<String> = axis_names(&axes);
+    header.extend(metrics.iter().map(|metric| metric_name(metric)));
     let is_online = shown.iter().any(|setting| setting.online.is_some());
     if is_online {
-        header.extend(["online nDCG, mean".into(), "discounted sum".into()]);
+        header.extend(["online nDCG, mean".into(), "discounted by round".into()]);
     }
     header.push("runs".into());
     let rows = shown.iter().map(|setting| {
@@ -74,7 +76,16 @@ fn render(results: &Results) -> String {
         row
     });
     let header: Vec<&str> = header.iter().map(String::as_str).collect();
-    table(&header, axes.len(), rows.collect())
+    let table = table(&header, axes.len(), rows.collect());
+    let lengths = |it: &usize| {
+        let schedule = results.grid.settings[*it].experiment.schedule()?;
+        Some((schedule.n_rounds, schedule.interactions_per_round()))
+    };
+    let n_lengths = distinct((0..shown.len()).filter_map(|it| lengths(&it))).len();
+    match is_online && n_lengths > 1 {
+        true => format!("{table}\nDiscounted sums of runs of different lengths cannot be compared."),
+        false => table,
+    }
 }
 
 /// All offline metrics, or those of test queries alone when there are too many for a screen.

@@ -14,6 +14,7 @@ use foltr_mimic::{Inputs, Network, Scorer};
 
 use super::End;
 use crate::cli::{IndexArgs, SearchArgs};
+use crate::output::{self, note, say};
 use foltr_experiment::data;
 use foltr_report::table::table;
 
@@ -24,8 +25,8 @@ pub fn index(arguments: &IndexArgs) -> Result<End> {
     let (collection, notes) = Collection::read(&data::resolve_path(&arguments.collection)?, None)?;
     let settings = AnalyserSettings { stop_words: !arguments.keep_stop_words, stem: !arguments.keep_endings };
     TextIndex::in_memory(&collection.documents, settings).save(&arguments.out)?;
-    notes.sentences().iter().for_each(|note| println!("{note}"));
-    println!("{} documents in {}", collection.documents.len(), arguments.out.display());
+    notes.sentences().iter().for_each(say);
+    say(format_args!("{} documents in {}", collection.documents.len(), arguments.out.display()));
     Ok(End::Done)
 }
 
@@ -43,9 +44,12 @@ pub fn search(arguments: &SearchArgs) -> Result<End> {
         return Ok(End::Done);
     }
     if std::io::stdin().is_terminal() {
-        eprintln!("one query per line; end with Ctrl-D");
+        note("one query per line; end with Ctrl-D");
     }
     for line in std::io::stdin().lock().lines() {
+        if output::is_lost() {
+            break;
+        }
         let line = line.context("standard input cannot be read")?;
         if !line.trim().is_empty() {
             answer(&index, reranker.as_ref(), line.trim(), arguments.n_results);
@@ -57,9 +61,9 @@ pub fn search(arguments: &SearchArgs) -> Result<End> {
 fn answer(index: &TextIndex, reranker: Option<&Reranker<'_>>, query: &str, n_results: usize) {
     let depth = reranker.map_or(n_results, |reranker| reranker.arguments.depth.max(n_results));
     let best = index.search(query, depth);
-    println!("\n{query}");
+    say(format_args!("\n{query}"));
     if best.is_empty() {
-        println!("no document has one of these words");
+        say("no document has one of these words");
         return;
     }
     let documents: Vec<u32> = best.iter().map(|(document, _)| *document).collect();
@@ -81,8 +85,8 @@ fn answer(index: &TextIndex, reranker: Option<&Reranker<'_>>, query: &str, n_res
     };
     let rows = (1..).zip(ranked.iter().take(n_results)).map(row).collect();
     match reranker {
-        Some(_) => println!("{}", table(&["rank", "BM25's", "BM25", "document", "title"], 5, rows)),
-        None => println!("{}", table(&["rank", "BM25", "document", "title"], 4, rows)),
+        Some(_) => say(table(&["rank", "BM25's", "BM25", "document", "title"], 5, rows)),
+        None => say(table(&["rank", "BM25", "document", "title"], 4, rows)),
     }
 }
 

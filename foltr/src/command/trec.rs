@@ -9,6 +9,7 @@ use foltr_simulation::dataset::Dataset;
 
 use super::End;
 use crate::cli::{QrelsArgs, RankArgs};
+use crate::output::say;
 use foltr_experiment::model::Model;
 use foltr_experiment::selection::{Part, load, load_for};
 use foltr_experiment::spec::Normalisation;
@@ -47,6 +48,11 @@ fn write(path: Option<&Path>, parts: &[Part], content: impl FnOnce(&mut dyn Writ
     content(&mut out)?;
     out.flush().with_context(failed)?;
     let count = |of: fn(&Dataset) -> usize| parts.iter().map(|part| of(&part.data)).sum::<usize>();
-    println!("{}: {} queries, {} documents", path.display(), count(Dataset::n_queries), count(Dataset::n_docs));
+    say(format_args!(
+        "{}: {} queries, {} documents",
+        path.display(),
+        count(Dataset::n_queries),
+        count(Dataset::n_docs)
+    ));
     Ok(End::Done)
 }

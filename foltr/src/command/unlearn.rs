@@ -8,6 +8,7 @@ use anyhow::{Result, ensure};
 
 use super::{End, STOP, catch_interrupts};
 use crate::cli::UnlearnArgs;
+use crate::output::{note, say};
 use crate::progress::{progress_bar, show};
 use crate::timestamp::timestamp;
 use foltr_experiment::execute::{DataCache, Execution, run_jobs};
@@ -48,7 +49,7 @@ pub fn run(arguments: &UnlearnArgs) -> Result<End> {
         return Err(error);
     }
     if executed.interrupted {
-        eprintln!("interrupted: {request}; rerun the same command to resume");
+        note(format_args!("interrupted: {request}; rerun the same command to resume"));
         return Ok(End::Interrupted);
     }
     let lines = lines(&request, &results, &data)?;
@@ -93,11 +94,11 @@ fn line(run: &RunEntry, results: &Results, data: &DataCache) -> Result<(Vec<Stri
 
 fn print((lines, guarantees): Lines, secret: &[u8; 32]) {
     let header = ["fold", "seed", "nDCG@10 before", "after", "local steps", "of training", "seconds", "receipt"];
-    println!("{}", table(&header, 2, lines));
+    say(table(&header, 2, lines));
     for guarantee in guarantees {
-        println!("{guarantee}");
+        say(guarantee);
     }
-    println!("public key: {}", key::in_hex(&foltr_federation::receipt::public_key(secret)));
+    say(format_args!("public key: {}", key::in_hex(&foltr_federation::receipt::public_key(secret))));
 }
 
 pub fn verify(receipt: &Path, public_key: &str, history: Option<&Path>, model: Option<&Path>) -> Result<End> {
@@ -107,14 +108,14 @@ pub fn verify(receipt: &Path, public_key: &str, history: Option<&Path>, model: O
         let is_same = unlearn::model_fingerprint(path)? == claim.published.after;
         ensure!(is_same, "{} is not the model that the receipt is about", path.display());
     }
-    println!("signed and unaltered");
-    println!("forgotten: clients {:?} by {}, {}", claim.leavers, claim.method.name(), claim.time);
-    println!("guarantee: {}", claim.guarantee);
-    println!("messages:  {}", claim.privacy);
-    println!("model:     {} published before", claim.published.before);
-    println!("           {} published now, after {} rounds", claim.published.after, claim.to.round);
+    say("signed and unaltered");
+    say(format_args!("forgotten: clients {:?} by {}, {}", claim.leavers, claim.method.name(), claim.time));
+    say(format_args!("guarantee: {}", claim.guarantee));
+    say(format_args!("messages:  {}", claim.privacy));
+    say(format_args!("model:     {} published before", claim.published.before));
+    say(format_args!("           {} published now, after {} rounds", claim.published.after, claim.to.round));
     if history.is_some() {
-        println!("history:   its chain is whole and says the same");
+        say("history:   its chain is whole and says the same");
     }
     Ok(End::Done)
 }

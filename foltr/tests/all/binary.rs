@@ -6,10 +6,10 @@ use assert_cmd::Command;
 use assert_cmd::assert::Assert;
 use foltr_test::ExperimentFile;
 
-/// The command, in the folder of the workspace.
+/// The command, in the folder of the workspace. It leaves nothing in the cache of whoever runs the tests.
 pub fn foltr() -> Command {
     let mut command = Command::cargo_bin("foltr").expect("built");
-    command.current_dir(foltr_test::workspace());
+    command.current_dir(foltr_test::workspace()).env("FOLTR_CACHE", "off");
     command
 }
 

@@ -60,7 +60,7 @@ fn a_run_writes_tidy_rows_a_summary_and_the_resolved_experiment() {
 fn the_main_job_ends_with_a_table_and_a_figure() {
     let folder = temporary();
     let done = foltr().arg("--seeds").arg("1").arg("--out").arg(folder.path()).assert().success();
-    let words = ["test-ndcg@10, final", "online nDCG, mean", "interactions", "FOLtR-ES", "learning-curves.png"];
+    let words = ["nDCG@10 on test queries", "online nDCG, mean", "interactions", "FOLtR-ES", "learning-curves.png"];
     assert_contains(&stdout(&done), &words);
     assert_contains(&read(folder.path(), "learning-curves.svg"), &[">informational users</text>", "sans-serif"]);
     let png = std::fs::read(folder.path().join("learning-curves.png")).expect("a picture");

@@ -2,7 +2,12 @@
 
 mod binary;
 mod boundaries;
+mod cache;
+#[cfg(unix)]
+mod cluster;
 mod command_line;
+#[cfg(unix)]
+mod documents;
 mod explain;
 mod forgetting;
 mod golden;
@@ -10,7 +15,9 @@ mod mimic;
 mod other_tools;
 mod report;
 mod reproduce;
+mod result_models;
 #[cfg(unix)]
 mod resume;
+mod shards;
 mod studies;
 mod trained_rankers;

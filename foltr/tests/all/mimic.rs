@@ -11,7 +11,7 @@ use crate::binary::{assert_contains, foltr, stderr, stdout};
 use crate::golden::write_texts;
 
 /// Four teachers on a few generated queries.
-const FEATURES: &str = r#"
+pub const FEATURES: &str = r#"
 seeds = [1]
 aggregation = [
     { name = "clear", method = { kind = "scores", scale = 0.0 } },

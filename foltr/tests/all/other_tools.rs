@@ -22,7 +22,11 @@ const SAME: f64 = 1e-9;
 /// ir-measures asks a script that prints five digits for nDCG with exponential gain.
 const FIVE_DIGITS: f64 = 5.1e-6;
 
-const OURS: [&str; 6] = ["ndcg@10", "ndcg-linear@10", "mrr@10", "mrr@1000000", "p@10", "map"];
+/// trec_eval divides single-precision numbers for bpref.
+const SINGLE: f64 = 1e-6;
+
+const OURS: [&str; 9] =
+    ["ndcg@10", "ndcg-linear@10", "mrr@10", "mrr@1000000", "p@10", "recall@10", "err@10", "map", "bpref"];
 
 fn foltr(arguments: &[&str]) -> String {
     binary::stdout(&binary::foltr().args(arguments).assert().success())
@@ -95,10 +99,15 @@ fn compare(name: &str, ours: &Ours, theirs: &Value, data: &Dataset) {
     for (query, values) in &ours.queries {
         let what = |metric: &str| format!("{name}, query {query}, {metric}");
         // Ties included: document names make trec_eval's order ours.
-        for (metric, theirs_too) in
-            [("ndcg-linear@10", "ndcg_cut_10"), ("mrr@1000000", "recip_rank"), ("p@10", "P_10"), ("map", "map")]
-        {
-            close(&values[metric], &theirs["trec_eval"][query][theirs_too], SAME, &what(metric));
+        for (metric, theirs_too, tolerance) in [
+            ("ndcg-linear@10", "ndcg_cut_10", SAME),
+            ("mrr@1000000", "recip_rank", SAME),
+            ("p@10", "P_10", SAME),
+            ("recall@10", "recall_10", SAME),
+            ("map", "map", SAME),
+            ("bpref", "bpref", SINGLE),
+        ] {
+            close(&values[metric], &theirs["trec_eval"][query][theirs_too], tolerance, &what(metric));
         }
         close(&values["ndcg@10"], &theirs["trec_eval_gains"][query]["ndcg_cut_10"], SAME, &what("ndcg@10"));
     }
@@ -112,7 +121,11 @@ fn compare(name: &str, ours: &Ours, theirs: &Value, data: &Dataset) {
             continue;
         };
         assert_eq!(found["name"], called.as_str(), "ir-measures writes its names like this");
-        let tolerance = if *metric == "ndcg@10" { FIVE_DIGITS } else { SAME };
+        let tolerance = match *metric {
+            "ndcg@10" | "err@10" => FIVE_DIGITS,
+            "bpref" => SINGLE,
+            _ => SAME,
+        };
         for (query, values) in &ours.queries {
             close(&values[metric], &found["queries"][query], tolerance, &format!("{name}, query {query}, {called}"));
         }
@@ -154,7 +167,7 @@ fn agrees_on(python: &Path, file: &Path, n_features: usize) {
     for (name, model) in models(n_features) {
         let (model_file, run, strict) =
             (path(&format!("{name}.safetensors")), path(name), path(&format!("{name}.strict")));
-        model.write(Path::new(&model_file), name).expect("written");
+        model.write(Path::new(&model_file), None).expect("written");
         foltr(&["rank", &model_file, data, "--out", &run]);
         foltr(&["rank", &model_file, data, "--scores", "rank", "--out", &strict]);
         jobs.push(json!({"labels": path("labels"), "gains": path("gains"), "run": run, "run_without_ties": strict,

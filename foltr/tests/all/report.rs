@@ -38,11 +38,13 @@ fn a_hundred_thousand_rows_become_a_page_that_opens_at_once() {
     let words = [
         "All 20 runs are finished.",
         "learning rate = 0.001",
-        "test-ndcg@10",
-        "test-map",
-        "online nDCG, discounted sum",
-        "(learner.learning_rate = 0.1, everything else equal)",
-        "(paired t-test, Bonferroni-corrected)",
+        "nDCG@10 on test queries",
+        "MAP on test queries",
+        "online nDCG@10, discounted by round",
+        "online nDCG@10, discounted by interaction",
+        "(learning rate: 0.1, everything else equal)",
+        "(paired t-test over runs, Bonferroni-corrected)",
+        "queries, means over seeds, Bonferroni-corrected)",
         "foltr run out/resolved.toml --out out-again",
     ];
     assert_contains(&page, &words);
@@ -63,6 +65,34 @@ fn a_hundred_thousand_rows_become_a_page_that_opens_at_once() {
 }
 
 #[test]
+fn every_run_has_its_queries_and_their_mean_is_its_value() {
+    let folder = temporary();
+    let file = grid(3, 1).set("metrics.evaluate_on", "[\"test\", \"validation\", \"train\"]");
+    run(folder.path(), &file.set("data.validation_queries", "15"), &[]).success();
+    let runs: Vec<_> = std::fs::read_dir(folder.path().join("out/runs")).expect("runs").collect();
+    assert_eq!(runs.len(), 20);
+    for folder in runs.into_iter().map(|run| run.expect("readable").path()) {
+        let (queries, rows) = (read(&folder, "queries.csv"), read(&folder, "rows.csv"));
+        assert!(queries.starts_with("query,metric,value\n") && !queries.contains("train-"), "{queries}");
+        assert!(read(&folder, "run.json").contains("\"queries.csv\""), "no checksum");
+        for metric in ["test-ndcg@10", "test-map", "validation-ndcg@10"] {
+            let of = format!(",{metric},");
+            let value = |line: &str| line.rsplit(',').next().and_then(|it| it.parse::<f64>().ok()).expect("a value");
+            let values: Vec<f64> = queries.lines().filter(|line| line.contains(&of)).map(value).collect();
+            let mean = values.iter().sum::<f64>() / values.len() as f64;
+            let last = value(rows.lines().rfind(|line| line.contains(&of)).expect("a row"));
+            assert!(values.len() > 5 && (mean - last).abs() < 1e-6, "{metric}: {mean} of {} and {last}", values.len());
+        }
+    }
+    let off = temporary();
+    run(off.path(), &grid(3, 1).set("metrics.by_query", "false"), &[]).success();
+    let mut runs = std::fs::read_dir(off.path().join("out/runs")).expect("runs");
+    assert!(runs.all(|run| !run.expect("readable").path().join("queries.csv").exists()));
+    foltr().arg("report").arg(off.path().join("out")).assert().success();
+    assert!(!read(off.path(), "out/report.html").contains("over queries"));
+}
+
+#[test]
 fn a_missing_folder_ends_with_code_1_and_a_wrong_choice_with_code_2() {
     let folder = temporary();
     let report = |arguments: &[&str]| foltr().arg("report").arg(folder.path().join("out")).args(arguments).assert();
@@ -78,5 +108,5 @@ fn a_missing_folder_ends_with_code_1_and_a_wrong_choice_with_code_2() {
     let done = report(&["--baseline", "users.preset=navigational", "--rows", "learner.learning_rate"]).success();
     assert_contains(&stdout(&done), &["19 of 20 runs are finished"]);
     let page = read(folder.path(), "out/report.html");
-    assert_contains(&page, &["(users.preset = navigational, everything else equal)"]);
+    assert_contains(&page, &["(users: navigational, everything else equal)"]);
 }

@@ -23,7 +23,11 @@ fn write_grid(folder: &Path, n_rounds: usize) {
 
 fn command(folder: &Path, out: &str, more: &[&str]) -> Command {
     let mut command = Command::new(assert_cmd::cargo::cargo_bin!("foltr"));
-    command.current_dir(folder).args(["run", "grid.toml", "--out", out, "--threads", "2"]).args(more);
+    command
+        .current_dir(folder)
+        .env("FOLTR_CACHE", "off")
+        .args(["run", "grid.toml", "--out", out, "--threads", "2"])
+        .args(more);
     command.stdout(Stdio::null()).stderr(Stdio::null());
     command
 }

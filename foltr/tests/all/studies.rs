@@ -143,3 +143,46 @@ fn a_choice_is_made_on_validation_queries_and_run_with_other_seeds() {
     assert!(header.contains("users.preset") && !header.contains("learning_rate"), "{header}");
     assert!(!rows.contains(",101,") && rows.contains(",2,"), "the seeds of the file");
 }
+
+fn tune(folder: &Path, file: &ExperimentFile, options: &[&str]) -> assert_cmd::assert::Assert {
+    let path = folder.join("study.toml");
+    file.write(&path);
+    foltr().arg("tune").arg(path).arg("--out").arg(folder.join("out")).args(options).assert()
+}
+
+#[test]
+fn tuning_sees_no_test_query_before_the_choice_and_reports_it_on_test_queries() {
+    let folder = temporary();
+    // Steps of 1e-6 learn nothing.
+    let file = experiment().set("learner.learning_rate", "[1e-6, 0.1, 0.3]");
+    let tuned = tune(folder.path(), &file, &["--metric", "ndcg@10", "--at", "last-fifth"]).success();
+    assert_contains(&stdout(&tuned), &["validation-ndcg@10", "seeds [1001, 1002]", "test-ndcg@10"]);
+    let out = folder.path().join("out");
+    let chosen = read(&out, "chosen.csv");
+    assert!(chosen.starts_with("users.preset,learner.learning_rate,score\nperfect,0."), "{chosen}");
+    assert_eq!(chosen.lines().count(), 3, "{chosen}");
+    let candidates = read(&out.join("choice"), "rows.csv");
+    assert!(candidates.contains(",validation-ndcg@10,") && !candidates.contains(",test-"), "no test query is seen");
+    let rows = read(&out, "rows.csv");
+    assert!(rows.contains(",test-ndcg@10,") && !rows.contains(",1001,"), "the file's own seeds and splits");
+    let again = tune(folder.path(), &file, &["--metric", "ndcg@10", "--at", "last-fifth"]).success();
+    assert_contains(&stdout(&again), &["4 of 4 runs had been finished before"]);
+}
+
+#[test]
+fn what_cannot_be_tuned_is_refused_before_any_work() {
+    let folder = temporary();
+    let swept = experiment().set("learner.learning_rate", "[0.1, 0.3]");
+    let cases: [(&ExperimentFile, &[&str], &str); 5] = [
+        (&experiment(), &[], "nothing to choose from"),
+        (&swept, &["--choose", "learner.learning_rat"], "did you mean `learner.learning_rate`?"),
+        (&swept, &["--metric", "test-ndcg@10"], "values are chosen on validation queries"),
+        (&swept, &["--at", "best"], "unknown value; expected one of \"final\""),
+        (&swept, &["--choice-seeds", "2,3"], "must run with other seeds than the choice"),
+    ];
+    for (file, options, message) in cases {
+        let refused = tune(folder.path(), file, options).code(2);
+        assert_contains(&stderr(&refused), &[message]);
+    }
+    assert!(!folder.path().join("out").exists(), "nothing is run");
+}

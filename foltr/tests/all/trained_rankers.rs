@@ -10,7 +10,7 @@ use serde_json::json;
 use crate::binary::{self, assert_contains, foltr, stderr, stdout};
 
 fn foltr_without_data(arguments: &[&str]) -> assert_cmd::assert::Assert {
-    foltr().env("FOLTR_CACHE", "off").env_remove("FOLTR_DATA").args(arguments).assert()
+    foltr().env_remove("FOLTR_DATA").args(arguments).assert()
 }
 
 fn said(arguments: &[&str]) -> String {
@@ -34,7 +34,7 @@ impl Folder {
         let folder = binary::temporary();
         let model =
             Model { shape: Shape::Linear { n_features: 2 }, normalise: Normalisation::None, params: vec![1.0, 0.0] };
-        model.write(&folder.path().join("model.safetensors"), "by hand").expect("written");
+        model.write(&folder.path().join("model.safetensors"), None).expect("written");
         std::fs::write(folder.path().join("file.txt"), TEXT).expect("a file");
         for (fold, shift) in [("Fold1", 0), ("Fold2", 10)] {
             let fold = folder.path().join("set").join(fold);
@@ -160,7 +160,7 @@ fn features_are_filled_up_and_scaled_as_in_training() {
     let shape = Shape::Linear { n_features: 20 };
     let mut params = vec![1.0; 20];
     params[0] = 2.0;
-    Model { shape, normalise: Normalisation::Query, params }.write(Path::new(&by_query), "").expect("written");
+    Model { shape, normalise: Normalisation::Query, params }.write(Path::new(&by_query), None).expect("written");
     let run = "1 Q0 1-000001 1 2 foltr\n1 Q0 1-000003 2 1 foltr\n1 Q0 1-000002 3 0 foltr\n";
     assert_eq!(said(&["rank", &by_query, &narrow]), run);
 }

@@ -202,7 +202,10 @@ mod tests {
             compare("all equal", &rows(1, 3));
             let copies: Vec<_> = rows(1 << 20, 3).into_iter().map(|row| [&row[..], &[0.5]].concat()).collect();
             compare("copies", &(0..n).map(|i| copies[i % n.div_ceil(3)].clone()).collect::<Vec<_>>());
-            compare("corners", &(0..n).map(|i| (0..n).map(|j| f32::from(u8::from(i == j))).collect()).collect::<Vec<_>>());
+            compare(
+                "corners",
+                &(0..n).map(|i| (0..n).map(|j| f32::from(u8::from(i == j))).collect()).collect::<Vec<_>>(),
+            );
         }
     }
 
@@ -210,7 +213,8 @@ mod tests {
     fn huge_contributions_do_not_blur_those_that_are_close_together() {
         // Until the huge ones are excluded or picked, every score has their distances in it.
         for n_huge in 1..6 {
-            let row = |i: u16| vec![if i < n_huge { f32::MAX / f32::from(i + 1) } else { f32::from(i * i % 101) * 1e-3 }];
+            let row =
+                |i: u16| vec![if i < n_huge { f32::MAX / f32::from(i + 1) } else { f32::from(i * i % 101) * 1e-3 }];
             let rows: Vec<Vec<f32>> = (0..23).map(row).collect();
             let (distances, mut picks) = (distances(&rows), Picks::default());
             picks.pick(&distances, 23, 5, 13);

@@ -6,6 +6,7 @@ use foltr_experiment::results::Run;
 use foltr_experiment::rows::MetricName;
 
 use super::{Drawing, METRIC, Selection};
+use crate::names::axis_name;
 use crate::plot::{Curve, CurveFigure, Panel, PanelRow, Point, Reference, Scale, Sharing};
 use crate::statistics::Estimate;
 
@@ -24,7 +25,7 @@ impl Drawing<'_> {
         let x_label = match self.spec.x.as_str() {
             "interactions" => "interactions of all clients together".into(),
             "simulated-time" => "simulated time, in rounds of a usual client".into(),
-            other => other.rsplit('.').next().unwrap_or(other).replace('_', " "),
+            other => axis_name(other),
         };
         CurveFigure {
             title: self.spec.title.clone(),
@@ -174,7 +175,7 @@ impl Drawing<'_> {
         by_run.into_iter().map(|(key, courses)| (key, mean_course(&courses))).collect()
     }
 
-    /// The ranker before the first round is left out: its zeros say only how ties are broken.
+    /// From the initial ranker on, which is round 0, for what is measured of rankers.
     fn course(&self, run: &Run, metric: MetricName) -> Course {
         let schedule = self.selector.results.grid.settings[run.setting].experiment.schedule();
         let per_round = schedule.map_or(1, |schedule| schedule.interactions_per_round());
@@ -184,14 +185,14 @@ impl Drawing<'_> {
             "simulated-time" => times.get(&round).copied().unwrap_or(round as f64),
             _ => round as f64,
         };
-        let rows = run.rows.course(metric);
-        let is_first = |round: usize| round == 0 && rows.len() > 1;
-        let course: Course =
-            rows.iter().filter(|(round, _)| !is_first(*round)).map(|(round, value)| (x(*round), *value)).collect();
+        let rows = run.rows.course(metric).into_iter();
+        let course: Course = rows.map(|(round, value)| (x(round), value)).collect();
+        // The initial ranker is no part of any mean: it has not learned.
+        let (initial, learned) = course.split_at(usize::from(course.first().is_some_and(|first| first.0 == 0.0)));
         // A long course is thinned out; what lies between two points goes into the later one.
-        let step = course.len().div_ceil(self.spec.most_points.unwrap_or(MAX_POINTS)).max(1);
-        let window = self.spec.smooth.max(step).min(course.len()).max(1);
-        smooth(&course, window).into_iter().step_by(step).collect()
+        let step = learned.len().div_ceil(self.spec.most_points.unwrap_or(MAX_POINTS)).max(1);
+        let window = self.spec.smooth.max(step).min(learned.len()).max(1);
+        initial.iter().copied().chain(smooth(learned, window).into_iter().step_by(step)).collect()
     }
 }
 

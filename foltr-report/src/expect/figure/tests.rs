@@ -1,8 +1,9 @@
 use super::super::tests::{results, study};
-use super::{Drawing, Drawn, FigureSpec, Kind, measure};
+use super::{Drawing, Drawn, FigureSpec, Kind};
 use crate::expect::Criteria;
 use crate::expect::select::Selector;
 use crate::plot::Figure;
+use foltr_experiment::rows::Row;
 use foltr_experiment::study::{Asked, Names};
 
 /// The value is the users' and the round's: 10 for perfect ones, 20, 30; interactions count .5.
@@ -27,7 +28,7 @@ fn a_curve_is_the_smoothed_mean_over_runs() {
     let figure =
         "kind = 'curves'\nlines = 'users.preset'\ncolumns = 'clients.interactions'\nx = 'interactions'\nsmooth = 4";
     let Drawn::Figure(Figure::Curves(figure)) = drawn(figure) else { panic!("curves") };
-    assert_eq!(figure.columns, ["interactions = 2", "interactions = 4"]);
+    assert_eq!(figure.columns, ["interactions per client = 2", "interactions per client = 4"]);
     assert_eq!(figure.methods, ["perfect users", "navigational users", "informational users"]);
     let points = &figure.rows[0].panels[1].curves[2].points;
     // Rounds 1 to 4 of 5 clients with 4 interactions: 30 + 2 + 2.5 at 80 interactions.
@@ -56,7 +57,7 @@ fn curves_lie_over_axes_of_numbers_and_beside_level_lines() {
 fn bars_and_heat_maps_have_their_means_and_differences() {
     let bars = "kind = 'bars'\nlines = 'clients.interactions'\ncolumns = 'users.preset'\nnames = { '2' = 'two' }";
     let Drawn::Figure(Figure::Bars(figure)) = drawn(bars) else { panic!("bars") };
-    assert_eq!(figure.methods, ["two", "interactions = 4"]);
+    assert_eq!(figure.methods, ["two", "interactions per client = 4"]);
     let values: Vec<f64> = figure.groups.iter().flat_map(|group| &group.bars).map(|bar| bar.value).collect();
     assert_eq!(values, [21.0, 22.0, 31.0, 32.0, 41.0, 42.0]);
     let map = "kind = 'heat-map'
@@ -131,8 +132,22 @@ fn clients_are_distributed_as_by_hand() {
 }
 
 #[test]
-fn measures_have_names_for_people() {
-    assert_eq!(measure("unlearning-test-ndcg@10"), "unlearning nDCG@10 on test queries");
-    assert_eq!(measure("train-map"), "MAP on training queries");
-    assert_eq!(measure("online-ndcg@10"), "online nDCG@10");
+fn round_0_is_drawn_on_a_logarithmic_axis_and_enters_no_mean() {
+    let text =
+        "[[figure]]\nmetric = 'test-ndcg@10'\nkind = 'curves'\nlines = 'users.preset'\nlog_x = true\nsmooth = 4\n";
+    let study = study(text, &Asked::default());
+    let mut results = results(&study, &value);
+    let metric = "test-ndcg@10".parse().expect("a metric");
+    for run in &mut results.runs {
+        let first = Row { round: 0, metric, value: 5.0 };
+        run.rows = [vec![first], run.rows.to_vec().expect("rows")].concat().into();
+    }
+    let drawn = Criteria::read(&study).expect("sound").draw(&study, &results).remove(0).1;
+    let Drawn::Figure(Figure::Curves(figure)) = drawn else { panic!("curves") };
+    let points: Vec<(f64, f64)> = figure.rows[0].panels[0].curves[0].points.iter().map(|it| (it.x, it.mean)).collect();
+    // Both numbers of interactions together: 10 + 1.5, and 2.5 as the mean of rounds 1 to 4.
+    assert_eq!(points[..2], [(0.0, 5.0), (4.0, 14.0)]);
+    let svg = Figure::Curves(figure).svg();
+    let ticks = svg.split("</text>").filter_map(|text| text.rsplit('>').next()).collect::<Vec<_>>();
+    assert!(ticks.contains(&"0") && svg.contains("data-x-start=\"0.1\""), "{ticks:?}");
 }

@@ -47,8 +47,8 @@ fn add_panel(canvas: &mut Canvas, figure: &CurveFigure, field: &Field, row: usiz
     let (x_label, y_label) = (escape(&figure.x_label), escape(&figure.y_label));
     // A page that shows values under the mouse turns pixels into values with these.
     canvas.add(&format!(
-        r#"<g class="panel" data-x-label="{x_label}" data-y-label="{y_label}" data-left="{left:.1}" data-top="{top:.1}" data-width="{width}" data-height="{height}" data-x-scale="{scale}" data-x-low="{}" data-x-high="{}" data-y-low="{}" data-y-high="{}">"#,
-        x.low, x.high, y.low, y.high
+        r#"<g class="panel" data-x-label="{x_label}" data-y-label="{y_label}" data-left="{left:.1}" data-top="{top:.1}" data-width="{width}" data-height="{height}" data-x-scale="{scale}" data-x-start="{}" data-x-low="{}" data-x-high="{}" data-y-low="{}" data-y-high="{}">"#,
+        x.start, x.low, x.high, y.low, y.high
     ));
     add_y_ticks(canvas, field, figure.y_sharing == Sharing::Panel || column == 0);
     let is_lowest = figure.rows.iter().skip(row + 1).all(|row| row.panels.len() <= column);
@@ -94,6 +94,12 @@ fn add_x_ticks(canvas: &mut Canvas, field: &Field, has_labels: bool) {
         }
     }
     canvas.line((left, bottom), (left + field.width, bottom), SOFT_INK);
+    if axis.start > 0.0 {
+        // The axis is broken between 0 and what a logarithm has.
+        let x = left + axis.start * field.width / 2.0;
+        canvas.line((x - 4.0, bottom + 4.0), (x, bottom - 4.0), SOFT_INK);
+        canvas.line((x, bottom + 4.0), (x + 4.0, bottom - 4.0), SOFT_INK);
+    }
 }
 
 fn draw_reference(field: &Field, &Reference { method, value }: &Reference) -> String {

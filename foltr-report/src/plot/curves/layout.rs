@@ -137,7 +137,7 @@ fn x_axis(panels: &[&Panel], scale: Scale) -> Axis {
     Axis::of(scale, points.filter(|point| point.mean.is_finite()).map(|point| point.x), 4)
 }
 
-/// All values that panels show. Of bands no more than lies near the curves: a wide one must not make the curves flat.
+/// All values that panels show. Axes follow the curves: of bands no more than a tenth of what the curves span.
 fn heights(panels: &[&Panel]) -> Vec<f64> {
     let curves = || panels.iter().flat_map(|panel| &panel.curves);
     let points = || curves().flat_map(|curve| &curve.points).filter(|point| point.x.is_finite());
@@ -146,7 +146,7 @@ fn heights(panels: &[&Panel]) -> Vec<f64> {
     let mut heights: Vec<f64> = means.filter(|mean| mean.is_finite()).collect();
     let Some(low) = heights.iter().copied().reduce(f64::min) else { return heights };
     let high = heights.iter().copied().fold(low, f64::max);
-    let reach = ((high - low) / 2.0).max(0.05 * low.abs().max(high.abs()));
+    let reach = 0.1 * (high - low);
     let ends = points().flat_map(|point| [point.low, point.high]).filter(|end| end.is_finite());
     heights.extend(ends.map(|end| end.clamp(low - reach, high + reach)));
     heights
@@ -166,7 +166,7 @@ mod tests {
             let ends = heights(&[&panel]).into_iter();
             (ends.clone().fold(f64::INFINITY, f64::min), ends.fold(f64::NEG_INFINITY, f64::max))
         };
-        for (half, expected) in [(0.05, (0.35, 0.65)), (3.0, (0.3, 0.7))] {
+        for (half, expected) in [(0.01, (0.39, 0.61)), (0.05, (0.38, 0.62)), (3.0, (0.38, 0.62))] {
             let (low, high) = axis(half);
             assert!((low - expected.0).abs() < 1e-12 && (high - expected.1).abs() < 1e-12, "{half}: {low} to {high}");
         }

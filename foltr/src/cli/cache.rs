@@ -1,0 +1,22 @@
+//! Options of `foltr cache`.
+
+use clap::Subcommand;
+
+#[derive(Debug, Subcommand)]
+pub enum CacheCommand {
+    /// Say where parsed data is kept, how much of it, and of which data files.
+    ///
+    /// LETOR files are parsed once and then mapped from the folder that FOLTR_CACHE names, else from foltr in
+    /// XDG_CACHE_HOME or ~/.cache. FOLTR_CACHE=off keeps nothing. Nothing is ever written beside the data.
+    Info {
+        /// One JSON document instead of a table.
+        #[arg(long)]
+        json: bool,
+    },
+    /// Remove all parsed data; it is made anew when it is needed.
+    Clear {
+        /// One JSON document instead of a line.
+        #[arg(long)]
+        json: bool,
+    },
+}
