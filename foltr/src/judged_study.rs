@@ -89,6 +89,7 @@ pub fn judge(study: &Study, criteria: &Criteria, results: &Results, out: &Path) 
             Drawn::Table(table) => tables += &format!("{table}\n"),
         }
     }
+    results.check_unchanged()?;
     write(judgements, tables, figures, out)
 }
 

@@ -2,6 +2,7 @@
 
 mod baselines;
 mod experiment_files;
+mod growth;
 mod guarantees;
 mod hostile_files;
 mod long_lists;

@@ -12,12 +12,10 @@ mod preferences;
 
 use serde::{Deserialize, Serialize};
 
-use self::pair_weights::{
-    for_each_pair, for_each_pair_log, log_add_exp, pair_weights, pair_weights_log, unclicked_considered,
-};
+use self::pair_weights::{for_each_pair, for_each_pair_log, pair_weights, pair_weights_log, unclicked_considered};
 pub use self::preferences::Preferences;
 use super::{LearnerParameters, Learning, OnlineLearner, Scheme, Update};
-use crate::elementary::{exp_parts, scale};
+use crate::elementary::{exp_parts, ln_double, scale};
 use crate::parameter::{ParameterError, problems, require};
 use crate::params::{Shape, clip_to_radius};
 use crate::plackett_luce::{ListSampler, maximum};
@@ -148,7 +146,7 @@ impl Pdgd {
         self.exponentials.resize(n_padded.max(self.exponentials.len()), 0.0);
         let exponentials = &mut self.exponentials[..n_padded];
         if !prefer(self.scores.padded(), exponentials, ranking, clicks, preferences) {
-            let (shown, hidden) = shown_and_hidden_log(self.scores.scores(), ranking);
+            let (shown, hidden) = shown_and_hidden_log(self.scores.padded(), exponentials, ranking);
             for_each_pair_log(&shown[..ranking.len()], hidden, clicks, |clicked, unclicked, inverse_rho| {
                 preferences.add(clicked, unclicked, 1.0 / inverse_rho);
             });
@@ -175,11 +173,11 @@ impl Pdgd {
         let (scores, exponentials) = (self.scores.padded(), &mut self.exponentials[..n_padded]);
         if ranking.len() > SHORT_LIST {
             self.weights = weigh_long(scores, exponentials, ranking, clicks)
-                .unwrap_or_else(|| weigh_in_log_space(self.scores.scores(), ranking, clicks));
+                .unwrap_or_else(|| weigh_in_log_space(scores, exponentials, ranking, clicks));
         } else if let Some(weights) = weigh(scores, exponentials, ranking, clicks) {
             self.weights[..SHORT_LIST].copy_from_slice(&weights);
         } else {
-            self.weights = weigh_in_log_space(self.scores.scores(), ranking, clicks);
+            self.weights = weigh_in_log_space(scores, exponentials, ranking, clicks);
         }
     }
 
@@ -265,14 +263,19 @@ fn shown_and_hidden<const N: usize>(
         *weight = std::mem::take(&mut exponentials[doc as usize]);
     }
     // Summed without the shown documents, never subtracted: the rest may be far smaller than the whole.
+    Some((shown, sum(exponentials)))
+}
+
+/// The sum of whole blocks.
+#[inline(always)]
+fn sum(exponentials: &[f64]) -> f64 {
     let mut lanes = [0.0; LANES];
     for block in exponentials.chunks_exact(LANES) {
         for lane in 0..LANES {
             lanes[lane] += block[lane];
         }
     }
-    let hidden = ((lanes[0] + lanes[4]) + (lanes[1] + lanes[5])) + ((lanes[2] + lanes[6]) + (lanes[3] + lanes[7]));
-    Some((shown, hidden))
+    ((lanes[0] + lanes[4]) + (lanes[1] + lanes[5])) + ((lanes[2] + lanes[6]) + (lanes[3] + lanes[7]))
 }
 
 /// The smallest of the scores, the padding's negative infinity aside.
@@ -305,22 +308,68 @@ fn exponentiate(scores: &[f32], best: f32, exponentials: &mut [f64]) {
 }
 
 #[cold]
-fn weigh_in_log_space(scores: &[f32], ranking: &Ranking, clicks: Clicks) -> [f32; MAX_SHOWN] {
-    let (shown, hidden) = shown_and_hidden_log(scores, ranking);
+fn weigh_in_log_space(
+    scores: &[f32],
+    exponentials: &mut [f64],
+    ranking: &Ranking,
+    clicks: Clicks,
+) -> [f32; MAX_SHOWN] {
+    let (shown, hidden) = shown_and_hidden_log(scores, exponentials, ranking);
     pair_weights_log(&shown[..ranking.len()], hidden, clicks)
 }
 
-/// The scores of the shown documents, and the log-sum-exp of all others.
-fn shown_and_hidden_log(scores: &[f32], ranking: &Ranking) -> ([f64; MAX_SHOWN], f64) {
+/// The scores of the shown documents, and the log-sum-exp of all others. Scores come in whole blocks.
+fn shown_and_hidden_log(scores: &[f32], exponentials: &mut [f64], ranking: &Ranking) -> ([f64; MAX_SHOWN], f64) {
     let mut shown = [0.0; MAX_SHOWN];
     for (score, &doc) in shown.iter_mut().zip(ranking.docs()) {
         *score = f64::from(scores[doc as usize]);
     }
-    let is_hidden = |doc: &usize| !ranking.docs().contains(&(*doc as u32));
-    let hidden = (0..scores.len())
-        .filter(is_hidden)
-        .fold(f64::NEG_INFINITY, |total, doc| log_add_exp(total, f64::from(scores[doc])));
-    (shown, hidden)
+    (shown, hidden_log(scores, exponentials, ranking))
+}
+
+two_widths! {
+    /// Relative to the best document that is not shown: what is far below it is nothing beside it. Negative infinity if
+    /// everything is shown.
+    fn hidden_log(scores: &[f32], exponentials: &mut [f64], ranking: &Ranking) -> f64 {
+        exponentials.iter_mut().zip(scores).for_each(|(hidden, &score)| *hidden = f64::from(score));
+        for &doc in ranking.docs() {
+            exponentials[doc as usize] = f64::NEG_INFINITY;
+        }
+        let best = maximum_double(exponentials);
+        if best == f64::NEG_INFINITY {
+            return best;
+        }
+        for block in exponentials.as_chunks_mut::<LANES>().0 {
+            exponentiate_double(block, best);
+        }
+        best + ln_double(sum(exponentials))
+    }
+}
+
+/// The largest number, whole blocks at a time.
+#[inline(always)]
+fn maximum_double(values: &[f64]) -> f64 {
+    let mut lanes = [f64::NEG_INFINITY; LANES];
+    for block in values.as_chunks::<LANES>().0 {
+        for lane in 0..LANES {
+            lanes[lane] = if block[lane] > lanes[lane] { block[lane] } else { lanes[lane] };
+        }
+    }
+    lanes.iter().fold(f64::NEG_INFINITY, |a, &b| if b > a { b } else { a })
+}
+
+/// e^(value - best), with the digits of single precision.
+#[inline(always)]
+fn exponentiate_double(block: &mut [f64; LANES], best: f64) {
+    let (mut exponents, mut fractions) = ([0; LANES], [0.0; LANES]);
+    for lane in 0..LANES {
+        let below = (block[lane] - best) as f32;
+        let below = if below > -700.0 { below } else { -700.0 };
+        (exponents[lane], fractions[lane]) = exp_parts(below);
+    }
+    for lane in 0..LANES {
+        block[lane] = scale(exponents[lane], fractions[lane]);
+    }
 }
 
 impl OnlineLearner for Pdgd {
@@ -396,6 +445,25 @@ mod tests {
         let mut after = [0.0; 2];
         learner.local_params(&mut after);
         assert!((after[0] - 0.599).abs() < 1e-6 && (after[1] - 0.002).abs() < 1e-6, "{after:?}");
+    }
+
+    #[test]
+    fn what_is_hidden_is_summed_at_any_range_of_scores() {
+        for spread in [0.0, 3.0, 700.0, 5e4, 1e30] {
+            for n_docs in [3, 10, 11, 40, 123] {
+                let mut scores = ScoreBuffer::default();
+                let values: Vec<f32> = (0..n_docs).map(|doc| ((doc * 37 % 101) as f32 - 50.0) * spread / 50.0).collect();
+                scores.reset(n_docs).copy_from_slice(&values);
+                let mut ranking = Ranking::default();
+                scores.select(10, &mut ranking);
+                let mut exponentials = vec![1.0; scores.padded().len()];
+                let hidden = hidden_log(scores.padded(), &mut exponentials, &ranking);
+                let is_hidden = |doc: &usize| !ranking.docs().contains(&(*doc as u32));
+                let add = |sum, doc: usize| pair_weights::log_add_exp(sum, f64::from(values[doc]));
+                let want = (0..n_docs).filter(is_hidden).fold(f64::NEG_INFINITY, add);
+                assert!(hidden == want || (hidden - want).abs() < 1e-6, "{n_docs}, {spread}: {hidden} is not {want}");
+            }
+        }
     }
 
     #[test]

@@ -96,6 +96,7 @@ impl Page {
                 .collect::<Result<_>>()
                 .context(FAILED)?,
         };
+        results.check_unchanged()?;
         Ok(Self { html: content.render().context(FAILED)?, sections })
     }
 

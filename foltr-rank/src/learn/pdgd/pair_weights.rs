@@ -8,6 +8,7 @@
 //!
 //! Z* is built from positive terms only (Z*_b = Z_{b+1} + e^{s_x}, then each R\[i\] on the way up), so nothing cancels.
 
+use crate::elementary::{exp_double, ln_1p_double};
 use crate::query::{Clicks, MAX_SHOWN, positions};
 
 /// Positions from which unclicked documents are used: up to one past the last click (spec section 6.2).
@@ -77,7 +78,7 @@ pub(super) fn for_each_pair<const N: usize>(
 pub fn pair_weights_log(score: &[f64], hidden: f64, clicks: Clicks) -> [f32; MAX_SHOWN] {
     let mut result = [0.0_f64; MAX_SHOWN];
     for_each_pair_log(score, hidden, clicks, |c, u, inverse_rho| {
-        let gap = (-(score[c] - score[u]).abs()).exp();
+        let gap = exp_double(-(score[c] - score[u]).abs());
         let pair = gap / ((1.0 + gap) * (1.0 + gap)) / inverse_rho;
         result[c] += pair;
         result[u] -= pair;
@@ -103,15 +104,18 @@ pub(super) fn for_each_pair_log(score: &[f64], hidden: f64, clicks: Clicks, mut 
                 swapped = log_add_exp(swapped, score[i]);
                 log_ratio += swapped - rest[i];
             }
-            visit(c, u, 1.0 + log_ratio.exp());
+            visit(c, u, 1.0 + exp_double(log_ratio));
         }
     }
 }
 
 /// ln(e^a + e^b) without overflow.
+#[inline]
 pub fn log_add_exp(a: f64, b: f64) -> f64 {
+    /// e^-40 is nothing beside 1 in double precision. Scores that spread far differ by more, most of the time.
+    const NOTHING: f64 = -40.0;
     let (low, high) = if a < b { (a, b) } else { (b, a) };
-    if low == f64::NEG_INFINITY { high } else { high + (low - high).exp().ln_1p() }
+    if low - high > NOTHING { high + ln_1p_double(exp_double(low - high)) } else { high }
 }
 
 #[cfg(test)]
@@ -166,6 +170,17 @@ mod tests {
         for (a, b) in ours.iter().zip([-0.120_370_4_f32, 0.236_374_7, -0.116_004_4]) {
             assert!((a - b).abs() < 2e-7);
         }
+    }
+
+    #[test]
+    fn logarithms_of_sums_are_those_of_the_definition() {
+        for (a, b) in [(0.0, 0.0), (3.0, -2.5), (-700.0, -699.0), (1e6, 1e6 - 39.0), (0.1, 0.1 - 41.0), (5.0, -1e30)] {
+            let want = f64::max(a, b) + (-f64::abs(a - b)).exp().ln_1p();
+            assert!((log_add_exp(a, b) - want).abs() <= 1e-15 * want.abs().max(1.0), "{a} and {b}");
+            assert_eq!(log_add_exp(a, b), log_add_exp(b, a));
+        }
+        assert_eq!(log_add_exp(f64::NEG_INFINITY, 2.0), 2.0);
+        assert_eq!(log_add_exp(f64::NEG_INFINITY, f64::NEG_INFINITY), f64::NEG_INFINITY);
     }
 
     #[test]
