@@ -69,12 +69,19 @@ impl<'a> Evaluator<'a> {
         self.data.query_id(query)
     }
 
-    /// Mean of every metric of one model over some queries; not a number where none of them counts.
-    pub fn over(&self, shape: Shape, model: &Params, queries: &[usize]) -> Vec<f64> {
-        let mut scratch = Scratch::new(shape, std::slice::from_ref(model));
-        let mut sums = Sums::new(self.metrics.len());
-        queries.iter().for_each(|&query| self.visit_query(query, &mut scratch, |i, value| sums.add(i, value)));
-        sums.means()
+    /// Mean of every metric of every model over some queries, on this thread; not a number where none of them counts.
+    pub fn over(&self, shape: Shape, models: &[Params], queries: &[usize]) -> Vec<Vec<f64>> {
+        let of_block = |block: &[Params]| {
+            let mut scratch = Scratch::new(shape, block);
+            let mut sums = Sums::new(block.len() * self.metrics.len());
+            queries.iter().for_each(|&query| self.visit_query(query, &mut scratch, |i, value| sums.add(i, value)));
+            self.means_of_models(&sums)
+        };
+        models.chunks(SNAPSHOTS).flat_map(of_block).collect()
+    }
+
+    fn means_of_models(&self, sums: &Sums) -> Vec<Vec<f64>> {
+        sums.means().chunks(self.metrics.len().max(1)).map(<[f64]>::to_vec).collect()
     }
 
     fn evaluate_block(&self, shape: Shape, models: &[Params]) -> Vec<Vec<f64>> {
@@ -93,7 +100,7 @@ impl<'a> Evaluator<'a> {
             .collect();
         let mut total = Sums::new(n_sums);
         parts.iter().for_each(|part| total.merge(part));
-        total.means().chunks(self.metrics.len().max(1)).map(<[f64]>::to_vec).collect()
+        self.means_of_models(&total)
     }
 
     /// Hands over the value of each metric, model after model, unless no metric counts the query.

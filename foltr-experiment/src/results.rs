@@ -1,19 +1,26 @@
 //! Finished runs by setting: all that tables, figures and reports look at.
 
-use std::collections::{BTreeMap, BTreeSet};
+mod columns;
+mod run_rows;
+
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use anyhow::{Context, Result, ensure};
 use foltr_rank::metric::online_performance;
 use rayon::prelude::*;
 use serde::Deserialize;
 
-use crate::grid::Grid;
+use crate::grid::{Grid, Setting};
 use crate::job::Job;
 use crate::manifest::Manifest;
-use crate::rows::{ClientValue, MetricName, QueryValue, Row};
+use crate::rows::{ClientValue, MetricName, QueryValue};
 use crate::spec::SpecError;
 use crate::store::{RunRecord, StudyFolder, current_key, root_of, run_folder};
+
+use run_rows::RowCache;
+pub use run_rows::RunRows;
 
 #[derive(Clone, Debug)]
 pub struct Results {
@@ -31,7 +38,7 @@ pub struct Run {
     pub fold: usize,
     pub seed: u64,
     pub key: String,
-    pub rows: Vec<Row>,
+    pub rows: RunRows,
     pub n_interactions: u64,
     /// Without evaluation.
     pub training_seconds: f64,
@@ -61,13 +68,15 @@ impl Results {
     }
 
     fn read(root: &Path, grid: Grid, lines: &[JobLine], about: Manifest) -> Result<Self> {
-        let read = |line: &JobLine| read_run(root, line).transpose();
+        let kept = Arc::<RowCache>::default();
+        let read = |line: &JobLine| read_run(root, line, &kept).transpose();
         let mut runs: Vec<Run> = lines.par_iter().filter_map(read).collect::<Result<_>>()?;
         // Shards were merged in any order.
-        runs.sort_by_cached_key(|run| {
-            let seeds = grid.settings[run.setting].experiment.seeds();
-            (run.setting, run.fold, seeds.iter().position(|&seed| seed == run.seed))
-        });
+        let places = |setting: &Setting| -> HashMap<u64, usize> {
+            setting.experiment.seeds().iter().copied().zip(0..).collect()
+        };
+        let places: Vec<HashMap<u64, usize>> = grid.settings.iter().map(places).collect();
+        runs.sort_by_cached_key(|run| (run.setting, run.fold, places[run.setting].get(&run.seed)));
         Ok(Self { grid, runs, about, root: root.into() })
     }
 
@@ -93,15 +102,14 @@ impl Results {
 
     /// The last value of a metric in every run of a setting, by fold and seed.
     pub fn final_values(&self, setting: usize, metric: MetricName) -> Vec<f64> {
-        let last = |run: &Run| run.rows.iter().rfind(|row| row.metric == metric).map(|row| row.value);
-        self.runs_of(setting).filter_map(last).collect()
+        self.runs_of(setting).filter_map(|run| run.rows.last(metric)).collect()
     }
 
     /// A metric over rounds: one value a run, by fold and seed.
     pub fn curve(&self, setting: usize, metric: MetricName) -> BTreeMap<usize, Vec<f64>> {
         let mut rounds: BTreeMap<usize, Vec<f64>> = BTreeMap::new();
-        for row in self.runs_of(setting).flat_map(|run| &run.rows).filter(|row| row.metric == metric) {
-            rounds.entry(row.round).or_default().push(row.value);
+        for (round, value) in self.runs_of(setting).flat_map(|run| run.rows.course(metric)) {
+            rounds.entry(round).or_default().push(value);
         }
         rounds
     }
@@ -115,15 +123,19 @@ impl Results {
         }
         let metric = MetricName::OnlineNdcg(experiment.metrics.cutoff);
         let shown = |run: &Run| {
-            let values: Vec<f64> = run.rows.iter().filter(|row| row.metric == metric).map(|row| row.value).collect();
+            let values: Vec<f64> = run.rows.course(metric).into_iter().map(|(_, value)| value).collect();
             (!values.is_empty()).then(|| online_performance(&values))
         };
         self.runs_of(setting).filter_map(shown).collect()
     }
 
     pub fn metrics(&self, setting: usize) -> Vec<MetricName> {
-        let rows = self.runs_of(setting).take(1).flat_map(|run| &run.rows);
-        rows.map(|row| row.metric).collect::<BTreeSet<_>>().into_iter().collect()
+        self.runs_of(setting).next().map(|run| run.rows.metrics()).unwrap_or_default()
+    }
+
+    /// Fails if a run changed since it was opened. To be asked before anything that was made of rows is shown.
+    pub fn check_unchanged(&self) -> Result<()> {
+        self.runs.iter().try_for_each(|run| run.rows.check_unchanged())
     }
 }
 
@@ -152,7 +164,7 @@ pub(crate) fn read_jobs(folder: &Path, n_settings: usize) -> Result<Vec<JobLine>
 const JOBS_FILE: &str = "jobs.csv";
 
 /// A run if it is finished; if clients were forgotten in it, the run after that.
-fn read_run(root: &Path, line: &JobLine) -> Result<Option<Run>> {
+fn read_run(root: &Path, line: &JobLine, kept: &Arc<RowCache>) -> Result<Option<Run>> {
     let key = current_key(root, &line.key);
     let path = run_folder(root, &key);
     if !path.is_dir() {
@@ -160,7 +172,7 @@ fn read_run(root: &Path, line: &JobLine) -> Result<Option<Run>> {
     }
     let read = || -> Result<_> {
         let record = RunRecord::read(&path)?;
-        Ok((record.rows(&path)?, record.clients(&path)?, record))
+        Ok((RunRows::open(record.rows(&path)?, kept)?, record.clients(&path)?, record))
     };
     let (rows, clients, record) = read().context("rerun the experiment to repair it")?;
     ensure!(

@@ -184,10 +184,25 @@ pub struct QueryValue {
 }
 
 impl Row {
-    pub(crate) fn parse(line: &str) -> Option<Self> {
+    pub(crate) fn parse(line: &str, names: &mut MetricNames) -> Option<Self> {
         let (round, rest) = line.split_once(',')?;
         let (metric, value) = rest.rsplit_once(',')?;
-        Some(Self { round: round.parse().ok()?, metric: metric.parse().ok()?, value: value.parse().ok()? })
+        Some(Self { round: round.parse().ok()?, metric: names.metric(metric)?, value: value.parse().ok()? })
+    }
+}
+
+/// Names of a file's metrics as they are written: each is parsed once, however many rows it has.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct MetricNames(Vec<(String, MetricName)>);
+
+impl MetricNames {
+    fn metric(&mut self, name: &str) -> Option<MetricName> {
+        if let Some((_, metric)) = self.0.iter().find(|(known, _)| known == name) {
+            return Some(*metric);
+        }
+        let metric = name.parse().ok()?;
+        self.0.push((name.to_owned(), metric));
+        Some(metric)
     }
 }
 

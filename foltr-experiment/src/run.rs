@@ -6,6 +6,7 @@
 mod again;
 mod evaluator;
 mod offline;
+mod own_block;
 mod recorder;
 mod round_rows;
 mod setup;

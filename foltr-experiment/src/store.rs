@@ -32,6 +32,7 @@ use files::{create_folder, remove};
 pub(crate) use files::{list, put, put_json, read, read_json, replace};
 pub(crate) use lock::is_marked;
 pub use lock::lock_folder;
+pub(crate) use record::RowFile;
 pub use record::{Lineage, RunRecord, Tombstone};
 pub use writer::RunWriter;
 

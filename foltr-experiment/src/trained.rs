@@ -165,7 +165,7 @@ fn all_runs(root: &Path) -> Result<Vec<FinishedRun>> {
 
 fn rankers_of(run: &FinishedRun) -> Result<Vec<TrainedRanker>> {
     let FinishedRun { record, folder, .. } = run;
-    let rows = record.rows(folder)?;
+    let rows = record.rows(folder)?.to_vec()?;
     if record.files.contains_key(model::FILE_NAME) {
         return Ok(vec![of_training(run, &rows)?]);
     }

@@ -86,6 +86,58 @@ pub(crate) fn scale(exponent: i32, fraction: f32) -> f64 {
     f64::from_bits((f64::from(fraction).to_bits() as i64).wrapping_add(i64::from(exponent) << 52) as u64)
 }
 
+/// e^x in double precision: 0 below -700, infinity above 700.
+///
+/// For scores that spread too far for [`exp_parts`]; plain products and sums, so that no machine needs a fused one.
+pub(crate) fn exp_double(x: f64) -> f64 {
+    if x < -700.0 {
+        return 0.0;
+    }
+    if x > 700.0 {
+        return f64::INFINITY;
+    }
+    const ROUND: f64 = 6_755_399_441_055_744.0;
+    let exponent = (x * std::f64::consts::LOG2_E + ROUND) - ROUND;
+    // ln 2 in two parts: the first has so few digits that its product with the exponent is exact.
+    let rest = (x - exponent * 0.693_147_180_369_123_8) - exponent * 1.908_214_929_270_587_7e-10;
+    // Taylor's series to rest^13 / 13!; |rest| is at most ln 2 / 2.
+    const COEFFICIENTS: [f64; 14] = {
+        let mut coefficients = [1.0; 14];
+        let mut n = 1;
+        while n < 14 {
+            coefficients[n] = coefficients[n - 1] / n as f64;
+            n += 1;
+        }
+        coefficients
+    };
+    let sum = COEFFICIENTS.iter().rev().fold(0.0, |sum, coefficient| coefficient + sum * rest);
+    f64::from_bits((sum.to_bits() as i64).wrapping_add((exponent as i64) << 52) as u64)
+}
+
+/// ln(1 + y) in double precision, for y from 0 to 1.
+pub(crate) fn ln_1p_double(y: f64) -> f64 {
+    // 2 artanh(z) = 2 (z + z^3/3 + z^5/5 + ...) with z = y / (2 + y), at most a third.
+    let z = y / (2.0 + y);
+    const COEFFICIENTS: [f64; 18] = {
+        let mut coefficients = [1.0; 18];
+        let mut n = 0;
+        while n < 18 {
+            coefficients[n] = 1.0 / (2 * n + 1) as f64;
+            n += 1;
+        }
+        coefficients
+    };
+    let square = z * z;
+    2.0 * z * COEFFICIENTS.iter().rev().fold(0.0, |sum, coefficient| coefficient + sum * square)
+}
+
+/// ln x in double precision, for x of at least 1.
+pub(crate) fn ln_double(x: f64) -> f64 {
+    let exponent = (x.to_bits() >> 52) as i64 - 1023;
+    let mantissa = f64::from_bits((x.to_bits() as i64).wrapping_sub(exponent << 52) as u64);
+    exponent as f64 * std::f64::consts::LN_2 + ln_1p_double(mantissa - 1.0)
+}
+
 /// 1 / (1 + e^-x), for |x| above 60 that of 60: still nothing beside 1, but no denormal number, which would be slow.
 #[inline(always)]
 pub(crate) fn logistic(x: f32) -> f32 {
@@ -115,6 +167,21 @@ mod tests {
         for x in [1e-30, 3e-10, 7.5, 22.0, 1e20] {
             assert!(relative_error(f64::from(ln(x)), f64::from(x).ln()) < 3e-7, "ln {x}");
         }
+    }
+
+    #[test]
+    fn double_precision_is_double_precision() {
+        for i in -70_000..=70_000_i32 {
+            let x = f64::from(i) / 100.003;
+            assert!(relative_error(exp_double(x), x.exp()) < 2e-15, "exp {x}");
+            let y = f64::from(i.abs()) / 70_000.0;
+            let error = (ln_1p_double(y) - y.ln_1p()).abs();
+            assert!(error <= 1e-15 * y, "ln(1 + {y})");
+            let large = 1.0 + f64::from(i.abs()) * 37.3;
+            assert!((ln_double(large) - large.ln()).abs() <= 1e-15 * large.ln().max(1.0), "ln {large}");
+        }
+        assert_eq!((exp_double(-1e9), exp_double(0.0), exp_double(1e9)), (0.0, 1.0, f64::INFINITY));
+        assert_eq!((ln_1p_double(0.0), ln_double(1.0)), (0.0, 0.0));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::rng::Stream;
 pub type Params = Vec<f32>;
 
 /// Activation of the hidden layer.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
 pub enum Activation {
@@ -20,7 +20,7 @@ pub enum Activation {
 }
 
 /// What a parameter vector means.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub enum Shape {
     /// score = w . x, without bias. Layout: w.
     Linear { n_features: usize },

@@ -92,5 +92,5 @@ pub fn write_tables(study: &StudyFolder<'_>, results: &mut Results, parquet: boo
     if parquet {
         study.write_with("rows.parquet", |file| crate::parquet::write(results, file))?;
     }
-    Ok(())
+    results.check_unchanged()
 }

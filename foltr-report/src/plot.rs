@@ -148,21 +148,19 @@ pub fn pdf(svg: &str) -> Result<Vec<u8>> {
     pdf::pdf(&tree(svg)?)
 }
 
-/// Writes `STEM.svg`, `STEM.png` and `STEM.pdf`; returns the paths of the first two.
-pub fn write(svg: &str, stem: &Path) -> Result<(PathBuf, PathBuf)> {
-    let (picture, document) = (png(svg)?, pdf(svg)?);
+/// Writes `STEM.svg`, `STEM.png` and `STEM.pdf`; returns their paths.
+pub fn write(svg: &str, stem: &Path) -> Result<[PathBuf; 3]> {
+    let contents = [svg.as_bytes(), &png(svg)?, &pdf(svg)?];
     // Not `with_extension`, which would take the end off a stem such as `figure-3.1`.
-    let ending = |ending: &str| {
+    let paths = [".svg", ".png", ".pdf"].map(|ending| {
         let mut path = stem.as_os_str().to_owned();
         path.push(ending);
         PathBuf::from(path)
-    };
-    let (svg_path, png_path, pdf_path) = (ending(".svg"), ending(".png"), ending(".pdf"));
-    let files = [(&svg_path, svg.as_bytes()), (&png_path, &picture), (&pdf_path, &document)];
-    for (path, bytes) in files {
+    });
+    for (path, bytes) in paths.iter().zip(contents) {
         std::fs::write(path, bytes).with_context(|| path.display().to_string())?;
     }
-    Ok((svg_path, png_path))
+    Ok(paths)
 }
 
 /// A number with a typographic minus.

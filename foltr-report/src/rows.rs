@@ -1,10 +1,10 @@
-//! `rows.csv`: one value per line, with the labels of its setting.
+//! `rows.csv`: one value per line, with the labels of its setting. Rows go from the runs to the file a line at a time.
 
 use std::io::Write;
 
 use anyhow::Result;
 
-use foltr_experiment::results::Results;
+use foltr_experiment::results::{Results, Run};
 use foltr_experiment::spec::ClickModel;
 
 /// Columns of the setting; seed, fold, round, metric and value follow.
@@ -26,9 +26,8 @@ pub fn write_csv(results: &Results, out: &mut impl Write) -> Result<()> {
     writeln!(out, "{},seed,fold,round,metric,value", csv_line(&columns)?)?;
     for run in &results.runs {
         let start = csv_line(&setting_fields(results, run.setting))?;
-        for row in &run.rows {
-            writeln!(out, "{start},{},{},{},{},{}", run.seed, run.fold, row.round, row.metric, row.value)?;
-        }
+        let Run { seed, fold, .. } = run;
+        run.rows.visit(|row| Ok(writeln!(out, "{start},{seed},{fold},{},{},{}", row.round, row.metric, row.value)?))?;
     }
     Ok(())
 }

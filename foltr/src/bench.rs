@@ -10,7 +10,8 @@ mod rules;
 
 use std::time::{Duration, Instant};
 
-use crate::output::{note, say};
+use crate::command::WrongUsage;
+use crate::output::{self, say};
 use anyhow::{Context, Result};
 use serde::Serialize;
 
@@ -71,23 +72,25 @@ fn on_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> Resul
     Ok(pool.install(work))
 }
 
-pub fn run(json: bool, of_rules: bool) -> Result<()> {
+/// Measures all cases, or rules, whose name has `only` in it.
+pub fn run(of_rules: bool, only: Option<&str>) -> Result<()> {
+    let only = only.unwrap_or_default();
     if of_rules {
-        say(format_args!("microseconds of a round, one thread, clients x parameters\n{}", rules::table()?));
-        return Ok(());
+        let times = rules::measure_all(only)?;
+        ensure_some(&times, only)?;
+        say(format_args!("microseconds of a round, one thread, clients x parameters\n{}", rules::table(&times)));
+        return Ok(output::answer(&times)?);
     }
-    let report = cases::measure(|name| {
-        if !json {
-            note(format_args!("measuring {name} ..."));
-        }
-    })?;
-    if json {
-        say(serde_json::to_string_pretty(&report)?);
-    } else {
-        say(table(&report));
-        say(format_args!("memory bandwidth, one thread, random queries: {:.1} GB/s", report.bandwidth_gb_per_s));
-    }
-    Ok(())
+    let report = cases::measure(only, |name| output::progress(format_args!("measuring {name} ...")))?;
+    ensure_some(&report.cases, only)?;
+    say(table(&report));
+    say(format_args!("memory bandwidth, one thread, random queries: {:.1} GB/s", report.bandwidth_gb_per_s));
+    Ok(output::answer(&report)?)
+}
+
+fn ensure_some<T>(measured: &[T], only: &str) -> Result<()> {
+    let message = || format!("--only `{only}`: there is no such name; foltr bench prints all of them");
+    if measured.is_empty() { Err(WrongUsage(message()).into()) } else { Ok(()) }
 }
 
 fn table(report: &Report) -> String {

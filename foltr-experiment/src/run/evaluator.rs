@@ -3,8 +3,6 @@
 //! Where clients want different things (intents) the global ranker is worth the mean over clients of what it is worth to
 //! each. A client's own ranker is evaluated by the client's own labels, and in a user log on its own queries.
 
-use std::collections::HashMap;
-
 use anyhow::{Context, Result, ensure};
 use foltr_rank::learn::OwnRanker;
 use foltr_rank::metric::WithoutRelevant;
@@ -16,6 +14,7 @@ use foltr_simulation::datasets::{Fold, Owners};
 use foltr_simulation::partition::Needs;
 use rayon::prelude::*;
 
+use super::own_block::{OwnBlock, OwnRound};
 use crate::evaluate::Evaluator;
 use crate::partition::AssignedData;
 use crate::spec::{Experiment, Measures, Metric, Split};
@@ -25,7 +24,7 @@ pub(super) struct RunEvaluator<'a> {
     pub(super) metrics: Vec<Metric>,
     /// None if clients do not differ in what they want or search for.
     partition: Option<&'a ClientData>,
-    n_clients: u32,
+    pub(super) n_clients: u32,
 }
 
 /// All queries of a split, once for each group of clients.
@@ -74,52 +73,85 @@ impl<'a> RunEvaluator<'a> {
         self.partition.map_or(0, |partition| partition.holding(client).group)
     }
 
-    /// Every metric by client, on a split, of the ranker that `ranker` names for each client. None if clients do not
-    /// differ.
-    pub(super) fn by_client(
-        &self,
-        split: &SplitEvaluator<'_>,
-        ranker: impl Fn(u32) -> OwnRanker + Sync,
-    ) -> Option<Vec<Vec<f64>>> {
-        self.partition?;
-        Some(match &split.own_queries {
-            Some(queries) => {
-                let of_client = |client: u32| {
-                    let OwnRanker { shape, params } = ranker(client);
-                    split.groups[0].over(shape, &params, &queries[client as usize])
-                };
-                (0..self.n_clients).into_par_iter().map(of_client).collect()
-            }
-            None => self.by_group(split, ranker),
-        })
+    pub(super) const fn has_different_clients(&self) -> bool {
+        self.partition.is_some()
     }
 
-    /// Clients of one group with equal rankers are evaluated together.
-    fn by_group(&self, split: &SplitEvaluator<'_>, ranker: impl Fn(u32) -> OwnRanker) -> Vec<Vec<f64>> {
-        let mut known: HashMap<(u32, Vec<u32>), usize> = HashMap::new();
-        let mut distinct: Vec<(u32, OwnRanker)> = Vec::new();
-        let number_of = |client: u32| {
-            let (group, own) = (self.group(client), ranker(client));
-            let bits = own.params.iter().map(|param| param.to_bits()).collect();
-            *known.entry((group, bits)).or_insert_with(|| {
-                distinct.push((group, own));
-                distinct.len() - 1
-            })
-        };
-        let numbers: Vec<usize> = (0..self.n_clients).map(number_of).collect();
-        let mut values = vec![Vec::new(); distinct.len()];
-        for (group, evaluator) in (0..).zip(&split.groups) {
-            let members = || distinct.iter().enumerate().filter(move |(_, (of, _))| *of == group);
-            let models: Vec<Params> = members().map(|(_, (_, own))| own.params.clone()).collect();
-            let Some((_, (_, first))) = members().next() else { continue };
-            let evaluated = evaluator.evaluate(first.shape, &models);
-            members().zip(evaluated).for_each(|((i, _), evaluated)| values[i] = evaluated);
+    /// Whose values a client shares: those of its group, or nobody's where clients have queries of their own.
+    fn audience(&self, split: &SplitEvaluator<'_>, client: u32) -> u32 {
+        if split.own_queries.is_some() { client } else { self.group(client) }
+    }
+
+    /// What the rankers of a block are worth on a split to the clients that use them, and global ones to all.
+    pub(super) fn own_values(&self, split: &SplitEvaluator<'_>, block: &OwnBlock) -> OwnValues {
+        let audiences: Vec<u32> = (0..self.n_clients).map(|client| self.audience(split, client)).collect();
+        let mut uses: Vec<(u32, usize)> = Vec::new();
+        for round in &block.rounds {
+            uses.extend(audiences.iter().copied().zip(round.of_clients.iter().copied()));
+            uses.extend(round.global.iter().flat_map(|&global| audiences.iter().map(move |&of| (of, global))));
+            uses.sort_unstable();
+            uses.dedup();
         }
-        numbers.into_iter().map(|number| values[number].clone()).collect()
+        let of_audience = |uses: &[(u32, usize)]| split.of_audience(uses, &block.rankers);
+        let parts: Vec<&[(u32, usize)]> = uses.chunk_by(|a, b| a.0 == b.0).collect();
+        let values = match split.own_queries {
+            Some(_) => parts.into_par_iter().map(of_audience).flatten_iter().collect(),
+            None => parts.into_iter().flat_map(of_audience).collect(),
+        };
+        OwnValues { audiences, uses, values }
+    }
+}
+
+/// What rankers are worth to clients on a split.
+pub(super) struct OwnValues {
+    /// By client.
+    audiences: Vec<u32>,
+    /// Audience and ranker, in order.
+    uses: Vec<(u32, usize)>,
+    /// Every metric, by use.
+    values: Vec<Vec<f64>>,
+}
+
+impl OwnValues {
+    fn value(&self, audience: u32, ranker: usize, metric: usize) -> f64 {
+        self.uses.binary_search(&(audience, ranker)).map_or(f64::NAN, |place| self.values[place][metric])
+    }
+
+    /// A metric by client, of the rankers that they use after a round.
+    pub(super) fn own(&self, round: &OwnRound, metric: usize) -> Vec<f64> {
+        let uses = self.audiences.iter().zip(&round.of_clients);
+        uses.map(|(&audience, &ranker)| self.value(audience, ranker, metric)).collect()
+    }
+
+    /// A metric by client, of the ranker of all.
+    pub(super) fn global(&self, round: &OwnRound, metric: usize) -> Option<Vec<f64>> {
+        let ranker = round.global?;
+        Some(self.audiences.iter().map(|&audience| self.value(audience, ranker, metric)).collect())
     }
 }
 
 impl SplitEvaluator<'_> {
+    /// Every metric of some rankers, in their order, to one audience.
+    fn of_audience(&self, uses: &[(u32, usize)], rankers: &[OwnRanker]) -> Vec<Vec<f64>> {
+        let mut values = vec![Vec::new(); uses.len()];
+        let mut shapes: Vec<Shape> = Vec::new();
+        for shape in uses.iter().map(|&(_, ranker)| rankers[ranker].shape) {
+            if shapes.contains(&shape) {
+                continue;
+            }
+            shapes.push(shape);
+            let of_shape = || uses.iter().enumerate().filter(|(_, (_, ranker))| rankers[*ranker].shape == shape);
+            let models: Vec<Params> = of_shape().map(|(_, &(_, ranker))| rankers[ranker].params.clone()).collect();
+            let audience = uses[0].0 as usize;
+            let evaluated = match &self.own_queries {
+                Some(queries) => self.groups[0].over(shape, &models, &queries[audience]),
+                None => self.groups[audience].evaluate(shape, &models),
+            };
+            of_shape().zip(evaluated).for_each(|((place, _), evaluated)| values[place] = evaluated);
+        }
+        values
+    }
+
     /// Every metric of global rankers: the mean over clients of what each ranker is worth to them.
     pub(super) fn global(&self, shape: Shape, models: &[Params]) -> Vec<Vec<f64>> {
         if let [only] = self.groups.as_slice() {

@@ -4,7 +4,8 @@ use foltr_rank::learn::OwnRanker;
 use foltr_rank::{Params, Shape};
 use foltr_simulation::client_round::RoundStats;
 
-use super::evaluator::RunEvaluator;
+use super::evaluator::{OwnValues, RunEvaluator};
+use super::own_block::{OwnBlock, OwnRound};
 use super::round_rows::RoundRows;
 use super::trainer::Trainer;
 use crate::evaluate::SNAPSHOTS;
@@ -16,6 +17,8 @@ pub(super) struct Recorder<'a, 's> {
     evaluator: RunEvaluator<'a>,
     /// Global rankers that wait to be evaluated together.
     pending: Vec<(usize, Params)>,
+    /// Rankers of clients that do.
+    own: OwnBlock,
     rounds: RoundRows,
     /// Whether pending rankers are of unlearning.
     is_unlearning: bool,
@@ -30,8 +33,18 @@ pub(super) struct Recorder<'a, 's> {
 
 impl<'a, 's> Recorder<'a, 's> {
     pub(super) fn new(shape: Shape, evaluator: RunEvaluator<'a>, sink: &'s mut dyn FnMut(Row)) -> Self {
-        let (pending, clients, rounds) = (Vec::new(), Vec::new(), RoundRows::new(1, 0));
-        Self { shape, evaluator, pending, rounds, is_unlearning: false, newest: None, clients, losses: [0; 2], sink }
+        Self {
+            shape,
+            evaluator,
+            pending: Vec::new(),
+            own: OwnBlock::default(),
+            rounds: RoundRows::new(1, 0),
+            is_unlearning: false,
+            newest: None,
+            clients: Vec::new(),
+            losses: [0; 2],
+            sink,
+        }
     }
 
     pub(super) fn with_rounds(self, rounds: RoundRows) -> Self {
@@ -70,7 +83,7 @@ impl<'a, 's> Recorder<'a, 's> {
     pub(super) fn snapshot(&mut self, round: usize, params: &[f32]) {
         self.pending.push((round, params.to_vec()));
         if self.pending.len() == SNAPSHOTS {
-            self.flush();
+            self.flush_global();
         }
     }
 
@@ -84,6 +97,11 @@ impl<'a, 's> Recorder<'a, 's> {
     }
 
     pub(super) fn flush(&mut self) {
+        self.flush_global();
+        self.flush_own();
+    }
+
+    fn flush_global(&mut self) {
         let (rounds, models): (Vec<usize>, Vec<Params>) = self.pending.drain(..).unzip();
         let name = if self.is_unlearning { MetricName::Unlearning } else { MetricName::Offline };
         for split in &self.evaluator.splits {
@@ -112,7 +130,8 @@ impl<'a, 's> Recorder<'a, 's> {
         queries
     }
 
-    /// What the rankers that clients use after a round are worth to them, if clients differ.
+    /// Takes the rankers that clients use after a round, if clients differ; what they are worth becomes known with those of
+    /// other rounds.
     ///
     /// `global` is the ranker of those that have none of their own; `has_global` whether all help to train it.
     pub(super) fn own_rankers(
@@ -122,31 +141,52 @@ impl<'a, 's> Recorder<'a, 's> {
         has_global: bool,
         own_ranker: impl Fn(u32) -> Option<OwnRanker> + Sync,
     ) {
+        if !self.evaluator.has_different_clients() {
+            return;
+        }
         let global = OwnRanker { shape: self.shape, params: global };
-        let own = |client: u32| own_ranker(client).unwrap_or_else(|| global.clone());
         let is_compared = has_global && own_ranker(0).is_some();
-        self.clients.clear();
-        for split in &self.evaluator.splits {
-            let Some(by_client) = self.evaluator.by_client(split, own) else { return };
-            let with_global = is_compared.then(|| self.evaluator.by_client(split, |_| global.clone())).flatten();
-            for (i, &metric) in self.evaluator.metrics.iter().enumerate() {
-                let values: Vec<f64> = by_client.iter().map(|values| values[i]).collect();
-                let mut send = |metric, value| (self.sink)(Row { round, metric, value });
-                let (mean, worst) = mean_and_worst_decile(&values);
-                self.newest = Some(mean);
-                send(MetricName::Own(split.split, metric), mean);
-                send(MetricName::WorstDecile(split.split, metric), worst);
-                if let Some(others) = &with_global {
-                    let pairs = values.iter().zip(others.iter().map(|values| values[i]));
-                    send(MetricName::WorseOff(split.split, metric), worse_off(pairs));
-                }
-                let name = MetricName::Own(split.split, metric);
-                let of_client = |(client, &value): (u32, &f64)| {
-                    let group = self.evaluator.group(client);
-                    (!value.is_nan()).then_some(ClientValue { client, group, metric: name, value })
-                };
-                self.clients.extend((0..).zip(&values).filter_map(of_client));
+        let global = self.own.number_of(global);
+        let number_of = |client: u32| own_ranker(client).map_or(global, |own| self.own.number_of(own));
+        let of_clients = (0..self.evaluator.n_clients).map(number_of).collect();
+        self.own.rounds.push(OwnRound { round, of_clients, global: is_compared.then_some(global) });
+        if self.own.is_full() {
+            self.flush_own();
+        }
+    }
+
+    /// Evaluates all rankers that clients use and that wait for it.
+    fn flush_own(&mut self) {
+        let block = std::mem::take(&mut self.own);
+        if block.rounds.is_empty() {
+            return;
+        }
+        let of_split = |split| self.evaluator.own_values(split, &block);
+        let values: Vec<OwnValues> = self.evaluator.splits.iter().map(of_split).collect();
+        for round in &block.rounds {
+            self.clients.clear();
+            values.iter().enumerate().for_each(|(split, values)| self.send_own(round, split, values));
+        }
+    }
+
+    fn send_own(&mut self, round: &OwnRound, split: usize, values: &OwnValues) {
+        let split = self.evaluator.splits[split].split;
+        for (i, &metric) in self.evaluator.metrics.iter().enumerate() {
+            let own = values.own(round, i);
+            let mut send = |metric, value| (self.sink)(Row { round: round.round, metric, value });
+            let (mean, worst) = mean_and_worst_decile(&own);
+            self.newest = Some(mean);
+            send(MetricName::Own(split, metric), mean);
+            send(MetricName::WorstDecile(split, metric), worst);
+            if let Some(global) = values.global(round, i) {
+                send(MetricName::WorseOff(split, metric), worse_off(own.iter().zip(global)));
             }
+            let name = MetricName::Own(split, metric);
+            let of_client = |(client, &value): (u32, &f64)| {
+                let group = self.evaluator.group(client);
+                (!value.is_nan()).then_some(ClientValue { client, group, metric: name, value })
+            };
+            self.clients.extend((0..).zip(&own).filter_map(of_client));
         }
     }
 }

@@ -29,7 +29,6 @@ pub struct Parent {
     pub(crate) folder: PathBuf,
     request: UnlearningRequest,
     pub(crate) record: RunRecord,
-    rows: Vec<Row>,
     clients: Vec<ClientValue>,
     pub(crate) histories: Vec<History>,
 }
@@ -37,9 +36,9 @@ pub struct Parent {
 impl Parent {
     pub(crate) fn read(folder: &Path, request: &UnlearningRequest) -> Result<Self> {
         let record = RunRecord::verify(folder)?;
-        let (rows, clients) = (record.rows(folder)?, record.clients(folder)?);
+        let clients = record.clients(folder)?;
         let histories = history_files::read(folder)?;
-        Ok(Self { folder: folder.into(), request: request.clone(), record, rows, clients, histories })
+        Ok(Self { folder: folder.into(), request: request.clone(), record, clients, histories })
     }
 
     /// Meets the request. Rows are those of the training and those of this request.
@@ -57,9 +56,11 @@ impl Parent {
             "the history in {} is of a run with other settings or other data",
             self.folder.display()
         );
-        let is_training =
-            |row: &&Row| !matches!(row.metric, MetricName::Unlearning(..) | MetricName::UnlearningOnline(_));
-        self.rows.iter().filter(is_training).for_each(|&row| sink(row));
+        self.record.rows(&self.folder)?.read(|row| {
+            if !matches!(row.metric, MetricName::Unlearning(..) | MetricName::UnlearningOnline(_)) {
+                sink(row);
+            }
+        })?;
         let evaluator = RunEvaluator::new(&training, fold, Some(&setup.data), Some(&setup.any_user))?;
         let mut recorder = Recorder::new(setup.shape, evaluator, sink);
         let settings = setup.settings(&training, input.seed)?;

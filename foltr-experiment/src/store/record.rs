@@ -1,15 +1,15 @@
 //! `run.json`: what a finished run is, and the checksum of every file that it has.
 
 use std::collections::BTreeMap;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use serde::{Deserialize, Serialize};
 use xxhash_rust::xxh3::xxh3_128;
 
-use super::files::{list, put, put_json, read, read_json};
+use super::files::{checksum_of, lines_of, list, put, put_json, read, read_json};
 use super::{CLIENTS_FILE, CODE_HASH, QUERIES_FILE, ROWS_FILE, tombstone_path};
-use crate::rows::{ClientValue, QueryValue, Row};
+use crate::rows::{ClientValue, MetricNames, QueryValue, Row};
 use crate::spec::UnlearningRequest;
 
 const RECORD_FILE: &str = "run.json";
@@ -78,21 +78,26 @@ impl RunRecord {
     /// Reads a record and compares every file with its checksum.
     pub fn verify(folder: &Path) -> Result<Self> {
         let record = Self::read(folder)?;
-        record.files.keys().try_for_each(|name| record.content(folder, name).map(drop))?;
+        record.files.keys().try_for_each(|name| record.file(folder, name)?.check())?;
         Ok(record)
+    }
+
+    fn file(&self, folder: &Path, name: &str) -> Result<CheckedFile> {
+        let path = folder.join(name);
+        let checksum = self.files.get(name).with_context(|| format!("{} is no file of the run", path.display()))?;
+        Ok(CheckedFile { checksum: checksum.clone(), path })
     }
 
     /// One file, if it is as it was written.
     pub fn content(&self, folder: &Path, name: &str) -> Result<Vec<u8>> {
-        let path = folder.join(name);
-        let expected = self.files.get(name).with_context(|| format!("{} is no file of the run", path.display()))?;
-        let bytes = read(&path)?;
-        ensure!(checksum(&bytes) == *expected, "{} is damaged: its checksum differs", path.display());
+        let file = self.file(folder, name)?;
+        let bytes = read(&file.path)?;
+        file.compare(&checksum(&bytes))?;
         Ok(bytes)
     }
 
-    pub(crate) fn rows(&self, folder: &Path) -> Result<Vec<Row>> {
-        self.lines(folder, ROWS_FILE, Row::parse)
+    pub(crate) fn rows(&self, folder: &Path) -> Result<RowFile> {
+        self.file(folder, ROWS_FILE).map(RowFile)
     }
 
     /// What the final rankers are worth to every client; empty if clients do not differ.
@@ -106,17 +111,11 @@ impl RunRecord {
     }
 
     fn lines_if_any<T>(&self, folder: &Path, name: &str, parse: fn(&str) -> Option<T>) -> Result<Vec<T>> {
-        if self.files.contains_key(name) { self.lines(folder, name, parse) } else { Ok(Vec::new()) }
-    }
-
-    fn lines<T>(&self, folder: &Path, name: &str, parse: fn(&str) -> Option<T>) -> Result<Vec<T>> {
-        let text = String::from_utf8(self.content(folder, name)?)?;
-        let header = text.lines().next().unwrap_or_default();
-        let parse = |(i, line): (usize, &str)| {
-            let place = || format!("{}:{}: `{line}`: expected {header}", folder.join(name).display(), i + 1);
-            parse(line).with_context(place)
-        };
-        text.lines().enumerate().skip(1).map(parse).collect()
+        let mut lines = Vec::new();
+        if self.files.contains_key(name) {
+            self.file(folder, name)?.lines(parse, &mut |line| lines.push(line))?;
+        }
+        Ok(lines)
     }
 
     pub(super) fn write(mut self, folder: &Path) -> Result<()> {
@@ -126,6 +125,61 @@ impl RunRecord {
         let text = serde_json::to_string_pretty(&self)? + "\n";
         let text = text.replacen(NO_CHECKSUM, &checksum(text.as_bytes()), 1);
         put(&folder.join(RECORD_FILE), text.as_bytes())
+    }
+}
+
+/// A file of a finished run, and the checksum that it had when it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct CheckedFile {
+    path: PathBuf,
+    checksum: String,
+}
+
+impl CheckedFile {
+    fn check(&self) -> Result<()> {
+        self.compare(&checksum_of(&self.path)?)
+    }
+
+    fn compare(&self, checksum: &str) -> Result<()> {
+        ensure!(checksum == self.checksum, "{} is damaged: its checksum differs", self.path.display());
+        Ok(())
+    }
+
+    /// Shows every line below the header. What is shown is to be believed only if no error is returned.
+    fn lines<T>(&self, mut parse: impl FnMut(&str) -> Option<T>, show: &mut dyn FnMut(T)) -> Result<()> {
+        let (mut header, mut wrong) = (String::new(), None);
+        let checksum = lines_of(&self.path, |number, line| match (number, parse(line)) {
+            (1, _) => line.clone_into(&mut header),
+            (_, Some(parsed)) => show(parsed),
+            (_, None) => _ = wrong.get_or_insert_with(|| (number, line.to_owned())),
+        })?;
+        self.compare(&checksum)?;
+        match wrong {
+            Some((number, line)) => bail!("{}:{number}: `{line}`: expected {header}", self.path.display()),
+            None => Ok(()),
+        }
+    }
+}
+
+/// The rows of a finished run, which are read a line at a time.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct RowFile(CheckedFile);
+
+impl RowFile {
+    pub(crate) fn has_content_of(&self, other: &Self) -> bool {
+        self.0.checksum == other.0.checksum
+    }
+
+    pub(crate) fn to_vec(&self) -> Result<Vec<Row>> {
+        let mut rows = Vec::new();
+        self.read(|row| rows.push(row))?;
+        Ok(rows)
+    }
+
+    /// Shows every row, in the order of the file. What is shown is to be believed only if no error is returned.
+    pub(crate) fn read(&self, mut show: impl FnMut(Row)) -> Result<()> {
+        let mut names = MetricNames::default();
+        self.0.lines(|line| Row::parse(line, &mut names), &mut show)
     }
 }
 
@@ -153,7 +207,7 @@ fn checksums_below(folder: &Path, prefix: &str, sums: &mut BTreeMap<String, Stri
         if path.is_dir() {
             checksums_below(&path, &format!("{prefix}{name}/"), sums)?;
         } else {
-            sums.insert(format!("{prefix}{name}"), checksum(&read(&path)?));
+            sums.insert(format!("{prefix}{name}"), checksum_of(&path)?);
         }
     }
     Ok(())

@@ -20,7 +20,7 @@ fn a_finished_run_is_read_back() {
     finish(&store, "k", 0.1);
     assert!(matches!(store.state("k"), RunState::Finished(record) if record.files.len() == 2));
     let record = RunRecord::read(&store.run_folder("k")).expect("read");
-    let rows = record.rows(&store.run_folder("k")).expect("rows");
+    let rows = record.rows(&store.run_folder("k")).and_then(|file| file.to_vec()).expect("rows");
     assert_eq!(rows, [Row { round: 1, metric: MetricName::OnlineMaxRr, value: 0.1 }]);
     assert_eq!((record.fold, record.seed), (1, 7));
 }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
 
-use super::files::{create_folder, put, read, remove};
+use super::files::{copy, create_folder, put, remove, replace};
 use super::record::RunRecord;
 use super::{CLIENTS_FILE, QUERIES_FILE, ROWS_FILE};
 use crate::rows::{ClientValue, QueryValue, Row};
@@ -64,11 +64,13 @@ impl RunWriter {
         if clients.is_empty() {
             return Ok(());
         }
-        let mut text = b"client,group,metric,value\n".to_vec();
-        for ClientValue { client, group, metric, value } in clients {
-            writeln!(text, "{client},{group},{metric},{value}")?;
-        }
-        put(&self.partial.join(CLIENTS_FILE), &text)
+        replace(&self.partial.join(CLIENTS_FILE), |file| {
+            writeln!(file, "client,group,metric,value")?;
+            for ClientValue { client, group, metric, value } in clients {
+                writeln!(file, "{client},{group},{metric},{value}")?;
+            }
+            Ok(())
+        })
     }
 
     pub(crate) fn queries(&self, queries: &[QueryValue]) -> Result<()> {
@@ -92,7 +94,7 @@ impl RunWriter {
     pub(crate) fn copy(&self, from: &Path, name: &str) -> Result<()> {
         let to = self.partial.join(name);
         to.parent().map_or(Ok(()), create_folder)?;
-        put(&to, &read(&from.join(name))?)
+        copy(&from.join(name), &to)
     }
 
     /// Takes checksums and gives the run its name: after this it is finished, also after a loss of power.

@@ -58,7 +58,7 @@ fn evaluate_run(run: &FinishedRun, overrides: &Overrides, loaded: &mut Loaded) -
     if !run.record.files.contains_key(crate::model::FILE_NAME) {
         return Ok(None);
     }
-    let ranker = of_training(run, &run.record.rows(&run.folder)?)?;
+    let ranker = of_training(run, &run.record.rows(&run.folder)?.to_vec()?)?;
     let mut experiment = run.experiment()?;
     let fold = loaded.fold(&experiment.data, run)?;
     overrides.apply(&mut experiment);

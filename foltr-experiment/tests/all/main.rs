@@ -2,7 +2,9 @@
 
 mod baselines;
 mod experiment_files;
+mod growth;
 mod guarantees;
+mod hostile_files;
 mod lost_messages;
 mod partitions;
 mod personalisation;

@@ -1,21 +1,46 @@
-//! Numbers from little-endian bytes. Nothing is allocated before as many bytes are known to be there.
+//! Numbers from little-endian bytes that come block by block. Nothing is allocated before as many bytes are known to be
+//! there.
+
+use std::fmt;
 
 use crate::fingerprint::Fingerprint;
 use crate::history::HistoryError;
 
-#[derive(Debug)]
+/// Bytes that are asked for at a time, unless more are needed at once.
+const BLOCK: usize = 1 << 16;
+
+/// Fills a block with the bytes that come next; says no if they do not.
+pub(crate) type Fetch<'a> = dyn FnMut(&mut [u8]) -> bool + 'a;
+
 pub struct Reader<'a> {
-    bytes: &'a [u8],
+    fetch: Box<Fetch<'a>>,
+    /// How many bytes there are, and how many of them were read.
+    len: usize,
     at: usize,
+    block: Vec<u8>,
+    /// Where the bytes of the block begin that were not read yet.
+    start: usize,
+}
+
+impl fmt::Debug for Reader<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Reader").field("len", &self.len).field("at", &self.at).finish_non_exhaustive()
+    }
 }
 
 impl<'a> Reader<'a> {
-    pub(crate) const fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, at: 0 }
+    #[cfg(test)]
+    pub(crate) fn new(bytes: &'a [u8]) -> Self {
+        Self::of_stream(bytes.len(), from_slice(bytes))
+    }
+
+    /// Of so many bytes.
+    pub(crate) fn of_stream(len: usize, fetch: impl FnMut(&mut [u8]) -> bool + 'a) -> Self {
+        Self { fetch: Box::new(fetch), len, at: 0, block: Vec::new(), start: 0 }
     }
 
     pub(crate) const fn is_at_end(&self) -> bool {
-        self.at == self.bytes.len()
+        self.at == self.len
     }
 
     pub(crate) const fn wrong(&self, what: &'static str) -> HistoryError {
@@ -26,11 +51,33 @@ impl<'a> Reader<'a> {
         if holds { Ok(()) } else { Err(self.wrong(what)) }
     }
 
-    pub(crate) fn take(&mut self, n: usize) -> Result<&'a [u8], HistoryError> {
-        let rest = &self.bytes[self.at..];
-        let taken = rest.get(..n).ok_or(HistoryError::Truncated { at: self.bytes.len() })?;
-        self.at += n;
-        Ok(taken)
+    pub(crate) fn take(&mut self, n: usize) -> Result<&[u8], HistoryError> {
+        if n > self.len - self.at {
+            return Err(HistoryError::Truncated { at: self.len });
+        }
+        if n > self.block.len() - self.start {
+            self.fetch_at_least(n)?;
+        }
+        let start = self.start;
+        (self.start, self.at) = (start + n, self.at + n);
+        Ok(&self.block[start..start + n])
+    }
+
+    fn fetch_at_least(&mut self, n: usize) -> Result<(), HistoryError> {
+        self.block.drain(..self.start);
+        self.start = 0;
+        let (known, n_left) = (self.block.len(), self.len - self.at);
+        self.block.resize(n.max(BLOCK).min(n_left), 0);
+        let fetched = (self.fetch)(&mut self.block[known..]);
+        if fetched { Ok(()) } else { Err(HistoryError::Truncated { at: self.at + known }) }
+    }
+
+    /// Reads all that is left, whatever it is.
+    pub(crate) fn skip_to_end(&mut self) -> Result<(), HistoryError> {
+        while !self.is_at_end() {
+            self.take(BLOCK.min(self.len - self.at))?;
+        }
+        Ok(())
     }
 
     fn array<const N: usize>(&mut self) -> Result<[u8; N], HistoryError> {
@@ -70,8 +117,8 @@ impl<'a> Reader<'a> {
     /// How many things of at least this many bytes follow: no more than there is room for.
     pub(crate) fn count(&mut self, least_len: usize) -> Result<usize, HistoryError> {
         let count = self.u32()? as usize;
-        let room = (self.bytes.len() - self.at) / least_len.max(1);
-        if count > room { Err(HistoryError::Truncated { at: self.bytes.len() }) } else { Ok(count) }
+        let room = (self.len - self.at) / least_len.max(1);
+        if count > room { Err(HistoryError::Truncated { at: self.len }) } else { Ok(count) }
     }
 
     pub(crate) fn f32s(&mut self, n: usize) -> Result<Vec<f32>, HistoryError> {
@@ -117,5 +164,17 @@ impl<'a> Reader<'a> {
         let is_rising = clients.clone().is_sorted_by(|a, b| a < b);
         let known = is_rising && clients.all(|client| client < n_clients);
         self.require(known, "clients that do not exist or are out of order")
+    }
+}
+
+/// Fetches from bytes in memory.
+pub(crate) fn from_slice(mut bytes: &[u8]) -> impl FnMut(&mut [u8]) -> bool {
+    move |block| match bytes.split_at_checked(block.len()) {
+        Some((next, rest)) => {
+            block.copy_from_slice(next);
+            bytes = rest;
+            true
+        }
+        None => false,
     }
 }

@@ -14,11 +14,13 @@
 
 mod links;
 
-use serde::{Deserialize, Serialize};
+use std::convert::Infallible;
 
-use super::bytes::Reader;
+use serde::{Deserialize, Serialize};
+use sha2::{Digest, Sha256};
+
+use super::bytes::{Reader, from_slice};
 use super::{Accounts, Header, History, HistoryError, HistoryPolicy, Salt};
-use crate::fingerprint::Fingerprint;
 use crate::server_optimiser::ServerOptimiser;
 use crate::writer::Writer;
 use links::{read_link, write_link};
@@ -49,51 +51,105 @@ impl Size {
 
 impl History {
     pub fn encode(&self) -> Vec<u8> {
-        self.written().0
+        let mut bytes = Vec::new();
+        let Ok(_) = self.encode_to(|piece| {
+            bytes.extend_from_slice(piece);
+            Ok::<(), Infallible>(())
+        });
+        bytes
     }
 
     pub fn size(&self) -> Size {
-        self.written().1
+        let Ok(size) = self.encode_to(|_| Ok::<(), Infallible>(()));
+        size
     }
 
-    fn written(&self) -> (Vec<u8>, Size) {
-        let (mut out, mut size) = (Writer::default(), Size::default());
+    /// Hands out the bytes of [`Self::encode`] piece by piece, none longer than a round or a checkpoint. The first error
+    /// ends it.
+    pub fn encode_to<E>(&self, mut take: impl FnMut(&[u8]) -> Result<(), E>) -> Result<Size, E> {
+        let (mut out, mut size, mut hash, mut len) = (Writer::default(), Size::default(), Sha256::new(), 0);
+        let mut pass_on = |out: &mut Writer| {
+            hash.update(&out.0);
+            len += out.0.len();
+            take(&out.0)?;
+            out.0.clear();
+            Ok(())
+        };
         out.bytes(MARK).bytes(&VERSION.to_le_bytes());
         write_header(&mut out, &self.header);
         out.u32(self.n_rounds).u32(self.links.len() as u32);
-        self.links.iter().for_each(|link| write_link(&mut out, link, &mut size));
-        let before = out.0.len();
-        out.option(self.ledger.as_ref(), write_ledger);
-        size.ledger = out.0.len() - before;
-        let checksum = out.finish();
-        out.fingerprint(&checksum);
-        size.rest = out.0.len() - size.updates - size.checkpoints - size.ledger;
-        (out.0, size)
+        for link in &self.links {
+            write_link(&mut out, link, &mut size);
+            pass_on(&mut out)?;
+        }
+        out.u8(self.ledger.is_some().into());
+        size.ledger = 1;
+        if let Some(accounts) = &self.ledger {
+            out.u32(accounts.sums.len() as u32);
+            size.ledger += 4;
+            pass_on(&mut out)?;
+            for (client, sum) in &accounts.sums {
+                write_account(&mut out, accounts, *client, sum);
+                size.ledger += out.0.len();
+                pass_on(&mut out)?;
+            }
+        }
+        pass_on(&mut out)?;
+        out.bytes(&hash.finalize());
+        take(&out.0)?;
+        size.rest = len + CHECKSUM - size.updates - size.checkpoints - size.ledger;
+        Ok(size)
     }
 
     /// Whether what is read is to be believed is for [`Self::verify`] to say.
     pub fn decode(bytes: &[u8]) -> Result<Self, HistoryError> {
-        let body_len = bytes.len().checked_sub(CHECKSUM).ok_or(HistoryError::Truncated { at: bytes.len() })?;
-        let (body, checksum) = bytes.split_at(body_len);
-        let mut input = Reader::new(body);
-        if input.take(MARK.len())? != MARK {
-            return Err(HistoryError::Mark);
-        }
-        let got = input.u16()?;
-        if got != VERSION {
-            return Err(HistoryError::Version { got });
-        }
-        if Fingerprint::of(body).as_bytes() != checksum {
-            return Err(HistoryError::Damaged);
-        }
-        let header = read_header(&mut input)?;
-        let n_rounds = input.u32()?;
-        let links = input.many(LEAST_LINK, |input| read_link(input, &header))?;
-        let ledger = input.option(|input| read_ledger(input, &header))?;
-        input.require(ledger.is_none() || header.policy.ledger, "a ledger that was not to be stored")?;
-        input.require(input.is_at_end(), "more bytes than a history has")?;
-        Ok(Self { header, links, n_rounds, ledger, n_dropped: 0 })
+        Self::decode_from(bytes.len(), from_slice(bytes))
     }
+
+    /// Reads so many bytes from a function that fills a block with those that come next, and says whether it could.
+    pub fn decode_from(len: usize, mut fetch: impl FnMut(&mut [u8]) -> bool) -> Result<Self, HistoryError> {
+        let body_len = len.checked_sub(CHECKSUM).ok_or(HistoryError::Truncated { at: len })?;
+        let mut hash = Sha256::new();
+        let body = |block: &mut [u8]| {
+            let is_there = fetch(block);
+            hash.update(&*block);
+            is_there
+        };
+        let read = read_body(&mut Reader::of_stream(body_len, body));
+        if let Err(HistoryError::Mark | HistoryError::Version { .. }) = read {
+            return read;
+        }
+        let mut checksum = [0; CHECKSUM];
+        if !fetch(&mut checksum) {
+            return Err(HistoryError::Truncated { at: body_len });
+        }
+        // Damaged bytes can be anything; only what was written so says what is wrong with it.
+        if *hash.finalize() == checksum { read } else { Err(HistoryError::Damaged) }
+    }
+}
+
+/// Reads to the end, whatever is found on the way.
+fn read_body(input: &mut Reader<'_>) -> Result<History, HistoryError> {
+    if input.take(MARK.len())? != MARK {
+        return Err(HistoryError::Mark);
+    }
+    let got = input.u16()?;
+    if got != VERSION {
+        return Err(HistoryError::Version { got });
+    }
+    let read = read_history(input);
+    input.skip_to_end()?;
+    read
+}
+
+fn read_history(input: &mut Reader<'_>) -> Result<History, HistoryError> {
+    let header = read_header(input)?;
+    let n_rounds = input.u32()?;
+    let links = input.many(LEAST_LINK, |input| read_link(input, &header))?;
+    let ledger = input.option(|input| read_ledger(input, &header))?;
+    input.require(ledger.is_none() || header.policy.ledger, "a ledger that was not to be stored")?;
+    input.require(input.is_at_end(), "more bytes than a history has")?;
+    Ok(History { header, links, n_rounds, ledger, n_dropped: 0 })
 }
 
 fn write_header(out: &mut Writer, header: &Header) {
@@ -147,12 +203,9 @@ fn read_optimiser(input: &mut Reader<'_>) -> Result<ServerOptimiser, HistoryErro
 }
 
 /// An account whose seal was not made yet is written with a salt of zeros, and is not believed.
-fn write_ledger(out: &mut Writer, accounts: &Accounts) {
-    out.u32(accounts.sums.len() as u32);
-    for (client, sum) in &accounts.sums {
-        let salt = accounts.salts.get(client).copied().unwrap_or_default();
-        out.u32(*client).bytes(&salt).f64s(sum);
-    }
+fn write_account(out: &mut Writer, accounts: &Accounts, client: u32, sum: &[f64]) {
+    let salt = accounts.salts.get(&client).copied().unwrap_or_default();
+    out.u32(client).bytes(&salt).f64s(sum);
 }
 
 fn read_ledger(input: &mut Reader<'_>, header: &Header) -> Result<Accounts, HistoryError> {

@@ -12,16 +12,14 @@ mod preferences;
 
 use serde::{Deserialize, Serialize};
 
-use self::pair_weights::{
-    for_each_pair, for_each_pair_log, log_add_exp, pair_weights, pair_weights_log, unclicked_considered,
-};
+use self::pair_weights::{for_each_pair, for_each_pair_log, pair_weights, pair_weights_log, unclicked_considered};
 pub use self::preferences::Preferences;
 use super::{LearnerParameters, Learning, OnlineLearner, Scheme, Update};
-use crate::elementary::{exp_parts, scale};
+use crate::elementary::{exp_parts, ln_double, scale};
 use crate::parameter::{ParameterError, problems, require};
 use crate::params::{Shape, clip_to_radius};
 use crate::plackett_luce::{ListSampler, maximum};
-use crate::query::{Clicks, Impression, LANES, MAX_SHOWN, QueryView, Ranking};
+use crate::query::{Clicks, Impression, LANES, MAX_SHOWN, QueryView, Ranking, SHORT_LIST};
 use crate::ranker::Ranker;
 use crate::rng::Stream;
 use crate::select::ScoreBuffer;
@@ -103,6 +101,8 @@ pub struct Pdgd {
     before: Vec<f32>,
     scores: ScoreBuffer,
     exponentials: Vec<f64>,
+    /// Of the shown documents, by position.
+    weights: [f32; MAX_SHOWN],
     sampler: ListSampler,
     n_interactions: u32,
 }
@@ -118,6 +118,7 @@ impl Pdgd {
             before: vec![0.0; shape.n_params()],
             scores: ScoreBuffer::default(),
             exponentials: Vec::new(),
+            weights: [0.0; MAX_SHOWN],
             sampler: ListSampler::default(),
             n_interactions: 0,
         }
@@ -145,7 +146,7 @@ impl Pdgd {
         self.exponentials.resize(n_padded.max(self.exponentials.len()), 0.0);
         let exponentials = &mut self.exponentials[..n_padded];
         if !prefer(self.scores.padded(), exponentials, ranking, clicks, preferences) {
-            let (shown, hidden) = shown_and_hidden_log(self.scores.scores(), ranking);
+            let (shown, hidden) = shown_and_hidden_log(self.scores.padded(), exponentials, ranking);
             for_each_pair_log(&shown[..ranking.len()], hidden, clicks, |clicked, unclicked, inverse_rho| {
                 preferences.add(clicked, unclicked, 1.0 / inverse_rho);
             });
@@ -162,15 +163,22 @@ impl Pdgd {
         self.ranker.store(params);
     }
 
-    /// Weight of each shown document, by position, from the scores that ranked the list.
+    /// Sets the weight of each shown document, by position, from the scores that ranked the list.
     #[inline]
-    fn position_weights(&mut self, ranking: &Ranking, clicks: Clicks) -> [f32; MAX_SHOWN] {
+    fn set_position_weights(&mut self, ranking: &Ranking, clicks: Clicks) {
         let n_padded = self.scores.padded().len();
         if self.exponentials.len() < n_padded {
             self.exponentials.resize(n_padded, 0.0);
         }
-        weigh(self.scores.padded(), &mut self.exponentials[..n_padded], ranking, clicks)
-            .unwrap_or_else(|| weigh_in_log_space(self.scores.scores(), ranking, clicks))
+        let (scores, exponentials) = (self.scores.padded(), &mut self.exponentials[..n_padded]);
+        if ranking.len() > SHORT_LIST {
+            self.weights = weigh_long(scores, exponentials, ranking, clicks)
+                .unwrap_or_else(|| weigh_in_log_space(scores, exponentials, ranking, clicks));
+        } else if let Some(weights) = weigh(scores, exponentials, ranking, clicks) {
+            self.weights[..SHORT_LIST].copy_from_slice(&weights);
+        } else {
+            self.weights = weigh_in_log_space(scores, exponentials, ranking, clicks);
+        }
     }
 
     /// theta -= eta mu (theta_before - theta_global): the rest of a FedProx step (`LSZSTS20` Li, Sahu, Zaheer, Sanjabi,
@@ -196,8 +204,21 @@ impl Pdgd {
 
 two_widths! {
     /// Pair weights in linear space; nothing if the scores spread too far for it. Scores come in whole blocks.
-    fn weigh(scores: &[f32], exponentials: &mut [f64], ranking: &Ranking, clicks: Clicks) -> Option<[f32; MAX_SHOWN]> {
-        let (shown, hidden) = shown_and_hidden(scores, exponentials, ranking)?;
+    fn weigh(scores: &[f32], exponentials: &mut [f64], ranking: &Ranking, clicks: Clicks) -> Option<[f32; SHORT_LIST]> {
+        let (shown, hidden) = shown_and_hidden::<SHORT_LIST>(scores, exponentials, ranking)?;
+        Some(pair_weights(&shown[..ranking.len()], hidden, clicks))
+    }
+}
+
+two_widths! {
+    /// [`weigh`] for lists of any length.
+    fn weigh_long(
+        scores: &[f32],
+        exponentials: &mut [f64],
+        ranking: &Ranking,
+        clicks: Clicks,
+    ) -> Option<[f32; MAX_SHOWN]> {
+        let (shown, hidden) = shown_and_hidden::<MAX_SHOWN>(scores, exponentials, ranking)?;
         Some(pair_weights(&shown[..ranking.len()], hidden, clicks))
     }
 }
@@ -211,35 +232,50 @@ two_widths! {
         clicks: Clicks,
         preferences: &mut Preferences,
     ) -> bool {
-        let Some((shown, hidden)) = shown_and_hidden(scores, exponentials, ranking) else { return false };
-        for_each_pair(&shown[..ranking.len()], hidden, clicks, |clicked, unclicked, inverse_rho| {
+        let Some((shown, hidden)) = shown_and_hidden::<MAX_SHOWN>(scores, exponentials, ranking) else { return false };
+        let shown = &shown[..ranking.len()];
+        let mut add = |clicked: usize, unclicked: usize, inverse_rho: f64| {
             preferences.add(clicked, unclicked, 1.0 / inverse_rho);
-        });
+        };
+        if shown.len() <= SHORT_LIST {
+            for_each_pair::<SHORT_LIST>(shown, hidden, clicks, &mut add);
+        } else {
+            for_each_pair::<MAX_SHOWN>(shown, hidden, clicks, &mut add);
+        }
         true
     }
 }
 
 /// e^score of every shown document, and the sum over all others; nothing if the scores spread too far for it.
 #[inline(always)]
-fn shown_and_hidden(scores: &[f32], exponentials: &mut [f64], ranking: &Ranking) -> Option<([f64; MAX_SHOWN], f64)> {
+fn shown_and_hidden<const N: usize>(
+    scores: &[f32],
+    exponentials: &mut [f64],
+    ranking: &Ranking,
+) -> Option<([f64; N], f64)> {
     let best = maximum(scores);
     if best - minimum(scores) > LINEAR_RANGE {
         return None;
     }
     exponentiate(scores, best, exponentials);
-    let mut shown = [0.0; MAX_SHOWN];
+    let mut shown = [0.0; N];
     for (weight, &doc) in shown.iter_mut().zip(ranking.docs()) {
         *weight = std::mem::take(&mut exponentials[doc as usize]);
     }
     // Summed without the shown documents, never subtracted: the rest may be far smaller than the whole.
+    Some((shown, sum(exponentials)))
+}
+
+/// The sum of whole blocks.
+#[inline(always)]
+fn sum(exponentials: &[f64]) -> f64 {
     let mut lanes = [0.0; LANES];
     for block in exponentials.chunks_exact(LANES) {
         for lane in 0..LANES {
             lanes[lane] += block[lane];
         }
     }
-    let hidden = ((lanes[0] + lanes[4]) + (lanes[1] + lanes[5])) + ((lanes[2] + lanes[6]) + (lanes[3] + lanes[7]));
-    Some((shown, hidden))
+    ((lanes[0] + lanes[4]) + (lanes[1] + lanes[5])) + ((lanes[2] + lanes[6]) + (lanes[3] + lanes[7]))
 }
 
 /// The smallest of the scores, the padding's negative infinity aside.
@@ -272,22 +308,63 @@ fn exponentiate(scores: &[f32], best: f32, exponentials: &mut [f64]) {
 }
 
 #[cold]
-fn weigh_in_log_space(scores: &[f32], ranking: &Ranking, clicks: Clicks) -> [f32; MAX_SHOWN] {
-    let (shown, hidden) = shown_and_hidden_log(scores, ranking);
+fn weigh_in_log_space(scores: &[f32], exponentials: &mut [f64], ranking: &Ranking, clicks: Clicks) -> [f32; MAX_SHOWN] {
+    let (shown, hidden) = shown_and_hidden_log(scores, exponentials, ranking);
     pair_weights_log(&shown[..ranking.len()], hidden, clicks)
 }
 
-/// The scores of the shown documents, and the log-sum-exp of all others.
-fn shown_and_hidden_log(scores: &[f32], ranking: &Ranking) -> ([f64; MAX_SHOWN], f64) {
+/// The scores of the shown documents, and the log-sum-exp of all others. Scores come in whole blocks.
+fn shown_and_hidden_log(scores: &[f32], exponentials: &mut [f64], ranking: &Ranking) -> ([f64; MAX_SHOWN], f64) {
     let mut shown = [0.0; MAX_SHOWN];
     for (score, &doc) in shown.iter_mut().zip(ranking.docs()) {
         *score = f64::from(scores[doc as usize]);
     }
-    let is_hidden = |doc: &usize| !ranking.docs().contains(&(*doc as u32));
-    let hidden = (0..scores.len())
-        .filter(is_hidden)
-        .fold(f64::NEG_INFINITY, |total, doc| log_add_exp(total, f64::from(scores[doc])));
-    (shown, hidden)
+    (shown, hidden_log(scores, exponentials, ranking))
+}
+
+two_widths! {
+    /// Relative to the best document that is not shown: what is far below it is nothing beside it. Negative infinity if
+    /// everything is shown.
+    fn hidden_log(scores: &[f32], exponentials: &mut [f64], ranking: &Ranking) -> f64 {
+        exponentials.iter_mut().zip(scores).for_each(|(hidden, &score)| *hidden = f64::from(score));
+        for &doc in ranking.docs() {
+            exponentials[doc as usize] = f64::NEG_INFINITY;
+        }
+        let best = maximum_double(exponentials);
+        if best == f64::NEG_INFINITY {
+            return best;
+        }
+        for block in exponentials.as_chunks_mut::<LANES>().0 {
+            exponentiate_double(block, best);
+        }
+        best + ln_double(sum(exponentials))
+    }
+}
+
+/// The largest number, whole blocks at a time.
+#[inline(always)]
+fn maximum_double(values: &[f64]) -> f64 {
+    let mut lanes = [f64::NEG_INFINITY; LANES];
+    for block in values.as_chunks::<LANES>().0 {
+        for lane in 0..LANES {
+            lanes[lane] = if block[lane] > lanes[lane] { block[lane] } else { lanes[lane] };
+        }
+    }
+    lanes.iter().fold(f64::NEG_INFINITY, |a, &b| if b > a { b } else { a })
+}
+
+/// e^(value - best), with the digits of single precision.
+#[inline(always)]
+fn exponentiate_double(block: &mut [f64; LANES], best: f64) {
+    let (mut exponents, mut fractions) = ([0; LANES], [0.0; LANES]);
+    for lane in 0..LANES {
+        let below = (block[lane] - best) as f32;
+        let below = if below > -700.0 { below } else { -700.0 };
+        (exponents[lane], fractions[lane]) = exp_parts(below);
+    }
+    for lane in 0..LANES {
+        block[lane] = scale(exponents[lane], fractions[lane]);
+    }
 }
 
 impl OnlineLearner for Pdgd {
@@ -309,13 +386,14 @@ impl OnlineLearner for Pdgd {
             self.ranker.store(&mut self.before);
         }
         if unclicked_considered(clicks, ranking.len()) != 0 {
-            let mut weights = self.position_weights(ranking, clicks);
+            self.set_position_weights(ranking, clicks);
+            let weights = &mut self.weights[..ranking.len()];
             weights.iter_mut().for_each(|weight| *weight *= self.settings.learning_rate);
             query.prefetch(6);
             if immediate {
-                self.ranker.ascend(query, ranking.docs(), &weights[..ranking.len()]);
+                self.ranker.ascend(query, ranking.docs(), weights);
             } else {
-                self.ranker.add_score_gradient(query, ranking.docs(), &weights[..ranking.len()], &mut self.delta);
+                self.ranker.add_score_gradient(query, ranking.docs(), weights, &mut self.delta);
             }
         }
         if proximal {
@@ -362,6 +440,26 @@ mod tests {
         let mut after = [0.0; 2];
         learner.local_params(&mut after);
         assert!((after[0] - 0.599).abs() < 1e-6 && (after[1] - 0.002).abs() < 1e-6, "{after:?}");
+    }
+
+    #[test]
+    fn what_is_hidden_is_summed_at_any_range_of_scores() {
+        for spread in [0.0, 3.0, 700.0, 5e4, 1e30] {
+            for n_docs in [3, 10, 11, 40, 123] {
+                let mut scores = ScoreBuffer::default();
+                let values: Vec<f32> =
+                    (0..n_docs).map(|doc| ((doc * 37 % 101) as f32 - 50.0) * spread / 50.0).collect();
+                scores.reset(n_docs).copy_from_slice(&values);
+                let mut ranking = Ranking::default();
+                scores.select(10, &mut ranking);
+                let mut exponentials = vec![1.0; scores.padded().len()];
+                let hidden = hidden_log(scores.padded(), &mut exponentials, &ranking);
+                let is_hidden = |doc: &usize| !ranking.docs().contains(&(*doc as u32));
+                let add = |sum, doc: usize| pair_weights::log_add_exp(sum, f64::from(values[doc]));
+                let want = (0..n_docs).filter(is_hidden).fold(f64::NEG_INFINITY, add);
+                assert!(hidden == want || (hidden - want).abs() < 1e-6, "{n_docs}, {spread}: {hidden} is not {want}");
+            }
+        }
     }
 
     #[test]

@@ -80,8 +80,7 @@ impl At {
 
     /// The number of a run; none if it was not measured.
     pub fn of(&self, run: &Run, metric: MetricName) -> Option<f64> {
-        let course: Vec<(usize, f64)> =
-            run.rows.iter().filter(|row| row.metric == metric).map(|row| (row.round, row.value)).collect();
+        let course = run.rows.course(metric);
         let values = || course.iter().map(|(_, value)| *value);
         let (last_round, last) = *course.last()?;
         let value_at = |round: usize| course.iter().rfind(|(at, _)| *at <= round).map(|(_, value)| *value);

@@ -43,7 +43,7 @@ fn run(setting: usize, seed: u64, rows: Vec<Row>) -> Run {
     let metric = "own-test-ndcg@10".parse().expect("a metric");
     let clients = (0..2).map(|client| ClientValue { client, group: 0, metric, value }).collect();
     let key = String::new();
-    Run { setting, fold: 1, seed, key, rows, n_interactions: 0, training_seconds: 0.0, clients }
+    Run { setting, fold: 1, seed, key, rows: rows.into(), n_interactions: 0, training_seconds: 0.0, clients }
 }
 
 fn judge_study(more: &str, asked: &Asked<'_>, value: &Value) -> Vec<Judgement> {

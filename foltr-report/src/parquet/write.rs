@@ -34,10 +34,9 @@ pub fn write<W: Write + Send>(results: &Results, out: W) -> Result<()> {
         .set_created_by(format!("foltr {}", env!("CARGO_PKG_VERSION")))
         .build();
     let mut writer = SerializedFileWriter::new(out, schema(results)?, Arc::new(properties))?;
-    let rows: Vec<(&Run, &Row)> =
-        results.runs.iter().flat_map(|run| run.rows.iter().map(move |row| (run, row))).collect();
-    for batch in rows.chunks(ROWS_A_GROUP) {
-        let (runs, rows) = (|| batch.iter().map(|(run, _)| run), || batch.iter().map(|(_, row)| row));
+    let mut batch: Vec<(&Run, Row)> = Vec::new();
+    let mut write_batch = |batch: &mut Vec<(&Run, Row)>| -> Result<()> {
+        let (runs, rows) = (|| batch.iter().map(|(run, _)| *run), || batch.iter().map(|(_, row)| *row));
         let mut group = writer.next_row_group()?;
         for column in &texts {
             add::<ByteArrayType, W>(&mut group, runs().map(|run| column[run.setting].clone()))?;
@@ -49,6 +48,17 @@ pub fn write<W: Write + Send>(results: &Results, out: W) -> Result<()> {
         add::<ByteArrayType, W>(&mut group, rows().map(|row| metric(row.metric)))?;
         add::<DoubleType, W>(&mut group, rows().map(|row| row.value))?;
         group.close()?;
+        batch.clear();
+        Ok(())
+    };
+    for run in &results.runs {
+        run.rows.visit(|row| {
+            batch.push((run, row));
+            if batch.len() == ROWS_A_GROUP { write_batch(&mut batch) } else { Ok(()) }
+        })?;
+    }
+    if !batch.is_empty() {
+        write_batch(&mut batch)?;
     }
     writer.close()?;
     Ok(())

@@ -242,12 +242,12 @@ fn the_png_shows_text_without_any_font_of_the_machine() {
 }
 
 #[test]
-fn both_files_keep_the_whole_stem() {
+fn all_files_keep_the_whole_stem() {
     let folder = tempfile::tempdir().expect("a folder");
     let svg = Figure::Curves(CurveFigure::default()).svg();
-    let (svg, png) = write(&svg, &folder.path().join("figure-3.1")).expect("written");
-    assert!(svg.ends_with("figure-3.1.svg") && png.ends_with("figure-3.1.png"));
-    assert!(svg.is_file() && png.is_file());
+    let files = write(&svg, &folder.path().join("figure-3.1")).expect("written");
+    let names = ["figure-3.1.svg", "figure-3.1.png", "figure-3.1.pdf"];
+    assert!(files.iter().zip(names).all(|(file, name)| file.ends_with(name) && file.is_file()), "{files:?}");
 }
 
 #[test]

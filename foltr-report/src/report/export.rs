@@ -1,7 +1,7 @@
 //! Tables as files: LaTeX for papers, CSV for programs, Markdown for pages.
 
 use std::fmt::Write as _;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 
@@ -10,12 +10,12 @@ use super::tables::{ResultCell, ResultRow, ResultTable};
 
 impl ResultTable {
     /// Writes `ID.tex`, `ID.csv` and `ID.md`.
-    pub fn write(&self, folder: &Path) -> Result<()> {
-        for (ending, text) in [("tex", self.latex()), ("csv", self.csv()?), ("md", self.markdown())] {
-            let path = folder.join(format!("{}.{ending}", self.id));
-            std::fs::write(&path, text).with_context(|| format!("{} cannot be written", path.display()))?;
+    pub fn write(&self, folder: &Path) -> Result<[PathBuf; 3]> {
+        let paths = ["tex", "csv", "md"].map(|ending| folder.join(format!("{}.{ending}", self.id)));
+        for (path, text) in paths.iter().zip([self.latex(), self.csv()?, self.markdown()]) {
+            std::fs::write(path, text).with_context(|| format!("{} cannot be written", path.display()))?;
         }
-        Ok(())
+        Ok(paths)
     }
 
     /// How many runs a row has, where all have equally many.

@@ -1,6 +1,6 @@
 //! The page: everything put into the template, which escapes each text.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
 use askama::Template;
@@ -99,6 +99,7 @@ impl Page {
                 .collect::<Result<_>>()
                 .context(FAILED)?,
         };
+        results.check_unchanged()?;
         Ok(Self { html: content.render().context(FAILED)?, sections, tables, y_labels })
     }
 
@@ -114,20 +115,21 @@ impl Page {
         Format { y_label, x_label: format.x_label.clone().filter(|_| has_course), ..format.clone() }
     }
 
-    /// Writes the figures into a folder as SVG, PNG and PDF; returns how many there are.
-    pub fn write_figures(&self, folder: &Path, format: &Format) -> Result<usize> {
+    /// Writes the figures into a folder as SVG, PNG and PDF; returns the files.
+    pub fn write_figures(&self, folder: &Path, format: &Format) -> Result<Vec<PathBuf>> {
         let figures: Vec<_> = self.figures().collect();
-        figures.par_iter().try_for_each(|(section, it)| {
+        let write = |(section, it): &(&Section, &SectionFigure)| {
             let figure = it.figure.clone().titled(format!("{}: {}", section.title, it.title));
-            plot::write(&figure.formatted(&self.format_of(it, format)), &folder.join(&it.file_name)).map(drop)
-        })?;
-        Ok(figures.len())
+            plot::write(&figure.formatted(&self.format_of(it, format)), &folder.join(&it.file_name))
+        };
+        let files: Vec<[PathBuf; 3]> = figures.par_iter().map(write).collect::<Result<_>>()?;
+        Ok(files.into_iter().flatten().collect())
     }
 
-    /// Writes the tables into a folder as LaTeX, CSV and Markdown; returns how many there are.
-    pub fn write_tables(&self, folder: &Path) -> Result<usize> {
-        self.tables.iter().try_for_each(|table| table.write(folder))?;
-        Ok(self.tables.len())
+    /// Writes the tables into a folder as LaTeX, CSV and Markdown; returns the files.
+    pub fn write_tables(&self, folder: &Path) -> Result<Vec<PathBuf>> {
+        let files: Vec<[PathBuf; 3]> = self.tables.iter().map(|table| table.write(folder)).collect::<Result<_>>()?;
+        Ok(files.into_iter().flatten().collect())
     }
 }
 

@@ -179,19 +179,14 @@ impl Drawing<'_> {
     fn course(&self, run: &Run, metric: MetricName) -> Course {
         let schedule = self.selector.results.grid.settings[run.setting].experiment.schedule();
         let per_round = schedule.map_or(1, |schedule| schedule.interactions_per_round());
-        let times: BTreeMap<usize, f64> = run
-            .rows
-            .iter()
-            .filter(|row| row.metric == MetricName::SimulatedTime)
-            .map(|row| (row.round, row.value))
-            .collect();
+        let times: BTreeMap<usize, f64> = run.rows.course(MetricName::SimulatedTime).into_iter().collect();
         let x = |round: usize| match self.spec.x.as_str() {
             "interactions" => (round * per_round) as f64,
             "simulated-time" => times.get(&round).copied().unwrap_or(round as f64),
             _ => round as f64,
         };
-        let rows = run.rows.iter().filter(|row| row.metric == metric);
-        let course: Course = rows.map(|row| (x(row.round), row.value)).collect();
+        let rows = run.rows.course(metric).into_iter();
+        let course: Course = rows.map(|(round, value)| (x(round), value)).collect();
         // The initial ranker is no part of any mean: it has not learned.
         let (initial, learned) = course.split_at(usize::from(course.first().is_some_and(|first| first.0 == 0.0)));
         // A long course is thinned out; what lies between two points goes into the later one.

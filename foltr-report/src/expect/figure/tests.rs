@@ -139,7 +139,8 @@ fn round_0_is_drawn_on_a_logarithmic_axis_and_enters_no_mean() {
     let mut results = results(&study, &value);
     let metric = "test-ndcg@10".parse().expect("a metric");
     for run in &mut results.runs {
-        run.rows.insert(0, Row { round: 0, metric, value: 5.0 });
+        let first = Row { round: 0, metric, value: 5.0 };
+        run.rows = [vec![first], run.rows.to_vec().expect("rows")].concat().into();
     }
     let drawn = Criteria::read(&study).expect("sound").draw(&study, &results).remove(0).1;
     let Drawn::Figure(Figure::Curves(figure)) = drawn else { panic!("curves") };
