@@ -22,7 +22,6 @@ use crate::cli::{Cli, Command, PrivacyCommand, ReceiptCommand};
 use crate::command::End;
 use crate::output::Style;
 use anyhow::{Context, Result};
-use foltr_experiment::mimic::Step;
 
 fn main() -> ExitCode {
     match Cli::read() {
@@ -47,7 +46,7 @@ fn run(cli: &Cli) -> Result<End> {
         Some(Command::Rank(arguments)) => command::trec::rank(arguments),
         Some(Command::Qrels(arguments)) => command::trec::qrels(arguments),
         Some(Command::Run(arguments)) if arguments.dry_run => command::dry_run::run(arguments),
-        Some(Command::Run(arguments)) => command::run::run(arguments, &Step::ALL),
+        Some(Command::Run(arguments)) => command::run::run(arguments),
         Some(Command::Tune(arguments)) => command::tune::run(arguments),
         Some(Command::Merge { folders, out, parquet }) => command::merge::run(folders, out, *parquet),
         Some(Command::Report(arguments)) => command::report::run(arguments),

@@ -36,7 +36,7 @@ impl fmt::Display for Problem {
 
 #[derive(Debug, thiserror::Error)]
 pub enum SpecError {
-    #[error("{}: {source}", path.display())]
+    #[error("{} cannot be read", path.display())]
     Unreadable { path: PathBuf, source: std::io::Error },
     /// All problems, in the order of their lines.
     #[error("{}", lines(path, problems))]

@@ -70,6 +70,9 @@ pub(super) fn not_ours(path: &Path) -> String {
             "{shown} was written by an older version of foltr, whose runs cannot be reused; delete it or choose another folder"
         );
     }
+    if path.is_file() {
+        return format!("{shown} is a file; expected a result folder of `foltr run`");
+    }
     match path.exists() {
         false => format!("{shown}: no such folder; expected a result folder of `foltr run`"),
         true => {

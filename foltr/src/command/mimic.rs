@@ -5,11 +5,11 @@ use std::path::{Path, PathBuf};
 use anyhow::Result;
 use serde::Serialize;
 
-use super::End;
-use super::run;
+use super::{End, WrongUsage, run};
 use crate::cli::{MimicArgs, MimicCommand, RunArgs};
 use crate::output::{chat, say};
 use foltr_experiment::mimic::{PrivacyStatement, Step};
+use foltr_experiment::spec::SpecError;
 
 pub fn run(command: &MimicCommand) -> Result<End> {
     let (arguments, steps): (&MimicArgs, &[Step]) = match command {
@@ -20,7 +20,14 @@ pub fn run(command: &MimicCommand) -> Result<End> {
         MimicCommand::Evaluate(arguments) => (arguments, &[Step::Evaluate]),
     };
     let MimicArgs { spec, out, overrides, shard } = arguments.clone();
-    run::run(&RunArgs { spec, overrides, out: Some(out), shard, ..RunArgs::default() }, steps)
+    let of_run = RunArgs { spec, overrides, out: Some(out), shard, ..RunArgs::default() };
+    let study = SpecError::reading(&of_run.spec, |text| run::read(text, &of_run))?;
+    let is_mimic = study.0.grid.settings.iter().all(|setting| setting.experiment.mimic().is_some());
+    if !is_mimic {
+        let message = "no experiment of mimic learning: [supervision] is missing; `foltr run` runs any file";
+        return Err(WrongUsage(format!("{}: {message}", of_run.spec.display())).into());
+    }
+    run::run_study(&study, &of_run, steps)
 }
 
 /// A file that a step has written, and what labels hide.

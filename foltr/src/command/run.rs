@@ -19,8 +19,8 @@ use foltr_report::assemble::{GridOutcome, StudyRun};
 use foltr_report::expect::Criteria;
 
 /// Runs an experiment file into a result folder; continues what an earlier start has left.
-pub fn run(arguments: &RunArgs, steps: &[Step]) -> Result<End> {
-    run_study(&SpecError::reading(&arguments.spec, |text| read(text, arguments))?, arguments, steps)
+pub fn run(arguments: &RunArgs) -> Result<End> {
+    run_study(&SpecError::reading(&arguments.spec, |text| read(text, arguments))?, arguments, &Step::ALL)
 }
 
 pub fn run_text(text: &str, arguments: &RunArgs) -> Result<End> {

@@ -125,6 +125,7 @@ fn help_teaches_and_wrong_usage_ends_with_code_2() {
         "receipt verify README.md --key nonsense",
         "search README.md word -n 0",
         "man --json",
+        "mimic run specs/main-job.toml --out out",
         "qrels README.md --json",
         "run specs/main-job.toml --out out --shard 3/2",
         "reproduce",
