@@ -6,6 +6,7 @@
 
 mod bandwidth;
 mod cases;
+mod growth;
 mod rules;
 
 use std::time::{Duration, Instant};
@@ -87,6 +88,18 @@ pub fn run(json: bool, of_rules: bool) -> Result<()> {
         say(table(&report));
         say(format_args!("memory bandwidth, one thread, random queries: {:.1} GB/s", report.bandwidth_gb_per_s));
     }
+    Ok(())
+}
+
+/// Prints the section of BENCHMARKS.md that says how costs grow.
+pub fn growth() -> Result<()> {
+    say(growth::section()?);
+    Ok(())
+}
+
+/// Prints the peak of this process's memory after one part of that.
+pub fn growth_part(part: &str) -> Result<()> {
+    say(growth::memory::part(part)?);
     Ok(())
 }
 

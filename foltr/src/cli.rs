@@ -306,6 +306,12 @@ pub enum Command {
         /// Measure the aggregation rules of the scorecard instead.
         #[arg(long, conflicts_with = "json")]
         rules: bool,
+        /// Measure how costs grow with clients, runs and rounds instead, as a section of BENCHMARKS.md.
+        #[arg(long, conflicts_with_all = ["json", "rules"])]
+        growth: bool,
+        /// One measurement of memory of `--growth`, which needs a process of its own.
+        #[arg(long, hide = true, value_name = "PART")]
+        growth_part: Option<String>,
     },
 }
 

@@ -78,6 +78,8 @@ fn run(cli: &Cli) -> Result<End> {
         }
         Some(Command::Audit { out, seed, power: false }) => command::audit::run(out.as_deref(), *seed),
         Some(Command::Audit { out, seed, power: true }) => command::audit::measure_power(out.as_deref(), *seed),
-        Some(Command::Bench { json, rules }) => crate::bench::run(*json, *rules).map(|()| End::Done),
+        Some(Command::Bench { growth_part: Some(part), .. }) => crate::bench::growth_part(part).map(|()| End::Done),
+        Some(Command::Bench { growth: true, .. }) => crate::bench::growth().map(|()| End::Done),
+        Some(Command::Bench { json, rules, .. }) => crate::bench::run(*json, *rules).map(|()| End::Done),
     }
 }

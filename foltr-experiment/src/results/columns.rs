@@ -94,8 +94,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    const METRICS: [MetricName; 3] =
-        [MetricName::OnlineMaxRr, MetricName::SimulatedTime, MetricName::OnlineNdcg(10)];
+    const METRICS: [MetricName; 3] = [MetricName::OnlineMaxRr, MetricName::SimulatedTime, MetricName::OnlineNdcg(10)];
 
     proptest! {
         #[test]

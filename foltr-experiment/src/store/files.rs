@@ -60,7 +60,8 @@ pub(super) fn checksum_of(path: &Path) -> Result<String> {
 /// Shows every line of a file with its number, from 1, and returns the checksum of the file.
 pub(super) fn lines_of(path: &Path, mut show: impl FnMut(usize, &str)) -> Result<String> {
     let mut read = || -> Result<String> {
-        let (mut file, mut line, mut hash) = (BufReader::with_capacity(BLOCK, File::open(path)?), Vec::new(), Xxh3::new());
+        let (mut file, mut line, mut hash) =
+            (BufReader::with_capacity(BLOCK, File::open(path)?), Vec::new(), Xxh3::new());
         for number in 1.. {
             line.clear();
             if file.read_until(b'\n', &mut line)? == 0 {

@@ -276,12 +276,7 @@ fn exponentiate(scores: &[f32], best: f32, exponentials: &mut [f64]) {
 }
 
 #[cold]
-fn weigh_in_log_space(
-    scores: &[f32],
-    exponentials: &mut [f64],
-    ranking: &Ranking,
-    clicks: Clicks,
-) -> [f32; MAX_SHOWN] {
+fn weigh_in_log_space(scores: &[f32], exponentials: &mut [f64], ranking: &Ranking, clicks: Clicks) -> [f32; MAX_SHOWN] {
     let (shown, hidden) = shown_and_hidden_log(scores, exponentials, ranking);
     pair_weights_log(&shown[..ranking.len()], hidden, clicks)
 }
@@ -419,7 +414,8 @@ mod tests {
         for spread in [0.0, 3.0, 700.0, 5e4, 1e30] {
             for n_docs in [3, 10, 11, 40, 123] {
                 let mut scores = ScoreBuffer::default();
-                let values: Vec<f32> = (0..n_docs).map(|doc| ((doc * 37 % 101) as f32 - 50.0) * spread / 50.0).collect();
+                let values: Vec<f32> =
+                    (0..n_docs).map(|doc| ((doc * 37 % 101) as f32 - 50.0) * spread / 50.0).collect();
                 scores.reset(n_docs).copy_from_slice(&values);
                 let mut ranking = Ranking::default();
                 scores.select(10, &mut ranking);

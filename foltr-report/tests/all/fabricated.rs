@@ -62,7 +62,16 @@ pub fn setting(experiment: &AnyExperiment, labels: &[(&str, &str)]) -> Setting {
 
 pub fn run(setting: usize, seed: u64, rows: Vec<Row>) -> Run {
     let clients = Vec::new();
-    Run { setting, fold: 1, seed, key: String::new(), rows: rows.into(), n_interactions: 0, training_seconds: 0.0, clients }
+    Run {
+        setting,
+        fold: 1,
+        seed,
+        key: String::new(),
+        rows: rows.into(),
+        n_interactions: 0,
+        training_seconds: 0.0,
+        clients,
+    }
 }
 
 fn rows(last: f64, method: usize, n_rounds: usize) -> Vec<Row> {
