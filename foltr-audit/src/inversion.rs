@@ -69,15 +69,23 @@ fn name(view: &str, n_interactions: usize) -> String {
     format!("inversion, {view}, B = {n_interactions}")
 }
 
-/// Attacks so many clients in every view, or a multiple of that.
-pub(super) fn invert_all(scene: &Scene, n_clients: usize, bar: &ProgressBar) -> Vec<Inversion> {
+/// Attacks so many clients in every view whose judged row has `only` in its name, or a multiple of that.
+pub(super) fn invert_all(scene: &Scene, n_clients: usize, only: &str, bar: &ProgressBar) -> Vec<Inversion> {
     let invert = |view: &View, n| invert(scene, view, n, 0..(n_clients * view.times(n)) as u32, 1.0, bar);
-    views().iter().flat_map(|view| INTERACTIONS.map(|n| invert(view, n))).collect()
+    asked(only).iter().flat_map(|view| INTERACTIONS.map(|n| invert(view, n))).collect()
+}
+
+pub(super) fn judged_names() -> Vec<String> {
+    views().iter().map(|view| name(view.name, view.judged())).collect()
+}
+
+fn asked(only: &str) -> Vec<View> {
+    views().into_iter().filter(|view| name(view.name, view.judged()).contains(only)).collect()
 }
 
 /// What [`invert_all`] adds to a progress bar.
-pub(super) fn n_steps(n_clients: usize) -> u64 {
-    let times: usize = views().iter().flat_map(|view| INTERACTIONS.map(|n| view.times(n))).sum();
+pub(super) fn n_steps(n_clients: usize, only: &str) -> u64 {
+    let times: usize = asked(only).iter().flat_map(|view| INTERACTIONS.map(|n| view.times(n))).sum();
     (times * n_clients) as u64 * STEPS_A_CLIENT
 }
 

@@ -186,6 +186,11 @@ impl Row {
     }
 }
 
+/// Names of everything that is judged.
+pub fn names() -> Vec<String> {
+    rows().into_iter().map(|row| row.name).chain(inversion::judged_names()).collect()
+}
+
 /// All rows but those of the inversion: labels and norms, then controls, then samplers.
 pub fn rows() -> Vec<Row> {
     let norm = |mechanism: fn(f64) -> foltr_federation::Mechanism| {
@@ -262,18 +267,20 @@ impl Audit {
     }
 }
 
-/// Runs all parts. The same seed gives the same numbers for any number of threads.
-pub fn run(scene: Scene, seed: u64, budget: AuditBudget, bar: &ProgressBar) -> Audit {
+/// Runs the rows whose name has `only` in it. The same seed gives the same numbers for any number of threads, and
+/// whichever other rows are run.
+pub fn run(scene: Scene, seed: u64, budget: AuditBudget, only: &str, bar: &ProgressBar) -> Audit {
     let (rows, streams) = (rows(), Streams::new(seed));
-    let n_steps: usize = rows.iter().map(|row| (row.test)(1.0).n_steps(budget)).sum();
-    bar.set_length(n_steps as u64 + inversion::n_steps(budget.n_clients));
+    let asked = || (0..).zip(&rows).filter(|(_, row)| row.name.contains(only));
+    let n_steps: usize = asked().map(|(_, row)| (row.test)(1.0).n_steps(budget)).sum();
+    bar.set_length(n_steps as u64 + inversion::n_steps(budget.n_clients, only));
     let mut findings = Vec::new();
-    for (number, row) in (0..).zip(&rows) {
+    for (number, row) in asked() {
         bar.set_message(row.name.clone());
         findings.push(row.examine(1.0, &streams, number, budget, bar));
     }
     bar.set_message("recovering clicks");
-    let inversions = inversion::invert_all(&scene, budget.n_clients, bar);
+    let inversions = inversion::invert_all(&scene, budget.n_clients, only, bar);
     let on_lists = |finding: Finding| Finding { what: format!("{}; lists of {}", finding.what, scene.name), ..finding };
     findings.extend(inversions.iter().filter_map(Inversion::finding).map(on_lists));
     Audit { findings, inversions, data_name: scene.name, is_real_data: scene.is_real }

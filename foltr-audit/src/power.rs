@@ -23,6 +23,7 @@ const N_AUDITS: u32 = 20;
 const MOST_MISSED: u32 = 1;
 
 /// A row, and the smallest error that it detects; none if it detects none of the ladder.
+#[derive(Clone, Debug, serde::Serialize)]
 pub struct Detection {
     pub row: String,
     pub error: Option<String>,

@@ -23,6 +23,7 @@ pub fn load_with(data: &Data, cache: &Cache) -> Result<Vec<(usize, Fold)>> {
     let is_scaled = data.normalise() == Normalisation::Query;
     let mut options = LoadOptions::new(is_scaled, cache);
     options.read.n_features = data.n_features();
+    options.read.max_label = data.max_label().unwrap_or(options.read.max_label);
     match data {
         Data::Synthetic { shape, queries, validation_queries, test_queries, seed, intents, conflict, .. } => {
             let mut synthetic = Synthetic { n_train: *queries, ..Synthetic::new(*shape) };

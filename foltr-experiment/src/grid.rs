@@ -62,6 +62,15 @@ impl AnyExperiment {
         }
     }
 
+    pub(crate) fn without_seeds(&self) -> Self {
+        let mut without = self.clone();
+        match &mut without {
+            Self::Training(experiment) => experiment.seeds = Vec::new(),
+            Self::Mimic(experiment) => experiment.seeds = Vec::new(),
+        }
+        without
+    }
+
     /// Those that runs have: a baseline has one run.
     pub fn seeds_of_runs(&self) -> &[u64] {
         self.training().map_or_else(|| self.seeds(), Experiment::seeds_of_runs)

@@ -1,6 +1,7 @@
 //! From the text of an experiment file to settings, and everything that is wrong on the way, with its line.
 
 pub(crate) mod messages;
+mod numbers;
 pub(crate) mod sections;
 mod source_map;
 mod value;
@@ -24,9 +25,17 @@ impl Document {
     pub fn parse(text: &str) -> Result<Self, Vec<Problem>> {
         let (parsed, errors) = DeTable::parse_recoverable(text);
         if !errors.is_empty() {
-            return Err(errors.iter().map(|error| messages::syntax_error(text, error)).collect());
+            return Err(errors
+                .iter()
+                .take(messages::MOST_PROBLEMS + 1)
+                .map(|error| messages::syntax_error(text, error))
+                .collect());
         }
         let places = SourceMap::of(text, parsed.get_ref());
+        let too_large = numbers::too_large(parsed.get_ref());
+        if !too_large.is_empty() {
+            return Err(places.locate_all(too_large));
+        }
         let table = Table::deserialize(Deserializer::from(parsed));
         let table = table.map_err(|error| vec![Problem::new("file", error.message())])?;
         Ok(Self { table, places })
@@ -51,8 +60,11 @@ impl Document {
         if let Some(outer) = outer.into_iter().find(is_blocked) {
             return Err(format!("`{outer}` is no table in this file; replace it as a whole: --set '{outer}=...'"));
         }
-        let as_toml = toml::from_str::<Table>(&format!("value = {value}")).ok().filter(|table| table.len() == 1);
-        let parsed = as_toml.and_then(|mut table| table.remove("value"));
+        let parsed = match Self::parse(&format!("value = {value}")) {
+            Ok(mut document) if document.table.len() == 1 => document.table.remove("value"),
+            Err(problems) if numbers::is_too_large(&problems) => return Err(problems[0].message.clone()),
+            _ => None,
+        };
         put_at(&mut self.table, key, parsed.unwrap_or_else(|| Value::String(value.into())));
         self.places.replace(key, value);
         Ok(())

@@ -3,7 +3,7 @@
 mod columns;
 mod run_rows;
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, HashMap};
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -12,7 +12,7 @@ use foltr_rank::metric::online_performance;
 use rayon::prelude::*;
 use serde::Deserialize;
 
-use crate::grid::Grid;
+use crate::grid::{Grid, Setting};
 use crate::job::Job;
 use crate::manifest::Manifest;
 use crate::rows::{ClientValue, MetricName, QueryValue};
@@ -72,10 +72,11 @@ impl Results {
         let read = |line: &JobLine| read_run(root, line, &kept).transpose();
         let mut runs: Vec<Run> = lines.par_iter().filter_map(read).collect::<Result<_>>()?;
         // Shards were merged in any order.
-        runs.sort_by_cached_key(|run| {
-            let seeds = grid.settings[run.setting].experiment.seeds();
-            (run.setting, run.fold, seeds.iter().position(|&seed| seed == run.seed))
-        });
+        let places = |setting: &Setting| -> HashMap<u64, usize> {
+            setting.experiment.seeds().iter().copied().zip(0..).collect()
+        };
+        let places: Vec<HashMap<u64, usize>> = grid.settings.iter().map(places).collect();
+        runs.sort_by_cached_key(|run| (run.setting, run.fold, places[run.setting].get(&run.seed)));
         Ok(Self { grid, runs, about, root: root.into() })
     }
 

@@ -3,8 +3,11 @@
 /// Rows are padded to a multiple of this many features, so that a row is a whole number of vector registers.
 pub const LANES: usize = 8;
 
-/// The longest list a user is shown. The papers show ten; the rest is room for other cut-offs.
-pub const MAX_SHOWN: usize = 16;
+/// The longest list a user is shown: as many as clicks have bits for, in a round number.
+pub const MAX_SHOWN: usize = 100;
+
+/// Lists up to this length, as the papers show them, have memory and code of their own in inner loops.
+pub(crate) const SHORT_LIST: usize = 16;
 
 /// Floats from one document's features to the next document's: `n_features` rounded up to a whole [`LANES`].
 ///
@@ -114,10 +117,16 @@ pub fn pad_rows(features: &[f32], n_features: usize) -> Vec<f32> {
 }
 
 /// The documents a user is shown, best first, all distinct. At most [`MAX_SHOWN`].
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Ranking {
     docs: [u32; MAX_SHOWN],
     len: usize,
+}
+
+impl Default for Ranking {
+    fn default() -> Self {
+        Self { docs: [0; MAX_SHOWN], len: 0 }
+    }
 }
 
 impl Ranking {
@@ -156,11 +165,11 @@ impl Ranking {
 
 /// Which of the shown positions were clicked: bit `i` is position `i`, counted from 0.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub struct Clicks(pub u32);
+pub struct Clicks(pub u128);
 
 impl Clicks {
     pub fn from_flags(flags: &[bool]) -> Self {
-        Self(flags.iter().enumerate().fold(0, |bits, (position, &clicked)| bits | (u32::from(clicked) << position)))
+        Self(flags.iter().enumerate().fold(0, |bits, (position, &clicked)| bits | (u128::from(clicked) << position)))
     }
 
     #[inline]
@@ -180,8 +189,26 @@ impl Clicks {
 
     #[inline]
     pub const fn last(self) -> Option<usize> {
-        if self.0 == 0 { None } else { Some(31 - self.0.leading_zeros() as usize) }
+        if self.0 == 0 { None } else { Some(127 - self.0.leading_zeros() as usize) }
     }
+}
+
+/// The positions of set bits, lowest first, below `N`. Short lists are walked in one register.
+pub(crate) fn positions<const N: usize>(bits: u128) -> impl Iterator<Item = usize> {
+    let mut short = bits as u32;
+    let mut long = bits;
+    std::iter::from_fn(move || {
+        if N <= 32 {
+            let position = short.trailing_zeros() as usize;
+            let is_set = short != 0;
+            short &= short.wrapping_sub(1);
+            return is_set.then_some(position);
+        }
+        let position = long.trailing_zeros() as usize;
+        let is_set = long != 0;
+        long &= long.wrapping_sub(1);
+        is_set.then_some(position)
+    })
 }
 
 /// One interaction as the device saw it: a query, the list shown, the clicks on it.
@@ -195,6 +222,16 @@ pub struct Impression<'a> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn positions_are_those_of_set_bits() {
+        let bits = 1 | 1 << 3 | 1 << 15;
+        assert_eq!(positions::<SHORT_LIST>(bits).collect::<Vec<_>>(), [0, 3, 15]);
+        assert_eq!(positions::<MAX_SHOWN>(bits | 1 << 99).collect::<Vec<_>>(), [0, 3, 15, 99]);
+        let clicks = Clicks(bits | 1 << 99);
+        assert_eq!((clicks.first(), clicks.last(), clicks.at(99), clicks.at(98)), (Some(0), Some(99), true, false));
+        assert_eq!((Clicks::default().first(), Clicks::default().last()), (None, None));
+    }
 
     #[test]
     fn padded_rows_keep_every_document() {

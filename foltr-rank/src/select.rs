@@ -5,9 +5,9 @@
 //!
 //! Fast path: the k-th largest of sixteen group maxima is a lower bound of the k-th largest score, so only the few
 //! scores that reach it are candidates; their ranks are counted against each other without a branch. Equal scores
-//! among the best, or more candidates than the buffer holds, take the plain path that sorts.
+//! among the best, more candidates than the buffer holds, or more than sixteen wanted, take the plain path that sorts.
 
-use crate::query::{MAX_SHOWN, Ranking};
+use crate::query::Ranking;
 
 /// Score buffers are padded to a multiple of this with negative infinity.
 const GROUPS: usize = 16;
@@ -62,7 +62,7 @@ impl ScoreBuffer {
         if best.is_empty() {
             return;
         }
-        if !select_distinct(self.padded(), best) {
+        if best.len() > GROUPS || !select_distinct(self.padded(), best) {
             self.select_sorted(best.len(), best);
         }
     }
@@ -85,12 +85,12 @@ impl ScoreBuffer {
     }
 }
 
-/// Whether the best could be told apart; if not, `best` holds rubbish.
+/// Whether the best, at most [`GROUPS`], could be told apart; if not, `best` holds rubbish.
 #[inline]
 fn select_distinct(scores: &[f32], best: &mut [u32]) -> bool {
     #[cfg(target_arch = "x86_64")]
     if crate::simd::is_wide() {
-        // SAFETY: AVX2 is there; buffers are whole groups and at most MAX_SHOWN are asked for.
+        // SAFETY: AVX2 is there; buffers are whole groups and at most GROUPS are asked for.
         return unsafe { wide::select_distinct(scores, best) };
     }
     portable_select_distinct(scores, best)
@@ -129,7 +129,7 @@ fn lower_bound(scores: &[f32], k: usize) -> f32 {
 #[inline(always)]
 fn place(documents: &[u32], ranks: &[u32], best: &mut [u32]) -> bool {
     // Documents of lower rank than the last shown all write to a slot that nobody reads.
-    let mut slots = [EMPTY; MAX_SHOWN + 1];
+    let mut slots = [EMPTY; GROUPS + 1];
     for (&document, &rank) in documents.iter().zip(ranks) {
         slots[(rank as usize).min(best.len())] = document;
     }
@@ -170,7 +170,7 @@ mod wide {
     /// [`super::portable_select_distinct`] without a branch that depends on the scores.
     ///
     /// # Safety
-    /// AVX2; `scores` is a whole number of groups, `best` at most `MAX_SHOWN` long.
+    /// AVX2; `scores` is a whole number of groups, `best` at most `GROUPS` long.
     #[target_feature(enable = "avx2,popcnt")]
     pub unsafe fn select_distinct(scores: &[f32], best: &mut [u32]) -> bool {
         // SAFETY: the caller's contract.
@@ -254,6 +254,7 @@ mod wide {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::query::MAX_SHOWN;
     use proptest::prelude::*;
 
     fn select(scores: &[f32], n_shown: usize) -> Vec<u32> {
@@ -296,7 +297,7 @@ mod tests {
         #[test]
         fn both_fast_paths_are_the_same(
             scores in prop::collection::vec(prop_oneof![9 => -3.0_f32..3.0, 1 => Just(0.5)], 1..300),
-            n_shown in 1_usize..=MAX_SHOWN,
+            n_shown in 1_usize..=GROUPS,
         ) {
             let [ours, defined] = fast_paths(&scores, n_shown);
             prop_assert_eq!(ours, defined);

@@ -23,14 +23,17 @@ use crate::dataset::{AlignedRows, Dataset};
 
 use chunk::{Chunk, Fault, Limits, read_chunk};
 pub use error::{Expected, LetorError};
-pub use source::read_letor;
+pub use names::document_names;
+pub(crate) use names::{Unnamed, read_names};
 pub(crate) use source::{SourceBytes, decompressed, source_bytes};
+pub use source::{ends_in_mid_line, read_letor};
 pub(crate) use stream::{BLOCK_BYTES, StreamedQuery, stream_letor};
 pub use write::{letor_text, write_letor};
 pub(crate) use zstd::ZstdReader;
 
 mod chunk;
 mod error;
+mod names;
 mod number;
 mod source;
 mod stream;
@@ -46,6 +49,9 @@ const CHUNK_BYTES: usize = 1 << 20;
 /// Bytes of a long token that an error message repeats.
 const MAX_QUOTED: usize = 40;
 
+/// The highest grade of the public collections and of the click models; a higher label is more likely a mistake.
+pub const USUAL_MAX_LABEL: u8 = 4;
+
 /// What a file is expected to hold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub struct ReadOptions {
@@ -56,9 +62,9 @@ pub struct ReadOptions {
 }
 
 impl Default for ReadOptions {
-    /// Width from the file; labels up to 4, the highest grade of the public collections and of the click models.
+    /// Width from the file; labels up to [`USUAL_MAX_LABEL`].
     fn default() -> Self {
-        Self { n_features: None, max_label: 4 }
+        Self { n_features: None, max_label: USUAL_MAX_LABEL }
     }
 }
 
@@ -133,6 +139,7 @@ fn line_error(text: &[u8], chunk_start: usize, fault: &Fault, name: &Path, n_lin
         column: 1 + start - line_start,
         found: if found.is_empty() { "end of line".into() } else { quoted.into_owned() },
         expected: fault.expected,
+        is_cut: memchr(b'\n', &text[start..]).is_none(),
     }
 }
 

@@ -11,7 +11,8 @@ mod rules;
 
 use std::time::{Duration, Instant};
 
-use crate::output::{note, say};
+use crate::command::WrongUsage;
+use crate::output::{self, say};
 use anyhow::{Context, Result};
 use serde::Serialize;
 
@@ -72,29 +73,34 @@ fn on_threads<T: Send>(threads: usize, work: impl FnOnce() -> T + Send) -> Resul
     Ok(pool.install(work))
 }
 
-pub fn run(json: bool, of_rules: bool) -> Result<()> {
+/// Measures all cases, or rules, whose name has `only` in it.
+pub fn run(of_rules: bool, only: Option<&str>) -> Result<()> {
+    let only = only.unwrap_or_default();
     if of_rules {
-        say(format_args!("microseconds of a round, one thread, clients x parameters\n{}", rules::table()?));
-        return Ok(());
+        let times = rules::measure_all(only)?;
+        ensure_some(&times, only)?;
+        say(format_args!("microseconds of a round, one thread, clients x parameters\n{}", rules::table(&times)));
+        return Ok(output::answer(&times)?);
     }
-    let report = cases::measure(|name| {
-        if !json {
-            note(format_args!("measuring {name} ..."));
-        }
-    })?;
-    if json {
-        say(serde_json::to_string_pretty(&report)?);
-    } else {
-        say(table(&report));
-        say(format_args!("memory bandwidth, one thread, random queries: {:.1} GB/s", report.bandwidth_gb_per_s));
-    }
-    Ok(())
+    let report = cases::measure(only, |name| output::progress(format_args!("measuring {name} ...")))?;
+    ensure_some(&report.cases, only)?;
+    say(table(&report));
+    say(format_args!("memory bandwidth, one thread, random queries: {:.1} GB/s", report.bandwidth_gb_per_s));
+    Ok(output::answer(&report)?)
 }
 
-/// Prints the section of BENCHMARKS.md that says how costs grow.
-pub fn growth() -> Result<()> {
-    say(growth::section()?);
-    Ok(())
+fn ensure_some<T>(measured: &[T], only: &str) -> Result<()> {
+    let message = || format!("--only `{only}`: there is no such name; foltr bench prints all of them");
+    if measured.is_empty() { Err(WrongUsage(message()).into()) } else { Ok(()) }
+}
+
+/// Prints the section of BENCHMARKS.md that says how costs grow, or those parts whose name has `only` in it.
+pub fn growth(only: Option<&str>) -> Result<()> {
+    let only = only.unwrap_or_default();
+    let measured = growth::measure_all(only)?;
+    ensure_some(&measured, only)?;
+    say(growth::section(&measured));
+    Ok(output::answer(&measured)?)
 }
 
 /// Prints the peak of this process's memory after one part of that.

@@ -12,7 +12,9 @@ use foltr_experiment::rows::MetricName;
 use foltr_experiment::store::RunStore;
 use foltr_experiment::study::{Choose, Chosen, Study, chosen_csv};
 use foltr_report::assemble::{is_finished, run_grid};
+use foltr_report::distinct;
 use foltr_report::expect::At;
+use foltr_report::names::{axis_names, metric_name};
 use foltr_report::statistics::Estimate;
 use foltr_report::table::{table, with_interval};
 
@@ -161,16 +163,13 @@ fn names(labels: &[(String, String)]) -> String {
 impl ChoiceMade {
     /// All candidates with their values on validation queries; what was chosen has a mark.
     pub fn render(&self) -> String {
-        let mut axes: Vec<&str> = Vec::new();
-        for (axis, _) in self.candidates.iter().flat_map(|candidate| &candidate.labels) {
-            if !axes.contains(&axis.as_str()) {
-                axes.push(axis);
-            }
-        }
-        let metric = format!("{}, mean", self.metric);
-        let header: Vec<&str> = axes.iter().copied().chain([metric.as_str(), "runs", "chosen"]).collect();
+        let labels = self.candidates.iter().flat_map(|candidate| &candidate.labels);
+        let axes: Vec<String> = distinct(labels.map(|(axis, _)| axis.clone()));
+        let (names, metric) = (axis_names(&axes), format!("{}, mean", metric_name(&self.metric)));
+        let header = names.iter().map(String::as_str).chain([metric.as_str(), "runs", "chosen"]);
+        let header: Vec<&str> = header.collect();
         let row = |candidate: &Candidate| {
-            let label = |axis: &&str| {
+            let label = |axis: &String| {
                 let pair = candidate.labels.iter().find(|(name, _)| name == axis);
                 pair.map_or_else(String::new, |(_, label)| label.clone())
             };
@@ -181,7 +180,8 @@ impl ChoiceMade {
             axes.iter().map(label).chain(cells).collect()
         };
         let shown = self.candidates.iter().take(MOST_SHOWN).map(row).collect();
-        let mut text = format!("The choice, on validation queries with seeds {:?}: {}\n", self.seeds, self.rule);
+        let seeds = self.seeds.iter().map(u64::to_string).collect::<Vec<_>>().join(", ");
+        let mut text = format!("The choice, on validation queries with seeds {seeds}: {}\n", self.rule);
         text += &table(&header, axes.len(), shown);
         text += "\n";
         if self.candidates.len() > MOST_SHOWN {

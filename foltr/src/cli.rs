@@ -17,7 +17,7 @@ use foltr_experiment::spec::{SyntheticShape, choice};
 
 pub use cache::CacheCommand;
 pub use mimic::{IndexArgs, MimicArgs, MimicCommand, SearchArgs};
-pub use ranking::{EvaluateArgs, ModelsArgs, QrelsArgs, RankArgs};
+pub use ranking::{EvaluateArgs, Ids, ModelsArgs, QrelsArgs, RankArgs, SelectionArgs};
 pub use tune::TuneArgs;
 pub use unlearn::{ReceiptCommand, UnlearnArgs};
 
@@ -82,6 +82,12 @@ pub struct Cli {
     /// Threads to use; all cores when absent. Results do not depend on it. `bench` uses its own threads.
     #[arg(long, value_name = "N", global = true, value_parser = clap::value_parser!(u16).range(1..))]
     pub threads: Option<u16>,
+    /// No progress, and no lines about where results are; results, warnings and errors are printed.
+    #[arg(long, short, global = true)]
+    pub quiet: bool,
+    /// One JSON document on standard output instead of text (docs/json.md).
+    #[arg(long, global = true)]
+    pub json: bool,
 }
 
 #[derive(Debug, Args)]
@@ -101,6 +107,12 @@ impl Cli {
         // A flag that does nothing would be worse than an error.
         if cli.command.is_some() && (cli.main_job.out.is_some() || cli.main_job.seeds.is_some()) {
             let message = "--out and --seeds before a command are for the main job; write them behind the command";
+            return Err(Self::command().error(ErrorKind::ArgumentConflict, message));
+        }
+        if cli.json
+            && let Some(Command::Completions { .. } | Command::Man { .. }) = cli.command
+        {
+            let message = "completions and man have no result that could be a JSON document";
             return Err(Self::command().error(ErrorKind::ArgumentConflict, message));
         }
         if let Some(Command::Evaluate(arguments)) = &cli.command
@@ -175,7 +187,9 @@ pub enum Command {
     Evaluate(EvaluateArgs),
     /// Rank the documents of all queries with a trained ranker; write a run file for trec_eval and others.
     ///
-    /// Documents are called by query and place: 18219-000007 is the seventh document of query 18219.
+    /// Documents are called as the data calls them, in comments such as `#docid = GX020-25-8391882`; where it does not, by
+    /// query and place: 18219-000007 is the seventh document of query 18219. Other tools order equal scores by name;
+    /// `--scores rank` leaves none.
     Rank(RankArgs),
     /// Write the labels of all documents as qrels for trec_eval and others.
     Qrels(QrelsArgs),
@@ -223,6 +237,9 @@ pub enum Command {
         /// The same seed gives the same samples.
         #[arg(long, value_name = "N", default_value_t = 1)]
         seed: u64,
+        /// Only rows whose name has this in it, such as PrivUnit; their numbers are those of the whole audit.
+        #[arg(long, value_name = "TEXT", conflicts_with = "power")]
+        only: Option<String>,
         /// Measure the smallest error that each row detects in 19 of 20 audits, instead: docs/audit-power.md. Takes about
         /// as long as twenty audits.
         #[arg(long)]
@@ -300,15 +317,15 @@ pub enum Command {
     },
     /// Measure how fast this machine trains and evaluates.
     Bench {
-        /// One JSON document instead of a table.
-        #[arg(long)]
-        json: bool,
         /// Measure the aggregation rules of the scorecard instead.
-        #[arg(long, conflicts_with = "json")]
+        #[arg(long)]
         rules: bool,
         /// Measure how costs grow with clients, runs and rounds instead, as a section of BENCHMARKS.md.
-        #[arg(long, conflicts_with_all = ["json", "rules"])]
+        #[arg(long, conflicts_with = "rules")]
         growth: bool,
+        /// Only cases, rules or costs whose name has this in it.
+        #[arg(long, value_name = "TEXT")]
+        only: Option<String>,
         /// One measurement of memory of `--growth`, which needs a process of its own.
         #[arg(long, hide = true, value_name = "PART")]
         growth_part: Option<String>,
@@ -358,11 +375,8 @@ pub enum PrivacyCommand {
         #[arg(long = "set", value_name = "KEY=VALUE")]
         overrides: Vec<String>,
         /// Delta of guarantees that need one [default: that of the file, else 1e-5].
-        #[arg(long, value_name = "DELTA")]
+        #[arg(long, value_name = "DELTA", value_parser = delta)]
         delta: Option<f64>,
-        /// One JSON document instead of text (docs/explain.md).
-        #[arg(long)]
-        json: bool,
     },
 }
 
@@ -385,16 +399,27 @@ pub enum DataCommand {
     },
     /// Read LETOR data and say the first thing wrong in each file: line, value, and what would be right.
     Check {
-        /// A file, or a folder in LETOR layout. Looked up here, then below FOLTR_DATA.
-        #[arg(value_name = "PATH")]
-        path: PathBuf,
+        /// Files, or folders in LETOR layout. Looked up here, then below FOLTR_DATA.
+        #[arg(value_name = "PATH", required = true)]
+        paths: Vec<PathBuf>,
+        /// The largest label, where it is above 4.
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=31))]
+        max_label: Option<u8>,
     },
     /// Read LETOR data and describe it: queries, documents, features, labels.
     Info {
-        /// A file, or a folder in LETOR layout. Looked up here, then below FOLTR_DATA.
-        #[arg(value_name = "PATH")]
-        path: PathBuf,
+        /// Files, or folders in LETOR layout. Looked up here, then below FOLTR_DATA.
+        #[arg(value_name = "PATH", required = true)]
+        paths: Vec<PathBuf>,
+        /// The largest label, where it is above 4.
+        #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=31))]
+        max_label: Option<u8>,
     },
+}
+
+fn delta(text: &str) -> Result<f64, String> {
+    let delta = text.parse().ok().filter(|&delta| 0.0 < delta && delta < 1.0);
+    delta.ok_or_else(|| "must be above 0 and below 1".to_owned())
 }
 
 fn axis_and_label(text: &str) -> Result<(String, String), String> {

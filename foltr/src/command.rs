@@ -34,6 +34,16 @@ use foltr_report::report::ChoiceError;
 
 pub static STOP: AtomicBool = AtomicBool::new(false);
 
+/// Arguments that cannot be meant: nothing was run.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct WrongUsage(pub String);
+
+/// Turns any failure into one of the arguments.
+pub fn usage<T>(result: Result<T>) -> Result<T> {
+    result.map_err(|error| WrongUsage(format!("{error:#}")).into())
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum End {
     Done,
@@ -78,7 +88,7 @@ fn after_output(code: u8) -> ExitCode {
 
 fn code_of(error: &anyhow::Error) -> u8 {
     let wrong_file = error.downcast_ref::<SpecError>().is_some();
-    let wrong_choice = error.is::<ChoiceError>() || error.is::<reproduce::UnknownEntry>();
+    let wrong_choice = error.is::<ChoiceError>() || error.is::<reproduce::UnknownEntry>() || error.is::<WrongUsage>();
     note(format_args!("{}{error:#}", if wrong_file { "" } else { "error: " }));
     if wrong_file || wrong_choice { 2 } else { 1 }
 }

@@ -3,11 +3,12 @@
 use std::path::{Path, PathBuf};
 
 use anyhow::{Context, Result};
+use serde::Serialize;
 
 use crate::choice::{self, Stage};
 use crate::command::STOP;
-use crate::output::{self, note, say};
-use crate::progress::{progress_bar, show};
+use crate::output::{chat, note, say};
+use crate::progress::Progress;
 use crate::studies;
 use foltr_experiment::execute::{Execution, Shard};
 use foltr_experiment::results::Results;
@@ -19,8 +20,10 @@ use foltr_report::plot;
 
 const VERDICTS: [&str; 2] = ["verdict.json", "verdict.txt"];
 
+#[derive(Serialize)]
 pub struct JudgedStudy {
     pub judgements: Vec<Judgement>,
+    #[serde(skip)]
     pub text: String,
     pub figures: Vec<PathBuf>,
 }
@@ -31,15 +34,15 @@ impl JudgedStudy {
     }
 
     pub fn print(&self, folder: &Path) {
-        output::print(&self.text);
-        self.figures.iter().for_each(|figure| say(format_args!("figure:  {}", figure.display())));
+        say(self.text.trim_end());
+        self.figures.iter().for_each(|figure| chat(format_args!("figure:  {}", figure.display())));
         if !self.judgements.is_empty() {
-            say(format_args!("verdict: {}", folder.join("verdict.json").display()));
+            chat(format_args!("verdict: {}", folder.join("verdict.json").display()));
         }
     }
 }
 
-pub enum Progress {
+pub enum Outcome {
     Interrupted,
     /// One share of the runs is finished; all of them are judged after `foltr merge`.
     Share(String),
@@ -47,33 +50,33 @@ pub enum Progress {
 }
 
 /// Runs and judges a study, or the entry that is code, in the folder `id` of a store. Of one share nothing is judged.
-pub fn run(study: Option<&(Study, Criteria)>, id: &str, store: &RunStore, shard: Option<Shard>) -> Result<Progress> {
+pub fn run(study: Option<&(Study, Criteria)>, id: &str, store: &RunStore, shard: Option<Shard>) -> Result<Outcome> {
     let folder = store.path().join(id);
     let Some((study, criteria)) = study else {
         if shard.is_some() {
-            return Ok(Progress::Share("has no runs to share".into()));
+            return Ok(Outcome::Share("has no runs to share".into()));
         }
         store.study(Some(id))?;
-        return write(studies::table_2()?, String::new(), Vec::new(), &folder).map(Progress::Judged);
+        return write(studies::table_2()?, String::new(), Vec::new(), &folder).map(Outcome::Judged);
     };
-    let bar = progress_bar();
-    let progress = |event| show(&bar, event);
+    let bar = Progress::of_interactions();
+    let progress = |event| bar.show(event);
     let how = Execution::new(&progress, &STOP);
     let choice = match choice::choose(study, store, Some(id), &how, shard)? {
-        Stage::Interrupted => return Ok(Progress::Interrupted),
-        Stage::Incomplete => return Ok(Progress::Share(choice::INCOMPLETE.into())),
+        Stage::Interrupted => return Ok(Outcome::Interrupted),
+        Stage::Incomplete => return Ok(Outcome::Share(choice::INCOMPLETE.into())),
         Stage::Chosen(choice) => choice,
     };
     let outcome = run_grid(choice.grid, store, Some(id), &how, shard)?;
     outcome.warnings.iter().for_each(|warning| note(format_args!("warning: {warning}")));
     if outcome.interrupted {
-        return Ok(Progress::Interrupted);
+        return Ok(Outcome::Interrupted);
     }
     if let Some(shard) = shard {
         let (n_done, n_all) = (outcome.results.runs.len(), outcome.results.about.n_runs);
-        return Ok(Progress::Share(format!("share {shard}: {n_done} of {n_all} runs")));
+        return Ok(Outcome::Share(format!("share {shard}: {n_done} of {n_all} runs")));
     }
-    judge(study, criteria, &outcome.results, &folder).map(Progress::Judged)
+    judge(study, criteria, &outcome.results, &folder).map(Outcome::Judged)
 }
 
 pub fn judge(study: &Study, criteria: &Criteria, results: &Results, out: &Path) -> Result<JudgedStudy> {

@@ -20,6 +20,7 @@ use std::process::ExitCode;
 
 use crate::cli::{Cli, Command, PrivacyCommand, ReceiptCommand};
 use crate::command::End;
+use crate::output::Style;
 use anyhow::{Context, Result};
 use foltr_experiment::mimic::Step;
 use foltr_report::report::Choices;
@@ -32,6 +33,7 @@ fn main() -> ExitCode {
 }
 
 fn run(cli: &Cli) -> Result<End> {
+    output::set_style(Style { quiet: cli.quiet, json: cli.json });
     if let Some(threads) = cli.threads {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(usize::from(threads));
         pool.build_global().context("threads cannot be started")?;
@@ -41,7 +43,7 @@ fn run(cli: &Cli) -> Result<End> {
             let out = cli.main_job.out.as_deref().unwrap_or(Path::new("out"));
             command::main_job::run(out, cli.main_job.seeds.unwrap_or(5))
         }
-        Some(Command::Models(arguments)) => command::models::run(&arguments.path, arguments.json),
+        Some(Command::Models(arguments)) => command::models::run(&arguments.path),
         Some(Command::Evaluate(arguments)) => command::evaluate::run(arguments),
         Some(Command::Rank(arguments)) => command::trec::rank(arguments),
         Some(Command::Qrels(arguments)) => command::trec::qrels(arguments),
@@ -53,16 +55,16 @@ fn run(cli: &Cli) -> Result<End> {
             let choices = Choices { baseline: baseline.clone(), columns: columns.clone(), rows: rows.clone() };
             command::report::run(folder, &choices)
         }
-        Some(Command::Privacy(PrivacyCommand::Explain { spec, overrides, delta, json })) => {
-            command::privacy::explain(spec, overrides, *delta, *json)
+        Some(Command::Privacy(PrivacyCommand::Explain { spec, overrides, delta })) => {
+            command::privacy::explain(spec, overrides, *delta)
         }
         Some(Command::Data(data)) => command::data::run(data),
         Some(Command::Cache(cache)) => command::cache::run(cache),
-        Some(Command::List) => command::print(&command::list::render()),
+        Some(Command::List) => command::list::run(),
         Some(Command::Schema) => command::print(&format!("{:#}\n", foltr_experiment::schema::schema())),
         Some(Command::Completions { shell }) => command::shell::completions(*shell),
         Some(Command::Man { out }) => command::shell::manual(out.as_deref()),
-        Some(Command::Reproduce { list: true, .. }) => command::print(&command::reproduce::list()?),
+        Some(Command::Reproduce { list: true, .. }) => command::reproduce::list(),
         Some(Command::Reproduce { ids, all, quick, out, shard, write_summary, .. }) => {
             command::reproduce::run((!all).then_some(ids), *quick, out, *shard, write_summary.as_deref())
         }
@@ -76,10 +78,12 @@ fn run(cli: &Cli) -> Result<End> {
         Some(Command::Receipt(ReceiptCommand::Verify { receipt, key, history, model })) => {
             command::unlearn::verify(receipt, key, history.as_deref(), model.as_deref())
         }
-        Some(Command::Audit { out, seed, power: false }) => command::audit::run(out.as_deref(), *seed),
-        Some(Command::Audit { out, seed, power: true }) => command::audit::measure_power(out.as_deref(), *seed),
+        Some(Command::Audit { out, seed, only, power: false }) => {
+            command::audit::run(out.as_deref(), *seed, only.as_deref())
+        }
+        Some(Command::Audit { out, seed, power: true, .. }) => command::audit::measure_power(out.as_deref(), *seed),
         Some(Command::Bench { growth_part: Some(part), .. }) => crate::bench::growth_part(part).map(|()| End::Done),
-        Some(Command::Bench { growth: true, .. }) => crate::bench::growth().map(|()| End::Done),
-        Some(Command::Bench { json, rules, .. }) => crate::bench::run(*json, *rules).map(|()| End::Done),
+        Some(Command::Bench { growth: true, only, .. }) => crate::bench::growth(only.as_deref()).map(|()| End::Done),
+        Some(Command::Bench { rules, only, .. }) => crate::bench::run(*rules, only.as_deref()).map(|()| End::Done),
     }
 }

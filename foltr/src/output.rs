@@ -7,10 +7,37 @@ use std::fmt::Display;
 use std::io::{self, ErrorKind, Write};
 use std::sync::OnceLock;
 
+use serde::Serialize;
+
 pub use plain_text::{one_line, without_control_characters};
 
 /// The first write that failed. Nothing is written after it.
 static FAILED_WRITE: OnceLock<io::Error> = OnceLock::new();
+
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Style {
+    pub quiet: bool,
+    pub json: bool,
+}
+
+static STYLE: OnceLock<Style> = OnceLock::new();
+
+/// To be called once, before anything is printed.
+pub fn set_style(style: Style) {
+    let _ = STYLE.set(style);
+}
+
+fn style() -> Style {
+    STYLE.get().copied().unwrap_or_default()
+}
+
+pub fn is_quiet() -> bool {
+    style().quiet
+}
+
+pub fn is_json() -> bool {
+    style().json
+}
 
 /// Writes text to standard output as it is.
 pub fn print(text: &str) {
@@ -23,9 +50,33 @@ pub fn print(text: &str) {
     }
 }
 
-/// A line of a result.
+/// Lines of a result; nothing with `--json`.
 pub fn say(line: impl Display) {
-    print(&(without_control_characters(&line.to_string()) + "\n"));
+    if !is_json() {
+        print(&(without_control_characters(&line.to_string()) + "\n"));
+    }
+}
+
+/// Which files were written and what can be done with them; nothing with `--json` or `--quiet`.
+pub fn chat(line: impl Display) {
+    if !is_quiet() {
+        say(line);
+    }
+}
+
+/// The whole result of a command as one document; nothing without `--json`.
+pub fn answer(result: &impl Serialize) -> serde_json::Result<()> {
+    if is_json() {
+        print(&(serde_json::to_string_pretty(result)? + "\n"));
+    }
+    Ok(())
+}
+
+/// What is being done, on standard error; nothing with `--quiet`.
+pub fn progress(line: impl Display) {
+    if !is_quiet() {
+        note(line);
+    }
 }
 
 /// A line on standard error. If that cannot be written, there is nobody to tell.

@@ -136,7 +136,7 @@ fn random_guess(tables: &[Table], stream: &mut Stream) -> Vec<Clicks> {
             left -= p;
             left < 0.0
         });
-        Clicks(drawn.unwrap_or(0) as u32)
+        Clicks(drawn.unwrap_or(0) as u128)
     };
     tables.iter().map(draw).collect()
 }
@@ -245,12 +245,12 @@ impl Problem<'_> {
                 }
             }
         }
-        (Clicks(best.1.0 as u32), Clicks(best.1.1 as u32))
+        (Clicks(best.1.0 as u128), Clicks(best.1.1 as u128))
     }
 
     fn best_for(&self, table: &Table, vector: &[f64]) -> Clicks {
         let costs = self.costs(table, vector);
-        Clicks((0..costs.len()).min_by(|&a, &b| costs[a].total_cmp(&costs[b])).unwrap_or(0) as u32)
+        Clicks((0..costs.len()).min_by(|&a, &b| costs[a].total_cmp(&costs[b])).unwrap_or(0) as u128)
     }
 
     /// What each set of clicks on one list costs if it is to explain this vector, up to a constant.

@@ -81,7 +81,7 @@ impl Scene {
     /// The most frequent clicks on a list of this length.
     pub(super) fn most_frequent(&self, len: usize) -> Clicks {
         let prior = &self.prior[len];
-        Clicks((0..prior.len()).max_by(|&a, &b| prior[a].total_cmp(&prior[b])).unwrap_or(0) as u32)
+        Clicks((0..prior.len()).max_by(|&a, &b| prior[a].total_cmp(&prior[b])).unwrap_or(0) as u128)
     }
 
     /// A learner; `updates` says whether its lists come from the moved model.

@@ -51,7 +51,7 @@ fn examine(name: &str, error: f64, budget: AuditBudget) -> Finding {
 fn labels_hold_and_every_control_is_caught() {
     let train = Synthetic::new(SyntheticShape::Mq2007).generate(1).expect("a sound description").train;
     let scene = Scene::new("generated lists".into(), train, 1).expect("a scene");
-    let audit = run(scene, 1, QUICK, &ProgressBar::hidden());
+    let audit = run(scene, 1, QUICK, "", &ProgressBar::hidden());
     for finding in &audit.findings {
         assert!(!finding.verdict.is_failure(), "{finding:?}");
         assert_eq!(finding.verdict, Verdict::of(finding.expected, finding.claimed, finding.lower_bound));

@@ -69,6 +69,10 @@ impl DataCache {
         self.folds(data).iter().map(|loaded| &loaded.fold)
     }
 
+    pub(crate) fn numbered_folds(&self, data: &Data) -> impl Iterator<Item = (usize, &Fold)> {
+        self.folds(data).iter().map(|loaded| (loaded.number, &loaded.fold))
+    }
+
     pub fn fold(&self, data: &Data, number: usize) -> Result<&Fold> {
         let loaded = self.folds(data).iter().find(|loaded| loaded.number == number);
         loaded.map(|loaded| &loaded.fold).with_context(|| format!("fold {number} is not loaded"))

@@ -4,14 +4,14 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::str::FromStr;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use foltr_simulation::datasets::Fold;
 
 use super::data_cache::DataCache;
 use crate::grid::{AnyExperiment, Grid};
 use crate::job::{Job, Origin, run_key, settings_of_run, training_of};
 use crate::spec::{Experiment, Split};
-use crate::warnings::warnings;
+use crate::warnings::{about_data, warnings};
 
 /// One share of the runs of a grid, for one machine of several.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -58,9 +58,11 @@ impl Plan {
             if let AnyExperiment::Training(experiment) = &mut setting.experiment {
                 resolve(experiment, data)?;
             }
+            // A run is one seed: all of them are not copied for each.
+            let of_any_seed = setting.experiment.without_seeds();
             for (fold, hash) in data.hashed_folds(&setting.experiment)? {
                 for &seed in setting.experiment.seeds_of_runs() {
-                    jobs.push(job(i, &setting.experiment, fold, seed, &hash)?);
+                    jobs.push(job(i, &of_any_seed, fold, seed, &hash)?);
                 }
                 data_hashes.insert(format!("{} fold {fold}", setting.experiment.data_name()), hash);
             }
@@ -92,7 +94,8 @@ impl Plan {
         let mut all: Vec<String> = Vec::new();
         for experiment in self.grid.settings.iter().filter_map(|setting| setting.experiment.training()) {
             let Some(fold) = data.all_folds(&experiment.data).next() else { continue };
-            for warning in warnings(experiment, fold) {
+            let about_data = about_data(&experiment.data, data.numbered_folds(&experiment.data));
+            for warning in about_data.into_iter().chain(warnings(experiment, fold)) {
                 if !all.contains(&warning) {
                     all.push(warning);
                 }
@@ -114,6 +117,7 @@ fn resolve(experiment: &mut Experiment, data: &DataCache) -> Result<()> {
     let max_label = folds().map(Fold::max_label).max().unwrap_or(0);
     if let Some(users) = &mut experiment.users {
         users.resolve_grades(max_label);
+        users.build(max_label).with_context(|| format!("[users] and {}", experiment.data.name()))?;
     }
     Ok(())
 }

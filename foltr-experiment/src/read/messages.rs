@@ -26,9 +26,9 @@ impl Problem {
 
 impl fmt::Display for Problem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "`{}`", self.key)?;
+        write!(f, "`{}`", in_one_line(&self.key))?;
         if let Some(value) = &self.value {
-            write!(f, " = {value}")?;
+            write!(f, " = {}", in_one_line(value))?;
         }
         write!(f, ": {}", self.message)
     }
@@ -50,13 +50,41 @@ impl SpecError {
     }
 }
 
+/// Problems that are printed; who has more begins with these.
+pub(super) const MOST_PROBLEMS: usize = 100;
+
 /// One line a problem, each with file and line, so that editors can jump there.
 fn lines(path: &Path, problems: &[Problem]) -> String {
-    let lines = problems.iter().map(|problem| match problem.line {
-        Some(line) => format!("{}:{line}: {problem}", path.display()),
-        None => format!("{}: {problem}", path.display()),
+    let mut lines: Vec<String> = Vec::new();
+    for problem in problems {
+        let line = match problem.line {
+            Some(line) => format!("{}:{line}: {problem}", path.display()),
+            None => format!("{}: {problem}", path.display()),
+        };
+        if !lines.contains(&line) && lines.len() <= MOST_PROBLEMS {
+            lines.push(line);
+        }
+    }
+    if lines.len() > MOST_PROBLEMS {
+        lines[MOST_PROBLEMS] = format!("{}: there are more problems than these {MOST_PROBLEMS}", path.display());
+    }
+    lines.join("\n")
+}
+
+/// Characters of a key or value that are repeated: its start is enough to find it.
+const MOST_SHOWN: usize = 160;
+
+/// The start of a text, without characters that would end the line or move the cursor.
+fn in_one_line(text: &str) -> String {
+    let mut shown: String = text.chars().take(MOST_SHOWN).collect();
+    if shown.len() < text.len() {
+        shown.push_str("...");
+    }
+    let shown = shown.chars().map(|letter| match letter.is_control() {
+        true => letter.escape_default().to_string(),
+        false => letter.to_string(),
     });
-    lines.collect::<Vec<_>>().join("\n")
+    shown.collect()
 }
 
 pub(super) fn syntax_error(text: &str, error: &toml::de::Error) -> Problem {
@@ -121,6 +149,9 @@ pub(super) fn plain(error: &str) -> String {
         ("expected f32", "expected a number"),
         ("expected usize", "expected a whole number, 0 or more"),
         ("expected u64", "expected a whole number, 0 or more"),
+        ("expected u32", "expected a whole number from 0 to 4294967295"),
+        ("expected u16", "expected a whole number from 0 to 65535"),
+        ("expected u8", "expected a whole number from 0 to 255"),
         ("expected a sequence", "expected a list"),
     ] {
         text = text.replace(serde, plain);

@@ -22,7 +22,7 @@ struct Location {
 impl SourceMap {
     pub(super) fn of(text: &str, table: &DeTable<'_>) -> Self {
         let mut places = Self::default();
-        places.add_table(text, "", table);
+        places.add_table(&Source::new(text), "", table);
         places
     }
 
@@ -61,28 +61,52 @@ impl SourceMap {
         problems
     }
 
-    fn add_table(&mut self, text: &str, prefix: &str, table: &DeTable<'_>) {
+    fn add_table(&mut self, source: &Source<'_>, prefix: &str, table: &DeTable<'_>) {
         for (key, value) in table.iter() {
             let name = key.get_ref();
             let path = if prefix.is_empty() { name.to_string() } else { format!("{prefix}.{name}") };
-            self.add(text, &path, line_of(text, key.span().start), value);
+            self.add(source, &path, source.line_of(key.span().start), value);
         }
     }
 
-    fn add(&mut self, text: &str, path: &str, line: usize, value: &Spanned<DeValue<'_>>) {
+    fn add(&mut self, source: &Source<'_>, path: &str, line: usize, value: &Spanned<DeValue<'_>>) {
         if let DeValue::Table(inner) = value.get_ref() {
-            self.add_table(text, path, inner);
+            self.add_table(source, path, inner);
         }
         if let DeValue::Array(elements) = value.get_ref() {
-            for (i, element) in elements.iter().enumerate() {
-                self.add(text, &format!("{path}[{i}]"), line_of(text, element.span().start), element);
+            // In a longer list the place of the list must do.
+            for (i, element) in elements.iter().enumerate().take(MOST_ELEMENTS) {
+                self.add(source, &format!("{path}[{i}]"), source.line_of(element.span().start), element);
             }
         }
-        let words = text.get(value.span()).unwrap_or_default().split_whitespace();
+        let written = source.text.get(value.span()).unwrap_or_default();
         // A list of tables (`[[learner]]`) has no spelling that could be repeated in one line.
-        let spelled = Some(words.collect::<Vec<_>>().join(" ")).filter(|spelled| spelled.len() <= 120);
-        let spelled = spelled.filter(|_| !value.get_ref().is_table());
+        let is_short = |spelled: &String| spelled.len() <= LONGEST_SPELLING;
+        let spelled = || written.split_whitespace().collect::<Vec<_>>().join(" ");
+        let spelled = (written.len() <= MOST_WRITTEN && !value.get_ref().is_table()).then(spelled).filter(is_short);
         self.0.insert(path.into(), Location { line: Some(line), spelled });
+    }
+}
+
+/// Elements of a list that have places of their own.
+const MOST_ELEMENTS: usize = 1000;
+/// Characters of a value that a message repeats, and bytes of the file that may have them, with blanks between.
+const LONGEST_SPELLING: usize = 120;
+const MOST_WRITTEN: usize = 2000;
+
+/// A file, and where its lines end.
+struct Source<'a> {
+    text: &'a str,
+    line_ends: Vec<usize>,
+}
+
+impl<'a> Source<'a> {
+    fn new(text: &'a str) -> Self {
+        Self { text, line_ends: text.match_indices('\n').map(|(byte, _)| byte).collect() }
+    }
+
+    fn line_of(&self, byte: usize) -> usize {
+        self.line_ends.partition_point(|&end| end < byte) + 1
     }
 }
 

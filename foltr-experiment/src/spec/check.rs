@@ -5,6 +5,7 @@ use std::collections::HashSet;
 use foltr_federation::Aggregation;
 use foltr_federation::aggregate::FlTrust;
 use foltr_federation::privacy::DiscreteGaussianParameters;
+use foltr_rank::learn::evolution::MAX_REPORTED;
 use foltr_rank::rng::MAX_ROUNDS;
 use foltr_rank::{Initialisation, MAX_SHOWN, ParameterError};
 use foltr_simulation::adversary::{Adversary, Seeds};
@@ -382,8 +383,12 @@ impl Experiment {
     fn check_metrics(&self, problems: &mut Problems) {
         let metrics = &self.metrics;
         let shown = metrics.list_length;
-        let range = format!("must be 1 to {MAX_SHOWN}");
-        problems.when(!(1..=MAX_SHOWN).contains(&shown), "metrics.list_length", range);
+        let (longest, why) = match self.learner {
+            Learner::Evolution(_) => (MAX_REPORTED, "with this learner: a message has a bit for each shown document"),
+            _ => (MAX_SHOWN, ""),
+        };
+        let range = format!("must be 1 to {longest} {why}");
+        problems.when(!(1..=longest).contains(&shown), "metrics.list_length", range.trim_end());
         problems.when(metrics.cutoff == 0, "metrics.cutoff", "must be at least 1");
         problems.when(metrics.offline.is_empty(), "metrics.offline", "at least one metric is needed");
         problems.when(metrics.evaluate_on.is_empty(), "metrics.evaluate_on", "at least one split is needed");
@@ -402,6 +407,10 @@ impl Experiment {
         let uneven = every == 0 || !n_rounds.is_multiple_of(every);
         let message = format!("must divide the {n_rounds} rounds, so that the mean of all rows is that of all rounds");
         problems.when(uneven, "metrics.online.every", message);
+        let largest = self.data.max_label().unwrap_or(0);
+        let undefined = metrics.offline.iter().find(|metric| metric.largest_label() < largest);
+        let message = |metric: &Metric| format!("{metric} is defined for labels up to {}", metric.largest_label());
+        problems.when(undefined.is_some(), "metrics.offline", undefined.map(message).unwrap_or_default());
         let promotion = metrics.promotion.and_then(|promotion| Adversary::check(&promotion).err());
         problems.parameters("metrics.promotion", promotion);
         let homeless = metrics.offline.contains(&Metric::ExpectedMaxRr) && self.users.is_none();

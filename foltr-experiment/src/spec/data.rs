@@ -2,14 +2,16 @@
 
 use std::path::PathBuf;
 
+use foltr_rank::metric::MAX_LABEL;
 use foltr_simulation::datasets::synthetic::{MAX_INTENTS, MILD_CONFLICT, STRONG_CONFLICT};
 use foltr_simulation::datasets::user_log::UserLog;
-use foltr_simulation::datasets::{Synthetic, SyntheticShape};
+use foltr_simulation::datasets::{Source, Synthetic, SyntheticShape};
 use foltr_simulation::normalise::Normalisation;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Problem, label};
+use crate::data::resolve_path;
 
 /// Where labelled queries come from.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize, JsonSchema)]
@@ -49,6 +51,9 @@ pub enum Data {
         /// Features of a document; found in the files when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         n_features: Option<usize>,
+        /// The largest label, 1 to 31, where it is above 4; users are defined for 2, 3 and 5 grades.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        max_label: Option<u8>,
         /// Feature scaling.
         #[serde(default)]
         normalise: Normalisation,
@@ -65,6 +70,9 @@ pub enum Data {
         /// Features of a document; found in the files when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         n_features: Option<usize>,
+        /// The largest label, 1 to 31, where it is above 4; users are defined for 2, 3 and 5 grades.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        max_label: Option<u8>,
         /// Feature scaling.
         #[serde(default)]
         normalise: Normalisation,
@@ -76,6 +84,9 @@ pub enum Data {
         /// Features of a document; found in the file when absent.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         n_features: Option<usize>,
+        /// The largest label, 1 to 31, where it is above 4; users are defined for 2, 3 and 5 grades.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        max_label: Option<u8>,
         /// Feature scaling.
         #[serde(default)]
         normalise: Normalisation,
@@ -136,8 +147,41 @@ impl Data {
         }
     }
 
+    /// The largest label that files may have, where the section says so.
+    pub const fn max_label(&self) -> Option<u8> {
+        match self {
+            Self::Folder { max_label, .. } | Self::Files { max_label, .. } | Self::Intents { max_label, .. } => {
+                *max_label
+            }
+            Self::Synthetic { .. } | Self::UserLog(_) => None,
+        }
+    }
+
+    /// The LETOR files that are read, where the section names them one by one or as a folder that can be looked into.
+    pub fn files(&self) -> Vec<PathBuf> {
+        let of_folds = |source: &Source, folds: Option<&[usize]>| -> Vec<PathBuf> {
+            let numbered = (1..).zip(source.folds());
+            let wanted = numbered.filter(|(number, _)| folds.is_none_or(|folds| folds.contains(number)));
+            wanted.flat_map(|(_, fold)| [&fold.train, &fold.validation, &fold.test]).flatten().cloned().collect()
+        };
+        let named: Vec<PathBuf> = match self {
+            Self::Synthetic { .. } | Self::Intents { .. } => Vec::new(),
+            Self::Folder { path, folds, .. } => {
+                let source = resolve_path(path).ok().and_then(|path| Source::open(&path).ok());
+                return source.map_or_else(Vec::new, |source| of_folds(&source, folds.as_deref()));
+            }
+            Self::Files { train, validation, test, .. } => [&train[..], validation, test].concat(),
+            Self::UserLog(log) => vec![log.letor.clone()],
+        };
+        named.iter().filter_map(|path| resolve_path(path).ok()).collect()
+    }
+
     pub(super) fn check(&self) -> Vec<Problem> {
-        let mut checks = vec![(self.n_features() == Some(0), "n_features", "at least one feature is needed")];
+        let is_label = self.max_label().is_none_or(|label| (1..=MAX_LABEL).contains(&label));
+        let mut checks = vec![
+            (self.n_features() == Some(0), "n_features", "at least one feature is needed"),
+            (!is_label, "max_label", "must be 1 to 31: gains 2^label - 1 stay exact"),
+        ];
         match self {
             Self::Synthetic { queries, test_queries, intents, conflict, .. } => {
                 let n_intents = intents.unwrap_or(1);

@@ -4,6 +4,7 @@ mod baselines;
 mod experiment_files;
 mod growth;
 mod guarantees;
+mod hostile_files;
 mod lost_messages;
 mod partitions;
 mod personalisation;

@@ -7,9 +7,10 @@
 //! Deviation: another outcome is drawn by its index among the n - 1 others, instead of drawing values until one
 //! differs. For click DCG all click vectors are equally likely replacements, instead of a random number of clicks.
 
+use foltr_rank::Update;
+use foltr_rank::learn::evolution::MAX_REPORTED;
 use foltr_rank::learn::evolution::Reward;
 use foltr_rank::rng::Stream;
-use foltr_rank::{MAX_SHOWN, Update};
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
@@ -91,8 +92,8 @@ pub struct RandomisedResponse {
 }
 
 fn check_shown(n_shown: usize) -> Result<(), MechanismError> {
-    let error = || MechanismError::new("probability", format!("n_shown = {n_shown} must be 1 to {MAX_SHOWN}"));
-    if (1..=MAX_SHOWN).contains(&n_shown) { Ok(()) } else { Err(error()) }
+    let error = || MechanismError::new("probability", format!("n_shown = {n_shown} must be 1 to {MAX_REPORTED}"));
+    if (1..=MAX_REPORTED).contains(&n_shown) { Ok(()) } else { Err(error()) }
 }
 
 impl RandomisedResponse {

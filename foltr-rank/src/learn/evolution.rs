@@ -20,6 +20,9 @@ use crate::ranker::Ranker;
 use crate::rng::Stream;
 use crate::select::ScoreBuffer;
 
+/// The longest list that a client can report about: an outcome has a bit for each document.
+pub const MAX_REPORTED: usize = 16;
+
 /// What an interaction is worth, as a function of its clicks alone.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -57,7 +60,7 @@ impl Reward {
     /// What an outcome is worth.
     #[inline]
     pub fn value(self, outcome: u16) -> f64 {
-        let clicked = (0..16).filter(|position| outcome >> position & 1 == 1);
+        let clicked = (0..MAX_REPORTED).filter(|position| outcome >> position & 1 == 1);
         match self {
             Self::MaxRr if outcome == 0 => 0.0,
             Self::MaxRr => 1.0 / f64::from(outcome),

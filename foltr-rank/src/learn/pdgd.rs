@@ -19,7 +19,7 @@ use crate::elementary::{exp_parts, ln_double, scale};
 use crate::parameter::{ParameterError, problems, require};
 use crate::params::{Shape, clip_to_radius};
 use crate::plackett_luce::{ListSampler, maximum};
-use crate::query::{Clicks, Impression, LANES, MAX_SHOWN, QueryView, Ranking};
+use crate::query::{Clicks, Impression, LANES, MAX_SHOWN, QueryView, Ranking, SHORT_LIST};
 use crate::ranker::Ranker;
 use crate::rng::Stream;
 use crate::select::ScoreBuffer;
@@ -101,6 +101,8 @@ pub struct Pdgd {
     before: Vec<f32>,
     scores: ScoreBuffer,
     exponentials: Vec<f64>,
+    /// Of the shown documents, by position.
+    weights: [f32; MAX_SHOWN],
     sampler: ListSampler,
     n_interactions: u32,
 }
@@ -116,6 +118,7 @@ impl Pdgd {
             before: vec![0.0; shape.n_params()],
             scores: ScoreBuffer::default(),
             exponentials: Vec::new(),
+            weights: [0.0; MAX_SHOWN],
             sampler: ListSampler::default(),
             n_interactions: 0,
         }
@@ -160,16 +163,22 @@ impl Pdgd {
         self.ranker.store(params);
     }
 
-    /// Weight of each shown document, by position, from the scores that ranked the list.
+    /// Sets the weight of each shown document, by position, from the scores that ranked the list.
     #[inline]
-    fn position_weights(&mut self, ranking: &Ranking, clicks: Clicks) -> [f32; MAX_SHOWN] {
+    fn set_position_weights(&mut self, ranking: &Ranking, clicks: Clicks) {
         let n_padded = self.scores.padded().len();
         if self.exponentials.len() < n_padded {
             self.exponentials.resize(n_padded, 0.0);
         }
         let (scores, exponentials) = (self.scores.padded(), &mut self.exponentials[..n_padded]);
-        weigh(scores, exponentials, ranking, clicks)
-            .unwrap_or_else(|| weigh_in_log_space(scores, exponentials, ranking, clicks))
+        if ranking.len() > SHORT_LIST {
+            self.weights = weigh_long(scores, exponentials, ranking, clicks)
+                .unwrap_or_else(|| weigh_in_log_space(scores, exponentials, ranking, clicks));
+        } else if let Some(weights) = weigh(scores, exponentials, ranking, clicks) {
+            self.weights[..SHORT_LIST].copy_from_slice(&weights);
+        } else {
+            self.weights = weigh_in_log_space(scores, exponentials, ranking, clicks);
+        }
     }
 
     /// theta -= eta mu (theta_before - theta_global): the rest of a FedProx step (`LSZSTS20` Li, Sahu, Zaheer, Sanjabi,
@@ -195,8 +204,21 @@ impl Pdgd {
 
 two_widths! {
     /// Pair weights in linear space; nothing if the scores spread too far for it. Scores come in whole blocks.
-    fn weigh(scores: &[f32], exponentials: &mut [f64], ranking: &Ranking, clicks: Clicks) -> Option<[f32; MAX_SHOWN]> {
-        let (shown, hidden) = shown_and_hidden(scores, exponentials, ranking)?;
+    fn weigh(scores: &[f32], exponentials: &mut [f64], ranking: &Ranking, clicks: Clicks) -> Option<[f32; SHORT_LIST]> {
+        let (shown, hidden) = shown_and_hidden::<SHORT_LIST>(scores, exponentials, ranking)?;
+        Some(pair_weights(&shown[..ranking.len()], hidden, clicks))
+    }
+}
+
+two_widths! {
+    /// [`weigh`] for lists of any length.
+    fn weigh_long(
+        scores: &[f32],
+        exponentials: &mut [f64],
+        ranking: &Ranking,
+        clicks: Clicks,
+    ) -> Option<[f32; MAX_SHOWN]> {
+        let (shown, hidden) = shown_and_hidden::<MAX_SHOWN>(scores, exponentials, ranking)?;
         Some(pair_weights(&shown[..ranking.len()], hidden, clicks))
     }
 }
@@ -210,23 +232,33 @@ two_widths! {
         clicks: Clicks,
         preferences: &mut Preferences,
     ) -> bool {
-        let Some((shown, hidden)) = shown_and_hidden(scores, exponentials, ranking) else { return false };
-        for_each_pair(&shown[..ranking.len()], hidden, clicks, |clicked, unclicked, inverse_rho| {
+        let Some((shown, hidden)) = shown_and_hidden::<MAX_SHOWN>(scores, exponentials, ranking) else { return false };
+        let shown = &shown[..ranking.len()];
+        let mut add = |clicked: usize, unclicked: usize, inverse_rho: f64| {
             preferences.add(clicked, unclicked, 1.0 / inverse_rho);
-        });
+        };
+        if shown.len() <= SHORT_LIST {
+            for_each_pair::<SHORT_LIST>(shown, hidden, clicks, &mut add);
+        } else {
+            for_each_pair::<MAX_SHOWN>(shown, hidden, clicks, &mut add);
+        }
         true
     }
 }
 
 /// e^score of every shown document, and the sum over all others; nothing if the scores spread too far for it.
 #[inline(always)]
-fn shown_and_hidden(scores: &[f32], exponentials: &mut [f64], ranking: &Ranking) -> Option<([f64; MAX_SHOWN], f64)> {
+fn shown_and_hidden<const N: usize>(
+    scores: &[f32],
+    exponentials: &mut [f64],
+    ranking: &Ranking,
+) -> Option<([f64; N], f64)> {
     let best = maximum(scores);
     if best - minimum(scores) > LINEAR_RANGE {
         return None;
     }
     exponentiate(scores, best, exponentials);
-    let mut shown = [0.0; MAX_SHOWN];
+    let mut shown = [0.0; N];
     for (weight, &doc) in shown.iter_mut().zip(ranking.docs()) {
         *weight = std::mem::take(&mut exponentials[doc as usize]);
     }
@@ -354,13 +386,14 @@ impl OnlineLearner for Pdgd {
             self.ranker.store(&mut self.before);
         }
         if unclicked_considered(clicks, ranking.len()) != 0 {
-            let mut weights = self.position_weights(ranking, clicks);
+            self.set_position_weights(ranking, clicks);
+            let weights = &mut self.weights[..ranking.len()];
             weights.iter_mut().for_each(|weight| *weight *= self.settings.learning_rate);
             query.prefetch(6);
             if immediate {
-                self.ranker.ascend(query, ranking.docs(), &weights[..ranking.len()]);
+                self.ranker.ascend(query, ranking.docs(), weights);
             } else {
-                self.ranker.add_score_gradient(query, ranking.docs(), &weights[..ranking.len()], &mut self.delta);
+                self.ranker.add_score_gradient(query, ranking.docs(), weights, &mut self.delta);
             }
         }
         if proximal {

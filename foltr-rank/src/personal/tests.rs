@@ -180,7 +180,7 @@ fn preferences_of_the_ranking_model_are_pdgd() {
         let query = QueryView::new(&rows, N_FEATURES);
         pdgd.begin(&global, &mut stream);
         pdgd.rank(query, &mut stream, &mut ranking);
-        let clicks = Clicks(number & 31);
+        let clicks = Clicks(u128::from(number & 31));
         let impression = Impression { query, ranking: &ranking, clicks };
         let mut ranker = Ranker::new(shape);
         ranker.load(&global);

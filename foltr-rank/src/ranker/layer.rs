@@ -4,7 +4,7 @@
 //! weights, six broadcasts and twelve fused multiply-adds. A general matrix library was measured equal at 136 x 64 and
 //! slower at 46 x 10, where packing its operands costs more than the product.
 
-use crate::query::{MAX_SHOWN, QueryView};
+use crate::query::{MAX_SHOWN, QueryView, SHORT_LIST};
 
 /// Documents of a tile.
 pub(super) const TILE_DOCS: usize = 6;
@@ -51,12 +51,27 @@ fn portable_tile(rows: &[f32], starts: [usize; TILE_DOCS], w1: &[f32], bias: &[f
 ///
 /// `signals` has a row of `b1.len()` units for each of `docs`, `w1` one for each feature.
 pub(super) fn add_hidden_gradient(query: QueryView<'_>, docs: &[u32], signals: &[f32], w1: &mut [f32], b1: &mut [f32]) {
+    if docs.len() <= SHORT_LIST {
+        add_hidden_gradient_of::<SHORT_LIST>(query, docs, signals, w1, b1);
+    } else {
+        add_hidden_gradient_of::<MAX_SHOWN>(query, docs, signals, w1, b1);
+    }
+}
+
+/// The same for at most `N` documents.
+fn add_hidden_gradient_of<const N: usize>(
+    query: QueryView<'_>,
+    docs: &[u32],
+    signals: &[f32],
+    w1: &mut [f32],
+    b1: &mut [f32],
+) {
     let n_units = b1.len();
     let n_features = w1.len() / n_units;
     assert!(
         n_units.is_multiple_of(TILE_UNITS) && n_features <= query.n_features() && signals.len() >= docs.len() * n_units
     );
-    let mut shown: [&[f32]; MAX_SHOWN] = [&[]; MAX_SHOWN];
+    let mut shown: [&[f32]; N] = [&[]; N];
     for (row, &doc) in shown.iter_mut().zip(docs) {
         *row = query.row(doc as usize);
     }

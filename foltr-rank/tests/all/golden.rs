@@ -136,7 +136,7 @@ fn pdgd_single_pairs() {
             }
         }
         let unclicked = unclicked_considered(seen, shown.len());
-        let positions = |bits: u32| (0..shown.len()).filter(move |i| bits >> i & 1 == 1);
+        let positions = |bits: u128| (0..shown.len()).filter(move |i| bits >> i & 1 == 1);
         let considered: Vec<_> = positions(seen.0).flat_map(|c| positions(unclicked).map(move |u| (c, u))).collect();
         pairs.sort_unstable();
         assert_eq!(considered, pairs, "{}", case["name"]);
@@ -150,7 +150,7 @@ fn pdgd_pair_weights_in_double_precision() {
         let (shown, hidden) = shown_and_hidden(case);
         let best = shown.iter().copied().fold(hidden, f64::max);
         let weight: Vec<f64> = shown.iter().map(|s| (s - best).exp()).collect();
-        let linear = pair_weights(&weight, (hidden - best).exp(), clicks(&case["clicks"]));
+        let linear = pair_weights::<16>(&weight, (hidden - best).exp(), clicks(&case["clicks"]));
         let log = pair_weights_log(&shown, hidden, clicks(&case["clicks"]));
         let expected = numbers(&case["doc_weights"]);
         for (position, &doc) in documents(&case["ranking"]).iter().enumerate() {
@@ -167,7 +167,7 @@ fn pdgd_pair_rule() {
         let clicks = clicks(&case["clicks"]);
         let unclicked = unclicked_considered(clicks, 5);
         // Without a click or without a candidate there is no pair, and the vectors list neither side.
-        let considered = |bits: u32| (0..5).filter(|i| bits >> i & 1 == 1).collect::<Vec<u32>>();
+        let considered = |bits: u128| (0..5).filter(|i| bits >> i & 1 == 1).collect::<Vec<u32>>();
         assert_eq!(considered(unclicked), documents(&case["unclicked_used"]), "{case}");
     }
 }

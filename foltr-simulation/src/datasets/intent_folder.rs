@@ -21,7 +21,7 @@ use std::{fs, io};
 use super::{DataError, Fold, IntentLabels, LoadOptions};
 use crate::cache::load_letor;
 use crate::dataset::Dataset;
-use crate::letor::{decompressed, source_bytes};
+use crate::letor::{Unnamed, read_names};
 
 fn unreadable(path: &Path) -> impl Fn(io::Error) -> DataError {
     move |source| DataError::of(path, format!("cannot be read: {source}"))
@@ -75,25 +75,10 @@ fn features_file(folder: &Path) -> Result<PathBuf, DataError> {
     Err(DataError::of(folder, format!("expected {expected}; found {found}")))
 }
 
-/// The names of all documents, in the order of the data: a query's lines need not stand together in the file.
 fn document_names(file: &Path, data: &Dataset) -> Result<Vec<Box<str>>, DataError> {
-    let bytes = source_bytes(file).and_then(|raw| decompressed(raw, file)).map_err(unreadable(file))?;
-    let text = String::from_utf8_lossy(bytes.as_slice());
-    let mut by_query: HashMap<&str, Vec<Box<str>>> = HashMap::new();
-    for (line, content) in (1..).zip(text.trim_start_matches('\u{FEFF}').lines()) {
-        let (document, comment) = content.split_once('#').unwrap_or((content, ""));
-        let Some(query) = document.split_whitespace().nth(1).and_then(|token| token.strip_prefix("qid:")) else {
-            continue;
-        };
-        let comment = comment.trim_start();
-        let behind_word = comment.strip_prefix("docid").map(str::trim_start).and_then(|rest| rest.strip_prefix('='));
-        let name = behind_word.unwrap_or(comment).split_whitespace().next();
-        let expected = "the name of the document behind the features, such as `#clueweb09-en0000-00-00000`";
-        let name = name.ok_or_else(|| wrong_line(file, line, comment, expected))?;
-        by_query.entry(query).or_default().push(name.into());
-    }
-    let of_query = |query| by_query.remove(data.query_id(query)).unwrap_or_default();
-    Ok((0..data.n_queries()).flat_map(of_query).collect())
+    let expected = "the name of the document behind the features, such as `#clueweb09-en0000-00-00000`";
+    let names = read_names(file, data, |_| true).map_err(unreadable(file))?;
+    names.map_err(|Unnamed { line, comment }| wrong_line(file, line, &comment, expected))
 }
 
 fn wrong_line(file: &Path, line: usize, found: &str, expected: &str) -> DataError {
@@ -107,7 +92,7 @@ fn read_judgements(file: &Path, max_label: u8) -> Result<Judgements, DataError> 
     let text = fs::read_to_string(file).map_err(unreadable(file))?;
     let mut judgements = Judgements::new();
     for (line, content) in (1..).zip(text.lines()) {
-        let wrong = |expected| wrong_line(file, line, content, expected);
+        let wrong = |expected: &str| wrong_line(file, line, content, expected);
         let fields: Vec<&str> = content.split_whitespace().collect();
         let [query, _, document, relevance] = match fields.as_slice() {
             [] => continue,
@@ -115,7 +100,7 @@ fn read_judgements(file: &Path, max_label: u8) -> Result<Judgements, DataError> 
         };
         let relevance: i64 = relevance.parse().map_err(|_| wrong("a whole number as the relevance"))?;
         let label = u8::try_from(relevance.max(0)).ok().filter(|&label| label <= max_label);
-        let label = label.ok_or_else(|| wrong("a relevance of 4 at most"))?;
+        let label = label.ok_or_else(|| wrong(&format!("a relevance of {max_label} at most")))?;
         let of_query = judgements.entry(query.into()).or_default();
         if of_query.insert(document.into(), label).is_some_and(|before| before != label) {
             return Err(wrong("one judgement of a document, not two that differ"));

@@ -12,9 +12,14 @@ pub enum LetorError {
     /// What was read could not be stored: files beyond memory need room for their cache.
     #[error("{}: the cache cannot be written here: {source}; FOLTR_CACHE names another folder", folder.display())]
     Store { folder: PathBuf, source: io::Error },
-    /// Line and column (in bytes) count from 1; `found` is the beginning of a long text.
-    #[error("{}:{line}:{column}: found `{found}`, expected {expected}", file.display())]
-    Line { file: PathBuf, line: usize, column: usize, found: String, expected: Expected },
+    /// Line and column (in bytes) count from 1; `found` is the beginning of a long text. `is_cut`: the file ends in this
+    /// line.
+    #[error(
+        "{}:{line}:{column}: found `{found}`, expected {expected}{}",
+        file.display(),
+        if *is_cut { "; the file ends in the middle of this line: it may have been cut" } else { "" }
+    )]
+    Line { file: PathBuf, line: usize, column: usize, found: String, expected: Expected, is_cut: bool },
     #[error("{}: no document found; expected lines such as `2 qid:10 1:0.5 2:0.25`", file.display())]
     Empty { file: PathBuf },
     /// The number of features was not declared either.
@@ -29,7 +34,7 @@ pub enum LetorError {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum Expected {
-    #[error("a label, a whole number from 0 to {0}")]
+    #[error("a label, a whole number from 0 to {0} (max_label allows more)")]
     Label(u8),
     #[error("`qid:` and the query's name behind the label")]
     Qid,

@@ -1,7 +1,7 @@
 //! The bytes of a LETOR file: mapped as they are, or decompressed where the name ends in `.gz` or `.zst`.
 
 use std::fs::File;
-use std::io::{self, Read};
+use std::io::{self, Read, Seek, SeekFrom};
 use std::path::Path;
 
 use super::{LetorError, ReadOptions, ZstdReader, parse_letor};
@@ -28,6 +28,20 @@ pub fn read_letor(path: &Path, options: &ReadOptions) -> Result<Dataset, LetorEr
     let raw = source_bytes(path).map_err(read_error)?;
     let text = decompressed(raw, path).map_err(read_error)?;
     parse_letor(text.as_slice(), path, options)
+}
+
+/// Whether the last line of a file has no end, as if the file had been cut there: its last number may be a part of one.
+/// Compressed files are not looked into; they are refused when they are not whole.
+pub fn ends_in_mid_line(path: &Path) -> bool {
+    let is_compressed = path.extension().is_some_and(|extension| extension == "gz" || extension == "zst");
+    let last_byte = || -> io::Result<u8> {
+        let mut file = File::open(path)?;
+        file.seek(SeekFrom::End(-1))?;
+        let mut byte = [0];
+        file.read_exact(&mut byte)?;
+        Ok(byte[0])
+    };
+    !is_compressed && last_byte().is_ok_and(|byte| byte != b'\n')
 }
 
 /// The file's bytes as they are on disk. Pipes and the like, which cannot be mapped, are read.

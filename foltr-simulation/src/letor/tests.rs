@@ -45,12 +45,12 @@ fn a_declared_width_is_enforced() {
 fn bad_lines_are_refused_with_place_and_reason() {
     let good = "1 qid:1 1:1\n\n";
     for (line, column, found, expected) in [
-        ("x qid:1 1:1", 1, "x", "a label, a whole number from 0 to 4"),
-        ("-1 qid:1 1:1", 1, "-1", "a label, a whole number from 0 to 4"),
-        ("5 qid:1 1:1", 1, "5", "a label, a whole number from 0 to 4"),
-        ("300 qid:1 1:1", 1, "300", "a label, a whole number from 0 to 4"),
-        ("0.5 qid:1 1:1", 1, "0.5", "a label, a whole number from 0 to 4"),
-        ("nan qid:1 1:1", 1, "nan", "a label, a whole number from 0 to 4"),
+        ("x qid:1 1:1", 1, "x", "a label, a whole number from 0 to 4 (max_label allows more)"),
+        ("-1 qid:1 1:1", 1, "-1", "a label, a whole number from 0 to 4 (max_label allows more)"),
+        ("5 qid:1 1:1", 1, "5", "a label, a whole number from 0 to 4 (max_label allows more)"),
+        ("300 qid:1 1:1", 1, "300", "a label, a whole number from 0 to 4 (max_label allows more)"),
+        ("0.5 qid:1 1:1", 1, "0.5", "a label, a whole number from 0 to 4 (max_label allows more)"),
+        ("nan qid:1 1:1", 1, "nan", "a label, a whole number from 0 to 4 (max_label allows more)"),
         ("1 1:1 2:1", 3, "1:1", "`qid:` and the query's name behind the label"),
         ("1", 2, "end of line", "`qid:` and the query's name behind the label"),
         ("1 qid: 1:1", 3, "qid:", "`qid:` and the query's name behind the label"),
@@ -73,7 +73,8 @@ fn bad_lines_are_refused_with_place_and_reason() {
     ] {
         let refusal = format!("train.txt:3:{column}: found `{found}`, expected {expected}");
         assert_eq!(message(&format!("{good}{line}\n1 qid:2 1:1\n")), refusal, "{line}");
-        assert_eq!(message(&format!("{good}{line}")), refusal, "{line}, last");
+        let cut = format!("{refusal}; the file ends in the middle of this line: it may have been cut");
+        assert_eq!(message(&format!("{good}{line}")), cut, "{line}, last");
         if found != "end of line" {
             assert_eq!(message(&format!("{good}{line}\r\n")), refusal, "{line}, Windows");
         }
@@ -158,4 +159,18 @@ fn compressed_files_read_as_the_plain_one() {
     std::fs::write(&gz, &members[..30]).expect("written");
     assert!(matches!(read(&gz), Err(LetorError::Read { .. })), "a truncated archive is an error");
     assert!(matches!(read(&folder.path().join("absent.txt")), Err(LetorError::Read { .. })));
+}
+
+#[test]
+fn a_last_line_without_an_end_may_have_been_cut() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ends = |name: &str, text: &str| {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text).expect("written");
+        ends_in_mid_line(&path)
+    };
+    assert!(ends("cut.txt", "1 qid:1 1:0.5\n0 qid:1 1:0.2"));
+    assert!(!ends("whole.txt", "1 qid:1 1:0.5\n0 qid:1 1:0.25\n"));
+    assert!(!ends("empty.txt", "") && !ends_in_mid_line(&folder.path().join("no-such-file")));
+    assert!(!ends("packed.gz", "bytes that end anyhow"), "a compressed file knows whether it is whole");
 }

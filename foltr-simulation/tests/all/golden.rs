@@ -113,7 +113,7 @@ fn expected_weights(scores: &[f64], labels: &[u8], k: usize, users: &Cascade) ->
     let mut expected = vec![0.0; n_docs];
     for list in lists(n_docs as u32, k) {
         let shown: Vec<u8> = list.iter().map(|&doc| labels[doc as usize]).collect();
-        for bits in 0..1_u32 << k {
+        for bits in 0..1_u128 << k {
             learner.begin(&params, &mut stream);
             learner.rank(query, &mut stream, &mut Ranking::default());
             learner.observe(&Impression { query, ranking: &Ranking::from_docs(&list), clicks: Clicks(bits) });

@@ -77,14 +77,14 @@ impl Data {
     }
 }
 
-pub fn measure(mut report: impl FnMut(&str)) -> Result<Report> {
+pub fn measure(only: &str, mut report: impl FnMut(&str)) -> Result<Report> {
     report("data");
     let small = Data::new("mq2007", SyntheticShape::Mq2007, 1_000, 330, 1)?;
     // 2,000 queries of 65 KB, nine times over: more than 1 GiB, far beyond any cache.
     let large = Data::new("mslr", SyntheticShape::Mslr, 2_000, 2_000, 9)?;
     report("memory bandwidth");
     let bandwidth = bandwidth::measure(large.training().data());
-    let mut bench = Bench { bandwidth, cases: Vec::new(), report: &mut report };
+    let mut bench = Bench { bandwidth, only, cases: Vec::new(), report: &mut report };
     bench.training(&small)?;
     bench.training(&large)?;
     bench.personalisation(&small)?;
@@ -100,6 +100,7 @@ pub fn measure(mut report: impl FnMut(&str)) -> Result<Report> {
 
 struct Bench<'a> {
     bandwidth: f64,
+    only: &'a str,
     cases: Vec<Case>,
     report: &'a mut dyn FnMut(&str),
 }
@@ -113,6 +114,9 @@ impl Bench<'_> {
         (unit, bytes): (&'static str, f64),
         work: impl FnMut() -> Work + Send,
     ) -> Result<()> {
+        if !name.contains(self.only) {
+            return Ok(());
+        }
         (self.report)(&format!("{name} on {shape}, {threads} thread(s)"));
         let seconds = on_threads(threads, || best_seconds(work))?;
         let bandwidth_fraction = bytes / seconds / self.bandwidth;

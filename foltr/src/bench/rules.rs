@@ -4,11 +4,12 @@ use anyhow::{Context, Result};
 use foltr_federation::{Combined, Contributions, Defence};
 use foltr_rank::rng::{Purpose, Streams};
 use rand::RngExt;
+use serde::Serialize;
 use toml::{Table, Value};
 
 use super::{Work, best_seconds};
 use crate::catalogue::SPECS;
-use crate::output::note;
+use crate::output::progress;
 
 const CLIENTS: [u32; 3] = [10, 100, 1000];
 /// A linear ranker on LETOR and MSLR features, and one with a hidden layer.
@@ -18,22 +19,42 @@ const DIFFERENT: u32 = 3;
 /// Rounds after which a rule that remembers a window of ten rounds does all of its work.
 const ROUNDS: usize = 12;
 
-/// Microseconds of a round, as a table.
-pub fn table() -> Result<String> {
-    let sizes: Vec<(u32, usize)> = CLIENTS.into_iter().flat_map(|n| PARAMS.map(|d| (n, d))).collect();
-    let mut rows = Vec::new();
-    for (name, section) in defences()? {
-        note(format_args!("measuring {name} ..."));
-        let mut row = vec![name];
-        for &(clients, params) in &sizes {
-            let time = defence(&section, clients).and_then(|defence| measure(defence, clients, params));
-            row.push(time.map_or_else(|| "-".into(), |microseconds| format!("{microseconds:.1}")));
-        }
-        rows.push(row);
+#[derive(Clone, Debug, Serialize)]
+pub struct RuleTimes {
+    defence: String,
+    sizes: Vec<RuleTime>,
+}
+
+#[derive(Clone, Copy, Debug, Serialize)]
+struct RuleTime {
+    n_clients: u32,
+    n_params: usize,
+    /// Of a round; none if the rule refuses so few clients.
+    microseconds: Option<f64>,
+}
+
+/// Of every defence whose name has `only` in it.
+pub fn measure_all(only: &str) -> Result<Vec<RuleTimes>> {
+    let mut all = Vec::new();
+    for (name, section) in defences()?.into_iter().filter(|(name, _)| name.contains(only)) {
+        progress(format_args!("measuring {name} ..."));
+        let time = |n_clients, n_params| {
+            let microseconds = defence(&section, n_clients).and_then(|defence| measure(defence, n_clients, n_params));
+            RuleTime { n_clients, n_params, microseconds }
+        };
+        let sizes = CLIENTS.into_iter().flat_map(|clients| PARAMS.map(|params| time(clients, params)));
+        all.push(RuleTimes { defence: name, sizes: sizes.collect() });
     }
-    let titles: Vec<String> = sizes.iter().map(|(clients, params)| format!("{clients} x {params}")).collect();
+    Ok(all)
+}
+
+pub fn table(all: &[RuleTimes]) -> String {
+    let cell = |it: &RuleTime| it.microseconds.map_or_else(|| "-".into(), |microseconds| format!("{microseconds:.1}"));
+    let row = |it: &RuleTimes| std::iter::once(it.defence.clone()).chain(it.sizes.iter().map(cell)).collect();
+    let title = |it: &RuleTime| format!("{} x {}", it.n_clients, it.n_params);
+    let titles: Vec<String> = all.first().into_iter().flat_map(|it| it.sizes.iter().map(title)).collect();
     let header: Vec<&str> = std::iter::once("defence").chain(titles.iter().map(String::as_str)).collect();
-    Ok(foltr_report::table::table(&header, 1, rows))
+    foltr_report::table::table(&header, 1, all.iter().map(row).collect())
 }
 
 /// Sections of the scorecard that differ in what the server does.

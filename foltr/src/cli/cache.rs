@@ -8,15 +8,7 @@ pub enum CacheCommand {
     ///
     /// LETOR files are parsed once and then mapped from the folder that FOLTR_CACHE names, else from foltr in
     /// XDG_CACHE_HOME or ~/.cache. FOLTR_CACHE=off keeps nothing. Nothing is ever written beside the data.
-    Info {
-        /// One JSON document instead of a table.
-        #[arg(long)]
-        json: bool,
-    },
+    Info,
     /// Remove all parsed data; it is made anew when it is needed.
-    Clear {
-        /// One JSON document instead of a line.
-        #[arg(long)]
-        json: bool,
-    },
+    Clear,
 }

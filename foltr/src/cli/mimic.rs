@@ -67,11 +67,15 @@ pub struct SearchArgs {
     #[arg(long, value_name = "W", default_value_t = 1.0, requires = "model", value_parser = weight)]
     pub weight: f32,
     /// Documents of BM25 that the network ranks.
-    #[arg(long, value_name = "N", default_value_t = 100, requires = "model")]
+    #[arg(long, value_name = "N", default_value_t = 100, requires = "model", value_parser = at_least_one)]
     pub depth: usize,
     /// Documents to show.
-    #[arg(short = 'n', long = "results", value_name = "N", default_value_t = 10)]
+    #[arg(short = 'n', long = "results", value_name = "N", default_value_t = 10, value_parser = at_least_one)]
     pub n_results: usize,
+}
+
+fn at_least_one(text: &str) -> Result<usize, String> {
+    text.parse().ok().filter(|&n| n > 0).ok_or_else(|| "expected a whole number, 1 or more".to_owned())
 }
 
 fn weight(text: &str) -> Result<f32, String> {

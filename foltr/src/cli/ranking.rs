@@ -2,8 +2,8 @@
 
 use std::path::PathBuf;
 
-use clap::Args;
 use clap::error::ErrorKind;
+use clap::{Args, ValueEnum};
 use foltr_rank::metric::WithoutRelevant;
 
 use foltr_experiment::selection::Selection;
@@ -19,12 +19,29 @@ pub struct SelectionArgs {
     /// Which fold of a folder, from 1; can be repeated [default: all].
     #[arg(long = "fold", value_name = "N", value_parser = clap::value_parser!(u16).range(1..))]
     folds: Vec<u16>,
+    /// The largest label of DATA, where it is above 4.
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u8).range(1..=31))]
+    max_label: Option<u8>,
 }
 
 impl SelectionArgs {
     pub fn selection(&self) -> Selection {
-        Selection { folds: self.folds.iter().map(|&fold| usize::from(fold)).collect(), splits: self.splits.clone() }
+        Selection {
+            folds: self.folds.iter().map(|&fold| usize::from(fold)).collect(),
+            splits: self.splits.clone(),
+            max_label: self.max_label,
+            with_names: false,
+        }
     }
+}
+
+/// What documents are called in files for other tools.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Ids {
+    /// As the comments of the data call them (`#docid = GX...`), by place where they do not.
+    Original,
+    /// By query and place: 18219-000007.
+    Place,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -48,9 +65,6 @@ pub struct EvaluateArgs {
     /// The values of every query as well.
     #[arg(long)]
     pub per_query: bool,
-    /// One JSON document instead of a table.
-    #[arg(long)]
-    pub json: bool,
 }
 
 impl EvaluateArgs {
@@ -75,9 +89,6 @@ pub struct ModelsArgs {
     /// A result folder, the folder of one of its runs, or a file model.safetensors.
     #[arg(value_name = "DIR")]
     pub path: PathBuf,
-    /// One JSON document instead of a table.
-    #[arg(long)]
-    pub json: bool,
 }
 
 #[derive(Clone, Debug, Args)]
@@ -96,6 +107,9 @@ pub struct RankArgs {
     /// Documents of a query at most; all when absent.
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..))]
     pub depth: Option<u32>,
+    /// What documents are called; the same in `foltr qrels`.
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = Ids::Original)]
+    pub ids: Ids,
     /// What stands in the score column.
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = Scores::Model)]
     pub scores: Scores,
@@ -114,6 +128,9 @@ pub struct QrelsArgs {
     pub out: Option<PathBuf>,
     #[command(flatten)]
     pub selection: SelectionArgs,
+    /// What documents are called; the same in `foltr rank`.
+    #[arg(long, value_name = "WHAT", value_enum, default_value_t = Ids::Original)]
+    pub ids: Ids,
     /// What stands in the relevance column.
     #[arg(long, value_name = "WHAT", value_enum, default_value_t = Gain::Label)]
     pub gain: Gain,

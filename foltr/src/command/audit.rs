@@ -5,10 +5,13 @@ use std::time::{Instant, SystemTime};
 
 use anyhow::{Context, Result};
 
-use super::{End, audit_figure};
-use crate::output::{self, note, say};
-use crate::progress::step_bar;
+use serde::Serialize;
+
+use super::{End, WrongUsage, audit_figure};
+use crate::output::{self, chat, say};
+use crate::progress::Progress;
 use crate::timestamp::timestamp;
+use foltr_audit::inversion::Inversion;
 use foltr_audit::power::{self, Detection};
 use foltr_audit::{Audit, AuditBudget, Finding, Scene};
 use foltr_experiment::collection::Collection;
@@ -17,12 +20,25 @@ use foltr_experiment::store::lock_folder;
 use foltr_report::plot;
 use foltr_report::table::table;
 
-pub fn run(out: Option<&Path>, seed: u64) -> Result<End> {
+#[derive(Serialize)]
+struct Answer<'a> {
+    findings: &'a [Finding],
+    inversions: &'a [Inversion],
+    lists_of: &'a str,
+    is_real_data: bool,
+    seconds: f64,
+    files: Vec<&'a Path>,
+}
+
+/// Runs all rows, or those whose name has `only` in it.
+pub fn run(out: Option<&Path>, seed: u64, only: Option<&str>) -> Result<End> {
     let started = Instant::now();
+    let only = only.unwrap_or_default();
+    check_only(only)?;
     let _lock = out.map(lock_folder).transpose()?;
-    let bar = step_bar();
-    let audit = foltr_audit::run(scene(seed)?, seed, AuditBudget::FULL, &bar);
-    bar.finish_and_clear();
+    let progress = Progress::of_steps();
+    let audit = foltr_audit::run(scene(seed)?, seed, AuditBudget::FULL, only, progress.bar());
+    drop(progress);
     let written = out.map(|folder| write(&audit, folder)).transpose();
     say(render(&audit));
     say(format_args!("detects: the smallest error that 19 of 20 audits refute, as measured on {}", power::date()));
@@ -31,33 +47,56 @@ pub fn run(out: Option<&Path>, seed: u64) -> Result<End> {
             "MQ2008 was not found here or below {DATA_VARIABLE}: clicks were recovered from generated lists"
         ));
     }
-    say(format_args!("lists of {}; {:.1} s", audit.data_name, started.elapsed().as_secs_f64()));
-    for (what, path) in written?.into_iter().flatten() {
-        say(format_args!("{what:10} {}", path.display()));
+    let seconds = started.elapsed().as_secs_f64();
+    say(format_args!("lists of {}; {seconds:.1} s", audit.data_name));
+    let files = written.as_ref().ok().and_then(Option::as_deref).unwrap_or_default();
+    for (what, path) in files {
+        chat(format_args!("{what:10} {}", path.display()));
     }
+    output::answer(&Answer {
+        findings: &audit.findings,
+        inversions: &audit.inversions,
+        lists_of: &audit.data_name,
+        is_real_data: audit.is_real_data,
+        seconds,
+        files: files.iter().map(|(_, path)| path.as_path()).collect(),
+    })?;
+    written?;
     Ok(if audit.has_failed() { End::Failed } else { End::Done })
+}
+
+fn check_only(only: &str) -> Result<()> {
+    let names = foltr_audit::names();
+    if names.iter().any(|name| name.contains(only)) {
+        return Ok(());
+    }
+    let likeness = |name: &&String| strsim::jaro_winkler(only, name);
+    let nearest = names.iter().max_by(|a, b| likeness(a).total_cmp(&likeness(b))).map_or("", String::as_str);
+    Err(WrongUsage(format!("--only `{only}`: no row of the audit has this in its name; one is `{nearest}`")).into())
 }
 
 /// Measures the smallest error that each row detects, and writes that into a folder or to standard output.
 pub fn measure_power(out: Option<&Path>, seed: u64) -> Result<End> {
     let _lock = out.map(lock_folder).transpose()?;
     let scene = scene(seed)?;
-    let show = |it: &Detection| note(format_args!("{}: {}", it.row, it.error.as_deref().unwrap_or("-")));
+    let show = |it: &Detection| output::progress(format_args!("{}: {}", it.row, it.error.as_deref().unwrap_or("-")));
     let time = timestamp(SystemTime::now());
     let today = time.split('T').next().unwrap_or_default();
-    let text = power::text(&power::measure(&scene, seed, show), today, &scene.name);
+    let detections = power::measure(&scene, seed, show);
+    let text = power::text(&detections, today, &scene.name);
     match out {
-        None => output::print(&text),
+        None => say(text.trim_end()),
         Some(folder) => {
             let path = folder.join("audit-power.md");
             let written = std::fs::write(&path, &text);
             if written.is_err() {
-                output::print(&text);
+                say(text.trim_end());
             }
             written.with_context(|| format!("{} cannot be written", path.display()))?;
-            say(format_args!("detectable errors: {}", path.display()));
+            chat(format_args!("detectable errors: {}", path.display()));
         }
     }
+    output::answer(&detections)?;
     Ok(End::Done)
 }
 

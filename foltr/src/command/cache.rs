@@ -8,33 +8,29 @@ use serde_json::json;
 
 use super::End;
 use crate::cli::CacheCommand;
+use crate::output::{self, say};
 use foltr_report::table::{grouped, table};
 
 pub fn run(command: &CacheCommand) -> Result<End> {
     let cache = Cache::from_environment();
     match command {
-        CacheCommand::Info { json } => info(cache.folder(), *json),
-        CacheCommand::Clear { json } => empty(cache.folder(), *json),
-    }
+        CacheCommand::Info => info(cache.folder()),
+        CacheCommand::Clear => empty(cache.folder()),
+    }?;
+    Ok(End::Done)
 }
 
-fn info(folder: Option<&Path>, json: bool) -> Result<End> {
+fn info(folder: Option<&Path>) -> Result<()> {
     let found = match folder {
         Some(folder) => contents(folder).with_context(|| format!("{} cannot be read", folder.display()))?,
         None => Vec::new(),
     };
     let (n_files, n_bytes) = found.iter().fold((0, 0), |(files, bytes), it| (files + it.n_files, bytes + it.n_bytes));
-    if json {
-        let all = json!({ "folder": folder, "n_files": n_files, "n_bytes": n_bytes, "sources": found });
-        return super::print(&format!("{all:#}\n"));
+    if !found.is_empty() {
+        say(table(&["data file", "since it was read", "files", "size"], 2, found.iter().map(row).collect()));
     }
-    let Some(folder) = folder else { return super::print(&nowhere()) };
-    let total = format!("{}: {} files, {}\n", folder.display(), grouped(n_files as u64), megabytes(n_bytes));
-    if found.is_empty() {
-        return super::print(&total);
-    }
-    let rows = found.iter().map(row).collect();
-    super::print(&format!("{}\n{total}", table(&["data file", "since it was read", "files", "size"], 2, rows)))
+    say(place(folder, &format!("{} files, {}", grouped(n_files as u64), megabytes(n_bytes))));
+    Ok(output::answer(&json!({ "folder": folder, "n_files": n_files, "n_bytes": n_bytes, "sources": found }))?)
 }
 
 fn row(found: &CachedFiles) -> Vec<String> {
@@ -43,20 +39,20 @@ fn row(found: &CachedFiles) -> Vec<String> {
     vec![source, state.into(), grouped(found.n_files as u64), megabytes(found.n_bytes)]
 }
 
-fn empty(folder: Option<&Path>, json: bool) -> Result<End> {
+fn empty(folder: Option<&Path>) -> Result<()> {
     let (n_files, n_bytes) = match folder {
         Some(folder) => clear(folder).with_context(|| format!("{} cannot be emptied", folder.display()))?,
         None => (0, 0),
     };
-    if json {
-        return super::print(&format!("{:#}\n", json!({ "folder": folder, "n_files": n_files, "n_bytes": n_bytes })));
-    }
-    let Some(folder) = folder else { return super::print(&nowhere()) };
-    super::print(&format!("{}: removed {} files, {}\n", folder.display(), grouped(n_files as u64), megabytes(n_bytes)))
+    say(place(folder, &format!("removed {} files, {}", grouped(n_files as u64), megabytes(n_bytes))));
+    Ok(output::answer(&json!({ "folder": folder, "n_files": n_files, "n_bytes": n_bytes }))?)
 }
 
-fn nowhere() -> String {
-    format!("nothing is kept: {CACHE_VARIABLE} is off, or there is no cache folder of the user\n")
+fn place(folder: Option<&Path>, words: &str) -> String {
+    match folder {
+        Some(folder) => format!("{}: {words}", folder.display()),
+        None => format!("nothing is kept: {CACHE_VARIABLE} is off, or there is no cache folder of the user"),
+    }
 }
 
 fn megabytes(n_bytes: u64) -> String {

@@ -2,16 +2,18 @@
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
+use std::path::Path;
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use foltr_rank::metric::WithoutRelevant;
 use serde::Serialize;
 
 use super::End;
 use super::models::{Columns, identity};
 use crate::cli::EvaluateArgs;
+use crate::output::{self, note, say};
 use foltr_experiment::evaluate::Evaluator;
-use foltr_experiment::model::Model;
+use foltr_experiment::model::{Model, ModelFile, Provenance};
 use foltr_experiment::run::SplitValues;
 use foltr_experiment::selection::{Part, load_for};
 use foltr_experiment::spec::{Metric, Split};
@@ -66,9 +68,11 @@ pub fn run(arguments: &EvaluateArgs) -> Result<End> {
     }
 }
 
-fn of_file(arguments: &EvaluateArgs, path: &std::path::Path) -> Result<End> {
-    let model = Model::read(&arguments.model)?;
-    let parts = load_for(&model, path, &arguments.selection.selection())?;
+fn of_file(arguments: &EvaluateArgs, path: &Path) -> Result<End> {
+    let ModelFile { model, provenance, .. } = ModelFile::read(&arguments.model)?;
+    let (parts, warnings) = load_for(&model, path, &arguments.selection.selection())?;
+    let of_other_folds = provenance.and_then(|from| other_folds(&from, path, &parts));
+    warnings.iter().chain(&of_other_folds).for_each(|warning| note(format_args!("warning: {warning}")));
     let metrics = if arguments.metrics.is_empty() { &USUAL[..] } else { &arguments.metrics };
     let metrics = distinct(metrics.iter().copied());
     let without = arguments.queries_without_relevant.unwrap_or(WithoutRelevant::Skip);
@@ -78,16 +82,28 @@ fn of_file(arguments: &EvaluateArgs, path: &std::path::Path) -> Result<End> {
         let (fold, split) = part.fold_and_split.unzip();
         all.push(Evaluated { fold, split, ..Evaluated::new(values, arguments.per_query) });
     }
-    if arguments.json {
-        return super::print(&(serde_json::to_string_pretty(&all)? + "\n"));
-    }
+    output::answer(&all)?;
     let has_place = all.iter().any(|part| part.fold.is_some());
     let place = |part: &Evaluated| -> Vec<String> {
         let fold = part.fold.map(|fold| fold.to_string());
         fold.into_iter().chain(part.split.map(|split| split.name().to_owned())).collect()
     };
     let rows: Vec<(Vec<String>, &Evaluated)> = all.iter().map(|part| (place(part), part)).collect();
-    super::print(&render(if has_place { &["fold", "split"] } else { &[] }, &rows))
+    say(render(if has_place { &["fold", "split"] } else { &[] }, &rows));
+    Ok(End::Done)
+}
+
+/// A warning if a model is measured on other folds of the data that it was trained on.
+fn other_folds(from: &Provenance, path: &Path, parts: &[Part]) -> Option<String> {
+    let folds = parts.iter().filter_map(|part| part.fold_and_split.map(|(fold, _)| fold));
+    let others: Vec<String> = distinct(folds.filter(|&fold| fold != from.fold)).iter().map(usize::to_string).collect();
+    let is_same = path.file_name().is_some_and(|name| name.to_string_lossy() == from.data);
+    let (numbers, data, own) = (others.join(", "), &from.data, from.fold);
+    (is_same && !others.is_empty()).then(|| {
+        format!(
+            "the model was trained on fold {own} of {data}; queries of fold {numbers} may be among its training queries"
+        )
+    })
 }
 
 fn of_folder(arguments: &EvaluateArgs) -> Result<End> {
@@ -107,14 +123,15 @@ fn of_folder(arguments: &EvaluateArgs) -> Result<End> {
         found.splits.iter().map(one).collect()
     };
     let evaluated: Vec<Vec<Evaluated>> = all.iter().map(of_run).collect();
-    if arguments.json {
+    if output::is_json() {
         let pairs = all.iter().zip(evaluated);
-        let json = pairs.map(|(found, evaluated)| OfRun {
+        let of_runs = pairs.map(|(found, evaluated)| OfRun {
             ranker: &found.ranker,
             queries_without_relevant: found.queries_without_relevant,
             evaluated,
         });
-        return super::print(&(serde_json::to_string_pretty(&json.collect::<Vec<_>>())? + "\n"));
+        output::answer(&of_runs.collect::<Vec<_>>())?;
+        return Ok(End::Done);
     }
     let columns = Columns::of(all.iter().map(|found| &found.ranker));
     let header: Vec<&str> = columns.header().into_iter().chain(["split"]).collect();
@@ -125,7 +142,8 @@ fn of_folder(arguments: &EvaluateArgs) -> Result<End> {
             rows.push((identity(&columns, &found.ranker).into_iter().chain(split).collect(), part));
         }
     }
-    super::print(&render(&header, &rows))
+    say(render(&header, &rows));
+    Ok(End::Done)
 }
 
 fn values(model: &Model, part: &Part, metrics: &[Metric], without: WithoutRelevant) -> Result<SplitValues> {
@@ -135,6 +153,10 @@ fn values(model: &Model, part: &Part, metrics: &[Metric], without: WithoutReleva
         !(is_without && without == WithoutRelevant::Skip),
         "no query has a relevant document, so nothing can be averaged; use --queries-without-relevant zero"
     );
+    let undefined = metrics.iter().find(|metric| metric.largest_label() < data.max_label());
+    if let Some(metric) = undefined {
+        bail!("there is a label {}, but {metric} is defined up to {}", data.max_label(), metric.largest_label());
+    }
     let evaluator = Evaluator::new(data, metrics, without, None, 0);
     let means = evaluator.evaluate(model.shape, std::slice::from_ref(&model.params));
     Ok(SplitValues {
@@ -173,7 +195,7 @@ fn render(words: &[&str], all: &[(Vec<String>, &Evaluated)]) -> String {
     };
     let rows = all.iter().flat_map(|(place, part)| part.metrics.iter().map(move |mean| row(place, mean))).collect();
     let header = [words, &["metric", "in ir-measures", "queries", "value"]].concat();
-    let mut text = table(&header, words.len() + 2, rows) + "\n";
+    let mut text = table(&header, words.len() + 2, rows);
     let names = distinct(all.iter().flat_map(|(_, part)| part.metrics.iter().map(|mean| mean.metric.to_string())));
     let cell = |value: Option<f64>| value.map_or_else(|| "-".into(), |value| format!("{value:.6}"));
     let of_query = |place: &[String], query: &Query| -> Vec<String> {
@@ -185,7 +207,7 @@ fn render(words: &[&str], all: &[(Vec<String>, &Evaluated)]) -> String {
     if !rows.is_empty() {
         let header: Vec<&str> =
             words.iter().copied().chain(["query"]).chain(names.iter().map(String::as_str)).collect();
-        let _ = writeln!(text, "\n{}", table(&header, words.len() + 1, rows));
+        let _ = write!(text, "\n\n{}", table(&header, words.len() + 1, rows));
     }
     text
 }

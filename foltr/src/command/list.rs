@@ -1,5 +1,6 @@
 //! `foltr list`: every name that an experiment file can use.
 
+use anyhow::Result;
 use foltr_federation::{Aggregation, Asynchrony, Combination, Privacy, ServerOptimiser, Unlearning};
 use foltr_rank::metric::Metric;
 use foltr_rank::personal::Personalisation;
@@ -7,8 +8,11 @@ use foltr_rank::{Learner, RankerShape};
 use foltr_simulation::adversary::Attack;
 use foltr_simulation::click::{ClickModel, Preset};
 use foltr_simulation::partition::Partition;
-use serde_json::Value;
+use serde::Serialize;
+use serde_json::{Value, json};
 
+use super::End;
+use crate::output::{self, say};
 use foltr_experiment::schema::schema;
 
 enum Names {
@@ -19,7 +23,7 @@ enum Names {
 
 use Names::{List, Schema};
 
-const LISTS: [(&str, &str, Names); 17] = [
+const LISTS: [(&str, &str, Names); 22] = [
     ("Learners", "learner.kind", List(Learner::LIST)),
     ("Users", "users.kind", List(ClickModel::LIST)),
     ("Presets of users", "users.preset", List(Preset::LIST)),
@@ -37,7 +41,26 @@ const LISTS: [(&str, &str, Names); 17] = [
     ("Data", "data.kind", Schema("Data")),
     ("Partitions: what clients hold", "partition.kind", List(Partition::LIST)),
     ("Shapes of synthetic data", "data.shape", Schema("SyntheticShape")),
+    ("Mimic learning: what teachers learn from", "supervision.kind", Schema("Supervision")),
+    ("Mimic learning: from the teachers' answers to labels", "aggregation.method.kind", Schema("AggregationMethod")),
+    ("Mimic learning: from words to a text", "teacher.composition, student.composition", Schema("Composition")),
+    ("Mimic learning: word vectors", "teacher.embeddings.kind, student.embeddings.kind", Schema("EmbeddingSource")),
+    ("Mimic learning: text collections, with data.kind = \"text\"", "data.form", Schema("Form")),
 ];
+
+/// The names that a key can have.
+#[derive(Serialize)]
+struct NamesOfKey {
+    title: &'static str,
+    key: &'static str,
+    names: Vec<Name>,
+}
+
+#[derive(Serialize)]
+struct Name {
+    name: String,
+    about: String,
+}
 
 fn variants(definition: &Value) -> Vec<(String, String)> {
     let text = |value: &Value| value.as_str().map(|text| text.split_whitespace().collect::<Vec<_>>().join(" "));
@@ -48,24 +71,31 @@ fn variants(definition: &Value) -> Vec<(String, String)> {
     definition["oneOf"].as_array().into_iter().flatten().filter_map(variant).collect()
 }
 
-pub fn render() -> String {
+fn lists() -> Vec<NamesOfKey> {
     let schema = schema();
-    let lists = LISTS.iter().map(|(title, place, names)| {
-        let names = match names {
+    let list = |(title, key, names): &(&'static str, &'static str, Names)| {
+        let names: Vec<(String, String)> = match names {
             List(names) => names.iter().map(|(name, about)| ((*name).to_owned(), (*about).to_owned())).collect(),
             Schema(name) => variants(&schema["$defs"][name]),
         };
-        (format!("{title} ({place})"), names)
-    });
-    let lists: Vec<(String, Vec<(String, String)>)> = lists.collect();
-    let width = lists.iter().flat_map(|(_, names)| names).map(|(name, _)| name.len()).max().unwrap_or(0);
-    let mut text = String::new();
-    for (title, names) in &lists {
-        let lines: String = names.iter().map(|(name, about)| format!("  {name:width$}  {about}\n")).collect();
-        text += &format!("{title}\n{lines}\n");
+        NamesOfKey { title, key, names: names.into_iter().map(|(name, about)| Name { name, about }).collect() }
+    };
+    LISTS.iter().map(list).collect()
+}
+
+pub fn run() -> Result<End> {
+    let lists = lists();
+    let width = lists.iter().flat_map(|list| &list.names).map(|it| it.name.len()).max().unwrap_or(0);
+    for NamesOfKey { title, key, names } in &lists {
+        let line = |Name { name, about }: &Name| format!("  {name:width$}  {about}\n");
+        say(format_args!("{title} ({key})\n{}", names.iter().map(line).collect::<String>()));
     }
-    let pairs = Combination::all().map(|pair| format!("  {}: {}\n", pair.part.label(), pair.message()));
-    text + "Combinations that are not supported\n" + &pairs.collect::<String>()
+    say("Combinations that are not supported");
+    Combination::all().for_each(|pair| say(format_args!("  {}: {}", pair.part.label(), pair.message())));
+    let pair = |pair: Combination| json!({ "part": pair.part.label(), "message": pair.message() });
+    let combinations: Vec<Value> = Combination::all().map(pair).collect();
+    output::answer(&json!({ "lists": lists, "combinations": combinations }))?;
+    Ok(End::Done)
 }
 
 #[cfg(test)]

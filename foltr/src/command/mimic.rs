@@ -1,13 +1,14 @@
 //! `foltr mimic`: the steps of mimic learning on the command line.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use anyhow::Result;
+use serde::Serialize;
 
 use super::End;
 use super::run;
 use crate::cli::{MimicArgs, MimicCommand, RunArgs};
-use crate::output::say;
+use crate::output::{chat, say};
 use foltr_experiment::mimic::{PrivacyStatement, Step};
 
 pub fn run(command: &MimicCommand) -> Result<End> {
@@ -22,21 +23,38 @@ pub fn run(command: &MimicCommand) -> Result<End> {
     run::run(&RunArgs { spec, overrides, out: Some(out), shard, ..RunArgs::default() }, steps)
 }
 
-/// Prints what steps have written to the folder of a run.
-pub fn print_files(folder: &Path, names: &[&str], steps: &[Step]) -> Result<()> {
+/// A file that a step has written, and what labels hide.
+#[derive(Serialize)]
+pub struct Written {
+    what: String,
+    path: PathBuf,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    privacy: Vec<String>,
+}
+
+/// What steps have written to the folder of a run.
+pub fn written(folder: &Path, names: &[&str], steps: &[Step]) -> Result<Vec<Written>> {
+    let file = |what: String, path: PathBuf| Written { what, path, privacy: Vec::new() };
+    let mut all = Vec::new();
     if steps.contains(&Step::TrainTeachers) {
-        say(format_args!("teachers: {}", folder.join("teacher-1.safetensors").display()));
+        all.push(file("teachers".into(), folder.join("teacher-1.safetensors")));
     }
     for name in names {
+        let within = folder.join(name);
         if steps.contains(&Step::Label) {
-            say(format_args!("labels {name}: {}", folder.join(name).join("labels.jsonl").display()));
-            for sentence in PrivacyStatement::read(&folder.join(name))?.sentences {
-                say(format_args!("  {sentence}"));
-            }
+            let privacy = PrivacyStatement::read(&within)?.sentences;
+            all.push(Written { privacy, ..file(format!("labels {name}"), within.join("labels.jsonl")) });
         }
         if steps.contains(&Step::TrainStudents) {
-            say(format_args!("student {name}: {}", folder.join(name).join("student.safetensors").display()));
+            all.push(file(format!("student {name}"), within.join("student.safetensors")));
         }
     }
-    Ok(())
+    Ok(all)
+}
+
+impl Written {
+    pub fn print(&self) {
+        chat(format_args!("{}: {}", self.what, self.path.display()));
+        self.privacy.iter().for_each(|sentence| say(format_args!("  {sentence}")));
+    }
 }

@@ -5,17 +5,17 @@ use std::path::Path;
 use anyhow::Result;
 
 use super::End;
+use crate::output::{self, say};
 use foltr_experiment::spec::label;
 use foltr_experiment::trained::{Ranker, TrainedRanker, trained_rankers};
 use foltr_report::distinct;
 use foltr_report::table::table;
 
-pub fn run(path: &Path, json: bool) -> Result<End> {
+pub fn run(path: &Path) -> Result<End> {
     let rankers = trained_rankers(path)?;
-    if json {
-        return super::print(&(serde_json::to_string_pretty(&rankers)? + "\n"));
-    }
-    super::print(&render(&rankers))
+    say(render(&rankers));
+    output::answer(&rankers)?;
+    Ok(End::Done)
 }
 
 fn render(rankers: &[TrainedRanker]) -> String {
@@ -37,7 +37,7 @@ fn render(rankers: &[TrainedRanker]) -> String {
         ];
         identity(&columns, ranker).into_iter().chain(about.map(or_dash)).collect()
     };
-    table(&header, header.len(), rankers.iter().map(row).collect()) + "\n"
+    table(&header, header.len(), rankers.iter().map(row).collect())
 }
 
 /// What kind of ranker it is, and how many features it looks at.

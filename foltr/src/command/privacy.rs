@@ -6,10 +6,11 @@ use anyhow::Result;
 
 use super::End;
 use crate::explain::Explained;
+use crate::output;
 use foltr_experiment::grid::Grid;
 
-pub fn explain(spec: &Path, overrides: &[String], delta: Option<f64>, json: bool) -> Result<End> {
+pub fn explain(spec: &Path, overrides: &[String], delta: Option<f64>) -> Result<End> {
     let explained = Explained::of(&Grid::read(spec, overrides)?, delta)?;
-    let text = if json { serde_json::to_string_pretty(&explained)? + "\n" } else { explained.render() };
+    let text = if output::is_json() { serde_json::to_string_pretty(&explained)? + "\n" } else { explained.render() };
     super::print(&text)
 }

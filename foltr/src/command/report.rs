@@ -4,9 +4,10 @@ use std::path::Path;
 use std::time::Instant;
 
 use anyhow::{Context, Result};
+use serde_json::json;
 
 use super::{End, make_folder};
-use crate::output::say;
+use crate::output::{self, chat, note};
 use foltr_experiment::store::RunStore;
 use foltr_report::report::{Choices, Page, read};
 
@@ -22,9 +23,10 @@ pub fn run(folder: &Path, choices: &Choices) -> Result<End> {
     let written = page.write_figures(&pictures)?;
     let (n_finished, n_planned) = (report.results.runs.len(), report.results.about.n_runs);
     if n_finished < n_planned {
-        say(format_args!("{n_finished} of {n_planned} runs are finished; the report is about those"));
+        note(format_args!("warning: {n_finished} of {n_planned} runs are finished; the report is about those"));
     }
-    say(format_args!("report:  {} ({:.1} s)", path.display(), started.elapsed().as_secs_f64()));
-    say(format_args!("figures: {} in {}", written.len(), pictures.display()));
+    chat(format_args!("report:  {} ({:.1} s)", path.display(), started.elapsed().as_secs_f64()));
+    chat(format_args!("figures: {} in {}", written.len(), pictures.display()));
+    output::answer(&json!({ "report": path, "figures": written, "n_finished": n_finished, "n_planned": n_planned }))?;
     Ok(End::Done)
 }

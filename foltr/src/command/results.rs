@@ -3,18 +3,65 @@
 use std::path::Path;
 
 use anyhow::Result;
+use serde::Serialize;
 
-use crate::output::say;
+use super::mimic::Written;
+use crate::choice::ChoiceMade;
+use crate::judged_study::JudgedStudy;
+use crate::output::{chat, say};
 use foltr_experiment::results::Results;
 use foltr_experiment::rows::MetricName;
 use foltr_experiment::spec::Split;
 use foltr_report::names::{axis_names, metric_name};
-use foltr_report::summary::SettingSummary;
+use foltr_report::summary::{SettingSummary, Summary};
 use foltr_report::table::{grouped, table, with_interval};
 use foltr_report::{distinct, mimic};
 
 /// Settings that a table shows; all are in summary.json.
 const MOST_SHOWN: usize = 60;
+
+/// The results of a folder as one document.
+#[derive(Serialize)]
+pub struct Answer<'a> {
+    pub folder: &'a Path,
+    /// One of several studies that share the runs of the folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    study: Option<&'a Path>,
+    n_runs: usize,
+    n_finished: usize,
+    #[serde(flatten)]
+    summary: Summary<'a>,
+    /// Rankers of mimic learning, a setting a list.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    mimic: Vec<mimic::Summary>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub choice: Option<&'a ChoiceMade>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub files: Vec<Written>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub judged: Option<&'a JudgedStudy>,
+    pub interrupted: bool,
+}
+
+impl<'a> Answer<'a> {
+    pub fn of(results: &'a Results, out: &'a Path, study: Option<&'a Path>) -> Result<Self> {
+        let mimic = (0..results.grid.settings.len())
+            .filter(|&i| results.grid.settings[i].experiment.mimic().is_some())
+            .map(|i| Ok(mimic::Summary::of(&mimic::evaluations(results, i)?)));
+        Ok(Self {
+            folder: out,
+            study,
+            n_runs: results.about.n_runs,
+            n_finished: results.runs.len(),
+            summary: Summary::of(results),
+            mimic: mimic.collect::<Result<_>>()?,
+            choice: None,
+            files: Vec::new(),
+            judged: None,
+            interrupted: false,
+        })
+    }
+}
 
 pub fn print(results: &Results, out: &Path) -> Result<()> {
     let settings = &results.grid.settings;
@@ -30,8 +77,8 @@ pub fn print(results: &Results, out: &Path) -> Result<()> {
     if n > 0 && seconds > 0.0 {
         say(format_args!("{} interactions, {} a second and thread", grouped(n), grouped((n as f64 / seconds) as u64)));
     }
-    say(format_args!("rows:    {}\nsummary: {}", out.join("rows.csv").display(), out.join("summary.json").display()));
-    say(format_args!("a page:  foltr report {}", out.display()));
+    chat(format_args!("rows:    {}\nsummary: {}", out.join("rows.csv").display(), out.join("summary.json").display()));
+    chat(format_args!("a page:  foltr report {}", out.display()));
     Ok(())
 }
 

@@ -8,6 +8,7 @@ use clap_complete::{Shell, generate};
 
 use super::{End, make_folder};
 use crate::cli::Cli;
+use crate::output::chat;
 
 pub fn completions(shell: Shell) -> Result<End> {
     let mut script = Vec::new();
@@ -25,5 +26,6 @@ pub fn manual(out: Option<&Path>) -> Result<End> {
     make_folder(folder)?;
     let failed = || format!("manual pages cannot be written to {}", folder.display());
     clap_mangen::generate_to(Cli::command(), folder).with_context(failed)?;
+    chat(format_args!("pages: {}", folder.display()));
     Ok(End::Done)
 }

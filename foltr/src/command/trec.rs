@@ -7,25 +7,54 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use foltr_simulation::dataset::Dataset;
 
-use super::End;
-use crate::cli::{QrelsArgs, RankArgs};
-use crate::output::say;
+use serde_json::json;
+
+use super::{End, WrongUsage};
+use crate::cli::{Ids, QrelsArgs, RankArgs, SelectionArgs};
+use crate::output::{self, chat, note};
 use foltr_experiment::model::Model;
-use foltr_experiment::selection::{Part, load, load_for};
+use foltr_experiment::selection::{Part, Selection, load, load_for};
 use foltr_experiment::spec::Normalisation;
 use foltr_report::trec::{check_distinct, write_qrels, write_run};
 
 pub fn rank(arguments: &RankArgs) -> Result<End> {
+    check_output(arguments.out.as_deref())?;
     let model = Model::read(&arguments.model)?;
-    let parts = load_for(&model, &arguments.data, &arguments.selection.selection())?;
+    let selection = with_names(&arguments.selection, arguments.ids);
+    let (parts, warnings) = load_for(&model, &arguments.data, &selection)?;
+    warnings.iter().for_each(|warning| note(format_args!("warning: {warning}")));
     let depth = arguments.depth.map(|depth| depth as usize);
-    let content = |out: &mut dyn Write| write_run(out, &parts, &model, (depth, arguments.scores), &arguments.tag);
-    write(arguments.out.as_deref(), &parts, content)
+    let mut n_tied = 0;
+    let content = |out: &mut dyn Write| {
+        n_tied = write_run(out, &parts, &model, (depth, arguments.scores), &arguments.tag)?;
+        Ok(())
+    };
+    let end = write(arguments.out.as_deref(), &parts, content)?;
+    if n_tied > 0 {
+        note(format_args!(
+            "note: {n_tied} queries have equal scores, which other tools order by document id; --scores rank leaves none"
+        ));
+    }
+    Ok(end)
+}
+
+fn with_names(selection: &SelectionArgs, ids: Ids) -> Selection {
+    Selection { with_names: ids == Ids::Original, ..selection.selection() }
 }
 
 pub fn qrels(arguments: &QrelsArgs) -> Result<End> {
-    let parts = load(&arguments.data, &arguments.selection.selection(), Normalisation::None)?;
+    check_output(arguments.out.as_deref())?;
+    let selection = with_names(&arguments.selection, arguments.ids);
+    let parts = load(&arguments.data, &selection, Normalisation::None)?;
     write(arguments.out.as_deref(), &parts, |out| write_qrels(out, &parts, arguments.gain))
+}
+
+fn check_output(path: Option<&Path>) -> Result<()> {
+    if path.is_none() && output::is_json() {
+        let message = "--json needs --out: without a file, standard output is for the lines themselves";
+        return Err(WrongUsage(message.into()).into());
+    }
+    Ok(())
 }
 
 /// Writes to a file, and says what is in it; or to standard output.
@@ -48,11 +77,8 @@ fn write(path: Option<&Path>, parts: &[Part], content: impl FnOnce(&mut dyn Writ
     content(&mut out)?;
     out.flush().with_context(failed)?;
     let count = |of: fn(&Dataset) -> usize| parts.iter().map(|part| of(&part.data)).sum::<usize>();
-    say(format_args!(
-        "{}: {} queries, {} documents",
-        path.display(),
-        count(Dataset::n_queries),
-        count(Dataset::n_docs)
-    ));
+    let (n_queries, n_documents) = (count(Dataset::n_queries), count(Dataset::n_docs));
+    chat(format_args!("{}: {n_queries} queries, {n_documents} documents", path.display()));
+    output::answer(&json!({ "file": path, "n_queries": n_queries, "n_documents": n_documents }))?;
     Ok(End::Done)
 }

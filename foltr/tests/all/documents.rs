@@ -35,7 +35,11 @@ fn blocks(text: &str) -> Vec<(String, String)> {
 
 fn run_line(line: &str, folder: &Path, page: &str) {
     let mut shell = Command::new("bash");
-    shell.args(["-c", line]).current_dir(folder).env("PATH", path_with_foltr());
+    shell
+        .args(["-c", line])
+        .current_dir(folder)
+        .env("PATH", path_with_foltr())
+        .env("FOLTR_CACHE", folder.join(".cache"));
     let done = shell.output().expect("a shell");
     let printed = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
     let code = done.status.code();

@@ -57,6 +57,25 @@ fn files(run: &Path) -> BTreeMap<String, Vec<u8>> {
 }
 
 #[test]
+fn wrong_arguments_end_with_code_2_and_change_nothing() {
+    let (folder, run) = trained(&[]);
+    let before = files(&run);
+    for (arguments, words) in [
+        ("--client 2 --method erase", "--method: there is no `erase`"),
+        ("--client 2 --method fed-eraser --with interval", "--with: `interval` is not of the form name=value"),
+        ("--client 2 --method fed-eraser --with interval=0 --with steps=2", "--with interval: must be"),
+        ("--client 6 --method retrain", "--client 6: the clients are 0 to 5"),
+        ("--client 2 --method retrain --run zzz", "--run zzz: no run below out/runs has a name that begins so"),
+    ] {
+        let arguments = arguments.split(' ');
+        let refused = foltr().current_dir(folder.path()).args(["unlearn", "out"]).args(arguments).assert().code(2);
+        assert_contains(&stderr(&refused), &[words]);
+    }
+    assert_eq!(files(&run), before);
+    assert!(!folder.path().join("out/receipt.key").exists(), "no key was needed");
+}
+
+#[test]
 fn a_forgotten_client_is_gone_and_has_a_receipt() {
     let (folder, run) = trained(&[]);
     let before = files(&run);

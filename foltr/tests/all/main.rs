@@ -8,6 +8,7 @@ mod cluster;
 mod command_line;
 #[cfg(unix)]
 mod documents;
+mod every_command;
 mod explain;
 mod forgetting;
 mod golden;

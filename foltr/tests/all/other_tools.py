@@ -40,6 +40,7 @@ def is_available(name):
 answers = []
 for job in json.load(sys.stdin):
     labels = list(ir_measures.read_trec_qrels(job["labels"]))
+    named_labels = list(ir_measures.read_trec_qrels(job["named_labels"]))
     gains = list(ir_measures.read_trec_qrels(job["gains"]))
     run = list(ir_measures.read_trec_run(job["run"]))
     without_ties = list(ir_measures.read_trec_run(job["run_without_ties"]))
@@ -48,7 +49,7 @@ for job in json.load(sys.stdin):
         {
             "trec_eval": by_trec_eval(labels, run),
             "trec_eval_gains": by_trec_eval(gains, run),
-            "ir_measures": by_ir_measures(names, labels, without_ties),
+            "ir_measures": by_ir_measures(names, named_labels, without_ties),
             "ir_measures_with_ties": by_ir_measures(["nDCG@10", "P@10", "AP", "RR@10", job["by_gains"]], labels, run),
         }
     )

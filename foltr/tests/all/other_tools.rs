@@ -157,8 +157,11 @@ fn agrees_on(python: &Path, file: &Path, n_features: usize) {
     let folder = tempfile::tempdir().expect("a temporary folder");
     let path = |name: &str| folder.path().join(name).to_str().expect("UTF-8").to_owned();
     let data = file.to_str().expect("UTF-8");
-    foltr(&["qrels", data, "--out", &path("labels")]);
-    foltr(&["qrels", data, "--gain", "exponential", "--out", &path("gains")]);
+    // Names by place have trec_eval's order of equal scores; original names go with scores that are never equal.
+    let by_place = ["--ids", "place"];
+    foltr(&[&["qrels", data, "--out", &path("labels")], &by_place[..]].concat());
+    foltr(&[&["qrels", data, "--gain", "exponential", "--out", &path("gains")], &by_place[..]].concat());
+    foltr(&["qrels", data, "--out", &path("named-labels")]);
     let names: Vec<String> = OURS
         .iter()
         .filter_map(|metric| metric.parse::<foltr_experiment::spec::Metric>().expect("a metric").ir_measures_name())
@@ -168,10 +171,10 @@ fn agrees_on(python: &Path, file: &Path, n_features: usize) {
         let (model_file, run, strict) =
             (path(&format!("{name}.safetensors")), path(name), path(&format!("{name}.strict")));
         model.write(Path::new(&model_file), None).expect("written");
-        foltr(&["rank", &model_file, data, "--out", &run]);
+        foltr(&[&["rank", &model_file, data, "--out", &run], &by_place[..]].concat());
         foltr(&["rank", &model_file, data, "--scores", "rank", "--out", &strict]);
-        jobs.push(json!({"labels": path("labels"), "gains": path("gains"), "run": run, "run_without_ties": strict,
-            "names": names, "by_gains": BY_GAINS}));
+        jobs.push(json!({"labels": path("labels"), "named_labels": path("named-labels"), "gains": path("gains"),
+            "run": run, "run_without_ties": strict, "names": names, "by_gains": BY_GAINS}));
         all_ours.push((format!("{} {name}", file.display()), ours(&model_file, data)));
     }
     let theirs = asked(python, &Value::Array(jobs));
@@ -212,5 +215,7 @@ fn metrics_are_those_of_trec_eval_and_ir_measures() {
     agrees_on(&python, &generated, 136);
     if let Some(real) = foltr_test::data("MQ2008/Fold1/test.txt") {
         agrees_on(&python, &real, 46);
+        let qrels = foltr(&["qrels", real.to_str().expect("UTF-8")]);
+        assert!(qrels.starts_with("18219 0 GX"), "original names: {}", &qrels[..40]);
     }
 }

@@ -107,6 +107,12 @@ fn options_replace_the_conventions_of_the_run() {
     for key in ["metrics", "queries", "n_queries", "split"] {
         assert_eq!(ours[0]["evaluated"][0][key], by_hand[0][key], "{key}");
     }
+    let warned = |more: &[&str]| {
+        let arguments = [&["evaluate", &run, "set"], more].concat();
+        stderr(&foltr().current_dir(folder).args(arguments).assert().success())
+    };
+    assert_contains(&warned(&[]), &["trained on fold 2 of set; queries of fold 1 may be among its training queries"]);
+    assert_eq!(warned(&["--fold", "2"]), "");
     assert_contains(&refused(folder, &["evaluate", "out", "--fold", "1"], 1), &["no run is of fold [1]"]);
     assert_contains(&refused(folder, &["evaluate", "out", "set"], 2), &["leave DATA out"]);
     assert_contains(&refused(folder, &["evaluate", &run], 2), &["a model file needs DATA"]);
@@ -139,4 +145,45 @@ fn baselines_centralised_runs_and_forgotten_clients_are_evaluated_too() {
     let all = compare(folder.path(), &file, "unlearning-");
     assert_eq!(all[0]["forgotten"], serde_json::json!([3]));
     assert_contains(&said(folder.path(), &["models", "out"]), &["forgotten clients"]);
+}
+
+#[test]
+fn labels_above_four_are_learned_from_where_no_user_must_know_them() {
+    let folder = temporary();
+    let folder = folder.path();
+    let text = "7 qid:1 1:1 2:3\n0 qid:1 1:2 2:1\n3 qid:2 1:1 2:2\n0 qid:2 1:1 2:1\n";
+    std::fs::write(folder.join("high.txt"), text).expect("written");
+    let data = "kind = \"files\"\ntrain = [\"high.txt\"]\ntest = [\"high.txt\"]\nmax_label = 7";
+    let online = ExperimentFile::fpdgd().section("data", data);
+    let offline = online.clone().section("learner", "kind = \"least-squares\"").without("clients");
+    let offline = offline.without("federation").without("ranker").without("users");
+    let all = compare(folder, &offline, "");
+    assert_eq!(all[0]["evaluated"][0]["metrics"][0]["value"], 1.0);
+    let run = |file: &ExperimentFile, code| {
+        file.write(&folder.join("other.toml"));
+        let command = ["run", "other.toml", "--out", "other"];
+        stderr(&foltr().current_dir(folder).args(command).assert().code(code))
+    };
+    assert_contains(&run(&online, 1), &["no user is known for labels 0 to 7", "2, 3 or 5 grades"]);
+    assert_contains(
+        &run(&offline.clone().set("metrics.offline", "[\"err@10\"]"), 2),
+        &["`metrics.offline`", "err@10 is defined for labels up to 4"],
+    );
+    assert_contains(&run(&offline.set("data.max_label", "32"), 2), &["`data.max_label` = 32", "must be 1 to 31"]);
+}
+
+#[test]
+fn a_run_warns_of_cut_files_and_of_training_data_without_a_relevant_document() {
+    let folder = temporary();
+    let folder = folder.path();
+    std::fs::write(folder.join("train.txt"), "0 qid:1 1:1 2:3\n0 qid:1 1:2 2:1\n").expect("written");
+    std::fs::write(folder.join("test.txt"), "1 qid:2 1:1 2:3\n0 qid:2 1:2 2:0.1").expect("written");
+    let data = "kind = \"files\"\ntrain = [\"train.txt\"]\ntest = [\"test.txt\"]";
+    let ran = binary::run(folder, &ExperimentFile::fpdgd().section("data", data), &[]).success();
+    let cut = "test.txt: the last line has no line end";
+    assert_contains(&stderr(&ran), &[cut, "train, fold 1: no training document is relevant"]);
+    let checked = foltr().current_dir(folder).args(["data", "check", "train.txt"]).assert().success();
+    assert_contains(&stderr(&checked), &["warning: train.txt: no document is relevant"]);
+    let checked = foltr().current_dir(folder).args(["data", "check", "test.txt"]).assert().success();
+    assert_contains(&stderr(&checked), &[cut]);
 }

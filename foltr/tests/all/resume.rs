@@ -101,10 +101,13 @@ fn an_interrupted_run_keeps_what_is_finished_and_ends_with_code_130() {
     let temporary = temporary();
     let folder = temporary.path();
     write_grid(folder, 2000);
-    let mut child = command(folder, "out", &[]).spawn().expect("started");
-    wait_until(|| n_finished(folder, "out") >= 3);
-    signal(&child, "-INT");
-    assert_eq!(child.wait().expect("ended").code(), Some(130));
+    for name in ["-INT", "-TERM", "-HUP"] {
+        let before = n_finished(folder, "out");
+        let mut child = command(folder, "out", &[]).spawn().expect("started");
+        wait_until(|| n_finished(folder, "out") >= before + 3);
+        signal(&child, name);
+        assert_eq!(child.wait().expect("ended").code(), Some(130), "{name}");
+    }
     let n_stored = n_finished(folder, "out");
     let about: serde_json::Value = serde_json::from_slice(&file(folder, "out", "study.json")).expect("JSON");
     assert_eq!((about["n_runs"].as_u64(), about["n_finished"].as_u64()), (Some(200), Some(n_stored as u64)));

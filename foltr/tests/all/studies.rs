@@ -156,7 +156,10 @@ fn tuning_sees_no_test_query_before_the_choice_and_reports_it_on_test_queries() 
     // Steps of 1e-6 learn nothing.
     let file = experiment().set("learner.learning_rate", "[1e-6, 0.1, 0.3]");
     let tuned = tune(folder.path(), &file, &["--metric", "ndcg@10", "--at", "last-fifth"]).success();
-    assert_contains(&stdout(&tuned), &["validation-ndcg@10", "seeds [1001, 1002]", "test-ndcg@10"]);
+    assert_contains(
+        &stdout(&tuned),
+        &["nDCG@10 on validation queries, mean", "seeds 1001, 1002:", "nDCG@10 on test queries"],
+    );
     let out = folder.path().join("out");
     let chosen = read(&out, "chosen.csv");
     assert!(chosen.starts_with("users.preset,learner.learning_rate,score\nperfect,0."), "{chosen}");

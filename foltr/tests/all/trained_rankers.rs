@@ -164,3 +164,69 @@ fn features_are_filled_up_and_scaled_as_in_training() {
     let run = "1 Q0 1-000001 1 2 foltr\n1 Q0 1-000003 2 1 foltr\n1 Q0 1-000002 3 0 foltr\n";
     assert_eq!(said(&["rank", &by_query, &narrow]), run);
 }
+
+#[test]
+fn documents_keep_their_names_in_runs_and_qrels() {
+    let folder = Folder::new();
+    let (model, named) = (folder.model(), folder.path("named.txt"));
+    let text =
+        "0 qid:1 1:5 2:1 #docid = GX0-7 inc = 1\n2 qid:1 1:9 2:1 #docid = GX0-3\n1 qid:1 1:5 2:1 #docid = GX0-5\n";
+    std::fs::write(Path::new(&named), text).expect("a file");
+    let ranked = "1 Q0 GX0-3 1 9 foltr\n1 Q0 GX0-5 2 5 foltr\n1 Q0 GX0-7 3 5 foltr\n";
+    let assert = foltr_without_data(&["rank", &model, &named]).success();
+    assert_eq!(stdout(&assert), ranked);
+    assert_contains(&stderr(&assert), &["1 queries have equal scores", "--scores rank"]);
+    assert_eq!(said(&["qrels", &named]), "1 0 GX0-7 0\n1 0 GX0-3 2\n1 0 GX0-5 1\n");
+    assert!(said(&["qrels", &named, "--ids", "place"]).starts_with("1 0 1-000001 0\n"));
+    let by_rank = foltr_without_data(&["rank", &model, &named, "--scores", "rank"]).success();
+    assert_eq!((stdout(&by_rank).lines().next(), stderr(&by_rank).as_str()), (Some("1 Q0 GX0-3 1 3 foltr"), ""));
+    // The same from the cache, which has no names.
+    let cache = folder.path("cache");
+    for _ in 0..2 {
+        let cached = foltr().env("FOLTR_CACHE", &cache).args(["rank", &model, &named]).assert().success();
+        assert_eq!(stdout(&cached), ranked);
+    }
+    assert!(Path::new(&cache).is_dir());
+}
+
+#[test]
+fn data_that_the_model_may_not_be_meant_for_is_warned_of() {
+    let folder = Folder::new();
+    let (model, odd) = (folder.path("both.safetensors"), folder.path("odd.txt"));
+    let both = |n_features: usize| Model {
+        shape: Shape::Linear { n_features },
+        normalise: Normalisation::None,
+        params: vec![1.0; n_features],
+    };
+    let warned = |n_features: usize, text: &str, words: &[&str]| {
+        both(n_features).write(Path::new(&model), None).expect("written");
+        std::fs::write(Path::new(&odd), text).expect("a file");
+        for command in ["evaluate", "rank"] {
+            let said = stderr(&foltr_without_data(&[command, &model, &odd]).success());
+            assert_eq!(said.lines().count(), words.len(), "{said}");
+            words.iter().for_each(|words| assert!(said.contains(&format!("warning: {odd}{words}")), "{said}"));
+        }
+    };
+    warned(2, "1 qid:1 1:4 2:1\n0 qid:1 1:2\n", &[]);
+    let fewer = " has 2 features, but the model was trained with 3: the others count as 0";
+    warned(3, "1 qid:1 1:4 2:1\n0 qid:1 1:2\n", &[fewer]);
+    let lacking = " lacks features to which the model gives weight, though they are 0 in every document: 2";
+    warned(3, "1 qid:1 1:4 2:0 3:1\n0 qid:1 1:2\n", &[lacking]);
+    warned(2, "1 qid:1 1:4 2:1\n0 qid:1 1:2", &[": the last line has no line end"]);
+}
+
+#[test]
+fn labels_above_four_are_measured_when_asked_for() {
+    let folder = Folder::new();
+    let (model, high) = (folder.model(), folder.path("high.txt"));
+    std::fs::write(Path::new(&high), "9 qid:1 1:1 2:1\n31 qid:1 1:2 2:1\n0 qid:1 1:3 2:0\n").expect("a file");
+    let text = refused(&["evaluate", &model, &high], 1);
+    assert_contains(&text, &["high.txt:1:1: found `9`, expected a label, a whole number from 0 to 4", "max_label"]);
+    let measured = said(&["evaluate", &model, &high, "--max-label", "31", "--metric", "dcg@1", "--metric", "dcg@2"]);
+    // Second is 2^31 - 1 times 1 / log2(3).
+    assert_contains(&measured, &["0.000000", "1354911328.2"]);
+    let text = refused(&["evaluate", &model, &high, "--max-label", "31", "--metric", "err@3"], 1);
+    assert_contains(&text, &["there is a label 31, but err@3 is defined up to 4"]);
+    assert!(said(&["qrels", &high, "--max-label", "31"]).contains("1 0 1-000002 31\n"));
+    refused(&["evaluate", &model, &high, "--max-label", "32"], 2);
+}

@@ -9,15 +9,15 @@
 //! Z* is built from positive terms only (Z*_b = Z_{b+1} + e^{s_x}, then each R\[i\] on the way up), so nothing cancels.
 
 use crate::elementary::{exp_double, ln_1p_double};
-use crate::query::{Clicks, MAX_SHOWN};
+use crate::query::{Clicks, MAX_SHOWN, positions};
 
 /// Positions from which unclicked documents are used: up to one past the last click (spec section 6.2).
 #[inline]
-pub fn unclicked_considered(clicks: Clicks, n_shown: usize) -> u32 {
+pub fn unclicked_considered(clicks: Clicks, n_shown: usize) -> u128 {
     match clicks.last() {
         None => 0,
         Some(last) => {
-            let considered = (1_u32 << (last + 2).min(n_shown)) - 1;
+            let considered = (1_u128 << (last + 2).min(n_shown)) - 1;
             considered & !clicks.0
         }
     }
@@ -26,11 +26,11 @@ pub fn unclicked_considered(clicks: Clicks, n_shown: usize) -> u32 {
 /// Weights of the shown documents, by position: plus for each pair's clicked document, minus for its unclicked one.
 ///
 /// `weight[i]` is e^{score} of the document at position i and `hidden` the sum over the documents not shown, both up to
-/// one common factor. They must be positive (`hidden` may be 0 when everything is shown) and finite.
+/// one common factor. They must be positive (`hidden` may be 0 when everything is shown) and finite. At most `N` are shown.
 #[inline(always)]
-pub fn pair_weights(weight: &[f64], hidden: f64, clicks: Clicks) -> [f32; MAX_SHOWN] {
-    let mut result = [0.0_f64; MAX_SHOWN];
-    for_each_pair(weight, hidden, clicks, |c, u, inverse_rho| {
+pub fn pair_weights<const N: usize>(weight: &[f64], hidden: f64, clicks: Clicks) -> [f32; N] {
+    let mut result = [0.0_f64; N];
+    for_each_pair::<N>(weight, hidden, clicks, |c, u, inverse_rho| {
         let both = weight[c] + weight[u];
         // rho * e^{s_x} e^{s_y} / (e^{s_x} + e^{s_y})^2: Eqs. 6 and 8.
         let pair = (weight[c] / both) * (weight[u] / both) / inverse_rho;
@@ -42,27 +42,27 @@ pub fn pair_weights(weight: &[f64], hidden: f64, clicks: Clicks) -> [f32; MAX_SH
 
 /// Visits every pair that the clicks suggest: positions of the clicked and the unclicked document, and 1 / rho.
 #[inline(always)]
-pub(super) fn for_each_pair(weight: &[f64], hidden: f64, clicks: Clicks, mut visit: impl FnMut(usize, usize, f64)) {
+pub(super) fn for_each_pair<const N: usize>(
+    weight: &[f64],
+    hidden: f64,
+    clicks: Clicks,
+    mut visit: impl FnMut(usize, usize, f64),
+) {
     let n_shown = weight.len();
-    let mut rest = [0.0_f64; MAX_SHOWN + 1]; // Z_i
-    let mut inverse = [0.0_f64; MAX_SHOWN];
-    rest[n_shown] = hidden;
+    let mut below = [0.0_f64; N]; // Z_{i + 1}
+    let mut inverse = [0.0_f64; N]; // 1 / Z_i
+    let mut rest = hidden;
     for i in (0..n_shown).rev() {
-        rest[i] = weight[i] + rest[i + 1];
-        inverse[i] = 1.0 / rest[i];
+        below[i] = rest;
+        rest += weight[i];
+        inverse[i] = 1.0 / rest;
     }
     let unclicked = unclicked_considered(clicks, n_shown);
-    let mut clicked_left = clicks.0;
-    while clicked_left != 0 {
-        let c = clicked_left.trailing_zeros() as usize;
-        clicked_left &= clicked_left - 1;
-        let mut unclicked_left = unclicked;
-        while unclicked_left != 0 {
-            let u = unclicked_left.trailing_zeros() as usize;
-            unclicked_left &= unclicked_left - 1;
+    for c in positions::<N>(clicks.0) {
+        for u in positions::<N>(unclicked) {
             let (a, b) = (c.min(u), c.max(u));
             // prod over i of Z*_i / Z_i. All factors lie on the same side of 1, so it cannot be 0 times infinity.
-            let mut swapped = rest[b + 1] + weight[a];
+            let mut swapped = below[b] + weight[a];
             let mut ratio = swapped * inverse[b];
             for i in (a + 1..b).rev() {
                 swapped += weight[i];
@@ -121,6 +121,7 @@ pub fn log_add_exp(a: f64, b: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::query::SHORT_LIST;
     use proptest::prelude::*;
 
     /// rho by the definition: probabilities of both lists, factor by factor (small scores only).
@@ -152,7 +153,7 @@ mod tests {
     fn three_documents_worked_by_hand() {
         // Spec section 6.4: weights 3 : 2 : 1, everything shown.
         let weights = |bits| pair_weights(&[3.0, 2.0, 1.0], 0.0, Clicks(bits));
-        let close = |ours: [f32; MAX_SHOWN], expected: [f32; 3]| {
+        let close = |ours: [f32; SHORT_LIST], expected: [f32; 3]| {
             ours.iter().zip(expected).for_each(|(a, b)| assert!((a - b).abs() < 1e-7, "{a} not {b}"));
         };
         close(weights(0b010), [-0.102_857_14, 0.176_931_22, -0.074_074_07]);
@@ -165,7 +166,7 @@ mod tests {
     #[test]
     fn hidden_documents_count() {
         // Spec section 6.4, tail check: shown 2, 4, 3; hidden 1 and 5.
-        let ours = pair_weights(&[2.0, 4.0, 3.0], 6.0, Clicks(0b010));
+        let ours = pair_weights::<SHORT_LIST>(&[2.0, 4.0, 3.0], 6.0, Clicks(0b010));
         for (a, b) in ours.iter().zip([-0.120_370_4_f32, 0.236_374_7, -0.116_004_4]) {
             assert!((a - b).abs() < 2e-7);
         }
@@ -187,7 +188,7 @@ mod tests {
         let score = [0.0, -120.0, -300.0, -450.0, -580.0];
         let weight: Vec<f64> = score.iter().map(|s: &f64| s.exp()).collect();
         for bits in 0..32 {
-            let linear = pair_weights(&weight, (-590_f64).exp(), Clicks(bits));
+            let linear = pair_weights::<SHORT_LIST>(&weight, (-590_f64).exp(), Clicks(bits));
             let log = pair_weights_log(&score, -590.0, Clicks(bits));
             for (a, b) in linear.iter().zip(log) {
                 assert!(a.is_finite() && (a - b).abs() <= 1e-6 * b.abs(), "clicks {bits:05b}: {a} not {b}");
@@ -195,15 +196,29 @@ mod tests {
         }
     }
 
+    #[test]
+    fn long_lists_agree_with_enumeration() {
+        let score: Vec<f64> = (0..MAX_SHOWN).map(|i| f64::from((i * 37 % 11) as u32) / 5.0).collect();
+        let weight: Vec<f64> = score.iter().map(|s| s.exp()).collect();
+        let clicks = Clicks(1 | 1 << 17 | 1 << 64 | 1 << 98);
+        let (linear, log) =
+            (pair_weights::<MAX_SHOWN>(&weight, 2.0, clicks), pair_weights_log(&score, 2_f64.ln(), clicks));
+        for (i, expected) in weights_by_enumeration(&score, 2.0, clicks).into_iter().enumerate() {
+            assert!((f64::from(linear[i]) - expected).abs() < 1e-6, "{i}: {} not {expected}", linear[i]);
+            assert!((f64::from(log[i]) - expected).abs() < 1e-6, "{i}: {} not {expected}", log[i]);
+        }
+    }
+
     proptest! {
         #[test]
         fn both_forms_agree_with_enumeration(
-            score in prop::collection::vec(-4.0_f64..4.0, 1..=10), hidden in 0.0_f64..5.0, bits in 0_u32..1024,
+            score in prop::collection::vec(-4.0_f64..4.0, 1..=10), hidden in 0.0_f64..5.0, bits in 0_u128..1024,
         ) {
             let clicks = Clicks(bits & ((1 << score.len()) - 1));
             let weight: Vec<f64> = score.iter().map(|s| s.exp()).collect();
             let expected = weights_by_enumeration(&score, hidden, clicks);
-            let linear = pair_weights(&weight, hidden, clicks);
+            let linear = pair_weights::<SHORT_LIST>(&weight, hidden, clicks);
+            prop_assert_eq!(&pair_weights::<MAX_SHOWN>(&weight, hidden, clicks)[..SHORT_LIST], &linear);
             let log = pair_weights_log(&score, hidden.ln(), clicks);
             for i in 0..score.len() {
                 prop_assert!((f64::from(linear[i]) - expected[i]).abs() < 1e-7);

@@ -97,6 +97,9 @@ mod tests {
         assert!((preferences.log_likelihood(&[0.0, 500.0, 1_000.0]) + 125.0).abs() < 1e-3);
         preferences.clear();
         assert!(preferences.is_empty());
-        assert_eq!((preferences.weights(&[1.0, 2.0], 1.0), preferences.log_likelihood(&[1.0, 2.0])), ([0.0; 16], 0.0));
+        assert_eq!(
+            (preferences.weights(&[1.0, 2.0], 1.0), preferences.log_likelihood(&[1.0, 2.0])),
+            ([0.0; MAX_SHOWN], 0.0)
+        );
     }
 }

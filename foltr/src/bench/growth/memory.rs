@@ -11,7 +11,7 @@ use foltr_experiment::results::Results;
 use foltr_experiment::store::RunStore;
 use foltr_report::assemble::run_grid;
 
-use super::{grouped, series};
+use super::Measured;
 
 /// A name and two numbers, such as `rows 12 64000`, and the folder to work in.
 struct Part {
@@ -80,45 +80,47 @@ fn megabytes(kind: &str, n_runs: usize, n_rounds: usize, folder: &Path) -> Resul
     Ok(bytes as f64 / 1e6)
 }
 
-pub fn table() -> Result<String> {
-    if peak().is_none() {
-        return Ok("Memory: this system does not say how much a process had.\n".into());
-    }
+/// Does something in a new folder, which is removed afterwards.
+fn in_folder<T>(work: impl FnOnce(&Path) -> Result<T>) -> Result<T> {
     let root = std::env::temp_dir().join(format!("foltr-bench-{}", std::process::id()));
-    let measured = measure(&root);
+    let done = work(&root);
     let removed = std::fs::remove_dir_all(&root).with_context(|| format!("{} cannot be removed", root.display()));
-    let text = measured?;
-    removed?;
-    Ok(text)
+    done.and_then(|done| removed.map(|()| done))
 }
 
-fn measure(root: &Path) -> Result<String> {
+pub fn rows() -> Result<Vec<Measured>> {
     const N_ROUNDS: usize = 64_000;
-    let (mut trained, mut again, mut read) = (Vec::new(), Vec::new(), Vec::new());
-    for n_runs in [3, 6, 12] {
-        let folder = root.join(n_runs.to_string());
-        trained.push((n_runs as f64, megabytes("rows", n_runs, N_ROUNDS, &folder)?));
-        again.push((n_runs as f64, megabytes("rows", n_runs, N_ROUNDS, &folder)?));
-        read.push((n_runs as f64, megabytes("read", n_runs, N_ROUNDS, &folder)?));
-    }
-    let mut histories = Vec::new();
-    for n_rounds in [15_000, 30_000, 60_000] {
-        let folder = root.join(format!("history-{n_rounds}"));
-        let peak = megabytes("history", 1, n_rounds, &folder)?;
-        histories.push((megabytes_of_histories(&folder)?, peak));
-    }
-    let whole = |number: f64| format!("{number:.0}");
-    let table = |title: &str, points: &[(f64, f64)]| series(title, points, grouped, whole);
-    Ok([
-        table("**Rows**, runs of 64,000 rounds: megabytes to train them and write their tables", &trained),
-        table("The same when all runs are finished", &again),
-        table("Their rows read for a report", &read),
-        table(
-            "**History**, megabytes on disk (ten clients, every update): megabytes to train and store it",
-            &histories,
-        ),
-    ]
-    .join("\n"))
+    in_folder(|root| {
+        let mut peaks = [Vec::new(), Vec::new(), Vec::new()];
+        for n_runs in [3, 6, 12] {
+            let folder = root.join(n_runs.to_string());
+            for (peaks, kind) in peaks.iter_mut().zip(["rows", "rows", "read"]) {
+                peaks.push((n_runs as f64, megabytes(kind, n_runs, N_ROUNDS, &folder)?));
+            }
+        }
+        let [trained, again, read] = peaks;
+        Ok(vec![
+            Measured::series(
+                "**Rows**, runs of 64,000 rounds: megabytes to train them and write their tables",
+                &trained,
+            ),
+            Measured::series("The same when all runs are finished", &again),
+            Measured::series("Their rows read for a report", &read),
+        ])
+    })
+}
+
+pub fn histories() -> Result<Vec<Measured>> {
+    in_folder(|root| {
+        let mut peaks = Vec::new();
+        for n_rounds in [15_000, 30_000, 60_000] {
+            let folder = root.join(n_rounds.to_string());
+            let peak = megabytes("history", 1, n_rounds, &folder)?;
+            peaks.push((megabytes_of_histories(&folder)?, peak));
+        }
+        let what = "**Histories**, megabytes on disk (ten clients, every update): megabytes to train and store them";
+        Ok(vec![Measured::series(what, &peaks)])
+    })
 }
 
 fn megabytes_of_histories(folder: &Path) -> Result<f64> {

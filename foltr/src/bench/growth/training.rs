@@ -14,6 +14,7 @@ use foltr_simulation::datasets::{Synthetic, SyntheticShape};
 use foltr_simulation::federation_run::{FederationRun, FederationSettings};
 use foltr_simulation::normalise::normalise_per_query;
 
+use super::Measured;
 use crate::bench::cases::linear_pdgd;
 use crate::bench::{Work, best_seconds, on_threads};
 
@@ -37,13 +38,10 @@ fn microseconds(data: &ClientData, n_clients: u32, threads: usize) -> Result<f64
     Ok(1e6 * seconds)
 }
 
-pub fn raw_features() -> Result<String> {
+pub fn raw_features() -> Result<Vec<Measured>> {
     let (scaled, raw) = (microseconds(&clients(false)?, 100, 1)?, microseconds(&clients(true)?, 100, 1)?);
-    Ok(format!(
-        "**Raw features** (120 x 136): {raw:.1} microseconds an interaction of FPDGD, scaled by query {scaled:.1}: {:.2} times \
-         as long.\n",
-        raw / scaled
-    ))
+    let what = "**Raw features** (120 x 136): microseconds an interaction of FPDGD";
+    Ok(vec![Measured::named(what, [("scaled by query".into(), scaled), ("raw".into(), raw)])])
 }
 
 /// Ten clients, each with a ranker of its own; microseconds of an interaction, evaluation and all.
@@ -70,25 +68,23 @@ fn personal_run(evaluate: &str) -> Result<f64> {
     Ok(best)
 }
 
-pub fn own_rankers() -> Result<String> {
-    let (always, rarely) = (personal_run("{ every = 1 }")?, personal_run("\"first-and-last\"")?);
-    Ok(format!(
-        "**Rankers of one's own**, ten clients with five interactions a round (41 x 46, 60 test queries), evaluated after \
-         every round: {:.1} microseconds an interaction more than without ({rarely:.1}).\n",
-        always - rarely
-    ))
+pub fn own_rankers() -> Result<Vec<Measured>> {
+    let points = [("first and last", "\"first-and-last\""), ("after every round", "{ every = 1 }")];
+    let measured: Result<Vec<_>> =
+        points.into_iter().map(|(name, evaluate)| Ok((name.into(), personal_run(evaluate)?))).collect();
+    let what = "**Rankers of one's own**, ten clients with five interactions a round (41 x 46), evaluated: microseconds an \
+                interaction, evaluation included";
+    Ok(vec![Measured::named(what, measured?)])
 }
 
-pub fn threads() -> Result<String> {
+pub fn threads() -> Result<Vec<Measured>> {
     let data = clients(false)?;
-    let mut cells = Vec::new();
+    let mut points = Vec::new();
     for n_clients in [10, 64, 128, 1000] {
         let (one, two) = (microseconds(&data, n_clients, 1)?, microseconds(&data, n_clients, 2)?);
-        cells.push(format!("{n_clients} clients {:.2}", one / two));
+        points.push((format!("{n_clients} clients"), one / two));
     }
-    Ok(format!(
-        "**Two threads** for one run (120 x 136, two interactions a client), times the speed of one: {}. Up to 64 clients are \
-         the work of one thread.\n",
-        cells.join(", ")
-    ))
+    let what = "**Two threads** for one run (120 x 136, two interactions a client); up to 64 clients are the work of one: \
+                times the speed of one thread";
+    Ok(vec![Measured::named(what, points)])
 }
