@@ -16,6 +16,7 @@ pub use figure::Drawn;
 pub use reduce::At;
 pub use verdict::{Judgement, Verdict, text};
 
+use crate::plot::Format;
 use check::Checker;
 use figure::{Drawing, FigureSpec};
 use predicates::Outcome;
@@ -58,10 +59,15 @@ impl Criteria {
         asked.flat_map(|one| judge_one(one, study, &selector)).collect()
     }
 
-    pub fn draw(&self, study: &Study, results: &Results) -> Vec<(String, Drawn)> {
+    /// Name, figure or table, and how it is to be set.
+    pub fn draw(&self, study: &Study, results: &Results) -> Vec<(String, Drawn, Format)> {
         let selector = selector(study, results);
         let asked = self.figures.iter().filter(|figure| is_about(&figure.entry, &figure.only_on, study));
-        asked.map(|figure| (figure.name.clone(), Drawing::of(figure, &study.collections, &selector).draw())).collect()
+        let draw = |figure: &FigureSpec| {
+            let drawn = Drawing::of(figure, &study.collections, &selector).draw();
+            (figure.name.clone(), drawn, figure.format())
+        };
+        asked.map(draw).collect()
     }
 }
 

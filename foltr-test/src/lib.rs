@@ -7,4 +7,4 @@ mod require;
 
 pub use experiment_file::ExperimentFile;
 pub use memory::{in_own_process, peak_memory};
-pub use require::{data, python, require, spec_files, workspace};
+pub use require::{data, latex, python, require, spec_files, workspace};

@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What `FOLTR_REQUIRE` may name, in a list with commas.
-const KINDS: [&str; 4] = ["data", "python", "browser", "slurm"];
+const KINDS: [&str; 5] = ["data", "python", "browser", "slurm", "latex"];
 
 /// What a test needs, if this machine has it.
 pub fn require<T>(kind: &str, needed: Option<T>, missing: &str) -> Option<T> {
@@ -38,6 +38,15 @@ pub fn python(module: &str) -> Option<PathBuf> {
     let has_module = import.is_ok_and(|import| import.status.success());
     let missing = format!("{} cannot import {module} (see foltr-test/requirements.txt)", python.display());
     require("python", has_module.then_some(python), &missing)
+}
+
+/// Programs that set a LaTeX document and draw a PDF, both on the path.
+pub fn latex() -> Option<()> {
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let is_there = |name: &&str| std::env::split_paths(&path).any(|folder| folder.join(name).is_file());
+    let programs = ["pdflatex", "pdftoppm"];
+    let missing: Vec<&str> = programs.into_iter().filter(|name| !is_there(name)).collect();
+    require("latex", missing.is_empty().then_some(()), &format!("there is no {} on the path", missing.join(", ")))
 }
 
 pub fn workspace() -> &'static Path {

@@ -3,6 +3,7 @@
 mod cache;
 mod mimic;
 mod ranking;
+mod report;
 mod tune;
 mod unlearn;
 
@@ -18,6 +19,7 @@ use foltr_experiment::spec::{SyntheticShape, choice};
 pub use cache::CacheCommand;
 pub use mimic::{IndexArgs, MimicArgs, MimicCommand, SearchArgs};
 pub use ranking::{EvaluateArgs, Ids, ModelsArgs, QrelsArgs, RankArgs, SelectionArgs};
+pub use report::ReportArgs;
 pub use tune::TuneArgs;
 pub use unlearn::{ReceiptCommand, UnlearnArgs};
 
@@ -157,25 +159,13 @@ pub enum Command {
         #[arg(long)]
         parquet: bool,
     },
-    /// Put the results of a folder on one page that opens without a network: tables, tests, curves, settings.
+    /// Put the results of folders on one page that opens without a network: tables, tests, curves, settings.
     ///
-    /// Writes DIR/report.html, which is complete in itself, and the same figures as SVG and PNG in DIR/figures. Reads only
-    /// the files of the folder. Settings are compared with a baseline by t-tests: paired where folds and seeds pair up,
-    /// else Welch's, Bonferroni-corrected.
-    Report {
-        /// Result folder of `foltr run`.
-        #[arg(value_name = "DIR")]
-        folder: PathBuf,
-        /// What everything is compared with, such as method=FPDGD; by default the first label of the axis of methods.
-        #[arg(long, value_name = "AXIS=LABEL", value_parser = axis_and_label)]
-        baseline: Option<(String, String)>,
-        /// Axis whose labels are panels side by side; by default that of users.
-        #[arg(long, value_name = "AXIS")]
-        columns: Option<String>,
-        /// Axis whose labels are rows of panels; by default that of data.
-        #[arg(long, value_name = "AXIS")]
-        rows: Option<String>,
-    },
+    /// Writes DIR/report.html, which is complete in itself, the tables as LaTeX, CSV and Markdown in DIR/tables, and the
+    /// figures as SVG, PNG and PDF in DIR/figures. Of several folders the folder is an axis; settings are compared where
+    /// their data agree. Settings are compared with a baseline by t-tests: over runs, paired where folds and seeds pair up,
+    /// else Welch's; and over queries, paired, of means over seeds; Bonferroni-corrected.
+    Report(ReportArgs),
     /// List the trained rankers of a result folder: setting, fold, seed, kind, features, data, value, file.
     Models(ModelsArgs),
     /// Measure trained rankers on labelled queries.
@@ -320,9 +310,15 @@ pub enum Command {
         /// Measure the aggregation rules of the scorecard instead.
         #[arg(long)]
         rules: bool,
-        /// Only cases or rules whose name has this in it.
+        /// Measure how costs grow with clients, runs and rounds instead, as a section of BENCHMARKS.md.
+        #[arg(long, conflicts_with = "rules")]
+        growth: bool,
+        /// Only cases, rules or costs whose name has this in it.
         #[arg(long, value_name = "TEXT")]
         only: Option<String>,
+        /// One measurement of memory of `--growth`, which needs a process of its own.
+        #[arg(long, hide = true, value_name = "PART")]
+        growth_part: Option<String>,
     },
 }
 
@@ -414,12 +410,6 @@ pub enum DataCommand {
 fn delta(text: &str) -> Result<f64, String> {
     let delta = text.parse().ok().filter(|&delta| 0.0 < delta && delta < 1.0);
     delta.ok_or_else(|| "must be above 0 and below 1".to_owned())
-}
-
-fn axis_and_label(text: &str) -> Result<(String, String), String> {
-    let parts = text.split_once('=').map(|(axis, label)| (axis.trim(), label.trim()));
-    let (axis, label) = parts.ok_or("expected AXIS=LABEL, such as method=FPDGD")?;
-    Ok((axis.into(), label.into()))
 }
 
 #[test]

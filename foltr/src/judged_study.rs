@@ -83,9 +83,9 @@ pub fn judge(study: &Study, criteria: &Criteria, results: &Results, out: &Path) 
     let mut judgements = criteria.judge(study, results);
     judgements.extend(studies::judge(study, results)?);
     let (mut tables, mut figures) = (String::new(), Vec::new());
-    for (name, drawn) in criteria.draw(study, results) {
+    for (name, drawn, format) in criteria.draw(study, results) {
         match drawn {
-            Drawn::Figure(figure) => figures.push(plot::write(&figure.svg(), &out.join(name))?.1),
+            Drawn::Figure(figure) => figures.push(plot::write(&figure.formatted(&format), &out.join(name))?[1].clone()),
             Drawn::Table(table) => tables += &format!("{table}\n"),
         }
     }

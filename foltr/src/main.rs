@@ -22,7 +22,6 @@ use crate::cli::{Cli, Command, PrivacyCommand, ReceiptCommand};
 use crate::command::End;
 use crate::output::Style;
 use anyhow::{Context, Result};
-use foltr_report::report::Choices;
 
 fn main() -> ExitCode {
     match Cli::read() {
@@ -50,10 +49,7 @@ fn run(cli: &Cli) -> Result<End> {
         Some(Command::Run(arguments)) => command::run::run(arguments),
         Some(Command::Tune(arguments)) => command::tune::run(arguments),
         Some(Command::Merge { folders, out, parquet }) => command::merge::run(folders, out, *parquet),
-        Some(Command::Report { folder, baseline, columns, rows }) => {
-            let choices = Choices { baseline: baseline.clone(), columns: columns.clone(), rows: rows.clone() };
-            command::report::run(folder, &choices)
-        }
+        Some(Command::Report(arguments)) => command::report::run(arguments),
         Some(Command::Privacy(PrivacyCommand::Explain { spec, overrides, delta })) => {
             command::privacy::explain(spec, overrides, *delta)
         }
@@ -81,6 +77,8 @@ fn run(cli: &Cli) -> Result<End> {
             command::audit::run(out.as_deref(), *seed, only.as_deref())
         }
         Some(Command::Audit { out, seed, power: true, .. }) => command::audit::measure_power(out.as_deref(), *seed),
-        Some(Command::Bench { rules, only }) => crate::bench::run(*rules, only.as_deref()).map(|()| End::Done),
+        Some(Command::Bench { growth_part: Some(part), .. }) => crate::bench::growth_part(part).map(|()| End::Done),
+        Some(Command::Bench { growth: true, only, .. }) => crate::bench::growth(only.as_deref()).map(|()| End::Done),
+        Some(Command::Bench { rules, only, .. }) => crate::bench::run(*rules, only.as_deref()).map(|()| End::Done),
     }
 }

@@ -5,6 +5,7 @@ mod experiment_files;
 mod growth;
 mod guarantees;
 mod hostile_files;
+mod long_lists;
 mod lost_messages;
 mod partitions;
 mod personalisation;

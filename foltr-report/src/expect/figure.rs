@@ -13,7 +13,7 @@ use super::check::Checker;
 use super::reduce::At;
 use super::select::{METRIC, Selection, Selector};
 use crate::names::{axis_name, label_name, metric_name};
-use crate::plot::{Bar, BarFigure, BarGroup, Figure, HeatMap, Palette};
+use crate::plot::{Bar, BarFigure, BarGroup, Figure, Format, HeatMap, Length, Palette};
 use crate::table::table;
 use cells::Gain;
 
@@ -52,6 +52,16 @@ pub struct FigureSpec {
     pub gain: Option<Gain>,
     pub worst_over: Option<String>,
     pub references: Option<LevelLines>,
+    /// On paper, such as `8.5cm`.
+    pub width: Option<Length>,
+    pub height: Option<Length>,
+    /// Of labels, in points.
+    pub font_size: Option<f64>,
+    /// Title and what stands below it.
+    #[serde(default = "yes")]
+    pub show_title: bool,
+    pub x_label: Option<String>,
+    pub y_label: Option<String>,
     #[serde(default)]
     pub entry: Names,
     #[serde(default)]
@@ -109,7 +119,36 @@ impl FigureSpec {
         entries.iter().any(|names| names.is_empty()) || entries[0].iter().any(|name| entries[1].contains(name))
     }
 
+    pub(super) fn format(&self) -> Format {
+        let Self { width, height, font_size, x_label, y_label, .. } = self.clone();
+        Format { width, height, font_size, without_title: !self.show_title, x_label, y_label }
+    }
+
+    /// Nothing may be asked for that the kind of figure does not have.
+    fn check_format(&self, checker: &mut Checker<'_>) {
+        let is_table = self.kind == Kind::Table;
+        let of_pictures = [
+            ("width", self.width.is_some()),
+            ("height", self.height.is_some()),
+            ("font_size", self.font_size.is_some()),
+            ("show_title", !self.show_title),
+        ];
+        for (key, _) in of_pictures.into_iter().filter(|(_, is_given)| is_table && *is_given) {
+            checker.refuse(key, "requires a figure: a table has none");
+        }
+        if self.font_size.is_some_and(|size| !(size > 0.0 && size.is_finite())) {
+            checker.refuse("font_size", "must be a positive number of points");
+        }
+        if self.x_label.is_some() && self.kind != Kind::Curves {
+            checker.refuse("x_label", "requires curves");
+        }
+        if self.y_label.is_some() && !matches!(self.kind, Kind::Curves | Kind::Bars) {
+            checker.refuse("y_label", "requires curves or bars");
+        }
+    }
+
     pub(super) fn check(&self, checker: &mut Checker<'_>, others: &[Self]) {
+        self.check_format(checker);
         if others.iter().any(|known| known.name == self.name && known.may_meet(self)) {
             checker.refuse("name", "another figure has this name");
         }

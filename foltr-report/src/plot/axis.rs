@@ -22,11 +22,28 @@ pub struct Axis {
 const PLACE_OF_ZERO: f64 = 0.1;
 
 impl Axis {
+    /// From the least to the largest value.
     pub fn of(scale: Scale, values: impl Iterator<Item = f64>, n_ticks: usize) -> Self {
         match scale {
-            Scale::Linear => Self::around(values, n_ticks),
+            Scale::Linear => Self::between(values, 0.0, n_ticks),
             Scale::Logarithmic => Self::logarithmic(values),
         }
+    }
+
+    /// From the least to the largest value and a little more on both sides, as a share of what lies between; ticks are
+    /// within.
+    pub fn between(values: impl Iterator<Item = f64>, more: f64, n_ticks: usize) -> Self {
+        let values: Vec<f64> = values.collect();
+        let around = Self::around(values.iter().copied(), n_ticks);
+        let (low, high) = ends(values.into_iter()).unwrap_or((around.low, around.high));
+        if high - low <= 1e-9 * low.abs().max(high.abs()) {
+            return around;
+        }
+        let (low, high) = (low - more * (high - low), high + more * (high - low));
+        let room = 1e-9 * (high - low);
+        let ticks: Vec<f64> =
+            around.ticks.iter().copied().filter(|tick| (low - room..=high + room).contains(tick)).collect();
+        if ticks.len() < 2 { around } else { Self { low, high, ticks, ..around } }
     }
 
     /// An axis whose ends are ticks, around all values, with about `n_ticks` ticks.
@@ -221,5 +238,15 @@ mod tests {
         assert!((places[2] - 0.55).abs() < 1e-12);
         let without = Axis::of(Scale::Logarithmic, [1.0, 100.0].into_iter(), 4);
         assert_eq!((without.share(1.0), without.share(0.0), without.share(-1.0)), (Some(0.0), None, None));
+    }
+
+    #[test]
+    fn an_axis_between_values_ends_near_them() {
+        let axis = Axis::between([0.5, 0.82].into_iter(), 0.05, 5);
+        assert!((axis.low - 0.484).abs() < 1e-12 && (axis.high - 0.836).abs() < 1e-12, "{axis:?}");
+        assert_eq!(labels(&axis), ["0.5", "0.6", "0.7", "0.8"]);
+        assert_eq!(Axis::between([0.7, 0.7].into_iter(), 0.05, 5), Axis::around([0.7, 0.7].into_iter(), 5));
+        let rounds = Axis::of(Scale::Linear, [0.0, 2400.0].into_iter(), 4);
+        assert_eq!((rounds.low, rounds.high, labels(&rounds).len()), (0.0, 2400.0, 3));
     }
 }

@@ -5,14 +5,19 @@ use std::fmt::Write as _;
 
 use super::axis::Axis;
 use super::canvas::{Anchor, Canvas, Font, GRID, INK, LABEL, SOFT_INK, TICK};
+use super::format::Room;
 use super::legend::{Legend, box_swatch, point_swatch};
 use super::style::{colour, fill, hatches, marker};
 use super::text::{escape, widest_word, wrap};
 use super::{LEAST_WIDTH, number, tick_width};
 
 const HEIGHT: f64 = 300.0;
+const LEAST_HEIGHT: f64 = 80.0;
 const WIDEST_BAR: f64 = 44.0;
 const NARROWEST_BAR: f64 = 18.0;
+/// Where there is little room.
+const LEAST_BAR: f64 = 13.0;
+const N_TRIES: usize = 5;
 /// All bars together are about this wide, if they can be.
 const WIDTH: f64 = 760.0;
 const BETWEEN_GROUPS: f64 = 26.0;
@@ -53,6 +58,12 @@ pub struct Bar {
 
 struct Layout {
     width: f64,
+    /// Without what is left empty at the right.
+    used: f64,
+    height: f64,
+    legend: Legend,
+    legend_top: f64,
+    size: (f64, f64),
     left: f64,
     top: f64,
     axis: Axis,
@@ -68,7 +79,7 @@ struct Layout {
 
 impl Layout {
     fn y(&self, value: f64) -> Option<f64> {
-        Some(self.top + (1.0 - self.axis.share(value)?) * HEIGHT)
+        Some(self.top + (1.0 - self.axis.share(value)?) * self.height)
     }
 
     /// Ends of an error bar may lie beyond the axis.
@@ -78,8 +89,8 @@ impl Layout {
 }
 
 impl BarFigure {
-    pub(super) fn compose(&self) -> Canvas {
-        let layout = self.layout();
+    pub(super) fn compose(&self, room: Room) -> Canvas {
+        let layout = self.layout(room);
         let mut canvas = Canvas::of("bars");
         canvas.add(&hatches(self.methods.len()));
         canvas.head(layout.left, layout.width - layout.left - RIGHT_MARGIN, &self.title, &layout.subtitle);
@@ -89,16 +100,13 @@ impl BarFigure {
             canvas.line((layout.left, y), (right, y), if tick == 0.0 { SOFT_INK } else { GRID });
             canvas.label((layout.left - 9.0, y + 4.5), Anchor::End, TICK, &layout.axis.label(tick));
         }
-        canvas.y_label(layout.top + HEIGHT / 2.0, &wrap(&self.y_label, LABEL.size, HEIGHT));
+        canvas.y_label(layout.top + layout.height / 2.0, &wrap(&self.y_label, LABEL.size, layout.height));
         for (idx, group) in self.groups.iter().enumerate() {
             self.add_group(&mut canvas, &layout, idx, group);
         }
-        let deepest = layout.names.iter().map(Vec::len).max().unwrap_or(0) as f64;
-        let legend_top = layout.top + HEIGHT + 14.0 + deepest * LABEL.line() + 14.0;
-        let legend = Legend::of(&self.methods, layout.width - 2.0 * RIGHT_MARGIN);
         let swatch = if layout.has_points { point_swatch } else { box_swatch };
-        legend.draw(&mut canvas, &self.methods, (layout.width / 2.0, legend_top), swatch);
-        canvas.size = (layout.width, legend_top + legend.height() + 12.0);
+        layout.legend.draw(&mut canvas, &self.methods, (layout.width / 2.0, layout.legend_top), swatch);
+        canvas.size = layout.size;
         canvas
     }
 
@@ -110,19 +118,36 @@ impl BarFigure {
         self.groups.iter().flat_map(|group| &group.bars).filter(|bar| bar.value.is_finite())
     }
 
-    fn layout(&self) -> Layout {
-        let n_groups = self.groups.len().max(1) as f64;
-        let n_bars = self.methods.len().max(1) as f64;
-        let bar = (WIDTH / n_groups / n_bars).clamp(NARROWEST_BAR, WIDEST_BAR);
+    fn layout(&self, room: Room) -> Layout {
+        let (n_groups, n_bars) = (self.groups.len().max(1) as f64, self.methods.len().max(1) as f64);
+        let mut bar = (WIDTH / n_groups / n_bars).clamp(NARROWEST_BAR, WIDEST_BAR);
+        let mut layout = self.layout_with(bar, HEIGHT, room);
+        for _ in 0..N_TRIES {
+            let (mut height, used) = (layout.height, layout.used);
+            if let Some(width) = room.width {
+                bar = (bar + (width - used) / n_groups / n_bars).max(LEAST_BAR);
+                height = HEIGHT.min(0.6 * width);
+            }
+            if let Some(wanted) = room.height {
+                height = (layout.height + wanted - layout.size.1).max(LEAST_HEIGHT);
+            }
+            layout = self.layout_with(bar, height, room);
+        }
+        layout
+    }
+
+    fn layout_with(&self, bar: f64, height: f64, room: Room) -> Layout {
+        let (n_groups, n_bars) = (self.groups.len().max(1) as f64, self.methods.len().max(1) as f64);
         let word = self.groups.iter().map(|group| widest_word(&group.name, LABEL.size)).fold(0.0, f64::max);
         let group = (n_bars * bar + BETWEEN_GROUPS).max(word + 14.0);
         let numbers = self.bars().filter_map(|bar| self.number(bar.value));
         let widest = numbers.map(|number| TICK.width(&number)).fold(0.0, f64::max);
         let is_upright = widest + 4.0 > bar;
-        let axis = self.axis(if is_upright { widest } else { TICK.size });
-        let y_label = wrap(&self.y_label, LABEL.size, HEIGHT);
+        let axis = self.axis(if is_upright { widest } else { TICK.size }, height);
+        let y_label = wrap(&self.y_label, LABEL.size, height);
         let left = 14.0 + y_label.len() as f64 * LABEL.line() + tick_width(&axis) + 17.0;
-        let width = (left + n_groups * group + RIGHT_MARGIN).max(LEAST_WIDTH);
+        let used = left + n_groups * group + RIGHT_MARGIN;
+        let width = used.max(room.width.unwrap_or(LEAST_WIDTH));
         let has_points = self.has_points();
         let start = if axis.low > 0.0 { axis.label(axis.low) } else { axis.label(axis.high) };
         let subtitle = match (has_points, axis.low <= 0.0 && axis.high >= 0.0) {
@@ -130,8 +155,29 @@ impl BarFigure {
             _ => self.subtitle.clone(),
         };
         let head = Canvas::default().head(left, width - left - RIGHT_MARGIN, &self.title, &subtitle);
-        let names = self.groups.iter().map(|it| wrap(&it.name, LABEL.size, group - 8.0)).collect();
-        Layout { width, left, top: head + 24.0, axis, bar, group, names, is_upright, has_points, subtitle }
+        let names: Vec<_> = self.groups.iter().map(|it| wrap(&it.name, LABEL.size, group - 8.0)).collect();
+        let deepest = names.iter().map(Vec::len).max().unwrap_or(0) as f64;
+        let top = head + 24.0;
+        let legend_top = top + height + 14.0 + deepest * LABEL.line() + 14.0;
+        let legend = Legend::of(&self.methods, width - 2.0 * RIGHT_MARGIN);
+        let size = (width, legend_top + legend.height() + 12.0);
+        Layout {
+            width,
+            used,
+            height,
+            legend,
+            legend_top,
+            size,
+            left,
+            top,
+            axis,
+            bar,
+            group,
+            names,
+            is_upright,
+            has_points,
+            subtitle,
+        }
     }
 
     /// The least and the largest value; none without bars.
@@ -155,10 +201,11 @@ impl BarFigure {
     }
 
     /// An axis with all ends, and room for numbers of this height beyond them.
-    fn axis(&self, number_height: f64) -> Axis {
+    fn axis(&self, number_height: f64, height: f64) -> Axis {
         let ends = self.ends();
-        let axis = Axis::around(ends.iter().copied(), 6);
-        let share = (number_height + 2.0 * NUMBER_GAP) / HEIGHT;
+        let n_ticks = ((height / 45.0) as usize).clamp(2, 6);
+        let axis = Axis::around(ends.iter().copied(), n_ticks);
+        let share = (number_height + 2.0 * NUMBER_GAP) / height;
         let beyond = |axis: &Axis, room: f64| -> Vec<f64> {
             let signed = |end: &f64| end + (room * (axis.high - axis.low)).copysign(*end);
             ends.iter().filter(|end| **end != 0.0 && end.is_finite()).map(signed).collect()
@@ -169,12 +216,12 @@ impl BarFigure {
         }
         // The axis grows by what is added, at both ends perhaps: hence the share of what remains.
         let more = beyond(&axis, share / (1.0 - 2.0 * share).max(0.2));
-        Axis::around(ends.iter().copied().chain(more), 6)
+        Axis::around(ends.iter().copied().chain(more), n_ticks)
     }
 
     fn add_group(&self, canvas: &mut Canvas, layout: &Layout, idx: usize, group: &BarGroup) {
         let middle = layout.left + (idx as f64 + 0.5) * layout.group;
-        canvas.lines((middle, layout.top + HEIGHT + 20.0), Anchor::Middle, LABEL, &layout.names[idx]);
+        canvas.lines((middle, layout.top + layout.height + 20.0), Anchor::Middle, LABEL, &layout.names[idx]);
         let first = middle - self.methods.len() as f64 * layout.bar / 2.0;
         for bar in &group.bars {
             let left = first + bar.method as f64 * layout.bar;

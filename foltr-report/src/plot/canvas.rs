@@ -2,6 +2,7 @@
 
 use std::fmt::Write as _;
 
+use super::format::Format;
 use super::text::{FALLBACKS, LINE, bold_width, escape, width, wrap};
 
 pub const INK: &str = "#222222";
@@ -130,6 +131,9 @@ impl Canvas {
     /// Title and subtitle from the top left on, in as many lines as they need. Returns where they end.
     pub fn head(&mut self, left: f64, available: f64, title: &str, subtitle: &str) -> f64 {
         (self.title, self.subtitle) = (title.into(), subtitle.into());
+        if title.is_empty() && subtitle.is_empty() {
+            return 0.0;
+        }
         let mut y = 36.0;
         y += self.lines((left, y), Anchor::Start, TITLE, &wrap(title, TITLE.size, available));
         y += self.lines((left, y - 3.0), Anchor::Start, SUBTITLE, &wrap(subtitle, SUBTITLE.size, available));
@@ -143,10 +147,20 @@ impl Canvas {
         }
     }
 
-    pub fn finish(&self) -> String {
-        let (width, height) = (self.size.0.ceil(), self.size.1.ceil());
+    pub fn finish(&self, format: &Format) -> String {
+        let (width, height) = match format.has_size() {
+            true => self.size,
+            false => (self.size.0.ceil(), self.size.1.ceil()),
+        };
+        let on_paper = match format.has_size() {
+            true => {
+                let (width, height) = format.size(self.size);
+                format!(r#"width="{width:.3}pt" height="{height:.3}pt""#)
+            }
+            false => format!(r#"width="{width}" height="{height}""#),
+        };
         format!(
-            r#"<svg xmlns="http://www.w3.org/2000/svg" class="{}" width="{width}" height="{height}" viewBox="0 0 {width} {height}" role="img" font-family="{FALLBACKS}">
+            r#"<svg xmlns="http://www.w3.org/2000/svg" class="{}" {on_paper} viewBox="0 0 {width} {height}" role="img" font-family="{FALLBACKS}">
 <title>{}</title>
 <desc>{}</desc>
 <rect width="{width}" height="{height}" fill="white"/>

@@ -5,6 +5,7 @@ mod layout;
 
 use super::axis::Scale;
 use super::canvas::Canvas;
+use super::format::Room;
 
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct CurveFigure {
@@ -69,7 +70,7 @@ pub struct Reference {
 }
 
 impl CurveFigure {
-    pub(super) fn compose(&self) -> Canvas {
-        draw::draw(self, &layout::Layout::of(self))
+    pub(super) fn compose(&self, room: Room) -> Canvas {
+        draw::draw(self, &layout::Layout::of(self, room))
     }
 }

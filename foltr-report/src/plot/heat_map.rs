@@ -3,6 +3,7 @@
 use std::fmt::Write as _;
 
 use super::canvas::{Anchor, Canvas, Font, GRID, HEADING, LABEL, SUBTITLE, TICK, path};
+use super::format::Room;
 use super::palette::Palette;
 use super::text::{widest_word, wrap};
 use super::{LEAST_WIDTH, number};
@@ -15,6 +16,11 @@ const WIDEST_CELL: f64 = 150.0;
 const WIDEST_ROW_TITLE: f64 = 260.0;
 /// On both sides of a number.
 const CELL_MARGIN: f64 = 19.0;
+/// The same where there is little room.
+const LEAST_CELL_MARGIN: f64 = 5.0;
+const ABOVE_KEY: f64 = 18.0;
+/// Of a figure whose width is given.
+const ROW_TITLE_SHARE: f64 = 0.35;
 const KEY: (f64, f64) = (220.0, 12.0);
 
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -41,8 +47,8 @@ struct Layout {
 }
 
 impl HeatMap {
-    pub(super) fn compose(&self) -> Canvas {
-        let layout = self.layout();
+    pub(super) fn compose(&self, room: Room) -> Canvas {
+        let layout = self.layout(room);
         let mut canvas = Canvas::of("heat-map");
         canvas.head(MARGIN, layout.width - 2.0 * MARGIN, &self.title, &self.subtitle);
         for (column, lines) in layout.columns.iter().enumerate() {
@@ -60,7 +66,7 @@ impl HeatMap {
             }
             y += height;
         }
-        let bottom = self.add_key(&mut canvas, &layout, y + 18.0);
+        let bottom = self.add_key(&mut canvas, &layout, y + ABOVE_KEY);
         let note = wrap(&self.note, SUBTITLE.size, layout.width - 2.0 * MARGIN);
         let height = canvas.lines((MARGIN, bottom + 24.0), Anchor::Start, SUBTITLE, &note);
         canvas.size = (layout.width, bottom + height + 20.0);
@@ -71,30 +77,50 @@ impl HeatMap {
         self.cells.iter().flatten().copied().filter(|value| value.is_finite())
     }
 
-    fn layout(&self) -> Layout {
+    /// Columns fill the room; numbers set how narrow they may be, and text how high rows must be.
+    fn layout(&self, room: Room) -> Layout {
         let n_columns = self.columns.len().max(self.cells.iter().map(Vec::len).max().unwrap_or(0));
         let n_rows = self.rows.len().max(self.cells.len());
         let widest = self.values().map(|value| LABEL.width(&self.number(value))).fold(0.0, f64::max);
         let word = self.columns.iter().map(|title| widest_word(title, HEADING.size)).fold(0.0, f64::max);
         let cell = (widest + 2.0 * CELL_MARGIN).max((word + 10.0).min(WIDEST_CELL)).max(LEAST_CELL);
         let title = |titles: &[String], idx: usize| titles.get(idx).cloned().unwrap_or_default();
-        let row_lines = |idx| wrap(&title(&self.rows, idx), LABEL.size, WIDEST_ROW_TITLE);
-        let rows: Vec<_> = (0..n_rows)
+        let widest_title = room.width.map_or(WIDEST_ROW_TITLE, |width| WIDEST_ROW_TITLE.min(ROW_TITLE_SHARE * width));
+        let row_lines = |idx| wrap(&title(&self.rows, idx), LABEL.size, widest_title);
+        let mut rows: Vec<_> = (0..n_rows)
             .map(row_lines)
             .map(|lines| (lines.clone(), CELL_HEIGHT.max(lines.len() as f64 * LABEL.line() + 8.0)))
             .collect();
-        let columns: Vec<_> =
-            (0..n_columns).map(|idx| wrap(&title(&self.columns, idx), HEADING.size, cell - 8.0)).collect();
         let title_width = rows.iter().flat_map(|(lines, _)| lines).map(|line| LABEL.width(line)).fold(0.0, f64::max);
         let left = MARGIN + title_width + 12.0;
-        let width = (left + n_columns as f64 * cell + MARGIN).max(LEAST_WIDTH);
+        let cell = match room.width {
+            Some(width) => {
+                let least = (widest + 2.0 * LEAST_CELL_MARGIN).max((word + 10.0).min(WIDEST_CELL));
+                ((width - left - MARGIN) / n_columns.max(1) as f64).max(least)
+            }
+            None => cell,
+        };
+        let columns: Vec<_> =
+            (0..n_columns).map(|idx| wrap(&title(&self.columns, idx), HEADING.size, cell - 8.0)).collect();
+        let width = (left + n_columns as f64 * cell + MARGIN).max(room.width.unwrap_or(LEAST_WIDTH));
         let head = Canvas::default().head(MARGIN, width - 2.0 * MARGIN, &self.title, &self.subtitle);
         let deepest = columns.iter().map(Vec::len).max().unwrap_or(0) as f64;
         let (low, high) =
             self.values().fold((f64::INFINITY, f64::NEG_INFINITY), |(low, high), it| (low.min(it), high.max(it)));
         let (low, high) = if low <= high { (low, high) } else { (0.0, 1.0) };
         let top = head + 20.0 + deepest * HEADING.line();
+        if let Some(height) = room.height {
+            let used = top + rows.iter().map(|(_, height)| height).sum::<f64>() + self.below(width);
+            let more = ((height - used) / n_rows.max(1) as f64).max(0.0);
+            rows.iter_mut().for_each(|(_, height)| *height += more);
+        }
         Layout { width, left, top, cell, rows, columns, ends: self.palette.ends(low, high) }
+    }
+
+    /// Height of what stands below the cells.
+    fn below(&self, width: f64) -> f64 {
+        let n_lines = wrap(&self.note, SUBTITLE.size, width - 2.0 * MARGIN).len();
+        ABOVE_KEY + KEY.1 + n_lines as f64 * SUBTITLE.line() + 20.0
     }
 
     fn number(&self, value: f64) -> String {

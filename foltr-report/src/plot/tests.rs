@@ -171,10 +171,16 @@ fn figures() -> Vec<(String, Figure)> {
     curves.chain(bars).chain(maps).collect()
 }
 
+/// A whole page, a column of a paper, a small square.
+fn rooms() -> [Room; 4] {
+    let sized = |width, height| Room { width: Some(width), height };
+    [Room::default(), sized(900.0, None), sized(420.0, None), sized(420.0, Some(300.0))]
+}
+
 #[test]
 fn labels_lie_inside_the_picture_and_apart_from_each_other() {
-    for (name, figure) in figures() {
-        let Canvas { labels, size: (width, height), .. } = figure.compose();
+    for ((name, figure), room) in figures().into_iter().flat_map(|it| rooms().map(move |room| (it.clone(), room))) {
+        let Canvas { labels, size: (width, height), .. } = figure.compose(room);
         for label in &labels {
             let is_inside = label.left >= 0.0 && label.top >= 0.0 && label.right <= width && label.bottom <= height;
             assert!(is_inside, "{name}: {label:?} is not inside {width} x {height}");
@@ -236,19 +242,19 @@ fn the_png_shows_text_without_any_font_of_the_machine() {
 }
 
 #[test]
-fn both_files_keep_the_whole_stem() {
+fn all_files_keep_the_whole_stem() {
     let folder = tempfile::tempdir().expect("a folder");
     let svg = Figure::Curves(CurveFigure::default()).svg();
-    let (svg, png) = write(&svg, &folder.path().join("figure-3.1")).expect("written");
-    assert!(svg.ends_with("figure-3.1.svg") && png.ends_with("figure-3.1.png"));
-    assert!(svg.is_file() && png.is_file());
+    let files = write(&svg, &folder.path().join("figure-3.1")).expect("written");
+    let names = ["figure-3.1.svg", "figure-3.1.png", "figure-3.1.pdf"];
+    assert!(files.iter().zip(names).all(|(file, name)| file.ends_with(name) && file.is_file()), "{files:?}");
 }
 
 #[test]
 fn figures_of_a_sheet_stand_below_each_other() {
     let figures = [Figure::Bars(BarFigure::default()), Figure::Curves(CurveFigure::default())];
     let sheet = sheet(&figures);
-    let [first, second] = figures.map(|figure| figure.compose().size.1.ceil());
+    let [first, second] = figures.map(|figure| figure.compose(Room::default()).size.1.ceil());
     assert!(sheet.contains(&format!("<svg y=\"{first}\" ")), "{sheet}");
     assert!(sheet.contains(&format!("height=\"{}\" viewBox", first + second)), "{sheet}");
     assert!(png(&sheet).is_ok());
@@ -264,4 +270,71 @@ fn bars_that_would_hide_differences_are_points_and_say_where_the_axis_starts() {
     );
     let far = figure(0.2, 0.9);
     assert!(!far.contains("class=\"marker\"") && far.contains("<rect") && !far.contains("not at 0"));
+}
+
+#[test]
+fn a_sized_figure_has_the_size_and_the_letters_that_were_asked_for() {
+    let format = Format { width: "8.4cm".parse().ok(), font_size: Some(8.0), without_title: true, ..Format::default() };
+    for (name, figure) in figures() {
+        let svg = figure.formatted(&format);
+        let size = |key: &str| {
+            let rest = svg.split(&format!("{key}=\"")).nth(1).and_then(|rest| rest.split('"').next()).expect(key);
+            rest.trim_end_matches("pt").split(' ').map(|it| it.parse().expect(rest)).collect::<Vec<f64>>()
+        };
+        let (width, view) = (size("width")[0], size("viewBox"));
+        assert!(width <= 8.4 * 72.0 / 2.54 + 0.001, "{name}: {width}");
+        let letters = 14.0 * width / view[2];
+        assert!(letters > 2.0 && letters < 8.01, "{name}: {letters}");
+        // Others have more in them than fits into a column, and smaller letters.
+        if ["curves-1x1", "bars-3x2", "heat-2x2"].contains(&name.as_str()) {
+            assert!((letters - 8.0).abs() < 0.01 && (width - 238.11).abs() < 0.01, "{name}: {letters}, {width}");
+        }
+        assert!(!svg.contains("Offline performance"), "{name} has a title");
+    }
+    let named = Format { x_label: Some("rounds".into()), y_label: Some("quality".into()), ..Format::default() };
+    let svg = Figure::Curves(grid(1, 1, 2, (0.4, 0.8), 20)).formatted(&named);
+    assert!(svg.contains(">rounds</text>") && svg.contains(">quality</text>") && !svg.contains(">nDCG@10 on test"));
+    let tall = Format { height: "9cm".parse().ok(), ..format };
+    let svg = Figure::Curves(grid(1, 1, 2, (0.4, 0.8), 20)).formatted(&tall);
+    assert!(svg.contains("width=\"238.110pt\" height=\"255.118pt\""), "{}", &svg[..200]);
+    let map = Figure::HeatMap(heat_map(2, 2, (0.7, 0.7), Palette::Sequential)).formatted(&tall);
+    assert!(map.contains("height=\"255.118pt\""), "{}", &map[..200]);
+    let bars = Figure::Bars(bars(3, 2, (0.2, 0.9), Some(3))).formatted(&tall);
+    assert!(bars.contains("height=\"255.118pt\""), "{}", &bars[..200]);
+}
+
+/// Every page is of the figure's size, and has its lines: text and curves are paths that a reader can count.
+#[test]
+fn a_pdf_has_the_size_and_the_paths_of_its_figure() {
+    let figure = Figure::Curves(grid(1, 1, 2, (0.4, 0.8), 20));
+    let size = |text: &str| text.parse().ok();
+    let format = Format { width: size("8.4cm"), height: size("7cm"), without_title: true, ..Format::default() };
+    let document = pdf(&figure.formatted(&format)).expect("a document");
+    assert!(document.starts_with(b"%PDF-1.") && document.ends_with(b"%%EOF"));
+    let text = String::from_utf8_lossy(&document);
+    let page = text.split("/MediaBox [").nth(1).and_then(|rest| rest.split(']').next()).expect("a page");
+    let sides: Vec<f64> = page.split(' ').map(|side| side.parse().expect(page)).collect();
+    assert!((sides[2] - 238.11).abs() < 0.1 && (sides[3] - 198.43).abs() < 0.1, "{page}");
+    assert!(text.contains("/ca 0.18"), "bands are transparent");
+    assert_eq!(text.matches("/Font").count(), 0, "letters are outlines");
+}
+
+#[test]
+fn every_figure_is_a_pdf_that_other_programs_draw() {
+    let reader = foltr_test::latex();
+    let folder = tempfile::tempdir().expect("a folder");
+    for (name, figure) in figures() {
+        let path = folder.path().join(format!("{name}.pdf"));
+        std::fs::write(&path, pdf(&figure.svg()).expect("a document")).expect("written");
+        if reader.is_some() {
+            let output = std::process::Command::new("pdftoppm")
+                .args(["-r", "20"])
+                .arg(&path)
+                .arg(&name)
+                .current_dir(folder.path())
+                .output();
+            let output = output.expect("pdftoppm starts");
+            assert!(output.status.success() && output.stderr.is_empty(), "{name}: {output:?}");
+        }
+    }
 }

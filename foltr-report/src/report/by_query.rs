@@ -43,6 +43,11 @@ impl QueryMeans {
         Self(settings.into_iter().map(of_setting).collect())
     }
 
+    pub fn extend(&mut self, others: Self) {
+        self.0.extend(others.0);
+        share_queries(&mut self.0);
+    }
+
     /// Two settings on the same queries; none where they have different ones.
     pub fn compare(&self, metric: MetricName, setting: usize, other: usize) -> Option<QueryTest> {
         let (one, other) = (self.0.get(setting)?.get(&metric)?, self.0.get(other)?.get(&metric)?);

@@ -4,10 +4,10 @@
 //! t-test over queries, of means over seeds. p-values are multiplied by the number of tests of the same measure and kind
 //! (Bonferroni). Numbers that depend on the length of a run are compared only where lengths agree.
 
-use super::Results;
 use super::by_query::{QueryMeans, QueryTest};
 use super::measures::{Basis, Measure};
 use super::roles::{ChoiceError, Choices, Roles, find_axis, labels};
+use super::{Report, Results};
 use crate::expect::At;
 use crate::statistics::{TTest, Test};
 use foltr_experiment::grid::Setting;
@@ -18,6 +18,8 @@ pub struct Comparison {
     pub baseline: Option<(String, String)>,
     /// Index of its baseline for every setting that has one.
     pub partner: Vec<Option<usize>>,
+    /// What tells the data of settings apart.
+    data: Vec<String>,
 }
 
 /// How a setting compares with its baseline. Tests that cannot be made are missing.
@@ -38,7 +40,8 @@ struct RunTest {
 
 impl Comparison {
     /// With the chosen baseline, else with the first label of the axis of methods.
-    pub fn of(results: &Results, roles: &Roles, choices: &Choices) -> Result<Self, ChoiceError> {
+    pub fn of(report: &Report, roles: &Roles, choices: &Choices) -> Result<Self, ChoiceError> {
+        let results = &report.results;
         let known = |axis: &str| labels(results, axis).into_iter().flatten();
         let find = |(axis, label): &(String, String)| {
             let axis = find_axis(results, axis)?;
@@ -53,16 +56,24 @@ impl Comparison {
         let baseline = chosen.or_else(first);
         let settings = &results.grid.settings;
         let partner = |setting| baseline.as_ref().and_then(|(axis, label)| partner(settings, setting, axis, label));
-        Ok(Self { partner: settings.iter().map(partner).collect(), baseline })
+        Ok(Self { partner: settings.iter().map(partner).collect(), baseline, data: report.data.clone() })
+    }
+
+    /// Whether numbers of both settings mean the same: they are of the same data, and of runs of the same length where
+    /// that matters.
+    pub fn is_comparable(&self, results: &Results, measure: &Measure, settings: [usize; 2]) -> bool {
+        let [one, other] = settings;
+        self.data.get(one) == self.data.get(other) && measure.basis(results, one) == measure.basis(results, other)
     }
 
     /// Of every setting that has a baseline.
     pub fn tests(&self, results: &Results, queries: &QueryMeans, measure: &Measure) -> Vec<Option<Compared>> {
         let compare = |(setting, partner): (usize, &Option<usize>)| {
             let partner = (*partner)?;
-            let bases = [setting, partner].map(|it| measure.basis(results, it));
-            if bases[0] != bases[1] {
-                return Some(Compared { refusal: Some(refusal(bases)), ..Compared::default() });
+            if !self.is_comparable(results, measure, [setting, partner]) {
+                let is_other_data = self.data.get(setting) != self.data.get(partner);
+                let refusal = refusal(is_other_data, [setting, partner].map(|it| measure.basis(results, it)));
+                return Some(Compared { refusal: Some(refusal), ..Compared::default() });
             }
             let by_query = queries.compare(measure.metric, setting, partner).filter(|_| measure.at == At::Final);
             let by_run = test_runs(results, measure, setting, partner);
@@ -90,7 +101,10 @@ fn test_runs(results: &Results, measure: &Measure, setting: usize, partner: usiz
     Some(RunTest { test, result, corrected_p: result.p })
 }
 
-fn refusal(bases: [Basis; 2]) -> String {
+fn refusal(is_other_data: bool, bases: [Basis; 2]) -> String {
+    if is_other_data {
+        return "not compared with the baseline, which is of other data".into();
+    }
     let [own, other] = bases.map(|basis| basis.describe());
     format!("not compared with the baseline: {own}, there {other}")
 }

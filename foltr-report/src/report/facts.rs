@@ -56,10 +56,13 @@ pub fn provenance(results: &Results) -> Vec<Fact> {
     facts
 }
 
-pub fn commands(Report { name, .. }: &Report) -> [String; 2] {
-    let again = quoted(&format!("{name}-again"));
-    let run = format!("foltr run {} --out {again}", quoted(&format!("{name}/resolved.toml")));
-    [run, format!("foltr report {again}")]
+pub fn commands(report: &Report) -> Vec<String> {
+    let again = |name: &str| quoted(&format!("{name}-again"));
+    let names = || report.resolved.iter().map(|(name, _)| name);
+    let run = |name: &String| format!("foltr run {} --out {}", quoted(&format!("{name}/resolved.toml")), again(name));
+    let all = names().map(|name| again(name)).collect::<Vec<_>>().join(" ");
+    let out = if report.resolved.len() > 1 { " --out report" } else { "" };
+    names().map(run).chain([format!("foltr report {all}{out}")]).collect()
 }
 
 /// A path as a shell wants it.

@@ -30,6 +30,7 @@ pub struct Section {
 pub struct SectionFigure {
     pub title: String,
     pub file_name: String,
+    pub metric: MetricName,
     pub is_open: bool,
     pub figure: Figure,
 }
@@ -100,7 +101,7 @@ pub fn sections(selector: &Selector<'_>, roles: &Roles, measures: &[Measure]) ->
             let spec = FigureSpec { kind, metric: Names(vec![metric.to_string()]), at, ..base.clone() };
             let Drawn::Figure(figure) = Drawing::of(&spec, &[], selector).draw() else { return None };
             let (file_name, figure) = (file_name(id, metric, &spec.at), worth_drawing(figure)?);
-            Some(SectionFigure { title, file_name, is_open: kind == Kind::HeatMap, figure })
+            Some(SectionFigure { title, file_name, metric, is_open: kind == Kind::HeatMap, figure })
         };
         let mut figures: Vec<SectionFigure> = numbers.into_iter().filter_map(figure).collect();
         // The first of the final ranker and the first of what users saw.

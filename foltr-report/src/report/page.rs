@@ -6,17 +6,18 @@ use anyhow::{Context, Result};
 use askama::Template;
 use rayon::prelude::*;
 
-use super::Report;
 use super::comparison::{Compared, Comparison};
 use super::facts::{Fact, commands, facts, missing, provenance, setting_name};
 use super::figures::{Section, SectionFigure, base, sections};
-use super::measures::measures;
-use super::roles::{Choices, Roles};
+use super::measures::{measures, metrics};
+use super::roles::{ChoiceError, Choices, Roles};
 use super::tables::{ResultTable, Tables};
+use super::{Report, Results};
 use crate::expect::figure::Drawing;
 use crate::expect::select::Selector;
 use crate::names::axis_name;
-use crate::plot::{self, CurveFigure, Figure, line_swatch};
+use crate::plot::{self, CurveFigure, Figure, Format, line_swatch};
+use foltr_experiment::rows::MetricName;
 
 /// Lines of a panel whose bands would hide each other.
 const CROWDED: usize = 6;
@@ -26,6 +27,8 @@ const FAILED: &str = "the page cannot be composed";
 pub struct Page {
     pub html: String,
     sections: Vec<Section>,
+    pub(super) tables: Vec<ResultTable>,
+    y_labels: Vec<(MetricName, String)>,
 }
 
 #[derive(Template)]
@@ -34,7 +37,7 @@ struct Content<'a> {
     report: &'a Report,
     facts: Vec<Fact>,
     provenance: Vec<Fact>,
-    commands: [String; 2],
+    commands: Vec<String>,
     style: &'static str,
     script: &'static str,
     numbers: String,
@@ -55,7 +58,8 @@ impl Page {
     pub fn of(report: &Report, choices: &Choices) -> Result<Self> {
         let results = &report.results;
         let roles = Roles::of(results, choices)?;
-        let comparison = Comparison::of(results, &roles, choices)?;
+        let comparison = Comparison::of(report, &roles, choices)?;
+        let y_labels = y_labels(results, choices)?;
         let selector = Selector::of(results, None);
         let measures = measures(results);
         let sections = sections(&selector, &roles, &measures);
@@ -65,11 +69,15 @@ impl Page {
         let line_of = |setting| drawing.lines.iter().position(|line| selector.is_selected(setting, line));
         let line_of = (0..n_settings).map(line_of).collect();
         let (queries, comparison) = (&report.queries, &comparison);
-        let tables = Tables { results, queries, roles: &roles, comparison, line_of }.all(&measures);
+        let mut tables = Tables { results, queries, roles: &roles, comparison, line_of }.all(&measures);
         let tests: Vec<Compared> =
             measures.iter().flat_map(|it| comparison.tests(results, queries, it)).flatten().collect();
         let names = drawing.names(&drawing.lines).into_iter().enumerate();
         let settings = results.grid.settings.iter().enumerate();
+        let baseline = comparison.baseline.iter().filter(|_| tests.iter().any(Compared::is_tested));
+        let baseline = baseline.map(|(axis, it)| format!("{}: {it}", axis_name(axis))).next();
+        let has_query_tests = tests.iter().any(Compared::has_query_test);
+        tables.iter_mut().for_each(|it| it.caption = caption(it, baseline.as_deref(), has_query_tests));
         let content = Content {
             report,
             facts: facts(results),
@@ -80,13 +88,8 @@ impl Page {
             numbers: numbers(&sections).context("the numbers of the curves cannot be written")?,
             missing: missing(results),
             tables: &tables,
-            baseline: comparison
-                .baseline
-                .iter()
-                .filter(|_| tests.iter().any(Compared::is_tested))
-                .map(|(axis, it)| format!("{}: {it}", axis_name(axis)))
-                .next(),
-            has_query_tests: tests.iter().any(Compared::has_query_test),
+            baseline,
+            has_query_tests,
             n_runs: (0..n_settings).map(|setting| results.runs_of(setting).count()).max().unwrap_or(0),
             legend: names.map(|(idx, name)| (line_swatch(idx, 0.0, 6.0), name)).filter(|it| !it.1.is_empty()).collect(),
             is_crowded: drawing.lines.len() > CROWDED,
@@ -97,21 +100,71 @@ impl Page {
                 .context(FAILED)?,
         };
         results.check_unchanged()?;
-        Ok(Self { html: content.render().context(FAILED)?, sections })
+        Ok(Self { html: content.render().context(FAILED)?, sections, tables, y_labels })
     }
 
-    /// Writes the figures into a folder as SVG and PNG, for papers and slides; returns their paths.
-    pub fn write_figures(&self, folder: &Path) -> Result<Vec<PathBuf>> {
-        let figures =
-            self.sections.iter().flat_map(|section| section.figures.iter().map(move |it| (section.title, it)));
-        let write = |(section, it): (&str, &SectionFigure)| {
-            let title = format!("{section}: {}", it.title);
-            plot::write(&it.figure.clone().titled(title).svg(), &folder.join(&it.file_name))
-        };
-        let written: Vec<(PathBuf, PathBuf)> =
-            figures.collect::<Vec<_>>().into_par_iter().map(write).collect::<Result<_>>()?;
-        Ok(written.into_iter().flat_map(<[PathBuf; 2]>::from).collect())
+    pub(super) fn figures(&self) -> impl Iterator<Item = (&Section, &SectionFigure)> {
+        self.sections.iter().flat_map(|section| section.figures.iter().map(move |it| (section, it)))
     }
+
+    /// With the name of the vertical axis that was chosen for the figure's metric. The horizontal axis of what has no
+    /// course keeps its name.
+    pub(super) fn format_of(&self, figure: &SectionFigure, format: &Format) -> Format {
+        let y_label = self.y_labels.iter().find(|(metric, _)| *metric == figure.metric).map(|(_, text)| text.clone());
+        let has_course = figure.file_name.starts_with("curves");
+        Format { y_label, x_label: format.x_label.clone().filter(|_| has_course), ..format.clone() }
+    }
+
+    /// Writes the figures into a folder as SVG, PNG and PDF; returns the files.
+    pub fn write_figures(&self, folder: &Path, format: &Format) -> Result<Vec<PathBuf>> {
+        let figures: Vec<_> = self.figures().collect();
+        let write = |(section, it): &(&Section, &SectionFigure)| {
+            let figure = it.figure.clone().titled(format!("{}: {}", section.title, it.title));
+            plot::write(&figure.formatted(&self.format_of(it, format)), &folder.join(&it.file_name))
+        };
+        let files: Vec<[PathBuf; 3]> = figures.par_iter().map(write).collect::<Result<_>>()?;
+        Ok(files.into_iter().flatten().collect())
+    }
+
+    /// Writes the tables into a folder as LaTeX, CSV and Markdown; returns the files.
+    pub fn write_tables(&self, folder: &Path) -> Result<Vec<PathBuf>> {
+        let files: Vec<[PathBuf; 3]> = self.tables.iter().map(|table| table.write(folder)).collect::<Result<_>>()?;
+        Ok(files.into_iter().flatten().collect())
+    }
+}
+
+fn y_labels(results: &Results, choices: &Choices) -> Result<Vec<(MetricName, String)>, ChoiceError> {
+    let known = metrics(results);
+    let find = |(metric, text): &(String, String)| {
+        let found = known.iter().find(|it| it.to_string() == *metric).map(|&it| (it, text.clone()));
+        let names = || known.iter().map(ToString::to_string).collect::<Vec<_>>().join(", ");
+        found.ok_or_else(|| ChoiceError::Metric { metric: metric.clone(), known: names() })
+    };
+    choices.y_labels.iter().map(find).collect()
+}
+
+/// What a table says outside of the page: runs, intervals, tests and their correction.
+fn caption(table: &ResultTable, baseline: Option<&str>, has_query_tests: bool) -> String {
+    let most = table.rows.iter().map(|row| row.n).max().unwrap_or(0);
+    let runs = match (table.n_of_all(), most) {
+        (Some(1), _) => "single runs".to_owned(),
+        (Some(n), _) => format!("means over {n} runs"),
+        (None, most) => format!("means over at most {most} runs"),
+    };
+    let interval = if most > 2 { ", ± half of Student's 95 % confidence interval" } else { "" };
+    let mut text = format!("{}: {runs}{interval}. Bold: the best mean among comparable settings.", table.title);
+    let is_tested = table.rows.iter().flat_map(|row| row.cells.iter().flatten()).any(|cell| !cell.test.is_empty());
+    if let Some(baseline) = baseline.filter(|_| is_tested) {
+        text += &format!(
+            " △ ▽: higher or lower than the baseline ({baseline}) with p < 0.05, ▲ ▼ with p < 0.01, by a two-tailed t-test \
+             over runs (paired where folds and seeds pair up, else Welch's), Bonferroni-corrected over the tests of a column."
+        );
+        let has_mark = |cell: &super::tables::ResultCell| cell.test.contains(" queries, means over seeds");
+        if has_query_tests && table.rows.iter().flat_map(|row| row.cells.iter().flatten()).any(has_mark) {
+            text += " † ‡: the same levels by a paired t-test over queries, of means over seeds.";
+        }
+    }
+    text
 }
 
 /// For the script: by panel of all curves on the page, line by line, the points as `[x, mean, low, high]`. As JSON that

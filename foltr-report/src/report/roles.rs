@@ -14,10 +14,20 @@ pub struct Choices {
     pub baseline: Option<(String, String)>,
     pub columns: Option<String>,
     pub rows: Option<String>,
+    /// Names of vertical axes: metric and text.
+    pub y_labels: Vec<(String, String)>,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum ChoiceError {
+    #[error("--label names {n_labels} of {n_folders} folders; expected one for each, in the same order")]
+    FolderLabels { n_labels: usize, n_folders: usize },
+    #[error("two folders are called `{0}`; tell them apart by --label")]
+    SameLabel(String),
+    #[error("the report of several folders needs a place: --out DIR or --paper DIR")]
+    NoPlace,
+    #[error("these results have no metric `{metric}` (metrics: {known})")]
+    Metric { metric: String, known: String },
     #[error("there is no axis `{axis}` in these results (axes: {known})")]
     Axis { axis: String, known: String },
     #[error("the axis `{axis}` has no label `{label}` (labels: {known})")]

@@ -20,6 +20,8 @@ pub struct ResultTable {
     pub rows: Vec<ResultRow>,
     /// What cannot be compared, and why.
     pub notes: Vec<String>,
+    /// What must be said to read it outside of the page.
+    pub caption: String,
 }
 
 pub struct ResultRow {
@@ -121,6 +123,7 @@ impl Tables<'_> {
             measures: names,
             rows,
             notes: notes.into_iter().flatten().collect(),
+            caption: String::new(),
         })
     }
 
@@ -156,10 +159,9 @@ impl Tables<'_> {
             let is_rival = |other: &usize| *other != setting && place(*other) == place(setting);
             let mut rivals = (0..estimates.len()).filter(|it| is_rival(it) && estimates[*it].is_some());
             let is_no_better = |other: f64| if measure.less_is_better { other >= mean } else { other <= mean };
-            let basis = measure.basis(results, setting);
             let is_beaten = |other: usize| {
                 let no_better = estimates[other].is_none_or(|estimate| is_no_better(estimate.mean));
-                no_better && measure.basis(results, other) == basis
+                no_better && comparison.is_comparable(results, measure, [setting, other])
             };
             rivals.clone().next().is_some() && rivals.all(is_beaten)
         };

@@ -50,7 +50,8 @@ pub fn report(n_rounds: usize) -> Report {
     Report {
         name: "fabricated".into(),
         results,
-        resolved: format!("# {HOSTILE}\nseeds = {SEEDS:?}\n"),
+        resolved: resolved("fabricated", format!("# {HOSTILE}\nseeds = {SEEDS:?}\n")),
+        data: Vec::new(),
         queries: QueryMeans::default(),
     }
 }
@@ -94,11 +95,21 @@ pub fn report_of(file: &ExperimentFile, rows: impl Fn(usize, u64) -> Vec<Row>) -
         all.map(|(it, seed)| Run { n_interactions: n_interactions(it), ..run(it, seed, rows(it, seed)) }).collect();
     let about = Manifest { n_runs: runs.len(), ..Manifest::default() };
     let results = Results { grid, runs, about, root: PathBuf::new() };
-    Report { name: "made up".into(), results, resolved: file.to_string(), queries: QueryMeans::default() }
+    Report {
+        name: "made up".into(),
+        results,
+        resolved: resolved("made up", file.to_string()),
+        queries: QueryMeans::default(),
+        data: vec![],
+    }
 }
 
 /// A metric in rounds `from` to `to`, with one value for all.
 pub fn level(metric: &str, (from, to): (usize, usize), value: f64) -> Vec<Row> {
     let metric = metric.parse().expect("a metric");
     (from..=to).map(|round| Row { round, metric, value }).collect()
+}
+
+fn resolved(name: &str, text: String) -> Vec<(String, String)> {
+    vec![(name.into(), text)]
 }

@@ -3,3 +3,4 @@
 mod comparable;
 mod fabricated;
 mod page;
+mod paper;

@@ -135,7 +135,7 @@ fn write(audit: &Audit, folder: &Path) -> Result<Vec<(&'static str, PathBuf)>> {
         csv.serialize(inversion)?;
     }
     csv.flush()?;
-    let (svg, png) = plot::write(&audit_figure::svg(audit), &folder.join("audit"))?;
+    let [svg, png, _] = plot::write(&audit_figure::svg(audit), &folder.join("audit"))?;
     Ok(vec![("verdicts:", verdicts), ("inversion:", path), ("figure:", svg), ("", png)])
 }
 

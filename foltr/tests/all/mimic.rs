@@ -137,6 +137,25 @@ fn near_copies_of_the_weak_label_leave_the_inputs_of_real_files() {
 }
 
 #[test]
+fn networks_are_listed_with_what_they_are_worth() {
+    let workspace = Workspace::new(FEATURES);
+    workspace.mimic("run").assert().success();
+    let out = workspace.path("out");
+    let out = out.to_str().expect("UTF-8");
+    let listed = stdout(&foltr().args(["models", out, "--json"]).assert().success());
+    let listed: Vec<serde_json::Value> = serde_json::from_str(&listed).expect("a list");
+    let names: Vec<&str> = listed.iter().filter_map(|it| it["ranker"]["name"].as_str()).collect();
+    let teachers = ["teacher-1", "teacher-2", "teacher-3", "teacher-4"];
+    assert_eq!(names, [&["student-clear"], &teachers[..], &["student-voted"]].concat());
+    assert_eq!((&listed[0]["fold"], &listed[0]["data"]), (&1.into(), &"synthetic-tiny".into()));
+    let rows = fs::read_to_string(workspace.path("out/rows.csv")).expect("rows");
+    let value = listed[0]["values"]["student-clear/ndcg@20"].to_string();
+    assert!(rows.lines().any(|line| line.ends_with(&format!("student-clear/ndcg@20,{value}"))), "{value} in {rows}");
+    let refused = stderr(&foltr().args(["evaluate", out]).assert().code(1));
+    assert_contains(&refused, &["networks of mimic learning", "foltr mimic evaluate"]);
+}
+
+#[test]
 fn a_step_says_which_one_is_missing_before_it() {
     let workspace = Workspace::new(FEATURES);
     for (step, needed) in [("label", "train-teacher"), ("train-student", "label"), ("evaluate", "train-teacher")] {

@@ -92,6 +92,38 @@ fn every_run_has_its_queries_and_their_mean_is_its_value() {
     assert!(!read(off.path(), "out/report.html").contains("over queries"));
 }
 
+/// The same settings with another rate, in another folder: the folder is an axis.
+#[test]
+fn several_folders_are_compared_where_their_data_agree() {
+    let folder = temporary();
+    let file = |rate: &str| grid(3, 1).set("learner.learning_rate", rate).set("users.preset", "\"perfect\"");
+    let results = |name: &str, file: &ExperimentFile| {
+        let place = folder.path().join(name);
+        std::fs::create_dir(&place).expect("made");
+        run(&place, file, &[]).success();
+        place.join("out")
+    };
+    let (one, other) = (results("a", &file("0.1")), results("b", &file("0.01")));
+    let other_data = results("c", &file("0.01").set("data.seed", "2"));
+    let report = |folders: &[&std::path::PathBuf], arguments: &[&str]| {
+        foltr().arg("report").args(folders).args(arguments).current_dir(folder.path()).assert()
+    };
+    assert_contains(&stderr(&report(&[&one, &other], &[]).code(2)), &["--out DIR or --paper DIR"]);
+    assert_contains(&stderr(&report(&[&one, &other], &["--out", "all"]).code(2)), &["`out`", "--label"]);
+    assert_contains(&stderr(&report(&[&one, &other], &["--label", "x"]).code(2)), &["--out DIR"]);
+    report(&[&one, &other, &other_data], &["--out", "all", "--label", "a", "--label", "b"]).code(2);
+    let labels = ["--label", "fast", "--label", "slow", "--label", "elsewhere"];
+    report(&[&one, &other, &other_data], &[&labels[..], &["--out", "all", "--paper", "paper"]].concat()).success();
+    let page = read(folder.path(), "all/report.html");
+    let words = ["(folder: fast, everything else equal)", "paired t-test over runs", "All 15 runs are finished."];
+    assert_contains(&page, &words);
+    assert_contains(&page, &["not compared with the baseline, which is of other data"]);
+    for file in ["all/tables/final-ranker.tex", "all/figures/curves-test-ndcg-10.pdf", "paper/main.tex"] {
+        assert!(folder.path().join(file).is_file(), "{file}");
+    }
+    assert_contains(&read(folder.path(), "paper/tables/final-ranker.tex"), &["fast &", "slow &", "elsewhere &"]);
+}
+
 #[test]
 fn a_missing_folder_ends_with_code_1_and_a_wrong_choice_with_code_2() {
     let folder = temporary();

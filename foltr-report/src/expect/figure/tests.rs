@@ -151,3 +151,28 @@ fn round_0_is_drawn_on_a_logarithmic_axis_and_enters_no_mean() {
     let ticks = svg.split("</text>").filter_map(|text| text.rsplit('>').next()).collect::<Vec<_>>();
     assert!(ticks.contains(&"0") && svg.contains("data-x-start=\"0.1\""), "{ticks:?}");
 }
+
+#[test]
+fn a_figure_says_how_it_is_set_and_nothing_that_it_lacks() {
+    let more =
+        "kind = 'curves'\nwidth = '8.5cm'\nfont_size = 9\nshow_title = false\nx_label = 'time'\ny_label = 'quality'";
+    let study_of =
+        |more: &str| study(&format!("[[figure]]\nmetric = 'test-ndcg@10'\ntitle = 'T'\n{more}\n"), &Asked::default());
+    let of_figure = study_of(more);
+    let results = results(&of_figure, &value);
+    let (_, drawn, format) = Criteria::read(&of_figure).expect("sound").draw(&of_figure, &results).remove(0);
+    let Drawn::Figure(figure) = drawn else { panic!("a figure") };
+    let svg = figure.formatted(&format);
+    assert!(svg.contains("width=\"240.945pt\"") && svg.contains(">time</text>") && svg.contains(">quality</text>"));
+    assert!(!svg.contains(">T</text>"));
+    for (more, message) in [
+        ("kind = 'table'\nwidth = '8cm'", "a table has none"),
+        ("kind = 'heat-map'\ny_label = 'a'", "requires curves or bars"),
+        ("kind = 'bars'\nx_label = 'a'", "requires curves"),
+        ("kind = 'bars'\nwidth = '8'", "is no length; expected a positive number with cm, mm, in or pt"),
+        ("kind = 'bars'\nfont_size = 0.0", "must be a positive number of points"),
+    ] {
+        let problems = Criteria::read(&study_of(more)).expect_err("refused");
+        assert!(problems.iter().any(|problem| problem.to_string().contains(message)), "{more}: {problems:?}");
+    }
+}

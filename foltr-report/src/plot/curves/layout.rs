@@ -2,6 +2,7 @@
 
 use super::super::axis::{Axis, Scale};
 use super::super::canvas::{Canvas, HEADING, LABEL};
+use super::super::format::Room;
 use super::super::legend::Legend;
 use super::super::text::wrap;
 use super::super::{LEAST_WIDTH, tick_width};
@@ -10,12 +11,24 @@ use super::{CurveFigure, Panel, Sharing};
 /// Panels of a figure with one row, and of one with more.
 const LARGE: (f64, f64) = (330.0, 290.0);
 const SMALL: (f64, f64) = (270.0, 185.0);
+/// A panel is not smaller than this, however little room there is.
+const LEAST: (f64, f64) = (120.0, 80.0);
+/// Times that a layout is corrected: the room of names and ticks depends a little on the panels.
+const N_TRIES: usize = 5;
+/// From one tick of the vertical axis to the next, about.
+const BETWEEN_TICKS: f64 = 37.0;
 /// So many columns are as small as many rows.
 const MANY_COLUMNS: usize = 4;
 pub const RIGHT_MARGIN: f64 = 20.0;
+/// An axis whose least value is below this share of its largest has 0.
+const NEAR_ZERO: f64 = 0.1;
+/// Above and below the curves, as a share of what they span.
+const BEYOND: f64 = 0.06;
 
 pub struct Layout {
     pub size: (f64, f64),
+    /// Width without what is left empty at the right.
+    used: f64,
     pub left: f64,
     pub legend: Legend,
     pub legend_top: f64,
@@ -56,11 +69,34 @@ impl Field {
 }
 
 impl Layout {
-    pub fn of(figure: &CurveFigure) -> Self {
+    /// With panels that fill the room.
+    pub fn of(figure: &CurveFigure, room: Room) -> Self {
         let n_rows = figure.rows.len().max(1);
         let n_columns = figure.rows.iter().map(|row| row.panels.len()).max().unwrap_or(0).max(1);
-        let panel = if n_rows == 1 && n_columns < MANY_COLUMNS { LARGE } else { SMALL };
-        let axes = axes(figure, if panel == LARGE { 6 } else { 5 });
+        let natural = if n_rows == 1 && n_columns < MANY_COLUMNS { LARGE } else { SMALL };
+        let least_width = room.width.unwrap_or(LEAST_WIDTH);
+        let mut panel = natural;
+        let mut layout = Self::with_panels(figure, (n_rows, n_columns), panel, least_width);
+        for _ in 0..N_TRIES {
+            if let Some(width) = room.width {
+                panel.0 = (panel.0 + (width - layout.used) / n_columns as f64).max(LEAST.0);
+                panel.1 = (panel.0 * natural.1 / natural.0).clamp(LEAST.1, natural.1);
+            }
+            if let Some(height) = room.height {
+                panel.1 = (layout.panel.1 + (height - layout.size.1) / n_rows as f64).max(LEAST.1);
+            }
+            layout = Self::with_panels(figure, (n_rows, n_columns), panel, least_width);
+        }
+        layout
+    }
+
+    fn with_panels(
+        figure: &CurveFigure,
+        (n_rows, n_columns): (usize, usize),
+        panel: (f64, f64),
+        least_width: f64,
+    ) -> Self {
+        let axes = axes(figure, ((panel.1 / BETWEEN_TICKS) as usize).clamp(2, 6));
         let (x_width, y_width) = axes.iter().flatten().fold((0.0, 0.0), |(x_width, y_width): (f64, f64), (x, y)| {
             (x_width.max(tick_width(x)), y_width.max(tick_width(y)))
         });
@@ -75,13 +111,14 @@ impl Layout {
         let left = 14.0 + y_label.len() as f64 * LABEL.line() + y_width + 17.0;
         let n_title_lines = row_titles.iter().map(Vec::len).max().unwrap_or(0);
         let right = (n_title_lines as f64 * HEADING.line() + 8.0).max(x_width / 2.0 + 4.0) + RIGHT_MARGIN;
-        let width = (left + grid_width + right).max(LEAST_WIDTH);
+        let used = left + grid_width + right;
+        let width = used.max(least_width);
         // Composed once for its height; drawn again later.
         let head = Canvas::default().head(left, width - left - RIGHT_MARGIN, &figure.title, &figure.subtitle);
         let deepest = column_titles.iter().map(Vec::len).max().unwrap_or(0);
         let titles_bottom = head + 12.0 + deepest as f64 * HEADING.line();
         let top = titles_bottom + 10.0;
-        let x_label = wrap(&figure.x_label, LABEL.size, grid_width.max(LEAST_WIDTH - left - RIGHT_MARGIN));
+        let x_label = wrap(&figure.x_label, LABEL.size, grid_width.max(least_width - left - RIGHT_MARGIN));
         let x_label_top = top + grid_height + 25.0;
         let legend_top = x_label_top + x_label.len() as f64 * LABEL.line() + 14.0;
         let legend = Legend::of(&figure.methods, width - 2.0 * RIGHT_MARGIN);
@@ -96,6 +133,7 @@ impl Layout {
         let rows = axes.into_iter().enumerate();
         Self {
             size: (width, legend_top + legend.height() + 12.0),
+            used,
             left,
             legend,
             legend_top,
@@ -126,7 +164,7 @@ fn axes(figure: &CurveFigure, n_y_ticks: usize) -> Vec<Vec<(Axis, Axis)>> {
     };
     let axes_of = |row: usize, column: usize| {
         let (x, y) = (shared(figure.x_sharing, row, column), shared(figure.y_sharing, row, column));
-        (x_axis(&x, figure.x_scale), Axis::around(heights(&y).into_iter(), n_y_ticks))
+        (x_axis(&x, figure.x_scale), Axis::between(heights(&y), BEYOND, n_y_ticks))
     };
     let row_axes = |(row, of): (usize, &super::PanelRow)| (0..of.panels.len()).map(|it| axes_of(row, it)).collect();
     figure.rows.iter().enumerate().map(row_axes).collect()
@@ -134,41 +172,38 @@ fn axes(figure: &CurveFigure, n_y_ticks: usize) -> Vec<Vec<(Axis, Axis)>> {
 
 fn x_axis(panels: &[&Panel], scale: Scale) -> Axis {
     let points = panels.iter().flat_map(|panel| &panel.curves).flat_map(|curve| &curve.points);
-    Axis::of(scale, points.filter(|point| point.mean.is_finite()).map(|point| point.x), 4)
+    let mut values: Vec<f64> = points.filter(|point| point.mean.is_finite()).map(|point| point.x).collect();
+    let low = values.iter().copied().fold(f64::INFINITY, f64::min);
+    let high = values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    // What begins with the first round begins at 0, too.
+    if scale == Scale::Linear && low > 0.0 && low < NEAR_ZERO * high {
+        values.push(0.0);
+    }
+    Axis::of(scale, values.into_iter(), 4)
 }
 
-/// All values that panels show. Axes follow the curves: of bands no more than a tenth of what the curves span.
-fn heights(panels: &[&Panel]) -> Vec<f64> {
-    let curves = || panels.iter().flat_map(|panel| &panel.curves);
-    let points = || curves().flat_map(|curve| &curve.points).filter(|point| point.x.is_finite());
-    let references = panels.iter().flat_map(|panel| &panel.references).map(|reference| reference.value);
-    let means = points().map(|point| point.mean).chain(references);
-    let mut heights: Vec<f64> = means.filter(|mean| mean.is_finite()).collect();
-    let Some(low) = heights.iter().copied().reduce(f64::min) else { return heights };
-    let high = heights.iter().copied().fold(low, f64::max);
-    let reach = 0.1 * (high - low);
-    let ends = points().flat_map(|point| [point.low, point.high]).filter(|end| end.is_finite());
-    heights.extend(ends.map(|end| end.clamp(low - reach, high + reach)));
-    heights
+/// All values that panels show. Axes follow the curves, not their bands, which are cut off where they leave the panel.
+fn heights<'a>(panels: &'a [&Panel]) -> impl Iterator<Item = f64> + 'a {
+    let points = panels.iter().flat_map(|panel| &panel.curves).flat_map(|curve| &curve.points);
+    let means = points.filter(|point| point.x.is_finite()).map(|point| point.mean);
+    means.chain(panels.iter().flat_map(|panel| &panel.references).map(|reference| reference.value))
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Curve, Point};
+    use super::super::{Curve, PanelRow, Point};
     use super::*;
 
     #[test]
-    fn axes_follow_the_curves_and_not_a_wide_band() {
-        let axis = |half: f64| {
+    fn axes_follow_the_curves_and_not_their_bands() {
+        for half in [0.0, 0.05, 3.0] {
             let point = |(x, mean): (f64, f64)| Point { x, mean, low: mean - half, high: mean + half };
             let curve = Curve { method: 0, points: [(1.0, 0.4), (2.0, 0.6)].map(point).into() };
             let panel = Panel { curves: vec![curve], references: Vec::new() };
-            let ends = heights(&[&panel]).into_iter();
-            (ends.clone().fold(f64::INFINITY, f64::min), ends.fold(f64::NEG_INFINITY, f64::max))
-        };
-        for (half, expected) in [(0.01, (0.39, 0.61)), (0.05, (0.38, 0.62)), (3.0, (0.38, 0.62))] {
-            let (low, high) = axis(half);
-            assert!((low - expected.0).abs() < 1e-12 && (high - expected.1).abs() < 1e-12, "{half}: {low} to {high}");
+            let row = PanelRow { title: String::new(), panels: vec![panel] };
+            let figure = CurveFigure { rows: vec![row], ..CurveFigure::default() };
+            let y = &Layout::of(&figure, Room::default()).fields[0][0].y;
+            assert!((y.low - 0.388).abs() < 1e-12 && (y.high - 0.612).abs() < 1e-12, "{half}: {} to {}", y.low, y.high);
         }
     }
 }
