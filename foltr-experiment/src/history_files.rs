@@ -100,7 +100,6 @@ mod tests {
             assert_eq!(read[0].heads().nth(1), Some(head));
             let on_disk = std::fs::metadata(folder.path().join("history.bin")).expect("a file").len();
             let grown = peak_memory().expect("known") - before;
-            println!("{} MB on disk, {} MB more in memory", on_disk / 1_000_000, grown / 1_000_000);
             assert!(on_disk > 40_000_000 && grown < on_disk / 4, "{grown} bytes more for a file of {on_disk}");
         });
     }

@@ -7,7 +7,7 @@
 mod defence;
 mod render;
 
-use anyhow::Result;
+use anyhow::{Result, ensure};
 use foltr_federation::plan::ANY_MODEL;
 use foltr_federation::privacy::{self, Adjacency, Claim, Noise};
 use foltr_federation::{Observer, ObserverGuarantee};
@@ -72,6 +72,7 @@ impl Explained {
 
 fn explain(experiment: &Experiment, delta: Option<f64>, widths: &mut Vec<(Data, usize)>) -> Result<Explanation> {
     let delta = delta.unwrap_or_else(|| experiment.plan().delta());
+    ensure!(delta > 0.0 && delta < 1.0, "--delta {delta}: must be above 0 and below 1");
     let n_params = n_params(experiment, widths)?;
     let unprotected = Explanation {
         settings: Vec::new(),

@@ -105,9 +105,7 @@ impl Drop for Lines {
 fn line(bar: &ProgressBar, elapsed: Duration) -> String {
     let (done, all) = (bar.position(), bar.length().unwrap_or(0));
     let mut parts = vec![bar.prefix()];
-    if all > 0 {
-        parts.push(format!("{} %", 100 * done.min(all) / all));
-    }
+    parts.extend((100 * done.min(all)).checked_div(all).map(|percent| format!("{percent} %")));
     parts.push(HumanDuration(elapsed).to_string());
     if 0 < done && done < all {
         let left = elapsed.mul_f64((all - done) as f64 / done as f64);

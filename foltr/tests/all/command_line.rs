@@ -119,7 +119,7 @@ fn help_teaches_and_wrong_usage_ends_with_code_2() {
         "data generate --shape huge --out x",
         "scorecard --setting none",
         "scorecard --set federation.rounds",
-        "scorecard --set federation.round=3",
+        "scorecard --quick --setting cross-device --set federation.round=3",
         "audit --only nonsense",
         "privacy explain specs/main-job.toml --delta 0",
         "receipt verify README.md --key nonsense",
