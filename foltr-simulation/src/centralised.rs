@@ -5,7 +5,7 @@
 
 use foltr_rank::learn::pdgd::{Pdgd, PdgdSettings, Updates};
 use foltr_rank::rng::{Purpose, Streams};
-use foltr_rank::{OnlineLearner, Params, Shape, Update};
+use foltr_rank::{OnlineLearner, Params, Ranking, Shape, Update};
 use rand::RngExt;
 
 use crate::click::Users;
@@ -72,13 +72,13 @@ impl<'a> CentralisedRun<'a> {
     pub fn round(&mut self) -> Result<RoundStats, Diverged> {
         let mut stream = self.streams.open(Purpose::Interaction, 0, self.round);
         let n_queries = self.training.data().n_queries();
-        let mut stats = ClientStats::default();
+        let (mut stats, mut ranking) = (ClientStats::default(), Ranking::default());
         let mut next = stream.random_range(0..n_queries);
         for _ in 0..self.settings.n_interactions {
             let query = std::mem::replace(&mut next, stream.random_range(0..n_queries));
             let users = &self.settings.users;
             let upcoming = self.training.data().query(next);
-            interact(&mut self.learner, self.training, users, query, upcoming, &mut stream, &mut stats);
+            interact(&mut self.learner, self.training, users, (query, upcoming), &mut stream, &mut ranking, &mut stats);
             self.n_pending += 1;
             if self.n_pending == self.settings.batch {
                 self.step();

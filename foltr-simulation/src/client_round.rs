@@ -116,13 +116,13 @@ pub trait ClientLearner: OnlineLearner {
 
 impl<L: OnlineLearner> ClientLearner for L {
     fn interact_all(&mut self, round: &Round<'_>, current: &mut ClientTurn, next: &ClientTurn) -> ClientStats {
-        let mut stats = ClientStats::default();
+        let (mut stats, mut ranking) = (ClientStats::default(), Ranking::default());
         let ClientShare { training, users, .. } = round.partition.share(current.client);
         for (i, &query) in current.queries.iter().enumerate() {
             let own = current.queries.get(i + 1).map(|&query| training.data.query(query as usize));
             let query = query as usize;
             let upcoming = own.or_else(|| next.first(round)).unwrap_or_else(|| training.data.query(query));
-            interact(self, training, users, query, upcoming, &mut current.stream, &mut stats);
+            interact(self, training, users, (query, upcoming), &mut current.stream, &mut ranking, &mut stats);
         }
         stats
     }
@@ -139,22 +139,22 @@ impl LearnerVisitor for Boxed {
     }
 }
 
-/// One interaction: rank, click, learn. `next` is the query that is likely to come after this one.
+/// One interaction: rank, click, learn. `next` is the query that is likely to come after this one; `ranking` is memory for
+/// the list, which is long and need not be cleared.
 #[inline]
 pub fn interact(
     learner: &mut impl OnlineLearner,
     training: &TrainingSet,
     users: &Users,
-    query: usize,
-    next: QueryView<'_>,
+    (query, next): (usize, QueryView<'_>),
     stream: &mut Stream,
+    ranking: &mut Ranking,
     stats: &mut ClientStats,
 ) {
     let view = training.data.query(query).before(next);
     let labels = training.data.labels(query);
     prefetch_start(labels);
-    let mut ranking = Ranking::default();
-    learner.rank(view, stream, &mut ranking);
+    learner.rank(view, stream, ranking);
     view.prefetch(4);
     let mut shown = [0_u8; MAX_SHOWN];
     for (label, &doc) in shown.iter_mut().zip(ranking.docs()) {
@@ -164,7 +164,7 @@ pub fn interact(
     let clicks = users.click(shown, stream);
     view.prefetch(5);
     stats.count(training, query, shown, clicks);
-    learner.observe(&Impression { query: view, ranking: &ranking, clicks });
+    learner.observe(&Impression { query: view, ranking, clicks });
 }
 
 /// What all clients of a round have in common.

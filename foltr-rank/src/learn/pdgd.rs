@@ -163,7 +163,7 @@ impl Pdgd {
         self.ranker.store(params);
     }
 
-    /// Sets the weight of each shown document, by position, from the scores that ranked the list.
+    /// Sets the weight of each shown document times the rate, by position, from the scores that ranked the list.
     #[inline]
     fn set_position_weights(&mut self, ranking: &Ranking, clicks: Clicks) {
         let n_padded = self.scores.padded().len();
@@ -171,14 +171,16 @@ impl Pdgd {
             self.exponentials.resize(n_padded, 0.0);
         }
         let (scores, exponentials) = (self.scores.padded(), &mut self.exponentials[..n_padded]);
-        if ranking.len() > SHORT_LIST {
-            self.weights = weigh_long(scores, exponentials, ranking, clicks)
-                .unwrap_or_else(|| weigh_in_log_space(scores, exponentials, ranking, clicks));
-        } else if let Some(weights) = weigh(scores, exponentials, ranking, clicks) {
-            self.weights[..SHORT_LIST].copy_from_slice(&weights);
-        } else {
-            self.weights = weigh_in_log_space(scores, exponentials, ranking, clicks);
+        let rate = self.settings.learning_rate;
+        if ranking.len() <= SHORT_LIST
+            && let Some(weights) = weigh(scores, exponentials, ranking, clicks)
+        {
+            self.weights[..SHORT_LIST].copy_from_slice(&weights.map(|weight| rate * weight));
+            return;
         }
+        let long = if ranking.len() > SHORT_LIST { weigh_long(scores, exponentials, ranking, clicks) } else { None };
+        let weights = long.unwrap_or_else(|| weigh_in_log_space(scores, exponentials, ranking, clicks));
+        self.weights = weights.map(|weight| rate * weight);
     }
 
     /// theta -= eta mu (theta_before - theta_global): the rest of a FedProx step (`LSZSTS20` Li, Sahu, Zaheer, Sanjabi,
@@ -387,8 +389,7 @@ impl OnlineLearner for Pdgd {
         }
         if unclicked_considered(clicks, ranking.len()) != 0 {
             self.set_position_weights(ranking, clicks);
-            let weights = &mut self.weights[..ranking.len()];
-            weights.iter_mut().for_each(|weight| *weight *= self.settings.learning_rate);
+            let weights = &self.weights[..ranking.len()];
             query.prefetch(6);
             if immediate {
                 self.ranker.ascend(query, ranking.docs(), weights);
