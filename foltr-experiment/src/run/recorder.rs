@@ -1,5 +1,7 @@
 //! Rankers on their way to becoming rows.
 
+use std::collections::VecDeque;
+
 use foltr_rank::learn::OwnRanker;
 use foltr_rank::{Params, Shape};
 use foltr_simulation::client_round::RoundStats;
@@ -19,6 +21,8 @@ pub(super) struct Recorder<'a, 's> {
     pending: Vec<(usize, Params)>,
     /// Rankers of clients that do.
     own: OwnBlock,
+    /// Rows, each behind so many rounds of these.
+    waiting: VecDeque<(usize, Row)>,
     rounds: RoundRows,
     /// Whether pending rankers are of unlearning.
     is_unlearning: bool,
@@ -38,6 +42,7 @@ impl<'a, 's> Recorder<'a, 's> {
             evaluator,
             pending: Vec::new(),
             own: OwnBlock::default(),
+            waiting: VecDeque::new(),
             rounds: RoundRows::new(1, 0),
             is_unlearning: false,
             newest: None,
@@ -51,8 +56,13 @@ impl<'a, 's> Recorder<'a, 's> {
         Self { rounds, ..self }
     }
 
+    /// Rows leave in the order of rounds: those behind rankers that are not evaluated yet wait.
     pub(super) fn send(&mut self, round: usize, metric: MetricName, value: f64) {
-        (self.sink)(Row { round, metric, value });
+        let row = Row { round, metric, value };
+        match self.own.rounds.len() {
+            0 => (self.sink)(row),
+            n_before => self.waiting.push_back((n_before, row)),
+        }
     }
 
     pub(super) fn round(&mut self, round: usize, stats: &RoundStats, cutoff: usize, trainer: &Trainer<'_>) {
@@ -104,15 +114,17 @@ impl<'a, 's> Recorder<'a, 's> {
     fn flush_global(&mut self) {
         let (rounds, models): (Vec<usize>, Vec<Params>) = self.pending.drain(..).unzip();
         let name = if self.is_unlearning { MetricName::Unlearning } else { MetricName::Offline };
+        let mut rows = Vec::new();
         for split in &self.evaluator.splits {
             let values = split.global(self.shape, &models);
             for (&round, values) in rounds.iter().zip(values) {
                 self.newest = values.first().copied();
                 for (&metric, value) in self.evaluator.metrics.iter().zip(values) {
-                    (self.sink)(Row { round, metric: name(split.split, metric), value });
+                    rows.push((round, name(split.split, metric), value));
                 }
             }
         }
+        rows.into_iter().for_each(|(round, metric, value)| self.send(round, metric, value));
     }
 
     /// What a ranker is worth on every test and validation query that counts.
@@ -163,9 +175,12 @@ impl<'a, 's> Recorder<'a, 's> {
         }
         let of_split = |split| self.evaluator.own_values(split, &block);
         let values: Vec<OwnValues> = self.evaluator.splits.iter().map(of_split).collect();
-        for round in &block.rounds {
+        for (n_done, round) in (1..).zip(&block.rounds) {
             self.clients.clear();
             values.iter().enumerate().for_each(|(split, values)| self.send_own(round, split, values));
+            while let Some((_, row)) = self.waiting.pop_front_if(|(n_before, _)| *n_before == n_done) {
+                (self.sink)(row);
+            }
         }
     }
 
