@@ -263,7 +263,8 @@ fn help_and_manual_pages_have_the_same_options() {
         let case = cases.iter().find(|case| case.command == name).expect("tried above");
         let words = case.arguments.split(' ').take(name.matches('-').count().min(2));
         let help = stdout(&foltr().args(words).arg("--help").assert().success());
-        let page = read(folder.path(), &format!("pages/{name}.1")).replace("\\-", "-").replace("\\fB", "").replace("\\fI", "");
+        let page =
+            read(folder.path(), &format!("pages/{name}.1")).replace("\\-", "-").replace("\\fB", "").replace("\\fI", "");
         assert_eq!(options(&help), options(&page), "{name}");
     }
 }

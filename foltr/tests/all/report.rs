@@ -138,7 +138,7 @@ fn a_missing_folder_ends_with_code_1_and_a_wrong_choice_with_code_2() {
     let first = runs.map(|run| run.expect("readable").path()).next().expect("one");
     std::fs::remove_dir_all(first).expect("removed");
     let done = report(&["--baseline", "users.preset=navigational", "--rows", "learner.learning_rate"]).success();
-    assert_contains(&stdout(&done), &["19 of 20 runs are finished"]);
+    assert_contains(&stderr(&done), &["19 of 20 runs are finished"]);
     let page = read(folder.path(), "out/report.html");
     assert_contains(&page, &["(users: navigational, everything else equal)"]);
 }
