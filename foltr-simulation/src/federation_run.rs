@@ -245,7 +245,11 @@ impl<'a> FederationRun<'a> {
                     });
                     sums
                 };
-                clients.par_chunks(CHUNK).zip(states).map(simulate).collect()
+                // One chunk is one thread's work: no task is made of it for others to look at.
+                match clients.len() <= CHUNK {
+                    true => clients.chunks(CHUNK).zip(states).map(simulate).collect(),
+                    false => clients.par_chunks(CHUNK).zip(states).map(simulate).collect(),
+                }
             };
             for (i, sums) in chunks.into_iter().enumerate() {
                 self.coordinator.receive_partial(wave * WAVE + i, sums.global)?;

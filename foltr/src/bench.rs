@@ -6,6 +6,7 @@
 
 mod bandwidth;
 mod cases;
+mod growth;
 mod rules;
 
 use std::time::{Duration, Instant};
@@ -91,6 +92,21 @@ pub fn run(of_rules: bool, only: Option<&str>) -> Result<()> {
 fn ensure_some<T>(measured: &[T], only: &str) -> Result<()> {
     let message = || format!("--only `{only}`: there is no such name; foltr bench prints all of them");
     if measured.is_empty() { Err(WrongUsage(message()).into()) } else { Ok(()) }
+}
+
+/// Prints the section of BENCHMARKS.md that says how costs grow, or those parts whose name has `only` in it.
+pub fn growth(only: Option<&str>) -> Result<()> {
+    let only = only.unwrap_or_default();
+    let measured = growth::measure_all(only)?;
+    ensure_some(&measured, only)?;
+    say(growth::section(&measured));
+    Ok(output::answer(&measured)?)
+}
+
+/// Prints the peak of this process's memory after one part of that.
+pub fn growth_part(part: &str) -> Result<()> {
+    say(growth::memory::part(part)?);
+    Ok(())
 }
 
 fn table(report: &Report) -> String {

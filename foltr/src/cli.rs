@@ -310,9 +310,15 @@ pub enum Command {
         /// Measure the aggregation rules of the scorecard instead.
         #[arg(long)]
         rules: bool,
-        /// Only cases or rules whose name has this in it.
+        /// Measure how costs grow with clients, runs and rounds instead, as a section of BENCHMARKS.md.
+        #[arg(long, conflicts_with = "rules")]
+        growth: bool,
+        /// Only cases, rules or costs whose name has this in it.
         #[arg(long, value_name = "TEXT")]
         only: Option<String>,
+        /// One measurement of memory of `--growth`, which needs a process of its own.
+        #[arg(long, hide = true, value_name = "PART")]
+        growth_part: Option<String>,
     },
 }
 

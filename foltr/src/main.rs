@@ -77,6 +77,8 @@ fn run(cli: &Cli) -> Result<End> {
             command::audit::run(out.as_deref(), *seed, only.as_deref())
         }
         Some(Command::Audit { out, seed, power: true, .. }) => command::audit::measure_power(out.as_deref(), *seed),
-        Some(Command::Bench { rules, only }) => crate::bench::run(*rules, only.as_deref()).map(|()| End::Done),
+        Some(Command::Bench { growth_part: Some(part), .. }) => crate::bench::growth_part(part).map(|()| End::Done),
+        Some(Command::Bench { growth: true, only, .. }) => crate::bench::growth(only.as_deref()).map(|()| End::Done),
+        Some(Command::Bench { rules, only, .. }) => crate::bench::run(*rules, only.as_deref()).map(|()| End::Done),
     }
 }

@@ -3,7 +3,7 @@
 //! Where clients want different things (intents) the global ranker is worth the mean over clients of what it is worth to
 //! each. A client's own ranker is evaluated by the client's own labels, and in a user log on its own queries.
 
-use anyhow::{Context, Result, ensure};
+use anyhow::{Context, Result, bail, ensure};
 use foltr_rank::learn::OwnRanker;
 use foltr_rank::metric::WithoutRelevant;
 use foltr_rank::{Params, Shape};
@@ -217,5 +217,9 @@ fn evaluator<'a>(split: Split, measures: &Measures, fold: &'a Fold, users: Optio
         "no {} query has a relevant document, so nothing can be averaged; use queries_without_relevant = \"zero\"",
         split.name()
     );
+    let undefined = measures.offline.iter().find(|metric| metric.largest_label() < data.max_label());
+    if let Some(metric) = undefined {
+        bail!("there is a label {}, but {metric} is defined up to {}", data.max_label(), metric.largest_label());
+    }
     Ok(Evaluator::new(data, &measures.offline, without, users, measures.list_length))
 }

@@ -57,6 +57,31 @@ fn the_global_ranker_is_worth_the_mean_of_what_it_is_worth_to_each() {
     assert_eq!(last(&rows, MetricName::WorseOff(Split::Test, NDCG)), None);
 }
 
+#[test]
+fn rankers_of_many_rounds_are_evaluated_together_and_are_worth_the_same() {
+    let metrics = |evaluate: &str| format!("offline = [\"ndcg@10\", \"mrr@10\"]\nevaluate = {evaluate}");
+    let measured = |section: &str, evaluate: &str| {
+        let file = personal(section).set("federation.rounds", "40").section("metrics", &metrics(evaluate));
+        run(&experiment(&file))
+    };
+    for section in [ADDITIVE, "kind = \"local-only\""] {
+        let (rows, outcome) = measured(section, "{ every = 1 }");
+        let (alone, outcome_alone) = measured(section, "\"first-and-last\"");
+        assert_eq!(outcome.clients, outcome_alone.clients);
+        for metric in [NDCG, Metric::Mrr(10)] {
+            for name in [MetricName::Own, MetricName::WorstDecile, MetricName::WorseOff] {
+                let name = name(Split::Test, metric);
+                assert_eq!(last(&rows, name), last(&alone, name));
+                let rounds = rows.iter().filter(|row| row.metric == name).map(|row| row.round);
+                assert!(last(&alone, name).is_none() || rounds.eq(0..=40), "{name} in every round, in order");
+            }
+        }
+        // The first value becomes known when enough rankers wait: after online values of several rounds.
+        let place = |metric, round| rows.iter().position(|row| row.metric == metric && row.round == round);
+        assert!(place(MetricName::Own(Split::Test, NDCG), 0) > place(MetricName::OnlineNdcg(10), 5));
+    }
+}
+
 /// What a robust rule costs the clients whom it overrules can be tabulated: rows of one global ranker by client.
 #[test]
 fn a_defended_global_ranker_has_a_worst_decile_too() {

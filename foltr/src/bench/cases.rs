@@ -132,8 +132,8 @@ impl Bench<'_> {
         let two_layer = Shape::Mlp { n_features, n_hidden: 10, activation: Activation::Relu };
         let initial = Initialisation::FanIn.params(neural, &mut Streams::new(1).open(Purpose::Initialisation, 0, 0));
         for (name, threads, settings) in [
-            ("fpdgd-linear", 1, linear_pdgd(data)),
-            ("fpdgd-linear", 2, linear_pdgd(data)),
+            ("fpdgd-linear", 1, linear_pdgd(data.n_features())),
+            ("fpdgd-linear", 2, linear_pdgd(data.n_features())),
             ("fpdgd-linear-trained", 1, pdgd(linear, trained(data, linear))),
             ("fpdgd-neural", 1, pdgd(neural, initial)),
             ("es-linear", 1, evolution(linear)),
@@ -162,7 +162,12 @@ impl Bench<'_> {
             ("own-additive-clusters", Some(additive(4))),
         ] {
             let participation = Participation::Sample(1_000);
-            let many = FederationSettings { n_clients: 100_000, participation, personalisation, ..linear_pdgd(data) };
+            let many = FederationSettings {
+                n_clients: 100_000,
+                participation,
+                personalisation,
+                ..linear_pdgd(data.n_features())
+            };
             self.federation(name, data, 1, many)?;
         }
         Ok(())
@@ -181,7 +186,12 @@ impl Bench<'_> {
             ("rule-geometric-median", alone(Aggregation::GeometricMedian(GeometricMedian {}))),
             ("rule-recommended", Defence::recommended(2)),
         ] {
-            self.federation(name, data, 1, FederationSettings { n_clients: 10, defence, ..linear_pdgd(data) })?;
+            self.federation(
+                name,
+                data,
+                1,
+                FederationSettings { n_clients: 10, defence, ..linear_pdgd(data.n_features()) },
+            )?;
         }
         Ok(())
     }
@@ -194,7 +204,7 @@ impl Bench<'_> {
         let clipped = FederationSettings {
             learning: Learning::Pdgd(PdgdSettings { clip_radius: Some(5.0), ..PDGD }),
             privacy: laplace,
-            ..linear_pdgd(data)
+            ..linear_pdgd(data.n_features())
         };
         self.federation("fpdgd-laplace-shares", data, 1, FederationSettings { dropout: 1e-9, ..clipped.clone() })?;
         self.federation("fpdgd-laplace", data, 1, clipped)?;
@@ -205,7 +215,7 @@ impl Bench<'_> {
             ("fpdgd-duchi", Mechanism::Duchi(Duchi::new(1.0, 0.1)?)),
             ("fpdgd-priv-unit", Mechanism::PrivUnit(PrivUnit::new(1.0, 0.1, n_features)?)),
         ] {
-            self.federation(name, data, 1, FederationSettings { privacy, ..linear_pdgd(data) })?;
+            self.federation(name, data, 1, FederationSettings { privacy, ..linear_pdgd(data.n_features()) })?;
         }
         let response = RandomisedResponse::new(0.9, Reward::MaxRr, 10)?;
         let sampled = SampledResponse::new(0.9, Reward::MaxRr, 10)?;
@@ -339,8 +349,7 @@ fn pdgd(shape: Shape, initial: Params) -> FederationSettings {
     }
 }
 
-fn linear_pdgd(data: &Data) -> FederationSettings {
-    let n_features = data.n_features();
+pub(super) fn linear_pdgd(n_features: usize) -> FederationSettings {
     pdgd(Shape::Linear { n_features }, vec![0.0; n_features])
 }
 

@@ -103,7 +103,7 @@ fn measure(defence: Defence, clients: u32, params: usize) -> Option<f64> {
 }
 
 /// A model, and noisy updates that point from it to the same summit.
-fn some_round(clients: u32, params: usize, round: u32) -> (Vec<f32>, Contributions) {
+pub(super) fn some_round(clients: u32, params: usize, round: u32) -> (Vec<f32>, Contributions) {
     let mut stream = Streams::new(1).open(Purpose::Data, clients, round);
     let global: Vec<f32> = (0..params).map(|_| stream.random::<f32>()).collect();
     let mut updates = Contributions::new(params);

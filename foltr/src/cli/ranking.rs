@@ -75,6 +75,10 @@ impl EvaluateArgs {
                 ErrorKind::MissingRequiredArgument,
                 "a model file needs DATA to be measured on; without DATA give the result folder or the run's folder",
             )),
+            None if self.selection.max_label.is_some() => Some((
+                ErrorKind::ArgumentConflict,
+                "--max-label is for DATA; the runs of a result folder have the one of their experiment",
+            )),
             Some(_) if self.model.is_dir() => Some((
                 ErrorKind::ArgumentConflict,
                 "a result folder knows its own data; leave DATA out, or give one file model.safetensors",

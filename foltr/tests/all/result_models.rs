@@ -129,7 +129,8 @@ fn clients_with_wishes_of_their_own_are_evaluated_as_in_the_run() {
         ExperimentFile::fpdgd().set("data.intents", "3").section("partition", "kind = \"intents\"\nshuffled = false");
     let all = compare(folder.path(), &file.set("metrics.evaluate_on", "[\"train\", \"test\"]"), "");
     assert_eq!(all.len(), 2);
-    assert!(all[0]["evaluated"][1]["metrics"][0].get("n_queries").is_none(), "each group has labels of its own");
+    let counted = all[0]["evaluated"][1]["metrics"][0]["n_queries"].as_u64();
+    assert!(counted.is_some_and(|n_queries| n_queries > 0), "relevant to some group: {counted:?}");
 }
 
 #[test]
@@ -159,6 +160,9 @@ fn labels_above_four_are_learned_from_where_no_user_must_know_them() {
     let offline = offline.without("federation").without("ranker").without("users");
     let all = compare(folder, &offline, "");
     assert_eq!(all[0]["evaluated"][0]["metrics"][0]["value"], 1.0);
+    let text = refused(folder, &["evaluate", "out", "--metric", "err@10"], 1);
+    assert_contains(&text, &["there is a label 7, but err@10 is defined up to 4"]);
+    assert_contains(&refused(folder, &["evaluate", "out", "--max-label", "7"], 2), &["--max-label is for DATA"]);
     let run = |file: &ExperimentFile, code| {
         file.write(&folder.join("other.toml"));
         let command = ["run", "other.toml", "--out", "other"];
