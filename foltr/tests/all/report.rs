@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use foltr_test::ExperimentFile;
 use foltr_test::browser::{Scheme, browser, judge};
 
-use crate::binary::{assert_contains, foltr, read, run, stderr, stdout, temporary};
+use crate::binary::{assert_contains, foltr, read, run, stderr, temporary};
 
 /// 2 learning rates x 2 kinds of users x 5 seeds.
 fn grid(n_rounds: usize, evaluate_every: usize) -> ExperimentFile {
