@@ -22,6 +22,12 @@ pub struct Means {
     values: Vec<f64>,
 }
 
+/// Fold, query and value.
+pub type QueryMean = (usize, String, f64);
+
+/// Query, sum over seeds and how many there were, in the order of the file.
+type Sums = Vec<(String, f64, u32)>;
+
 impl QueryMeans {
     pub fn read(results: &Results) -> Result<Self> {
         let settings = 0..results.grid.settings.len();
@@ -33,8 +39,8 @@ impl QueryMeans {
     }
 
     /// Means by metric of every setting, each a list of fold, query and value.
-    pub fn of(settings: Vec<BTreeMap<MetricName, Vec<(usize, String, f64)>>>) -> Self {
-        let means = |list: Vec<(usize, String, f64)>| {
+    pub fn of(settings: Vec<BTreeMap<MetricName, Vec<QueryMean>>>) -> Self {
+        let means = |list: Vec<QueryMean>| {
             let (queries, values) = list.into_iter().map(|(fold, query, value)| ((fold, query), value)).unzip();
             Means { queries: Arc::new(queries), values }
         };
@@ -67,7 +73,7 @@ fn read_setting(results: &Results, setting: usize) -> Result<BTreeMap<MetricName
     if results.grid.settings[setting].training().is_err() {
         return Ok(BTreeMap::new());
     }
-    let mut sums: BTreeMap<MetricName, BTreeMap<usize, Vec<(String, f64, u32)>>> = BTreeMap::new();
+    let mut sums: BTreeMap<MetricName, BTreeMap<usize, Sums>> = BTreeMap::new();
     for run in results.runs_of(setting) {
         let mut seen: BTreeMap<MetricName, usize> = BTreeMap::new();
         for value in results.queries(run).context("rerun the experiment to repair it")? {
@@ -80,7 +86,7 @@ fn read_setting(results: &Results, setting: usize) -> Result<BTreeMap<MetricName
             *place += 1;
         }
     }
-    let means = |folds: BTreeMap<usize, Vec<(String, f64, u32)>>| {
+    let means = |folds: BTreeMap<usize, Sums>| {
         let all = folds.into_iter().flat_map(|(fold, queries)| queries.into_iter().map(move |query| (fold, query)));
         let (queries, values) = all.map(|(fold, (query, sum, n))| ((fold, query), sum / f64::from(n))).unzip();
         Means { queries: Arc::new(queries), values }

@@ -9,6 +9,7 @@ use super::measures::{Basis, Measure};
 use super::roles::{ChoiceError, Choices, Roles, find_axis, labels};
 use super::{Report, Results};
 use crate::expect::At;
+use crate::names::axis_name;
 use crate::statistics::{TTest, Test};
 use foltr_experiment::grid::Setting;
 
@@ -57,6 +58,11 @@ impl Comparison {
         let settings = &results.grid.settings;
         let partner = |setting| baseline.as_ref().and_then(|(axis, label)| partner(settings, setting, axis, label));
         Ok(Self { partner: settings.iter().map(partner).collect(), baseline, data: report.data.clone() })
+    }
+
+    /// The baseline as people write it.
+    pub fn name(&self) -> Option<String> {
+        self.baseline.as_ref().map(|(axis, label)| format!("{}: {label}", axis_name(axis)))
     }
 
     /// Whether numbers of both settings mean the same: they are of the same data, and of runs of the same length where
@@ -110,8 +116,8 @@ fn refusal(is_other_data: bool, bases: [Basis; 2]) -> String {
 }
 
 impl Compared {
-    pub fn is_tested(&self) -> bool {
-        self.by_run.is_some() || self.by_query.is_some()
+    pub fn has_run_test(&self) -> bool {
+        self.by_run.is_some()
     }
 
     pub fn has_query_test(&self) -> bool {

@@ -6,7 +6,7 @@ use anyhow::{Context, Result};
 use askama::Template;
 use rayon::prelude::*;
 
-use super::comparison::{Compared, Comparison};
+use super::comparison::Comparison;
 use super::facts::{Fact, commands, facts, missing, provenance, setting_name};
 use super::figures::{Section, SectionFigure, base, sections};
 use super::measures::{measures, metrics};
@@ -15,7 +15,6 @@ use super::tables::{ResultTable, Tables};
 use super::{Report, Results};
 use crate::expect::figure::Drawing;
 use crate::expect::select::Selector;
-use crate::names::axis_name;
 use crate::plot::{self, CurveFigure, Figure, Format, line_swatch};
 use foltr_experiment::rows::MetricName;
 
@@ -69,15 +68,12 @@ impl Page {
         let line_of = |setting| drawing.lines.iter().position(|line| selector.is_selected(setting, line));
         let line_of = (0..n_settings).map(line_of).collect();
         let (queries, comparison) = (&report.queries, &comparison);
-        let mut tables = Tables { results, queries, roles: &roles, comparison, line_of }.all(&measures);
-        let tests: Vec<Compared> =
-            measures.iter().flat_map(|it| comparison.tests(results, queries, it)).flatten().collect();
+        let tables = Tables { results, queries, roles: &roles, comparison, line_of }.all(&measures);
+        let cells = || tables.iter().flat_map(ResultTable::cells);
+        let has_query_tests = cells().any(|cell| cell.has_query_test);
+        let is_tested = cells().any(|cell| cell.has_run_test || cell.has_query_test);
         let names = drawing.names(&drawing.lines).into_iter().enumerate();
         let settings = results.grid.settings.iter().enumerate();
-        let baseline = comparison.baseline.iter().filter(|_| tests.iter().any(Compared::is_tested));
-        let baseline = baseline.map(|(axis, it)| format!("{}: {it}", axis_name(axis))).next();
-        let has_query_tests = tests.iter().any(Compared::has_query_test);
-        tables.iter_mut().for_each(|it| it.caption = caption(it, baseline.as_deref(), has_query_tests));
         let content = Content {
             report,
             facts: facts(results),
@@ -88,7 +84,7 @@ impl Page {
             numbers: numbers(&sections).context("the numbers of the curves cannot be written")?,
             missing: missing(results),
             tables: &tables,
-            baseline,
+            baseline: comparison.name().filter(|_| is_tested),
             has_query_tests,
             n_runs: (0..n_settings).map(|setting| results.runs_of(setting).count()).max().unwrap_or(0),
             legend: names.map(|(idx, name)| (line_swatch(idx, 0.0, 6.0), name)).filter(|it| !it.1.is_empty()).collect(),
@@ -141,30 +137,6 @@ fn y_labels(results: &Results, choices: &Choices) -> Result<Vec<(MetricName, Str
         found.ok_or_else(|| ChoiceError::Metric { metric: metric.clone(), known: names() })
     };
     choices.y_labels.iter().map(find).collect()
-}
-
-/// What a table says outside of the page: runs, intervals, tests and their correction.
-fn caption(table: &ResultTable, baseline: Option<&str>, has_query_tests: bool) -> String {
-    let most = table.rows.iter().map(|row| row.n).max().unwrap_or(0);
-    let runs = match (table.n_of_all(), most) {
-        (Some(1), _) => "single runs".to_owned(),
-        (Some(n), _) => format!("means over {n} runs"),
-        (None, most) => format!("means over at most {most} runs"),
-    };
-    let interval = if most > 2 { ", ± half of Student's 95 % confidence interval" } else { "" };
-    let mut text = format!("{}: {runs}{interval}. Bold: the best mean among comparable settings.", table.title);
-    let is_tested = table.rows.iter().flat_map(|row| row.cells.iter().flatten()).any(|cell| !cell.test.is_empty());
-    if let Some(baseline) = baseline.filter(|_| is_tested) {
-        text += &format!(
-            " △ ▽: higher or lower than the baseline ({baseline}) with p < 0.05, ▲ ▼ with p < 0.01, by a two-tailed t-test \
-             over runs (paired where folds and seeds pair up, else Welch's), Bonferroni-corrected over the tests of a column."
-        );
-        let has_mark = |cell: &super::tables::ResultCell| cell.test.contains(" queries, means over seeds");
-        if has_query_tests && table.rows.iter().flat_map(|row| row.cells.iter().flatten()).any(has_mark) {
-            text += " † ‡: the same levels by a paired t-test over queries, of means over seeds.";
-        }
-    }
-    text
 }
 
 /// For the script: by panel of all curves on the page, line by line, the points as `[x, mean, low, high]`. As JSON that

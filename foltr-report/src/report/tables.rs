@@ -56,8 +56,43 @@ pub struct ResultCell {
     /// Of the test over runs.
     pub mark: &'static str,
     pub query_mark: &'static str,
-    /// The tests in words; empty where there is none.
+    /// The tests in words, or why there are none.
     pub test: String,
+    pub has_run_test: bool,
+    pub has_query_test: bool,
+}
+
+impl ResultTable {
+    pub fn cells(&self) -> impl Iterator<Item = &ResultCell> {
+        self.rows.iter().flat_map(|row| row.cells.iter().flatten())
+    }
+
+    /// What must be said outside of the page: runs, intervals, tests and their correction.
+    fn set_caption(&mut self, baseline: Option<&str>) {
+        let most = self.rows.iter().map(|row| row.n).max().unwrap_or(0);
+        let runs = match self.n_of_all() {
+            Some(1) => "single runs".to_owned(),
+            Some(n) => format!("means over {n} runs"),
+            None => format!("means over at most {most} runs"),
+        };
+        let interval = if most > 2 { ", ± half of Student's 95 % confidence interval" } else { "" };
+        let mut text = format!("{}: {runs}{interval}. Bold: the best mean among comparable settings.", self.title);
+        let baseline = baseline.unwrap_or_default();
+        if self.cells().any(|cell| cell.has_run_test) {
+            text += &format!(
+                " △ ▽: higher or lower than the baseline ({baseline}) with p < 0.05, ▲ ▼ with p < 0.01, by a two-tailed \
+                 t-test over runs (paired where folds and seeds pair up, else Welch's), Bonferroni-corrected over the tests \
+                 of a column."
+            );
+        }
+        if self.cells().any(|cell| cell.has_query_test) {
+            text += &format!(
+                " † ‡: different from the baseline ({baseline}) with p < 0.05 and p < 0.01 by a paired t-test over queries, of \
+                 means over seeds, Bonferroni-corrected."
+            );
+        }
+        self.caption = text;
+    }
 }
 
 const TABLES: [(&str, &str, Group); 4] = [
@@ -85,7 +120,9 @@ impl Tables<'_> {
             let measures: Vec<&Measure> = measures.iter().filter(|it| it.group == group).collect();
             self.table(id, title, &measures)
         };
-        TABLES.into_iter().filter_map(table).collect()
+        let mut tables: Vec<ResultTable> = TABLES.into_iter().filter_map(table).collect();
+        tables.iter_mut().for_each(|table| table.set_caption(self.comparison.name().as_deref()));
+        tables
     }
 
     /// Settings with the same data and users stand together.
@@ -177,6 +214,8 @@ impl Tables<'_> {
                 mark: test.map(Compared::mark).unwrap_or_default(),
                 query_mark: test.map(Compared::query_mark).unwrap_or_default(),
                 test: test.map(Compared::description).unwrap_or_default(),
+                has_run_test: test.is_some_and(Compared::has_run_test),
+                has_query_test: test.is_some_and(Compared::has_query_test),
             })
         };
         ((0..estimates.len()).map(cell).collect(), notes(results, measure, &estimates))

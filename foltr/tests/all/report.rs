@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use foltr_test::ExperimentFile;
 use foltr_test::browser::{Scheme, browser, judge};
 
-use crate::binary::{assert_contains, foltr, read, run, stderr, stdout, temporary};
+use crate::binary::{assert_contains, foltr, read, run, stderr, temporary};
 
 /// 2 learning rates x 2 kinds of users x 5 seeds.
 fn grid(n_rounds: usize, evaluate_every: usize) -> ExperimentFile {
@@ -138,7 +138,7 @@ fn a_missing_folder_ends_with_code_1_and_a_wrong_choice_with_code_2() {
     let first = runs.map(|run| run.expect("readable").path()).next().expect("one");
     std::fs::remove_dir_all(first).expect("removed");
     let done = report(&["--baseline", "users.preset=navigational", "--rows", "learner.learning_rate"]).success();
-    assert_contains(&stdout(&done), &["19 of 20 runs are finished"]);
+    assert_contains(&stderr(&done), &["19 of 20 runs are finished"]);
     let page = read(folder.path(), "out/report.html");
     assert_contains(&page, &["(users: navigational, everything else equal)"]);
 }
