@@ -9,6 +9,7 @@ use crate::output::{self, say};
 use foltr_experiment::spec::label;
 use foltr_experiment::trained::{Ranker, TrainedRanker, trained_rankers};
 use foltr_report::distinct;
+use foltr_report::names::{axis_names, name_of};
 use foltr_report::table::table;
 
 pub fn run(path: &Path) -> Result<End> {
@@ -31,7 +32,7 @@ fn render(rankers: &[TrainedRanker]) -> String {
             features.map(|features| features.to_string()),
             ranker.data.clone(),
             ranker.normalise.map(|normalise| label(&normalise)),
-            metric.map(|metric| metric.to_string()),
+            metric.map(name_of),
             value.map(|value| format!("{value:.6}")),
             Some(ranker.path.display().to_string()),
         ];
@@ -54,6 +55,7 @@ fn described(ranker: &Ranker) -> (String, Option<usize>) {
 /// The columns that tell rankers of one folder apart.
 pub(super) struct Columns {
     axes: Vec<String>,
+    names: Vec<String>,
     has_forgotten: bool,
 }
 
@@ -61,12 +63,17 @@ impl Columns {
     pub(super) fn of<'a>(rankers: impl IntoIterator<Item = &'a TrainedRanker>) -> Self {
         let rankers: Vec<&TrainedRanker> = rankers.into_iter().collect();
         let axes = rankers.iter().flat_map(|ranker| ranker.setting.iter().map(|(axis, _)| axis.clone()));
-        Self { axes: distinct(axes), has_forgotten: rankers.iter().any(|ranker| !ranker.forgotten.is_empty()) }
+        let axes = distinct(axes);
+        Self {
+            names: axis_names(&axes),
+            axes,
+            has_forgotten: rankers.iter().any(|ranker| !ranker.forgotten.is_empty()),
+        }
     }
 
     pub(super) fn header(&self) -> Vec<&str> {
         let forgotten = self.has_forgotten.then_some("forgotten clients");
-        self.axes.iter().map(String::as_str).chain(["fold", "seed"]).chain(forgotten).collect()
+        self.names.iter().map(String::as_str).chain(["fold", "seed"]).chain(forgotten).collect()
     }
 }
 

@@ -90,7 +90,7 @@ fn a_result_folder_is_evaluated_fold_by_fold_as_its_runs_did() {
     let file = format!("{run_folder}/model.safetensors");
     assert_eq!(json(folder, &["models", &file])[0]["provenance"], first["provenance"]);
     let table = said(folder, &["models", "out"]);
-    assert_contains(&table, &["users.preset", "mlp 4 relu", "informational", "test-map", &file]);
+    assert_contains(&table, &[" users ", "mlp 4 relu", "informational", "MAP on test queries", &file]);
 }
 
 #[test]
