@@ -31,16 +31,21 @@ pub fn merge(folders: &[PathBuf], out: &Path, parquet: bool) -> Result<Vec<Merge
     }
     let mut manifests = Vec::new();
     for name in distinct(names) {
-        let parts: Vec<PathBuf> = folders.iter().map(|folder| folder.join(&name)).filter(|it| is_study(it)).collect();
+        let parts: Vec<PathBuf> = folders.iter().map(|folder| below(folder, &name)).filter(|it| is_study(it)).collect();
         manifests.push((joined_manifest(&parts)?, parts, name));
     }
     let store = RunStore::open(out)?;
     let merge_one = |(about, parts, name): (Manifest, Vec<PathBuf>, PathBuf)| {
-        let name = Some(name).filter(|name| name.as_os_str() != "");
+        let name = Some(name).filter(|name| !name.as_os_str().is_empty());
         let results = merge_study(&parts, about, &store, name.as_deref(), parquet)?;
         Ok(MergedStudy { name, results })
     };
     manifests.into_iter().map(merge_one).collect()
+}
+
+/// The folder itself for an empty name, without the slash that joining would put behind it.
+fn below(folder: &Path, name: &Path) -> PathBuf {
+    if name.as_os_str().is_empty() { folder.to_owned() } else { folder.join(name) }
 }
 
 fn is_study(folder: &Path) -> bool {
@@ -61,7 +66,7 @@ fn studies(folder: &Path, depth: usize) -> Result<Vec<PathBuf>> {
     inner.sort();
     for path in inner.iter().filter(|path| !path.ends_with("runs")) {
         let name = Path::new(path.file_name().unwrap_or_default());
-        found.extend(studies(path, depth - 1)?.iter().map(|study| name.join(study)));
+        found.extend(studies(path, depth - 1)?.iter().map(|study| below(name, study)));
     }
     Ok(found)
 }

@@ -25,7 +25,7 @@ pub enum Stage {
     Interrupted,
     /// A share of the candidates was run, and others are missing: the choice needs all.
     Incomplete,
-    Chosen(Choice),
+    Chosen(Box<Choice>),
 }
 
 /// What to do when [`Stage::Incomplete`].
@@ -69,7 +69,7 @@ pub fn choose(
     shard: Option<Shard>,
 ) -> Result<Stage> {
     let Some(choose) = &study.choose else {
-        return Ok(Stage::Chosen(Choice { grid: study.grid.clone(), made: None }));
+        return Ok(Stage::Chosen(Box::new(Choice { grid: study.grid.clone(), made: None })));
     };
     let folder = name.map_or_else(|| "choice".to_owned(), |name| format!("{name}/choice"));
     let candidates = choose.candidates(&study.grid);
@@ -77,7 +77,7 @@ pub fn choose(
         run_grid(candidates.clone(), store, Some(&folder), how, shard).context("the choice on validation queries")
     };
     if candidates.settings.is_empty() {
-        return Ok(Stage::Chosen(chosen(study, choose, &candidates, Vec::new())));
+        return Ok(Stage::Chosen(Box::new(chosen(study, choose, &candidates, Vec::new()))));
     }
     if shard.is_some() && !is_finished(&candidates, store)? {
         if run(shard)?.interrupted {
@@ -94,7 +94,7 @@ pub fn choose(
     let choice = chosen(study, choose, &candidates, scores(choose, &first.results)?);
     let chosen = choice.made.iter().flat_map(|made| made.chosen.clone()).collect::<Vec<_>>();
     store.study(name)?.write("chosen.csv", &chosen_csv(&chosen)?)?;
-    Ok(Stage::Chosen(choice))
+    Ok(Stage::Chosen(Box::new(choice)))
 }
 
 fn chosen(study: &Study, choose: &Choose, candidates: &Grid, scores: Vec<Option<Estimate>>) -> Choice {
