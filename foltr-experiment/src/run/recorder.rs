@@ -178,8 +178,11 @@ impl<'a, 's> Recorder<'a, 's> {
         for (n_done, round) in (1..).zip(&block.rounds) {
             self.clients.clear();
             values.iter().enumerate().for_each(|(split, values)| self.send_own(round, split, values));
-            while let Some((_, row)) = self.waiting.pop_front_if(|(n_before, _)| *n_before == n_done) {
+            while let Some(&(n_before, row)) = self.waiting.front()
+                && n_before == n_done
+            {
                 (self.sink)(row);
+                self.waiting.pop_front();
             }
         }
     }
