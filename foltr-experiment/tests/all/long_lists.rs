@@ -19,7 +19,7 @@ fn rankers_learn_from_lists_of_a_hundred_documents() {
     let (rows, outcome) = run(&long).expect("a run");
     let values = |metric| rows.iter().filter(move |row: &&Row| row.metric == metric).map(|row| row.value);
     let test = MetricName::Offline(Split::Test, Metric::Ndcg(10));
-    let (first, last) = (values(test).next().expect("round 0"), values(test).last().expect("the last round"));
+    let (first, last) = (values(test).next().expect("round 0"), values(test).next_back().expect("the last round"));
     assert!(last > first + 0.1, "from {first} to {last}");
     // More of a list is seen than of a short one.
     let online = |rows: &[Row]| {
