@@ -26,9 +26,11 @@ pub struct Measured {
     exponent: Option<f64>,
 }
 
+type Part = fn() -> Result<Vec<Measured>>;
+
 /// All parts whose name has `only` in it.
 pub fn measure_all(only: &str) -> Result<Vec<Measured>> {
-    let parts: [(&str, fn() -> Result<Vec<Measured>>); 7] = [
+    let parts: [(&str, Part); 7] = [
         ("bulyan", bulyan),
         ("participation", participation),
         ("rows", memory::rows),
