@@ -202,7 +202,8 @@ fn contents_are_told_by_source_and_cleared_but_for_files_of_others() {
 fn a_changed_source_loses_the_files_of_all_its_readings() {
     let setup = setup();
     let load = |normalise| load_letor(&setup.source, &ReadOptions::default(), normalise, &setup.cache).expect("valid");
-    (load(false), load(true));
+    load(false);
+    load(true);
     assert_eq!(setup.cache_files(".foltr1").len(), 2);
     setup.write("0 qid:1 1:2\n1 qid:1 1:3\n");
     load(true);
