@@ -293,7 +293,11 @@ fn a_sized_figure_has_the_size_and_the_letters_that_were_asked_for() {
     }
     let named = Format { x_label: Some("rounds".into()), y_label: Some("quality".into()), ..Format::default() };
     let svg = Figure::Curves(grid(1, 1, 2, (0.4, 0.8), 20)).formatted(&named);
-    assert!(svg.contains(">rounds</text>") && svg.contains(">quality</text>") && !svg.contains(">nDCG@10 on test"));
+    assert!(
+        svg.contains(">rounds</text>")
+            && svg.contains(">quality</text>")
+            && !svg.contains(">nDCG@10 on test queries</text>")
+    );
     let tall = Format { height: "9cm".parse().ok(), ..format };
     let svg = Figure::Curves(grid(1, 1, 2, (0.4, 0.8), 20)).formatted(&tall);
     assert!(svg.contains("width=\"238.110pt\" height=\"255.118pt\""), "{}", &svg[..200]);
