@@ -25,6 +25,9 @@ pub struct MergedStudy {
 pub fn merge(folders: &[PathBuf], out: &Path, parquet: bool) -> Result<Vec<MergedStudy>> {
     let mut names = Vec::new();
     for folder in folders {
+        if !folder.exists() {
+            root_of(folder)?;
+        }
         let of_folder = studies(folder, DEEPEST_STUDY)?;
         ensure!(!of_folder.is_empty(), "{} has no results: expected a file resolved.toml", folder.display());
         names.extend(of_folder);

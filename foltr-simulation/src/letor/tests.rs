@@ -31,7 +31,7 @@ fn the_same_data_in_many_dresses() {
 fn a_declared_width_is_enforced() {
     let read = |width| {
         let options = ReadOptions { n_features: Some(width), ..ReadOptions::default() };
-        parse_letor(b"1 qid:1 2:5\n0 qid:1 9:5", Path::new("w.txt"), &options)
+        parse_letor(b"1 qid:1 2:5\n0 qid:1 9:5\n", Path::new("w.txt"), &options)
     };
     assert_eq!(read(46).expect("wide enough").n_features(), 46);
     assert_eq!(read(9).expect("wide enough").query(0).row(1)[8], 5.0);
@@ -91,7 +91,7 @@ fn the_first_bad_line_is_named_even_behind_many_pieces() {
 
 #[test]
 fn a_long_token_is_cut_in_the_message() {
-    let text = format!("1 qid:1 {}", "y".repeat(1000));
+    let text = format!("1 qid:1 {}\n", "y".repeat(1000));
     assert_eq!(message(&text).matches('y').count(), MAX_QUOTED);
 }
 
