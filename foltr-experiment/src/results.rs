@@ -68,8 +68,8 @@ impl Results {
     }
 
     fn read(root: &Path, grid: Grid, lines: &[JobLine], about: Manifest) -> Result<Self> {
-        let kept = Arc::<RowCache>::default();
-        let read = |line: &JobLine| read_run(root, line, &kept).transpose();
+        let cache = Arc::<RowCache>::default();
+        let read = |line: &JobLine| read_run(root, line, &cache).transpose();
         let mut runs: Vec<Run> = lines.par_iter().filter_map(read).collect::<Result<_>>()?;
         // Shards were merged in any order.
         let places = |setting: &Setting| -> HashMap<u64, usize> {
@@ -164,7 +164,7 @@ pub(crate) fn read_jobs(folder: &Path, n_settings: usize) -> Result<Vec<JobLine>
 const JOBS_FILE: &str = "jobs.csv";
 
 /// A run if it is finished; if clients were forgotten in it, the run after that.
-fn read_run(root: &Path, line: &JobLine, kept: &Arc<RowCache>) -> Result<Option<Run>> {
+fn read_run(root: &Path, line: &JobLine, cache: &Arc<RowCache>) -> Result<Option<Run>> {
     let key = current_key(root, &line.key);
     let path = run_folder(root, &key);
     if !path.is_dir() {
@@ -172,7 +172,7 @@ fn read_run(root: &Path, line: &JobLine, kept: &Arc<RowCache>) -> Result<Option<
     }
     let read = || -> Result<_> {
         let record = RunRecord::read(&path)?;
-        Ok((RunRows::open(record.rows(&path)?, kept)?, record.clients(&path)?, record))
+        Ok((RunRows::open(record.rows(&path)?, cache)?, record.clients(&path)?, record))
     };
     let (rows, clients, record) = read().context("rerun the experiment to repair it")?;
     ensure!(

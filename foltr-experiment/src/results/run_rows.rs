@@ -1,5 +1,5 @@
 //! The rows of a run as tables and figures ask for them: one metric over rounds, read from the run's file when it is asked
-//! for. Rows of all runs need not be in memory: those that were read last are kept, as far as they fit a limit.
+//! for. Rows of all runs need not be in memory: those that were read last are cached, up to a limit.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 
@@ -9,9 +9,9 @@ use super::columns::Columns;
 use crate::rows::{MetricName, Row};
 use crate::store::RowFile;
 
-/// Values of all runs that are kept, eight bytes each.
-const MOST_KEPT: usize = 8 << 20;
-/// Runs read last that are kept in any case but for the limit: those of a setting are asked for several things in a row.
+/// Values of all runs in the cache, eight bytes each.
+const MOST_CACHED: usize = 8 << 20;
+/// Runs read last, which leave the cache last: those of a setting are asked for several things in a row.
 const RECENT: usize = 64;
 
 /// Rows of a run: in its file, or in memory if they were made there.
@@ -20,7 +20,7 @@ pub struct RunRows(Source);
 
 #[derive(Clone, Debug)]
 enum Source {
-    Held(Vec<Row>),
+    InMemory(Vec<Row>),
     Stored(Arc<StoredRows>),
 }
 
@@ -28,19 +28,19 @@ enum Source {
 struct StoredRows {
     file: RowFile,
     cache: Arc<RowCache>,
-    /// As long as the cache keeps them.
+    /// While they are in the cache.
     columns: Mutex<Weak<Columns>>,
 }
 
 impl From<Vec<Row>> for RunRows {
     fn from(rows: Vec<Row>) -> Self {
-        Self(Source::Held(rows))
+        Self(Source::InMemory(rows))
     }
 }
 
 impl FromIterator<Row> for RunRows {
     fn from_iter<I: IntoIterator<Item = Row>>(rows: I) -> Self {
-        Self(Source::Held(rows.into_iter().collect()))
+        Self(Source::InMemory(rows.into_iter().collect()))
     }
 }
 
@@ -81,7 +81,7 @@ impl RunRows {
     /// Shows every row in the order in which it was written. An error of `show` ends it.
     pub fn visit(&self, mut show: impl FnMut(Row) -> Result<()>) -> Result<()> {
         match &self.0 {
-            Source::Held(rows) => rows.iter().try_for_each(|&row| show(row)),
+            Source::InMemory(rows) => rows.iter().try_for_each(|&row| show(row)),
             Source::Stored(stored) => {
                 let mut shown = Ok(());
                 stored.file.read(|row| {
@@ -105,7 +105,7 @@ impl RunRows {
 
     pub(super) fn check_unchanged(&self) -> Result<()> {
         match &self.0 {
-            Source::Held(_) => Ok(()),
+            Source::InMemory(_) => Ok(()),
             Source::Stored(stored) => stored.cache.check_unchanged(),
         }
     }
@@ -113,7 +113,7 @@ impl RunRows {
     /// A file that was read before and cannot be read again has no rows; [`Self::check_unchanged`] says so.
     fn columns(&self) -> Arc<Columns> {
         match &self.0 {
-            Source::Held(rows) => Arc::new(rows.iter().copied().collect()),
+            Source::InMemory(rows) => Arc::new(rows.iter().copied().collect()),
             Source::Stored(stored) => stored.columns(),
         }
     }
@@ -126,7 +126,7 @@ impl StoredRows {
         columns.shrink();
         let columns = Arc::new(columns);
         *lock(&self.columns) = Arc::downgrade(&columns);
-        self.cache.keep(Arc::clone(&columns));
+        self.cache.insert(Arc::clone(&columns));
         Ok(columns)
     }
 
@@ -134,7 +134,7 @@ impl StoredRows {
         let known = lock(&self.columns).upgrade();
         known.unwrap_or_else(|| {
             self.read().unwrap_or_else(|failure| {
-                lock(&self.cache.kept).failure.get_or_insert_with(|| format!("{failure:#}"));
+                lock(&self.cache.cached).failure.get_or_insert_with(|| format!("{failure:#}"));
                 Arc::default()
             })
         })
@@ -145,11 +145,11 @@ impl StoredRows {
 #[derive(Debug)]
 pub(super) struct RowCache {
     most_values: usize,
-    kept: Mutex<Kept>,
+    cached: Mutex<CachedColumns>,
 }
 
 #[derive(Debug, Default)]
-struct Kept {
+struct CachedColumns {
     /// In the order in which they were read.
     columns: Vec<Arc<Columns>>,
     n_values: usize,
@@ -159,26 +159,26 @@ struct Kept {
 
 impl Default for RowCache {
     fn default() -> Self {
-        Self { most_values: MOST_KEPT, kept: Mutex::default() }
+        Self { most_values: MOST_CACHED, cached: Mutex::default() }
     }
 }
 
 impl RowCache {
-    /// Keeps what was read. Too much of it drives out what was read some time ago, but not first of all: whoever asks for
-    /// all runs again and again then finds the first ones.
-    fn keep(&self, columns: Arc<Columns>) {
-        let kept = &mut *lock(&self.kept);
-        kept.n_values += columns.len();
-        kept.columns.push(columns);
-        while kept.n_values > self.most_values && kept.columns.len() > 1 {
-            let oldest = kept.columns.remove(kept.columns.len().saturating_sub(RECENT + 1));
-            kept.n_values -= oldest.len();
+    /// Adds what was read. Above the limit the newest but [`RECENT`] leave first: whoever asks for all runs again and again
+    /// then finds the first ones.
+    fn insert(&self, columns: Arc<Columns>) {
+        let cached = &mut *lock(&self.cached);
+        cached.n_values += columns.len();
+        cached.columns.push(columns);
+        while cached.n_values > self.most_values && cached.columns.len() > 1 {
+            let oldest = cached.columns.remove(cached.columns.len().saturating_sub(RECENT + 1));
+            cached.n_values -= oldest.len();
         }
     }
 
     /// Fails if a file changed after it was opened, so that what was made of the rows is wrong.
     fn check_unchanged(&self) -> Result<()> {
-        match &lock(&self.kept).failure {
+        match &lock(&self.cached).failure {
             Some(failure) => bail!("a run changed while it was read, try again: {failure}"),
             None => Ok(()),
         }
@@ -195,11 +195,11 @@ mod tests {
     use crate::store::{RunRecord, RunStore, run_folder};
 
     #[test]
-    fn no_more_values_are_kept_than_allowed() {
+    fn no_more_values_are_cached_than_allowed() {
         const METRIC: MetricName = MetricName::OnlineMaxRr;
         let folder = tempfile::tempdir().expect("a temporary folder");
         let store = RunStore::open(folder.path()).expect("opened");
-        let cache = Arc::new(RowCache { most_values: 1000, kept: Mutex::default() });
+        let cache = Arc::new(RowCache { most_values: 1000, cached: Mutex::default() });
         let course = |run: usize| (0..200).map(|round| (round, (round * run) as f64)).collect::<Vec<_>>();
         let open = |run: usize| {
             let mut writer = store.start(&run.to_string()).expect("started");
@@ -213,7 +213,7 @@ mod tests {
         for _ in 0..2 {
             for (run, rows) in runs.iter().enumerate() {
                 assert_eq!((rows.course(METRIC), rows.metrics()), (course(run), vec![METRIC]));
-                assert_eq!(lock(&cache.kept).n_values, 1000);
+                assert_eq!(lock(&cache.cached).n_values, 1000);
             }
         }
         assert!(runs[99] == runs[99].clone() && runs[98] != runs[99]);

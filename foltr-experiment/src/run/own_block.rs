@@ -1,6 +1,6 @@
 //! Rankers that clients use, collected over rounds, so that one pass over the queries evaluates many of them.
 //!
-//! Rankers that are equal are held and evaluated once: those of clients that did not take part in a round, and the global
+//! Equal rankers are stored and evaluated once: those of clients that did not take part in a round, and the global
 //! ranker of clients that have no other.
 
 use std::collections::HashMap;

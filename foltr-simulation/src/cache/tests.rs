@@ -184,9 +184,9 @@ fn contents_are_told_by_source_and_cleared_but_for_files_of_others() {
     fs::write(folder.join("notes.txt"), "mine").expect("written");
     fs::write(folder.join(format!("{:032x}-text-any-4-raw.foltr1", 7)), "0123").expect("written");
     let found = contents(&folder).expect("readable");
-    let told: Vec<_> = found.iter().map(|it| (it.source.is_some(), it.state, it.n_files)).collect();
+    let states: Vec<_> = found.iter().map(|it| (it.source.is_some(), it.state, it.n_files)).collect();
     use SourceState::{Missing, Unchanged, Unknown};
-    assert_eq!(told, [(false, Unknown, 1), (true, Missing, 1), (true, Unchanged, 2)]);
+    assert_eq!(states, [(false, Unknown, 1), (true, Missing, 1), (true, Unchanged, 2)]);
     assert_eq!(found[2].source, Some(fs::canonicalize(&setup.source).expect("there")));
     setup.write("0 qid:1 1:2\n1 qid:1 1:3\n");
     assert_eq!(contents(&folder).expect("readable")[2].state, SourceState::Changed);
