@@ -13,9 +13,10 @@ use foltr_experiment::spec::Problem;
 use foltr_experiment::study::{COLLECTION_AXIS, Names, Study};
 
 pub use figure::Drawn;
-pub use reduce::At;
+pub use reduce::{At, Basis};
 pub use verdict::{Judgement, Verdict, text};
 
+use crate::distinct;
 use crate::plot::Format;
 use check::Checker;
 use figure::{Drawing, FigureSpec};
@@ -93,6 +94,7 @@ fn judge_one(expectation: &Expectation, study: &Study, selector: &Selector<'_>) 
         let query = expectation.query(case);
         for outcome in predicates::outcomes(expectation, &query, n_cases, selector) {
             let not_comparable = data.and_then(|(_, data)| expectation.level().refuses(data));
+            let not_comparable = not_comparable.or_else(|| different_lengths(expectation, &query, selector));
             judgements.push(conclude(expectation, study, case, outcome, data.map(|(name, _)| name), not_comparable));
         }
     }
@@ -101,6 +103,22 @@ fn judge_one(expectation: &Expectation, study: &Study, selector: &Selector<'_>) 
         judgements.push(conclude(expectation, study, &Selection::default(), outcome, None, None));
     }
     judgements
+}
+
+/// Why sums over the rounds of different runs say nothing about which is better; none if the runs are equally long. A
+/// printed number is compared with runs of its own setting only.
+fn different_lengths(expectation: &Expectation, query: &Selection, selector: &Selector<'_>) -> Option<String> {
+    if expectation.printed.is_some() {
+        return None;
+    }
+    let sides = [&expectation.left, &expectation.right].map(|side| side.as_ref().map(|side| query.and(side)));
+    let bases = sides.into_iter().map(|side| side.unwrap_or_else(|| query.clone())).flat_map(|side| {
+        let at = side.at.clone().unwrap_or_default();
+        selector.settings(&side).into_iter().map(move |setting| at.basis(selector.results, setting)).collect::<Vec<_>>()
+    });
+    let bases = distinct(bases);
+    (bases.len() > 1)
+        .then(|| "discounted sums of runs with different numbers of rounds or interactions are not comparable".into())
 }
 
 fn conclude(

@@ -9,7 +9,7 @@ mod export;
 mod facts;
 mod figures;
 mod join;
-mod latex;
+pub(crate) mod latex;
 mod measures;
 mod page;
 mod paper;

@@ -1,8 +1,11 @@
 //! Tables on the terminal.
 
+mod text_table;
+
 use comfy_table::{CellAlignment, ContentArrangement, LineStyle, Table, TableStyle};
 
 use crate::statistics::Estimate;
+pub use text_table::TextTable;
 
 /// Lines above, below and under the header; none between rows.
 const STYLE: TableStyle = TableStyle::new()

@@ -86,7 +86,10 @@ pub fn judge(study: &Study, criteria: &Criteria, results: &Results, out: &Path) 
     for (name, drawn, format) in criteria.draw(study, results) {
         match drawn {
             Drawn::Figure(figure) => figures.push(plot::write(&figure.formatted(&format), &out.join(name))?[1].clone()),
-            Drawn::Table(table) => tables += &format!("{table}\n"),
+            Drawn::Table(table) => {
+                table.write(&out.join(name))?;
+                tables += &format!("{}\n", table.render());
+            }
         }
     }
     results.check_unchanged()?;

@@ -14,7 +14,7 @@ use super::reduce::At;
 use super::select::{METRIC, Selection, Selector};
 use crate::names::{axis_name, label_name, metric_name};
 use crate::plot::{Bar, BarFigure, BarGroup, Figure, Format, HeatMap, Length, Palette};
-use crate::table::table;
+use crate::table::TextTable;
 use cells::Gain;
 
 #[derive(Clone, Debug, Default, Deserialize)]
@@ -109,7 +109,7 @@ fn yes() -> bool {
 
 pub enum Drawn {
     Figure(Figure),
-    Table(String),
+    Table(TextTable),
 }
 
 impl FigureSpec {
@@ -337,22 +337,22 @@ impl<'a> Drawing<'a> {
         }
     }
 
-    fn table(&self) -> String {
+    fn table(&self) -> TextTable {
         let cell = |parts: &[&Selection]| self.cell(parts).map_or_else(|| "-".into(), |cell| self.text(&cell));
-        let columns = self.names(&self.columns);
-        let header: Vec<&str> = [""].into_iter().chain(columns.iter().map(String::as_str)).collect();
+        let header = [String::new()].into_iter().chain(self.names(&self.columns)).collect();
         let line = |(row, line): &(&Selection, &Selection)| {
             let name = joined(&[self.name(row), self.name(line)]);
             [name].into_iter().chain(self.columns.iter().map(|column| cell(&[row, line, column]))).collect()
         };
-        let lines = self.table_rows().iter().map(line).collect();
+        let rows = self.table_rows().iter().map(line).collect();
         let title = if self.spec.title.is_empty() { self.spec.name.clone() } else { self.spec.title.clone() };
         let worst = self
             .spec
             .worst_over
             .as_ref()
             .map_or_else(String::new, |axis| format!(", the least over {}", axis_name(axis)));
-        format!("{title} ({}{worst}; {})\n{}\n", self.y_label(), self.subtitle(""), table(&header, 1, lines))
+        let caption = format!("{title} ({}{worst}; {})", self.y_label(), self.subtitle(""));
+        TextTable { caption, header, rows }
     }
 }
 

@@ -1,6 +1,6 @@
 //! `at`: from the course of a metric in one run to one number.
 
-use foltr_experiment::results::Run;
+use foltr_experiment::results::{Results, Run};
 use foltr_experiment::rows::MetricName;
 use foltr_rank::metric::{ONLINE_DISCOUNT, online_performance};
 use serde::Deserialize;
@@ -28,6 +28,36 @@ pub enum At {
     Rounds(usize, usize),
     /// By how much it changed from the first to the second.
     Change(Box<(At, At)>),
+}
+
+/// What a number depends on beside the quality of lists. Only numbers of equal bases can be compared.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Basis {
+    Any,
+    Rounds { n_rounds: usize, per_round: usize },
+    Interactions(usize),
+}
+
+impl Basis {
+    pub fn describe(&self) -> String {
+        match self {
+            Self::Any => String::new(),
+            Self::Rounds { n_rounds, per_round } => format!("{n_rounds} rounds of {per_round} interactions"),
+            Self::Interactions(n) => format!("{n} interactions"),
+        }
+    }
+}
+
+impl At {
+    pub fn basis(&self, results: &Results, setting: usize) -> Basis {
+        let schedule = results.grid.settings[setting].experiment.schedule();
+        let (n_rounds, per_round) = schedule.map_or((0, 0), |it| (it.n_rounds, it.interactions_per_round()));
+        match self {
+            Self::DiscountedSum => Basis::Rounds { n_rounds, per_round },
+            Self::DiscountedByInteraction => Basis::Interactions(n_rounds * per_round),
+            _ => Basis::Any,
+        }
+    }
 }
 
 impl TryFrom<Value> for At {

@@ -331,6 +331,24 @@ fn other_data_than_the_papers_is_not_compared() {
     assert_eq!(verdict("at_least = 9.0\nbecause = { synthetic-mslr = 'generated' }\n"), Explained);
 }
 
+/// Mistake: ten rounds of four interactions exceed ten of two in a discounted sum, and the claim was said to hold.
+#[test]
+fn sums_over_runs_of_different_lengths_are_not_compared() {
+    let by_interactions =
+        "left = { 'clients.interactions' = 4 }\nright = { 'clients.interactions' = 2 }\nat_least = 0.0\n";
+    let verdicts = |at: &str| {
+        let judged =
+            judge(&format!("at = '{at}'\nwhere = {{ 'users.preset' = 'perfect' }}\n{by_interactions}"), &usual);
+        judged.iter().map(|one| one.verdict).collect::<Vec<_>>()
+    };
+    assert_eq!(verdicts("mean"), [Holds]);
+    assert_eq!(verdicts("discounted-sum"), [NotJudged]);
+    assert_eq!(verdicts("discounted-by-interaction"), [NotJudged]);
+    let equal = "at = 'discounted-sum'\nwhere = { 'clients.interactions' = 4 }\n\
+                 left = { 'users.preset' = 'perfect' }\nright = { 'users.preset' = 'informational' }\nat_least = 0.0\n";
+    assert_eq!(judge(equal, &usual)[0].verdict, Holds);
+}
+
 #[test]
 fn without_runs_nothing_is_judged() {
     let expect = "[[expect]]\nsays = 'so'\nmetric = 'online-maxrr'\nat_least = 0.0\n";

@@ -5,10 +5,10 @@
 //! (Bonferroni). Numbers that depend on the length of a run are compared only where lengths agree.
 
 use super::by_query::{QueryMeans, QueryTest};
-use super::measures::{Basis, Measure};
+use super::measures::Measure;
 use super::roles::{ChoiceError, Choices, Roles, find_axis, labels};
 use super::{Report, Results};
-use crate::expect::At;
+use crate::expect::{At, Basis};
 use crate::names::axis_name;
 use crate::statistics::{TTest, Test};
 use foltr_experiment::grid::Setting;

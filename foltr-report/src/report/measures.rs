@@ -4,7 +4,7 @@ use std::cmp::Reverse;
 
 use super::Results;
 use crate::distinct;
-use crate::expect::At;
+use crate::expect::{At, Basis};
 use crate::names::name_of;
 use crate::statistics::Estimate;
 use foltr_experiment::rows::MetricName;
@@ -30,14 +30,6 @@ pub enum Group {
     TimeAndMessages,
 }
 
-/// What a number depends on beside the quality of lists. Only numbers of equal bases can be compared.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Basis {
-    Any,
-    Rounds { n_rounds: usize, per_round: usize },
-    Interactions(usize),
-}
-
 impl Measure {
     pub fn values(&self, results: &Results, setting: usize) -> Vec<f64> {
         results.runs_of(setting).filter_map(|run| self.at.of(run, self.metric)).collect()
@@ -48,29 +40,13 @@ impl Measure {
     }
 
     pub fn basis(&self, results: &Results, setting: usize) -> Basis {
-        let schedule = results.grid.settings[setting].experiment.schedule();
-        let (n_rounds, per_round) = schedule.map_or((0, 0), |it| (it.n_rounds, it.interactions_per_round()));
-        match self.at {
-            At::DiscountedSum => Basis::Rounds { n_rounds, per_round },
-            At::DiscountedByInteraction => Basis::Interactions(n_rounds * per_round),
-            _ => Basis::Any,
-        }
+        self.at.basis(results, setting)
     }
 
     /// Bases of all settings that have the number; with more than one, not all can be compared.
     pub fn bases(&self, results: &Results, estimates: &[Option<Estimate>]) -> Vec<Basis> {
         let measured = estimates.iter().enumerate().filter(|(_, estimate)| estimate.is_some());
         distinct(measured.map(|(setting, _)| self.basis(results, setting)))
-    }
-}
-
-impl Basis {
-    pub fn describe(&self) -> String {
-        match self {
-            Self::Any => String::new(),
-            Self::Rounds { n_rounds, per_round } => format!("{n_rounds} rounds of {per_round} interactions"),
-            Self::Interactions(n) => format!("{n} interactions"),
-        }
     }
 }
 

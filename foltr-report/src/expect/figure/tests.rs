@@ -68,7 +68,8 @@ fn bars_and_heat_maps_have_their_means_and_differences() {
     let cells: Vec<f64> = figure.cells.concat();
     assert_eq!(cells, [-10.0, -10.0, 0.0, 0.0, 10.0, 10.0]);
     let worst = "kind = 'table'\nrows = 'clients.interactions'\nworst_over = 'users.preset'";
-    let Drawn::Table(text) = drawn(worst) else { panic!("a table") };
+    let Drawn::Table(table) = drawn(worst) else { panic!("a table") };
+    let text = table.render();
     assert!(text.contains("21.0000") && text.contains("(perfect)") && !text.contains("41.0000"), "{text}");
 }
 
@@ -78,7 +79,7 @@ fn a_table_shows_shares_of_the_gain_and_names_the_worst() {
     let gain = "gain = { from = { 'users.preset' = 'perfect' }, to = { 'users.preset' = 'informational' } }";
     // 10 perfect, 20 navigational, 30 informational, and what runs have in common: half of the gain, in every run.
     let table = |more: &str| match drawn(&format!("kind = 'table'\nrows = 'clients.interactions'\n{gain}\n{more}")) {
-        Drawn::Table(text) => text,
+        Drawn::Table(table) => table.render(),
         Drawn::Figure(_) => panic!("a table"),
     };
     let text = table("where = { 'users.preset' = 'navigational' }");
@@ -96,9 +97,10 @@ fn a_table_shows_shares_of_the_gain_and_names_the_worst() {
 #[test]
 fn a_gain_without_a_gap_is_no_number_and_not_drawn_as_a_curve() {
     let gain = "gain = { from = { 'users.preset' = 'informational' }, to = { 'users.preset' = 'perfect' } }";
-    let Drawn::Table(text) = drawn(&format!("kind = 'table'\nrows = 'users.preset'\n{gain}")) else {
+    let Drawn::Table(table) = drawn(&format!("kind = 'table'\nrows = 'users.preset'\n{gain}")) else {
         panic!("a table")
     };
+    let text = table.render();
     assert!(text.contains("NaN") && !text.contains("50.0"), "{text}");
     for (more, message) in [
         ("kind = 'curves'", "requires a table, heat map or bars"),
