@@ -52,8 +52,8 @@ pub struct EvaluateArgs {
     /// For a file: a LETOR file, or a folder in LETOR layout. Looked up here, then below FOLTR_DATA.
     #[arg(value_name = "DATA")]
     pub data: Option<PathBuf>,
-    /// What to measure, in our words or those of ir-measures; can be repeated [default: what the run measured; for a file
-    /// ndcg@10, mrr@10, p@10 and map].
+    /// What to measure, in our words or those of ir-measures; can be repeated. By default what the run measured; for a file
+    /// ndcg@10, mrr@10, p@10 and map.
     #[arg(long = "metric", value_name = "NAME", value_parser = metric_by_labels)]
     pub metrics: Vec<Metric>,
     #[command(flatten)]

@@ -15,17 +15,18 @@ pub struct TuneArgs {
     #[arg(long, value_name = "DIR")]
     pub out: PathBuf,
     /// An axis to choose from, such as learner.learning_rate; may be repeated. By default those of the file's section
-    /// [choose], else all swept numbers of learner, ranker, personalisation and server optimiser.
+    /// `[choose]`, else all swept numbers of learner, ranker, personalisation and server optimiser.
     #[arg(long = "choose", value_name = "AXIS")]
     pub axes: Vec<String>,
-    /// What is compared, always on validation queries [default: that of [choose], else the first of metrics.offline].
+    /// What is compared, always on validation queries; by default that of `[choose]`, else the first of metrics.offline.
     #[arg(long, value_name = "METRIC")]
     pub metric: Option<String>,
-    /// How a learning curve becomes a number: final, mean, last-fifth or last-tenth [default: that of [choose], else final].
+    /// How a learning curve becomes a number: final, mean, last-fifth or last-tenth; by default that of
+    /// `[choose]`, else final.
     #[arg(long, value_name = "AT")]
     pub at: Option<String>,
-    /// Seeds of the candidates; must differ from those of the file, which run what was chosen [default: those of
-    /// [choose], else as many as the file has, from 1001 on].
+    /// Seeds of the candidates; must differ from those of the file, which run what was chosen. By default those of
+    /// `[choose]`, else as many as the file has, from 1001 on.
     #[arg(long, value_name = "SEED,...", value_delimiter = ',')]
     pub choice_seeds: Vec<u64>,
     /// A value in place of the one in the file, such as users.preset=perfect or 'learner.learning_rate=[0.1, 0.01]'.
