@@ -29,7 +29,7 @@ pub enum Labels {
 #[serde(try_from = "Table")]
 pub struct Selection {
     labels: Vec<(String, Labels)>,
-    at: Option<At>,
+    pub(super) at: Option<At>,
 }
 
 impl TryFrom<Table> for Selection {

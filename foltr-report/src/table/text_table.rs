@@ -74,7 +74,7 @@ fn a_table_of_texts_is_set_by_every_program() {
         latex.contains("{lr}\n\\toprule\n & a\\_b \\\\\n\\midrule\nx \\textbar{} y & 0.5 $\\pm$ 0.1 \\\\\n"),
         "{latex}"
     );
-    assert_eq!(table.csv().expect("CSV"), "\"\",a_b\nx | y,0.5 ± 0.1\nnone,-\n");
+    assert_eq!(table.csv().expect("CSV"), ",a_b\nx | y,0.5 ± 0.1\nnone,-\n");
     assert!(table.markdown().starts_with("|  | a_b |\n|---|---:|\n| x \\| y | 0.5 ± 0.1 |\n"), "{}", table.markdown());
     assert!(table.render().starts_with("50 % left\n"));
 }
