@@ -27,7 +27,7 @@ pub struct TrainedRanker {
     pub ranker: Ranker,
     pub normalise: Option<Normalisation>,
     pub data: Option<String>,
-    /// From 1.
+    /// The first fold is 1.
     pub fold: Option<usize>,
     pub seed: Option<u64>,
     /// Clients that were forgotten in it.

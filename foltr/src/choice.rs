@@ -43,7 +43,7 @@ pub struct Choice {
 pub struct ChoiceMade {
     pub rule: String,
     pub metric: String,
-    /// Seeds of the candidates.
+    /// What was chosen runs with others, those of the file.
     pub seeds: Vec<u64>,
     pub axes: Vec<String>,
     pub candidates: Vec<Candidate>,

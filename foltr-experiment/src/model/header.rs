@@ -22,7 +22,7 @@ pub struct Provenance {
     pub data: String,
     /// Of features, labels and query ids of the fold.
     pub data_hash: String,
-    /// From 1.
+    /// The first fold is 1.
     pub fold: usize,
     pub seed: u64,
     pub metrics: Conventions,
@@ -80,7 +80,7 @@ pub(super) struct Header {
     pub(super) normalise: Normalisation,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub(super) provenance: Option<Provenance>,
-    /// Of format 1.
+    /// What files of format 1 have in place of a provenance; never written.
     #[serde(default, skip_serializing)]
     pub(super) about: Option<String>,
 }

@@ -104,11 +104,11 @@ impl<'a> RunEvaluator<'a> {
 
 /// What rankers are worth to clients on a split.
 pub(super) struct OwnValues {
-    /// By client.
+    /// The place of each client's labels and queries among those that are evaluated.
     audiences: Vec<u32>,
     /// Audience and ranker, in order.
     uses: Vec<(u32, usize)>,
-    /// Every metric, by use.
+    /// Every metric of each pair in `uses`.
     values: Vec<Vec<f64>>,
 }
 

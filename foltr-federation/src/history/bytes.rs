@@ -34,7 +34,7 @@ impl<'a> Reader<'a> {
         Self::of_stream(bytes.len(), from_slice(bytes))
     }
 
-    /// Of so many bytes.
+    /// Reads `len` bytes block by block; `fetch` fills a block, or says that it cannot.
     pub(crate) fn of_stream(len: usize, fetch: impl FnMut(&mut [u8]) -> bool + 'a) -> Self {
         Self { fetch: Box::new(fetch), len, at: 0, block: Vec::new(), start: 0 }
     }

@@ -55,7 +55,7 @@ pub struct FigureSpec {
     /// On paper, such as `8.5cm`.
     pub width: Option<Length>,
     pub height: Option<Length>,
-    /// Of labels, in points.
+    /// In points; titles grow with the labels.
     pub font_size: Option<f64>,
     /// Title and what stands below it.
     #[serde(default = "yes")]

@@ -15,7 +15,7 @@ const UNITS: [(&str, f64); 4] = [("cm", 72.0 / 2.54), ("mm", 72.0 / 25.4), ("in"
 pub struct Format {
     pub width: Option<Length>,
     pub height: Option<Length>,
-    /// Of labels, in points.
+    /// In points; titles grow with the labels.
     pub font_size: Option<f64>,
     pub without_title: bool,
     pub x_label: Option<String>,

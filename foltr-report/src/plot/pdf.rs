@@ -50,7 +50,7 @@ fn state_name(idx: usize) -> String {
 
 struct Painter {
     content: Content,
-    /// A graphics state each.
+    /// A PDF names opacities by graphics states: one for each of these.
     opacities: Vec<f32>,
 }
 

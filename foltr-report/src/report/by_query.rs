@@ -16,13 +16,13 @@ pub struct QueryMeans(Vec<BTreeMap<MetricName, Means>>);
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Means {
-    /// Fold and query.
+    /// The same query may be in several folds, so that its fold belongs to its name.
     queries: Arc<Vec<(usize, String)>>,
     /// Over seeds, in the order of the queries.
     values: Vec<f64>,
 }
 
-/// Fold, query and value.
+/// A query by fold and id, and its mean over seeds.
 pub type QueryMean = (usize, String, f64);
 
 /// Query, sum over seeds and how many there were, in the order of the file.

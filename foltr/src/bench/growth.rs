@@ -21,7 +21,7 @@ pub struct Measured {
     what: String,
     sizes: Vec<String>,
     costs: Vec<f64>,
-    /// Where sizes are numbers.
+    /// None where the sizes are names of cases.
     #[serde(skip_serializing_if = "Option::is_none")]
     exponent: Option<f64>,
 }

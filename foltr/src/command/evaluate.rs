@@ -23,7 +23,7 @@ use foltr_report::table::{grouped, table};
 
 const USUAL: [Metric; 4] = [Metric::Ndcg(10), Metric::Mrr(10), Metric::Precision(10), Metric::AveragePrecision];
 
-/// One split of queries.
+/// What a ranker is worth on the queries of one split.
 #[derive(Debug, Serialize)]
 struct Evaluated {
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use foltr_experiment::grid::{Grid, Setting};
 use toml::{Table, Value};
 
-/// Values beyond most limits.
+/// Most limits refuse at least one of these.
 const PROBES: [&str; 8] = ["0", "-1.0", "0.0", "2.5", "1e300", "nan", "1000000000000000000", "[]"];
 
 /// Words with which a check says what is right for one key whatever the others are.
