@@ -6,7 +6,7 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use crate::writer::Writer;
+use crate::writer::{WriteFingerprint, Writer};
 
 /// 32 bytes, written as 64 hexadecimal digits.
 #[derive(Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Deserialize, Serialize)]

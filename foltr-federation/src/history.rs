@@ -34,7 +34,7 @@ use crate::aggregate::Contributions;
 use crate::fingerprint::Fingerprint;
 use crate::server_optimiser::ServerOptimiser;
 use crate::unlearn::Assurance;
-use crate::writer::Writer;
+use crate::writer::{WriteFingerprint, Writer};
 use accounts::{Accounts, Seal};
 use chain::{Event, Link, Round, Updates};
 use checkpoint::StoredState;

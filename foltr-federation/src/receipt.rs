@@ -19,7 +19,7 @@ use thiserror::Error;
 use crate::fingerprint::{Fingerprint, hexadecimal};
 use crate::history::{Course, History, HistoryError};
 use crate::unlearn::{Accounting, Assurance, MessageCost, Unlearning};
-use crate::writer::Writer;
+use crate::writer::{WriteFingerprint, Writer};
 
 /// Of the canonical bytes; another one is refused.
 pub const VERSION: u32 = 2;

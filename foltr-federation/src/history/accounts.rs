@@ -11,7 +11,7 @@ use rand::CryptoRng;
 use crate::aggregate::Contributions;
 use crate::fingerprint::Fingerprint;
 use crate::history::{HistoryError, Salt, fresh_salt};
-use crate::writer::Writer;
+use crate::writer::{WriteFingerprint, Writer};
 
 /// The accounts of all clients that have one.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -8,7 +8,7 @@ use crate::fingerprint::Fingerprint;
 use crate::history::accounts::Seal;
 use crate::history::{Participants, Record, StoredState};
 use crate::unlearn::Unlearning;
-use crate::writer::Writer;
+use crate::writer::{WriteFingerprint, Writer};
 
 #[derive(Clone, Debug, PartialEq)]
 pub struct Erasure {

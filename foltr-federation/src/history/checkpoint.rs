@@ -9,7 +9,7 @@ use crate::history::{HistoryError, Salt, fresh_salt};
 use crate::server_optimiser::OptimiserState;
 use crate::stand_ins::{LastMessage, StandIns};
 use crate::tail_mean::TailMean;
-use crate::writer::Writer;
+use crate::writer::{WriteFingerprint, Writer};
 
 /// The state before a round.
 #[derive(Clone, Debug, PartialEq)]

@@ -22,7 +22,7 @@ use sha2::{Digest, Sha256};
 use super::bytes::{Reader, from_slice};
 use super::{Accounts, Header, History, HistoryError, HistoryPolicy, Salt};
 use crate::server_optimiser::ServerOptimiser;
-use crate::writer::Writer;
+use crate::writer::{WriteFingerprint, Writer};
 use links::{read_link, write_link};
 
 /// Of the stored form; another one is refused.

@@ -9,7 +9,7 @@ use crate::fingerprint::Fingerprint;
 use crate::history::chain::{DroppedState, Erasure, Event, Link, Round};
 use crate::server_optimiser::ServerOptimiser;
 use crate::unlearn::{Assurance, Return};
-use crate::writer::Writer;
+use crate::writer::{WriteFingerprint, Writer};
 
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Course<'a> {

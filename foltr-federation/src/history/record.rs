@@ -10,7 +10,7 @@ use rand::CryptoRng;
 use crate::aggregate::Contributions;
 use crate::fingerprint::Fingerprint;
 use crate::history::HistoryError;
-use crate::writer::Writer;
+use crate::writer::{WriteFingerprint, Writer};
 
 /// What hides an erased update behind its commitment.
 pub type Salt = [u8; 16];

@@ -11,7 +11,7 @@ use crate::server_optimiser::OptimiserState;
 use crate::stand_ins::LastMessage;
 use crate::tail_mean::TailMean;
 use crate::unlearn::Unlearning;
-use crate::writer::Writer;
+use crate::writer::{WriteFingerprint, Writer};
 
 /// The least bytes of an entry: client, weight, commitment, whether there is an update.
 const LEAST_ENTRY: usize = 4 + 8 + 32 + 1;
