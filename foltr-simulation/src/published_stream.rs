@@ -196,7 +196,7 @@ fn client_round(
         }
         let clicks = click(users, &shown[..ranking.len()], generator);
         stats.count(share.training, query, &shown[..ranking.len()], clicks);
-        learner.observe(&Impression { query: data.query(query), ranking: &ranking, clicks });
+        learner.observe(&Impression::new(data.query(query), &ranking, clicks));
     }
     let mut payload = Payload::default();
     // The published coin comes from a global generator; ours from the client's own stream.
