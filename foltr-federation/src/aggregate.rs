@@ -25,6 +25,7 @@ mod trimmed_mean;
 
 use std::fmt::{self, Debug};
 
+use foltr_rank::bytes::{BytesError, Reader, Writer};
 use foltr_rank::learn::evolution::fill_direction;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -267,6 +268,13 @@ pub trait Aggregator: Debug + Send + Sync {
 
     /// The same rule with the same memory, to try something on.
     fn copy(&self) -> Box<dyn Aggregator>;
+
+    /// Writes what later rounds depend on; nothing for a rule that does not [remember](Aggregation::remembers).
+    fn save(&self, out: &mut Writer);
+
+    /// Goes on from what a rule with the same parameters saved, for a model of so many parameters. Nothing changes on an
+    /// error.
+    fn restore(&mut self, input: &mut Reader<'_>, n_params: usize) -> Result<(), BytesError>;
 }
 
 /// What an aggregator makes of a round.
@@ -289,7 +297,15 @@ pub trait AggregationRule: Copy + Debug + Send + Sync + 'static {
     /// What stays from round to round: reused memory, and what the rule remembers.
     type Memory: Clone + Debug + Default + Send + Sync + 'static;
 
+    /// Whether later rounds depend on earlier ones. Then [`Self::save`] and [`Self::restore`] are the rule's own.
     const REMEMBERS: bool = false;
+
+    /// Writes what later rounds depend on, without reused memory.
+    fn save(&self, _memory: &Self::Memory, _out: &mut Writer) {}
+
+    fn restore(&self, _input: &mut Reader<'_>, _n_params: usize) -> Result<Self::Memory, BytesError> {
+        Ok(Self::Memory::default())
+    }
 
     fn check(&self) -> Result<(), ParameterError> {
         Ok(())
@@ -328,6 +344,15 @@ impl<R: AggregationRule> Aggregator for Running<R> {
 
     fn copy(&self) -> Box<dyn Aggregator> {
         Box::new(self.clone())
+    }
+
+    fn save(&self, out: &mut Writer) {
+        self.rule.save(&self.memory, out);
+    }
+
+    fn restore(&mut self, input: &mut Reader<'_>, n_params: usize) -> Result<(), BytesError> {
+        self.memory = self.rule.restore(input, n_params)?;
+        Ok(())
     }
 }
 
