@@ -10,7 +10,7 @@ use foltr_federation::privacy::{
     CentralMode, Clip, ClipRadius, DiscreteGaussian, DistributedLaplace, Duchi, Gaussian, PrivUnit, RandomisedResponse,
     SampledResponse, Unprotected,
 };
-use foltr_federation::{Aggregation, Defence, Mechanism, ServerOptimiser};
+use foltr_federation::{Aggregation, Defence, Mechanism, ServerOptimiser, Staleness};
 use foltr_rank::learn::evolution::{EvolutionSettings, Reward};
 use foltr_rank::learn::pdgd::{PdgdSettings, Updates};
 use foltr_rank::metric::WithoutRelevant;
@@ -340,6 +340,8 @@ fn pdgd(shape: Shape, initial: Params) -> FederationSettings {
         participation: Participation::Everyone,
         dropout: 0.0,
         average_from: None,
+        staleness: Staleness::NONE,
+        single_messages: false,
         absent: Vec::new(),
         lineage: Lineage::TRAINING,
         privacy: Mechanism::Unprotected(Unprotected { reward: Reward::MaxRr }),
