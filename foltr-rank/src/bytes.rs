@@ -163,6 +163,13 @@ impl<'a> Reader<'a> {
         Ok(values)
     }
 
+    /// As many numbers as there is room for, whatever their bits.
+    pub fn fill_f32s(&mut self, values: &mut [f32]) -> Result<(), BytesError> {
+        let bytes = self.take(4 * values.len())?.as_chunks().0;
+        values.iter_mut().zip(bytes).for_each(|(value, bytes)| *value = f32::from_le_bytes(*bytes));
+        Ok(())
+    }
+
     /// Finite numbers.
     pub fn f64s(&mut self, n: usize) -> Result<Vec<f64>, BytesError> {
         let bytes = self.take(n.saturating_mul(8))?.as_chunks().0;

@@ -18,10 +18,12 @@ pub mod query;
 pub mod ranker;
 pub mod rng;
 pub mod select;
+pub mod session;
 pub mod simd;
 
-pub use learn::{EvolutionStream, Learner, Learning, OnlineLearner, Update};
+pub use learn::{EvolutionStream, Learner, Learning, Models, OnlineLearner, OwnRanker, Update};
 pub use parameter::ParameterError;
 pub use params::{Activation, Initialisation, Params, Shape};
-pub use query::{Clicks, Impression, MAX_SHOWN, QueryView, Ranking, RankingError, row_stride};
+pub use query::{Candidates, Clicks, Impression, MAX_SHOWN, QueryError, QueryView, Ranking, RankingError, row_stride};
 pub use ranker::{Ranker, RankerShape};
+pub use session::{ImpressionId, Session, Shown};

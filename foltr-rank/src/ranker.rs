@@ -10,7 +10,8 @@ pub use linear::Linear;
 pub use mlp::Mlp;
 pub use ranker_shape::RankerShape;
 
-use crate::params::Shape;
+use crate::bytes::{BytesError, Reader, Writer};
+use crate::params::{Params, Shape};
 use crate::query::QueryView;
 
 /// A ranker of any [`Shape`], with its parameters laid out for speed and its own scratch memory.
@@ -45,6 +46,27 @@ impl Ranker {
             Self::Linear(linear) => params.copy_from_slice(linear.params()),
             Self::Mlp(mlp) => mlp.store(params),
         }
+    }
+
+    fn n_params(&self) -> usize {
+        match self {
+            Self::Linear(linear) => linear.params().len(),
+            Self::Mlp(mlp) => mlp.n_params(),
+        }
+    }
+
+    /// Its parameters, of whatever value.
+    pub(crate) fn write(&self, out: &mut Writer) {
+        let mut params: Params = vec![0.0; self.n_params()];
+        self.store(&mut params);
+        out.f32s(&params);
+    }
+
+    pub(crate) fn read(&mut self, input: &mut Reader<'_>) -> Result<(), BytesError> {
+        let mut params: Params = vec![0.0; self.n_params()];
+        input.fill_f32s(&mut params)?;
+        self.load(&params);
+        Ok(())
     }
 
     #[inline]

@@ -1,3 +1,4 @@
 //! All integration tests of the crate in one binary: one is linked, not ten.
 
 mod golden;
+mod session;

@@ -10,12 +10,12 @@ use crate::query::MAX_SHOWN;
 use crate::simd::two_widths;
 
 /// Pairs of positions of one list.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Preferences {
     pairs: Vec<Pair>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct Pair {
     clicked: u8,
     unclicked: u8,
