@@ -1,6 +1,9 @@
 //! Sessions: the settings that all their tests go over, queries, users, and the loop of the lab to compare with.
 
 mod equality;
+mod interleaving;
+mod perturbations;
+mod refusals;
 
 use foltr_rank::learn::LearnerVisitor;
 use foltr_rank::learn::evolution::{EvolutionSettings, Reward};
