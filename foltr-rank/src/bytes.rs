@@ -75,6 +75,7 @@ impl Writer {
 
 /// Why bytes are not what they should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum BytesError {
     #[error("byte {at} is needed, the bytes end before it")]
     Truncated { at: usize },
@@ -85,6 +86,18 @@ pub enum BytesError {
 }
 
 /// Reads what a [`Writer`] wrote.
+///
+/// ```
+/// use foltr_rank::bytes::{BytesError, Reader, Writer};
+///
+/// let mut out = Writer::named("greeting");
+/// out.u32(7).text("hello");
+/// let mut input = Reader::new(&out.0);
+/// assert_eq!((input.text()?, input.u32()?, input.text()?), ("greeting", 7, "hello"));
+/// input.finish()?;
+/// assert_eq!(Reader::new(&out.0[..3]).text(), Err(BytesError::Truncated { at: 3 }));
+/// # Ok::<(), BytesError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     bytes: &'a [u8],

@@ -6,6 +6,7 @@ mod baseline;
 mod centralised_pdgd;
 pub mod evolution;
 mod lesson;
+mod own_ranker;
 pub mod pdgd;
 
 use rand::Rng;
@@ -15,6 +16,7 @@ pub use baseline::{LeastSquares, Random, RankingSvm};
 pub use centralised_pdgd::CentralisedPdgd;
 pub use evolution::{EvolutionParameters, EvolutionStream};
 pub use lesson::Lesson;
+pub use own_ranker::{OwnRanker, OwnRankerError};
 pub use pdgd::PdgdParameters;
 
 use crate::bytes::{BytesError, Reader, Writer};
@@ -84,14 +86,6 @@ pub struct Models<'a> {
     pub global: &'a [f32],
     /// Of the clusters; none where there are none.
     pub clusters: &'a [Params],
-}
-
-/// The ranker that a device uses between rounds.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OwnRanker {
-    /// What its parameters mean; a mixture of two networks is a wider network.
-    pub shape: Shape,
-    pub params: Params,
 }
 
 /// The raw outcome of a client's round. Not serialisable: it cannot leave the device.

@@ -3,6 +3,7 @@
 use thiserror::Error;
 
 use crate::learn::Lesson;
+use crate::params::Shape;
 
 /// Rows are padded to a multiple of this many features, so that a row is a whole number of vector registers.
 pub const LANES: usize = 8;
@@ -105,6 +106,12 @@ impl<'a> QueryView<'a> {
         Ok(())
     }
 
+    /// [`Self::check`], and that a ranker of this shape scores such documents.
+    pub fn check_for(&self, shape: Shape) -> Result<(), QueryError> {
+        let (ours, theirs) = (shape.n_features(), self.n_features);
+        if ours == theirs { self.check() } else { Err(QueryError::OtherFeatures { ours, theirs }) }
+    }
+
     /// The same query, knowing which one is likely to come next.
     pub const fn before(self, next: QueryView<'a>) -> Self {
         Self { next: next.rows, ..self }
@@ -176,6 +183,8 @@ pub enum QueryError {
     NotWholeDocuments { n_values: usize, n_features: usize },
     #[error("feature {feature} of document {doc} is not a finite number")]
     NotFinite { doc: usize, feature: usize },
+    #[error("documents have {theirs} features, not {ours} as the ranker wants them")]
+    OtherFeatures { ours: usize, theirs: usize },
     #[error("the floats that pad the row of document {doc} must be zero")]
     Padding { doc: usize },
 }
@@ -320,6 +329,15 @@ pub enum RankingError {
 }
 
 /// Which of the shown positions were clicked: bit `i` is position `i`, counted from 0.
+///
+/// ```
+/// use foltr_rank::Clicks;
+///
+/// let mut clicks = Clicks::default();
+/// clicks.click(4);
+/// clicks.click(1);
+/// assert_eq!((clicks.first(), clicks.last(), clicks.at(2)), (Some(1), Some(4), false));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Clicks(pub u128);
 

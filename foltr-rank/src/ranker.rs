@@ -11,11 +11,23 @@ pub use mlp::Mlp;
 pub use ranker_shape::RankerShape;
 
 use crate::bytes::{BytesError, Reader, Writer};
-use crate::params::{Params, Shape};
+use crate::params::{Params, ParamsError, Shape};
 use crate::query::QueryView;
 
 /// A ranker of any [`Shape`], with its parameters laid out for speed and its own scratch memory.
+///
+/// ```
+/// use foltr_rank::{Candidates, Ranker, Shape};
+///
+/// let mut ranker = Ranker::with_params(Shape::Linear { n_features: 2 }, &[2.0, 1.0])?;
+/// let query = Candidates::new(&[1.0, 0.0, 0.5, 3.0], 2)?;
+/// let mut scores = [0.0; 2];
+/// ranker.score(query.view(), &mut scores);
+/// assert_eq!(scores, [2.0, 4.0]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Ranker {
     /// score = w . x
     Linear(Linear),
@@ -31,7 +43,18 @@ impl Ranker {
         }
     }
 
-    /// Takes over a flat parameter vector of the shape's length.
+    /// A ranker with these parameters.
+    pub fn with_params(shape: Shape, params: &[f32]) -> Result<Self, ParamsError> {
+        shape.check(params)?;
+        let mut ranker = Self::new(shape);
+        ranker.load(params);
+        Ok(ranker)
+    }
+
+    /// Takes over a flat parameter vector.
+    ///
+    /// # Panics
+    /// If it has not the shape's length; [`Shape::check`] says so before.
     #[inline]
     pub fn load(&mut self, params: &[f32]) {
         match self {
@@ -69,6 +92,11 @@ impl Ranker {
         Ok(())
     }
 
+    /// Writes the score of every document.
+    ///
+    /// # Panics
+    /// If documents have other features than the ranker, or `scores` another length than there are documents;
+    /// [`QueryView::check_for`] says the first before.
     #[inline]
     pub fn score(&mut self, query: QueryView<'_>, scores: &mut [f32]) {
         match self {

@@ -109,7 +109,7 @@ impl Session {
         private: &mut dyn Rng,
     ) -> Result<Self, SessionError> {
         let mut session = Self::unstarted(shape, learning, Some(personalisation))?;
-        errors::check_model(shape, initial)?;
+        shape.check(initial)?;
         session.learner.start(client, initial, private, &mut session.state);
         Ok(session)
     }
@@ -156,11 +156,7 @@ impl Session {
     /// other; lists beyond those of the round come from the unperturbed model, and teach nothing.
     pub fn rank(&mut self, query: QueryView<'_>, now: u64, private: &mut dyn Rng) -> Result<Shown, RankError> {
         let Some(Round { release, .. }) = self.round else { return Err(RankError::NoRound) };
-        query.check()?;
-        let (ours, theirs) = (self.shape.n_features(), query.n_features());
-        if ours != theirs {
-            return Err(RankError::Features { ours, theirs });
-        }
+        query.check_for(self.shape)?;
         self.learner.rank(query, private, &mut self.ranking);
         let lesson = self.learner.lesson(&self.ranking).ok_or(RankError::Scores)?;
         let impression = self.open.add(query, &self.ranking, release, lesson, now);
@@ -262,7 +258,7 @@ impl Session {
             return Err(ModelsError::Clusters { expected, got });
         }
         let mut all = models.clusters.iter().map(Vec::as_slice).chain([models.global]);
-        all.try_for_each(|model| errors::check_model(self.shape, model))
+        Ok(all.try_for_each(|model| self.shape.check(model))?)
     }
 }
 

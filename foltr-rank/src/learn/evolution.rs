@@ -25,6 +25,14 @@ use crate::select::ScoreBuffer;
 pub const MAX_REPORTED: usize = 16;
 
 /// What an interaction is worth, as a function of its clicks alone.
+///
+/// ```
+/// use foltr_rank::Clicks;
+/// use foltr_rank::learn::evolution::Reward;
+///
+/// let outcome = Reward::MaxRr.outcome(Clicks(0b0110));
+/// assert_eq!((outcome, Reward::MaxRr.value(outcome)), (2, 0.5));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]

@@ -88,6 +88,26 @@ pub struct PdgdSettings {
 }
 
 /// One client's PDGD learner.
+///
+/// ```
+/// use foltr_rank::learn::pdgd::{Pdgd, PdgdSettings, Updates};
+/// use foltr_rank::rng::{Purpose, Streams};
+/// use foltr_rank::{Candidates, Clicks, Impression, OnlineLearner, Ranking, Shape, Update};
+///
+/// let settings =
+///     PdgdSettings { learning_rate: 0.1, updates: Updates::Immediate, n_shown: 2, clip_radius: None, proximal: 0.0 };
+/// let mut learner = Pdgd::new(Shape::Linear { n_features: 2 }, settings);
+/// let mut random = Streams::new(1).open(Purpose::Interaction, 0, 0);
+/// learner.begin(&[0.0, 0.0], &mut random);
+/// let (query, mut ranking) = (Candidates::new(&[1.0, 0.0, 0.0, 1.0], 2)?, Ranking::default());
+/// learner.rank(query.view(), &mut random, &mut ranking);
+/// // Learns at once; `Session` learns from lists that stay open.
+/// learner.observe(&Impression::new(query.view(), &ranking, Clicks(0b10)));
+/// let Update::Step { delta, n_interactions: 1 } = learner.finish() else { panic!("PDGD makes steps") };
+/// let clicked = ranking.docs()[1] as usize;
+/// assert!(delta[clicked] > 0.0 && delta[1 - clicked] < 0.0);
+/// # Ok::<(), foltr_rank::QueryError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Pdgd {
     settings: PdgdSettings,

@@ -4,7 +4,7 @@ use thiserror::Error;
 
 use super::ImpressionId;
 use crate::parameter::ParameterError;
-use crate::params::Shape;
+use crate::params::ParamsError;
 use crate::query::QueryError;
 
 /// Why there can be no such session.
@@ -18,7 +18,7 @@ pub enum SessionError {
     #[error("the published stream of random numbers biases the gradient and is for simulations: use `separate`")]
     PublishedStream,
     #[error(transparent)]
-    Initial(#[from] ModelsError),
+    Initial(#[from] ParamsError),
 }
 
 /// Why models are not those of the session.
@@ -27,19 +27,8 @@ pub enum SessionError {
 pub enum ModelsError {
     #[error("{got} models of clusters came with the global one, not {expected}")]
     Clusters { expected: usize, got: usize },
-    #[error("a model of {got} parameters is not one of {expected}, as {shape:?} has them")]
-    Length { shape: Shape, expected: usize, got: usize },
-    #[error("parameter {parameter} of a model is not a finite number")]
-    NotFinite { parameter: usize },
-}
-
-pub(super) fn check_model(shape: Shape, model: &[f32]) -> Result<(), ModelsError> {
-    let (expected, got) = (shape.n_params(), model.len());
-    if expected != got {
-        return Err(ModelsError::Length { shape, expected, got });
-    }
-    let wrong = model.iter().position(|param| !param.is_finite());
-    wrong.map_or(Ok(()), |parameter| Err(ModelsError::NotFinite { parameter }))
+    #[error("a model of the release: {0}")]
+    Params(#[from] ParamsError),
 }
 
 /// Why a query is not ranked.
@@ -50,8 +39,6 @@ pub enum RankError {
     NoRound,
     #[error(transparent)]
     Query(#[from] QueryError),
-    #[error("documents have {theirs} features, not {ours} as the ranker wants them")]
-    Features { ours: usize, theirs: usize },
     #[error("the scores of the documents overflow: features and model are too large; normalise features, begin anew")]
     Scores,
 }

@@ -1,6 +1,8 @@
 //! Sessions: the settings that all their tests go over, queries, users, and the loop of the lab to compare with.
 
+mod cost;
 mod equality;
+mod fuzz;
 mod interleaving;
 mod perturbations;
 mod refusals;

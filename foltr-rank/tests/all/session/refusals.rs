@@ -3,9 +3,10 @@
 use foltr_rank::learn::evolution::EvolutionSettings;
 use foltr_rank::learn::pdgd::{PdgdSettings, Updates};
 use foltr_rank::personal::{Ditto, Personalisation};
-use foltr_rank::session::{ClickError, DecodeError, FinishError, ModelsError, RankError, SessionError};
+use foltr_rank::session::{ClickError, DecodeError, FinishError, RankError, SessionError};
 use foltr_rank::{
-    Candidates, ImpressionId, Learning, MAX_SHOWN, Models, ParameterError, QueryError, QueryView, Session, Shape,
+    Candidates, ImpressionId, Learning, MAX_SHOWN, Models, ParameterError, ParamsError, QueryError, QueryView, Session,
+    Shape,
 };
 
 use super::{EVOLUTION, LINEAR, N_FEATURES, NEURAL, PDGD, Settings, query, stream};
@@ -56,8 +57,11 @@ fn combinations_that_cannot_be_are_named() {
         assert_eq!(personal(0.1, learning, &global), Some(SessionError::Personalisation));
     }
     let pdgd = Learning::Pdgd(PDGD);
-    assert!(matches!(personal(-1.0, pdgd, &global), Some(SessionError::Parameter(ParameterError { name: "pull", .. }))));
-    let short = ModelsError::Length { shape: LINEAR, expected: 5, got: 2 };
+    assert!(matches!(
+        personal(-1.0, pdgd, &global),
+        Some(SessionError::Parameter(ParameterError { name: "pull", .. }))
+    ));
+    let short = ParamsError::Length { shape: LINEAR, expected: 5, got: 2 };
     assert_eq!(personal(0.1, pdgd, &global[..2]), Some(SessionError::Initial(short)));
 }
 
@@ -68,7 +72,7 @@ fn models_of_another_federation_are_refused() {
     let mut begin = |global: &[f32], clusters: &[Vec<f32>]| {
         session.begin(Models { global, clusters }, 0, &mut stream(0)).expect_err("not its models").to_string()
     };
-    assert!(begin(&global[1..], &[]).contains("4 parameters is not one of 5"));
+    assert!(begin(&global[1..], &[]).contains("4 parameters are not the 5 of"));
     assert!(begin(&[0.0, 1.0, f32::NAN, 0.0, 0.0], &[]).contains("parameter 2"));
     assert!(begin(&global, std::slice::from_ref(&global)).contains("1 models of clusters"));
     assert_eq!(session.release(), None);
@@ -84,7 +88,10 @@ fn queries_that_cannot_be_ranked_are_refused_and_open_nothing() {
     assert_eq!(rank(&mut session, query(1).view()), Some(RankError::NoRound));
     session.begin(Models { global: &settings.global(), clusters: &[] }, 0, &mut stream(0)).expect("its model");
     let other = Candidates::new(&[1.0; 6], 6).expect("one document");
-    assert_eq!(rank(&mut session, other.view()), Some(RankError::Features { ours: 5, theirs: 6 }));
+    assert_eq!(
+        rank(&mut session, other.view()),
+        Some(RankError::Query(QueryError::OtherFeatures { ours: 5, theirs: 6 }))
+    );
     assert_eq!(rank(&mut session, QueryView::new(&[], N_FEATURES)), Some(RankError::Query(QueryError::Empty)));
     let mut rows = [0.0; 16];
     rows[10] = f32::INFINITY;
@@ -92,7 +99,10 @@ fn queries_that_cannot_be_ranked_are_refused_and_open_nothing() {
     assert_eq!(rank(&mut session, QueryView::new(&rows, N_FEATURES)), Some(RankError::Query(wrong)));
     rows[10] = 0.0;
     rows[7] = 1.0;
-    assert_eq!(rank(&mut session, QueryView::new(&rows, N_FEATURES)), Some(RankError::Query(QueryError::Padding { doc: 0 })));
+    assert_eq!(
+        rank(&mut session, QueryView::new(&rows, N_FEATURES)),
+        Some(RankError::Query(QueryError::Padding { doc: 0 }))
+    );
     assert!(session.open().is_empty());
     assert_eq!(session.next_impression(), ImpressionId(0));
 }
@@ -103,7 +113,7 @@ fn documents_of_the_wrong_form_are_named() {
     assert_eq!(Candidates::new(&[1.0], 0).err(), Some(QueryError::NoFeatures));
     let part = QueryError::NotWholeDocuments { n_values: 4, n_features: 3 };
     assert_eq!(Candidates::new(&[1.0; 4], 3).err(), Some(part));
-    assert_eq!(Candidates::new(&[1.0], usize::MAX).map(|_| ()).err().is_some(), true);
+    assert!(Candidates::new(&[1.0], usize::MAX).is_err());
     let view = |n_floats: usize, n_features| QueryView::try_new(&[0.0; 64][..n_floats], n_features).err();
     assert_eq!(view(0, 3), Some(QueryError::Empty));
     assert_eq!(view(8, 0), Some(QueryError::NoFeatures));
