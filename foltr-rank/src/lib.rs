@@ -1,9 +1,4 @@
-//! Documents in, ranking out; clicks in, better ranker out.
-//!
-//! This crate is what a device and the lab have in common. It has no I/O, no clock, no threads and no global
-//! randomness: every random number comes from a stream that the caller opens by name (see [`rng`]).
-//!
-//! Labels are not reachable from here: a learner sees [`QueryView`]s and [`Clicks`], nothing else.
+#![doc = include_str!("../README.md")]
 
 pub mod bytes;
 mod elementary;
