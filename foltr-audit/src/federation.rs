@@ -13,6 +13,7 @@ use foltr_federation::{
 };
 use foltr_rank::Update;
 use foltr_rank::rng::{Purpose, Streams};
+use foltr_simulation::SimulatedNoise;
 use indicatif::ProgressBar;
 use rayon::prelude::*;
 
@@ -113,7 +114,7 @@ impl Federation {
         let arrived = self.arrived(streams, key, updates.len() as u32);
         let before = Self::clip_norm(run);
         let message = self.send(run, streams, key, updates, &arrived);
-        let mut noise = streams.open(Purpose::Noise, u32::MAX, key - key % self.repeats_noise);
+        let mut noise = SimulatedNoise::open(streams, Purpose::Noise, u32::MAX, key - key % self.repeats_noise);
         let model = run.coordinator.master().to_vec();
         match run.coordinator.close(&mut noise) {
             Ok(_) | Err(CloseError::TooFewSurvivors { .. }) => {}
@@ -121,14 +122,15 @@ impl Federation {
             Err(error) => panic!("{error}"),
         }
         // A mean is of as many as came, which no mechanism for means hides; a sum is divided by a fixed number.
-        let is_mean = matches!(self.rule_of_server(), PayloadSemantics::Averaging | PayloadSemantics::Evolution { .. });
+        let is_mean =
+            matches!(self.rule_of_server(None), PayloadSemantics::Averaging | PayloadSemantics::Evolution { .. });
         let divisor = if is_mean { arrived.len() as f64 } else { self.participation.expected(self.n_clients) };
         let sum = run.coordinator.master().iter().zip(&model).map(|(after, before)| (after - before) * divisor);
         Seen { sum: sum.collect(), clip_norms: [before, Self::clip_norm(run)], message }
     }
 
-    fn rule_of_server(&self) -> PayloadSemantics {
-        self.server.rule(self.rule, self.participation.expected(self.n_clients))
+    fn rule_of_server(&self, clip_norm: Option<f32>) -> PayloadSemantics {
+        self.server.rule(self.rule, self.participation.expected(self.n_clients), clip_norm)
     }
 
     /// Devices protect their updates and the coordinator receives them; returns the last client's message, if it came.
@@ -140,8 +142,8 @@ impl Federation {
         updates: &[Update<'_>],
         arrived: &[u32],
     ) -> Option<Payload> {
-        let (rule, is_sealed) = (self.rule_of_server(), self.server.mode() == Mode::Sealed);
         let task = run.coordinator.task().clone();
+        let (rule, is_sealed) = (self.rule_of_server(task.clip_norm), self.server.mode() == Mode::Sealed);
         let mut of_last = None;
         for (chunk_idx, chunk) in arrived.chunks(CHUNK).enumerate() {
             let mut partial = PartialSum::new(self.n_params);
@@ -151,26 +153,26 @@ impl Federation {
                     Update::Step { .. } => Purpose::Noise,
                     Update::Evolution { .. } => Purpose::RandomisedResponse,
                 };
-                let mut private = streams.open(purpose, client, key);
+                let mut noise = SimulatedNoise::open(streams, purpose, client, key);
                 match self.noise_shares {
-                    NoiseShares::InMessages => self.devices.protect(update, &task, &mut private, &mut run.payload),
+                    NoiseShares::InMessages => self.devices.protect(update, &task, &mut noise, &mut run.payload),
                     NoiseShares::DrawnAtClosing => {
-                        self.devices.protect_without_share(update, &task, &mut private, &mut run.payload);
+                        self.devices.protect_without_share(update, &task, &mut noise, &mut run.payload);
                     }
                 }
                 if client as usize + 1 == updates.len() {
                     of_last = Some(run.payload.clone());
                 }
                 if is_sealed {
-                    partial.add_payload_with(&run.payload, &rule, &[]);
+                    partial.add_payload_with(&run.payload, &rule, 1.0, &[]);
                 } else {
                     let payload = std::mem::take(&mut run.payload);
-                    let message = Message { round: task.round, client: slot as u32, payload };
+                    let message = Message { round: task.round, start: task.round, client: slot as u32, payload };
                     run.coordinator.receive(message).expect("a sound message");
                 }
             }
             if is_sealed {
-                run.coordinator.receive_partial(chunk_idx, partial).expect("a chunk of the cohort");
+                run.coordinator.receive_partial(chunk_idx, &partial).expect("a chunk of the cohort");
             }
         }
         of_last

@@ -18,6 +18,7 @@ use rayon::prelude::*;
 use crate::click::{Cascade, Users};
 use crate::client_round::{ClientStats, Round};
 use crate::federation_run::ChunkSums;
+use crate::simulated_noise::SimulatedNoise;
 
 /// The outputs of a generator after its seed, as far as anybody has read.
 struct Outputs {
@@ -144,7 +145,7 @@ impl PublishedClients {
             let mut sums = ChunkSums::new(round);
             for (&client, seed) in clients.iter().zip(seeds) {
                 let (payload, stats) = client_round(&mut learner, shape, round, client, seed, &mut outputs);
-                sums.global.add_payload_with(&payload, &round.rule, learner.direction());
+                sums.global.add_payload_with(&payload, &round.rule, 1.0, learner.direction());
                 sums.stats.add(&stats);
             }
             sums
@@ -199,7 +200,7 @@ fn client_round(
     }
     let mut payload = Payload::default();
     // The published coin comes from a global generator; ours from the client's own stream.
-    let mut coin = round.streams.open(Purpose::RandomisedResponse, client, round.task.round);
+    let mut coin = SimulatedNoise::open(round.streams, Purpose::RandomisedResponse, client, round.task.round);
     round.privacy.protect(learner.finish(), round.task, &mut coin, &mut payload);
     *seed = generator.next_u32();
     (payload, stats)
@@ -314,10 +315,10 @@ mod tests {
                     assert_eq!(u64::from(seed), message["seed"].as_u64().expect("a seed"));
                     assert_eq!(plus, message["plus"].as_f64().expect("a metric") as f32);
                     assert_eq!(minus, message["minus"].as_f64().map(|x| x as f32));
-                    partial.add_payload_with(&payload, &rule, learner.direction());
+                    partial.add_payload_with(&payload, &rule, 1.0, learner.direction());
                 }
-                coordinator.receive_partial(0, partial).expect("one chunk");
-                let mut noise = streams.open(Purpose::Noise, u32::MAX, task.round);
+                coordinator.receive_partial(0, &partial).expect("one chunk");
+                let mut noise = SimulatedNoise::open(&streams, Purpose::Noise, u32::MAX, task.round);
                 coordinator.close(&mut noise).expect("four clients");
                 let expected = published_weights(shape, &expected["weights"]);
                 for (ours, expected) in coordinator.task().global.iter().zip(expected) {

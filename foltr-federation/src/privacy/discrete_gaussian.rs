@@ -15,10 +15,8 @@
 //! Deviation: values are cut towards zero, which never lengthens an update, instead of being rounded at random.
 
 use foltr_rank::Update;
-use foltr_rank::rng::Stream;
 use prio::dp::Rational;
 use prio::dp::distributions::DiscreteGaussian as Sampler;
-use rand::Rng;
 use rand::distr::Distribution;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -26,6 +24,7 @@ use thiserror::Error;
 use crate::accountant::distributed;
 use crate::aggregate::PayloadSemantics;
 use crate::message::{Kind, Payload, RoundTask, Share};
+use crate::noise::NoiseSource;
 use crate::privacy::gaussian::{check_norm, noise_multiplier};
 use crate::privacy::{
     Adjacency, Budget, Circumstances, ClosingSum, Explanation, LocalPrivacy, MechanismContext, MechanismError,
@@ -156,8 +155,7 @@ impl DiscreteGaussian {
     /// Standard deviation of one share in grid units, as it is sampled.
     pub fn share_deviation(&self) -> f64 {
         let n_honest = f64::from(self.min_survivors - self.colluders);
-        let deviation = self.noise_multiplier * f64::from(LEVELS) / n_honest.sqrt();
-        (deviation * FRACTION as f64).ceil() / FRACTION as f64
+        rounded_up(self.noise_multiplier * f64::from(LEVELS) / n_honest.sqrt())
     }
 
     /// An update on the grid, no longer than the clip norm.
@@ -173,7 +171,7 @@ impl DiscreteGaussian {
 
     /// What a device adds to the sealed sum. On a device `noise` must be the operating system's generator.
     /// An error if the update is too long: nothing leaves the device.
-    pub fn share(&self, delta: &[f32], noise: &mut impl Rng) -> Result<Share, TooLong> {
+    pub fn share(&self, delta: &[f32], noise: &mut dyn NoiseSource) -> Result<Share, TooLong> {
         let mut values = self.quantise(delta)?;
         for value in &mut values {
             let noise = self.sampler.sample(noise);
@@ -184,22 +182,27 @@ impl DiscreteGaussian {
     }
 }
 
+/// A deviation as samplers have it.
+pub(super) fn rounded_up(deviation: f64) -> f64 {
+    (deviation * FRACTION as f64).ceil() / FRACTION as f64
+}
+
 /// A sampler of this deviation, rounded up; none for zero.
-fn sampler_of(deviation: f64) -> Option<Sampler> {
+pub(super) fn sampler_of(deviation: f64) -> Option<Sampler> {
     let numerator = (deviation * FRACTION as f64).ceil() as u64;
     let deviation = Rational::from_unsigned(numerator, FRACTION).ok().filter(|_| numerator > 0)?;
     Sampler::new(deviation).ok()
 }
 
 impl LocalPrivacy for DiscreteGaussian {
-    fn protect(&self, update: Update<'_>, _: &RoundTask, private: &mut Stream, payload: &mut Payload) {
+    fn protect(&self, update: Update<'_>, _: &RoundTask, noise: &mut dyn NoiseSource, payload: &mut Payload) {
         let Update::Step { delta, .. } = update else {
             panic!("Gaussian shares are defined for a step, not for outcomes")
         };
-        *payload = Payload::Share(self.share(delta, private).expect("a clipped update that is cut is within the norm"));
+        *payload = Payload::Share(self.share(delta, noise).expect("a clipped update that is cut is within the norm"));
     }
 
-    fn protect_without_share(&self, update: Update<'_>, _: &RoundTask, _: &mut Stream, payload: &mut Payload) {
+    fn protect_without_share(&self, update: Update<'_>, _: &RoundTask, _: &mut dyn NoiseSource, payload: &mut Payload) {
         let Update::Step { delta, .. } = update else {
             panic!("Gaussian shares are defined for a step, not for outcomes")
         };
@@ -209,7 +212,7 @@ impl LocalPrivacy for DiscreteGaussian {
 
     /// One discrete Gaussian has the law of the sum of all shares up to what the accountant's `distributed::tau` bounds,
     /// at a price that does not depend on their number.
-    fn finish(&self, sum: &ClosingSum, noise: &mut dyn Rng, step: &mut [f64]) -> Option<f32> {
+    fn finish(&self, sum: &ClosingSum, noise: &mut dyn NoiseSource, step: &mut [f64]) -> Option<f32> {
         if sum.shares == NoiseShares::DrawnAtClosing {
             let deviation = self.share_deviation() * f64::from(sum.n_contributions).sqrt();
             let sampler = sampler_of(deviation).expect("at least one share of at least two units");
@@ -256,7 +259,7 @@ impl LocalPrivacy for DiscreteGaussian {
         }
     }
 
-    fn rule(&self, usual: PayloadSemantics, divisor: f64) -> PayloadSemantics {
+    fn rule(&self, usual: PayloadSemantics, divisor: f64, _: Option<f32>) -> PayloadSemantics {
         let shares = PayloadSemantics::Shares { unit: self.unit(), divisor, min_survivors: self.min_survivors };
         if usual == PayloadSemantics::Averaging { shares } else { usual }
     }
@@ -265,7 +268,8 @@ impl LocalPrivacy for DiscreteGaussian {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use foltr_rank::rng::{Purpose, Streams};
+    use crate::noise::seeded::seeded;
+    use foltr_rank::rng::Purpose;
     use proptest::prelude::*;
 
     fn mechanism(noise_multiplier: f64) -> DiscreteGaussian {
@@ -293,7 +297,7 @@ mod tests {
     fn noise_has_the_variance_of_the_label_in_shares_and_drawn_at_once() {
         // 8 honest survivors; deviation of the sum: 2 * 65536 units of .5 / 65536.
         let (mechanism, n) = (mechanism(2.0), 20_000);
-        let stream = || Streams::new(3).open(Purpose::Noise, 0, 0);
+        let stream = || seeded(3, Purpose::Noise, 0, 0);
         let (mut sums, mut step, mut noise) = (vec![0.0; n], vec![0.0; n], stream());
         for _ in 0..8 {
             let share = mechanism.share(&vec![0.0; n], &mut noise).expect("zero is short");

@@ -10,18 +10,18 @@
 //!
 //! Deviations: a client counts as 1 whatever its interactions, for a reported weight would make the sensitivity unbounded.
 //! The noise is drawn once, in floating point, on behalf of a trusted server or a secure sum: for simulation.
-//! [`DiscreteGaussian`](super::DiscreteGaussian) is the form that devices can run.
+//! [`CentralDiscreteGaussian`](super::CentralDiscreteGaussian) is the form that a server can run,
+//! [`DiscreteGaussian`](super::DiscreteGaussian) the one for devices under secure aggregation.
 
 use foltr_rank::Update;
 use foltr_rank::params::clip_to_radius;
-use foltr_rank::rng::Stream;
-use rand::Rng;
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
 use crate::accountant::{self, PrivacyCost};
 use crate::aggregate::PayloadSemantics;
 use crate::message::{Kind, Payload, RoundTask};
+use crate::noise::NoiseSource;
 use crate::participation::Participation;
 use crate::privacy::budget::ROUNDED_UP;
 use crate::privacy::{
@@ -86,7 +86,7 @@ impl MechanismParameters for GaussianParameters {
 
 /// How far neighbouring runs move a sum, in clip norms. The count of updates within the norm moves in proportion: by 1/2
 /// for a client more or less, by 1 where another client takes the place.
-const fn clips_moved(participation: Participation) -> f64 {
+pub(super) const fn clips_moved(participation: Participation) -> f64 {
     match participation {
         Participation::Everyone | Participation::PoissonSampling(_) => 1.0,
         Participation::Sample(_) => 2.0,
@@ -176,7 +176,7 @@ impl Clip {
         }
     }
 
-    fn check(&self) -> Result<(), ParameterError> {
+    pub(super) fn check(&self) -> Result<(), ParameterError> {
         check_norm("clip", self.initial())?;
         let Self::Adaptive(AdaptiveClip { quantile, rate, count_noise, .. }) = *self else { return Ok(()) };
         require("rate", rate, rate > 0.0 && rate <= 10.0, "above 0 and at most 10")?;
@@ -193,10 +193,15 @@ impl AdaptiveClip {
     }
 
     /// The norm of the next round, from the number of updates of this one, and of those within its norm.
-    fn next(&self, norm: f64, sum: &ClosingSum, noise: &mut dyn Rng) -> f64 {
+    fn next(&self, norm: f64, sum: &ClosingSum, noise: &mut dyn NoiseSource) -> f64 {
         let drawn: f64 = StandardNormal.sample(noise);
         let balance = Self::balance(sum.n_within, sum.n_contributions);
         let share = (balance + self.count_noise * drawn) / sum.divisor + 0.5;
+        self.moved(norm, share)
+    }
+
+    /// The norm that follows when this share of the updates was within it.
+    pub(super) fn moved(&self, norm: f64, share: f64) -> f64 {
         (norm * (-self.rate * (share - self.quantile)).exp()).clamp(*NORMS.start(), *NORMS.end())
     }
 
@@ -230,25 +235,27 @@ impl Gaussian {
 }
 
 /// Adds Gaussian noise to every value.
-pub(crate) fn add_normal(deviation: f64, noise: &mut dyn Rng, values: &mut [f64]) {
+pub(crate) fn add_normal(deviation: f64, noise: &mut dyn NoiseSource, values: &mut [f64]) {
     for value in values {
         let drawn: f64 = StandardNormal.sample(noise);
         *value += deviation * drawn;
     }
 }
 
+/// What a device sends of a step where noise is added to the sum: no longer than the norm.
+pub(super) fn send_clipped(update: Update<'_>, norm: f32, payload: &mut Payload) {
+    let Update::Step { delta, .. } = update else { panic!("Gaussian noise is defined for a step, not for outcomes") };
+    let mut delta = delta.to_vec();
+    forget_if_not_finite(&mut delta);
+    *payload = Payload::Clipped { within: !clip_to_radius(&mut delta, norm * INSIDE), delta };
+}
+
 impl LocalPrivacy for Gaussian {
-    fn protect(&self, update: Update<'_>, task: &RoundTask, _: &mut Stream, payload: &mut Payload) {
-        let Update::Step { delta, .. } = update else {
-            panic!("Gaussian noise is defined for a step, not for outcomes")
-        };
-        let norm = task.clip_norm.unwrap_or(self.clip.initial() as f32);
-        let mut delta = delta.to_vec();
-        forget_if_not_finite(&mut delta);
-        *payload = Payload::Clipped { within: !clip_to_radius(&mut delta, norm * INSIDE), delta };
+    fn protect(&self, update: Update<'_>, task: &RoundTask, _: &mut dyn NoiseSource, payload: &mut Payload) {
+        send_clipped(update, task.clip_norm.unwrap_or(self.clip.initial() as f32), payload);
     }
 
-    fn finish(&self, sum: &ClosingSum, noise: &mut dyn Rng, step: &mut [f64]) -> Option<f32> {
+    fn finish(&self, sum: &ClosingSum, noise: &mut dyn NoiseSource, step: &mut [f64]) -> Option<f32> {
         let norm = sum.clip_norm.map_or(self.clip.initial(), f64::from);
         add_normal(self.noise_multiplier * norm / sum.divisor, noise, step);
         match self.clip {
@@ -298,7 +305,7 @@ impl LocalPrivacy for Gaussian {
         Explanation { summary: summary.into(), assumptions: vec![trust.into()], remarks: Vec::new() }
     }
 
-    fn rule(&self, usual: PayloadSemantics, divisor: f64) -> PayloadSemantics {
+    fn rule(&self, usual: PayloadSemantics, divisor: f64, _: Option<f32>) -> PayloadSemantics {
         if usual == PayloadSemantics::Averaging { PayloadSemantics::Summing { divisor } } else { usual }
     }
 }
@@ -306,8 +313,9 @@ impl LocalPrivacy for Gaussian {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::noise::seeded::seeded;
     use crate::privacy::NoiseShares;
-    use foltr_rank::rng::{Purpose, Streams};
+    use foltr_rank::rng::Purpose;
 
     fn gaussian(clip: Clip) -> Gaussian {
         Gaussian::new(clip, 2.0, CentralMode::Clear).expect("positive")
@@ -319,7 +327,7 @@ mod tests {
 
     fn protect(delta: &[f32], clip_norm: Option<f32>) -> Payload {
         let task = RoundTask { round: 0, global: vec![0.0; 2], n_clients: 1, n_interactions: 4, clip_norm };
-        let (mut payload, mut stream) = (Payload::default(), Streams::new(1).open(Purpose::Noise, 0, 0));
+        let (mut payload, mut stream) = (Payload::default(), seeded(1, Purpose::Noise, 0, 0));
         let update = Update::Step { delta, n_interactions: 4 };
         gaussian(Clip::Fixed(1.0)).protect(update, &task, &mut stream, &mut payload);
         payload
@@ -341,7 +349,7 @@ mod tests {
     #[test]
     fn the_noise_has_the_deviation_that_the_label_says() {
         let n = 1_000_000;
-        let (mut step, mut stream) = (vec![0.0; n], Streams::new(5).open(Purpose::Noise, 0, 0));
+        let (mut step, mut stream) = (vec![0.0; n], seeded(5, Purpose::Noise, 0, 0));
         let sum = ClosingSum { clip_norm: Some(0.5), ..sum(0, 0, 100.0) };
         assert_eq!(gaussian(Clip::Fixed(1.0)).finish(&sum, &mut stream, &mut step), Some(0.5));
         let variance = step.iter().map(|x| x * x).sum::<f64>() / n as f64;
@@ -353,7 +361,7 @@ mod tests {
     #[test]
     fn the_adaptive_norm_finds_the_median_of_the_norms() {
         let adaptive = AdaptiveClip { initial: 10.0, quantile: 0.5, rate: 0.2, count_noise: 5.0 };
-        let mut stream = Streams::new(5).open(Purpose::Noise, 0, 0);
+        let mut stream = seeded(5, Purpose::Noise, 0, 0);
         // Norms are 1, 2, ..., 1000: the median is 500.
         let mut norm = adaptive.initial;
         for _ in 0..200 {
@@ -370,7 +378,7 @@ mod tests {
         assert_eq!((with - AdaptiveClip::balance(7, 9)).abs(), 0.5);
         // Half of the expected clients within the norm is a share of one half, however many came.
         let adaptive = AdaptiveClip { initial: 1.0, quantile: 0.5, rate: 1.0, count_noise: 1e-12 };
-        let mut stream = Streams::new(5).open(Purpose::Noise, 0, 0);
+        let mut stream = seeded(5, Purpose::Noise, 0, 0);
         assert!((adaptive.next(1.0, &sum(4, 8, 100.0), &mut stream) - 1.0).abs() < 1e-9);
     }
 }

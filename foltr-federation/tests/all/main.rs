@@ -10,4 +10,6 @@ mod fed_eraser;
 mod fuzzing;
 mod golden;
 mod history_fuzz;
+mod noise;
+mod saved_rules;
 mod vectors;
