@@ -3,11 +3,13 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::noise::{SeededNoise, seeded};
+use crate::wire::over_the_wire;
 use foltr_federation::aggregate::{AggregationRule, Mean};
 use foltr_federation::privacy::{CentralMode, Clip, Gaussian};
 use foltr_federation::{
     Aggregator, CHUNK, Combined, Contributions, Coordinator, Message, PartialSum, Payload, PayloadSemantics,
-    RoundReport, Setup, decode, encode,
+    RoundReport, Setup,
 };
 use foltr_rank::rng::{Purpose, Stream, Streams};
 use rand::RngExt;
@@ -34,8 +36,8 @@ fn coordinator(rule: PayloadSemantics, n_clients: u32) -> Coordinator {
     Coordinator::new(setup).expect("a good setup")
 }
 
-fn noise() -> Stream {
-    Streams::new(4).open(Purpose::Noise, 0, 0)
+fn noise() -> SeededNoise {
+    seeded(4, Purpose::Noise, 0, 0)
 }
 
 /// Whether it says so, how many clients came.
@@ -176,7 +178,7 @@ fn a_million_clients_pass_through_one_chunk_of_memory() {
     const N_CLIENTS: u32 = 1_000_000;
     for rule in RULES {
         let mut coordinator = coordinator(rule, N_CLIENTS);
-        let (mut bytes, mut most_waiting) = (Vec::new(), 0);
+        let mut most_waiting = 0;
         let mut message = Message { round: 0, client: 0, payload: payload(&rule, 0) };
         let start = Instant::now();
         for client in 0..N_CLIENTS {
@@ -189,9 +191,7 @@ fn a_million_clients_pass_through_one_chunk_of_memory() {
                 Payload::Share(_) => unreachable!("no rule here takes shares"),
             }
             // Through the codec, as a server would.
-            bytes.clear();
-            encode(&message, &mut bytes);
-            let received = decode(&bytes, coordinator.expected()).expect("an encoded message");
+            let received = over_the_wire(&message, coordinator.expected()).expect("an encoded message");
             coordinator.receive(received).expect("a good message");
             most_waiting = most_waiting.max(coordinator.n_waiting());
         }

@@ -1,5 +1,6 @@
 //! What every member of a list must do.
 
+use crate::noise::seeded;
 use foltr_federation::aggregate::{
     Bulyan, CentredClipping, FlTrust, Krum, Mean, Median, MultiKrum, NormClipping, Radius, TrimmedMean,
 };
@@ -9,7 +10,7 @@ use foltr_federation::unlearn::Need;
 use foltr_federation::{
     Aggregation, Assurance, Combined, Contributions, Coordinator, Defence, EmptyRound, Expected, Fingerprint, History,
     HistoryPolicy, Kind, Mechanism, Message, Payload, Privacy, RoundTask, ServerOptimiser, Setup, UnlearnError,
-    Unlearning, decode, encode,
+    Unlearning,
 };
 use foltr_rank::Update;
 use foltr_rank::learn::evolution::Reward;
@@ -18,6 +19,7 @@ use foltr_rank::rng::{Purpose, Streams};
 use proptest::prelude::*;
 
 use crate::vectors::assert_close;
+use crate::wire::over_the_wire;
 
 /// One of each, with its name; the lengths are compared with the lists.
 fn optimisers() -> Vec<ServerOptimiser> {
@@ -124,12 +126,10 @@ fn every_mechanism_sends_what_the_decoder_takes() {
         for (update, kind) in updates.into_iter().filter(|(_, kind)| mechanism.accepts(*kind)) {
             let expected = Expected { n_params: 4, kind, max_interactions: 4 };
             for client in 0..50 {
-                let mut stream = Streams::new(1).open(Purpose::Noise, client, 3);
+                let mut stream = seeded(1, Purpose::Noise, client, 3);
                 mechanism.protect(update, &task, &mut stream, &mut payload);
                 let message = Message { round: 3, client, payload: payload.clone() };
-                let mut bytes = Vec::new();
-                encode(&message, &mut bytes);
-                assert_eq!(decode(&bytes, &expected), Ok(message), "{mechanism:?}");
+                assert_eq!(over_the_wire(&message, &expected), Ok(message), "{mechanism:?}");
             }
             n_accepted += 1;
         }
@@ -149,7 +149,7 @@ fn every_mechanism_depends_on_its_stream_alone() {
         };
         let sent = |client| {
             let mut payload = Payload::default();
-            mechanism.protect(update, &task, &mut Streams::new(1).open(Purpose::Noise, client, 0), &mut payload);
+            mechanism.protect(update, &task, &mut seeded(1, Purpose::Noise, client, 0), &mut payload);
             payload
         };
         assert_eq!(sent(0), sent(0), "{}", mechanism.name());
