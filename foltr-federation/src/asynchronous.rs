@@ -1,6 +1,6 @@
 //! The server of a federation whose clients come when they are ready: takes messages one by one, publishes versions.
 //!
-//! `Message.round` is the version of the model that the client started from. How far the model has moved on since then,
+//! `Message.start` is the version of the model that the client started from. How far the model has moved on since then,
 //! counted in versions, is the message's staleness. What happens to a message is one of [`Asynchrony`]: collected in a
 //! buffer ([`Buffered`]), or mixed into the model at once ([`Naive`]).
 //!
@@ -146,9 +146,9 @@ impl AsynchronousCoordinator {
     }
 
     pub fn receive(&mut self, message: &Message) -> Result<Received, Refused> {
-        let Message { round, client, payload } = message;
+        let Message { start, client, payload, .. } = message;
         let RoundTask { round: newest, n_clients, .. } = self.model.task;
-        let staleness = newest.checked_sub(*round).ok_or(Refused::UnknownVersion { newest, got: *round })?;
+        let staleness = newest.checked_sub(*start).ok_or(Refused::UnknownVersion { newest, got: *start })?;
         if staleness > self.max_staleness {
             return Err(Refused::TooStale { staleness, most: self.max_staleness });
         }

@@ -87,7 +87,7 @@ impl Buffer {
         }
         *n_already += 1;
         self.single.clear();
-        self.single.add_payload(payload, &self.rule, &mut self.direction);
+        self.single.add_payload(payload, &self.rule, 1.0, &mut self.direction);
         self.single.scale(self.settings.weight(staleness));
         self.chunk.merge(&self.single);
         let n_held = self.total.n_contributions() + self.chunk.n_contributions();

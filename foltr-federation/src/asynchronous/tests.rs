@@ -30,7 +30,7 @@ fn naive(updates_per_round: u32, max_staleness: u32) -> AsynchronousCoordinator 
 }
 
 fn step(round: u32, client: u32, n_interactions: u32, delta: [f32; 2]) -> Message {
-    Message { round, client, payload: Payload::Step { n_interactions, delta: delta.to_vec() } }
+    Message { round, start: round, client, payload: Payload::Step { n_interactions, delta: delta.to_vec() } }
 }
 
 #[test]
@@ -94,8 +94,12 @@ fn rewards_of_perturbed_models_can_be_buffered() {
     let rule = PayloadSemantics::Evolution { sigma: 0.5, antithetic: false };
     let made = AsynchronousCoordinator::new(Setup { rule, ..setup() }, Asynchrony::Buffered(BUFFERED));
     let mut coordinator = made.expect("a good setup");
-    let message =
-        |round, client| Message { round, client, payload: Payload::Evolution { seed: 7, plus: 1.0, minus: None } };
+    let message = |round, client| Message {
+        round,
+        start: round,
+        client,
+        payload: Payload::Evolution { seed: 7, plus: 1.0, minus: None },
+    };
     let mut direction = [0.0_f32; 2];
     foltr_rank::learn::evolution::fill_direction(7, &mut direction);
     coordinator.receive(&message(0, 0)).expect("a good message");
@@ -157,7 +161,7 @@ fn every_reason_to_refuse_has_a_name_and_changes_nothing() {
         (step(1, 1, 6, [9.0, 9.0]), PayloadError::Interactions { max: 5, got: 6 }.into()),
         (step(1, 1, 1, [9.0, f32::NAN]), PayloadError::NotFinite { index: 1 }.into()),
         (
-            Message { round: 1, client: 1, payload: Payload::default() },
+            Message { round: 1, start: 1, client: 1, payload: Payload::default() },
             PayloadError::Kind { expected: Kind::Step, got: Kind::Evolution }.into(),
         ),
     ] {

@@ -112,7 +112,7 @@ impl Contribution {
 
     /// For the coordinator, with the number that the server gave to the device.
     pub fn into_message(self, client: u32) -> Message {
-        Message { round: self.round, client, payload: self.payload }
+        Message { round: self.round, start: self.start.version, client, payload: self.payload }
     }
 }
 

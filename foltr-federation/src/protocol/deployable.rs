@@ -133,6 +133,6 @@ impl FederationPlan {
         let mechanism = self
             .mechanism(n_params)
             .map_err(|error| PlanProblem { key: format!("privacy.{}", error.key), message: error.message })?;
-        Ok(mechanism.rule(usual, 1.0).kind())
+        Ok(mechanism.rule(usual, 1.0, None).kind())
     }
 }

@@ -155,7 +155,7 @@ fn payloads() -> Vec<Payload> {
 
 #[test]
 fn contributions_survive_fuzzing() {
-    let sent = |payload: Payload| wire::contribution(&Message { round: 2, client: 3, payload }).encode();
+    let sent = |payload: Payload| wire::contribution(&Message { round: 2, start: 1, client: 3, payload }).encode();
     let decode = |bytes: &[u8]| {
         let mut first_error = None;
         let mut is_accepted = false;

@@ -9,9 +9,9 @@ pub fn plan() -> Fingerprint {
 
 /// The contribution of the device that has the number of the message's client.
 pub fn contribution(message: &Message) -> Contribution {
-    let Message { round, client, payload } = message.clone();
+    let Message { round, start, client, payload } = message.clone();
     let device = DeviceId::from_bytes(*Fingerprint::of(&client.to_le_bytes()).as_bytes());
-    let start = ReleaseId { version: round, hash: Fingerprint::of(b"release") };
+    let start = ReleaseId { version: start, hash: Fingerprint::of(b"release") };
     Contribution { plan: plan(), round, start, device, payload }
 }
 

@@ -142,9 +142,9 @@ fn shuffled_messages_give_the_bits_of_the_simulation() {
             let mut coordinator = Coordinator::new(setup.clone()).expect("a sound setup");
             for message in &messages {
                 // Over the wire and back: the codec keeps every bit.
-                let (plan, start) =
-                    (Fingerprint::of(b"plan"), ReleaseId { version: 0, hash: Fingerprint::of(b"release") });
-                let Message { round, client, payload } = message.clone();
+                let Message { round, start, client, payload } = message.clone();
+                let (plan, hash) = (Fingerprint::of(b"plan"), Fingerprint::of(b"release"));
+                let start = ReleaseId { version: start, hash };
                 let device = DeviceId::from_bytes([client as u8; 32]);
                 let bytes = Contribution { plan, round, start, device, payload }.encode();
                 let received = Contribution::decode(&bytes, &plan, coordinator.expected()).expect("sound");
