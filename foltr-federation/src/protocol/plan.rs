@@ -40,7 +40,7 @@ use foltr_rank::bytes::BytesError;
 #[serde(deny_unknown_fields)]
 pub struct Plan {
     protocol: u8,
-    shape: Shape,
+    n_features: usize,
     features: Fingerprint,
     federation: FederationPlan,
     simulated: bool,
@@ -78,17 +78,17 @@ fn list(problems: &[PlanProblem]) -> String {
 impl Plan {
     /// `simulated` marks a plan whose noise may come from a seed: no device and no server takes it.
     pub fn new(federation: FederationPlan, features: &FeatureSchema, simulated: bool) -> Result<Self, PlanError> {
-        let n_features = features.features.len();
-        let (hash, ranker) = (features.hash()?, federation.ranker);
-        let shape = ranker.map_or(Shape::Linear { n_features }, |ranker| ranker.shape(n_features));
-        let plan = Self { protocol: VERSION, shape, features: hash, federation, simulated };
+        let (n_features, features) = (features.features.len(), features.hash()?);
+        let plan = Self { protocol: VERSION, n_features, features, federation, simulated };
         plan.check_form()?;
         plan.check()?;
         Ok(plan)
     }
 
-    pub const fn shape(&self) -> Shape {
-        self.shape
+    /// What the parameters of releases mean.
+    pub fn shape(&self) -> Shape {
+        let n_features = self.n_features;
+        self.federation.ranker.map_or(Shape::Linear { n_features }, |ranker| ranker.shape(n_features))
     }
 
     /// The hash of the [`FeatureSchema`].
@@ -117,7 +117,7 @@ impl Plan {
 
     /// What the payload of a contribution must be.
     pub fn expected(&self) -> Result<Expected, PlanError> {
-        let n_params = self.shape.n_params();
+        let n_params = self.shape().n_params();
         let kind = self.federation.payload_kind(n_params).map_err(|problem| PlanError::Problems(vec![problem]))?;
         let max_interactions = u32::try_from(self.federation.n_interactions).unwrap_or(u32::MAX);
         Ok(Expected { n_params, kind, max_interactions })
@@ -128,13 +128,8 @@ impl Plan {
         if self.protocol != VERSION {
             return Err(PlanError::Protocol { got: self.protocol });
         }
-        let n_features = self.shape.n_features();
         let mut problems = self.federation.undeployable();
-        problems.extend(FederationPlan::check_features(n_features));
-        if self.federation.ranker.is_some_and(|ranker| ranker.shape(n_features) != self.shape) {
-            let message = format!("is not that of the plan's ranker: {:?}", self.shape);
-            problems.push(PlanProblem { key: "shape".into(), message });
-        }
+        problems.extend(FederationPlan::check_features(self.n_features));
         refuse(problems)
     }
 

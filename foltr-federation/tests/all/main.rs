@@ -4,6 +4,7 @@ mod breakdown;
 mod cohorts;
 mod combinations;
 mod conformance;
+mod deployment;
 mod evolution_gradient;
 mod fed_eraser;
 mod fuzzing;

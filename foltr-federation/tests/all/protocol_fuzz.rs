@@ -77,7 +77,7 @@ fn plans() -> Vec<Plan> {
 #[test]
 fn plans_survive_fuzzing() {
     let valid = plans().into_iter().map(signed).collect();
-    Target { name: "plan", valid, decode: check_signed::<Plan> }.run(20_000);
+    Target { name: "plan", valid, has_valid_damage: true, decode: check_signed::<Plan> }.run(20_000);
 }
 
 #[test]
@@ -88,7 +88,7 @@ fn feature_schemas_survive_fuzzing() {
         assert_eq!(schema.encode().as_deref(), Ok(bytes));
         Ok(())
     };
-    Target { name: "feature-schema", valid, decode }.run(20_000);
+    Target { name: "feature-schema", valid, has_valid_damage: true, decode }.run(20_000);
 }
 
 #[test]
@@ -105,7 +105,7 @@ fn releases_survive_fuzzing() {
         check_signed::<foltr_federation::protocol::ReleaseHeader>(&bytes[..bytes.len() - 4 * N_PARAMS])
     };
     let valid = [first, second, rotation].iter().map(Release::encode).collect();
-    Target { name: "release", valid, decode }.run(50_000);
+    Target { name: "release", valid, has_valid_damage: true, decode }.run(50_000);
 }
 
 #[test]
@@ -123,7 +123,8 @@ fn tasks_survive_fuzzing() {
         lottery: Some(lottery),
     };
     let tasks = [task, Task { clip_norm: None, ..task }, Task { lottery: None, ..task }];
-    Target { name: "task", valid: tasks.map(signed).into(), decode: check_signed::<Task> }.run(50_000);
+    Target { name: "task", valid: tasks.map(signed).into(), has_valid_damage: true, decode: check_signed::<Task> }
+        .run(50_000);
 }
 
 #[test]
@@ -132,7 +133,8 @@ fn receipts_survive_fuzzing() {
     let (plan, contribution) = (wire::plan(), Fingerprint::of(b"contribution"));
     let receipt = ContributionReceipt { plan, round: 3, device, contribution, time: 1_800_000_000 };
     let valid = vec![signed(receipt)];
-    Target { name: "contribution-receipt", valid, decode: check_signed::<ContributionReceipt> }.run(50_000);
+    Target { name: "contribution-receipt", valid, has_valid_damage: true, decode: check_signed::<ContributionReceipt> }
+        .run(50_000);
 }
 
 fn expected(kind: Kind) -> Expected {
@@ -176,7 +178,8 @@ fn contributions_survive_fuzzing() {
         }
         if is_accepted { Ok(()) } else { Err(first_error.expect("an error for each kind")) }
     };
-    Target { name: "contribution", valid: payloads().into_iter().map(sent).collect(), decode }.run(100_000);
+    Target { name: "contribution", valid: payloads().into_iter().map(sent).collect(), has_valid_damage: true, decode }
+        .run(100_000);
 }
 
 #[test]
@@ -204,5 +207,6 @@ fn states_of_rules_survive_fuzzing() {
         let round = Contributions::of_rows(&[[1.0; N_PARAMS], [0.0; N_PARAMS]]);
         rule.aggregate(&[0.5; N_PARAMS], &round, &mut Combined::default()).map_err(|error| label(&error))
     };
-    Target { name: "rule-state", valid: vec![state(0), state(1), state(5)], decode }.run(50_000);
+    Target { name: "rule-state", valid: vec![state(0), state(1), state(5)], has_valid_damage: true, decode }
+        .run(50_000);
 }
