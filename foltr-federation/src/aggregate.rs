@@ -215,6 +215,21 @@ impl PartialSum {
         }
     }
 
+    pub(crate) fn save(&self, out: &mut Writer) {
+        out.f64s(&self.sum).f64(self.weight).u32(self.n_contributions).u32(self.n_within);
+        out.u8(self.is_protected.into());
+    }
+
+    pub(crate) fn load(input: &mut Reader<'_>, n_params: usize) -> Result<Self, BytesError> {
+        Ok(Self {
+            sum: input.f64s(n_params)?,
+            weight: input.f64()?,
+            n_contributions: input.u32()?,
+            n_within: input.u32()?,
+            is_protected: input.bool()?,
+        })
+    }
+
     /// Makes everything in the sum weigh so many times as much.
     pub fn scale(&mut self, factor: f64) {
         self.sum.iter_mut().for_each(|sum| *sum *= factor);

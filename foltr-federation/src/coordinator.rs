@@ -16,6 +16,7 @@
 
 mod inbox;
 mod round_buffer;
+mod saved;
 #[cfg(test)]
 mod tests;
 
@@ -329,7 +330,8 @@ impl Coordinator {
         }
     }
 
-    /// The state between two rounds: all of it but the messages of the open round and what devices remember.
+    /// The state between two rounds as a history records it, from which single clients can be erased. What a rule
+    /// [remembers](crate::Aggregation::remembers) and the models of clusters are in [`Self::save`] only.
     pub fn checkpoint(&self) -> Checkpoint {
         Checkpoint {
             round: self.model.task.round,

@@ -215,3 +215,27 @@ fn a_bad_setup_is_refused() {
         assert!(refused.to_string().contains(message), "{refused}");
     }
 }
+
+#[test]
+fn a_saved_coordinator_goes_on_with_the_same_bits() {
+    let naive = Asynchrony::Naive(Naive { updates_per_round: 2, max_staleness: 2 });
+    for asynchrony in [Asynchrony::Buffered(Buffered { buffer: 3, max_staleness: 2, ..BUFFERED }), naive] {
+        let start = || AsynchronousCoordinator::new(setup(), asynchrony).expect("a good setup");
+        let message = |n: u32, version: u32| step(version, n % 4, 1 + n % 5, [0.1 * n as f32, 1.0 / (1.0 + n as f32)]);
+        let mut whole = start();
+        for n in 0..20 {
+            // At every moment, also with a buffer that is half full.
+            let bytes = whole.save();
+            let mut loaded = start();
+            loaded.load(&bytes).expect("its own bytes");
+            assert_eq!(loaded.save(), bytes);
+            let sent = message(n, whole.task().round.saturating_sub(n % 3));
+            assert_eq!(loaded.receive(&sent), whole.receive(&sent));
+            assert_eq!((loaded.save(), loaded.master()), (whole.save(), whole.master()));
+            for len in 0..bytes.len() {
+                assert!(whole.clone().load(&bytes[..len]).is_err());
+            }
+        }
+        assert!(whole.task().round > 2, "there were several versions");
+    }
+}

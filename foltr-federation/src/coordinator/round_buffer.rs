@@ -12,7 +12,7 @@ use crate::stand_ins::StandIns;
 #[derive(Debug)]
 pub(super) struct RoundBuffer {
     rule: PayloadSemantics,
-    aggregator: Box<dyn Aggregator>,
+    pub(super) aggregator: Box<dyn Aggregator>,
     contributions: Contributions,
     has_come: Vec<bool>,
     combined: Combined,

@@ -1,6 +1,7 @@
 //! What a coordinator takes, refuses and closes.
 
 mod rehearsal;
+mod saved;
 mod stand_ins;
 
 use super::*;
