@@ -285,7 +285,7 @@ impl Coordinator {
         &self.model.task
     }
 
-    /// What a payload of the open round must be; for [`decode`](crate::decode).
+    /// What a payload of the open round must be; for [`Contribution::decode`](crate::protocol::Contribution::decode).
     pub const fn expected(&self) -> &Expected {
         &self.model.expected
     }

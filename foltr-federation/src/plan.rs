@@ -65,6 +65,37 @@ impl PlanProblem {
 }
 
 impl FederationPlan {
+    /// Federated averaging by everyone in every round, without privacy, defence or anything else.
+    pub fn averaging(
+        learner: Learner,
+        ranker: RankerShape,
+        n_clients: usize,
+        n_interactions: usize,
+        n_rounds: usize,
+    ) -> Self {
+        Self {
+            learner,
+            ranker: Some(ranker),
+            list_length: 10,
+            n_clients,
+            n_interactions,
+            n_rounds,
+            participation: Participation::Everyone,
+            dropout: 0.0,
+            n_absent: 0,
+            optimiser: Some(ServerOptimiser::LearningRate { rate: 1.0 }),
+            shards: None,
+            average_last: None,
+            personalisation: None,
+            asynchrony: None,
+            defence: None,
+            history: None,
+            unlearning: None,
+            privacy: Privacy::NONE,
+            budget: None,
+        }
+    }
+
     /// Everything that is wrong with the plan: parameters out of range, and parts that exclude each other.
     pub fn check(&self) -> Vec<PlanProblem> {
         self.check_with(&[])
@@ -250,7 +281,7 @@ impl FederationPlan {
     }
 
     /// How the server reads updates without a mechanism; nothing for a learner without clients.
-    fn semantics(&self) -> Option<PayloadSemantics> {
+    pub(crate) fn semantics(&self) -> Option<PayloadSemantics> {
         match self.learner {
             Learner::Evolution(EvolutionParameters { antithetic, sigma, .. }) => {
                 Some(PayloadSemantics::Evolution { sigma, antithetic })
