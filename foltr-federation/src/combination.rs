@@ -57,6 +57,7 @@ parts! {
     WorkerMomentum: "defence.momentum", "defence.momentum";
     History: "history", "[history]";
     SingleUpdates: "history", "single updates in [history], as fed-eraser and ledger-subtraction need them,";
+    Staleness: "federation.staleness", "federation.staleness";
     Unlearning: "unlearning", "[unlearning]";
     Privacy: "privacy.kind", "[privacy]";
     PrivacyOfSums: "privacy.kind", "a [privacy] mechanism other than randomised-response";
@@ -74,6 +75,7 @@ pub struct Combination {
 }
 
 const ROUNDS: &str = "requires synchronous rounds";
+const ROUNDS_OF_ALL: &str = "requires synchronous rounds of all clients";
 const ONE_RANKER: &str = "requires one global ranker";
 const PUBLISHED: &str = "the published code has nothing like it; use \"separate\"";
 const MODEL_CLIPPING: &str =
@@ -94,6 +96,11 @@ pub const COMBINATIONS: &[(&[Part], &[Part], &str)] = {
         (&[History, Unlearning], &[Personalisation], "rankers of clients' own never leave their devices"),
         (&[AverageLast], &[Personalisation], "devices use the newest models"),
         (&[Personalisation], &[Evolution, AccumulatedUpdates], STEPS),
+        (&[Staleness], &[Defence], "a defence counts on the clients that were drawn into the round"),
+        (&[Staleness], &[Asynchrony, Shards, AbsentClients], ROUNDS_OF_ALL),
+        (&[Staleness], &[History, Unlearning], "what is on its way to a later round is in no history"),
+        (&[Staleness], &[Personalisation], "a ranker of one's own moves on in every round"),
+        (&[Staleness], &[PublishedStream], PUBLISHED),
         (&[Proximal], &[OwnModel], "its steps do not start from the global model"),
         (&[Proximal], &[AccumulatedUpdates], "it has no effect: weights stay at the global model"),
         (&[FedPer], &[LinearRanker], "a linear ranker is all output layer, and nothing is shared"),

@@ -13,7 +13,7 @@ use crate::privacy::{Budget, Circumstances, MechanismContext, MechanismError, Ro
 use crate::unlearn::MessageCost;
 use crate::{
     Asynchrony, Cohorts, Defence, HistoryPolicy, Mechanism, Participation, PayloadSemantics, Privacy, ServerOptimiser,
-    Unlearning, accountant,
+    Staleness, Unlearning, accountant,
 };
 
 /// Parameters of a model with which a mechanism is tried before the data is known.
@@ -35,6 +35,8 @@ pub struct FederationPlan {
     /// Clients that never take part, and that others count on all the same.
     pub n_absent: usize,
     pub optimiser: Option<ServerOptimiser>,
+    /// Which old releases messages may start from; only the newest without.
+    pub staleness: Option<Staleness>,
     /// Federations of which each learns a ranker from its own clients, published as their mean.
     pub shards: Option<u32>,
     /// The ranker is the mean of the models of this last share of the rounds.
@@ -82,6 +84,7 @@ impl FederationPlan {
             dropout: 0.0,
             n_absent: 0,
             optimiser: Some(ServerOptimiser::LearningRate { rate: 1.0 }),
+            staleness: None,
             shards: None,
             average_last: None,
             personalisation: None,
@@ -147,6 +150,7 @@ impl FederationPlan {
         let n_clients = u32::try_from(self.n_clients).unwrap_or(u32::MAX);
         let checks = [
             ("federation.optimiser", self.optimiser.map(|optimiser| optimiser.check())),
+            ("federation.staleness", self.staleness.map(|staleness| staleness.check())),
             ("personalisation", self.personalisation.map(|method| method.check())),
             ("asynchrony", self.asynchrony.map(|asynchrony| asynchrony.check(n_clients))),
             ("defence.rule", self.defence.map(|defence| defence.rule.check())),
@@ -250,6 +254,7 @@ impl FederationPlan {
             (matches!(self.participation, Participation::Sample(_)), Part::Cohort),
             (matches!(self.participation, Participation::PoissonSampling(_)), Part::PoissonSampling),
             (self.dropout > 0.0, Part::Dropout),
+            (self.takes_stale(), Part::Staleness),
             (self.n_absent > 0, Part::AbsentClients),
             (self.shards.is_some(), Part::Shards),
             (self.average_last.is_some(), Part::AverageLast),
@@ -269,6 +274,11 @@ impl FederationPlan {
         let mut parts: Vec<Part> = learner.into_iter().chain(others).filter_map(is_there).collect();
         parts.extend(self.personalisation.iter().flat_map(Part::of_personalisation));
         parts
+    }
+
+    /// Whether messages may start from an older release than the newest.
+    pub fn takes_stale(&self) -> bool {
+        self.staleness.is_some_and(|staleness| staleness.most > 0)
     }
 
     /// How the server reads updates without a mechanism; nothing for a learner without clients.
@@ -300,6 +310,7 @@ impl FederationPlan {
             n_interactions: at_least_one(self.n_interactions),
             participation: self.participation,
             dropout: self.dropout,
+            takes_stale: self.takes_stale(),
             has_absent: self.n_absent > 0,
             sends_rewards: evolution.is_some(),
             published_stream: evolution.is_some_and(|it| it.stream == EvolutionStream::Published),
