@@ -1,6 +1,7 @@
 //! All integration tests of the crate in one binary: one is linked, not ten.
 
 mod baselines;
+mod deployment;
 mod experiment_files;
 mod growth;
 mod guarantees;
