@@ -5,6 +5,7 @@
 //!
 //! Labels are not reachable from here: a learner sees [`QueryView`]s and [`Clicks`], nothing else.
 
+pub mod adoption;
 pub mod bytes;
 mod elementary;
 pub mod learn;

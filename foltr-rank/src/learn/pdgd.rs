@@ -147,10 +147,25 @@ impl Pdgd {
         let exponentials = &mut self.exponentials[..n_padded];
         if !prefer(self.scores.padded(), exponentials, ranking, clicks, preferences) {
             let (shown, hidden) = shown_and_hidden_log(self.scores.padded(), exponentials, ranking);
-            for_each_pair_log(&shown[..ranking.len()], hidden, clicks, |clicked, unclicked, inverse_rho| {
-                preferences.add(clicked, unclicked, 1.0 / inverse_rho);
-            });
+            let considered = unclicked_considered(clicks, ranking.len());
+            for_each_pair_log(
+                &shown[..ranking.len()],
+                hidden,
+                clicks,
+                considered,
+                |clicked, unclicked, inverse_rho| {
+                    preferences.add(clicked, unclicked, 1.0 / inverse_rho);
+                },
+            );
         }
+    }
+
+    /// The scores that drew the list ranked last, by position, and the log-sum-exp of those of all other documents: what
+    /// [`ShownList`](crate::adoption::ShownList) needs. To be asked before [`OnlineLearner::observe`].
+    pub fn drawn_with(&mut self, ranking: &Ranking) -> ([f64; MAX_SHOWN], f64) {
+        let n_padded = self.scores.padded().len();
+        self.exponentials.resize(n_padded.max(self.exponentials.len()), 0.0);
+        shown_and_hidden_log(self.scores.padded(), &mut self.exponentials[..n_padded], ranking)
     }
 
     /// Changes the learning rate of the steps to come.
