@@ -3,10 +3,10 @@
 use std::sync::Arc;
 
 use foltr_federation::privacy::{Circumstances, ClosingSum, Explanation, Noise, RoundCost};
-use foltr_federation::{Kind, LocalPrivacy, Mode, Payload, PayloadSemantics, RoundTask};
+use foltr_federation::{Kind, LocalPrivacy, Mode, NoiseSource, Payload, PayloadSemantics, RoundTask};
 use foltr_rank::Update;
-use foltr_rank::rng::Stream;
-use rand::{Rng, RngExt};
+
+use rand::RngExt;
 
 /// What a double does wrong.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -32,11 +32,11 @@ impl Double {
         Arc::new(Self { inner: inner.into(), fault })
     }
 
-    fn largest(&self, delta: &[f32], task: &RoundTask, private: &mut Stream, payload: &mut Payload) {
+    fn largest(&self, delta: &[f32], task: &RoundTask, noise: &mut dyn NoiseSource, payload: &mut Payload) {
         let is_larger = |best: usize, j: usize| if delta[j].abs() > delta[best].abs() { j } else { best };
         let largest = (0..delta.len()).fold(0, is_larger);
         let update = Update::Step { delta: &delta[largest..=largest], n_interactions: 1 };
-        self.inner.protect(update, task, private, payload);
+        self.inner.protect(update, task, noise, payload);
         let Payload::Step { delta: bit, .. } = payload else { unreachable!("a step stays a step") };
         let size = bit[0] * delta.len() as f32;
         bit.clear();
@@ -44,12 +44,12 @@ impl Double {
         bit[largest] = size;
     }
 
-    fn best(&self, plus: &[u16], minus: &[u16], task: &RoundTask, private: &mut Stream, payload: &mut Payload) {
+    fn best(&self, plus: &[u16], minus: &[u16], task: &RoundTask, noise: &mut dyn NoiseSource, payload: &mut Payload) {
         let outcomes = plus.iter().chain(minus).enumerate();
         // No click is the worst outcome, the first rank the best.
         let best = outcomes.min_by_key(|(_, outcome)| outcome.wrapping_sub(1)).map_or(0, |(place, _)| place);
         let truth = if best < plus.len() { plus[best] } else { minus[best - plus.len()] };
-        self.inner.protect(Update::Evolution { seed: 0, plus: &[truth], minus: &[] }, task, private, payload);
+        self.inner.protect(Update::Evolution { seed: 0, plus: &[truth], minus: &[] }, task, noise, payload);
         let Payload::Evolution { plus: answer, .. } = *payload else { unreachable!("outcomes stay outcomes") };
         let sides = if best < plus.len() { (answer, 0.0) } else { (0.0, answer) };
         *payload = Payload::Evolution { seed: 0, plus: sides.0, minus: Some(sides.1) };
@@ -57,23 +57,29 @@ impl Double {
 }
 
 impl LocalPrivacy for Double {
-    fn protect(&self, update: Update<'_>, task: &RoundTask, private: &mut Stream, payload: &mut Payload) {
+    fn protect(&self, update: Update<'_>, task: &RoundTask, noise: &mut dyn NoiseSource, payload: &mut Payload) {
         match (self.fault, update) {
-            (Fault::PrefersLarge(probability), Update::Step { delta, .. }) if private.random::<f64>() < probability => {
-                self.largest(delta, task, private, payload);
+            (Fault::PrefersLarge(probability), Update::Step { delta, .. }) if noise.random::<f64>() < probability => {
+                self.largest(delta, task, noise, payload);
             }
             (Fault::SamplesTheBest, Update::Evolution { plus, minus, .. }) => {
-                self.best(plus, minus, task, private, payload);
+                self.best(plus, minus, task, noise, payload);
             }
-            _ => self.inner.protect(update, task, private, payload),
+            _ => self.inner.protect(update, task, noise, payload),
         }
     }
 
-    fn protect_without_share(&self, update: Update<'_>, task: &RoundTask, private: &mut Stream, payload: &mut Payload) {
-        self.inner.protect_without_share(update, task, private, payload);
+    fn protect_without_share(
+        &self,
+        update: Update<'_>,
+        task: &RoundTask,
+        noise: &mut dyn NoiseSource,
+        payload: &mut Payload,
+    ) {
+        self.inner.protect_without_share(update, task, noise, payload);
     }
 
-    fn finish(&self, sum: &ClosingSum, noise: &mut dyn Rng, step: &mut [f64]) -> Option<f32> {
+    fn finish(&self, sum: &ClosingSum, noise: &mut dyn NoiseSource, step: &mut [f64]) -> Option<f32> {
         match self.fault {
             Fault::ForgetsTheNoise => sum.clip_norm,
             Fault::OneDrawForAll => {

@@ -13,6 +13,7 @@ use foltr_federation::{
 };
 use foltr_rank::Update;
 use foltr_rank::rng::{Purpose, Streams};
+use foltr_simulation::SimulatedNoise;
 use indicatif::ProgressBar;
 use rayon::prelude::*;
 
@@ -113,7 +114,7 @@ impl Federation {
         let arrived = self.arrived(streams, key, updates.len() as u32);
         let before = Self::clip_norm(run);
         let message = self.send(run, streams, key, updates, &arrived);
-        let mut noise = streams.open(Purpose::Noise, u32::MAX, key - key % self.repeats_noise);
+        let mut noise = SimulatedNoise::open(streams, Purpose::Noise, u32::MAX, key - key % self.repeats_noise);
         let model = run.coordinator.master().to_vec();
         match run.coordinator.close(&mut noise) {
             Ok(_) | Err(CloseError::TooFewSurvivors { .. }) => {}
@@ -151,11 +152,11 @@ impl Federation {
                     Update::Step { .. } => Purpose::Noise,
                     Update::Evolution { .. } => Purpose::RandomisedResponse,
                 };
-                let mut private = streams.open(purpose, client, key);
+                let mut noise = SimulatedNoise::open(streams, purpose, client, key);
                 match self.noise_shares {
-                    NoiseShares::InMessages => self.devices.protect(update, &task, &mut private, &mut run.payload),
+                    NoiseShares::InMessages => self.devices.protect(update, &task, &mut noise, &mut run.payload),
                     NoiseShares::DrawnAtClosing => {
-                        self.devices.protect_without_share(update, &task, &mut private, &mut run.payload);
+                        self.devices.protect_without_share(update, &task, &mut noise, &mut run.payload);
                     }
                 }
                 if client as usize + 1 == updates.len() {

@@ -6,7 +6,8 @@ use std::sync::Arc;
 use foltr_federation::privacy::{DiscreteGaussian, LEVELS};
 use foltr_federation::{LocalPrivacy, Mechanism, Payload, RoundTask};
 use foltr_rank::Update;
-use foltr_rank::rng::{Purpose, Stream, Streams};
+use foltr_rank::rng::{Purpose, Streams};
+use foltr_simulation::SimulatedNoise;
 use rand::RngExt;
 
 use super::Measured;
@@ -27,7 +28,7 @@ pub(super) struct NormTest {
 
 impl NormTest {
     pub(super) fn measure(&self, streams: &Streams, number: u32) -> Measured {
-        let mut stream = streams.open(Purpose::Data, 0, number);
+        let mut stream = SimulatedNoise::open(streams, Purpose::Data, 0, number);
         let (mut longest, mut samples) = (0.0_f64, 0);
         for n_params in DIMENSIONS {
             for _ in 0..(N_DIRECTIONS * 46 / n_params.max(46)).max(1) {
@@ -50,7 +51,7 @@ impl NormTest {
     }
 
     /// The length of what is sent over the norm that is accounted for, for each norm that a round can say.
-    fn ratios(&self, update: &[f32], stream: &mut Stream) -> Vec<f64> {
+    fn ratios(&self, update: &[f32], noise: &mut SimulatedNoise) -> Vec<f64> {
         if let Mechanism::DiscreteGaussian(discrete) = &self.devices {
             return vec![in_grid_units(discrete, update) * discrete.clip() / self.clip];
         }
@@ -58,7 +59,7 @@ impl NormTest {
         let sent = |clip_norm: Option<f32>| {
             let task = RoundTask { round: 0, global: Vec::new(), n_clients: 1, n_interactions: 1, clip_norm };
             let mut payload = Payload::default();
-            devices.protect(Update::Step { delta: update, n_interactions: 1 }, &task, stream, &mut payload);
+            devices.protect(Update::Step { delta: update, n_interactions: 1 }, &task, noise, &mut payload);
             let Payload::Clipped { delta, .. } = payload else { unreachable!("it is clipped") };
             norm(&delta) / clip_norm.map_or(self.clip, f64::from)
         };
@@ -78,7 +79,7 @@ fn norm(vector: &[f32]) -> f64 {
 }
 
 /// A random vector of this length, as well as single precision can have it.
-fn vector(n_params: usize, length: f64, stream: &mut Stream) -> Vec<f32> {
+fn vector(n_params: usize, length: f64, stream: &mut SimulatedNoise) -> Vec<f32> {
     let plain: Vec<f64> = (0..n_params).map(|_| stream.random::<f64>() - 0.5).collect();
     let norm = plain.iter().map(|x| x * x).sum::<f64>().sqrt();
     plain.iter().map(|x| (x / norm * length) as f32).collect()

@@ -22,7 +22,6 @@ mod tests;
 use std::fmt;
 use std::sync::Arc;
 
-use rand::Rng;
 use thiserror::Error;
 
 use crate::aggregate::{CHUNK, Contributions, PartialSum, PayloadSemantics};
@@ -30,6 +29,7 @@ use crate::defence::Defence;
 use crate::global_model::GlobalModel;
 use crate::history::{Checkpoint, Devices};
 use crate::message::{Expected, Kind, Message, Payload, PayloadError, RoundTask};
+use crate::noise::NoiseSource;
 use crate::privacy::{ClosingSum, LocalPrivacy, Mode, NeedsSingleUpdates, NoiseShares, Unprotected};
 use crate::server_optimiser::{OptimiserState, ServerOptimiser};
 use foltr_rank::learn::evolution::Reward;
@@ -367,7 +367,7 @@ impl Coordinator {
     ///
     /// `noise` must be fresh, whatever the round: closing two rounds with the same numbers gives their difference away.
     /// A deployment draws from the operating system.
-    pub fn close(&mut self, noise: &mut dyn Rng) -> Result<RoundReport, CloseError> {
+    pub fn close(&mut self, noise: &mut dyn NoiseSource) -> Result<RoundReport, CloseError> {
         let round = self.model.task.round;
         let (sum, mut step, n_stand_ins) = match &mut self.buffer {
             Some(buffer) => {

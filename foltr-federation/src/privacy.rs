@@ -26,8 +26,6 @@ use std::sync::Arc;
 
 use foltr_rank::Update;
 use foltr_rank::learn::evolution::Reward;
-use foltr_rank::rng::Stream;
-use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 pub use budget::Budget;
@@ -49,23 +47,30 @@ pub use sampled_response::{SampledResponse, SampledResponseParameters};
 
 use crate::aggregate::PayloadSemantics;
 use crate::message::{Kind, Payload, RoundTask};
+use crate::noise::NoiseSource;
 
 /// What happens to an update before it leaves the device, and to the sum of all of them before it leaves the server.
 pub trait LocalPrivacy: Debug + Send + Sync {
     /// Turns an update into what is sent, reusing the memory of `payload`. What is drawn from `private` stays here.
     /// Panics if the mechanism does not [accept](Self::accepts) this kind of update: nothing then leaves the device.
-    fn protect(&self, update: Update<'_>, task: &RoundTask, private: &mut Stream, payload: &mut Payload);
+    fn protect(&self, update: Update<'_>, task: &RoundTask, noise: &mut dyn NoiseSource, payload: &mut Payload);
 
     /// The same without the device's share of the noise, where [`Self::finish`] draws the noise of all shares at once. For
     /// simulations in which nobody looks at a single message; never for a device.
-    fn protect_without_share(&self, update: Update<'_>, task: &RoundTask, private: &mut Stream, payload: &mut Payload) {
-        self.protect(update, task, private, payload);
+    fn protect_without_share(
+        &self,
+        update: Update<'_>,
+        task: &RoundTask,
+        noise: &mut dyn NoiseSource,
+        payload: &mut Payload,
+    ) {
+        self.protect(update, task, noise, payload);
     }
 
     /// The server's part, when a round is closed: adds the noise that belongs on the sum to the step that was made of it,
     /// and returns the norm to which updates of the next round are clipped, where it changes. Nothing by default: then all
     /// noise is in the messages.
-    fn finish(&self, sum: &ClosingSum, _noise: &mut dyn Rng, _step: &mut [f64]) -> Option<f32> {
+    fn finish(&self, sum: &ClosingSum, _noise: &mut dyn NoiseSource, _step: &mut [f64]) -> Option<f32> {
         sum.clip_norm
     }
 
@@ -253,10 +258,10 @@ fn outcome_values(reward: Reward, n_shown: usize) -> Vec<f64> {
 
 /// What a device of a cohort sends, drawing from this stream.
 #[cfg(test)]
-fn sent(mechanism: &impl LocalPrivacy, update: Update<'_>, n_clients: u32, stream: &mut Stream) -> Payload {
+fn sent(mechanism: &impl LocalPrivacy, update: Update<'_>, n_clients: u32, noise: &mut dyn NoiseSource) -> Payload {
     let task = RoundTask { round: 0, global: Vec::new(), n_clients, n_interactions: 4, clip_norm: None };
     let mut payload = Payload::default();
-    mechanism.protect(update, &task, stream, &mut payload);
+    mechanism.protect(update, &task, noise, &mut payload);
     payload
 }
 

@@ -20,6 +20,7 @@ use crate::client_data::{ClientData, ClientShare};
 use crate::client_states::StateStretch;
 use crate::dataset::Dataset;
 use crate::federation_run::FederationSettings;
+use crate::simulated_noise::SimulatedNoise;
 
 /// Queries to issue, with what their lists can be worth at best.
 #[derive(Clone, Debug)]
@@ -189,7 +190,7 @@ pub struct Worker {
     current: ClientTurn,
     next: ClientTurn,
     public: Stream,
-    protection: Stream,
+    protection: SimulatedNoise,
 }
 
 /// One client's private stream and the queries it will issue.
@@ -232,7 +233,7 @@ impl Worker {
             current: turn(),
             next: turn(),
             public: streams.open(Purpose::PerturbationSeed, 0, 0),
-            protection: streams.open(Purpose::Noise, 0, 0),
+            protection: SimulatedNoise::open(streams, Purpose::Noise, 0, 0),
         }
     }
 
@@ -272,7 +273,7 @@ impl Worker {
             Update::Step { .. } => Purpose::Noise,
             Update::Evolution { .. } => Purpose::RandomisedResponse,
         };
-        Streams::rewind(protection, purpose, client, round.task.round);
+        protection.rewind(purpose, client, round.task.round);
         protect(round, update, protection, payload);
         (stats, learner.leave(state))
     }
@@ -290,10 +291,10 @@ pub struct ClientOutput<'a> {
 }
 
 /// What leaves the device; without the device's share of the noise where that of the whole sum is drawn at once.
-fn protect(round: &Round<'_>, update: Update<'_>, private: &mut Stream, payload: &mut Payload) {
+fn protect(round: &Round<'_>, update: Update<'_>, noise: &mut SimulatedNoise, payload: &mut Payload) {
     match round.noise_shares {
-        NoiseShares::InMessages => round.privacy.protect(update, round.task, private, payload),
-        NoiseShares::DrawnAtClosing => round.privacy.protect_without_share(update, round.task, private, payload),
+        NoiseShares::InMessages => round.privacy.protect(update, round.task, noise, payload),
+        NoiseShares::DrawnAtClosing => round.privacy.protect_without_share(update, round.task, noise, payload),
     }
 }
 

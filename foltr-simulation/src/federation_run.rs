@@ -24,6 +24,7 @@ use crate::client_states::{ClientStates, StateStretch};
 use crate::pace::{Speeds, Stragglers};
 use crate::per_message_round::PerMessageRound;
 use crate::published_stream::PublishedClients;
+use crate::simulated_noise::SimulatedNoise;
 use crate::unlearning::Cost;
 
 pub(crate) use recorder::{RoundRecorder, append};
@@ -292,7 +293,7 @@ enum Closed {
 
 /// Closes the round with noise of its own.
 fn close(coordinator: &mut Coordinator, streams: &Streams, server: u32) -> Closed {
-    let mut noise = streams.open(Purpose::Noise, server, coordinator.task().round);
+    let mut noise = SimulatedNoise::open(streams, Purpose::Noise, server, coordinator.task().round);
     match coordinator.close(&mut noise) {
         Ok(_) => Closed::Moved,
         Err(CloseError::TooFewSurvivors { .. }) => Closed::Stayed,

@@ -20,4 +20,7 @@ mod per_message_round;
 pub mod published_stream;
 mod salts;
 pub mod sharded_run;
+pub mod simulated_noise;
 pub mod unlearning;
+
+pub use simulated_noise::SimulatedNoise;

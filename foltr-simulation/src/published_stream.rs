@@ -18,6 +18,7 @@ use rayon::prelude::*;
 use crate::click::{Cascade, Users};
 use crate::client_round::{ClientStats, Round};
 use crate::federation_run::ChunkSums;
+use crate::simulated_noise::SimulatedNoise;
 
 /// The outputs of a generator after its seed, as far as anybody has read.
 struct Outputs {
@@ -199,7 +200,7 @@ fn client_round(
     }
     let mut payload = Payload::default();
     // The published coin comes from a global generator; ours from the client's own stream.
-    let mut coin = round.streams.open(Purpose::RandomisedResponse, client, round.task.round);
+    let mut coin = SimulatedNoise::open(round.streams, Purpose::RandomisedResponse, client, round.task.round);
     round.privacy.protect(learner.finish(), round.task, &mut coin, &mut payload);
     *seed = generator.next_u32();
     (payload, stats)
@@ -317,7 +318,7 @@ mod tests {
                     partial.add_payload_with(&payload, &rule, learner.direction());
                 }
                 coordinator.receive_partial(0, partial).expect("one chunk");
-                let mut noise = streams.open(Purpose::Noise, u32::MAX, task.round);
+                let mut noise = SimulatedNoise::open(&streams, Purpose::Noise, u32::MAX, task.round);
                 coordinator.close(&mut noise).expect("four clients");
                 let expected = published_weights(shape, &expected["weights"]);
                 for (ours, expected) in coordinator.task().global.iter().zip(expected) {

@@ -5,9 +5,10 @@ use crate::aggregate::CHUNK;
 use crate::assert_close;
 use crate::coordinator::Coordinator;
 use crate::message::{Kind, Payload};
+use crate::noise::seeded::seeded;
 use crate::privacy::{CentralMode, Clip, ClipRadius, DistributedLaplace, Gaussian};
 use crate::server_optimiser::ServerOptimiser;
-use foltr_rank::rng::{Purpose, Streams};
+use foltr_rank::rng::Purpose;
 use std::sync::Arc;
 
 const BUFFERED: Buffered = Buffered { buffer: 2, staleness_exponent: 0.5, rate_limit: 1, max_staleness: 3 };
@@ -84,7 +85,7 @@ fn a_buffer_is_summed_like_a_round() {
         own.receive(&step(0, client, 1 + client % 5, delta(client))).expect("a good message");
         round.receive(step(0, client, 1 + client % 5, delta(client))).expect("a good message");
     }
-    round.close(&mut Streams::new(1).open(Purpose::Noise, 0, 0)).expect("everyone came");
+    round.close(&mut seeded(1, Purpose::Noise, 0, 0)).expect("everyone came");
     assert_eq!(own.master(), round.master(), "the same bits");
 }
 

@@ -7,11 +7,12 @@ use super::*;
 use crate::Aggregation;
 use crate::aggregate::Bulyan;
 use crate::message::Kind;
+use crate::noise::seeded::{SeededNoise, seeded};
 use crate::privacy::{AdaptiveClip, CentralMode, Clip, ClipRadius, DiscreteGaussian, DistributedLaplace, Gaussian};
-use foltr_rank::rng::{Purpose, Stream, Streams};
+use foltr_rank::rng::{Purpose, Streams};
 
-fn noise() -> Stream {
-    Streams::new(1).open(Purpose::Noise, 0, 0)
+fn noise() -> SeededNoise {
+    seeded(1, Purpose::Noise, 0, 0)
 }
 
 fn coordinator(n_clients: u32) -> Coordinator {
@@ -129,7 +130,7 @@ fn closed_with(setup: &Setup, stream: u32) -> Vec<f64> {
     setup.privacy.protect_without_share(update, coordinator.task(), &mut noise(), &mut payload);
     partial.add_payload(&payload, &setup.privacy.rule(setup.rule, setup.divisor), &mut []);
     coordinator.receive_partial(0, partial).expect("a sum");
-    let report = coordinator.close(&mut Streams::new(1).open(Purpose::Noise, stream, 0)).expect("enough clients");
+    let report = coordinator.close(&mut seeded(1, Purpose::Noise, stream, 0)).expect("enough clients");
     let step = coordinator.master();
     assert!((report.step_norm - step[0].hypot(step[1])).abs() < 1e-12, "it is that of the noisy step");
     step.to_vec()

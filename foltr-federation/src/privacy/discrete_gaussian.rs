@@ -15,10 +15,8 @@
 //! Deviation: values are cut towards zero, which never lengthens an update, instead of being rounded at random.
 
 use foltr_rank::Update;
-use foltr_rank::rng::Stream;
 use prio::dp::Rational;
 use prio::dp::distributions::DiscreteGaussian as Sampler;
-use rand::Rng;
 use rand::distr::Distribution;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -26,6 +24,7 @@ use thiserror::Error;
 use crate::accountant::distributed;
 use crate::aggregate::PayloadSemantics;
 use crate::message::{Kind, Payload, RoundTask, Share};
+use crate::noise::NoiseSource;
 use crate::privacy::gaussian::{check_norm, noise_multiplier};
 use crate::privacy::{
     Adjacency, Budget, Circumstances, ClosingSum, Explanation, LocalPrivacy, MechanismContext, MechanismError,
@@ -173,7 +172,7 @@ impl DiscreteGaussian {
 
     /// What a device adds to the sealed sum. On a device `noise` must be the operating system's generator.
     /// An error if the update is too long: nothing leaves the device.
-    pub fn share(&self, delta: &[f32], noise: &mut impl Rng) -> Result<Share, TooLong> {
+    pub fn share(&self, delta: &[f32], noise: &mut dyn NoiseSource) -> Result<Share, TooLong> {
         let mut values = self.quantise(delta)?;
         for value in &mut values {
             let noise = self.sampler.sample(noise);
@@ -192,14 +191,14 @@ fn sampler_of(deviation: f64) -> Option<Sampler> {
 }
 
 impl LocalPrivacy for DiscreteGaussian {
-    fn protect(&self, update: Update<'_>, _: &RoundTask, private: &mut Stream, payload: &mut Payload) {
+    fn protect(&self, update: Update<'_>, _: &RoundTask, noise: &mut dyn NoiseSource, payload: &mut Payload) {
         let Update::Step { delta, .. } = update else {
             panic!("Gaussian shares are defined for a step, not for outcomes")
         };
-        *payload = Payload::Share(self.share(delta, private).expect("a clipped update that is cut is within the norm"));
+        *payload = Payload::Share(self.share(delta, noise).expect("a clipped update that is cut is within the norm"));
     }
 
-    fn protect_without_share(&self, update: Update<'_>, _: &RoundTask, _: &mut Stream, payload: &mut Payload) {
+    fn protect_without_share(&self, update: Update<'_>, _: &RoundTask, _: &mut dyn NoiseSource, payload: &mut Payload) {
         let Update::Step { delta, .. } = update else {
             panic!("Gaussian shares are defined for a step, not for outcomes")
         };
@@ -209,7 +208,7 @@ impl LocalPrivacy for DiscreteGaussian {
 
     /// One discrete Gaussian has the law of the sum of all shares up to what the accountant's `distributed::tau` bounds,
     /// at a price that does not depend on their number.
-    fn finish(&self, sum: &ClosingSum, noise: &mut dyn Rng, step: &mut [f64]) -> Option<f32> {
+    fn finish(&self, sum: &ClosingSum, noise: &mut dyn NoiseSource, step: &mut [f64]) -> Option<f32> {
         if sum.shares == NoiseShares::DrawnAtClosing {
             let deviation = self.share_deviation() * f64::from(sum.n_contributions).sqrt();
             let sampler = sampler_of(deviation).expect("at least one share of at least two units");
@@ -265,7 +264,8 @@ impl LocalPrivacy for DiscreteGaussian {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use foltr_rank::rng::{Purpose, Streams};
+    use crate::noise::seeded::seeded;
+    use foltr_rank::rng::Purpose;
     use proptest::prelude::*;
 
     fn mechanism(noise_multiplier: f64) -> DiscreteGaussian {
@@ -293,7 +293,7 @@ mod tests {
     fn noise_has_the_variance_of_the_label_in_shares_and_drawn_at_once() {
         // 8 honest survivors; deviation of the sum: 2 * 65536 units of .5 / 65536.
         let (mechanism, n) = (mechanism(2.0), 20_000);
-        let stream = || Streams::new(3).open(Purpose::Noise, 0, 0);
+        let stream = || seeded(3, Purpose::Noise, 0, 0);
         let (mut sums, mut step, mut noise) = (vec![0.0; n], vec![0.0; n], stream());
         for _ in 0..8 {
             let share = mechanism.share(&vec![0.0; n], &mut noise).expect("zero is short");

@@ -7,13 +7,13 @@
 //! Delta/2; both are offered by name.
 
 use foltr_rank::Update;
-use foltr_rank::rng::Stream;
-use rand::{Rng, RngExt};
+use rand::RngExt;
 use rand_distr::{Distribution, Exp1, Gamma, Open01};
 use serde::{Deserialize, Serialize};
 
 use crate::accountant::PrivacyCost;
 use crate::message::{Payload, RoundTask};
+use crate::noise::NoiseSource;
 use crate::privacy::parameters::given_or_calibrated;
 use crate::privacy::{
     Adjacency, Budget, Circumstances, Claim, ClosingSum, Explanation, LocalPrivacy, MechanismContext, MechanismError,
@@ -134,29 +134,29 @@ impl GammaDifference {
         Self { above, n_clients }
     }
 
-    fn sample(&self, stream: &mut Stream) -> f64 {
-        self.one(stream) - self.one(stream)
+    fn sample(&self, noise: &mut dyn NoiseSource) -> f64 {
+        self.one(noise) - self.one(noise)
     }
 
     /// ln G = ln Gamma(a + 1) + ln(U)/a with a = 1/n: no shape is too small (spec section 9).
-    fn one(&self, stream: &mut Stream) -> f64 {
-        let uniform: f64 = stream.sample(Open01);
+    fn one(&self, noise: &mut dyn NoiseSource) -> f64 {
+        let uniform: f64 = noise.sample(Open01);
         let ln_factor = uniform.ln() * self.n_clients;
-        if ln_factor < VANISHING_LN { 0.0 } else { self.above.sample(stream) * ln_factor.exp() }
+        if ln_factor < VANISHING_LN { 0.0 } else { self.above.sample(noise) * ln_factor.exp() }
     }
 }
 
 impl LocalPrivacy for DistributedLaplace {
-    fn protect(&self, update: Update<'_>, task: &RoundTask, private: &mut Stream, payload: &mut Payload) {
+    fn protect(&self, update: Update<'_>, task: &RoundTask, noise: &mut dyn NoiseSource, payload: &mut Payload) {
         let Update::Step { delta, n_interactions } = update else {
             panic!("distributed Laplace noise is defined for a step, not for outcomes")
         };
-        let (noise, scale) = (GammaDifference::new(task.n_clients), self.laplace_scale());
-        let noisy = delta.iter().map(|&value| (f64::from(value) + scale * noise.sample(private)) as f32);
+        let (share, scale) = (GammaDifference::new(task.n_clients), self.laplace_scale());
+        let noisy = delta.iter().map(|&value| (f64::from(value) + scale * share.sample(noise)) as f32);
         payload.as_step(n_interactions).extend(noisy);
     }
 
-    fn protect_without_share(&self, update: Update<'_>, _: &RoundTask, _: &mut Stream, payload: &mut Payload) {
+    fn protect_without_share(&self, update: Update<'_>, _: &RoundTask, _: &mut dyn NoiseSource, payload: &mut Payload) {
         let Update::Step { delta, n_interactions } = update else {
             panic!("distributed Laplace noise is defined for a step, not for outcomes")
         };
@@ -165,7 +165,7 @@ impl LocalPrivacy for DistributedLaplace {
 
     /// Adds Laplace(lambda)/C to each coordinate of an average of C messages: the law of the averaged shares when all
     /// weights are equal and nobody is missing, at a price that does not depend on C.
-    fn finish(&self, sum: &ClosingSum, noise: &mut dyn Rng, step: &mut [f64]) -> Option<f32> {
+    fn finish(&self, sum: &ClosingSum, noise: &mut dyn NoiseSource, step: &mut [f64]) -> Option<f32> {
         if sum.shares == NoiseShares::DrawnAtClosing {
             let scale = self.laplace_scale() / f64::from(sum.n_contributions);
             for value in step {
@@ -222,8 +222,9 @@ impl LocalPrivacy for DistributedLaplace {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::noise::seeded::seeded;
     use crate::privacy::sent;
-    use foltr_rank::rng::{Purpose, Streams};
+    use foltr_rank::rng::Purpose;
 
     const N: usize = 100_000;
     /// Kolmogorov: exceeded by chance once in 10^6 samples of size `N`.
@@ -247,7 +248,7 @@ mod tests {
         for n_clients in [1, 10, 100] {
             let (mut sums, zero) = (vec![0.0; N], vec![0.0; N]);
             for client in 0..n_clients {
-                let mut stream = Streams::new(9).open(Purpose::Noise, client, 0);
+                let mut stream = seeded(9, Purpose::Noise, client, 0);
                 let update = Update::Step { delta: &zero, n_interactions: 4 };
                 let Payload::Step { delta, .. } = sent(&mechanism(), update, n_clients, &mut stream) else {
                     panic!("a step stays a step")
@@ -265,7 +266,7 @@ mod tests {
             let (mut sample, scale) = (vec![0.0; N], 5.0 / 4.5 / f64::from(n_clients));
             let (divisor, shares) = (f64::from(n_clients), NoiseShares::DrawnAtClosing);
             let sum = ClosingSum { n_contributions: n_clients, n_within: 0, clip_norm: None, divisor, shares };
-            mechanism().finish(&sum, &mut Streams::new(9).open(Purpose::Noise, 0, 0), &mut sample);
+            mechanism().finish(&sum, &mut seeded(9, Purpose::Noise, 0, 0), &mut sample);
             assert!(ks_distance(sample.clone(), scale) < KS_LIMIT);
             assert!(ks_distance(sample, scale * 1.05) > KS_LIMIT);
         }
@@ -274,7 +275,7 @@ mod tests {
     #[test]
     fn noise_of_a_large_cohort_is_mostly_zero_and_has_the_right_variance() {
         // Variance of one message: 2 lambda^2 / C; for scale 1 and C = 1000 that is .002.
-        let (noise, mut stream) = (GammaDifference::new(1000), Streams::new(9).open(Purpose::Noise, 0, 0));
+        let (noise, mut stream) = (GammaDifference::new(1000), seeded(9, Purpose::Noise, 0, 0));
         let n = 4_000_000;
         let sample: Vec<f64> = (0..n).map(|_| noise.sample(&mut stream)).collect();
         let square = sample.iter().map(|x| x * x).sum::<f64>() / f64::from(n);

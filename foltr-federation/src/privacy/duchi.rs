@@ -9,12 +9,12 @@
 //! value is multiplied by the number of coordinates, so the message is unbiased as a whole and costs epsilon once.
 
 use foltr_rank::Update;
-use foltr_rank::rng::Stream;
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
 use crate::accountant::PrivacyCost;
 use crate::message::{Payload, RoundTask};
+use crate::noise::NoiseSource;
 use crate::privacy::gaussian::check_norm;
 use crate::privacy::parameters::given_or_calibrated;
 use crate::privacy::{
@@ -96,13 +96,13 @@ impl Duchi {
 }
 
 impl LocalPrivacy for Duchi {
-    fn protect(&self, update: Update<'_>, task: &RoundTask, private: &mut Stream, payload: &mut Payload) {
+    fn protect(&self, update: Update<'_>, task: &RoundTask, noise: &mut dyn NoiseSource, payload: &mut Payload) {
         let Update::Step { delta, .. } = update else { panic!("one bit is defined for a step, not for outcomes") };
-        let coordinate = private.random_range(0..delta.len());
+        let coordinate = noise.random_range(0..delta.len());
         // What is not a number counts as zero.
         let value = if delta[coordinate].is_nan() { 0.0 } else { f64::from(delta[coordinate]) / self.bound };
         let value = value.clamp(-1.0, 1.0);
-        let is_positive = private.random::<f64>() < self.positive(value);
+        let is_positive = noise.random::<f64>() < self.positive(value);
         let size = self.size(delta.len());
         // The number of interactions is nobody's business: every message says the task's.
         let step = payload.as_step(task.n_interactions);
@@ -130,12 +130,13 @@ impl LocalPrivacy for Duchi {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::noise::seeded::seeded;
     use crate::privacy::sent;
-    use foltr_rank::rng::{Purpose, Streams};
+    use foltr_rank::rng::Purpose;
 
     fn counts(epsilon: f64, delta: &[f32], n: usize) -> Vec<[usize; 2]> {
         let mechanism = Duchi::new(epsilon, 0.5).expect("positive");
-        let mut stream = Streams::new(4).open(Purpose::Noise, 0, 0);
+        let mut stream = seeded(4, Purpose::Noise, 0, 0);
         let mut counts = vec![[0; 2]; delta.len()];
         for _ in 0..n {
             let payload = sent(&mechanism, Update::Step { delta, n_interactions: 1 }, 1, &mut stream);

@@ -14,14 +14,13 @@
 
 use foltr_rank::Update;
 use foltr_rank::params::clip_to_radius;
-use foltr_rank::rng::Stream;
-use rand::Rng;
 use rand_distr::{Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
 
 use crate::accountant::{self, PrivacyCost};
 use crate::aggregate::PayloadSemantics;
 use crate::message::{Kind, Payload, RoundTask};
+use crate::noise::NoiseSource;
 use crate::participation::Participation;
 use crate::privacy::budget::ROUNDED_UP;
 use crate::privacy::{
@@ -193,7 +192,7 @@ impl AdaptiveClip {
     }
 
     /// The norm of the next round, from the number of updates of this one, and of those within its norm.
-    fn next(&self, norm: f64, sum: &ClosingSum, noise: &mut dyn Rng) -> f64 {
+    fn next(&self, norm: f64, sum: &ClosingSum, noise: &mut dyn NoiseSource) -> f64 {
         let drawn: f64 = StandardNormal.sample(noise);
         let balance = Self::balance(sum.n_within, sum.n_contributions);
         let share = (balance + self.count_noise * drawn) / sum.divisor + 0.5;
@@ -230,7 +229,7 @@ impl Gaussian {
 }
 
 /// Adds Gaussian noise to every value.
-pub(crate) fn add_normal(deviation: f64, noise: &mut dyn Rng, values: &mut [f64]) {
+pub(crate) fn add_normal(deviation: f64, noise: &mut dyn NoiseSource, values: &mut [f64]) {
     for value in values {
         let drawn: f64 = StandardNormal.sample(noise);
         *value += deviation * drawn;
@@ -238,7 +237,7 @@ pub(crate) fn add_normal(deviation: f64, noise: &mut dyn Rng, values: &mut [f64]
 }
 
 impl LocalPrivacy for Gaussian {
-    fn protect(&self, update: Update<'_>, task: &RoundTask, _: &mut Stream, payload: &mut Payload) {
+    fn protect(&self, update: Update<'_>, task: &RoundTask, _: &mut dyn NoiseSource, payload: &mut Payload) {
         let Update::Step { delta, .. } = update else {
             panic!("Gaussian noise is defined for a step, not for outcomes")
         };
@@ -248,7 +247,7 @@ impl LocalPrivacy for Gaussian {
         *payload = Payload::Clipped { within: !clip_to_radius(&mut delta, norm * INSIDE), delta };
     }
 
-    fn finish(&self, sum: &ClosingSum, noise: &mut dyn Rng, step: &mut [f64]) -> Option<f32> {
+    fn finish(&self, sum: &ClosingSum, noise: &mut dyn NoiseSource, step: &mut [f64]) -> Option<f32> {
         let norm = sum.clip_norm.map_or(self.clip.initial(), f64::from);
         add_normal(self.noise_multiplier * norm / sum.divisor, noise, step);
         match self.clip {
@@ -306,8 +305,9 @@ impl LocalPrivacy for Gaussian {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::noise::seeded::seeded;
     use crate::privacy::NoiseShares;
-    use foltr_rank::rng::{Purpose, Streams};
+    use foltr_rank::rng::Purpose;
 
     fn gaussian(clip: Clip) -> Gaussian {
         Gaussian::new(clip, 2.0, CentralMode::Clear).expect("positive")
@@ -319,7 +319,7 @@ mod tests {
 
     fn protect(delta: &[f32], clip_norm: Option<f32>) -> Payload {
         let task = RoundTask { round: 0, global: vec![0.0; 2], n_clients: 1, n_interactions: 4, clip_norm };
-        let (mut payload, mut stream) = (Payload::default(), Streams::new(1).open(Purpose::Noise, 0, 0));
+        let (mut payload, mut stream) = (Payload::default(), seeded(1, Purpose::Noise, 0, 0));
         let update = Update::Step { delta, n_interactions: 4 };
         gaussian(Clip::Fixed(1.0)).protect(update, &task, &mut stream, &mut payload);
         payload
@@ -341,7 +341,7 @@ mod tests {
     #[test]
     fn the_noise_has_the_deviation_that_the_label_says() {
         let n = 1_000_000;
-        let (mut step, mut stream) = (vec![0.0; n], Streams::new(5).open(Purpose::Noise, 0, 0));
+        let (mut step, mut stream) = (vec![0.0; n], seeded(5, Purpose::Noise, 0, 0));
         let sum = ClosingSum { clip_norm: Some(0.5), ..sum(0, 0, 100.0) };
         assert_eq!(gaussian(Clip::Fixed(1.0)).finish(&sum, &mut stream, &mut step), Some(0.5));
         let variance = step.iter().map(|x| x * x).sum::<f64>() / n as f64;
@@ -353,7 +353,7 @@ mod tests {
     #[test]
     fn the_adaptive_norm_finds_the_median_of_the_norms() {
         let adaptive = AdaptiveClip { initial: 10.0, quantile: 0.5, rate: 0.2, count_noise: 5.0 };
-        let mut stream = Streams::new(5).open(Purpose::Noise, 0, 0);
+        let mut stream = seeded(5, Purpose::Noise, 0, 0);
         // Norms are 1, 2, ..., 1000: the median is 500.
         let mut norm = adaptive.initial;
         for _ in 0..200 {
@@ -370,7 +370,7 @@ mod tests {
         assert_eq!((with - AdaptiveClip::balance(7, 9)).abs(), 0.5);
         // Half of the expected clients within the norm is a share of one half, however many came.
         let adaptive = AdaptiveClip { initial: 1.0, quantile: 0.5, rate: 1.0, count_noise: 1e-12 };
-        let mut stream = Streams::new(5).open(Purpose::Noise, 0, 0);
+        let mut stream = seeded(5, Purpose::Noise, 0, 0);
         assert!((adaptive.next(1.0, &sum(4, 8, 100.0), &mut stream) - 1.0).abs() < 1e-9);
     }
 }

@@ -2,10 +2,10 @@
 
 use foltr_rank::Update;
 use foltr_rank::learn::evolution::Reward;
-use foltr_rank::rng::Stream;
 use serde::{Deserialize, Serialize};
 
 use crate::message::{Kind, Payload, RoundTask};
+use crate::noise::NoiseSource;
 use crate::privacy::{
     Adjacency, Circumstances, Explanation, LocalPrivacy, MechanismContext, MechanismError, MechanismParameters, Noise,
     RoundCost, average,
@@ -34,7 +34,7 @@ pub struct Unprotected {
 }
 
 impl LocalPrivacy for Unprotected {
-    fn protect(&self, update: Update<'_>, _: &RoundTask, _: &mut Stream, payload: &mut Payload) {
+    fn protect(&self, update: Update<'_>, _: &RoundTask, _: &mut dyn NoiseSource, payload: &mut Payload) {
         match update {
             Update::Step { delta, n_interactions } => payload.as_step(n_interactions).extend_from_slice(delta),
             Update::Evolution { seed, plus, minus } => {
@@ -75,11 +75,12 @@ impl LocalPrivacy for Unprotected {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use foltr_rank::rng::{Purpose, Streams};
+    use crate::noise::seeded::seeded;
+    use foltr_rank::rng::Purpose;
 
     fn protect(update: Update<'_>, payload: &mut Payload) {
         let task = RoundTask { round: 0, global: vec![0.0; 2], n_clients: 1, n_interactions: 4, clip_norm: None };
-        let mut stream = Streams::new(1).open(Purpose::Noise, 0, 0);
+        let mut stream = seeded(1, Purpose::Noise, 0, 0);
         Unprotected { reward: Reward::MaxRr }.protect(update, &task, &mut stream, payload);
     }
 

@@ -14,7 +14,6 @@
 //! label could be below the truth.
 
 use foltr_rank::Update;
-use foltr_rank::rng::Stream;
 use rand::RngExt;
 use rand_distr::{Beta, Distribution, StandardNormal};
 use serde::{Deserialize, Serialize};
@@ -22,6 +21,7 @@ use statrs::function::beta::{beta_reg, ln_beta};
 
 use crate::accountant::PrivacyCost;
 use crate::message::{Payload, RoundTask};
+use crate::noise::NoiseSource;
 use crate::privacy::gaussian::{check_norm, forget_if_not_finite};
 use crate::privacy::parameters::given_or_calibrated;
 use crate::privacy::{
@@ -74,7 +74,7 @@ impl MechanismParameters for PrivUnitParameters {
     }
 }
 
-/// A randomised direction a message. Its stream is [`Purpose::Noise`](foltr_rank::rng::Purpose::Noise).
+/// A randomised direction a message. Its noise is [`Purpose::Noise`](foltr_rank::rng::Purpose::Noise).
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PrivUnit {
     norm: f64,
@@ -130,14 +130,14 @@ impl Cap {
     }
 
     /// The inner product of a vector of the chosen part with the centre.
-    fn inner_product(&self, half: f64, stream: &mut Stream) -> f64 {
-        let is_inside = stream.random::<f64>() < self.probability;
+    fn inner_product(&self, half: f64, noise: &mut dyn NoiseSource) -> f64 {
+        let is_inside = noise.random::<f64>() < self.probability;
         if is_inside && self.inside < 0.1 {
-            return self.tail(half, stream);
+            return self.tail(half, noise);
         }
         let Ok(law) = Beta::new(half, half) else { unreachable!("half is at least 1/2") };
         loop {
-            let t = 2.0 * law.sample(stream) - 1.0;
+            let t = 2.0 * law.sample(noise) - 1.0;
             if (t >= self.gamma) == is_inside {
                 return t;
             }
@@ -146,11 +146,11 @@ impl Cap {
 
     /// The same within a small cap: with w = (1 - t^2)/(1 - gamma^2), w^(half - 1) dw is drawn by inversion, and the
     /// remaining factor 1/t of the density is at most 1/gamma.
-    fn tail(&self, half: f64, stream: &mut Stream) -> f64 {
+    fn tail(&self, half: f64, noise: &mut dyn NoiseSource) -> f64 {
         loop {
-            let w = stream.random::<f64>().powf(1.0 / half);
+            let w = noise.random::<f64>().powf(1.0 / half);
             let t = (1.0 - w * (1.0 - self.gamma * self.gamma)).max(0.0).sqrt();
-            if stream.random::<f64>() * t <= self.gamma {
+            if noise.random::<f64>() * t <= self.gamma {
                 return t;
             }
         }
@@ -196,23 +196,23 @@ impl PrivUnit {
 }
 
 impl LocalPrivacy for PrivUnit {
-    fn protect(&self, update: Update<'_>, task: &RoundTask, private: &mut Stream, payload: &mut Payload) {
+    fn protect(&self, update: Update<'_>, task: &RoundTask, noise: &mut dyn NoiseSource, payload: &mut Payload) {
         let Update::Step { delta, .. } = update else { panic!("a direction is defined for a step, not for outcomes") };
         assert_eq!(delta.len(), self.n_params, "the cap was chosen for another model");
         // The number of interactions is nobody's business: every message says the task's.
         let message = payload.as_step(task.n_interactions);
         // A normal vector without its part along the centre is uniform among the directions across.
-        message.extend((0..delta.len()).map(|_| -> f32 { StandardNormal.sample(private) }));
+        message.extend((0..delta.len()).map(|_| -> f32 { StandardNormal.sample(noise) }));
         let mut centre = delta.to_vec();
         forget_if_not_finite(&mut centre);
         if centre.iter().all(|&x| x == 0.0) {
             // An update of zero has no direction: it gets one by chance.
-            centre.iter_mut().for_each(|x| *x = StandardNormal.sample(private));
+            centre.iter_mut().for_each(|x| *x = StandardNormal.sample(noise));
         }
         let (length, dot) = (norm(&centre), inner(&centre, message));
         let along = dot / (length * length);
         message.iter_mut().zip(&centre).for_each(|(x, &c)| *x -= (along * f64::from(c)) as f32);
-        let t = self.cap.inner_product((delta.len() as f64 - 1.0) / 2.0, private);
+        let t = self.cap.inner_product((delta.len() as f64 - 1.0) / 2.0, noise);
         // The floor is for a draw exactly along the centre, which has no direction across.
         let across = (1.0 - t * t).max(0.0).sqrt() / norm(message).max(f64::MIN_POSITIVE);
         let size = self.message_norm();
@@ -249,12 +249,13 @@ fn norm(a: &[f32]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::noise::seeded::seeded;
     use crate::privacy::sent;
-    use foltr_rank::rng::{Purpose, Streams};
+    use foltr_rank::rng::Purpose;
 
     fn messages(epsilon: f64, delta: &[f32], n: usize) -> Vec<Vec<f32>> {
         let mechanism = PrivUnit::new(epsilon, 1.0, delta.len()).expect("sound");
-        let mut stream = Streams::new(4).open(Purpose::Noise, 0, 0);
+        let mut stream = seeded(4, Purpose::Noise, 0, 0);
         let mut draw = || {
             let payload = sent(&mechanism, Update::Step { delta, n_interactions: 1 }, 1, &mut stream);
             let Payload::Step { n_interactions: 4, delta } = payload else { panic!("a step that says 4") };
@@ -333,7 +334,7 @@ mod tests {
         for (dimension, probability, share) in [(2, 0.7, 0.4), (46, 0.8, 0.5), (46, 0.8, 0.05), (2, 0.8, 0.01)] {
             let cap = Cap::new(probability, share, dimension);
             assert!((cap.inside - share).abs() < 1e-9);
-            let mut stream = Streams::new(6).open(Purpose::Noise, 0, 0);
+            let mut stream = seeded(6, Purpose::Noise, 0, 0);
             let half = (dimension as f64 - 1.0) / 2.0;
             let draws: Vec<f64> = (0..n).map(|_| cap.inner_product(half, &mut stream)).collect();
             let inside = draws.iter().filter(|&&t| t >= cap.gamma).count() as f64;

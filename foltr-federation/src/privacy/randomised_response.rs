@@ -10,12 +10,12 @@
 use foltr_rank::Update;
 use foltr_rank::learn::evolution::MAX_REPORTED;
 use foltr_rank::learn::evolution::Reward;
-use foltr_rank::rng::Stream;
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
 use crate::accountant::{PrivacyCost, response};
 use crate::message::{Kind, Payload, RoundTask};
+use crate::noise::NoiseSource;
 use crate::privacy::parameters::given_or_calibrated;
 use crate::privacy::{
     Adjacency, Budget, Circumstances, Claim, Explanation, LocalPrivacy, MechanismContext, MechanismError,
@@ -133,19 +133,19 @@ impl RandomisedResponse {
         self.values.iter().sum::<f64>() / self.values.len() as f64
     }
 
-    pub(super) fn answer(&self, truth: u16, private: &mut Stream) -> f64 {
-        let outcome = respond(usize::from(truth), self.probability, self.values.len(), private);
+    pub(super) fn answer(&self, truth: u16, noise: &mut dyn NoiseSource) -> f64 {
+        let outcome = respond(usize::from(truth), self.probability, self.values.len(), noise);
         self.values[outcome]
     }
 }
 
 /// The truth with probability p, else one of the other n - 1 indices.
 #[inline]
-fn respond(truth: usize, p: f64, n: usize, private: &mut Stream) -> usize {
-    if private.random::<f64>() < p {
+fn respond(truth: usize, p: f64, n: usize, noise: &mut dyn NoiseSource) -> usize {
+    if noise.random::<f64>() < p {
         return truth;
     }
-    let other = private.random_range(0..n as u32 - 1) as usize;
+    let other = noise.random_range(0..n as u32 - 1) as usize;
     other + usize::from(other >= truth)
 }
 
@@ -173,11 +173,11 @@ pub fn certain_outcomes(n: usize) -> Vec<Vec<f64>> {
 }
 
 impl LocalPrivacy for RandomisedResponse {
-    fn protect(&self, update: Update<'_>, _: &RoundTask, private: &mut Stream, payload: &mut Payload) {
+    fn protect(&self, update: Update<'_>, _: &RoundTask, noise: &mut dyn NoiseSource, payload: &mut Payload) {
         let Update::Evolution { seed, plus, minus } = update else {
             panic!("randomised response is defined for outcomes, not for a step")
         };
-        let mut answers = |outcomes: &[u16]| average(outcomes.iter().map(|&truth| self.answer(truth, private)));
+        let mut answers = |outcomes: &[u16]| average(outcomes.iter().map(|&truth| self.answer(truth, noise)));
         let plus = answers(plus);
         *payload = Payload::Evolution { seed, plus, minus: (!minus.is_empty()).then(|| answers(minus)) };
     }
@@ -212,11 +212,12 @@ impl LocalPrivacy for RandomisedResponse {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use foltr_rank::rng::{Purpose, Streams};
+    use crate::noise::seeded::seeded;
+    use foltr_rank::rng::Purpose;
 
     fn shares(truth: usize, p: f64, n: usize) -> Vec<f64> {
         const DRAWS: usize = 1_000_000;
-        let mut stream = Streams::new(5).open(Purpose::RandomisedResponse, 0, 0);
+        let mut stream = seeded(5, Purpose::RandomisedResponse, 0, 0);
         let mut shares = vec![0.0; n];
         for _ in 0..DRAWS {
             shares[respond(truth, p, n, &mut stream)] += 1.0 / DRAWS as f64;
@@ -257,7 +258,7 @@ mod tests {
     #[test]
     fn certainty_tells_the_truth() {
         let response = RandomisedResponse::new(1.0, Reward::ClickDcg, 10).expect("p = 1");
-        let mut stream = Streams::new(5).open(Purpose::RandomisedResponse, 0, 0);
+        let mut stream = seeded(5, Purpose::RandomisedResponse, 0, 0);
         for truth in 0..1024 {
             assert_eq!(response.answer(truth, &mut stream), Reward::ClickDcg.value(truth));
         }

@@ -9,11 +9,11 @@
 
 use foltr_rank::Update;
 use foltr_rank::learn::evolution::Reward;
-use foltr_rank::rng::Stream;
 use rand::RngExt;
 use serde::{Deserialize, Serialize};
 
 use crate::message::{Kind, Payload, RoundTask};
+use crate::noise::NoiseSource;
 use crate::privacy::randomised_response::cost_of_answers;
 use crate::privacy::{
     Budget, Circumstances, Explanation, LocalPrivacy, MechanismContext, MechanismError, MechanismParameters, Mode,
@@ -57,13 +57,13 @@ impl SampledResponse {
 }
 
 impl LocalPrivacy for SampledResponse {
-    fn protect(&self, update: Update<'_>, _: &RoundTask, private: &mut Stream, payload: &mut Payload) {
+    fn protect(&self, update: Update<'_>, _: &RoundTask, noise: &mut dyn NoiseSource, payload: &mut Payload) {
         let Update::Evolution { seed, plus, minus } = update else {
             panic!("randomised response is defined for outcomes, not for a step")
         };
-        let drawn = private.random_range(0..(plus.len() + minus.len()).max(1));
+        let drawn = noise.random_range(0..(plus.len() + minus.len()).max(1));
         let truth = plus.iter().chain(minus).nth(drawn).copied().unwrap_or(0);
-        let answer = self.response.answer(truth, private);
+        let answer = self.response.answer(truth, noise);
         *payload = if minus.is_empty() {
             Payload::Evolution { seed, plus: answer as f32, minus: None }
         } else {
@@ -97,12 +97,13 @@ impl LocalPrivacy for SampledResponse {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::noise::seeded::seeded;
     use crate::privacy::sent;
-    use foltr_rank::rng::{Purpose, Streams};
+    use foltr_rank::rng::Purpose;
 
     fn mean_difference(plus: &[u16], minus: &[u16], n: usize) -> f64 {
         let mechanism = SampledResponse::new(0.6, Reward::MaxRr, 10).expect("p > 1/11");
-        let mut stream = Streams::new(4).open(Purpose::RandomisedResponse, 0, 0);
+        let mut stream = seeded(4, Purpose::RandomisedResponse, 0, 0);
         let mut sum = 0.0;
         for _ in 0..n {
             let payload = sent(&mechanism, Update::Evolution { seed: 1, plus, minus }, 1, &mut stream);

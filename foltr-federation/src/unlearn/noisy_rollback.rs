@@ -37,7 +37,7 @@
 //!
 //! Deviations: no smoothness in the worst case; the noise that is acceptable is given, and the checkpoint follows.
 
-use foltr_rank::rng::Stream;
+use crate::noise::NoiseSource;
 use serde::{Deserialize, Serialize};
 
 use crate::accountant::{ABOVE, gaussian};
@@ -213,9 +213,9 @@ impl NoisyRollback {
         Ok(best.unwrap_or(RollbackPlan { round: 0, sensitivity: 0.0, deviation: 0.0 }))
     }
 
-    pub fn blur(&self, plan: &RollbackPlan, stream: &mut Stream, master: &mut [f64]) {
+    pub fn blur(&self, plan: &RollbackPlan, noise: &mut dyn NoiseSource, master: &mut [f64]) {
         if plan.deviation > 0.0 {
-            add_normal(plan.deviation, stream, master);
+            add_normal(plan.deviation, noise, master);
         }
     }
 }
@@ -232,7 +232,8 @@ fn geometric_sum(lipschitz: f64, n: u32) -> f64 {
 mod tests {
     use super::*;
     use crate::ServerOptimiser;
-    use foltr_rank::rng::{Purpose, Streams};
+    use crate::noise::seeded::seeded;
+    use foltr_rank::rng::Purpose;
 
     const WORST: NoisyRollback = NoisyRollback {
         clip_norm: 0.5,
@@ -299,7 +300,7 @@ mod tests {
         assert_eq!(WORST.deviation(0.0), 0.0);
         let plan = RollbackPlan { round: 1, sensitivity: 1.0, deviation: 3.0 };
         let mut noise = vec![0.0; 20_000];
-        WORST.blur(&plan, &mut Streams::new(1).open(Purpose::Noise, 0, 0), &mut noise);
+        WORST.blur(&plan, &mut seeded(1, Purpose::Noise, 0, 0), &mut noise);
         let variance = noise.iter().map(|x| x * x).sum::<f64>() / 20_000.0;
         // Five standard errors of a variance: 5 sqrt(2 / n).
         assert!((variance / 9.0 - 1.0).abs() < 0.05, "{variance}");

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
+use crate::noise::{SeededNoise, seeded};
 use foltr_federation::aggregate::{AggregationRule, Mean};
 use foltr_federation::privacy::{CentralMode, Clip, Gaussian};
 use foltr_federation::{
@@ -34,8 +35,8 @@ fn coordinator(rule: PayloadSemantics, n_clients: u32) -> Coordinator {
     Coordinator::new(setup).expect("a good setup")
 }
 
-fn noise() -> Stream {
-    Streams::new(4).open(Purpose::Noise, 0, 0)
+fn noise() -> SeededNoise {
+    seeded(4, Purpose::Noise, 0, 0)
 }
 
 /// Whether it says so, how many clients came.

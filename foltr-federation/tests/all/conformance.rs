@@ -1,5 +1,6 @@
 //! What every member of a list must do.
 
+use crate::noise::seeded;
 use foltr_federation::aggregate::{
     Bulyan, CentredClipping, FlTrust, Krum, Mean, Median, MultiKrum, NormClipping, Radius, TrimmedMean,
 };
@@ -124,7 +125,7 @@ fn every_mechanism_sends_what_the_decoder_takes() {
         for (update, kind) in updates.into_iter().filter(|(_, kind)| mechanism.accepts(*kind)) {
             let expected = Expected { n_params: 4, kind, max_interactions: 4 };
             for client in 0..50 {
-                let mut stream = Streams::new(1).open(Purpose::Noise, client, 3);
+                let mut stream = seeded(1, Purpose::Noise, client, 3);
                 mechanism.protect(update, &task, &mut stream, &mut payload);
                 let message = Message { round: 3, client, payload: payload.clone() };
                 let mut bytes = Vec::new();
@@ -149,7 +150,7 @@ fn every_mechanism_depends_on_its_stream_alone() {
         };
         let sent = |client| {
             let mut payload = Payload::default();
-            mechanism.protect(update, &task, &mut Streams::new(1).open(Purpose::Noise, client, 0), &mut payload);
+            mechanism.protect(update, &task, &mut seeded(1, Purpose::Noise, client, 0), &mut payload);
             payload
         };
         assert_eq!(sent(0), sent(0), "{}", mechanism.name());

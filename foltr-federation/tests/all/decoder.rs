@@ -1,9 +1,10 @@
 //! The decoder against arbitrary bytes and damaged messages.
 
+use crate::noise::seeded;
 use bolero::check;
 use foltr_federation::privacy::DiscreteGaussian;
 use foltr_federation::{Expected, Kind, Message, Payload, decode, encode};
-use foltr_rank::rng::{Purpose, Streams};
+use foltr_rank::rng::Purpose;
 
 use crate::fuzzing::{damage, n_iterations};
 
@@ -55,7 +56,7 @@ fn valid(kind: Kind, round: u32, client: u32, values: [u32; N_PARAMS]) -> Messag
 
 fn share(delta: &[f32], round: u32, client: u32) -> Payload {
     let mechanism = DiscreteGaussian::new(600.0, 1.0, 2, 0).expect("sound");
-    let mut noise = Streams::new(u64::from(round)).open(Purpose::Noise, client, 0);
+    let mut noise = seeded(u64::from(round), Purpose::Noise, client, 0);
     Payload::Share(mechanism.share(delta, &mut noise).expect("clipped"))
 }
 

@@ -1,5 +1,6 @@
 //! FedEraser: golden vectors, and what must hold for any stored and fresh updates (spec sections 15 and 20).
 
+use crate::noise::seeded;
 use foltr_federation::history::Header;
 use foltr_federation::unlearn::{FedEraser, Variant, calibrate};
 use foltr_federation::{
@@ -52,7 +53,7 @@ fn history(initial: &[f64], policy: HistoryPolicy, updates: &[Vec<Vec<f32>>]) ->
         let model = coordinator.task().global.clone();
         let sent = contributions(rows, 0);
         (0..).zip(rows).for_each(|(client, row)| coordinator.receive_step(client, 1, row).expect("a step"));
-        coordinator.close(&mut Streams::new(1).open(Purpose::Noise, 0, round)).expect("clients");
+        coordinator.close(&mut seeded(1, Purpose::Noise, 0, round)).expect("clients");
         history.close(round, &model, sent.clients(), &sent, salts);
     }
     history.add_checkpoint(coordinator.checkpoint(), salts);

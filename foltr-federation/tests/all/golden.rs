@@ -1,5 +1,6 @@
 //! Numbers of the algorithm spec, sections 4, 5, 8, 9 and 14.
 
+use crate::noise::seeded;
 use foltr_federation::aggregate::{Bulyan, Krum, Mean, Median, MultiKrum, TrimmedMean};
 use foltr_federation::privacy::{ClipRadius, DistributedLaplace, certain_outcomes, privatise_distribution};
 use foltr_federation::{
@@ -8,7 +9,7 @@ use foltr_federation::{
 };
 use foltr_rank::learn::evolution::{Reward, fill_direction};
 use foltr_rank::params::clip_to_radius;
-use foltr_rank::rng::{Purpose, Streams};
+use foltr_rank::rng::Purpose;
 use rand_mt::Mt;
 use serde_json::Value;
 
@@ -102,7 +103,7 @@ fn the_reference_run_of_foltr_es_from_messages_to_weights() {
                 partial.add_payload_with(&payload, &rule, &published_direction(seed, n_params));
             }
             coordinator.receive_partial(0, partial).expect("the only chunk");
-            coordinator.close(&mut Streams::new(1).open(Purpose::Noise, 0, 0)).expect("four clients");
+            coordinator.close(&mut seeded(1, Purpose::Noise, 0, 0)).expect("four clients");
             let published: Vec<f64> = coordinator.task().global.iter().map(|&value| f64::from(value)).collect();
             assert_close(&published, &flatten(&round["weights"]), 1e-6, "weights");
         }

@@ -10,4 +10,5 @@ mod fed_eraser;
 mod fuzzing;
 mod golden;
 mod history_fuzz;
+mod noise;
 mod vectors;

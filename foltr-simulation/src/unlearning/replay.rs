@@ -9,6 +9,7 @@ use super::{Request, UnlearningError, remaining, request_streams};
 use crate::client_round::RoundStats;
 use crate::federation_run::{FederationRun, RoundError};
 use crate::salts::salts;
+use crate::simulated_noise::SimulatedNoise;
 
 pub(crate) struct Replay<'a> {
     pub(crate) run: FederationRun<'a>,
@@ -54,8 +55,9 @@ impl<'a> Replay<'a> {
             Some((mut state, noise)) => {
                 state.erase(request.leavers);
                 if let Some((rollback, plan)) = noise {
-                    let mut stream = request_streams(settings.seed, &history).open(Purpose::Noise, 0, from);
-                    rollback.blur(&plan, &mut stream, &mut state.master);
+                    let streams = request_streams(settings.seed, &history);
+                    let mut noise = SimulatedNoise::open(&streams, Purpose::Noise, 0, from);
+                    rollback.blur(&plan, &mut noise, &mut state.master);
                     // Models that are averaged already have no noise, nor have messages that rest on them: the mean
                     // and the memory of messages begin anew.
                     state.tail = None;

@@ -7,6 +7,7 @@ use foltr_federation::{Coordinator, Defence, Message, Payload, Setup};
 use foltr_rank::Params;
 use foltr_rank::learn::evolution::fill_direction;
 use foltr_rank::rng::{Purpose, Stream, Streams};
+use foltr_simulation::SimulatedNoise;
 use foltr_simulation::adversary::{
     Adversary, Attack, Attackers, Knowledge, Own, Promotion, Rows, Seeds, Seen, SignFlip,
 };
@@ -97,7 +98,7 @@ impl Adversary for Vandal {
 fn closed(setup: Setup, messages: impl IntoIterator<Item = Message>) -> Params {
     let mut coordinator = Coordinator::new(setup).expect("a sound setup");
     messages.into_iter().for_each(|message| coordinator.receive(message).expect("a sound message"));
-    coordinator.close(&mut Streams::new(1).open(Purpose::Noise, 0, 0)).expect("enough clients");
+    coordinator.close(&mut SimulatedNoise::open(&Streams::new(1), Purpose::Noise, 0, 0)).expect("enough clients");
     coordinator.task().global.clone()
 }
 

@@ -10,6 +10,7 @@ use foltr_rank::learn::pdgd::{PdgdSettings, Updates};
 use foltr_rank::personal::{Additive, Clusters, Ditto, FedPer, Interpolation, Personalisation};
 use foltr_rank::rng::{Purpose, Streams};
 use foltr_rank::{Activation, Params, Shape};
+use foltr_simulation::SimulatedNoise;
 use foltr_simulation::client_round::RoundStats;
 use foltr_simulation::client_states::ClientStates;
 use foltr_simulation::federation_run::{FederationRun, FederationSettings, Learning};
@@ -145,7 +146,7 @@ fn shuffled_messages_give_the_bits_of_the_simulation() {
                 let message = foltr_federation::decode(&bytes, coordinator.expected()).expect("a sound message");
                 coordinator.receive(message).expect("an expected message");
             }
-            coordinator.close(&mut stream).expect("all clients");
+            coordinator.close(&mut SimulatedNoise::from(stream)).expect("all clients");
             assert_eq!(coordinator.task().global, simulated.task().global, "{learning:?}");
         }
     }

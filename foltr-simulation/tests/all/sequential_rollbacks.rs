@@ -3,6 +3,7 @@
 use foltr_federation::unlearn::{NoisyRollback, Sensitivity};
 use foltr_federation::{History, Unlearning};
 use foltr_rank::rng::{Purpose, Streams};
+use foltr_simulation::SimulatedNoise;
 use foltr_simulation::federation_run::FederationSettings;
 
 use crate::scene::*;
@@ -60,7 +61,7 @@ fn distance(seed: u64, absent: &[u32], plan_seed: u64) -> f64 {
         let there = forget_by_rollback(&everybody, &trained(&everybody, checkpoints(1), 1).1, FIRST);
         let plan = ROLLBACK.plan(&there, &[SECOND]).expect("clipped");
         let mut master = once.before(plan.round).expect("recorded").master.clone();
-        ROLLBACK.blur(&plan, &mut Streams::new(seed).open(Purpose::Noise, 9, 0), &mut master);
+        ROLLBACK.blur(&plan, &mut SimulatedNoise::open(&Streams::new(seed), Purpose::Noise, 9, 0), &mut master);
         master
     };
     master.iter().zip(&settings.initial).map(|(value, &start)| (value - f64::from(start)).powi(2)).sum()
