@@ -161,10 +161,7 @@ impl Adoption {
 
     /// Stores a list that has ended; the oldest goes if there are too many.
     pub fn observe(&mut self, list: ShownList) -> Result<(), AdoptionError> {
-        let wanted = self.shape.n_features();
-        if list.n_features() != wanted {
-            return Err(AdoptionError::Features { n_features: list.n_features(), wanted });
-        }
+        check_list(self.shape, &list)?;
         if self.lists.len() == self.rule.lists as usize {
             self.lists.pop_front();
         }
@@ -202,7 +199,8 @@ impl Adoption {
         let [reference, candidate] = &mut self.rankers;
         reference.load(&self.reference);
         candidate.load(model);
-        let comparison = Comparison::of(reference, candidate, &self.lists);
+        let mut comparison = Comparison::default();
+        self.lists.iter().for_each(|list| comparison.add(reference, candidate, list));
         if comparison.is_empty() {
             return Verdict { outcome: Outcome::Undecided, comparison, threshold: f64::INFINITY };
         }
@@ -211,6 +209,34 @@ impl Adoption {
         let threshold = comparison::threshold(error);
         Verdict { outcome: comparison.outcome(threshold), comparison, threshold }
     }
+}
+
+/// Compares a candidate with a reference by the orders that they give to the documents of these lists.
+pub fn compare<'a>(
+    shape: Shape,
+    reference: &[f32],
+    candidate: &[f32],
+    lists: impl IntoIterator<Item = &'a ShownList>,
+) -> Result<Comparison, AdoptionError> {
+    let mut comparison = Comparison::default();
+    let [mut reference, mut candidate] = [loaded(shape, reference)?, loaded(shape, candidate)?];
+    for list in lists {
+        check_list(shape, list)?;
+        comparison.add(&mut reference, &mut candidate, list);
+    }
+    Ok(comparison)
+}
+
+fn loaded(shape: Shape, model: &[f32]) -> Result<Ranker, AdoptionError> {
+    check_model(shape, model)?;
+    let mut ranker = Ranker::new(shape);
+    ranker.load(model);
+    Ok(ranker)
+}
+
+fn check_list(shape: Shape, list: &ShownList) -> Result<(), AdoptionError> {
+    let (n_features, wanted) = (list.n_features(), shape.n_features());
+    if n_features == wanted { Ok(()) } else { Err(AdoptionError::Features { n_features, wanted }) }
 }
 
 fn check_model(shape: Shape, model: &[f32]) -> Result<(), AdoptionError> {

@@ -9,14 +9,16 @@ mod settings;
 
 use foltr_federation::participation::survivors;
 use foltr_federation::{
-    CHUNK, CloseError, Contributions, Coordinator, History, PartialSum, Payload, Rejected, RoundTask, Setup, TailMean,
+    CHUNK, CloseError, Combination, Contributions, Coordinator, History, Part, PartialSum, Payload, Rejected, RoundTask, Setup, TailMean,
 };
 use foltr_rank::Params;
+use foltr_rank::adoption::AdoptionRule;
 use foltr_rank::learn::{Models, OwnRanker};
 use foltr_rank::personal::Destination;
 use foltr_rank::rng::{Purpose, Streams};
 use rayon::prelude::*;
 
+use crate::adoption::AdoptingClients;
 use crate::adversary::Adversary;
 use crate::client_data::ClientData;
 use crate::client_round::{ClientLearner, ClientOutput, Round, RoundStats, Workers};
@@ -55,6 +57,8 @@ pub struct FederationRun<'a> {
     /// Where single messages matter: for a rule that compares them, for momentum, and for attackers.
     per_message: Option<PerMessageRound>,
     tail: Option<TailMean>,
+    /// Clients that test releases, if they do.
+    adoption: Option<AdoptingClients>,
     /// Speeds of the clients and the simulated time so far, if they are asked for.
     clock: Option<(Speeds, f64)>,
     cost: Cost,
@@ -104,6 +108,7 @@ impl<'a> FederationRun<'a> {
             personal,
             published,
             clock: None,
+            adoption: None,
         })
     }
 
@@ -112,6 +117,18 @@ impl<'a> FederationRun<'a> {
     pub fn with_pace(mut self, pace: Stragglers) -> Self {
         self.clock = Some((Speeds::new(pace, self.settings.n_clients, &self.streams), 0.0));
         self
+    }
+
+    /// The same with clients that refuse releases which rank their own clicks worse.
+    pub fn with_adoption(mut self, rule: AdoptionRule) -> Result<Self, FederationError> {
+        let mut parts = [self.settings.parts(), vec![Part::Adoption]].concat();
+        parts.extend(self.tail.is_some().then_some(Part::AverageLast));
+        parts.extend(self.history.is_some().then_some(Part::History));
+        Combination::check(&parts)?;
+        if let Learning::Pdgd(pdgd) = self.settings.learning {
+            self.adoption = Some(AdoptingClients::new(rule, &self.settings, pdgd, &self.streams)?);
+        }
+        Ok(self)
     }
 
     /// The same with another mind behind the attackers than that of the settings.
@@ -141,6 +158,9 @@ impl<'a> FederationRun<'a> {
     /// The ranker that a client uses after the rounds so far; none if it has none of its own.
     pub fn own_ranker(&self, client: u32) -> Option<OwnRanker> {
         let models = Models { global: &self.task().global, clusters: &self.cluster_models };
+        if let Some(params) = self.adoption.as_ref().and_then(|it| it.present(client, models.global)) {
+            return Some(OwnRanker { shape: self.settings.shape, params });
+        }
         self.personal.as_ref().and_then(|learner| learner.own_ranker(models, self.states.of(client)))
     }
 
@@ -168,6 +188,11 @@ impl<'a> FederationRun<'a> {
         self.per_message.as_ref().and_then(|messages| messages.attacker_share)
     }
 
+    /// The share of the honest clients of the last round that refused its release; nothing if nobody tests releases.
+    pub fn refused_share(&self) -> Option<f64> {
+        self.adoption.as_ref().and_then(AdoptingClients::refused_share)
+    }
+
     /// What clients with rankers of their own store from round to round.
     pub const fn states(&self) -> &ClientStates {
         &self.states
@@ -182,13 +207,19 @@ impl<'a> FederationRun<'a> {
     pub fn round(&mut self) -> Result<RoundStats, RoundError> {
         let number = self.task().round;
         self.record_state();
-        let (drawn, arrived) = self.clients_of(number);
+        let (drawn, mut arrived) = self.clients_of(number);
         if let Some((speeds, time)) = &mut self.clock {
             *time += speeds.slowest(&drawn, number);
         }
         self.recorder.begin(self.history.as_ref(), number);
         let task = self.coordinator.task().clone();
-        let stats = self.run_clients(&task, &drawn, &arrived)?;
+        let mut stats = RoundStats::default();
+        if let Some(adoption) = &mut self.adoption {
+            let refusals = adoption.meet(&self.settings.round(&task, self.partition, &self.streams), &drawn);
+            arrived.retain(|client| refusals.clients.binary_search(client).is_err());
+            stats = refusals.stats;
+        }
+        stats.merge(&self.run_clients(&task, &drawn, &arrived)?);
         if let Some(per_message) = &mut self.per_message {
             self.coordinator.open(&drawn)?;
             per_message.deliver(&mut self.coordinator, &self.streams, &mut self.recorder)?;

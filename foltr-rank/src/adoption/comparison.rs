@@ -35,27 +35,19 @@ pub enum Outcome {
 }
 
 impl Comparison {
-    /// Compares a candidate with a reference by the order that they give to the shown documents.
-    pub(super) fn of<'a>(
-        reference: &mut Ranker,
-        candidate: &mut Ranker,
-        lists: impl IntoIterator<Item = &'a ShownList>,
-    ) -> Self {
-        let mut comparison = Self::default();
-        for list in lists {
-            let (mut moved, mut before) = ([0.0; MAX_SHOWN], [0.0; MAX_SHOWN]);
-            let n_shown = list.n_shown();
-            discounts(candidate, list, &mut moved[..n_shown]);
-            discounts(reference, list, &mut before[..n_shown]);
-            moved.iter_mut().zip(before).for_each(|(moved, before)| *moved -= before);
-            let (evidence, expected_square) = list.evidence(&moved[..n_shown]);
-            comparison.sum += evidence;
-            comparison.squares += expected_square.max(evidence * evidence);
-            comparison.weight += list.weight();
-            comparison.n_lists += 1;
-            comparison.n_clicks += list.n_clicks();
-        }
-        comparison
+    /// Adds the evidence of one list.
+    pub(super) fn add(&mut self, reference: &mut Ranker, candidate: &mut Ranker, list: &ShownList) {
+        let (mut moved, mut before) = ([0.0; MAX_SHOWN], [0.0; MAX_SHOWN]);
+        let n_shown = list.n_shown();
+        discounts(candidate, list, &mut moved[..n_shown]);
+        discounts(reference, list, &mut before[..n_shown]);
+        moved[..n_shown].iter_mut().zip(before).for_each(|(moved, before)| *moved -= before);
+        let (evidence, expected_square) = list.evidence(&moved[..n_shown]);
+        self.sum += evidence;
+        self.squares += expected_square.max(evidence * evidence);
+        self.weight += list.weight();
+        self.n_lists += 1;
+        self.n_clicks += list.n_clicks();
     }
 
     /// Whether the lists say nothing: there are none, or both rank them alike.
@@ -85,7 +77,7 @@ impl Comparison {
 
     /// Clicks with which a loss of this much nDCG lies beyond the threshold with probability .8, if lists stay as random
     /// and clicks as noisy as they were.
-    pub(super) fn clicks_needed(&self, loss: f64, threshold: f64) -> Option<f64> {
+    pub fn clicks_needed(&self, loss: f64, threshold: f64) -> Option<f64> {
         let is_known = !self.is_empty() && loss > 0.0 && threshold.is_finite();
         let factor = (threshold + POWER) * self.standard_error() / loss;
         is_known.then(|| f64::from(self.n_clicks) * factor * factor)

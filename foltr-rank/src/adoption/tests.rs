@@ -24,11 +24,7 @@ fn list(features: &[f32], sharpness: f64, clicks: u128) -> Option<ShownList> {
 }
 
 fn compare(reference: f32, candidate: f32, lists: &[ShownList]) -> Comparison {
-    let mut rankers = [Ranker::new(SHAPE), Ranker::new(SHAPE)];
-    rankers[0].load(&[reference]);
-    rankers[1].load(&[candidate]);
-    let [reference, candidate] = &mut rankers;
-    Comparison::of(reference, candidate, lists)
+    super::compare(SHAPE, &[reference], &[candidate], lists).expect("one feature")
 }
 
 /// Three documents in an order of the Plackett-Luce law, and a click on one of them.
