@@ -12,8 +12,8 @@ use super::epsilon::Case;
 use super::federation::Federation;
 use super::label::{self, Observer};
 use super::mechanisms::{
-    EPSILON, N_FEATURES, N_SURVIVORS, adaptive, discrete_gaussian, duchi, epsilon_of, fpdgd, gaussian, priv_unit,
-    response, sampled_response,
+    EPSILON, N_FEATURES, N_SURVIVORS, adaptive, central_discrete, discrete_gaussian, duchi, epsilon_of, fpdgd,
+    gaussian, priv_unit, response, sampled_response,
 };
 use super::neighbours::{Local, Neighbours, TOO_LONG, direction};
 use super::statistic::{AdaptiveNorm, Statistic};
@@ -103,6 +103,12 @@ fn gaussian_rows() -> Vec<Row> {
             rows.push(row(format!("Gaussian, {mode}, {way}, adaptive norm, 3 rounds"), "noise /", moving, several));
         }
         rows.push(row(format!("Gaussian, {mode}, coins seen"), "noise /", noise_of(1.0, central), COINS_SEEN));
+    }
+    for (way, scenario) in [("everyone", EVERYONE), ("cohort", SAMPLE), ("losses", LOSSES)] {
+        let noise = if way == "cohort" { 2.0 } else { 1.0 };
+        let scenario = Scenario { n_samples: SHARES.n_samples, ..scenario };
+        let discrete: Erring = Box::new(move |x| central_discrete(noise / x, 1.0));
+        rows.push(row(format!("central discrete Gaussian, {way}"), "noise /", discrete, scenario));
     }
     let ten = Scenario { n_rounds: 10, n_samples: 60_000, ..EVERYONE };
     rows.push(row("Gaussian, clear, everyone, ten rounds", "noise /", noise_of(3.0, CentralMode::Clear), ten));
@@ -209,6 +215,9 @@ fn neighbours(mechanism: &Mechanism, adjacency: Adjacency, scenario: Scenario) -
         Mechanism::DiscreteGaussian(discrete) => {
             (Neighbours::steps(adjacency, d, TOO_LONG, others, n_others), discrete.clip())
         }
+        Mechanism::CentralDiscreteGaussian(discrete) => {
+            (Neighbours::steps(adjacency, d, TOO_LONG, others, n_others), discrete.clip().initial())
+        }
         Mechanism::Gaussian(gaussian) => {
             (Neighbours::steps(adjacency, d, TOO_LONG, others, n_others), gaussian.clip().initial())
         }
@@ -226,7 +235,7 @@ fn statistic(mechanism: &Mechanism, adjacency: Adjacency, neighbours: &Neighbour
         Mechanism::DistributedLaplace(laplace) => {
             Statistic::LaplaceLoss { sums: sums(neighbours, laplace.radius()), scale: laplace.laplace_scale() }
         }
-        Mechanism::DiscreteGaussian(_) => Statistic::Projection { along },
+        Mechanism::DiscreteGaussian(_) | Mechanism::CentralDiscreteGaussian(_) => Statistic::Projection { along },
         Mechanism::Gaussian(gaussian) => match gaussian.clip() {
             Clip::Fixed(_) => Statistic::Projection { along },
             Clip::Adaptive(clip) => Statistic::Adaptive(AdaptiveNorm {

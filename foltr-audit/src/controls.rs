@@ -12,8 +12,8 @@ use super::epsilon::Case;
 use super::federation::Federation;
 use super::label::Observer;
 use super::mechanisms::{
-    ADAPTIVE, EPSILON, FPDGD, N_FEATURES, N_SURVIVORS, adaptive, clear, discrete_gaussian, duchi, epsilon_of, fpdgd,
-    gaussian, priv_unit, response, sampled_response,
+    ADAPTIVE, EPSILON, FPDGD, N_FEATURES, N_SURVIVORS, adaptive, central_discrete, clear, discrete_gaussian, duchi,
+    epsilon_of, fpdgd, gaussian, priv_unit, response, sampled_response,
 };
 use super::neighbours::{Local, Neighbours, TOO_LONG};
 use super::norms::NormTest;
@@ -55,6 +55,10 @@ pub(super) fn rows() -> Vec<Row> {
     control("adaptive norm, count left out of the label", || {
         let case = sound(&adaptive(1.0, 0.25, CLEAR), EVERYONE);
         case.labelled(label_of(&gaussian(1.0, 1.0, CLEAR), EVERYONE))
+    });
+    control("central discrete Gaussian, half of the noise", || {
+        let scenario = Scenario { n_samples: 20_000, ..EVERYONE };
+        case(&central_discrete(1.0, 1.0), central_discrete(0.5, 1.0), scenario)
     });
     control("discrete Gaussian, half of the shares lost, threshold ignored", threshold_ignored);
     control("discrete Gaussian, one draw for all coordinates", || {

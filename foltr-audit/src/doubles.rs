@@ -108,8 +108,8 @@ impl LocalPrivacy for Double {
         self.inner.noise(n_params)
     }
 
-    fn rule(&self, usual: PayloadSemantics, divisor: f64) -> PayloadSemantics {
-        self.inner.rule(usual, divisor)
+    fn rule(&self, usual: PayloadSemantics, divisor: f64, clip_norm: Option<f32>) -> PayloadSemantics {
+        self.inner.rule(usual, divisor, clip_norm)
     }
 
     fn clip_radius(&self) -> Option<f32> {

@@ -122,14 +122,15 @@ impl Federation {
             Err(error) => panic!("{error}"),
         }
         // A mean is of as many as came, which no mechanism for means hides; a sum is divided by a fixed number.
-        let is_mean = matches!(self.rule_of_server(), PayloadSemantics::Averaging | PayloadSemantics::Evolution { .. });
+        let is_mean =
+            matches!(self.rule_of_server(None), PayloadSemantics::Averaging | PayloadSemantics::Evolution { .. });
         let divisor = if is_mean { arrived.len() as f64 } else { self.participation.expected(self.n_clients) };
         let sum = run.coordinator.master().iter().zip(&model).map(|(after, before)| (after - before) * divisor);
         Seen { sum: sum.collect(), clip_norms: [before, Self::clip_norm(run)], message }
     }
 
-    fn rule_of_server(&self) -> PayloadSemantics {
-        self.server.rule(self.rule, self.participation.expected(self.n_clients))
+    fn rule_of_server(&self, clip_norm: Option<f32>) -> PayloadSemantics {
+        self.server.rule(self.rule, self.participation.expected(self.n_clients), clip_norm)
     }
 
     /// Devices protect their updates and the coordinator receives them; returns the last client's message, if it came.
@@ -141,8 +142,8 @@ impl Federation {
         updates: &[Update<'_>],
         arrived: &[u32],
     ) -> Option<Payload> {
-        let (rule, is_sealed) = (self.rule_of_server(), self.server.mode() == Mode::Sealed);
         let task = run.coordinator.task().clone();
+        let (rule, is_sealed) = (self.rule_of_server(task.clip_norm), self.server.mode() == Mode::Sealed);
         let mut of_last = None;
         for (chunk_idx, chunk) in arrived.chunks(CHUNK).enumerate() {
             let mut partial = PartialSum::new(self.n_params);
@@ -163,15 +164,15 @@ impl Federation {
                     of_last = Some(run.payload.clone());
                 }
                 if is_sealed {
-                    partial.add_payload_with(&run.payload, &rule, &[]);
+                    partial.add_payload_with(&run.payload, &rule, 1.0, &[]);
                 } else {
                     let payload = std::mem::take(&mut run.payload);
-                    let message = Message { round: task.round, client: slot as u32, payload };
+                    let message = Message { round: task.round, start: task.round, client: slot as u32, payload };
                     run.coordinator.receive(message).expect("a sound message");
                 }
             }
             if is_sealed {
-                run.coordinator.receive_partial(chunk_idx, partial).expect("a chunk of the cohort");
+                run.coordinator.receive_partial(chunk_idx, &partial).expect("a chunk of the cohort");
             }
         }
         of_last

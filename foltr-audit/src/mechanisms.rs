@@ -2,8 +2,8 @@
 
 use foltr_federation::Mechanism;
 use foltr_federation::privacy::{
-    AdaptiveClip, CentralMode, Clip, ClipRadius, DiscreteGaussian, DistributedLaplace, Duchi, Gaussian, PrivUnit,
-    RandomisedResponse, SampledResponse, Unprotected,
+    AdaptiveClip, CentralDiscreteGaussian, CentralMode, Clip, ClipRadius, DiscreteGaussian, DistributedLaplace, Duchi,
+    Gaussian, PrivUnit, RandomisedResponse, SampledResponse, Unprotected,
 };
 use foltr_rank::learn::evolution::Reward;
 
@@ -65,6 +65,11 @@ pub(super) fn gaussian(noise_multiplier: f64, clip: f64, mode: CentralMode) -> M
 pub(super) fn adaptive(noise_multiplier: f64, count_noise: f64, mode: CentralMode) -> Mechanism {
     let clip = Clip::Adaptive(AdaptiveClip { count_noise, ..ADAPTIVE });
     Mechanism::Gaussian(Gaussian::new(clip, noise_multiplier, mode).expect("positive"))
+}
+
+pub(super) fn central_discrete(noise_multiplier: f64, clip: f64) -> Mechanism {
+    let mechanism = CentralDiscreteGaussian::new(Clip::Fixed(clip), noise_multiplier);
+    Mechanism::CentralDiscreteGaussian(mechanism.expect("wide enough"))
 }
 
 /// None of the survivors passes its noise on.

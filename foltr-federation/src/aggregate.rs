@@ -1,8 +1,8 @@
 //! Many payloads in, one ascent step out: the chunked fold of mean-like rules, and the interface of rules that see all.
 //!
-//! A cohort is cut into chunks of [`CHUNK`] consecutive slots. A chunk is summed in slot order into a [`PartialSum`], and
-//! partials are merged in chunk order, so a sum has the same bits for any number of threads and any order of arrival
-//! (`docs/adr/0002-chunked-folding.md`).
+//! The clients of a round that are present are cut into chunks of [`CHUNK`], in the order of their numbers. A chunk is
+//! summed in that order into a [`PartialSum`], and partials are merged in chunk order, so a sum has the same bits for any
+//! number of threads and any order of arrival (`docs/adr/0002-chunked-folding.md`).
 //!
 //! FOLtR-ES payloads become steps here: `KO19` Kharitonov: *Federated Online Learning to Rank with Evolution
 //! Strategies*, WSDM 2019, section 3.2, Eq. 6; spec section 4. FedAvg: spec section 8.
@@ -25,6 +25,7 @@ mod trimmed_mean;
 
 use std::fmt::{self, Debug};
 
+use foltr_rank::bytes::{BytesError, Reader, Writer};
 use foltr_rank::learn::evolution::fill_direction;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
@@ -44,9 +45,10 @@ pub use spectral_filter::SpectralFilter;
 pub use trimmed_mean::{Median, TrimmedMean};
 
 use crate::message::{Kind, Payload};
+use crate::privacy::LEVELS;
 use foltr_rank::parameter::ParameterError;
 
-/// Cohort slots in a chunk. Part of the result: another size adds in another order and gives other last bits.
+/// Clients in a chunk. Part of the result: another size adds in another order and gives other last bits.
 pub const CHUNK: usize = 64;
 
 /// Which payload a round takes, and how it becomes a step.
@@ -59,6 +61,8 @@ pub enum PayloadSemantics {
     /// Clipped steps, each counting as 1; their sum is divided by a number that no client can change, usually the
     /// expected size of the cohort.
     Summing { divisor: f64 },
+    /// Clipped steps, cut to integers of this unit; the mechanism makes a step of their sum, with its noise.
+    Integers { unit: f64 },
     /// Sealed shares: the same in integers of this unit. With fewer survivors the sum is not opened.
     Shares { unit: f64, divisor: f64, min_survivors: u32 },
 }
@@ -69,7 +73,7 @@ impl PayloadSemantics {
             Self::Averaging => Kind::Step,
             Self::Evolution { antithetic: false, .. } => Kind::Evolution,
             Self::Evolution { antithetic: true, .. } => Kind::EvolutionAntithetic,
-            Self::Summing { .. } => Kind::Clipped,
+            Self::Summing { .. } | Self::Integers { .. } => Kind::Clipped,
             Self::Shares { .. } => Kind::Share,
         }
     }
@@ -78,9 +82,33 @@ impl PayloadSemantics {
     pub const fn needs_single_updates(&self) -> Option<&'static str> {
         match self {
             Self::Evolution { .. } => Some("FOLtR-ES, whose server reads the seed and reward of every message,"),
-            Self::Averaging | Self::Summing { .. } | Self::Shares { .. } => None,
+            Self::Averaging | Self::Summing { .. } | Self::Integers { .. } | Self::Shares { .. } => None,
         }
     }
+
+    /// Whether the noise of a mechanism belongs on the sum: no rule may choose among its summands.
+    pub const fn is_protected_sum(&self) -> bool {
+        matches!(self, Self::Summing { .. } | Self::Integers { .. } | Self::Shares { .. })
+    }
+
+    /// Whether nobody may see how many are in the sum.
+    pub const fn hides_who(&self) -> bool {
+        matches!(self, Self::Summing { .. } | Self::Integers { .. })
+    }
+
+    /// Refuses a clipped step that is too long in integers, and says how long it is in clip norms.
+    pub fn check_bound(&self, delta: &[f32]) -> Result<(), f64> {
+        let Self::Integers { unit } = *self else { return Ok(()) };
+        let square = |&value: &f32| i128::from(on_grid(value, unit)).pow(2);
+        let squared_norm = delta.iter().map(square).fold(0_i128, i128::saturating_add);
+        let longest = i128::from(LEVELS).pow(2);
+        if squared_norm <= longest { Ok(()) } else { Err((squared_norm as f64).sqrt() / f64::from(LEVELS)) }
+    }
+}
+
+/// A value in grid units, cut towards zero.
+fn on_grid(value: f32, unit: f64) -> i64 {
+    (f64::from(value) / unit).trunc() as i64
 }
 
 /// How much a client's direction enters the ascent gradient: the summand of spec section 4 without 1/C and v.
@@ -145,19 +173,19 @@ impl PartialSum {
         self.n_contributions += 1;
     }
 
-    /// Adds what a client sent. `direction` is scratch memory as long as the model.
+    /// Adds what a client sent; a reward counts as much as `scale` says. `direction` is scratch memory as long as the model.
     /// Panics if the payload is not of the rule's kind and length: [`Expected::check`](crate::Expected::check) comes first.
     #[inline]
-    pub fn add_payload(&mut self, payload: &Payload, rule: &PayloadSemantics, direction: &mut [f32]) {
+    pub fn add_payload(&mut self, payload: &Payload, rule: &PayloadSemantics, scale: f64, direction: &mut [f32]) {
         if let Payload::Evolution { seed, .. } = payload {
             fill_direction(*seed, direction);
         }
-        self.add_payload_with(payload, rule, direction);
+        self.add_payload_with(payload, rule, scale, direction);
     }
 
     /// Adds what a client sent, where the simulation still has the direction that the payload's seed generates.
     #[inline]
-    pub fn add_payload_with(&mut self, payload: &Payload, rule: &PayloadSemantics, direction: &[f32]) {
+    pub fn add_payload_with(&mut self, payload: &Payload, rule: &PayloadSemantics, scale: f64, direction: &[f32]) {
         match (payload, *rule) {
             (Payload::Step { n_interactions, delta }, PayloadSemantics::Averaging) => {
                 self.add_step(delta, f64::from(*n_interactions));
@@ -165,11 +193,16 @@ impl PartialSum {
             (&Payload::Evolution { plus, minus, .. }, PayloadSemantics::Evolution { sigma, antithetic })
                 if antithetic == minus.is_some() =>
             {
-                let coefficient = evolution_coefficient(plus, minus, sigma);
+                let coefficient = evolution_coefficient(plus, minus, sigma) * scale;
                 self.add(direction, 1.0, |value| f64::from(value) * coefficient);
             }
             (Payload::Clipped { within, delta }, PayloadSemantics::Summing { .. }) => {
                 self.add_step(delta, 1.0);
+                self.n_within += u32::from(*within);
+                self.is_protected = true;
+            }
+            (Payload::Clipped { within, delta }, PayloadSemantics::Integers { unit }) => {
+                self.add(delta, 1.0, |value| on_grid(value, unit) as f64);
                 self.n_within += u32::from(*within);
                 self.is_protected = true;
             }
@@ -180,6 +213,21 @@ impl PartialSum {
             }
             _ => panic!("a payload of kind {:?} cannot enter a sum of kind {:?}", payload.kind(), rule.kind()),
         }
+    }
+
+    pub(crate) fn save(&self, out: &mut Writer) {
+        out.f64s(&self.sum).f64(self.weight).u32(self.n_contributions).u32(self.n_within);
+        out.u8(self.is_protected.into());
+    }
+
+    pub(crate) fn load(input: &mut Reader<'_>, n_params: usize) -> Result<Self, BytesError> {
+        Ok(Self {
+            sum: input.f64s(n_params)?,
+            weight: input.f64()?,
+            n_contributions: input.u32()?,
+            n_within: input.u32()?,
+            is_protected: input.bool()?,
+        })
     }
 
     /// Makes everything in the sum weigh so many times as much.
@@ -206,6 +254,7 @@ impl PartialSum {
             PayloadSemantics::Averaging | PayloadSemantics::Evolution { .. } => self.mean(),
             // Nobody is an answer like any other here: whether anyone came must not be seen.
             PayloadSemantics::Summing { divisor } => Some(scaled(1.0 / divisor)),
+            PayloadSemantics::Integers { .. } => Some(self.sum.clone()),
             PayloadSemantics::Shares { unit, divisor, min_survivors } => {
                 (self.n_contributions >= min_survivors).then(|| scaled(unit / divisor))
             }
@@ -234,6 +283,13 @@ pub trait Aggregator: Debug + Send + Sync {
 
     /// The same rule with the same memory, to try something on.
     fn copy(&self) -> Box<dyn Aggregator>;
+
+    /// Writes what later rounds depend on; nothing for a rule that does not [remember](Aggregation::remembers).
+    fn save(&self, out: &mut Writer);
+
+    /// Goes on from what a rule with the same parameters saved, for a model of so many parameters. Nothing changes on an
+    /// error.
+    fn restore(&mut self, input: &mut Reader<'_>, n_params: usize) -> Result<(), BytesError>;
 }
 
 /// What an aggregator makes of a round.
@@ -256,7 +312,15 @@ pub trait AggregationRule: Copy + Debug + Send + Sync + 'static {
     /// What stays from round to round: reused memory, and what the rule remembers.
     type Memory: Clone + Debug + Default + Send + Sync + 'static;
 
+    /// Whether later rounds depend on earlier ones. Then [`Self::save`] and [`Self::restore`] are the rule's own.
     const REMEMBERS: bool = false;
+
+    /// Writes what later rounds depend on, without reused memory.
+    fn save(&self, _memory: &Self::Memory, _out: &mut Writer) {}
+
+    fn restore(&self, _input: &mut Reader<'_>, _n_params: usize) -> Result<Self::Memory, BytesError> {
+        Ok(Self::Memory::default())
+    }
 
     fn check(&self) -> Result<(), ParameterError> {
         Ok(())
@@ -295,6 +359,15 @@ impl<R: AggregationRule> Aggregator for Running<R> {
 
     fn copy(&self) -> Box<dyn Aggregator> {
         Box::new(self.clone())
+    }
+
+    fn save(&self, out: &mut Writer) {
+        self.rule.save(&self.memory, out);
+    }
+
+    fn restore(&mut self, input: &mut Reader<'_>, n_params: usize) -> Result<(), BytesError> {
+        self.memory = self.rule.restore(input, n_params)?;
+        Ok(())
     }
 }
 
@@ -425,8 +498,8 @@ mod tests {
         let (mut direction, mut scratch) = (vec![0.0; 46], vec![9.0; 46]);
         fill_direction(77, &mut direction);
         let (mut with, mut without) = (PartialSum::new(46), PartialSum::new(46));
-        with.add_payload_with(&payload, &rule, &direction);
-        without.add_payload(&payload, &rule, &mut scratch);
+        with.add_payload_with(&payload, &rule, 1.0, &direction);
+        without.add_payload(&payload, &rule, 1.0, &mut scratch);
         assert_eq!(with, without);
         assert!(with.mean().expect("one client").iter().any(|&value| value != 0.0));
     }
@@ -436,8 +509,8 @@ mod tests {
         let mut partial = PartialSum::new(2);
         let summing = PayloadSemantics::Summing { divisor: 4.0 };
         assert_eq!(partial.step(&summing), Some(vec![0.0, 0.0]));
-        partial.add_payload(&Payload::Clipped { within: true, delta: vec![1.0, 2.0] }, &summing, &mut []);
-        partial.add_payload(&Payload::Clipped { within: false, delta: vec![3.0, 2.0] }, &summing, &mut []);
+        partial.add_payload(&Payload::Clipped { within: true, delta: vec![1.0, 2.0] }, &summing, 1.0, &mut []);
+        partial.add_payload(&Payload::Clipped { within: false, delta: vec![3.0, 2.0] }, &summing, 1.0, &mut []);
         assert_eq!((partial.step(&summing), partial.n_within()), (Some(vec![1.0, 1.0]), 1));
     }
 
@@ -445,9 +518,9 @@ mod tests {
     fn a_sealed_sum_is_opened_when_enough_survive() {
         let shares = PayloadSemantics::Shares { unit: 0.5, divisor: 4.0, min_survivors: 2 };
         let mut partial = PartialSum::new(1);
-        partial.add_payload(&Payload::Share(crate::message::Share::new(vec![16])), &shares, &mut []);
+        partial.add_payload(&Payload::Share(crate::message::Share::new(vec![16])), &shares, 1.0, &mut []);
         assert_eq!(partial.step(&shares), None);
-        partial.add_payload(&Payload::Share(crate::message::Share::new(vec![-8])), &shares, &mut []);
+        partial.add_payload(&Payload::Share(crate::message::Share::new(vec![-8])), &shares, 1.0, &mut []);
         assert_eq!(partial.step(&shares), Some(vec![1.0]));
     }
 
@@ -468,6 +541,7 @@ mod tests {
         PartialSum::new(1).add_payload(
             &step,
             &PayloadSemantics::Evolution { sigma: 0.01, antithetic: false },
+            1.0,
             &mut [0.0],
         );
     }

@@ -1,6 +1,6 @@
 //! The server of a federation whose clients come when they are ready: takes messages one by one, publishes versions.
 //!
-//! `Message.round` is the version of the model that the client started from. How far the model has moved on since then,
+//! `Message.start` is the version of the model that the client started from. How far the model has moved on since then,
 //! counted in versions, is the message's staleness. What happens to a message is one of [`Asynchrony`]: collected in a
 //! buffer ([`Buffered`]), or mixed into the model at once ([`Naive`]).
 //!
@@ -12,6 +12,7 @@
 mod buffered;
 mod naive;
 
+use foltr_rank::bytes::{BytesError, Reader, Writer};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
@@ -86,6 +87,8 @@ pub enum Refused {
     Overflow { version: u32, index: usize },
 }
 
+const NAME: &str = "foltr asynchronous coordinator 1";
+
 #[derive(Clone, Debug)]
 enum Memory {
     Buffer(Buffer),
@@ -130,6 +133,33 @@ impl AsynchronousCoordinator {
         Ok(Self { model, max_staleness: asynchrony.max_staleness(), memory })
     }
 
+    /// With these bytes a coordinator of the same setup goes on as if it had never stopped.
+    pub fn save(&self) -> Vec<u8> {
+        let mut out = Writer::named(NAME);
+        self.model.save(&mut out);
+        match &self.memory {
+            Memory::Buffer(buffer) => buffer.save(out.u8(0)),
+            Memory::Versions(versions) => versions.save(out.u8(1)),
+        }
+        out.0
+    }
+
+    /// Goes on from saved bytes. On an error nothing has changed.
+    pub fn load(&mut self, bytes: &[u8]) -> Result<(), BytesError> {
+        let (input, n_params) = (&mut Reader::new(bytes), self.model.master.len());
+        let name = input.text()?;
+        input.require(name == NAME, "this is no state of an asynchronous coordinator")?;
+        let (model, mut memory) = (self.model.loaded(input)?, self.memory.clone());
+        match (input.u8()?, &mut memory) {
+            (0, Memory::Buffer(buffer)) => buffer.load(input)?,
+            (1, Memory::Versions(versions)) => versions.load(input, n_params)?,
+            _ => return Err(input.wrong("another kind of asynchrony")),
+        }
+        input.clone().finish()?;
+        (self.model, self.memory) = (model, memory);
+        Ok(())
+    }
+
     /// What a client receives that starts now; its `round` is the newest version.
     pub const fn task(&self) -> &RoundTask {
         &self.model.task
@@ -146,9 +176,9 @@ impl AsynchronousCoordinator {
     }
 
     pub fn receive(&mut self, message: &Message) -> Result<Received, Refused> {
-        let Message { round, client, payload } = message;
+        let Message { start, client, payload, .. } = message;
         let RoundTask { round: newest, n_clients, .. } = self.model.task;
-        let staleness = newest.checked_sub(*round).ok_or(Refused::UnknownVersion { newest, got: *round })?;
+        let staleness = newest.checked_sub(*start).ok_or(Refused::UnknownVersion { newest, got: *start })?;
         if staleness > self.max_staleness {
             return Err(Refused::TooStale { staleness, most: self.max_staleness });
         }

@@ -1,10 +1,10 @@
 //! The server of a federation as a plain struct: gives out the task, takes messages, closes the round.
 //!
-//! Whoever drives it decides when a round closes. Membership is by (round, client slot) alone; no clock is involved.
+//! Whoever drives it decides when a round closes. Membership is by (round, number of the client) alone; no clock is
+//! involved. A message may have started from an older release, as far as [`Staleness`] allows.
 //!
-//! A second message of a client is refused as [`Rejected::Duplicate`], whether or not its bytes are the same: a folded
-//! message is gone, so the two cannot be compared here. A server that answers repeated uploads with the same receipt
-//! keeps the receipts, and must look there first.
+//! A second message of a client is refused as [`Rejected::Duplicate`], whether or not its bytes are the same. A server that
+//! answers repeated uploads with the same receipt keeps the receipts, and must look there first.
 //!
 //! Where the rule compares single messages, a client that was drawn into the round and sends none is represented by its
 //! [last message](crate::stand_ins).
@@ -16,6 +16,7 @@
 
 mod inbox;
 mod round_buffer;
+mod saved;
 #[cfg(test)]
 mod tests;
 
@@ -24,7 +25,7 @@ use std::sync::Arc;
 
 use thiserror::Error;
 
-use crate::aggregate::{CHUNK, Contributions, PartialSum, PayloadSemantics};
+use crate::aggregate::{Contributions, PartialSum, PayloadSemantics};
 use crate::defence::Defence;
 use crate::global_model::GlobalModel;
 use crate::history::{Checkpoint, Devices};
@@ -32,6 +33,8 @@ use crate::message::{Expected, Kind, Message, Payload, PayloadError, RoundTask};
 use crate::noise::NoiseSource;
 use crate::privacy::{ClosingSum, LocalPrivacy, Mode, NeedsSingleUpdates, NoiseShares, Unprotected};
 use crate::server_optimiser::{OptimiserState, ServerOptimiser};
+use crate::staleness::Staleness;
+use crate::tail_mean::TailMean;
 use foltr_rank::learn::evolution::Reward;
 use foltr_rank::parameter::{ParameterError, positive};
 use inbox::Inbox;
@@ -40,6 +43,7 @@ use round_buffer::RoundBuffer;
 #[derive(Clone, Debug)]
 pub struct Setup {
     pub initial: foltr_rank::Params,
+    /// Clients are numbered from 0 to below this.
     pub n_clients: u32,
     /// The most interactions that a client may report.
     pub n_interactions: u32,
@@ -53,6 +57,12 @@ pub struct Setup {
     /// How it is combined. Momentum, if any, is the devices' part of it.
     pub defence: Defence,
     pub optimiser: ServerOptimiser,
+    /// Which old releases messages may start from.
+    pub staleness: Staleness,
+    /// The round (from 1) from which models are averaged into the published one; none for the newest model.
+    pub average_from: Option<u32>,
+    /// First models of clusters, each with a sum of its own; none without clusters.
+    pub clusters: Vec<foltr_rank::Params>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
@@ -67,6 +77,8 @@ pub enum SetupError {
     Initial { index: usize, value: f32 },
     #[error("payloads of kind {kind:?} cannot be used here: {needed}")]
     Kind { kind: Kind, needed: &'static str },
+    #[error("clusters are for plain steps: no privacy mechanism and no defence may be with them")]
+    Clusters,
 }
 
 /// One federation, between two messages.
@@ -81,6 +93,17 @@ pub struct Coordinator {
     /// Who was drawn into the open round, in rising order; all clients if nobody said.
     drawn: Option<Vec<u32>>,
     defence: Defence,
+    /// How messages are read that no mechanism has changed.
+    usual: PayloadSemantics,
+    staleness: Staleness,
+    tail: Option<TailMean>,
+    clusters: Vec<Cluster>,
+}
+
+/// The model of a cluster, and the open round's sum of those who help it.
+struct Cluster {
+    model: GlobalModel,
+    inbox: Inbox,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -92,6 +115,8 @@ pub struct RoundReport {
     pub n_stand_ins: u32,
     /// Euclidean norm of the aggregated step, noise included, before the optimiser.
     pub step_norm: f64,
+    /// Steps of clusters that would have made a parameter infinite, and were dropped.
+    pub n_dropped_clusters: u32,
 }
 
 /// Why a message or a partial sum is not taken. The round is as it was before.
@@ -99,12 +124,18 @@ pub struct RoundReport {
 pub enum Rejected {
     #[error("the message is of round {got}, the open round is {expected}")]
     Round { expected: u32, got: u32 },
+    #[error("the message starts from release {got}, the newest is {newest}")]
+    UnknownRelease { newest: u32, got: u32 },
+    #[error("the message starts from a release {staleness} releases ago; at most {most} are allowed")]
+    TooStale { staleness: u32, most: u32 },
     #[error("client {client} is not one of the {n_clients} of this round, counted from 0")]
     UnknownClient { client: u32, n_clients: u32 },
     #[error("client {client} was not drawn into round {round}")]
     NotDrawn { client: u32, round: u32 },
     #[error("the message of client {client} has length {length}, above the {longest} that this federation takes")]
     TooLong { client: u32, length: f64, longest: f64 },
+    #[error("the clipped step of client {client} is {length} times as long as the clip norm")]
+    BeyondClipNorm { client: u32, length: f64 },
     #[error("client {client} has already contributed to this round")]
     Duplicate { client: u32 },
     #[error("this federation is sealed: the server takes the sums of secure aggregation, never a single message")]
@@ -113,12 +144,14 @@ pub enum Rejected {
     Payload(#[from] PayloadError),
     #[error("the rule of this federation compares single messages; it cannot take a sum of them")]
     NotASum,
-    #[error("chunk {chunk_idx} is not one of the {n_chunks} of this round, counted from 0")]
-    UnknownChunk { chunk_idx: usize, n_chunks: usize },
-    #[error("chunk {chunk_idx} already has contributions")]
-    DuplicateChunk { chunk_idx: usize },
-    #[error("a partial sum of {got} clients cannot come from a chunk of {n_clients}")]
-    ChunkSize { n_clients: u32, got: u32 },
+    #[error("a round takes single messages or sums of chunks, never both")]
+    SumsAndMessages,
+    #[error("chunk {got} came where chunk {expected} was expected, counted from 0")]
+    ChunkOrder { expected: usize, got: usize },
+    #[error("a partial sum of {got} clients is more than a chunk of {CHUNK}", CHUNK = crate::CHUNK)]
+    ChunkSize { got: u32 },
+    #[error("cluster {cluster} is not one of the {n_clusters} of this federation, counted from 0")]
+    UnknownCluster { cluster: usize, n_clusters: usize },
 }
 
 /// Why a round was not closed with a new model.
@@ -159,6 +192,9 @@ impl Setup {
             divisor: f64::from(n_clients),
             defence: Defence::NONE,
             optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
+            staleness: Staleness::NONE,
+            average_from: None,
+            clusters: Vec::new(),
         }
     }
 
@@ -168,7 +204,7 @@ impl Setup {
         match self.rule {
             PayloadSemantics::Averaging => {}
             PayloadSemantics::Evolution { sigma, .. } => positive("sigma", sigma)?,
-            PayloadSemantics::Summing { .. } | PayloadSemantics::Shares { .. } => {
+            PayloadSemantics::Summing { .. } | PayloadSemantics::Integers { .. } | PayloadSemantics::Shares { .. } => {
                 return refused(
                     self.rule.kind(),
                     "sums are for the privacy mechanism to ask for, which adds their noise",
@@ -176,7 +212,7 @@ impl Setup {
             }
         }
         positive("divisor", self.divisor)?;
-        let rule = self.privacy.rule(self.rule, self.divisor);
+        let rule = self.privacy.rule(self.rule, self.divisor, None);
         if self.privacy.accepts(rule.kind()) {
             Ok(rule)
         } else {
@@ -188,28 +224,50 @@ impl Setup {
 impl Coordinator {
     pub fn new(setup: Setup) -> Result<Self, SetupError> {
         let rule = setup.semantics()?;
-        let Setup { n_clients, defence, noise_shares, divisor, .. } = setup;
+        let Setup { n_clients, defence, noise_shares, divisor, staleness, average_from, rule: usual, .. } = setup;
         let (privacy, mode) = (Arc::clone(&setup.privacy), setup.privacy.mode());
+        let clusters = cluster_models(&setup, rule)?;
         let model = GlobalModel::new(setup, rule)?;
+        staleness.check()?;
         defence.check()?;
         mode.admit(rule.needs_single_updates())?;
         mode.admit(defence.needs_single_updates())?;
-        if !defence.only_sums() && matches!(rule, PayloadSemantics::Summing { .. } | PayloadSemantics::Shares { .. }) {
+        if !defence.only_sums() && rule.is_protected_sum() {
             return Err(SetupError::OnlySums);
         }
         let n_params = model.master.len();
         let new_buffer = || RoundBuffer::new(rule, defence.start(), n_clients, n_params, defence.stand_ins);
         let buffer = (!defence.only_sums()).then(new_buffer);
-        let inbox = Inbox::new(rule, n_clients, n_params);
-        Ok(Self { model, privacy, noise_shares, divisor, inbox, buffer, drawn: None, defence })
+        let inbox = Inbox::new(rule, n_params);
+        let tail = average_from.map(|round| TailMean::new(round, n_params));
+        Ok(Self {
+            model,
+            privacy,
+            noise_shares,
+            divisor,
+            inbox,
+            buffer,
+            drawn: None,
+            defence,
+            usual,
+            staleness,
+            tail,
+            clusters,
+        })
+    }
+
+    /// Clients were enrolled: they are numbered below this now. A population never shrinks.
+    pub fn enrol(&mut self, n_clients: u32) {
+        let known = &mut self.model.task.n_clients;
+        *known = n_clients.max(*known);
+        self.buffer.iter_mut().for_each(|buffer| buffer.enrol(n_clients));
     }
 
     /// Says who was drawn into the open round, before messages come; those that have come are dropped. Nothing changes
     /// on an error.
     pub fn open(&mut self, drawn: &[u32]) -> Result<(), Rejected> {
         drawn.iter().try_for_each(|&client| self.check_known(client))?;
-        self.inbox.clear();
-        self.buffer.iter_mut().for_each(RoundBuffer::clear);
+        self.drop_messages();
         let own = self.drawn.get_or_insert_default();
         own.clear();
         own.extend_from_slice(drawn);
@@ -232,9 +290,18 @@ impl Coordinator {
         &self.model.master
     }
 
-    /// Messages that wait for their chunk to be complete; all others are folded and gone.
-    pub fn n_waiting(&self) -> usize {
-        self.buffer.as_ref().map_or(self.inbox.waiting.len(), RoundBuffer::len)
+    /// The ranker to use after the rounds so far: the newest model, or the mean of the last ones.
+    pub fn ranker(&self) -> foltr_rank::Params {
+        self.tail.as_ref().and_then(TailMean::mean).unwrap_or_else(|| self.model.task.global.clone())
+    }
+
+    pub fn cluster_models(&self) -> impl Iterator<Item = &[f32]> {
+        self.clusters.iter().map(|cluster| cluster.model.task.global.as_slice())
+    }
+
+    /// Single messages of the open round.
+    pub fn n_messages(&self) -> usize {
+        self.buffer.as_ref().map_or_else(|| self.inbox.n_messages(), RoundBuffer::len)
     }
 
     /// How much of the last step came from each client that the rule looked at; empty for sums and for rules that take
@@ -263,15 +330,15 @@ impl Coordinator {
         }
     }
 
-    /// The state between two rounds. What the tail mean and the devices remember is for others to add, and what a rule
-    /// [remembers](crate::Aggregation::remembers) is not in it.
+    /// The state between two rounds as a history records it, from which single clients can be erased. What a rule
+    /// [remembers](crate::Aggregation::remembers) and the models of clusters are in [`Self::save`] only.
     pub fn checkpoint(&self) -> Checkpoint {
         Checkpoint {
             round: self.model.task.round,
             master: self.model.master.clone(),
             optimiser: self.model.state.clone(),
             clip_norm: self.model.task.clip_norm,
-            tail: None,
+            tail: self.tail.clone(),
             devices: Devices::default(),
             stand_ins: self.buffer.as_ref().map(|buffer| buffer.stand_ins.clone()).unwrap_or_default(),
         }
@@ -288,9 +355,13 @@ impl Coordinator {
         {
             return Err(PayloadError::Params { expected, got: last });
         }
-        self.skip();
+        self.drop_messages();
         if let Some(buffer) = &mut self.buffer {
             buffer.stand_ins.clone_from(&checkpoint.stand_ins);
+        }
+        // A state without a mean begins a new one.
+        if let Some(tail) = &mut self.tail {
+            *tail = checkpoint.tail.clone().unwrap_or_else(|| TailMean::new(tail.first_round, expected));
         }
         let model = &mut self.model;
         model.task.round = checkpoint.round;
@@ -298,6 +369,7 @@ impl Coordinator {
         model.task.global = checkpoint.global();
         model.master.clone_from(&checkpoint.master);
         model.state.clone_from(&checkpoint.optimiser);
+        self.inbox.rule = self.rule_of_round();
         Ok(())
     }
 
@@ -305,19 +377,24 @@ impl Coordinator {
         if self.privacy.mode() == Mode::Sealed {
             return Err(Rejected::Sealed);
         }
-        let Message { round, client, payload } = message;
+        let Message { round, start, client, payload } = message;
         if round != self.model.task.round {
             return Err(Rejected::Round { expected: self.model.task.round, got: round });
         }
+        let scale = self.scale_of(start)?;
         self.check_client(client)?;
         self.model.expected.check(&payload)?;
         match &mut self.buffer {
-            Some(buffer) => buffer.receive(client, &payload, self.defence.longest),
-            None => {
-                self.inbox.check_length(client, &payload, self.defence.longest)?;
-                self.inbox.receive(client, payload)
-            }
+            Some(buffer) => buffer.receive(client, &payload, scale, self.defence.longest),
+            None => self.inbox.receive(client, payload, scale, self.defence.longest),
         }
+    }
+
+    /// How much a reward counts of a client that started from this release.
+    fn scale_of(&self, start: u32) -> Result<f64, Rejected> {
+        let (newest, most) = (self.model.task.round, self.staleness.most);
+        let staleness = newest.checked_sub(start).ok_or(Rejected::UnknownRelease { newest, got: start })?;
+        if staleness > most { Err(Rejected::TooStale { staleness, most }) } else { Ok(self.staleness.scale(staleness)) }
     }
 
     /// As [`Self::receive`] of a step of the open round, from borrowed memory.
@@ -328,7 +405,8 @@ impl Coordinator {
             return buffer.receive_step(client, f64::from(n_interactions), delta, self.defence.longest);
         }
         let payload = Payload::Step { n_interactions, delta: delta.to_vec() };
-        self.receive(Message { round: self.model.task.round, client, payload })
+        let round = self.model.task.round;
+        self.receive(Message { round, start: round, client, payload })
     }
 
     fn check_client(&self, client: u32) -> Result<(), Rejected> {
@@ -346,20 +424,31 @@ impl Coordinator {
         if client < n_clients { Ok(()) } else { Err(Rejected::UnknownClient { client, n_clients }) }
     }
 
-    /// Takes the sum of a whole chunk, folded elsewhere in slot order: slots `chunk_idx * CHUNK` and following.
-    pub fn receive_partial(&mut self, chunk_idx: usize, partial: PartialSum) -> Result<(), Rejected> {
+    /// Takes the sum of the next chunk of the clients that are present, folded elsewhere in the order of their numbers.
+    pub fn receive_partial(&mut self, chunk_idx: usize, partial: &PartialSum) -> Result<(), Rejected> {
         if self.buffer.is_some() {
             return Err(Rejected::NotASum);
         }
-        let n_chunks = (self.model.task.n_clients as usize).div_ceil(CHUNK);
-        if chunk_idx >= n_chunks {
-            return Err(Rejected::UnknownChunk { chunk_idx, n_chunks });
-        }
-        let expected = self.model.expected.n_params;
-        if partial.n_params() != expected {
-            return Err(PayloadError::Params { expected, got: partial.n_params() }.into());
-        }
+        self.check_params(partial)?;
         self.inbox.receive_partial(chunk_idx, partial)
+    }
+
+    /// The same for those of the chunk who help a cluster.
+    pub fn receive_cluster_partial(
+        &mut self,
+        cluster: usize,
+        chunk_idx: usize,
+        partial: &PartialSum,
+    ) -> Result<(), Rejected> {
+        self.check_params(partial)?;
+        let n_clusters = self.clusters.len();
+        let known = self.clusters.get_mut(cluster).ok_or(Rejected::UnknownCluster { cluster, n_clusters })?;
+        known.inbox.receive_partial(chunk_idx, partial)
+    }
+
+    fn check_params(&self, partial: &PartialSum) -> Result<(), Rejected> {
+        let (expected, got) = (self.model.expected.n_params, partial.n_params());
+        if got == expected { Ok(()) } else { Err(PayloadError::Params { expected, got }.into()) }
     }
 
     /// Aggregates what has come, lets the mechanism add its noise, moves the model and the clip norm, and opens the next
@@ -369,6 +458,17 @@ impl Coordinator {
     /// A deployment draws from the operating system.
     pub fn close(&mut self, noise: &mut dyn NoiseSource) -> Result<RoundReport, CloseError> {
         let round = self.model.task.round;
+        if self.helps_clusters_only() {
+            let n_dropped_clusters = self.move_clusters();
+            self.advance();
+            return Ok(RoundReport {
+                round,
+                n_contributions: Some(0),
+                n_stand_ins: 0,
+                step_norm: 0.0,
+                n_dropped_clusters,
+            });
+        }
         let (sum, mut step, n_stand_ins) = match &mut self.buffer {
             Some(buffer) => {
                 let combined = buffer.combine(&self.model.task.global, round, self.drawn.as_deref());
@@ -381,6 +481,7 @@ impl Coordinator {
             }
         };
         let clip_norm = self.privacy.finish(&sum, noise, &mut step);
+        let n_dropped_clusters = self.move_clusters();
         let moved = self.model.apply(&step);
         match &mut self.buffer {
             Some(buffer) if moved.is_ok() => buffer.remember(round),
@@ -388,28 +489,52 @@ impl Coordinator {
             Some(buffer) => buffer.shares.clear(),
             None => {}
         }
-        self.skip();
+        if moved.is_ok() {
+            self.model.task.clip_norm = clip_norm;
+            self.inbox.rule = self.rule_of_round();
+        }
+        self.advance();
         moved.map_err(|index| CloseError::Overflow { round, index })?;
-        self.model.task.clip_norm = clip_norm;
-        let hides_who = matches!(self.inbox.rule, PayloadSemantics::Summing { .. });
         Ok(RoundReport {
             round,
-            n_contributions: (!hides_who).then_some(sum.n_contributions),
+            n_contributions: (!self.inbox.rule.hides_who()).then_some(sum.n_contributions),
             n_stand_ins,
             step_norm: step.iter().map(|value| value * value).sum::<f64>().sqrt(),
+            n_dropped_clusters,
         })
+    }
+
+    /// How messages of the open round are read.
+    fn rule_of_round(&self) -> PayloadSemantics {
+        self.privacy.rule(self.usual, self.divisor, self.model.task.clip_norm)
+    }
+
+    fn helps_clusters_only(&self) -> bool {
+        let helped = self.clusters.iter().any(|cluster| cluster.inbox.n_contributions() > 0);
+        helped && self.inbox.n_contributions() == 0
+    }
+
+    /// Moves the models of clusters by the means of those who helped them; says how many steps were dropped.
+    fn move_clusters(&mut self) -> u32 {
+        let mut n_dropped = 0;
+        for Cluster { model, inbox } in &mut self.clusters {
+            if let Some(step) = inbox.fold().mean() {
+                n_dropped += u32::from(model.apply(&step).is_err());
+            }
+        }
+        n_dropped
     }
 
     /// The sum of all messages, as the step that the rule makes of it.
     fn fold(&mut self) -> Result<(ClosingSum, Vec<f64>), CloseError> {
-        let (round, rule, got) = (self.model.task.round, self.inbox.rule, self.inbox.n_contributions);
+        let (round, rule, got) = (self.model.task.round, self.inbox.rule, self.inbox.n_contributions());
         match rule {
             PayloadSemantics::Shares { min_survivors: needed, .. } if got < needed => {
-                self.skip();
+                self.advance();
                 return Err(CloseError::TooFewSurvivors { round, got, needed });
             }
             // Whether anyone came must not be seen.
-            PayloadSemantics::Summing { .. } => {}
+            rule if rule.hides_who() => {}
             _ if got == 0 => return Err(CloseError::Empty { round }),
             _ => {}
         }
@@ -425,11 +550,35 @@ impl Coordinator {
 
     /// Opens the next round without a step: nobody contributed, or nobody shall.
     pub fn skip(&mut self) {
+        self.advance();
+    }
+
+    fn advance(&mut self) {
+        self.drop_messages();
+        self.model.task.round += 1;
+        if let Some(tail) = &mut self.tail {
+            tail.add(self.model.task.round, &self.model.master);
+        }
+    }
+
+    fn drop_messages(&mut self) {
         self.inbox.clear();
+        self.clusters.iter_mut().for_each(|cluster| cluster.inbox.clear());
         self.buffer.iter_mut().for_each(RoundBuffer::clear);
         self.drawn = None;
-        self.model.task.round += 1;
     }
+}
+
+/// The models of clusters as a setup begins them.
+fn cluster_models(setup: &Setup, rule: PayloadSemantics) -> Result<Vec<Cluster>, SetupError> {
+    if !setup.clusters.is_empty() && (rule != PayloadSemantics::Averaging || setup.defence != Defence::NONE) {
+        return Err(SetupError::Clusters);
+    }
+    let cluster = |initial: &foltr_rank::Params| {
+        let model = GlobalModel::new(Setup { initial: initial.clone(), ..setup.clone() }, rule)?;
+        Ok(Cluster { inbox: Inbox::new(rule, model.master.len()), model })
+    };
+    setup.clusters.iter().map(cluster).collect()
 }
 
 impl fmt::Debug for Coordinator {

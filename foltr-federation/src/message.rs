@@ -68,9 +68,11 @@ impl Default for Payload {
 /// A payload, with the round and the client it belongs to.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Message {
-    /// The round of the task that the client answers; without rounds, the version of the model that it started from.
+    /// The round that the client joins; of no meaning without rounds.
     pub round: u32,
-    /// The client's slot in the cohort of that round; without rounds, its number.
+    /// The release that it started from: the model before the round of this number.
+    pub start: u32,
+    /// The number that the client has for as long as it is enrolled.
     pub client: u32,
     pub payload: Payload,
 }

@@ -188,12 +188,12 @@ impl FederationPlan {
         if let Err(refusal) = mechanism.mode().admit(usual.needs_single_updates()) {
             return problem(format!("not supported: {refusal}"));
         }
-        if mechanism.accepts(mechanism.rule(usual, 1.0).kind()) {
+        if mechanism.accepts(mechanism.rule(usual, 1.0, None).kind()) {
             return None;
         }
         let fits = |privacy: &Privacy| {
             let made = privacy.mechanism(&self.mechanism_context(ANY_MODEL));
-            made.is_ok_and(|made| made.accepts(made.rule(usual, 1.0).kind()))
+            made.is_ok_and(|made| made.accepts(made.rule(usual, 1.0, None).kind()))
         };
         let right: Vec<&str> = Privacy::examples().iter().filter(|it| fits(it)).map(Privacy::name).collect();
         problem(format!("is not defined for what {} sends (allowed: {})", self.learner.name(), right.join(", ")))

@@ -6,6 +6,7 @@
 //! closed ([`LocalPrivacy::finish`]), by the [coordinator](crate::Coordinator) and by nobody else.
 
 mod budget;
+mod central_discrete_gaussian;
 mod circumstances;
 mod closing;
 mod discrete_gaussian;
@@ -29,6 +30,7 @@ use foltr_rank::learn::evolution::Reward;
 use serde::{Deserialize, Serialize};
 
 pub use budget::Budget;
+pub use central_discrete_gaussian::{CentralDiscreteGaussian, CentralDiscreteGaussianParameters};
 pub use circumstances::{Adjacency, Circumstances, RoundCost};
 pub use closing::{ClosingSum, NoiseShares};
 pub use discrete_gaussian::{DiscreteGaussian, DiscreteGaussianParameters, LEVELS, TooLong};
@@ -67,7 +69,8 @@ pub trait LocalPrivacy: Debug + Send + Sync {
         self.protect(update, task, noise, payload);
     }
 
-    /// The server's part, when a round is closed: adds the noise that belongs on the sum to the step that was made of it,
+    /// The server's part, when a round is closed: adds the noise that belongs on the sum to the step that was made of it
+    /// (a sum of integers becomes a step here),
     /// and returns the norm to which updates of the next round are clipped, where it changes. Nothing by default: then all
     /// noise is in the messages.
     fn finish(&self, sum: &ClosingSum, _noise: &mut dyn NoiseSource, _step: &mut [f64]) -> Option<f32> {
@@ -91,8 +94,9 @@ pub trait LocalPrivacy: Debug + Send + Sync {
     /// What is random in what the mechanism's observers see, about a model of `n_params` parameters.
     fn noise(&self, n_params: usize) -> Noise;
 
-    /// How the server reads what this mechanism makes of payloads that it would read by `usual` without it.
-    fn rule(&self, usual: PayloadSemantics, _divisor: f64) -> PayloadSemantics {
+    /// How the server reads what this mechanism makes of payloads that it would read by `usual` without it, in a round
+    /// with this clip norm, where it changes from round to round.
+    fn rule(&self, usual: PayloadSemantics, _divisor: f64, _clip_norm: Option<f32>) -> PayloadSemantics {
         usual
     }
 
@@ -223,6 +227,10 @@ mechanisms! {
             clip: 0.3, noise_multiplier: Some(2.0), epsilon: None, delta: None, min_survivors: 2, colluders: 0
         }),
         "The same as devices can run it: integers, exact shares of noise, sealed";
+    "central-discrete-gaussian": CentralDiscreteGaussian(CentralDiscreteGaussianParameters {
+            clip: Clip::Fixed(0.3), noise_multiplier: Some(2.0), epsilon: None, delta: None
+        }),
+        "Clipped updates in integers, exact noise on their sum: what a trusted server runs";
     "duchi": Duchi(DuchiParameters { epsilon: Some(1.0), bound: 0.1, whole_run: None }),
         "Local: one randomised bit about one coordinate of the update";
     "priv-unit": PrivUnit(PrivUnitParameters { epsilon: Some(1.0), norm: 0.1, whole_run: None }),

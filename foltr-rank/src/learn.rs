@@ -7,6 +7,7 @@ mod centralised_pdgd;
 pub mod evolution;
 pub mod pdgd;
 
+use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 pub use baseline::{LeastSquares, Random, RankingSvm};
@@ -17,7 +18,6 @@ pub use pdgd::PdgdParameters;
 use crate::parameter::ParameterError;
 use crate::params::{Params, Shape};
 use crate::query::{Impression, QueryView, Ranking};
-use crate::rng::Stream;
 use evolution::{Evolution, EvolutionSettings};
 use pdgd::{Pdgd, PdgdSettings};
 
@@ -28,10 +28,10 @@ use pdgd::{Pdgd, PdgdSettings};
 /// [`Self::begin`], interactions, [`Self::finish`], [`Self::leave`].
 pub trait OnlineLearner: Send + Sync + std::fmt::Debug {
     /// Starts a round from the global parameters. What is drawn from `public` may be transmitted.
-    fn begin(&mut self, global: &[f32], public: &mut Stream);
+    fn begin(&mut self, global: &[f32], public: &mut dyn Rng);
 
     /// The list to show for this query. `private` never leaves the device.
-    fn rank(&mut self, query: QueryView<'_>, private: &mut Stream, ranking: &mut Ranking);
+    fn rank(&mut self, query: QueryView<'_>, private: &mut dyn Rng, ranking: &mut Ranking);
 
     /// Learns from the clicks on the list that [`Self::rank`] returned last.
     fn observe(&mut self, impression: &Impression<'_>);
@@ -50,7 +50,7 @@ pub trait OnlineLearner: Send + Sync + std::fmt::Debug {
     }
 
     /// Writes the state of the client with this number, which has never learnt.
-    fn start(&self, _client: u32, _initial: &[f32], _private: &mut Stream, _state: &mut [f32]) {}
+    fn start(&self, _client: u32, _initial: &[f32], _private: &mut dyn Rng, _state: &mut [f32]) {}
 
     /// Takes the models and the state that the round begins with.
     fn enter(&mut self, _models: Models<'_>, _state: &[f32]) {}

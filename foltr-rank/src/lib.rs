@@ -24,5 +24,5 @@ pub mod simd;
 pub use learn::{EvolutionStream, Learner, Learning, OnlineLearner, Update};
 pub use parameter::ParameterError;
 pub use params::{Activation, Initialisation, Params, Shape};
-pub use query::{Clicks, Impression, MAX_SHOWN, QueryView, Ranking, row_stride};
+pub use query::{Clicks, Impression, MAX_SHOWN, QueryView, Ranking, RankingError, row_stride};
 pub use ranker::{Ranker, RankerShape};

@@ -12,7 +12,6 @@ use bytemuck::cast_slice_mut;
 use rand::Rng;
 
 use crate::elementary::{horner, ln, uniform_from_word};
-use crate::rng::Stream;
 use crate::simd::two_widths;
 
 const LANES: usize = 8;
@@ -22,7 +21,7 @@ const BLOCK: usize = 2 * LANES;
 const WORDS: usize = 4 * BLOCK;
 
 /// Fills `out` with independent standard normal numbers.
-pub fn fill_standard_normal(stream: &mut Stream, out: &mut [f32]) {
+pub fn fill_standard_normal(stream: &mut (impl Rng + ?Sized), out: &mut [f32]) {
     let mut words = [0_u32; WORDS];
     let mut normals = [0.0; WORDS];
     for part in out.chunks_mut(WORDS) {

@@ -1,9 +1,9 @@
 //! The one learnable state of a ranker: a flat vector whose meaning its [`Shape`] tells.
 
+use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 use crate::normal::fill_standard_normal;
-use crate::rng::Stream;
 
 /// All parameters of a ranker, flat. A step, an update or a gradient has the same form.
 pub type Params = Vec<f32>;
@@ -62,7 +62,7 @@ pub enum Initialisation {
 
 impl Initialisation {
     /// Initial parameters of a ranker of this shape.
-    pub fn params(self, shape: Shape, stream: &mut Stream) -> Params {
+    pub fn params(self, shape: Shape, stream: &mut dyn Rng) -> Params {
         let mut params = vec![0.0; shape.n_params()];
         match self {
             Self::Zero => {}

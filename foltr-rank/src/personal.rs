@@ -16,6 +16,7 @@ mod shown;
 
 use std::fmt::Debug;
 
+use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 pub use additive::Additive;
@@ -30,7 +31,6 @@ use crate::learn::{LearnerVisitor, Models, OnlineLearner, OwnRanker, Update};
 use crate::parameter::{ParameterError, require};
 use crate::params::Shape;
 use crate::query::{Impression, QueryView, Ranking};
-use crate::rng::Stream;
 
 /// The parameters of one method, and what it does around the rounds of the PDGD learner that makes the lists.
 pub trait PersonalMethod: Copy + Debug + Send + Sync + 'static {
@@ -65,7 +65,7 @@ pub trait PersonalMethod: Copy + Debug + Send + Sync + 'static {
     }
 
     /// See [`OnlineLearner::start`].
-    fn start(&self, _client: u32, initial: &[f32], _private: &mut Stream, state: &mut [f32]) {
+    fn start(&self, _client: u32, initial: &[f32], _private: &mut dyn Rng, state: &mut [f32]) {
         state.copy_from_slice(initial);
     }
 
@@ -103,9 +103,9 @@ struct PersonalLearner<M: PersonalMethod> {
 
 impl<M: PersonalMethod> OnlineLearner for PersonalLearner<M> {
     /// The round has begun with [`Self::enter`].
-    fn begin(&mut self, _global: &[f32], _public: &mut Stream) {}
+    fn begin(&mut self, _global: &[f32], _public: &mut dyn Rng) {}
 
-    fn rank(&mut self, query: QueryView<'_>, private: &mut Stream, ranking: &mut Ranking) {
+    fn rank(&mut self, query: QueryView<'_>, private: &mut dyn Rng, ranking: &mut Ranking) {
         self.pdgd.rank(query, private, ranking);
     }
 
@@ -121,7 +121,7 @@ impl<M: PersonalMethod> OnlineLearner for PersonalLearner<M> {
         self.method.state_len(self.shape)
     }
 
-    fn start(&self, client: u32, initial: &[f32], private: &mut Stream, state: &mut [f32]) {
+    fn start(&self, client: u32, initial: &[f32], private: &mut dyn Rng, state: &mut [f32]) {
         self.method.start(client, initial, private, state);
     }
 

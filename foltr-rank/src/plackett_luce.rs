@@ -12,7 +12,6 @@ use rand::Rng;
 
 use crate::elementary::{exponential_from_uniform, ln, uniform_from_word};
 use crate::query::{LANES, Ranking};
-use crate::rng::Stream;
 use crate::select::ScoreBuffer;
 use crate::simd::two_widths;
 
@@ -32,7 +31,7 @@ impl ListSampler {
         &mut self,
         scores: &ScoreBuffer,
         n_shown: usize,
-        stream: &mut Stream,
+        stream: &mut dyn Rng,
         ranking: &mut Ranking,
         between: impl Fn(usize),
     ) {

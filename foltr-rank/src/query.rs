@@ -1,5 +1,7 @@
 //! What a device holds for one query: candidate documents, the list it showed, the clicks it saw.
 
+use thiserror::Error;
+
 /// Rows are padded to a multiple of this many features, so that a row is a whole number of vector registers.
 pub const LANES: usize = 8;
 
@@ -130,12 +132,26 @@ impl Default for Ranking {
 }
 
 impl Ranking {
-    /// A list from at most [`MAX_SHOWN`] document indices.
-    pub fn from_docs(docs: &[u32]) -> Self {
+    /// A list of these documents, best first: at most [`MAX_SHOWN`], each of them once.
+    ///
+    /// ```
+    /// use foltr_rank::Ranking;
+    ///
+    /// let ranking = Ranking::from_docs(&[4, 0, 2])?;
+    /// assert_eq!(ranking.docs(), [4, 0, 2]);
+    /// assert!(Ranking::from_docs(&[4, 4]).is_err());
+    /// # Ok::<(), foltr_rank::RankingError>(())
+    /// ```
+    pub fn from_docs(docs: &[u32]) -> Result<Self, RankingError> {
+        if docs.len() > MAX_SHOWN {
+            return Err(RankingError::TooLong { n_shown: docs.len() });
+        }
+        if let Some(doc) = docs.iter().enumerate().find(|(i, doc)| docs[..*i].contains(doc)) {
+            return Err(RankingError::Repeated { doc: *doc.1 });
+        }
         let mut ranking = Self::default();
-        ranking.docs[..docs.len()].copy_from_slice(docs);
-        ranking.len = docs.len();
-        ranking
+        ranking.resize(docs.len()).copy_from_slice(docs);
+        Ok(ranking)
     }
 
     /// The shown documents, best first.
@@ -161,6 +177,16 @@ impl Ranking {
     pub const fn is_empty(&self) -> bool {
         self.len == 0
     }
+}
+
+/// Why documents are not a list that can be shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum RankingError {
+    #[error("{n_shown} documents are too many to show: at most {MAX_SHOWN}")]
+    TooLong { n_shown: usize },
+    #[error("document {doc} is shown twice: each document has one position")]
+    Repeated { doc: u32 },
 }
 
 /// Which of the shown positions were clicked: bit `i` is position `i`, counted from 0.
@@ -217,6 +243,14 @@ pub struct Impression<'a> {
     pub query: QueryView<'a>,
     pub ranking: &'a Ranking,
     pub clicks: Clicks,
+}
+
+impl<'a> Impression<'a> {
+    /// Clicks on the list that a learner ranked last.
+    #[inline]
+    pub const fn new(query: QueryView<'a>, ranking: &'a Ranking, clicks: Clicks) -> Self {
+        Self { query, ranking, clicks }
+    }
 }
 
 #[cfg(test)]

@@ -30,8 +30,10 @@ const LOSS: f64 = 0.02;
 pub struct Size {
     /// Interactions from which the model in use was learned.
     pub n_learned: usize,
-    /// Searches on which the true difference of two models is measured, twice.
+    /// Searches on which the difference of two models is measured at a time.
     pub n_measured: usize,
+    /// How many times that is done for the loss of a release.
+    pub n_repeated: u32,
     /// Devices of which each share is taken.
     pub n_devices: u32,
     pub n_releases: u32,
@@ -40,7 +42,7 @@ pub struct Size {
 }
 
 pub const FULL: Size =
-    Size { n_learned: 5_000, n_measured: 100_000, n_devices: 400, n_releases: 100, n_between: 20 };
+    Size { n_learned: 5_000, n_measured: 50_000, n_repeated: 20, n_devices: 400, n_releases: 100, n_between: 20 };
 
 /// Somebody who searches.
 pub struct Person<'a> {
@@ -155,8 +157,10 @@ pub fn power(person: &Person<'_>, size: &Size) -> Option<Power> {
     let chosen_on = search(size.n_measured, 0, 1);
     let release =
         (0..20).find_map(|i| person.worse(&model, &chosen_on, &mut streams.open(Purpose::Data, i, 0)))?;
-    let measured = person.compare(&model, &release, &search(size.n_measured, 1, 1));
-    let loss = -measured.estimate();
+    let measure = |i: u32| person.compare(&model, &release, &search(size.n_measured, i + 1, 1));
+    let all: Vec<Comparison> = (0..size.n_repeated).map(measure).collect();
+    let loss = -all.iter().map(Comparison::estimate).sum::<f64>() / all.len() as f64;
+    let measured = all[0];
     let clicks = [1.0, 100.0].map(|k| measured.clicks_needed(loss, threshold(k)).expect("lists with clicks"));
     let n_searches = (clicks[0] * size.n_measured as f64 / f64::from(measured.n_clicks)).ceil() as usize;
     let is_refused = |device: &u32| {

@@ -11,8 +11,9 @@ use std::sync::{Arc, Mutex, PoisonError};
 use foltr_federation::RoundTask;
 use foltr_rank::adoption::{Adoption, AdoptionError, AdoptionRule, ShownList};
 use foltr_rank::learn::pdgd::{Pdgd, PdgdSettings};
-use foltr_rank::rng::{Stream, Streams};
+use foltr_rank::rng::Streams;
 use foltr_rank::{Impression, OnlineLearner, Params, QueryView, Ranking, Update};
+use rand::Rng;
 use rayon::prelude::*;
 
 use crate::client_round::{ClientStats, Round, RoundStats, Worker};
@@ -30,11 +31,11 @@ struct RecordingPdgd {
 }
 
 impl OnlineLearner for RecordingPdgd {
-    fn begin(&mut self, global: &[f32], public: &mut Stream) {
+    fn begin(&mut self, global: &[f32], public: &mut dyn Rng) {
         self.pdgd.begin(global, public);
     }
 
-    fn rank(&mut self, query: QueryView<'_>, private: &mut Stream, ranking: &mut Ranking) {
+    fn rank(&mut self, query: QueryView<'_>, private: &mut dyn Rng, ranking: &mut Ranking) {
         self.pdgd.rank(query, private, ranking);
     }
 

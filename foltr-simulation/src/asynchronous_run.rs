@@ -158,7 +158,7 @@ impl<'a> AsynchronousRun<'a> {
             let turn = &mut self.turns[client as usize];
             let (payload, client_stats) = turn.outcome.take().expect("it was simulated just now or before");
             stats.add(&client_stats);
-            let message = Message { round: turn.version, client, payload };
+            let message = Message { round: turn.version, start: turn.version, client, payload };
             self.deliver(&message)?;
         }
         self.ended.push(client);

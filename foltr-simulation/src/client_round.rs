@@ -165,7 +165,7 @@ pub fn interact(
     let clicks = users.click(shown, stream);
     view.prefetch(5);
     stats.count(training, query, shown, clicks);
-    learner.observe(&Impression { query: view, ranking, clicks });
+    learner.observe(&Impression::new(view, ranking, clicks));
 }
 
 /// What all clients of a round have in common.

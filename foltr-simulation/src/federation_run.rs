@@ -9,7 +9,7 @@ mod settings;
 
 use foltr_federation::participation::survivors;
 use foltr_federation::{
-    CHUNK, CloseError, Combination, Contributions, Coordinator, History, Part, PartialSum, Payload, Rejected, RoundTask, Setup, TailMean,
+    CHUNK, CloseError, Combination, Contributions, Coordinator, History, Part, PartialSum, Payload, Rejected, RoundTask,
 };
 use foltr_rank::Params;
 use foltr_rank::adoption::AdoptionRule;
@@ -35,6 +35,9 @@ pub use settings::{FederationError, FederationSettings, Learning};
 /// Chunks whose sums are in memory at a time. They are merged in order, so the number changes no result.
 const WAVE: usize = 256;
 
+/// The last client that a stream can have is the server.
+pub const SERVER: u32 = u32::MAX;
+
 #[derive(Clone, Debug, PartialEq, thiserror::Error)]
 pub enum RoundError {
     #[error(transparent)]
@@ -47,7 +50,6 @@ pub struct FederationRun<'a> {
     partition: &'a ClientData,
     streams: Streams,
     coordinator: Coordinator,
-    clusters: Vec<Coordinator>,
     cluster_models: Vec<Params>,
     /// Reads states and writes the first ones; every worker has a learner of its own.
     personal: Option<Box<dyn ClientLearner>>,
@@ -56,7 +58,6 @@ pub struct FederationRun<'a> {
     published: Option<PublishedClients>,
     /// Where single messages matter: for a rule that compares them, for momentum, and for attackers.
     per_message: Option<PerMessageRound>,
-    tail: Option<TailMean>,
     /// Clients that test releases, if they do.
     adoption: Option<AdoptingClients>,
     /// Speeds of the clients and the simulated time so far, if they are asked for.
@@ -73,9 +74,8 @@ impl<'a> FederationRun<'a> {
     /// A federation in round 0, if the settings do not contradict each other.
     pub fn new(settings: FederationSettings, partition: &'a ClientData) -> Result<Self, FederationError> {
         settings.check(partition)?;
-        let setup = settings.setup(partition);
+        let coordinator = Coordinator::new(settings.setup(partition))?;
         let streams = settings.streams();
-        let clusters = cluster_setups(&settings, &setup).map(Coordinator::new).collect::<Result<Vec<_>, _>>()?;
         let personal = settings.personalisation.map(|_| settings.client_learner());
         let start =
             |learner: &dyn ClientLearner| ClientStates::start(learner, &settings.initial, settings.n_clients, &streams);
@@ -90,11 +90,11 @@ impl<'a> FederationRun<'a> {
             per_message.prepare(&settings, partition);
         }
         Ok(Self {
-            coordinator: Coordinator::new(setup)?,
+            cluster_models: models_of(&coordinator),
+            coordinator,
             states: personal.as_deref().map_or_else(ClientStates::default, start),
             workers: Workers::new(&settings, &streams),
             per_message,
-            tail: settings.average_from.map(|round| TailMean::new(round, settings.initial.len())),
             recorder: RoundRecorder::new(settings.initial.len()),
             cost: Cost::default(),
             history: None,
@@ -103,8 +103,6 @@ impl<'a> FederationRun<'a> {
             settings,
             partition,
             streams,
-            cluster_models: models_of(&clusters),
-            clusters,
             personal,
             published,
             clock: None,
@@ -122,7 +120,7 @@ impl<'a> FederationRun<'a> {
     /// The same with clients that refuse releases which rank their own clicks worse.
     pub fn with_adoption(mut self, rule: AdoptionRule) -> Result<Self, FederationError> {
         let mut parts = [self.settings.parts(), vec![Part::Adoption]].concat();
-        parts.extend(self.tail.is_some().then_some(Part::AverageLast));
+        parts.extend(self.settings.average_from.is_some().then_some(Part::AverageLast));
         parts.extend(self.history.is_some().then_some(Part::History));
         Combination::check(&parts)?;
         if let Learning::Pdgd(pdgd) = self.settings.learning {
@@ -151,8 +149,7 @@ impl<'a> FederationRun<'a> {
 
     /// The ranker to use after the rounds so far: the newest, or the mean of the last ones.
     pub fn ranker(&self) -> Params {
-        let mean = self.tail.as_ref().and_then(TailMean::mean);
-        mean.unwrap_or_else(|| self.task().global.clone())
+        self.coordinator.ranker()
     }
 
     /// The ranker that a client uses after the rounds so far; none if it has none of its own.
@@ -213,33 +210,26 @@ impl<'a> FederationRun<'a> {
         }
         self.recorder.begin(self.history.as_ref(), number);
         let task = self.coordinator.task().clone();
-        let mut stats = RoundStats::default();
+        let (mut stats, mut taking_part) = (RoundStats::default(), drawn.clone());
         if let Some(adoption) = &mut self.adoption {
             let refusals = adoption.meet(&self.settings.round(&task, self.partition, &self.streams), &drawn);
-            arrived.retain(|client| refusals.clients.binary_search(client).is_err());
+            for clients in [&mut taking_part, &mut arrived] {
+                clients.retain(|client| refusals.clients.binary_search(client).is_err());
+            }
             stats = refusals.stats;
         }
-        stats.merge(&self.run_clients(&task, &drawn, &arrived)?);
+        stats.merge(&self.run_clients(&task, &taking_part, &arrived)?);
         if let Some(per_message) = &mut self.per_message {
             self.coordinator.open(&drawn)?;
             per_message.deliver(&mut self.coordinator, &self.streams, &mut self.recorder)?;
         }
-        // The last clients that a stream can have are the servers: that of all clients, then those of clusters.
-        for (server, cluster) in (1..).zip(&mut self.clusters) {
-            let closed = close(cluster, &self.streams, u32::MAX - server);
-            self.n_dropped_steps += u64::from(closed == Closed::Dropped);
-        }
-        self.cluster_models = models_of(&self.clusters);
-        let closed = close(&mut self.coordinator, &self.streams, u32::MAX);
-        self.n_dropped_steps += u64::from(closed == Closed::Dropped);
+        let has_moved = self.close();
+        self.cluster_models = models_of(&self.coordinator);
         // A stand-in moves the model as a message does: whoever was drawn has a part in the step.
         let involved = if self.settings.defence.only_sums() { arrived } else { drawn };
-        self.record_round(number, &task.global, &involved, closed == Closed::Moved);
+        self.record_round(number, &task.global, &involved, has_moved);
         if let Some(per_message) = &mut self.per_message {
             per_message.measure_share(self.coordinator.shares());
-        }
-        if let Some(tail) = &mut self.tail {
-            tail.add(self.coordinator.task().round, self.coordinator.master());
         }
         Ok(stats)
     }
@@ -284,15 +274,37 @@ impl<'a> FederationRun<'a> {
                 }
             };
             for (i, sums) in chunks.into_iter().enumerate() {
-                self.coordinator.receive_partial(wave * WAVE + i, sums.global)?;
+                self.coordinator.receive_partial(wave * WAVE + i, &sums.global)?;
                 append(&mut self.recorder.updates, &sums.updates);
-                for (cluster, partial) in self.clusters.iter_mut().zip(sums.clusters) {
-                    cluster.receive_partial(wave * WAVE + i, partial)?;
+                for (cluster, partial) in sums.clusters.iter().enumerate() {
+                    self.coordinator.receive_cluster_partial(cluster, wave * WAVE + i, partial)?;
                 }
                 stats.merge(&sums.stats);
             }
         }
         Ok(stats)
+    }
+
+    /// Closes the round with noise of its own; says whether the model has moved. The next round is open in any case.
+    fn close(&mut self) -> bool {
+        let round = self.coordinator.task().round;
+        let mut noise = SimulatedNoise::open(&self.streams, Purpose::Noise, SERVER, round);
+        match self.coordinator.close(&mut noise) {
+            Ok(report) => {
+                self.n_dropped_steps += u64::from(report.n_dropped_clusters);
+                true
+            }
+            Err(CloseError::TooFewSurvivors { .. }) => false,
+            // Everybody was lost, or nobody sends anything here.
+            Err(CloseError::Empty { .. }) => {
+                self.coordinator.skip();
+                false
+            }
+            Err(CloseError::Overflow { .. }) => {
+                self.n_dropped_steps += 1;
+                false
+            }
+        }
     }
 
     /// Who takes part in a round, and whose message arrives. The absent are taken out of what is drawn for all.
@@ -309,41 +321,8 @@ impl<'a> FederationRun<'a> {
     }
 }
 
-fn models_of(coordinators: &[Coordinator]) -> Vec<Params> {
-    coordinators.iter().map(|coordinator| coordinator.task().global.clone()).collect()
-}
-
-/// How a round ended. The next one is open in any case.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Closed {
-    Moved,
-    Stayed,
-    /// The step would have made a parameter infinite.
-    Dropped,
-}
-
-/// Closes the round with noise of its own.
-fn close(coordinator: &mut Coordinator, streams: &Streams, server: u32) -> Closed {
-    let mut noise = SimulatedNoise::open(streams, Purpose::Noise, server, coordinator.task().round);
-    match coordinator.close(&mut noise) {
-        Ok(_) => Closed::Moved,
-        Err(CloseError::TooFewSurvivors { .. }) => Closed::Stayed,
-        // Everybody was lost, or nobody sends anything here.
-        Err(CloseError::Empty { .. }) => {
-            coordinator.skip();
-            Closed::Stayed
-        }
-        Err(CloseError::Overflow { .. }) => Closed::Dropped,
-    }
-}
-
-/// What the coordinators of clusters are made of: that of all clients, with a model to be added, or one to be used alone.
-fn cluster_setups(settings: &FederationSettings, setup: &Setup) -> impl Iterator<Item = Setup> {
-    let n_clusters = settings.personalisation.map_or(0, |method| method.n_clusters());
-    let destination = settings.personalisation.map(|method| method.destination());
-    let is_added = destination == Some(Destination::GlobalAndCluster);
-    let initial = if is_added { vec![0.0; setup.initial.len()] } else { setup.initial.clone() };
-    std::iter::repeat_n(Setup { initial, ..setup.clone() }, n_clusters)
+fn models_of(coordinator: &Coordinator) -> Vec<Params> {
+    coordinator.cluster_models().map(<[f32]>::to_vec).collect()
 }
 
 pub(crate) struct ChunkSums {
@@ -370,10 +349,10 @@ impl ChunkSums {
             self.updates.push(sent.client, f64::from(*n_interactions), delta);
         }
         if matches!(destination, Destination::Global | Destination::GlobalAndCluster) {
-            self.global.add_payload_with(sent.payload, &round.rule, sent.direction);
+            self.global.add_payload_with(sent.payload, &round.rule, 1.0, sent.direction);
         }
         if let Some(cluster) = sent.cluster {
-            self.clusters[cluster].add_payload_with(sent.payload, &round.rule, sent.direction);
+            self.clusters[cluster].add_payload_with(sent.payload, &round.rule, 1.0, sent.direction);
         }
     }
 }

@@ -65,7 +65,7 @@ impl PerMessageRound {
             (momentum, Devices { len, values: vec![0.0; len * settings.n_clients as usize] })
         };
         let range =
-            |evolution: &EvolutionSettings| RewardRange::of(settings.rule(), evolution.reward, evolution.n_shown);
+            |evolution: &EvolutionSettings| RewardRange::of(settings.rule(None), evolution.reward, evolution.n_shown);
         let rewards = settings.learning.evolution().and_then(range);
         Self {
             attackers: settings.attackers,
@@ -184,7 +184,7 @@ impl PerMessageRound {
             note(client, coordinator.receive_step(client, weight as u32, row), Some((weight, row)))?;
         }
         for (client, payload) in self.messages.rewards.drain(..) {
-            note(client, coordinator.receive(Message { round, client, payload }), None)?;
+            note(client, coordinator.receive(Message { round, start: round, client, payload }), None)?;
         }
         self.messages.clear();
         Ok(())

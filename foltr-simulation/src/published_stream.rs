@@ -145,7 +145,7 @@ impl PublishedClients {
             let mut sums = ChunkSums::new(round);
             for (&client, seed) in clients.iter().zip(seeds) {
                 let (payload, stats) = client_round(&mut learner, shape, round, client, seed, &mut outputs);
-                sums.global.add_payload_with(&payload, &round.rule, learner.direction());
+                sums.global.add_payload_with(&payload, &round.rule, 1.0, learner.direction());
                 sums.stats.add(&stats);
             }
             sums
@@ -196,7 +196,7 @@ fn client_round(
         }
         let clicks = click(users, &shown[..ranking.len()], generator);
         stats.count(share.training, query, &shown[..ranking.len()], clicks);
-        learner.observe(&Impression { query: data.query(query), ranking: &ranking, clicks });
+        learner.observe(&Impression::new(data.query(query), &ranking, clicks));
     }
     let mut payload = Payload::default();
     // The published coin comes from a global generator; ours from the client's own stream.
@@ -315,9 +315,9 @@ mod tests {
                     assert_eq!(u64::from(seed), message["seed"].as_u64().expect("a seed"));
                     assert_eq!(plus, message["plus"].as_f64().expect("a metric") as f32);
                     assert_eq!(minus, message["minus"].as_f64().map(|x| x as f32));
-                    partial.add_payload_with(&payload, &rule, learner.direction());
+                    partial.add_payload_with(&payload, &rule, 1.0, learner.direction());
                 }
-                coordinator.receive_partial(0, partial).expect("one chunk");
+                coordinator.receive_partial(0, &partial).expect("one chunk");
                 let mut noise = SimulatedNoise::open(&streams, Purpose::Noise, u32::MAX, task.round);
                 coordinator.close(&mut noise).expect("four clients");
                 let expected = published_weights(shape, &expected["weights"]);

@@ -108,7 +108,7 @@ impl Scene {
             learner.rank(self.data.query(query), &mut stream, &mut ranking);
             let labels: Vec<u8> = ranking.docs().iter().map(|&doc| self.data.labels(query)[doc as usize]).collect();
             let clicks = self.users.click(&labels, &mut stream);
-            learner.observe(&Impression { query: self.data.query(query), ranking: &ranking, clicks });
+            learner.observe(&Impression::new(self.data.query(query), &ranking, clicks));
             shown.push(Shown { query, ranking });
             all_clicks.push(clicks);
         }

@@ -79,7 +79,7 @@ impl<'a> TableMaker<'a> {
         self.learner.rank(query, &mut unused, &mut Ranking::default());
         for set in 0..n_sets {
             self.learner.begin(model, &mut unused);
-            self.learner.observe(&Impression { query, ranking: &list.ranking, clicks: Clicks(set as u128) });
+            self.learner.observe(&Impression::new(query, &list.ranking, Clicks(set as u128)));
             let Update::Step { delta, .. } = self.learner.finish() else { unreachable!("PDGD makes steps") };
             delta.iter().enumerate().for_each(|(j, &value)| contributions[j * n_sets + set] = value);
         }

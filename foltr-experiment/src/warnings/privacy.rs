@@ -37,6 +37,7 @@ fn shortened(experiment: &Experiment, n_params: usize) -> Option<String> {
 fn noise_exceeds_signal(experiment: &Experiment, n_params: usize) -> Option<String> {
     let noise_multiplier = match experiment.plan().mechanism(n_params).ok()? {
         Mechanism::Gaussian(mechanism) => mechanism.noise_multiplier(),
+        Mechanism::CentralDiscreteGaussian(mechanism) => mechanism.noise_multiplier(),
         Mechanism::DiscreteGaussian(mechanism) => mechanism.noise_multiplier(),
         _ => return None,
     };

@@ -38,6 +38,21 @@ pub fn cost(shift: f64, deviation: f64, n_shares: u32, n_params: usize) -> Priva
     PrivacyCost::DiscreteGaussian { rho, mu, slack: slack(deviation, n_shares, n_params) }
 }
 
+/// Two noisy sums of one round, seen together.
+pub fn together(one: PrivacyCost, other: PrivacyCost) -> PrivacyCost {
+    match (one, other) {
+        (
+            PrivacyCost::DiscreteGaussian { rho, mu, slack },
+            PrivacyCost::DiscreteGaussian { rho: other_rho, mu: other_mu, slack: other_slack },
+        ) => PrivacyCost::DiscreteGaussian {
+            rho: (rho + other_rho) * ABOVE,
+            mu: mu.hypot(other_mu) * ABOVE,
+            slack: (slack + other_slack) * ABOVE,
+        },
+        _ => PrivacyCost::Unbounded,
+    }
+}
+
 /// The deviation of the whole sum, in grid units, with which [`cost`] has this mu.
 pub fn deviation_for(mu: f64, shift: f64) -> f64 {
     (shift / mu).hypot(SMOOTHING) * ABOVE

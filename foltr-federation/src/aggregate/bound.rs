@@ -8,6 +8,7 @@
 use crate::aggregate::geometry::length;
 use crate::aggregate::norm_clipping::{Radius, clip_factor};
 use crate::aggregate::{Aggregator, Combined, Contributions, EmptyRound};
+use foltr_rank::bytes::{BytesError, Reader, Writer};
 
 /// A rule whose contributions are shortened first.
 #[derive(Debug)]
@@ -44,6 +45,14 @@ impl Aggregator for Bound {
 
     fn copy(&self) -> Box<dyn Aggregator> {
         Box::new(Self::new(self.radius, self.rule.copy()))
+    }
+
+    fn save(&self, out: &mut Writer) {
+        self.rule.save(out);
+    }
+
+    fn restore(&mut self, input: &mut Reader<'_>, n_params: usize) -> Result<(), BytesError> {
+        self.rule.restore(input, n_params)
     }
 }
 

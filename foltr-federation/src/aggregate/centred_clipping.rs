@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 use crate::aggregate::geometry::{add_scaled, squared_distance};
 use crate::aggregate::norm_clipping::{Radius, clip_factor};
 use crate::aggregate::{AggregationRule, Combined, Contributions};
+use foltr_rank::bytes::{BytesError, Reader, Writer};
 use foltr_rank::parameter::{ParameterError, require};
 
 /// How far a contribution may be from the last step.
@@ -30,6 +31,16 @@ impl AggregationRule for CentredClipping {
     type Memory = Memory;
 
     const REMEMBERS: bool = true;
+
+    fn save(&self, memory: &Memory, out: &mut Writer) {
+        out.len(memory.last.len()).f64s(&memory.last);
+    }
+
+    fn restore(&self, input: &mut Reader<'_>, n_params: usize) -> Result<Memory, BytesError> {
+        let n_values = input.len(8)?;
+        input.require([0, n_params].contains(&n_values), "a last step that is not as long as the model")?;
+        Ok(Memory { last: input.f64s(n_values)?, ..Memory::default() })
+    }
 
     fn check(&self) -> Result<(), ParameterError> {
         require("iterations", self.iterations.into(), self.iterations > 0, "at least 1")?;

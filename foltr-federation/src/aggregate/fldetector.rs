@@ -16,6 +16,7 @@
 
 mod clusters;
 mod hessian;
+mod saved;
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -25,6 +26,7 @@ use self::clusters::Clusters;
 use self::hessian::Hessian;
 use crate::aggregate::geometry::{add_scaled, squared_distance};
 use crate::aggregate::{AggregationRule, Combined, Contributions};
+use foltr_rank::bytes::{BytesError, Reader, Writer};
 use foltr_rank::parameter::{ParameterError, require};
 
 /// How long FLDetector looks back.
@@ -40,6 +42,14 @@ impl AggregationRule for FlDetector {
     type Memory = Memory;
 
     const REMEMBERS: bool = true;
+
+    fn save(&self, memory: &Memory, out: &mut Writer) {
+        saved::write(memory, out);
+    }
+
+    fn restore(&self, input: &mut Reader<'_>, n_params: usize) -> Result<Memory, BytesError> {
+        saved::read(input, n_params, self.window as usize)
+    }
 
     fn check(&self) -> Result<(), ParameterError> {
         require("window", self.window.into(), self.window > 0, "at least 1")

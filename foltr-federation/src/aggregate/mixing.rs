@@ -8,6 +8,7 @@
 
 use crate::aggregate::geometry::{Distances, add_scaled};
 use crate::aggregate::{Aggregator, Combined, Contributions, EmptyRound};
+use foltr_rank::bytes::{BytesError, Reader, Writer};
 
 /// A rule whose contributions are mixed first, with the memory that is kept between rounds.
 #[derive(Debug)]
@@ -48,6 +49,14 @@ impl Aggregator for Mixing {
 
     fn copy(&self) -> Box<dyn Aggregator> {
         Box::new(Self::new(self.n_attackers, self.rule.copy()))
+    }
+
+    fn save(&self, out: &mut Writer) {
+        self.rule.save(out);
+    }
+
+    fn restore(&mut self, input: &mut Reader<'_>, n_params: usize) -> Result<(), BytesError> {
+        self.rule.restore(input, n_params)
     }
 }
 

@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::Refused;
 use crate::aggregate::{CHUNK, PartialSum, PayloadSemantics};
 use crate::message::Payload;
+use foltr_rank::bytes::{BytesError, Reader, Writer};
 use foltr_rank::parameter::{ParameterError, require};
 
 /// Parameters of buffered aggregation.
@@ -57,6 +58,7 @@ impl Buffered {
     }
 }
 
+/// The messages since the last version.
 #[derive(Clone, Debug)]
 pub(super) struct Buffer {
     settings: Buffered,
@@ -78,6 +80,26 @@ impl Buffer {
         Self { settings, rule, total: empty.clone(), chunk: empty.clone(), single: empty, from_client, direction }
     }
 
+    pub(super) fn save(&self, out: &mut Writer) {
+        self.total.save(out);
+        self.chunk.save(out);
+        out.len(self.from_client.len());
+        for (client, n_messages) in &self.from_client {
+            out.u32(*client).u32(*n_messages);
+        }
+    }
+
+    pub(super) fn load(&mut self, input: &mut Reader<'_>) -> Result<(), BytesError> {
+        let n_params = self.direction.len();
+        (self.total, self.chunk) = (PartialSum::load(input, n_params)?, PartialSum::load(input, n_params)?);
+        let n_clients = input.len(8)?;
+        self.from_client = (0..n_clients).map(|_| Ok((input.u32()?, input.u32()?))).collect::<Result<_, _>>()?;
+        let n_messages: u64 = self.from_client.values().map(|&n| u64::from(n)).sum();
+        let n_summed = u64::from(self.total.n_contributions()) + u64::from(self.chunk.n_contributions());
+        let fits = n_messages == n_summed && n_messages < u64::from(self.settings.buffer);
+        input.require(fits && self.from_client.len() == n_clients, "a buffer that does not add up")
+    }
+
     /// Adds a checked payload; the step of the buffer if it is full now, which empties it.
     pub(super) fn add(&mut self, client: u32, staleness: u32, payload: &Payload) -> Result<Option<Vec<f64>>, Refused> {
         let limit = self.settings.rate_limit;
@@ -87,7 +109,7 @@ impl Buffer {
         }
         *n_already += 1;
         self.single.clear();
-        self.single.add_payload(payload, &self.rule, &mut self.direction);
+        self.single.add_payload(payload, &self.rule, 1.0, &mut self.direction);
         self.single.scale(self.settings.weight(staleness));
         self.chunk.merge(&self.single);
         let n_held = self.total.n_contributions() + self.chunk.n_contributions();

@@ -19,6 +19,7 @@ use foltr_rank::Params;
 use serde::{Deserialize, Serialize};
 
 use crate::message::Payload;
+use foltr_rank::bytes::{BytesError, Reader, Writer};
 use foltr_rank::parameter::{ParameterError, require};
 
 /// Parameters of naive asynchronous averaging.
@@ -54,6 +55,20 @@ impl Versions {
             updates_per_round: naive.updates_per_round,
             published: VecDeque::from([initial.to_vec()]),
         }
+    }
+
+    pub(super) fn save(&self, out: &mut Writer) {
+        out.len(self.published.len());
+        self.published.iter().for_each(|version| {
+            out.f32s(version);
+        });
+    }
+
+    pub(super) fn load(&mut self, input: &mut Reader<'_>, n_params: usize) -> Result<(), BytesError> {
+        let n_versions = input.len(4)?;
+        input.require((1..=self.n_stored).contains(&n_versions), "more or fewer versions than are stored")?;
+        self.published = (0..n_versions).map(|_| input.f32s(n_params)).collect::<Result<_, _>>()?;
+        Ok(())
     }
 
     /// Remembers a new version; the memory of the oldest is used for it when there are enough.

@@ -30,7 +30,7 @@ fn naive(updates_per_round: u32, max_staleness: u32) -> AsynchronousCoordinator 
 }
 
 fn step(round: u32, client: u32, n_interactions: u32, delta: [f32; 2]) -> Message {
-    Message { round, client, payload: Payload::Step { n_interactions, delta: delta.to_vec() } }
+    Message { round, start: round, client, payload: Payload::Step { n_interactions, delta: delta.to_vec() } }
 }
 
 #[test]
@@ -94,8 +94,12 @@ fn rewards_of_perturbed_models_can_be_buffered() {
     let rule = PayloadSemantics::Evolution { sigma: 0.5, antithetic: false };
     let made = AsynchronousCoordinator::new(Setup { rule, ..setup() }, Asynchrony::Buffered(BUFFERED));
     let mut coordinator = made.expect("a good setup");
-    let message =
-        |round, client| Message { round, client, payload: Payload::Evolution { seed: 7, plus: 1.0, minus: None } };
+    let message = |round, client| Message {
+        round,
+        start: round,
+        client,
+        payload: Payload::Evolution { seed: 7, plus: 1.0, minus: None },
+    };
     let mut direction = [0.0_f32; 2];
     foltr_rank::learn::evolution::fill_direction(7, &mut direction);
     coordinator.receive(&message(0, 0)).expect("a good message");
@@ -157,7 +161,7 @@ fn every_reason_to_refuse_has_a_name_and_changes_nothing() {
         (step(1, 1, 6, [9.0, 9.0]), PayloadError::Interactions { max: 5, got: 6 }.into()),
         (step(1, 1, 1, [9.0, f32::NAN]), PayloadError::NotFinite { index: 1 }.into()),
         (
-            Message { round: 1, client: 1, payload: Payload::default() },
+            Message { round: 1, start: 1, client: 1, payload: Payload::default() },
             PayloadError::Kind { expected: Kind::Step, got: Kind::Evolution }.into(),
         ),
     ] {
@@ -209,5 +213,29 @@ fn a_bad_setup_is_refused() {
     ] {
         let refused = AsynchronousCoordinator::new(setup, Asynchrony::Buffered(BUFFERED)).expect_err("no rounds");
         assert!(refused.to_string().contains(message), "{refused}");
+    }
+}
+
+#[test]
+fn a_saved_coordinator_goes_on_with_the_same_bits() {
+    let naive = Asynchrony::Naive(Naive { updates_per_round: 2, max_staleness: 2 });
+    for asynchrony in [Asynchrony::Buffered(Buffered { buffer: 3, max_staleness: 2, ..BUFFERED }), naive] {
+        let start = || AsynchronousCoordinator::new(setup(), asynchrony).expect("a good setup");
+        let message = |n: u32, version: u32| step(version, n % 4, 1 + n % 5, [0.1 * n as f32, 1.0 / (1.0 + n as f32)]);
+        let mut whole = start();
+        for n in 0..20 {
+            // At every moment, also with a buffer that is half full.
+            let bytes = whole.save();
+            let mut loaded = start();
+            loaded.load(&bytes).expect("its own bytes");
+            assert_eq!(loaded.save(), bytes);
+            let sent = message(n, whole.task().round.saturating_sub(n % 3));
+            assert_eq!(loaded.receive(&sent), whole.receive(&sent));
+            assert_eq!((loaded.save(), loaded.master()), (whole.save(), whole.master()));
+            for len in 0..bytes.len() {
+                assert!(whole.clone().load(&bytes[..len]).is_err());
+            }
+        }
+        assert!(whole.task().round > 2, "there were several versions");
     }
 }

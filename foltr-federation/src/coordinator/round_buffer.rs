@@ -12,7 +12,7 @@ use crate::stand_ins::StandIns;
 #[derive(Debug)]
 pub(super) struct RoundBuffer {
     rule: PayloadSemantics,
-    aggregator: Box<dyn Aggregator>,
+    pub(super) aggregator: Box<dyn Aggregator>,
     contributions: Contributions,
     has_come: Vec<bool>,
     combined: Combined,
@@ -58,6 +58,11 @@ impl RoundBuffer {
         }
     }
 
+    /// Makes room for clients that are numbered below this.
+    pub(super) fn enrol(&mut self, n_clients: u32) {
+        self.has_come.resize(self.has_come.len().max(n_clients as usize), false);
+    }
+
     pub(super) fn clear(&mut self) {
         // Whoever has come has a row; all others would cost a round of few clients the time of the whole population.
         self.contributions.clients().iter().for_each(|&client| self.has_come[client as usize] = false);
@@ -68,8 +73,9 @@ impl RoundBuffer {
         self.contributions.len()
     }
 
-    /// Takes a checked payload of a known client: a step, or the perturbation that a reward is for, as long as it says.
-    pub(super) fn receive(&mut self, client: u32, payload: &Payload, longest: f64) -> Result<(), Rejected> {
+    /// Takes a checked payload of a known client: a step, or the perturbation that a reward is for, as long as it says
+    /// times `scale`.
+    pub(super) fn receive(&mut self, client: u32, payload: &Payload, scale: f64, longest: f64) -> Result<(), Rejected> {
         match (payload, self.rule) {
             (Payload::Step { n_interactions, delta }, _) => {
                 self.receive_step(client, f64::from(*n_interactions), delta, longest)
@@ -77,7 +83,7 @@ impl RoundBuffer {
             (Payload::Clipped { delta, .. }, _) => self.receive_step(client, 1.0, delta, longest),
             (&Payload::Evolution { seed, plus, minus }, PayloadSemantics::Evolution { sigma, .. }) => {
                 fill_direction(seed, &mut self.direction);
-                let coefficient = evolution_coefficient(plus, minus, sigma);
+                let coefficient = evolution_coefficient(plus, minus, sigma) * scale;
                 self.direction.iter_mut().for_each(|value| *value = (f64::from(*value) * coefficient) as f32);
                 // A finite reward can be too large for this.
                 if let Some(index) = self.direction.iter().position(|value| !value.is_finite()) {

@@ -90,7 +90,8 @@ pub fn decode(bytes: &[u8], expected: &Expected) -> Result<Message, DecodeError>
         }
     };
     expected.check(&payload)?;
-    Ok(Message { round: word(&header[2..], 0), client: word(&header[2..], 1), payload })
+    let round = word(&header[2..], 0);
+    Ok(Message { round, start: round, client: word(&header[2..], 1), payload })
 }
 
 /// The `index`-th little-endian word. The caller has checked the length.
@@ -112,7 +113,7 @@ mod tests {
 
     fn bytes_of(payload: Payload) -> Vec<u8> {
         let mut bytes = Vec::new();
-        encode(&Message { round: 258, client: 3, payload }, &mut bytes);
+        encode(&Message { round: 258, start: 258, client: 3, payload }, &mut bytes);
         bytes
     }
 

@@ -155,8 +155,7 @@ impl DiscreteGaussian {
     /// Standard deviation of one share in grid units, as it is sampled.
     pub fn share_deviation(&self) -> f64 {
         let n_honest = f64::from(self.min_survivors - self.colluders);
-        let deviation = self.noise_multiplier * f64::from(LEVELS) / n_honest.sqrt();
-        (deviation * FRACTION as f64).ceil() / FRACTION as f64
+        rounded_up(self.noise_multiplier * f64::from(LEVELS) / n_honest.sqrt())
     }
 
     /// An update on the grid, no longer than the clip norm.
@@ -183,8 +182,13 @@ impl DiscreteGaussian {
     }
 }
 
+/// A deviation as samplers have it.
+pub(super) fn rounded_up(deviation: f64) -> f64 {
+    (deviation * FRACTION as f64).ceil() / FRACTION as f64
+}
+
 /// A sampler of this deviation, rounded up; none for zero.
-fn sampler_of(deviation: f64) -> Option<Sampler> {
+pub(super) fn sampler_of(deviation: f64) -> Option<Sampler> {
     let numerator = (deviation * FRACTION as f64).ceil() as u64;
     let deviation = Rational::from_unsigned(numerator, FRACTION).ok().filter(|_| numerator > 0)?;
     Sampler::new(deviation).ok()
@@ -255,7 +259,7 @@ impl LocalPrivacy for DiscreteGaussian {
         }
     }
 
-    fn rule(&self, usual: PayloadSemantics, divisor: f64) -> PayloadSemantics {
+    fn rule(&self, usual: PayloadSemantics, divisor: f64, _: Option<f32>) -> PayloadSemantics {
         let shares = PayloadSemantics::Shares { unit: self.unit(), divisor, min_survivors: self.min_survivors };
         if usual == PayloadSemantics::Averaging { shares } else { usual }
     }

@@ -10,7 +10,8 @@
 //!
 //! Deviations: a client counts as 1 whatever its interactions, for a reported weight would make the sensitivity unbounded.
 //! The noise is drawn once, in floating point, on behalf of a trusted server or a secure sum: for simulation.
-//! [`DiscreteGaussian`](super::DiscreteGaussian) is the form that devices can run.
+//! [`CentralDiscreteGaussian`](super::CentralDiscreteGaussian) is the form that a server can run,
+//! [`DiscreteGaussian`](super::DiscreteGaussian) the one for devices under secure aggregation.
 
 use foltr_rank::Update;
 use foltr_rank::params::clip_to_radius;
@@ -85,7 +86,7 @@ impl MechanismParameters for GaussianParameters {
 
 /// How far neighbouring runs move a sum, in clip norms. The count of updates within the norm moves in proportion: by 1/2
 /// for a client more or less, by 1 where another client takes the place.
-const fn clips_moved(participation: Participation) -> f64 {
+pub(super) const fn clips_moved(participation: Participation) -> f64 {
     match participation {
         Participation::Everyone | Participation::PoissonSampling(_) => 1.0,
         Participation::Sample(_) => 2.0,
@@ -175,7 +176,7 @@ impl Clip {
         }
     }
 
-    fn check(&self) -> Result<(), ParameterError> {
+    pub(super) fn check(&self) -> Result<(), ParameterError> {
         check_norm("clip", self.initial())?;
         let Self::Adaptive(AdaptiveClip { quantile, rate, count_noise, .. }) = *self else { return Ok(()) };
         require("rate", rate, rate > 0.0 && rate <= 10.0, "above 0 and at most 10")?;
@@ -196,6 +197,11 @@ impl AdaptiveClip {
         let drawn: f64 = StandardNormal.sample(noise);
         let balance = Self::balance(sum.n_within, sum.n_contributions);
         let share = (balance + self.count_noise * drawn) / sum.divisor + 0.5;
+        self.moved(norm, share)
+    }
+
+    /// The norm that follows when this share of the updates was within it.
+    pub(super) fn moved(&self, norm: f64, share: f64) -> f64 {
         (norm * (-self.rate * (share - self.quantile)).exp()).clamp(*NORMS.start(), *NORMS.end())
     }
 
@@ -236,15 +242,17 @@ pub(crate) fn add_normal(deviation: f64, noise: &mut dyn NoiseSource, values: &m
     }
 }
 
+/// What a device sends of a step where noise is added to the sum: no longer than the norm.
+pub(super) fn send_clipped(update: Update<'_>, norm: f32, payload: &mut Payload) {
+    let Update::Step { delta, .. } = update else { panic!("Gaussian noise is defined for a step, not for outcomes") };
+    let mut delta = delta.to_vec();
+    forget_if_not_finite(&mut delta);
+    *payload = Payload::Clipped { within: !clip_to_radius(&mut delta, norm * INSIDE), delta };
+}
+
 impl LocalPrivacy for Gaussian {
     fn protect(&self, update: Update<'_>, task: &RoundTask, _: &mut dyn NoiseSource, payload: &mut Payload) {
-        let Update::Step { delta, .. } = update else {
-            panic!("Gaussian noise is defined for a step, not for outcomes")
-        };
-        let norm = task.clip_norm.unwrap_or(self.clip.initial() as f32);
-        let mut delta = delta.to_vec();
-        forget_if_not_finite(&mut delta);
-        *payload = Payload::Clipped { within: !clip_to_radius(&mut delta, norm * INSIDE), delta };
+        send_clipped(update, task.clip_norm.unwrap_or(self.clip.initial() as f32), payload);
     }
 
     fn finish(&self, sum: &ClosingSum, noise: &mut dyn NoiseSource, step: &mut [f64]) -> Option<f32> {
@@ -297,7 +305,7 @@ impl LocalPrivacy for Gaussian {
         Explanation { summary: summary.into(), assumptions: vec![trust.into()], remarks: Vec::new() }
     }
 
-    fn rule(&self, usual: PayloadSemantics, divisor: f64) -> PayloadSemantics {
+    fn rule(&self, usual: PayloadSemantics, divisor: f64, _: Option<f32>) -> PayloadSemantics {
         if usual == PayloadSemantics::Averaging { PayloadSemantics::Summing { divisor } } else { usual }
     }
 }

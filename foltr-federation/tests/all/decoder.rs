@@ -51,7 +51,7 @@ fn valid(kind: Kind, round: u32, client: u32, values: [u32; N_PARAMS]) -> Messag
         }
         Kind::Share => share(&(0..N_PARAMS).map(value).collect::<Vec<_>>(), round, client),
     };
-    Message { round, client, payload }
+    Message { round, start: round, client, payload }
 }
 
 fn share(delta: &[f32], round: u32, client: u32) -> Payload {

@@ -26,7 +26,7 @@ fn estimate(n_clients: u32, antithetic: bool, offset: f64) -> Vec<f64> {
         fill_direction(seed, &mut direction);
         let plus = reward(offset, &direction, SIGMA);
         let minus = antithetic.then(|| reward(offset, &direction, -SIGMA));
-        partial.add_payload(&Payload::Evolution { seed, plus, minus }, &rule, &mut [0.0; 4]);
+        partial.add_payload(&Payload::Evolution { seed, plus, minus }, &rule, 1.0, &mut [0.0; 4]);
     }
     partial.mean().expect("clients")
 }

@@ -26,7 +26,7 @@ fn evolution_gradient_and_adam_steps() {
     for ((noise, plus), minus) in items(&golden["unit_noise_per_client"]).iter().zip(plus).zip(minus) {
         for (sum, minus) in [(&mut plain, None), (&mut antithetic, Some(minus))] {
             let rule = PayloadSemantics::Evolution { sigma, antithetic: minus.is_some() };
-            sum.add_payload_with(&Payload::Evolution { seed: 0, plus, minus }, &rule, &floats(noise));
+            sum.add_payload_with(&Payload::Evolution { seed: 0, plus, minus }, &rule, 1.0, &floats(noise));
         }
     }
     let gradient = antithetic.mean().expect("two clients");
@@ -100,9 +100,9 @@ fn the_reference_run_of_foltr_es_from_messages_to_weights() {
                 let seed = message["seed"].as_u64().and_then(|seed| u32::try_from(seed).ok()).expect("a 32-bit seed");
                 let (plus, minus) = (number(&message["plus"]) as f32, Some(number(&message["minus"]) as f32));
                 let payload = Payload::Evolution { seed, plus, minus };
-                partial.add_payload_with(&payload, &rule, &published_direction(seed, n_params));
+                partial.add_payload_with(&payload, &rule, 1.0, &published_direction(seed, n_params));
             }
-            coordinator.receive_partial(0, partial).expect("the only chunk");
+            coordinator.receive_partial(0, &partial).expect("the only chunk");
             coordinator.close(&mut seeded(1, Purpose::Noise, 0, 0)).expect("four clients");
             let published: Vec<f64> = coordinator.task().global.iter().map(|&value| f64::from(value)).collect();
             assert_close(&published, &flatten(&round["weights"]), 1e-6, "weights");

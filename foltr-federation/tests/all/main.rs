@@ -11,4 +11,5 @@ mod fuzzing;
 mod golden;
 mod history_fuzz;
 mod noise;
+mod saved_rules;
 mod vectors;

@@ -189,11 +189,11 @@ fn perturb(global: &[f32], sigma: f32, direction: &[f32], perturbed: &mut [f32])
 }
 
 impl OnlineLearner for Evolution {
-    fn begin(&mut self, global: &[f32], public: &mut Stream) {
+    fn begin(&mut self, global: &[f32], public: &mut dyn Rng) {
         self.begin_with(global, public.next_u32(), fill_direction);
     }
 
-    fn rank(&mut self, query: QueryView<'_>, _private: &mut Stream, ranking: &mut Ranking) {
+    fn rank(&mut self, query: QueryView<'_>, _private: &mut dyn Rng, ranking: &mut Ranking) {
         let ranker = if self.outcomes.len() < self.n_plus() { &mut self.plus } else { &mut self.minus };
         ranker.score(query, self.scores.reset(query.n_docs()));
         (0..2).for_each(|part| query.prefetch(part));

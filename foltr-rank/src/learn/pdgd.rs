@@ -10,6 +10,7 @@
 pub mod pair_weights;
 mod preferences;
 
+use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 use self::pair_weights::{for_each_pair, for_each_pair_log, pair_weights, pair_weights_log, unclicked_considered};
@@ -21,7 +22,6 @@ use crate::params::{Shape, clip_to_radius};
 use crate::plackett_luce::{ListSampler, maximum};
 use crate::query::{Clicks, Impression, LANES, MAX_SHOWN, QueryView, Ranking, SHORT_LIST};
 use crate::ranker::Ranker;
-use crate::rng::Stream;
 use crate::select::ScoreBuffer;
 use crate::simd::two_widths;
 
@@ -385,11 +385,11 @@ fn exponentiate_double(block: &mut [f64; LANES], best: f64) {
 }
 
 impl OnlineLearner for Pdgd {
-    fn begin(&mut self, global: &[f32], _public: &mut Stream) {
+    fn begin(&mut self, global: &[f32], _public: &mut dyn Rng) {
         self.begin_from(global, global);
     }
 
-    fn rank(&mut self, query: QueryView<'_>, private: &mut Stream, ranking: &mut Ranking) {
+    fn rank(&mut self, query: QueryView<'_>, private: &mut dyn Rng, ranking: &mut Ranking) {
         self.ranker.score(query, self.scores.reset(query.n_docs()));
         self.sampler.sample(&self.scores, self.settings.n_shown, private, ranking, |stage| query.prefetch(stage));
     }
@@ -492,7 +492,7 @@ mod tests {
             if clicked {
                 clicks.click(1);
             }
-            learner.observe(&Impression { query, ranking: &ranking, clicks });
+            learner.observe(&Impression::new(query, &ranking, clicks));
             let mut params = [0.0; 2];
             learner.local_params(&mut params);
             seen.push(params);

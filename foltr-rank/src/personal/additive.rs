@@ -8,6 +8,7 @@
 //! The idea of shared and own parts is that of multi-task learning (`EP04` Evgeniou, Pontil: *Regularized Multi-Task
 //! Learning*, KDD 2004, Eq. 3); clusters are chosen as in [`super::clusters`], by the models without the own part.
 
+use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 use super::clusters::{Choice, prefer_any};
@@ -17,7 +18,6 @@ use crate::learn::{Models, OnlineLearner, OwnRanker};
 use crate::parameter::{ParameterError, require};
 use crate::params::{Params, Shape};
 use crate::query::Impression;
-use crate::rng::Stream;
 
 /// The sum of a shared model, the model of a cluster, and the device's own. State: the device's own part, then the evidence
 /// for each cluster, if there are clusters.
@@ -86,7 +86,7 @@ impl PersonalMethod for Additive {
         shape.n_params() + PersonalMethod::n_clusters(self)
     }
 
-    fn start(&self, _client: u32, initial: &[f32], private: &mut Stream, state: &mut [f32]) {
+    fn start(&self, _client: u32, initial: &[f32], private: &mut dyn Rng, state: &mut [f32]) {
         let (own, evidence) = state.split_at_mut(initial.len());
         own.fill(0.0);
         if !evidence.is_empty() {

@@ -7,7 +7,7 @@
 //! anybody had learnt from them, a running sum in which older interactions count less: a device keeps a number for each
 //! cluster, and no clicks. A device begins in a cluster that it draws, since the models begin equal.
 
-use rand::RngExt;
+use rand::{Rng, RngExt};
 use serde::{Deserialize, Serialize};
 
 use super::shown::Shown;
@@ -18,7 +18,6 @@ use crate::parameter::{ParameterError, require};
 use crate::params::{Params, Shape};
 use crate::query::{Impression, MAX_SHOWN};
 use crate::ranker::Ranker;
-use crate::rng::Stream;
 
 /// Several shared models; each device helps the one that explains its own clicks best. State: the evidence for each.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
@@ -55,7 +54,7 @@ impl PersonalMethod for Clusters {
         self.n_clusters
     }
 
-    fn start(&self, _client: u32, _initial: &[f32], private: &mut Stream, state: &mut [f32]) {
+    fn start(&self, _client: u32, _initial: &[f32], private: &mut dyn Rng, state: &mut [f32]) {
         prefer_any(private, state);
     }
 
@@ -113,7 +112,7 @@ impl PersonalMethod for KnownGroups {
         self.n_groups
     }
 
-    fn start(&self, client: u32, _initial: &[f32], _private: &mut Stream, state: &mut [f32]) {
+    fn start(&self, client: u32, _initial: &[f32], _private: &mut dyn Rng, state: &mut [f32]) {
         state.fill(0.0);
         state[client as usize % self.n_groups] = 1.0;
     }
@@ -137,7 +136,7 @@ fn check_number(name: &'static str, n: usize) -> Result<(), ParameterError> {
 }
 
 /// The evidence of a client that has seen nothing: it prefers a cluster that it draws.
-pub(super) fn prefer_any(private: &mut Stream, evidence: &mut [f32]) {
+pub(super) fn prefer_any(private: &mut dyn Rng, evidence: &mut [f32]) {
     evidence.fill(0.0);
     // One good pair outweighs it.
     evidence[private.random_range(0..evidence.len())] = 0.1;

@@ -7,13 +7,13 @@
 //! by nobody, but makes the global ranker that the thesis evaluates. The code's shared arrays, through which a client
 //! starts from what the one before it learnt, are not reproduced.
 
+use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 use super::PersonalMethod;
 use crate::learn::pdgd::{Pdgd, PdgdSettings};
 use crate::learn::{Models, OwnRanker};
 use crate::params::{Params, Shape};
-use crate::rng::Stream;
 
 /// The output layer of a network is the device's own, the hidden layer is shared. State: the device's output layer. A
 /// linear ranker is all output layer, and nothing of it is shared.
@@ -42,7 +42,7 @@ impl PersonalMethod for FedPer {
         }
     }
 
-    fn start(&self, _client: u32, initial: &[f32], _private: &mut Stream, state: &mut [f32]) {
+    fn start(&self, _client: u32, initial: &[f32], _private: &mut dyn Rng, state: &mut [f32]) {
         state.copy_from_slice(&initial[initial.len() - state.len()..]);
     }
 

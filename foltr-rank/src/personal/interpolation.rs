@@ -8,6 +8,7 @@
 //! [`Preferences`](crate::learn::pdgd::Preferences)). The weight is one of five, the one that gave the client's clicks the
 //! highest likelihood before anybody had learnt from them.
 
+use rand::Rng;
 use serde::{Deserialize, Serialize};
 
 use super::shown::SharedModel;
@@ -18,7 +19,6 @@ use crate::parameter::ParameterError;
 use crate::params::{Params, Shape};
 use crate::query::{Impression, MAX_SHOWN};
 use crate::ranker::Ranker;
-use crate::rng::Stream;
 
 /// Weights of the own model that are tried; the first is taken as long as nothing speaks for another.
 const WEIGHTS: [f32; 5] = [0.0, 0.25, 0.5, 0.75, 1.0];
@@ -98,7 +98,7 @@ impl PersonalMethod for Interpolation {
         shape.n_params() + WEIGHTS.len()
     }
 
-    fn start(&self, _client: u32, initial: &[f32], _private: &mut Stream, state: &mut [f32]) {
+    fn start(&self, _client: u32, initial: &[f32], _private: &mut dyn Rng, state: &mut [f32]) {
         let (own, evidence) = state.split_at_mut(initial.len());
         own.copy_from_slice(initial);
         evidence.fill(0.0);

@@ -66,7 +66,7 @@ impl Scene {
             let mut clicks = Clicks::default();
             let wanted = |doc: u32| wish * query.row(doc as usize)[0] > 0.5;
             (0..ranking.len()).filter(|&i| wanted(ranking.docs()[i])).for_each(|i| clicks.click(i));
-            learner.observe(&Impression { query, ranking: &ranking, clicks });
+            learner.observe(&Impression::new(query, &ranking, clicks));
         }
         let Update::Step { delta, n_interactions } = learner.finish() else { panic!("PDGD makes steps") };
         assert_eq!(n_interactions, 5);
@@ -181,7 +181,7 @@ fn preferences_of_the_ranking_model_are_pdgd() {
         pdgd.begin(&global, &mut stream);
         pdgd.rank(query, &mut stream, &mut ranking);
         let clicks = Clicks(u128::from(number & 31));
-        let impression = Impression { query, ranking: &ranking, clicks };
+        let impression = Impression::new(query, &ranking, clicks);
         let mut ranker = Ranker::new(shape);
         ranker.load(&global);
         pdgd.preferences(&ranking, clicks, &mut preferences);

@@ -64,8 +64,8 @@ fn pdgd_step(shape: Shape, params: &[f32], query: QueryView<'_>, case: &Value, u
     let mut stream = Streams::new(1).open(Purpose::Interaction, 0, 0);
     learner.begin(params, &mut stream);
     learner.rank(query, &mut stream, &mut Ranking::default());
-    let ranking = Ranking::from_docs(&documents(&case["ranking"]));
-    learner.observe(&Impression { query, ranking: &ranking, clicks: clicks(&case["clicks"]) });
+    let ranking = Ranking::from_docs(&documents(&case["ranking"])).expect("a short list");
+    learner.observe(&Impression::new(query, &ranking, clicks(&case["clicks"])));
     let Update::Step { delta, n_interactions: 1 } = learner.finish() else { panic!("one step") };
     delta.to_vec()
 }

@@ -127,7 +127,7 @@ impl<'a> FederationRun<'a> {
     /// As far as it is known.
     pub(super) fn state(&self) -> Checkpoint {
         let devices = self.per_message.as_ref().map(PerMessageRound::devices).unwrap_or_default();
-        Checkpoint { tail: self.tail.clone(), devices, ..self.coordinator.checkpoint() }
+        Checkpoint { devices, ..self.coordinator.checkpoint() }
     }
 
     /// Refuses what remembers more than a state has.
@@ -167,10 +167,6 @@ impl<'a> FederationRun<'a> {
         };
         if !fits {
             return Err(FederationError::Devices);
-        }
-        // A state without a mean begins a new one.
-        if run.tail.is_some() && state.tail.is_some() {
-            run.tail.clone_from(&state.tail);
         }
         run.with_old_history(history)
     }

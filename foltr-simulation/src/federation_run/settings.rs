@@ -3,13 +3,13 @@
 use foltr_federation::privacy::NoiseShares;
 use foltr_federation::{
     Combination, Defence, Kind, Mechanism, Part, Participation, PayloadError, PayloadSemantics, RoundTask,
-    ServerOptimiser, Setup, SetupError,
+    ServerOptimiser, Setup, SetupError, Staleness,
 };
 pub use foltr_rank::Learning;
 use foltr_rank::adoption::AdoptionError;
 use foltr_rank::learn::evolution::EvolutionSettings;
 use foltr_rank::learn::pdgd::{PdgdSettings, Updates};
-use foltr_rank::personal::Personalisation;
+use foltr_rank::personal::{Destination, Personalisation};
 use foltr_rank::rng::{Lineage, Streams};
 use foltr_rank::{ParameterError, Params, Shape};
 
@@ -97,7 +97,18 @@ impl FederationSettings {
             divisor: self.participation.expected(self.n_clients),
             defence: self.defence,
             optimiser: self.optimiser,
+            staleness: Staleness::NONE,
+            average_from: self.average_from,
+            clusters: self.first_cluster_models(),
         }
+    }
+
+    /// What models of clusters begin with: zero where they are added to that of all clients.
+    fn first_cluster_models(&self) -> Vec<Params> {
+        let n_clusters = self.personalisation.map_or(0, |method| method.n_clusters());
+        let is_added = self.personalisation.is_some_and(|it| it.destination() == Destination::GlobalAndCluster);
+        let initial = if is_added { vec![0.0; self.initial.len()] } else { self.initial.clone() };
+        vec![initial; n_clusters]
     }
 
     pub fn client_learner(&self) -> Box<dyn ClientLearner> {
@@ -110,7 +121,7 @@ impl FederationSettings {
     /// A round of clients without clusters whose single messages are looked at.
     pub fn round<'a>(&'a self, task: &'a RoundTask, partition: &'a ClientData, streams: &'a Streams) -> Round<'a> {
         let (privacy, noise_shares) = (&self.privacy, NoiseShares::InMessages);
-        Round { task, clusters: &[], partition, privacy, noise_shares, rule: self.rule(), streams }
+        Round { task, clusters: &[], partition, privacy, noise_shares, rule: self.rule(task.clip_norm), streams }
     }
 
     /// How messages are read that no mechanism has changed.
@@ -123,8 +134,9 @@ impl FederationSettings {
         }
     }
 
-    pub(crate) fn rule(&self) -> PayloadSemantics {
-        self.privacy.rule(self.usual_rule(), self.participation.expected(self.n_clients))
+    /// How messages are read in a round with this clip norm.
+    pub(crate) fn rule(&self, clip_norm: Option<f32>) -> PayloadSemantics {
+        self.privacy.rule(self.usual_rule(), self.participation.expected(self.n_clients), clip_norm)
     }
 
     /// Where devices' shares of noise are. The noise of a whole sum is drawn at once where its law is known: that is known for any number of Gaussian shares, but for
@@ -193,7 +205,7 @@ impl FederationSettings {
             attackers.check().map_err(SetupError::from)?;
         }
         Combination::check(&self.parts())?;
-        let kind = self.rule().kind();
+        let kind = self.rule(None).kind();
         if !self.privacy.accepts(kind) {
             return Err(FederationError::Privacy { kind });
         }

@@ -116,7 +116,8 @@ fn expected_weights(scores: &[f64], labels: &[u8], k: usize, users: &Cascade) ->
         for bits in 0..1_u128 << k {
             learner.begin(&params, &mut stream);
             learner.rank(query, &mut stream, &mut Ranking::default());
-            learner.observe(&Impression { query, ranking: &Ranking::from_docs(&list), clicks: Clicks(bits) });
+            let ranking = Ranking::from_docs(&list).expect("a short list");
+            learner.observe(&Impression::new(query, &ranking, Clicks(bits)));
             let Update::Step { delta, .. } = learner.finish() else { panic!("PDGD makes steps") };
             let probability = list_probability(scores, &list) * click_probability(users, &shown, Clicks(bits));
             expected.iter_mut().zip(delta).for_each(|(sum, &w)| *sum += probability * f64::from(w));

@@ -98,7 +98,7 @@ pub fn messages(settings: &FederationSettings, partition: &ClientData) -> (Vec<M
     let mut messages = Vec::new();
     let mut worker = Worker::new(settings.client_learner(), &streams);
     worker.run_clients(&round, 0..settings.n_clients, &mut StateStretch::none(), |sent| {
-        messages.push(Message { round: 0, client: sent.client, payload: sent.payload.clone() });
+        messages.push(Message { round: 0, start: 0, client: sent.client, payload: sent.payload.clone() });
     });
     (messages, setup)
 }

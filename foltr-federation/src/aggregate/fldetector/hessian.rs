@@ -13,7 +13,7 @@ const LEAST_COSINE: f64 = 1e-8;
 /// Movements of the model and how the gradient changed along them.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Hessian {
-    pairs: VecDeque<(Vec<f64>, Vec<f64>)>,
+    pub(super) pairs: VecDeque<(Vec<f64>, Vec<f64>)>,
 }
 
 impl Hessian {

@@ -44,7 +44,7 @@ fn a_round_without_a_fresh_message_stays_open() {
     let mut coordinator = median(5);
     round(&mut coordinator, &[(0, 1.0), (1, 3.0), (2, 8.0)]);
     assert_eq!(coordinator.close(&mut noise()), Err(CloseError::Empty { round: 1 }));
-    assert_eq!(coordinator.n_waiting(), 0, "nothing stood in");
+    assert_eq!(coordinator.n_messages(), 0, "nothing stood in");
     assert_eq!(round(&mut coordinator, &[(0, 7.0)]), (7.0, 2), "of 3, 7 and 8");
 }
 
@@ -101,8 +101,12 @@ fn messages_beyond_the_longest_are_refused_by_every_rule() {
         assert_eq!(coordinator.receive(step(0, 1, 1, [3.0, 4.0])), Ok(()), "it may still send something sound");
         let rewards = Setup { rule: PayloadSemantics::Evolution { sigma: 0.01, antithetic: false }, ..steps };
         let mut coordinator = Coordinator::new(rewards).expect("a good setup");
-        let reward =
-            |plus: f32| Message { round: 0, client: 1, payload: Payload::Evolution { seed: 7, plus, minus: None } };
+        let reward = |plus: f32| Message {
+            round: 0,
+            start: 0,
+            client: 1,
+            payload: Payload::Evolution { seed: 7, plus, minus: None },
+        };
         let refused = coordinator.receive(reward(1e6));
         assert!(matches!(refused, Err(Rejected::TooLong { client: 1, .. })), "{refused:?}");
         assert_eq!(coordinator.receive(reward(1e-3)), Ok(()));
