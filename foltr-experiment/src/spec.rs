@@ -9,7 +9,7 @@ mod label;
 mod measure;
 
 use foltr_federation::unlearn::Need;
-use foltr_federation::{FederationPlan, Part, Participation};
+use foltr_federation::{FederationPlan, Part, Participation, Staleness};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -160,6 +160,9 @@ pub struct Federation {
     /// The ranker is the mean of the models of this last share of the rounds; the newest model when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub average_last: Option<f64>,
+    /// Which old releases messages may start from: slow clients then join a later round. Only the newest when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub staleness: Option<Staleness>,
 }
 
 /// Clients that leave after the last round, and what is done about it.
@@ -277,6 +280,7 @@ impl Experiment {
             dropout: clients.and_then(|clients| clients.dropout).unwrap_or(0.0),
             n_absent: clients.and_then(|clients| clients.absent.as_ref()).map_or(0, Vec::len),
             optimiser: federation.map(|federation| federation.optimiser),
+            staleness: federation.and_then(|federation| federation.staleness),
             shards: federation.and_then(|federation| federation.shards),
             average_last: federation.and_then(|federation| federation.average_last),
             personalisation: self.personalisation,

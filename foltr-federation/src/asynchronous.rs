@@ -165,7 +165,7 @@ impl AsynchronousCoordinator {
         &self.model.task
     }
 
-    /// What a payload must be; for [`decode`](crate::decode).
+    /// What a payload must be; for [`Contribution::decode`](crate::protocol::Contribution::decode).
     pub const fn expected(&self) -> &Expected {
         &self.model.expected
     }

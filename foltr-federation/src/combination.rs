@@ -58,6 +58,7 @@ parts! {
     WorkerMomentum: "defence.momentum", "defence.momentum";
     History: "history", "[history]";
     SingleUpdates: "history", "single updates in [history], as fed-eraser and ledger-subtraction need them,";
+    Staleness: "federation.staleness", "federation.staleness";
     Unlearning: "unlearning", "[unlearning]";
     Privacy: "privacy.kind", "[privacy]";
     PrivacyOfSums: "privacy.kind", "a [privacy] mechanism other than randomised-response";
@@ -75,6 +76,7 @@ pub struct Combination {
 }
 
 const ROUNDS: &str = "requires synchronous rounds";
+const ROUNDS_OF_ALL: &str = "requires synchronous rounds of all clients";
 const ONE_RANKER: &str = "requires one global ranker";
 const PUBLISHED: &str = "the published code has nothing like it; use \"separate\"";
 const MODEL_CLIPPING: &str =
@@ -93,12 +95,18 @@ pub const COMBINATIONS: &[(&[Part], &[Part], &str)] = {
         (&[NaiveAsynchrony], &[Evolution], "it mixes models, and evolution sends rewards; use \"buffered\""),
         (&[Attack, Defence, Shards, AbsentClients, Adoption], &[Personalisation], ONE_RANKER),
         (&[Adoption], &[Evolution], "its lists are not drawn from the scores, so that nothing weighs their clicks"),
+        (&[Adoption], &[Staleness], "whoever is on the way to a later round has not tested its release"),
         (&[Adoption], &[Shards], "each shard has a model of its own, and devices use their mean"),
         (&[Adoption], &[History, Unlearning], "no history has the tests that decided who sent nothing"),
         (&[Adoption], &[Privacy], "whether a device sends would depend on its clicks, which no guarantee covers"),
         (&[History, Unlearning], &[Personalisation], "rankers of clients' own never leave their devices"),
         (&[AverageLast], &[Personalisation, Adoption], "devices use the newest models"),
         (&[Personalisation], &[Evolution, AccumulatedUpdates], STEPS),
+        (&[Staleness], &[Defence], "a defence counts on the clients that were drawn into the round"),
+        (&[Staleness], &[Asynchrony, Shards, AbsentClients], ROUNDS_OF_ALL),
+        (&[Staleness], &[History, Unlearning], "what is on its way to a later round is in no history"),
+        (&[Staleness], &[Personalisation], "a ranker of one's own moves on in every round"),
+        (&[Staleness], &[PublishedStream], PUBLISHED),
         (&[Proximal], &[OwnModel], "its steps do not start from the global model"),
         (&[Proximal], &[AccumulatedUpdates], "it has no effect: weights stay at the global model"),
         (&[FedPer], &[LinearRanker], "a linear ranker is all output layer, and nothing is shared"),

@@ -276,11 +276,16 @@ impl Coordinator {
         Ok(())
     }
 
+    /// Whether single messages are refused: secure aggregation hands over sums of them.
+    pub fn is_sealed(&self) -> bool {
+        self.privacy.mode() == Mode::Sealed
+    }
+
     pub const fn task(&self) -> &RoundTask {
         &self.model.task
     }
 
-    /// What a payload of the open round must be; for [`decode`](crate::decode).
+    /// What a payload of the open round must be; for [`Contribution::decode`](crate::protocol::Contribution::decode).
     pub const fn expected(&self) -> &Expected {
         &self.model.expected
     }
@@ -374,7 +379,7 @@ impl Coordinator {
     }
 
     pub fn receive(&mut self, message: Message) -> Result<(), Rejected> {
-        if self.privacy.mode() == Mode::Sealed {
+        if self.is_sealed() {
             return Err(Rejected::Sealed);
         }
         let Message { round, start, client, payload } = message;
@@ -398,7 +403,14 @@ impl Coordinator {
     }
 
     /// As [`Self::receive`] of a step of the open round, from borrowed memory.
-    pub fn receive_step(&mut self, client: u32, n_interactions: u32, delta: &[f32]) -> Result<(), Rejected> {
+    pub fn receive_step(
+        &mut self,
+        client: u32,
+        start: u32,
+        n_interactions: u32,
+        delta: &[f32],
+    ) -> Result<(), Rejected> {
+        self.scale_of(start)?;
         self.check_client(client)?;
         if let Some(buffer) = &mut self.buffer {
             self.model.expected.check_step(n_interactions, delta)?;
@@ -406,7 +418,7 @@ impl Coordinator {
         }
         let payload = Payload::Step { n_interactions, delta: delta.to_vec() };
         let round = self.model.task.round;
-        self.receive(Message { round, start: round, client, payload })
+        self.receive(Message { round, start, client, payload })
     }
 
     fn check_client(&self, client: u32) -> Result<(), Rejected> {

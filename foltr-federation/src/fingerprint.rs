@@ -24,7 +24,7 @@ impl Fingerprint {
         Writer::named("foltr model").len(params.len()).f32s(params).finish()
     }
 
-    pub(crate) const fn from_bytes(bytes: [u8; 32]) -> Self {
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
         Self(bytes)
     }
 

@@ -1,11 +1,7 @@
 //! The task a device receives, the message it sends back, and what the content of a message may be.
 
-mod codec;
-
 use foltr_rank::Params;
 use thiserror::Error;
-
-pub use codec::{DecodeError, HEADER_LEN, VERSION, decode, encode};
 
 /// What a device receives at the start of a round.
 #[derive(Clone, Debug, PartialEq)]

@@ -13,7 +13,7 @@ use crate::privacy::{Budget, Circumstances, MechanismContext, MechanismError, Ro
 use crate::unlearn::MessageCost;
 use crate::{
     Asynchrony, Cohorts, Defence, HistoryPolicy, Mechanism, Participation, PayloadSemantics, Privacy, ServerOptimiser,
-    Unlearning, accountant,
+    Staleness, Unlearning, accountant,
 };
 
 /// Parameters of a model with which a mechanism is tried before the data is known.
@@ -35,6 +35,8 @@ pub struct FederationPlan {
     /// Clients that never take part, and that others count on all the same.
     pub n_absent: usize,
     pub optimiser: Option<ServerOptimiser>,
+    /// Which old releases messages may start from; only the newest without.
+    pub staleness: Option<Staleness>,
     /// Federations of which each learns a ranker from its own clients, published as their mean.
     pub shards: Option<u32>,
     /// The ranker is the mean of the models of this last share of the rounds.
@@ -63,6 +65,37 @@ impl PlanProblem {
 }
 
 impl FederationPlan {
+    /// Federated averaging by everyone in every round, without privacy, defence or anything else.
+    pub fn averaging(
+        learner: Learner,
+        ranker: RankerShape,
+        n_clients: usize,
+        n_interactions: usize,
+        n_rounds: usize,
+    ) -> Self {
+        Self {
+            learner,
+            ranker: Some(ranker),
+            list_length: 10,
+            n_clients,
+            n_interactions,
+            n_rounds,
+            participation: Participation::Everyone,
+            dropout: 0.0,
+            n_absent: 0,
+            optimiser: Some(ServerOptimiser::LearningRate { rate: 1.0 }),
+            shards: None,
+            average_last: None,
+            personalisation: None,
+            asynchrony: None,
+            defence: None,
+            history: None,
+            unlearning: None,
+            privacy: Privacy::NONE,
+            budget: None,
+        }
+    }
+
     /// Everything that is wrong with the plan: parameters out of range, and parts that exclude each other.
     pub fn check(&self) -> Vec<PlanProblem> {
         self.check_with(&[])
@@ -116,6 +149,7 @@ impl FederationPlan {
         let n_clients = u32::try_from(self.n_clients).unwrap_or(u32::MAX);
         let checks = [
             ("federation.optimiser", self.optimiser.map(|optimiser| optimiser.check())),
+            ("federation.staleness", self.staleness.map(|staleness| staleness.check())),
             ("personalisation", self.personalisation.map(|method| method.check())),
             ("asynchrony", self.asynchrony.map(|asynchrony| asynchrony.check(n_clients))),
             ("defence.rule", self.defence.map(|defence| defence.rule.check())),
@@ -219,6 +253,7 @@ impl FederationPlan {
             (matches!(self.participation, Participation::Sample(_)), Part::Cohort),
             (matches!(self.participation, Participation::PoissonSampling(_)), Part::PoissonSampling),
             (self.dropout > 0.0, Part::Dropout),
+            (self.takes_stale(), Part::Staleness),
             (self.n_absent > 0, Part::AbsentClients),
             (self.shards.is_some(), Part::Shards),
             (self.average_last.is_some(), Part::AverageLast),
@@ -240,8 +275,13 @@ impl FederationPlan {
         parts
     }
 
+    /// Whether messages may start from an older release than the newest.
+    pub fn takes_stale(&self) -> bool {
+        self.staleness.is_some_and(|staleness| staleness.most > 0)
+    }
+
     /// How the server reads updates without a mechanism; nothing for a learner without clients.
-    fn semantics(&self) -> Option<PayloadSemantics> {
+    pub(crate) fn semantics(&self) -> Option<PayloadSemantics> {
         match self.learner {
             Learner::Evolution(EvolutionParameters { antithetic, sigma, .. }) => {
                 Some(PayloadSemantics::Evolution { sigma, antithetic })
@@ -269,6 +309,7 @@ impl FederationPlan {
             n_interactions: at_least_one(self.n_interactions),
             participation: self.participation,
             dropout: self.dropout,
+            takes_stale: self.takes_stale(),
             has_absent: self.n_absent > 0,
             sends_rewards: evolution.is_some(),
             published_stream: evolution.is_some_and(|it| it.stream == EvolutionStream::Published),

@@ -75,6 +75,7 @@ impl Writer {
 
 /// Why bytes are not what they should be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum BytesError {
     #[error("byte {at} is needed, the bytes end before it")]
     Truncated { at: usize },
@@ -85,6 +86,18 @@ pub enum BytesError {
 }
 
 /// Reads what a [`Writer`] wrote.
+///
+/// ```
+/// use foltr_rank::bytes::{BytesError, Reader, Writer};
+///
+/// let mut out = Writer::named("greeting");
+/// out.u32(7).text("hello");
+/// let mut input = Reader::new(&out.0);
+/// assert_eq!((input.text()?, input.u32()?, input.text()?), ("greeting", 7, "hello"));
+/// input.finish()?;
+/// assert_eq!(Reader::new(&out.0[..3]).text(), Err(BytesError::Truncated { at: 3 }));
+/// # Ok::<(), BytesError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Reader<'a> {
     bytes: &'a [u8],
@@ -161,6 +174,13 @@ impl<'a> Reader<'a> {
         let values: Vec<f32> = bytes.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
         self.require(values.iter().all(|value| value.is_finite()), "a number that is not finite")?;
         Ok(values)
+    }
+
+    /// As many numbers as there is room for, whatever their bits.
+    pub fn fill_f32s(&mut self, values: &mut [f32]) -> Result<(), BytesError> {
+        let bytes = self.take(4 * values.len())?.as_chunks().0;
+        values.iter_mut().zip(bytes).for_each(|(value, bytes)| *value = f32::from_le_bytes(*bytes));
+        Ok(())
     }
 
     /// Finite numbers.

@@ -5,6 +5,8 @@
 mod baseline;
 mod centralised_pdgd;
 pub mod evolution;
+mod lesson;
+mod own_ranker;
 pub mod pdgd;
 
 use rand::Rng;
@@ -13,8 +15,11 @@ use serde::{Deserialize, Serialize};
 pub use baseline::{LeastSquares, Random, RankingSvm};
 pub use centralised_pdgd::CentralisedPdgd;
 pub use evolution::{EvolutionParameters, EvolutionStream};
+pub use lesson::Lesson;
+pub use own_ranker::{OwnRanker, OwnRankerError};
 pub use pdgd::PdgdParameters;
 
+use crate::bytes::{BytesError, Reader, Writer};
 use crate::parameter::ParameterError;
 use crate::params::{Params, Shape};
 use crate::query::{Impression, QueryView, Ranking};
@@ -33,11 +38,20 @@ pub trait OnlineLearner: Send + Sync + std::fmt::Debug {
     /// The list to show for this query. `private` never leaves the device.
     fn rank(&mut self, query: QueryView<'_>, private: &mut dyn Rng, ranking: &mut Ranking);
 
-    /// Learns from the clicks on the list that [`Self::rank`] returned last.
+    /// Learns from the clicks on the list that [`Self::rank`] returned last, or on one with a lesson of its own.
     fn observe(&mut self, impression: &Impression<'_>);
 
     /// The raw outcome of the round. It must pass a privacy mechanism before it can leave the device.
     fn finish(&mut self) -> Update<'_>;
+
+    /// What the list that [`Self::rank`] returned last will teach; none if its scores are not all finite.
+    fn lesson(&mut self, ranking: &Ranking) -> Option<Lesson>;
+
+    /// Writes the round as it stands.
+    fn save(&self, out: &mut Writer);
+
+    /// Takes up the round of a learner with the same settings where it was saved. An error leaves no round.
+    fn restore(&mut self, input: &mut Reader<'_>) -> Result<(), BytesError>;
 
     /// The direction that the seed of an [`Update::Evolution`] generates, to spare the simulation generating it again.
     fn direction(&self) -> &[f32] {
@@ -72,14 +86,6 @@ pub struct Models<'a> {
     pub global: &'a [f32],
     /// Of the clusters; none where there are none.
     pub clusters: &'a [Params],
-}
-
-/// The ranker that a device uses between rounds.
-#[derive(Clone, Debug, PartialEq)]
-pub struct OwnRanker {
-    /// What its parameters mean; a mixture of two networks is a wider network.
-    pub shape: Shape,
-    pub params: Params,
 }
 
 /// The raw outcome of a client's round. Not serialisable: it cannot leave the device.

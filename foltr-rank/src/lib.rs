@@ -1,9 +1,4 @@
-//! Documents in, ranking out; clicks in, better ranker out.
-//!
-//! This crate is what a device and the lab have in common. It has no I/O, no clock, no threads and no global
-//! randomness: every random number comes from a stream that the caller opens by name (see [`rng`]).
-//!
-//! Labels are not reachable from here: a learner sees [`QueryView`]s and [`Clicks`], nothing else.
+#![doc = include_str!("../README.md")]
 
 pub mod adoption;
 pub mod bytes;
@@ -19,10 +14,12 @@ pub mod query;
 pub mod ranker;
 pub mod rng;
 pub mod select;
+pub mod session;
 pub mod simd;
 
-pub use learn::{EvolutionStream, Learner, Learning, OnlineLearner, Update};
+pub use learn::{EvolutionStream, Learner, Learning, Models, OnlineLearner, OwnRanker, Update};
 pub use parameter::ParameterError;
-pub use params::{Activation, Initialisation, Params, Shape};
-pub use query::{Clicks, Impression, MAX_SHOWN, QueryView, Ranking, RankingError, row_stride};
+pub use params::{Activation, Initialisation, Params, ParamsError, Shape};
+pub use query::{Candidates, Clicks, Impression, MAX_SHOWN, QueryError, QueryView, Ranking, RankingError, row_stride};
 pub use ranker::{Ranker, RankerShape};
+pub use session::{ImpressionId, Session, Shown};

@@ -2,6 +2,7 @@
 
 use rand::Rng;
 use serde::{Deserialize, Serialize};
+use thiserror::Error;
 
 use crate::normal::fill_standard_normal;
 
@@ -20,6 +21,15 @@ pub enum Activation {
 }
 
 /// What a parameter vector means.
+///
+/// ```
+/// use foltr_rank::{Activation, Shape};
+///
+/// assert_eq!(Shape::Linear { n_features: 46 }.n_params(), 46);
+/// let network = Shape::Mlp { n_features: 46, n_hidden: 64, activation: Activation::Logistic };
+/// assert_eq!(network.n_params(), 46 * 64 + 64 + 64);
+/// assert!(network.check(&[0.0; 46]).is_err());
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Deserialize, Serialize)]
 pub enum Shape {
     /// score = w . x, without bias. Layout: w.
@@ -42,6 +52,28 @@ impl Shape {
             Self::Mlp { n_features, n_hidden, .. } => (n_features + 2) * n_hidden,
         }
     }
+}
+
+impl Shape {
+    /// Refuses parameters that no ranker of this shape has.
+    pub fn check(&self, params: &[f32]) -> Result<(), ParamsError> {
+        let (shape, expected, got) = (*self, self.n_params(), params.len());
+        if expected != got {
+            return Err(ParamsError::Length { shape, expected, got });
+        }
+        let wrong = params.iter().position(|param| !param.is_finite());
+        wrong.map_or(Ok(()), |parameter| Err(ParamsError::NotFinite { parameter }))
+    }
+}
+
+/// Why numbers are not the parameters of a ranker.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ParamsError {
+    #[error("{got} parameters are not the {expected} of {shape:?}")]
+    Length { shape: Shape, expected: usize, got: usize },
+    #[error("parameter {parameter} is not a finite number")]
+    NotFinite { parameter: usize },
 }
 
 /// How a ranker starts.

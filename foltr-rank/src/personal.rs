@@ -26,8 +26,9 @@ pub use fed_per::FedPer;
 pub use interpolation::Interpolation;
 pub use local_only::LocalOnly;
 
+use crate::bytes::{BytesError, Reader, Writer};
 use crate::learn::pdgd::{Pdgd, PdgdSettings};
-use crate::learn::{LearnerVisitor, Models, OnlineLearner, OwnRanker, Update};
+use crate::learn::{LearnerVisitor, Lesson, Models, OnlineLearner, OwnRanker, Update};
 use crate::parameter::{ParameterError, require};
 use crate::params::Shape;
 use crate::query::{Impression, QueryView, Ranking};
@@ -87,6 +88,13 @@ pub trait PersonalMethod: Copy + Debug + Send + Sync + 'static {
         None
     }
 
+    /// Writes what the scratch memory says about the round.
+    fn save(&self, _scratch: &Self::Scratch, _out: &mut Writer) {}
+
+    fn restore(&self, _scratch: &mut Self::Scratch, _input: &mut Reader<'_>) -> Result<(), BytesError> {
+        Ok(())
+    }
+
     fn own_ranker(&self, shape: Shape, _models: Models<'_>, state: &[f32]) -> OwnRanker {
         OwnRanker { shape, params: state.to_vec() }
     }
@@ -115,6 +123,20 @@ impl<M: PersonalMethod> OnlineLearner for PersonalLearner<M> {
 
     fn finish(&mut self) -> Update<'_> {
         self.method.finish(&mut self.pdgd, &mut self.scratch)
+    }
+
+    fn lesson(&mut self, ranking: &Ranking) -> Option<Lesson> {
+        self.pdgd.lesson(ranking)
+    }
+
+    fn save(&self, out: &mut Writer) {
+        self.pdgd.save(out);
+        self.method.save(&self.scratch, out);
+    }
+
+    fn restore(&mut self, input: &mut Reader<'_>) -> Result<(), BytesError> {
+        self.pdgd.restore(input)?;
+        self.method.restore(&mut self.scratch, input)
     }
 
     fn state_len(&self) -> usize {

@@ -2,6 +2,9 @@
 
 use thiserror::Error;
 
+use crate::learn::Lesson;
+use crate::params::Shape;
+
 /// Rows are padded to a multiple of this many features, so that a row is a whole number of vector registers.
 pub const LANES: usize = 8;
 
@@ -53,6 +56,62 @@ impl<'a> QueryView<'a> {
         Self { rows, n_features, n_docs, next: &[] }
     }
 
+    /// Like [`Self::new`] followed by [`Self::check`], for rows of whatever origin.
+    ///
+    /// ```
+    /// use foltr_rank::{QueryError, QueryView};
+    ///
+    /// // Two documents with three features each, in rows of eight floats.
+    /// let mut rows = [0.0; 16];
+    /// rows[..3].copy_from_slice(&[0.5, 1.0, 0.0]);
+    /// assert_eq!(QueryView::try_new(&rows, 3)?.n_docs(), 2);
+    /// rows[9] = f32::NAN;
+    /// assert_eq!(QueryView::try_new(&rows, 3).unwrap_err(), QueryError::NotFinite { doc: 1, feature: 1 });
+    /// # Ok::<(), QueryError>(())
+    /// ```
+    pub fn try_new(rows: &'a [f32], n_features: usize) -> Result<Self, QueryError> {
+        let n_floats = rows.len();
+        if n_features == 0 {
+            return Err(QueryError::NoFeatures);
+        }
+        // A feature for which there is no float: the stride could not be computed.
+        if n_floats < n_features || !n_floats.is_multiple_of(row_stride(n_features)) {
+            return Err(if n_floats == 0 {
+                QueryError::Empty
+            } else {
+                QueryError::NotWholeRows { n_floats, n_features }
+            });
+        }
+        let query = Self::new(rows, n_features);
+        query.check().map(|()| query)
+    }
+
+    /// Refuses what no learner can work with: no document, a feature that is not finite, padding that is not zero.
+    pub fn check(&self) -> Result<(), QueryError> {
+        if self.n_docs == 0 {
+            return Err(QueryError::Empty);
+        }
+        if is_sound(self.rows, self.n_features) {
+            return Ok(());
+        }
+        for doc in 0..self.n_docs {
+            let (features, padding) = self.row(doc).split_at(self.n_features);
+            if let Some(feature) = features.iter().position(|value| !value.is_finite()) {
+                return Err(QueryError::NotFinite { doc, feature });
+            }
+            if padding.iter().any(|&value| value != 0.0) {
+                return Err(QueryError::Padding { doc });
+            }
+        }
+        Ok(())
+    }
+
+    /// [`Self::check`], and that a ranker of this shape scores such documents.
+    pub fn check_for(&self, shape: Shape) -> Result<(), QueryError> {
+        let (ours, theirs) = (shape.n_features(), self.n_features);
+        if ours == theirs { self.check() } else { Err(QueryError::OtherFeatures { ours, theirs }) }
+    }
+
     /// The same query, knowing which one is likely to come next.
     pub const fn before(self, next: QueryView<'a>) -> Self {
         Self { next: next.rows, ..self }
@@ -93,6 +152,79 @@ impl<'a> QueryView<'a> {
     pub fn row(&self, doc_idx: usize) -> &'a [f32] {
         let stride = self.stride();
         &self.rows[doc_idx * stride..(doc_idx + 1) * stride]
+    }
+}
+
+crate::simd::two_widths! {
+    /// Whether all features are finite and all padding is zero, without a branch that depends on a value.
+    fn is_sound(rows: &[f32], n_features: usize) -> bool {
+        let (mut largest, mut padding) = (0, 0);
+        for row in rows.chunks_exact(row_stride(n_features)) {
+            let (features, rest) = row.split_at(n_features);
+            // Without its sign, a number that is not finite has bits from those of infinity on.
+            largest = features.iter().fold(largest, |largest: u32, value| largest.max(value.to_bits() << 1));
+            padding = rest.iter().fold(padding, |bits, value| bits | value.to_bits() << 1);
+        }
+        largest < f32::INFINITY.to_bits() << 1 && padding == 0
+    }
+}
+
+/// Why documents cannot be ranked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum QueryError {
+    #[error("documents without features cannot be ranked")]
+    NoFeatures,
+    #[error("no documents: there is nothing to rank")]
+    Empty,
+    #[error("{n_floats} floats are not whole rows of {n_features} features, padded to a multiple of {LANES}")]
+    NotWholeRows { n_floats: usize, n_features: usize },
+    #[error("{n_values} values are not whole documents of {n_features} features")]
+    NotWholeDocuments { n_values: usize, n_features: usize },
+    #[error("feature {feature} of document {doc} is not a finite number")]
+    NotFinite { doc: usize, feature: usize },
+    #[error("documents have {theirs} features, not {ours} as the ranker wants them")]
+    OtherFeatures { ours: usize, theirs: usize },
+    #[error("the floats that pad the row of document {doc} must be zero")]
+    Padding { doc: usize },
+}
+
+/// The candidate documents of one query in memory of their own.
+///
+/// ```
+/// use foltr_rank::Candidates;
+///
+/// // Document after document, three features each.
+/// let candidates = Candidates::new(&[0.1, 0.2, 0.3, 1.0, 0.0, 0.5], 3)?;
+/// assert_eq!(candidates.view().n_docs(), 2);
+/// assert!(Candidates::new(&[0.1, 0.2], 3).is_err());
+/// # Ok::<(), foltr_rank::QueryError>(())
+/// ```
+#[derive(Clone, Debug, PartialEq)]
+pub struct Candidates {
+    rows: Vec<f32>,
+    n_features: usize,
+}
+
+impl Candidates {
+    /// From features without padding, document after document.
+    pub fn new(features: &[f32], n_features: usize) -> Result<Self, QueryError> {
+        let n_values = features.len();
+        match n_features {
+            0 => return Err(QueryError::NoFeatures),
+            _ if n_values == 0 => return Err(QueryError::Empty),
+            _ if !n_values.is_multiple_of(n_features) => {
+                return Err(QueryError::NotWholeDocuments { n_values, n_features });
+            }
+            _ => {}
+        }
+        let rows = pad_rows(features, n_features);
+        QueryView::try_new(&rows, n_features)?;
+        Ok(Self { rows, n_features })
+    }
+
+    pub fn view(&self) -> QueryView<'_> {
+        QueryView::new(&self.rows, self.n_features)
     }
 }
 
@@ -154,6 +286,13 @@ impl Ranking {
         Ok(ranking)
     }
 
+    /// As many documents, in their own order.
+    pub(crate) fn of_positions(n: usize) -> Self {
+        let mut ranking = Self::default();
+        ranking.resize(n).iter_mut().enumerate().for_each(|(position, doc)| *doc = position as u32);
+        ranking
+    }
+
     /// The shown documents, best first.
     #[inline]
     pub fn docs(&self) -> &[u32] {
@@ -190,6 +329,15 @@ pub enum RankingError {
 }
 
 /// Which of the shown positions were clicked: bit `i` is position `i`, counted from 0.
+///
+/// ```
+/// use foltr_rank::Clicks;
+///
+/// let mut clicks = Clicks::default();
+/// clicks.click(4);
+/// clicks.click(1);
+/// assert_eq!((clicks.first(), clicks.last(), clicks.at(2)), (Some(1), Some(4), false));
+/// ```
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Clicks(pub u128);
 
@@ -243,13 +391,15 @@ pub struct Impression<'a> {
     pub query: QueryView<'a>,
     pub ranking: &'a Ranking,
     pub clicks: Clicks,
+    /// Of a list that was not ranked last.
+    pub(crate) lesson: Option<&'a Lesson>,
 }
 
 impl<'a> Impression<'a> {
     /// Clicks on the list that a learner ranked last.
     #[inline]
     pub const fn new(query: QueryView<'a>, ranking: &'a Ranking, clicks: Clicks) -> Self {
-        Self { query, ranking, clicks }
+        Self { query, ranking, clicks, lesson: None }
     }
 }
 

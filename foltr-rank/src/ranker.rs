@@ -10,11 +10,24 @@ pub use linear::Linear;
 pub use mlp::Mlp;
 pub use ranker_shape::RankerShape;
 
-use crate::params::Shape;
+use crate::bytes::{BytesError, Reader, Writer};
+use crate::params::{Params, ParamsError, Shape};
 use crate::query::QueryView;
 
 /// A ranker of any [`Shape`], with its parameters laid out for speed and its own scratch memory.
+///
+/// ```
+/// use foltr_rank::{Candidates, Ranker, Shape};
+///
+/// let mut ranker = Ranker::with_params(Shape::Linear { n_features: 2 }, &[2.0, 1.0])?;
+/// let query = Candidates::new(&[1.0, 0.0, 0.5, 3.0], 2)?;
+/// let mut scores = [0.0; 2];
+/// ranker.score(query.view(), &mut scores);
+/// assert_eq!(scores, [2.0, 4.0]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
+#[non_exhaustive]
 pub enum Ranker {
     /// score = w . x
     Linear(Linear),
@@ -30,7 +43,18 @@ impl Ranker {
         }
     }
 
-    /// Takes over a flat parameter vector of the shape's length.
+    /// A ranker with these parameters.
+    pub fn with_params(shape: Shape, params: &[f32]) -> Result<Self, ParamsError> {
+        shape.check(params)?;
+        let mut ranker = Self::new(shape);
+        ranker.load(params);
+        Ok(ranker)
+    }
+
+    /// Takes over a flat parameter vector.
+    ///
+    /// # Panics
+    /// If it has not the shape's length; [`Shape::check`] says so before.
     #[inline]
     pub fn load(&mut self, params: &[f32]) {
         match self {
@@ -47,6 +71,32 @@ impl Ranker {
         }
     }
 
+    fn n_params(&self) -> usize {
+        match self {
+            Self::Linear(linear) => linear.params().len(),
+            Self::Mlp(mlp) => mlp.n_params(),
+        }
+    }
+
+    /// Its parameters, of whatever value.
+    pub(crate) fn write(&self, out: &mut Writer) {
+        let mut params: Params = vec![0.0; self.n_params()];
+        self.store(&mut params);
+        out.f32s(&params);
+    }
+
+    pub(crate) fn read(&mut self, input: &mut Reader<'_>) -> Result<(), BytesError> {
+        let mut params: Params = vec![0.0; self.n_params()];
+        input.fill_f32s(&mut params)?;
+        self.load(&params);
+        Ok(())
+    }
+
+    /// Writes the score of every document.
+    ///
+    /// # Panics
+    /// If documents have other features than the ranker, or `scores` another length than there are documents;
+    /// [`QueryView::check_for`] says the first before.
     #[inline]
     pub fn score(&mut self, query: QueryView<'_>, scores: &mut [f32]) {
         match self {

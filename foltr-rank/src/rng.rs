@@ -59,6 +59,17 @@ impl Lineage {
 /// Rounds of a run are numbered below this, for a stream's number to hold purpose, round and client.
 pub const MAX_ROUNDS: u32 = 1 << 28;
 
+/// All streams of a run. A simulation draws from them; a device draws from the operating system.
+///
+/// ```
+/// use foltr_rank::rng::{Purpose, Streams};
+/// use rand::Rng;
+///
+/// let streams = Streams::new(1);
+/// let first = |client| streams.open(Purpose::Interaction, client, 0).next_u64();
+/// assert_eq!(first(3), first(3));
+/// assert_ne!(first(3), first(4));
+/// ```
 #[derive(Clone, Debug)]
 pub struct Streams {
     key: [u8; 32],

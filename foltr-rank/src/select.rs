@@ -49,6 +49,11 @@ impl ScoreBuffer {
         &self.padded[..self.n_docs]
     }
 
+    /// Whether every score is a number that a list can follow from.
+    pub(crate) fn is_finite(&self) -> bool {
+        self.scores().iter().all(|score| score.is_finite())
+    }
+
     /// The scores and the negative infinities behind them, a whole number of groups.
     #[inline]
     pub(crate) fn padded(&self) -> &[f32] {

@@ -99,7 +99,7 @@ impl Person<'_> {
             let shown: Vec<u8> = ranking.docs().iter().map(label).collect();
             let clicks = users.click(&shown, stream);
             let (scores, hidden) = pdgd.drawn_with(&ranking);
-            ShownList::new(query, &ranking, &scores[..ranking.len()], hidden, clicks).expect("a list that was drawn")
+            ShownList::new(query, &ranking, &scores, hidden, clicks).expect("a list that was drawn")
         };
         (0..n_searches).filter_map(search).collect()
     }
@@ -155,8 +155,7 @@ pub fn power(person: &Person<'_>, size: &Size) -> Option<Power> {
     let model = person.learned(size.n_learned);
     let search = |n, number, round| person.lists(&model, n, &mut streams.open(Purpose::Interaction, number, round));
     let chosen_on = search(size.n_measured, 0, 1);
-    let release =
-        (0..20).find_map(|i| person.worse(&model, &chosen_on, &mut streams.open(Purpose::Data, i, 0)))?;
+    let release = (0..20).find_map(|i| person.worse(&model, &chosen_on, &mut streams.open(Purpose::Data, i, 0)))?;
     let measure = |i: u32| person.compare(&model, &release, &search(size.n_measured, i + 1, 1));
     let all: Vec<Comparison> = (0..size.n_repeated).map(measure).collect();
     let loss = -all.iter().map(Comparison::estimate).sum::<f64>() / all.len() as f64;
@@ -195,8 +194,9 @@ pub fn refused_equals(person: &Person<'_>, size: &Size) -> f64 {
         fill_standard_normal(&mut streams.open(Purpose::Data, number, 0), &mut step);
         model.iter().zip(&step).map(|(own, step)| own + 0.3 * deviation * step).collect()
     };
-    let is_equal =
-        |release: &Params| person.is_indifferent || person.compare(&model, release, &measured_on).estimate().abs() < 0.002;
+    let is_equal = |release: &Params| {
+        person.is_indifferent || person.compare(&model, release, &measured_on).estimate().abs() < 0.002
+    };
     let releases: Vec<Params> = (0..).map(release).filter(is_equal).take(size.n_releases as usize).collect();
     let refuses_one = |device: &u32| {
         let mut stream = streams.open(Purpose::Interaction, *device, 2);

@@ -40,10 +40,10 @@ impl OnlineLearner for RecordingPdgd {
     }
 
     fn observe(&mut self, impression: &Impression<'_>) {
-        let Impression { query, ranking, clicks } = *impression;
+        let Impression { query, ranking, clicks, .. } = *impression;
         let (scores, hidden) = self.pdgd.drawn_with(ranking);
         // Scores of a model that is far away may be infinite; nothing is known about the law of such a list.
-        if let Ok(Some(list)) = ShownList::new(query, ranking, &scores[..ranking.len()], hidden, clicks) {
+        if let Ok(Some(list)) = ShownList::new(query, ranking, &scores, hidden, clicks) {
             self.lists.lock().unwrap_or_else(PoisonError::into_inner).push(list);
         }
         self.pdgd.observe(impression);

@@ -20,6 +20,7 @@ use crate::client_data::{ClientData, ClientShare};
 use crate::client_states::StateStretch;
 use crate::dataset::Dataset;
 use crate::federation_run::FederationSettings;
+use crate::on_the_way::{StoredUpdate, purpose_of};
 use crate::simulated_noise::SimulatedNoise;
 
 /// Queries to issue, with what their lists can be worth at best.
@@ -254,27 +255,40 @@ impl Worker {
             if let Some(&following) = clients.peek() {
                 self.next.open(following, round);
             }
-            let (stats, cluster) = self.run_client(round, client, states.of(client));
+            let protected = |update: Update<'_>, noise: &mut SimulatedNoise, payload: &mut Payload| {
+                noise.rewind(purpose_of(&update), client, round.task.round);
+                protect(round, update, noise, payload);
+            };
+            let (stats, cluster) = self.run_client(round, client, states.of(client), protected);
             let direction = self.learner.direction();
             receive(ClientOutput { client, payload: &self.payload, direction, cluster, stats });
         }
     }
 
-    /// One client's round; its message is in `self.payload` afterwards. Also says which cluster it chose, if any.
+    /// Simulates one client without clusters and state, and takes its update before anything happens to it.
+    pub(crate) fn update_of(&mut self, round: &Round<'_>, client: u32) -> (StoredUpdate, ClientStats) {
+        self.current.open(client, round);
+        let mut stored = None;
+        let (stats, _) =
+            self.run_client(round, client, &mut [], |update, _, _| stored = Some(StoredUpdate::of(update)));
+        (stored.expect("a round ends with an update"), stats)
+    }
+
+    /// One client's round, whose update `take` is shown. Also says which cluster the client chose, if any.
     #[inline]
-    fn run_client(&mut self, round: &Round<'_>, client: u32, state: &mut [f32]) -> (ClientStats, Option<usize>) {
+    fn run_client(
+        &mut self,
+        round: &Round<'_>,
+        client: u32,
+        state: &mut [f32],
+        take: impl FnOnce(Update<'_>, &mut SimulatedNoise, &mut Payload),
+    ) -> (ClientStats, Option<usize>) {
         let Self { learner, payload, current, next, public, protection } = self;
         Streams::rewind(public, Purpose::PerturbationSeed, client, round.task.round);
         learner.enter(Models { global: &round.task.global, clusters: round.clusters }, state);
         learner.begin(&round.task.global, public);
         let stats = learner.interact_all(round, current, next);
-        let update = learner.finish();
-        let purpose = match update {
-            Update::Step { .. } => Purpose::Noise,
-            Update::Evolution { .. } => Purpose::RandomisedResponse,
-        };
-        protection.rewind(purpose, client, round.task.round);
-        protect(round, update, protection, payload);
+        take(learner.finish(), protection, payload);
         (stats, learner.leave(state))
     }
 }

@@ -4,10 +4,10 @@
 //! coordinator. Results therefore do not depend on the number of threads, and a million clients need no more memory
 //! than the partial sums.
 
+mod cohort;
 mod recorder;
 mod settings;
 
-use foltr_federation::participation::survivors;
 use foltr_federation::{
     CHUNK, CloseError, Combination, Contributions, Coordinator, History, Part, PartialSum, Payload, Rejected, RoundTask,
 };
@@ -29,6 +29,7 @@ use crate::published_stream::PublishedClients;
 use crate::simulated_noise::SimulatedNoise;
 use crate::unlearning::Cost;
 
+use cohort::Cohort;
 pub(crate) use recorder::{RoundRecorder, append};
 pub use settings::{FederationError, FederationSettings, Learning};
 
@@ -62,6 +63,8 @@ pub struct FederationRun<'a> {
     adoption: Option<AdoptingClients>,
     /// Speeds of the clients and the simulated time so far, if they are asked for.
     clock: Option<(Speeds, f64)>,
+    /// The last round that each client is busy with, where slow clients join later rounds.
+    busy_until: Vec<Option<u32>>,
     cost: Cost,
     history: Option<History>,
     recorder: RoundRecorder,
@@ -96,6 +99,7 @@ impl<'a> FederationRun<'a> {
             workers: Workers::new(&settings, &streams),
             per_message,
             recorder: RoundRecorder::new(settings.initial.len()),
+            busy_until: Vec::new(),
             cost: Cost::default(),
             history: None,
             has_own_adversary: false,
@@ -204,29 +208,33 @@ impl<'a> FederationRun<'a> {
     pub fn round(&mut self) -> Result<RoundStats, RoundError> {
         let number = self.task().round;
         self.record_state();
-        let (drawn, mut arrived) = self.clients_of(number);
+        let mut cohort = self.cohort_of(number);
         if let Some((speeds, time)) = &mut self.clock {
-            *time += speeds.slowest(&drawn, number);
+            let waits = self.settings.staleness.most == 0;
+            *time += if waits { speeds.slowest(&cohort.joining, number) } else { speeds.round_length() };
         }
         self.recorder.begin(self.history.as_ref(), number);
         let task = self.coordinator.task().clone();
-        let (mut stats, mut taking_part) = (RoundStats::default(), drawn.clone());
+        let mut stats = RoundStats::default();
         if let Some(adoption) = &mut self.adoption {
-            let refusals = adoption.meet(&self.settings.round(&task, self.partition, &self.streams), &drawn);
-            for clients in [&mut taking_part, &mut arrived] {
-                clients.retain(|client| refusals.clients.binary_search(client).is_err());
-            }
+            let round = self.settings.round(&task, self.partition, &self.streams);
+            let refusals = adoption.meet(&round, &cohort.joining);
+            cohort.leave_out(&refusals.clients);
             stats = refusals.stats;
         }
-        stats.merge(&self.run_clients(&task, &taking_part, &arrived)?);
+        stats.merge(&self.run_clients(&task, &cohort)?);
         if let Some(per_message) = &mut self.per_message {
-            self.coordinator.open(&drawn)?;
-            per_message.deliver(&mut self.coordinator, &self.streams, &mut self.recorder)?;
+            self.coordinator.open(&cohort.joining)?;
+            match self.coordinator.is_sealed() {
+                true => per_message.deliver_sums(&mut self.coordinator, &self.settings.rule(task.clip_norm))?,
+                false => per_message.deliver(&mut self.coordinator, &self.streams, &mut self.recorder)?,
+            }
         }
+        let Cohort { joining, arrived, .. } = cohort;
         let has_moved = self.close();
         self.cluster_models = models_of(&self.coordinator);
         // A stand-in moves the model as a message does: whoever was drawn has a part in the step.
-        let involved = if self.settings.defence.only_sums() { arrived } else { drawn };
+        let involved = if self.settings.defence.only_sums() { arrived } else { joining };
         self.record_round(number, &task.global, &involved, has_moved);
         if let Some(per_message) = &mut self.per_message {
             per_message.measure_share(self.coordinator.shares());
@@ -234,30 +242,34 @@ impl<'a> FederationRun<'a> {
         Ok(stats)
     }
 
-    /// Simulates the clients of a round. What they send is with the coordinators afterwards, or waits to be delivered.
-    fn run_clients(&mut self, task: &RoundTask, drawn: &[u32], arrived: &[u32]) -> Result<RoundStats, RoundError> {
-        // A device whose message is lost has learnt for itself all the same; without a state nothing of it is left.
-        let is_lost = |client: u32| arrived.len() < drawn.len() && arrived.binary_search(&client).is_err();
-        let clients = if self.personal.is_some() { drawn } else { arrived };
-        let destination = self.destination();
+    /// Simulates the clients of a round. What they send is with the coordinator afterwards, or waits to be delivered.
+    fn run_clients(&mut self, task: &RoundTask, cohort: &Cohort) -> Result<RoundStats, RoundError> {
+        let Cohort { starting, joining, arrived } = cohort;
         let round = Round {
             clusters: &self.cluster_models,
             noise_shares: self.settings.noise_shares(),
             ..self.settings.round(task, self.partition, &self.streams)
         };
-        let local_steps = clients.iter().map(|&client| u64::from(self.partition.holding(client).n_interactions)).sum();
-        self.cost.add_round(local_steps, clients.len(), arrived.len(), round.rule.kind(), task.global.len());
-        let mut stats = RoundStats::default();
-        for (wave, clients) in clients.chunks(WAVE * CHUNK).enumerate() {
-            if let Some(per_message) = &mut self.per_message {
-                stats.merge(&per_message.run(&self.workers, &round, clients));
-                continue;
+        let interactions = |&(client, _): &(u32, u32)| u64::from(self.partition.holding(client).n_interactions);
+        let (local_steps, n_params) = (starting.iter().map(interactions).sum(), task.global.len());
+        self.cost.add_round(local_steps, starting.len(), arrived.len(), round.rule.kind(), n_params);
+        match &mut self.per_message {
+            Some(messages) if messages.stores_updates() => {
+                return Ok(messages.run_stored(&self.workers, &round, starting, arrived));
             }
+            Some(messages) if self.personal.is_none() => return Ok(messages.run(&self.workers, &round, arrived)),
+            _ => {}
+        }
+        let destination = self.destination();
+        let is_lost = |client: u32| arrived.len() < joining.len() && arrived.binary_search(&client).is_err();
+        let groups = chunks_of_arrived(starting, is_lost);
+        let mut stats = RoundStats::default();
+        for (wave, groups) in groups.chunks(WAVE).enumerate() {
             let chunks: Vec<ChunkSums> = if let Some(published) = &mut self.published {
-                published.run(&round, clients)
+                published.run(&round, &groups.concat())
             } else {
-                let states = self.states.stretches(clients.chunks(CHUNK));
-                let simulate = |(chunk, mut states): (&[u32], StateStretch<'_>)| {
+                let states = self.states.stretches(groups.iter().map(Vec::as_slice));
+                let simulate = |(chunk, mut states): (&Vec<u32>, StateStretch<'_>)| {
                     let mut sums = ChunkSums::new(&round);
                     self.workers.own().run_clients(&round, chunk.iter().copied(), &mut states, |sent| {
                         sums.stats.add(&sent.stats);
@@ -268,9 +280,9 @@ impl<'a> FederationRun<'a> {
                     sums
                 };
                 // One chunk is one thread's work: no task is made of it for others to look at.
-                match clients.len() <= CHUNK {
-                    true => clients.chunks(CHUNK).zip(states).map(simulate).collect(),
-                    false => clients.par_chunks(CHUNK).zip(states).map(simulate).collect(),
+                match groups.len() <= 1 {
+                    true => groups.iter().zip(states).map(simulate).collect(),
+                    false => groups.par_iter().zip(states).map(simulate).collect(),
                 }
             };
             for (i, sums) in chunks.into_iter().enumerate() {
@@ -306,19 +318,23 @@ impl<'a> FederationRun<'a> {
             }
         }
     }
+}
 
-    /// Who takes part in a round, and whose message arrives. The absent are taken out of what is drawn for all.
-    fn clients_of(&self, round: u32) -> (Vec<u32>, Vec<u32>) {
-        let settings = &self.settings;
-        let mut drawn = settings.participation.draw(&self.streams, round, settings.n_clients);
-        let mut arrived = survivors(drawn.clone(), settings.dropout, &self.streams, round);
-        if !settings.absent.is_empty() {
-            for clients in [&mut drawn, &mut arrived] {
-                clients.retain(|client| settings.absent.binary_search(client).is_err());
-            }
+/// Clients in groups of as many whose message arrives as there are in a chunk: that is how a server folds them.
+fn chunks_of_arrived(starting: &[(u32, u32)], is_lost: impl Fn(u32) -> bool) -> Vec<Vec<u32>> {
+    let (mut groups, mut group, mut n_arrived) = (Vec::new(), Vec::new(), 0);
+    for &(client, _) in starting {
+        if n_arrived == CHUNK {
+            groups.push(std::mem::take(&mut group));
+            n_arrived = 0;
         }
-        (drawn, arrived)
+        group.push(client);
+        n_arrived += usize::from(!is_lost(client));
     }
+    if !group.is_empty() {
+        groups.push(group);
+    }
+    groups
 }
 
 fn models_of(coordinator: &Coordinator) -> Vec<Params> {

@@ -15,6 +15,7 @@ pub mod federation_run;
 pub mod letor;
 mod mapping;
 pub mod normalise;
+mod on_the_way;
 pub mod pace;
 pub mod partition;
 mod per_message_round;
@@ -24,4 +25,5 @@ pub mod sharded_run;
 pub mod simulated_noise;
 pub mod unlearning;
 
+pub use on_the_way::purpose_of;
 pub use simulated_noise::SimulatedNoise;

@@ -8,21 +8,10 @@
 
 use foltr_rank::row_stride;
 use rayon::prelude::*;
-use serde::{Deserialize, Serialize};
 
 use crate::dataset::{AlignedRows, Dataset};
 
-/// Feature scaling (spec section 1.3).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(rename_all = "kebab-case")]
-pub enum Normalisation {
-    /// Values as they are in the file.
-    #[default]
-    None,
-    /// Every feature to [0, 1] within each query.
-    Query,
-}
+pub use foltr_federation::protocol::Normalisation;
 
 /// The data with every feature scaled to `[0, 1]` within each query.
 pub fn normalise_per_query(data: &Dataset) -> Dataset {

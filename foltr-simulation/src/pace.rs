@@ -75,6 +75,18 @@ impl Speeds {
         (usual * factor, stream)
     }
 
+    /// How long a round lasts that waits for no straggler: as long as a usual client may take.
+    pub fn round_length(&self) -> f64 {
+        1.0 + self.stragglers.jitter
+    }
+
+    /// How many rounds of that length after the round in which it started a client joins one.
+    pub(crate) fn rounds_late(&self, client: u32, round: u32) -> u32 {
+        let (duration, _) = self.duration(client, round);
+        // Rounding must not make a usual client late.
+        ((duration / self.round_length() - 1e-9).ceil().max(1.0) - 1.0) as u32
+    }
+
     /// How long a synchronous round of these clients lasts: as long as the slowest of them.
     pub fn slowest(&self, clients: &[u32], round: u32) -> f64 {
         clients.iter().map(|&client| self.duration(client, round).0).fold(0.0, f64::max)
@@ -84,6 +96,20 @@ impl Speeds {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn stragglers_are_late_and_usual_clients_are_not() {
+        let pace = Stragglers { share: 0.5, slowdown: 4.0, jitter: 0.3 };
+        let speeds = Speeds::new(pace, 10, &Streams::new(3));
+        for round in 0..500 {
+            for client in 0..10 {
+                let late = speeds.rounds_late(client, round);
+                // 4 times .7 to 1.3 over 1.3: 2.15 to 4 rounds.
+                let is_right = if speeds.is_straggler(client) { (2..=3).contains(&late) } else { late == 0 };
+                assert!(is_right, "client {client} is {late} rounds late");
+            }
+        }
+    }
 
     #[test]
     fn stragglers_have_their_share_and_their_time() {

@@ -1,11 +1,12 @@
 //! A round in which single messages matter: all of them are collected, attackers replace theirs, the server sees each.
 //!
-//! Client work -> momentum on the device -> attackers -> the server's checks. Memory is one update a client of the
-//! round, and one running mean for each client with momentum.
+//! Client work -> staleness, momentum and protection on the device -> losses -> attackers -> the server's checks. Memory is
+//! one update a client of the round or on its way to one, and one running mean for each client with momentum.
 
 use foltr_federation::history::Devices;
 use foltr_federation::{
-    CHUNK, Contributions, Coordinator, Defence, Message, Payload, PayloadError, Rejected, RoundTask, WorkerMomentum,
+    CHUNK, Contributions, Coordinator, Defence, Message, Outgoing, PartialSum, Payload, PayloadError, PayloadSemantics,
+    Rejected, RoundTask, Staleness, WorkerMomentum,
 };
 use foltr_rank::learn::evolution::EvolutionSettings;
 use foltr_rank::rng::{Purpose, Stream, Streams};
@@ -16,6 +17,7 @@ use crate::client_data::ClientData;
 use crate::client_round::{Round, RoundStats, Workers};
 use crate::client_states::StateStretch;
 use crate::federation_run::{FederationSettings, RoundRecorder, append};
+use crate::on_the_way::OnTheWay;
 
 /// The messages of the open round, and what happens to them.
 #[derive(Debug)]
@@ -24,8 +26,11 @@ pub(crate) struct PerMessageRound {
     pub(crate) adversary: Option<Box<dyn Adversary>>,
     memory: Vec<f64>,
     rewards: Option<RewardRange>,
+    momentum: Option<WorkerMomentum>,
+    staleness: Staleness,
     /// What the devices remember for their momentum.
-    momentum: Option<(WorkerMomentum, Devices)>,
+    devices: Devices,
+    on_the_way: Vec<OnTheWay>,
     messages: Messages,
     pub(crate) n_refused: u64,
     /// How much of the last step came from attackers, if the rule says so.
@@ -35,35 +40,45 @@ pub(crate) struct PerMessageRound {
 #[derive(Clone, Debug)]
 struct Messages {
     steps: Contributions,
-    /// What FOLtR-ES clients send instead, which then has no row in `steps`.
-    rewards: Vec<(u32, Payload)>,
+    /// The release that each of the steps started from.
+    starts: Vec<u32>,
+    /// What clients send instead of steps: client, the release that it started from, payload.
+    others: Vec<(u32, u32, Payload)>,
 }
 
 impl Messages {
     const fn new(n_params: usize) -> Self {
-        Self { steps: Contributions::new(n_params), rewards: Vec::new() }
+        Self { steps: Contributions::new(n_params), starts: Vec::new(), others: Vec::new() }
     }
 
-    fn push(&mut self, client: u32, payload: &Payload) {
+    fn push(&mut self, client: u32, start: u32, payload: &Payload) {
         match payload {
-            Payload::Step { n_interactions, delta } => self.steps.push(client, f64::from(*n_interactions), delta),
-            other => self.rewards.push((client, other.clone())),
+            Payload::Step { n_interactions, delta } => {
+                self.steps.push(client, f64::from(*n_interactions), delta);
+                self.starts.push(start);
+            }
+            other => self.others.push((client, start, other.clone())),
         }
+    }
+
+    fn append(&mut self, other: Self) {
+        append(&mut self.steps, &other.steps);
+        self.starts.extend(other.starts);
+        self.others.extend(other.others);
     }
 
     fn clear(&mut self) {
         self.steps.clear();
-        self.rewards.clear();
+        self.starts.clear();
+        self.others.clear();
     }
 }
 
 impl PerMessageRound {
     pub(crate) fn new(settings: &FederationSettings) -> Self {
         let n_params = settings.initial.len();
-        let momentum = |momentum: WorkerMomentum| {
-            let len = momentum.state_len(n_params);
-            (momentum, Devices { len, values: vec![0.0; len * settings.n_clients as usize] })
-        };
+        let momentum = settings.defence.momentum;
+        let len = momentum.map_or(0, |momentum| momentum.state_len(n_params));
         let range =
             |evolution: &EvolutionSettings| RewardRange::of(settings.rule(None), evolution.reward, evolution.n_shown);
         let rewards = settings.learning.evolution().and_then(range);
@@ -72,7 +87,10 @@ impl PerMessageRound {
             adversary: settings.attackers.and_then(|attackers| attackers.method.adversary()),
             memory: Vec::new(),
             rewards,
-            momentum: settings.defence.momentum.map(momentum),
+            momentum,
+            staleness: settings.staleness,
+            devices: Devices { len, values: vec![0.0; len * settings.n_clients as usize] },
+            on_the_way: Vec::new(),
             messages: Messages::new(n_params),
             n_refused: 0,
             attacker_share: None,
@@ -88,6 +106,54 @@ impl PerMessageRound {
         self.attackers.map_or(0, |attackers| attackers.attackers)
     }
 
+    /// Whether something happens to updates between the end of a client's round and its message.
+    pub(crate) const fn stores_updates(&self) -> bool {
+        self.momentum.is_some() || self.staleness.most > 0
+    }
+
+    /// Simulates clients that start now, each to join the round beside it, and makes the messages of those that join the
+    /// open round. Whoever has not `arrived` has moved its memory on all the same.
+    pub(crate) fn run_stored(
+        &mut self,
+        workers: &Workers,
+        round: &Round<'_>,
+        starting: &[(u32, u32)],
+        arrived: &[u32],
+    ) -> RoundStats {
+        let (start, n_attackers) = (round.task.round, self.n_attackers());
+        let simulate = |&(client, joins): &(u32, u32)| {
+            let (update, stats) = workers.own().update_of(round, client);
+            (OnTheWay { client, start, joins, update }, stats)
+        };
+        let started: Vec<_> = match starting.len() <= CHUNK {
+            true => starting.iter().map(simulate).collect(),
+            false => starting.par_iter().with_min_len(CHUNK / 4).map(simulate).collect(),
+        };
+        let mut stats = RoundStats::default();
+        for (update, client_stats) in started {
+            if update.client >= n_attackers {
+                stats.add(&client_stats);
+            }
+            self.on_the_way.push(update);
+        }
+        let mut joining: Vec<OnTheWay> = self.on_the_way.extract_if(.., |update| update.joins == start).collect();
+        joining.sort_by_key(|update| update.client);
+        let outgoing = Outgoing { staleness: self.staleness, momentum: self.momentum, privacy: &**round.privacy };
+        for update in &joining {
+            let payload = update.message(round, &outgoing, &mut self.devices);
+            if arrived.binary_search(&update.client).is_ok() {
+                self.messages.push(update.client, update.start, &payload);
+            }
+        }
+        stats
+    }
+
+    /// Clients that join this round, in rising order, and did not start in it.
+    pub(crate) fn joining(&self, round: u32) -> Vec<u32> {
+        let joining = self.on_the_way.iter().filter(|update| update.joins == round);
+        joining.map(|update| update.client).collect()
+    }
+
     /// Simulates clients, in rising order, and collects what they would send. What attackers see on their screens does
     /// not count.
     pub(crate) fn run(&mut self, workers: &Workers, round: &Round<'_>, clients: &[u32]) -> RoundStats {
@@ -98,7 +164,7 @@ impl PerMessageRound {
                 if sent.client >= n_attackers {
                     stats.add(&sent.stats);
                 }
-                messages.push(sent.client, sent.payload);
+                messages.push(sent.client, round.task.round, sent.payload);
             });
             stats
         };
@@ -112,8 +178,7 @@ impl PerMessageRound {
         let mut stats = RoundStats::default();
         for (part, messages) in chunks.collect::<Vec<_>>() {
             stats.merge(&part);
-            append(&mut self.messages.steps, &messages.steps);
-            self.messages.rewards.extend(messages.rewards);
+            self.messages.append(messages);
         }
         stats
     }
@@ -132,37 +197,28 @@ impl PerMessageRound {
     }
 
     pub(crate) fn devices(&self) -> Devices {
-        self.momentum.as_ref().map(|(_, devices)| devices.clone()).unwrap_or_default()
+        if self.momentum.is_some() { self.devices.clone() } else { Devices::default() }
     }
 
     /// Makes devices remember something else; says whether it fits them.
     pub(crate) fn restore(&mut self, stored: &Devices) -> bool {
-        match &mut self.momentum {
-            None => stored.values.is_empty(),
-            Some((_, devices)) => {
-                let fits = (devices.len, devices.values.len()) == (stored.len, stored.values.len());
-                if fits {
-                    devices.clone_from(stored);
-                }
-                fits
-            }
+        if self.momentum.is_none() {
+            return stored.values.is_empty();
         }
+        let fits = (self.devices.len, self.devices.values.len()) == (stored.len, stored.values.len());
+        if fits {
+            self.devices.clone_from(stored);
+        }
+        fits
     }
 
-    /// Lets devices and attackers do what they do with the messages, and hands them to the server.
+    /// Lets attackers do what they do with the messages, and hands them to the server.
     pub(crate) fn deliver(
         &mut self,
         coordinator: &mut Coordinator,
         streams: &Streams,
         recorder: &mut RoundRecorder,
     ) -> Result<(), Rejected> {
-        let steps = &mut self.messages.steps;
-        if let Some((momentum, devices)) = &mut self.momentum {
-            let (n_params, clients) = (steps.n_params().max(1), steps.clients().to_vec());
-            for (client, update) in clients.into_iter().zip(steps.values_mut().chunks_exact_mut(n_params)) {
-                momentum.replace(&mut devices.values[client as usize * devices.len..][..devices.len], update);
-            }
-        }
         let task = coordinator.task();
         let round = task.round;
         self.corrupt(task, Some(coordinator), &mut streams.open(Purpose::Attack, 0, round));
@@ -179,12 +235,28 @@ impl PerMessageRound {
             }
             other => other.map(|()| recorder.accepted(client, step)),
         };
-        let steps = &self.messages.steps;
-        for ((&client, &weight), row) in steps.clients().iter().zip(steps.weights()).zip(steps.rows()) {
-            note(client, coordinator.receive_step(client, weight as u32, row), Some((weight, row)))?;
+        let Messages { steps, starts, others } = &mut self.messages;
+        for ((client, weight, row), &start) in steps.iter().zip(&*starts) {
+            note(client, coordinator.receive_step(client, start, weight as u32, row), Some((weight, row)))?;
         }
-        for (client, payload) in self.messages.rewards.drain(..) {
-            note(client, coordinator.receive(Message { round, start: round, client, payload }), None)?;
+        for (client, start, payload) in others.drain(..) {
+            note(client, coordinator.receive(Message { round, start, client, payload }), None)?;
+        }
+        self.messages.clear();
+        Ok(())
+    }
+
+    /// Stands in for secure aggregation: adds messages up that no server sees, and hands over the sums.
+    pub(crate) fn deliver_sums(
+        &mut self,
+        coordinator: &mut Coordinator,
+        rule: &PayloadSemantics,
+    ) -> Result<(), Rejected> {
+        let mut partial = PartialSum::new(coordinator.task().global.len());
+        for (chunk_idx, chunk) in self.messages.others.chunks(CHUNK).enumerate() {
+            partial.clear();
+            chunk.iter().for_each(|(_, _, payload)| partial.add_payload(payload, rule, 1.0, &mut []));
+            coordinator.receive_partial(chunk_idx, &partial)?;
         }
         self.messages.clear();
         Ok(())
@@ -199,20 +271,20 @@ impl PerMessageRound {
 
     fn corrupt(&mut self, task: &RoundTask, server: Option<&Coordinator>, stream: &mut Stream) {
         let (Some(attackers), Some(adversary)) = (&self.attackers, &mut self.adversary) else { return };
-        let Messages { steps, rewards } = &mut self.messages;
+        let Messages { steps, others: rewards, .. } = &mut self.messages;
         let Some(range) = self.rewards else {
             return corrupt_rows(adversary.as_mut(), attackers, task, server, steps, &mut self.memory, stream);
         };
         // What the server will read in the messages; what attackers want instead is then fitted.
         let mut read = Contributions::new(task.global.len());
         let mut update = vec![0.0; task.global.len()];
-        for (client, payload) in rewards.iter() {
+        for (client, _, payload) in rewards.iter() {
             range.read(payload, &mut update);
             read.push(*client, 1.0, &update);
         }
         corrupt_rows(adversary.as_mut(), attackers, task, server, &mut read, &mut self.memory, stream);
-        let own = rewards.iter_mut().filter(|(client, _)| *client < attackers.attackers);
-        for ((_, payload), update) in own.zip(read.rows()) {
+        let own = rewards.iter_mut().filter(|(client, ..)| *client < attackers.attackers);
+        for ((_, _, payload), update) in own.zip(read.rows()) {
             *payload = range.nearest_message(update, payload, attackers.seeds, stream);
         }
     }

@@ -8,7 +8,7 @@ mod erasing;
 mod replay;
 
 use foltr_federation::history::{Erasure, Touched};
-use foltr_federation::message::HEADER_LEN;
+use foltr_federation::protocol::HEADER_LEN;
 use foltr_federation::unlearn::{Certificate, LedgerSubtraction, MessageCost, Need};
 use foltr_federation::{Assurance, Checkpoint, History, Kind, Mechanism, UnlearnError, Unlearning};
 use foltr_rank::Params;

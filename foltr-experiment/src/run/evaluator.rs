@@ -49,7 +49,8 @@ impl<'a> RunEvaluator<'a> {
         let n_clients = experiment.clients.as_ref().map_or(1, |clients| clients.n_clients as u32);
         // Only there is client c the user with number c.
         let has_users = experiment.partition.is_some_and(|partition| partition.needs() == Some(Needs::Users));
-        let differ = folds.len() > 1 || has_users || experiment.personalisation.is_some() || experiment.adoption.is_some();
+        let differ =
+            folds.len() > 1 || has_users || experiment.personalisation.is_some() || experiment.adoption.is_some();
         let partition = client_data.filter(|_| differ).map(|data| &data.clients);
         let mut shares = vec![0.0; folds.len()];
         match partition {
@@ -126,8 +127,7 @@ impl OwnValues {
     /// A metric by client, of the rankers that they use after a round; not a number where that does not count.
     pub(super) fn own(&self, round: &OwnRound, metric: usize) -> Vec<f64> {
         let uses = self.audiences.iter().zip(&round.of_clients);
-        let mut values: Vec<f64> =
-            uses.map(|(&audience, &ranker)| self.value(audience, ranker, metric)).collect();
+        let mut values: Vec<f64> = uses.map(|(&audience, &ranker)| self.value(audience, ranker, metric)).collect();
         values.iter_mut().take(self.n_attackers).for_each(|value| *value = f64::NAN);
         values
     }

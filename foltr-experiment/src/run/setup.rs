@@ -77,6 +77,8 @@ impl RunSetup {
             average_from: federation.average_last.map(|share| first_averaged(share, self.n_rounds)),
             privacy,
             defence: experiment.defence(),
+            staleness: plan.staleness.unwrap_or_default(),
+            single_messages: false,
             attackers: experiment.attack,
             optimiser: federation.optimiser,
         })

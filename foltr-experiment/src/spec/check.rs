@@ -13,8 +13,8 @@ use foltr_simulation::click::{AssignedPer, Mixture};
 use foltr_simulation::partition::Needs;
 
 use super::{
-    AdoptionRule, ClickModel, Data, Evaluate, EvolutionStream, Experiment, Federation, Learner, Metric, Normalisation, Partition,
-    Personalisation, Privacy, Problem, RankerShape, Split, Unlearning, UnlearningRequest,
+    AdoptionRule, ClickModel, Data, Evaluate, EvolutionStream, Experiment, Federation, Learner, Metric, Normalisation,
+    Partition, Personalisation, Privacy, Problem, RankerShape, Split, Unlearning, UnlearningRequest,
 };
 
 /// With a pull of this times the learning rate, a step leads as far beyond the model it is pulled to.
@@ -269,6 +269,13 @@ impl Experiment {
         let n_clients = self.clients.as_ref().map_or(usize::MAX, |clients| clients.n_clients);
         let sound = shards.is_none_or(|shards| shards > 0 && shards as usize <= n_clients);
         problems.when(!sound, "federation.shards", "must be at least 1 and at most the number of clients");
+        let has_slow = self.clients.as_ref().is_some_and(|clients| clients.stragglers.is_some());
+        let is_idle = self.federation.as_ref().is_some_and(|federation| federation.staleness.is_some()) && !has_slow;
+        problems.when(
+            is_idle,
+            "federation.staleness",
+            "needs `clients.stragglers`: without slow clients nothing is stale",
+        );
         match (rounds, budget) {
             (None, None) => problems.add("federation", "either `rounds` or `budget` (interactions) is needed"),
             (Some(_), Some(_)) => problems.add("federation.budget", "give either `rounds` or `budget`, not both"),

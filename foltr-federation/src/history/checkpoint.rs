@@ -174,12 +174,12 @@ impl Devices {
         self.values.get(start..start.saturating_add(self.len)).unwrap_or_default()
     }
 
+    pub fn of_mut(&mut self, client: u32) -> &mut [f32] {
+        let start = (client as usize).saturating_mul(self.len);
+        self.values.get_mut(start..start.saturating_add(self.len)).unwrap_or_default()
+    }
+
     pub fn erase(&mut self, clients: &[u32]) {
-        for &client in clients {
-            let start = (client as usize).saturating_mul(self.len);
-            if let Some(stretch) = self.values.get_mut(start..start.saturating_add(self.len)) {
-                stretch.fill(0.0);
-            }
-        }
+        clients.iter().for_each(|&client| self.of_mut(client).fill(0.0));
     }
 }

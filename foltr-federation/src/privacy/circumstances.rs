@@ -15,6 +15,9 @@ pub struct Circumstances {
     pub participation: Participation,
     /// Probability that a message is lost.
     pub dropout: f64,
+    /// Whether messages may join a later round than the one they started in. Who is in a round then follows from who
+    /// started before: coins that were tossed for this round hide nothing.
+    pub takes_stale: bool,
     /// Whether some clients that others count on never send anything.
     pub has_absent: bool,
     /// Whether clients send rewards (FOLtR-ES) instead of steps.
@@ -31,15 +34,25 @@ impl Circumstances {
             n_interactions,
             participation: Participation::Everyone,
             dropout: 0.0,
+            takes_stale: false,
             has_absent: false,
             sends_rewards: false,
             published_stream: false,
         }
     }
 
+    /// Who takes part, as far as chance hides it: coins do not where messages join later rounds.
+    pub const fn hidden_participation(&self) -> Participation {
+        match self.participation {
+            Participation::PoissonSampling(_) if self.takes_stale => Participation::Everyone,
+            participation => participation,
+        }
+    }
+
     /// Whether every message arrives that the clients of a round count on.
     pub const fn is_complete(&self) -> bool {
-        self.dropout == 0.0 && !self.has_absent && !matches!(self.participation, Participation::PoissonSampling(_))
+        let by_coins = matches!(self.participation, Participation::PoissonSampling(_));
+        self.dropout == 0.0 && !self.takes_stale && !self.has_absent && !by_coins
     }
 }
 

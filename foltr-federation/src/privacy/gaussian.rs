@@ -56,7 +56,7 @@ impl MechanismParameters for GaussianParameters {
     fn mechanism(&self, context: &MechanismContext) -> Result<Gaussian, MechanismError> {
         self.clip.check().map_err(|error| MechanismError::new("clip", error.to_string()))?;
         let noise = noise_multiplier(self.noise_multiplier, self.epsilon, self.delta, |budget| {
-            match (context.circumstances.participation, self.clip) {
+            match (context.circumstances.hidden_participation(), self.clip) {
                 (Participation::PoissonSampling(_), Clip::Adaptive(_)) => {
                     let right = "an adaptive norm with clients.participation needs `noise_multiplier`";
                     Err(MechanismError::new("clip", right))
@@ -269,7 +269,7 @@ impl LocalPrivacy for Gaussian {
     }
 
     fn cost(&self, circumstances: &Circumstances) -> RoundCost {
-        let participation = circumstances.participation;
+        let participation = circumstances.hidden_participation();
         let of_one = (2.0 * self.rho()).sqrt();
         let mu = clips_moved(participation) * of_one;
         let unseen = match participation {

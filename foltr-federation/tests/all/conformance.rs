@@ -10,7 +10,7 @@ use foltr_federation::unlearn::Need;
 use foltr_federation::{
     Aggregation, Assurance, Combined, Contributions, Coordinator, Defence, EmptyRound, Expected, Fingerprint, History,
     HistoryPolicy, Kind, Mechanism, Message, Payload, Privacy, RoundTask, ServerOptimiser, Setup, UnlearnError,
-    Unlearning, decode, encode,
+    Unlearning,
 };
 use foltr_rank::Update;
 use foltr_rank::learn::evolution::Reward;
@@ -19,6 +19,7 @@ use foltr_rank::rng::{Purpose, Streams};
 use proptest::prelude::*;
 
 use crate::vectors::assert_close;
+use crate::wire::over_the_wire;
 
 /// One of each, with its name; the lengths are compared with the lists.
 fn optimisers() -> Vec<ServerOptimiser> {
@@ -128,9 +129,7 @@ fn every_mechanism_sends_what_the_decoder_takes() {
                 let mut stream = seeded(1, Purpose::Noise, client, 3);
                 mechanism.protect(update, &task, &mut stream, &mut payload);
                 let message = Message { round: 3, start: 3, client, payload: payload.clone() };
-                let mut bytes = Vec::new();
-                encode(&message, &mut bytes);
-                assert_eq!(decode(&bytes, &expected), Ok(message), "{mechanism:?}");
+                assert_eq!(over_the_wire(&message, &expected), Ok(message), "{mechanism:?}");
             }
             n_accepted += 1;
         }

@@ -52,7 +52,7 @@ fn history(initial: &[f64], policy: HistoryPolicy, updates: &[Vec<Vec<f32>>]) ->
         }
         let model = coordinator.task().global.clone();
         let sent = contributions(rows, 0);
-        (0..).zip(rows).for_each(|(client, row)| coordinator.receive_step(client, 1, row).expect("a step"));
+        (0..).zip(rows).for_each(|(client, row)| coordinator.receive_step(client, round, 1, row).expect("a step"));
         coordinator.close(&mut seeded(1, Purpose::Noise, 0, round)).expect("clients");
         history.close(round, &model, sent.clients(), &sent, salts);
     }

@@ -7,9 +7,11 @@
 //!
 //! Deviation: all unclicked documents of the list count, not only those down to one behind the last click.
 
+use crate::learn::Lesson;
 use crate::learn::pdgd::pair_weights::for_each_pair_log;
 use crate::metric::discount;
 use crate::query::{Clicks, MAX_SHOWN, QueryView, Ranking, row_stride};
+use crate::session::StoredImpression;
 
 /// A list that was shown, with clicks that prefer some of its documents to others.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,6 +72,16 @@ impl ShownList {
         for_each_pair_log(scores, hidden, clicks, unclicked, |_, _, inverse_rho| rho.push((1.0 / inverse_rho) as f32));
         let rows = docs.iter().flat_map(|&doc| query.row(doc as usize)).copied().collect();
         Ok(Some(Self { n_features: query.n_features(), rows, clicks, rho: rho.into() }))
+    }
+
+    /// The evidence of a list that has ended in a [`Session`](crate::Session); nothing if its clicks prefer no document to
+    /// another, or if the learner does not draw its lists.
+    pub fn of_impression(ended: &StoredImpression) -> Option<Self> {
+        let Lesson::Pairs(mass) = ended.lesson() else { return None };
+        let (scores, hidden) = mass.log_scores();
+        let docs: Vec<u32> = (0..ended.n_shown() as u32).collect();
+        let ranking = Ranking::from_docs(&docs).ok()?;
+        Self::new(ended.documents(), &ranking, &scores, hidden, ended.clicks()).ok()?
     }
 
     pub const fn n_features(&self) -> usize {

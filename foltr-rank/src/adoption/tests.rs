@@ -2,9 +2,12 @@ use proptest::prelude::*;
 use rand::{Rng, RngExt};
 
 use super::*;
+use crate::learn::pdgd::{PdgdSettings, Updates};
+use crate::learn::{Learning, Models};
 use crate::metric::{discount, ideal_dcg, ndcg};
-use crate::query::{Clicks, MAX_SHOWN, QueryView, Ranking, pad_rows};
+use crate::query::{Candidates, Clicks, MAX_SHOWN, QueryView, Ranking, pad_rows};
 use crate::rng::{Purpose, Stream, Streams};
+use crate::session::Session;
 
 const RULE: AdoptionRule = AdoptionRule { error: 0.05, lists: 400 };
 /// The score of a document is its only feature.
@@ -19,8 +22,8 @@ fn list(features: &[f32], sharpness: f64, clicks: u128) -> Option<ShownList> {
     let rows = pad_rows(features, 1);
     let scores: Vec<f64> = features.iter().map(|&feature| sharpness * f64::from(feature)).collect();
     let docs: Vec<u32> = (0..features.len() as u32).collect();
-    let query = QueryView::new(&rows, 1);
-    ShownList::new(query, &Ranking::from_docs(&docs), &scores, f64::NEG_INFINITY, Clicks(clicks)).expect("a sound list")
+    let (query, ranking) = (QueryView::new(&rows, 1), Ranking::from_docs(&docs).expect("a short list"));
+    ShownList::new(query, &ranking, &scores, f64::NEG_INFINITY, Clicks(clicks)).expect("a sound list")
 }
 
 fn compare(reference: f32, candidate: f32, lists: &[ShownList]) -> Comparison {
@@ -201,7 +204,7 @@ fn what_does_not_fit_is_a_named_error() {
     assert_eq!(length, AdoptionError::Length { n_params: 2, wanted: 1 });
     assert!(matches!(device.consider(&[f32::NAN]), Err(AdoptionError::NotFinite { index: 0, .. })));
     let rows = pad_rows(&[1.0, 2.0, 3.0, 4.0], 2);
-    let (query, ranking) = (QueryView::new(&rows, 2), Ranking::from_docs(&[1, 0]));
+    let (query, ranking) = (QueryView::new(&rows, 2), Ranking::from_docs(&[1, 0]).expect("two"));
     let wide = |scores: &[f64], hidden, clicks| ShownList::new(query, &ranking, scores, hidden, Clicks(clicks));
     let other = wide(&[0.0, 0.0], 0.0, 1).expect("sound").expect("a preference");
     assert_eq!(device.observe(other), Err(AdoptionError::Features { n_features: 2, wanted: 1 }));
@@ -209,9 +212,37 @@ fn what_does_not_fit_is_a_named_error() {
     assert_eq!(wide(&[0.0, 0.0], 0.0, 4), Err(ListError::ClickBelow { position: 2, n_shown: 2 }));
     assert!(matches!(wide(&[0.0, f64::NAN], 0.0, 1), Err(ListError::NotFinite { .. })));
     assert!(matches!(wide(&[0.0, 0.0], f64::INFINITY, 1), Err(ListError::NotFinite { .. })));
-    let unknown = ShownList::new(query, &Ranking::from_docs(&[2]), &[0.0], 0.0, Clicks(1));
+    let unknown = ShownList::new(query, &Ranking::from_docs(&[2]).expect("one"), &[0.0], 0.0, Clicks(1));
     assert_eq!(unknown, Err(ListError::UnknownDocument { doc: 2, n_docs: 2 }));
     assert_eq!((wide(&[0.0, 0.0], 0.0, 0), wide(&[0.0, 0.0], 0.0, 3)), (Ok(None), Ok(None)));
+}
+
+#[test]
+fn a_list_that_ended_in_a_session_is_evidence() {
+    let settings =
+        PdgdSettings { learning_rate: 0.1, updates: Updates::Immediate, n_shown: 2, clip_radius: None, proximal: 0.0 };
+    let mut session = Session::new(SHAPE, Learning::Pdgd(settings)).expect("sound settings");
+    let (mut random, model) = (stream(), 1.5);
+    session.begin(Models { global: &[model], clusters: &[] }, 1, &mut random).expect("one parameter");
+    let features = [0.2, 1.0, -0.5];
+    let query = Candidates::new(&features, 1).expect("three documents");
+    for position in 0..2 {
+        let shown = session.rank(query.view(), 0, &mut random).expect("a list");
+        session.clicked(shown.impression, position, 1).expect("an open list");
+        // Until it ends, a list teaches nothing: both were drawn with the model of the release.
+        let docs = shown.ranking.docs();
+        let scores: Vec<f64> = docs.iter().map(|&doc| f64::from(model * features[doc as usize])).collect();
+        let hidden = (0..3).find(|doc| !docs.contains(doc)).expect("one is hidden");
+        let hidden = f64::from(model * features[hidden as usize]);
+        let expected = ShownList::new(query.view(), &shown.ranking, &scores, hidden, Clicks(1 << position));
+        let expected = expected.expect("sound").expect("a preference");
+        let stored = session.open().iter().find(|open| open.id() == shown.impression).expect("it is open");
+        let evidence = ShownList::of_impression(stored).expect("a preference");
+        assert_eq!((&evidence.rows, evidence.clicks), (&expected.rows, expected.clicks));
+        assert!((evidence.rho[0] - expected.rho[0]).abs() < 1e-6, "{} not {}", evidence.rho[0], expected.rho[0]);
+    }
+    let unclicked = session.rank(query.view(), 0, &mut random).expect("a list").impression;
+    assert_eq!(ShownList::of_impression(&session.dismiss(unclicked).expect("an open list")), None);
 }
 
 #[test]

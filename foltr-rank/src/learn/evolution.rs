@@ -10,7 +10,8 @@
 use rand::{Rng, SeedableRng};
 use serde::{Deserialize, Serialize};
 
-use super::{LearnerParameters, Learning, OnlineLearner, Scheme, Update};
+use super::{LearnerParameters, Learning, Lesson, OnlineLearner, Scheme, Update};
+use crate::bytes::{BytesError, Reader, Writer};
 use crate::metric::discount;
 use crate::normal::fill_standard_normal;
 use crate::parameter::{ParameterError, require};
@@ -24,6 +25,14 @@ use crate::select::ScoreBuffer;
 pub const MAX_REPORTED: usize = 16;
 
 /// What an interaction is worth, as a function of its clicks alone.
+///
+/// ```
+/// use foltr_rank::Clicks;
+/// use foltr_rank::learn::evolution::Reward;
+///
+/// let outcome = Reward::MaxRr.outcome(Clicks(0b0110));
+/// assert_eq!((outcome, Reward::MaxRr.value(outcome)), (2, 0.5));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(rename_all = "kebab-case")]
@@ -140,11 +149,25 @@ pub struct Evolution {
     settings: EvolutionSettings,
     plus: Ranker,
     minus: Ranker,
+    /// For lists beyond those of the round.
+    unperturbed: Ranker,
     seed: u32,
     direction: Vec<f32>,
     perturbed: Vec<f32>,
-    outcomes: Vec<u16>,
+    /// Lists of the round that were ranked, whether or not their clicks are known.
+    n_ranked: usize,
+    /// Where the list ranked last came from.
+    side: Option<Sign>,
+    plus_outcomes: Vec<u16>,
+    minus_outcomes: Vec<u16>,
     scores: ScoreBuffer,
+}
+
+/// A side of the perturbation.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Sign {
+    Plus,
+    Minus,
 }
 
 impl Evolution {
@@ -154,10 +177,14 @@ impl Evolution {
             settings,
             plus: Ranker::new(shape),
             minus: Ranker::new(shape),
+            unperturbed: Ranker::new(shape),
             seed: 0,
             direction: vec![0.0; shape.n_params()],
             perturbed: vec![0.0; shape.n_params()],
-            outcomes: Vec::with_capacity(settings.n_interactions),
+            n_ranked: 0,
+            side: None,
+            plus_outcomes: Vec::new(),
+            minus_outcomes: Vec::new(),
             scores: ScoreBuffer::default(),
         }
     }
@@ -165,7 +192,10 @@ impl Evolution {
     /// Starts a round in a direction that `fill` writes instead of the protocol's [`fill_direction`].
     pub fn begin_with(&mut self, global: &[f32], seed: u32, fill: impl FnOnce(u32, &mut [f32])) {
         self.seed = seed;
-        self.outcomes.clear();
+        (self.n_ranked, self.side) = (0, None);
+        self.plus_outcomes.clear();
+        self.minus_outcomes.clear();
+        self.unperturbed.load(global);
         fill(seed, &mut self.direction);
         let Self { settings: EvolutionSettings { sigma, antithetic, .. }, direction, perturbed, .. } = self;
         perturb(global, *sigma, direction, perturbed);
@@ -179,6 +209,31 @@ impl Evolution {
     /// Interactions with the positive perturbation; they come first.
     fn n_plus(&self) -> usize {
         if self.settings.antithetic { self.settings.n_interactions / 2 } else { self.settings.n_interactions }
+    }
+
+    fn n_minus(&self) -> usize {
+        self.settings.n_interactions - self.n_plus()
+    }
+
+    /// Where the next list comes from; none beyond the lists of the round.
+    fn next_side(&self) -> Option<Sign> {
+        if self.n_ranked < self.n_plus() {
+            Some(Sign::Plus)
+        } else if self.n_ranked < self.settings.n_interactions {
+            Some(Sign::Minus)
+        } else {
+            None
+        }
+    }
+
+    fn read_outcomes(&self, most: usize, input: &mut Reader<'_>) -> Result<Vec<u16>, BytesError> {
+        let n = input.len(2)?;
+        input.require(n <= most, "more outcomes than the round has")?;
+        let EvolutionSettings { reward, n_shown, .. } = self.settings;
+        let outcomes: Vec<u16> = (0..n).map(|_| input.u16()).collect::<Result<_, _>>()?;
+        let is_sound = outcomes.iter().all(|&outcome| usize::from(outcome) < reward.n_outcomes(n_shown));
+        input.require(is_sound, "an outcome that no list has")?;
+        Ok(outcomes)
     }
 }
 
@@ -194,7 +249,13 @@ impl OnlineLearner for Evolution {
     }
 
     fn rank(&mut self, query: QueryView<'_>, _private: &mut dyn Rng, ranking: &mut Ranking) {
-        let ranker = if self.outcomes.len() < self.n_plus() { &mut self.plus } else { &mut self.minus };
+        self.side = self.next_side();
+        self.n_ranked = self.n_ranked.saturating_add(1);
+        let ranker = match self.side {
+            Some(Sign::Plus) => &mut self.plus,
+            Some(Sign::Minus) => &mut self.minus,
+            None => &mut self.unperturbed,
+        };
         ranker.score(query, self.scores.reset(query.n_docs()));
         (0..2).for_each(|part| query.prefetch(part));
         self.scores.select(self.settings.n_shown, ranking);
@@ -202,13 +263,51 @@ impl OnlineLearner for Evolution {
     }
 
     fn observe(&mut self, impression: &Impression<'_>) {
-        self.outcomes.push(self.settings.reward.outcome(impression.clicks));
+        let side = match impression.lesson {
+            None => self.side,
+            Some(Lesson::Side(sign)) => Some(*sign),
+            Some(_) => None,
+        };
+        let outcome = self.settings.reward.outcome(impression.clicks);
+        match side {
+            Some(Sign::Plus) if self.plus_outcomes.len() < self.n_plus() => self.plus_outcomes.push(outcome),
+            Some(Sign::Minus) if self.minus_outcomes.len() < self.n_minus() => self.minus_outcomes.push(outcome),
+            _ => {}
+        }
         (6..PREFETCH_PARTS).for_each(|part| impression.query.prefetch(part));
     }
 
     fn finish(&mut self) -> Update<'_> {
-        let (plus, minus) = self.outcomes.split_at(self.n_plus().min(self.outcomes.len()));
-        Update::Evolution { seed: self.seed, plus, minus }
+        Update::Evolution { seed: self.seed, plus: &self.plus_outcomes, minus: &self.minus_outcomes }
+    }
+
+    fn lesson(&mut self, _ranking: &Ranking) -> Option<Lesson> {
+        if !self.scores.is_finite() {
+            // It will not be shown, so the next list takes its place.
+            self.n_ranked = self.n_ranked.saturating_sub(1);
+            return None;
+        }
+        Some(self.side.map_or(Lesson::Nothing, Lesson::Side))
+    }
+
+    fn save(&self, out: &mut Writer) {
+        out.u32(self.seed).len(self.n_ranked);
+        self.unperturbed.write(out);
+        for outcomes in [&self.plus_outcomes, &self.minus_outcomes] {
+            outcomes.iter().fold(out.len(outcomes.len()), |out, &outcome| out.u16(outcome));
+        }
+    }
+
+    fn restore(&mut self, input: &mut Reader<'_>) -> Result<(), BytesError> {
+        let (seed, n_ranked) = (input.u32()?, input.u64()?);
+        self.unperturbed.read(input)?;
+        let mut global = vec![0.0; self.direction.len()];
+        self.unperturbed.store(&mut global);
+        self.begin_with(&global, seed, fill_direction);
+        self.n_ranked = usize::try_from(n_ranked).unwrap_or(usize::MAX);
+        self.plus_outcomes = self.read_outcomes(self.n_plus(), input)?;
+        self.minus_outcomes = self.read_outcomes(self.n_minus(), input)?;
+        Ok(())
     }
 
     fn direction(&self) -> &[f32] {

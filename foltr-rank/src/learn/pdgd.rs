@@ -7,26 +7,24 @@
 //! Deviation: the result is sent as a step (local minus global) instead of a whole model: the same average, with
 //! more digits.
 
+mod list_mass;
 pub mod pair_weights;
 mod preferences;
 
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 
-use self::pair_weights::{for_each_pair, for_each_pair_log, pair_weights, pair_weights_log, unclicked_considered};
+pub use self::list_mass::ListMass;
+use self::pair_weights::unclicked_considered;
 pub use self::preferences::Preferences;
-use super::{LearnerParameters, Learning, OnlineLearner, Scheme, Update};
-use crate::elementary::{exp_parts, ln_double, scale};
+use super::{LearnerParameters, Learning, Lesson, OnlineLearner, Scheme, Update};
+use crate::bytes::{BytesError, Reader, Writer};
 use crate::parameter::{ParameterError, problems, require};
 use crate::params::{Shape, clip_to_radius};
-use crate::plackett_luce::{ListSampler, maximum};
-use crate::query::{Clicks, Impression, LANES, MAX_SHOWN, QueryView, Ranking, SHORT_LIST};
+use crate::plackett_luce::ListSampler;
+use crate::query::{Impression, MAX_SHOWN, QueryView, Ranking};
 use crate::ranker::Ranker;
 use crate::select::ScoreBuffer;
-use crate::simd::two_widths;
-
-/// Scores that spread further than this are weighed in log space: beyond e^-700 a double has no normal numbers.
-const LINEAR_RANGE: f32 = 600.0;
 
 /// When a client's model moves within a round.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
@@ -90,6 +88,26 @@ pub struct PdgdSettings {
 }
 
 /// One client's PDGD learner.
+///
+/// ```
+/// use foltr_rank::learn::pdgd::{Pdgd, PdgdSettings, Updates};
+/// use foltr_rank::rng::{Purpose, Streams};
+/// use foltr_rank::{Candidates, Clicks, Impression, OnlineLearner, Ranking, Shape, Update};
+///
+/// let settings =
+///     PdgdSettings { learning_rate: 0.1, updates: Updates::Immediate, n_shown: 2, clip_radius: None, proximal: 0.0 };
+/// let mut learner = Pdgd::new(Shape::Linear { n_features: 2 }, settings);
+/// let mut random = Streams::new(1).open(Purpose::Interaction, 0, 0);
+/// learner.begin(&[0.0, 0.0], &mut random);
+/// let (query, mut ranking) = (Candidates::new(&[1.0, 0.0, 0.0, 1.0], 2)?, Ranking::default());
+/// learner.rank(query.view(), &mut random, &mut ranking);
+/// // Learns at once; `Session` learns from lists that stay open.
+/// learner.observe(&Impression::new(query.view(), &ranking, Clicks(0b10)));
+/// let Update::Step { delta, n_interactions: 1 } = learner.finish() else { panic!("PDGD makes steps") };
+/// let clicked = ranking.docs()[1] as usize;
+/// assert!(delta[clicked] > 0.0 && delta[1 - clicked] < 0.0);
+/// # Ok::<(), foltr_rank::QueryError>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Pdgd {
     settings: PdgdSettings,
@@ -135,37 +153,25 @@ impl Pdgd {
         }
     }
 
-    /// What the clicks on the list ranked last say about its documents, with rho of the model that ranked it. To be
-    /// asked before [`OnlineLearner::observe`] moves that model.
-    pub fn preferences(&mut self, ranking: &Ranking, clicks: Clicks, preferences: &mut Preferences) {
+    /// What the clicks on a list say about its documents, with rho of the model that ranked it. To be asked before
+    /// [`OnlineLearner::observe`] moves that model.
+    pub fn preferences(&mut self, impression: &Impression<'_>, preferences: &mut Preferences) {
+        let Impression { ranking, clicks, lesson, .. } = *impression;
         preferences.clear();
         if unclicked_considered(clicks, ranking.len()) == 0 {
             return;
         }
-        let n_padded = self.scores.padded().len();
-        self.exponentials.resize(n_padded.max(self.exponentials.len()), 0.0);
-        let exponentials = &mut self.exponentials[..n_padded];
-        if !prefer(self.scores.padded(), exponentials, ranking, clicks, preferences) {
-            let (shown, hidden) = shown_and_hidden_log(self.scores.padded(), exponentials, ranking);
-            let considered = unclicked_considered(clicks, ranking.len());
-            for_each_pair_log(
-                &shown[..ranking.len()],
-                hidden,
-                clicks,
-                considered,
-                |clicked, unclicked, inverse_rho| {
-                    preferences.add(clicked, unclicked, 1.0 / inverse_rho);
-                },
-            );
+        if let Some(Lesson::Pairs(mass)) = lesson {
+            mass.add_preferences(clicks, preferences);
+        } else {
+            list_mass::add_preferences(&self.scores, &mut self.exponentials, ranking, clicks, preferences);
         }
     }
 
     /// The scores that drew the list ranked last, by position, and the log-sum-exp of those of all other documents: what
     /// [`ShownList`](crate::adoption::ShownList) needs. To be asked before [`OnlineLearner::observe`].
-    pub fn drawn_with(&mut self, ranking: &Ranking) -> ([f64; MAX_SHOWN], f64) {
-        let n_padded = self.scores.padded().len();
-        self.exponentials.resize(n_padded.max(self.exponentials.len()), 0.0);
-        shown_and_hidden_log(self.scores.padded(), &mut self.exponentials[..n_padded], ranking)
+    pub fn drawn_with(&mut self, ranking: &Ranking) -> (Vec<f64>, f64) {
+        ListMass::new(&self.scores, &mut self.exponentials, ranking).log_scores()
     }
 
     /// Changes the learning rate of the steps to come.
@@ -178,24 +184,18 @@ impl Pdgd {
         self.ranker.store(params);
     }
 
-    /// Sets the weight of each shown document times the rate, by position, from the scores that ranked the list.
+    /// Sets the weight of each shown document times the rate, by position, and sees to it that the ranker's hidden units
+    /// are those of the documents.
     #[inline]
-    fn set_position_weights(&mut self, ranking: &Ranking, clicks: Clicks) {
-        let n_padded = self.scores.padded().len();
-        if self.exponentials.len() < n_padded {
-            self.exponentials.resize(n_padded, 0.0);
+    fn set_position_weights(&mut self, impression: &Impression<'_>) {
+        let Impression { query, ranking, clicks, lesson } = *impression;
+        let (rate, weights) = (self.settings.learning_rate, &mut self.weights);
+        if let Some(Lesson::Pairs(mass)) = lesson {
+            mass.position_weights(clicks, rate, weights);
+            self.ranker.score(query, self.scores.reset(query.n_docs()));
+        } else {
+            list_mass::position_weights(&self.scores, &mut self.exponentials, (ranking, clicks), rate, weights);
         }
-        let (scores, exponentials) = (self.scores.padded(), &mut self.exponentials[..n_padded]);
-        let rate = self.settings.learning_rate;
-        if ranking.len() <= SHORT_LIST
-            && let Some(weights) = weigh(scores, exponentials, ranking, clicks)
-        {
-            self.weights[..SHORT_LIST].copy_from_slice(&weights.map(|weight| rate * weight));
-            return;
-        }
-        let long = if ranking.len() > SHORT_LIST { weigh_long(scores, exponentials, ranking, clicks) } else { None };
-        let weights = long.unwrap_or_else(|| weigh_in_log_space(scores, exponentials, ranking, clicks));
-        self.weights = weights.map(|weight| rate * weight);
     }
 
     /// theta -= eta mu (theta_before - theta_global): the rest of a FedProx step (`LSZSTS20` Li, Sahu, Zaheer, Sanjabi,
@@ -219,171 +219,6 @@ impl Pdgd {
     }
 }
 
-two_widths! {
-    /// Pair weights in linear space; nothing if the scores spread too far for it. Scores come in whole blocks.
-    fn weigh(scores: &[f32], exponentials: &mut [f64], ranking: &Ranking, clicks: Clicks) -> Option<[f32; SHORT_LIST]> {
-        let (shown, hidden) = shown_and_hidden::<SHORT_LIST>(scores, exponentials, ranking)?;
-        Some(pair_weights(&shown[..ranking.len()], hidden, clicks))
-    }
-}
-
-two_widths! {
-    /// [`weigh`] for lists of any length.
-    fn weigh_long(
-        scores: &[f32],
-        exponentials: &mut [f64],
-        ranking: &Ranking,
-        clicks: Clicks,
-    ) -> Option<[f32; MAX_SHOWN]> {
-        let (shown, hidden) = shown_and_hidden::<MAX_SHOWN>(scores, exponentials, ranking)?;
-        Some(pair_weights(&shown[..ranking.len()], hidden, clicks))
-    }
-}
-
-two_widths! {
-    /// Collects pairs and their rho in linear space; says whether the scores allow that.
-    fn prefer(
-        scores: &[f32],
-        exponentials: &mut [f64],
-        ranking: &Ranking,
-        clicks: Clicks,
-        preferences: &mut Preferences,
-    ) -> bool {
-        let Some((shown, hidden)) = shown_and_hidden::<MAX_SHOWN>(scores, exponentials, ranking) else { return false };
-        let shown = &shown[..ranking.len()];
-        let mut add = |clicked: usize, unclicked: usize, inverse_rho: f64| {
-            preferences.add(clicked, unclicked, 1.0 / inverse_rho);
-        };
-        if shown.len() <= SHORT_LIST {
-            for_each_pair::<SHORT_LIST>(shown, hidden, clicks, &mut add);
-        } else {
-            for_each_pair::<MAX_SHOWN>(shown, hidden, clicks, &mut add);
-        }
-        true
-    }
-}
-
-/// e^score of every shown document, and the sum over all others; nothing if the scores spread too far for it.
-#[inline(always)]
-fn shown_and_hidden<const N: usize>(
-    scores: &[f32],
-    exponentials: &mut [f64],
-    ranking: &Ranking,
-) -> Option<([f64; N], f64)> {
-    let best = maximum(scores);
-    if best - minimum(scores) > LINEAR_RANGE {
-        return None;
-    }
-    exponentiate(scores, best, exponentials);
-    let mut shown = [0.0; N];
-    for (weight, &doc) in shown.iter_mut().zip(ranking.docs()) {
-        *weight = std::mem::take(&mut exponentials[doc as usize]);
-    }
-    // Summed without the shown documents, never subtracted: the rest may be far smaller than the whole.
-    Some((shown, sum(exponentials)))
-}
-
-/// The sum of whole blocks.
-#[inline(always)]
-fn sum(exponentials: &[f64]) -> f64 {
-    let mut lanes = [0.0; LANES];
-    for block in exponentials.chunks_exact(LANES) {
-        for lane in 0..LANES {
-            lanes[lane] += block[lane];
-        }
-    }
-    ((lanes[0] + lanes[4]) + (lanes[1] + lanes[5])) + ((lanes[2] + lanes[6]) + (lanes[3] + lanes[7]))
-}
-
-/// The smallest of the scores, the padding's negative infinity aside.
-#[inline(always)]
-fn minimum(padded: &[f32]) -> f32 {
-    let mut lanes = [f32::INFINITY; LANES];
-    for block in padded.chunks_exact(LANES) {
-        for lane in 0..LANES {
-            let score = if block[lane] == f32::NEG_INFINITY { f32::INFINITY } else { block[lane] };
-            lanes[lane] = if score < lanes[lane] { score } else { lanes[lane] };
-        }
-    }
-    lanes.iter().fold(f32::INFINITY, |a, &b| if b < a { b } else { a })
-}
-
-/// e^(score - best) for whole blocks. Padding becomes e^-700, which is nothing beside any score in the linear range.
-#[inline(always)]
-fn exponentiate(scores: &[f32], best: f32, exponentials: &mut [f64]) {
-    for (block, out) in scores.chunks_exact(LANES).zip(exponentials.chunks_exact_mut(LANES)) {
-        let (mut exponents, mut fractions) = ([0; LANES], [0.0; LANES]);
-        for lane in 0..LANES {
-            let below = block[lane] - best;
-            let below = if below > -700.0 { below } else { -700.0 };
-            (exponents[lane], fractions[lane]) = exp_parts(below);
-        }
-        for lane in 0..LANES {
-            out[lane] = scale(exponents[lane], fractions[lane]);
-        }
-    }
-}
-
-#[cold]
-fn weigh_in_log_space(scores: &[f32], exponentials: &mut [f64], ranking: &Ranking, clicks: Clicks) -> [f32; MAX_SHOWN] {
-    let (shown, hidden) = shown_and_hidden_log(scores, exponentials, ranking);
-    pair_weights_log(&shown[..ranking.len()], hidden, clicks)
-}
-
-/// The scores of the shown documents, and the log-sum-exp of all others. Scores come in whole blocks.
-fn shown_and_hidden_log(scores: &[f32], exponentials: &mut [f64], ranking: &Ranking) -> ([f64; MAX_SHOWN], f64) {
-    let mut shown = [0.0; MAX_SHOWN];
-    for (score, &doc) in shown.iter_mut().zip(ranking.docs()) {
-        *score = f64::from(scores[doc as usize]);
-    }
-    (shown, hidden_log(scores, exponentials, ranking))
-}
-
-two_widths! {
-    /// Relative to the best document that is not shown: what is far below it is nothing beside it. Negative infinity if
-    /// everything is shown.
-    fn hidden_log(scores: &[f32], exponentials: &mut [f64], ranking: &Ranking) -> f64 {
-        exponentials.iter_mut().zip(scores).for_each(|(hidden, &score)| *hidden = f64::from(score));
-        for &doc in ranking.docs() {
-            exponentials[doc as usize] = f64::NEG_INFINITY;
-        }
-        let best = maximum_double(exponentials);
-        if best == f64::NEG_INFINITY {
-            return best;
-        }
-        for block in exponentials.as_chunks_mut::<LANES>().0 {
-            exponentiate_double(block, best);
-        }
-        best + ln_double(sum(exponentials))
-    }
-}
-
-/// The largest number, whole blocks at a time.
-#[inline(always)]
-fn maximum_double(values: &[f64]) -> f64 {
-    let mut lanes = [f64::NEG_INFINITY; LANES];
-    for block in values.as_chunks::<LANES>().0 {
-        for lane in 0..LANES {
-            lanes[lane] = if block[lane] > lanes[lane] { block[lane] } else { lanes[lane] };
-        }
-    }
-    lanes.iter().fold(f64::NEG_INFINITY, |a, &b| if b > a { b } else { a })
-}
-
-/// e^(value - best), with the digits of single precision.
-#[inline(always)]
-fn exponentiate_double(block: &mut [f64; LANES], best: f64) {
-    let (mut exponents, mut fractions) = ([0; LANES], [0.0; LANES]);
-    for lane in 0..LANES {
-        let below = (block[lane] - best) as f32;
-        let below = if below > -700.0 { below } else { -700.0 };
-        (exponents[lane], fractions[lane]) = exp_parts(below);
-    }
-    for lane in 0..LANES {
-        block[lane] = scale(exponents[lane], fractions[lane]);
-    }
-}
-
 impl OnlineLearner for Pdgd {
     fn begin(&mut self, global: &[f32], _public: &mut dyn Rng) {
         self.begin_from(global, global);
@@ -396,14 +231,14 @@ impl OnlineLearner for Pdgd {
 
     fn observe(&mut self, impression: &Impression<'_>) {
         self.n_interactions += 1;
-        let Impression { query, ranking, clicks } = *impression;
+        let Impression { query, ranking, clicks, .. } = *impression;
         let immediate = self.settings.updates == Updates::Immediate;
         let proximal = immediate && self.settings.proximal != 0.0;
         if proximal {
             self.ranker.store(&mut self.before);
         }
         if unclicked_considered(clicks, ranking.len()) != 0 {
-            self.set_position_weights(ranking, clicks);
+            self.set_position_weights(impression);
             let weights = &self.weights[..ranking.len()];
             query.prefetch(6);
             if immediate {
@@ -433,11 +268,34 @@ impl OnlineLearner for Pdgd {
         }
         Update::Step { delta: &self.delta, n_interactions: self.n_interactions }
     }
+
+    fn lesson(&mut self, ranking: &Ranking) -> Option<Lesson> {
+        self.scores.is_finite().then(|| Lesson::Pairs(ListMass::new(&self.scores, &mut self.exponentials, ranking)))
+    }
+
+    fn save(&self, out: &mut Writer) {
+        out.u32(self.n_interactions).f32s(&self.global);
+        self.ranker.write(out);
+        if self.settings.updates == Updates::Accumulated {
+            out.f32s(&self.delta);
+        }
+    }
+
+    fn restore(&mut self, input: &mut Reader<'_>) -> Result<(), BytesError> {
+        self.n_interactions = input.u32()?;
+        input.fill_f32s(&mut self.global)?;
+        self.ranker.read(input)?;
+        if self.settings.updates == Updates::Accumulated {
+            input.fill_f32s(&mut self.delta)?;
+        }
+        Ok(())
+    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::query::Clicks;
 
     fn learner(proximal: f32) -> Pdgd {
         let settings =
@@ -456,26 +314,6 @@ mod tests {
         let mut after = [0.0; 2];
         learner.local_params(&mut after);
         assert!((after[0] - 0.599).abs() < 1e-6 && (after[1] - 0.002).abs() < 1e-6, "{after:?}");
-    }
-
-    #[test]
-    fn what_is_hidden_is_summed_at_any_range_of_scores() {
-        for spread in [0.0, 3.0, 700.0, 5e4, 1e30] {
-            for n_docs in [3, 10, 11, 40, 123] {
-                let mut scores = ScoreBuffer::default();
-                let values: Vec<f32> =
-                    (0..n_docs).map(|doc| ((doc * 37 % 101) as f32 - 50.0) * spread / 50.0).collect();
-                scores.reset(n_docs).copy_from_slice(&values);
-                let mut ranking = Ranking::default();
-                scores.select(10, &mut ranking);
-                let mut exponentials = vec![1.0; scores.padded().len()];
-                let hidden = hidden_log(scores.padded(), &mut exponentials, &ranking);
-                let is_hidden = |doc: &usize| !ranking.docs().contains(&(*doc as u32));
-                let add = |sum, doc: usize| pair_weights::log_add_exp(sum, f64::from(values[doc]));
-                let want = (0..n_docs).filter(is_hidden).fold(f64::NEG_INFINITY, add);
-                assert!(hidden == want || (hidden - want).abs() < 1e-6, "{n_docs}, {spread}: {hidden} is not {want}");
-            }
-        }
     }
 
     #[test]

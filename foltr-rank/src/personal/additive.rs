@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::clusters::{Choice, prefer_any};
 use super::{Destination, MAX_CLUSTERS, PersonalMethod, best, check_memory};
+use crate::bytes::{BytesError, Reader, Writer};
 use crate::learn::pdgd::{Pdgd, PdgdSettings};
 use crate::learn::{Models, OnlineLearner, OwnRanker};
 use crate::parameter::{ParameterError, require};
@@ -123,6 +124,19 @@ impl PersonalMethod for Additive {
             *own = (1.0 - decay) * *own + rate * (local - start);
         }
         scratch.choice.as_ref()?.leave(evidence)
+    }
+
+    fn save(&self, scratch: &AdditiveScratch, out: &mut Writer) {
+        out.f32s(&scratch.start);
+        if let Some(choice) = &scratch.choice {
+            choice.save(out);
+        }
+    }
+
+    fn restore(&self, scratch: &mut AdditiveScratch, input: &mut Reader<'_>) -> Result<(), BytesError> {
+        scratch.start.resize(scratch.local.len(), 0.0);
+        input.fill_f32s(&mut scratch.start)?;
+        scratch.choice.as_mut().map_or(Ok(()), |choice| choice.restore(input))
     }
 
     fn own_ranker(&self, shape: Shape, models: Models<'_>, state: &[f32]) -> OwnRanker {

@@ -12,6 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use super::shown::Shown;
 use super::{Destination, MAX_CLUSTERS, PersonalMethod, best, check_memory};
+use crate::bytes::{BytesError, Reader, Writer};
 use crate::learn::pdgd::{Pdgd, PdgdSettings, Preferences};
 use crate::learn::{Models, OnlineLearner, OwnRanker};
 use crate::parameter::{ParameterError, require};
@@ -73,6 +74,14 @@ impl PersonalMethod for Clusters {
         choice.leave(state)
     }
 
+    fn save(&self, choice: &Choice, out: &mut Writer) {
+        choice.save(out);
+    }
+
+    fn restore(&self, choice: &mut Choice, input: &mut Reader<'_>) -> Result<(), BytesError> {
+        choice.restore(input)
+    }
+
     fn own_ranker(&self, shape: Shape, models: Models<'_>, state: &[f32]) -> OwnRanker {
         OwnRanker { shape, params: models.clusters[best(state)].clone() }
     }
@@ -126,6 +135,15 @@ impl PersonalMethod for KnownGroups {
         Some(*group)
     }
 
+    fn save(&self, group: &usize, out: &mut Writer) {
+        out.len(*group);
+    }
+
+    fn restore(&self, group: &mut usize, input: &mut Reader<'_>) -> Result<(), BytesError> {
+        *group = read_index(self.n_groups, input)?;
+        Ok(())
+    }
+
     fn own_ranker(&self, shape: Shape, models: Models<'_>, state: &[f32]) -> OwnRanker {
         OwnRanker { shape, params: models.clusters[best(state)].clone() }
     }
@@ -133,6 +151,12 @@ impl PersonalMethod for KnownGroups {
 
 fn check_number(name: &'static str, n: usize) -> Result<(), ParameterError> {
     require(name, n as f64, (2..=MAX_CLUSTERS).contains(&n), "2 to 64")
+}
+
+fn read_index(n: usize, input: &mut Reader<'_>) -> Result<usize, BytesError> {
+    let index = usize::try_from(input.u64()?).unwrap_or(usize::MAX);
+    input.require(index < n, "a cluster that is not there")?;
+    Ok(index)
 }
 
 /// The evidence of a client that has seen nothing: it prefers a cluster that it draws.
@@ -178,9 +202,20 @@ impl Choice {
         Some(self.chosen)
     }
 
+    pub(super) fn save(&self, out: &mut Writer) {
+        out.len(self.chosen).f32s(&self.evidence);
+        self.rankers.iter().for_each(|ranker| ranker.write(out));
+    }
+
+    pub(super) fn restore(&mut self, input: &mut Reader<'_>) -> Result<(), BytesError> {
+        self.chosen = read_index(self.rankers.len(), input)?;
+        input.fill_f32s(&mut self.evidence)?;
+        self.rankers.iter_mut().try_for_each(|ranker| ranker.read(input))
+    }
+
     /// Weighs the clicks on a list that `pdgd` made and has not learnt from yet.
     pub(super) fn weigh(&mut self, pdgd: &mut Pdgd, impression: &Impression<'_>) {
-        pdgd.preferences(impression.ranking, impression.clicks, &mut self.preferences);
+        pdgd.preferences(impression, &mut self.preferences);
         if self.preferences.is_empty() {
             return;
         }

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use super::PersonalMethod;
 use super::shown::SharedModel;
+use crate::bytes::{BytesError, Reader, Writer};
 use crate::learn::pdgd::{Pdgd, PdgdSettings};
 use crate::learn::{Models, OnlineLearner, Update};
 use crate::parameter::{ParameterError, require};
@@ -56,5 +57,13 @@ impl PersonalMethod for Ditto {
 
     fn finish<'a>(&self, _pdgd: &'a mut Pdgd, shared: &'a mut SharedModel) -> Update<'a> {
         shared.finish()
+    }
+
+    fn save(&self, shared: &SharedModel, out: &mut Writer) {
+        shared.save(out);
+    }
+
+    fn restore(&self, shared: &mut SharedModel, input: &mut Reader<'_>) -> Result<(), BytesError> {
+        shared.restore(input)
     }
 }

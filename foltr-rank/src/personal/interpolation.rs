@@ -13,6 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::shown::SharedModel;
 use super::{PersonalMethod, best, check_memory};
+use crate::bytes::{BytesError, Reader, Writer};
 use crate::learn::pdgd::{Pdgd, PdgdSettings};
 use crate::learn::{Models, OwnRanker, Update};
 use crate::parameter::ParameterError;
@@ -139,6 +140,18 @@ impl PersonalMethod for Interpolation {
         both.own.store(own);
         evidence.copy_from_slice(&both.evidence);
         None
+    }
+
+    fn save(&self, both: &BothModels, out: &mut Writer) {
+        both.own.write(out);
+        both.shared.save(out);
+        out.f32s(&both.evidence);
+    }
+
+    fn restore(&self, both: &mut BothModels, input: &mut Reader<'_>) -> Result<(), BytesError> {
+        both.own.read(input)?;
+        both.shared.restore(input)?;
+        input.fill_f32s(&mut both.evidence)
     }
 
     fn own_ranker(&self, shape: Shape, models: Models<'_>, state: &[f32]) -> OwnRanker {

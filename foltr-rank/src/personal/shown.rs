@@ -1,5 +1,6 @@
 //! The shown documents as a small query of their own, for models that learn from a list which another model made.
 
+use crate::bytes::{BytesError, Reader, Writer};
 use crate::learn::Update;
 use crate::learn::pdgd::{Pdgd, Preferences};
 use crate::params::{Params, Shape};
@@ -75,7 +76,7 @@ impl SharedModel {
     /// Takes in what the clicks on a list say, with rho of the `lister` that made it; says whether they say anything.
     pub(super) fn read(&mut self, lister: &mut Pdgd, impression: &Impression<'_>) -> bool {
         self.n_interactions += 1;
-        lister.preferences(impression.ranking, impression.clicks, &mut self.preferences);
+        lister.preferences(impression, &mut self.preferences);
         let any = !self.preferences.is_empty();
         if any {
             self.shown.copy(impression);
@@ -90,6 +91,18 @@ impl SharedModel {
     /// A step after [`Self::scores`].
     pub(super) fn learn(&mut self, scores: &[f32]) {
         self.shown.learn(&mut self.ranker, scores, &self.preferences, self.rate);
+    }
+
+    pub(super) fn save(&self, out: &mut Writer) {
+        self.ranker.write(out);
+        out.f32s(&self.global).u32(self.n_interactions);
+    }
+
+    pub(super) fn restore(&mut self, input: &mut Reader<'_>) -> Result<(), BytesError> {
+        self.ranker.read(input)?;
+        input.fill_f32s(&mut self.global)?;
+        self.n_interactions = input.u32()?;
+        Ok(())
     }
 
     pub(super) fn finish(&mut self) -> Update<'_> {

@@ -184,7 +184,7 @@ fn preferences_of_the_ranking_model_are_pdgd() {
         let impression = Impression::new(query, &ranking, clicks);
         let mut ranker = Ranker::new(shape);
         ranker.load(&global);
-        pdgd.preferences(&ranking, clicks, &mut preferences);
+        pdgd.preferences(&impression, &mut preferences);
         shown.copy(&impression);
         let scores = shown.scores(&mut ranker);
         shown.learn(&mut ranker, &scores, &preferences, PDGD.learning_rate);

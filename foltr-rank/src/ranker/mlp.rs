@@ -42,6 +42,10 @@ impl Mlp {
         }
     }
 
+    pub(super) const fn n_params(&self) -> usize {
+        (self.n_features + 2) * self.n_hidden
+    }
+
     pub(super) fn load(&mut self, params: &[f32]) {
         let (w1, rest) = params.split_at(self.n_features * self.n_hidden);
         let (b1, w2) = rest.split_at(self.n_hidden);

@@ -1,3 +1,5 @@
 //! All integration tests of the crate in one binary: one is linked, not ten.
 
+mod example;
 mod golden;
+mod session;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use foltr_federation::{Defence, Participation};
+use foltr_federation::{Defence, Participation, Staleness};
 use foltr_rank::Params;
 use nalgebra::{DMatrix, DVector, SymmetricEigen};
 
@@ -44,6 +44,8 @@ impl Preparation<'_> {
             defence: Defence::NONE,
             attackers: None,
             average_from: None,
+            staleness: Staleness::NONE,
+            single_messages: false,
             absent: (self.n_attackers..self.settings.n_clients).collect(),
             ..self.settings.clone()
         };

@@ -142,6 +142,7 @@ impl<'a> FederationRun<'a> {
             (remembers || self.has_own_adversary, "an attacker that remembers earlier rounds"),
             (self.clock.is_some(), "a run with simulated time"),
             (self.adoption.is_some(), "a federation whose clients test releases"),
+            (settings.staleness.most > 0, "a federation whose devices may be on their way to a later round"),
         ];
         let memory = memories.into_iter().find(|(is_there, _)| *is_there);
         memory.map_or(Ok(()), |(_, memory)| Err(FederationError::Remembers { memory }))

@@ -33,6 +33,10 @@ pub struct FederationSettings {
     pub dropout: f64,
     pub privacy: Mechanism,
     pub defence: Defence,
+    /// Which old releases messages may start from; slow clients then join later rounds.
+    pub staleness: Staleness,
+    /// Whether every message is handed over alone, with its own noise, where sums with noise drawn at once would do.
+    pub single_messages: bool,
     pub attackers: Option<Attackers>,
     pub optimiser: ServerOptimiser,
     /// The round (from 1) from which models are averaged into the published one; none for the newest model.
@@ -97,7 +101,7 @@ impl FederationSettings {
             divisor: self.participation.expected(self.n_clients),
             defence: self.defence,
             optimiser: self.optimiser,
-            staleness: Staleness::NONE,
+            staleness: self.staleness,
             average_from: self.average_from,
             clusters: self.first_cluster_models(),
         }
@@ -139,23 +143,21 @@ impl FederationSettings {
         self.privacy.rule(self.usual_rule(), self.participation.expected(self.n_clients), clip_norm)
     }
 
-    /// Where devices' shares of noise are. The noise of a whole sum is drawn at once where its law is known: that is known for any number of Gaussian shares, but for
-    /// shares of Laplace noise only if every client that the task counts on takes part, with equal weight (spec section
-    /// 9).
+    /// Where devices' shares of noise are. The noise of a whole sum is drawn at once where its law is known: that is known
+    /// for any number of Gaussian shares, but for shares of Laplace noise only if every client that the task counts on
+    /// takes part, with equal weight (spec section 9). Single messages have their own.
     pub(super) fn noise_shares(&self) -> NoiseShares {
         let is_complete = self.dropout == 0.0
             && !matches!(self.participation, Participation::PoissonSampling(_))
             && self.absent.is_empty();
-        if is_complete || matches!(self.privacy, Mechanism::DiscreteGaussian(_)) {
-            NoiseShares::DrawnAtClosing
-        } else {
-            NoiseShares::InMessages
-        }
+        let is_drawn_at_once = is_complete || matches!(self.privacy, Mechanism::DiscreteGaussian(_));
+        if is_drawn_at_once && !self.needs_messages() { NoiseShares::DrawnAtClosing } else { NoiseShares::InMessages }
     }
 
-    /// Whether an attack or a defence looks at single messages.
+    /// Whether an attack, a defence or a device's memory needs single messages, or they are asked for.
     pub(crate) fn needs_messages(&self) -> bool {
-        self.attackers.is_some() || self.is_defended()
+        let alone = self.single_messages && self.personalisation.is_none();
+        self.attackers.is_some() || self.is_defended() || self.staleness.most > 0 || alone
     }
 
     /// Whether there is a robust rule, worker momentum, or a bound on the length of a message.
@@ -178,6 +180,7 @@ impl FederationSettings {
             (matches!(self.participation, Participation::Sample(_)), Part::Cohort),
             (matches!(self.participation, Participation::PoissonSampling(_)), Part::PoissonSampling),
             (self.dropout > 0.0, Part::Dropout),
+            (self.staleness.most > 0, Part::Staleness),
             (!self.absent.is_empty(), Part::AbsentClients),
             (self.optimiser != plain, Part::OtherOptimiser),
             (self.attackers.is_some(), Part::Attack),

@@ -4,7 +4,8 @@ use foltr_federation::privacy::{
     AdaptiveClip, CentralMode, Clip, ClipRadius, DiscreteGaussian, DistributedLaplace, Duchi, Gaussian, PrivUnit,
     RandomisedResponse, SampledResponse,
 };
-use foltr_federation::{Coordinator, Mechanism, Participation, ServerOptimiser};
+use foltr_federation::protocol::{Contribution, DeviceId, ReleaseId};
+use foltr_federation::{Coordinator, Fingerprint, Mechanism, Message, Participation, ServerOptimiser};
 use foltr_rank::learn::evolution::Reward;
 use foltr_rank::learn::pdgd::{PdgdSettings, Updates};
 use foltr_rank::personal::{Additive, Clusters, Ditto, FedPer, Interpolation, Personalisation};
@@ -141,10 +142,13 @@ fn shuffled_messages_give_the_bits_of_the_simulation() {
             let mut coordinator = Coordinator::new(setup.clone()).expect("a sound setup");
             for message in &messages {
                 // Over the wire and back: the codec keeps every bit.
-                let mut bytes = Vec::new();
-                foltr_federation::encode(message, &mut bytes);
-                let message = foltr_federation::decode(&bytes, coordinator.expected()).expect("a sound message");
-                coordinator.receive(message).expect("an expected message");
+                let Message { round, start, client, payload } = message.clone();
+                let (plan, hash) = (Fingerprint::of(b"plan"), Fingerprint::of(b"release"));
+                let start = ReleaseId { version: start, hash };
+                let device = DeviceId::from_bytes([client as u8; 32]);
+                let bytes = Contribution { plan, round, start, device, payload }.encode();
+                let received = Contribution::decode(&bytes, &plan, coordinator.expected()).expect("sound");
+                coordinator.receive(received.into_message(client)).expect("an expected message");
             }
             coordinator.close(&mut SimulatedNoise::from(stream)).expect("all clients");
             assert_eq!(coordinator.task().global, simulated.task().global, "{learning:?}");

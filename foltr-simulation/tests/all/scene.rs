@@ -7,7 +7,7 @@ use foltr_federation::privacy::Unprotected;
 use foltr_federation::unlearn::MessageCost;
 use foltr_federation::{
     Aggregation, Checkpoint, Coordinator, Defence, Fingerprint, History, HistoryPolicy, Mechanism, Message,
-    Participation, ServerOptimiser, Setup, Unlearning, WorkerMomentum,
+    Participation, ServerOptimiser, Setup, Staleness, Unlearning, WorkerMomentum,
 };
 use foltr_rank::learn::evolution::{EvolutionSettings, Reward};
 use foltr_rank::learn::pdgd::{PdgdSettings, Updates};
@@ -73,6 +73,8 @@ pub fn settings() -> FederationSettings {
         participation: Participation::Everyone,
         dropout: 0.0,
         average_from: None,
+        staleness: Staleness::NONE,
+        single_messages: false,
         absent: Vec::new(),
         lineage: Lineage::TRAINING,
         privacy: Mechanism::Unprotected(Unprotected { reward: Reward::MaxRr }),

@@ -2,6 +2,7 @@
 
 use std::fmt::Write;
 use std::path::Path;
+use std::time::{Duration, Instant};
 
 use anyhow::Result;
 use foltr_federation::Participation;
@@ -10,13 +11,13 @@ use foltr_federation::privacy::{
     CentralMode, Clip, ClipRadius, DiscreteGaussian, DistributedLaplace, Duchi, Gaussian, PrivUnit, RandomisedResponse,
     SampledResponse, Unprotected,
 };
-use foltr_federation::{Aggregation, Defence, Mechanism, ServerOptimiser};
+use foltr_federation::{Aggregation, Defence, Mechanism, ServerOptimiser, Staleness};
 use foltr_rank::learn::evolution::{EvolutionSettings, Reward};
 use foltr_rank::learn::pdgd::{PdgdSettings, Updates};
 use foltr_rank::metric::WithoutRelevant;
 use foltr_rank::personal::{Additive, Clusters, Ditto, Interpolation, LocalOnly, Personalisation};
 use foltr_rank::rng::{Lineage, Purpose, Streams};
-use foltr_rank::{Activation, Initialisation, Params, Shape};
+use foltr_rank::{Activation, ImpressionId, Initialisation, Models, Params, Session, Shape};
 use foltr_simulation::centralised::{CentralisedRun, CentralisedSettings};
 use foltr_simulation::click::{Cascade, Preset, Users};
 use foltr_simulation::client_data::ClientData;
@@ -26,6 +27,7 @@ use foltr_simulation::datasets::{Synthetic, SyntheticShape};
 use foltr_simulation::federation_run::{FederationRun, FederationSettings, Learning};
 use foltr_simulation::letor::{ReadOptions, parse_letor};
 use foltr_simulation::normalise::normalise_per_query;
+use rand::RngExt;
 
 use super::{Case, Report, Work, bandwidth, best_seconds, on_threads};
 use foltr_experiment::evaluate::{Evaluator, SNAPSHOTS};
@@ -87,6 +89,8 @@ pub fn measure(only: &str, mut report: impl FnMut(&str)) -> Result<Report> {
     let mut bench = Bench { bandwidth, only, cases: Vec::new(), report: &mut report };
     bench.training(&small)?;
     bench.training(&large)?;
+    bench.sessions(&small)?;
+    bench.sessions(&large)?;
     bench.personalisation(&small)?;
     bench.defences(&small)?;
     bench.privacy(&small)?;
@@ -145,6 +149,33 @@ impl Bench<'_> {
         self.case(("pdgd-linear", data.name), 1, ("interactions", data.query_bytes()), || {
             Work::units(run.round().expect("a rate that does not diverge").n_interactions as f64)
         })
+    }
+
+    /// What a device does for a query: a list that is drawn and stays open, and one that is clicked and ends.
+    fn sessions(&mut self, data: &Data) -> Result<()> {
+        const LISTS: usize = 64;
+        let (queries, global) = (data.training().data(), vec![0.0; data.n_features()]);
+        let mut session = Session::new(Shape::Linear { n_features: data.n_features() }, Learning::Pdgd(PDGD))?;
+        let mut random = Streams::new(1).open(Purpose::Interaction, 0, 0);
+        session.begin(Models { global: &global, clusters: &[] }, 0, &mut random)?;
+        for (name, counts_ends) in [("session-rank", false), ("session-interaction", true)] {
+            self.case((name, data.name), 1, ("lists", data.query_bytes()), || {
+                let started = Instant::now();
+                let mut show = |_| {
+                    let query = random.random_range(0..queries.n_queries() as u32);
+                    session.rank(queries.query(query as usize), 0, &mut random).expect("a sound query").impression
+                };
+                let shown: Vec<ImpressionId> = (0..LISTS).map(&mut show).collect();
+                let ranked = started.elapsed();
+                for impression in shown {
+                    session.clicked(impression, 3, 0).expect("an open impression");
+                    session.dismiss(impression).expect("an open impression");
+                }
+                let uncounted = if counts_ends { Duration::ZERO } else { started.elapsed() - ranked };
+                Work { units: LISTS as f64, uncounted }
+            })?;
+        }
+        Ok(())
     }
 
     /// 100,000 clients, of whom a thousand take part in a round: the plain loop, then each with a ranker of its own.
@@ -239,7 +270,7 @@ impl Bench<'_> {
     ) -> Result<()> {
         const ROUNDS: usize = 20;
         self.case((name, data.name), threads, ("interactions", data.query_bytes()), || {
-            let started = std::time::Instant::now();
+            let started = Instant::now();
             let partition = match settings.learning {
                 Learning::Evolution { .. } => &data.of_evolution,
                 _ => &data.partition,
@@ -340,6 +371,8 @@ fn pdgd(shape: Shape, initial: Params) -> FederationSettings {
         participation: Participation::Everyone,
         dropout: 0.0,
         average_from: None,
+        staleness: Staleness::NONE,
+        single_messages: false,
         absent: Vec::new(),
         lineage: Lineage::TRAINING,
         privacy: Mechanism::Unprotected(Unprotected { reward: Reward::MaxRr }),

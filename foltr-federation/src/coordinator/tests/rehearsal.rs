@@ -56,7 +56,8 @@ fn the_rehearsed_step_is_the_step_and_nothing_changes() {
             let want = tried.rehearse(&sent).expect("some");
             let before = tried.master().to_vec();
             for (client, weight, row) in sent.iter() {
-                let answers = [&mut tried, &mut plain].map(|server| server.receive_step(client, weight as u32, row));
+                let answers = [&mut tried, &mut plain]
+                    .map(|server| server.receive_step(client, server.task().round, weight as u32, row));
                 assert_eq!(answers[0], answers[1]);
                 n_refused += u32::from(answers[0].is_err());
             }

@@ -57,7 +57,7 @@ fn only_the_clients_of_the_round_are_heard_and_represented() {
     coordinator.open(&[2, 1]).expect("known clients");
     let refused = Err(Rejected::NotDrawn { client: 0, round: 1 });
     assert_eq!(coordinator.receive(step(1, 0, 1, [9.0, 9.0])), refused);
-    assert_eq!(coordinator.receive_step(0, 1, &[9.0, 9.0]), refused);
+    assert_eq!(coordinator.receive_step(0, coordinator.task().round, 1, &[9.0, 9.0]), refused);
     // (3, 5): the median of two is their mean.
     assert_eq!(round(&mut coordinator, &[(2, 5.0)]), (4.0, 1));
     assert_eq!(round(&mut coordinator, &[(0, 1.0)]), (3.0, 2), "all are drawn again: 1, 3, 5");
@@ -97,7 +97,7 @@ fn messages_beyond_the_longest_are_refused_by_every_rule() {
         let mut coordinator = Coordinator::new(steps.clone()).expect("a good setup");
         let too_long = Err(Rejected::TooLong { client: 1, length: 10.0, longest: 5.0 });
         assert_eq!(coordinator.receive(step(0, 1, 1, [6.0, 8.0])), too_long);
-        assert_eq!(coordinator.receive_step(1, 1, &[-6.0, 8.0]), too_long);
+        assert_eq!(coordinator.receive_step(1, coordinator.task().round, 1, &[-6.0, 8.0]), too_long);
         assert_eq!(coordinator.receive(step(0, 1, 1, [3.0, 4.0])), Ok(()), "it may still send something sound");
         let rewards = Setup { rule: PayloadSemantics::Evolution { sigma: 0.01, antithetic: false }, ..steps };
         let mut coordinator = Coordinator::new(rewards).expect("a good setup");

@@ -10,12 +10,33 @@ use crate::query::MAX_SHOWN;
 use crate::simd::two_widths;
 
 /// Pairs of positions of one list.
-#[derive(Clone, Debug, Default)]
+///
+/// ```
+/// use foltr_rank::learn::OnlineLearner;
+/// use foltr_rank::learn::pdgd::{Pdgd, PdgdSettings, Preferences, Updates};
+/// use foltr_rank::rng::{Purpose, Streams};
+/// use foltr_rank::{Candidates, Clicks, Impression, Ranking, Shape};
+///
+/// let settings =
+///     PdgdSettings { learning_rate: 0.1, updates: Updates::Immediate, n_shown: 3, clip_radius: None, proximal: 0.0 };
+/// let mut pdgd = Pdgd::new(Shape::Linear { n_features: 1 }, settings);
+/// let mut random = Streams::new(1).open(Purpose::Interaction, 0, 0);
+/// pdgd.begin(&[1.0], &mut random);
+/// let (query, mut ranking) = (Candidates::new(&[0.0, 1.0, 2.0], 1)?, Ranking::default());
+/// pdgd.rank(query.view(), &mut random, &mut ranking);
+/// // The second document was clicked, the first and the third were not.
+/// let mut preferences = Preferences::default();
+/// pdgd.preferences(&Impression::new(query.view(), &ranking, Clicks(0b010)), &mut preferences);
+/// let weights = preferences.weights(&[0.0; 3], 1.0);
+/// assert!(weights[1] > 0.0 && weights[0] < 0.0 && weights[2] < 0.0);
+/// # Ok::<(), foltr_rank::QueryError>(())
+/// ```
+#[derive(Clone, Debug, Default, PartialEq)]
 pub struct Preferences {
     pairs: Vec<Pair>,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 struct Pair {
     clicked: u8,
     unclicked: u8,

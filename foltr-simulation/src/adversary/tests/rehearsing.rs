@@ -1,7 +1,7 @@
 //! Attackers who try their messages on the rule, and what they work out before the first round.
 
 use foltr_federation::aggregate::{Radius, TrimmedMean};
-use foltr_federation::{Aggregator, Defence};
+use foltr_federation::{Aggregator, Defence, Staleness};
 use foltr_rank::{Shape as RankerShape, row_stride};
 
 use super::*;
@@ -152,6 +152,8 @@ fn settings(n_features: usize, n_clients: u32) -> FederationSettings {
         participation: Participation::Everyone,
         dropout: 0.3,
         average_from: Some(2),
+        staleness: Staleness::NONE,
+        single_messages: false,
         absent: Vec::new(),
         lineage: foltr_rank::rng::Lineage::TRAINING,
         privacy: Mechanism::Unprotected(Unprotected { reward: Reward::MaxRr }),

@@ -1,0 +1,138 @@
+//! Which federations can be deployed, and why the others cannot.
+//!
+//! The lab simulates what papers describe, also where it protects nobody or rests on what only a simulation knows. A plan
+//! that devices obey must not have any of it.
+
+use foltr_rank::learn::EvolutionParameters;
+use foltr_rank::personal::Destination;
+use foltr_rank::{EvolutionStream, Learner, MAX_SHOWN};
+
+use crate::aggregate::Aggregation;
+use crate::asynchronous::Asynchrony;
+use crate::message::Kind;
+use crate::plan::{FederationPlan, PlanProblem};
+use crate::unlearn::Unlearning;
+
+/// Mechanisms whose guarantee holds as a computer runs them: exact integers, or a coin about a finite set of answers.
+pub const DEPLOYABLE_MECHANISMS: &[&str] =
+    &["none", "randomised-response", "sampled-response", "duchi", "central-discrete-gaussian"];
+
+/// Mechanisms for simulations only, and why.
+pub const LAB_ONLY_MECHANISMS: &[(&str, &str)] = &[
+    (
+        "gaussian",
+        "its noise is floating point, whose last digits can give the sum away; use \"central-discrete-gaussian\"",
+    ),
+    (
+        "distributed-laplace",
+        "its noise is floating point and spread over the devices, so that every one that fails takes its share away",
+    ),
+    (
+        "discrete-gaussian",
+        "noise in the devices' shares cannot be combined with a verified norm; use \"central-discrete-gaussian\"",
+    ),
+    ("priv-unit", "it draws directions in floating point, whose last digits can give the update away; use \"duchi\""),
+];
+
+/// The key to blame, whether a plan has it, and why it cannot be deployed.
+type Refusal = (&'static str, fn(&FederationPlan) -> bool, &'static str);
+
+const REFUSALS: &[Refusal] = &[
+    ("learner.kind", |plan| !plan.learner.is_federated(), "learns in one place: there are no devices to deploy it to"),
+    (
+        "learner.stream",
+        |plan| {
+            matches!(plan.learner, Learner::Evolution(EvolutionParameters { stream: EvolutionStream::Published, .. }))
+        },
+        "the seed that a device sends would replay its lists and clicks; use \"separate\"",
+    ),
+    ("ranker", |plan| plan.ranker.is_none(), "is needed: devices must know the form of the model"),
+    ("clients.dropout", |plan| plan.dropout != 0.0, "is known to simulations only: nobody knows who will fail"),
+    ("clients.absent", |plan| plan.n_absent != 0, "is known to simulations only: nobody knows who will stay away"),
+    (
+        "personalisation.kind",
+        |plan| plan.personalisation.is_some_and(|method| method.n_clusters() > 0),
+        "the cluster or group of a device would be public knowledge about its owner",
+    ),
+    (
+        "personalisation.kind",
+        |plan| plan.personalisation.is_some_and(|method| method.destination() == Destination::Nobody),
+        "nothing leaves a device: no federation is needed",
+    ),
+    (
+        "asynchrony.kind",
+        |plan| matches!(plan.asynchrony, Some(Asynchrony::Naive(_))),
+        "every single message would become a model, and old models are not in the server's checkpoint; use \"buffered\"",
+    ),
+    (
+        "defence.rule",
+        |plan| plan.defence.is_some_and(|defence| matches!(defence.rule, Aggregation::FlTrust(_))),
+        "names the trusted client by a number that enrolment gives to whoever comes at that place",
+    ),
+    (
+        "unlearning.method",
+        |plan| matches!(plan.unlearning, Some(Unlearning::Retrain(_) | Unlearning::FedEraser(_))),
+        "replays past rounds, which devices cannot run again",
+    ),
+];
+
+/// The most features of a document; more is a mistake, or made to exhaust a device.
+const MOST_FEATURES: usize = 1 << 16;
+
+impl FederationPlan {
+    /// Everything for which this plan is for simulations only, and every size that no device could work with. What is
+    /// wrong with a plan anywhere is for [`Self::check`] to say.
+    pub fn undeployable(&self) -> Vec<PlanProblem> {
+        let refused = REFUSALS.iter().filter(|(_, is_there, _)| is_there(self));
+        let problem = |key: &str, message: &str| PlanProblem { key: key.into(), message: message.into() };
+        let refused = refused.map(|(key, _, why)| problem(key, why));
+        let privacy = self.privacy.name();
+        let mechanism = (!DEPLOYABLE_MECHANISMS.contains(&privacy)).then(|| {
+            let why = LAB_ONLY_MECHANISMS.iter().find(|(name, _)| *name == privacy);
+            problem("privacy.kind", why.map_or("is not known to be safe outside of simulations", |(_, why)| why))
+        });
+        refused.chain(mechanism).chain(self.wrong_sizes()).collect()
+    }
+
+    fn wrong_sizes(&self) -> Vec<PlanProblem> {
+        let counts = [
+            ("metrics.list_length", self.list_length, MAX_SHOWN),
+            ("clients.n_clients", self.n_clients, u32::MAX as usize),
+            ("clients.interactions", self.n_interactions, u32::MAX as usize),
+            ("federation.rounds", self.n_rounds, u32::MAX as usize),
+        ];
+        let wrong = counts.into_iter().filter(|(_, count, most)| !(1..=*most).contains(count));
+        let counts = wrong.map(|(key, count, most)| PlanProblem {
+            key: key.into(),
+            message: format!("must be 1 to {most}, not {count}"),
+        });
+        let learner = self.learner.check().into_iter().map(|error| ("learner", error));
+        let ranker = self.ranker.iter().flat_map(|ranker| ranker.check()).map(|error| ("ranker", error));
+        let parameters = learner.chain(ranker).map(|(section, error)| PlanProblem {
+            key: format!("{section}.{}", error.name),
+            message: error.to_string(),
+        });
+        counts.chain(parameters).collect()
+    }
+
+    /// Whether documents may have so many features.
+    pub(super) fn check_features(n_features: usize) -> Option<PlanProblem> {
+        let is_wrong = !(1..=MOST_FEATURES).contains(&n_features);
+        is_wrong.then(|| PlanProblem {
+            key: "features".into(),
+            message: format!("must be 1 to {MOST_FEATURES}, not {n_features}"),
+        })
+    }
+
+    /// What a device sends about a model of so many parameters.
+    pub(super) fn payload_kind(&self, n_params: usize) -> Result<Kind, PlanProblem> {
+        let usual = self.semantics().ok_or_else(|| PlanProblem {
+            key: "learner.kind".into(),
+            message: "has no devices that send anything".into(),
+        })?;
+        let mechanism = self
+            .mechanism(n_params)
+            .map_err(|error| PlanProblem { key: format!("privacy.{}", error.key), message: error.message })?;
+        Ok(mechanism.rule(usual, 1.0, None).kind())
+    }
+}

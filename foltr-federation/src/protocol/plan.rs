@@ -1,0 +1,160 @@
+//! What a server signs and a device obeys.
+
+use foltr_rank::Shape;
+use serde::{Deserialize, Serialize};
+use thiserror::Error;
+
+use crate::fingerprint::Fingerprint;
+use crate::message::Expected;
+use crate::plan::{FederationPlan, PlanProblem};
+use crate::protocol::VERSION;
+use crate::protocol::canonical::{self, CanonicalError};
+use crate::protocol::features::FeatureSchema;
+use crate::protocol::signed::Document;
+use foltr_rank::bytes::BytesError;
+
+/// Everything that a device must know to take part. Immutable: a change is a new plan with another hash.
+///
+/// ```
+/// use foltr_federation::FederationPlan;
+/// use foltr_federation::protocol::{Document, FeatureSchema, Normalisation, Plan, SecretKey, Signed};
+/// use foltr_rank::learn::PdgdParameters;
+/// use foltr_rank::learn::pdgd::Updates;
+/// use foltr_rank::{Initialisation, Learner, RankerShape};
+///
+/// let pdgd = PdgdParameters { learning_rate: 0.1, updates: Updates::Immediate, proximal: None };
+/// let ranker = RankerShape::Linear { initialisation: Initialisation::Zero };
+/// let federation = FederationPlan::averaging(Learner::Pdgd(pdgd), ranker, 100, 4, 50);
+/// let features = FeatureSchema::numbered(46, Normalisation::Query);
+/// let plan = Plan::new(federation, &features, false)?;
+/// let key = SecretKey::from_bytes(&[7; 32]);
+/// let sent = Signed::sign(plan, &key)?.as_bytes().to_vec();
+///
+/// let received = Signed::<Plan>::decode(&sent)?;
+/// let plan = received.verify(&key.public_key())?;
+/// plan.admit(&features)?;
+/// assert_eq!(plan.hash()?, received.hash());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[serde(deny_unknown_fields)]
+pub struct Plan {
+    protocol: u8,
+    n_features: usize,
+    features: Fingerprint,
+    federation: FederationPlan,
+    simulated: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum PlanError {
+    #[error("the plan is of protocol {got}; this program speaks protocol {VERSION}")]
+    Protocol { got: u8 },
+    #[error("the plan has {}: {}", count(.0.len()), list(.0))]
+    Problems(Vec<PlanProblem>),
+    #[error("the plan names the features {plan}, this device computes {own}: a server may not choose them")]
+    Features { plan: Fingerprint, own: Fingerprint },
+    #[error("the plan is for simulations: its noise can be foreseen")]
+    Simulated,
+    #[error(transparent)]
+    Canonical(#[from] CanonicalError),
+}
+
+impl From<BytesError> for PlanError {
+    fn from(error: BytesError) -> Self {
+        Self::Canonical(error.into())
+    }
+}
+
+fn count(n: usize) -> String {
+    if n == 1 { "a problem".into() } else { format!("{n} problems") }
+}
+
+fn list(problems: &[PlanProblem]) -> String {
+    problems.iter().map(ToString::to_string).collect::<Vec<_>>().join("; ")
+}
+
+impl Plan {
+    /// `simulated` marks a plan whose noise may come from a seed: no device and no server takes it.
+    pub fn new(federation: FederationPlan, features: &FeatureSchema, simulated: bool) -> Result<Self, PlanError> {
+        let (n_features, features) = (features.features.len(), features.hash()?);
+        let plan = Self { protocol: VERSION, n_features, features, federation, simulated };
+        plan.check_form()?;
+        plan.check()?;
+        Ok(plan)
+    }
+
+    /// What the parameters of releases mean.
+    pub fn shape(&self) -> Shape {
+        let n_features = self.n_features;
+        self.federation.ranker.map_or(Shape::Linear { n_features }, |ranker| ranker.shape(n_features))
+    }
+
+    /// The hash of the [`FeatureSchema`].
+    pub const fn features(&self) -> Fingerprint {
+        self.features
+    }
+
+    pub const fn federation(&self) -> &FederationPlan {
+        &self.federation
+    }
+
+    pub const fn is_simulated(&self) -> bool {
+        self.simulated
+    }
+
+    /// Whether a device with these features, or a server, may work by this plan. Looks at its parts together, which takes
+    /// some time: verify the signature first.
+    pub fn admit(&self, features: &FeatureSchema) -> Result<(), PlanError> {
+        let own = features.hash()?;
+        match () {
+            () if self.simulated => Err(PlanError::Simulated),
+            () if self.features != own => Err(PlanError::Features { plan: self.features, own }),
+            () => self.check(),
+        }
+    }
+
+    /// What the payload of a contribution must be.
+    pub fn expected(&self) -> Result<Expected, PlanError> {
+        let n_params = self.shape().n_params();
+        let kind = self.federation.payload_kind(n_params).map_err(|problem| PlanError::Problems(vec![problem]))?;
+        let max_interactions = u32::try_from(self.federation.n_interactions).unwrap_or(u32::MAX);
+        Ok(Expected { n_params, kind, max_interactions })
+    }
+
+    /// What can be seen at once: the protocol, sizes, and what is for simulations only.
+    fn check_form(&self) -> Result<(), PlanError> {
+        if self.protocol != VERSION {
+            return Err(PlanError::Protocol { got: self.protocol });
+        }
+        let mut problems = self.federation.undeployable();
+        problems.extend(FederationPlan::check_features(self.n_features));
+        refuse(problems)
+    }
+
+    /// Whether the parts of the plan go together.
+    fn check(&self) -> Result<(), PlanError> {
+        refuse(self.federation.check())
+    }
+}
+
+fn refuse(problems: Vec<PlanProblem>) -> Result<(), PlanError> {
+    if problems.is_empty() { Ok(()) } else { Err(PlanError::Problems(problems)) }
+}
+
+impl Document for Plan {
+    const NAME: &'static str = "foltr plan";
+
+    type Error = PlanError;
+
+    fn encode(&self) -> Result<Vec<u8>, PlanError> {
+        Ok(canonical::encode(self)?)
+    }
+
+    fn decode(bytes: &[u8]) -> Result<Self, PlanError> {
+        let plan: Self = canonical::decode(bytes)?;
+        plan.check_form()?;
+        Ok(plan)
+    }
+}

@@ -1,0 +1,150 @@
+//! Which plans can be deployed: every refusal, and what a device checks.
+
+use foltr_federation::aggregate::{CentredClipping, FlTrust, Radius};
+use foltr_federation::asynchronous::{Buffered, Naive};
+use foltr_federation::protocol::{
+    CanonicalError, DEPLOYABLE_MECHANISMS, Document, FeatureSchema, LAB_ONLY_MECHANISMS, Normalisation, Plan, PlanError,
+};
+use foltr_federation::{Aggregation, Asynchrony, Defence, FederationPlan, Kind, Participation, Privacy, Unlearning};
+use foltr_rank::learn::evolution::Reward;
+use foltr_rank::learn::pdgd::Updates;
+use foltr_rank::learn::{EvolutionParameters, LeastSquares, PdgdParameters};
+use foltr_rank::personal::Personalisation;
+use foltr_rank::{EvolutionStream, Initialisation, Learner, RankerShape};
+
+const PDGD: PdgdParameters = PdgdParameters { learning_rate: 0.1, updates: Updates::Immediate, proximal: None };
+const LINEAR: RankerShape = RankerShape::Linear { initialisation: Initialisation::Zero };
+
+fn plain() -> FederationPlan {
+    FederationPlan::averaging(Learner::Pdgd(PDGD), LINEAR, 100, 4, 50)
+}
+
+fn evolution(stream: EvolutionStream) -> FederationPlan {
+    let learner = EvolutionParameters { sigma: 0.01, antithetic: false, reward: Reward::MaxRr, stream };
+    FederationPlan { learner: Learner::Evolution(learner), ..plain() }
+}
+
+fn features() -> FeatureSchema {
+    FeatureSchema::numbered(46, Normalisation::Query)
+}
+
+/// What is wrong with a plan, as a list of keys with reasons.
+fn problems(plan: FederationPlan) -> Vec<(String, String)> {
+    match Plan::new(plan, &features(), false) {
+        Ok(_) => Vec::new(),
+        Err(PlanError::Problems(problems)) => problems.into_iter().map(|it| (it.key, it.message)).collect(),
+        Err(error) => panic!("{error}"),
+    }
+}
+
+#[test]
+fn every_part_that_only_a_simulation_knows_is_refused_with_its_reason() {
+    let personal = |name: &str| {
+        let named = |method: &Personalisation| serde_json::to_value(method).expect("JSON")["kind"] == name;
+        let personalisation = Personalisation::examples().into_iter().find(named);
+        assert!(personalisation.is_some(), "{name}");
+        FederationPlan { personalisation, ..plain() }
+    };
+    let unlearning = |name: &str| {
+        let unlearning = Unlearning::examples().into_iter().find(|method| method.name() == name);
+        assert!(unlearning.is_some(), "{name}");
+        FederationPlan { unlearning, ..plain() }
+    };
+    let naive = Naive { updates_per_round: 10, max_staleness: 3 };
+    let trusted = Defence::of_rule(Aggregation::FlTrust(FlTrust { trusted: 4 }));
+    for (plan, key, why) in [
+        (FederationPlan { learner: Learner::LeastSquares(LeastSquares {}), ..plain() }, "learner.kind", "no devices"),
+        (evolution(EvolutionStream::Published), "learner.stream", "replay its lists and clicks"),
+        (FederationPlan { ranker: None, ..plain() }, "ranker", "is needed"),
+        (FederationPlan { dropout: 0.2, ..plain() }, "clients.dropout", "known to simulations only"),
+        (FederationPlan { n_absent: 1, ..plain() }, "clients.absent", "known to simulations only"),
+        (personal("clusters"), "personalisation.kind", "public knowledge"),
+        (personal("known-groups"), "personalisation.kind", "public knowledge"),
+        (personal("additive"), "personalisation.kind", "public knowledge"),
+        (personal("local-only"), "personalisation.kind", "nothing leaves a device"),
+        (FederationPlan { asynchrony: Some(Asynchrony::Naive(naive)), ..plain() }, "asynchrony.kind", "old models"),
+        (FederationPlan { defence: Some(trusted), ..plain() }, "defence.rule", "enrolment"),
+        (unlearning("retrain"), "unlearning.method", "cannot run again"),
+        (unlearning("fed-eraser"), "unlearning.method", "cannot run again"),
+        (FederationPlan { list_length: 101, ..plain() }, "metrics.list_length", "1 to 100, not 101"),
+        (FederationPlan { n_clients: usize::MAX, ..plain() }, "clients.n_clients", "must be 1 to"),
+        (FederationPlan { n_interactions: 0, ..plain() }, "clients.interactions", "must be 1 to"),
+        (FederationPlan { n_rounds: 0, ..plain() }, "federation.rounds", "must be 1 to"),
+        (
+            FederationPlan { learner: Learner::Pdgd(PdgdParameters { learning_rate: 0.0, ..PDGD }), ..plain() },
+            "learner.learning_rate",
+            "positive",
+        ),
+    ] {
+        let problems = problems(plan.clone());
+        assert!(problems.iter().any(|(at, text)| at == key && text.contains(why)), "{key}: {problems:?}");
+    }
+}
+
+#[test]
+fn every_mechanism_is_deployable_or_for_the_lab_with_a_reason() {
+    for privacy in Privacy::examples() {
+        let name = privacy.name();
+        let why = LAB_ONLY_MECHANISMS.iter().find(|(lab, _)| *lab == name).map(|(_, why)| (*why).to_owned());
+        assert_ne!(why.is_some(), DEPLOYABLE_MECHANISMS.contains(&name), "{name} must be in one of the two lists");
+        let of_steps = FederationPlan { privacy, ..plain() };
+        let plan = if name.ends_with("response") {
+            FederationPlan { privacy, ..evolution(EvolutionStream::Separate) }
+        } else {
+            of_steps
+        };
+        let blamed = problems(plan).into_iter().find(|(key, _)| key == "privacy.kind").map(|(_, text)| text);
+        assert_eq!(blamed, why, "{name}");
+    }
+}
+
+#[test]
+fn what_can_be_deployed_is() {
+    let centred = Aggregation::CentredClipping(CentredClipping { radius: Radius::Median, iterations: 3 });
+    let buffered = Buffered { buffer: 10, staleness_exponent: 0.5, rate_limit: 2, max_staleness: 5 };
+    let plans = [
+        (plain(), Kind::Step),
+        (evolution(EvolutionStream::Separate), Kind::Evolution),
+        (FederationPlan { defence: Some(Defence::recommended(10)), ..plain() }, Kind::Step),
+        (FederationPlan { defence: Some(Defence::of_rule(centred)), ..plain() }, Kind::Step),
+        (FederationPlan { participation: Participation::Sample(10), ..plain() }, Kind::Step),
+        (FederationPlan { asynchrony: Some(Asynchrony::Buffered(buffered)), ..plain() }, Kind::Step),
+        (FederationPlan { shards: Some(4), average_last: Some(0.5), ..plain() }, Kind::Step),
+    ];
+    for (federation, kind) in plans {
+        let plan = Plan::new(federation.clone(), &features(), false).expect("deployable");
+        assert_eq!(plan.admit(&features()), Ok(()), "{federation:?}");
+        let expected = plan.expected().expect("devices send something");
+        assert_eq!((expected.kind, expected.n_params, expected.max_interactions), (kind, 46, 4));
+        let again = Plan::decode(&plan.encode().expect("exact")).expect("its own bytes");
+        assert_eq!((again.hash(), &again), (plan.hash(), &plan));
+    }
+}
+
+#[test]
+fn a_device_refuses_other_features_and_plans_of_simulations() {
+    let plan = Plan::new(plain(), &features(), false).expect("deployable");
+    let own = FeatureSchema::numbered(46, Normalisation::None);
+    let error = PlanError::Features { plan: plan.features(), own: own.hash().expect("exact") };
+    assert_eq!(plan.admit(&own), Err(error));
+    let simulated = Plan::new(plain(), &features(), true).expect("deployable but for its mark");
+    assert_eq!(simulated.admit(&features()), Err(PlanError::Simulated));
+    assert_ne!(simulated.hash(), plan.hash());
+    let none = Plan::new(plain(), &FeatureSchema::numbered(0, Normalisation::None), false);
+    assert!(matches!(none, Err(PlanError::Problems(problems)) if problems[0].key == "features"));
+}
+
+#[test]
+fn a_plan_with_another_protocol_or_form_is_refused() {
+    let bytes = Plan::new(plain(), &features(), false).and_then(|plan| plan.encode()).expect("deployable");
+    let text = String::from_utf8(bytes).expect("JSON");
+    let with = |from: &str, to: &str| {
+        assert!(text.contains(from), "{from} in {text}");
+        Plan::decode(text.replace(from, to).as_bytes())
+    };
+    assert_eq!(with("\"protocol\":2", "\"protocol\":3"), Err(PlanError::Protocol { got: 3 }));
+    let wide = with("\"n_features\":46", "\"n_features\":100000");
+    assert!(matches!(wide, Err(PlanError::Problems(problems)) if problems[0].key == "features"));
+    assert_eq!(with("\"protocol\":2", "\"protocol\": 2"), Err(CanonicalError::NotCanonical.into()));
+    assert!(matches!(with("\"protocol\":2", "\"protokoll\":2"), Err(PlanError::Canonical(CanonicalError::Json(_)))));
+}

@@ -1,0 +1,212 @@
+//! Every decoder of the protocol against arbitrary bytes, damaged documents and its corpus.
+
+use foltr_federation::aggregate::{FlDetector, Radius};
+use foltr_federation::privacy::{DiscreteGaussian, ResponseParameters};
+use foltr_federation::protocol::{
+    Contribution, ContributionReceipt, DeviceId, Document, FeatureSchema, Lottery, Normalisation, Plan, Release,
+    ReleaseId, SecretKey, Signed, Task,
+};
+use foltr_federation::{
+    Aggregation, Combined, Contributions, Defence, Expected, FederationPlan, Fingerprint, HistoryPolicy, Kind, Message,
+    Payload, Privacy,
+};
+use foltr_rank::bytes::{Reader, Writer};
+use foltr_rank::learn::evolution::Reward;
+use foltr_rank::learn::pdgd::Updates;
+use foltr_rank::learn::{EvolutionParameters, PdgdParameters};
+use foltr_rank::rng::Purpose;
+use foltr_rank::{Activation, EvolutionStream, Initialisation, Learner, RankerShape};
+
+use crate::fuzzing::{Target, label};
+use crate::noise::seeded;
+use crate::wire;
+
+const N_PARAMS: usize = 3;
+
+fn key() -> SecretKey {
+    SecretKey::from_bytes(&[1; 32])
+}
+
+/// A signed document, decoded: what is accepted has exactly these bytes.
+fn check_signed<T: Document>(bytes: &[u8]) -> Result<(), String>
+where
+    T::Error: std::fmt::Debug,
+{
+    let signed = Signed::<T>::decode(bytes).map_err(|error| label(&error))?;
+    assert_eq!(signed.as_bytes(), bytes);
+    let body = signed.unverified().encode().unwrap_or_else(|error| panic!("accepted, and not encoded: {error:?}"));
+    assert_eq!(&bytes[64..], body);
+    Ok(())
+}
+
+fn signed<T: Document>(content: T) -> Vec<u8>
+where
+    T::Error: std::fmt::Debug,
+{
+    Signed::sign(content, &key()).expect("a sound document").as_bytes().to_vec()
+}
+
+fn plans() -> Vec<Plan> {
+    let pdgd = PdgdParameters { learning_rate: 0.1, updates: Updates::Immediate, proximal: None };
+    let evolution = EvolutionParameters {
+        sigma: 0.01,
+        antithetic: true,
+        reward: Reward::ClickDcg,
+        stream: EvolutionStream::Separate,
+    };
+    let initialisation = Initialisation::RandomNorm { norm: 0.01 };
+    let linear = RankerShape::Linear { initialisation };
+    let mlp = RankerShape::Mlp { hidden: 10, activation: Activation::Relu, initialisation };
+    let plain = FederationPlan::averaging(Learner::Pdgd(pdgd), linear, 100, 4, 50);
+    let response = ResponseParameters { probability: Some(0.9), whole_run: None };
+    let private = FederationPlan {
+        privacy: Privacy::RandomisedResponse(response),
+        ..FederationPlan::averaging(Learner::Evolution(evolution), mlp, 1000, 8, 200)
+    };
+    let history = HistoryPolicy { checkpoints_every: Some(10), ..HistoryPolicy::default() };
+    let defended = FederationPlan {
+        defence: Some(Defence::recommended(20)),
+        history: Some(history),
+        average_last: Some(0.25),
+        ..plain.clone()
+    };
+    let features = FeatureSchema::numbered(46, Normalisation::Query);
+    [plain, private, defended].map(|plan| Plan::new(plan, &features, false).expect("deployable")).into()
+}
+
+#[test]
+fn plans_survive_fuzzing() {
+    let valid = plans().into_iter().map(signed).collect();
+    Target { name: "plan", valid, has_valid_damage: true, decode: check_signed::<Plan> }.run(20_000);
+}
+
+#[test]
+fn feature_schemas_survive_fuzzing() {
+    let valid = [0, 2].map(|n| FeatureSchema::numbered(n, Normalisation::None).encode().expect("sound")).into();
+    let decode = |bytes: &[u8]| {
+        let schema = FeatureSchema::decode(bytes).map_err(|error| label(&error))?;
+        assert_eq!(schema.encode().as_deref(), Ok(bytes));
+        Ok(())
+    };
+    Target { name: "feature-schema", valid, has_valid_damage: true, decode }.run(20_000);
+}
+
+#[test]
+fn releases_survive_fuzzing() {
+    let plan = wire::plan();
+    let first = Release::first(plan, 0, vec![0.0, 1.0, -2.5], &key()).expect("finite");
+    let second = first.next(plan, vec![0.0; N_PARAMS], &key()).expect("finite");
+    let other = SecretKey::from_bytes(&[2; 32]).public_key();
+    let rotation = second.next_with_key(plan, vec![f32::MAX; N_PARAMS], &key(), other).expect("finite");
+    let decode = |bytes: &[u8]| {
+        let release = Release::decode(bytes, N_PARAMS).map_err(|error| label(&error))?;
+        assert_eq!(release.encode(), bytes);
+        assert_eq!(Fingerprint::of_model(release.params()), release.header().model);
+        check_signed::<foltr_federation::protocol::ReleaseHeader>(&bytes[..bytes.len() - 4 * N_PARAMS])
+    };
+    let valid = [first, second, rotation].iter().map(Release::encode).collect();
+    Target { name: "release", valid, has_valid_damage: true, decode }.run(50_000);
+}
+
+#[test]
+fn tasks_survive_fuzzing() {
+    let start = ReleaseId { version: 6, hash: Fingerprint::of(b"release") };
+    let lottery = Lottery { value: [3; 32], threshold: 1 << 62 };
+    let task = Task {
+        plan: wire::plan(),
+        round: 7,
+        shard: 0,
+        start,
+        clip_norm: Some(0.5),
+        deadline: 1_800_000_000,
+        n_wanted: 100,
+        lottery: Some(lottery),
+    };
+    let tasks = [task, Task { clip_norm: None, ..task }, Task { lottery: None, ..task }];
+    Target { name: "task", valid: tasks.map(signed).into(), has_valid_damage: true, decode: check_signed::<Task> }
+        .run(50_000);
+}
+
+#[test]
+fn receipts_survive_fuzzing() {
+    let device = DeviceId::from_bytes([5; 32]);
+    let (plan, contribution) = (wire::plan(), Fingerprint::of(b"contribution"));
+    let receipt = ContributionReceipt { plan, round: 3, device, contribution, time: 1_800_000_000 };
+    let valid = vec![signed(receipt)];
+    Target { name: "contribution-receipt", valid, has_valid_damage: true, decode: check_signed::<ContributionReceipt> }
+        .run(50_000);
+}
+
+fn expected(kind: Kind) -> Expected {
+    Expected { n_params: N_PARAMS, kind, max_interactions: 8 }
+}
+
+/// A message of each kind, with tiny and huge numbers among them.
+fn payloads() -> Vec<Payload> {
+    let delta = vec![1.0, -1e-45, f32::MAX];
+    let mechanism = DiscreteGaussian::new(600.0, 1.0, 2, 0).expect("sound");
+    let share = mechanism.share(&delta[..], &mut seeded(1, Purpose::Noise, 1, 0));
+    vec![
+        Payload::Step { n_interactions: 8, delta: delta.clone() },
+        Payload::Evolution { seed: 9, plus: 0.5, minus: None },
+        Payload::Evolution { seed: 9, plus: 0.5, minus: Some(-0.0) },
+        Payload::Clipped { within: false, delta },
+        Payload::Share(share.expect("clipped")),
+    ]
+}
+
+#[test]
+fn contributions_survive_fuzzing() {
+    let sent = |payload: Payload| wire::contribution(&Message { round: 2, start: 1, client: 3, payload }).encode();
+    let decode = |bytes: &[u8]| {
+        let mut first_error = None;
+        let mut is_accepted = false;
+        for kind in Kind::ALL {
+            match Contribution::decode(bytes, &wire::plan(), &expected(kind)) {
+                Ok(contribution) => {
+                    assert!(!is_accepted, "{bytes:?} is of two kinds");
+                    is_accepted = true;
+                    assert_eq!(expected(kind).check(&contribution.payload), Ok(()));
+                    assert_eq!(contribution.encode(), bytes);
+                }
+                // Of the kind that the bytes claim to be, or the same for all.
+                Err(error) if bytes.get(1) == Some(&(kind as u8)) || kind == Kind::Step => {
+                    first_error = Some(label(&error));
+                }
+                Err(_) => {}
+            }
+        }
+        if is_accepted { Ok(()) } else { Err(first_error.expect("an error for each kind")) }
+    };
+    Target { name: "contribution", valid: payloads().into_iter().map(sent).collect(), has_valid_damage: true, decode }
+        .run(100_000);
+}
+
+#[test]
+fn states_of_rules_survive_fuzzing() {
+    const RULE: Defence =
+        Defence { bound: Some(Radius::Median), ..Defence::of_rule(Aggregation::FlDetector(FlDetector { window: 2 })) };
+    let state = |n_rounds: u8| {
+        let mut rule = RULE.start();
+        for round in 0..n_rounds {
+            let rows = [[1.0, 2.0, f32::from(round)], [1.5, 2.0, 0.0], [0.5, -2.0, 0.1]];
+            let global = [0.1 * f32::from(round); N_PARAMS];
+            rule.aggregate(&global, &Contributions::of_rows(&rows), &mut Combined::default()).expect("three");
+        }
+        let mut out = Writer::default();
+        rule.save(&mut out);
+        out.0
+    };
+    let decode = |bytes: &[u8]| {
+        let (mut rule, mut input) = (RULE.start(), Reader::new(bytes));
+        rule.restore(&mut input, N_PARAMS).and_then(|()| input.finish()).map_err(|error| label(&error))?;
+        let mut out = Writer::default();
+        rule.save(&mut out);
+        assert_eq!(out.0, bytes);
+        // Whatever is accepted can go on.
+        let round = Contributions::of_rows(&[[1.0; N_PARAMS], [0.0; N_PARAMS]]);
+        rule.aggregate(&[0.5; N_PARAMS], &round, &mut Combined::default()).map_err(|error| label(&error))
+    };
+    Target { name: "rule-state", valid: vec![state(0), state(1), state(5)], has_valid_damage: true, decode }
+        .run(50_000);
+}

@@ -1,0 +1,54 @@
+//! What an open impression remembers for its learner, beside its documents: clicks come when the learner has moved on.
+
+use super::evolution::Sign;
+use super::pdgd::ListMass;
+use crate::bytes::{BytesError, Reader, Writer};
+
+/// What the list that was ranked last will teach when its clicks are known.
+#[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
+pub enum Lesson {
+    /// PDGD: preferences between pairs of its documents.
+    Pairs(ListMass),
+    /// FOLtR-ES: what users think of one side of the round's perturbation.
+    Side(Sign),
+    /// Nothing: it belongs to no round of FOLtR-ES, or to one that is over.
+    Nothing,
+}
+
+impl Lesson {
+    /// The round is over, and with it the perturbation that a list came from. Pairs of documents stay true.
+    pub(crate) fn outlive_round(&mut self) {
+        if let Self::Side(_) = self {
+            *self = Self::Nothing;
+        }
+    }
+
+    /// Memory behind it.
+    pub(crate) fn n_bytes(&self) -> usize {
+        if let Self::Pairs(mass) = self { mass.n_bytes() } else { 0 }
+    }
+
+    pub(crate) fn write(&self, out: &mut Writer) {
+        match self {
+            Self::Nothing => out.u8(0),
+            Self::Side(Sign::Plus) => out.u8(1),
+            Self::Side(Sign::Minus) => out.u8(2),
+            Self::Pairs(mass) => {
+                out.u8(3);
+                mass.write(out);
+                out
+            }
+        };
+    }
+
+    pub(crate) fn read(n_shown: usize, input: &mut Reader<'_>) -> Result<Self, BytesError> {
+        match input.u8()? {
+            0 => Ok(Self::Nothing),
+            1 => Ok(Self::Side(Sign::Plus)),
+            2 => Ok(Self::Side(Sign::Minus)),
+            3 => ListMass::read(n_shown, input).map(Self::Pairs),
+            _ => Err(input.wrong("a lesson that no learner has")),
+        }
+    }
+}

@@ -1,0 +1,68 @@
+//! Which settings a session can work with.
+
+use super::SessionError;
+use crate::learn::Learning;
+use crate::learn::evolution::{EvolutionSettings, MAX_REPORTED};
+use crate::learn::pdgd::{PdgdSettings, Updates};
+use crate::parameter::{ParameterError, positive, require};
+use crate::params::Shape;
+use crate::personal::Personalisation;
+use crate::query::MAX_SHOWN;
+
+/// Beyond any ranker that a device computes; its memory is a gigabyte.
+const MAX_PARAMS: usize = 1 << 28;
+
+/// The longest list, or what is wrong.
+pub(super) fn check(
+    shape: Shape,
+    learning: &Learning,
+    personalisation: Option<&Personalisation>,
+) -> Result<usize, SessionError> {
+    check_shape(shape)?;
+    let n_shown = match learning {
+        Learning::Pdgd(settings) => check_pdgd(settings)?,
+        Learning::Evolution { published_stream: true, .. } => return Err(SessionError::PublishedStream),
+        Learning::Evolution { settings, .. } => check_evolution(settings)?,
+    };
+    if let Some(personalisation) = personalisation {
+        personalisation.check()?;
+        let is_immediate = matches!(learning, Learning::Pdgd(settings) if settings.updates == Updates::Immediate);
+        if !is_immediate {
+            return Err(SessionError::Personalisation);
+        }
+    }
+    Ok(n_shown)
+}
+
+fn check_shape(shape: Shape) -> Result<(), ParameterError> {
+    let whole = |name, n: usize| require(name, n as f64, (1..=MAX_PARAMS).contains(&n), "1 to 2^28");
+    whole("n_features", shape.n_features())?;
+    if let Shape::Mlp { n_hidden, .. } = shape {
+        whole("n_hidden", n_hidden)?;
+    }
+    // Neither factor is above 2^28, so the product does not overflow.
+    whole("n_params", shape.n_params())
+}
+
+fn check_list(n_shown: usize, most: usize, right: &'static str) -> Result<usize, ParameterError> {
+    require("n_shown", n_shown as f64, (1..=most).contains(&n_shown), right)?;
+    Ok(n_shown)
+}
+
+fn check_pdgd(settings: &PdgdSettings) -> Result<usize, ParameterError> {
+    let PdgdSettings { learning_rate, proximal, clip_radius, n_shown, .. } = *settings;
+    positive("learning_rate", learning_rate.into())?;
+    require("proximal", proximal.into(), proximal >= 0.0, "0 or a positive number")?;
+    if let Some(radius) = clip_radius {
+        positive("clip_radius", radius.into())?;
+    }
+    check_list(n_shown, MAX_SHOWN, "1 to 100")
+}
+
+fn check_evolution(settings: &EvolutionSettings) -> Result<usize, ParameterError> {
+    let EvolutionSettings { sigma, antithetic, n_interactions, n_shown, .. } = *settings;
+    positive("sigma", sigma.into())?;
+    let is_sound = n_interactions > 0 && (!antithetic || n_interactions.is_multiple_of(2));
+    require("n_interactions", n_interactions as f64, is_sound, "at least 1, and even where antithetic")?;
+    check_list(n_shown, MAX_REPORTED, "1 to 16: a message has a bit for each document")
+}
