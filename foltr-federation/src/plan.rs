@@ -84,6 +84,7 @@ impl FederationPlan {
             dropout: 0.0,
             n_absent: 0,
             optimiser: Some(ServerOptimiser::LearningRate { rate: 1.0 }),
+            staleness: None,
             shards: None,
             average_last: None,
             personalisation: None,

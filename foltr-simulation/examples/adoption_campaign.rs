@@ -98,8 +98,8 @@ impl Person<'_> {
             let label = |&doc: &u32| if self.is_indifferent { 1 } else { self.data.labels(query_idx)[doc as usize] };
             let shown: Vec<u8> = ranking.docs().iter().map(label).collect();
             let clicks = users.click(&shown, stream);
-            let (scores, hidden) = pdgd.drawn_with(&ranking);
-            ShownList::new(query, &ranking, &scores, hidden, clicks).expect("a list that was drawn")
+            let lesson = pdgd.lesson(&ranking).expect("PDGD learns from every list");
+            ShownList::of_lesson(query, &ranking, &lesson, clicks).expect("a list that was drawn")
         };
         (0..n_searches).filter_map(search).collect()
     }

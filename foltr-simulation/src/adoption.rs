@@ -10,6 +10,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use foltr_federation::RoundTask;
 use foltr_rank::adoption::{Adoption, AdoptionError, AdoptionRule, ShownList};
+use foltr_rank::bytes::{BytesError, Reader, Writer};
+use foltr_rank::learn::Lesson;
 use foltr_rank::learn::pdgd::{Pdgd, PdgdSettings};
 use foltr_rank::rng::Streams;
 use foltr_rank::{Impression, OnlineLearner, Params, QueryView, Ranking, Update};
@@ -41,16 +43,28 @@ impl OnlineLearner for RecordingPdgd {
 
     fn observe(&mut self, impression: &Impression<'_>) {
         let Impression { query, ranking, clicks, .. } = *impression;
-        let (scores, hidden) = self.pdgd.drawn_with(ranking);
+        let evidence = self.pdgd.lesson(ranking).map(|lesson| ShownList::of_lesson(query, ranking, &lesson, clicks));
         // Scores of a model that is far away may be infinite; nothing is known about the law of such a list.
-        if let Ok(Some(list)) = ShownList::new(query, ranking, &scores, hidden, clicks) {
+        if let Some(Ok(Some(list))) = evidence {
             self.lists.lock().unwrap_or_else(PoisonError::into_inner).push(list);
         }
         self.pdgd.observe(impression);
     }
 
+    fn lesson(&mut self, ranking: &Ranking) -> Option<Lesson> {
+        self.pdgd.lesson(ranking)
+    }
+
     fn finish(&mut self) -> Update<'_> {
         self.pdgd.finish()
+    }
+
+    fn save(&self, out: &mut Writer) {
+        self.pdgd.save(out);
+    }
+
+    fn restore(&mut self, input: &mut Reader<'_>) -> Result<(), BytesError> {
+        self.pdgd.restore(input)
     }
 }
 

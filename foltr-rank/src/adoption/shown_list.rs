@@ -74,14 +74,24 @@ impl ShownList {
         Ok(Some(Self { n_features: query.n_features(), rows, clicks, rho: rho.into() }))
     }
 
-    /// The evidence of a list that has ended in a [`Session`](crate::Session); nothing if its clicks prefer no document to
-    /// another, or if the learner does not draw its lists.
-    pub fn of_impression(ended: &StoredImpression) -> Option<Self> {
-        let Lesson::Pairs(mass) = ended.lesson() else { return None };
+    /// The evidence of a list that teaches this, which [`OnlineLearner::lesson`](crate::OnlineLearner::lesson) says; none
+    /// if the learner does not draw its lists.
+    pub fn of_lesson(
+        query: QueryView<'_>,
+        ranking: &Ranking,
+        lesson: &Lesson,
+        clicks: Clicks,
+    ) -> Result<Option<Self>, ListError> {
+        let Lesson::Pairs(mass) = lesson else { return Ok(None) };
         let (scores, hidden) = mass.log_scores();
+        Self::new(query, ranking, &scores, hidden, clicks)
+    }
+
+    /// The evidence of a list that has ended in a [`Session`](crate::Session).
+    pub fn of_impression(ended: &StoredImpression) -> Option<Self> {
         let docs: Vec<u32> = (0..ended.n_shown() as u32).collect();
         let ranking = Ranking::from_docs(&docs).ok()?;
-        Self::new(ended.documents(), &ranking, &scores, hidden, ended.clicks()).ok()?
+        Self::of_lesson(ended.documents(), &ranking, ended.lesson(), ended.clicks()).ok()?
     }
 
     pub const fn n_features(&self) -> usize {

@@ -168,12 +168,6 @@ impl Pdgd {
         }
     }
 
-    /// The scores that drew the list ranked last, by position, and the log-sum-exp of those of all other documents: what
-    /// [`ShownList`](crate::adoption::ShownList) needs. To be asked before [`OnlineLearner::observe`].
-    pub fn drawn_with(&mut self, ranking: &Ranking) -> (Vec<f64>, f64) {
-        ListMass::new(&self.scores, &mut self.exponentials, ranking).log_scores()
-    }
-
     /// Changes the learning rate of the steps to come.
     pub const fn set_learning_rate(&mut self, learning_rate: f32) {
         self.settings.learning_rate = learning_rate;
