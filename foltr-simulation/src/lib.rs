@@ -1,5 +1,6 @@
 //! What a real device does not have: labelled data, simulated users, client rounds.
 
+mod adoption;
 pub mod adversary;
 pub mod asynchronous_run;
 pub mod cache;
