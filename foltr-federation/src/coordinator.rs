@@ -431,7 +431,7 @@ impl Coordinator {
         }
     }
 
-    fn check_known(&self, client: u32) -> Result<(), Rejected> {
+    pub(crate) fn check_known(&self, client: u32) -> Result<(), Rejected> {
         let n_clients = self.model.task.n_clients;
         if client < n_clients { Ok(()) } else { Err(Rejected::UnknownClient { client, n_clients }) }
     }

@@ -339,6 +339,27 @@ mod tests {
     }
 
     #[test]
+    fn coins_hide_nothing_where_messages_join_later_rounds() {
+        // Attack: whoever sees that a client has started knows that it is in one of the next rounds, whatever the coins
+        // of those rounds say. A label that counts the coins is then as much as three times too small.
+        let coins = Circumstances { participation: Participation::PoissonSampling(0.1), ..CONTEXT.circumstances };
+        let stale = Circumstances { takes_stale: true, ..coins };
+        let mechanism = Gaussian::new(Clip::Fixed(0.3), 2.0, CentralMode::Clear).expect("positive");
+        let epsilon = |held: &Circumstances| mechanism.cost(held).unseen.1.after(CONTEXT.n_rounds, 1e-5).epsilon;
+        assert_eq!(mechanism.cost(&stale).unseen, mechanism.cost(&CONTEXT.circumstances).unseen);
+        assert!(epsilon(&stale) > 3.0 * epsilon(&coins), "{} and {}", epsilon(&stale), epsilon(&coins));
+        // Noise that is calibrated for the whole run is that of everybody in every round.
+        let text = r#"{"kind":"gaussian","clip":0.17,"mode":"sealed","epsilon":4.5,"delta":1e-5}"#;
+        let privacy: Privacy = serde_json::from_str(text).expect(text);
+        let made = |circumstances| privacy.mechanism(&MechanismContext { circumstances, ..CONTEXT }).expect(text);
+        assert_eq!(made(stale), made(CONTEXT.circumstances));
+        // Shares of noise that count on everybody are incomplete.
+        let laplace = DistributedLaplace::new(3.0, 1.0, ClipRadius::Paper).expect("positive");
+        let late = Circumstances { takes_stale: true, ..CONTEXT.circumstances };
+        assert!(laplace.cost(&late).flaw.is_some() && laplace.cost(&CONTEXT.circumstances).flaw.is_none());
+    }
+
+    #[test]
     fn what_is_missing_or_leaks_leaves_no_guarantee_to_calibrate() {
         let incomplete = [
             Circumstances { dropout: 0.01, ..CONTEXT.circumstances },

@@ -3,7 +3,11 @@
 use foltr_federation::Participation;
 use foltr_federation::history::UnknownClient;
 use foltr_federation::unlearn::{MessageCost, ShardIsolation};
-use foltr_federation::{HistoryPolicy, ServerOptimiser, UnlearnError};
+use foltr_federation::{HistoryPolicy, Message, ServerOptimiser, ShardedCoordinator, UnlearnError};
+use foltr_rank::rng::{Purpose, Streams};
+use foltr_simulation::SimulatedNoise;
+use foltr_simulation::client_round::Worker;
+use foltr_simulation::client_states::StateStretch;
 use foltr_simulation::federation_run::{FederationError, FederationSettings};
 use foltr_simulation::sharded_run::ShardedRun;
 use foltr_simulation::unlearning::{Cost, UnlearningError};
@@ -147,4 +151,31 @@ fn bad_requests_change_nothing() {
     let none = ShardIsolation { shards: 0 };
     let refused = ShardedRun::new(settings(), none, partition(), STATES, fingerprint()).err();
     assert!(matches!(refused, Some(FederationError::Setup(_))), "{refused:?}");
+}
+
+#[test]
+fn the_coordinators_of_shards_publish_what_the_simulator_does() {
+    let settings = FederationSettings { n_clients: 200, optimiser: MOMENTUM, ..settings() };
+    let mut simulated = sharded(&settings, 0);
+    let mut server = ShardedCoordinator::new(&settings.setup(partition()), ISOLATION).expect("a sound setup");
+    let streams = Streams::new(settings.seed);
+    let mut worker = Worker::new(settings.client_learner(), &streams);
+    for number in 0..5 {
+        let mut messages = Vec::new();
+        for (shard, coordinator) in (0..).zip(server.shards()) {
+            let round = settings.round(coordinator.task(), partition(), &streams);
+            let clients = (0..settings.n_clients).filter(|&client| ISOLATION.shard_of(client) == shard);
+            worker.run_clients(&round, clients, &mut StateStretch::none(), |sent| {
+                let payload = sent.payload.clone();
+                messages.push(Message { round: number, start: number, client: sent.client, payload });
+            });
+        }
+        for message in messages.into_iter().rev() {
+            server.receive(message).expect("a sound message");
+        }
+        let closed = server.close(&mut SimulatedNoise::open(&streams, Purpose::Noise, 0, number));
+        assert!(closed.iter().all(Result::is_ok));
+        simulated.round().expect("a round");
+        assert_eq!(server.ranker(), simulated.ranker(), "after round {number}");
+    }
 }
