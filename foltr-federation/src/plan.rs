@@ -282,7 +282,7 @@ impl FederationPlan {
     }
 
     /// How the server reads updates without a mechanism; nothing for a learner without clients.
-    pub(crate) fn semantics(&self) -> Option<PayloadSemantics> {
+    fn semantics(&self) -> Option<PayloadSemantics> {
         match self.learner {
             Learner::Evolution(EvolutionParameters { antithetic, sigma, .. }) => {
                 Some(PayloadSemantics::Evolution { sigma, antithetic })

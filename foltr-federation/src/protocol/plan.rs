@@ -1,16 +1,22 @@
 //! What a server signs and a device obeys.
 
-use foltr_rank::Shape;
+use foltr_rank::learn::evolution::EvolutionSettings;
+use foltr_rank::{Learning, Params, Shape};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::aggregate::PayloadSemantics;
+use crate::coordinator::Setup;
+use crate::defence::Defence;
 use crate::fingerprint::Fingerprint;
 use crate::message::Expected;
 use crate::plan::{FederationPlan, PlanProblem};
+use crate::privacy::{Mechanism, MechanismError};
 use crate::protocol::VERSION;
 use crate::protocol::canonical::{self, CanonicalError};
 use crate::protocol::features::FeatureSchema;
 use crate::protocol::signed::Document;
+use crate::tail_mean::TailMean;
 use foltr_rank::bytes::BytesError;
 
 /// Everything that a device must know to take part. Immutable: a change is a new plan with another hash.
@@ -115,12 +121,55 @@ impl Plan {
         }
     }
 
+    /// How devices protect what they send, and how the server adds it up.
+    pub fn mechanism(&self) -> Result<Mechanism, PlanError> {
+        self.federation.mechanism(self.shape().n_params()).map_err(|error| refusal("privacy", error))
+    }
+
+    /// What a device does in a round.
+    pub fn learning(&self) -> Result<Learning, PlanError> {
+        let FederationPlan { learner, list_length, n_interactions, .. } = self.federation;
+        let learning = learner.client(list_length, n_interactions, self.mechanism()?.clip_radius());
+        learning.ok_or_else(|| PlanError::Problems(self.federation.undeployable()))
+    }
+
+    /// The server's side of the plan, from these first parameters on; for a [`Coordinator`](crate::Coordinator), or without
+    /// rounds an [`AsynchronousCoordinator`](crate::AsynchronousCoordinator).
+    pub fn setup(&self, initial: Params) -> Result<Setup, PlanError> {
+        let plan = &self.federation;
+        let n_params = self.shape().n_params();
+        if initial.len() != n_params {
+            let message = format!("must have the {n_params} values of the plan's model, not {}", initial.len());
+            return Err(PlanError::Problems(vec![PlanProblem { key: "initial".into(), message }]));
+        }
+        let at_most = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
+        let (n_clients, n_interactions) = (at_most(plan.n_clients), at_most(plan.n_interactions));
+        let n_rounds = plan.affordable_rounds(plan.n_rounds, n_params).map_err(|error| refusal("budget", error))?;
+        let rule = match self.learning()? {
+            Learning::Pdgd(_) => PayloadSemantics::Averaging,
+            // In the precision of the devices.
+            Learning::Evolution { settings: EvolutionSettings { sigma, antithetic, .. }, .. } => {
+                PayloadSemantics::Evolution { sigma: sigma.into(), antithetic }
+            }
+        };
+        let plain = Setup::averaging(initial, n_clients, n_interactions);
+        Ok(Setup {
+            rule,
+            privacy: self.mechanism()?.into(),
+            divisor: plan.participation.expected(n_clients),
+            defence: plan.defence.unwrap_or(Defence::NONE),
+            optimiser: plan.optimiser.unwrap_or(plain.optimiser),
+            staleness: plan.staleness.unwrap_or_default(),
+            average_from: plan.average_last.map(|share| TailMean::first_averaged(share, n_rounds)),
+            ..plain
+        })
+    }
+
     /// What the payload of a contribution must be.
     pub fn expected(&self) -> Result<Expected, PlanError> {
-        let n_params = self.shape().n_params();
-        let kind = self.federation.payload_kind(n_params).map_err(|problem| PlanError::Problems(vec![problem]))?;
-        let max_interactions = u32::try_from(self.federation.n_interactions).unwrap_or(u32::MAX);
-        Ok(Expected { n_params, kind, max_interactions })
+        let setup = self.setup(vec![0.0; self.shape().n_params()])?;
+        let kind = setup.privacy.rule(setup.rule, setup.divisor, None).kind();
+        Ok(Expected { n_params: setup.initial.len(), kind, max_interactions: setup.n_interactions })
     }
 
     /// What can be seen at once: the protocol, sizes, and what is for simulations only.
@@ -137,6 +186,11 @@ impl Plan {
     fn check(&self) -> Result<(), PlanError> {
         refuse(self.federation.check())
     }
+}
+
+fn refusal(section: &str, error: MechanismError) -> PlanError {
+    let key = if error.key.is_empty() { section.into() } else { format!("{section}.{}", error.key) };
+    PlanError::Problems(vec![PlanProblem { key, message: error.message }])
 }
 
 fn refuse(problems: Vec<PlanProblem>) -> Result<(), PlanError> {
