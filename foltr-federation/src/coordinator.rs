@@ -82,6 +82,7 @@ pub struct Setup {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
+#[non_exhaustive]
 pub enum SetupError {
     #[error(transparent)]
     Parameter(#[from] ParameterError),
@@ -164,6 +165,7 @@ pub struct RoundReport {
 
 /// Why a message or a partial sum is not taken. The round is as it was before.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
+#[non_exhaustive]
 pub enum Rejected {
     #[error("the message is of round {got}, the open round is {expected}")]
     Round { expected: u32, got: u32 },
@@ -197,7 +199,8 @@ pub enum Rejected {
     UnknownCluster { cluster: usize, n_clusters: usize },
 }
 
-/// Why a round was not closed with a new model.
+/// Why a round was not closed with a new model. Whoever closes rounds must know for each reason what became of this one, so
+/// that no variant comes unnoticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum CloseError {
     /// Nobody contributed. The round stays open.

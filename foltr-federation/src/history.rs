@@ -361,6 +361,7 @@ impl History {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum HistoryError {
     #[error("this is no history: it does not begin with its mark")]
     Mark,

@@ -69,6 +69,7 @@ pub struct Receipt {
 
 /// Why a message may not be sent, or a coin not tossed. The ledger is unchanged.
 #[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
 pub enum Refused {
     #[error(
         "round {round} of task `{task}` would raise the epsilon of this device to {would_be:.4}, above its budget of \
