@@ -7,6 +7,7 @@ use std::time::Instant;
 
 use anyhow::Result;
 use foltr_rank::learn::CentralisedPdgd;
+use foltr_rank::row_stride;
 use foltr_simulation::datasets::Fold;
 
 use crate::evaluate::SNAPSHOTS;
@@ -50,8 +51,9 @@ fn kind_of(experiment: &Experiment) -> String {
     let metrics = (&experiment.metrics.offline, &experiment.metrics.evaluate_on);
     let users = experiment.users.as_ref().map(ClickModel::name);
     let (learner, privacy) = (experiment.learner.name(), experiment.privacy.name());
-    let Experiment { data, partition, ranker, personalisation, asynchrony, attack, defence, history, .. } = experiment;
-    let sections = (data, partition, ranker, personalisation, asynchrony, attack, defence, history);
+    let Experiment { data, partition, ranker, personalisation, asynchrony, adoption, .. } = experiment;
+    let Experiment { attack, defence, history, .. } = experiment;
+    let sections = (data, partition, ranker, personalisation, asynchrony, adoption, attack, defence, history);
     format!("{sections:?} {users:?} {learner} {privacy} {metrics:?}")
 }
 
@@ -104,6 +106,10 @@ impl Rates {
 
 /// Values that clients store from round to round, and the models of clusters.
 fn values_of_clients(experiment: &Experiment, n_features: usize) -> usize {
+    if let (Some(rule), Some(clients)) = (experiment.adoption, &experiment.clients) {
+        let per_list = experiment.metrics.list_length * row_stride(n_features);
+        return clients.n_clients * rule.lists as usize * per_list;
+    }
     let (Some(method), Some(ranker), Some(clients)) =
         (experiment.personalisation, experiment.ranker, &experiment.clients)
     else {

@@ -32,6 +32,8 @@ pub enum MetricName {
     SimulatedTime,
     /// How much of a round's step came from attackers.
     AttackerShare,
+    /// Share of the honest clients of a round that refused its release.
+    RefusedReleases,
     /// Messages that the server has refused for what was in them, so far; there is a row where the number has grown.
     RefusedMessages,
     /// Steps that would have made a parameter infinite and were dropped, so far; there is a row where the number has
@@ -104,10 +106,11 @@ const BY_PREFIX: [(&str, OfSplit); 5] = [
     ("", MetricName::Offline),
 ];
 
-const BY_NAME: [(&str, MetricName); 6] = [
+const BY_NAME: [(&str, MetricName); 7] = [
     ("online-maxrr", MetricName::OnlineMaxRr),
     ("simulated-time", MetricName::SimulatedTime),
     ("attacker-share", MetricName::AttackerShare),
+    ("refused-releases", MetricName::RefusedReleases),
     ("refused-messages", MetricName::RefusedMessages),
     ("dropped-steps", MetricName::DroppedSteps),
     ("promotion-rank", MetricName::PromotionRank),

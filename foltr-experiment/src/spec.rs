@@ -19,6 +19,7 @@ pub use data::{Conflict, Data, Level};
 pub use deploy::{KEYS, Treatment};
 pub use foltr_federation::privacy::{Budget, MechanismError};
 pub use foltr_federation::{Asynchrony, Defence, HistoryPolicy, Privacy, ServerOptimiser, Unlearning};
+pub use foltr_rank::adoption::AdoptionRule;
 pub use foltr_rank::learn::pdgd::Updates;
 pub use foltr_rank::metric::{Metric, UnknownMetric, WithoutRelevant};
 pub use foltr_rank::personal::Personalisation;
@@ -63,6 +64,9 @@ pub struct Experiment {
     /// What the server does with clients that do not wait for each other; without it rounds are synchronous.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub asynchrony: Option<Asynchrony>,
+    /// Clients that test every release on their own clicks; all use every release when absent. FPDGD only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub adoption: Option<AdoptionRule>,
     /// Clients that lie; all are honest when absent. Federated learners only.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub attack: Option<Attackers>,
@@ -296,6 +300,7 @@ impl Experiment {
         let clients = self.clients.as_ref();
         let parts = [
             (self.attack.is_some(), Part::Attack),
+            (self.adoption.is_some(), Part::Adoption),
             (clients.is_some_and(|clients| clients.quantities.is_some()), Part::Quantities),
         ];
         parts.into_iter().filter_map(|(is_there, part)| is_there.then_some(part)).collect()

@@ -52,6 +52,7 @@ parts! {
     LocalOnly: "personalisation.kind", "personalisation.kind = \"local-only\"";
     FedPer: "personalisation.kind", "personalisation.kind = \"fed-per\"";
     OwnModel: "personalisation.kind", "personalisation.kind = \"ditto\", \"interpolation\" or \"fed-per\"";
+    Adoption: "adoption", "[adoption]";
     Attack: "attack", "[attack]";
     Defence: "defence", "[defence]";
     WorkerMomentum: "defence.momentum", "defence.momentum";
@@ -88,13 +89,18 @@ pub const COMBINATIONS: &[(&[Part], &[Part], &str)] = {
     use Part::*;
     &[
         (&[Asynchrony], &[Personalisation], ROUNDS),
-        (&[Privacy, Attack, Defence, History, Unlearning, Shards, AbsentClients], &[Asynchrony], ROUNDS),
+        (&[Privacy, Attack, Defence, History, Unlearning, Shards, AbsentClients, Adoption], &[Asynchrony], ROUNDS),
         (&[PublishedStream], &[Asynchrony], ROUNDS),
         (&[Cohort, PoissonSampling], &[Asynchrony], "every client takes part whenever it is ready"),
         (&[NaiveAsynchrony], &[Evolution], "it mixes models, and evolution sends rewards; use \"buffered\""),
-        (&[Attack, Defence, Shards, AbsentClients], &[Personalisation], ONE_RANKER),
+        (&[Attack, Defence, Shards, AbsentClients, Adoption], &[Personalisation], ONE_RANKER),
+        (&[Adoption], &[Evolution], "its lists are not drawn from the scores, so that nothing weighs their clicks"),
+        (&[Adoption], &[Staleness], "whoever is on the way to a later round has not tested its release"),
+        (&[Adoption], &[Shards], "each shard has a model of its own, and devices use their mean"),
+        (&[Adoption], &[History, Unlearning], "no history has the tests that decided who sent nothing"),
+        (&[Adoption], &[Privacy], "whether a device sends would depend on its clicks, which no guarantee covers"),
         (&[History, Unlearning], &[Personalisation], "rankers of clients' own never leave their devices"),
-        (&[AverageLast], &[Personalisation], "devices use the newest models"),
+        (&[AverageLast], &[Personalisation, Adoption], "devices use the newest models"),
         (&[Personalisation], &[Evolution, AccumulatedUpdates], STEPS),
         (&[Staleness], &[Defence], "a defence counts on the clients that were drawn into the round"),
         (&[Staleness], &[Asynchrony, Shards, AbsentClients], ROUNDS_OF_ALL),

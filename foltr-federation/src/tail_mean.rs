@@ -14,13 +14,6 @@ pub struct TailMean {
 }
 
 impl TailMean {
-    /// The first of the last models (counted from 1) that are averaged, when these are a share of all: at least the very
-    /// last one.
-    pub fn first_averaged(share: f64, n_rounds: usize) -> u32 {
-        let n_averaged = (share * n_rounds as f64).ceil().max(1.0) as usize;
-        u32::try_from(n_rounds.max(1) - n_averaged.min(n_rounds.max(1)) + 1).unwrap_or(u32::MAX)
-    }
-
     /// Averages the models after round `first_round` (counted from 1) and all later ones.
     pub fn new(first_round: u32, n_params: usize) -> Self {
         Self { first_round, sum: vec![0.0; n_params], n_models: 0 }

@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod adoption;
 pub mod bytes;
 mod elementary;
 pub mod learn;

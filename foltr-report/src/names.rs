@@ -63,6 +63,7 @@ pub fn name_of(metric: MetricName) -> String {
         MetricName::OnlineMaxRr => "online MaxRR".into(),
         MetricName::SimulatedTime => "simulated time, in rounds of a usual client".into(),
         MetricName::AttackerShare => "attackers' share of the step".into(),
+        MetricName::RefusedReleases => "share of clients that refused the release".into(),
         MetricName::RefusedMessages => "refused messages".into(),
         MetricName::DroppedSteps => "dropped steps".into(),
         MetricName::PromotionRank => "rank of promoted documents (0 is the top)".into(),

@@ -9,14 +9,16 @@ mod recorder;
 mod settings;
 
 use foltr_federation::{
-    CHUNK, CloseError, Contributions, Coordinator, History, PartialSum, Payload, Rejected, RoundTask,
+    CHUNK, CloseError, Combination, Contributions, Coordinator, History, Part, PartialSum, Payload, Rejected, RoundTask,
 };
 use foltr_rank::Params;
+use foltr_rank::adoption::AdoptionRule;
 use foltr_rank::learn::{Models, OwnRanker};
 use foltr_rank::personal::Destination;
 use foltr_rank::rng::{Purpose, Streams};
 use rayon::prelude::*;
 
+use crate::adoption::AdoptingClients;
 use crate::adversary::Adversary;
 use crate::client_data::ClientData;
 use crate::client_round::{ClientLearner, ClientOutput, Round, RoundStats, Workers};
@@ -57,6 +59,8 @@ pub struct FederationRun<'a> {
     published: Option<PublishedClients>,
     /// Where single messages matter: for a rule that compares them, for momentum, and for attackers.
     per_message: Option<PerMessageRound>,
+    /// Clients that test releases, if they do.
+    adoption: Option<AdoptingClients>,
     /// Speeds of the clients and the simulated time so far, if they are asked for.
     clock: Option<(Speeds, f64)>,
     /// The last round that each client is busy with, where slow clients join later rounds.
@@ -106,6 +110,7 @@ impl<'a> FederationRun<'a> {
             personal,
             published,
             clock: None,
+            adoption: None,
         })
     }
 
@@ -114,6 +119,18 @@ impl<'a> FederationRun<'a> {
     pub fn with_pace(mut self, pace: Stragglers) -> Self {
         self.clock = Some((Speeds::new(pace, self.settings.n_clients, &self.streams), 0.0));
         self
+    }
+
+    /// The same with clients that refuse releases which rank their own clicks worse.
+    pub fn with_adoption(mut self, rule: AdoptionRule) -> Result<Self, FederationError> {
+        let mut parts = [self.settings.parts(), vec![Part::Adoption]].concat();
+        parts.extend(self.settings.average_from.is_some().then_some(Part::AverageLast));
+        parts.extend(self.history.is_some().then_some(Part::History));
+        Combination::check(&parts)?;
+        if let Learning::Pdgd(pdgd) = self.settings.learning {
+            self.adoption = Some(AdoptingClients::new(rule, &self.settings, pdgd, &self.streams)?);
+        }
+        Ok(self)
     }
 
     /// The same with another mind behind the attackers than that of the settings.
@@ -142,6 +159,9 @@ impl<'a> FederationRun<'a> {
     /// The ranker that a client uses after the rounds so far; none if it has none of its own.
     pub fn own_ranker(&self, client: u32) -> Option<OwnRanker> {
         let models = Models { global: &self.task().global, clusters: &self.cluster_models };
+        if let Some(params) = self.adoption.as_ref().and_then(|it| it.present(client, models.global)) {
+            return Some(OwnRanker { shape: self.settings.shape, params });
+        }
         self.personal.as_ref().and_then(|learner| learner.own_ranker(models, self.states.of(client)))
     }
 
@@ -169,6 +189,11 @@ impl<'a> FederationRun<'a> {
         self.per_message.as_ref().and_then(|messages| messages.attacker_share)
     }
 
+    /// The share of the honest clients of the last round that refused its release; nothing if nobody tests releases.
+    pub fn refused_share(&self) -> Option<f64> {
+        self.adoption.as_ref().and_then(AdoptingClients::refused_share)
+    }
+
     /// What clients with rankers of their own store from round to round.
     pub const fn states(&self) -> &ClientStates {
         &self.states
@@ -183,14 +208,21 @@ impl<'a> FederationRun<'a> {
     pub fn round(&mut self) -> Result<RoundStats, RoundError> {
         let number = self.task().round;
         self.record_state();
-        let cohort = self.cohort_of(number);
+        let mut cohort = self.cohort_of(number);
         if let Some((speeds, time)) = &mut self.clock {
             let waits = self.settings.staleness.most == 0;
             *time += if waits { speeds.slowest(&cohort.joining, number) } else { speeds.round_length() };
         }
         self.recorder.begin(self.history.as_ref(), number);
         let task = self.coordinator.task().clone();
-        let stats = self.run_clients(&task, &cohort)?;
+        let mut stats = RoundStats::default();
+        if let Some(adoption) = &mut self.adoption {
+            let round = self.settings.round(&task, self.partition, &self.streams);
+            let refusals = adoption.meet(&round, &cohort.joining);
+            cohort.leave_out(&refusals.clients);
+            stats = refusals.stats;
+        }
+        stats.merge(&self.run_clients(&task, &cohort)?);
         if let Some(per_message) = &mut self.per_message {
             self.coordinator.open(&cohort.joining)?;
             match self.coordinator.is_sealed() {

@@ -1,5 +1,6 @@
 //! What a real device does not have: labelled data, simulated users, client rounds.
 
+mod adoption;
 pub mod adversary;
 pub mod asynchronous_run;
 pub mod cache;
@@ -24,5 +25,5 @@ pub mod sharded_run;
 pub mod simulated_noise;
 pub mod unlearning;
 
-pub use on_the_way::purpose_of;
+pub use on_the_way::noise_purpose;
 pub use simulated_noise::SimulatedNoise;

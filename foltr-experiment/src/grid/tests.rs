@@ -137,7 +137,7 @@ fn overrides_replace_values_and_may_sweep() {
 #[test]
 fn wrong_grids_are_refused_with_the_reason() {
     let sections = "seeds, data, clients, partition, users, ranker, learner, federation, personalisation, asynchrony, \
-                    attack, defence, history, unlearning, privacy, budget, metrics, remove";
+                    adoption, attack, defence, history, unlearning, privacy, budget, metrics, remove";
     let cases = [
         (
             "[grid]\nzips.a = []\n",

@@ -8,7 +8,7 @@ use crate::spec::Experiment;
 use crate::study::STUDY_KEYS;
 
 /// Sections and top-level keys, in the order in which a file should have them.
-pub(crate) const SECTIONS: [&str; 17] = [
+pub(crate) const SECTIONS: [&str; 18] = [
     "seeds",
     "data",
     "clients",
@@ -19,6 +19,7 @@ pub(crate) const SECTIONS: [&str; 17] = [
     "federation",
     "personalisation",
     "asynchrony",
+    "adoption",
     "attack",
     "defence",
     "history",

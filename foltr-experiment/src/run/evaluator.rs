@@ -25,6 +25,8 @@ pub(super) struct RunEvaluator<'a> {
     /// None if clients do not differ in what they want or search for.
     partition: Option<&'a ClientData>,
     pub(super) n_clients: u32,
+    /// The first clients, whose rankers do not count.
+    n_attackers: usize,
 }
 
 /// All queries of a split, once for each group of clients.
@@ -47,7 +49,8 @@ impl<'a> RunEvaluator<'a> {
         let n_clients = experiment.clients.as_ref().map_or(1, |clients| clients.n_clients as u32);
         // Only there is client c the user with number c.
         let has_users = experiment.partition.is_some_and(|partition| partition.needs() == Some(Needs::Users));
-        let differ = folds.len() > 1 || has_users || experiment.personalisation.is_some();
+        let differ =
+            folds.len() > 1 || has_users || experiment.personalisation.is_some() || experiment.adoption.is_some();
         let partition = client_data.filter(|_| differ).map(|data| &data.clients);
         let mut shares = vec![0.0; folds.len()];
         match partition {
@@ -66,7 +69,10 @@ impl<'a> RunEvaluator<'a> {
             Ok(SplitEvaluator { split, groups, shares: shares.clone(), own_queries })
         };
         let splits = measures.evaluate_on.iter().map(of_split).collect::<Result<_>>()?;
-        Ok(Self { splits, metrics: measures.offline.clone(), partition, n_clients })
+        // Who tests no releases has no model to be compared with that of others.
+        let attackers = experiment.attack.filter(|_| experiment.adoption.is_some());
+        let n_attackers = attackers.map_or(0, |attackers| attackers.attackers as usize);
+        Ok(Self { splits, metrics: measures.offline.clone(), partition, n_clients, n_attackers })
     }
 
     pub(super) fn group(&self, client: u32) -> u32 {
@@ -98,7 +104,7 @@ impl<'a> RunEvaluator<'a> {
             Some(_) => parts.into_par_iter().map(of_audience).flatten_iter().collect(),
             None => parts.into_iter().flat_map(of_audience).collect(),
         };
-        OwnValues { audiences, uses, values }
+        OwnValues { audiences, uses, values, n_attackers: self.n_attackers }
     }
 }
 
@@ -110,6 +116,7 @@ pub(super) struct OwnValues {
     uses: Vec<(u32, usize)>,
     /// Every metric of each pair in `uses`.
     values: Vec<Vec<f64>>,
+    n_attackers: usize,
 }
 
 impl OwnValues {
@@ -117,10 +124,12 @@ impl OwnValues {
         self.uses.binary_search(&(audience, ranker)).map_or(f64::NAN, |place| self.values[place][metric])
     }
 
-    /// A metric by client, of the rankers that they use after a round.
+    /// A metric by client, of the rankers that they use after a round; not a number where that does not count.
     pub(super) fn own(&self, round: &OwnRound, metric: usize) -> Vec<f64> {
         let uses = self.audiences.iter().zip(&round.of_clients);
-        uses.map(|(&audience, &ranker)| self.value(audience, ranker, metric)).collect()
+        let mut values: Vec<f64> = uses.map(|(&audience, &ranker)| self.value(audience, ranker, metric)).collect();
+        values.iter_mut().take(self.n_attackers).for_each(|value| *value = f64::NAN);
+        values
     }
 
     /// A metric by client, of the ranker of all.

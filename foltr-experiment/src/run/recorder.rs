@@ -78,6 +78,9 @@ impl<'a, 's> Recorder<'a, 's> {
         if let Some(share) = trainer.attacker_share() {
             self.rounds.add(MetricName::AttackerShare, share);
         }
+        if let Some(share) = trainer.refused_share() {
+            self.rounds.add(MetricName::RefusedReleases, share);
+        }
         for (metric, value) in self.rounds.after(round) {
             self.send(round, metric, value);
         }
@@ -157,7 +160,8 @@ impl<'a, 's> Recorder<'a, 's> {
             return;
         }
         let global = OwnRanker { shape: self.shape, params: global };
-        let is_compared = has_global && own_ranker(0).is_some();
+        // Attackers, which have none of their own, come first.
+        let is_compared = has_global && own_ranker(self.evaluator.n_clients - 1).is_some();
         let global = self.own.number_of(global);
         let number_of = |client: u32| own_ranker(client).map_or(global, |own| self.own.number_of(own));
         let of_clients = (0..self.evaluator.n_clients).map(number_of).collect();

@@ -3,7 +3,7 @@
 //! Training and a later request to forget a client set up the same stage, from the experiment, the fold and the seed.
 
 use anyhow::{Context, Result, ensure};
-use foltr_federation::{Fingerprint, TailMean};
+use foltr_federation::Fingerprint;
 use foltr_rank::rng::{Lineage, Purpose, Streams};
 use foltr_rank::{Initialisation, Params, Shape};
 use foltr_simulation::centralised::{CentralisedRun, CentralisedSettings};
@@ -74,7 +74,9 @@ impl RunSetup {
             personalisation: experiment.personalisation,
             participation: plan.participation,
             dropout: plan.dropout,
-            average_from: federation.average_last.map(|share| TailMean::first_averaged(share, self.n_rounds)),
+            average_from: federation
+                .average_last
+                .map(|share| foltr_federation::plan::first_averaged(share, self.n_rounds)),
             privacy,
             defence: experiment.defence(),
             staleness: plan.staleness.unwrap_or_default(),

@@ -50,6 +50,9 @@ impl<'a> Trainer<'a> {
             return Ok(Self::Asynchronous(Box::new(run)));
         }
         let mut run = FederationRun::new(settings, partition)?;
+        if let Some(rule) = experiment.adoption {
+            run = run.with_adoption(rule)?;
+        }
         if let Some(policy) = experiment.history_policy() {
             run = run.with_history(policy, setup.fingerprint)?;
         }
@@ -94,6 +97,11 @@ impl<'a> Trainer<'a> {
     /// The attackers' share of the last step, where the rule has one.
     pub(super) fn attacker_share(&self) -> Option<f64> {
         if let Self::Federated(run) = self { run.attacker_share() } else { None }
+    }
+
+    /// The share of the honest clients of the last round that refused its release, where clients test releases.
+    pub(super) fn refused_share(&self) -> Option<f64> {
+        if let Self::Federated(run) = self { run.refused_share() } else { None }
     }
 
     /// Messages so far that the server has refused for what was in them; nothing of an asynchronous federation, which

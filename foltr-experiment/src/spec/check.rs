@@ -13,8 +13,8 @@ use foltr_simulation::click::{AssignedPer, Mixture};
 use foltr_simulation::partition::Needs;
 
 use super::{
-    ClickModel, Data, Evaluate, EvolutionStream, Experiment, Federation, Learner, Metric, Normalisation, Partition,
-    Personalisation, Privacy, Problem, RankerShape, Split, Unlearning, UnlearningRequest,
+    AdoptionRule, ClickModel, Data, Evaluate, EvolutionStream, Experiment, Federation, Learner, Metric, Normalisation,
+    Partition, Personalisation, Privacy, Problem, RankerShape, Split, Unlearning, UnlearningRequest,
 };
 
 /// With a pull of this times the learning rate, a step leads as far beyond the model it is pulled to.
@@ -38,6 +38,7 @@ impl Experiment {
         self.check_plan(&mut problems);
         self.check_pulls(&mut problems);
         self.check_asynchrony(&mut problems);
+        problems.parameters("adoption", self.adoption.iter().flat_map(AdoptionRule::check));
         self.check_attack(&mut problems);
         self.check_defence(&mut problems);
         self.check_unlearning(&mut problems);
@@ -59,6 +60,7 @@ impl Experiment {
         let sections = [
             ("personalisation", self.personalisation.is_some()),
             ("asynchrony", self.asynchrony.is_some()),
+            ("adoption", self.adoption.is_some()),
             ("attack", self.attack.is_some()),
             ("defence", self.defence.is_some()),
             ("history", self.history.is_some()),

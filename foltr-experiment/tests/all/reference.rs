@@ -26,7 +26,7 @@ A key without a default is *required*; *absent* means that leaving it out is a c
 Limits are what the check says of a value beyond them.
 ";
 
-const TRAINING: [&str; 17] = [
+const TRAINING: [&str; 18] = [
     "seeds",
     "data",
     "clients",
@@ -37,6 +37,7 @@ const TRAINING: [&str; 17] = [
     "federation",
     "personalisation",
     "asynchrony",
+    "adoption",
     "privacy",
     "budget",
     "attack",

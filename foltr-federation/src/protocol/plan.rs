@@ -1,13 +1,10 @@
 //! What a server signs and a device obeys.
 
-use foltr_rank::learn::evolution::EvolutionSettings;
 use foltr_rank::{Learning, Params, Shape};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::aggregate::PayloadSemantics;
 use crate::coordinator::Setup;
-use crate::defence::Defence;
 use crate::fingerprint::Fingerprint;
 use crate::message::Expected;
 use crate::plan::{FederationPlan, PlanProblem};
@@ -16,7 +13,6 @@ use crate::protocol::VERSION;
 use crate::protocol::canonical::{self, CanonicalError};
 use crate::protocol::features::FeatureSchema;
 use crate::protocol::signed::Document;
-use crate::tail_mean::TailMean;
 use foltr_rank::bytes::BytesError;
 
 /// Everything that a device must know to take part. Immutable: a change is a new plan with another hash.
@@ -136,33 +132,12 @@ impl Plan {
     /// The server's side of the plan, from these first parameters on; for a [`Coordinator`](crate::Coordinator), or without
     /// rounds an [`AsynchronousCoordinator`](crate::AsynchronousCoordinator).
     pub fn setup(&self, initial: Params) -> Result<Setup, PlanError> {
-        let plan = &self.federation;
         let n_params = self.shape().n_params();
         if initial.len() != n_params {
             let message = format!("must have the {n_params} values of the plan's model, not {}", initial.len());
             return Err(PlanError::Problems(vec![PlanProblem { key: "initial".into(), message }]));
         }
-        let at_most = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        let (n_clients, n_interactions) = (at_most(plan.n_clients), at_most(plan.n_interactions));
-        let n_rounds = plan.affordable_rounds(plan.n_rounds, n_params).map_err(|error| refusal("budget", error))?;
-        let rule = match self.learning()? {
-            Learning::Pdgd(_) => PayloadSemantics::Averaging,
-            // In the precision of the devices.
-            Learning::Evolution { settings: EvolutionSettings { sigma, antithetic, .. }, .. } => {
-                PayloadSemantics::Evolution { sigma: sigma.into(), antithetic }
-            }
-        };
-        let plain = Setup::averaging(initial, n_clients, n_interactions);
-        Ok(Setup {
-            rule,
-            privacy: self.mechanism()?.into(),
-            divisor: plan.participation.expected(n_clients),
-            defence: plan.defence.unwrap_or(Defence::NONE),
-            optimiser: plan.optimiser.unwrap_or(plain.optimiser),
-            staleness: plan.staleness.unwrap_or_default(),
-            average_from: plan.average_last.map(|share| TailMean::first_averaged(share, n_rounds)),
-            ..plain
-        })
+        self.federation.setup(initial).map_err(|error| refusal("privacy", error))
     }
 
     /// What the payload of a contribution must be.

@@ -72,7 +72,7 @@ impl StoredImpression {
         size_of::<Self>() + size_of::<f32>() * self.rows.capacity() + self.lesson.n_bytes()
     }
 
-    pub(super) const fn lesson(&self) -> &Lesson {
+    pub(crate) const fn lesson(&self) -> &Lesson {
         &self.lesson
     }
 

@@ -80,7 +80,7 @@ fn of_metric(metric: MetricName) -> Vec<Measure> {
         MetricName::PromotionRank => vec![of(name, At::Final, Group::HeldOut, false)],
         MetricName::WorseOff(..) => vec![of(name, At::Final, group_of(metric), true)],
         _ if metric.split().is_some() => vec![of(name, At::Final, group_of(metric), false)],
-        _ => vec![mean(metric == MetricName::AttackerShare)],
+        _ => vec![mean(matches!(metric, MetricName::AttackerShare | MetricName::RefusedReleases))],
     }
 }
 

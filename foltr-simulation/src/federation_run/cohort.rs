@@ -14,6 +14,15 @@ pub(super) struct Cohort {
     pub(super) arrived: Vec<u32>,
 }
 
+impl Cohort {
+    /// Clients (in rising order) that were drawn and do no work. The server waits for them all the same.
+    pub(super) fn leave_out(&mut self, clients: &[u32]) {
+        let is_in = |client: u32| clients.binary_search(&client).is_err();
+        self.starting.retain(|&(client, _)| is_in(client));
+        self.arrived.retain(|&client| is_in(client));
+    }
+}
+
 impl FederationRun<'_> {
     /// The absent are taken out of what is drawn for all, so that everybody else draws the same numbers as with them.
     pub(super) fn cohort_of(&mut self, round: u32) -> Cohort {

@@ -59,6 +59,7 @@ impl<'a> FederationRun<'a> {
         if policy.ledger || policy.updates_every.is_some() {
             parts.push(Part::SingleUpdates);
         }
+        parts.extend(self.adoption.is_some().then_some(Part::Adoption));
         Combination::check(&parts)?;
         if policy.checkpoints_every.is_some() {
             self.check_resumable()?;
@@ -140,6 +141,7 @@ impl<'a> FederationRun<'a> {
             (settings.defence.rule.remembers(), "an aggregation rule that remembers earlier rounds"),
             (remembers || self.has_own_adversary, "an attacker that remembers earlier rounds"),
             (self.clock.is_some(), "a run with simulated time"),
+            (self.adoption.is_some(), "a federation whose clients test releases"),
             (settings.staleness.most > 0, "a federation whose devices may be on their way to a later round"),
         ];
         let memory = memories.into_iter().find(|(is_there, _)| *is_there);

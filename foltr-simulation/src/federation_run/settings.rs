@@ -6,6 +6,7 @@ use foltr_federation::{
     ServerOptimiser, Setup, SetupError, Staleness,
 };
 pub use foltr_rank::Learning;
+use foltr_rank::adoption::AdoptionError;
 use foltr_rank::learn::evolution::EvolutionSettings;
 use foltr_rank::learn::pdgd::{PdgdSettings, Updates};
 use foltr_rank::personal::{Destination, Personalisation};
@@ -56,6 +57,8 @@ pub enum FederationError {
     Personalisation(#[from] ParameterError),
     #[error(transparent)]
     Combination(#[from] Combination),
+    #[error(transparent)]
+    Adoption(#[from] AdoptionError),
     #[error("this privacy mechanism is not defined for what these clients send ({kind:?})")]
     Privacy { kind: Kind },
     /// Half of the interactions try the mirrored perturbation.

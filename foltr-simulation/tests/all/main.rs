@@ -4,6 +4,7 @@ mod adversaries;
 mod asynchrony;
 mod client_files_fuzz;
 mod determinism;
+mod equality;
 mod golden;
 mod letor_fuzz;
 mod memory;

@@ -74,6 +74,7 @@ pub(super) const SECTIONS: &[(&str, Keys)] = &[
             ("attack.method", "{ kind = \"negation\", z = 2.0 }"),
         ],
     ),
+    ("[adoption]", &[("adoption.error", "0.05"), ("adoption.lists", "50")]),
     ("[defence]", &[("defence.rule", "{ kind = \"median\" }")]),
     ("[history]", &[("history.checkpoints_every", "4")]),
     ("single updates in [history]", &[("history.updates_every", "1")]),

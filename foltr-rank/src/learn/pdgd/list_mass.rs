@@ -6,7 +6,7 @@
 //! the same operations in the same order and give the same bits.
 
 use super::Preferences;
-use super::pair_weights::{for_each_pair, for_each_pair_log, pair_weights, pair_weights_log};
+use super::pair_weights::{for_each_pair, for_each_pair_log, pair_weights, pair_weights_log, unclicked_considered};
 use crate::bytes::{BytesError, Reader, Writer};
 use crate::elementary::{exp_parts, ln_double, scale};
 use crate::plackett_luce::maximum;
@@ -46,6 +46,14 @@ impl ListMass {
         Self { shown: shown[..ranking.len()].to_vec(), hidden, space: Space::Log }
     }
 
+    /// The scores of the shown documents up to a common summand, and the log-sum-exp of those of the hidden ones.
+    pub(crate) fn log_scores(&self) -> (Vec<f64>, f64) {
+        match self.space {
+            Space::Linear => (self.shown.iter().map(|&mass| ln_mass(mass)).collect(), ln_mass(self.hidden)),
+            Space::Log => (self.shown.clone(), self.hidden),
+        }
+    }
+
     pub(crate) fn n_bytes(&self) -> usize {
         size_of::<f64>() * self.shown.capacity()
     }
@@ -82,6 +90,14 @@ impl ListMass {
         };
         input.require(is_sound, "a mass that no score has")?;
         Ok(Self { shown, hidden, space })
+    }
+}
+
+fn ln_mass(mass: f64) -> f64 {
+    match mass {
+        0.0 => f64::NEG_INFINITY,
+        1.0.. => ln_double(mass),
+        _ => -ln_double(1.0 / mass),
     }
 }
 
@@ -207,7 +223,8 @@ fn add_pairs(shown: &[f64], hidden: f64, clicks: Clicks, preferences: &mut Prefe
 }
 
 fn prefer_in_log_space(shown: &[f64], hidden: f64, clicks: Clicks, preferences: &mut Preferences) {
-    for_each_pair_log(shown, hidden, clicks, |clicked, unclicked, inverse_rho| {
+    let considered = unclicked_considered(clicks, shown.len());
+    for_each_pair_log(shown, hidden, clicks, considered, |clicked, unclicked, inverse_rho| {
         preferences.add(clicked, unclicked, 1.0 / inverse_rho);
     });
 }

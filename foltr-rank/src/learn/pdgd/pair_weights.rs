@@ -77,7 +77,8 @@ pub(super) fn for_each_pair<const N: usize>(
 /// log-sum-exp of the scores not shown (negative infinity when everything is shown).
 pub fn pair_weights_log(score: &[f64], hidden: f64, clicks: Clicks) -> [f32; MAX_SHOWN] {
     let mut result = [0.0_f64; MAX_SHOWN];
-    for_each_pair_log(score, hidden, clicks, |c, u, inverse_rho| {
+    let unclicked = unclicked_considered(clicks, score.len());
+    for_each_pair_log(score, hidden, clicks, unclicked, |c, u, inverse_rho| {
         let gap = exp_double(-(score[c] - score[u]).abs());
         let pair = gap / ((1.0 + gap) * (1.0 + gap)) / inverse_rho;
         result[c] += pair;
@@ -86,15 +87,20 @@ pub fn pair_weights_log(score: &[f64], hidden: f64, clicks: Clicks) -> [f32; MAX
     result.map(|w| w as f32)
 }
 
-/// [`for_each_pair`] in log space.
-pub(super) fn for_each_pair_log(score: &[f64], hidden: f64, clicks: Clicks, mut visit: impl FnMut(usize, usize, f64)) {
+/// [`for_each_pair`] in log space, of the clicked documents with these unclicked ones.
+pub(crate) fn for_each_pair_log(
+    score: &[f64],
+    hidden: f64,
+    clicks: Clicks,
+    unclicked: u128,
+    mut visit: impl FnMut(usize, usize, f64),
+) {
     let n_shown = score.len();
     let mut rest = [f64::NEG_INFINITY; MAX_SHOWN + 1]; // ln Z_i
     rest[n_shown] = hidden;
     for i in (0..n_shown).rev() {
         rest[i] = log_add_exp(score[i], rest[i + 1]);
     }
-    let unclicked = unclicked_considered(clicks, n_shown);
     for c in (0..n_shown).filter(|&i| clicks.at(i)) {
         for u in (0..n_shown).filter(|&i| unclicked >> i & 1 == 1) {
             let (a, b) = (c.min(u), c.max(u));

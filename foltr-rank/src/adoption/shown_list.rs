@@ -1,0 +1,148 @@
+//! What the clicks on one list say about the order of its documents, whatever the user looked at.
+//!
+//! `OdR18` Oosterhuis, de Rijke, CIKM 2018, Eqs. 6 and 8: a clicked and an unclicked document at two positions of a list
+//! R count with rho = P(R*) / (P(R) + P(R*)), R* being the same list with the two exchanged. Whoever is indifferent
+//! between the two clicks by position alone, so that both preferences weigh the same on average. That holds for every
+//! user whose clicks depend on the positions and on the documents shown; nothing is assumed about what is read.
+//!
+//! Deviation: all unclicked documents of the list count, not only those down to one behind the last click.
+
+use crate::learn::Lesson;
+use crate::learn::pdgd::pair_weights::for_each_pair_log;
+use crate::metric::discount;
+use crate::query::{Clicks, MAX_SHOWN, QueryView, Ranking, row_stride};
+use crate::session::StoredImpression;
+
+/// A list that was shown, with clicks that prefer some of its documents to others.
+#[derive(Clone, Debug, PartialEq)]
+pub struct ShownList {
+    pub(super) n_features: usize,
+    /// Padded features of the shown documents, in shown order.
+    pub(super) rows: Box<[f32]>,
+    pub(super) clicks: Clicks,
+    /// rho of each pair: of the first clicked document with every unclicked one, then of the second, and so on.
+    pub(super) rho: Box<[f32]>,
+}
+
+/// Why a list cannot be what a device showed.
+#[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ListError {
+    #[error("document {doc} is shown, the query has {n_docs} documents (from 0)")]
+    UnknownDocument { doc: u32, n_docs: usize },
+    #[error("{n_scores} scores are given for {n_shown} shown documents")]
+    Scores { n_scores: usize, n_shown: usize },
+    #[error("a click at position {position} of a list of {n_shown} (positions from 0)")]
+    ClickBelow { position: usize, n_shown: usize },
+    #[error("a score is {score}, it must be finite (for the hidden documents: or negative infinity)")]
+    NotFinite { score: f64 },
+}
+
+impl ShownList {
+    /// The evidence of a list that was drawn with these `scores`, in shown order; `hidden` is the log-sum-exp of the scores
+    /// of all other documents of the query, negative infinity if there are none. Nothing if the clicks prefer no document
+    /// to another: none or all were clicked.
+    pub fn new(
+        query: QueryView<'_>,
+        ranking: &Ranking,
+        scores: &[f64],
+        hidden: f64,
+        clicks: Clicks,
+    ) -> Result<Option<Self>, ListError> {
+        let (docs, n_shown) = (ranking.docs(), ranking.len());
+        if let Some(&doc) = docs.iter().find(|&&doc| doc as usize >= query.n_docs()) {
+            return Err(ListError::UnknownDocument { doc, n_docs: query.n_docs() });
+        }
+        if scores.len() != n_shown {
+            return Err(ListError::Scores { n_scores: scores.len(), n_shown });
+        }
+        if let Some(position) = clicks.last().filter(|&position| position >= n_shown) {
+            return Err(ListError::ClickBelow { position, n_shown });
+        }
+        let is_wrong = |score: &&f64| !score.is_finite();
+        let hidden_is_wrong = !hidden.is_finite() && hidden != f64::NEG_INFINITY;
+        if let Some(&score) = scores.iter().find(is_wrong).or(hidden_is_wrong.then_some(&hidden)) {
+            return Err(ListError::NotFinite { score });
+        }
+        let unclicked = all_positions(n_shown) & !clicks.0;
+        if clicks.0 == 0 || unclicked == 0 {
+            return Ok(None);
+        }
+        let mut rho = Vec::with_capacity((clicks.0.count_ones() * unclicked.count_ones()) as usize);
+        for_each_pair_log(scores, hidden, clicks, unclicked, |_, _, inverse_rho| rho.push((1.0 / inverse_rho) as f32));
+        let rows = docs.iter().flat_map(|&doc| query.row(doc as usize)).copied().collect();
+        Ok(Some(Self { n_features: query.n_features(), rows, clicks, rho: rho.into() }))
+    }
+
+    /// The evidence of a list that teaches this, which [`OnlineLearner::lesson`](crate::OnlineLearner::lesson) says; none
+    /// if the learner does not draw its lists.
+    pub fn of_lesson(
+        query: QueryView<'_>,
+        ranking: &Ranking,
+        lesson: &Lesson,
+        clicks: Clicks,
+    ) -> Result<Option<Self>, ListError> {
+        let Lesson::Pairs(mass) = lesson else { return Ok(None) };
+        let (scores, hidden) = mass.log_scores();
+        Self::new(query, ranking, &scores, hidden, clicks)
+    }
+
+    /// The evidence of a list that has ended in a [`Session`](crate::Session).
+    pub fn of_impression(ended: &StoredImpression) -> Option<Self> {
+        let docs: Vec<u32> = (0..ended.n_shown() as u32).collect();
+        let ranking = Ranking::from_docs(&docs).ok()?;
+        Self::of_lesson(ended.documents(), &ranking, ended.lesson(), ended.clicks()).ok()?
+    }
+
+    pub const fn n_features(&self) -> usize {
+        self.n_features
+    }
+
+    pub const fn n_clicks(&self) -> u32 {
+        self.clicks.0.count_ones()
+    }
+
+    pub const fn n_shown(&self) -> usize {
+        self.rows.len() / row_stride(self.n_features)
+    }
+
+    pub(super) fn query(&self) -> QueryView<'_> {
+        QueryView::new(&self.rows, self.n_features)
+    }
+
+    /// How random the list was: 1 if every pair was as likely to be shown the other way round, near 0 if none was.
+    pub(super) fn weight(&self) -> f64 {
+        2.0 * self.rho.iter().map(|&rho| f64::from(rho)).sum::<f64>() / self.rho.len() as f64
+    }
+
+    /// The change of the clicks' nDCG if the documents move by so much of the discount, and the square of it that was to
+    /// be expected.
+    ///
+    /// With all pairs weighed alike the first is the nDCG of the clicks: as the changes of a list sum to 0,
+    /// sum over clicked c of d_c = 1/n sum over pairs (d_c - d_u).
+    ///
+    /// Where the list was nearly certain, most of the weight is in orders that were hardly ever shown. As long as none of
+    /// them has come, squares of what was seen are too small; rho (1 - rho) is the mean square over both orders.
+    pub(super) fn evidence(&self, moved: &[f64]) -> (f64, f64) {
+        let n_shown = moved.len();
+        let ideal: f64 = (0..self.n_clicks() as usize).map(discount).sum();
+        let unit = 2.0 / (n_shown as f64 * ideal);
+        let mut rho = self.rho.iter();
+        let (mut sum, mut expected) = (0.0, 0.0);
+        for clicked in (0..n_shown).filter(|&position| self.clicks.at(position)) {
+            for unclicked in (0..n_shown).filter(|&position| !self.clicks.at(position)) {
+                let rho = rho.next().map_or(0.0, |&rho| f64::from(rho));
+                let gain = unit * (moved[clicked] - moved[unclicked]);
+                sum += rho * gain;
+                expected += rho * (1.0 - rho) * gain * gain;
+            }
+        }
+        (sum, expected)
+    }
+}
+
+/// Bits of the first positions.
+pub(super) const fn all_positions(n_shown: usize) -> u128 {
+    assert!(n_shown <= MAX_SHOWN);
+    (1 << n_shown) - 1
+}
