@@ -71,6 +71,7 @@ pub enum Received {
 
 /// Why a message is not taken. But for [`Refused::Overflow`], everything is as it was before.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum Refused {
     #[error("the message starts from version {got}, the newest is {newest}")]
     UnknownVersion { newest: u32, got: u32 },

@@ -40,6 +40,22 @@ use foltr_rank::parameter::{ParameterError, positive};
 use inbox::Inbox;
 use round_buffer::RoundBuffer;
 
+/// What a federation begins with: its first model, and everything that is agreed about how it moves.
+///
+/// ```
+/// use std::sync::Arc;
+/// use foltr_federation::privacy::Duchi;
+/// use foltr_federation::{Coordinator, Setup, ServerOptimiser};
+///
+/// let setup = Setup {
+///     privacy: Arc::new(Duchi::new(1.0, 0.1)?),
+///     optimiser: ServerOptimiser::Momentum { rate: 0.1, momentum: 0.9 },
+///     ..Setup::averaging(vec![0.0; 46], 1000, 4)
+/// };
+/// let coordinator = Coordinator::new(setup)?;
+/// assert_eq!(coordinator.expected().n_params, 46);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Setup {
     pub initial: foltr_rank::Params,
@@ -66,6 +82,7 @@ pub struct Setup {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
+#[non_exhaustive]
 pub enum SetupError {
     #[error(transparent)]
     Parameter(#[from] ParameterError),
@@ -82,6 +99,33 @@ pub enum SetupError {
 }
 
 /// One federation, between two messages.
+///
+/// ```
+/// use foltr_federation::{Coordinator, Message, Payload, Setup};
+/// # struct Noise(foltr_rank::rng::Stream);
+/// # impl rand::TryRng for Noise {
+/// #     type Error = std::convert::Infallible;
+/// #     fn try_next_u32(&mut self) -> Result<u32, Self::Error> { self.0.try_next_u32() }
+/// #     fn try_next_u64(&mut self) -> Result<u64, Self::Error> { self.0.try_next_u64() }
+/// #     fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Self::Error> { self.0.try_fill_bytes(bytes) }
+/// # }
+/// # impl foltr_federation::NoiseSource for Noise {
+/// #     fn is_simulated(&self) -> bool { true }
+/// # }
+/// # let streams = foltr_rank::rng::Streams::new(1);
+/// # let mut noise = Noise(streams.open(foltr_rank::rng::Purpose::Noise, 0, 0));
+///
+/// let mut coordinator = Coordinator::new(Setup::averaging(vec![0.0, 0.0], 3, 4))?;
+/// for (client, step) in (0..).zip([[1.0, 0.0], [0.0, 1.0]]) {
+///     let payload = Payload::Step { n_interactions: 4, delta: step.to_vec() };
+///     coordinator.receive(Message { round: 0, start: 0, client, payload })?;
+/// }
+/// // On a server, `noise` is the operating system's.
+/// let report = coordinator.close(&mut noise)?;
+/// assert_eq!((report.n_contributions, coordinator.task().round), (Some(2), 1));
+/// assert_eq!(coordinator.task().global, [0.5, 0.5]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 pub struct Coordinator {
     model: GlobalModel,
     privacy: Arc<dyn LocalPrivacy>,
@@ -121,6 +165,7 @@ pub struct RoundReport {
 
 /// Why a message or a partial sum is not taken. The round is as it was before.
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
+#[non_exhaustive]
 pub enum Rejected {
     #[error("the message is of round {got}, the open round is {expected}")]
     Round { expected: u32, got: u32 },
@@ -154,7 +199,8 @@ pub enum Rejected {
     UnknownCluster { cluster: usize, n_clusters: usize },
 }
 
-/// Why a round was not closed with a new model.
+/// Why a round was not closed with a new model. Whoever closes rounds must know for each reason what became of this one, so
+/// that no variant comes unnoticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum CloseError {
     /// Nobody contributed. The round stays open.

@@ -61,6 +61,31 @@ pub struct Header {
 }
 
 /// Everything that is stored of a run.
+///
+/// ```
+/// use foltr_federation::history::Header;
+/// use foltr_federation::{Contributions, Fingerprint, History, HistoryPolicy, ServerOptimiser};
+///
+/// let header = Header {
+///     policy: HistoryPolicy { updates_every: Some(1), ..HistoryPolicy::default() },
+///     n_clients: 2,
+///     optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
+///     settings: Fingerprint::of(b"the plan"),
+///     initial: vec![0.0, 0.0],
+/// };
+/// let mut history = History::new(header);
+/// let updates = Contributions::of_rows(&[[1.0, 0.0], [0.0, 1.0]]);
+/// // On a server, salts are the operating system's.
+/// # let streams = foltr_rank::rng::Streams::new(1);
+/// # let mut salts = streams.open(foltr_rank::rng::Purpose::Noise, 0, 0);
+/// history.close(0, &[0.5, 0.5], &[0, 1], &updates, &mut salts);
+///
+/// // Whoever holds the head finds out if anything of the past was altered.
+/// let stored = History::decode(&history.encode())?;
+/// stored.verify()?;
+/// assert_eq!(stored.head(), history.head());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq)]
 pub struct History {
     header: Header,
@@ -336,6 +361,7 @@ impl History {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum HistoryError {
     #[error("this is no history: it does not begin with its mark")]
     Mark,

@@ -33,6 +33,20 @@ use stored::Hash;
 pub use stored::LedgerError;
 
 /// Budget, costs, the coins, and a fingerprint of every message.
+///
+/// ```
+/// use foltr_federation::{Guarantee, Ledger, PrivacyCost};
+///
+/// let mut ledger = Ledger::new(Guarantee { epsilon: 2.0, delta: 1e-5 })?;
+/// let cost = PrivacyCost::Pure { epsilon: 1.0 };
+/// ledger.reserve("plan", 0, cost, b"the bytes of round 0")?;
+/// // A retry sends the same bytes, at no further cost; other bytes would give two noises away.
+/// assert!(ledger.reserve("plan", 0, cost, b"the bytes of round 0")?.is_repeat);
+/// assert!(ledger.reserve("plan", 0, cost, b"other bytes").is_err());
+/// ledger.reserve("plan", 1, cost, b"the bytes of round 1")?;
+/// assert!(ledger.reserve("plan", 2, cost, b"beyond the budget").is_err());
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 #[serde(try_from = "stored::Stored", into = "stored::Stored")]
 pub struct Ledger {
@@ -55,6 +69,7 @@ pub struct Receipt {
 
 /// Why a message may not be sent, or a coin not tossed. The ledger is unchanged.
 #[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
 pub enum Refused {
     #[error(
         "round {round} of task `{task}` would raise the epsilon of this device to {would_be:.4}, above its budget of \

@@ -1,9 +1,4 @@
-//! What crosses the wire, and what the server makes of it.
-//!
-//! A device turns the raw [`Update`](foltr_rank::Update) of its round into a [`Payload`] through a [`LocalPrivacy`]
-//! mechanism, the only door out. The [`Coordinator`] checks and folds payloads into one step, which a
-//! [`ServerOptimiser`] applies to the global model. No I/O, no clock, no threads and no global randomness: the lab
-//! drives a coordinator in a loop, a server drives the same one from its handlers.
+#![doc = include_str!("../README.md")]
 
 pub mod accountant;
 pub mod aggregate;

@@ -180,6 +180,7 @@ fn check_finite(values: &[f32]) -> Result<(), PayloadError> {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum PayloadError {
     #[error("this round takes payloads of kind {expected:?}, not {got:?}")]
     Kind { expected: Kind, got: Kind },

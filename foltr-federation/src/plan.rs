@@ -282,7 +282,7 @@ impl FederationPlan {
     }
 
     /// How the server reads updates without a mechanism; nothing for a learner without clients.
-    pub(crate) fn semantics(&self) -> Option<PayloadSemantics> {
+    fn semantics(&self) -> Option<PayloadSemantics> {
         match self.learner {
             Learner::Evolution(EvolutionParameters { antithetic, sigma, .. }) => {
                 // As devices have it.
@@ -297,6 +297,7 @@ impl FederationPlan {
     pub fn setup(&self, initial: Params) -> Result<Setup, MechanismError> {
         let n_clients = u32::try_from(self.n_clients).unwrap_or(u32::MAX);
         let plain = ServerOptimiser::LearningRate { rate: 1.0 };
+        let n_rounds = self.affordable_rounds(self.n_rounds, initial.len())?;
         Ok(Setup {
             rule: self.semantics().unwrap_or(PayloadSemantics::Averaging),
             privacy: self.mechanism(initial.len())?.into(),
@@ -304,7 +305,7 @@ impl FederationPlan {
             defence: self.defence.unwrap_or(Defence::NONE),
             optimiser: self.optimiser.unwrap_or(plain),
             staleness: self.staleness.unwrap_or_default(),
-            average_from: self.average_last.map(|share| first_averaged(share, self.n_rounds)),
+            average_from: self.average_last.map(|share| first_averaged(share, n_rounds)),
             ..Setup::averaging(initial, n_clients, at_least_one(self.n_interactions))
         })
     }

@@ -121,7 +121,24 @@ macro_rules! mechanisms {
             $(#[doc = $about] #[serde(rename = $name)] $mechanism($parameters),)*
         }
 
-        /// A privacy mechanism, ready for use.
+        /// A privacy mechanism, ready for use: [`Privacy`] with everything that it depends on.
+        ///
+        /// ```
+        /// use foltr_federation::privacy::{Circumstances, MechanismContext};
+        /// use foltr_federation::{Mode, Privacy};
+        /// use foltr_rank::learn::evolution::Reward;
+        ///
+        /// let privacy: Privacy = serde_json::from_str(r#"{ "kind": "duchi", "epsilon": 1.0, "bound": 0.1 }"#)?;
+        /// // A model of 46 parameters, 4 interactions behind a message, 50 rounds in which everyone takes part.
+        /// let circumstances = Circumstances::complete(46, 4);
+        /// let context = MechanismContext { reward: Reward::MaxRr, list_length: 10, n_rounds: 50, circumstances };
+        /// let mechanism = privacy.mechanism(&context)?;
+        /// assert_eq!(mechanism.mode(), Mode::Local);
+        /// // What the server learns at most from all 50 messages of a device.
+        /// let cost = mechanism.cost(&circumstances).unseen.1;
+        /// assert!(cost.after(50, 1e-5).epsilon < 50.0);
+        /// # Ok::<(), Box<dyn std::error::Error>>(())
+        /// ```
         #[derive(Clone, Debug, PartialEq)]
         pub enum Mechanism {
             $(#[doc = $about] $mechanism($mechanism),)*

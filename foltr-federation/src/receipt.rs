@@ -82,6 +82,7 @@ pub struct Receipt {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
 pub enum ReceiptError {
     #[error("the receipt has version {found}; this program reads version {VERSION}")]
     Version { found: u32 },

@@ -185,6 +185,7 @@ pub enum Need {
 
 /// Why a request cannot be met. Nothing has changed.
 #[derive(Clone, Debug, PartialEq, Error)]
+#[non_exhaustive]
 pub enum UnlearnError {
     #[error(transparent)]
     Parameter(#[from] ParameterError),

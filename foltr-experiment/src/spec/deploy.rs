@@ -45,6 +45,7 @@ pub const KEYS: &[(&str, Treatment)] = &[
     ("federation", InPlan),
     ("personalisation", InPlan),
     ("asynchrony", InPlan),
+    ("adoption", LeftOut("every device decides for itself whether it tests releases")),
     ("attack", Refused(|experiment| experiment.attack.is_some(), "attackers are simulated; remove the section")),
     ("defence", InPlan),
     ("history", InPlan),

@@ -2,12 +2,13 @@
 
 use std::collections::BTreeSet;
 
+use foltr_experiment::run::RunSetup;
 use foltr_experiment::spec::{Experiment, KEYS, Treatment};
 use foltr_federation::protocol::{Document, FeatureSchema, LAB_ONLY_MECHANISMS, Normalisation, Plan};
-use foltr_federation::{FederationPlan, PlanProblem};
+use foltr_federation::{FederationPlan, PlanProblem, Setup};
 use foltr_test::ExperimentFile;
 
-use super::experiment;
+use super::{experiment, fold};
 
 fn features(experiment: &Experiment) -> FeatureSchema {
     FeatureSchema::numbered(experiment.data.n_features().expect("synthetic data"), experiment.data.normalise())
@@ -33,6 +34,31 @@ fn what_was_simulated_is_what_is_deployed() {
     let lossy = file.section("clients", "n_clients = 10\ninteractions = 4\ndropout = 0.2\nabsent = [3]");
     let kept = plan(&lossy).expect("deployable");
     assert_eq!((kept.federation().dropout, kept.federation().n_absent), (0.0, 0));
+}
+
+/// The coordinator of a server is that of the simulation, to the last bit of its parameters.
+#[test]
+fn a_server_is_set_up_as_the_simulation_is() {
+    let central = "kind = \"central-discrete-gaussian\"\nclip = 0.3\nnoise_multiplier = 2.0";
+    let evolution = "kind = \"evolution\"\nsigma = 0.01\nantithetic = true\nreward = \"max-rr\"\nstream = \"separate\"";
+    let files = [
+        ExperimentFile::fpdgd().set("federation.average_last", "0.3"),
+        ExperimentFile::fpdgd().section("privacy", central),
+        ExperimentFile::fpdgd().section("learner", evolution),
+        ExperimentFile::fpdgd().set("federation.optimiser", "{ kind = \"momentum\", rate = 0.1, momentum = 0.9 }"),
+    ];
+    for file in files {
+        let experiment = experiment(&file);
+        let run = RunSetup::new(&experiment, &fold(&experiment), 1).expect("a sound experiment");
+        let settings = run.settings(&experiment, 1).expect("federated");
+        let simulated = settings.setup(&run.data.clients);
+        let plan = experiment.deployable_plan(&features(&experiment), false).expect("deployable");
+        let deployed = plan.setup(run.initial.clone()).expect("its own model");
+        let both = Setup { noise_shares: deployed.noise_shares, ..simulated };
+        assert_eq!(format!("{both:?}"), format!("{deployed:?}"));
+        assert_eq!((plan.learning(), plan.shape()), (Ok(settings.learning), settings.shape));
+        assert!(plan.setup(Vec::new()).is_err());
+    }
 }
 
 #[test]

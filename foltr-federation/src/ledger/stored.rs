@@ -48,6 +48,7 @@ struct Spent {
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
+#[non_exhaustive]
 pub enum LedgerError {
     #[error("the privacy ledger has version {found}; this program reads version {VERSION}")]
     Version { found: u32 },

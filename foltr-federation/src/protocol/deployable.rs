@@ -9,7 +9,6 @@ use foltr_rank::{EvolutionStream, Learner, MAX_SHOWN};
 
 use crate::aggregate::Aggregation;
 use crate::asynchronous::Asynchrony;
-use crate::message::Kind;
 use crate::plan::{FederationPlan, PlanProblem};
 use crate::unlearn::Unlearning;
 
@@ -127,17 +126,5 @@ impl FederationPlan {
             key: "features".into(),
             message: format!("must be 1 to {MOST_FEATURES}, not {n_features}"),
         })
-    }
-
-    /// What a device sends about a model of so many parameters.
-    pub(super) fn payload_kind(&self, n_params: usize) -> Result<Kind, PlanProblem> {
-        let usual = self.semantics().ok_or_else(|| PlanProblem {
-            key: "learner.kind".into(),
-            message: "has no devices that send anything".into(),
-        })?;
-        let mechanism = self
-            .mechanism(n_params)
-            .map_err(|error| PlanProblem { key: format!("privacy.{}", error.key), message: error.message })?;
-        Ok(mechanism.rule(usual, 1.0, None).kind())
     }
 }

@@ -1,12 +1,14 @@
 //! What a server signs and a device obeys.
 
-use foltr_rank::Shape;
+use foltr_rank::{Learning, Params, Shape};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
+use crate::coordinator::Setup;
 use crate::fingerprint::Fingerprint;
 use crate::message::Expected;
 use crate::plan::{FederationPlan, PlanProblem};
+use crate::privacy::{Mechanism, MechanismError};
 use crate::protocol::VERSION;
 use crate::protocol::canonical::{self, CanonicalError};
 use crate::protocol::features::FeatureSchema;
@@ -115,12 +117,34 @@ impl Plan {
         }
     }
 
+    /// How devices protect what they send, and how the server adds it up.
+    pub fn mechanism(&self) -> Result<Mechanism, PlanError> {
+        self.federation.mechanism(self.shape().n_params()).map_err(|error| refusal("privacy", error))
+    }
+
+    /// What a device does in a round.
+    pub fn learning(&self) -> Result<Learning, PlanError> {
+        let FederationPlan { learner, list_length, n_interactions, .. } = self.federation;
+        let learning = learner.client(list_length, n_interactions, self.mechanism()?.clip_radius());
+        learning.ok_or_else(|| PlanError::Problems(self.federation.undeployable()))
+    }
+
+    /// The server's side of the plan, from these first parameters on; for a [`Coordinator`](crate::Coordinator), or without
+    /// rounds an [`AsynchronousCoordinator`](crate::AsynchronousCoordinator).
+    pub fn setup(&self, initial: Params) -> Result<Setup, PlanError> {
+        let n_params = self.shape().n_params();
+        if initial.len() != n_params {
+            let message = format!("must have the {n_params} values of the plan's model, not {}", initial.len());
+            return Err(PlanError::Problems(vec![PlanProblem { key: "initial".into(), message }]));
+        }
+        self.federation.setup(initial).map_err(|error| refusal("privacy", error))
+    }
+
     /// What the payload of a contribution must be.
     pub fn expected(&self) -> Result<Expected, PlanError> {
-        let n_params = self.shape().n_params();
-        let kind = self.federation.payload_kind(n_params).map_err(|problem| PlanError::Problems(vec![problem]))?;
-        let max_interactions = u32::try_from(self.federation.n_interactions).unwrap_or(u32::MAX);
-        Ok(Expected { n_params, kind, max_interactions })
+        let setup = self.setup(vec![0.0; self.shape().n_params()])?;
+        let kind = setup.privacy.rule(setup.rule, setup.divisor, None).kind();
+        Ok(Expected { n_params: setup.initial.len(), kind, max_interactions: setup.n_interactions })
     }
 
     /// What can be seen at once: the protocol, sizes, and what is for simulations only.
@@ -137,6 +161,11 @@ impl Plan {
     fn check(&self) -> Result<(), PlanError> {
         refuse(self.federation.check())
     }
+}
+
+fn refusal(section: &str, error: MechanismError) -> PlanError {
+    let key = if error.key.is_empty() { section.into() } else { format!("{section}.{}", error.key) };
+    PlanError::Problems(vec![PlanProblem { key, message: error.message }])
 }
 
 fn refuse(problems: Vec<PlanProblem>) -> Result<(), PlanError> {

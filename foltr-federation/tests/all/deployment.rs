@@ -5,7 +5,9 @@ use foltr_federation::asynchronous::{Buffered, Naive};
 use foltr_federation::protocol::{
     CanonicalError, DEPLOYABLE_MECHANISMS, Document, FeatureSchema, LAB_ONLY_MECHANISMS, Normalisation, Plan, PlanError,
 };
-use foltr_federation::{Aggregation, Asynchrony, Defence, FederationPlan, Kind, Participation, Privacy, Unlearning};
+use foltr_federation::{
+    Aggregation, Asynchrony, Defence, FederationPlan, Kind, Participation, Privacy, Staleness, Unlearning,
+};
 use foltr_rank::learn::evolution::Reward;
 use foltr_rank::learn::pdgd::Updates;
 use foltr_rank::learn::{EvolutionParameters, LeastSquares, PdgdParameters};
@@ -102,6 +104,7 @@ fn every_mechanism_is_deployable_or_for_the_lab_with_a_reason() {
 fn what_can_be_deployed_is() {
     let centred = Aggregation::CentredClipping(CentredClipping { radius: Radius::Median, iterations: 3 });
     let buffered = Buffered { buffer: 10, staleness_exponent: 0.5, rate_limit: 2, max_staleness: 5 };
+    let central = Privacy::examples().into_iter().find(|it| it.name() == "central-discrete-gaussian").expect("listed");
     let plans = [
         (plain(), Kind::Step),
         (evolution(EvolutionStream::Separate), Kind::Evolution),
@@ -110,6 +113,8 @@ fn what_can_be_deployed_is() {
         (FederationPlan { participation: Participation::Sample(10), ..plain() }, Kind::Step),
         (FederationPlan { asynchrony: Some(Asynchrony::Buffered(buffered)), ..plain() }, Kind::Step),
         (FederationPlan { shards: Some(4), average_last: Some(0.5), ..plain() }, Kind::Step),
+        (FederationPlan { staleness: Some(Staleness { most: 3, exponent: 0.5 }), ..plain() }, Kind::Step),
+        (FederationPlan { privacy: central, ..plain() }, Kind::Clipped),
     ];
     for (federation, kind) in plans {
         let plan = Plan::new(federation.clone(), &features(), false).expect("deployable");

@@ -6,6 +6,7 @@ mod combinations;
 mod conformance;
 mod deployment;
 mod evolution_gradient;
+mod example;
 mod fed_eraser;
 mod fuzzing;
 mod golden;

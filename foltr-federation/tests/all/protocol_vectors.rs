@@ -3,6 +3,7 @@
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
+use std::sync::LazyLock;
 
 use foltr_federation::protocol::{
     Contribution, ContributionReceipt, DeviceId, Document, FeatureSchema, Lottery, Normalisation, Plan, PublicKey,
@@ -119,19 +120,32 @@ fn vectors() -> Value {
     })
 }
 
+/// The documented vectors, written anew if that is asked for.
+fn documented() -> &'static str {
+    static TEXT: LazyLock<String> = LazyLock::new(|| {
+        if std::env::var_os("FOLTR_WRITE_DOCS").is_some() {
+            std::fs::write(path(), computed()).expect("docs can be written");
+        }
+        std::fs::read_to_string(path()).expect("docs/protocol-vectors.json")
+    });
+    &TEXT
+}
+
+fn computed() -> String {
+    serde_json::to_string_pretty(&vectors()).expect("JSON") + "\n"
+}
+
 #[test]
 fn the_documented_vectors_are_those_of_the_code() {
-    let text = serde_json::to_string_pretty(&vectors()).expect("JSON") + "\n";
-    if std::env::var_os("FOLTR_WRITE_DOCS").is_some() {
-        std::fs::write(path(), &text).expect("docs can be written");
-    }
-    let written = std::fs::read_to_string(path()).expect("docs/protocol-vectors.json");
-    assert!(written == text, "docs/protocol-vectors.json is out of date: run this test with FOLTR_WRITE_DOCS=1");
+    assert!(
+        documented() == computed(),
+        "docs/protocol-vectors.json is out of date: run this test with FOLTR_WRITE_DOCS=1"
+    );
 }
 
 #[test]
 fn the_documented_vectors_are_read() {
-    let vectors: Value = serde_json::from_str(&std::fs::read_to_string(path()).expect("vectors")).expect("JSON");
+    let vectors: Value = serde_json::from_str(documented()).expect("JSON");
     let bytes = |value: &Value| from_hexadecimal(value["bytes"].as_str().expect("digits"));
     let public =
         |name: &str| -> PublicKey { serde_json::from_value(vectors["keys"][name]["public"].clone()).expect("a key") };
@@ -153,15 +167,15 @@ fn the_documented_vectors_are_read() {
 /// Another language, with nothing but its standard library, finds the same hashes, layouts and signatures.
 #[test]
 fn another_language_reads_the_vectors() {
+    documented();
     let Some(python) = foltr_test::python("hashlib") else { return };
     let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/protocol_vectors.py");
     let run = |vectors: &Path| Command::new(&python).arg(&script).arg(vectors).output().expect("Python starts");
     let output = run(&path());
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
     // A changed byte is found by this check, too.
-    let text = std::fs::read_to_string(path()).expect("vectors");
-    let damaged = text.replacen("\"invited\": true", "\"invited\": false", 1);
-    assert_ne!(damaged, text);
+    let damaged = documented().replacen("\"invited\": true", "\"invited\": false", 1);
+    assert_ne!(damaged, documented());
     let copy = std::env::temp_dir().join(format!("protocol-vectors-{}.json", std::process::id()));
     std::fs::write(&copy, damaged).expect("a temporary file");
     let is_refused = !run(&copy).status.success();
