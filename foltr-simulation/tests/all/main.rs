@@ -1,9 +1,11 @@
 //! All integration tests of the crate in one binary: one is linked, not ten.
 
+mod adoption;
 mod adversaries;
 mod asynchrony;
 mod client_files_fuzz;
 mod determinism;
+mod example;
 mod golden;
 mod letor_fuzz;
 mod memory;
