@@ -5,6 +5,7 @@
 
 mod check;
 mod data;
+mod deploy;
 mod label;
 mod measure;
 
@@ -15,6 +16,7 @@ use serde::{Deserialize, Serialize};
 
 pub use crate::read::{Problem, SpecError, choice};
 pub use data::{Conflict, Data, Level};
+pub use deploy::{KEYS, Treatment};
 pub use foltr_federation::privacy::{Budget, MechanismError};
 pub use foltr_federation::{Asynchrony, Defence, HistoryPolicy, Privacy, ServerOptimiser, Unlearning};
 pub use foltr_rank::adoption::AdoptionRule;

@@ -4,7 +4,7 @@ use foltr_rank::learn::evolution::Reward;
 use foltr_rank::learn::pdgd::Updates;
 use foltr_rank::learn::{EvolutionParameters, PdgdParameters};
 use foltr_rank::personal::Personalisation;
-use foltr_rank::{EvolutionStream, Learner, RankerShape};
+use foltr_rank::{EvolutionStream, Learner, Params, RankerShape};
 use serde::{Deserialize, Serialize};
 
 use crate::combination::{Combination, Part};
@@ -13,7 +13,7 @@ use crate::privacy::{Budget, Circumstances, MechanismContext, MechanismError, Ro
 use crate::unlearn::MessageCost;
 use crate::{
     Asynchrony, Cohorts, Defence, HistoryPolicy, Mechanism, Participation, PayloadSemantics, Privacy, ServerOptimiser,
-    Staleness, Unlearning, accountant,
+    Setup, Staleness, Unlearning, accountant,
 };
 
 /// Parameters of a model with which a mechanism is tried before the data is known.
@@ -285,10 +285,28 @@ impl FederationPlan {
     pub(crate) fn semantics(&self) -> Option<PayloadSemantics> {
         match self.learner {
             Learner::Evolution(EvolutionParameters { antithetic, sigma, .. }) => {
-                Some(PayloadSemantics::Evolution { sigma, antithetic })
+                // As devices have it.
+                Some(PayloadSemantics::Evolution { sigma: f64::from(sigma as f32), antithetic })
             }
             learner => learner.is_federated().then_some(PayloadSemantics::Averaging),
         }
+    }
+
+    /// What the coordinator of this plan is made of, for a model that begins so. Devices send single messages, each with
+    /// its own noise.
+    pub fn setup(&self, initial: Params) -> Result<Setup, MechanismError> {
+        let n_clients = u32::try_from(self.n_clients).unwrap_or(u32::MAX);
+        let plain = ServerOptimiser::LearningRate { rate: 1.0 };
+        Ok(Setup {
+            rule: self.semantics().unwrap_or(PayloadSemantics::Averaging),
+            privacy: self.mechanism(initial.len())?.into(),
+            divisor: self.participation.expected(n_clients),
+            defence: self.defence.unwrap_or(Defence::NONE),
+            optimiser: self.optimiser.unwrap_or(plain),
+            staleness: self.staleness.unwrap_or_default(),
+            average_from: self.average_last.map(|share| first_averaged(share, self.n_rounds)),
+            ..Setup::averaging(initial, n_clients, at_least_one(self.n_interactions))
+        })
     }
 
     /// What the mechanism depends on in other sections, for a model of `n_params` parameters.
@@ -373,6 +391,12 @@ impl FederationPlan {
         let Some(budget) = self.budget else { return Ok(n_rounds) };
         Ok(budget.affordable_rounds(self.round_cost(n_params)?.unseen.1, n_rounds))
     }
+}
+
+/// The first of the last models (counted from 1) that are averaged: at least the very last one.
+pub fn first_averaged(share: f64, n_rounds: usize) -> u32 {
+    let n_averaged = (share * n_rounds as f64).ceil().max(1.0) as usize;
+    u32::try_from(n_rounds - n_averaged.min(n_rounds) + 1).unwrap_or(u32::MAX)
 }
 
 fn at_least_one(n: usize) -> u32 {

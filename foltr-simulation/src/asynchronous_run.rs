@@ -65,6 +65,17 @@ pub struct AsynchronousRun<'a> {
     n_refused: u64,
     n_dropped_steps: u64,
     tail: Option<TailMean>,
+    deliveries: Option<Vec<Delivery>>,
+}
+
+/// A message that reached the server, taken or refused.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Delivery {
+    pub client: u32,
+    /// The version that the client started from.
+    pub version: u32,
+    /// How many rounds of its own the client had begun before: its random streams are named by this.
+    pub own_round: u32,
 }
 
 impl<'a> AsynchronousRun<'a> {
@@ -94,6 +105,7 @@ impl<'a> AsynchronousRun<'a> {
             ends: BinaryHeap::with_capacity(settings.n_clients as usize),
             ended: (0..settings.n_clients).collect(),
             begun: Vec::new(),
+            deliveries: None,
             time: 0.0,
             n_rounds: 0,
             n_refused: 0,
@@ -104,6 +116,17 @@ impl<'a> AsynchronousRun<'a> {
             streams,
             coordinator,
         })
+    }
+
+    /// The same with a record of the order in which messages reach the server.
+    #[must_use]
+    pub fn with_deliveries(self) -> Self {
+        Self { deliveries: Some(Vec::new()), ..self }
+    }
+
+    /// Messages so far, in the order in which they reached the server; none without a record.
+    pub fn deliveries(&self) -> &[Delivery] {
+        self.deliveries.as_deref().unwrap_or_default()
     }
 
     /// What a client receives that starts now.
@@ -158,6 +181,8 @@ impl<'a> AsynchronousRun<'a> {
             let turn = &mut self.turns[client as usize];
             let (payload, client_stats) = turn.outcome.take().expect("it was simulated just now or before");
             stats.add(&client_stats);
+            let delivery = Delivery { client, version: turn.version, own_round: turn.n_begun - 1 };
+            self.deliveries.iter_mut().for_each(|deliveries| deliveries.push(delivery));
             let message = Message { round: turn.version, start: turn.version, client, payload };
             self.deliver(&message)?;
         }

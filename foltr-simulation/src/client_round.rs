@@ -20,7 +20,7 @@ use crate::client_data::{ClientData, ClientShare};
 use crate::client_states::StateStretch;
 use crate::dataset::Dataset;
 use crate::federation_run::FederationSettings;
-use crate::on_the_way::{StoredUpdate, purpose_of};
+use crate::on_the_way::{StoredUpdate, noise_purpose};
 use crate::simulated_noise::SimulatedNoise;
 
 /// Queries to issue, with what their lists can be worth at best.
@@ -256,7 +256,7 @@ impl Worker {
                 self.next.open(following, round);
             }
             let protected = |update: Update<'_>, noise: &mut SimulatedNoise, payload: &mut Payload| {
-                noise.rewind(purpose_of(&update), client, round.task.round);
+                noise.rewind(noise_purpose(round.rule.kind()), client, round.task.round);
                 protect(round, update, noise, payload);
             };
             let (stats, cluster) = self.run_client(round, client, states.of(client), protected);

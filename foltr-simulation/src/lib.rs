@@ -25,5 +25,5 @@ pub mod sharded_run;
 pub mod simulated_noise;
 pub mod unlearning;
 
-pub use on_the_way::purpose_of;
+pub use on_the_way::noise_purpose;
 pub use simulated_noise::SimulatedNoise;

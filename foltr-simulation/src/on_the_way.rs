@@ -1,7 +1,7 @@
 //! Updates of clients whose message is not made yet: slow clients join a later round than the one they started in.
 
 use foltr_federation::history::Devices;
-use foltr_federation::{Outgoing, Payload};
+use foltr_federation::{Kind, Outgoing, Payload};
 use foltr_rank::Update;
 use foltr_rank::rng::Purpose;
 
@@ -41,11 +41,11 @@ impl StoredUpdate {
     }
 }
 
-/// Which stream the noise of a client's message has.
-pub fn purpose_of(update: &Update<'_>) -> Purpose {
-    match update {
-        Update::Step { .. } => Purpose::Noise,
-        Update::Evolution { .. } => Purpose::RandomisedResponse,
+/// Which stream the noise of a client's message of this kind has.
+pub const fn noise_purpose(kind: Kind) -> Purpose {
+    match kind {
+        Kind::Evolution | Kind::EvolutionAntithetic => Purpose::RandomisedResponse,
+        Kind::Step | Kind::Clipped | Kind::Share => Purpose::Noise,
     }
 }
 
@@ -53,7 +53,8 @@ impl OnTheWay {
     /// Makes the message with which the client joins the open round, and moves its memory on.
     pub(crate) fn message(&self, round: &Round<'_>, outgoing: &Outgoing<'_>, devices: &mut Devices) -> Payload {
         let (update, mut payload) = (self.update.update(), Payload::default());
-        let mut noise = SimulatedNoise::open(round.streams, purpose_of(&update), self.client, round.task.round);
+        let purpose = noise_purpose(round.rule.kind());
+        let mut noise = SimulatedNoise::open(round.streams, purpose, self.client, round.task.round);
         let memory = devices.of_mut(self.client);
         outgoing.make(update, round.task.round - self.start, memory, round.task, &mut noise, &mut payload);
         payload

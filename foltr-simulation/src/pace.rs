@@ -81,7 +81,7 @@ impl Speeds {
     }
 
     /// How many rounds of that length after the round in which it started a client joins one.
-    pub(crate) fn rounds_late(&self, client: u32, round: u32) -> u32 {
+    pub fn rounds_late(&self, client: u32, round: u32) -> u32 {
         let (duration, _) = self.duration(client, round);
         // Rounding must not make a usual client late.
         ((duration / self.round_length() - 1e-9).ceil().max(1.0) - 1.0) as u32

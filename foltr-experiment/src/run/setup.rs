@@ -74,7 +74,9 @@ impl RunSetup {
             personalisation: experiment.personalisation,
             participation: plan.participation,
             dropout: plan.dropout,
-            average_from: federation.average_last.map(|share| first_averaged(share, self.n_rounds)),
+            average_from: federation
+                .average_last
+                .map(|share| foltr_federation::plan::first_averaged(share, self.n_rounds)),
             privacy,
             defence: experiment.defence(),
             staleness: plan.staleness.unwrap_or_default(),
@@ -117,10 +119,4 @@ fn warmed_up(
     let mut run = CentralisedRun::new(settings, shared);
     run.round().context("partition.shared.warm_up")?;
     Ok(run.params().to_vec())
-}
-
-/// The first of the last models (counted from 1) that are averaged: at least the very last one.
-fn first_averaged(share: f64, n_rounds: usize) -> u32 {
-    let n_averaged = (share * n_rounds as f64).ceil().max(1.0) as usize;
-    u32::try_from(n_rounds - n_averaged.min(n_rounds) + 1).unwrap_or(u32::MAX)
 }

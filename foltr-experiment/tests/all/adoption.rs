@@ -17,9 +17,9 @@ fn file() -> ExperimentFile {
         .section("metrics", "offline = [\"ndcg@10\"]\nevaluate = \"first-and-last\"")
 }
 
-/// Four of ten send ten times what reversed clicks teach.
+/// Four of ten are honest for 150 rounds, and then send vectors of great length.
 fn attacked() -> ExperimentFile {
-    let method = "{ kind = \"scaling\", factor = 10.0 }";
+    let method = "{ kind = \"patient\", from = 150 }";
     file().section("attack", &format!("attackers = 4\nknowledge = \"full\"\nmethod = {method}"))
 }
 

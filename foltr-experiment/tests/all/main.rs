@@ -2,6 +2,7 @@
 
 mod adoption;
 mod baselines;
+mod deployment;
 mod experiment_files;
 mod growth;
 mod guarantees;

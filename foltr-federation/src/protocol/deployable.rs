@@ -80,6 +80,11 @@ const REFUSALS: &[Refusal] = &[
 const MOST_FEATURES: usize = 1 << 16;
 
 impl FederationPlan {
+    /// Every key that can make a plan undeployable, apart from mechanisms and sizes, and why.
+    pub fn refusals() -> impl Iterator<Item = (&'static str, &'static str)> {
+        REFUSALS.iter().map(|(key, _, why)| (*key, *why))
+    }
+
     /// Everything for which this plan is for simulations only, and every size that no device could work with. What is
     /// wrong with a plan anywhere is for [`Self::check`] to say.
     pub fn undeployable(&self) -> Vec<PlanProblem> {

@@ -119,16 +119,16 @@ pub(super) fn read_protocol(input: &mut Reader<'_>) -> Result<(), BytesError> {
     input.require(version == VERSION, "a protocol version other than 2")
 }
 
-pub(super) fn read_fingerprint(input: &mut Reader<'_>) -> Result<Fingerprint, BytesError> {
+pub(crate) fn read_fingerprint(input: &mut Reader<'_>) -> Result<Fingerprint, BytesError> {
     Ok(Fingerprint::from_bytes(input.array()?))
 }
 
 impl ReleaseId {
-    pub(super) fn write(&self, out: &mut Writer) {
+    pub(crate) fn write(&self, out: &mut Writer) {
         out.u32(self.version).fingerprint(&self.hash);
     }
 
-    pub(super) fn read(input: &mut Reader<'_>) -> Result<Self, BytesError> {
+    pub(crate) fn read(input: &mut Reader<'_>) -> Result<Self, BytesError> {
         Ok(Self { version: input.u32()?, hash: read_fingerprint(input)? })
     }
 }

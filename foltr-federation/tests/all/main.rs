@@ -12,6 +12,7 @@ mod golden;
 mod history_fuzz;
 mod noise;
 mod protocol_fuzz;
+mod protocol_vectors;
 mod saved_rules;
 mod vectors;
 mod wire;

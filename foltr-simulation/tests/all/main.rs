@@ -5,6 +5,7 @@ mod adversaries;
 mod asynchrony;
 mod client_files_fuzz;
 mod determinism;
+mod equality;
 mod example;
 mod golden;
 mod letor_fuzz;

@@ -1,0 +1,101 @@
+//! From an experiment to the plan that devices obey: what of a file goes into it, what is left out, and what is refused.
+
+use foltr_federation::protocol::{FeatureSchema, Plan, PlanError};
+use foltr_federation::{FederationPlan, PlanProblem};
+
+use super::Experiment;
+
+/// What becomes of a key of an experiment file in a plan.
+#[derive(Clone, Copy, Debug)]
+pub enum Treatment {
+    InPlan,
+    /// Why a deployment does without it.
+    LeftOut(&'static str),
+    /// Whether a file has it, and why it cannot be deployed.
+    Refused(fn(&Experiment) -> bool, &'static str),
+}
+
+use Treatment::{InPlan, LeftOut, Refused};
+
+const OF_SIMULATED_DEVICES: &str = "devices are as they are";
+
+/// Every section, and of those that are divided every key.
+pub const KEYS: &[(&str, Treatment)] = &[
+    ("seeds", LeftOut("randomness comes from the operating system")),
+    ("data.normalise", InPlan),
+    ("data", LeftOut("devices have documents of their own; the features are in the plan by the hash of their schema")),
+    ("clients.n_clients", InPlan),
+    ("clients.interactions", InPlan),
+    (
+        "clients.quantities",
+        Refused(
+            |experiment| experiment.clients.as_ref().is_some_and(|clients| clients.quantities.is_some()),
+            "every device of a plan has the same number of interactions in a round; use interactions",
+        ),
+    ),
+    ("clients.cohort", InPlan),
+    ("clients.participation", InPlan),
+    ("clients.dropout", LeftOut(OF_SIMULATED_DEVICES)),
+    ("clients.absent", LeftOut(OF_SIMULATED_DEVICES)),
+    ("clients.stragglers", LeftOut(OF_SIMULATED_DEVICES)),
+    ("partition", LeftOut(OF_SIMULATED_DEVICES)),
+    ("users", LeftOut("people click for themselves")),
+    ("ranker", InPlan),
+    ("learner", InPlan),
+    ("federation", InPlan),
+    ("personalisation", InPlan),
+    ("asynchrony", InPlan),
+    ("attack", Refused(|experiment| experiment.attack.is_some(), "attackers are simulated; remove the section")),
+    ("defence", InPlan),
+    ("history", InPlan),
+    ("unlearning.clients", LeftOut("who wants to be forgotten asks for it")),
+    ("unlearning.method", InPlan),
+    ("privacy", InPlan),
+    ("budget", InPlan),
+    ("metrics.list_length", InPlan),
+    ("metrics", LeftOut("there are no labels to measure with")),
+];
+
+impl Experiment {
+    /// The plan that deploys this federation to devices with these features, or everything that is in its way. One that
+    /// is marked as `simulated` is for comparing a simulation with devices that run it.
+    pub fn deployable_plan(&self, features: &FeatureSchema, simulated: bool) -> Result<Plan, Vec<PlanProblem>> {
+        let mut problems: Vec<PlanProblem> =
+            KEYS.iter().filter_map(|(key, treatment)| self.refuse(key, treatment)).collect();
+        problems.extend(self.check_features(features));
+        let federation = FederationPlan { dropout: 0.0, n_absent: 0, ..self.plan() };
+        let plan = Plan::new(federation, features, simulated);
+        match plan {
+            Ok(plan) if problems.is_empty() => return Ok(plan),
+            Ok(_) => {}
+            Err(PlanError::Problems(more)) => problems.extend(more),
+            Err(error) => problems.push(problem("plan", error.to_string())),
+        }
+        Err(problems)
+    }
+
+    fn refuse(&self, key: &str, treatment: &Treatment) -> Option<PlanProblem> {
+        match treatment {
+            Refused(is_there, why) if is_there(self) => Some(problem(key, (*why).into())),
+            _ => None,
+        }
+    }
+
+    /// Whether devices compute as many features as the model was trained with, and scale them in the same way.
+    fn check_features(&self, features: &FeatureSchema) -> Vec<PlanProblem> {
+        let mut problems = Vec::new();
+        let n_features = features.features.len();
+        if let Some(trained) = self.data.n_features().filter(|&trained| trained != n_features) {
+            problems.push(problem("data.n_features", format!("is {trained}, and devices compute {n_features}")));
+        }
+        let (trained, computed) = (self.data.normalise(), features.normalise);
+        if trained != computed {
+            problems.push(problem("data.normalise", format!("is {trained:?}, and devices do {computed:?}")));
+        }
+        problems
+    }
+}
+
+fn problem(key: &str, message: String) -> PlanProblem {
+    PlanProblem { key: key.into(), message }
+}

@@ -1,0 +1,170 @@
+//! `docs/protocol-vectors.json`: documents of the protocol for programs in other languages, checked here and by a program
+//! in another language.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use foltr_federation::protocol::{
+    Contribution, ContributionReceipt, DeviceId, Document, FeatureSchema, Lottery, Normalisation, Plan, PublicKey,
+    Release, ReleaseHeader, SecretKey, Signed, Task, sign_request,
+};
+use foltr_federation::{FederationPlan, Fingerprint, Payload};
+use foltr_rank::learn::PdgdParameters;
+use foltr_rank::learn::pdgd::Updates;
+use foltr_rank::{Initialisation, Learner, RankerShape};
+use serde_json::{Value, json};
+
+use crate::fuzzing::{from_hexadecimal, hexadecimal};
+
+const FEDERATION: [u8; 32] = [1; 32];
+const NEXT: [u8; 32] = [2; 32];
+const DEVICE: [u8; 32] = [3; 32];
+const TIME: u64 = 1_800_000_000;
+
+fn path() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/protocol-vectors.json")
+}
+
+fn key(secret: &[u8; 32]) -> Value {
+    let public = SecretKey::from_bytes(secret).public_key();
+    json!({
+        "secret": hexadecimal(secret),
+        "public": public,
+        "fingerprint": public.fingerprint(),
+        "device_id": public.device_id(),
+    })
+}
+
+fn signed<T: Document>(document: &Signed<T>) -> Value {
+    json!({ "name": T::NAME, "bytes": hexadecimal(document.as_bytes()), "hash": document.hash() })
+}
+
+fn plan() -> (FeatureSchema, Plan) {
+    let features = FeatureSchema::numbered(2, Normalisation::Query);
+    let pdgd = PdgdParameters { learning_rate: 0.1, updates: Updates::Immediate, proximal: Some(1e-7) };
+    let ranker = RankerShape::Linear { initialisation: Initialisation::Zero };
+    let federation = FederationPlan::averaging(Learner::Pdgd(pdgd), ranker, 100, 4, 50);
+    let plan = Plan::new(federation, &features, false).expect("deployable");
+    (features, plan)
+}
+
+fn releases(plan: Fingerprint) -> [Release; 3] {
+    let federation = SecretKey::from_bytes(&FEDERATION);
+    let next = SecretKey::from_bytes(&NEXT);
+    let first = Release::first(plan, 0, vec![0.0, 0.0], &federation).expect("finite");
+    let rotation = first.next_with_key(plan, vec![0.5, -1.0], &federation, next.public_key()).expect("finite");
+    let third = rotation.next(plan, vec![0.25, -1.5], &next).expect("finite");
+    [first, rotation, third]
+}
+
+fn vectors() -> Value {
+    let (federation, next, device) =
+        (SecretKey::from_bytes(&FEDERATION), SecretKey::from_bytes(&NEXT), SecretKey::from_bytes(&DEVICE));
+    let (features, plan) = plan();
+    let signed_plan = Signed::sign(plan, &federation).expect("exact");
+    let plan = signed_plan.hash();
+    let releases = releases(plan);
+    let start = releases[2].id();
+    let device_id = device.public_key().device_id();
+    let lottery = Lottery { value: [9; 32], threshold: 1 << 63 };
+    let (round, shard, deadline, n_wanted) = (3, 0, TIME + 3600, 20);
+    let task = Task { plan, round, shard, start, clip_norm: Some(0.5), deadline, n_wanted, lottery: Some(lottery) };
+    let payloads = [
+        Payload::Step { n_interactions: 4, delta: vec![1.0, -2.0] },
+        Payload::Evolution { seed: 7, plus: 0.5, minus: None },
+        Payload::Evolution { seed: 7, plus: 0.5, minus: Some(1.0) },
+        Payload::Clipped { within: true, delta: vec![1.0, -2.0] },
+    ];
+    let contributions = payloads.map(|payload| Contribution { plan, round, start, device: device_id, payload });
+    let receipt = ContributionReceipt::of(&contributions[0], TIME);
+    let request = ("PUT", format!("/v1/federations/demo/rounds/{round}/contributions/{device_id}"));
+    let body = contributions[0].encode();
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("JSON");
+    let release = |(release, key): (&Release, &SecretKey)| {
+        let mut value = signed(release.signed_header());
+        value["bytes"] = hexadecimal(&release.encode()).into();
+        value["params"] = release.params().iter().map(|&value| f64::from(value)).collect::<Vec<_>>().into();
+        value["model"] = json!(release.header().model);
+        value["signed_by"] = json!(key.public_key());
+        value
+    };
+    let contribution = |it: &Contribution| json!({ "bytes": hexadecimal(&it.encode()), "hash": it.hash() });
+    let invited = |number: u8| {
+        let device = DeviceId::from_bytes([number; 32]);
+        json!({ "device": device, "invited": lottery.invites(&device) })
+    };
+    json!({
+        "keys": { "federation": key(&FEDERATION), "next": key(&NEXT), "device": key(&DEVICE) },
+        "feature_schema": {
+            "name": FeatureSchema::NAME,
+            "text": text(features.encode().expect("exact")),
+            "hash": features.hash().expect("exact"),
+        },
+        "plan": { "text": text(signed_plan.as_bytes()[64..].to_vec()), "signed": signed(&signed_plan) },
+        "releases": releases.iter().zip([&federation, &federation, &next]).map(release).collect::<Vec<_>>(),
+        "task": signed(&Signed::sign(task, &next).expect("sound")),
+        "lottery": {
+            "value": hexadecimal(&lottery.value),
+            "threshold": lottery.threshold.to_string(),
+            "devices": (0..8).map(invited).collect::<Vec<_>>(),
+        },
+        "contributions": contributions.iter().map(contribution).collect::<Vec<_>>(),
+        "request": {
+            "method": request.0,
+            "path": request.1,
+            "body": hexadecimal(&body),
+            "signature": hexadecimal(&sign_request(request.0, &request.1, &body, &device)),
+        },
+        "contribution_receipt": signed(&Signed::sign(receipt, &next).expect("sound")),
+    })
+}
+
+#[test]
+fn the_documented_vectors_are_those_of_the_code() {
+    let text = serde_json::to_string_pretty(&vectors()).expect("JSON") + "\n";
+    if std::env::var_os("FOLTR_WRITE_DOCS").is_some() {
+        std::fs::write(path(), &text).expect("docs can be written");
+    }
+    let written = std::fs::read_to_string(path()).expect("docs/protocol-vectors.json");
+    assert!(written == text, "docs/protocol-vectors.json is out of date: run this test with FOLTR_WRITE_DOCS=1");
+}
+
+#[test]
+fn the_documented_vectors_are_read() {
+    let vectors: Value = serde_json::from_str(&std::fs::read_to_string(path()).expect("vectors")).expect("JSON");
+    let bytes = |value: &Value| from_hexadecimal(value["bytes"].as_str().expect("digits"));
+    let public =
+        |name: &str| -> PublicKey { serde_json::from_value(vectors["keys"][name]["public"].clone()).expect("a key") };
+    let plan = Signed::<Plan>::decode(&bytes(&vectors["plan"]["signed"])).expect("a plan");
+    plan.verify(&public("federation")).expect("signed");
+    let n_params = plan.unverified().shape().n_params();
+    let mut chain = foltr_federation::protocol::ReleaseChain::new(plan.hash(), 0, public("federation"));
+    for release in vectors["releases"].as_array().expect("a list") {
+        let release = Release::decode(&bytes(release), n_params).expect("a release");
+        assert_eq!(chain.accept(&release), Ok(true));
+    }
+    assert_eq!(chain.key(), public("next"));
+    let task = Signed::<Task>::decode(&bytes(&vectors["task"])).expect("a task");
+    assert_eq!(task.verify(&chain.key()).expect("signed").start, chain.newest().expect("three releases"));
+    let header = Signed::<ReleaseHeader>::decode(&bytes(&vectors["releases"][0])[..64 + 75]).expect("its header");
+    assert_eq!(header.unverified().version, 0);
+}
+
+/// Another language, with nothing but its standard library, finds the same hashes, layouts and signatures.
+#[test]
+fn another_language_reads_the_vectors() {
+    let Some(python) = foltr_test::python("hashlib") else { return };
+    let script = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/protocol_vectors.py");
+    let run = |vectors: &Path| Command::new(&python).arg(&script).arg(vectors).output().expect("Python starts");
+    let output = run(&path());
+    assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
+    // A changed byte is found by this check, too.
+    let text = std::fs::read_to_string(path()).expect("vectors");
+    let damaged = text.replacen("\"invited\": true", "\"invited\": false", 1);
+    assert_ne!(damaged, text);
+    let copy = std::env::temp_dir().join(format!("protocol-vectors-{}.json", std::process::id()));
+    std::fs::write(&copy, damaged).expect("a temporary file");
+    let is_refused = !run(&copy).status.success();
+    std::fs::remove_file(&copy).expect("the temporary file");
+    assert!(is_refused, "the script takes anything");
+}

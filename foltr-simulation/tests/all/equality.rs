@@ -1,0 +1,142 @@
+//! What was simulated is what is deployed: device cores and a coordinator that speak in encoded bytes publish the releases of
+//! the simulator, bit for bit, when the same people click.
+
+mod deployed;
+mod laws;
+mod modes;
+
+use foltr_federation::participation::survivors;
+use foltr_federation::{AsynchronousCoordinator, Asynchrony, FederationPlan};
+use foltr_rank::rng::Streams;
+use foltr_simulation::asynchronous_run::AsynchronousRun;
+use foltr_simulation::client_data::ClientData;
+use foltr_simulation::federation_run::{FederationRun, FederationSettings};
+use foltr_simulation::pace::{Speeds, Stragglers};
+
+use crate::scene::even_partition;
+use deployed::{Deployed, INITIAL, SEED};
+
+/// Something that a deployment could get wrong.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Fault {
+    None,
+    /// Contributions are folded in another order than that of the clients' numbers.
+    FoldOrder,
+    /// Devices do not scale what is stale.
+    StalenessScale,
+    /// Rewards of the two sides of a perturbation are exchanged.
+    Sign,
+    /// The memory of a device whose message is lost does not move on.
+    Momentum,
+}
+
+/// What only a simulation knows.
+#[derive(Clone, Copy, Debug)]
+struct World {
+    n_rounds: u32,
+    dropout: f64,
+    pace: Option<Stragglers>,
+    fault: Fault,
+    /// Whether devices and the server are saved and loaded after every event.
+    is_interrupted: bool,
+}
+
+const WORLD: World = World { n_rounds: 20, dropout: 0.0, pace: None, fault: Fault::None, is_interrupted: false };
+
+fn settings_of(plan: &FederationPlan, world: &World) -> FederationSettings {
+    let shape = plan.ranker.expect("a ranker").shape(crate::scene::N_FEATURES);
+    let privacy = plan.mechanism(shape.n_params()).expect("a sound mechanism");
+    let learning = plan.learner.client(plan.list_length, plan.n_interactions, privacy.clip_radius());
+    let setup = plan.setup(vec![INITIAL; shape.n_params()]).expect("a sound plan");
+    FederationSettings {
+        seed: SEED,
+        shape,
+        initial: setup.initial,
+        learning: learning.expect("clients"),
+        n_clients: setup.n_clients,
+        personalisation: plan.personalisation,
+        participation: plan.participation,
+        dropout: world.dropout,
+        staleness: setup.staleness,
+        average_from: setup.average_from,
+        privacy,
+        defence: setup.defence,
+        optimiser: setup.optimiser,
+        ..crate::scene::settings()
+    }
+}
+
+/// The first round after which the two differ, if they do.
+fn first_difference(plan: &FederationPlan, world: &World) -> Option<u32> {
+    let data: &ClientData = even_partition();
+    let mut simulated = FederationRun::new(settings_of(plan, world), data).expect("sound settings");
+    if let Some(pace) = world.pace {
+        simulated = simulated.with_pace(pace);
+    }
+    let streams = Streams::new(SEED);
+    let speeds = Speeds::new(world.pace.unwrap_or_default(), plan.n_clients as u32, &streams);
+    let mut deployed = Deployed::new(plan, world, data);
+    let mut busy_until: Vec<Option<u32>> = vec![None; plan.n_clients];
+    // Who has started, when, and which round it joins.
+    let mut under_way: Vec<(u32, u32)> = Vec::new();
+    let staleness = plan.staleness.unwrap_or_default();
+    for round in 0..world.n_rounds {
+        for client in plan.participation.draw(&streams, round, plan.n_clients as u32) {
+            if busy_until[client as usize].is_some_and(|until| until >= round) {
+                continue;
+            }
+            let late = if staleness.most > 0 { speeds.rounds_late(client, round) } else { 0 };
+            busy_until[client as usize] = Some(round + late);
+            deployed.play(client, round, round);
+            if late <= staleness.most {
+                under_way.push((client, round + late));
+            }
+        }
+        let mut joining: Vec<u32> = under_way.extract_if(.., |(_, joins)| *joins == round).map(|(it, _)| it).collect();
+        joining.sort_unstable();
+        let arrived = survivors(joining.clone(), world.dropout, &streams, round);
+        deployed.close_round(&joining, &arrived);
+        simulated.round().expect("a round");
+        if deployed.newest() != simulated.task().global || deployed.ranker() != simulated.ranker() {
+            return Some(round);
+        }
+    }
+    assert_ne!(simulated.task().global, vec![INITIAL; deployed.newest().len()], "something was learnt");
+    None
+}
+
+fn assert_equal(what: &str, plan: &FederationPlan, world: &World) {
+    assert_eq!(first_difference(plan, world), None, "{what}: the round after which releases differ");
+}
+
+/// The same without rounds: messages reach the server in the order in which the simulator's did.
+fn assert_equal_without_rounds(plan: &FederationPlan, pace: Stragglers, world: &World) {
+    let asynchrony: Asynchrony = plan.asynchrony.expect("no rounds");
+    let data = even_partition();
+    let settings = settings_of(plan, world);
+    let mut simulated = AsynchronousRun::new(settings, asynchrony, pace, data).expect("sound").with_deliveries();
+    for _ in 0..world.n_rounds {
+        simulated.round().expect("a round");
+    }
+    let mut deployed = Deployed::new(plan, world, data);
+    let setup = plan.setup(vec![INITIAL; deployed.newest().len()]).expect("a sound plan");
+    let mut server = AsynchronousCoordinator::new(setup.clone(), asynchrony).expect("sound");
+    let mut most_stale = 0;
+    for delivery in simulated.deliveries() {
+        if world.is_interrupted {
+            let bytes = server.save();
+            server = AsynchronousCoordinator::new(setup.clone(), asynchrony).expect("sound");
+            server.load(&bytes).expect("its own bytes");
+        }
+        most_stale = most_stale.max(server.task().round - delivery.version);
+        deployed.play(delivery.client, delivery.version, delivery.own_round);
+        let message = deployed.message(delivery.client, delivery.own_round);
+        // What is too stale is refused in both.
+        if let Ok(foltr_federation::Received::NewVersion) = server.receive(&message) {
+            deployed.publish(server.task().global.clone());
+        }
+    }
+    assert!(most_stale > 0 && server.task().round > 5, "{most_stale} and {}", server.task().round);
+    assert_eq!(deployed.newest(), simulated.task().global);
+    assert_eq!(server.task().round, simulated.task().round);
+}
