@@ -204,6 +204,13 @@ pub enum AssignedPer {
     Interaction,
 }
 
+/// A cascade user, for labels of any number of grades.
+impl From<Preset> for ClickModel {
+    fn from(preset: Preset) -> Self {
+        Self::Cascade(CascadeParameters { preset, grades: None })
+    }
+}
+
 impl ClickModel {
     /// Every model that clicks: the only one, or several.
     pub fn models(&self) -> &[Self] {

@@ -7,6 +7,23 @@ use crate::click::Users;
 use crate::client_round::TrainingSet;
 
 /// The data of a federation's clients.
+///
+/// ```
+/// use foltr_simulation::click::{ClickModel, Preset};
+/// use foltr_simulation::client_data::{ClientData, Holding};
+/// use foltr_simulation::client_round::TrainingSet;
+/// use foltr_simulation::datasets::{Synthetic, SyntheticShape};
+///
+/// let queries = Synthetic { n_train: 4, n_validation: 0, n_test: 1, ..Synthetic::new(SyntheticShape::Tiny) };
+/// let queries = TrainingSet::new(queries.generate(1)?.train, 10);
+/// let users = ClickModel::from(Preset::Navigational).build(queries.data().max_label())?;
+/// // Two clients: one searches for the first two queries, the other for the last two and twice as often.
+/// let first = Holding { set: 0, users: 0, n_interactions: 1, queries: Some([0, 1].into()), group: 0 };
+/// let second = Holding { n_interactions: 2, queries: Some([2, 3].into()), ..first.clone() };
+/// let data = ClientData::new(vec![queries], users, vec![first, second])?;
+/// assert_eq!((data.share(1).n_queries(), data.share(1).query(0)), (2, 2));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct ClientData {
     sets: Vec<TrainingSet>,

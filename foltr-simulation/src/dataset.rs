@@ -18,6 +18,18 @@ mod rows;
 mod summary;
 
 /// Labelled queries: features, grades, and where each query begins.
+///
+/// ```
+/// use std::path::Path;
+/// use foltr_simulation::letor::{ReadOptions, parse_letor};
+///
+/// let text = b"2 qid:7 1:0.5 2:1.0\n0 qid:7 1:0.25\n1 qid:8 1:1.0 2:0.5\n";
+/// let data = parse_letor(text, Path::new("train.txt"), &ReadOptions::default())?;
+/// assert_eq!((data.n_queries(), data.n_docs(), data.n_features()), (2, 3, 2));
+/// assert_eq!((data.query_id(0), data.labels(0)), ("7", &[2, 0][..]));
+/// assert_eq!(data.query(0).row(1)[..2], [0.25, 0.0]);
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Clone, Debug)]
 pub struct Dataset {
     n_features: usize,

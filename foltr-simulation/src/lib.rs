@@ -1,4 +1,4 @@
-//! What a real device does not have: labelled data, simulated users, client rounds.
+#![doc = include_str!("../README.md")]
 
 mod adoption;
 pub mod adversary;

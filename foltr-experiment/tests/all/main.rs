@@ -1,5 +1,6 @@
 //! All integration tests of the crate in one binary: one is linked, not ten.
 
+mod adoption;
 mod baselines;
 mod deployment;
 mod experiment_files;

@@ -135,10 +135,10 @@ fn thresholds_and_clicks_by_hand() {
     assert!((comparison::threshold(RULE.error_of_test(1, 100)) - 5.078).abs() < 1e-2);
     let spent: f64 = (1..500).flat_map(|j| (1..500).map(move |k| RULE.error_of_test(j, k))).sum();
     assert!(spent < 0.05 && spent > 0.0497, "{spent}");
-    // 100 lists of weight 1 with squares of .04: standard error .02. (3 + .8416)^2 times as many clicks for a loss of .02.
+    // 100 lists of weight 1 with squares of .04: standard error .02. (3 + 1.0364)^2 times as many clicks for a loss of .02.
     let comparison = Comparison { sum: -1.0, squares: 4.0, weight: 100.0, n_lists: 100, n_clicks: 150 };
     let needed = comparison.clicks_needed(0.02, 3.0).expect("known");
-    assert!((needed - 150.0 * 3.841_62_f64.powi(2)).abs() < 1.0, "{needed}");
+    assert!((needed - 150.0 * 4.036_43_f64.powi(2)).abs() < 1.0, "{needed}");
     assert_eq!(Comparison::default().clicks_needed(0.02, 3.0), None);
     assert_eq!(comparison.clicks_needed(0.0, 3.0), None);
 }

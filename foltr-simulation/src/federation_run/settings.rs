@@ -1,13 +1,13 @@
 //! Everything that defines a federation but its data, and what contradicts itself.
 
-use foltr_federation::privacy::NoiseShares;
+use foltr_federation::privacy::{NoiseShares, Unprotected};
 use foltr_federation::{
     Combination, Defence, Kind, Mechanism, Part, Participation, PayloadError, PayloadSemantics, RoundTask,
     ServerOptimiser, Setup, SetupError, Staleness,
 };
 pub use foltr_rank::Learning;
 use foltr_rank::adoption::AdoptionError;
-use foltr_rank::learn::evolution::EvolutionSettings;
+use foltr_rank::learn::evolution::{EvolutionSettings, Reward};
 use foltr_rank::learn::pdgd::{PdgdSettings, Updates};
 use foltr_rank::personal::{Destination, Personalisation};
 use foltr_rank::rng::{Lineage, Streams};
@@ -83,6 +83,49 @@ pub enum FederationError {
 }
 
 impl FederationSettings {
+    /// Federated averaging from parameters of 0: everyone takes part in every round, and nothing is protected, attacked or
+    /// defended.
+    ///
+    /// ```
+    /// use foltr_rank::learn::pdgd::{PdgdSettings, Updates};
+    /// use foltr_rank::{Learning, Shape};
+    /// use foltr_federation::Participation;
+    /// use foltr_simulation::federation_run::FederationSettings;
+    ///
+    /// let pdgd = PdgdSettings {
+    ///     learning_rate: 0.1,
+    ///     updates: Updates::Immediate,
+    ///     n_shown: 10,
+    ///     clip_radius: None,
+    ///     proximal: 0.0,
+    /// };
+    /// let everyone = FederationSettings::averaging(1, Shape::Linear { n_features: 46 }, Learning::Pdgd(pdgd), 1_000);
+    /// let a_tenth = FederationSettings { participation: Participation::Sample(100), ..everyone };
+    /// assert_eq!(a_tenth.initial, vec![0.0; 46]);
+    /// ```
+    pub fn averaging(seed: u64, shape: Shape, learning: Learning, n_clients: u32) -> Self {
+        let reward = learning.evolution().map_or(Reward::MaxRr, |evolution| evolution.reward);
+        Self {
+            seed,
+            shape,
+            initial: vec![0.0; shape.n_params()],
+            learning,
+            personalisation: None,
+            n_clients,
+            participation: Participation::Everyone,
+            dropout: 0.0,
+            privacy: Mechanism::Unprotected(Unprotected { reward }),
+            defence: Defence::NONE,
+            staleness: Staleness::NONE,
+            single_messages: false,
+            attackers: None,
+            optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
+            average_from: None,
+            absent: Vec::new(),
+            lineage: Lineage::TRAINING,
+        }
+    }
+
     /// All streams of the run.
     pub(crate) fn streams(&self) -> Streams {
         Streams::new(self.seed).of_lineage(&self.lineage)

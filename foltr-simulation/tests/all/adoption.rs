@@ -1,0 +1,142 @@
+//! Clients that test releases: nothing changes until one refuses, who refuses sends nothing, and the statistics of the
+//! test are those it states.
+
+#[path = "../../examples/adoption_campaign.rs"]
+mod campaign;
+
+use campaign::{Person, Size};
+use foltr_federation::Defence;
+use foltr_rank::adoption::{AdoptionError, AdoptionRule};
+use foltr_rank::{Params, Shape};
+use foltr_simulation::adversary::{Attack, Attackers, Knowledge, Patient, Seeds};
+use foltr_simulation::click::Preset;
+use foltr_simulation::client_data::ClientData;
+use foltr_simulation::client_round::RoundStats;
+use foltr_simulation::datasets::SyntheticShape;
+use foltr_simulation::federation_run::{FederationError, FederationRun, FederationSettings};
+
+use crate::scene::{evolution, even_partition, iid, on_threads, partition, settings};
+
+const RULE: AdoptionRule = AdoptionRule { error: 0.05, lists: 2_000 };
+
+fn adopting<'a>(settings: &FederationSettings, data: &'a ClientData) -> FederationRun<'a> {
+    let run = FederationRun::new(settings.clone(), data).expect("a sound federation");
+    run.with_adoption(RULE).expect("a federation that can be tested")
+}
+
+fn rounds(run: &mut FederationRun<'_>, n_rounds: usize) -> Vec<RoundStats> {
+    (0..n_rounds).map(|_| run.round().expect("a round")).collect()
+}
+
+/// Perfect users on a few generated queries.
+fn data() -> ClientData {
+    iid(SyntheticShape::Tiny, 60, Preset::Perfect, 5)
+}
+
+/// Four of ten clients that are honest for 150 rounds, and then send vectors of great length.
+fn attacked() -> FederationSettings {
+    let method = Attack::Patient(Patient { from: 150, ..Patient::default() });
+    let attackers = Attackers { attackers: 4, knowledge: Knowledge::Full, seeds: Seeds::Own, method };
+    FederationSettings { attackers: Some(attackers), ..settings() }
+}
+
+#[test]
+fn until_somebody_refuses_nothing_changes() {
+    for defence in [Defence::NONE, Defence::recommended(2)] {
+        let settings = FederationSettings { defence, ..settings() };
+        let mut plain = FederationRun::new(settings.clone(), partition()).expect("a sound federation");
+        let mut tested = adopting(&settings, partition());
+        assert_eq!(rounds(&mut plain, 20), rounds(&mut tested, 20));
+        assert_eq!((plain.ranker(), plain.cost()), (tested.ranker(), tested.cost()));
+        assert_eq!(tested.refused_share(), Some(0.0));
+        assert_eq!(tested.own_ranker(3).expect("a client").params, plain.ranker());
+    }
+}
+
+#[test]
+fn whoever_refuses_keeps_its_model_searches_on_and_sends_nothing() {
+    let data = data();
+    let settings = attacked();
+    let (mut plain, mut tested) = (FederationRun::new(settings.clone(), &data).expect("sound"), adopting(&settings, &data));
+    let (unprotected, mut protected, mut most_refused) = (rounds(&mut plain, 300), Vec::new(), None);
+    for _ in 0..300 {
+        protected.extend(rounds(&mut tested, 1));
+        most_refused = most_refused.max(tested.refused_share().map(|share| (100.0 * share) as u32));
+    }
+    assert!(most_refused > Some(50), "{most_refused:?} %");
+    assert!(tested.cost().messages < plain.cost().messages);
+    // Everybody searches in every round, and attackers do not count.
+    assert!(protected.iter().all(|stats| stats.n_clients == 6 && stats.n_interactions == 30));
+    let last = |stats: &[RoundStats]| stats[200..].iter().map(|stats| stats.ndcg / stats.n_clients as f64).sum::<f64>() / 100.0;
+    let (without, with) = (last(&unprotected), last(&protected));
+    assert!(with > without + 0.05, "online nDCG {with} instead of {without}");
+    assert_eq!(tested.own_ranker(0), None, "an attacker uses no model");
+    let is_other = |client| tested.own_ranker(client).expect("an honest client").params != tested.ranker();
+    assert!((4..10).any(is_other));
+}
+
+#[test]
+fn the_bits_do_not_depend_on_the_number_of_threads() {
+    let data = data();
+    let settings = attacked();
+    let run = |n_threads| {
+        on_threads(n_threads, || {
+            let mut run = adopting(&settings, &data);
+            let stats = rounds(&mut run, 200);
+            let models: Vec<Params> = (4..10).filter_map(|client| run.own_ranker(client)).map(|own| own.params).collect();
+            (stats, run.ranker(), models, run.refused_share())
+        })
+    };
+    let one = run(1);
+    assert!(one.2.iter().any(|model| *model != one.1), "somebody refused a release");
+    assert!([2, 3, 8].into_iter().all(|n_threads| run(n_threads) == one));
+}
+
+#[test]
+fn what_is_not_defined_is_refused_with_the_reason() {
+    let with_adoption = |settings: FederationSettings, data| -> String {
+        let run = FederationRun::new(settings, data).expect("a sound federation without adoption");
+        run.with_adoption(RULE).err().expect("a refusal").to_string()
+    };
+    let refused = with_adoption(FederationSettings { learning: evolution(false), ..settings() }, even_partition());
+    assert!(refused.starts_with("[adoption] is not supported with learner.kind = \"evolution\""), "{refused}");
+    let refused = with_adoption(FederationSettings { average_from: Some(3), ..settings() }, partition());
+    assert!(refused.ends_with("devices use the newest models"), "{refused}");
+    let run = FederationRun::new(settings(), partition()).expect("a sound federation");
+    let wrong = run.with_adoption(AdoptionRule { error: 0.0, ..RULE }).err().expect("a refusal");
+    assert!(matches!(wrong, FederationError::Adoption(AdoptionError::Rule(_))), "{wrong}");
+}
+
+#[test]
+fn a_network_can_be_tested_too() {
+    let shape = Shape::Mlp { n_features: 12, n_hidden: 4, activation: foltr_rank::Activation::Logistic };
+    let initial = (0..shape.n_params()).map(|i| (i as f32).sin() / 4.0).collect();
+    let mut run = adopting(&FederationSettings { shape, initial, ..settings() }, partition());
+    rounds(&mut run, 5);
+    assert_eq!(run.own_ranker(9).map(|own| own.shape), Some(shape));
+}
+
+const SMALL: Size =
+    Size { n_learned: 1_000, n_measured: 10_000, n_repeated: 8, n_devices: 40, n_releases: 100, n_between: 5 };
+
+#[test]
+fn a_loss_is_noticed_after_the_clicks_that_the_test_states() {
+    let data = campaign::generated(100);
+    let person = Person { data: &data, preset: Preset::Perfect, is_indifferent: false };
+    let power = campaign::power(&person, &SMALL).expect("rankers that are worse");
+    assert!((power.loss - 0.02).abs() < 0.006, "{power:?}");
+    // 40 devices: three standard errors below .8.
+    assert!(power.refused >= 0.6 && power.clicks[0] < power.clicks[1], "{power:?}");
+    let (clicks, loss) = campaign::reversed(&person, &SMALL);
+    assert!(loss > power.loss && clicks < power.clicks[0], "{clicks} clicks, {loss}");
+}
+
+#[test]
+fn of_a_hundred_equal_releases_none_is_refused() {
+    let data = campaign::generated(100);
+    for is_indifferent in [false, true] {
+        let person = Person { data: &data, preset: Preset::Navigational, is_indifferent };
+        let share = campaign::refused_equals(&person, &SMALL);
+        assert!(share <= 0.05, "{share} of the devices refuse one");
+    }
+}
