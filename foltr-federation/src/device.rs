@@ -16,11 +16,57 @@ use crate::fingerprint::Fingerprint;
 use crate::message::{Payload, RoundTask};
 use crate::noise::NoiseSource;
 use crate::outgoing::Outgoing;
-use crate::privacy::{Mechanism, MechanismError};
+use crate::privacy::Mechanism;
 use crate::protocol::{Contribution, DeviceId, Document, Plan, PlanError, Release, ReleaseId, Task};
 use crate::staleness::Staleness;
 use crate::worker_momentum::WorkerMomentum;
 
+/// A device's side of a plan: begin a round from a release, let its [`Session`] rank and learn, make a contribution.
+///
+/// ```
+/// use foltr_federation::protocol::{Document, FeatureSchema, Normalisation, Plan, Release, SecretKey, Task};
+/// use foltr_federation::{Device, FederationPlan, Payload};
+/// use foltr_rank::learn::PdgdParameters;
+/// use foltr_rank::learn::pdgd::Updates;
+/// use foltr_rank::rng::{Purpose, Streams};
+/// use foltr_rank::{Candidates, Initialisation, Learner, RankerShape};
+/// # struct Noise(foltr_rank::rng::Stream);
+/// # impl rand::TryRng for Noise {
+/// #     type Error = std::convert::Infallible;
+/// #     fn try_next_u32(&mut self) -> Result<u32, Self::Error> { self.0.try_next_u32() }
+/// #     fn try_next_u64(&mut self) -> Result<u64, Self::Error> { self.0.try_next_u64() }
+/// #     fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Self::Error> { self.0.try_fill_bytes(bytes) }
+/// # }
+/// # impl foltr_federation::NoiseSource for Noise {
+/// #     fn is_simulated(&self) -> bool { true }
+/// # }
+///
+/// let pdgd = PdgdParameters { learning_rate: 0.1, updates: Updates::Immediate, proximal: None };
+/// let ranker = RankerShape::Linear { initialisation: Initialisation::Zero };
+/// // One client, one interaction a round.
+/// let federation = FederationPlan::averaging(Learner::Pdgd(pdgd), ranker, 1, 1, 10);
+/// let features = FeatureSchema::numbered(2, Normalisation::None);
+/// let plan = Plan::new(federation, &features, true)?; // for a simulation
+/// let key = SecretKey::from_bytes(&[7; 32]);
+/// let release = Release::first(plan.hash()?, 0, vec![0.0, 0.0], &key)?;
+///
+/// let mut random = Streams::new(1).open(Purpose::Interaction, 0, 0); // the operating system's, on a device
+/// let mut device = Device::new(&plan, 0, release.params(), &mut random)?;
+/// device.begin(&release, &mut random)?;
+/// let query = Candidates::new(&[1.0, 0.0, 0.0, 1.0], 2)?;
+/// let shown = device.session().rank(query.view(), 100, &mut random)?;
+/// device.session().clicked(shown.impression, 1, 101)?;
+/// device.session().dismiss(shown.impression)?;
+/// assert!(device.is_ready());
+///
+/// let task = Task {
+///     plan: plan.hash()?, round: 0, shard: 0, start: release.id(), clip_norm: None, deadline: 0, n_wanted: 1, lottery: None,
+/// };
+/// # let mut noise = Noise(Streams::new(1).open(Purpose::Noise, 0, 0));
+/// let contribution = device.contribution(&task, key.public_key().device_id(), &mut noise)?;
+/// assert!(matches!(contribution.payload, Payload::Step { n_interactions: 1, .. }));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
 #[derive(Debug)]
 pub struct Device {
     plan: Fingerprint,
@@ -52,10 +98,6 @@ pub enum DeviceError {
     #[error(transparent)]
     Plan(#[from] PlanError),
     #[error(transparent)]
-    Mechanism(#[from] MechanismError),
-    #[error("the learner of this plan has no devices")]
-    NoDevices,
-    #[error(transparent)]
     Session(#[from] SessionError),
     #[error(transparent)]
     Models(#[from] ModelsError),
@@ -80,19 +122,16 @@ pub enum DeviceError {
 impl Rules {
     fn of(plan: &Plan) -> Result<Self, DeviceError> {
         let (federation, shape) = (plan.federation(), plan.shape());
-        let mechanism = federation.mechanism(shape.n_params())?;
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
-        let (list_length, n_interactions) = (federation.list_length, federation.n_interactions);
-        let learning = federation.learner.client(list_length, n_interactions, mechanism.clip_radius());
         Ok(Self {
             shape,
-            learning: learning.ok_or(DeviceError::NoDevices)?,
-            mechanism,
+            learning: plan.learning()?,
+            mechanism: plan.mechanism()?,
             staleness: federation.staleness.unwrap_or_default(),
             momentum: federation.defence.and_then(|defence| defence.momentum),
             has_rounds: federation.asynchrony.is_none(),
             n_clients: count(federation.n_clients),
-            n_interactions: count(n_interactions),
+            n_interactions: count(federation.n_interactions),
             is_simulated: plan.is_simulated(),
         })
     }

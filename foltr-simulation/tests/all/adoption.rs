@@ -15,7 +15,7 @@ use foltr_simulation::client_round::RoundStats;
 use foltr_simulation::datasets::SyntheticShape;
 use foltr_simulation::federation_run::{FederationError, FederationRun, FederationSettings};
 
-use crate::scene::{evolution, even_partition, iid, on_threads, partition, settings};
+use crate::scene::{even_partition, evolution, iid, on_threads, partition, settings};
 
 const RULE: AdoptionRule = AdoptionRule { error: 0.05, lists: 2_000 };
 
@@ -57,7 +57,8 @@ fn until_somebody_refuses_nothing_changes() {
 fn whoever_refuses_keeps_its_model_searches_on_and_sends_nothing() {
     let data = data();
     let settings = attacked();
-    let (mut plain, mut tested) = (FederationRun::new(settings.clone(), &data).expect("sound"), adopting(&settings, &data));
+    let (mut plain, mut tested) =
+        (FederationRun::new(settings.clone(), &data).expect("sound"), adopting(&settings, &data));
     let (unprotected, mut protected, mut most_refused) = (rounds(&mut plain, 300), Vec::new(), None);
     for _ in 0..300 {
         protected.extend(rounds(&mut tested, 1));
@@ -67,7 +68,9 @@ fn whoever_refuses_keeps_its_model_searches_on_and_sends_nothing() {
     assert!(tested.cost().messages < plain.cost().messages);
     // Everybody searches in every round, and attackers do not count.
     assert!(protected.iter().all(|stats| stats.n_clients == 6 && stats.n_interactions == 30));
-    let last = |stats: &[RoundStats]| stats[200..].iter().map(|stats| stats.ndcg / stats.n_clients as f64).sum::<f64>() / 100.0;
+    let last = |stats: &[RoundStats]| {
+        stats[200..].iter().map(|stats| stats.ndcg / stats.n_clients as f64).sum::<f64>() / 100.0
+    };
     let (without, with) = (last(&unprotected), last(&protected));
     assert!(with > without + 0.05, "online nDCG {with} instead of {without}");
     assert_eq!(tested.own_ranker(0), None, "an attacker uses no model");
@@ -83,7 +86,8 @@ fn the_bits_do_not_depend_on_the_number_of_threads() {
         on_threads(n_threads, || {
             let mut run = adopting(&settings, &data);
             let stats = rounds(&mut run, 200);
-            let models: Vec<Params> = (4..10).filter_map(|client| run.own_ranker(client)).map(|own| own.params).collect();
+            let models: Vec<Params> =
+                (4..10).filter_map(|client| run.own_ranker(client)).map(|own| own.params).collect();
             (stats, run.ranker(), models, run.refused_share())
         })
     };

@@ -54,7 +54,8 @@ fn costs_are_counted() {
     let settings = settings();
     let n_params = settings.initial.len() as u64;
     let (_, history) = trained(&settings, EVERYTHING, 20);
-    let bytes = |messages: u64| messages * (4 * n_params + 10 + 4 + 4 * n_params);
+    let header = foltr_federation::protocol::HEADER_LEN as u64;
+    let bytes = |messages: u64| messages * (4 * n_params + header + 4 + 4 * n_params);
     let retrained = forget(RETRAIN, &settings, &history, &[4]).expect("recorded").cost;
     assert_eq!(retrained, Cost { rounds: 20, local_steps: 20 * 9 * 5, messages: 180, bytes: bytes(180) });
     let erased = forget(eraser(4, 2, Variant::Thesis), &settings, &history, &[4]).expect("recorded").cost;
