@@ -12,7 +12,7 @@ use super::epsilon::Case;
 use super::federation::Federation;
 use super::label::{self, Observer};
 use super::mechanisms::{
-    EPSILON, N_FEATURES, N_SURVIVORS, adaptive, central_discrete, discrete_gaussian, duchi, epsilon_of, fpdgd,
+    EPSILON, N_FEATURES, N_SURVIVORS, adaptive, central_discrete, central_discrete_adaptive, discrete_gaussian, duchi, epsilon_of, fpdgd,
     gaussian, priv_unit, response, sampled_response,
 };
 use super::neighbours::{Local, Neighbours, TOO_LONG, direction};
@@ -110,6 +110,9 @@ fn gaussian_rows() -> Vec<Row> {
         let discrete: Erring = Box::new(move |x| central_discrete(noise / x, 1.0));
         rows.push(row(format!("central discrete Gaussian, {way}"), "noise /", discrete, scenario));
     }
+    let moving: Erring = Box::new(|x| central_discrete_adaptive(2.0 / x, 16.0 / x));
+    let several = Scenario { n_rounds: 3, n_samples: SHARES.n_samples, ..EVERYONE };
+    rows.push(row("central discrete Gaussian, everyone, adaptive norm, 3 rounds", "noise /", moving, several));
     let ten = Scenario { n_rounds: 10, n_samples: 60_000, ..EVERYONE };
     rows.push(row("Gaussian, clear, everyone, ten rounds", "noise /", noise_of(3.0, CentralMode::Clear), ten));
     rows
@@ -228,6 +231,17 @@ fn neighbours(mechanism: &Mechanism, adjacency: Adjacency, scenario: Scenario) -
 
 fn statistic(mechanism: &Mechanism, adjacency: Adjacency, neighbours: &Neighbours, scenario: Scenario) -> Statistic {
     let along = neighbours.difference();
+    let central = |clip: Clip, noise_multiplier: f64| match clip {
+        Clip::Fixed(_) => Statistic::Projection { along: along.clone() },
+        Clip::Adaptive(clip) => Statistic::Adaptive(AdaptiveNorm {
+            along: direction(scenario.n_params),
+            noise_multiplier,
+            clip,
+            // A long update is not within the norm and takes 1/2 from the balance; a short one adds 1/2.
+            moves: if adjacency == Adjacency::Replaced { (2.0, -1.0) } else { (1.0, -0.5) },
+            divisor: scenario.participation.expected(scenario.n_clients),
+        }),
+    };
     match mechanism {
         Mechanism::RandomisedResponse(_) | Mechanism::SampledResponse(_) => Statistic::Rewards,
         Mechanism::Duchi(_) => Statistic::Bit,
@@ -235,18 +249,9 @@ fn statistic(mechanism: &Mechanism, adjacency: Adjacency, neighbours: &Neighbour
         Mechanism::DistributedLaplace(laplace) => {
             Statistic::LaplaceLoss { sums: sums(neighbours, laplace.radius()), scale: laplace.laplace_scale() }
         }
-        Mechanism::DiscreteGaussian(_) | Mechanism::CentralDiscreteGaussian(_) => Statistic::Projection { along },
-        Mechanism::Gaussian(gaussian) => match gaussian.clip() {
-            Clip::Fixed(_) => Statistic::Projection { along },
-            Clip::Adaptive(clip) => Statistic::Adaptive(AdaptiveNorm {
-                along: direction(scenario.n_params),
-                noise_multiplier: gaussian.noise_multiplier(),
-                clip,
-                // A long update is not within the norm and takes 1/2 from the balance; a short one adds 1/2.
-                moves: if adjacency == Adjacency::Replaced { (2.0, -1.0) } else { (1.0, -0.5) },
-                divisor: scenario.participation.expected(scenario.n_clients),
-            }),
-        },
+        Mechanism::DiscreteGaussian(_) => Statistic::Projection { along },
+        Mechanism::Gaussian(gaussian) => central(gaussian.clip(), gaussian.noise_multiplier()),
+        Mechanism::CentralDiscreteGaussian(gaussian) => central(gaussian.clip(), gaussian.noise_multiplier()),
     }
 }
 

@@ -68,7 +68,15 @@ pub(super) fn adaptive(noise_multiplier: f64, count_noise: f64, mode: CentralMod
 }
 
 pub(super) fn central_discrete(noise_multiplier: f64, clip: f64) -> Mechanism {
-    let mechanism = CentralDiscreteGaussian::new(Clip::Fixed(clip), noise_multiplier);
+    central_discrete_of(Clip::Fixed(clip), noise_multiplier)
+}
+
+pub(super) fn central_discrete_adaptive(noise_multiplier: f64, count_noise: f64) -> Mechanism {
+    central_discrete_of(Clip::Adaptive(AdaptiveClip { count_noise, ..ADAPTIVE }), noise_multiplier)
+}
+
+fn central_discrete_of(clip: Clip, noise_multiplier: f64) -> Mechanism {
+    let mechanism = CentralDiscreteGaussian::new(clip, noise_multiplier);
     Mechanism::CentralDiscreteGaussian(mechanism.expect("wide enough"))
 }
 

@@ -1,6 +1,6 @@
 //! One round of a federation, from the plan to the next release: three devices, a trusted server that adds exact noise.
 //!
-//! `cargo run --release -p foltr-federation --example one_round`
+//! `cargo run --release -p foltr-federation --example one_round_federation`
 
 use std::collections::BTreeMap;
 use std::convert::Infallible;

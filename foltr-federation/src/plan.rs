@@ -201,8 +201,11 @@ impl FederationPlan {
                 (defence.momentum.is_none(), "devices that remember nothing: remove defence.momentum"),
             ],
             Unlearning::Certificate(_) => {
-                let is_gaussian = matches!(self.privacy, Privacy::Gaussian(_));
-                vec![(is_gaussian, "privacy.kind = \"gaussian\", whose divisor is fixed")]
+                let has_fixed_divisor = matches!(self.privacy, Privacy::Gaussian(_) | Privacy::CentralDiscreteGaussian(_));
+                vec![(
+                    has_fixed_divisor,
+                    "privacy.kind = \"gaussian\" or \"central-discrete-gaussian\", whose divisor is fixed",
+                )]
             }
         };
         let missing = premises.into_iter().find(|(holds, _)| !holds);

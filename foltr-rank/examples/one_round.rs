@@ -1,6 +1,6 @@
 //! One round on one device: three lists overlap, clicks come late, the device restarts, and an update comes out.
 //!
-//! `cargo run --release -p foltr-rank --example one_round`
+//! `cargo run --release -p foltr-rank --example one_round_rank`
 
 use std::error::Error;
 

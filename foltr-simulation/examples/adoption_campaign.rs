@@ -202,7 +202,7 @@ pub fn refused_equals(person: &Person<'_>, size: &Size) -> f64 {
         let mut stream = streams.open(Purpose::Interaction, *device, 2);
         let mut adoption = person.device(&model, 2_000);
         releases.iter().any(|release| {
-            let lists = person.lists(&adoption.present().to_vec(), size.n_between, &mut stream);
+            let lists = person.lists(adoption.present(), size.n_between, &mut stream);
             lists.into_iter().for_each(|list| adoption.observe(list).expect("lists of the same data"));
             !adoption.consider(release).expect("models of one shape").is_adopted()
         })

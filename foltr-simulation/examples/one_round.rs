@@ -1,6 +1,6 @@
 //! One round of a simulated federation: people search, click and teach their devices; the server averages what they send.
 //!
-//! `cargo run --release -p foltr-simulation --example one_round`
+//! `cargo run --release -p foltr-simulation --example one_round_simulation`
 
 use std::error::Error;
 

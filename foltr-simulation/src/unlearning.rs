@@ -160,7 +160,7 @@ impl Request<'_, '_> {
     fn certify(&self, certificate: &Certificate) -> Result<(Checkpoint, History), UnlearnError> {
         // Only here is a client that is absent the neighbour that the guarantee is about: the sum lacks its summand,
         // and is divided by the same number.
-        if !matches!(self.settings.privacy, Mechanism::Gaussian(_)) {
+        if !matches!(self.settings.privacy, Mechanism::Gaussian(_) | Mechanism::CentralDiscreteGaussian(_)) {
             return Err(self.premise("Gaussian noise on a sum with a fixed divisor"));
         }
         let n_messages = self.cost.most_messages(self.history, self.leavers);

@@ -38,6 +38,7 @@ const CONTROLS: [&str; 31] = [
     "randomised response, a tenth of the lies left out",
     "sampled response that samples the best interaction",
     "published stream, the next seed after the clicks",
+    "central discrete Gaussian, half of the noise",
     "Gaussian, clip 1.25 times too long: norm",
     "discrete Gaussian, clip 1.25 times too long: norm",
 ];

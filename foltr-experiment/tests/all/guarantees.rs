@@ -44,6 +44,13 @@ const MECHANISMS: &[(&str, &str, &str)] = &[
         "kind = \"gaussian\"\nnoise_multiplier = 2.0\nmode = \"sealed\"\n\
          clip = { initial = 0.3, quantile = 0.5, rate = 1e-9, count_noise = 5.0 }",
     ),
+    ("central-discrete-gaussian", "clear", "kind = \"central-discrete-gaussian\"\nclip = 0.3\nnoise_multiplier = 2.0"),
+    (
+        "central-discrete-gaussian, adaptive norm",
+        "clear",
+        "kind = \"central-discrete-gaussian\"\nnoise_multiplier = 2.0\n\
+         clip = { initial = 0.3, quantile = 0.5, rate = 1e-9, count_noise = 5.0 }",
+    ),
     (
         "discrete-gaussian",
         "sealed",
@@ -265,7 +272,8 @@ fn a_plan_states_what_is_replayed_with_fresh_noise() {
     let accepts = |mechanism: &str, way: &str| run.iter().any(|(known, name)| **known == mechanism && *name == way);
     for (mechanism, ..) in MECHANISMS {
         assert!(accepts(mechanism, "retrain"), "{mechanism}");
-        assert_eq!(accepts(mechanism, "certificate"), mechanism.starts_with("gaussian"), "{mechanism}");
+        let has_fixed_divisor = mechanism.starts_with("gaussian") || mechanism.starts_with("central-");
+        assert_eq!(accepts(mechanism, "certificate"), has_fixed_divisor, "{mechanism}");
         assert_eq!(accepts(mechanism, "noisy-rollback"), *mechanism == "none", "{mechanism}");
     }
 }

@@ -11,7 +11,20 @@ const ALLOWED: [(&str, &[&str]); 2] = [
     ("foltr-rank", &["bytemuck", "rand", "schemars", "serde", "thiserror"]),
     (
         "foltr-federation",
-        &["ed25519-dalek", "prio", "rand", "rand_distr", "rustfft", "schemars", "serde", "sha2", "statrs", "thiserror"],
+        &[
+            "ed25519-dalek",
+            "prio",
+            "rand",
+            "rand_distr",
+            "rustfft",
+            "schemars",
+            "serde",
+            "serde_json",
+            "serde_json_canonicalizer",
+            "sha2",
+            "statrs",
+            "thiserror",
+        ],
     ),
 ];
 

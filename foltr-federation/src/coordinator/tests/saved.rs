@@ -37,7 +37,7 @@ fn play(coordinator: &mut Coordinator, n_clusters: usize, is_clipped: bool) {
     for cluster in 0..n_clusters {
         coordinator.receive_cluster_partial(cluster, 0, &partial).expect("a sum");
     }
-    for client in (0..7).filter(|client| (client + round) % 4 != 0) {
+    for client in (0..7).filter(|client| !(client + round).is_multiple_of(4)) {
         let delta = vec![stream.random::<f32>() - 0.5, 0.1 * client as f32];
         let payload = match is_clipped {
             true => Payload::Clipped { within: client % 2 == 0, delta },
