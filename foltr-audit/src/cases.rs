@@ -12,8 +12,8 @@ use super::epsilon::Case;
 use super::federation::Federation;
 use super::label::{self, Observer};
 use super::mechanisms::{
-    EPSILON, N_FEATURES, N_SURVIVORS, adaptive, central_discrete, central_discrete_adaptive, discrete_gaussian, duchi, epsilon_of, fpdgd,
-    gaussian, priv_unit, response, sampled_response,
+    EPSILON, N_FEATURES, N_SURVIVORS, adaptive, central_discrete, central_discrete_adaptive, discrete_gaussian, duchi,
+    epsilon_of, fpdgd, gaussian, priv_unit, response, sampled_response,
 };
 use super::neighbours::{Local, Neighbours, TOO_LONG, direction};
 use super::statistic::{AdaptiveNorm, Statistic};
@@ -237,8 +237,12 @@ fn statistic(mechanism: &Mechanism, adjacency: Adjacency, neighbours: &Neighbour
             along: direction(scenario.n_params),
             noise_multiplier,
             clip,
-            // A long update is not within the norm and takes 1/2 from the balance; a short one adds 1/2.
-            moves: if adjacency == Adjacency::Replaced { (2.0, -1.0) } else { (1.0, -0.5) },
+            // A long update is not within the norm and takes 1/2 from the balance; a short one, zero included, adds 1/2.
+            moves: match adjacency {
+                Adjacency::Replaced => (2.0, -1.0),
+                Adjacency::Zeroed => (1.0, -1.0),
+                _ => (1.0, -0.5),
+            },
             divisor: scenario.participation.expected(scenario.n_clients),
         }),
     };

@@ -97,7 +97,8 @@ impl FederationPlan {
             has_leavers: self.unlearning.is_some(),
             delta,
         };
-        let observers = observers(mechanism.mode(), self.participation, price(|it| it.seen), price(|it| it.unseen));
+        let hidden = self.circumstances(n_params).hidden_participation();
+        let observers = observers(mechanism.mode(), hidden, price(|it| it.seen), price(|it| it.unseen));
         let mut guarantee = PlanGuarantee {
             adjacency: observers.iter().rev().find_map(|it| it.adjacency),
             noise: mechanism.noise(n_params),
@@ -124,6 +125,9 @@ impl FederationPlan {
             words.assumptions.extend([SECRET_NUMBERS, ONE_RELEASE, MEASUREMENTS].map(str::to_owned));
         }
         match self.participation {
+            Participation::PoissonSampling(_) if self.takes_stale() => {
+                words.remarks.push("Coins count for nothing: whoever is late joins a round that its coin did not choose.".into());
+            }
             Participation::PoissonSampling(probability) => {
                 let sentence = "For the amplified numbers: devices toss the coin themselves, and nobody sees who took part.";
                 words.assumptions.push(sentence.into());

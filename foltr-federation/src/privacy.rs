@@ -53,7 +53,7 @@ use crate::noise::NoiseSource;
 
 /// What happens to an update before it leaves the device, and to the sum of all of them before it leaves the server.
 pub trait LocalPrivacy: Debug + Send + Sync {
-    /// Turns an update into what is sent, reusing the memory of `payload`. What is drawn from `private` stays here.
+    /// Turns an update into what is sent, reusing the memory of `payload`. What is drawn from `noise` stays here.
     /// Panics if the mechanism does not [accept](Self::accepts) this kind of update: nothing then leaves the device.
     fn protect(&self, update: Update<'_>, task: &RoundTask, noise: &mut dyn NoiseSource, payload: &mut Payload);
 
@@ -70,9 +70,8 @@ pub trait LocalPrivacy: Debug + Send + Sync {
     }
 
     /// The server's part, when a round is closed: adds the noise that belongs on the sum to the step that was made of it
-    /// (a sum of integers becomes a step here),
-    /// and returns the norm to which updates of the next round are clipped, where it changes. Nothing by default: then all
-    /// noise is in the messages.
+    /// (a sum of integers becomes a step here), and returns the norm to which updates of the next round are clipped, where
+    /// it changes. Nothing by default: then all noise is in the messages.
     fn finish(&self, sum: &ClosingSum, _noise: &mut dyn NoiseSource, _step: &mut [f64]) -> Option<f32> {
         sum.clip_norm
     }
@@ -98,6 +97,11 @@ pub trait LocalPrivacy: Debug + Send + Sync {
     /// with this clip norm, where it changes from round to round.
     fn rule(&self, usual: PayloadSemantics, _divisor: f64, _clip_norm: Option<f32>) -> PayloadSemantics {
         usual
+    }
+
+    /// Whether the server says in every round to which norm updates are clipped.
+    fn has_moving_norm(&self) -> bool {
+        false
     }
 
     /// The norm to which the learner must clip its local model after every step, if the mechanism relies on one.
@@ -317,6 +321,7 @@ mod tests {
                 ("distributed-laplace", r#""sensitivity":5.0,"clip":"released-code","#, &whole_run),
                 ("gaussian", r#""clip":0.17,"mode":"sealed","#, &budget),
                 ("discrete-gaussian", r#""clip":0.17,"min_survivors":90,"#, &budget),
+                ("central-discrete-gaussian", r#""clip":0.17,"#, &budget),
                 ("duchi", r#""bound":0.1,"#, &whole_run),
                 ("priv-unit", r#""norm":0.1,"#, &whole_run),
                 ("sampled-response", "", &whole_run),

@@ -8,7 +8,7 @@ use indicatif::ProgressBar;
 const QUICK: AuditBudget = AuditBudget { samples: 0.25, n_clients: 20 };
 
 /// What must be caught, beside the samplers and the views of the inversion.
-const CONTROLS: [&str; 31] = [
+const CONTROLS: [&str; 32] = [
     "Gaussian, half of the noise",
     "Gaussian, 0.9 of the noise",
     "Gaussian, ten rounds labelled as one",

@@ -1,6 +1,6 @@
 //! What must be known to read the numbers of a run with privacy.
 
-use foltr_federation::Mechanism;
+use foltr_federation::{Mechanism, Participation};
 use foltr_simulation::datasets::Fold;
 
 use crate::spec::{Budget, Experiment};
@@ -19,7 +19,7 @@ pub(super) fn warnings(experiment: &Experiment, fold: &Fold) -> Vec<String> {
         shortened(experiment, n_params),
         noise_exceeds_signal(experiment, n_params),
         mislabelled(experiment, n_params),
-        poisson_sampling(experiment),
+        poisson_sampling(experiment, n_params),
     ];
     warnings.into_iter().flatten().collect()
 }
@@ -54,13 +54,13 @@ fn noise_exceeds_signal(experiment: &Experiment, n_params: usize) -> Option<Stri
 }
 
 /// A guarantee that rests on coins which nobody else sees.
-fn poisson_sampling(experiment: &Experiment) -> Option<String> {
-    experiment.clients.as_ref()?.participation?;
-    Some(
+fn poisson_sampling(experiment: &Experiment, n_params: usize) -> Option<String> {
+    let hidden = experiment.plan().circumstances(n_params).hidden_participation();
+    matches!(hidden, Participation::PoissonSampling(_)).then(|| {
         "this epsilon counts the coins of clients.participation: it holds against those who cannot see who takes part, \
          not against a server that can (foltr privacy explain has both)"
-            .into(),
-    )
+            .into()
+    })
 }
 
 /// A label is not what holds.

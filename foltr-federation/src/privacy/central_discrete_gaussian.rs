@@ -120,17 +120,17 @@ impl CentralDiscreteGaussian {
     }
 
     fn norm(&self, clip_norm: Option<f32>) -> f64 {
-        clip_norm.map_or(self.clip.initial(), f64::from)
+        self.clip.of_round(clip_norm)
     }
 
-    /// One round in which neighbouring runs move the sum by so many clip norms, and the count in proportion.
-    fn cost_of(&self, moved: f64, n_params: usize) -> PrivacyCost {
+    /// One round in which neighbouring runs move the sum by so many clip norms, and the doubled count by so much.
+    fn cost_of(&self, moved: f64, count_moved: f64, n_params: usize) -> PrivacyCost {
         let deviation = rounded_up(self.noise_multiplier * f64::from(LEVELS));
         let of_sum = distributed::cost(moved * f64::from(LEVELS), deviation, 1, n_params);
         match self.clip {
             Clip::Fixed(_) => of_sum,
             Clip::Adaptive(adaptive) => {
-                let of_count = distributed::cost(moved, rounded_up(2.0 * adaptive.count_noise), 1, 1);
+                let of_count = distributed::cost(count_moved, rounded_up(2.0 * adaptive.count_noise), 1, 1);
                 distributed::together(of_sum, of_count)
             }
         }
@@ -174,15 +174,21 @@ impl LocalPrivacy for CentralDiscreteGaussian {
         kind == Kind::Clipped
     }
 
+    fn has_moving_norm(&self) -> bool {
+        matches!(self.clip, Clip::Adaptive(_))
+    }
+
     fn cost(&self, circumstances: &Circumstances) -> RoundCost {
         let n_params = circumstances.n_params;
         let unseen = match circumstances.participation {
-            Participation::Everyone => (Adjacency::Removed, self.cost_of(1.0, n_params)),
-            Participation::Sample(_) => (Adjacency::Replaced, self.cost_of(2.0, n_params)),
             // What coins hide is not proven for integers: as if they were not tossed.
-            Participation::PoissonSampling(_) => (Adjacency::Removed, self.cost_of(1.0, n_params)),
+            Participation::Everyone | Participation::PoissonSampling(_) => {
+                (Adjacency::Removed, self.cost_of(1.0, 1.0, n_params))
+            }
+            Participation::Sample(_) => (Adjacency::Replaced, self.cost_of(2.0, 2.0, n_params)),
         };
-        RoundCost { seen: (Adjacency::Zeroed, self.cost_of(1.0, n_params)), unseen, flaw: None }
+        // Zero is within the norm: in the place of a long update it moves the count from -1 to 1.
+        RoundCost { seen: (Adjacency::Zeroed, self.cost_of(1.0, 2.0, n_params)), unseen, flaw: None }
     }
 
     fn noise(&self, _: usize) -> Noise {
@@ -266,10 +272,13 @@ mod tests {
         assert!(discrete >= continuous && discrete < continuous * 1.001, "{discrete} and {continuous}");
         let adaptive = AdaptiveClip { initial: 0.5, quantile: 0.5, rate: 0.2, count_noise: 10.0 };
         let with_count = CentralDiscreteGaussian::new(Clip::Adaptive(adaptive), 2.0).expect("sound");
-        let with_count = epsilon(with_count.cost(&circumstances).unseen.1);
-        // 1/2 for a client more or less, over 10.
-        let continuous = epsilon(PrivacyCost::Gaussian { mu: 0.5_f64.hypot(0.05) });
-        assert!(with_count >= continuous && with_count < continuous * 1.001, "{with_count} and {continuous}");
+        let RoundCost { seen, unseen, .. } = with_count.cost(&circumstances);
+        // Over 10: 1/2 for a client more or less, 1 for zero, which is within the norm, in the place of a long update.
+        for (cost, moved) in [(unseen, 0.05), (seen, 0.1)] {
+            let (with_count, continuous) =
+                (epsilon(cost.1), epsilon(PrivacyCost::Gaussian { mu: 0.5_f64.hypot(moved) }));
+            assert!(with_count >= continuous && with_count < continuous * 1.001, "{with_count} and {continuous}");
+        }
     }
 
     #[test]

@@ -69,7 +69,11 @@ impl MechanismParameters for GaussianParameters {
                 }
                 (participation, Clip::Adaptive(adaptive)) => {
                     let mu = accountant::gaussian::mu_for(budget.epsilon, budget.delta) / clips_moved(participation);
-                    let left = mu.powi(2) / f64::from(context.n_rounds) - 2.0 * adaptive.rho();
+                    let of_count = match (self.mode, participation) {
+                        (CentralMode::Sealed, Participation::Everyone) => adaptive.rho_zeroed(),
+                        _ => adaptive.rho(),
+                    };
+                    let left = mu.powi(2) / f64::from(context.n_rounds) - 2.0 * of_count;
                     let message = "the adaptive norm alone costs more than the budget: raise `count_noise`";
                     let error = MechanismError::new("clip.count_noise", message);
                     if left > 0.0 { Ok(left.sqrt().recip()) } else { Err(error) }
@@ -176,6 +180,14 @@ impl Clip {
         }
     }
 
+    /// The norm of a round. What a server says of it counts only where the plan lets it move.
+    pub(super) fn of_round(&self, clip_norm: Option<f32>) -> f64 {
+        match (self, clip_norm) {
+            (Self::Adaptive(_), Some(norm)) => f64::from(norm),
+            _ => self.initial(),
+        }
+    }
+
     pub(super) fn check(&self) -> Result<(), ParameterError> {
         check_norm("clip", self.initial())?;
         let Self::Adaptive(AdaptiveClip { quantile, rate, count_noise, .. }) = *self else { return Ok(()) };
@@ -209,6 +221,12 @@ impl AdaptiveClip {
     pub fn rho(&self) -> f64 {
         0.25 / (2.0 * self.count_noise * self.count_noise)
     }
+
+    /// The same for a client that sends zero instead of a long update: zero is within the norm, so the count moves from
+    /// -1/2 to 1/2.
+    fn rho_zeroed(&self) -> f64 {
+        4.0 * self.rho()
+    }
 }
 
 impl Gaussian {
@@ -229,8 +247,16 @@ impl Gaussian {
 
     /// zCDP of one round for a client more or less: C^2 / (2 sigma^2), and the price of the adaptive norm if there is one.
     pub fn rho(&self) -> f64 {
-        let of_count = if let Clip::Adaptive(adaptive) = self.clip { adaptive.rho() } else { 0.0 };
+        self.rho_of(AdaptiveClip::rho)
+    }
+
+    fn rho_of(&self, of_count: fn(&AdaptiveClip) -> f64) -> f64 {
+        let of_count = if let Clip::Adaptive(adaptive) = &self.clip { of_count(adaptive) } else { 0.0 };
         1.0 / (2.0 * self.noise_multiplier * self.noise_multiplier) + of_count
+    }
+
+    fn norm(&self, clip_norm: Option<f32>) -> f64 {
+        self.clip.of_round(clip_norm)
     }
 }
 
@@ -252,11 +278,11 @@ pub(super) fn send_clipped(update: Update<'_>, norm: f32, payload: &mut Payload)
 
 impl LocalPrivacy for Gaussian {
     fn protect(&self, update: Update<'_>, task: &RoundTask, _: &mut dyn NoiseSource, payload: &mut Payload) {
-        send_clipped(update, task.clip_norm.unwrap_or(self.clip.initial() as f32), payload);
+        send_clipped(update, self.norm(task.clip_norm) as f32, payload);
     }
 
     fn finish(&self, sum: &ClosingSum, noise: &mut dyn NoiseSource, step: &mut [f64]) -> Option<f32> {
-        let norm = sum.clip_norm.map_or(self.clip.initial(), f64::from);
+        let norm = self.norm(sum.clip_norm);
         add_normal(self.noise_multiplier * norm / sum.divisor, noise, step);
         match self.clip {
             Clip::Fixed(_) => sum.clip_norm,
@@ -268,10 +294,13 @@ impl LocalPrivacy for Gaussian {
         kind == Kind::Clipped
     }
 
+    fn has_moving_norm(&self) -> bool {
+        matches!(self.clip, Clip::Adaptive(_))
+    }
+
     fn cost(&self, circumstances: &Circumstances) -> RoundCost {
         let participation = circumstances.hidden_participation();
-        let of_one = (2.0 * self.rho()).sqrt();
-        let mu = clips_moved(participation) * of_one;
+        let mu = clips_moved(participation) * (2.0 * self.rho()).sqrt();
         let unseen = match participation {
             Participation::Everyone => (Adjacency::Removed, PrivacyCost::Gaussian { mu }),
             Participation::Sample(_) => (Adjacency::Replaced, PrivacyCost::Gaussian { mu }),
@@ -279,7 +308,8 @@ impl LocalPrivacy for Gaussian {
                 (Adjacency::Removed, PrivacyCost::Subsampled { probability, noise_multiplier: mu.recip() })
             }
         };
-        RoundCost { seen: (Adjacency::Zeroed, PrivacyCost::Gaussian { mu: of_one }), unseen, flaw: None }
+        let mu = (2.0 * self.rho_of(AdaptiveClip::rho_zeroed)).sqrt();
+        RoundCost { seen: (Adjacency::Zeroed, PrivacyCost::Gaussian { mu }), unseen, flaw: None }
     }
 
     fn noise(&self, _: usize) -> Noise {
@@ -325,16 +355,19 @@ mod tests {
         ClosingSum { n_contributions, n_within, clip_norm: None, divisor, shares: NoiseShares::InMessages }
     }
 
-    fn protect(delta: &[f32], clip_norm: Option<f32>) -> Payload {
+    const ADAPTIVE: Clip = Clip::Adaptive(AdaptiveClip { initial: 1.0, quantile: 0.5, rate: 0.2, count_noise: 5.0 });
+
+    fn protect(clip: Clip, delta: &[f32], clip_norm: Option<f32>) -> Payload {
         let task = RoundTask { round: 0, global: vec![0.0; 2], n_clients: 1, n_interactions: 4, clip_norm };
         let (mut payload, mut stream) = (Payload::default(), seeded(1, Purpose::Noise, 0, 0));
         let update = Update::Step { delta, n_interactions: 4 };
-        gaussian(Clip::Fixed(1.0)).protect(update, &task, &mut stream, &mut payload);
+        gaussian(clip).protect(update, &task, &mut stream, &mut payload);
         payload
     }
 
     #[test]
     fn long_updates_are_shortened_and_said_to_be() {
+        let protect = |delta: &[f32], clip_norm| protect(Clip::Fixed(1.0), delta, clip_norm);
         let Payload::Clipped { within: false, delta } = protect(&[3.0, 4.0], None) else { panic!("it was clipped") };
         assert!((delta[0] - 0.6).abs() < 2e-6 && (delta[1] - 0.8).abs() < 2e-6, "{delta:?}");
         // Whatever single precision does, the norm that is accounted for is not exceeded.
@@ -342,8 +375,24 @@ mod tests {
         assert_eq!(protect(&[0.3, 0.4], None), Payload::Clipped { within: true, delta: vec![0.3, 0.4] });
         assert_eq!(protect(&[f32::NAN, 0.4], None), Payload::Clipped { within: true, delta: vec![0.0, 0.0] });
         assert_eq!(protect(&[f32::INFINITY, 0.4], None), Payload::Clipped { within: true, delta: vec![0.0, 0.0] });
-        // The task's norm goes before that of the first round.
-        assert_eq!(protect(&[3.0, 4.0], Some(10.0)), Payload::Clipped { within: true, delta: vec![3.0, 4.0] });
+        // A server cannot raise a norm that the plan fixes.
+        assert_eq!(protect(&[3.0, 4.0], Some(10.0)), protect(&[3.0, 4.0], None));
+    }
+
+    #[test]
+    fn the_norm_of_the_task_goes_before_that_of_the_first_round() {
+        let long = Payload::Clipped { within: true, delta: vec![3.0, 4.0] };
+        assert_eq!(protect(ADAPTIVE, &[3.0, 4.0], Some(10.0)), long);
+        assert_ne!(protect(ADAPTIVE, &[3.0, 4.0], None), long);
+    }
+
+    #[test]
+    fn zero_in_the_place_of_a_long_update_moves_the_count_by_one() {
+        // Not within the norm, then within it: from -1/2 to 1/2.
+        let RoundCost { seen, unseen, .. } = gaussian(ADAPTIVE).cost(&Circumstances::complete(2, 1));
+        let mu = |cost: PrivacyCost| if let PrivacyCost::Gaussian { mu } = cost { mu } else { f64::NAN };
+        assert!((mu(unseen.1) - 0.5_f64.hypot(0.5 / 5.0)).abs() < 1e-12);
+        assert!((mu(seen.1) - 0.5_f64.hypot(1.0 / 5.0)).abs() < 1e-12);
     }
 
     #[test]
@@ -351,7 +400,7 @@ mod tests {
         let n = 1_000_000;
         let (mut step, mut stream) = (vec![0.0; n], seeded(5, Purpose::Noise, 0, 0));
         let sum = ClosingSum { clip_norm: Some(0.5), ..sum(0, 0, 100.0) };
-        assert_eq!(gaussian(Clip::Fixed(1.0)).finish(&sum, &mut stream, &mut step), Some(0.5));
+        assert!(gaussian(ADAPTIVE).finish(&sum, &mut stream, &mut step).is_some());
         let variance = step.iter().map(|x| x * x).sum::<f64>() / n as f64;
         // Relative standard error of a variance: sqrt(2/n) = .0014; 1 % in sigma is 2 % in the variance, 14 of them.
         let ratio = variance / (2.0_f64 * 0.5 / 100.0).powi(2);
