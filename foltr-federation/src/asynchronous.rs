@@ -25,6 +25,7 @@ use crate::defence::Defence;
 use crate::global_model::GlobalModel;
 use crate::message::{Expected, Message, PayloadError, RoundTask};
 use crate::privacy::{Mode, NoiseShares};
+use crate::staleness::Staleness;
 use buffered::Buffer;
 use foltr_rank::parameter::ParameterError;
 use naive::Versions;
@@ -108,7 +109,10 @@ impl AsynchronousCoordinator {
     /// A coordinator with version 0 of the model. There is no defence, and the server sees every message.
     pub fn new(setup: Setup, asynchrony: Asynchrony) -> Result<Self, SetupError> {
         let rule = setup.semantics()?;
-        let Setup { defence, n_clients, noise_shares, .. } = setup;
+        let Setup { defence, n_clients, noise_shares, staleness, average_from, .. } = setup;
+        if staleness != Staleness::NONE || average_from.is_some() || !setup.clusters.is_empty() {
+            return Err(SetupError::NeedsRounds);
+        }
         let is_sealed = setup.privacy.mode() == Mode::Sealed || noise_shares != NoiseShares::InMessages;
         if is_sealed || defence != Defence::NONE {
             let needed = "without rounds there is no sealed sum and no defence";
@@ -138,6 +142,7 @@ impl AsynchronousCoordinator {
     pub fn save(&self) -> Vec<u8> {
         let mut out = Writer::named(NAME);
         self.model.save(&mut out);
+        out.u32(self.model.task.n_clients);
         match &self.memory {
             Memory::Buffer(buffer) => buffer.save(out.u8(0)),
             Memory::Versions(versions) => versions.save(out.u8(1)),
@@ -150,15 +155,22 @@ impl AsynchronousCoordinator {
         let (input, n_params) = (&mut Reader::new(bytes), self.model.master.len());
         let name = input.text()?;
         input.require(name == NAME, "this is no state of an asynchronous coordinator")?;
-        let (model, mut memory) = (self.model.loaded(input)?, self.memory.clone());
+        let (mut model, mut memory) = (self.model.loaded(input)?, self.memory.clone());
+        model.task.n_clients = input.u32()?;
         match (input.u8()?, &mut memory) {
-            (0, Memory::Buffer(buffer)) => buffer.load(input)?,
-            (1, Memory::Versions(versions)) => versions.load(input, n_params)?,
+            (0, Memory::Buffer(buffer)) => buffer.load(input, model.task.n_clients)?,
+            (1, Memory::Versions(versions)) => versions.load(input, n_params, model.task.round)?,
             _ => return Err(input.wrong("another kind of asynchrony")),
         }
         input.clone().finish()?;
         (self.model, self.memory) = (model, memory);
         Ok(())
+    }
+
+    /// See [`Coordinator::enrol`](crate::Coordinator::enrol).
+    pub fn enrol(&mut self, n_clients: u32) {
+        let known = &mut self.model.task.n_clients;
+        *known = n_clients.max(*known);
     }
 
     /// What a client receives that starts now; its `round` is the newest version.

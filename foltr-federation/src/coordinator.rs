@@ -11,8 +11,8 @@
 //!
 //! Noise that belongs on the sum is the coordinator's: [`Coordinator::close`] is the only way to a step, and it asks for
 //! a random generator. What leaves a coordinator whose mechanism protects a sum is made of the noisy step: the model, the
-//! next clip norm, the report, errors and checkpoints. Messages and sums of the open round are the server's own; they are
-//! never printed.
+//! next clip norm, the report and checkpoints. Messages and sums of the open round are the server's own and never printed;
+//! a refusal names the length of the one message that it refuses, which is for the server as well.
 
 mod inbox;
 mod round_buffer;
@@ -34,6 +34,7 @@ use crate::noise::NoiseSource;
 use crate::privacy::{ClosingSum, LocalPrivacy, Mode, NeedsSingleUpdates, NoiseShares, Unprotected};
 use crate::server_optimiser::{OptimiserState, ServerOptimiser};
 use crate::staleness::Staleness;
+use crate::stand_ins::StandIns;
 use crate::tail_mean::TailMean;
 use foltr_rank::learn::evolution::Reward;
 use foltr_rank::parameter::{ParameterError, positive};
@@ -79,6 +80,9 @@ pub struct Setup {
     pub average_from: Option<u32>,
     /// First models of clusters, each with a sum of its own; none without clusters.
     pub clusters: Vec<foltr_rank::Params>,
+    /// Whether rounds may be closed with noise that follows from a seed. Never where people are to be protected; a
+    /// [plan](crate::protocol::Plan) says it.
+    pub is_simulated: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Error)]
@@ -96,6 +100,10 @@ pub enum SetupError {
     Kind { kind: Kind, needed: &'static str },
     #[error("clusters are for plain steps: no privacy mechanism and no defence may be with them")]
     Clusters,
+    #[error("stale messages of rounds, a mean of the last models and clusters need rounds")]
+    NeedsRounds,
+    #[error("this mechanism's noise is for one sum of all clients: it cannot be used in shards")]
+    OneSum,
 }
 
 /// One federation, between two messages.
@@ -142,6 +150,7 @@ pub struct Coordinator {
     staleness: Staleness,
     tail: Option<TailMean>,
     clusters: Vec<Cluster>,
+    is_simulated: bool,
 }
 
 /// The model of a cluster, and the open round's sum of those who help it.
@@ -203,6 +212,9 @@ pub enum Rejected {
 /// that no variant comes unnoticed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
 pub enum CloseError {
+    /// The noise follows from a seed, and the federation is none of a simulation. The round stays open.
+    #[error("round {round} was not closed: its noise follows from a seed and protects nobody")]
+    SimulatedNoise { round: u32 },
     /// Nobody contributed. The round stays open.
     #[error("round {round} has no contribution")]
     Empty { round: u32 },
@@ -226,7 +238,8 @@ impl Rejected {
 }
 
 impl Setup {
-    /// Federated averaging without a defence: the mean at a rate of 1, of updates that the server reads.
+    /// Federated averaging without a defence: the mean at a rate of 1, of updates that the server reads. For simulations; the
+    /// setup of a federation of people comes from its [plan](crate::protocol::Plan).
     pub fn averaging(initial: foltr_rank::Params, n_clients: u32, n_interactions: u32) -> Self {
         Self {
             initial,
@@ -241,6 +254,7 @@ impl Setup {
             staleness: Staleness::NONE,
             average_from: None,
             clusters: Vec::new(),
+            is_simulated: true,
         }
     }
 
@@ -270,7 +284,9 @@ impl Setup {
 impl Coordinator {
     pub fn new(setup: Setup) -> Result<Self, SetupError> {
         let rule = setup.semantics()?;
-        let Setup { n_clients, defence, noise_shares, divisor, staleness, average_from, rule: usual, .. } = setup;
+        let Setup {
+            n_clients, defence, noise_shares, divisor, staleness, average_from, rule: usual, is_simulated, ..
+        } = setup;
         let (privacy, mode) = (Arc::clone(&setup.privacy), setup.privacy.mode());
         let clusters = cluster_models(&setup, rule)?;
         let model = GlobalModel::new(setup, rule)?;
@@ -299,6 +315,7 @@ impl Coordinator {
             staleness,
             tail,
             clusters,
+            is_simulated,
         })
     }
 
@@ -395,7 +412,8 @@ impl Coordinator {
         }
     }
 
-    /// Goes on from another state; messages of the open round are dropped. Nothing changes on an error.
+    /// Goes on from another state, in its round, as a replay does; messages of the open round are dropped. Nothing changes on
+    /// an error. A server wants [`Self::roll_back`].
     pub fn restore(&mut self, checkpoint: &Checkpoint) -> Result<(), PayloadError> {
         let (expected, got) = (self.model.master.len(), checkpoint.master.len());
         let OptimiserState { first, second, .. } = &checkpoint.optimiser;
@@ -421,6 +439,19 @@ impl Coordinator {
         model.master.clone_from(&checkpoint.master);
         model.state.clone_from(&checkpoint.optimiser);
         self.inbox.rule = self.rule_of_round();
+        Ok(())
+    }
+
+    /// Returns to an earlier model and goes on with new rounds, for a server: rounds that devices have booked never come
+    /// again. No earlier message stands in for a client any more. What started from a release between the two must not be
+    /// taken: leave those releases out of what [`into_message`](crate::protocol::Contribution::into_message) knows.
+    ///
+    /// Nothing changes on an error.
+    pub fn roll_back(&mut self, checkpoint: &Checkpoint) -> Result<(), PayloadError> {
+        let round = self.model.task.round;
+        self.restore(checkpoint)?;
+        self.model.task.round = round;
+        self.buffer.iter_mut().for_each(|buffer| buffer.stand_ins = StandIns::default());
         Ok(())
     }
 
@@ -516,6 +547,9 @@ impl Coordinator {
     /// A deployment draws from the operating system.
     pub fn close(&mut self, noise: &mut dyn NoiseSource) -> Result<RoundReport, CloseError> {
         let round = self.model.task.round;
+        if noise.is_simulated() && !self.is_simulated {
+            return Err(CloseError::SimulatedNoise { round });
+        }
         if self.helps_clusters_only() {
             let n_dropped_clusters = self.move_clusters();
             self.advance();

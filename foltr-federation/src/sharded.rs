@@ -7,7 +7,8 @@ use foltr_rank::Params;
 use foltr_rank::bytes::{BytesError, Reader, Writer};
 
 use crate::coordinator::{CloseError, Coordinator, Rejected, RoundReport, Setup, SetupError};
-use crate::message::Message;
+use crate::history::Checkpoint;
+use crate::message::{Message, PayloadError};
 use crate::noise::NoiseSource;
 use crate::unlearn::{ShardIsolation, Unlearning};
 
@@ -15,6 +16,7 @@ const NAME: &str = "foltr shards 1";
 
 #[derive(Debug)]
 pub struct ShardedCoordinator {
+    setup: Setup,
     isolation: ShardIsolation,
     shards: Vec<Coordinator>,
 }
@@ -23,8 +25,28 @@ impl ShardedCoordinator {
     /// Shards that all begin with the same model.
     pub fn new(setup: &Setup, isolation: ShardIsolation) -> Result<Self, SetupError> {
         Unlearning::ShardIsolation(isolation).check()?;
+        if setup.semantics()?.is_protected_sum() {
+            return Err(SetupError::OneSum);
+        }
         let shards = (0..isolation.shards).map(|_| Coordinator::new(setup.clone())).collect::<Result<_, _>>()?;
-        Ok(Self { isolation, shards })
+        let mut sharded = Self { setup: setup.clone(), isolation, shards };
+        sharded.expect_everyone();
+        Ok(sharded)
+    }
+
+    /// Each shard counts on its own clients, until the caller says who was drawn.
+    fn expect_everyone(&mut self) {
+        let n_clients = self.shards.first().map_or(0, |shard| shard.task().n_clients);
+        for (shard, coordinator) in (0..).zip(&mut self.shards) {
+            let own: Vec<u32> = (shard..n_clients).step_by(self.isolation.shards as usize).collect();
+            coordinator.open(&own).expect("clients of this federation");
+        }
+    }
+
+    /// See [`Coordinator::enrol`]. Call it between rounds: messages of the open one are dropped.
+    pub fn enrol(&mut self, n_clients: u32) {
+        self.shards.iter_mut().for_each(|shard| shard.enrol(n_clients));
+        self.expect_everyone();
     }
 
     pub fn shards(&self) -> &[Coordinator] {
@@ -60,7 +82,17 @@ impl ShardedCoordinator {
             }
             closed
         };
-        self.shards.iter_mut().map(close).collect()
+        let closed: Vec<_> = self.shards.iter_mut().map(close).collect();
+        // With noise from a seed no shard was closed, and all messages are still there.
+        if !matches!(closed.first(), Some(Err(CloseError::SimulatedNoise { .. }))) {
+            self.expect_everyone();
+        }
+        closed
+    }
+
+    /// Returns the shard of a client that is to be forgotten to an earlier model: see [`Coordinator::roll_back`].
+    pub fn roll_back(&mut self, client: u32, checkpoint: &Checkpoint) -> Result<(), PayloadError> {
+        self.shards[self.isolation.shard_of(client) as usize].roll_back(checkpoint)
     }
 
     /// The published ranker: the mean of the shards' rankers.
@@ -81,31 +113,35 @@ impl ShardedCoordinator {
 
     /// Goes on from saved bytes. On an error nothing has changed.
     pub fn load(&mut self, bytes: &[u8]) -> Result<(), BytesError> {
-        let before = self.save();
-        let loaded = self.read(bytes);
-        if loaded.is_err() {
-            self.read(&before)?;
-        }
-        loaded
-    }
-
-    fn read(&mut self, bytes: &[u8]) -> Result<(), BytesError> {
         let input = &mut Reader::new(bytes);
         let name = input.text()?;
         input.require(name == NAME, "these are no states of shards")?;
-        for shard in &mut self.shards {
+        let mut shards = Vec::with_capacity(self.shards.len());
+        for _ in &self.shards {
             let len = input.len(1)?;
+            let mut shard = Coordinator::new(self.setup.clone()).expect("the setup that all shards have");
             shard.load(input.take(len)?)?;
+            shards.push(shard);
         }
-        input.clone().finish()
+        let together = |shard: &Coordinator| (shard.task().round, shard.task().n_clients);
+        let are_together = shards.windows(2).all(|pair| together(&pair[0]) == together(&pair[1]));
+        input.require(are_together, "shards in different rounds")?;
+        input.clone().finish()?;
+        self.shards = shards;
+        Ok(())
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::sync::Arc;
+
+    use crate::aggregate::Aggregation;
+    use crate::defence::Defence;
     use crate::message::Payload;
     use crate::noise::seeded::seeded;
+    use crate::privacy::{CentralDiscreteGaussian, Clip};
     use foltr_rank::rng::Purpose;
 
     fn sharded() -> ShardedCoordinator {
@@ -132,6 +168,44 @@ mod tests {
         let models: Vec<f32> = server.shards().iter().map(|shard| shard.task().global[0]).collect();
         assert_eq!((models, server.ranker()), (vec![0.0, 3.0], vec![1.5]));
         assert!(server.shards().iter().all(|shard| shard.task().round == 1));
+    }
+
+    #[test]
+    fn a_shard_with_a_defence_counts_on_its_own_clients_only() {
+        // With zeros for the clients of the other shard the median would never move.
+        let defence = Defence::of_rule(Aggregation::Median(crate::aggregate::Median {}));
+        let setup = Setup { defence, ..Setup::averaging(vec![0.0], 6, 1) };
+        let mut server = ShardedCoordinator::new(&setup, ShardIsolation { shards: 2 }).expect("sound");
+        for _ in 0..2 {
+            (0..6).for_each(|client| send(&mut server, client, 1.0).expect("a good message"));
+            server.close(&mut seeded(1, Purpose::Noise, 0, 0)).into_iter().for_each(|closed| {
+                assert_eq!(closed.expect("everybody came").n_stand_ins, 0);
+            });
+            let bytes = server.save();
+            server = ShardedCoordinator::new(&setup, ShardIsolation { shards: 2 }).expect("sound");
+            server.load(&bytes).expect("its own bytes");
+        }
+        assert_eq!(server.ranker(), [2.0]);
+        server.enrol(8);
+        assert_eq!(send(&mut server, 7, 1.0), Ok(()));
+        let private = CentralDiscreteGaussian::new(Clip::Fixed(1.0), 1.0).expect("sound");
+        let setup = Setup { privacy: Arc::new(private), ..Setup::averaging(vec![0.0], 6, 1) };
+        let refused = ShardedCoordinator::new(&setup, ShardIsolation { shards: 2 }).expect_err("one sum");
+        assert_eq!(refused, SetupError::OneSum);
+    }
+
+    #[test]
+    fn one_shard_returns_to_an_earlier_model_and_rounds_go_on() {
+        let mut server = sharded();
+        let before = server.of_client(1).checkpoint();
+        for round in 1..=3 {
+            (0..4).for_each(|client| send(&mut server, client, 1.0).expect("a good message"));
+            server.close(&mut seeded(1, Purpose::Noise, 0, round));
+        }
+        server.roll_back(1, &before).expect("a model of the same length");
+        let models: Vec<f32> = server.shards().iter().map(|shard| shard.task().global[0]).collect();
+        assert_eq!(models, [3.0, 0.0]);
+        assert!(server.shards().iter().all(|shard| shard.task().round == 3), "no round comes again");
     }
 
     #[test]

@@ -24,7 +24,7 @@ pub struct Staleness {
 }
 
 /// Beyond this, an old step is nothing.
-const MAX_EXPONENT: f64 = 10.0;
+pub(crate) const MAX_EXPONENT: f64 = 10.0;
 
 /// More releases than any device should be away.
 const MAX_RELEASES: u32 = 10_000;

@@ -65,7 +65,16 @@ pub struct AsynchronousRun<'a> {
     n_refused: u64,
     n_dropped_steps: u64,
     tail: Option<TailMean>,
-    deliveries: Option<Vec<Delivery>>,
+    record: Option<DeliveryRecord>,
+}
+
+/// What reached the server, and what it published.
+#[derive(Clone, Debug, Default)]
+pub struct DeliveryRecord {
+    /// In the order in which they came.
+    pub deliveries: Vec<Delivery>,
+    /// Models from version 1 on.
+    pub versions: Vec<Params>,
 }
 
 /// A message that reached the server, taken or refused.
@@ -105,7 +114,7 @@ impl<'a> AsynchronousRun<'a> {
             ends: BinaryHeap::with_capacity(settings.n_clients as usize),
             ended: (0..settings.n_clients).collect(),
             begun: Vec::new(),
-            deliveries: None,
+            record: None,
             time: 0.0,
             n_rounds: 0,
             n_refused: 0,
@@ -118,15 +127,15 @@ impl<'a> AsynchronousRun<'a> {
         })
     }
 
-    /// The same with a record of the order in which messages reach the server.
+    /// The same with a record of what reaches the server, and of all models.
     #[must_use]
-    pub fn with_deliveries(self) -> Self {
-        Self { deliveries: Some(Vec::new()), ..self }
+    pub fn with_record(self) -> Self {
+        Self { record: Some(DeliveryRecord::default()), ..self }
     }
 
-    /// Messages so far, in the order in which they reached the server; none without a record.
-    pub fn deliveries(&self) -> &[Delivery] {
-        self.deliveries.as_deref().unwrap_or_default()
+    /// The record so far, if there is one.
+    pub const fn record(&self) -> Option<&DeliveryRecord> {
+        self.record.as_ref()
     }
 
     /// What a client receives that starts now.
@@ -182,7 +191,7 @@ impl<'a> AsynchronousRun<'a> {
             let (payload, client_stats) = turn.outcome.take().expect("it was simulated just now or before");
             stats.add(&client_stats);
             let delivery = Delivery { client, version: turn.version, own_round: turn.n_begun - 1 };
-            self.deliveries.iter_mut().for_each(|deliveries| deliveries.push(delivery));
+            self.record.iter_mut().for_each(|record| record.deliveries.push(delivery));
             let message = Message { round: turn.version, start: turn.version, client, payload };
             self.deliver(&message)?;
         }
@@ -196,6 +205,7 @@ impl<'a> AsynchronousRun<'a> {
                 // Who has begun with the version before must still learn from that one.
                 self.simulate();
                 self.newest = self.coordinator.task().clone();
+                self.record.iter_mut().for_each(|record| record.versions.push(self.newest.global.clone()));
             }
             Ok(Received::Buffered) => {}
             // A client whose message is refused goes on like any other.

@@ -307,6 +307,7 @@ impl<'a> FederationRun<'a> {
                 true
             }
             Err(CloseError::TooFewSurvivors { .. }) => false,
+            Err(CloseError::SimulatedNoise { .. }) => unreachable!("the setup says that this is a simulation"),
             // Everybody was lost, or nobody sends anything here.
             Err(CloseError::Empty { .. }) => {
                 self.coordinator.skip();

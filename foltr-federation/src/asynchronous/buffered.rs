@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::Refused;
 use crate::aggregate::{CHUNK, PartialSum, PayloadSemantics};
 use crate::message::Payload;
+use crate::staleness::{MAX_EXPONENT, Staleness};
 use foltr_rank::bytes::{BytesError, Reader, Writer};
 use foltr_rank::parameter::{ParameterError, require};
 
@@ -35,26 +36,19 @@ pub struct Buffered {
     pub max_staleness: u32,
 }
 
-/// Beyond this, a message of the day before weighs nothing that can be added up.
-const MAX_EXPONENT: f64 = 10.0;
-
 impl Buffered {
     pub(super) fn check(&self, n_clients: u32) -> Result<(), ParameterError> {
         let Self { buffer, staleness_exponent, rate_limit, .. } = *self;
+        let is_exponent = (0.0..=MAX_EXPONENT).contains(&staleness_exponent);
         let fits = u64::from(buffer) <= u64::from(rate_limit) * u64::from(n_clients);
         require("buffer", f64::from(buffer), buffer > 0, "at least 1")
-            .and(require(
-                "staleness_exponent",
-                staleness_exponent,
-                (0.0..=MAX_EXPONENT).contains(&staleness_exponent),
-                "0 to 10",
-            ))
+            .and(require("staleness_exponent", staleness_exponent, is_exponent, "0 to 10"))
             .and(require("rate_limit", f64::from(rate_limit), rate_limit > 0, "at least 1"))
             .and(require("buffer", f64::from(buffer), fits, "at most rate_limit times the number of clients"))
     }
 
     fn weight(&self, staleness: u32) -> f64 {
-        (1.0 + f64::from(staleness)).powf(-self.staleness_exponent)
+        Staleness { most: self.max_staleness, exponent: self.staleness_exponent }.scale(staleness)
     }
 }
 
@@ -89,11 +83,15 @@ impl Buffer {
         }
     }
 
-    pub(super) fn load(&mut self, input: &mut Reader<'_>) -> Result<(), BytesError> {
+    pub(super) fn load(&mut self, input: &mut Reader<'_>, n_enrolled: u32) -> Result<(), BytesError> {
         let n_params = self.direction.len();
         (self.total, self.chunk) = (PartialSum::load(input, n_params)?, PartialSum::load(input, n_params)?);
         let n_clients = input.len(8)?;
         self.from_client = (0..n_clients).map(|_| Ok((input.u32()?, input.u32()?))).collect::<Result<_, _>>()?;
+        let are_known = self.from_client.keys().all(|&client| client < n_enrolled);
+        let limit = self.settings.rate_limit;
+        let are_within = self.from_client.values().all(|n| (1..=limit).contains(n));
+        input.require(are_known && are_within, "a client with more messages than it may have")?;
         let n_messages: u64 = self.from_client.values().map(|&n| u64::from(n)).sum();
         let n_summed = u64::from(self.total.n_contributions()) + u64::from(self.chunk.n_contributions());
         let fits = n_messages == n_summed && n_messages < u64::from(self.settings.buffer);

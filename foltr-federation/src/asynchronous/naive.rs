@@ -64,9 +64,9 @@ impl Versions {
         });
     }
 
-    pub(super) fn load(&mut self, input: &mut Reader<'_>, n_params: usize) -> Result<(), BytesError> {
-        let n_versions = input.len(4)?;
-        input.require((1..=self.n_stored).contains(&n_versions), "more or fewer versions than are stored")?;
+    pub(super) fn load(&mut self, input: &mut Reader<'_>, n_params: usize, newest: u32) -> Result<(), BytesError> {
+        let (n_versions, n_published) = (input.len(4)?, newest as usize + 1);
+        input.require(n_versions == n_published.min(self.n_stored), "more or fewer versions than are stored")?;
         self.published = (0..n_versions).map(|_| input.f32s(n_params)).collect::<Result<_, _>>()?;
         Ok(())
     }

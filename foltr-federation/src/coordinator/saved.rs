@@ -1,6 +1,6 @@
-//! All that a coordinator is between two rounds, as bytes: model, optimiser, clip norm, mean of the last models, stand-ins,
-//! what the rule remembers, and the models of clusters. Messages of the open round are not in it: a server has them stored
-//! and hands them over again.
+//! All that a coordinator is, as bytes: model, optimiser, clip norm, mean of the last models, who was drawn into the open
+//! round, stand-ins, what the rule remembers, and the models of clusters. Messages of the open round are not in it: a server
+//! has them stored and hands them over again.
 
 use foltr_rank::bytes::{BytesError, Reader, Writer};
 
@@ -11,6 +11,9 @@ use crate::stand_ins::{LastMessage, StandIns};
 use crate::tail_mean::TailMean;
 
 const NAME: &str = "foltr coordinator 1";
+
+/// More than any federation has; a rule that compares messages has a byte of memory for each.
+const MOST_CLIENTS: u32 = 1 << 27;
 
 impl Coordinator {
     /// With these bytes a coordinator of the same setup goes on as if it had never stopped.
@@ -24,6 +27,12 @@ impl Coordinator {
             out.u32(*first_round).f64s(sum).u32(*n_models);
         });
         out.u32(self.model.task.n_clients);
+        out.option(self.drawn.as_ref(), |out, drawn| {
+            out.len(drawn.len());
+            drawn.iter().for_each(|&client| {
+                out.u32(client);
+            });
+        });
         out.option(self.buffer.as_ref(), |out, buffer| {
             out.len(buffer.stand_ins.len());
             for (client, LastMessage { round, weight, values }) in buffer.stand_ins.iter() {
@@ -43,6 +52,7 @@ impl Coordinator {
         input.require(name == NAME, "this is no state of a coordinator")?;
         let model = self.model.loaded(input)?;
         let clip_norm = input.option(|input| Ok(input.f32s(1)?[0]))?;
+        input.require(clip_norm.is_none_or(|norm| norm > 0.0), "a clip norm that is not positive")?;
         let tail = input.option(|input| {
             Ok(TailMean { first_round: input.u32()?, sum: input.f64s(n_params)?, n_models: input.u32()? })
         })?;
@@ -50,6 +60,12 @@ impl Coordinator {
         input
             .require(tail.as_ref().map(first_round) == self.tail.as_ref().map(first_round), "another mean of models")?;
         let n_clients = input.u32()?;
+        input.require(n_clients <= MOST_CLIENTS, "more clients than any federation has")?;
+        let drawn = input.option(|input| {
+            let n_drawn = input.len(4)?;
+            let mut rising = Rising { n_clients, before: None };
+            (0..n_drawn).map(|_| rising.read(input)).collect::<Result<Vec<_>, _>>()
+        })?;
         let buffer = input.option(|input| {
             let stand_ins = read_stand_ins(input, n_params, n_clients)?;
             let own = self.buffer.as_ref().ok_or_else(|| input.wrong("messages of a rule that compares them"))?;
@@ -65,7 +81,7 @@ impl Coordinator {
         input.clone().finish()?;
 
         self.drop_messages();
-        (self.model, self.tail) = (model, tail);
+        (self.model, self.tail, self.drawn) = (model, tail, drawn);
         self.model.task.clip_norm = clip_norm;
         self.enrol(n_clients);
         if let (Some(own), Some((stand_ins, aggregator))) = (&mut self.buffer, buffer) {
@@ -77,13 +93,27 @@ impl Coordinator {
     }
 }
 
+/// Clients in rising order.
+struct Rising {
+    n_clients: u32,
+    before: Option<u32>,
+}
+
+impl Rising {
+    fn read(&mut self, input: &mut Reader<'_>) -> Result<u32, BytesError> {
+        let client = input.u32()?;
+        let is_next = client < self.n_clients && self.before.is_none_or(|before| before < client);
+        input.require(is_next, "clients out of order")?;
+        self.before = Some(client);
+        Ok(client)
+    }
+}
+
 fn read_stand_ins(input: &mut Reader<'_>, n_params: usize, n_clients: u32) -> Result<StandIns, BytesError> {
     let n_stand_ins = input.len(4 + 4 + 8)?;
-    let mut before = None;
+    let mut rising = Rising { n_clients, before: None };
     let read = |_| {
-        let client = input.u32()?;
-        input.require(client < n_clients && before.is_none_or(|before| before < client), "clients out of order")?;
-        before = Some(client);
+        let client = rising.read(input)?;
         let (round, weight) = (input.u32()?, input.f64()?);
         Ok((client, LastMessage { round, weight, values: input.f32s(n_params)? }))
     };
@@ -100,6 +130,7 @@ impl GlobalModel {
     /// The same with another state.
     pub(crate) fn loaded(&self, input: &mut Reader<'_>) -> Result<Self, BytesError> {
         let (round, n_params) = (input.u32()?, input.len(8)?);
+        input.require(round < u32::MAX, "a round after which there is none")?;
         input.require(n_params == self.master.len(), "a model of another length")?;
         let (master, first, second) = (input.f64s(n_params)?, input.f64s(n_params)?, input.f64s(n_params)?);
         let n_steps = i32::try_from(input.u32()?).map_err(|_| input.wrong("a negative number of steps"))?;

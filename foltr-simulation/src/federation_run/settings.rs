@@ -147,6 +147,7 @@ impl FederationSettings {
             staleness: self.staleness,
             average_from: self.average_from,
             clusters: self.first_cluster_models(),
+            is_simulated: true,
         }
     }
 
