@@ -11,12 +11,10 @@ use foltr_federation::protocol::{
     Contribution, ContributionReceipt, DeviceId, FeatureSchema, Normalisation, Plan, PublicKey, Release, ReleaseChain,
     SecretKey, Signed, Task, sign_request, verify_request,
 };
-use foltr_federation::{
-    Coordinator, FederationPlan, Guarantee, Ledger, Message, NoiseSource, Payload, Privacy, RoundTask,
-};
+use foltr_federation::{Device, FederationPlan, Guarantee, Ledger, NoiseSource, Privacy};
 use foltr_rank::learn::PdgdParameters;
 use foltr_rank::learn::pdgd::Updates;
-use foltr_rank::{Initialisation, Learner, RankerShape, Update};
+use foltr_rank::{Candidates, Initialisation, Learner, RankerShape};
 use rand::rngs::SysRng;
 use rand::{TryRng, rand_core::UnwrapErr};
 
@@ -46,10 +44,18 @@ impl NoiseSource for OsNoise {
 }
 
 const N_DEVICES: usize = 3;
-const PATH: &str = "/v1/federations/demo/rounds/0/contributions/me";
+const N_INTERACTIONS: usize = 4;
+
+fn path(device: DeviceId) -> String {
+    format!("/v1/federations/demo/rounds/0/contributions/{device}")
+}
+
+fn features() -> FeatureSchema {
+    FeatureSchema::numbered(2, Normalisation::Query)
+}
 
 /// What all agree on: PDGD, a linear ranker, updates clipped to .5, and noise for epsilon 8 over all rounds.
-fn plan(features: &FeatureSchema) -> Result<Plan, Box<dyn Error>> {
+fn plan() -> Result<Plan, Box<dyn Error>> {
     let pdgd = PdgdParameters { learning_rate: 0.1, updates: Updates::Immediate, proximal: None };
     let ranker = RankerShape::Linear { initialisation: Initialisation::Zero };
     let noise = CentralDiscreteGaussianParameters {
@@ -60,46 +66,45 @@ fn plan(features: &FeatureSchema) -> Result<Plan, Box<dyn Error>> {
     };
     let federation = FederationPlan {
         privacy: Privacy::CentralDiscreteGaussian(noise),
-        ..FederationPlan::averaging(Learner::Pdgd(pdgd), ranker, N_DEVICES, 4, 10)
+        ..FederationPlan::averaging(Learner::Pdgd(pdgd), ranker, N_DEVICES, N_INTERACTIONS, 10)
     };
-    Ok(Plan::new(federation, features, false)?)
+    Ok(Plan::new(federation, &features(), false)?)
 }
 
-/// What a device does when it has learnt: look at what it is asked, protect, book, sign. `delta` is what its clicks taught.
+/// What a device does: look at what it is asked, rank and learn, protect, book, sign.
 fn contribute(
     [plan, release, task]: [&[u8]; 3],
     federation: &PublicKey,
     key: &SecretKey,
-    delta: &[f32],
+    number: u32,
 ) -> Result<(Vec<u8>, [u8; 64]), Box<dyn Error>> {
-    let features = FeatureSchema::numbered(delta.len(), Normalisation::Query);
+    let mut random = UnwrapErr(SysRng);
     let plan = Signed::<Plan>::decode(plan)?;
     let (hash, plan) = (plan.hash(), plan.verify(federation)?);
-    plan.admit(&features)?;
-    let mut chain = ReleaseChain::new(hash, 0, *federation);
+    plan.admit(&features())?;
+    let mut chain = ReleaseChain::new(hash, plan.shard_of(number), *federation);
     let release = Release::decode(release, plan.shape().n_params())?;
     chain.accept(&release)?;
     let task = *Signed::<Task>::decode(task)?.verify(&chain.key())?;
 
-    let mechanism = plan.mechanism()?;
-    let asked = RoundTask {
-        round: task.round,
-        global: release.params().to_vec(),
-        n_clients: N_DEVICES as u32,
-        n_interactions: 4,
-        clip_norm: task.clip_norm,
-    };
-    let mut payload = Payload::default();
-    let update = Update::Step { delta, n_interactions: 4 };
-    mechanism.protect(update, &asked, &mut OsNoise(UnwrapErr(SysRng)), &mut payload);
-    let device = key.public_key().device_id();
-    let bytes = Contribution { plan: hash, round: task.round, start: task.start, device, payload }.encode();
-    // A device keeps its ledger for ever, and writes it down together with the bytes before it sends them.
+    let mut device = Device::new(plan, number, release.params(), &mut random)?;
+    device.begin(&release, &mut random)?;
+    for now in 0..N_INTERACTIONS as u64 {
+        // Two documents with two features each; this person wants the first.
+        let shown = device.rank(Candidates::new(&[1.0, 0.0, 0.0, 1.0], 2)?.view(), now, &mut random)?;
+        let position = shown.ranking.docs().iter().position(|&document| document == 0).unwrap_or(0);
+        device.clicked(shown.impression, position, now)?;
+        device.dismiss(shown.impression)?;
+    }
+
+    let id = key.public_key().device_id();
+    let bytes = device.contribution(&task, id, &mut OsNoise(random))?.encode();
+    // A device has its ledger for ever, and writes it down with `device.save()` and the bytes before it sends them.
     let mut ledger = Ledger::new(Guarantee { epsilon: 8.0, delta: 1e-5 })?;
-    let cost = plan.federation().round_cost(delta.len())?.unseen.1;
+    let cost = plan.federation().round_cost(plan.shape().n_params())?.unseen.1;
     let spent = ledger.reserve(&hash.to_string(), task.round, cost, &bytes)?.spent;
-    println!("{device:.8} sends {} bytes; epsilon {:.2} is spent", bytes.len(), spent.epsilon);
-    let signature = sign_request("PUT", PATH, &bytes, key);
+    println!("{id:.8} sends {} bytes; epsilon {:.2} is spent", bytes.len(), spent.epsilon);
+    let signature = sign_request("PUT", &path(id), &bytes, key);
     Ok((bytes, signature))
 }
 
@@ -107,9 +112,9 @@ fn contribute(
 pub fn round() -> Result<Release, Box<dyn Error>> {
     // The server: a key, a plan, a first release, a task.
     let federation = SecretKey::from_bytes(&[1; 32]);
-    let plan = Signed::sign(plan(&FeatureSchema::numbered(2, Normalisation::Query))?, &federation)?;
+    let plan = Signed::sign(plan()?, &federation)?;
     let first = Release::first(plan.hash(), 0, vec![0.0; 2], &federation)?;
-    let mut coordinator = Coordinator::new(plan.unverified().setup(first.params().to_vec())?)?;
+    let mut coordinator = plan.unverified().coordinator(first.params().to_vec())?;
     let task = Task {
         plan: plan.hash(),
         round: coordinator.task().round,
@@ -127,17 +132,18 @@ pub fn round() -> Result<Release, Box<dyn Error>> {
     let enrolled: BTreeMap<DeviceId, (u32, PublicKey)> =
         (0..).zip(&keys).map(|(number, key)| (key.public_key().device_id(), (number, key.public_key()))).collect();
 
-    for (key, delta) in keys.iter().zip([[0.3, -0.1], [0.2, -0.2], [0.4, 0.0]]) {
+    for (number, key) in (0..).zip(&keys) {
         let asked = [plan.as_bytes(), &first.encode(), task.as_bytes()];
-        let (bytes, signature) = contribute(asked, &federation.public_key(), key, &delta)?;
+        let (bytes, signature) = contribute(asked, &federation.public_key(), key, number)?;
         // What comes over the network is checked before anything is made of it.
         let contribution = Contribution::decode(&bytes, &plan.hash(), coordinator.expected())?;
         let (number, key) = enrolled.get(&contribution.device).ok_or("a device that nobody knows")?;
-        verify_request("PUT", PATH, &bytes, key, &signature)?;
-        let receipt = Signed::sign(ContributionReceipt::of(&contribution, 1_799_999_000), &federation)?;
+        verify_request("PUT", &path(contribution.device), &bytes, key, &signature)?;
+        let receipt = ContributionReceipt::of(&contribution, 1_799_999_000);
+        coordinator.receive(contribution.into_message(*number, coordinator.task(), &[first.id()])?)?;
+        // A server signs the receipt when the bytes are durable.
+        let receipt = Signed::sign(receipt, &federation)?;
         println!("device {number} gets a receipt of {} bytes", receipt.as_bytes().len());
-        let message: Message = contribution.into_message(*number);
-        coordinator.receive(message)?;
     }
 
     // Only with noise does a round become a model.

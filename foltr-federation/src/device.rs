@@ -7,8 +7,11 @@
 
 use foltr_rank::bytes::{BytesError, Reader, Writer};
 use foltr_rank::learn::Models;
-use foltr_rank::session::{DecodeError, FinishError, ModelsError, Session, SessionError};
-use foltr_rank::{Learning, Params, Shape};
+use foltr_rank::session::{
+    ClickError, DecodeError, FinishError, ImpressionId, ModelsError, RankError, Session, SessionError, Shown,
+    StoredImpression,
+};
+use foltr_rank::{Learning, Params, QueryView, Shape, Update};
 use rand::Rng;
 use thiserror::Error;
 
@@ -17,7 +20,7 @@ use crate::message::{Payload, RoundTask};
 use crate::noise::NoiseSource;
 use crate::outgoing::Outgoing;
 use crate::privacy::Mechanism;
-use crate::protocol::{Contribution, DeviceId, Document, Plan, PlanError, Release, ReleaseId, Task};
+use crate::protocol::{Contribution, DeviceId, Document, Plan, PlanError, Release, ReleaseHeader, ReleaseId, Task};
 use crate::staleness::Staleness;
 use crate::worker_momentum::WorkerMomentum;
 
@@ -54,9 +57,9 @@ use crate::worker_momentum::WorkerMomentum;
 /// let mut device = Device::new(&plan, 0, release.params(), &mut random)?;
 /// device.begin(&release, &mut random)?;
 /// let query = Candidates::new(&[1.0, 0.0, 0.0, 1.0], 2)?;
-/// let shown = device.session().rank(query.view(), 100, &mut random)?;
-/// device.session().clicked(shown.impression, 1, 101)?;
-/// device.session().dismiss(shown.impression)?;
+/// let shown = device.rank(query.view(), 100, &mut random)?;
+/// device.clicked(shown.impression, 1, 101)?;
+/// device.dismiss(shown.impression)?;
 /// assert!(device.is_ready());
 ///
 /// let task = Task {
@@ -71,11 +74,14 @@ use crate::worker_momentum::WorkerMomentum;
 pub struct Device {
     plan: Fingerprint,
     rules: Rules,
+    shard: u32,
     session: Session,
     /// Of the momentum; zeros before the first message.
     memory: Vec<f32>,
     /// The release that the open round began with.
     start: Option<ReleaseId>,
+    /// Contributions so far: without rounds each has its own number.
+    n_contributions: u32,
 }
 
 /// What the plan asks of a device.
@@ -87,6 +93,7 @@ struct Rules {
     staleness: Staleness,
     momentum: Option<WorkerMomentum>,
     has_rounds: bool,
+    n_rounds: u32,
     n_clients: u32,
     n_interactions: u32,
     is_simulated: bool,
@@ -105,6 +112,18 @@ pub enum DeviceError {
     Finish(#[from] FinishError),
     #[error("this is of plan {got}, the device takes part in {expected}")]
     OtherPlan { expected: Fingerprint, got: Fingerprint },
+    #[error("this is of shard {got}, the device belongs to {expected}")]
+    OtherShard { expected: u32, got: u32 },
+    #[error("the task is of round {round}; the plan has {n_rounds}, and its noise is for no more")]
+    BeyondPlan { round: u32, n_rounds: u32 },
+    #[error("the task says to which norm updates are clipped, which the plan does not leave to the server")]
+    ClipNorm,
+    #[error("the task does not invite this device")]
+    NotInvited,
+    #[error("the task names another release {version} than the one that this device has")]
+    Fork { version: u32 },
+    #[error("a device that learns by rewards has no update of zero")]
+    NoZeroUpdate,
     #[error("the round started from release {start}, the task asks for release {newest}: the device is ahead of it")]
     Ahead { start: u32, newest: u32 },
     #[error("the round started from a release {staleness} releases ago; at most {most} are allowed")]
@@ -121,6 +140,7 @@ pub enum DeviceError {
 
 impl Rules {
     fn of(plan: &Plan) -> Result<Self, DeviceError> {
+        plan.check()?;
         let (federation, shape) = (plan.federation(), plan.shape());
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         Ok(Self {
@@ -130,6 +150,7 @@ impl Rules {
             staleness: federation.staleness.unwrap_or_default(),
             momentum: federation.defence.and_then(|defence| defence.momentum),
             has_rounds: federation.asynchrony.is_none(),
+            n_rounds: count(federation.n_rounds),
             n_clients: count(federation.n_clients),
             n_interactions: count(federation.n_interactions),
             is_simulated: plan.is_simulated(),
@@ -138,6 +159,24 @@ impl Rules {
 
     fn memory_len(&self) -> usize {
         self.momentum.map_or(0, |momentum| momentum.state_len(self.shape.n_params()))
+    }
+
+    fn payload(
+        &self,
+        update: Update<'_>,
+        staleness: u32,
+        memory: &mut [f32],
+        task: &Task,
+        noise: &mut dyn NoiseSource,
+    ) -> Payload {
+        let Self { ref mechanism, staleness: rule, momentum, n_clients, n_interactions, .. } = *self;
+        // No mechanism looks at the model.
+        let global = Params::new();
+        let round = RoundTask { round: task.round, global, n_clients, n_interactions, clip_norm: task.clip_norm };
+        let outgoing = Outgoing { staleness: rule, momentum, privacy: &**mechanism };
+        let mut payload = Payload::default();
+        outgoing.make(update, staleness, memory, &round, noise, &mut payload);
+        payload
     }
 }
 
@@ -150,24 +189,53 @@ impl Device {
             Some(method) => Session::personal(rules.shape, rules.learning, method, number, initial, private)?,
             None => Session::new(rules.shape, rules.learning)?,
         };
-        Ok(Self { plan: plan.hash()?, memory: vec![0.0; rules.memory_len()], rules, session, start: None })
+        Ok(Self {
+            plan: plan.hash()?,
+            memory: vec![0.0; rules.memory_len()],
+            rules,
+            shard: plan.shard_of(number),
+            session,
+            start: None,
+            n_contributions: 0,
+        })
     }
 
     /// Begins a round from a release that the device has verified. What is drawn from `public` may be transmitted.
     pub fn begin(&mut self, release: &Release, public: &mut dyn Rng) -> Result<(), DeviceError> {
-        self.check_plan(release.header().plan)?;
+        let ReleaseHeader { plan, shard, .. } = *release.header();
+        self.check_origin(plan, shard)?;
         let (id, global) = (release.id(), release.params());
         self.session.begin(Models { global, clusters: &[] }, id.version, public)?;
         self.start = Some(id);
         Ok(())
     }
 
-    /// Ranks, takes clicks and ends impressions.
-    pub const fn session(&mut self) -> &mut Session {
-        &mut self.session
+    /// See [`Session::rank`].
+    pub fn rank(&mut self, query: QueryView<'_>, now: u64, private: &mut dyn Rng) -> Result<Shown, RankError> {
+        self.session.rank(query, now, private)
     }
 
-    /// Whether the round has the interactions that the plan asks for.
+    /// See [`Session::clicked`].
+    pub fn clicked(&mut self, impression: ImpressionId, position: usize, now: u64) -> Result<(), ClickError> {
+        self.session.clicked(impression, position, now)
+    }
+
+    /// See [`Session::dismiss`].
+    pub fn dismiss(&mut self, impression: ImpressionId) -> Result<StoredImpression, ClickError> {
+        self.session.dismiss(impression)
+    }
+
+    /// See [`Session::expire`].
+    pub fn expire(&mut self, now: u64, after: u64) -> Option<StoredImpression> {
+        self.session.expire(now, after)
+    }
+
+    pub const fn session(&self) -> &Session {
+        &self.session
+    }
+
+    /// Whether the round has the interactions that the plan asks for. It may get more while no task is open; they count in
+    /// the update, and not in its weight.
     pub fn is_ready(&self) -> bool {
         self.start.is_some() && self.session.n_interactions() >= self.rules.n_interactions
     }
@@ -182,33 +250,75 @@ impl Device {
         device: DeviceId,
         noise: &mut dyn NoiseSource,
     ) -> Result<Contribution, DeviceError> {
-        self.check_plan(task.plan)?;
-        let staleness = self.staleness(task)?;
-        if noise.is_simulated() && !self.rules.is_simulated {
-            return Err(DeviceError::SimulatedNoise);
+        self.check_task(task, &device, noise)?;
+        let start = self.start.ok_or(FinishError::NoRound)?;
+        let staleness = self.staleness(task, start)?;
+        self.start = None;
+        let update = match self.session.finish()?.update {
+            Update::Step { delta, n_interactions } => {
+                Update::Step { delta, n_interactions: n_interactions.min(self.rules.n_interactions) }
+            }
+            update => update,
+        };
+        let payload = self.rules.payload(update, staleness, &mut self.memory, task, noise);
+        Ok(self.number(Contribution { plan: self.plan, round: task.round, start, device, payload }))
+    }
+
+    /// The message of a device that has nothing to say in this round: an update of zero, protected like any other. The open
+    /// round goes on.
+    ///
+    /// For devices that refuse a release, in a plan that protects single messages or sums: whether a device sends anything
+    /// must not depend on its owner's clicks.
+    pub fn zero_contribution(
+        &mut self,
+        task: &Task,
+        device: DeviceId,
+        noise: &mut dyn NoiseSource,
+    ) -> Result<Contribution, DeviceError> {
+        self.check_task(task, &device, noise)?;
+        if let Learning::Evolution { .. } = self.rules.learning {
+            return Err(DeviceError::NoZeroUpdate);
         }
-        let start = self.start.take().ok_or(FinishError::NoRound)?;
-        let Rules { mechanism, staleness: rule, momentum, n_clients, n_interactions, .. } = &self.rules;
-        let (n_clients, n_interactions) = (*n_clients, *n_interactions);
-        // No mechanism looks at the model.
-        let global = Params::new();
-        let round = RoundTask { round: task.round, global, n_clients, n_interactions, clip_norm: task.clip_norm };
-        let outgoing = Outgoing { staleness: *rule, momentum: *momentum, privacy: &**mechanism };
-        let mut payload = Payload::default();
-        let update = self.session.finish()?.update;
-        outgoing.make(update, staleness, &mut self.memory, &round, noise, &mut payload);
-        Ok(Contribution { plan: self.plan, round: task.round, start, device, payload })
+        let zero = vec![0.0; self.rules.shape.n_params()];
+        let update = Update::Step { delta: &zero, n_interactions: self.rules.n_interactions };
+        let payload = self.rules.payload(update, 0, &mut self.memory, task, noise);
+        Ok(self.number(Contribution { plan: self.plan, round: task.round, start: task.start, device, payload }))
+    }
+
+    /// Without rounds a contribution is named by how many this device has made before it.
+    const fn number(&mut self, mut contribution: Contribution) -> Contribution {
+        if !self.rules.has_rounds {
+            contribution.round = self.n_contributions;
+        }
+        self.n_contributions = self.n_contributions.saturating_add(1);
+        contribution
+    }
+
+    /// Whether the device may be asked this, by its plan.
+    fn check_task(&self, task: &Task, device: &DeviceId, noise: &dyn NoiseSource) -> Result<(), DeviceError> {
+        self.check_origin(task.plan, task.shard)?;
+        let Rules { has_rounds, n_rounds, is_simulated, ref mechanism, .. } = self.rules;
+        match () {
+            () if noise.is_simulated() && !is_simulated => Err(DeviceError::SimulatedNoise),
+            () if has_rounds && task.round >= n_rounds => Err(DeviceError::BeyondPlan { round: task.round, n_rounds }),
+            () if task.clip_norm.is_some() && !mechanism.has_moving_norm() => Err(DeviceError::ClipNorm),
+            () if !task.invites(device) => Err(DeviceError::NotInvited),
+            () => Ok(()),
+        }
     }
 
     /// How many releases ago the round started; without rounds that is for the server to weigh.
-    fn staleness(&self, task: &Task) -> Result<u32, DeviceError> {
-        let start = self.start.ok_or(FinishError::NoRound)?.version;
+    fn staleness(&self, task: &Task, start: ReleaseId) -> Result<u32, DeviceError> {
         let (needed, got) = (self.rules.n_interactions, self.session.n_interactions());
         if got < needed {
             return Err(DeviceError::Interactions { needed, got });
         }
-        let newest = task.start.version;
-        let staleness = newest.checked_sub(start).ok_or(DeviceError::Ahead { start, newest })?;
+        let (start, newest) = (start, task.start);
+        let ahead = DeviceError::Ahead { start: start.version, newest: newest.version };
+        let staleness = newest.version.checked_sub(start.version).ok_or(ahead)?;
+        if staleness == 0 && start != newest {
+            return Err(DeviceError::Fork { version: start.version });
+        }
         match self.rules.staleness.most {
             _ if !self.rules.has_rounds => Ok(0),
             most if staleness > most => Err(DeviceError::TooStale { staleness, most }),
@@ -216,15 +326,18 @@ impl Device {
         }
     }
 
-    fn check_plan(&self, got: Fingerprint) -> Result<(), DeviceError> {
-        let expected = self.plan;
-        if got == expected { Ok(()) } else { Err(DeviceError::OtherPlan { expected, got }) }
+    fn check_origin(&self, plan: Fingerprint, shard: u32) -> Result<(), DeviceError> {
+        match () {
+            () if plan != self.plan => Err(DeviceError::OtherPlan { expected: self.plan, got: plan }),
+            () if shard != self.shard => Err(DeviceError::OtherShard { expected: self.shard, got: shard }),
+            () => Ok(()),
+        }
     }
 
     /// All of it as bytes, at any moment.
     pub fn save(&self) -> Vec<u8> {
         let mut out = Writer::named(NAME);
-        out.bytes(self.plan.as_bytes()).f32s(&self.memory);
+        out.bytes(self.plan.as_bytes()).u32(self.shard).u32(self.n_contributions).f32s(&self.memory);
         out.option(self.start, |out, release| release.write(out));
         let session = self.session.encode();
         out.len(session.len()).bytes(&session);
@@ -240,6 +353,8 @@ impl Device {
         if got != plan_hash {
             return Err(DeviceError::OtherPlan { expected: plan_hash, got });
         }
+        let (shard, n_contributions) = (input.u32()?, input.u32()?);
+        input.require(shard < plan.federation().shards.unwrap_or(1), "a shard that the plan does not have")?;
         let memory = input.f32s(rules.memory_len())?;
         let start = input.option(ReleaseId::read)?;
         let len = input.len(1)?;
@@ -247,7 +362,7 @@ impl Device {
         let session = Session::decode(input.take(len)?, rules.shape, rules.learning, personalisation)?;
         input.require(start.map(|start| start.version) == session.release(), "another release")?;
         input.clone().finish()?;
-        Ok(Self { plan: plan_hash, rules, session, memory, start })
+        Ok(Self { plan: plan_hash, rules, shard, session, memory, start, n_contributions })
     }
 }
 

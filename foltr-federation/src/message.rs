@@ -8,7 +8,7 @@ use thiserror::Error;
 pub struct RoundTask {
     pub round: u32,
     pub global: Params,
-    /// Size of the cohort; clients of the round are the slots `0..n_clients`.
+    /// Clients are numbered from 0 to below this.
     pub n_clients: u32,
     /// The most interactions that a client may report.
     pub n_interactions: u32,
@@ -66,7 +66,7 @@ impl Default for Payload {
 pub struct Message {
     /// The round that the client joins; of no meaning without rounds.
     pub round: u32,
-    /// The release that it started from: the model before the round of this number.
+    /// The round before which the model was published that the client started from.
     pub start: u32,
     /// The number that the client has for as long as it is enrolled.
     pub client: u32,

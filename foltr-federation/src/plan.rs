@@ -12,8 +12,8 @@ use crate::defence::cohort::clients_to_mix;
 use crate::privacy::{Budget, Circumstances, MechanismContext, MechanismError, RoundCost};
 use crate::unlearn::MessageCost;
 use crate::{
-    Asynchrony, Cohorts, Defence, HistoryPolicy, Mechanism, Participation, PayloadSemantics, Privacy, ServerOptimiser,
-    Setup, Staleness, Unlearning, accountant,
+    Asynchrony, Cohorts, Defence, Expected, HistoryPolicy, Mechanism, Participation, PayloadSemantics, Privacy,
+    ServerOptimiser, Setup, Staleness, Unlearning, accountant,
 };
 
 /// Parameters of a model with which a mechanism is tried before the data is known.
@@ -201,7 +201,8 @@ impl FederationPlan {
                 (defence.momentum.is_none(), "devices that remember nothing: remove defence.momentum"),
             ],
             Unlearning::Certificate(_) => {
-                let has_fixed_divisor = matches!(self.privacy, Privacy::Gaussian(_) | Privacy::CentralDiscreteGaussian(_));
+                let has_fixed_divisor =
+                    matches!(self.privacy, Privacy::Gaussian(_) | Privacy::CentralDiscreteGaussian(_));
                 vec![(
                     has_fixed_divisor,
                     "privacy.kind = \"gaussian\" or \"central-discrete-gaussian\", whose divisor is fixed",
@@ -297,7 +298,9 @@ impl FederationPlan {
 
     /// What the coordinator of this plan is made of, for a model that begins so. Devices send single messages, each with
     /// its own noise.
-    pub fn setup(&self, initial: Params) -> Result<Setup, MechanismError> {
+    ///
+    /// Noise that follows from a seed closes rounds only if `is_simulated`.
+    pub fn setup(&self, initial: Params, is_simulated: bool) -> Result<Setup, MechanismError> {
         let n_clients = u32::try_from(self.n_clients).unwrap_or(u32::MAX);
         let plain = ServerOptimiser::LearningRate { rate: 1.0 };
         let n_rounds = self.affordable_rounds(self.n_rounds, initial.len())?;
@@ -309,8 +312,16 @@ impl FederationPlan {
             optimiser: self.optimiser.unwrap_or(plain),
             staleness: self.staleness.unwrap_or_default(),
             average_from: self.average_last.map(|share| first_averaged(share, n_rounds)),
+            is_simulated,
             ..Setup::averaging(initial, n_clients, at_least_one(self.n_interactions))
         })
+    }
+
+    /// What a payload must be, for a model of `n_params` parameters.
+    pub fn expected(&self, n_params: usize) -> Result<Expected, MechanismError> {
+        let usual = self.semantics().unwrap_or(PayloadSemantics::Averaging);
+        let kind = self.mechanism(n_params)?.rule(usual, 1.0, None).kind();
+        Ok(Expected { n_params, kind, max_interactions: at_least_one(self.n_interactions) })
     }
 
     /// What the mechanism depends on in other sections, for a model of `n_params` parameters.

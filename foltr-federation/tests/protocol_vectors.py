@@ -1,9 +1,12 @@
-"""Reads docs/protocol-vectors.json as docs/protocol.md describes it: hashes, layouts, Ed25519 signatures, canonical JSON."""
+"""Reads docs/protocol-vectors.json as docs/protocol.md describes it: hashes, layouts, Ed25519 signatures, canonical
+JSON, and the generator of directions."""
 
 import hashlib
 import json
+import math
 import struct
 import sys
+from fractions import Fraction
 
 # Ed25519 (RFC 8032, section 5.1): the field, the curve, and points as extended coordinates (X, Y, Z, T).
 P = 2**255 - 19
@@ -206,6 +209,112 @@ def check_contributions(vectors, plan, newest):
     assert (read.hex(), read.u(8), read.data) == (vectors["contributions"][0]["hash"], 1_800_000_000, b"")
 
 
+# From a seed to a direction. Arithmetic is binary32, and exact before it is rounded.
+
+
+def rounded(exact):
+    """The nearest binary32 number, ties to even. Numbers here are far from the ends of its range."""
+    if exact == 0:
+        return Fraction(0)
+    exponent = math.floor(math.log2(abs(exact)))
+    exponent += (abs(exact) >= Fraction(2) ** (exponent + 1)) - (abs(exact) < Fraction(2) ** exponent)
+    unit = Fraction(2) ** (exponent - 23)
+    return round(exact / unit) * unit
+
+
+def bits(number):
+    return struct.unpack("<I", struct.pack("<f", float(number)))[0]
+
+
+def of_bits(pattern):
+    return Fraction(struct.unpack("<f", struct.pack("<I", pattern))[0])
+
+
+def constant(decimal):
+    return rounded(Fraction(decimal))
+
+
+def horner(x, decimals):
+    value = constant(decimals[0])
+    for decimal in decimals[1:]:
+        value = rounded(value * x + constant(decimal))
+    return value
+
+
+LN = "0.070376836 -0.1151461 0.11676998 -0.12420141 0.1424932 -0.16668057 0.20000714 -0.24999994 0.3333333".split()
+SINE = "1.6044118e-4 -4.681754e-3 7.9692626e-2 -0.6459641 1.5707963".split()
+COSINE = "-2.5202043e-5 9.192603e-4 -2.086348e-2 0.2536695 -1.2337006 1".split()
+
+
+def logarithm(x):
+    shifted = (bits(x) - 0x3F3504F3) % 2**32
+    mantissa = of_bits((shifted & 0x7FFFFF) + 0x3F3504F3)
+    exponent = (shifted if shifted < 2**31 else shifted - 2**32) >> 23
+    f = rounded(mantissa - 1)
+    square = rounded(f * f)
+    small = rounded(rounded(rounded(square * f) * horner(f, LN) - square / 2) + f)
+    return rounded(exponent * constant("0.693147180559945309") + small)
+
+
+def root(x):
+    # Twice as many digits as needed, then rounded: no tie can lie between.
+    return rounded(Fraction(math.isqrt(int(x * 2**200)), 2**100))
+
+
+def sine_and_cosine(word):
+    quarter = ((word + 2**29) % 2**32) >> 30
+    rest = (word - (quarter << 30)) % 2**32
+    rest = rounded(Fraction(rest if rest < 2**31 else rest - 2**32)) / 2**30
+    square = rounded(rest * rest)
+    sine, cosine = rounded(rest * horner(square, SINE)), horner(square, COSINE)
+    sine, cosine = (cosine, sine) if quarter & 1 else (sine, cosine)
+    return -sine if quarter & 2 else sine, -cosine if (quarter + 1) & 2 else cosine
+
+
+def quarter_round(state, a, b, c, d):
+    for first, second, third, turn in [(a, b, d, 16), (c, d, b, 12), (a, b, d, 8), (c, d, b, 7)]:
+        state[first] = (state[first] + state[second]) % 2**32
+        mixed = state[third] ^ state[first]
+        state[third] = (mixed << turn | mixed >> (32 - turn)) % 2**32
+
+
+def block(key, counter):
+    start = [0x61707865, 0x3320646E, 0x79622D32, 0x6B206574, *key, counter, 0, 0, 0]
+    state = list(start)
+    for _ in range(4):
+        for i in range(4):
+            quarter_round(state, i, i + 4, i + 8, i + 12)
+        for i in range(4):
+            quarter_round(state, i, (i + 1) % 4 + 4, (i + 2) % 4 + 8, (i + 3) % 4 + 12)
+    return [(a + b) % 2**32 for a, b in zip(state, start)]
+
+
+def direction(seed, n):
+    state, key, normals = seed, [], []
+    for _ in range(8):
+        state = (state * 0x5851F42D4C957F2D + 0xA17654E46FBE17F3) % 2**64
+        mixed, turn = ((state >> 18 ^ state) >> 27) % 2**32, state >> 59
+        key.append((mixed >> turn | mixed << (32 - turn)) % 2**32)
+    for counter in range(-(-n // 16)):
+        words = block(key, counter)
+        plus, minus = [], []
+        for radius, angle in zip(words[:8], words[8:]):
+            uniform = rounded(rounded(rounded(Fraction(radius >> 1)) + Fraction(1, 2)) / 2**31)
+            uniform = min(uniform, 1 - Fraction(1, 2**24))
+            length = root(max(rounded(-2 * logarithm(uniform)), Fraction(0)))
+            sine, cosine = sine_and_cosine(angle)
+            plus.append(rounded(length * cosine))
+            minus.append(rounded(length * sine))
+        normals += plus + minus
+    return normals[:n]
+
+
+def check_directions(vectors):
+    for vector in vectors["directions"]:
+        found = [f"{bits(value):08x}" for value in direction(vector["seed"], len(vector["bits"]))]
+        assert found == vector["bits"], (found, vector["bits"])
+
+
 def main():
     with open(sys.argv[1], encoding="utf-8") as file:
         vectors = json.load(file)
@@ -215,6 +324,9 @@ def main():
     newest = check_releases(vectors, plan)
     check_task(vectors, plan, newest)
     check_contributions(vectors, plan, newest)
+    private = vectors["private_plan"]
+    assert canonical(json.loads(private)) == private
+    check_directions(vectors)
 
 
 main()

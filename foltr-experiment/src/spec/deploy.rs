@@ -17,7 +17,8 @@ pub enum Treatment {
 
 use Treatment::{InPlan, LeftOut, Refused};
 
-const OF_SIMULATED_DEVICES: &str = "devices are as they are";
+const MESSAGES_ARE_LOST: &str = "real messages get lost without being asked; the plan has 0, and no guarantee counts on losses";
+const DEVICES_DIFFER: &str = "real devices bring their own speed, queries and wishes";
 
 /// Every section, and of those that are divided every key.
 pub const KEYS: &[(&str, Treatment)] = &[
@@ -35,17 +36,23 @@ pub const KEYS: &[(&str, Treatment)] = &[
     ),
     ("clients.cohort", InPlan),
     ("clients.participation", InPlan),
-    ("clients.dropout", LeftOut(OF_SIMULATED_DEVICES)),
-    ("clients.absent", LeftOut(OF_SIMULATED_DEVICES)),
-    ("clients.stragglers", LeftOut(OF_SIMULATED_DEVICES)),
-    ("partition", LeftOut(OF_SIMULATED_DEVICES)),
+    ("clients.dropout", LeftOut(MESSAGES_ARE_LOST)),
+    ("clients.absent", LeftOut(MESSAGES_ARE_LOST)),
+    ("clients.stragglers", LeftOut(DEVICES_DIFFER)),
+    ("partition", LeftOut(DEVICES_DIFFER)),
     ("users", LeftOut("people click for themselves")),
     ("ranker", InPlan),
     ("learner", InPlan),
     ("federation", InPlan),
     ("personalisation", InPlan),
     ("asynchrony", InPlan),
-    ("adoption", LeftOut("every device decides for itself whether it tests releases")),
+    (
+        "adoption",
+        LeftOut(
+            "a device decides for itself which releases it uses; where the plan has privacy, one that refuses a release sends an \
+             update of zero, protected like any other",
+        ),
+    ),
     ("attack", Refused(|experiment| experiment.attack.is_some(), "attackers are simulated; remove the section")),
     ("defence", InPlan),
     ("history", InPlan),

@@ -53,11 +53,11 @@ fn a_server_is_set_up_as_the_simulation_is() {
         let settings = run.settings(&experiment, 1).expect("federated");
         let simulated = settings.setup(&run.data.clients);
         let plan = experiment.deployable_plan(&features(&experiment), false).expect("deployable");
-        let deployed = plan.setup(run.initial.clone()).expect("its own model");
+        let deployed = plan.federation().setup(run.initial.clone(), true).expect("its own model");
         let both = Setup { noise_shares: deployed.noise_shares, ..simulated };
         assert_eq!(format!("{both:?}"), format!("{deployed:?}"));
         assert_eq!((plan.learning(), plan.shape()), (Ok(settings.learning), settings.shape));
-        assert!(plan.setup(Vec::new()).is_err());
+        assert!(plan.coordinator(run.initial.clone()).is_ok() && plan.coordinator(Vec::new()).is_err());
     }
 }
 

@@ -3,7 +3,7 @@
 use thiserror::Error;
 
 use crate::fingerprint::Fingerprint;
-use crate::message::{Expected, Kind, Message, Payload, PayloadError};
+use crate::message::{Expected, Kind, Message, Payload, PayloadError, RoundTask};
 use crate::protocol::VERSION;
 use crate::protocol::key::DeviceId;
 use crate::protocol::payload;
@@ -20,7 +20,7 @@ pub const HEADER_LEN: usize = 1 + 1 + 32 + 4 + 36 + 32;
 ///
 /// ```
 /// use foltr_federation::protocol::{Contribution, ReleaseId, SecretKey};
-/// use foltr_federation::{Expected, Fingerprint, Kind, Payload};
+/// use foltr_federation::{Expected, Fingerprint, Kind, Payload, RoundTask};
 ///
 /// let (plan, device) = (Fingerprint::of(b"the plan"), SecretKey::from_bytes(&[9; 32]).public_key().device_id());
 /// let start = ReleaseId { version: 4, hash: Fingerprint::of(b"the release") };
@@ -31,8 +31,11 @@ pub const HEADER_LEN: usize = 1 + 1 + 32 + 4 + 36 + 32;
 /// let expected = Expected { n_params: 2, kind: Kind::Step, max_interactions: 4 };
 /// let received = Contribution::decode(&bytes, &plan, &expected)?;
 /// assert_eq!(received.device, device);
-/// let message = received.into_message(17);
-/// assert_eq!((message.round, message.client), (5, 17));
+/// // Round 5 is open; releases 3 and 4 may be started from, and 4 is the newest.
+/// let task = RoundTask { round: 5, global: vec![0.0; 2], n_clients: 100, n_interactions: 4, clip_norm: None };
+/// let recent = [ReleaseId { version: 3, hash: Fingerprint::of(b"the release before") }, start];
+/// let message = received.into_message(17, &task, &recent)?;
+/// assert_eq!((message.round, message.start, message.client), (5, 5, 17));
 /// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug, PartialEq)]
@@ -62,6 +65,11 @@ pub enum ContributionError {
     #[error(transparent)]
     Content(#[from] PayloadError),
 }
+
+/// The contribution did not start from a release that it may start from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[error("release {} ({}) is too old, unknown here, or from before a rollback: begin a round with the newest", .0.version, .0.hash)]
+pub struct UnknownStart(pub ReleaseId);
 
 impl Contribution {
     pub fn encode(&self) -> Vec<u8> {
@@ -110,9 +118,16 @@ impl Contribution {
         named("foltr contribution", bytes).finish()
     }
 
-    /// For the coordinator, with the number that the server gave to the device.
-    pub fn into_message(self, client: u32) -> Message {
-        Message { round: self.round, start: self.start.version, client, payload: self.payload }
+    /// For the coordinator with this open task, with the number that the server gave to the device.
+    ///
+    /// `recent` are the releases that a contribution may start from, the newest last: versions of releases and rounds of a
+    /// coordinator are counted apart, since a new plan, a new key and a rollback publish releases, too. A release of the same
+    /// version and another hash is none of them: who was shown another model than everybody else says so here.
+    pub fn into_message(self, client: u32, task: &RoundTask, recent: &[ReleaseId]) -> Result<Message, UnknownStart> {
+        let unknown = UnknownStart(self.start);
+        let age = recent.iter().rev().position(|release| *release == self.start).ok_or(unknown)?;
+        let start = u32::try_from(age).ok().and_then(|age| task.round.checked_sub(age)).ok_or(unknown)?;
+        Ok(Message { round: self.round, start, client, payload: self.payload })
     }
 }
 
@@ -220,6 +235,26 @@ mod tests {
         ] {
             assert_eq!(Contribution::decode(&bytes, &plan(), &expected(kind)), Err(error));
         }
+    }
+
+    #[test]
+    fn the_age_of_a_start_is_counted_in_releases_not_in_numbers() {
+        let id = |version: u32| ReleaseId { version, hash: Fingerprint::of(&version.to_le_bytes()) };
+        let task = |round| RoundTask { round, global: vec![0.0; 2], n_clients: 9, n_interactions: 4, clip_norm: None };
+        let start_of = |start, round, recent: &[ReleaseId]| {
+            let contribution = Contribution { start, ..of(Payload::Evolution { seed: 1, plus: 0.5, minus: None }) };
+            contribution.into_message(3, &task(round), recent).map(|message| message.start)
+        };
+        // A plan that was changed after release 56: its first round starts from release 57.
+        assert_eq!(start_of(id(57), 0, &[id(57)]), Ok(0));
+        assert_eq!(start_of(id(56), 0, &[id(57)]), Err(UnknownStart(id(56))));
+        // A release without a round, such as one with a new key, moves numbers apart for good.
+        assert_eq!(start_of(id(12), 10, &[id(11), id(12), id(13)]), Ok(9));
+        // After a rollback nothing counts that started before it.
+        assert_eq!(start_of(id(13), 10, &[id(14)]), Err(UnknownStart(id(13))));
+        // Another model under the same number.
+        let fork = ReleaseId { hash: Fingerprint::of(b"fork"), ..id(13) };
+        assert_eq!(start_of(fork, 10, &[id(12), id(13)]), Err(UnknownStart(fork)));
     }
 
     #[test]

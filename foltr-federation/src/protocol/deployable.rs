@@ -5,7 +5,7 @@
 
 use foltr_rank::learn::EvolutionParameters;
 use foltr_rank::personal::Destination;
-use foltr_rank::{EvolutionStream, Learner, MAX_SHOWN};
+use foltr_rank::{EvolutionStream, Learner, MAX_SHOWN, RankerShape};
 
 use crate::aggregate::Aggregation;
 use crate::asynchronous::Asynchrony;
@@ -61,7 +61,12 @@ const REFUSALS: &[Refusal] = &[
     (
         "asynchrony.kind",
         |plan| matches!(plan.asynchrony, Some(Asynchrony::Naive(_))),
-        "every single message would become a model, and old models are not in the server's checkpoint; use \"buffered\"",
+        "every single message would become a model, which shows what one device sent; use \"buffered\"",
+    ),
+    (
+        "federation.average_last",
+        |plan| plan.average_last.is_some() && plan.asynchrony.is_some(),
+        "is the mean of the models of rounds, and there are none with [asynchrony]",
     ),
     (
         "defence.rule",
@@ -77,6 +82,8 @@ const REFUSALS: &[Refusal] = &[
 
 /// The most features of a document; more is a mistake, or made to exhaust a device.
 const MOST_FEATURES: usize = 1 << 16;
+/// The most parameters of a model; its releases are 64 MiB.
+const MOST_PARAMS: usize = 1 << 24;
 
 impl FederationPlan {
     /// Every key that can make a plan undeployable, apart from mechanisms and sizes, and why.
@@ -104,6 +111,7 @@ impl FederationPlan {
             ("clients.n_clients", self.n_clients, u32::MAX as usize),
             ("clients.interactions", self.n_interactions, u32::MAX as usize),
             ("federation.rounds", self.n_rounds, u32::MAX as usize),
+            ("federation.shards", self.shards.map_or(1, |shards| shards as usize), self.n_clients.max(1)),
         ];
         let wrong = counts.into_iter().filter(|(_, count, most)| !(1..=*most).contains(count));
         let counts = wrong.map(|(key, count, most)| PlanProblem {
@@ -116,15 +124,31 @@ impl FederationPlan {
             key: format!("{section}.{}", error.name),
             message: error.to_string(),
         });
-        counts.chain(parameters).collect()
+        let is_share = self.average_last.is_none_or(|share| share > 0.0 && share <= 1.0);
+        let share = (!is_share).then(|| ("federation.average_last", "must be above 0 and at most 1"));
+        let isolation = match self.unlearning {
+            Some(Unlearning::ShardIsolation(isolation)) => self.shards == Some(isolation.shards),
+            _ => true,
+        };
+        let isolation = (!isolation).then(|| ("unlearning.method.shards", "must be `federation.shards`"));
+        let others = [share, isolation].into_iter().flatten();
+        let others = others.map(|(key, message)| PlanProblem { key: key.into(), message: message.into() });
+        counts.chain(parameters).chain(others).collect()
     }
 
-    /// Whether documents may have so many features.
-    pub(super) fn check_features(n_features: usize) -> Option<PlanProblem> {
-        let is_wrong = !(1..=MOST_FEATURES).contains(&n_features);
-        is_wrong.then(|| PlanProblem {
-            key: "features".into(),
-            message: format!("must be 1 to {MOST_FEATURES}, not {n_features}"),
-        })
+    /// Whether documents may have so many features, and a model of them so many parameters.
+    pub(super) fn check_model(&self, n_features: usize) -> Option<PlanProblem> {
+        let problem = |key: &str, most: usize, got: usize| {
+            Some(PlanProblem { key: key.into(), message: format!("must be 1 to {most}, not {got}") })
+        };
+        if !(1..=MOST_FEATURES).contains(&n_features) {
+            return problem("features", MOST_FEATURES, n_features);
+        }
+        // A hidden unit has its weights, a bias, and a weight in the score.
+        let most = MOST_PARAMS / (n_features + 2);
+        match self.ranker {
+            Some(RankerShape::Mlp { hidden, .. }) if hidden > most => problem("ranker.hidden", most, hidden),
+            _ => None,
+        }
     }
 }

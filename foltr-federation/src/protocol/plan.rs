@@ -4,16 +4,21 @@ use foltr_rank::{Learning, Params, Shape};
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-use crate::coordinator::Setup;
+use crate::asynchronous::AsynchronousCoordinator;
+use crate::coordinator::{Coordinator, Setup, SetupError};
 use crate::fingerprint::Fingerprint;
 use crate::message::Expected;
+use crate::participation::Participation;
 use crate::plan::{FederationPlan, PlanProblem};
 use crate::privacy::{Mechanism, MechanismError};
 use crate::protocol::VERSION;
 use crate::protocol::canonical::{self, CanonicalError};
 use crate::protocol::features::FeatureSchema;
 use crate::protocol::signed::Document;
+use crate::sharded::ShardedCoordinator;
+use crate::unlearn::ShardIsolation;
 use foltr_rank::bytes::BytesError;
+use foltr_rank::session::{Session, SessionError};
 
 /// Everything that a device must know to take part. Immutable: a change is a new plan with another hash.
 ///
@@ -48,7 +53,7 @@ pub struct Plan {
     simulated: bool,
 }
 
-#[derive(Clone, Debug, PartialEq, Eq, Error)]
+#[derive(Clone, Debug, PartialEq, Error)]
 #[non_exhaustive]
 pub enum PlanError {
     #[error("the plan is of protocol {got}; this program speaks protocol {VERSION}")]
@@ -57,8 +62,16 @@ pub enum PlanError {
     Problems(Vec<PlanProblem>),
     #[error("the plan names the features {plan}, this device computes {own}: a server may not choose them")]
     Features { plan: Fingerprint, own: Fingerprint },
+    #[error("the plan is for documents with {plan} features, this device computes {own}")]
+    FeatureCount { plan: usize, own: usize },
     #[error("the plan is for simulations: its noise can be foreseen")]
     Simulated,
+    #[error("the plan is for another kind of server: with rounds, with shards, or without rounds")]
+    OtherServer,
+    #[error("no server can work by this plan: {0}")]
+    Setup(#[from] SetupError),
+    #[error("no device can work by this plan: {0}")]
+    Session(#[from] SessionError),
     #[error(transparent)]
     Canonical(#[from] CanonicalError),
 }
@@ -109,10 +122,11 @@ impl Plan {
     /// Whether a device with these features, or a server, may work by this plan. Looks at its parts together, which takes
     /// some time: verify the signature first.
     pub fn admit(&self, features: &FeatureSchema) -> Result<(), PlanError> {
-        let own = features.hash()?;
+        let (own, n_own) = (features.hash()?, features.features.len());
         match () {
             () if self.simulated => Err(PlanError::Simulated),
             () if self.features != own => Err(PlanError::Features { plan: self.features, own }),
+            () if self.n_features != n_own => Err(PlanError::FeatureCount { plan: self.n_features, own: n_own }),
             () => self.check(),
         }
     }
@@ -129,22 +143,53 @@ impl Plan {
         learning.ok_or_else(|| PlanError::Problems(self.federation.undeployable()))
     }
 
-    /// The server's side of the plan, from these first parameters on; for a [`Coordinator`](crate::Coordinator), or without
-    /// rounds an [`AsynchronousCoordinator`](crate::AsynchronousCoordinator).
-    pub fn setup(&self, initial: Params) -> Result<Setup, PlanError> {
+    /// The server of the plan, with these first parameters; for plans with rounds and without shards.
+    pub fn coordinator(&self, initial: Params) -> Result<Coordinator, PlanError> {
+        match (self.federation.asynchrony, self.federation.shards) {
+            (None, None) => Ok(Coordinator::new(self.setup(initial)?)?),
+            _ => Err(PlanError::OtherServer),
+        }
+    }
+
+    /// The same for plans with shards.
+    pub fn sharded_coordinator(&self, initial: Params) -> Result<ShardedCoordinator, PlanError> {
+        let shards = self.federation.shards.ok_or(PlanError::OtherServer)?;
+        Ok(ShardedCoordinator::new(&self.setup(initial)?, ShardIsolation { shards })?)
+    }
+
+    /// The same for plans without rounds.
+    pub fn asynchronous_coordinator(&self, initial: Params) -> Result<AsynchronousCoordinator, PlanError> {
+        let asynchrony = self.federation.asynchrony.ok_or(PlanError::OtherServer)?;
+        Ok(AsynchronousCoordinator::new(self.setup(initial)?, asynchrony)?)
+    }
+
+    fn setup(&self, initial: Params) -> Result<Setup, PlanError> {
         let n_params = self.shape().n_params();
         if initial.len() != n_params {
             let message = format!("must have the {n_params} values of the plan's model, not {}", initial.len());
             return Err(PlanError::Problems(vec![PlanProblem { key: "initial".into(), message }]));
         }
-        self.federation.setup(initial).map_err(|error| refusal("privacy", error))
+        self.federation.setup(initial, self.simulated).map_err(|error| refusal("privacy", error))
     }
 
     /// What the payload of a contribution must be.
     pub fn expected(&self) -> Result<Expected, PlanError> {
-        let setup = self.setup(vec![0.0; self.shape().n_params()])?;
-        let kind = setup.privacy.rule(setup.rule, setup.divisor, None).kind();
-        Ok(Expected { n_params: setup.initial.len(), kind, max_interactions: setup.n_interactions })
+        self.federation.expected(self.shape().n_params()).map_err(|error| refusal("privacy", error))
+    }
+
+    /// The shard of the device with this number; 0 without shards.
+    pub fn shard_of(&self, number: u32) -> u32 {
+        self.federation.shards.map_or(0, |shards| ShardIsolation { shards }.shard_of(number))
+    }
+
+    /// The number of contributions at which a round may close before its deadline: that of a cohort of fixed size, in which
+    /// somebody else takes the place of who is not there. Without one a round waits for everybody: closed at any smaller
+    /// number it would have such a cohort, and its guarantee would not be that of the plan.
+    pub fn quorum(&self) -> Option<u32> {
+        match self.federation.participation {
+            Participation::Sample(size) => Some(size),
+            Participation::Everyone | Participation::PoissonSampling(_) => None,
+        }
     }
 
     /// What can be seen at once: the protocol, sizes, and what is for simulations only.
@@ -153,13 +198,20 @@ impl Plan {
             return Err(PlanError::Protocol { got: self.protocol });
         }
         let mut problems = self.federation.undeployable();
-        problems.extend(FederationPlan::check_features(self.n_features));
+        problems.extend(self.federation.check_model(self.n_features));
         refuse(problems)
     }
 
-    /// Whether the parts of the plan go together.
-    fn check(&self) -> Result<(), PlanError> {
-        refuse(self.federation.check())
+    /// Whether the parts of the plan go together, and a device and a server can work by them.
+    pub(crate) fn check(&self) -> Result<(), PlanError> {
+        refuse(self.federation.check())?;
+        Session::new(self.shape(), self.learning()?)?;
+        let initial = vec![0.0; self.shape().n_params()];
+        match (self.federation.asynchrony, self.federation.shards) {
+            (Some(_), _) => self.asynchronous_coordinator(initial).map(drop),
+            (None, Some(_)) => self.sharded_coordinator(initial).map(drop),
+            (None, None) => self.coordinator(initial).map(drop),
+        }
     }
 }
 

@@ -64,7 +64,11 @@ fn every_part_that_only_a_simulation_knows_is_refused_with_its_reason() {
         (personal("known-groups"), "personalisation.kind", "public knowledge"),
         (personal("additive"), "personalisation.kind", "public knowledge"),
         (personal("local-only"), "personalisation.kind", "nothing leaves a device"),
-        (FederationPlan { asynchrony: Some(Asynchrony::Naive(naive)), ..plain() }, "asynchrony.kind", "old models"),
+        (
+            FederationPlan { asynchrony: Some(Asynchrony::Naive(naive)), ..plain() },
+            "asynchrony.kind",
+            "what one device sent",
+        ),
         (FederationPlan { defence: Some(trusted), ..plain() }, "defence.rule", "enrolment"),
         (unlearning("retrain"), "unlearning.method", "cannot run again"),
         (unlearning("fed-eraser"), "unlearning.method", "cannot run again"),
@@ -80,6 +84,38 @@ fn every_part_that_only_a_simulation_knows_is_refused_with_its_reason() {
     ] {
         let problems = problems(plan.clone());
         assert!(problems.iter().any(|(at, text)| at == key && text.contains(why)), "{key}: {problems:?}");
+    }
+}
+
+/// A plan is taken only if a device and a server can work by it.
+#[test]
+fn what_no_device_or_server_could_run_is_no_plan() {
+    let mirrored =
+        EvolutionParameters { sigma: 0.01, antithetic: true, reward: Reward::MaxRr, stream: EvolutionStream::Separate };
+    let wide = RankerShape::Mlp {
+        hidden: 1 << 30,
+        activation: foltr_rank::Activation::Logistic,
+        initialisation: Initialisation::FanIn,
+    };
+    let buffered =
+        Asynchrony::Buffered(Buffered { buffer: 2, staleness_exponent: 0.5, rate_limit: 1, max_staleness: 4 });
+    let shards = Unlearning::ShardIsolation(foltr_federation::unlearn::ShardIsolation { shards: 4 });
+    for (plan, why) in [
+        (FederationPlan { list_length: 17, ..evolution(EvolutionStream::Separate) }, "1 to 16"),
+        (
+            FederationPlan { learner: Learner::Evolution(mirrored), n_interactions: 3, ..plain() },
+            "even where antithetic",
+        ),
+        (FederationPlan { participation: Participation::Sample(0), ..plain() }, "divisor"),
+        (FederationPlan { shards: Some(0), ..plain() }, "federation.shards: must be 1 to 100, not 0"),
+        (FederationPlan { shards: Some(101), ..plain() }, "federation.shards: must be 1 to 100, not 101"),
+        (FederationPlan { shards: Some(3), unlearning: Some(shards), ..plain() }, "must be `federation.shards`"),
+        (FederationPlan { average_last: Some(0.0), ..plain() }, "must be above 0 and at most 1"),
+        (FederationPlan { average_last: Some(0.5), asynchrony: Some(buffered), ..plain() }, "of rounds"),
+        (FederationPlan { ranker: Some(wide), ..plain() }, "ranker.hidden"),
+    ] {
+        let refused = Plan::new(plan, &features(), false).expect_err(why).to_string();
+        assert!(refused.contains(why), "{refused}");
     }
 }
 
@@ -119,6 +155,11 @@ fn what_can_be_deployed_is() {
     for (federation, kind) in plans {
         let plan = Plan::new(federation.clone(), &features(), false).expect("deployable");
         assert_eq!(plan.admit(&features()), Ok(()), "{federation:?}");
+        let (rounds, shards) = (federation.asynchrony.is_none(), federation.shards.is_some());
+        let initial = || vec![0.0; 46];
+        assert_eq!(plan.coordinator(initial()).is_ok(), rounds && !shards);
+        assert_eq!(plan.sharded_coordinator(initial()).is_ok(), shards);
+        assert_eq!(plan.asynchronous_coordinator(initial()).is_ok(), !rounds);
         let expected = plan.expected().expect("devices send something");
         assert_eq!((expected.kind, expected.n_params, expected.max_interactions), (kind, 46, 4));
         let again = Plan::decode(&plan.encode().expect("exact")).expect("its own bytes");

@@ -5,6 +5,7 @@ mod cohorts;
 mod combinations;
 mod conformance;
 mod deployment;
+mod device;
 mod evolution_gradient;
 mod example;
 mod fed_eraser;

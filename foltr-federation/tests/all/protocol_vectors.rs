@@ -5,11 +5,12 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 use std::sync::LazyLock;
 
+use foltr_federation::privacy::{Budget, CentralDiscreteGaussianParameters, Clip};
 use foltr_federation::protocol::{
     Contribution, ContributionReceipt, DeviceId, Document, FeatureSchema, Lottery, Normalisation, Plan, PublicKey,
     Release, ReleaseHeader, SecretKey, Signed, Task, sign_request,
 };
-use foltr_federation::{FederationPlan, Fingerprint, Payload};
+use foltr_federation::{FederationPlan, Fingerprint, Participation, Payload, Privacy, Staleness};
 use foltr_rank::learn::PdgdParameters;
 use foltr_rank::learn::pdgd::Updates;
 use foltr_rank::{Initialisation, Learner, RankerShape};
@@ -47,6 +48,32 @@ fn plan() -> (FeatureSchema, Plan) {
     let federation = FederationPlan::averaging(Learner::Pdgd(pdgd), ranker, 100, 4, 50);
     let plan = Plan::new(federation, &features, false).expect("deployable");
     (features, plan)
+}
+
+/// Sections that the first plan does not have.
+fn private_plan() -> Plan {
+    let noise = CentralDiscreteGaussianParameters {
+        clip: Clip::Fixed(0.5),
+        noise_multiplier: None,
+        epsilon: Some(4.5),
+        delta: Some(1e-5),
+    };
+    let (features, plan) = plan();
+    let federation = FederationPlan {
+        privacy: Privacy::CentralDiscreteGaussian(noise),
+        budget: Some(Budget { epsilon: 4.5, delta: 1e-5 }),
+        staleness: Some(Staleness { most: 3, exponent: 0.5 }),
+        participation: Participation::Sample(20),
+        ..plan.federation().clone()
+    };
+    Plan::new(federation, &features, false).expect("deployable")
+}
+
+/// The first 40 numbers of a direction, as bits: more than two blocks.
+fn direction(seed: u32) -> Value {
+    let mut values = [0.0; 40];
+    foltr_rank::learn::evolution::fill_direction(seed, &mut values);
+    json!({ "seed": seed, "bits": values.map(|value: f32| format!("{:08x}", value.to_bits())).to_vec() })
 }
 
 fn releases(plan: Fingerprint) -> [Release; 3] {
@@ -94,6 +121,7 @@ fn vectors() -> Value {
         let device = DeviceId::from_bytes([number; 32]);
         json!({ "device": device, "invited": lottery.invites(&device) })
     };
+    let directions = [0, 7, u32::MAX].map(direction);
     json!({
         "keys": { "federation": key(&FEDERATION), "next": key(&NEXT), "device": key(&DEVICE) },
         "feature_schema": {
@@ -117,6 +145,8 @@ fn vectors() -> Value {
             "signature": hexadecimal(&sign_request(request.0, &request.1, &body, &device)),
         },
         "contribution_receipt": signed(&Signed::sign(receipt, &next).expect("sound")),
+        "private_plan": text(private_plan().encode().expect("exact")),
+        "directions": directions,
     })
 }
 
@@ -141,6 +171,17 @@ fn the_documented_vectors_are_those_of_the_code() {
         documented() == computed(),
         "docs/protocol-vectors.json is out of date: run this test with FOLTR_WRITE_DOCS=1"
     );
+}
+
+#[test]
+fn every_key_of_a_plan_is_documented() {
+    let text = std::fs::read_to_string(path().with_file_name("protocol.md")).expect("docs/protocol.md");
+    let plan: Value = serde_json::from_slice(&private_plan().encode().expect("exact")).expect("JSON");
+    let (plan, federation) = (plan.as_object().expect("keys"), plan["federation"].as_object().expect("keys"));
+    let rows = plan.keys().map(|key| format!("| `{key}` |"));
+    for row in rows.chain(federation.keys().map(|key| format!("| `federation.{key}` |"))) {
+        assert!(text.contains(&row), "{row} is not in docs/protocol.md");
+    }
 }
 
 #[test]
