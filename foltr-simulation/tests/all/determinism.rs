@@ -148,7 +148,8 @@ fn shuffled_messages_give_the_bits_of_the_simulation() {
                 let device = DeviceId::from_bytes([client as u8; 32]);
                 let bytes = Contribution { plan, round, start, device, payload }.encode();
                 let received = Contribution::decode(&bytes, &plan, coordinator.expected()).expect("sound");
-                coordinator.receive(received.into_message(client)).expect("an expected message");
+                let message = received.into_message(client, coordinator.task(), &[start]).expect("the newest release");
+                coordinator.receive(message).expect("an expected message");
             }
             coordinator.close(&mut SimulatedNoise::from(stream)).expect("all clients");
             assert_eq!(coordinator.task().global, simulated.task().global, "{learning:?}");

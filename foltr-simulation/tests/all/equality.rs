@@ -4,16 +4,20 @@
 mod deployed;
 mod laws;
 mod modes;
+mod server;
 
 use foltr_federation::participation::survivors;
-use foltr_federation::{AsynchronousCoordinator, Asynchrony, FederationPlan};
+use foltr_federation::unlearn::ShardIsolation;
+use foltr_federation::{Asynchrony, FederationPlan, HistoryPolicy, Received};
+use foltr_rank::Params;
 use foltr_rank::rng::Streams;
 use foltr_simulation::asynchronous_run::AsynchronousRun;
 use foltr_simulation::client_data::ClientData;
 use foltr_simulation::federation_run::{FederationRun, FederationSettings};
 use foltr_simulation::pace::{Speeds, Stragglers};
+use foltr_simulation::sharded_run::ShardedRun;
 
-use crate::scene::even_partition;
+use crate::scene::{even_partition, fingerprint};
 use deployed::{Deployed, INITIAL, SEED};
 
 /// Something that a deployment could get wrong.
@@ -24,6 +28,8 @@ enum Fault {
     FoldOrder,
     /// Devices do not scale what is stale.
     StalenessScale,
+    /// The server does not scale stale rewards.
+    ServerScale,
     /// Rewards of the two sides of a perturbation are exchanged.
     Sign,
     /// The memory of a device whose message is lost does not move on.
@@ -47,7 +53,7 @@ fn settings_of(plan: &FederationPlan, world: &World) -> FederationSettings {
     let shape = plan.ranker.expect("a ranker").shape(crate::scene::N_FEATURES);
     let privacy = plan.mechanism(shape.n_params()).expect("a sound mechanism");
     let learning = plan.learner.client(plan.list_length, plan.n_interactions, privacy.clip_radius());
-    let setup = plan.setup(vec![INITIAL; shape.n_params()]).expect("a sound plan");
+    let setup = plan.setup(vec![INITIAL; shape.n_params()], true).expect("a sound plan");
     FederationSettings {
         seed: SEED,
         shape,
@@ -66,13 +72,50 @@ fn settings_of(plan: &FederationPlan, world: &World) -> FederationSettings {
     }
 }
 
+/// The simulator's side: one federation, or shards.
+struct Simulated<'a> {
+    whole: Vec<FederationRun<'a>>,
+    shards: Option<ShardedRun<'a>>,
+}
+
+impl<'a> Simulated<'a> {
+    fn new(plan: &FederationPlan, world: &World, data: &'a ClientData) -> Self {
+        let settings = settings_of(plan, world);
+        if let Some(shards) = plan.shards {
+            let policy =
+                HistoryPolicy { updates_every: None, checkpoints_every: Some(4), ledger: false, retention: None };
+            let shards = ShardedRun::new(settings, ShardIsolation { shards }, data, policy, fingerprint());
+            return Self { whole: Vec::new(), shards: Some(shards.expect("sound settings")) };
+        }
+        let run = FederationRun::new(settings, data).expect("sound settings");
+        let run = if let Some(pace) = world.pace { run.with_pace(pace) } else { run };
+        Self { whole: vec![run], shards: None }
+    }
+
+    fn round(&mut self) {
+        for run in &mut self.whole {
+            run.round().expect("a round");
+        }
+        if let Some(run) = &mut self.shards {
+            run.round().expect("a round");
+        }
+    }
+
+    /// The newest model, of every shard.
+    fn newest(&self) -> Vec<Params> {
+        let runs = self.shards.as_ref().map_or(&*self.whole, |run| run.shards());
+        runs.iter().map(|run| run.task().global.clone()).collect()
+    }
+
+    fn ranker(&self) -> Params {
+        self.shards.as_ref().map_or_else(|| self.whole[0].ranker(), ShardedRun::ranker)
+    }
+}
+
 /// The first round after which the two differ, if they do.
 fn first_difference(plan: &FederationPlan, world: &World) -> Option<u32> {
     let data: &ClientData = even_partition();
-    let mut simulated = FederationRun::new(settings_of(plan, world), data).expect("sound settings");
-    if let Some(pace) = world.pace {
-        simulated = simulated.with_pace(pace);
-    }
+    let mut simulated = Simulated::new(plan, world, data);
     let streams = Streams::new(SEED);
     let speeds = Speeds::new(world.pace.unwrap_or_default(), plan.n_clients as u32, &streams);
     let mut deployed = Deployed::new(plan, world, data);
@@ -96,12 +139,12 @@ fn first_difference(plan: &FederationPlan, world: &World) -> Option<u32> {
         joining.sort_unstable();
         let arrived = survivors(joining.clone(), world.dropout, &streams, round);
         deployed.close_round(&joining, &arrived);
-        simulated.round().expect("a round");
-        if deployed.newest() != simulated.task().global || deployed.ranker() != simulated.ranker() {
+        simulated.round();
+        if deployed.newest() != simulated.newest() || deployed.ranker() != simulated.ranker() {
             return Some(round);
         }
     }
-    assert_ne!(simulated.task().global, vec![INITIAL; deployed.newest().len()], "something was learnt");
+    assert_ne!(simulated.ranker(), vec![INITIAL; deployed.ranker().len()], "something was learnt");
     None
 }
 
@@ -114,29 +157,21 @@ fn assert_equal_without_rounds(plan: &FederationPlan, pace: Stragglers, world: &
     let asynchrony: Asynchrony = plan.asynchrony.expect("no rounds");
     let data = even_partition();
     let settings = settings_of(plan, world);
-    let mut simulated = AsynchronousRun::new(settings, asynchrony, pace, data).expect("sound").with_deliveries();
+    let mut simulated = AsynchronousRun::new(settings, asynchrony, pace, data).expect("sound").with_record();
     for _ in 0..world.n_rounds {
         simulated.round().expect("a round");
     }
-    let mut deployed = Deployed::new(plan, world, data);
-    let setup = plan.setup(vec![INITIAL; deployed.newest().len()]).expect("a sound plan");
-    let mut server = AsynchronousCoordinator::new(setup.clone(), asynchrony).expect("sound");
-    let mut most_stale = 0;
-    for delivery in simulated.deliveries() {
-        if world.is_interrupted {
-            let bytes = server.save();
-            server = AsynchronousCoordinator::new(setup.clone(), asynchrony).expect("sound");
-            server.load(&bytes).expect("its own bytes");
-        }
-        most_stale = most_stale.max(server.task().round - delivery.version);
+    let record = simulated.record().expect("it was asked for");
+    let (mut deployed, mut most_stale) = (Deployed::new(plan, world, data), 0);
+    let mut expected = record.versions.iter();
+    for delivery in &record.deliveries {
+        most_stale = most_stale.max(deployed.n_releases() - 1 - delivery.version);
         deployed.play(delivery.client, delivery.version, delivery.own_round);
-        let message = deployed.message(delivery.client, delivery.own_round);
         // What is too stale is refused in both.
-        if let Ok(foltr_federation::Received::NewVersion) = server.receive(&message) {
-            deployed.publish(server.task().global.clone());
+        if let Some(Received::NewVersion) = deployed.deliver(delivery.client, delivery.own_round) {
+            assert_eq!(deployed.newest().first(), expected.next(), "version {}", deployed.n_releases() - 1);
         }
     }
-    assert!(most_stale > 0 && server.task().round > 5, "{most_stale} and {}", server.task().round);
-    assert_eq!(deployed.newest(), simulated.task().global);
-    assert_eq!(server.task().round, simulated.task().round);
+    assert!(most_stale > 0 && deployed.n_releases() > 5, "{most_stale} and {}", deployed.n_releases());
+    assert_eq!(expected.next(), None, "the simulator has published more");
 }

@@ -2,12 +2,10 @@
 //! it, and decoded.
 
 use foltr_federation::protocol::{
-    Contribution, DeviceId, Document, FeatureSchema, Normalisation, Plan, Release, ReleaseChain, SecretKey, Signed,
-    Task,
+    Contribution, DeviceId, Document, FeatureSchema, Normalisation, Plan, Release, ReleaseChain, ReleaseId, SecretKey,
+    Signed, Task,
 };
-use foltr_federation::{
-    Coordinator, Device, Expected, FederationPlan, Fingerprint, Message, Payload, Setup, Staleness,
-};
+use foltr_federation::{Device, Expected, FederationPlan, Fingerprint, Message, Payload, Received, Staleness};
 use foltr_rank::Params;
 use foltr_rank::rng::{Purpose, Streams};
 use foltr_simulation::click::SimulatedUser;
@@ -16,6 +14,7 @@ use foltr_simulation::federation_run::SERVER;
 use foltr_simulation::{SimulatedNoise, noise_purpose};
 use rand::RngExt;
 
+use super::server::Server;
 use super::{Fault, World};
 use crate::scene::N_FEATURES;
 
@@ -32,10 +31,11 @@ pub struct Deployed<'a> {
     hash: Fingerprint,
     expected: Expected,
     key: SecretKey,
-    setup: Setup,
-    server: Coordinator,
-    releases: Vec<Vec<u8>>,
-    chain: ReleaseChain,
+    of_server: Plan,
+    server: Server,
+    /// By shard; one without shards.
+    releases: Vec<Vec<Vec<u8>>>,
+    chains: Vec<ReleaseChain>,
     devices: Vec<Device>,
     /// Rounds in which devices started, for the names of their streams.
     purpose: Purpose,
@@ -56,10 +56,14 @@ impl<'a> Deployed<'a> {
         let plan =
             Signed::<Plan>::decode(&bytes).expect("its own bytes").verify(&key.public_key()).expect("signed").clone();
         let (hash, initial) = (plan.hash().expect("sound"), vec![INITIAL; plan.shape().n_params()]);
-        let setup = plan.federation().setup(initial.clone()).expect("a sound plan");
-        let first = Release::first(hash, 0, initial.clone(), &key).expect("finite");
-        let mut chain = ReleaseChain::new(hash, 0, key.public_key());
-        chain.accept(&first).expect("the first release");
+        let n_shards = federation.shards.unwrap_or(1);
+        let first = |shard| Release::first(hash, shard, initial.clone(), &key).expect("finite");
+        let firsts: Vec<Release> = (0..n_shards).map(first).collect();
+        let chain = |(shard, first): (u32, &Release)| {
+            let mut chain = ReleaseChain::new(hash, shard, key.public_key());
+            chain.accept(first).expect("the first release");
+            chain
+        };
         let streams = Streams::new(SEED);
         let of_devices = match world.fault {
             Fault::StalenessScale => {
@@ -73,42 +77,55 @@ impl<'a> Deployed<'a> {
             Device::new(&of_devices, client, &initial, &mut private).expect("a sound plan")
         };
         Self {
-            devices: (0..setup.n_clients).map(device).collect(),
+            devices: (0..federation.n_clients as u32).map(device).collect(),
             expected: plan.expected().expect("a sound plan"),
             purpose: noise_purpose(plan.expected().expect("a sound plan").kind),
-            server: Coordinator::new(setup.clone()).expect("a sound setup"),
-            releases: vec![first.encode()],
+            server: Server::new(&plan),
+            chains: (0..).zip(&firsts).map(chain).collect(),
+            releases: firsts.iter().map(|first| vec![first.encode()]).collect(),
+            of_server: plan,
             world: *world,
             data,
             streams,
             plan: of_devices,
             hash,
             key,
-            setup,
-            chain,
         }
     }
 
-    pub fn newest(&self) -> Params {
-        self.release(self.releases.len() - 1).params().to_vec()
+    /// Of every shard.
+    pub fn newest(&self) -> Vec<Params> {
+        (0..self.releases.len() as u32)
+            .map(|shard| self.release(shard, self.n_releases() - 1).params().to_vec())
+            .collect()
     }
 
     pub fn ranker(&self) -> Params {
         self.server.ranker()
     }
 
-    fn release(&self, version: usize) -> Release {
-        Release::decode(&self.releases[version], self.plan.shape().n_params()).expect("its own bytes")
+    pub fn n_releases(&self) -> u32 {
+        self.releases[0].len() as u32
+    }
+
+    fn release(&self, shard: u32, version: u32) -> Release {
+        let bytes = &self.releases[shard as usize][version as usize];
+        Release::decode(bytes, self.plan.shape().n_params()).expect("its own bytes")
+    }
+
+    /// The releases that contributions may start from.
+    fn recent(&self, shard: u32) -> Vec<ReleaseId> {
+        (0..self.n_releases()).map(|version| self.release(shard, version).id()).collect()
     }
 
     /// The release as a device of this plan takes it; with a wrong plan it has another name.
-    fn release_for_devices(&self, version: u32) -> Release {
-        let release = self.release(version as usize);
+    fn release_for_devices(&self, shard: u32, version: u32) -> Release {
+        let release = self.release(shard, version);
         let own = self.plan.hash().expect("sound");
         if own == self.hash {
             return release;
         }
-        let mut relabelled = Release::first(own, 0, release.params().to_vec(), &self.key).expect("finite");
+        let mut relabelled = Release::first(own, shard, release.params().to_vec(), &self.key).expect("finite");
         for _ in 0..version {
             relabelled = relabelled.next(own, release.params().to_vec(), &self.key).expect("finite");
         }
@@ -122,9 +139,17 @@ impl<'a> Deployed<'a> {
         }
     }
 
+    fn interrupt_server(&mut self) {
+        if self.world.is_interrupted {
+            let bytes = self.server.save();
+            self.server = Server::new(&self.of_server);
+            self.server.load(&bytes);
+        }
+    }
+
     /// A person's day: queries, lists and clicks, from a release, with the random numbers of this round.
     pub fn play(&mut self, client: u32, version: u32, round: u32) {
-        let release = self.release_for_devices(version);
+        let release = self.release_for_devices(self.plan.shard_of(client), version);
         let mut public = self.streams.open(Purpose::PerturbationSeed, client, round);
         let mut private = self.streams.open(Purpose::Interaction, client, round);
         self.devices[client as usize].begin(&release, &mut public).expect("a release of the plan");
@@ -134,32 +159,33 @@ impl<'a> Deployed<'a> {
         for (now, query) in (u64::from(round) * 100..).zip(queries) {
             let data = share.training.data();
             let (view, labels) = (data.query(query as usize), data.labels(query as usize));
-            let session = self.devices[client as usize].session();
-            let shown = session.rank(view, now, &mut private).expect("sound documents");
+            let shown = self.devices[client as usize].rank(view, now, &mut private).expect("sound documents");
             self.interrupt(client);
             let of_shown: Vec<u8> = shown.ranking.docs().iter().map(|&doc| labels[doc as usize]).collect();
             let clicks = share.users.click(&of_shown, &mut private);
             // The last click comes first: order does not matter.
             for position in (0..of_shown.len()).rev().filter(|&position| clicks.at(position)) {
-                let session = self.devices[client as usize].session();
-                session.clicked(shown.impression, position, now).expect("an open impression");
+                let device = &mut self.devices[client as usize];
+                device.clicked(shown.impression, position, now).expect("an open impression");
                 self.interrupt(client);
             }
-            self.devices[client as usize].session().dismiss(shown.impression).expect("an open impression");
+            self.devices[client as usize].dismiss(shown.impression).expect("an open impression");
             self.interrupt(client);
         }
         assert!(self.devices[client as usize].is_ready());
     }
 
     /// What the server reads in a device's bytes.
-    pub fn message(&mut self, client: u32, round: u32) -> Message {
-        let newest = self.release_for_devices(self.releases.len() as u32 - 1);
+    fn message(&mut self, client: u32, round: u32) -> Message {
+        let shard = self.plan.shard_of(client);
+        let newest = self.release_for_devices(shard, self.n_releases() - 1);
+        let asked = self.server.task(shard).clone();
         let task = Task {
             plan: newest.header().plan,
-            round: self.server.task().round,
-            shard: 0,
+            round: asked.round,
+            shard,
             start: newest.id(),
-            clip_norm: self.server.task().clip_norm,
+            clip_norm: asked.clip_norm,
             deadline: 0,
             n_wanted: 1,
             lottery: None,
@@ -176,19 +202,29 @@ impl<'a> Deployed<'a> {
         }
         self.interrupt(client);
         contribution.plan = self.hash;
-        let received = Contribution::decode(&contribution.encode(), &self.hash, &self.expected).expect("sound bytes");
+        let mut received =
+            Contribution::decode(&contribution.encode(), &self.hash, &self.expected).expect("sound bytes");
         assert_eq!(received.device, device_id(client));
-        received.into_message(client)
+        // Devices of a wrong plan have other names for the releases.
+        received.start = self.release(shard, received.start.version).id();
+        received.into_message(client, &asked, &self.recent(shard)).expect("a release of the federation")
+    }
+
+    /// A message reaches a server without rounds; nothing if it is refused.
+    pub fn deliver(&mut self, client: u32, own_round: u32) -> Option<Received> {
+        self.interrupt_server();
+        let message = self.message(client, own_round);
+        let Server::Asynchronous(server) = &mut self.server else { panic!("a plan without rounds") };
+        let received = server.receive(&message).ok();
+        if received == Some(Received::NewVersion) {
+            self.publish();
+        }
+        received
     }
 
     /// Devices make their messages; those that arrive do so in any order, and the round is closed.
     pub fn close_round(&mut self, joining: &[u32], arrived: &[u32]) {
-        let round = self.server.task().round;
-        if self.world.is_interrupted {
-            let bytes = self.server.save();
-            self.server = Coordinator::new(self.setup.clone()).expect("a sound setup");
-            self.server.load(&bytes).expect("its own bytes");
-        }
+        let round = self.server.task(0).round;
         let mut messages = Vec::new();
         for &client in joining {
             let before = self.devices[client as usize].save();
@@ -203,26 +239,28 @@ impl<'a> Deployed<'a> {
         for last in (1..messages.len()).rev() {
             messages.swap(last, order.random_range(0..=last));
         }
-        let n_clients = self.setup.n_clients;
-        let renumbered =
-            |client: u32| if self.world.fault == Fault::FoldOrder { n_clients - 1 - client } else { client };
+        let (n_clients, fault) = (self.devices.len() as u32, self.world.fault);
+        let renumbered = |client: u32| if fault == Fault::FoldOrder { n_clients - 1 - client } else { client };
         let drawn: Vec<u32> = joining.iter().map(|&client| renumbered(client)).collect();
-        self.server.open(&drawn).expect("known clients");
+        self.server.open(&drawn);
+        // Who was drawn is in the bytes; the messages of the round come again from the server's store.
+        self.interrupt_server();
         for message in messages {
-            let message = Message { client: renumbered(message.client), ..message };
-            self.server.receive(message).expect("a sound message");
+            let client = renumbered(message.client);
+            // Rewards are scaled by the server.
+            let start = if fault == Fault::ServerScale { message.round } else { message.start };
+            self.server.receive(Message { client, start, ..message });
         }
-        let mut noise = SimulatedNoise::open(&self.streams, Purpose::Noise, SERVER, round);
-        if self.server.close(&mut noise).is_err() && self.server.task().round == round {
-            self.server.skip();
-        }
-        self.publish(self.server.task().global.clone());
+        self.server.close(&mut SimulatedNoise::open(&self.streams, Purpose::Noise, SERVER, round));
+        self.publish();
     }
 
-    pub fn publish(&mut self, params: Params) {
-        let newest = self.release(self.releases.len() - 1);
-        let next = newest.next(self.hash, params, &self.key).expect("finite");
-        assert_eq!(self.chain.accept(&next), Ok(true));
-        self.releases.push(next.encode());
+    fn publish(&mut self) {
+        for shard in 0..self.releases.len() as u32 {
+            let newest = self.release(shard, self.releases[shard as usize].len() as u32 - 1);
+            let next = newest.next(self.hash, self.server.task(shard).global.clone(), &self.key).expect("finite");
+            assert_eq!(self.chains[shard as usize].accept(&next), Ok(true));
+            self.releases[shard as usize].push(next.encode());
+        }
     }
 }

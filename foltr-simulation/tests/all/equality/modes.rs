@@ -6,7 +6,9 @@ use foltr_federation::privacy::{
     AdaptiveClip, CentralDiscreteGaussianParameters, Clip, DuchiParameters, Privacy, ResponseParameters,
     SampledResponseParameters,
 };
-use foltr_federation::{Aggregation, Asynchrony, Defence, FederationPlan, ServerOptimiser, Staleness, WorkerMomentum};
+use foltr_federation::{
+    Aggregation, Asynchrony, Defence, FederationPlan, Participation, ServerOptimiser, Staleness, WorkerMomentum,
+};
 use foltr_rank::learn::evolution::Reward;
 use foltr_rank::learn::pdgd::Updates;
 use foltr_rank::learn::{EvolutionParameters, PdgdParameters};
@@ -80,7 +82,14 @@ fn modes(n: usize) -> Vec<(&'static str, FederationPlan)> {
         ("PDGD", pdgd(n)),
         ("PDGD, accumulated", plan(Learner::Pdgd(accumulated), LINEAR, n)),
         ("PDGD, proximal", plan(Learner::Pdgd(proximal), LINEAR, n)),
-        ("PDGD, mean of the last models", FederationPlan { average_last: Some(0.5), ..pdgd(n) }),
+        ("PDGD, mean of the last models", FederationPlan { average_last: Some(0.9), ..pdgd(n) }),
+        ("PDGD, a cohort", FederationPlan { participation: Participation::Sample(n as u32 - 1), ..pdgd(n) }),
+        (
+            "central discrete Gaussian, a cohort",
+            FederationPlan { participation: Participation::Sample(2), ..private(central(Clip::Fixed(0.2)), pdgd(n)) },
+        ),
+        ("PDGD in shards", FederationPlan { shards: Some(2), average_last: Some(0.9), ..pdgd(n) }),
+        ("FOLtR-ES in shards", FederationPlan { shards: Some(3), ..evolution(n) }),
         ("neural PDGD", plan(Learner::Pdgd(PDGD), NETWORK, n)),
         ("neural PDGD, accumulated", plan(Learner::Pdgd(accumulated), NETWORK, n)),
         ("FOLtR-ES", evolution(n)),
@@ -102,6 +111,9 @@ fn modes(n: usize) -> Vec<(&'static str, FederationPlan)> {
             FederationPlan { defence: Some(Defence { momentum: None, ..trimmed() }), ..evolution(n) },
         ),
     ];
+    if n > 10 {
+        modes.push(("defended shards", FederationPlan { defence: Some(trimmed()), shards: Some(3), ..pdgd(n) }));
+    }
     for method in Personalisation::examples() {
         let method = match method {
             Personalisation::Additive(additive) => Personalisation::Additive(Additive { n_clusters: 1, ..additive }),
@@ -143,24 +155,39 @@ fn two_hundred_devices_of_which_a_fifth_fails() {
 
 #[test]
 fn stale_contributions() {
-    let world = World { pace: Some(SLOW), dropout: 0.1, ..WORLD };
-    for n in [3, 70] {
-        assert_equal("PDGD", &stale(pdgd(n)), &world);
-        assert_equal("neural PDGD", &stale(plan(Learner::Pdgd(PDGD), NETWORK, n)), &world);
-        assert_equal("FOLtR-ES", &stale(evolution(n)), &world);
-        let adaptive = AdaptiveClip { initial: 0.2, quantile: 0.5, rate: 0.3, count_noise: 1.0 };
-        assert_equal("central", &stale(private(central(Clip::Adaptive(adaptive)), pdgd(n))), &world);
+    let adaptive = AdaptiveClip { initial: 0.2, quantile: 0.5, rate: 0.3, count_noise: 1.0 };
+    let duchi = DuchiParameters { epsilon: Some(4.0), bound: 0.05, whole_run: None };
+    let max_rr = EvolutionParameters { reward: Reward::MaxRr, ..EVOLUTION };
+    let sampled = Privacy::SampledResponse(SampledResponseParameters(response()));
+    let answers = |n, privacy| FederationPlan { learner: Learner::Evolution(max_rr), ..private(privacy, evolution(n)) };
+    for (n, is_interrupted) in [(3, false), (3, true), (70, false)] {
+        let world = World { pace: Some(SLOW), dropout: 0.1, is_interrupted, ..WORLD };
+        for (name, plan) in [
+            ("PDGD", pdgd(n)),
+            ("neural PDGD", plan(Learner::Pdgd(PDGD), NETWORK, n)),
+            ("FOLtR-ES", evolution(n)),
+            ("central", private(central(Clip::Adaptive(adaptive)), pdgd(n))),
+            ("Duchi", private(Privacy::Duchi(duchi), pdgd(n))),
+            ("randomised response", answers(n, Privacy::RandomisedResponse(response()))),
+            ("sampled response", answers(n, sampled)),
+        ] {
+            assert_equal(name, &stale(plan), &world);
+        }
     }
 }
 
 #[test]
 fn buffered_asynchrony() {
-    let buffered =
-        Asynchrony::Buffered(Buffered { buffer: 2, staleness_exponent: 0.5, rate_limit: 1, max_staleness: 4 });
-    for is_interrupted in [false, true] {
-        let world = World { is_interrupted, n_rounds: 20, ..WORLD };
-        for plan in [pdgd(3), evolution(3), plan(Learner::Pdgd(PDGD), NETWORK, 3)] {
-            let plan = FederationPlan { asynchrony: Some(buffered), ..plan };
+    let buffered = Buffered { buffer: 2, staleness_exponent: 0.5, rate_limit: 1, max_staleness: 4 };
+    let many = Buffered { buffer: 70, rate_limit: 2, ..buffered };
+    let small = World { n_rounds: 20, ..WORLD };
+    for (n, buffered, world) in [
+        (3, buffered, small),
+        (3, buffered, World { is_interrupted: true, ..small }),
+        (200, many, World { n_rounds: 10, dropout: 0.2, ..WORLD }),
+    ] {
+        for plan in [pdgd(n), evolution(n), plan(Learner::Pdgd(PDGD), NETWORK, n)] {
+            let plan = FederationPlan { asynchrony: Some(Asynchrony::Buffered(buffered)), ..plan };
             assert_equal_without_rounds(&plan, Stragglers { slowdown: 2.5, ..SLOW }, &world);
         }
     }
@@ -174,6 +201,7 @@ fn every_fault_of_a_deployment_is_seen() {
         // Sums of similar single numbers are exact in double precision; those of rewards are not.
         (Fault::FoldOrder, evolution(200), WORLD),
         (Fault::StalenessScale, stale(pdgd(9)), World { pace: Some(SLOW), ..WORLD }),
+        (Fault::ServerScale, stale(evolution(9)), World { pace: Some(SLOW), ..WORLD }),
         (Fault::Sign, evolution(3), WORLD),
         (Fault::Momentum, FederationPlan { defence: Some(trimmed()), ..pdgd(9) }, lossy),
     ];
