@@ -41,14 +41,15 @@ pub fn date() -> &'static str {
     from.split(|c: char| c != '-' && !c.is_ascii_digit()).next().unwrap_or("")
 }
 
-/// Measures all sound rows. `show` is told about each as soon as it is known.
-pub fn measure(scene: &Scene, seed: u64, mut show: impl FnMut(&Detection)) -> Vec<Detection> {
+/// Measures all sound rows whose name has `only` in it, and calls `show` with each as soon as it is known.
+pub fn measure(scene: &Scene, seed: u64, only: &str, mut show: impl FnMut(&Detection)) -> Vec<Detection> {
     let mut detections = Vec::new();
     let mut add = |detection: Detection| {
         show(&detection);
         detections.push(detection);
     };
-    for (number, row) in (0..).zip(rows()).filter(|(_, row)| row.expected == Expected::Sound) {
+    for (number, row) in (0..).zip(rows()).filter(|(_, row)| row.expected == Expected::Sound && row.name.contains(only))
+    {
         let detects = |factor, audit: u32| {
             let streams = Streams::new(seed.wrapping_add(u64::from(audit)));
             let finding = row.examine(factor, &streams, number, AuditBudget::FULL, &ProgressBar::hidden());
@@ -56,7 +57,7 @@ pub fn measure(scene: &Scene, seed: u64, mut show: impl FnMut(&Detection)) -> Ve
         };
         add(Detection { row: row.name.clone(), error: smallest(row.error, &FACTORS, detects) });
     }
-    for (row, error, invert) in inversion::with_errors(scene) {
+    for (row, error, invert) in inversion::with_errors(scene).into_iter().filter(|(row, ..)| row.contains(only)) {
         let detects = |factor, audit| {
             let inversion = invert(factor, audit);
             inversion.lower_limit > inversion.chance

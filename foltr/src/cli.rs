@@ -228,7 +228,7 @@ pub enum Command {
         #[arg(long, value_name = "N", default_value_t = 1)]
         seed: u64,
         /// Only rows whose name has this in it, such as PrivUnit; their numbers are those of the whole audit.
-        #[arg(long, value_name = "TEXT", conflicts_with = "power")]
+        #[arg(long, value_name = "TEXT")]
         only: Option<String>,
         /// Measure the smallest error that each row detects in 19 of 20 audits, instead: docs/audit-power.md. Takes about
         /// as long as twenty audits.

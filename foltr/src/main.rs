@@ -76,7 +76,9 @@ fn run(cli: &Cli) -> Result<End> {
         Some(Command::Audit { out, seed, only, power: false }) => {
             command::audit::run(out.as_deref(), *seed, only.as_deref())
         }
-        Some(Command::Audit { out, seed, power: true, .. }) => command::audit::measure_power(out.as_deref(), *seed),
+        Some(Command::Audit { out, seed, only, power: true }) => {
+            command::audit::measure_power(out.as_deref(), *seed, only.as_deref())
+        }
         Some(Command::Bench { growth_part: Some(part), .. }) => crate::bench::growth_part(part).map(|()| End::Done),
         Some(Command::Bench { growth: true, only, .. }) => crate::bench::growth(only.as_deref()).map(|()| End::Done),
         Some(Command::Bench { rules, only, .. }) => crate::bench::run(*rules, only.as_deref()).map(|()| End::Done),

@@ -17,7 +17,8 @@ pub enum Treatment {
 
 use Treatment::{InPlan, LeftOut, Refused};
 
-const MESSAGES_ARE_LOST: &str = "real messages get lost without being asked; the plan has 0, and no guarantee counts on losses";
+const MESSAGES_ARE_LOST: &str =
+    "real messages get lost without being asked; the plan has 0, and no guarantee counts on losses";
 const DEVICES_DIFFER: &str = "real devices bring their own speed, queries and wishes";
 
 /// Every section, and of those that are divided every key.

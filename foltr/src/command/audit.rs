@@ -76,13 +76,15 @@ fn check_only(only: &str) -> Result<()> {
 }
 
 /// Measures the smallest error that each row detects, and writes that into a folder or to standard output.
-pub fn measure_power(out: Option<&Path>, seed: u64) -> Result<End> {
+pub fn measure_power(out: Option<&Path>, seed: u64, only: Option<&str>) -> Result<End> {
+    let only = only.unwrap_or_default();
+    check_only(only)?;
     let _lock = out.map(lock_folder).transpose()?;
     let scene = scene(seed)?;
     let show = |it: &Detection| output::progress(format_args!("{}: {}", it.row, it.error.as_deref().unwrap_or("-")));
     let time = timestamp(SystemTime::now());
     let today = time.split('T').next().unwrap_or_default();
-    let detections = power::measure(&scene, seed, show);
+    let detections = power::measure(&scene, seed, only, show);
     let text = power::text(&detections, today, &scene.name);
     match out {
         None => say(text.trim_end()),

@@ -200,6 +200,18 @@ fn libraries_do_not_print() {
     }
 }
 
+/// Noise from a seed protects nobody: what makes it is where no device and no server links it, or in tests.
+#[test]
+fn seeded_noise_is_for_simulations_and_tests() {
+    for (name, _) in architecture() {
+        let makes = sources(&name).into_iter().filter(|(_, text)| text.contains("\nimpl NoiseSource for"));
+        let files: Vec<PathBuf> = makes.map(|(path, _)| path).collect();
+        let expected = if name == "foltr-simulation" { vec!["simulated_noise.rs"] } else { Vec::new() };
+        let names: Vec<_> = files.iter().filter_map(|path| path.file_name()).collect();
+        assert_eq!(names, expected, "{name}: a source of noise outside of tests");
+    }
+}
+
 #[test]
 fn what_devices_and_servers_link_is_pure() {
     let modules = ["env", "fs", "io", "net", "process", "thread", "time"];
