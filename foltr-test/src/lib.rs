@@ -1,7 +1,8 @@
-//! What the tests of the workspace share: experiment files, and what a machine may lack.
+//! What the tests of the workspace share: experiment files, fuzz targets, and what a machine may lack.
 
 pub mod browser;
 mod experiment_file;
+pub mod fuzzing;
 mod memory;
 mod require;
 

@@ -9,8 +9,8 @@ use foltr_federation::{
     Checkpoint, Contributions, Coordinator, Fingerprint, History, HistoryPolicy, ServerOptimiser, Setup, Unlearning,
 };
 use foltr_rank::rng::{Purpose, Streams};
+use foltr_test::fuzzing::{Form, Target, label};
 
-use crate::fuzzing::{Target, label};
 use crate::noise::seeded;
 
 const N_PARAMS: usize = 3;
@@ -70,12 +70,13 @@ fn sealed(mut body: Vec<u8>) -> Vec<u8> {
 
 #[test]
 fn histories_survive_fuzzing() {
-    let decode = |body: &[u8]| {
+    let decode = |_: usize, body: &[u8]| {
         check_total(body).err();
         check_total(&sealed(body.to_vec()))
     };
     let valid = vec![bytes()[..bytes().len() - 32].to_vec()];
-    Target { name: "history", valid, has_valid_damage: false, decode }.run(50_000);
+    let corpus = Some(env!("CARGO_MANIFEST_DIR"));
+    Target { name: "history", corpus, form: Form::Binary, valid, has_valid_damage: false, decode: &decode }.run(20_000);
 }
 
 #[test]

@@ -1,23 +1,16 @@
-//! Every decoder of the protocol against arbitrary bytes, damaged documents and its corpus.
+//! Every decoder of the protocol's binary documents against arbitrary bytes, damaged documents and its corpus.
 
 use foltr_federation::aggregate::{FlDetector, Radius};
-use foltr_federation::privacy::{DiscreteGaussian, ResponseParameters};
+use foltr_federation::privacy::DiscreteGaussian;
 use foltr_federation::protocol::{
-    Contribution, ContributionReceipt, DeviceId, Document, FeatureSchema, Lottery, Normalisation, Plan, Release,
-    ReleaseId, SecretKey, Signed, Task,
+    Contribution, ContributionReceipt, DeviceId, Document, Lottery, Release, ReleaseHeader, ReleaseId, SecretKey,
+    Signed, Task,
 };
-use foltr_federation::{
-    Aggregation, Combined, Contributions, Defence, Expected, FederationPlan, Fingerprint, HistoryPolicy, Kind, Message,
-    Payload, Privacy,
-};
+use foltr_federation::{Aggregation, Combined, Contributions, Defence, Expected, Fingerprint, Kind, Message, Payload};
 use foltr_rank::bytes::{Reader, Writer};
-use foltr_rank::learn::evolution::Reward;
-use foltr_rank::learn::pdgd::Updates;
-use foltr_rank::learn::{EvolutionParameters, PdgdParameters};
 use foltr_rank::rng::Purpose;
-use foltr_rank::{Activation, EvolutionStream, Initialisation, Learner, RankerShape};
+use foltr_test::fuzzing::{Form, Target, label};
 
-use crate::fuzzing::{Target, label};
 use crate::noise::seeded;
 use crate::wire;
 
@@ -28,7 +21,7 @@ fn key() -> SecretKey {
 }
 
 /// A signed document, decoded: what is accepted has exactly these bytes.
-fn check_signed<T: Document>(bytes: &[u8]) -> Result<(), String>
+pub fn check_signed<T: Document>(bytes: &[u8]) -> Result<Signed<T>, String>
 where
     T::Error: std::fmt::Debug,
 {
@@ -36,59 +29,20 @@ where
     assert_eq!(signed.as_bytes(), bytes);
     let body = signed.unverified().encode().unwrap_or_else(|error| panic!("accepted, and not encoded: {error:?}"));
     assert_eq!(&bytes[64..], body);
-    Ok(())
+    Ok(signed)
 }
 
-fn signed<T: Document>(content: T) -> Vec<u8>
+pub fn signed<T: Document>(content: T) -> Vec<u8>
 where
     T::Error: std::fmt::Debug,
 {
     Signed::sign(content, &key()).expect("a sound document").as_bytes().to_vec()
 }
 
-fn plans() -> Vec<Plan> {
-    let pdgd = PdgdParameters { learning_rate: 0.1, updates: Updates::Immediate, proximal: None };
-    let evolution = EvolutionParameters {
-        sigma: 0.01,
-        antithetic: true,
-        reward: Reward::ClickDcg,
-        stream: EvolutionStream::Separate,
-    };
-    let initialisation = Initialisation::RandomNorm { norm: 0.01 };
-    let linear = RankerShape::Linear { initialisation };
-    let mlp = RankerShape::Mlp { hidden: 10, activation: Activation::Relu, initialisation };
-    let plain = FederationPlan::averaging(Learner::Pdgd(pdgd), linear, 100, 4, 50);
-    let response = ResponseParameters { probability: Some(0.9), whole_run: None };
-    let private = FederationPlan {
-        privacy: Privacy::RandomisedResponse(response),
-        ..FederationPlan::averaging(Learner::Evolution(evolution), mlp, 1000, 8, 200)
-    };
-    let history = HistoryPolicy { checkpoints_every: Some(10), ..HistoryPolicy::default() };
-    let defended = FederationPlan {
-        defence: Some(Defence::recommended(20)),
-        history: Some(history),
-        average_last: Some(0.25),
-        ..plain.clone()
-    };
-    let features = FeatureSchema::numbered(46, Normalisation::Query);
-    [plain, private, defended].map(|plan| Plan::new(plan, &features, false).expect("deployable")).into()
-}
-
-#[test]
-fn plans_survive_fuzzing() {
-    let valid = plans().into_iter().map(signed).collect();
-    Target { name: "plan", valid, has_valid_damage: true, decode: check_signed::<Plan> }.run(20_000);
-}
-
-#[test]
-fn feature_schemas_survive_fuzzing() {
-    let valid = [0, 2].map(|n| FeatureSchema::numbered(n, Normalisation::None).encode().expect("sound")).into();
-    let decode = |bytes: &[u8]| {
-        let schema = FeatureSchema::decode(bytes).map_err(|error| label(&error))?;
-        assert_eq!(schema.encode().as_deref(), Ok(bytes));
-        Ok(())
-    };
-    Target { name: "feature-schema", valid, has_valid_damage: true, decode }.run(20_000);
+fn fuzz(name: &'static str, valid: Vec<Vec<u8>>, decode: &dyn Fn(&[u8]) -> Result<(), String>) {
+    let decode = |_: usize, bytes: &[u8]| decode(bytes);
+    let corpus = Some(env!("CARGO_MANIFEST_DIR"));
+    Target { name, corpus, form: Form::Binary, valid, has_valid_damage: true, decode: &decode }.run(50_000);
 }
 
 #[test]
@@ -102,10 +56,10 @@ fn releases_survive_fuzzing() {
         let release = Release::decode(bytes, N_PARAMS).map_err(|error| label(&error))?;
         assert_eq!(release.encode(), bytes);
         assert_eq!(Fingerprint::of_model(release.params()), release.header().model);
-        check_signed::<foltr_federation::protocol::ReleaseHeader>(&bytes[..bytes.len() - 4 * N_PARAMS])
+        check_signed::<ReleaseHeader>(&bytes[..bytes.len() - 4 * N_PARAMS]).map(drop)
     };
     let valid = [first, second, rotation].iter().map(Release::encode).collect();
-    Target { name: "release", valid, has_valid_damage: true, decode }.run(50_000);
+    fuzz("release", valid, &decode);
 }
 
 #[test]
@@ -123,8 +77,7 @@ fn tasks_survive_fuzzing() {
         lottery: Some(lottery),
     };
     let tasks = [task, Task { clip_norm: None, ..task }, Task { lottery: None, ..task }];
-    Target { name: "task", valid: tasks.map(signed).into(), has_valid_damage: true, decode: check_signed::<Task> }
-        .run(50_000);
+    fuzz("task", tasks.map(signed).into(), &|bytes| check_signed::<Task>(bytes).map(drop));
 }
 
 #[test]
@@ -132,9 +85,8 @@ fn receipts_survive_fuzzing() {
     let device = DeviceId::from_bytes([5; 32]);
     let (plan, contribution) = (wire::plan(), Fingerprint::of(b"contribution"));
     let receipt = ContributionReceipt { plan, round: 3, device, contribution, time: 1_800_000_000 };
-    let valid = vec![signed(receipt)];
-    Target { name: "contribution-receipt", valid, has_valid_damage: true, decode: check_signed::<ContributionReceipt> }
-        .run(50_000);
+    let decode = |bytes: &[u8]| check_signed::<ContributionReceipt>(bytes).map(drop);
+    fuzz("contribution-receipt", vec![signed(receipt)], &decode);
 }
 
 fn expected(kind: Kind) -> Expected {
@@ -178,8 +130,7 @@ fn contributions_survive_fuzzing() {
         }
         if is_accepted { Ok(()) } else { Err(first_error.expect("an error for each kind")) }
     };
-    Target { name: "contribution", valid: payloads().into_iter().map(sent).collect(), has_valid_damage: true, decode }
-        .run(100_000);
+    fuzz("contribution", payloads().into_iter().map(sent).collect(), &decode);
 }
 
 #[test]
@@ -207,6 +158,5 @@ fn states_of_rules_survive_fuzzing() {
         let round = Contributions::of_rows(&[[1.0; N_PARAMS], [0.0; N_PARAMS]]);
         rule.aggregate(&[0.5; N_PARAMS], &round, &mut Combined::default()).map_err(|error| label(&error))
     };
-    Target { name: "rule-state", valid: vec![state(0), state(1), state(5)], has_valid_damage: true, decode }
-        .run(50_000);
+    fuzz("rule-state", vec![state(0), state(1), state(5)], &decode);
 }

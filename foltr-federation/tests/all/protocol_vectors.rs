@@ -16,7 +16,7 @@ use foltr_rank::learn::pdgd::Updates;
 use foltr_rank::{Initialisation, Learner, RankerShape};
 use serde_json::{Value, json};
 
-use crate::fuzzing::{from_hexadecimal, hexadecimal};
+use foltr_test::fuzzing::{from_hexadecimal, hexadecimal};
 
 const FEDERATION: [u8; 32] = [1; 32];
 const NEXT: [u8; 32] = [2; 32];

@@ -1,12 +1,14 @@
 //! Readers of texts and vectors meet broken files: they never panic, and what they accept holds together.
 //!
-//! `FOLTR_FUZZ_ITERATIONS=1000000 cargo test --release --test text_fuzz` runs as long as asked.
+//! Bounded in the suite; `docs/campaigns/fuzzing.md` says how to run it for longer.
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
 
 use foltr_mimic::collection::{CollectionBuilder, Form, beir, nfcorpus, trec};
 use foltr_mimic::embeddings::parse_vectors;
 use foltr_rank::rng::{Purpose, Stream, Streams};
+use foltr_test::fuzzing::{Campaign, label, n_iterations};
 use rand::RngExt;
 
 /// Pieces of all formats, good and bad.
@@ -22,19 +24,14 @@ const LONG_PIECES: [&str; 5] = [
     "word 1 2 3\n",
 ];
 
-fn n_iterations(default: u32) -> u32 {
-    let setting = std::env::var("FOLTR_FUZZ_ITERATIONS").ok();
-    setting.map_or(default, |text| text.parse().expect("FOLTR_FUZZ_ITERATIONS is a number"))
-}
-
 fn made_of_pieces(stream: &mut Stream) -> String {
     let n_pieces = stream.random_range(0..24);
     let pieces = [&SHORT_PIECES[..], &LONG_PIECES].concat();
     (0..n_pieces).map(|_| pieces[stream.random_range(0..pieces.len())]).collect()
 }
 
-/// All readers of a collection, one after the other; whether any found something.
-fn read_texts(text: &str) -> bool {
+/// All readers of a collection, one after the other; why what they found is no collection.
+fn read_texts(text: &str) -> Result<(), String> {
     let file = Path::new("fuzz");
     let mut builder = CollectionBuilder::default();
     let results = [
@@ -57,9 +54,9 @@ fn read_texts(text: &str) -> bool {
                 assert!((judgement.document as usize) < collection.documents.len());
             }
             assert!(collection.documents.iter().all(|document| !document.text.contains(['\n', '\t'])));
-            true
+            Ok(())
         }
-        Err(_) => false,
+        Err(error) => Err(label(&error)),
     }
 }
 
@@ -78,24 +75,29 @@ fn read_vectors(bytes: &[u8]) {
 #[test]
 fn pieces_of_formats_never_panic() {
     let streams = Streams::new(2026);
-    let n_iterations = n_iterations(20_000);
-    let mut n_accepted = 0;
-    for iteration in 0..n_iterations {
-        let text = made_of_pieces(&mut streams.open(Purpose::Data, iteration, 0));
-        n_accepted += u32::from(read_texts(&text));
+    let (n_texts, campaign) = (n_iterations(20_000), Campaign::start());
+    let mut outcomes = BTreeMap::<Result<(), String>, usize>::new();
+    for iteration in 0..n_texts {
+        let text = made_of_pieces(&mut streams.open(Purpose::Data, iteration as u32, 0));
+        *outcomes.entry(read_texts(&text)).or_default() += 1;
         read_vectors(text.as_bytes());
         read_vectors(format!("3 2\n{text}").as_bytes());
         read_vectors(format!("word 1 2\n{text}").as_bytes());
     }
-    assert!(n_accepted > n_iterations / 50, "{n_accepted} with a document: both outcomes must be met");
+    campaign.report("collection-text", n_texts, outcomes.len());
+    let n_accepted = outcomes.get(&Ok(())).copied().unwrap_or(0);
+    assert!(n_accepted > n_texts / 50, "{n_accepted} with a document: both outcomes must be met");
 }
 
 #[test]
 fn arbitrary_bytes_never_panic() {
-    bolero::check!().with_iterations(n_iterations(10_000) as usize).for_each(|bytes: &[u8]| {
-        read_texts(&String::from_utf8_lossy(bytes));
+    let (n_inputs, campaign) = (n_iterations(10_000), Campaign::start());
+    let mut outcomes = BTreeSet::new();
+    bolero::check!().with_iterations(n_inputs).for_each(|bytes: &[u8]| {
+        outcomes.insert(read_texts(&String::from_utf8_lossy(bytes)));
         read_vectors(bytes);
         read_vectors(&[b"2 1\n".as_slice(), bytes].concat());
         read_vectors(&[b"word 1\n".as_slice(), bytes].concat());
     });
+    campaign.report("collection-bytes", n_inputs, outcomes.len());
 }

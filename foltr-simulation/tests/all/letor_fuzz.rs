@@ -1,20 +1,19 @@
 //! The reader meets broken text: it never panics, and accepts exactly what a slow and simple reader accepts, with the
 //! same values.
 //!
-//! Bounded in the suite. `FOLTR_FUZZ_ITERATIONS=5000000 cargo test --release --test letor_fuzz -- --nocapture mutated`
-//! runs as long as asked.
+//! Bounded in the suite; `docs/campaigns/fuzzing.md` says how to run it for longer.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
-use std::time::Instant;
 
 use foltr_rank::rng::{Purpose, Stream, Streams};
 use foltr_simulation::dataset::Dataset;
 use foltr_simulation::letor::{LetorError, MAX_FEATURES, ReadOptions, letor_text, parse_letor};
+use foltr_test::fuzzing::{Campaign, label, n_iterations};
 use rand::{Rng, RngExt};
 
-/// Reads text and checks what must hold of every result.
-fn read_and_check(bytes: &[u8], options: &ReadOptions) -> bool {
+/// Reads text, checks what must hold of every result, and names why it is refused.
+fn read_and_check(bytes: &[u8], options: &ReadOptions) -> Result<(), String> {
     let expected = simple_lines(bytes, options).filter(|lines| has_content(lines, options));
     match parse_letor(bytes, Path::new("fuzz.txt"), options) {
         Ok(data) => {
@@ -23,12 +22,12 @@ fn read_and_check(bytes: &[u8], options: &ReadOptions) -> bool {
             let same_width = ReadOptions { n_features: Some(data.n_features()), ..*options };
             let again = parse_letor(&letor_text(&data), Path::new("again.txt"), &same_width).expect("our own text");
             assert_eq!(again, data, "written and read back");
-            true
+            Ok(())
         }
         Err(error) => {
             check_error(&error, bytes);
             assert!(expected.is_none(), "refused, though the simple reader accepts it: {error}");
-            false
+            Err(if let LetorError::Line { expected, .. } = &error { label(expected) } else { label(&error) })
         }
     }
 }
@@ -172,36 +171,37 @@ fn mutate(stream: &mut Stream, text: &mut Vec<u8>) {
 
 #[test]
 fn mutated_text_never_panics() {
-    let setting = std::env::var("FOLTR_FUZZ_ITERATIONS").ok();
-    let n_iterations: u32 = setting.map_or(20_000, |text| text.parse().expect("FOLTR_FUZZ_ITERATIONS is a number"));
+    let n_texts = n_iterations(20_000);
     // One thread: pieces are smaller than what is worth sharing, and a panic stays where it happened.
     let pool = rayon::ThreadPoolBuilder::new().num_threads(1).build().expect("a pool");
-    let start = Instant::now();
-    let n_accepted = pool.install(|| {
+    let campaign = Campaign::start();
+    let mut outcomes = BTreeMap::<Result<(), String>, u32>::new();
+    pool.install(|| {
         let streams = Streams::new(2026);
         let mut text = Vec::new();
-        let mut n_accepted = 0;
-        for iteration in 0..n_iterations {
-            let mut stream = streams.open(Purpose::Data, iteration, 0);
+        for iteration in 0..n_texts {
+            let mut stream = streams.open(Purpose::Data, iteration as u32, 0);
             valid_text(&mut stream, &mut text);
             for _ in 0..stream.random_range(0..4) {
                 mutate(&mut stream, &mut text);
             }
-            n_accepted += u32::from(read_and_check(&text, &OPTIONS[iteration as usize % OPTIONS.len()]));
+            *outcomes.entry(read_and_check(&text, &OPTIONS[iteration % OPTIONS.len()])).or_default() += 1;
         }
-        n_accepted
     });
-    println!("{n_iterations} texts, {n_accepted} accepted, {:.1} s", start.elapsed().as_secs_f64());
-    let share = f64::from(n_accepted) / f64::from(n_iterations);
+    campaign.report("letor-text", n_texts, outcomes.len());
+    let share = f64::from(outcomes.get(&Ok(())).copied().unwrap_or(0)) / n_texts as f64;
     assert!((0.1..0.9).contains(&share), "{share} accepted: both outcomes must be met");
 }
 
 #[test]
 fn arbitrary_bytes_never_panic() {
-    bolero::check!().with_iterations(20_000).for_each(|bytes: &[u8]| {
-        read_and_check(bytes, &OPTIONS[0]);
+    let (n_inputs, campaign) = (n_iterations(20_000), Campaign::start());
+    let mut outcomes = BTreeSet::new();
+    bolero::check!().with_iterations(n_inputs).for_each(|bytes: &[u8]| {
+        outcomes.insert(read_and_check(bytes, &OPTIONS[0]));
         // The same bytes behind a good line, so that more than the first token is met.
         let behind = [b"1 qid:1 1:1\n2 qid:1 ".as_slice(), bytes].concat();
-        read_and_check(&behind, &OPTIONS[1]);
+        outcomes.insert(read_and_check(&behind, &OPTIONS[1]));
     });
+    campaign.report("letor-bytes", n_inputs, outcomes.len());
 }
