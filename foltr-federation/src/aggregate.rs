@@ -221,13 +221,19 @@ impl PartialSum {
     }
 
     pub(crate) fn load(input: &mut Reader<'_>, n_params: usize) -> Result<Self, BytesError> {
-        Ok(Self {
+        let sum = Self {
             sum: input.f64s(n_params)?,
             weight: input.f64()?,
             n_contributions: input.u32()?,
             n_within: input.u32()?,
             is_protected: input.bool()?,
-        })
+        };
+        let is_sound = match sum.n_contributions {
+            0 => sum.weight == 0.0 && sum.n_within == 0 && sum.sum.iter().all(|&value| value == 0.0),
+            n => sum.weight > 0.0 && sum.n_within <= n,
+        };
+        input.require(is_sound, "a sum that nobody's messages have")?;
+        Ok(sum)
     }
 
     /// Makes everything in the sum weigh so many times as much.

@@ -138,11 +138,10 @@ impl AsynchronousCoordinator {
         Ok(Self { model, max_staleness: asynchrony.max_staleness(), memory })
     }
 
-    /// With these bytes a coordinator of the same setup goes on as if it had never stopped.
+    /// With these bytes a coordinator of the same setup and the same clients goes on as if it had never stopped.
     pub fn save(&self) -> Vec<u8> {
         let mut out = Writer::named(NAME);
         self.model.save(&mut out);
-        out.u32(self.model.task.n_clients);
         match &self.memory {
             Memory::Buffer(buffer) => buffer.save(out.u8(0)),
             Memory::Versions(versions) => versions.save(out.u8(1)),
@@ -150,13 +149,13 @@ impl AsynchronousCoordinator {
         out.0
     }
 
-    /// Goes on from saved bytes. On an error nothing has changed.
+    /// Goes on from saved bytes. Clients that came later than the setup must be enrolled before. On an error nothing has
+    /// changed.
     pub fn load(&mut self, bytes: &[u8]) -> Result<(), BytesError> {
         let (input, n_params) = (&mut Reader::new(bytes), self.model.master.len());
         let name = input.text()?;
         input.require(name == NAME, "this is no state of an asynchronous coordinator")?;
-        let (mut model, mut memory) = (self.model.loaded(input)?, self.memory.clone());
-        model.task.n_clients = input.u32()?;
+        let (model, mut memory) = (self.model.loaded(input)?, self.memory.clone());
         match (input.u8()?, &mut memory) {
             (0, Memory::Buffer(buffer)) => buffer.load(input, model.task.n_clients)?,
             (1, Memory::Versions(versions)) => versions.load(input, n_params, model.task.round)?,

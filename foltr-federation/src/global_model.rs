@@ -32,11 +32,16 @@ impl GlobalModel {
         })
     }
 
-    /// Moves model and optimiser together, or neither and says which parameter would leave the range of f32.
+    /// Moves model and optimiser together, or neither and says which parameter would leave the range of f32, or its
+    /// optimiser that of f64.
     pub(crate) fn apply(&mut self, step: &[f64]) -> Result<(), usize> {
         let (mut master, mut state) = (self.master.clone(), self.state.clone());
         self.optimiser.climb(&mut state, &mut master, step);
-        if let Some(index) = master.iter().position(|&value| !(value as f32).is_finite()) {
+        let is_lost = |index: usize| {
+            let moments = state.first[index] + state.second[index];
+            !(master[index] as f32).is_finite() || !moments.is_finite()
+        };
+        if let Some(index) = (0..master.len()).find(|&index| is_lost(index)) {
             return Err(index);
         }
         self.task.global.iter_mut().zip(&master).for_each(|(published, &value)| *published = value as f32);

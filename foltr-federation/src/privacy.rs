@@ -37,6 +37,7 @@ pub use discrete_gaussian::{DiscreteGaussian, DiscreteGaussianParameters, LEVELS
 pub use distributed_laplace::{ClipRadius, DistributedLaplace, LaplaceParameters};
 pub use duchi::{Duchi, DuchiParameters};
 pub use explanation::{Claim, Explanation, Noise, Unit};
+pub(crate) use gaussian::NORMS;
 pub use gaussian::{AdaptiveClip, Clip, Gaussian, GaussianParameters};
 pub use mode::{CentralMode, Mode, NeedsSingleUpdates};
 pub use none::{NoParameters, Unprotected};

@@ -120,11 +120,11 @@ impl ShardedCoordinator {
         for _ in &self.shards {
             let len = input.len(1)?;
             let mut shard = Coordinator::new(self.setup.clone()).expect("the setup that all shards have");
+            shard.enrol(self.of_client(0).task().n_clients);
             shard.load(input.take(len)?)?;
             shards.push(shard);
         }
-        let together = |shard: &Coordinator| (shard.task().round, shard.task().n_clients);
-        let are_together = shards.windows(2).all(|pair| together(&pair[0]) == together(&pair[1]));
+        let are_together = shards.windows(2).all(|pair| pair[0].task().round == pair[1].task().round);
         input.require(are_together, "shards in different rounds")?;
         input.clone().finish()?;
         self.shards = shards;

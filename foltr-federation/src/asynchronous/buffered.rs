@@ -17,6 +17,7 @@ use serde::{Deserialize, Serialize};
 use super::Refused;
 use crate::aggregate::{CHUNK, PartialSum, PayloadSemantics};
 use crate::message::Payload;
+use crate::rising_clients::RisingClients;
 use crate::staleness::{MAX_EXPONENT, Staleness};
 use foltr_rank::bytes::{BytesError, Reader, Writer};
 use foltr_rank::parameter::{ParameterError, require};
@@ -86,16 +87,16 @@ impl Buffer {
     pub(super) fn load(&mut self, input: &mut Reader<'_>, n_enrolled: u32) -> Result<(), BytesError> {
         let n_params = self.direction.len();
         (self.total, self.chunk) = (PartialSum::load(input, n_params)?, PartialSum::load(input, n_params)?);
-        let n_clients = input.len(8)?;
-        self.from_client = (0..n_clients).map(|_| Ok((input.u32()?, input.u32()?))).collect::<Result<_, _>>()?;
-        let are_known = self.from_client.keys().all(|&client| client < n_enrolled);
+        let (n_clients, mut clients) = (input.len(8)?, RisingClients::new(n_enrolled));
+        let read = |_| Ok((clients.read(input)?, input.u32()?));
+        self.from_client = (0..n_clients).map(read).collect::<Result<_, _>>()?;
         let limit = self.settings.rate_limit;
         let are_within = self.from_client.values().all(|n| (1..=limit).contains(n));
-        input.require(are_known && are_within, "a client with more messages than it may have")?;
+        input.require(are_within, "a client with more messages than it may have")?;
         let n_messages: u64 = self.from_client.values().map(|&n| u64::from(n)).sum();
         let n_summed = u64::from(self.total.n_contributions()) + u64::from(self.chunk.n_contributions());
         let fits = n_messages == n_summed && n_messages < u64::from(self.settings.buffer);
-        input.require(fits && self.from_client.len() == n_clients, "a buffer that does not add up")
+        input.require(fits, "a buffer that does not add up")
     }
 
     /// Adds a checked payload; the step of the buffer if it is full now, which empties it.

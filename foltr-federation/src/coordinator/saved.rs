@@ -6,17 +6,16 @@ use foltr_rank::bytes::{BytesError, Reader, Writer};
 
 use super::{Cluster, Coordinator};
 use crate::global_model::GlobalModel;
+use crate::privacy::NORMS;
+use crate::rising_clients::RisingClients;
 use crate::server_optimiser::OptimiserState;
 use crate::stand_ins::{LastMessage, StandIns};
 use crate::tail_mean::TailMean;
 
 const NAME: &str = "foltr coordinator 1";
 
-/// More than any federation has; a rule that compares messages has a byte of memory for each.
-const MOST_CLIENTS: u32 = 1 << 27;
-
 impl Coordinator {
-    /// With these bytes a coordinator of the same setup goes on as if it had never stopped.
+    /// With these bytes a coordinator of the same setup and the same clients goes on as if it had never stopped.
     pub fn save(&self) -> Vec<u8> {
         let mut out = Writer::named(NAME);
         self.model.save(&mut out);
@@ -26,7 +25,6 @@ impl Coordinator {
         out.option(self.tail.as_ref(), |out, TailMean { first_round, sum, n_models }| {
             out.u32(*first_round).f64s(sum).u32(*n_models);
         });
-        out.u32(self.model.task.n_clients);
         out.option(self.drawn.as_ref(), |out, drawn| {
             out.len(drawn.len());
             drawn.iter().for_each(|&client| {
@@ -45,26 +43,32 @@ impl Coordinator {
         out.0
     }
 
-    /// Goes on from saved bytes; messages of the open round are dropped. On an error nothing has changed.
+    /// Goes on from saved bytes; messages of the open round are dropped. Clients that came later than the setup must be
+    /// [enrolled](Self::enrol) before. On an error nothing has changed.
     pub fn load(&mut self, bytes: &[u8]) -> Result<(), BytesError> {
         let (input, n_params) = (&mut Reader::new(bytes), self.model.master.len());
         let name = input.text()?;
         input.require(name == NAME, "this is no state of a coordinator")?;
         let model = self.model.loaded(input)?;
         let clip_norm = input.option(|input| Ok(input.f32s(1)?[0]))?;
-        input.require(clip_norm.is_none_or(|norm| norm > 0.0), "a clip norm that is not positive")?;
+        let is_norm = clip_norm.is_none_or(|norm| self.privacy.has_moving_norm() && NORMS.contains(&f64::from(norm)));
+        input.require(is_norm, "a clip norm that no round has")?;
         let tail = input.option(|input| {
             Ok(TailMean { first_round: input.u32()?, sum: input.f64s(n_params)?, n_models: input.u32()? })
         })?;
+        let is_mean = |tail: &TailMean| match tail.mean() {
+            Some(mean) => tail.n_models <= model.task.round && mean.iter().all(|value| value.is_finite()),
+            None => tail.sum.iter().all(|&value| value == 0.0),
+        };
+        input.require(tail.as_ref().is_none_or(is_mean), "a mean that no models have")?;
         let first_round = |tail: &TailMean| tail.first_round;
         input
             .require(tail.as_ref().map(first_round) == self.tail.as_ref().map(first_round), "another mean of models")?;
-        let n_clients = input.u32()?;
-        input.require(n_clients <= MOST_CLIENTS, "more clients than any federation has")?;
+        let n_clients = self.model.task.n_clients;
         let drawn = input.option(|input| {
             let n_drawn = input.len(4)?;
-            let mut rising = Rising { n_clients, before: None };
-            (0..n_drawn).map(|_| rising.read(input)).collect::<Result<Vec<_>, _>>()
+            let mut clients = RisingClients::new(n_clients);
+            (0..n_drawn).map(|_| clients.read(input)).collect::<Result<Vec<_>, _>>()
         })?;
         let buffer = input.option(|input| {
             let stand_ins = read_stand_ins(input, n_params, n_clients)?;
@@ -83,7 +87,6 @@ impl Coordinator {
         self.drop_messages();
         (self.model, self.tail, self.drawn) = (model, tail, drawn);
         self.model.task.clip_norm = clip_norm;
-        self.enrol(n_clients);
         if let (Some(own), Some((stand_ins, aggregator))) = (&mut self.buffer, buffer) {
             (own.stand_ins, own.aggregator) = (stand_ins, aggregator);
         }
@@ -93,27 +96,11 @@ impl Coordinator {
     }
 }
 
-/// Clients in rising order.
-struct Rising {
-    n_clients: u32,
-    before: Option<u32>,
-}
-
-impl Rising {
-    fn read(&mut self, input: &mut Reader<'_>) -> Result<u32, BytesError> {
-        let client = input.u32()?;
-        let is_next = client < self.n_clients && self.before.is_none_or(|before| before < client);
-        input.require(is_next, "clients out of order")?;
-        self.before = Some(client);
-        Ok(client)
-    }
-}
-
 fn read_stand_ins(input: &mut Reader<'_>, n_params: usize, n_clients: u32) -> Result<StandIns, BytesError> {
     let n_stand_ins = input.len(4 + 4 + 8)?;
-    let mut rising = Rising { n_clients, before: None };
+    let mut clients = RisingClients::new(n_clients);
     let read = |_| {
-        let client = rising.read(input)?;
+        let client = clients.read(input)?;
         let (round, weight) = (input.u32()?, input.f64()?);
         Ok((client, LastMessage { round, weight, values: input.f32s(n_params)? }))
     };

@@ -156,7 +156,7 @@ pub struct AdaptiveClip {
 const INSIDE: f32 = 1.0 - 1e-6;
 
 /// Norms that single precision can hold, with room for what they are multiplied by.
-const NORMS: std::ops::RangeInclusive<f64> = 1e-30..=1e30;
+pub(crate) const NORMS: std::ops::RangeInclusive<f64> = 1e-30..=1e30;
 
 /// An update that is not finite has no direction and counts as zero: a NaN must not make it stand out.
 pub(super) fn forget_if_not_finite(delta: &mut [f32]) {
