@@ -125,12 +125,12 @@ impl FederationPlan {
             message: error.to_string(),
         });
         let is_share = self.average_last.is_none_or(|share| share > 0.0 && share <= 1.0);
-        let share = (!is_share).then(|| ("federation.average_last", "must be above 0 and at most 1"));
+        let share = (!is_share).then_some(("federation.average_last", "must be above 0 and at most 1"));
         let isolation = match self.unlearning {
             Some(Unlearning::ShardIsolation(isolation)) => self.shards == Some(isolation.shards),
             _ => true,
         };
-        let isolation = (!isolation).then(|| ("unlearning.method.shards", "must be `federation.shards`"));
+        let isolation = (!isolation).then_some(("unlearning.method.shards", "must be `federation.shards`"));
         let others = [share, isolation].into_iter().flatten();
         let others = others.map(|(key, message)| PlanProblem { key: key.into(), message: message.into() });
         counts.chain(parameters).chain(others).collect()
