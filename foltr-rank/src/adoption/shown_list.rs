@@ -1,17 +1,25 @@
 //! What the clicks on one list say about the order of its documents, whatever the user looked at.
 //!
 //! `OdR18` Oosterhuis, de Rijke, CIKM 2018, Eqs. 6 and 8: a clicked and an unclicked document at two positions of a list
-//! R count with rho = P(R*) / (P(R) + P(R*)), R* being the same list with the two exchanged. Whoever is indifferent
-//! between the two clicks by position alone, so that both preferences weigh the same on average. That holds for every
-//! user whose clicks depend on the positions and on the documents shown; nothing is assumed about what is read.
+//! R count with rho = P(R*) / (P(R) + P(R*)), R* being the same list with the two exchanged. A person who is indifferent
+//! between two documents clicks by position alone, so that both preferences weigh the same on average. That holds for
+//! every user whose clicks depend on the positions and on the documents shown; nothing is assumed about what is read.
+//!
+//! Lists that are nearly certain are no evidence: they hardly weigh, but would push others out of a device's memory.
 //!
 //! Deviation: all unclicked documents of the list count, not only those down to one behind the last click.
 
 use crate::learn::Lesson;
 use crate::learn::pdgd::pair_weights::for_each_pair_log;
 use crate::metric::discount;
-use crate::query::{Clicks, MAX_SHOWN, QueryView, Ranking, row_stride};
+use crate::query::{Clicks, MAX_SHOWN, QueryError, QueryView, Ranking, row_stride};
+use crate::ranker::Ranker;
 use crate::session::StoredImpression;
+
+/// Mean of rho (1 - rho) below which a list is nearly certain: an eighth of what a list in random order has.
+///
+/// Unlike rho itself, rho (1 - rho) of a pair is the same in both orders, so that leaving out by it favours none.
+const LEAST_RANDOM: f64 = 0.03;
 
 /// A list that was shown, with clicks that prefer some of its documents to others.
 #[derive(Clone, Debug, PartialEq)]
@@ -36,12 +44,14 @@ pub enum ListError {
     ClickBelow { position: usize, n_shown: usize },
     #[error("a score is {score}, it must be finite (for the hidden documents: or negative infinity)")]
     NotFinite { score: f64 },
+    #[error("the shown documents: {0}")]
+    Documents(#[from] QueryError),
 }
 
 impl ShownList {
     /// The evidence of a list that was drawn with these `scores`, in shown order; `hidden` is the log-sum-exp of the scores
     /// of all other documents of the query, negative infinity if there are none. Nothing if the clicks prefer no document
-    /// to another: none or all were clicked.
+    /// to another (none or all were clicked), or if the order was nearly certain.
     pub fn new(
         query: QueryView<'_>,
         ranking: &Ranking,
@@ -71,7 +81,9 @@ impl ShownList {
         let mut rho = Vec::with_capacity((clicks.0.count_ones() * unclicked.count_ones()) as usize);
         for_each_pair_log(scores, hidden, clicks, unclicked, |_, _, inverse_rho| rho.push((1.0 / inverse_rho) as f32));
         let rows = docs.iter().flat_map(|&doc| query.row(doc as usize)).copied().collect();
-        Ok(Some(Self { n_features: query.n_features(), rows, clicks, rho: rho.into() }))
+        let list = Self { n_features: query.n_features(), rows, clicks, rho: rho.into() };
+        list.query().check()?;
+        Ok(list.is_random().then_some(list))
     }
 
     /// The evidence of a list that teaches this, which [`OnlineLearner::lesson`](crate::OnlineLearner::lesson) says; none
@@ -108,6 +120,19 @@ impl ShownList {
 
     pub(super) fn query(&self) -> QueryView<'_> {
         QueryView::new(&self.rows, self.n_features)
+    }
+
+    /// A ranker's scores by position; nothing if they overflow.
+    pub(super) fn scores(&self, ranker: &mut Ranker) -> Option<[f32; MAX_SHOWN]> {
+        let mut scores = [0.0; MAX_SHOWN];
+        ranker.score(self.query(), &mut scores[..self.n_shown()]);
+        scores.iter().all(|score| score.is_finite()).then_some(scores)
+    }
+
+    /// Whether the order was open enough to be evidence.
+    pub(super) fn is_random(&self) -> bool {
+        let mean_square = |rho: &f32| f64::from(*rho) * (1.0 - f64::from(*rho));
+        self.rho.iter().map(mean_square).sum::<f64>() >= LEAST_RANDOM * self.rho.len() as f64
     }
 
     /// How random the list was: 1 if every pair was as likely to be shown the other way round, near 0 if none was.
