@@ -12,14 +12,17 @@
 //! The discount of the mean place, sum over j of 1 / (1 + e^(score_i - score_j)), would be simpler but is no nDCG: for ten
 //! documents with normal scores, differences between two rankers came out .6 to 2.5 times as large as they are.
 
-use crate::elementary::exp_double;
+use crate::elementary::{exp, exp_double};
 use crate::query::MAX_SHOWN;
+use crate::simd::two_widths;
 
-/// (a, b): the sum of a b^k is 1 / log2(k + 2) within .001 at all places k of a list. Fitted to the least largest error.
-const TERMS: [(f64, f64); 4] =
-    [(0.196_152, 0.997_243), (0.168_143, 0.929_581), (0.312_624, 0.681_810), (0.323_078, 0.204_292)];
-/// Of x. Half of it changes no mean by more than .0005.
+/// The sum of factor * base^k is 1 / log2(k + 2) within .001 at all places k of a list. Fitted to the least largest error.
+const N_TERMS: usize = 4;
+const FACTORS: [f64; N_TERMS] = [0.196_152, 0.168_143, 0.312_624, 0.323_078];
+const BASES: [f64; N_TERMS] = [0.997_243, 0.929_581, 0.681_810, 0.204_292];
+/// Of x, going down: half of it changes no mean by more than .0005. A rate t e^score grows by e from step to step.
 const STEP: f64 = 1.0;
+const GROWTH: f64 = std::f64::consts::E;
 /// How far x of a document is above its score, but for a probability of e^-9.
 const ABOVE: f64 = 9.0;
 /// How far below, but for a probability of e^-20.
@@ -29,54 +32,93 @@ const WIDEST_GAP: f64 = 12.0;
 
 /// Writes the mean discount of each document. Scores must be finite.
 pub(super) fn mean_discounts(scores: &[f32], means: &mut [f64]) {
-    let mut shifted = [0.0; MAX_SHOWN];
-    let shifted = &mut shifted[..scores.len()];
-    let lowest = close_gaps(scores, shifted);
-    let mut mass = [0.0; MAX_SHOWN];
-    means.fill(0.0);
-    let n_steps = ((ABOVE + BELOW - lowest) / STEP) as usize + 1;
-    for step in 0..n_steps {
-        let x = ABOVE - STEP * step as f64;
-        add_at(x, shifted, &mut mass, means);
-    }
-    means.iter_mut().zip(mass).for_each(|(mean, mass)| *mean /= mass);
-}
-
-/// Scores below the best one, which gets 0, without gaps that are too wide; says the lowest.
-fn close_gaps(scores: &[f32], shifted: &mut [f64]) -> f64 {
     let mut order: [usize; MAX_SHOWN] = std::array::from_fn(|doc| doc);
     let order = &mut order[..scores.len()];
     order.sort_unstable_by(|&a, &b| scores[b].total_cmp(&scores[a]));
-    let mut lowest = 0.0;
-    for pair in order.windows(2) {
-        let gap = f64::from(scores[pair[0]]) - f64::from(scores[pair[1]]);
-        lowest -= gap.min(WIDEST_GAP);
-        shifted[pair[1]] = lowest;
+    let mut arrivals = Arrivals::new(scores, order);
+    while arrivals.n_came < order.len() {
+        arrivals.step();
     }
-    lowest
+    for (place, &doc) in order.iter().enumerate() {
+        means[doc] = arrivals.sums[place] / arrivals.mass[place];
+    }
 }
 
-/// Adds the share of those who come at time e^-x.
-fn add_at(x: f64, shifted: &[f64], mass: &mut [f64], means: &mut [f64]) {
-    let mut late = [0.0; MAX_SHOWN];
-    let mut products = [1.0; TERMS.len()];
-    // Whoever should have come long ago has: no need for the infinite rates.
-    let rate = |score: f64| exp_double((score - x).min(2.0 * BELOW));
-    for (late, &score) in late.iter_mut().zip(shifted) {
-        *late = exp_double(-rate(score));
-        for (product, (_, base)) in products.iter_mut().zip(TERMS) {
-            *product *= base + (1.0 - base) * *late;
+/// Documents as they come, the best first: some have come for certain, some may come now, the rest is still to come.
+struct Arrivals {
+    n_docs: usize,
+    /// Below the best one, which has 0, without gaps that are too wide.
+    scores: [f64; MAX_SHOWN],
+    x: f64,
+    n_came: usize,
+    n_begun: usize,
+    /// base^(how many have come), for each term.
+    above: [f64; N_TERMS],
+    /// t e^score.
+    rates: [f64; MAX_SHOWN],
+    /// That a document comes after t.
+    late: [f64; MAX_SHOWN],
+    mass: [f64; MAX_SHOWN],
+    sums: [f64; MAX_SHOWN],
+}
+
+impl Arrivals {
+    fn new(scores: &[f32], order: &[usize]) -> Self {
+        let mut shifted = [0.0; MAX_SHOWN];
+        for (place, pair) in order.windows(2).enumerate() {
+            let gap = f64::from(scores[pair[0]]) - f64::from(scores[pair[1]]);
+            shifted[place + 1] = shifted[place] - gap.min(WIDEST_GAP);
+        }
+        let none = [0.0; MAX_SHOWN];
+        Self {
+            n_docs: scores.len(),
+            scores: shifted,
+            x: ABOVE,
+            n_came: 0,
+            n_begun: 0,
+            above: [1.0; N_TERMS],
+            rates: none,
+            late: none,
+            mass: none,
+            sums: none,
         }
     }
-    for (doc, (&score, late)) in shifted.iter().zip(late).enumerate() {
-        let density = rate(score) * late;
-        let discount: f64 = products
-            .iter()
-            .zip(TERMS)
-            .map(|(product, (factor, base))| factor * product / (base + (1.0 - base) * late))
-            .sum();
-        mass[doc] += density;
-        means[doc] += density * discount;
+
+    /// Adds the share of those who come at time e^-x.
+    fn step(&mut self) {
+        while self.n_begun < self.n_docs && self.scores[self.n_begun] >= self.x - ABOVE {
+            self.rates[self.n_begun] = exp_double(self.scores[self.n_begun] - self.x);
+            self.n_begun += 1;
+        }
+        let coming = self.n_came..self.n_begun;
+        let arrays = [&mut self.rates, &mut self.late, &mut self.mass, &mut self.sums];
+        let [rates, late, mass, sums] = arrays.map(|array| &mut array[coming.clone()]);
+        add_arrivals(&self.above, rates, late, mass, sums);
+        self.x -= STEP;
+        while self.n_came < self.n_docs && self.scores[self.n_came] > self.x + BELOW {
+            self.above.iter_mut().zip(BASES).for_each(|(power, base)| *power *= base);
+            self.n_came += 1;
+        }
+    }
+}
+
+two_widths! {
+    /// Adds the density of each document that comes now, and its mean discount times that.
+    fn add_arrivals(above: &[f64; N_TERMS], rates: &mut [f64], late: &mut [f64], mass: &mut [f64], sums: &mut [f64]) {
+        // Single precision has digits enough for a probability.
+        late.iter_mut().zip(&*rates).for_each(|(late, rate)| *late = f64::from(exp(-*rate as f32)));
+        let factor = |term: usize, late: f64| BASES[term] + (1.0 - BASES[term]) * late;
+        let mut products: [f64; N_TERMS] = std::array::from_fn(|term| FACTORS[term] * above[term]);
+        for &late in &*late {
+            products = std::array::from_fn(|term| products[term] * factor(term, late));
+        }
+        for (((rate, &mut late), mass), sum) in rates.iter_mut().zip(late).zip(mass).zip(sums) {
+            let terms: [f64; N_TERMS] = std::array::from_fn(|term| products[term] / factor(term, late));
+            let density = *rate * late;
+            *mass += density;
+            *sum += density * ((terms[0] + terms[1]) + (terms[2] + terms[3]));
+            *rate *= GROWTH;
+        }
     }
 }
 

@@ -1,7 +1,7 @@
 //! Clients that test releases: nothing changes until one refuses, who refuses sends nothing, and the statistics of the
 //! test are those it states.
 
-#[path = "../../examples/adoption_campaign.rs"]
+#[path = "../../examples/adoption_campaign/main.rs"]
 mod campaign;
 
 use campaign::{Person, Size};
