@@ -216,7 +216,7 @@ impl Session {
     }
 
     /// Lets ids begin here, in a session that takes the place of another: ids of the other are closed, and stay so. Ids
-    /// never go back.
+    /// never go back, and begin at most at 2^62.
     pub fn continue_from(&mut self, next: ImpressionId) {
         self.open.skip_to(next);
     }
@@ -226,11 +226,15 @@ impl Session {
     ///
     /// Extreme features can make a model overflow. Such a round is lost, and the state stays what it was.
     pub fn finish(&mut self) -> Result<Finished<'_>, FinishError> {
-        let Round { release, .. } = self.round.take().ok_or(FinishError::NoRound)?;
+        let Round { release, n_interactions } = self.round.take().ok_or(FinishError::NoRound)?;
         self.open.outlive_round();
         let mut state = self.state.clone();
         let cluster = self.learner.leave(&mut state);
-        let update = self.learner.finish();
+        let mut update = self.learner.finish();
+        // The learner counts as well; bytes in which the two differ were never written by a session.
+        if let Update::Step { n_interactions: count, .. } = &mut update {
+            *count = n_interactions;
+        }
         let is_finite = |values: &[f32]| values.iter().all(|value| value.is_finite());
         let is_sound = if let Update::Step { delta, .. } = update { is_finite(delta) } else { true };
         if !is_sound || !is_finite(&state) {

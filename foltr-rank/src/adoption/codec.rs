@@ -37,7 +37,8 @@ impl Adoption {
         let name = input.text()?;
         input.require(name == NAME, "not an adoption state of this version")?;
         let rule = AdoptionRule { error: input.f64()?, lists: input.u32()? };
-        let [n_tests, n_observed, n_at_test] = [read_count(&mut input)?, read_count(&mut input)?, read_count(&mut input)?];
+        let [n_tests, n_observed, n_at_test] =
+            [read_count(&mut input)?, read_count(&mut input)?, read_count(&mut input)?];
         input.require(n_at_test <= n_observed, "a test that is still to come")?;
         let (version, present) = (input.u32()?, input.f32s(shape.n_params())?);
         let mut adoption = Self { n_tests, n_observed, n_at_test, ..Self::new(rule, shape, version, &present)? };

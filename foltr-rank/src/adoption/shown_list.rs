@@ -12,7 +12,7 @@
 use crate::learn::Lesson;
 use crate::learn::pdgd::pair_weights::for_each_pair_log;
 use crate::metric::discount;
-use crate::query::{Clicks, MAX_SHOWN, QueryError, QueryView, Ranking, row_stride};
+use crate::query::{Clicks, Impression, ImpressionError, MAX_SHOWN, QueryError, QueryView, Ranking, row_stride};
 use crate::ranker::Ranker;
 use crate::session::StoredImpression;
 
@@ -36,12 +36,10 @@ pub struct ShownList {
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ListError {
-    #[error("document {doc} is shown, the query has {n_docs} documents (from 0)")]
-    UnknownDocument { doc: u32, n_docs: usize },
+    #[error(transparent)]
+    Impression(#[from] ImpressionError),
     #[error("{n_scores} scores are given for {n_shown} shown documents")]
     Scores { n_scores: usize, n_shown: usize },
-    #[error("a click at position {position} of a list of {n_shown} (positions from 0)")]
-    ClickBelow { position: usize, n_shown: usize },
     #[error("a score is {score}, it must be finite (for the hidden documents: or negative infinity)")]
     NotFinite { score: f64 },
     #[error("the shown documents: {0}")]
@@ -60,14 +58,9 @@ impl ShownList {
         clicks: Clicks,
     ) -> Result<Option<Self>, ListError> {
         let (docs, n_shown) = (ranking.docs(), ranking.len());
-        if let Some(&doc) = docs.iter().find(|&&doc| doc as usize >= query.n_docs()) {
-            return Err(ListError::UnknownDocument { doc, n_docs: query.n_docs() });
-        }
+        Impression::try_new(query, ranking, clicks)?;
         if scores.len() != n_shown {
             return Err(ListError::Scores { n_scores: scores.len(), n_shown });
-        }
-        if let Some(position) = clicks.last().filter(|&position| position >= n_shown) {
-            return Err(ListError::ClickBelow { position, n_shown });
         }
         let is_wrong = |score: &&f64| !score.is_finite();
         let hidden_is_wrong = !hidden.is_finite() && hidden != f64::NEG_INFINITY;

@@ -5,7 +5,7 @@ use super::*;
 use crate::learn::pdgd::{PdgdSettings, Updates};
 use crate::learn::{Learning, Models};
 use crate::metric::{discount, ideal_dcg, ndcg};
-use crate::query::{Candidates, Clicks, QueryView, Ranking, pad_rows};
+use crate::query::{Candidates, Clicks, ImpressionError, QueryView, Ranking, pad_rows};
 use crate::rng::{Purpose, Stream, Streams};
 use crate::session::Session;
 
@@ -355,11 +355,11 @@ fn what_does_not_fit_is_a_named_error() {
     let other = wide(&[0.0, 0.0], 0.0, 1).expect("sound").expect("a preference");
     assert_eq!(device.observe(other), Err(QueryError::OtherFeatures { ours: 1, theirs: 2 }.into()));
     assert_eq!(wide(&[0.0], 0.0, 1), Err(ListError::Scores { n_scores: 1, n_shown: 2 }));
-    assert_eq!(wide(&[0.0, 0.0], 0.0, 4), Err(ListError::ClickBelow { position: 2, n_shown: 2 }));
+    assert_eq!(wide(&[0.0, 0.0], 0.0, 4), Err(ImpressionError::ClickBelow { position: 2, n_shown: 2 }.into()));
     assert!(matches!(wide(&[0.0, f64::NAN], 0.0, 1), Err(ListError::NotFinite { .. })));
     assert!(matches!(wide(&[0.0, 0.0], f64::INFINITY, 1), Err(ListError::NotFinite { .. })));
     let unknown = ShownList::new(query, &Ranking::from_docs(&[2]).expect("one"), &[0.0], 0.0, Clicks(1));
-    assert_eq!(unknown, Err(ListError::UnknownDocument { doc: 2, n_docs: 2 }));
+    assert_eq!(unknown, Err(ImpressionError::UnknownDocument { doc: 2, n_docs: 2 }.into()));
     assert_eq!((wide(&[0.0, 0.0], 0.0, 0), wide(&[0.0, 0.0], 0.0, 3)), (Ok(None), Ok(None)));
 }
 

@@ -122,5 +122,7 @@ fn print_attacks(people: &[Person<'_>], indifferent: &Person<'_>) {
         println!("| {} | {blind:.4} | {fitted:.4} |", person.preset.name());
     }
     let [better, refused] = attacks::memorised(indifferent, &FULL);
-    println!("\nFitted to the clicks of somebody who prefers nothing: better for {better:.2} of the devices; {refused:.2} then refuse one of 20 equal releases.");
+    println!(
+        "\nFitted to the clicks of somebody who prefers nothing: better for {better:.2} of the devices; {refused:.2} then refuse one of 20 equal releases."
+    );
 }

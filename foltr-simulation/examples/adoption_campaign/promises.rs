@@ -60,8 +60,7 @@ fn worse(person: &Person<'_>, model: &[f32], lists: &[ShownList], stream: &mut S
 pub fn lost_by_labels(person: &Person<'_>, size: &Size) -> Option<(f64, f64)> {
     let streams = Streams::new(7);
     let model = person.learned(size.n_learned);
-    let search =
-        |model: &[f32], n| person.search(model, n, &mut streams.open(Purpose::Interaction, 0, 4));
+    let search = |model: &[f32], n| person.search(model, n, &mut streams.open(Purpose::Interaction, 0, 4));
     let before = search(&model, size.n_measured);
     let other = random(&model, &mut streams.open(Purpose::Data, 0, 0));
     let share = share_that_loses(|share| before.ndcg - search(&between(&model, &other, share), size.n_measured).ndcg)?;
