@@ -91,6 +91,7 @@ pub enum AdoptionError {
 
 /// What was decided about a model, and on what grounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Verdict {
     pub outcome: Outcome,
     /// With the reference that decided. Empty if the model's scores overflow, or if there is nothing to tell it by.

@@ -33,6 +33,7 @@ pub struct Comparison {
 
 /// How a ranker compares with another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Outcome {
     Better,
     Worse,

@@ -4,10 +4,11 @@
 //! their order: a tenth of a model orders documents alike, and shows lists that are nearly random.
 //!
 //! In that law every document comes at a time of its own, exponential with rate e^score, and the list is the order in which
-//! they come. Given that document i comes at time t, the others are above it independently, j with probability
-//! 1 - l_j, l_j = e^(-t e^score_j). For a discount b^place the mean is then the product over j != i of b + (1 - b) l_j; and
-//! 1 / log2(place + 2) is nearly a sum of four such powers. What is left is one integral over the time, which equal
-//! steps of x = -ln t compute well.
+//! they come (`Y77` Yellott: *The Relationship between Luce's Choice Axiom, Thurstone's Theory, and the Double Exponential
+//! Distribution*, Journal of Mathematical Psychology 15, 1977). Given that document i comes at time t, the others are above
+//! it independently, j with probability 1 - l_j, l_j = e^(-t e^score_j). For a discount b^place the mean is then the
+//! product over j != i of b + (1 - b) l_j; and 1 / log2(place + 2) is nearly a sum of four such powers. What is left is one
+//! integral over the time, by equal steps of x = -ln t. Means are within .0015 of those over all orders.
 //!
 //! The discount of the mean place, sum over j of 1 / (1 + e^(score_i - score_j)), would be simpler but is no nDCG: for ten
 //! documents with normal scores, differences between two rankers came out .6 to 2.5 times as large as they are.
@@ -20,7 +21,7 @@ use crate::simd::two_widths;
 const N_TERMS: usize = 4;
 const FACTORS: [f64; N_TERMS] = [0.196_152, 0.168_143, 0.312_624, 0.323_078];
 const BASES: [f64; N_TERMS] = [0.997_243, 0.929_581, 0.681_810, 0.204_292];
-/// Of x, going down: half of it changes no mean by more than .0005. A rate t e^score grows by e from step to step.
+/// Of x, going down. A rate t e^score grows by e from step to step.
 const STEP: f64 = 1.0;
 const GROWTH: f64 = std::f64::consts::E;
 /// How far x of a document is above its score, but for a probability of e^-9.

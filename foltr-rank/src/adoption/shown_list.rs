@@ -9,17 +9,16 @@
 //!
 //! Deviation: all unclicked documents of the list count, not only those down to one behind the last click.
 
+use crate::elementary::exp_double;
 use crate::learn::Lesson;
-use crate::learn::pdgd::pair_weights::for_each_pair_log;
+use crate::learn::pdgd::pair_weights::{for_each_pair_log, log_add_exp};
 use crate::metric::discount;
 use crate::query::{Clicks, Impression, ImpressionError, MAX_SHOWN, QueryError, QueryView, Ranking, row_stride};
 use crate::ranker::Ranker;
 use crate::session::StoredImpression;
 
-/// Mean of rho (1 - rho) below which a list is nearly certain: an eighth of what a list in random order has.
-///
-/// Unlike rho itself, rho (1 - rho) of a pair is the same in both orders, so that leaving out by it favours none.
-const LEAST_RANDOM: f64 = 0.03;
+/// How open the order of a list must be to be evidence: an eighth of what random order has.
+const LEAST_OPEN: f64 = 0.03;
 
 /// A list that was shown, with clicks that prefer some of its documents to others.
 #[derive(Clone, Debug, PartialEq)]
@@ -76,7 +75,7 @@ impl ShownList {
         let rows = docs.iter().flat_map(|&doc| query.row(doc as usize)).copied().collect();
         let list = Self { n_features: query.n_features(), rows, clicks, rho: rho.into() };
         list.query().check()?;
-        Ok(list.is_random().then_some(list))
+        Ok((openness(scores, hidden) >= LEAST_OPEN).then_some(list))
     }
 
     /// The evidence of a list that teaches this, which [`OnlineLearner::lesson`](crate::OnlineLearner::lesson) says; none
@@ -122,12 +121,6 @@ impl ShownList {
         scores.iter().all(|score| score.is_finite()).then_some(scores)
     }
 
-    /// Whether the order was open enough to be evidence.
-    pub(super) fn is_random(&self) -> bool {
-        let mean_square = |rho: &f32| f64::from(*rho) * (1.0 - f64::from(*rho));
-        self.rho.iter().map(mean_square).sum::<f64>() >= LEAST_RANDOM * self.rho.len() as f64
-    }
-
     /// How random the list was: 1 if every pair was as likely to be shown the other way round, near 0 if none was.
     pub(super) fn weight(&self) -> f64 {
         2.0 * self.rho.iter().map(|&rho| f64::from(rho)).sum::<f64>() / self.rho.len() as f64
@@ -157,6 +150,25 @@ impl ShownList {
         }
         (sum, expected)
     }
+}
+
+/// The mean of q (1 - q) over all pairs, q being the probability with which one document of the pair is above the other if
+/// both come last: a quarter in random order, 0 if the order is certain.
+///
+/// It is the same for all orders of these documents and for all clicks. A list that is left out for what was clicked, or for the
+/// order that came, leaves out one side of some pairs more often than the other: with the mean of rho (1 - rho) over the
+/// clicked pairs in its place, 391 of 400 tests found a reversed model better for somebody who prefers nothing.
+fn openness(scores: &[f64], hidden: f64) -> f64 {
+    let mut sum = 0.0;
+    for (i, &first) in scores.iter().enumerate() {
+        for &second in &scores[..i] {
+            // q = (e^first + e^hidden) / (e^first + e^second + 2 e^hidden)
+            let gap = exp_double(-(log_add_exp(first, hidden) - log_add_exp(second, hidden)).abs());
+            sum += gap / ((1.0 + gap) * (1.0 + gap));
+        }
+    }
+    let n_pairs = scores.len() * scores.len().saturating_sub(1) / 2;
+    if n_pairs > 0 { sum / n_pairs as f64 } else { 0.0 }
 }
 
 /// Bits of the first positions.

@@ -9,7 +9,9 @@ use super::Size;
 use super::person::{Person, between, consider, length, observe, scaled};
 
 /// Searches of a device before it is attacked.
-const N_SEARCHES: usize = 1_000;
+const N_SEARCHES: usize = 3_000;
+/// Those of a device to whose clicks a release is fitted, which takes long.
+const N_FITTED_TO: usize = 1_000;
 /// Steps of a server that fits a release to a device's clicks.
 const N_FIT: usize = 12;
 
@@ -79,7 +81,7 @@ pub fn sharpened_then_reversed(person: &Person<'_>, size: &Size) -> Outcomes {
 /// The share of the devices that refuse finite parameters whose scores overflow without a test.
 pub fn overflowing(person: &Person<'_>, size: &Size) -> f64 {
     let scene = Scene::new(person, size);
-    let release = scaled(&scene.model, f32::MAX / scene.model.iter().fold(0.0, |most: f32, it| most.max(it.abs())));
+    let release = scaled(&scene.model, 3e38 / scene.model.iter().fold(0.0, |most: f32, it| most.max(it.abs())));
     let is_refused = |number: &u32| {
         let mut device = scene.device(*number);
         !consider(&mut device, &release).is_adopted() && device.n_tests() == 0
@@ -87,17 +89,17 @@ pub fn overflowing(person: &Person<'_>, size: &Size) -> f64 {
     (0..scene.n_devices).filter(is_refused).count() as f64 / f64::from(scene.n_devices)
 }
 
-/// The release that looks best on these lists, as far as a few steps along random directions find it.
-fn fitted(person: &Person<'_>, model: &[f32], lists: &[ShownList], stream: &mut Stream) -> Params {
+/// The release that looks best on these lists, as far as a few steps uphill find it.
+fn fitted(person: &Person<'_>, model: &[f32], lists: &[ShownList]) -> Params {
     let looks = |release: &[f32]| {
         let comparison = person.compare(model, release, lists);
-        comparison.estimate() / comparison.standard_error()
+        if comparison.is_empty() { 0.0 } else { comparison.estimate() / comparison.standard_error() }
     };
     let mut best = model.to_vec();
     for step in 0..N_FIT {
         let size = 0.5 * length(model) / (1.0 + step as f32).sqrt() / (model.len() as f32).sqrt();
         // The gradient by differences, feature after feature.
-        let here = if step == 0 { 0.0 } else { looks(&best) };
+        let here = looks(&best);
         let mut gradient = vec![0.0; model.len()];
         for feature in 0..model.len() {
             let mut moved = best.clone();
@@ -110,7 +112,6 @@ fn fitted(person: &Person<'_>, model: &[f32], lists: &[ShownList], stream: &mut 
             best = moved;
         }
     }
-    let _ = stream;
     best
 }
 
@@ -119,12 +120,12 @@ fn fitted(person: &Person<'_>, model: &[f32], lists: &[ShownList], stream: &mut 
 pub fn memorised(person: &Person<'_>, size: &Size) -> [f64; 2] {
     let scene = Scene::new(person, size);
     let (mut n_better, mut n_refused) = (0, 0);
-    for number in 0..scene.n_devices {
-        let lists = person.search(&scene.model, N_SEARCHES, &mut scene.stream(number, 0)).lists;
-        let mut device = person.device(&scene.model, 2 * N_SEARCHES, &lists);
-        let release = fitted(person, &scene.model, &lists, &mut scene.stream(number, 2));
+    for number in 0..size.n_fitted {
+        let lists = person.search(&scene.model, N_FITTED_TO, &mut scene.stream(number, 0)).lists;
+        let mut device = person.device(&scene.model, 2 * N_FITTED_TO, &lists);
+        let release = fitted(person, &scene.model, &lists);
         n_better += u32::from(consider(&mut device, &release).outcome == Outcome::Better);
-        let lists = person.search(device.present(), N_SEARCHES, &mut scene.stream(number, 1)).lists;
+        let lists = person.search(device.present(), N_FITTED_TO, &mut scene.stream(number, 1)).lists;
         observe(&mut device, &lists);
         let mut stream = scene.stream(number, 3);
         let refuses = |_: &u32| {
@@ -136,7 +137,7 @@ pub fn memorised(person: &Person<'_>, size: &Size) -> [f64; 2] {
         };
         n_refused += u32::from((0..20).filter(refuses).count() > 0);
     }
-    [n_better, n_refused].map(|n| f64::from(n) / f64::from(scene.n_devices))
+    [n_better, n_refused].map(|n| f64::from(n) / f64::from(size.n_fitted))
 }
 
 /// How much nDCG by labels a release can take from a device on its way to the reversed model without being refused: on the
@@ -146,10 +147,10 @@ pub fn most_that_passes(person: &Person<'_>, size: &Size) -> [f64; 2] {
     let reversed = scaled(&scene.model, -1.0);
     let before = scene.ndcg(&scene.model);
     let mut lost = [0.0; 2];
-    for number in 0..scene.n_devices {
-        let lists = person.search(&scene.model, N_SEARCHES, &mut scene.stream(number, 0)).lists;
-        let device = person.device(&scene.model, N_SEARCHES, &lists);
-        let fitted = fitted(person, &scene.model, &lists, &mut scene.stream(number, 2));
+    for number in 0..size.n_fitted {
+        let lists = person.search(&scene.model, N_FITTED_TO, &mut scene.stream(number, 0)).lists;
+        let device = person.device(&scene.model, N_FITTED_TO, &lists);
+        let fitted = fitted(person, &scene.model, &lists);
         for (lost, start) in lost.iter_mut().zip([&scene.model, &fitted]) {
             let (mut low, mut high) = (0.0, 1.0);
             for _ in 0..7 {
@@ -157,7 +158,7 @@ pub fn most_that_passes(person: &Person<'_>, size: &Size) -> [f64; 2] {
                 let passes = consider(&mut device.clone(), &between(start, &reversed, middle)).is_adopted();
                 if passes { low = middle } else { high = middle }
             }
-            *lost += (before - scene.ndcg(&between(start, &reversed, low))) / f64::from(scene.n_devices);
+            *lost += (before - scene.ndcg(&between(start, &reversed, low))) / f64::from(size.n_fitted);
         }
     }
     lost

@@ -78,7 +78,7 @@ pub fn power(person: &Person<'_>, size: &Size) -> Option<Power> {
     let search = |model: &[f32], n, number, round| {
         person.search(model, n, &mut streams.open(Purpose::Interaction, number, round))
     };
-    let chosen_on = search(&model, size.n_chosen, 0, 1).lists;
+    let chosen_on = search(&model, size.n_measured / 2, 0, 1).lists;
     let release = (0..20).find_map(|i| worse(person, &model, &chosen_on, &mut streams.open(Purpose::Data, i, 0)))?;
     let measured = search(&model, size.n_measured, 1, 1);
     let comparison = person.compare(&model, &release, &measured.lists);
@@ -137,6 +137,6 @@ pub fn refused_equals(person: &Person<'_>, size: &Size) -> Option<f64> {
             !consider(&mut adoption, release).is_adopted()
         })
     };
-    let share = |n_refused| f64::from(n_refused) / f64::from(size.n_devices);
-    (releases.len() == n_releases).then(|| share((0..size.n_devices).filter(refuses_one).count() as u32))
+    let share = |n_refused| f64::from(n_refused) / f64::from(size.n_series);
+    (releases.len() == n_releases).then(|| share((0..size.n_series).filter(refuses_one).count() as u32))
 }
