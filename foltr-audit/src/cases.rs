@@ -12,8 +12,8 @@ use super::epsilon::Case;
 use super::federation::Federation;
 use super::label::{self, Observer};
 use super::mechanisms::{
-    EPSILON, N_FEATURES, N_SURVIVORS, adaptive, central_discrete, central_discrete_adaptive, discrete_gaussian, duchi, epsilon_of, fpdgd,
-    gaussian, priv_unit, response, sampled_response,
+    EPSILON, N_FEATURES, N_SURVIVORS, adaptive, central_discrete, central_discrete_adaptive, discrete_gaussian, duchi,
+    epsilon_of, fpdgd, gaussian, priv_unit, response, sampled_response,
 };
 use super::neighbours::{Local, Neighbours, TOO_LONG, direction};
 use super::statistic::{AdaptiveNorm, Statistic};

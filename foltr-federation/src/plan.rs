@@ -201,7 +201,8 @@ impl FederationPlan {
                 (defence.momentum.is_none(), "devices that remember nothing: remove defence.momentum"),
             ],
             Unlearning::Certificate(_) => {
-                let has_fixed_divisor = matches!(self.privacy, Privacy::Gaussian(_) | Privacy::CentralDiscreteGaussian(_));
+                let has_fixed_divisor =
+                    matches!(self.privacy, Privacy::Gaussian(_) | Privacy::CentralDiscreteGaussian(_));
                 vec![(
                     has_fixed_divisor,
                     "privacy.kind = \"gaussian\" or \"central-discrete-gaussian\", whose divisor is fixed",
