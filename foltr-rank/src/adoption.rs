@@ -21,7 +21,8 @@
 //!
 //! **What it cannot see.** For the same reason a server that knows this person's clicks can fit a release to them that is
 //! bad elsewhere. Only lists that ended after a device's last contribution are out of its reach: too few to tell anything.
-//! Under secure sums or noise a server does not know the clicks. `docs/campaigns/adoption.md` has measurements of all this.
+//! Under secure sums or noise a server does not know the clicks. Documents that were never shown do not count. A loss
+//! that is certain counts however small it is. `docs/campaigns/adoption.md` has measurements of all this.
 
 mod codec;
 mod comparison;

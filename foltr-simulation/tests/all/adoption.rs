@@ -174,15 +174,22 @@ fn a_loss_is_noticed_after_the_clicks_that_the_test_states() {
     assert!(loss > power.loss && clicks < power.clicks[0], "{clicks} clicks, {loss}");
 }
 
+fn refuses_hardly_any_of_a_hundred_equals(is_indifferent: bool) {
+    let data = campaign::generated(100);
+    let person = Person { is_indifferent, ..person(&data, Preset::Navigational) };
+    let share = promises::refused_equals(&person, &SMALL).expect("equal releases");
+    // 200 devices: two standard errors above .05.
+    assert!(share <= 0.05 + 2.0 * (0.0475_f64 / 200.0).sqrt(), "{share} of the devices refuse one");
+}
+
 #[test]
 fn of_a_hundred_equal_releases_none_is_refused() {
-    let data = campaign::generated(100);
-    for is_indifferent in [false, true] {
-        let person = Person { is_indifferent, ..person(&data, Preset::Navigational) };
-        let share = promises::refused_equals(&person, &SMALL).expect("equal releases");
-        // 200 devices: two standard errors above .05.
-        assert!(share <= 0.05 + 2.0 * (0.0475_f64 / 200.0).sqrt(), "{share} of the devices refuse one");
-    }
+    refuses_hardly_any_of_a_hundred_equals(false);
+}
+
+#[test]
+fn whoever_prefers_nothing_refuses_nothing() {
+    refuses_hardly_any_of_a_hundred_equals(true);
 }
 
 /// The same order, but lists that are nearly random; and lists that are certain until a reversed model comes.
