@@ -9,12 +9,25 @@
 //! until the loss shows. A device that refuses a release goes on with the model it uses, or with the reference if that
 //! one turns out to be worse as well.
 //!
-//! The error holds over all releases and for any use of the same clicks in several tests: the k-th test, against a
-//! reference that was chosen after j - 1 tests, has `error / (j (j + 1) k (k + 1))` of it (union bound over all pairs).
+//! **What is tested on which lists.** A reference was chosen because it did well on the lists until then, perhaps because it
+//! was fitted to them: on the same lists others would look worse than they are. So only lists that came after its choice
+//! compare a release with it. The reference before it stays beside it, with the lists since *its* choice, so that
+//! there is no moment in which anything would pass.
+//!
+//! **The error** holds over all releases: the k-th test, against a reference that was chosen after j - 1 tests, has
+//! `error / (j (j + 1) k (k + 1))` of it (union bound over all pairs). It holds for releases that do not depend on this
+//! person's clicks since the reference was chosen. Those that are learnt from them look better on them, not worse, so
+//! that they are refused less often.
+//!
+//! **What it cannot see.** For the same reason a server that knows this person's clicks can fit a release to them that is
+//! bad elsewhere. Only lists that ended after a device's last contribution are out of its reach: too few to tell anything.
+//! Under secure sums or noise a server does not know the clicks. Documents that were never shown do not count. A loss
+//! that is certain counts however small it is. `docs/campaigns/adoption.md` has measurements of all this.
 
+mod codec;
 mod comparison;
+mod mean_discount;
 mod shown_list;
-mod stored;
 
 use serde::{Deserialize, Serialize};
 
@@ -23,19 +36,23 @@ pub use shown_list::{ListError, ShownList};
 
 use crate::bytes::BytesError;
 use crate::parameter::{ParameterError, problems, require};
-use crate::params::{Params, Shape};
+use crate::params::{Params, ParamsError, Shape};
+use crate::query::QueryError;
 use crate::ranker::Ranker;
 use std::collections::VecDeque;
 
 /// The most lists a device can be asked to store: with ten documents of 136 features each, half a gigabyte.
 pub const MAX_LISTS: u32 = 100_000;
+/// With fewer lists than twice this, hardly any test can decide.
+const FEW_LISTS: u64 = 8;
 
 /// When a device refuses a release, as files say it.
 #[derive(Clone, Copy, Debug, PartialEq, Deserialize, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct AdoptionRule {
-    /// Probability with which a device ever refuses a release that is no worse, over all releases.
+    /// Probability with which a device ever refuses a release that is no worse, over all releases that were not made
+    /// from this person's own clicks so as to look worse.
     pub error: f64,
     /// The newest lists with clicks that a device stores and compares releases on.
     pub lists: u32,
@@ -62,26 +79,30 @@ impl AdoptionRule {
 #[derive(Clone, Copy, Debug, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum AdoptionError {
+    /// Of the rule, or of the ranker's size.
     #[error(transparent)]
-    Rule(#[from] ParameterError),
-    #[error("the model has {n_params} parameters, this ranker needs {wanted}")]
-    Length { n_params: usize, wanted: usize },
-    #[error("parameter {index} of the model is {value}, it must be finite")]
-    NotFinite { index: usize, value: f32 },
-    #[error("the list's documents have {n_features} features, this ranker needs {wanted}")]
-    Features { n_features: usize, wanted: usize },
+    Parameter(#[from] ParameterError),
+    #[error(transparent)]
+    Model(#[from] ParamsError),
+    #[error("a list: {0}")]
+    List(#[from] QueryError),
     #[error("these bytes are no adoption state: {0}")]
     Bytes(#[from] BytesError),
 }
 
-/// What was decided about a release, and on what grounds.
+/// What was decided about a model, and on what grounds.
 #[derive(Clone, Copy, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Verdict {
-    /// Against the reference.
     pub outcome: Outcome,
+    /// With the reference that decided. Empty if the model's scores overflow, or if there is nothing to tell it by.
     pub comparison: Comparison,
     /// How many standard errors decide.
     pub threshold: f64,
+    /// The version of that reference.
+    pub reference: u32,
+    /// The version of the model to use from now on.
+    pub in_use: u32,
 }
 
 impl Verdict {
@@ -96,46 +117,89 @@ impl Verdict {
     }
 }
 
+/// A model that releases are compared with.
+#[derive(Clone, Debug, PartialEq)]
+struct Reference {
+    version: u32,
+    params: Params,
+    /// One more than the tests that were behind the device when it was chosen.
+    number: u64,
+    /// Lists that had been observed then.
+    n_before: u64,
+}
+
 /// What a device stores to decide about releases.
 ///
 /// ```
-/// use foltr_rank::adoption::{Adoption, AdoptionRule};
-/// use foltr_rank::Shape;
+/// use foltr_rank::adoption::{Adoption, AdoptionRule, ShownList};
+/// use foltr_rank::learn::pdgd::{PdgdSettings, Updates};
+/// use foltr_rank::rng::{Purpose, Streams};
+/// use foltr_rank::{Candidates, Learning, Models, Session, Shape};
 ///
-/// let rule = AdoptionRule { error: 0.05, lists: 1_000 };
-/// let mut device = Adoption::new(rule, Shape::Linear { n_features: 3 }, &[0.0; 3])?;
-/// // Nobody has clicked yet: nothing speaks against a release.
-/// assert!(device.consider(&[0.5, -0.2, 1.0])?.is_adopted());
-/// assert_eq!(device.present(), [0.5, -0.2, 1.0]);
-/// # Ok::<(), foltr_rank::adoption::AdoptionError>(())
+/// let (shape, release_7) = (Shape::Linear { n_features: 2 }, [1.0, 0.0]);
+/// let pdgd =
+///     PdgdSettings { learning_rate: 0.1, updates: Updates::Immediate, n_shown: 10, clip_radius: None, proximal: 0.0 };
+/// let mut session = Session::new(shape, Learning::Pdgd(pdgd))?;
+/// let mut adoption = Adoption::new(AdoptionRule { error: 0.05, lists: 1_000 }, shape, 7, &release_7)?;
+/// let mut random = Streams::new(1).open(Purpose::Interaction, 0, 0); // a device takes the operating system's
+/// session.begin(Models { global: adoption.present(), clusters: &[] }, adoption.version(), &mut random)?;
+///
+/// // Every list that ends teaches the session, and is evidence for the next release.
+/// let query = Candidates::new(&[1.0, 0.0, 0.0, 1.0], 2)?;
+/// for now in 0..200 {
+///     let shown = session.rank(query.view(), now, &mut random)?;
+///     let position = shown.ranking.docs().iter().position(|&doc| doc == 0).unwrap();
+///     session.clicked(shown.impression, position, now)?;
+///     if let Some(list) = ShownList::of_impression(&session.dismiss(shown.impression)?) {
+///         adoption.observe(list)?;
+///     }
+///     if adoption.is_due() {
+///         adoption.reconsider();
+///     }
+/// }
+///
+/// // This person prefers the first feature. Release 8 does not.
+/// let verdict = adoption.consider(8, &[0.0, 1.0])?;
+/// assert!(!verdict.is_adopted());
+/// assert_eq!((verdict.in_use, adoption.present()), (7, &release_7[..]));
+/// # Ok::<(), Box<dyn std::error::Error>>(())
 /// ```
 #[derive(Clone, Debug)]
 pub struct Adoption {
     rule: AdoptionRule,
     shape: Shape,
+    version: u32,
     present: Params,
-    reference: Params,
-    /// One more than the tests that were behind the device when the reference was chosen.
-    reference_number: u64,
+    reference: Reference,
+    /// The reference before, while it is better known than the new one.
+    former: Option<Reference>,
     n_tests: u64,
+    /// Lists of all time.
+    n_observed: u64,
+    /// Lists that had been observed when the model in use was tested last.
+    n_at_test: u64,
     lists: VecDeque<ShownList>,
     rankers: [Ranker; 2],
 }
 
 impl Adoption {
     /// A device that uses its first model and has seen no clicks.
-    pub fn new(rule: AdoptionRule, shape: Shape, first: &[f32]) -> Result<Self, AdoptionError> {
+    pub fn new(rule: AdoptionRule, shape: Shape, version: u32, first: &[f32]) -> Result<Self, AdoptionError> {
         if let Some(&problem) = rule.check().first() {
             return Err(problem.into());
         }
-        check_model(shape, first)?;
+        shape.check_size()?;
+        shape.check(first)?;
         Ok(Self {
             rule,
             shape,
+            version,
             present: first.to_vec(),
-            reference: first.to_vec(),
-            reference_number: 1,
+            reference: Reference { version, params: first.to_vec(), number: 1, n_before: 0 },
+            former: None,
             n_tests: 0,
+            n_observed: 0,
+            n_at_test: 0,
             lists: VecDeque::new(),
             rankers: [Ranker::new(shape), Ranker::new(shape)],
         })
@@ -146,9 +210,19 @@ impl Adoption {
         &self.present
     }
 
+    /// Its version.
+    pub const fn version(&self) -> u32 {
+        self.version
+    }
+
     /// The model that releases are compared with.
     pub fn reference(&self) -> &[f32] {
-        &self.reference
+        &self.reference.params
+    }
+
+    /// Its version.
+    pub const fn reference_version(&self) -> u32 {
+        self.reference.version
     }
 
     pub const fn n_tests(&self) -> u64 {
@@ -166,60 +240,140 @@ impl Adoption {
             self.lists.pop_front();
         }
         self.lists.push_back(list);
+        self.n_observed = self.n_observed.saturating_add(1);
         Ok(())
     }
 
-    /// Adopts or refuses a release.
-    pub fn consider(&mut self, release: &[f32]) -> Result<Verdict, AdoptionError> {
-        check_model(self.shape, release)?;
-        let verdict = self.test(release);
-        match verdict.outcome {
-            Outcome::Better => {
-                self.reference.copy_from_slice(release);
-                self.reference_number = self.n_tests + 1;
-                self.present.copy_from_slice(release);
-            }
-            Outcome::Undecided => self.present.copy_from_slice(release),
-            Outcome::Worse => self.check_present(),
+    /// Adopts or refuses a release. After a refusal the model in use is tested as well, see [`Self::reconsider`].
+    ///
+    /// A release whose scores of a list that was shown overflow is refused without a test.
+    pub fn consider(&mut self, version: u32, release: &[f32]) -> Result<Verdict, AdoptionError> {
+        self.shape.check(release)?;
+        let mut verdict = self.judge(release);
+        if verdict.is_adopted() {
+            self.version = version;
+            self.present.copy_from_slice(release);
+            self.promote(verdict.outcome);
+        } else {
+            self.reconsider();
         }
+        self.n_at_test = self.n_observed;
+        verdict.in_use = self.version;
         Ok(verdict)
     }
 
-    /// Returns to the reference if the model in use is worse than it by now.
-    fn check_present(&mut self) {
-        if self.present != self.reference {
-            let present = std::mem::take(&mut self.present);
-            let verdict = self.test(&present);
-            self.present = if verdict.is_adopted() { present } else { self.reference.clone() };
+    /// Whether there are twice as many lists as when the model in use was tested last: call [`Self::reconsider`] then. A
+    /// model that was adopted on little evidence would else stay for as long as no other release comes.
+    pub const fn is_due(&self) -> bool {
+        let n_at_test = if self.n_at_test > FEW_LISTS { self.n_at_test } else { FEW_LISTS };
+        self.n_observed / 2 >= n_at_test
+    }
+
+    /// Tests the model in use with the evidence of now, and returns to the reference if it is worse. Where the reference
+    /// itself is in use, it is compared with the one before, on the lists since it was chosen.
+    ///
+    /// This is a test like any other and takes its share of the error: call it when it [is due](Self::is_due).
+    pub fn reconsider(&mut self) -> Verdict {
+        let mut verdict = if self.present != self.reference.params {
+            let present = self.present.clone();
+            self.judge(&present)
+        } else if let Some(former) = self.former.take() {
+            let present = self.present.clone();
+            let verdict = self.test(&former, self.reference.n_before, &present);
+            match verdict.is_adopted() {
+                true => self.former = Some(former),
+                false => self.reference = former,
+            }
+            verdict
+        } else {
+            self.undecided(self.reference.version)
+        };
+        match verdict.outcome {
+            Outcome::Worse => {
+                self.version = self.reference.version;
+                self.present.copy_from_slice(&self.reference.params);
+            }
+            outcome => self.promote(outcome),
+        }
+        self.n_at_test = self.n_observed;
+        verdict.in_use = self.version;
+        verdict
+    }
+
+    /// Makes the model in use the reference if it is better.
+    fn promote(&mut self, outcome: Outcome) {
+        if outcome == Outcome::Better && self.present != self.reference.params {
+            let chosen = Reference {
+                version: self.version,
+                params: self.present.clone(),
+                number: self.n_tests.saturating_add(1),
+                n_before: self.n_observed,
+            };
+            self.former = Some(std::mem::replace(&mut self.reference, chosen));
         }
     }
 
-    /// Compares a model with the reference. Where both rank every list alike there is no test to count.
-    fn test(&mut self, model: &[f32]) -> Verdict {
+    /// Compares a model with the references, the older one first.
+    fn judge(&mut self, model: &[f32]) -> Verdict {
+        if self.overflows(model) {
+            return Verdict { outcome: Outcome::Worse, ..self.undecided(self.reference.version) };
+        }
+        let references: Vec<Reference> = self.former.iter().chain([&self.reference]).cloned().collect();
+        let mut verdict = self.undecided(self.reference.version);
+        for reference in references {
+            verdict = self.test(&reference, reference.n_before, model);
+            if !verdict.is_adopted() {
+                break;
+            }
+        }
+        verdict
+    }
+
+    /// Whether the model's scores overflow on a list on which those of the reference do not.
+    fn overflows(&mut self, model: &[f32]) -> bool {
         let [reference, candidate] = &mut self.rankers;
-        reference.load(&self.reference);
+        reference.load(&self.reference.params);
+        candidate.load(model);
+        self.lists.iter().any(|list| list.scores(candidate).is_none() && list.scores(reference).is_some())
+    }
+
+    /// Compares a model with a reference on the lists since then. Where both rank every list alike there is no test to
+    /// count.
+    fn test(&mut self, reference: &Reference, n_before: u64, model: &[f32]) -> Verdict {
+        let first = self.n_observed.saturating_sub(self.lists.len() as u64);
+        let n_skipped = usize::try_from(n_before.saturating_sub(first)).unwrap_or(usize::MAX);
+        let [ranker, candidate] = &mut self.rankers;
+        ranker.load(&reference.params);
         candidate.load(model);
         let mut comparison = Comparison::default();
-        self.lists.iter().for_each(|list| comparison.add(reference, candidate, list));
+        self.lists.iter().skip(n_skipped).for_each(|list| comparison.add(ranker, candidate, list));
         if comparison.is_empty() {
-            return Verdict { outcome: Outcome::Undecided, comparison, threshold: f64::INFINITY };
+            return self.undecided(reference.version);
         }
-        self.n_tests += 1;
-        let error = self.rule.error_of_test(self.reference_number, self.n_tests);
-        let threshold = comparison::threshold(error);
-        Verdict { outcome: comparison.outcome(threshold), comparison, threshold }
+        self.n_tests = self.n_tests.saturating_add(1);
+        let threshold = comparison::threshold(self.rule.error_of_test(reference.number, self.n_tests));
+        let outcome = comparison.outcome(threshold);
+        Verdict { outcome, comparison, threshold, ..self.undecided(reference.version) }
+    }
+
+    /// Nothing speaks for or against a model.
+    fn undecided(&self, reference: u32) -> Verdict {
+        let (outcome, comparison) = (Outcome::Undecided, Comparison::default());
+        Verdict { outcome, comparison, threshold: f64::INFINITY, reference, in_use: self.version }
     }
 }
 
-/// Compares a candidate with a reference by the orders that they give to the documents of these lists.
+/// Compares a candidate with a reference by the lists that they would show of the documents of these lists.
 pub fn compare<'a>(
     shape: Shape,
     reference: &[f32],
     candidate: &[f32],
     lists: impl IntoIterator<Item = &'a ShownList>,
 ) -> Result<Comparison, AdoptionError> {
+    shape.check_size()?;
     let mut comparison = Comparison::default();
-    let [mut reference, mut candidate] = [loaded(shape, reference)?, loaded(shape, candidate)?];
+    let [mut reference, mut candidate] =
+        [Ranker::with_params(shape, reference)?, Ranker::with_params(shape, candidate)?];
     for list in lists {
         check_list(shape, list)?;
         comparison.add(&mut reference, &mut candidate, list);
@@ -227,26 +381,9 @@ pub fn compare<'a>(
     Ok(comparison)
 }
 
-fn loaded(shape: Shape, model: &[f32]) -> Result<Ranker, AdoptionError> {
-    check_model(shape, model)?;
-    let mut ranker = Ranker::new(shape);
-    ranker.load(model);
-    Ok(ranker)
-}
-
-fn check_list(shape: Shape, list: &ShownList) -> Result<(), AdoptionError> {
-    let (n_features, wanted) = (list.n_features(), shape.n_features());
-    if n_features == wanted { Ok(()) } else { Err(AdoptionError::Features { n_features, wanted }) }
-}
-
-fn check_model(shape: Shape, model: &[f32]) -> Result<(), AdoptionError> {
-    if model.len() != shape.n_params() {
-        return Err(AdoptionError::Length { n_params: model.len(), wanted: shape.n_params() });
-    }
-    match model.iter().position(|value| !value.is_finite()) {
-        Some(index) => Err(AdoptionError::NotFinite { index, value: model[index] }),
-        None => Ok(()),
-    }
+fn check_list(shape: Shape, list: &ShownList) -> Result<(), QueryError> {
+    let (ours, theirs) = (shape.n_features(), list.n_features());
+    if ours == theirs { Ok(()) } else { Err(QueryError::OtherFeatures { ours, theirs }) }
 }
 
 #[cfg(test)]

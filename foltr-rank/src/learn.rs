@@ -44,6 +44,9 @@ pub trait OnlineLearner: Send + Sync + std::fmt::Debug {
     /// The raw outcome of the round. It must pass a privacy mechanism before it can leave the device.
     fn finish(&mut self) -> Update<'_>;
 
+    /// Impressions that have taught in this round.
+    fn n_interactions(&self) -> u32;
+
     /// What the list that [`Self::rank`] returned last will teach; none if its scores are not all finite.
     fn lesson(&mut self, ranking: &Ranking) -> Option<Lesson>;
 

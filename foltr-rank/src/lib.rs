@@ -20,6 +20,9 @@ pub mod simd;
 pub use learn::{EvolutionStream, Learner, Learning, Models, OnlineLearner, OwnRanker, Update};
 pub use parameter::ParameterError;
 pub use params::{Activation, Initialisation, Params, ParamsError, Shape};
-pub use query::{Candidates, Clicks, Impression, MAX_SHOWN, QueryError, QueryView, Ranking, RankingError, row_stride};
+pub use query::{
+    Candidates, Clicks, Impression, ImpressionError, MAX_SHOWN, QueryError, QueryView, Ranking, RankingError,
+    row_stride,
+};
 pub use ranker::{Ranker, RankerShape};
 pub use session::{ImpressionId, Session, Shown};

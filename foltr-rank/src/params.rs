@@ -5,6 +5,10 @@ use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
 use crate::normal::fill_standard_normal;
+use crate::parameter::{ParameterError, require};
+
+/// Beyond any ranker that a device computes; its memory is a gigabyte.
+const MAX_PARAMS: usize = 1 << 28;
 
 /// All parameters of a ranker, flat. A step, an update or a gradient has the same form.
 pub type Params = Vec<f32>;
@@ -49,12 +53,20 @@ impl Shape {
     pub const fn n_params(&self) -> usize {
         match *self {
             Self::Linear { n_features } => n_features,
-            Self::Mlp { n_features, n_hidden, .. } => (n_features + 2) * n_hidden,
+            Self::Mlp { n_features, n_hidden, .. } => n_features.saturating_add(2).saturating_mul(n_hidden),
         }
     }
-}
 
-impl Shape {
+    /// Refuses rankers without features, without hidden units, or larger than any device computes.
+    pub fn check_size(&self) -> Result<(), ParameterError> {
+        let whole = |name, n: usize| require(name, n as f64, (1..=MAX_PARAMS).contains(&n), "1 to 2^28");
+        whole("n_features", self.n_features())?;
+        if let Self::Mlp { n_hidden, .. } = *self {
+            whole("n_hidden", n_hidden)?;
+        }
+        whole("n_params", self.n_params())
+    }
+
     /// Refuses parameters that no ranker of this shape has.
     pub fn check(&self, params: &[f32]) -> Result<(), ParamsError> {
         let (shape, expected, got) = (*self, self.n_params(), params.len());

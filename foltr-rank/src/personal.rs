@@ -82,6 +82,11 @@ pub trait PersonalMethod: Copy + Debug + Send + Sync + 'static {
         pdgd.finish()
     }
 
+    /// Impressions behind what [`Self::finish`] says.
+    fn n_interactions(&self, pdgd: &Pdgd, _scratch: &Self::Scratch) -> u32 {
+        pdgd.n_interactions()
+    }
+
     /// Writes the state after the round. Says which cluster the update is for, where there are clusters.
     fn leave(&self, pdgd: &Pdgd, _scratch: &mut Self::Scratch, state: &mut [f32]) -> Option<usize> {
         pdgd.local_params(state);
@@ -127,6 +132,10 @@ impl<M: PersonalMethod> OnlineLearner for PersonalLearner<M> {
 
     fn lesson(&mut self, ranking: &Ranking) -> Option<Lesson> {
         self.pdgd.lesson(ranking)
+    }
+
+    fn n_interactions(&self) -> u32 {
+        self.method.n_interactions(&self.pdgd, &self.scratch)
     }
 
     fn save(&self, out: &mut Writer) {

@@ -240,7 +240,11 @@ pub fn prefetch_start<T>(slice: &[T]) {
     let _ = slice;
 }
 
-/// Copies unpadded features (document after document) into padded rows as [`QueryView`] wants them.
+/// Copies unpadded features (document after document) into padded rows as [`QueryView`] wants them. What is no whole
+/// document at the end is left out.
+///
+/// # Panics
+/// If `n_features` is 0; [`Candidates::new`] says so as an error.
 pub fn pad_rows(features: &[f32], n_features: usize) -> Vec<f32> {
     let stride = row_stride(n_features);
     let mut rows = vec![0.0; features.len() / n_features * stride];
@@ -342,17 +346,25 @@ pub enum RankingError {
 pub struct Clicks(pub u128);
 
 impl Clicks {
+    /// # Panics
+    /// If a position from [`MAX_SHOWN`] on was clicked.
     pub fn from_flags(flags: &[bool]) -> Self {
-        Self(flags.iter().enumerate().fold(0, |bits, (position, &clicked)| bits | (u128::from(clicked) << position)))
+        let mut clicks = Self::default();
+        flags.iter().enumerate().filter(|(_, clicked)| **clicked).for_each(|(position, _)| clicks.click(position));
+        clicks
     }
 
+    /// Whether this position was clicked. No list has a position from [`MAX_SHOWN`] on, so none was clicked.
     #[inline]
     pub const fn at(self, position: usize) -> bool {
-        self.0 >> position & 1 == 1
+        position < MAX_SHOWN && self.0 >> position & 1 == 1
     }
 
+    /// # Panics
+    /// If the position is [`MAX_SHOWN`] or more: a shift that wraps around would click the first document.
     #[inline]
     pub const fn click(&mut self, position: usize) {
+        assert!(position < MAX_SHOWN, "no list is so long that this position can be clicked");
         self.0 |= 1 << position;
     }
 
@@ -397,10 +409,46 @@ pub struct Impression<'a> {
 
 impl<'a> Impression<'a> {
     /// Clicks on the list that a learner ranked last.
+    ///
+    /// # Panics
+    /// Learners panic if a click is behind the end of the list, or a document of it is none of the query:
+    /// [`Self::try_new`] says so before.
     #[inline]
     pub const fn new(query: QueryView<'a>, ranking: &'a Ranking, clicks: Clicks) -> Self {
         Self { query, ranking, clicks, lesson: None }
     }
+
+    /// Like [`Self::new`], for lists and clicks of whatever origin.
+    ///
+    /// ```
+    /// use foltr_rank::{Candidates, Clicks, Impression, ImpressionError, Ranking};
+    ///
+    /// let (query, ranking) = (Candidates::new(&[0.5, 1.0], 1)?, Ranking::from_docs(&[1, 0])?);
+    /// assert!(Impression::try_new(query.view(), &ranking, Clicks(0b10)).is_ok());
+    /// let behind = Impression::try_new(query.view(), &ranking, Clicks(0b100)).unwrap_err();
+    /// assert_eq!(behind, ImpressionError::ClickBelow { position: 2, n_shown: 2 });
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn try_new(query: QueryView<'a>, ranking: &'a Ranking, clicks: Clicks) -> Result<Self, ImpressionError> {
+        let (n_docs, n_shown) = (query.n_docs(), ranking.len());
+        if let Some(&doc) = ranking.docs().iter().find(|&&doc| doc as usize >= n_docs) {
+            return Err(ImpressionError::UnknownDocument { doc, n_docs });
+        }
+        match clicks.last().filter(|&position| position >= n_shown) {
+            Some(position) => Err(ImpressionError::ClickBelow { position, n_shown }),
+            None => Ok(Self::new(query, ranking, clicks)),
+        }
+    }
+}
+
+/// Why a list and its clicks do not belong together.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
+#[non_exhaustive]
+pub enum ImpressionError {
+    #[error("document {doc} is shown, the query has {n_docs} documents (from 0)")]
+    UnknownDocument { doc: u32, n_docs: usize },
+    #[error("a click at position {position} of a list of {n_shown} (positions from 0)")]
+    ClickBelow { position: usize, n_shown: usize },
 }
 
 #[cfg(test)]
@@ -415,6 +463,18 @@ mod tests {
         let clicks = Clicks(bits | 1 << 99);
         assert_eq!((clicks.first(), clicks.last(), clicks.at(99), clicks.at(98)), (Some(0), Some(99), true, false));
         assert_eq!((Clicks::default().first(), Clicks::default().last()), (None, None));
+    }
+
+    /// Position 128 of a list that nobody can be shown: a shift that wraps around found, or clicked, the first document.
+    #[test]
+    fn clicks_behind_all_lists_are_not_on_the_first_document() {
+        assert!(!Clicks(u128::MAX).at(128) && !Clicks(u128::MAX).at(MAX_SHOWN));
+        for position in [MAX_SHOWN, 128, usize::MAX] {
+            let clicked = std::panic::catch_unwind(|| Clicks::default().click(position));
+            assert!(clicked.is_err(), "{position}");
+        }
+        assert!(std::panic::catch_unwind(|| Clicks::from_flags(&[true; 129])).is_err());
+        assert_eq!(Clicks::from_flags(&[false, true]), Clicks(0b10));
     }
 
     #[test]

@@ -71,7 +71,6 @@ pub struct Session {
 #[derive(Clone, Copy, Debug)]
 struct Round {
     release: u32,
-    n_interactions: u32,
 }
 
 /// A list to show.
@@ -146,7 +145,7 @@ impl Session {
         self.open.outlive_round();
         self.learner.enter(models, &self.state);
         self.learner.begin(models.global, public);
-        self.round = Some(Round { release, n_interactions: 0 });
+        self.round = Some(Round { release });
         Ok(())
     }
 
@@ -155,7 +154,7 @@ impl Session {
     /// With FOLtR-ES, the first half of the round's lists comes from one side of the perturbation, the rest from the
     /// other; lists beyond those of the round come from the unperturbed model, and teach nothing.
     pub fn rank(&mut self, query: QueryView<'_>, now: u64, private: &mut dyn Rng) -> Result<Shown, RankError> {
-        let Some(Round { release, .. }) = self.round else { return Err(RankError::NoRound) };
+        let Some(Round { release }) = self.round else { return Err(RankError::NoRound) };
         query.check_for(self.shape)?;
         self.learner.rank(query, private, &mut self.ranking);
         let lesson = self.learner.lesson(&self.ranking).ok_or(RankError::Scores)?;
@@ -185,19 +184,17 @@ impl Session {
     }
 
     fn learn(&mut self, ended: &StoredImpression) {
-        let Some(round) = &mut self.round else { return };
         let lesson = ended.lesson();
-        if *lesson != Lesson::Nothing {
+        if self.round.is_some() && *lesson != Lesson::Nothing {
             let ranking = Ranking::of_positions(ended.n_shown());
             let (query, clicks) = (ended.documents(), ended.clicks());
             self.learner.observe(&Impression { query, ranking: &ranking, clicks, lesson: Some(lesson) });
-            round.n_interactions = round.n_interactions.saturating_add(1);
         }
     }
 
     /// Impressions that have taught in this round, clicked or not; 0 without one.
     pub fn n_interactions(&self) -> u32 {
-        self.round.map_or(0, |round| round.n_interactions)
+        self.round.map_or(0, |_| self.learner.n_interactions())
     }
 
     /// The release that the open round started from.
@@ -216,7 +213,7 @@ impl Session {
     }
 
     /// Lets ids begin here, in a session that takes the place of another: ids of the other are closed, and stay so. Ids
-    /// never go back.
+    /// never go back, and begin at most at 2^62.
     pub fn continue_from(&mut self, next: ImpressionId) {
         self.open.skip_to(next);
     }
@@ -226,7 +223,7 @@ impl Session {
     ///
     /// Extreme features can make a model overflow. Such a round is lost, and the state stays what it was.
     pub fn finish(&mut self) -> Result<Finished<'_>, FinishError> {
-        let Round { release, .. } = self.round.take().ok_or(FinishError::NoRound)?;
+        let Round { release } = self.round.take().ok_or(FinishError::NoRound)?;
         self.open.outlive_round();
         let mut state = self.state.clone();
         let cluster = self.learner.leave(&mut state);

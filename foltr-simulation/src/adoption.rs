@@ -1,6 +1,6 @@
 //! Clients that test each release on their own clicks before they use it, and what those who refuse one do meanwhile.
 //!
-//! A client that is drawn tests the newest release first. Whoever refuses it searches with the model in use, which
+//! A client that works in a round tests the newest release first. Whoever refuses it searches with the model in use, which
 //! counts in online metrics, and sends nothing. Attackers test nothing.
 //!
 //! The lists of a round are drawn a second time, from the same streams and hence with the same bits, by a learner that
@@ -59,6 +59,10 @@ impl OnlineLearner for RecordingPdgd {
         self.pdgd.finish()
     }
 
+    fn n_interactions(&self) -> u32 {
+        self.pdgd.n_interactions()
+    }
+
     fn save(&self, out: &mut Writer) {
         self.pdgd.save(out);
     }
@@ -91,13 +95,14 @@ impl Device {
     ) -> Result<Self, AdoptionError> {
         let lists = Lists::default();
         let learner = RecordingPdgd { pdgd: Pdgd::new(settings.shape, pdgd), lists: Arc::clone(&lists) };
-        let adoption = Adoption::new(rule, settings.shape, &settings.initial)?;
+        let adoption = Adoption::new(rule, settings.shape, 0, &settings.initial)?;
         Ok(Self { adoption, worker: Worker::new(Box::new(learner), streams), lists })
     }
 
     /// Tests the release, then searches as often as the round asks for.
     fn meet(&mut self, round: &Round<'_>, client: u32) -> Meeting {
-        let is_adopted = self.adoption.consider(&round.task.global).is_ok_and(|verdict| verdict.is_adopted());
+        let RoundTask { round: version, global, .. } = round.task;
+        let is_adopted = self.adoption.consider(*version, global).is_ok_and(|verdict| verdict.is_adopted());
         let own_task = RoundTask { global: self.adoption.present().to_vec(), ..round.task.clone() };
         let mut stats = ClientStats::default();
         let own_round = Round { task: &own_task, ..*round };
@@ -105,6 +110,10 @@ impl Device {
         self.worker.run_clients(&own_round, clients, &mut StateStretch::none(), |sent| stats = sent.stats);
         for list in self.lists.lock().unwrap_or_else(PoisonError::into_inner).drain(..) {
             self.adoption.observe(list).expect("lists of the federation's own data");
+        }
+        // A client that is seldom drawn may have used a model for long before it meets the next one.
+        if self.adoption.is_due() {
+            self.adoption.reconsider();
         }
         Meeting { client, is_adopted, stats }
     }
@@ -138,12 +147,12 @@ impl AdoptingClients {
         Ok(Self { n_attackers, devices, refused_share: None })
     }
 
-    /// Lets the drawn clients (in rising order) test the release, and those who refuse it search without it.
-    pub(crate) fn meet(&mut self, round: &Round<'_>, drawn: &[u32]) -> Refusals {
+    /// Lets the clients that work (in rising order) test the release, and those who refuse it search without it.
+    pub(crate) fn meet(&mut self, round: &Round<'_>, working: &[u32]) -> Refusals {
         let clients = self.n_attackers..self.n_attackers + self.devices.len() as u32;
         let devices = clients.into_par_iter().zip(&mut self.devices);
-        let drawn = devices.filter(|(client, _)| drawn.binary_search(client).is_ok());
-        let meetings: Vec<Meeting> = drawn.map(|(client, device)| device.meet(round, client)).collect();
+        let devices = devices.filter(|(client, _)| working.binary_search(client).is_ok());
+        let meetings: Vec<Meeting> = devices.map(|(client, device)| device.meet(round, client)).collect();
         let mut refusals = Refusals { clients: Vec::new(), stats: RoundStats::default() };
         for meeting in meetings.iter().filter(|meeting| !meeting.is_adopted) {
             refusals.clients.push(meeting.client);
@@ -155,11 +164,11 @@ impl AdoptingClients {
     }
 
     /// The model that a client uses once it has seen the newest release; none of an attacker.
-    pub(crate) fn present(&self, client: u32, newest: &[f32]) -> Option<Params> {
+    pub(crate) fn present(&self, client: u32, newest: &RoundTask) -> Option<Params> {
         let device = client.checked_sub(self.n_attackers)? as usize;
         // A look from outside is no test that the device counts.
         let mut adoption = self.devices.get(device)?.adoption.clone();
-        adoption.consider(newest).ok()?;
+        adoption.consider(newest.round, &newest.global).ok()?;
         Some(adoption.present().to_vec())
     }
 

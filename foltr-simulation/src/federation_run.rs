@@ -159,7 +159,7 @@ impl<'a> FederationRun<'a> {
     /// The ranker that a client uses after the rounds so far; none if it has none of its own.
     pub fn own_ranker(&self, client: u32) -> Option<OwnRanker> {
         let models = Models { global: &self.task().global, clusters: &self.cluster_models };
-        if let Some(params) = self.adoption.as_ref().and_then(|it| it.present(client, models.global)) {
+        if let Some(params) = self.adoption.as_ref().and_then(|it| it.present(client, self.task())) {
             return Some(OwnRanker { shape: self.settings.shape, params });
         }
         self.personal.as_ref().and_then(|learner| learner.own_ranker(models, self.states.of(client)))
@@ -218,7 +218,8 @@ impl<'a> FederationRun<'a> {
         let mut stats = RoundStats::default();
         if let Some(adoption) = &mut self.adoption {
             let round = self.settings.round(&task, self.partition, &self.streams);
-            let refusals = adoption.meet(&round, &cohort.joining);
+            let working: Vec<u32> = cohort.starting.iter().map(|&(client, _)| client).collect();
+            let refusals = adoption.meet(&round, &working);
             cohort.leave_out(&refusals.clients);
             stats = refusals.stats;
         }

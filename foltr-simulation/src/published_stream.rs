@@ -318,7 +318,7 @@ mod tests {
                     partial.add_payload_with(&payload, &rule, 1.0, learner.direction());
                 }
                 coordinator.receive_partial(0, &partial).expect("one chunk");
-                let mut noise = SimulatedNoise::open(&streams, Purpose::Noise, u32::MAX, task.round);
+                let mut noise = SimulatedNoise::open(streams, Purpose::Noise, u32::MAX, task.round);
                 coordinator.close(&mut noise).expect("four clients");
                 let expected = published_weights(shape, &expected["weights"]);
                 for (ours, expected) in coordinator.task().global.iter().zip(expected) {

@@ -1,14 +1,18 @@
 //! Two rankers on the same lists: how much nDCG of the clicks the second gains or loses, and whether that can be chance.
 //!
+//! What is compared is the nDCG of the lists that each would *show*, on average over its own draws (`mean_discount.rs`).
+//! These means depend on the documents of a list and not on the order in which they were shown or clicked: so pairs of
+//! documents between which a person is indifferent have mean 0, whatever the two rankers are.
+//!
 //! The sum of the lists' evidence is divided by the root of the sum of its squares. For terms whose signs are
 //! symmetric this exceeds x with probability at most e^(-x^2 / 2), for any number of lists (`E69` Efron: *Student's t-Test
 //! under Symmetry Conditions*, JASA 64, 1969). So a test of error a needs the threshold sqrt(2 ln(1 / a)), and at least
 //! 2 ln(1 / a) lists to reach it. Terms here are not quite symmetric; the threshold is above that of the normal law, and
 //! simulations with users who prefer nothing check it.
 
+use super::mean_discount::mean_discounts;
 use super::shown_list::ShownList;
 use crate::elementary::ln_double;
-use crate::metric::discount;
 use crate::query::MAX_SHOWN;
 use crate::ranker::Ranker;
 
@@ -29,6 +33,7 @@ pub struct Comparison {
 
 /// How a ranker compares with another.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
 pub enum Outcome {
     Better,
     Worse,
@@ -36,12 +41,13 @@ pub enum Outcome {
 }
 
 impl Comparison {
-    /// Adds the evidence of one list.
+    /// Adds the evidence of one list. Where scores overflow, there is nothing to compare.
     pub(super) fn add(&mut self, reference: &mut Ranker, candidate: &mut Ranker, list: &ShownList) {
         let (mut moved, mut before) = ([0.0; MAX_SHOWN], [0.0; MAX_SHOWN]);
         let n_shown = list.n_shown();
-        discounts(candidate, list, &mut moved[..n_shown]);
-        discounts(reference, list, &mut before[..n_shown]);
+        let (Some(own), Some(others)) = (list.scores(reference), list.scores(candidate)) else { return };
+        mean_discounts(&own[..n_shown], &mut before[..n_shown]);
+        mean_discounts(&others[..n_shown], &mut moved[..n_shown]);
         moved[..n_shown].iter_mut().zip(before).for_each(|(moved, before)| *moved -= before);
         let (evidence, expected_square) = list.evidence(&moved[..n_shown]);
         self.sum += evidence;
@@ -56,7 +62,8 @@ impl Comparison {
         self.squares <= 0.0
     }
 
-    /// How much more nDCG of the clicks the candidate has on the shown documents, 0 if nothing is known.
+    /// How much more nDCG of the clicks lists of the candidate have, of the documents that were shown; 0 if nothing is
+    /// known.
     ///
     /// Lists count by how random they were, so that this is about documents whose order was open.
     pub fn estimate(&self) -> f64 {
@@ -88,19 +95,4 @@ impl Comparison {
 /// How many standard errors a test of this error needs.
 pub(super) fn threshold(error: f64) -> f64 {
     (2.0 * ln_double(1.0 / error)).sqrt()
-}
-
-/// The discount of each shown document's place in the ranker's order of them; of documents with equal scores the mean.
-fn discounts(ranker: &mut Ranker, list: &ShownList, discounts: &mut [f64]) {
-    let mut scores = [0.0_f32; MAX_SHOWN];
-    let scores = &mut scores[..discounts.len()];
-    ranker.score(list.query(), scores);
-    for (discount_of_doc, &score) in discounts.iter_mut().zip(&*scores) {
-        // A score that is not a number is neither above nor below any other: all are equal to it.
-        let n_above = scores.iter().filter(|&&other| other > score).count();
-        let n_below = scores.iter().filter(|&&other| other < score).count();
-        let places = n_above..scores.len() - n_below;
-        let n_equal = places.len() as f64;
-        *discount_of_doc = places.map(discount).sum::<f64>() / n_equal;
-    }
 }

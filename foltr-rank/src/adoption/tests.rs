@@ -5,7 +5,7 @@ use super::*;
 use crate::learn::pdgd::{PdgdSettings, Updates};
 use crate::learn::{Learning, Models};
 use crate::metric::{discount, ideal_dcg, ndcg};
-use crate::query::{Candidates, Clicks, MAX_SHOWN, QueryView, Ranking, pad_rows};
+use crate::query::{Candidates, Clicks, ImpressionError, QueryView, Ranking, pad_rows};
 use crate::rng::{Purpose, Stream, Streams};
 use crate::session::Session;
 
@@ -19,11 +19,23 @@ fn stream() -> Stream {
 
 /// Documents with these features, all shown in this order, drawn with scores `sharpness` times the features.
 fn list(features: &[f32], sharpness: f64, clicks: u128) -> Option<ShownList> {
+    list_beside(features, sharpness, f64::NEG_INFINITY, clicks)
+}
+
+/// The same where others are hidden.
+fn list_beside(features: &[f32], sharpness: f64, hidden: f64, clicks: u128) -> Option<ShownList> {
     let rows = pad_rows(features, 1);
     let scores: Vec<f64> = features.iter().map(|&feature| sharpness * f64::from(feature)).collect();
     let docs: Vec<u32> = (0..features.len() as u32).collect();
     let (query, ranking) = (QueryView::new(&rows, 1), Ranking::from_docs(&docs).expect("a short list"));
-    ShownList::new(query, &ranking, &scores, f64::NEG_INFINITY, Clicks(clicks)).expect("a sound list")
+    ShownList::new(query, &ranking, &scores, hidden, Clicks(clicks)).expect("a sound list")
+}
+
+/// The mean discounts of documents with these scores.
+fn discounts(scores: &[f32]) -> Vec<f64> {
+    let mut means = vec![0.0; scores.len()];
+    mean_discount::mean_discounts(scores, &mut means);
+    means
 }
 
 fn compare(reference: f32, candidate: f32, lists: &[ShownList]) -> Comparison {
@@ -31,10 +43,19 @@ fn compare(reference: f32, candidate: f32, lists: &[ShownList]) -> Comparison {
 }
 
 /// Three documents in an order of the Plackett-Luce law, and a click on one of them.
-fn searched(sharpness: f64, random: &mut impl Rng, clicked: impl Fn(&[f32], f64) -> usize) -> ShownList {
-    let mut left = vec![0.0_f32, 1.0, 2.0];
+fn search(sharpness: f64, random: &mut impl Rng, clicked: impl Fn(&[f32], f64) -> usize) -> Option<ShownList> {
+    search_among(vec![0.0_f32, 1.0, 2.0], sharpness, random, clicked)
+}
+
+/// The first three of these documents.
+fn search_among(
+    mut left: Vec<f32>,
+    sharpness: f64,
+    random: &mut impl Rng,
+    clicked: impl Fn(&[f32], f64) -> usize,
+) -> Option<ShownList> {
     let mut shown = Vec::new();
-    while !left.is_empty() {
+    while shown.len() < 3 {
         let weights: Vec<f64> = left.iter().map(|&feature| (sharpness * f64::from(feature)).exp()).collect();
         let mut at = random.random::<f64>() * weights.iter().sum::<f64>();
         let place = weights.iter().position(|weight| {
@@ -44,7 +65,13 @@ fn searched(sharpness: f64, random: &mut impl Rng, clicked: impl Fn(&[f32], f64)
         shown.push(left.remove(place.unwrap_or(left.len() - 1)));
     }
     let position = clicked(&shown, random.random());
-    list(&shown, sharpness, 1 << position).expect("one of three was clicked")
+    let hidden = left.iter().map(|&feature| (sharpness * f64::from(feature)).exp()).sum::<f64>().ln();
+    list_beside(&shown, sharpness, hidden, 1 << position)
+}
+
+/// The next such search that is evidence.
+fn searched(sharpness: f64, random: &mut impl Rng, clicked: impl Fn(&[f32], f64) -> usize) -> ShownList {
+    std::iter::repeat_with(|| search(sharpness, random, &clicked)).flatten().next().expect("without end")
 }
 
 /// Clicks the first document most of the time, whatever it is.
@@ -64,14 +91,14 @@ fn evidence_by_hand() {
     let shown = list(&[2_f32.ln(), 0.0], 1.0, 0b01).expect("a preference");
     assert!((f64::from(shown.rho[0]) - 1.0 / 3.0).abs() < 1e-6 && (shown.weight() - 2.0 / 3.0).abs() < 1e-6);
     let comparison = compare(1.0, -1.0, std::slice::from_ref(&shown));
-    // The clicked document falls from the first place to the second: 2 rho (d_c - d_u) / 2, d_u = -d_c.
-    let fall = discount(1) - discount(0);
-    assert!((comparison.sum - fall * 2.0 / 3.0).abs() < 1e-6, "{comparison:?}");
-    assert!((comparison.estimate() - fall).abs() < 1e-6);
+    // The clicked document is first with probability 2/3, then with 1/3: 2 rho (d_c - d_u) / 2, d_u = -d_c.
+    let fall = (discount(1) - discount(0)) / 3.0;
+    assert!((comparison.sum - fall * 2.0 / 3.0).abs() < 1e-3, "{comparison:?}");
+    assert!((comparison.estimate() - fall).abs() < 1e-3);
     // rho (1 - rho) (2 fall)^2 is more than the square of what was seen.
-    assert!((comparison.squares - 2.0 / 9.0 * 4.0 * fall * fall).abs() < 1e-6);
+    assert!((comparison.squares - 2.0 / 9.0 * 4.0 * fall * fall).abs() < 1e-3);
     assert_eq!((comparison.n_lists, comparison.n_clicks), (1, 1));
-    assert_eq!(compare(1.0, 2.0, &[shown]).sum, 0.0, "the same order");
+    assert_eq!(compare(1.0, 1.0, &[shown]).sum, 0.0, "the same model");
 }
 
 #[test]
@@ -88,17 +115,17 @@ fn of_lists_in_random_order_the_estimate_is_the_difference_of_the_clicks_ndcg() 
         let labels = order_of(1.0);
         let value = |order: &[u8]| ndcg(order.iter().copied(), ideal_dcg(&labels, 5), 5).expect("a click");
         let expected = value(&order_of(-1.0)) - value(&labels);
-        let estimate = compare(1.0, -1.0, &[shown]).estimate();
-        assert!((estimate - expected).abs() < 1e-6, "clicks {clicks:05b}: {estimate} instead of {expected}");
+        // Rankers whose own lists are certain.
+        let estimate = compare(100.0, -100.0, &[shown]).estimate();
+        assert!((estimate - expected).abs() < 3e-3, "clicks {clicks:05b}: {estimate} instead of {expected}");
     }
 }
 
 #[test]
-fn equal_scores_share_their_places() {
-    let shown = list(&[1.0, 1.0, -1.0], 0.0, 0b001).expect("a preference");
-    let comparison = compare(0.0, 1.0, &[shown]);
-    let all = (discount(0) + discount(1) + discount(2)) / 3.0;
-    assert!((comparison.estimate() - ((discount(0) + discount(1)) / 2.0 - all)).abs() < 1e-6);
+fn the_estimate_is_the_difference_of_the_lists_that_are_drawn() {
+    let shown = list(&[1.0, 0.3, -1.0], 0.0, 0b001).expect("a preference");
+    let (moved, before) = (discounts(&[2.0, 0.6, -2.0])[0], discounts(&[0.5, 0.15, -0.5])[0]);
+    assert!((compare(0.5, 2.0, &[shown]).estimate() - (moved - before)).abs() < 1e-3);
 }
 
 #[test]
@@ -120,13 +147,40 @@ fn position_bias_is_no_evidence_and_preference_is() {
     assert_eq!(compare(1.0, -1.0, &naive).outcome(6.0), Outcome::Worse);
 }
 
+/// Lists that are left out because they are nearly certain could make the rest lean to one side: to somebody who prefers
+/// nothing, the reversed model would look worse, or better, than it is.
+#[test]
+fn leaving_out_certain_lists_favours_no_order() {
+    let mut random = stream();
+    // The same three documents each time, between certain and open; and others each time, of which about half is left out.
+    for (features, sharpness, n_left) in [(Some([0.0, 1.0, 2.0]), 3.0, 400..=400), (None, 20.0, 100..=300)] {
+        let mut search = |_| {
+            let others = || (0..6).map(|_| 2.0 * random.random::<f32>()).collect();
+            let features = features.map_or_else(others, |features| features.to_vec());
+            search_among(features, sharpness, &mut random, indifferent)
+        };
+        let (mut n_low, mut n_high) = (0, 0);
+        for _ in 0..800 {
+            let lists: Vec<ShownList> = (0..400).filter_map(&mut search).collect();
+            assert!(n_left.contains(&lists.len()), "{} of 400", lists.len());
+            let comparison = compare(1.0, -1.0, &lists);
+            n_low += u32::from(comparison.outcome(2.0) == Outcome::Worse);
+            n_high += u32::from(comparison.outcome(2.0) == Outcome::Better);
+        }
+        // Beyond two standard errors: 2.3 % each of a normal law, and two standard errors of that.
+        assert!(n_low.max(n_high) <= 26, "{n_low} and {n_high} of 800");
+    }
+}
+
 #[test]
 fn lists_that_are_nearly_certain_decide_nothing() {
     // The other order would come once in 22,000 lists, and has not: that the first is always clicked says nothing.
-    let shown = list(&[10.0, 0.0], 1.0, 0b01).expect("a preference");
-    let comparison = compare(1.0, -1.0, &vec![shown; 2_000]);
+    assert_eq!(list(&[10.0, 0.0], 1.0, 0b01), None);
+    // Once in 26: still no evidence on its own.
+    let shown = list(&[3.2, 0.0], 1.0, 0b01).expect("a preference");
+    let comparison = compare(1.0, -1.0, &vec![shown; 20]);
     assert!(comparison.sum < 0.0);
-    assert!(comparison.sum.abs() < 0.5 * comparison.squares.sqrt(), "{comparison:?}");
+    assert!(comparison.sum.abs() < comparison.squares.sqrt(), "{comparison:?}");
 }
 
 #[test]
@@ -144,7 +198,7 @@ fn thresholds_and_clicks_by_hand() {
 }
 
 fn device(n_lists: usize) -> Adoption {
-    let mut device = Adoption::new(RULE, SHAPE, &[1.0]).expect("a sound rule");
+    let mut device = Adoption::new(RULE, SHAPE, 1, &[1.0]).expect("a sound rule");
     let mut random = stream();
     for _ in 0..n_lists {
         device.observe(searched(0.8, &mut random, prefers_large)).expect("one feature");
@@ -152,34 +206,165 @@ fn device(n_lists: usize) -> Adoption {
     device
 }
 
+fn consider(device: &mut Adoption, version: u32, weight: f32) -> Verdict {
+    device.consider(version, &[weight]).expect("one parameter")
+}
+
 #[test]
 fn a_worse_release_is_refused_and_a_later_one_adopted() {
     let mut device = device(400);
-    let refused = device.consider(&[-1.0]).expect("one parameter");
+    let refused = consider(&mut device, 2, -1.0);
     assert_eq!((refused.outcome, device.present(), device.n_tests()), (Outcome::Worse, &[1.0][..], 1));
+    assert_eq!((refused.in_use, refused.reference, device.version()), (1, 1, 1));
     let needed = refused.clicks_needed(-refused.comparison.estimate()).expect("known");
     assert!(needed < 400.0, "it was noticed with 400 clicks, {needed} would do for .8");
-    // The same order as the reference: nothing to test.
-    assert!(device.consider(&[2.0]).expect("one parameter").is_adopted());
-    assert_eq!((device.present(), device.n_tests()), (&[2.0][..], 1));
+    // The reference once more: nothing to test.
+    assert!(consider(&mut device, 3, 1.0).is_adopted());
+    assert_eq!((device.version(), device.n_tests()), (3, 1));
 }
 
 #[test]
 fn a_better_release_becomes_the_reference() {
-    let mut device = Adoption { reference: vec![-1.0], ..device(400) };
-    let verdict = device.consider(&[0.5]).expect("one parameter");
-    assert_eq!((verdict.outcome, device.reference(), device.reference_number), (Outcome::Better, &[0.5][..], 2));
-    assert_eq!(device.consider(&[-1.0]).expect("one parameter").outcome, Outcome::Worse);
+    let first = Reference { params: vec![-1.0], ..device(0).reference };
+    let mut device = Adoption { reference: first.clone(), ..device(400) };
+    let verdict = consider(&mut device, 2, 0.5);
+    assert_eq!((verdict.outcome, verdict.in_use, device.reference()), (Outcome::Better, 2, &[0.5][..]));
+    assert_eq!((device.reference_version(), device.reference.number, device.reference.n_before), (2, 2, 400));
+    // It was chosen by these lists, so that they cannot compare others with it. They still speak against the first.
+    assert_eq!(device.former, Some(first));
+    let verdict = consider(&mut device, 3, -2.0);
+    assert_eq!((verdict.outcome, verdict.reference, verdict.in_use), (Outcome::Worse, 1, 2));
+    assert!(consider(&mut device, 4, 0.2).is_adopted(), "worse than the second, but nothing new was clicked");
 }
 
 #[test]
 fn a_model_that_turned_out_to_be_worse_is_given_up_for_the_reference() {
     let mut early = device(5);
-    assert!(early.consider(&[-1.0]).expect("one parameter").is_adopted(), "five lists are too few to tell");
-    assert_eq!((early.present(), early.reference()), (&[-1.0][..], &[1.0][..]));
+    assert!(consider(&mut early, 2, -1.0).is_adopted(), "five lists are too few to tell");
+    assert_eq!((early.version(), early.reference_version()), (2, 1));
     early.lists = device(400).lists;
-    assert!(!early.consider(&[-2.0]).expect("one parameter").is_adopted());
-    assert_eq!(early.present(), [1.0]);
+    let verdict = consider(&mut early, 3, -2.0);
+    assert_eq!((verdict.outcome, verdict.in_use, early.present()), (Outcome::Worse, 1, &[1.0][..]));
+}
+
+/// A bad release came when a device had seen few clicks, and then none for a year: nothing but a second look finds it.
+#[test]
+fn a_bad_model_is_found_although_no_other_release_comes() {
+    let mut device = device(5);
+    assert!(consider(&mut device, 2, -1.0).is_adopted());
+    let (mut random, mut checks) = (stream(), Vec::new());
+    for _ in 5..400 {
+        device.observe(searched(-1.0, &mut random, prefers_large)).expect("one feature");
+        if device.is_due() {
+            let verdict = device.reconsider();
+            checks.push((device.n_observed, verdict.outcome));
+            assert_eq!(verdict.in_use, device.version());
+        }
+    }
+    assert_eq!((device.version(), device.present()), (1, &[1.0][..]), "{checks:?}");
+    assert_eq!(checks.iter().map(|check| check.0).collect::<Vec<_>>(), [16, 32, 64, 128, 256]);
+}
+
+/// A release that was fitted to the stored clicks became the reference, and is bad on those that follow.
+#[test]
+fn a_reference_that_turned_out_to_be_worse_is_given_up_for_the_one_before() {
+    let chosen = Reference { version: 2, params: vec![-1.0], number: 2, n_before: 400 };
+    let mut device = device(400);
+    device.former = Some(std::mem::replace(&mut device.reference, chosen));
+    (device.version, device.present) = (2, vec![-1.0]);
+    assert_eq!(device.reconsider().outcome, Outcome::Undecided, "no list is newer than it");
+    let mut random = stream();
+    for _ in 0..300 {
+        device.observe(searched(-1.0, &mut random, prefers_large)).expect("one feature");
+    }
+    let verdict = device.reconsider();
+    assert_eq!((verdict.outcome, verdict.in_use, device.reference_version()), (Outcome::Worse, 1, 1));
+    assert_eq!(device.former, None);
+    assert_eq!(device.reconsider().outcome, Outcome::Undecided);
+}
+
+/// A tenth of the model has the same order. Lists that are drawn from it are nearly random.
+#[test]
+fn a_release_that_flattens_all_scores_is_refused() {
+    let mut device = Adoption::new(RULE, SHAPE, 1, &[2.0]).expect("a sound rule");
+    let mut random = stream();
+    for _ in 0..400 {
+        device.observe(searched(2.0, &mut random, prefers_large)).expect("one feature");
+    }
+    for scale in [0.1, 0.01, 0.0] {
+        let verdict = consider(&mut device, 2, 2.0 * scale);
+        assert_eq!((verdict.outcome, verdict.in_use), (Outcome::Worse, 1), "{scale}: {verdict:?}");
+    }
+    assert!(consider(&mut device, 3, 2.1).is_adopted());
+}
+
+/// A sharpened release makes lists certain. They tell nothing, and pushed out those that spoke against the next, bad one.
+#[test]
+fn a_reversed_release_is_refused_also_behind_a_sharpened_one() {
+    let mut device = device(400);
+    assert!(consider(&mut device, 2, 9.0).is_adopted(), "nobody sees worse lists");
+    let mut random = stream();
+    for _ in 0..1_000 {
+        // What of the certain lists is evidence goes in.
+        if let Some(list) = search(9.0, &mut random, prefers_large) {
+            device.observe(list).expect("one feature");
+        }
+    }
+    assert!(device.n_observed < 500, "{} lists", device.n_observed);
+    let verdict = consider(&mut device, 3, -1.0);
+    assert_eq!((verdict.outcome, verdict.in_use), (Outcome::Worse, 2), "{verdict:?}");
+}
+
+/// Finite parameters, but nothing can be ranked with them.
+#[test]
+fn a_release_whose_scores_overflow_is_refused_without_a_test() {
+    let mut device = device(50);
+    device.observe(list(&[100.0, 99.5, 0.0], 1.0, 0b010).expect("a preference")).expect("one feature");
+    let verdict = consider(&mut device, 2, f32::MAX);
+    assert_eq!((verdict.outcome, verdict.in_use, device.n_tests()), (Outcome::Worse, 1, 0));
+    assert!(verdict.comparison.is_empty());
+    // A list on which the reference overflows, too, says nothing: one document would keep all releases out.
+    let mut large = Adoption::new(RULE, SHAPE, 1, &[f32::MAX]).expect("a sound rule");
+    large.lists = device.lists.clone();
+    assert!(consider(&mut large, 2, f32::MAX / 2.0).is_adopted());
+    assert!(consider(&mut large, 3, 1.0).is_adopted());
+}
+
+/// Somebody writes 2^64 - 1 tests into a device's file: counting on from there would overflow.
+#[test]
+fn counts_beyond_all_use_are_refused_and_do_not_overflow() {
+    let full = Adoption { n_tests: 1 << 53, ..device(30) };
+    assert!(matches!(Adoption::decode(&full.encode(), SHAPE), Err(AdoptionError::Bytes(_))));
+    let mut last = Adoption { n_tests: u64::MAX, n_observed: u64::MAX, ..device(30) };
+    consider(&mut last, 2, -1.0);
+    last.observe(list(&[0.0, 1.0], 0.0, 1).expect("a preference")).expect("one feature");
+    assert_eq!((last.n_tests, last.n_observed), (u64::MAX, u64::MAX));
+}
+
+/// Rows that are no documents were stored, and the device's own bytes could not be read any more.
+#[test]
+fn what_a_list_is_made_of_can_be_stored() {
+    let new = |rows: &[f32]| {
+        let (query, ranking) = (QueryView::new(rows, 1), Ranking::from_docs(&[1, 0]).expect("two"));
+        ShownList::new(query, &ranking, &[0.0, 0.0], 0.0, Clicks(1))
+    };
+    let mut rows = pad_rows(&[1.0, 2.0], 1);
+    assert!(matches!(new(&rows), Ok(Some(_))));
+    rows[0] = f32::NAN;
+    assert_eq!(new(&rows), Err(ListError::Documents(QueryError::NotFinite { doc: 1, feature: 0 })));
+    (rows[0], rows[15]) = (1.0, 0.5);
+    assert_eq!(new(&rows), Err(ListError::Documents(QueryError::Padding { doc: 0 })));
+}
+
+/// Shapes that came from a damaged plan: no features, or more parameters than a machine counts.
+#[test]
+fn shapes_that_no_device_computes_are_refused() {
+    let huge = Shape::Mlp { n_features: usize::MAX, n_hidden: 3, activation: crate::Activation::Relu };
+    for shape in [Shape::Linear { n_features: 0 }, huge] {
+        assert!(matches!(Adoption::new(RULE, shape, 1, &[]), Err(AdoptionError::Parameter(_))), "{shape:?}");
+        assert!(matches!(Adoption::decode(&device(1).encode(), shape), Err(AdoptionError::Parameter(_))));
+        assert!(matches!(super::compare(shape, &[], &[], []), Err(AdoptionError::Parameter(_))));
+    }
 }
 
 #[test]
@@ -197,23 +382,24 @@ fn the_newest_lists_are_stored_and_no_more() {
 fn what_does_not_fit_is_a_named_error() {
     let rule = AdoptionRule { error: 1.0, lists: 0 };
     assert_eq!(rule.check().iter().map(|problem| problem.name).collect::<Vec<_>>(), ["error", "lists"]);
-    let refused = Adoption::new(rule, SHAPE, &[1.0]).expect_err("no error").to_string();
+    let refused = Adoption::new(rule, SHAPE, 1, &[1.0]).expect_err("no error").to_string();
     assert_eq!(refused, "error = 1 must be above 0 and below 1");
     let mut device = device(1);
-    let length = device.consider(&[1.0, 2.0]).expect_err("two parameters");
-    assert_eq!(length, AdoptionError::Length { n_params: 2, wanted: 1 });
-    assert!(matches!(device.consider(&[f32::NAN]), Err(AdoptionError::NotFinite { index: 0, .. })));
+    let length = ParamsError::Length { shape: SHAPE, expected: 1, got: 2 };
+    assert_eq!(device.consider(2, &[1.0, 2.0]), Err(AdoptionError::Model(length)));
+    let not_finite = ParamsError::NotFinite { parameter: 0 };
+    assert_eq!(device.consider(2, &[f32::NAN]), Err(AdoptionError::Model(not_finite)));
     let rows = pad_rows(&[1.0, 2.0, 3.0, 4.0], 2);
     let (query, ranking) = (QueryView::new(&rows, 2), Ranking::from_docs(&[1, 0]).expect("two"));
     let wide = |scores: &[f64], hidden, clicks| ShownList::new(query, &ranking, scores, hidden, Clicks(clicks));
     let other = wide(&[0.0, 0.0], 0.0, 1).expect("sound").expect("a preference");
-    assert_eq!(device.observe(other), Err(AdoptionError::Features { n_features: 2, wanted: 1 }));
+    assert_eq!(device.observe(other), Err(QueryError::OtherFeatures { ours: 1, theirs: 2 }.into()));
     assert_eq!(wide(&[0.0], 0.0, 1), Err(ListError::Scores { n_scores: 1, n_shown: 2 }));
-    assert_eq!(wide(&[0.0, 0.0], 0.0, 4), Err(ListError::ClickBelow { position: 2, n_shown: 2 }));
+    assert_eq!(wide(&[0.0, 0.0], 0.0, 4), Err(ImpressionError::ClickBelow { position: 2, n_shown: 2 }.into()));
     assert!(matches!(wide(&[0.0, f64::NAN], 0.0, 1), Err(ListError::NotFinite { .. })));
     assert!(matches!(wide(&[0.0, 0.0], f64::INFINITY, 1), Err(ListError::NotFinite { .. })));
     let unknown = ShownList::new(query, &Ranking::from_docs(&[2]).expect("one"), &[0.0], 0.0, Clicks(1));
-    assert_eq!(unknown, Err(ListError::UnknownDocument { doc: 2, n_docs: 2 }));
+    assert_eq!(unknown, Err(ImpressionError::UnknownDocument { doc: 2, n_docs: 2 }.into()));
     assert_eq!((wide(&[0.0, 0.0], 0.0, 0), wide(&[0.0, 0.0], 0.0, 3)), (Ok(None), Ok(None)));
 }
 
@@ -246,36 +432,23 @@ fn a_list_that_ended_in_a_session_is_evidence() {
 }
 
 #[test]
-fn scores_beyond_all_numbers_do_not_panic() {
-    let mut device = device(50);
-    assert!(device.consider(&[f32::MAX]).is_ok());
-    let extreme = list(&[f32::MAX, -f32::MAX, 0.0], 1.0, 0b010).expect("a preference");
-    device.observe(extreme).expect("one feature");
-    let verdict = device.consider(&[-f32::MAX]).expect("finite parameters");
-    assert!(verdict.comparison.estimate().is_finite() && verdict.comparison.standard_error().is_finite());
-    let long: Vec<f32> = (0..MAX_SHOWN as u16).map(f32::from).collect();
-    device.observe(list(&long, 1.0, 1 << 99).expect("a preference")).expect("one feature");
-    assert!(device.consider(&[-1.0]).is_ok());
-}
-
-#[test]
 fn a_device_that_is_stored_and_read_again_decides_with_the_same_bits() {
     let releases = [-1.0, 0.5, -0.3, 2.0, -2.0, 1.0];
     let (mut whole, mut again) = (device(30), device(30));
     let mut random = stream();
-    for release in releases {
-        again = Adoption::from_bytes(SHAPE, &again.to_bytes()).expect("our own bytes");
+    for (version, release) in (2..).zip(releases) {
+        again = Adoption::decode(&again.encode(), SHAPE).expect("our own bytes");
         let list = searched(0.8, &mut random, prefers_large);
         for device in [&mut whole, &mut again] {
             device.observe(list.clone()).expect("one feature");
         }
-        assert_eq!(whole.consider(&[release]), again.consider(&[release]));
-        assert_eq!(whole.to_bytes(), again.to_bytes());
+        assert_eq!(whole.consider(version, &[release]), again.consider(version, &[release]));
+        assert_eq!(whole.encode(), again.encode());
     }
-    let bytes = whole.to_bytes();
-    assert!(Adoption::from_bytes(Shape::Linear { n_features: 2 }, &bytes).is_err());
+    let bytes = whole.encode();
+    assert!(Adoption::decode(&bytes, Shape::Linear { n_features: 2 }).is_err());
     for len in 0..bytes.len() {
-        assert!(Adoption::from_bytes(SHAPE, &bytes[..len]).is_err(), "{len} bytes");
+        assert!(Adoption::decode(&bytes[..len], SHAPE).is_err(), "{len} bytes");
     }
 }
 
@@ -283,14 +456,15 @@ proptest! {
     /// Any bytes are a state, which is written as it was read and can be used, or an error.
     #[test]
     fn damaged_bytes_are_read_or_refused(damage in prop::collection::vec((any::<prop::sample::Index>(), any::<u8>()), 1..4)) {
-        let mut bytes = device(3).to_bytes();
+        let mut bytes = device(3).encode();
         for (place, byte) in damage {
             let place = place.index(bytes.len());
             bytes[place] = byte;
         }
-        if let Ok(mut device) = Adoption::from_bytes(SHAPE, &bytes) {
-            prop_assert_eq!(device.to_bytes(), bytes);
-            prop_assert!(device.consider(&[-1.0]).is_ok());
+        if let Ok(mut device) = Adoption::decode(&bytes, SHAPE) {
+            prop_assert_eq!(device.encode(), bytes);
+            prop_assert!(device.consider(2, &[-1.0]).is_ok());
+            device.reconsider();
         }
     }
 }

@@ -290,6 +290,10 @@ impl OnlineLearner for Evolution {
         Some(self.side.map_or(Lesson::Nothing, Lesson::Side))
     }
 
+    fn n_interactions(&self) -> u32 {
+        (self.plus_outcomes.len() + self.minus_outcomes.len()) as u32
+    }
+
     fn save(&self, out: &mut Writer) {
         out.u32(self.seed).len(self.n_ranked);
         self.unperturbed.write(out);

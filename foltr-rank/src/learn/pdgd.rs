@@ -127,6 +127,9 @@ pub struct Pdgd {
 
 impl Pdgd {
     /// A learner for rankers of this shape. Begin a round before use.
+    ///
+    /// # Panics
+    /// [`OnlineLearner::rank`] panics with lists longer than [`MAX_SHOWN`]; [`Session`](crate::Session) refuses such settings.
     pub fn new(shape: Shape, settings: PdgdSettings) -> Self {
         Self {
             settings,
@@ -224,7 +227,7 @@ impl OnlineLearner for Pdgd {
     }
 
     fn observe(&mut self, impression: &Impression<'_>) {
-        self.n_interactions += 1;
+        self.n_interactions = self.n_interactions.saturating_add(1);
         let Impression { query, ranking, clicks, .. } = *impression;
         let immediate = self.settings.updates == Updates::Immediate;
         let proximal = immediate && self.settings.proximal != 0.0;
@@ -267,6 +270,10 @@ impl OnlineLearner for Pdgd {
         self.scores.is_finite().then(|| Lesson::Pairs(ListMass::new(&self.scores, &mut self.exponentials, ranking)))
     }
 
+    fn n_interactions(&self) -> u32 {
+        self.n_interactions
+    }
+
     fn save(&self, out: &mut Writer) {
         out.u32(self.n_interactions).f32s(&self.global);
         self.ranker.write(out);
@@ -295,6 +302,17 @@ mod tests {
         let settings =
             PdgdSettings { learning_rate: 0.1, updates: Updates::Immediate, n_shown: 2, clip_radius: None, proximal };
         Pdgd::new(Shape::Linear { n_features: 2 }, settings)
+    }
+
+    /// A damaged file says that a round has seen 2^32 - 1 lists. The next one wrapped around, or ended the program.
+    #[test]
+    fn a_count_at_its_end_stays_there() {
+        let mut learner = learner(0.0);
+        learner.n_interactions = u32::MAX;
+        let rows = crate::query::pad_rows(&[1.0, 0.0], 2);
+        let ranking = Ranking::of_positions(1);
+        learner.observe(&Impression::new(QueryView::new(&rows, 2), &ranking, Clicks::default()));
+        assert!(matches!(learner.finish(), Update::Step { n_interactions: u32::MAX, .. }));
     }
 
     #[test]

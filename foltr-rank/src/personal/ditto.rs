@@ -59,6 +59,10 @@ impl PersonalMethod for Ditto {
         shared.finish()
     }
 
+    fn n_interactions(&self, _: &Pdgd, shared: &SharedModel) -> u32 {
+        shared.n_interactions
+    }
+
     fn save(&self, shared: &SharedModel, out: &mut Writer) {
         shared.save(out);
     }

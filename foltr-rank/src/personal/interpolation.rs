@@ -142,6 +142,10 @@ impl PersonalMethod for Interpolation {
         None
     }
 
+    fn n_interactions(&self, _: &Pdgd, both: &BothModels) -> u32 {
+        both.shared.n_interactions
+    }
+
     fn save(&self, both: &BothModels, out: &mut Writer) {
         both.own.write(out);
         both.shared.save(out);

@@ -56,7 +56,7 @@ pub struct SharedModel {
     delta: Params,
     pub(super) shown: Shown,
     pub(super) preferences: Preferences,
-    n_interactions: u32,
+    pub(super) n_interactions: u32,
 }
 
 impl SharedModel {
@@ -75,7 +75,7 @@ impl SharedModel {
 
     /// Takes in what the clicks on a list say, with rho of the `lister` that made it; says whether they say anything.
     pub(super) fn read(&mut self, lister: &mut Pdgd, impression: &Impression<'_>) -> bool {
-        self.n_interactions += 1;
+        self.n_interactions = self.n_interactions.saturating_add(1);
         lister.preferences(impression, &mut self.preferences);
         let any = !self.preferences.is_empty();
         if any {

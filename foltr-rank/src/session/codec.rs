@@ -32,8 +32,8 @@ impl Session {
     pub fn encode(&self) -> Vec<u8> {
         let mut out = Writer::named(NAME);
         out.f32s(&self.state);
-        out.option(self.round, |out, Round { release, n_interactions }| {
-            out.u32(release).u32(n_interactions);
+        out.option(self.round, |out, Round { release }| {
+            out.u32(release);
             self.learner.save(out);
         });
         let open = &self.open;
@@ -56,12 +56,12 @@ impl Session {
         session.state = input.f32s(session.state.len())?;
         let learner = &mut session.learner;
         session.round = input.option(|input| {
-            let round = Round { release: input.u32()?, n_interactions: input.u32()? };
+            let round = Round { release: input.u32()? };
             learner.restore(input)?;
             Ok(round)
         })?;
         session.open.next_id = input.u64()?;
-        input.require(session.open.next_id <= MAX_NEXT_ID, "more impressions than any device shows")?;
+        input.require(session.open.next_id < MAX_NEXT_ID, "more impressions than any device shows")?;
         session.open.clock = Clock { elapsed: input.u64()?, shown: input.u64()? };
         let fits = |lesson: &Lesson| match lesson {
             Lesson::Pairs(_) => matches!(learning, Learning::Pdgd(_)),

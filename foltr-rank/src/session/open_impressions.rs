@@ -5,8 +5,10 @@ use super::{ClickError, ImpressionId, StoredImpression};
 use crate::learn::Lesson;
 use crate::query::{QueryView, Ranking};
 
-/// Beyond any number of lists that a device shows, with room behind it.
-pub(super) const MAX_NEXT_ID: u64 = 1 << 63;
+/// Where ids may begin at most: a session that begins there can still show lists and be stored.
+const MAX_FIRST_ID: u64 = 1 << 62;
+/// So many lists later than no device shows: stored sessions have lower ids.
+pub(super) const MAX_NEXT_ID: u64 = MAX_FIRST_ID + (1 << 61);
 
 /// In the order of their ids. Ids rise, so an id below the next one that is not here has ended: no list of ended ones is
 /// stored.
@@ -38,7 +40,7 @@ impl OpenImpressions {
     }
 
     pub(super) fn skip_to(&mut self, next: ImpressionId) {
-        self.next_id = self.next_id.max(next.0.min(MAX_NEXT_ID));
+        self.next_id = self.next_id.max(next.0.min(MAX_FIRST_ID));
     }
 
     pub(super) fn all(&self) -> &[StoredImpression] {

@@ -9,16 +9,13 @@ use crate::params::Shape;
 use crate::personal::Personalisation;
 use crate::query::MAX_SHOWN;
 
-/// Beyond any ranker that a device computes; its memory is a gigabyte.
-const MAX_PARAMS: usize = 1 << 28;
-
 /// The longest list, or what is wrong.
 pub(super) fn check(
     shape: Shape,
     learning: &Learning,
     personalisation: Option<&Personalisation>,
 ) -> Result<usize, SessionError> {
-    check_shape(shape)?;
+    shape.check_size()?;
     let n_shown = match learning {
         Learning::Pdgd(settings) => check_pdgd(settings)?,
         Learning::Evolution { published_stream: true, .. } => return Err(SessionError::PublishedStream),
@@ -32,16 +29,6 @@ pub(super) fn check(
         }
     }
     Ok(n_shown)
-}
-
-fn check_shape(shape: Shape) -> Result<(), ParameterError> {
-    let whole = |name, n: usize| require(name, n as f64, (1..=MAX_PARAMS).contains(&n), "1 to 2^28");
-    whole("n_features", shape.n_features())?;
-    if let Shape::Mlp { n_hidden, .. } = shape {
-        whole("n_hidden", n_hidden)?;
-    }
-    // Neither factor is above 2^28, so the product does not overflow.
-    whole("n_params", shape.n_params())
 }
 
 fn check_list(n_shown: usize, most: usize, right: &'static str) -> Result<usize, ParameterError> {

@@ -26,22 +26,22 @@ fn list(number: u32) -> ShownList {
 }
 
 fn device(shape: Shape, (n_lists, n_releases): (u32, u32)) -> Adoption {
-    let mut device = Adoption::new(RULE, shape, &model(shape, 0)).expect("a sound rule");
+    let mut device = Adoption::new(RULE, shape, 0, &model(shape, 0)).expect("a sound rule");
     (0..n_lists).for_each(|number| device.observe(list(number)).expect("two features"));
     for number in 1..=n_releases {
-        device.consider(&model(shape, number)).expect("a finite model");
+        device.consider(number, &model(shape, number)).expect("a finite model");
     }
     device
 }
 
 /// What must hold for any bytes: no panic, what is accepted has exactly these bytes, and it goes on.
 fn check_total(shape: Shape, bytes: &[u8]) -> Result<(), String> {
-    let mut device = Adoption::from_bytes(shape, bytes).map_err(|error| label(&error))?;
-    assert_eq!(device.to_bytes(), bytes);
+    let mut device = Adoption::decode(bytes, shape).map_err(|error| label(&error))?;
+    assert_eq!(device.encode(), bytes);
     for number in 1..3 {
         device.observe(list(number)).expect("two features");
         let n_tests = device.n_tests();
-        let verdict = device.consider(&model(shape, number)).expect("a finite model");
+        let verdict = device.consider(number, &model(shape, number)).expect("a finite model");
         assert!(verdict.threshold > 0.0, "{verdict:?}");
         // The release, and the model in use if the release is refused.
         assert!(
@@ -50,14 +50,14 @@ fn check_total(shape: Shape, bytes: &[u8]) -> Result<(), String> {
             device.n_tests()
         );
     }
-    let after = device.to_bytes();
-    assert_eq!(Adoption::from_bytes(shape, &after).expect("its own bytes, two releases later").to_bytes(), after);
+    let after = device.encode();
+    assert_eq!(Adoption::decode(&after, shape).expect("its own bytes, two releases later").encode(), after);
     Ok(())
 }
 
 #[test]
 fn states_survive_fuzzing() {
-    let states = SHAPES.iter().flat_map(|&shape| COURSES.map(|course| device(shape, course).to_bytes()));
+    let states = SHAPES.iter().flat_map(|&shape| COURSES.map(|course| device(shape, course).encode()));
     let decode = |state: usize, bytes: &[u8]| check_total(SHAPES[state / COURSES.len()], bytes);
     let (valid, corpus) = (states.collect(), Some(env!("CARGO_MANIFEST_DIR")));
     Target { name: "adoption", corpus, form: Form::Binary, valid, has_valid_damage: true, decode: &decode }.run(20_000);

@@ -156,6 +156,9 @@ fn closed_unknown_and_out_of_the_list_change_nothing() {
     session.continue_from(ImpressionId(u64::MAX));
     let last = session.rank(query(1).view(), 50, &mut stream(0)).expect("sound").impression;
     assert!(session.next_impression() > last);
+    // Whoever began at the largest id could not read their own session any more.
+    let again = Session::decode(&session.encode(), settings.shape, settings.learning, None).expect("its own bytes");
+    assert_eq!(again.next_impression(), session.next_impression());
 }
 
 #[test]

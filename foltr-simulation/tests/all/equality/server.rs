@@ -9,7 +9,7 @@ use super::deployed::INITIAL;
 
 pub enum Server {
     Rounds(Box<Coordinator>),
-    Shards(ShardedCoordinator),
+    Shards(Box<ShardedCoordinator>),
     Asynchronous(Box<AsynchronousCoordinator>),
 }
 
@@ -21,7 +21,7 @@ impl Server {
             return Self::Asynchronous(Box::new(plan.asynchronous_coordinator(initial).expect("a sound plan")));
         }
         match federation.shards {
-            Some(_) => Self::Shards(plan.sharded_coordinator(initial).expect("a sound plan")),
+            Some(_) => Self::Shards(Box::new(plan.sharded_coordinator(initial).expect("a sound plan"))),
             None => Self::Rounds(Box::new(plan.coordinator(initial).expect("a sound plan"))),
         }
     }
