@@ -13,7 +13,7 @@ use super::federation::Federation;
 use super::label::Observer;
 use super::mechanisms::{
     ADAPTIVE, EPSILON, FPDGD, N_FEATURES, N_SURVIVORS, adaptive, central_discrete, clear, discrete_gaussian, duchi,
-    epsilon_of, fpdgd, gaussian, priv_unit, response, sampled_response,
+    epsilon_of, fpdgd, gaussian, moving_norm, priv_unit, response, sampled_response,
 };
 use super::neighbours::{Local, Neighbours, TOO_LONG};
 use super::norms::NormTest;
@@ -76,7 +76,7 @@ pub(super) fn rows() -> Vec<Row> {
     local_controls(&mut control);
     rows.push(Row::broken("published stream, the next seed after the clicks".into(), || Test::Seeds(SeedTest::new())));
     rows.push(Row::broken("Gaussian, clip 1.25 times too long: norm".into(), || {
-        Test::Norm(NormTest { devices: gaussian(1.0, 1.25, CLEAR), clip: 1.0 })
+        Test::Norm(NormTest { devices: moving_norm(1.25), clip: 1.0 })
     }));
     rows.push(Row::broken("discrete Gaussian, clip 1.25 times too long: norm".into(), || {
         Test::Norm(NormTest { devices: discrete_gaussian(1.0, 1.25, N_SURVIVORS), clip: 1.0 })

@@ -23,7 +23,6 @@ mod samplers;
 mod seeds;
 mod statistic;
 
-use foltr_federation::privacy::CentralMode;
 use foltr_rank::rng::Streams;
 use indicatif::ProgressBar;
 use serde::Serialize;
@@ -197,7 +196,7 @@ pub fn rows() -> Vec<Row> {
         move |error: f64| Test::Norm(NormTest { devices: mechanism(error), clip: 1.0 })
     };
     let mut rows = cases::rows();
-    let clipped = norm(|clip| mechanisms::gaussian(1.0, clip, CentralMode::Clear));
+    let clipped = norm(mechanisms::moving_norm);
     rows.push(Row::sound("Gaussian: norm of messages".into(), "clip x", clipped));
     let shares = norm(|clip| mechanisms::discrete_gaussian(1.0, clip, mechanisms::N_SURVIVORS));
     rows.push(Row::sound("discrete Gaussian: norm of shares".into(), "clip x", shares));

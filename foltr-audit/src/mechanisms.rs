@@ -67,6 +67,12 @@ pub(super) fn adaptive(noise_multiplier: f64, count_noise: f64, mode: CentralMod
     Mechanism::Gaussian(Gaussian::new(clip, noise_multiplier, mode).expect("positive"))
 }
 
+/// Clips to what a round says, and to this norm in the first.
+pub(super) fn moving_norm(initial: f64) -> Mechanism {
+    let clip = Clip::Adaptive(AdaptiveClip { initial, ..ADAPTIVE });
+    Mechanism::Gaussian(Gaussian::new(clip, 1.0, CentralMode::Clear).expect("positive"))
+}
+
 pub(super) fn central_discrete(noise_multiplier: f64, clip: f64) -> Mechanism {
     central_discrete_of(Clip::Fixed(clip), noise_multiplier)
 }
