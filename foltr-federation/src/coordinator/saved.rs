@@ -14,6 +14,9 @@ use crate::tail_mean::TailMean;
 
 const NAME: &str = "foltr coordinator 1";
 
+/// Far from the last number: what goes on from a saved state can be saved again.
+const MOST_ROUNDS: u32 = 4_000_000_000;
+
 impl Coordinator {
     /// With these bytes a coordinator of the same setup and the same clients goes on as if it had never stopped.
     pub fn save(&self) -> Vec<u8> {
@@ -117,7 +120,7 @@ impl GlobalModel {
     /// The same with another state.
     pub(crate) fn loaded(&self, input: &mut Reader<'_>) -> Result<Self, BytesError> {
         let (round, n_params) = (input.u32()?, input.len(8)?);
-        input.require(round < u32::MAX, "a round after which there is none")?;
+        input.require(round < MOST_ROUNDS, "more rounds than any federation has")?;
         input.require(n_params == self.master.len(), "a model of another length")?;
         let (master, first, second) = (input.f64s(n_params)?, input.f64s(n_params)?, input.f64s(n_params)?);
         let n_steps = i32::try_from(input.u32()?).map_err(|_| input.wrong("a negative number of steps"))?;
