@@ -14,97 +14,31 @@
 //! next clip norm, the report and checkpoints. Messages and sums of the open round are the server's own and never printed;
 //! a refusal names the length of the one message that it refuses, which is for the server as well.
 
+mod checkpoint;
+mod errors;
 mod inbox;
 mod round_buffer;
 mod saved;
+mod setup;
 #[cfg(test)]
 mod tests;
 
 use std::fmt;
 use std::sync::Arc;
 
-use thiserror::Error;
+pub use errors::{CloseError, Rejected};
+pub use setup::{Setup, SetupError};
 
 use crate::aggregate::{Contributions, PartialSum, PayloadSemantics};
 use crate::defence::Defence;
 use crate::global_model::GlobalModel;
-use crate::history::{Checkpoint, Devices};
-use crate::message::{Expected, Kind, Message, Payload, PayloadError, RoundTask};
+use crate::message::{Expected, Message, Payload, PayloadError, RoundTask};
 use crate::noise::NoiseSource;
-use crate::privacy::{ClosingSum, LocalPrivacy, Mode, NeedsSingleUpdates, NoiseShares, Unprotected};
-use crate::server_optimiser::{OptimiserState, ServerOptimiser};
+use crate::privacy::{ClosingSum, LocalPrivacy, Mode, NoiseShares};
 use crate::staleness::Staleness;
-use crate::stand_ins::StandIns;
 use crate::tail_mean::TailMean;
-use foltr_rank::learn::evolution::Reward;
-use foltr_rank::parameter::{ParameterError, positive};
 use inbox::Inbox;
 use round_buffer::RoundBuffer;
-
-/// What a federation begins with: its first model, and everything that is agreed about how it moves.
-///
-/// ```
-/// use std::sync::Arc;
-/// use foltr_federation::privacy::Duchi;
-/// use foltr_federation::{Coordinator, Setup, ServerOptimiser};
-///
-/// let setup = Setup {
-///     privacy: Arc::new(Duchi::new(1.0, 0.1)?),
-///     optimiser: ServerOptimiser::Momentum { rate: 0.1, momentum: 0.9 },
-///     ..Setup::averaging(vec![0.0; 46], 1000, 4)
-/// };
-/// let coordinator = Coordinator::new(setup)?;
-/// assert_eq!(coordinator.expected().n_params, 46);
-/// # Ok::<(), Box<dyn std::error::Error>>(())
-/// ```
-#[derive(Clone, Debug)]
-pub struct Setup {
-    pub initial: foltr_rank::Params,
-    /// Clients are numbered from 0 to below this.
-    pub n_clients: u32,
-    /// The most interactions that a client may report.
-    pub n_interactions: u32,
-    /// How the server reads messages that no mechanism has changed.
-    pub rule: PayloadSemantics,
-    /// What devices do to their updates, and the server to the sum of them.
-    pub privacy: Arc<dyn LocalPrivacy>,
-    pub noise_shares: NoiseShares,
-    /// How many clients a round counts on; a mechanism that protects a sum divides by this number.
-    pub divisor: f64,
-    /// How it is combined. Momentum, if any, is the devices' part of it.
-    pub defence: Defence,
-    pub optimiser: ServerOptimiser,
-    /// Which old releases messages may start from.
-    pub staleness: Staleness,
-    /// The round (from 1) from which models are averaged into the published one; none for the newest model.
-    pub average_from: Option<u32>,
-    /// First models of clusters, each with a sum of its own; none without clusters.
-    pub clusters: Vec<foltr_rank::Params>,
-    /// Whether rounds may be closed with noise that follows from a seed. Never where people are to be protected; a
-    /// [plan](crate::protocol::Plan) says it.
-    pub is_simulated: bool,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Error)]
-#[non_exhaustive]
-pub enum SetupError {
-    #[error(transparent)]
-    Parameter(#[from] ParameterError),
-    #[error(transparent)]
-    Sealed(#[from] NeedsSingleUpdates),
-    #[error("this privacy mechanism is for sums of all updates: no rule may choose among them")]
-    OnlySums,
-    #[error("initial parameter {index} is {value}; it must be finite")]
-    Initial { index: usize, value: f32 },
-    #[error("payloads of kind {kind:?} cannot be used here: {needed}")]
-    Kind { kind: Kind, needed: &'static str },
-    #[error("clusters are for plain steps: no privacy mechanism and no defence may be with them")]
-    Clusters,
-    #[error("stale messages of rounds, a mean of the last models and clusters need rounds")]
-    NeedsRounds,
-    #[error("this mechanism's noise is for one sum of all clients: it cannot be used in shards")]
-    OneSum,
-}
 
 /// One federation, between two messages.
 ///
@@ -170,115 +104,6 @@ pub struct RoundReport {
     pub step_norm: f64,
     /// Steps of clusters that would have made a parameter infinite, and were dropped.
     pub n_dropped_clusters: u32,
-}
-
-/// Why a message or a partial sum is not taken. The round is as it was before.
-#[derive(Clone, Copy, Debug, PartialEq, Error)]
-#[non_exhaustive]
-pub enum Rejected {
-    #[error("the message is of round {got}, the open round is {expected}")]
-    Round { expected: u32, got: u32 },
-    #[error("the message starts from release {got}, the newest is {newest}")]
-    UnknownRelease { newest: u32, got: u32 },
-    #[error("the message starts from a release {staleness} releases ago; at most {most} are allowed")]
-    TooStale { staleness: u32, most: u32 },
-    #[error("client {client} is not one of the {n_clients} of this round, counted from 0")]
-    UnknownClient { client: u32, n_clients: u32 },
-    #[error("client {client} was not drawn into round {round}")]
-    NotDrawn { client: u32, round: u32 },
-    #[error("the message of client {client} has length {length}, above the {longest} that this federation takes")]
-    TooLong { client: u32, length: f64, longest: f64 },
-    #[error("the clipped step of client {client} is {length} times as long as the clip norm")]
-    BeyondClipNorm { client: u32, length: f64 },
-    #[error("client {client} has already contributed to this round")]
-    Duplicate { client: u32 },
-    #[error("this federation is sealed: the server takes the sums of secure aggregation, never a single message")]
-    Sealed,
-    #[error(transparent)]
-    Payload(#[from] PayloadError),
-    #[error("the rule of this federation compares single messages; it cannot take a sum of them")]
-    NotASum,
-    #[error("a round takes single messages or sums of chunks, never both")]
-    SumsAndMessages,
-    #[error("chunk {got} came where chunk {expected} was expected, counted from 0")]
-    ChunkOrder { expected: usize, got: usize },
-    #[error("a partial sum of {got} clients is more than a chunk of {CHUNK}", CHUNK = crate::CHUNK)]
-    ChunkSize { got: u32 },
-    #[error("cluster {cluster} is not one of the {n_clusters} of this federation, counted from 0")]
-    UnknownCluster { cluster: usize, n_clusters: usize },
-}
-
-/// Why a round was not closed with a new model. Whoever closes rounds must know for each reason what became of this one, so
-/// that no variant comes unnoticed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Error)]
-pub enum CloseError {
-    /// The noise follows from a seed, and the federation is none of a simulation. The round stays open.
-    #[error("round {round} was not closed: its noise follows from a seed and protects nobody")]
-    SimulatedNoise { round: u32 },
-    /// Nobody contributed. The round stays open.
-    #[error("round {round} has no contribution")]
-    Empty { round: u32 },
-    /// Too few shares to hide the single ones. The round is dropped, the model stays, the next round is open.
-    #[error("round {round} has {got} survivors; with fewer than {needed} its sum would not be hidden and is dropped")]
-    TooFewSurvivors { round: u32, got: u32, needed: u32 },
-    /// The new model would leave the range of f32. The round is dropped, the model stays, the next round is open.
-    #[error("round {round} would make parameter {index} infinite; its contributions were dropped")]
-    Overflow { round: u32, index: usize },
-}
-
-impl Rejected {
-    /// Refuses a vector of more than a length.
-    fn check_length(client: u32, values: &[f32], longest: f64) -> Result<(), Self> {
-        if longest == f64::INFINITY {
-            return Ok(());
-        }
-        let length = values.iter().map(|&value| f64::from(value).powi(2)).sum::<f64>().sqrt();
-        if length <= longest { Ok(()) } else { Err(Self::TooLong { client, length, longest }) }
-    }
-}
-
-impl Setup {
-    /// Federated averaging without a defence: the mean at a rate of 1, of updates that the server reads. For simulations; the
-    /// setup of a federation of people comes from its [plan](crate::protocol::Plan).
-    pub fn averaging(initial: foltr_rank::Params, n_clients: u32, n_interactions: u32) -> Self {
-        Self {
-            initial,
-            n_clients,
-            n_interactions,
-            rule: PayloadSemantics::Averaging,
-            privacy: Arc::new(Unprotected { reward: Reward::MaxRr }),
-            noise_shares: NoiseShares::InMessages,
-            divisor: f64::from(n_clients),
-            defence: Defence::NONE,
-            optimiser: ServerOptimiser::LearningRate { rate: 1.0 },
-            staleness: Staleness::NONE,
-            average_from: None,
-            clusters: Vec::new(),
-            is_simulated: true,
-        }
-    }
-
-    /// How the server reads what the mechanism makes of messages.
-    pub(crate) fn semantics(&self) -> Result<PayloadSemantics, SetupError> {
-        let refused = |kind, needed| Err(SetupError::Kind { kind, needed });
-        match self.rule {
-            PayloadSemantics::Averaging => {}
-            PayloadSemantics::Evolution { sigma, .. } => positive("sigma", sigma)?,
-            PayloadSemantics::Summing { .. } | PayloadSemantics::Integers { .. } | PayloadSemantics::Shares { .. } => {
-                return refused(
-                    self.rule.kind(),
-                    "sums are for the privacy mechanism to ask for, which adds their noise",
-                );
-            }
-        }
-        positive("divisor", self.divisor)?;
-        let rule = self.privacy.rule(self.rule, self.divisor, None);
-        if self.privacy.accepts(rule.kind()) {
-            Ok(rule)
-        } else {
-            refused(rule.kind(), "the privacy mechanism is not defined for them")
-        }
-    }
 }
 
 impl Coordinator {
@@ -396,63 +221,6 @@ impl Coordinator {
                 sum.mean()
             }
         }
-    }
-
-    /// The state between two rounds as a history records it, from which single clients can be erased. What a rule
-    /// [remembers](crate::Aggregation::remembers) and the models of clusters are in [`Self::save`] only.
-    pub fn checkpoint(&self) -> Checkpoint {
-        Checkpoint {
-            round: self.model.task.round,
-            master: self.model.master.clone(),
-            optimiser: self.model.state.clone(),
-            clip_norm: self.model.task.clip_norm,
-            tail: self.tail.clone(),
-            devices: Devices::default(),
-            stand_ins: self.buffer.as_ref().map(|buffer| buffer.stand_ins.clone()).unwrap_or_default(),
-        }
-    }
-
-    /// Goes on from another state, in its round, as a replay does; messages of the open round are dropped. Nothing changes on
-    /// an error. A server wants [`Self::roll_back`].
-    pub fn restore(&mut self, checkpoint: &Checkpoint) -> Result<(), PayloadError> {
-        let (expected, got) = (self.model.master.len(), checkpoint.master.len());
-        let OptimiserState { first, second, .. } = &checkpoint.optimiser;
-        if expected != got || first.len() != got || second.len() != got {
-            return Err(PayloadError::Params { expected, got });
-        }
-        if let Some(last) = checkpoint.stand_ins.iter().map(|(_, last)| last.values.len()).find(|&len| len != expected)
-        {
-            return Err(PayloadError::Params { expected, got: last });
-        }
-        self.drop_messages();
-        if let Some(buffer) = &mut self.buffer {
-            buffer.stand_ins.clone_from(&checkpoint.stand_ins);
-        }
-        // A state without a mean begins a new one.
-        if let Some(tail) = &mut self.tail {
-            *tail = checkpoint.tail.clone().unwrap_or_else(|| TailMean::new(tail.first_round, expected));
-        }
-        let model = &mut self.model;
-        model.task.round = checkpoint.round;
-        model.task.clip_norm = checkpoint.clip_norm;
-        model.task.global = checkpoint.global();
-        model.master.clone_from(&checkpoint.master);
-        model.state.clone_from(&checkpoint.optimiser);
-        self.inbox.rule = self.rule_of_round();
-        Ok(())
-    }
-
-    /// Returns to an earlier model and goes on with new rounds, for a server: rounds that devices have booked never come
-    /// again. No earlier message stands in for a client any more. What started from a release between the two must not be
-    /// taken: leave those releases out of what [`into_message`](crate::protocol::Contribution::into_message) knows.
-    ///
-    /// Nothing changes on an error.
-    pub fn roll_back(&mut self, checkpoint: &Checkpoint) -> Result<(), PayloadError> {
-        let round = self.model.task.round;
-        self.restore(checkpoint)?;
-        self.model.task.round = round;
-        self.buffer.iter_mut().for_each(|buffer| buffer.stand_ins = StandIns::default());
-        Ok(())
     }
 
     pub fn receive(&mut self, message: Message) -> Result<(), Rejected> {
