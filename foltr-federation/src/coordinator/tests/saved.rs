@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::aggregate::{CentredClipping, FlDetector, Radius};
+use crate::server_optimiser::ServerOptimiser;
 use foltr_rank::bytes::BytesError;
 use rand::RngExt;
 
