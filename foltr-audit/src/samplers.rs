@@ -210,7 +210,7 @@ fn message(
 
 fn sign(epsilon: f64) -> SamplerTest {
     let is_positive = |step: &[f32]| f64::from(u8::from(step.iter().sum::<f32>() > 0.0));
-    message(duchi(epsilon, 1.0), vec![DUCHI_VALUE], sign_law(), 1_500_000, is_positive)
+    message(duchi(epsilon, 1.0), vec![DUCHI_VALUE], sign_law(), 4_000_000, is_positive)
 }
 
 /// Coordinates of different sizes, which must not be seen in the choice.
