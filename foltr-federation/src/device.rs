@@ -234,6 +234,26 @@ impl Device {
         &self.session
     }
 
+    /// See [`Session::continue_from`].
+    pub fn continue_from(&mut self, next: ImpressionId) {
+        self.session.continue_from(next);
+    }
+
+    /// The release that the open round began with.
+    pub const fn start(&self) -> Option<ReleaseId> {
+        self.start
+    }
+
+    /// Interactions that a round needs.
+    pub const fn n_interactions(&self) -> u32 {
+        self.rules.n_interactions
+    }
+
+    /// Whether a round that began with this release can still join one that starts from the newest version.
+    pub const fn is_fresh(&self, start: u32, newest: u32) -> bool {
+        !self.rules.has_rounds || newest.saturating_sub(start) <= self.rules.staleness.most
+    }
+
     /// Whether the round has the interactions that the plan asks for. It may get more while no task is open; they count in
     /// the update, and not in its weight.
     pub fn is_ready(&self) -> bool {
@@ -336,11 +356,22 @@ impl Device {
 
     /// All of it as bytes, at any moment.
     pub fn save(&self) -> Vec<u8> {
+        Self::join(&self.save_head(), &self.session.encode())
+    }
+
+    /// All but the session, which [has parts](Session::encode_learner): it changes when a round begins and when a message is
+    /// made.
+    pub fn save_head(&self) -> Vec<u8> {
         let mut out = Writer::named(NAME);
         out.bytes(self.plan.as_bytes()).u32(self.shard).u32(self.n_contributions).f32s(&self.memory);
         out.option(self.start, |out, release| release.write(out));
-        let session = self.session.encode();
-        out.len(session.len()).bytes(&session);
+        out.0
+    }
+
+    /// The bytes of a whole device whose parts were stored one by one.
+    pub fn join(head: &[u8], session: &[u8]) -> Vec<u8> {
+        let mut out = Writer::default();
+        out.bytes(head).len(session.len()).bytes(session);
         out.0
     }
 

@@ -233,6 +233,25 @@ impl Adoption {
         self.lists.len()
     }
 
+    /// Lists of all time, those that went included.
+    pub const fn n_observed(&self) -> u64 {
+        self.n_observed
+    }
+
+    pub fn lists(&self) -> impl ExactSizeIterator<Item = &ShownList> {
+        self.lists.iter()
+    }
+
+    pub const fn rule(&self) -> AdoptionRule {
+        self.rule
+    }
+
+    /// Versions of the models that it may return to, that of the model in use first.
+    pub fn versions(&self) -> impl Iterator<Item = u32> {
+        let former = self.former.as_ref().map(|former| former.version);
+        [self.version, self.reference.version].into_iter().chain(former)
+    }
+
     /// Stores a list that has ended; the oldest goes if there are too many.
     pub fn observe(&mut self, list: ShownList) -> Result<(), AdoptionError> {
         check_list(self.shape, &list)?;

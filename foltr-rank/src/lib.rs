@@ -6,6 +6,7 @@ mod elementary;
 pub mod learn;
 pub mod metric;
 pub mod normal;
+mod normalise;
 pub mod parameter;
 pub mod params;
 pub mod personal;
@@ -18,6 +19,7 @@ pub mod session;
 pub mod simd;
 
 pub use learn::{EvolutionStream, Learner, Learning, Models, OnlineLearner, OwnRanker, Update};
+pub use normalise::normalise_rows;
 pub use parameter::ParameterError;
 pub use params::{Activation, Initialisation, Params, ParamsError, Shape};
 pub use query::{

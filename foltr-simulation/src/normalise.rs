@@ -1,12 +1,8 @@
 //! Per-query min-max normalisation of features (spec section 1.3).
 //!
-//! `x' = (x - min) / (max - min)` over the documents of one query; 0 where all documents agree.
-//!
-//! Deviation from the ielab code, as the spec recommends: a query with one document becomes 0 instead of staying raw.
-//!
 //! Call it on a client's own documents to normalise after a split, or on the whole set to normalise before.
 
-use foltr_rank::row_stride;
+use foltr_rank::{normalise_rows, row_stride};
 use rayon::prelude::*;
 
 use crate::dataset::{AlignedRows, Dataset};
@@ -27,25 +23,6 @@ pub fn normalise_per_query(data: &Dataset) -> Dataset {
         normalise_rows(data.query(query_idx).rows(), rows, stride);
     });
     data.with_rows(features)
-}
-
-/// Normalises the documents of one query. Padding is constant and so stays 0.
-pub(crate) fn normalise_rows(from: &[f32], to: &mut [f32], stride: usize) {
-    let (mut min, mut max) = (from[..stride].to_vec(), from[..stride].to_vec());
-    for row in from.chunks_exact(stride) {
-        for ((min, max), &value) in min.iter_mut().zip(&mut max).zip(row) {
-            *min = min.min(value);
-            *max = max.max(value);
-        }
-    }
-    for (to, from) in to.chunks_exact_mut(stride).zip(from.chunks_exact(stride)) {
-        for (((to, &value), &min), &max) in to.iter_mut().zip(from).zip(&min).zip(&max) {
-            // f64: the range of two finite f32s can exceed the largest f32.
-            let range = f64::from(max) - f64::from(min);
-            let scaled = (f64::from(value) - f64::from(min)) / range;
-            *to = if range > 0.0 { scaled as f32 } else { 0.0 };
-        }
-    }
 }
 
 #[cfg(test)]

@@ -16,17 +16,28 @@ const MAX_COUNT: u64 = 1 << 53;
 impl Adoption {
     /// All that it is, but for the shape of its ranker.
     pub fn encode(&self) -> Vec<u8> {
+        let lists: Vec<Vec<u8>> = self.lists.iter().map(ShownList::encode).collect();
+        Self::join(&self.encode_models(), &lists)
+    }
+
+    /// All but the lists.
+    pub fn encode_models(&self) -> Vec<u8> {
         let mut out = Writer::named(NAME);
         out.f64(self.rule.error).u32(self.rule.lists);
         out.u64(self.n_tests).u64(self.n_observed).u64(self.n_at_test);
         out.u32(self.version).f32s(&self.present);
         write_reference(&mut out, &self.reference);
         out.option(self.former.as_ref(), write_reference);
-        out.len(self.lists.len());
-        for list in &self.lists {
-            out.bytes(&list.clicks.0.to_le_bytes()).len(list.n_shown()).len(list.rho.len());
-            out.f32s(&list.rho).f32s(&list.rows);
-        }
+        out.0
+    }
+
+    /// The bytes of a whole state whose parts were stored one by one, the oldest list first.
+    pub fn join(models: &[u8], lists: &[impl AsRef<[u8]>]) -> Vec<u8> {
+        let mut out = Writer::default();
+        out.bytes(models).len(lists.len());
+        lists.iter().for_each(|list| {
+            out.bytes(list.as_ref());
+        });
         out.0
     }
 
@@ -63,6 +74,16 @@ impl Adoption {
         let is_past = number > 0 && number - 1 <= self.n_tests && n_before <= self.n_observed;
         input.require(is_past, "a reference that was chosen before the first or after the last test")?;
         Ok(Reference { version, params, number, n_before })
+    }
+}
+
+impl ShownList {
+    /// For [`Adoption::join`].
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Writer::default();
+        out.bytes(&self.clicks.0.to_le_bytes()).len(self.n_shown()).len(self.rho.len());
+        out.f32s(&self.rho).f32s(&self.rows);
+        out.0
     }
 }
 

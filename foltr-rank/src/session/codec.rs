@@ -30,15 +30,35 @@ pub enum DecodeError {
 impl Session {
     /// All that it is, but for its settings.
     pub fn encode(&self) -> Vec<u8> {
+        let impressions: Vec<Vec<u8>> = self.open().iter().map(StoredImpression::encode).collect();
+        Self::join(&self.encode_learner(), &self.encode_clock(), &impressions)
+    }
+
+    /// What changes when an impression ends, and when a round begins or ends.
+    pub fn encode_learner(&self) -> Vec<u8> {
         let mut out = Writer::named(NAME);
         out.f32s(&self.state);
         out.option(self.round, |out, Round { release }| {
             out.u32(release);
             self.learner.save(out);
         });
-        let open = &self.open;
-        out.u64(open.next_id).u64(open.clock.elapsed).u64(open.clock.shown).len(open.list.len());
-        open.list.iter().for_each(|impression| impression.write(&mut out));
+        out.0
+    }
+
+    /// What changes with every list and click: the next id and the time.
+    pub fn encode_clock(&self) -> Vec<u8> {
+        let mut out = Writer::default();
+        out.u64(self.open.next_id).u64(self.open.clock.elapsed).u64(self.open.clock.shown);
+        out.0
+    }
+
+    /// The bytes of a whole session whose parts were stored one by one, impressions in the order of their ids.
+    pub fn join(learner: &[u8], clock: &[u8], impressions: &[impl AsRef<[u8]>]) -> Vec<u8> {
+        let mut out = Writer::default();
+        out.bytes(learner).bytes(clock).len(impressions.len());
+        impressions.iter().for_each(|impression| {
+            out.bytes(impression.as_ref());
+        });
         out.0
     }
 

@@ -84,7 +84,14 @@ impl StoredImpression {
         self.clicks.click(position);
     }
 
-    pub(super) fn write(&self, out: &mut Writer) {
+    /// For [`Session::join`](super::Session::join).
+    pub fn encode(&self) -> Vec<u8> {
+        let mut out = Writer::default();
+        self.write(&mut out);
+        out.0
+    }
+
+    fn write(&self, out: &mut Writer) {
         out.u64(self.id.0).u32(self.release).u64(self.last_event);
         out.u64(self.clicks.0 as u64).u64((self.clicks.0 >> 64) as u64).u8(self.n_shown() as u8);
         for row in self.rows.chunks_exact(row_stride(self.n_features)) {

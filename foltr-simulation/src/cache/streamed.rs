@@ -7,14 +7,13 @@ use std::fs::{self, File};
 use std::io::{self, BufReader, Read, Seek, Write};
 use std::path::{Path, PathBuf};
 
-use foltr_rank::row_stride;
+use foltr_rank::{normalise_rows, row_stride};
 use xxhash_rust::xxh3::{Xxh3, xxh3_64};
 
 use super::file::{BLOCK_BYTES, FORMAT_VERSION, Index, open_cache_file};
 use super::{Cache, CachedSource, data_file_name};
 use crate::dataset::Dataset;
 use crate::letor::{self, LetorError, ReadOptions, StreamedQuery, ZstdReader, stream_letor};
-use crate::normalise::normalise_rows;
 
 pub(crate) struct Streamed<'a> {
     pub(crate) path: &'a Path,
