@@ -27,6 +27,8 @@ mod file;
 mod locks;
 mod methods;
 mod random;
+#[cfg(test)]
+mod tests;
 mod vfs;
 
 use contents::{Contents, Operation};
