@@ -1,6 +1,8 @@
-//! What the tests of the workspace share: experiment files, fuzz targets, and what a machine may lack.
+//! What the tests of the workspace share: experiment files, fuzz targets, a disk that fails, and what a machine may lack.
 
 pub mod browser;
+#[cfg(feature = "sqlite")]
+pub mod disk;
 mod experiment_file;
 pub mod fuzzing;
 mod memory;
