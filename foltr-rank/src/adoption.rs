@@ -263,6 +263,11 @@ impl Adoption {
         Ok(())
     }
 
+    /// Forgets the oldest lists.
+    pub fn drop_oldest(&mut self, n: usize) {
+        self.lists.drain(..n.min(self.lists.len()));
+    }
+
     /// Adopts or refuses a release. After a refusal the model in use is tested as well, see [`Self::reconsider`].
     ///
     /// A release whose scores of a list that was shown overflow is refused without a test.

@@ -122,9 +122,13 @@ impl Plan {
     /// Whether a device with these features, or a server, may work by this plan. Looks at its parts together, which takes
     /// some time: verify the signature first.
     pub fn admit(&self, features: &FeatureSchema) -> Result<(), PlanError> {
+        if self.simulated { Err(PlanError::Simulated) } else { self.check_for(features) }
+    }
+
+    /// The same for a plan that may be for simulations.
+    pub fn check_for(&self, features: &FeatureSchema) -> Result<(), PlanError> {
         let (own, n_own) = (features.hash()?, features.features.len());
         match () {
-            () if self.simulated => Err(PlanError::Simulated),
             () if self.features != own => Err(PlanError::Features { plan: self.features, own }),
             () if self.n_features != n_own => Err(PlanError::FeatureCount { plan: self.n_features, own: n_own }),
             () => self.check(),

@@ -1,0 +1,193 @@
+//! Making a message, booking it, and sending it until it is taken or nobody wants it any more.
+
+use foltr_federation::device::DeviceError;
+use foltr_federation::protocol::{Contribution, ContributionReceipt, Signed, Task};
+use foltr_federation::PrivacyCost;
+use foltr_rank::session::FinishError;
+use rand::RngExt;
+
+use super::event::{Answer, Synced};
+use super::joining::unreadable;
+use super::local::OWN_MODEL;
+use super::membership::{Member, Membership, Outbox};
+use super::sync::{Asked, Next};
+use super::{Core, FederationError};
+use crate::item::{Item, Write};
+use crate::randomness::Randomness;
+
+/// Receipts that are stored.
+const RECEIPTS: u64 = 100;
+
+/// Refusals after which a message is of no use any more.
+const LOST: [&str; 4] = ["round-closed", "unknown-start", "not-invited", "other-plan"];
+
+impl Core {
+    /// Makes the message of an open round, if the device has something to say, may say it and is asked.
+    ///
+    /// Message, ledger and learner are stored together before anything is sent.
+    pub(super) fn contribute(
+        &mut self,
+        task: &Signed<Task>,
+        now: u64,
+        random: &mut dyn Randomness,
+    ) -> Result<Next, FederationError> {
+        if let Some(next) = self.next_of_outbox(now)? {
+            return Ok(next);
+        }
+        let task = *task.unverified();
+        let nothing = Ok(Next::Done(Synced::UpToDate));
+        if !self.is_asked(&task) {
+            return nothing;
+        }
+        let Some(contribution) = self.make(&task, random)? else { return nothing };
+        let message = contribution.encode();
+        let Self { membership, ledgers, .. } = self;
+        let Some(Membership { address, key, standing, .. }) = membership else { return nothing };
+        let super::membership::Standing::Member(member) = standing else { return nothing };
+        let name = member.task(&key.id);
+        ledgers.book(address.as_str(), &name, contribution.round, member.cost, &message)?;
+        let send_at = now.saturating_add(delay(self.options.upload_delay, task.deadline, now, random));
+        member.outbox = Some(Outbox { round: contribution.round, message, send_at });
+        member.progress.next_round = task.round.saturating_add(1);
+        member.progress.n_messages += 1;
+        member.progress.n_ended = 0;
+        member.write_outbox(&mut self.writes);
+        member.write_progress(&mut self.writes);
+        self.ledgers.write(&mut self.writes);
+        self.renew_round(false, random)?;
+        self.must_be_durable = true;
+        Ok(self.next_of_outbox(now)?.unwrap_or(Next::Done(Synced::UpToDate)))
+    }
+
+    /// What to do about a message that waits.
+    pub(super) fn next_of_outbox(&mut self, now: u64) -> Result<Option<Next>, FederationError> {
+        let Self { membership, visit: Some(visit), .. } = self else { return Ok(None) };
+        let Some(member) = membership.as_ref().and_then(Membership::member) else { return Ok(None) };
+        let Some(outbox) = &member.outbox else { return Ok(None) };
+        match visit.doubted {
+            // The receipt was signed by a key that came with a later release.
+            Some(key) if key != member.chain.key() => visit.doubted = None,
+            Some(_) => return Err(FederationError::Forged { what: "receipt" }),
+            None if visit.is_sent => return Ok(Some(Next::Done(Synced::UpToDate))),
+            None => {}
+        }
+        let seconds = outbox.send_at.saturating_sub(now);
+        Ok(Some(if seconds == 0 { Next::Ask(Asked::Contribution) } else { Next::Done(Synced::Waiting { seconds }) }))
+    }
+
+    fn is_asked(&self, task: &Task) -> bool {
+        let Some(membership) = &self.membership else { return false };
+        let Some(member) = membership.member() else { return false };
+        let Some(device) = &member.device else { return false };
+        let federation = member.plan.federation();
+        let is_open = !member.has_rounds()
+            || (task.round >= member.progress.next_round && (task.round as usize) < federation.n_rounds);
+        let n_needed = u64::from(device.n_interactions());
+        let has_enough = match member.in_use {
+            OWN_MODEL => member.progress.n_ended >= n_needed,
+            _ => device.is_ready(),
+        };
+        let is_for_us = task.plan == member.chain.plan() && task.invites(&membership.key.id);
+        let round = member.ledger_round(task);
+        let name = member.task(&membership.key.id);
+        let address = membership.address.as_str();
+        is_open && has_enough && is_for_us && self.ledgers.affords(address, &name, round, member.cost)
+    }
+
+    /// The message of this round. Who shows another model than the newest has no update of its round: where messages are
+    /// protected, an update of zero goes in its place, so that whether a message comes does not depend on clicks.
+    fn make(&mut self, task: &Task, random: &mut dyn Randomness) -> Result<Option<Contribution>, FederationError> {
+        let Some(membership) = &mut self.membership else { return Ok(None) };
+        let id = membership.key.id;
+        let Some(member) = membership.member_mut() else { return Ok(None) };
+        let Member { device: Some(device), in_use, cost, .. } = member else { return Ok(None) };
+        let start = device.start().filter(|_| *in_use != OWN_MODEL);
+        let can_join = start.is_some_and(|start| device.is_fresh(start.version, task.start.version));
+        let made = match can_join {
+            true => device.contribution(task, id, random.noise()),
+            false if *cost == PrivacyCost::Unbounded => return Ok(None),
+            false => device.zero_contribution(task, id, random.noise()),
+        };
+        match made {
+            Ok(contribution) => Ok(Some(contribution)),
+            Err(DeviceError::NoZeroUpdate) => Ok(None),
+            Err(DeviceError::Finish(FinishError::Overflow)) => {
+                self.renew_round(true, random)?;
+                Ok(None)
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    pub(super) fn take_receipt(
+        &mut self,
+        answer: &Answer,
+        now: u64,
+        random: &mut dyn Randomness,
+    ) -> Result<(), FederationError> {
+        if let Some(visit) = &mut self.visit {
+            visit.is_sent = true;
+        }
+        if !answer.is_success() {
+            return self.take_rejection(answer, now, random);
+        }
+        let signed = Signed::<ContributionReceipt>::decode(&answer.body).map_err(|error| unreadable("receipt", &error))?;
+        let Self { membership: Some(membership), visit: Some(visit), writes, .. } = self else { return Ok(()) };
+        let device = membership.key.id;
+        let Some(member) = membership.member_mut() else { return Ok(()) };
+        let Some(outbox) = &member.outbox else { return Ok(()) };
+        if signed.verify(&member.chain.key()).is_err() {
+            visit.doubted = Some(member.chain.key());
+            return Ok(());
+        }
+        let receipt = *signed.unverified();
+        let (plan, round) = (member.chain.plan(), outbox.round);
+        let contribution = Contribution::hash_of(&outbox.message);
+        if receipt != (ContributionReceipt { plan, round, device, contribution, time: receipt.time }) {
+            return Err(FederationError::OtherReceipt);
+        }
+        let number = member.progress.n_messages;
+        writes.push(Write::put(Item::Receipt(number), answer.body.clone()));
+        writes.extend(number.checked_sub(RECEIPTS).map(|old| Write::delete(Item::Receipt(old))));
+        visit.contributed = Some(round);
+        self.drop_message();
+        Ok(())
+    }
+
+    fn take_rejection(
+        &mut self,
+        answer: &Answer,
+        now: u64,
+        random: &mut dyn Randomness,
+    ) -> Result<(), FederationError> {
+        match answer.problem().as_deref() {
+            Some(problem) if LOST.contains(&problem) => {
+                self.drop_message();
+                Ok(())
+            }
+            Some("already-contributed") => {
+                let round = self.member().and_then(|member| member.outbox.as_ref()).map_or(0, |outbox| outbox.round);
+                self.drop_message();
+                Err(FederationError::OtherMessage { round })
+            }
+            _ => Err(self.refusal(Asked::Contribution, answer, now, random)),
+        }
+    }
+
+    fn drop_message(&mut self) {
+        let Self { membership, writes, .. } = self;
+        if let Some(member) = membership.as_mut().and_then(Membership::member_mut) {
+            member.outbox = None;
+            member.write_outbox(writes);
+        }
+    }
+}
+
+/// Seconds until a message is sent: at random, and at most half of the time until the deadline.
+fn delay(longest: u64, deadline: u64, now: u64, random: &mut dyn Randomness) -> u64 {
+    let left = deadline.saturating_sub(now) / 2;
+    match longest.min(if left == 0 { longest } else { left }) {
+        0 => 0,
+        longest => random.private().random_range(0..=longest),
+    }
+}

@@ -1,0 +1,380 @@
+//! A device's place in a federation: its keys, the plan, the releases that it follows, and what waits to be sent.
+
+use std::collections::BTreeMap;
+use std::fmt;
+
+use foltr_federation::accountant::PrivacyCost;
+use foltr_federation::privacy::MechanismError;
+use foltr_federation::protocol::{
+    DeviceId, Document, Invitation, Plan, PlanError, PublicKey, Release, ReleaseChain, ReleaseId, SecretKey, Signed, Task,
+};
+use foltr_federation::{Device, Fingerprint, Observer, PlanGuarantee};
+use foltr_rank::bytes::{BytesError, Reader, Writer};
+
+use super::error::LoadError;
+use super::event::Consent;
+use super::local::OWN_MODEL;
+use crate::item::{Item, Records, State, Write, numbers, read_numbers};
+
+const NAME: &str = "foltr membership 1";
+
+/// The key of a device, with the bytes that it is stored as.
+#[derive(Clone)]
+pub(super) struct DeviceKey {
+    secret: [u8; 32],
+    pub key: SecretKey,
+    pub id: DeviceId,
+}
+
+impl DeviceKey {
+    pub fn new(secret: [u8; 32]) -> Self {
+        let key = SecretKey::from_bytes(&secret);
+        let id = key.public_key().device_id();
+        Self { secret, key, id }
+    }
+
+    pub const fn secret(&self) -> &[u8; 32] {
+        &self.secret
+    }
+}
+
+impl fmt::Debug for DeviceKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "DeviceKey(of {})", self.id)
+    }
+}
+
+#[derive(Debug)]
+pub(super) struct Membership {
+    pub address: Address,
+    pub consent: Consent,
+    pub key: DeviceKey,
+    pub standing: Standing,
+}
+
+/// How far a device got in joining.
+#[derive(Debug)]
+pub(super) enum Standing {
+    Invited(Invitation),
+    /// The server knows the device; the plan was not looked at, or not consented to.
+    Enrolled(Enrolled),
+    Member(Box<Member>),
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Enrolled {
+    pub number: u32,
+    /// Signs for the federation.
+    pub key: PublicKey,
+    pub plan: Fingerprint,
+}
+
+#[derive(Debug)]
+pub(super) struct Member {
+    pub number: u32,
+    pub chain: ReleaseChain,
+    /// The newest release that the device has adopted or refused.
+    pub considered: Option<u32>,
+    pub plan: Plan,
+    pub signed_plan: Vec<u8>,
+    /// What one message costs.
+    pub cost: PrivacyCost,
+    pub releases: BTreeMap<u32, Release>,
+    /// Of the model that lists are made with: a release, or [`OWN_MODEL`].
+    pub in_use: u32,
+    pub device: Option<Device>,
+    pub progress: Progress,
+    pub outbox: Option<Outbox>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq)]
+pub(super) struct Progress {
+    /// The first round that this device has not answered.
+    pub next_round: u32,
+    /// Lists that ended since the last message.
+    pub n_ended: u64,
+    pub n_messages: u64,
+}
+
+#[derive(Clone, Debug, PartialEq)]
+pub(super) struct Outbox {
+    pub round: u32,
+    pub message: Vec<u8>,
+    /// Not to be sent before, in seconds since 1970.
+    pub send_at: u64,
+}
+
+/// Where requests go.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Address(String);
+
+impl Address {
+    pub fn of(invitation: &Invitation) -> Self {
+        Self(invitation.address.clone())
+    }
+
+    pub fn stored(text: &str) -> Self {
+        Self(text.to_owned())
+    }
+
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Scheme, host and port; and the path behind them.
+    pub fn split(&self) -> (&str, &str) {
+        let host = self.0.find("://").map_or(0, |at| at + 3);
+        let end = self.0[host..].find('/').map_or(self.0.len(), |at| host + at);
+        self.0.split_at(end)
+    }
+}
+
+impl Member {
+    pub fn new(plan: Plan, signed_plan: Vec<u8>, number: u32, chain: ReleaseChain) -> Result<Self, PlanError> {
+        let cost = plan.federation().round_cost(plan.shape().n_params()).map_err(|error| problem(&error))?;
+        Ok(Self {
+            number,
+            chain,
+            considered: None,
+            cost: cost.unseen.1,
+            plan,
+            signed_plan,
+            releases: BTreeMap::new(),
+            in_use: OWN_MODEL,
+            device: None,
+            progress: Progress::default(),
+            outbox: None,
+        })
+    }
+
+    /// The name of the plan in the ledger, for this device.
+    pub fn task(&self, device: &DeviceId) -> String {
+        format!("{}/{device}", self.chain.plan())
+    }
+
+    /// The number of the next message in the ledger.
+    pub fn ledger_round(&self, task: &Task) -> u32 {
+        let n_messages = u32::try_from(self.progress.n_messages).unwrap_or(u32::MAX);
+        if self.has_rounds() { task.round } else { n_messages }
+    }
+
+    pub fn has_rounds(&self) -> bool {
+        self.plan.federation().asynchrony.is_none()
+    }
+
+    /// Whether releases are tested before they are used: a ranker of one's own and perturbed lists give no evidence.
+    pub fn is_testable(&self) -> bool {
+        let federation = self.plan.federation();
+        federation.personalisation.is_none() && matches!(self.plan.learning(), Ok(foltr_rank::Learning::Pdgd(_)))
+    }
+
+    pub fn write_outbox(&self, writes: &mut Vec<Write>) {
+        let bytes = self.outbox.as_ref().map(|outbox| {
+            let mut out = Writer::default();
+            out.u32(outbox.round).u64(outbox.send_at).len(outbox.message.len()).bytes(&outbox.message);
+            out.0
+        });
+        writes.push(Write { item: Item::State(State::Outbox), bytes });
+    }
+
+    pub fn write_progress(&self, writes: &mut Vec<Write>) {
+        let Progress { next_round, n_ended, n_messages } = self.progress;
+        writes.push(Write::put(Item::State(State::Progress), numbers(&[next_round.into(), n_ended, n_messages])));
+    }
+
+    /// The device between two lists: its round, and its learner.
+    pub fn write_device(&self, writes: &mut Vec<Write>) {
+        if let Some(device) = &self.device {
+            writes.push(Write::put(Item::State(State::Device), device.save_head()));
+            self.write_learner(writes);
+        }
+    }
+
+    pub fn write_learner(&self, writes: &mut Vec<Write>) {
+        if let Some(device) = &self.device {
+            writes.push(Write::put(Item::State(State::Learner), device.session().encode_learner()));
+        }
+    }
+
+    pub fn write_clock(&self, writes: &mut Vec<Write>) {
+        if let Some(device) = &self.device {
+            writes.push(Write::put(Item::State(State::Clock), device.session().encode_clock()));
+        }
+    }
+}
+
+fn problem(error: &MechanismError) -> PlanError {
+    let problem = foltr_federation::PlanProblem { key: format!("privacy.{}", error.key), message: error.message.clone() };
+    PlanError::Problems(vec![problem])
+}
+
+/// What the plan asks of its members' trust, and its promise in words.
+pub(super) fn promise(plan: &Plan) -> Result<(Consent, PlanGuarantee), PlanError> {
+    let federation = plan.federation();
+    let guarantee =
+        federation.guarantee(plan.shape().n_params(), federation.delta()).map_err(|error| problem(&error))?;
+    let holds = |against: Observer| {
+        let mut observers = guarantee.observers.iter().filter(|it| it.against == against);
+        observers.any(|it| it.message.is_some_and(|message| message.epsilon.is_finite()))
+    };
+    let needed = match () {
+        () if holds(Observer::Server) => Consent::ProtectedMessages,
+        () if holds(Observer::OtherClients) => Consent::TrustedServer,
+        () => Consent::NoPromise,
+    };
+    Ok((needed, guarantee))
+}
+
+impl Membership {
+    /// What the server is asked to do is signed by the device, and named by its path.
+    pub fn write(&self, writes: &mut Vec<Write>) {
+        let mut out = Writer::named(NAME);
+        out.text(self.address.as_str()).u8(self.consent as u8).bytes(self.key.secret());
+        match &self.standing {
+            Standing::Invited(invitation) => {
+                out.u8(0).text(&invitation.to_string());
+            }
+            Standing::Enrolled(Enrolled { number, key, plan }) => {
+                out.u8(1).u32(*number).bytes(key.as_bytes()).bytes(plan.as_bytes());
+            }
+            Standing::Member(member) => {
+                let Member { number, chain, considered, in_use, .. } = &**member;
+                out.u8(2).u32(*number).bytes(chain.key().as_bytes()).bytes(chain.plan().as_bytes());
+                out.u32(chain.shard()).option(chain.newest(), |out, id| {
+                    out.u32(id.version).bytes(id.hash.as_bytes());
+                });
+                out.option(*considered, |out, version| {
+                    out.u32(version);
+                });
+                out.u32(*in_use);
+            }
+        }
+        writes.push(Write::put(Item::State(State::Federation), out.0));
+    }
+
+    /// Nothing if the device is alone. Impressions are those of the open round.
+    pub fn load(records: &Records, impressions: &[Vec<u8>]) -> Result<Option<Self>, LoadError> {
+        let damaged = |error: BytesError| LoadError::damaged(State::Federation.name(), error);
+        let Some(record) = records.get(&Item::State(State::Federation)) else { return Ok(None) };
+        let mut input = Reader::new(&record.bytes);
+        let (address, consent, key) = read_head(&mut input).map_err(damaged)?;
+        let standing = match input.u8().map_err(damaged)? {
+            0 => Standing::Invited(read_invitation(&mut input).map_err(damaged)?),
+            1 => Standing::Enrolled(read_enrolled(&mut input).map_err(damaged)?),
+            2 => {
+                let saved = SavedMember::read(&mut input).map_err(damaged)?;
+                Standing::Member(Box::new(saved.load(records, impressions)?))
+            }
+            _ => return Err(LoadError::damaged(State::Federation.name(), "an unknown standing")),
+        };
+        input.finish().map_err(damaged)?;
+        Ok(Some(Self { address, consent, key, standing }))
+    }
+
+    pub fn member(&self) -> Option<&Member> {
+        if let Standing::Member(member) = &self.standing { Some(member) } else { None }
+    }
+
+    pub fn member_mut(&mut self) -> Option<&mut Member> {
+        if let Standing::Member(member) = &mut self.standing { Some(member) } else { None }
+    }
+}
+
+fn read_head(input: &mut Reader<'_>) -> Result<(Address, Consent, DeviceKey), BytesError> {
+    let name = input.text()?;
+    input.require(name == NAME, "not a membership of this version")?;
+    let address = Address::stored(input.text()?);
+    let consent = match input.u8()? {
+        0 => Consent::ProtectedMessages,
+        1 => Consent::TrustedServer,
+        2 => Consent::NoPromise,
+        _ => return Err(input.wrong("an unknown consent")),
+    };
+    Ok((address, consent, DeviceKey::new(input.array()?)))
+}
+
+fn read_invitation(input: &mut Reader<'_>) -> Result<Invitation, BytesError> {
+    let text = input.text()?;
+    text.parse().map_err(|_| input.wrong("no invitation"))
+}
+
+fn read_enrolled(input: &mut Reader<'_>) -> Result<Enrolled, BytesError> {
+    let (number, key) = (input.u32()?, read_key(input)?);
+    Ok(Enrolled { number, key, plan: Fingerprint::from_bytes(input.array()?) })
+}
+
+fn read_key(input: &mut Reader<'_>) -> Result<PublicKey, BytesError> {
+    PublicKey::from_bytes(input.array()?).map_err(|_| input.wrong("no public key"))
+}
+
+fn read_release_id(input: &mut Reader<'_>) -> Result<ReleaseId, BytesError> {
+    Ok(ReleaseId { version: input.u32()?, hash: Fingerprint::from_bytes(input.array()?) })
+}
+
+/// What the record of a membership says about a member; plan, releases and device have records of their own.
+struct SavedMember {
+    enrolled: Enrolled,
+    shard: u32,
+    newest: Option<ReleaseId>,
+    considered: Option<u32>,
+    in_use: u32,
+}
+
+impl SavedMember {
+    fn read(input: &mut Reader<'_>) -> Result<Self, BytesError> {
+        Ok(Self {
+            enrolled: read_enrolled(input)?,
+            shard: input.u32()?,
+            newest: input.option(read_release_id)?,
+            considered: input.option(Reader::u32)?,
+            in_use: input.u32()?,
+        })
+    }
+
+    fn load(self, records: &Records, impressions: &[Vec<u8>]) -> Result<Member, LoadError> {
+        let of = |state: State| records.get(&Item::State(state)).map(|record| record.bytes.as_slice());
+        let wrong = |state: State, why: &dyn fmt::Display| LoadError::damaged(state.name(), why);
+        let Enrolled { number, key, plan: hash } = self.enrolled;
+        let signed_plan = of(State::Plan).ok_or_else(|| wrong(State::Plan, &"it is missing"))?;
+        // Its signature was verified when it came; the key may have changed since.
+        let signed = Signed::<Plan>::decode(signed_plan).map_err(|error| wrong(State::Plan, &error))?;
+        if signed.hash() != hash {
+            return Err(wrong(State::Plan, &"it is another plan"));
+        }
+        let chain = ReleaseChain::resume(hash, self.shard, key, self.newest);
+        let mut member = Member::new(signed.unverified().clone(), signed_plan.to_vec(), number, chain)
+            .map_err(|error| wrong(State::Plan, &error))?;
+        let n_params = member.plan.shape().n_params();
+        for (item, record) in records {
+            if let Item::Release(version) = *item {
+                let release =
+                    Release::decode(&record.bytes, n_params).map_err(|error| LoadError::damaged(item.name(), error))?;
+                member.releases.insert(version, release);
+            }
+        }
+        (member.considered, member.in_use) = (self.considered, self.in_use);
+        if let (Some(head), Some(learner), Some(clock)) = (of(State::Device), of(State::Learner), of(State::Clock)) {
+            let session = foltr_rank::Session::join(learner, clock, impressions);
+            let device = Device::load(&member.plan, &Device::join(head, &session));
+            member.device = Some(device.map_err(|error| wrong(State::Device, &error))?);
+        }
+        if let Some(bytes) = of(State::Progress) {
+            let [next_round, n_ended, n_messages] = read_numbers(bytes)?;
+            let next_round = u32::try_from(next_round).map_err(|error| wrong(State::Progress, &error))?;
+            member.progress = Progress { next_round, n_ended, n_messages };
+        }
+        if let Some(bytes) = of(State::Outbox) {
+            member.outbox = Some(read_outbox(bytes).map_err(|error| wrong(State::Outbox, &error))?);
+        }
+        let is_there = member.in_use == OWN_MODEL || member.releases.contains_key(&member.in_use);
+        if is_there { Ok(member) } else { Err(wrong(State::Federation, &"the release in use is missing")) }
+    }
+}
+
+fn read_outbox(bytes: &[u8]) -> Result<Outbox, BytesError> {
+    let mut input = Reader::new(bytes);
+    let (round, send_at, len) = (input.u32()?, input.u64()?, input.len(1)?);
+    let message = input.take(len)?.to_vec();
+    input.finish()?;
+    Ok(Outbox { round, message, send_at })
+}
