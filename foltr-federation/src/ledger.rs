@@ -16,10 +16,15 @@
 //! stored bytes at no further cost; other bytes for the same round are refused, since the mean of two noises is less
 //! noise. An old copy of a ledger has forgotten what was spent since: it must never be restored.
 //!
+//! A plan without privacy promises nothing. Its messages are booked by [`Ledger::book_unprotected`], and what is spent is
+//! infinite from then on: no budget is enough for what comes after. A device lives for years: [`Ledger::settle`] forgets the
+//! fingerprints of rounds that are over, and keeps what they cost.
+//!
 //! Costs are kept as they are and added up anew, as Renyi divergences: messages of different kinds cost no more together
 //! than they must. The checksum finds accidents and careless edits; it is no protection against an attacker on the device.
 //! The format must keep every f64 exactly (serde_json: feature `float_roundtrip`).
 
+mod settled;
 mod stored;
 
 use std::collections::BTreeMap;
@@ -29,10 +34,11 @@ use thiserror::Error;
 
 use crate::accountant::{self, Guarantee, PrivacyCost};
 
+use settled::Settled;
 use stored::Hash;
 pub use stored::LedgerError;
 
-/// Budget, costs, the coins, and a fingerprint of every message.
+/// Budget, costs, the coins, and a fingerprint of every message that is not settled.
 ///
 /// ```
 /// use foltr_federation::{Guarantee, Ledger, PrivacyCost};
@@ -56,6 +62,10 @@ pub struct Ledger {
     /// Of each booked coin, the index of its cost.
     coins: BTreeMap<String, BTreeMap<u32, usize>>,
     messages: BTreeMap<String, BTreeMap<u32, Hash>>,
+    /// Messages of plans without privacy.
+    unprotected: BTreeMap<String, BTreeMap<u32, Hash>>,
+    /// Of each task, what is left of rounds that are over.
+    settled: BTreeMap<String, Settled>,
 }
 
 /// A message may be sent, or a coin tossed, once the ledger is durable.
@@ -92,24 +102,62 @@ pub enum Refused {
     OtherCost { task: String, round: u32 },
     #[error("{cost:?} is not the cost of a coin; reserve the message instead")]
     NotACoin { cost: PrivacyCost },
+    #[error(
+        "round {round} of task `{task}` is over: this device has settled all rounds before {before} and no longer knows what \
+         it sent in them; take part in a later one"
+    )]
+    Settled { task: String, round: u32, before: u32 },
 }
 
 impl Ledger {
     pub fn new(budget: Guarantee) -> Result<Self, LedgerError> {
-        let Guarantee { epsilon, delta } = budget;
-        if !(epsilon.is_finite() && epsilon >= 0.0 && (0.0..1.0).contains(&delta)) {
-            return Err(LedgerError::Budget { epsilon, delta });
-        }
-        Ok(Self { budget, spent: Vec::new(), coins: BTreeMap::new(), messages: BTreeMap::new() })
+        check_budget(budget)?;
+        Ok(Self {
+            budget,
+            spent: Vec::new(),
+            coins: BTreeMap::new(),
+            messages: BTreeMap::new(),
+            unprotected: BTreeMap::new(),
+            settled: BTreeMap::new(),
+        })
     }
 
     pub fn budget(&self) -> Guarantee {
         self.budget
     }
 
-    /// What all messages and coins guarantee together.
+    /// Replaces the budget by one that is no larger. What was spent stays spent, even if it is more than that.
+    pub fn lower_budget(&mut self, budget: Guarantee) -> Result<(), LedgerError> {
+        check_budget(budget)?;
+        let Guarantee { epsilon, delta } = budget;
+        if epsilon > self.budget.epsilon || delta > self.budget.delta {
+            return Err(LedgerError::Raised { epsilon, delta, present: self.budget });
+        }
+        self.budget = budget;
+        Ok(())
+    }
+
+    /// What all messages and coins guarantee together: nothing, once a message was sent without privacy.
     pub fn spent(&self) -> Guarantee {
-        accountant::total(&self.spent, self.budget.delta)
+        self.total(&self.spent)
+    }
+
+    /// All messages that were ever booked.
+    pub fn n_messages(&self) -> u64 {
+        let settled = self.settled.values().map(Settled::n_messages).sum::<u64>();
+        n_rounds(&self.messages) + n_rounds(&self.unprotected) + settled
+    }
+
+    /// Those of them that no privacy protected.
+    pub fn n_unprotected(&self) -> u64 {
+        let settled = self.settled.values().map(|settled| u64::from(settled.n_unprotected)).sum::<u64>();
+        n_rounds(&self.unprotected) + settled
+    }
+
+    /// Whether these bytes were booked for this round, which is not settled.
+    pub fn has_message(&self, task: &str, round: u32, message: &[u8]) -> bool {
+        let known = self.message(task, round).or_else(|| self.unprotected_message(task, round));
+        known == Some(Hash::of(message))
     }
 
     /// Books the coin by which the device decides about taking part in a round, if the budget allows it: to be called in
@@ -118,11 +166,12 @@ impl Ledger {
         if !is_of_coin(&cost) {
             return Err(Refused::NotACoin { cost });
         }
+        self.check_not_settled(task, round)?;
         match self.coin(task, round) {
             Some(known) if known == cost => return Ok(Receipt { is_repeat: true, spent: self.spent() }),
             Some(_) => return Err(Refused::OtherCost { task: task.into(), round }),
-            // A message that needed no coin has paid for the round.
-            None if self.message(task, round).is_some() => {
+            // A message that needed no coin has paid for the round, or promised nothing in it.
+            None if self.message(task, round).or_else(|| self.unprotected_message(task, round)).is_some() => {
                 return Err(Refused::OtherCost { task: task.into(), round });
             }
             None => {}
@@ -135,11 +184,14 @@ impl Ledger {
     /// Books one message, if the budget allows it. One whose coin was booked costs nothing more. Nothing changes on an
     /// error.
     pub fn reserve(&mut self, task: &str, round: u32, cost: PrivacyCost, message: &[u8]) -> Result<Receipt, Refused> {
+        self.check_not_settled(task, round)?;
         let hash = Hash::of(message);
-        match self.message(task, round) {
-            Some(known) if known == hash => return Ok(Receipt { is_repeat: true, spent: self.spent() }),
-            Some(_) => return Err(Refused::OtherBytes { task: task.into(), round }),
-            None => {}
+        match (self.message(task, round), self.unprotected_message(task, round)) {
+            (Some(known), _) if known == hash => return Ok(Receipt { is_repeat: true, spent: self.spent() }),
+            // What was sent without a promise cannot get one.
+            (None, Some(known)) if known == hash => return Err(Refused::OtherCost { task: task.into(), round }),
+            (Some(_), _) | (_, Some(_)) => return Err(Refused::OtherBytes { task: task.into(), round }),
+            (None, None) => {}
         }
         let spent = match self.coin(task, round) {
             Some(known) if known == cost => self.spent(),
@@ -151,8 +203,37 @@ impl Ledger {
         Ok(Receipt { is_repeat: false, spent })
     }
 
+    /// Books one message of a plan that promises no privacy. From then on what is spent is infinite, and the budget allows
+    /// nothing that has a cost. Nothing changes on an error.
+    pub fn book_unprotected(&mut self, task: &str, round: u32, message: &[u8]) -> Result<Receipt, Refused> {
+        self.check_not_settled(task, round)?;
+        if self.message(task, round).is_some() || self.coin(task, round).is_some() {
+            return Err(Refused::OtherCost { task: task.into(), round });
+        }
+        let hash = Hash::of(message);
+        let is_repeat = match self.unprotected_message(task, round) {
+            Some(known) if known == hash => true,
+            Some(_) => return Err(Refused::OtherBytes { task: task.into(), round }),
+            None => false,
+        };
+        self.unprotected.entry(task.into()).or_default().insert(round, hash);
+        Ok(Receipt { is_repeat, spent: self.spent() })
+    }
+
     fn message(&self, task: &str, round: u32) -> Option<Hash> {
         self.messages.get(task)?.get(&round).copied()
+    }
+
+    fn unprotected_message(&self, task: &str, round: u32) -> Option<Hash> {
+        self.unprotected.get(task)?.get(&round).copied()
+    }
+
+    /// What these costs guarantee together with the messages that have none.
+    fn total(&self, spent: &[(PrivacyCost, u32)]) -> Guarantee {
+        match self.n_unprotected() {
+            0 => accountant::total(spent, self.budget.delta),
+            _ => Guarantee { epsilon: f64::INFINITY, delta: self.budget.delta },
+        }
     }
 
     /// The cost of the booked coin of a round.
@@ -173,7 +254,7 @@ impl Ledger {
             Some(idx) => spent[idx].1 += 1,
             None => spent.push((cost, 1)),
         }
-        let total = accountant::total(&spent, self.budget.delta);
+        let total = self.total(&spent);
         // Not `>`: what is not a number is not within a budget.
         if !matches!(total.epsilon.partial_cmp(&self.budget.epsilon), Some(order) if order.is_le()) {
             return Err(Refused::Exceeded { task: task.into(), round, would_be: total.epsilon, budget: self.budget });
@@ -181,6 +262,15 @@ impl Ledger {
         self.spent = spent;
         Ok((total, idx))
     }
+}
+
+fn check_budget(Guarantee { epsilon, delta }: Guarantee) -> Result<(), LedgerError> {
+    let is_sound = epsilon.is_finite() && epsilon >= 0.0 && (0.0..1.0).contains(&delta);
+    if is_sound { Ok(()) } else { Err(LedgerError::Budget { epsilon, delta }) }
+}
+
+fn n_rounds(of: &BTreeMap<String, BTreeMap<u32, Hash>>) -> u64 {
+    of.values().map(|rounds| rounds.len() as u64).sum()
 }
 
 /// Whether a cost is amplified by a coin: it is that of a round, whatever the coin says, and not of a message.

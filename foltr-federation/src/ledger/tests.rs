@@ -1,5 +1,8 @@
 //! A ledger never exceeds its budget, forgets nothing, and is not believed when damaged.
 
+mod settled;
+mod unprotected;
+
 use proptest::prelude::*;
 
 use super::*;
@@ -149,10 +152,11 @@ fn the_stored_form_is_small_and_readable() {
     ledger.book_coin("shop", 7, PrivacyCost::Subsampled { probability: 0.25, noise_multiplier: 8.0 }).expect("cheap");
     let text = json(&ledger);
     let expected = concat!(
-        r#"{"version":2,"budget":{"epsilon":4.0,"delta":0.00001},"#,
+        r#"{"version":3,"budget":{"epsilon":4.0,"delta":0.00001},"#,
         r#""spent":[{"cost":{"kind":"pure","epsilon":1.5},"times":2},"#,
         r#"{"cost":{"kind":"subsampled","probability":0.25,"noise_multiplier":8.0},"times":1}],"#,
-        r#""coins":{"shop":{"7":1}},"messages":{"news":{"0":"af63dc4c8601ec8c","3":"af63df4c8601f1a5"}},"checksum":""#,
+        r#""coins":{"shop":{"7":1}},"messages":{"news":{"0":"af63dc4c8601ec8c","3":"af63df4c8601f1a5"}},"#,
+        r#""unprotected":{},"settled":{},"checksum":""#,
     );
     assert!(text.starts_with(expected), "{text}");
     assert_eq!(read(&text), Ok(ledger));
@@ -164,7 +168,9 @@ fn damaged_ledgers_are_refused_with_a_reason() {
     ledger.reserve("news", 0, pure(1.5), b"a").expect("within the budget");
     let text = json(&ledger);
     for (from, to, reason) in [
-        (r#""version":2"#, r#""version":1"#, "has version 1; this program reads version 2"),
+        (r#""version":3"#, r#""version":1"#, "has version 1; this program reads versions 2 to 3"),
+        (r#""version":3"#, r#""version":4"#, "has version 4; this program reads versions 2 to 3"),
+        (r#""version":3"#, r#""version":2"#, "checksum"),
         (r#""epsilon":4.0"#, r#""epsilon":40.0"#, "damaged or was edited: its checksum does not fit"),
         (r#""epsilon":4.0"#, r#""epsilon":-4.0"#, "epsilon -4"),
         (r#""epsilon":1.5"#, r#""epsilon":0.5"#, "nothing may be sent"),
@@ -220,10 +226,27 @@ fn any_cost() -> impl Strategy<Value = PrivacyCost> {
     ]
 }
 
-type Operation = (u8, u32, PrivacyCost, u8);
+/// Task, round, what is done, its cost, its message.
+type Operation = (u8, u32, u8, PrivacyCost, u8);
 
 fn operations() -> impl Strategy<Value = Vec<Operation>> {
-    proptest::collection::vec((0..2_u8, 0..12_u32, any_cost(), 0..2_u8), 0..24)
+    proptest::collection::vec((0..2_u8, 0..12_u32, 0..12_u8, any_cost(), 0..2_u8), 0..24)
+}
+
+/// Settles in one of twelve cases, and in one of twelve books without a promise if that is allowed. Else a coin is tossed if
+/// it was not before, or a message sent. Returns none for what books nothing.
+fn apply(ledger: &mut Ledger, operation: &Operation, may_be_unprotected: bool) -> Option<Result<Receipt, Refused>> {
+    let (task, round, what, cost, message) = operation;
+    let (task, is_coin) = (task.to_string(), is_of_coin(cost));
+    match what {
+        0 => {
+            ledger.settle(&task, *round);
+            None
+        }
+        1 if may_be_unprotected => Some(ledger.book_unprotected(&task, *round, &[*message])),
+        _ if is_coin && ledger.coin(&task, *round).is_none() => Some(ledger.book_coin(&task, *round, *cost)),
+        _ => Some(ledger.reserve(&task, *round, *cost, &[*message])),
+    }
 }
 
 proptest! {
@@ -233,20 +256,15 @@ proptest! {
     fn no_order_of_operations_exceeds_the_budget(operations in operations(), epsilon in 0.1..6.0_f64) {
         let mut ledger = Ledger::new(Guarantee { epsilon, ..BUDGET }).expect("a sound budget");
         let mut sent: Vec<(PrivacyCost, u32)> = Vec::new();
-        for (task, round, cost, message) in operations {
+        for operation in operations {
             let before = ledger.clone();
-            let (task, is_coin) = (task.to_string(), matches!(cost, PrivacyCost::Subsampled { .. }));
-            let has_coin = ledger.coin(&task, round).is_some();
-            // A coin is tossed if it was not before, else its message is sent.
-            let result = if is_coin && !has_coin {
-                ledger.book_coin(&task, round, cost)
-            } else {
-                ledger.reserve(&task, round, cost, &[message])
-            };
-            match result {
-                Ok(Receipt { is_repeat: true, .. }) | Err(_) => prop_assert_eq!(&ledger, &before),
-                Ok(Receipt { is_repeat: false, .. }) if has_coin => prop_assert_eq!(&ledger.spent, &before.spent),
-                Ok(Receipt { is_repeat: false, .. }) => sent.push((cost, 1)),
+            let (task, round, _, cost, _) = operation;
+            let has_coin = ledger.coin(&task.to_string(), round).is_some();
+            match apply(&mut ledger, &operation, false) {
+                Some(Ok(Receipt { is_repeat: true, .. }) | Err(_)) => prop_assert_eq!(&ledger, &before),
+                Some(Ok(Receipt { is_repeat: false, .. })) if !has_coin => sent.push((cost, 1)),
+                // A message that its coin has paid for, or settled rounds.
+                Some(Ok(Receipt { is_repeat: false, .. })) | None => prop_assert_eq!(&ledger.spent, &before.spent),
             }
             prop_assert!(ledger.spent().epsilon <= epsilon);
             // An account of its own, kept message by message.
@@ -259,10 +277,8 @@ proptest! {
     #[test]
     fn no_changed_byte_goes_unnoticed(operations in operations(), place in any::<prop::sample::Index>(), byte in any::<u8>()) {
         let mut ledger = ledger();
-        for (task, round, cost, message) in operations {
-            let task = task.to_string();
-            let _ = ledger.book_coin(&task, round, cost);
-            let _ = ledger.reserve(&task, round, cost, &[message]);
+        for operation in &operations {
+            apply(&mut ledger, operation, true);
         }
         let mut bytes = json(&ledger).into_bytes();
         let at = place.index(bytes.len());
@@ -274,8 +290,38 @@ proptest! {
     }
 
     #[test]
+    fn settling_changes_no_account(operations in operations(), before in 0..13_u32) {
+        let mut ledger = ledger();
+        let (mut n_messages, mut n_unprotected) = (0, 0);
+        for operation in &operations {
+            let (n_coins, was_unprotected) = (n_live_coins(&ledger), ledger.n_unprotected());
+            if let Some(Ok(Receipt { is_repeat: false, .. })) = apply(&mut ledger, operation, true) {
+                n_messages += u64::from(n_live_coins(&ledger) == n_coins);
+                n_unprotected += ledger.n_unprotected() - was_unprotected;
+            }
+            prop_assert_eq!((ledger.n_messages(), ledger.n_unprotected()), (n_messages, n_unprotected));
+            prop_assert_eq!(ledger.spent().epsilon.is_infinite(), n_unprotected > 0);
+        }
+        let was = ledger.clone();
+        for task in ["0", "1"] {
+            ledger.settle(task, before);
+        }
+        prop_assert_eq!((ledger.spent(), ledger.n_messages()), (was.spent(), was.n_messages()));
+        prop_assert_eq!(ledger.n_unprotected(), was.n_unprotected());
+        for (round, message) in (0..before).flat_map(|round| [(round, [0]), (round, [1])]) {
+            prop_assert!(!ledger.has_message("0", round, &message));
+            prop_assert!(ledger.reserve("0", round, pure(0.0), &message).is_err());
+        }
+        prop_assert_eq!(read(&json(&ledger)), Ok(ledger));
+    }
+
+    #[test]
     fn no_text_makes_the_reader_panic(text in "[\\{\\}\\[\\]\":,a-z0-9.-]{0,60}", bytes in proptest::collection::vec(any::<u8>(), 0..60)) {
         prop_assert!(serde_json::from_str::<Ledger>(&text).is_err());
         prop_assert!(serde_json::from_slice::<Ledger>(&bytes).is_err());
     }
+}
+
+fn n_live_coins(ledger: &Ledger) -> usize {
+    ledger.coins.values().map(BTreeMap::len).sum()
 }

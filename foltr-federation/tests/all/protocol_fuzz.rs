@@ -3,8 +3,8 @@
 use foltr_federation::aggregate::{FlDetector, Radius};
 use foltr_federation::privacy::DiscreteGaussian;
 use foltr_federation::protocol::{
-    Contribution, ContributionReceipt, DeviceId, Document, Lottery, Release, ReleaseHeader, ReleaseId, SecretKey,
-    Signed, Task,
+    Contribution, ContributionReceipt, DeviceId, Document, Enrolment, EnrolmentRequest, ForgetRequest, Invitation,
+    Lottery, Release, ReleaseHeader, ReleaseId, SecretKey, Signed, Task, decode_headers, encode_headers,
 };
 use foltr_federation::{Aggregation, Combined, Contributions, Defence, Expected, Fingerprint, Kind, Message, Payload};
 use foltr_rank::bytes::{Reader, Writer};
@@ -45,21 +45,93 @@ fn fuzz(name: &'static str, valid: Vec<Vec<u8>>, decode: &dyn Fn(&[u8]) -> Resul
     Target { name, corpus, form: Form::Binary, valid, has_valid_damage: true, decode: &decode }.run(50_000);
 }
 
-#[test]
-fn releases_survive_fuzzing() {
+/// The first one, the next, and one that changes the key.
+fn releases() -> [Release; 3] {
     let plan = wire::plan();
     let first = Release::first(plan, 0, vec![0.0, 1.0, -2.5], &key()).expect("finite");
     let second = first.next(plan, vec![0.0; N_PARAMS], &key()).expect("finite");
     let other = SecretKey::from_bytes(&[2; 32]).public_key();
     let rotation = second.next_with_key(plan, vec![f32::MAX; N_PARAMS], &key(), other).expect("finite");
+    [first, second, rotation]
+}
+
+#[test]
+fn releases_survive_fuzzing() {
     let decode = |bytes: &[u8]| {
         let release = Release::decode(bytes, N_PARAMS).map_err(|error| label(&error))?;
         assert_eq!(release.encode(), bytes);
         assert_eq!(Fingerprint::of_model(release.params()), release.header().model);
         check_signed::<ReleaseHeader>(&bytes[..bytes.len() - 4 * N_PARAMS]).map(drop)
     };
-    let valid = [first, second, rotation].iter().map(Release::encode).collect();
-    fuzz("release", valid, &decode);
+    fuzz("release", releases().iter().map(Release::encode).collect(), &decode);
+}
+
+#[test]
+fn header_ranges_survive_fuzzing() {
+    let headers = releases().map(|release| release.signed_header().clone());
+    let decode = |bytes: &[u8]| {
+        let headers = decode_headers(bytes, 3).map_err(|error| label(&error))?;
+        assert_eq!(encode_headers(&headers), bytes);
+        assert_eq!(decode_headers(bytes, headers.len()).as_ref(), Ok(&headers));
+        headers.iter().try_for_each(|header| check_signed::<ReleaseHeader>(header.as_bytes()).map(drop))
+    };
+    fuzz("headers", vec![encode_headers(&headers), encode_headers(&headers[1..2]), encode_headers(&[])], &decode);
+}
+
+#[test]
+fn invitations_survive_fuzzing() {
+    let text = |address: &str| {
+        let invitation = Invitation::new(address, key().public_key().fingerprint(), [7; 32]).expect("sound");
+        invitation.to_string().into_bytes()
+    };
+    let decode = |bytes: &[u8]| {
+        let text = std::str::from_utf8(bytes).map_err(|_| "Utf8".to_owned())?;
+        let invitation: Invitation = text.parse().map_err(|error| label(&error))?;
+        assert_eq!(invitation.to_string(), text.trim());
+        assert!(invitation.path().starts_with("/v1/") && invitation.address.ends_with(invitation.path()));
+        let again = Invitation::new(invitation.address.clone(), invitation.key, *invitation.secret());
+        assert_eq!(again.as_ref(), Ok(&invitation));
+        Ok(())
+    };
+    let addresses = ["https://a.org:8443/v1/federations/wards", "http://127.0.0.1:80/v1/a", "http://[::1]/v1/a"];
+    fuzz("invitation", addresses.map(text).into(), &decode);
+}
+
+#[test]
+fn enrolment_requests_survive_fuzzing() {
+    let request = EnrolmentRequest { secret: [7; 32], key: key().public_key() };
+    let decode = |bytes: &[u8]| {
+        let request = EnrolmentRequest::decode(bytes).map_err(|error| label(&error))?;
+        assert_eq!(request.encode(), bytes);
+        Ok(())
+    };
+    fuzz("enrolment-request", vec![request.encode()], &decode);
+}
+
+#[test]
+fn enrolments_survive_fuzzing() {
+    let device = DeviceId::from_bytes([5; 32]);
+    let enrolment = Enrolment { device, number: 3, key: key().public_key(), plan: wire::plan() };
+    let invitation = Invitation::new("https://a.org/v1/a", key().public_key().fingerprint(), [7; 32]).expect("sound");
+    let valid = signed(enrolment);
+    let decode = |bytes: &[u8]| {
+        let received = check_signed::<Enrolment>(bytes)?;
+        // What is well-formed is still believed only as it was signed.
+        assert_eq!(Enrolment::verify(&received, &invitation, &device).is_ok(), bytes == valid);
+        Ok(())
+    };
+    fuzz("enrolment", vec![valid.clone()], &decode);
+}
+
+#[test]
+fn forget_requests_survive_fuzzing() {
+    let request = ForgetRequest { device: DeviceId::from_bytes([5; 32]), plan: wire::plan() };
+    let decode = |bytes: &[u8]| {
+        let request = ForgetRequest::decode(bytes).map_err(|error| label(&error))?;
+        assert_eq!(request.encode(), bytes);
+        Ok(())
+    };
+    fuzz("forget-request", vec![request.encode()], &decode);
 }
 
 #[test]

@@ -24,6 +24,7 @@ const ALLOWED: [(&str, &[&str]); 2] = [
             "sha2",
             "statrs",
             "thiserror",
+            "zeroize",
         ],
     ),
 ];
