@@ -289,7 +289,7 @@ fn migrations_left(file: &Path, connection: &Connection) -> Result<&'static [&'s
 fn migrate(file: &Path, connection: &mut Connection) -> Result<(), StoreError> {
     let left = migrations_left(file, connection)?;
     let done = MIGRATIONS.len() - left.len();
-    for (version, sql) in (done + 1..).zip(left) {
+    for (version, sql) in (done as i64 + 1..).zip(left) {
         let migrated = connection.transaction().and_then(|transaction| {
             transaction.execute_batch(sql)?;
             transaction.pragma_update(None, "user_version", version)?;

@@ -72,7 +72,7 @@ impl Core {
     pub(super) fn enrolment_body(&self) -> Vec<u8> {
         match self.membership.as_ref().map(|membership| (&membership.standing, &membership.key)) {
             Some((Standing::Invited(invitation), key)) => {
-                EnrolmentRequest { secret: *invitation.secret(), key: key.key.public_key() }.encode()
+                EnrolmentRequest::new(invitation, key.key.public_key()).encode()
             }
             _ => Vec::new(),
         }
@@ -138,7 +138,7 @@ impl Core {
     }
 
     /// Goes on as this member. What belonged to another plan goes; lists that are open stay so if they can.
-    fn enter(&mut self, mut member: Member) {
+    fn enter(&mut self, member: Member) {
         let Some(membership) = &mut self.membership else { return };
         if let Standing::Member(former) = &mut membership.standing {
             self.leaving = former.device.take();

@@ -6,7 +6,7 @@ use std::fmt;
 use foltr_federation::accountant::PrivacyCost;
 use foltr_federation::privacy::MechanismError;
 use foltr_federation::protocol::{
-    DeviceId, Document, Invitation, Plan, PlanError, PublicKey, Release, ReleaseChain, ReleaseId, SecretKey, Signed, Task,
+    DeviceId, Invitation, Plan, PlanError, PublicKey, Release, ReleaseChain, ReleaseId, SecretKey, Signed, Task,
 };
 use foltr_federation::{Device, Fingerprint, Observer, PlanGuarantee};
 use foltr_rank::bytes::{BytesError, Reader, Writer};
