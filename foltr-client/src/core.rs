@@ -144,9 +144,7 @@ impl Core {
     pub fn poll(&mut self, now: u64, event: Event<'_>, random: &mut dyn Randomness) -> Vec<Action> {
         let outcome = match event {
             Event::Rank(features) => self.rank(features, now, random).map(Outcome::Shown),
-            Event::Clicked { impression, position } => {
-                self.clicked(impression, position, now).map(Outcome::Clicked)
-            }
+            Event::Clicked { impression, position } => self.clicked(impression, position, now).map(Outcome::Clicked),
             Event::Dismissed(impression) => self.dismissed(impression, now, random).map(|()| Outcome::Done),
             Event::Pause => self.set_paused(true),
             Event::Resume => self.set_paused(false),

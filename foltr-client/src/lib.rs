@@ -16,8 +16,8 @@ mod transport;
 mod tests;
 
 pub use core::{
-    BudgetStatus, Click, Consent, Core, FederationError, FederationStatus, LoadError, ModelInUse, Refused, Shown, Status,
-    StoredThing, Synced,
+    BudgetStatus, Click, Consent, Core, FederationError, FederationStatus, LoadError, ModelInUse, Refused, Shown,
+    Status, StoredThing, Synced,
 };
 pub use device::Device;
 pub use error::{DeviceError, OpenError};

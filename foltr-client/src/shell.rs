@@ -66,8 +66,7 @@ impl<R: Randomness, T: Transport> Shell<R, T> {
         lock: Option<FolderLock>,
     ) -> Result<Self, OpenError> {
         let (core, actions) = Core::load(options, records, &mut random)?;
-        let mut inside =
-            Inside { core, random, clock, store: Ok(store), pending: Pending::new(), store_problem: None };
+        let mut inside = Inside { core, random, clock, store: Ok(store), pending: Pending::new(), store_problem: None };
         inside.perform(actions)?;
         Ok(Self { inside: Mutex::new(inside), transport: Mutex::new(transport), _lock: lock })
     }
@@ -147,10 +146,7 @@ impl<R: Randomness, T: Transport> Shell<R, T> {
     }
 
     /// Sends what the core wants to send, until it has had enough.
-    fn visit(
-        &self,
-        begin: impl FnOnce(&mut Inside<R>) -> Result<Step, DeviceError>,
-    ) -> Result<Synced, DeviceError> {
+    fn visit(&self, begin: impl FnOnce(&mut Inside<R>) -> Result<Step, DeviceError>) -> Result<Synced, DeviceError> {
         let mut transport = self.transport.lock().map_err(|_| DeviceError::Broken)?;
         let mut step = begin(&mut *self.inside()?)?;
         loop {
@@ -255,7 +251,9 @@ fn load_what_is_sound(options: &Options, records: Records, random: &mut dyn Rand
     let is_of_federation = |item: &Item| {
         use State::{Adoption, Clock, Device, Federation, Forgetting, Learner, Outbox, Plan, Progress};
         match item {
-            Item::State(Federation | Plan | Device | Learner | Clock | Progress | Adoption | Outbox | Forgetting) => true,
+            Item::State(Federation | Plan | Device | Learner | Clock | Progress | Adoption | Outbox | Forgetting) => {
+                true
+            }
             Item::State(_) => false,
             Item::Impression(_) | Item::List(_) | Item::Release(_) | Item::Receipt(_) => true,
         }

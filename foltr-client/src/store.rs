@@ -266,7 +266,8 @@ fn write_all(transaction: &Transaction<'_>, pending: &Pending, now: u64) -> rusq
         let key = number.cast_signed();
         match bytes {
             Some(bytes) => {
-                let sql = format!("INSERT OR REPLACE INTO {name} (number, written, checksum, bytes) VALUES (?, ?, ?, ?)");
+                let sql =
+                    format!("INSERT OR REPLACE INTO {name} (number, written, checksum, bytes) VALUES (?, ?, ?, ?)");
                 let values = (key, now.cast_signed(), checksum(table, number, now, bytes), bytes);
                 transaction.prepare_cached(&sql)?.execute(values)?;
             }

@@ -1,8 +1,8 @@
 //! Making a message, booking it, and sending it until it is taken or nobody wants it any more.
 
+use foltr_federation::PrivacyCost;
 use foltr_federation::device::DeviceError;
 use foltr_federation::protocol::{Contribution, ContributionReceipt, Signed, Task};
-use foltr_federation::PrivacyCost;
 use foltr_rank::session::FinishError;
 use rand::RngExt;
 
@@ -131,7 +131,8 @@ impl Core {
         if !answer.is_success() {
             return self.take_rejection(answer, now, random);
         }
-        let signed = Signed::<ContributionReceipt>::decode(&answer.body).map_err(|error| unreadable("receipt", &error))?;
+        let signed =
+            Signed::<ContributionReceipt>::decode(&answer.body).map_err(|error| unreadable("receipt", &error))?;
         let Self { membership: Some(membership), visit: Some(visit), writes, .. } = self else { return Ok(()) };
         let device = membership.key.id;
         let Some(member) = membership.member_mut() else { return Ok(()) };

@@ -1,8 +1,8 @@
 //! Why a device does not do something.
 
 use foltr_federation::device::DeviceError;
-use foltr_federation::protocol::{BadSignature, EnrolmentError, PlanError, ReleaseDecodeError, ReleaseError};
 use foltr_federation::ledger::LedgerError;
+use foltr_federation::protocol::{BadSignature, EnrolmentError, PlanError, ReleaseDecodeError, ReleaseError};
 use foltr_federation::{Fingerprint, ReceiptError};
 use foltr_rank::ParameterError;
 use foltr_rank::bytes::BytesError;
@@ -40,7 +40,9 @@ pub enum FederationError {
     Server { status: u16, problem: String, seconds: u64 },
     #[error("the server does not know this device: {problem}")]
     NotEnrolled { problem: String },
-    #[error("the server refused the invitation ({problem}): it may be used up, revoked or too old; ask for another one")]
+    #[error(
+        "the server refused the invitation ({problem}): it may be used up, revoked or too old; ask for another one"
+    )]
     Invitation { problem: String },
     #[error("an answer that was not asked for")]
     NotAsked,

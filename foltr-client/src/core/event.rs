@@ -11,10 +11,16 @@ use crate::item::Write;
 pub enum Event<'a> {
     /// Candidates to rank: their features, document after document.
     Rank(&'a [f32]),
-    Clicked { impression: ImpressionId, position: usize },
+    Clicked {
+        impression: ImpressionId,
+        position: usize,
+    },
     Dismissed(ImpressionId),
     /// The owner wants to take part in a federation.
-    Join { invitation: &'a Invitation, consent: Consent },
+    Join {
+        invitation: &'a Invitation,
+        consent: Consent,
+    },
     /// The host allows work and network for a while.
     Sync,
     /// The answer to the request that was to be sent.
@@ -78,13 +84,19 @@ pub enum Synced {
     Alone,
     Paused,
     /// It is too early for the next attempt.
-    Later { seconds: u64 },
+    Later {
+        seconds: u64,
+    },
     /// The newest release is here, and nothing is to be sent.
     UpToDate,
     /// A message was made, and waits for its time.
-    Waiting { seconds: u64 },
+    Waiting {
+        seconds: u64,
+    },
     /// The server has taken the message of this round.
-    Contributed { round: u32 },
+    Contributed {
+        round: u32,
+    },
     /// The server was asked to forget this device. Its receipt is still to come.
     ForgettingAsked,
     /// The receipt of having been forgotten is here.
@@ -153,7 +165,8 @@ impl Answer {
     pub fn problem(&self) -> Option<String> {
         let problem: serde_json::Value = serde_json::from_slice(&self.body).ok()?;
         let name = problem.get("type")?.as_str()?.rsplit(['/', ':', '#']).next()?;
-        let is_name = |name: &&str| !name.is_empty() && name.len() <= 64 && name.bytes().all(|byte| byte.is_ascii_graphic());
+        let is_name =
+            |name: &&str| !name.is_empty() && name.len() <= 64 && name.bytes().all(|byte| byte.is_ascii_graphic());
         Some(name).filter(is_name).map(str::to_owned)
     }
 }

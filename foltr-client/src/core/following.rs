@@ -85,7 +85,9 @@ impl Core {
         self.write_membership();
         match refused {
             Err(error) => self.follow_plan(error),
-            Ok(()) if !has_moved && upto < u32::MAX => Err(unreadable("headers", &"none of them follows the newest release that is here")),
+            Ok(()) if !has_moved && upto < u32::MAX => {
+                Err(unreadable("headers", &"none of them follows the newest release that is here"))
+            }
             Ok(()) => Ok(()),
         }
     }

@@ -2,10 +2,10 @@
 
 use std::collections::BTreeMap;
 
+use foltr_federation::Ledger;
 use foltr_federation::accountant::{Guarantee, PrivacyCost};
 use foltr_federation::ledger::{LedgerError, Receipt, Refused};
 use foltr_federation::protocol::Plan;
-use foltr_federation::Ledger;
 
 use super::error::LoadError;
 use crate::item::{Item, Records, State, Write};
@@ -45,10 +45,8 @@ impl Ledgers {
         let ledger = self.0.get_mut(address).expect("it was just inserted");
         for limit in [Some(planned), owner].into_iter().flatten() {
             let present = ledger.budget();
-            let stricter = Guarantee {
-                epsilon: limit.epsilon.min(present.epsilon),
-                delta: limit.delta.min(present.delta),
-            };
+            let stricter =
+                Guarantee { epsilon: limit.epsilon.min(present.epsilon), delta: limit.delta.min(present.delta) };
             ledger.lower_budget(stricter)?;
         }
         Ok(())

@@ -204,7 +204,8 @@ impl Member {
 }
 
 fn problem(error: &MechanismError) -> PlanError {
-    let problem = foltr_federation::PlanProblem { key: format!("privacy.{}", error.key), message: error.message.clone() };
+    let problem =
+        foltr_federation::PlanProblem { key: format!("privacy.{}", error.key), message: error.message.clone() };
     PlanError::Problems(vec![problem])
 }
 

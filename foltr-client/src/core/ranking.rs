@@ -12,12 +12,7 @@ use crate::item::{Item, Write};
 use crate::randomness::Randomness;
 
 impl Core {
-    pub(super) fn rank(
-        &mut self,
-        values: &[f32],
-        now: u64,
-        random: &mut dyn Randomness,
-    ) -> Result<Shown, Refused> {
+    pub(super) fn rank(&mut self, values: &[f32], now: u64, random: &mut dyn Randomness) -> Result<Shown, Refused> {
         let rows = self.features.rows(values)?;
         self.end_overdue(now, random);
         let query = self.features.view(&rows);
@@ -81,12 +76,7 @@ impl Core {
         Ok(Click::Recorded)
     }
 
-    pub(super) fn dismissed(
-        &mut self,
-        id: ImpressionId,
-        now: u64,
-        random: &mut dyn Randomness,
-    ) -> Result<(), Refused> {
+    pub(super) fn dismissed(&mut self, id: ImpressionId, now: u64, random: &mut dyn Randomness) -> Result<(), Refused> {
         if self.is_paused {
             return Ok(());
         }
@@ -109,9 +99,9 @@ impl Core {
             let after = if is_full { 0 } else { self.options.retention.list_timeout };
             // Of the learner that makes no lists any more first.
             let of_device = self.member_mut().and_then(|member| member.device.as_mut()?.expire(now, after));
-            let ended = of_device.map(|ended| (Owner::Federation, ended)).or_else(|| {
-                self.local.expire(now, after, random.public()).map(|ended| (Owner::Alone, ended))
-            });
+            let ended = of_device
+                .map(|ended| (Owner::Federation, ended))
+                .or_else(|| self.local.expire(now, after, random.public()).map(|ended| (Owner::Alone, ended)));
             let Some((owner, ended)) = ended else { break };
             self.end(owner, &ended, now, random);
         }

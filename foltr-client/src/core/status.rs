@@ -173,7 +173,11 @@ impl fmt::Display for FederationStatus {
         if self.is_newest_refused {
             writeln!(f, "The newest release ranks worse for you and is not in use.")?;
         }
-        writeln!(f, "This round: {} of {} lists. Messages so far: {}.", self.n_interactions, self.n_needed, self.n_messages)?;
+        writeln!(
+            f,
+            "This round: {} of {} lists. Messages so far: {}.",
+            self.n_interactions, self.n_needed, self.n_messages
+        )?;
         if let Some(round) = self.waiting_round {
             writeln!(f, "The message of round {round} waits to be sent.")?;
         }

@@ -41,7 +41,9 @@ pub(super) enum Asked {
     Plan(Fingerprint),
     Task,
     /// Headers behind the newest release here, up to this version.
-    Headers { upto: u32 },
+    Headers {
+        upto: u32,
+    },
     /// The newest release, whatever its version.
     Newest,
     Release(u32),
@@ -247,7 +249,8 @@ impl Core {
             Asked::Forget => (Method::Post, "/forget".into(), self.forget_body()),
         };
         let n_params = self.member().map_or(0, |member| member.plan.shape().n_params());
-        let most = if let Asked::Release(_) | Asked::Newest = asked { SHORT_ANSWER + 4 * n_params } else { SHORT_ANSWER };
+        let most =
+            if let Asked::Release(_) | Asked::Newest = asked { SHORT_ANSWER + 4 * n_params } else { SHORT_ANSWER };
         signed(address, key, method, &path, body, most)
     }
 }

@@ -2,176 +2,82 @@
 //! the simulator, bit for bit, when the same people click.
 
 mod deployed;
+mod harness;
 mod laws;
 mod modes;
 mod server;
 
-use foltr_federation::participation::survivors;
-use foltr_federation::unlearn::ShardIsolation;
-use foltr_federation::{Asynchrony, FederationPlan, HistoryPolicy, Received};
-use foltr_rank::Params;
-use foltr_rank::rng::Streams;
-use foltr_simulation::asynchronous_run::AsynchronousRun;
-use foltr_simulation::client_data::ClientData;
-use foltr_simulation::federation_run::{FederationRun, FederationSettings};
-use foltr_simulation::pace::{Speeds, Stragglers};
-use foltr_simulation::sharded_run::ShardedRun;
+use foltr_federation::FederationPlan;
+use foltr_federation::asynchronous::Buffered;
+use foltr_simulation::pace::Stragglers;
 
-use crate::scene::{even_partition, fingerprint};
-use deployed::{Deployed, INITIAL, SEED};
+use deployed::Deployed;
+use harness::{Fault, WORLD, World, assert_equal, assert_equal_without_rounds, first_difference};
+use modes::{BUFFERED, SLOW, asynchronous_plans, evolution, modes, pdgd, stale, stale_modes, trimmed};
 
-/// Something that a deployment could get wrong.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Fault {
-    None,
-    /// Contributions are folded in another order than that of the clients' numbers.
-    FoldOrder,
-    /// Devices do not scale what is stale.
-    StalenessScale,
-    /// The server does not scale stale rewards.
-    ServerScale,
-    /// Rewards of the two sides of a perturbation are exchanged.
-    Sign,
-    /// The memory of a device whose message is lost does not move on.
-    Momentum,
-}
-
-/// What only a simulation knows.
-#[derive(Clone, Copy, Debug)]
-struct World {
-    n_rounds: u32,
-    dropout: f64,
-    pace: Option<Stragglers>,
-    fault: Fault,
-    /// Whether devices and the server are saved and loaded after every event.
-    is_interrupted: bool,
-}
-
-const WORLD: World = World { n_rounds: 20, dropout: 0.0, pace: None, fault: Fault::None, is_interrupted: false };
-
-fn settings_of(plan: &FederationPlan, world: &World) -> FederationSettings {
-    let shape = plan.ranker.expect("a ranker").shape(crate::scene::N_FEATURES);
-    let privacy = plan.mechanism(shape.n_params()).expect("a sound mechanism");
-    let learning = plan.learner.client(plan.list_length, plan.n_interactions, privacy.clip_radius());
-    let setup = plan.setup(vec![INITIAL; shape.n_params()], true).expect("a sound plan");
-    FederationSettings {
-        seed: SEED,
-        shape,
-        initial: setup.initial,
-        learning: learning.expect("clients"),
-        n_clients: setup.n_clients,
-        personalisation: plan.personalisation,
-        participation: plan.participation,
-        dropout: world.dropout,
-        staleness: setup.staleness,
-        average_from: setup.average_from,
-        privacy,
-        defence: setup.defence,
-        optimiser: setup.optimiser,
-        ..crate::scene::settings()
+#[test]
+fn three_devices_in_every_mode() {
+    for (name, plan) in modes(3) {
+        assert_equal::<Deployed>(name, &plan, &WORLD);
     }
 }
 
-/// The simulator's side: one federation, or shards.
-struct Simulated<'a> {
-    whole: Vec<FederationRun<'a>>,
-    shards: Option<ShardedRun<'a>>,
+#[test]
+fn three_devices_that_are_interrupted_after_every_event() {
+    let world = World { n_rounds: 6, is_interrupted: true, ..WORLD };
+    for (name, plan) in modes(3) {
+        assert_equal::<Deployed>(name, &plan, &world);
+    }
 }
 
-impl<'a> Simulated<'a> {
-    fn new(plan: &FederationPlan, world: &World, data: &'a ClientData) -> Self {
-        let settings = settings_of(plan, world);
-        if let Some(shards) = plan.shards {
-            let policy =
-                HistoryPolicy { updates_every: None, checkpoints_every: Some(4), ledger: false, retention: None };
-            let shards = ShardedRun::new(settings, ShardIsolation { shards }, data, policy, fingerprint());
-            return Self { whole: Vec::new(), shards: Some(shards.expect("sound settings")) };
-        }
-        let run = FederationRun::new(settings, data).expect("sound settings");
-        let run = if let Some(pace) = world.pace { run.with_pace(pace) } else { run };
-        Self { whole: vec![run], shards: None }
+#[test]
+fn two_hundred_devices_of_which_a_fifth_fails() {
+    let world = World { n_rounds: 10, dropout: 0.2, ..WORLD };
+    for (name, plan) in modes(200) {
+        assert_equal::<Deployed>(name, &plan, &world);
     }
+}
 
-    fn round(&mut self) {
-        for run in &mut self.whole {
-            run.round().expect("a round");
-        }
-        if let Some(run) = &mut self.shards {
-            run.round().expect("a round");
+#[test]
+fn stale_contributions() {
+    for (n, is_interrupted) in [(3, false), (3, true), (70, false)] {
+        let world = World { pace: Some(SLOW), dropout: 0.1, is_interrupted, ..WORLD };
+        for (name, plan) in stale_modes(n) {
+            assert_equal::<Deployed>(name, &plan, &world);
         }
     }
+}
 
-    /// The newest model, of every shard.
-    fn newest(&self) -> Vec<Params> {
-        let runs = self.shards.as_ref().map_or(&*self.whole, |run| run.shards());
-        runs.iter().map(|run| run.task().global.clone()).collect()
-    }
-
-    fn ranker(&self) -> Params {
-        self.shards.as_ref().map_or_else(|| self.whole[0].ranker(), ShardedRun::ranker)
+#[test]
+fn buffered_asynchrony() {
+    let many = Buffered { buffer: 70, rate_limit: 2, ..BUFFERED };
+    let small = World { n_rounds: 20, ..WORLD };
+    for (n, buffered, world) in [
+        (3, BUFFERED, small),
+        (3, BUFFERED, World { is_interrupted: true, ..small }),
+        (200, many, World { n_rounds: 10, dropout: 0.2, ..WORLD }),
+    ] {
+        for plan in asynchronous_plans(n, buffered) {
+            assert_equal_without_rounds::<Deployed>(&plan, Stragglers { slowdown: 2.5, ..SLOW }, &world);
+        }
     }
 }
 
-/// The first round after which the two differ, if they do.
-fn first_difference(plan: &FederationPlan, world: &World) -> Option<u32> {
-    let data: &ClientData = even_partition();
-    let mut simulated = Simulated::new(plan, world, data);
-    let streams = Streams::new(SEED);
-    let speeds = Speeds::new(world.pace.unwrap_or_default(), plan.n_clients as u32, &streams);
-    let mut deployed = Deployed::new(plan, world, data);
-    let mut busy_until: Vec<Option<u32>> = vec![None; plan.n_clients];
-    // Who has started, when, and which round it joins.
-    let mut under_way: Vec<(u32, u32)> = Vec::new();
-    let staleness = plan.staleness.unwrap_or_default();
-    for round in 0..world.n_rounds {
-        for client in plan.participation.draw(&streams, round, plan.n_clients as u32) {
-            if busy_until[client as usize].is_some_and(|until| until >= round) {
-                continue;
-            }
-            let late = if staleness.most > 0 { speeds.rounds_late(client, round) } else { 0 };
-            busy_until[client as usize] = Some(round + late);
-            deployed.play(client, round, round);
-            if late <= staleness.most {
-                under_way.push((client, round + late));
-            }
-        }
-        let mut joining: Vec<u32> = under_way.extract_if(.., |(_, joins)| *joins == round).map(|(it, _)| it).collect();
-        joining.sort_unstable();
-        let arrived = survivors(joining.clone(), world.dropout, &streams, round);
-        deployed.close_round(&joining, &arrived);
-        simulated.round();
-        if deployed.newest() != simulated.newest() || deployed.ranker() != simulated.ranker() {
-            return Some(round);
-        }
+/// A test of equality that nothing can fail proves nothing.
+#[test]
+fn every_fault_of_a_deployment_is_seen() {
+    let lossy = World { dropout: 0.3, ..WORLD };
+    let cases = [
+        // Sums of similar single numbers are exact in double precision; those of rewards are not.
+        (Fault::FoldOrder, evolution(200), WORLD),
+        (Fault::StalenessScale, stale(pdgd(9)), World { pace: Some(SLOW), ..WORLD }),
+        (Fault::ServerScale, stale(evolution(9)), World { pace: Some(SLOW), ..WORLD }),
+        (Fault::Sign, evolution(3), WORLD),
+        (Fault::Momentum, FederationPlan { defence: Some(trimmed()), ..pdgd(9) }, lossy),
+    ];
+    for (fault, plan, world) in cases {
+        assert_equal::<Deployed>("without the fault", &plan, &World { n_rounds: 10, ..world });
+        let seen = first_difference::<Deployed>(&plan, &World { fault, n_rounds: 10, ..world });
+        assert!(seen.is_some(), "{fault:?} was not seen");
     }
-    assert_ne!(simulated.ranker(), vec![INITIAL; deployed.ranker().len()], "something was learnt");
-    None
-}
-
-fn assert_equal(what: &str, plan: &FederationPlan, world: &World) {
-    assert_eq!(first_difference(plan, world), None, "{what}: the round after which releases differ");
-}
-
-/// The same without rounds: messages reach the server in the order in which the simulator's did.
-fn assert_equal_without_rounds(plan: &FederationPlan, pace: Stragglers, world: &World) {
-    let asynchrony: Asynchrony = plan.asynchrony.expect("no rounds");
-    let data = even_partition();
-    let settings = settings_of(plan, world);
-    let mut simulated = AsynchronousRun::new(settings, asynchrony, pace, data).expect("sound").with_record();
-    for _ in 0..world.n_rounds {
-        simulated.round().expect("a round");
-    }
-    let record = simulated.record().expect("it was asked for");
-    let (mut deployed, mut most_stale) = (Deployed::new(plan, world, data), 0);
-    let mut expected = record.versions.iter();
-    for delivery in &record.deliveries {
-        most_stale = most_stale.max(deployed.n_releases() - 1 - delivery.version);
-        deployed.play(delivery.client, delivery.version, delivery.own_round);
-        // What is too stale is refused in both.
-        if let Some(Received::NewVersion) = deployed.deliver(delivery.client, delivery.own_round) {
-            assert_eq!(deployed.newest().first(), expected.next(), "version {}", deployed.n_releases() - 1);
-        }
-    }
-    assert!(most_stale > 0 && deployed.n_releases() > 5, "{most_stale} and {}", deployed.n_releases());
-    assert_eq!(expected.next(), None, "the simulator has published more");
 }

@@ -14,18 +14,15 @@ use foltr_simulation::federation_run::SERVER;
 use foltr_simulation::{SimulatedNoise, noise_purpose};
 use rand::RngExt;
 
+use super::harness::{Fault, INITIAL, N_FEATURES, Running, SEED, World};
 use super::server::Server;
-use super::{Fault, World};
-use crate::scene::N_FEATURES;
 
-pub const SEED: u64 = 5;
-pub const INITIAL: f32 = 0.01;
 /// The round whose streams of [`Purpose::Initialisation`] belong to clients.
 const START: u32 = 1;
 
-pub struct Deployed<'a> {
+pub struct Deployed {
     world: World,
-    data: &'a ClientData,
+    data: &'static ClientData,
     streams: Streams,
     plan: Plan,
     hash: Fingerprint,
@@ -47,8 +44,8 @@ fn device_id(client: u32) -> DeviceId {
     SecretKey::from_bytes(&secret).public_key().device_id()
 }
 
-impl<'a> Deployed<'a> {
-    pub fn new(federation: &FederationPlan, world: &World, data: &'a ClientData) -> Self {
+impl Running for Deployed {
+    fn start(federation: &FederationPlan, world: &World, data: &'static ClientData) -> Self {
         let key = SecretKey::from_bytes(&[7; 32]);
         let features = FeatureSchema::numbered(N_FEATURES, Normalisation::None);
         let plan = Plan::new(federation.clone(), &features, true).expect("it can be deployed");
@@ -93,21 +90,92 @@ impl<'a> Deployed<'a> {
         }
     }
 
-    /// Of every shard.
-    pub fn newest(&self) -> Vec<Params> {
+    fn newest(&self) -> Vec<Params> {
         (0..self.releases.len() as u32)
             .map(|shard| self.release(shard, self.n_releases() - 1).params().to_vec())
             .collect()
     }
 
-    pub fn ranker(&self) -> Params {
+    fn ranker(&self) -> Params {
         self.server.ranker()
     }
 
-    pub fn n_releases(&self) -> u32 {
+    fn n_releases(&self) -> u32 {
         self.releases[0].len() as u32
     }
 
+    fn play(&mut self, client: u32, version: u32, round: u32) {
+        let release = self.release_for_devices(self.plan.shard_of(client), version);
+        let mut public = self.streams.open(Purpose::PerturbationSeed, client, round);
+        let mut private = self.streams.open(Purpose::Interaction, client, round);
+        self.devices[client as usize].begin(&release, &mut public).expect("a release of the plan");
+        let share = self.data.share(client);
+        let draws = (0..share.n_interactions).map(|_| share.query(private.random_range(0..share.n_queries())));
+        let queries: Vec<u32> = draws.collect();
+        for (now, query) in (u64::from(round) * 100..).zip(queries) {
+            let data = share.training.data();
+            let (view, labels) = (data.query(query as usize), data.labels(query as usize));
+            let shown = self.devices[client as usize].rank(view, now, &mut private).expect("sound documents");
+            self.interrupt(client);
+            let of_shown: Vec<u8> = shown.ranking.docs().iter().map(|&doc| labels[doc as usize]).collect();
+            let clicks = share.users.click(&of_shown, &mut private);
+            // The last click comes first: order does not matter.
+            for position in (0..of_shown.len()).rev().filter(|&position| clicks.at(position)) {
+                let device = &mut self.devices[client as usize];
+                device.clicked(shown.impression, position, now).expect("an open impression");
+                self.interrupt(client);
+            }
+            self.devices[client as usize].dismiss(shown.impression).expect("an open impression");
+            self.interrupt(client);
+        }
+        assert!(self.devices[client as usize].is_ready());
+    }
+
+    fn deliver(&mut self, client: u32, own_round: u32) -> Option<Received> {
+        self.interrupt_server();
+        let message = self.message(client, own_round);
+        let Server::Asynchronous(server) = &mut self.server else { panic!("a plan without rounds") };
+        let received = server.receive(&message).ok();
+        if received == Some(Received::NewVersion) {
+            self.publish();
+        }
+        received
+    }
+
+    fn close_round(&mut self, joining: &[u32], arrived: &[u32]) {
+        let round = self.server.task(0).round;
+        let mut messages = Vec::new();
+        for &client in joining {
+            let before = self.devices[client as usize].save();
+            let message = self.message(client, round);
+            if arrived.contains(&client) {
+                messages.push(message);
+            } else if self.world.fault == Fault::Momentum {
+                self.devices[client as usize] = Device::load(&self.plan, &before).expect("its own bytes");
+            }
+        }
+        let mut order = self.streams.open(Purpose::Data, 1, round);
+        for last in (1..messages.len()).rev() {
+            messages.swap(last, order.random_range(0..=last));
+        }
+        let (n_clients, fault) = (self.devices.len() as u32, self.world.fault);
+        let renumbered = |client: u32| if fault == Fault::FoldOrder { n_clients - 1 - client } else { client };
+        let drawn: Vec<u32> = joining.iter().map(|&client| renumbered(client)).collect();
+        self.server.open(&drawn);
+        // Who was drawn is in the bytes; the messages of the round come again from the server's store.
+        self.interrupt_server();
+        for message in messages {
+            let client = renumbered(message.client);
+            // Rewards are scaled by the server.
+            let start = if fault == Fault::ServerScale { message.round } else { message.start };
+            self.server.receive(Message { client, start, ..message });
+        }
+        self.server.close(&mut SimulatedNoise::open(&self.streams, Purpose::Noise, SERVER, round));
+        self.publish();
+    }
+}
+
+impl Deployed {
     fn release(&self, shard: u32, version: u32) -> Release {
         let bytes = &self.releases[shard as usize][version as usize];
         Release::decode(bytes, self.plan.shape().n_params()).expect("its own bytes")
@@ -147,34 +215,6 @@ impl<'a> Deployed<'a> {
         }
     }
 
-    /// A person's day: queries, lists and clicks, from a release, with the random numbers of this round.
-    pub fn play(&mut self, client: u32, version: u32, round: u32) {
-        let release = self.release_for_devices(self.plan.shard_of(client), version);
-        let mut public = self.streams.open(Purpose::PerturbationSeed, client, round);
-        let mut private = self.streams.open(Purpose::Interaction, client, round);
-        self.devices[client as usize].begin(&release, &mut public).expect("a release of the plan");
-        let share = self.data.share(client);
-        let draws = (0..share.n_interactions).map(|_| share.query(private.random_range(0..share.n_queries())));
-        let queries: Vec<u32> = draws.collect();
-        for (now, query) in (u64::from(round) * 100..).zip(queries) {
-            let data = share.training.data();
-            let (view, labels) = (data.query(query as usize), data.labels(query as usize));
-            let shown = self.devices[client as usize].rank(view, now, &mut private).expect("sound documents");
-            self.interrupt(client);
-            let of_shown: Vec<u8> = shown.ranking.docs().iter().map(|&doc| labels[doc as usize]).collect();
-            let clicks = share.users.click(&of_shown, &mut private);
-            // The last click comes first: order does not matter.
-            for position in (0..of_shown.len()).rev().filter(|&position| clicks.at(position)) {
-                let device = &mut self.devices[client as usize];
-                device.clicked(shown.impression, position, now).expect("an open impression");
-                self.interrupt(client);
-            }
-            self.devices[client as usize].dismiss(shown.impression).expect("an open impression");
-            self.interrupt(client);
-        }
-        assert!(self.devices[client as usize].is_ready());
-    }
-
     /// What the server reads in a device's bytes.
     fn message(&mut self, client: u32, round: u32) -> Message {
         let shard = self.plan.shard_of(client);
@@ -208,51 +248,6 @@ impl<'a> Deployed<'a> {
         // Devices of a wrong plan have other names for the releases.
         received.start = self.release(shard, received.start.version).id();
         received.into_message(client, &asked, &self.recent(shard)).expect("a release of the federation")
-    }
-
-    /// A message reaches a server without rounds; nothing if it is refused.
-    pub fn deliver(&mut self, client: u32, own_round: u32) -> Option<Received> {
-        self.interrupt_server();
-        let message = self.message(client, own_round);
-        let Server::Asynchronous(server) = &mut self.server else { panic!("a plan without rounds") };
-        let received = server.receive(&message).ok();
-        if received == Some(Received::NewVersion) {
-            self.publish();
-        }
-        received
-    }
-
-    /// Devices make their messages; those that arrive do so in any order, and the round is closed.
-    pub fn close_round(&mut self, joining: &[u32], arrived: &[u32]) {
-        let round = self.server.task(0).round;
-        let mut messages = Vec::new();
-        for &client in joining {
-            let before = self.devices[client as usize].save();
-            let message = self.message(client, round);
-            if arrived.contains(&client) {
-                messages.push(message);
-            } else if self.world.fault == Fault::Momentum {
-                self.devices[client as usize] = Device::load(&self.plan, &before).expect("its own bytes");
-            }
-        }
-        let mut order = self.streams.open(Purpose::Data, 1, round);
-        for last in (1..messages.len()).rev() {
-            messages.swap(last, order.random_range(0..=last));
-        }
-        let (n_clients, fault) = (self.devices.len() as u32, self.world.fault);
-        let renumbered = |client: u32| if fault == Fault::FoldOrder { n_clients - 1 - client } else { client };
-        let drawn: Vec<u32> = joining.iter().map(|&client| renumbered(client)).collect();
-        self.server.open(&drawn);
-        // Who was drawn is in the bytes; the messages of the round come again from the server's store.
-        self.interrupt_server();
-        for message in messages {
-            let client = renumbered(message.client);
-            // Rewards are scaled by the server.
-            let start = if fault == Fault::ServerScale { message.round } else { message.start };
-            self.server.receive(Message { client, start, ..message });
-        }
-        self.server.close(&mut SimulatedNoise::open(&self.streams, Purpose::Noise, SERVER, round));
-        self.publish();
     }
 
     fn publish(&mut self) {

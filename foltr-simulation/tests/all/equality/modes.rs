@@ -1,4 +1,4 @@
-//! Every mode that can be deployed.
+//! Every mode that can be deployed. Tests of other crates include this file.
 
 use foltr_federation::aggregate::TrimmedMean;
 use foltr_federation::asynchronous::Buffered;
@@ -16,8 +16,6 @@ use foltr_rank::personal::{Additive, Personalisation};
 use foltr_rank::{Activation, EvolutionStream, Initialisation, Learner, RankerShape};
 use foltr_simulation::pace::Stragglers;
 
-use super::{Fault, WORLD, World, assert_equal, assert_equal_without_rounds, first_difference};
-
 const LINEAR: RankerShape = RankerShape::Linear { initialisation: Initialisation::Zero };
 const NETWORK: RankerShape =
     RankerShape::Mlp { hidden: 10, activation: Activation::Logistic, initialisation: Initialisation::Zero };
@@ -25,17 +23,17 @@ const PDGD: PdgdParameters = PdgdParameters { learning_rate: 0.1, updates: Updat
 const EVOLUTION: EvolutionParameters =
     EvolutionParameters { sigma: 0.1, antithetic: true, reward: Reward::ClickDcg, stream: EvolutionStream::Separate };
 const ADAM: ServerOptimiser = ServerOptimiser::Adam { rate: 0.01, beta1: 0.9, beta2: 0.99, epsilon: 1e-8 };
-const SLOW: Stragglers = Stragglers { share: 0.34, slowdown: 3.0, jitter: 0.2 };
+pub const SLOW: Stragglers = Stragglers { share: 0.34, slowdown: 3.0, jitter: 0.2 };
 
 fn plan(learner: Learner, ranker: RankerShape, n_clients: usize) -> FederationPlan {
     FederationPlan::averaging(learner, ranker, n_clients, 4, 20)
 }
 
-fn pdgd(n_clients: usize) -> FederationPlan {
+pub fn pdgd(n_clients: usize) -> FederationPlan {
     plan(Learner::Pdgd(PDGD), LINEAR, n_clients)
 }
 
-fn evolution(n_clients: usize) -> FederationPlan {
+pub fn evolution(n_clients: usize) -> FederationPlan {
     FederationPlan { optimiser: Some(ADAM), ..plan(Learner::Evolution(EVOLUTION), LINEAR, n_clients) }
 }
 
@@ -57,18 +55,18 @@ fn response() -> ResponseParameters {
     ResponseParameters { probability: Some(0.9), whole_run: None }
 }
 
-fn stale(plan: FederationPlan) -> FederationPlan {
+pub fn stale(plan: FederationPlan) -> FederationPlan {
     FederationPlan { staleness: Some(Staleness { most: 3, exponent: 0.7 }), ..plan }
 }
 
-fn trimmed() -> Defence {
+pub fn trimmed() -> Defence {
     let rule = Aggregation::TrimmedMean(TrimmedMean { attackers: 1 });
     let momentum = Some(WorkerMomentum::Growing { share: 0.5, least: 0.2, most: 0.9 });
     Defence { mixing: Some(1), momentum, ..Defence::of_rule(rule) }
 }
 
 /// Every mode, by name, for so many devices.
-fn modes(n: usize) -> Vec<(&'static str, FederationPlan)> {
+pub fn modes(n: usize) -> Vec<(&'static str, FederationPlan)> {
     let accumulated = PdgdParameters { updates: Updates::Accumulated, ..PDGD };
     let proximal = PdgdParameters { proximal: Some(0.5), ..PDGD };
     let single = EvolutionParameters { antithetic: false, ..EVOLUTION };
@@ -130,84 +128,30 @@ fn modes(n: usize) -> Vec<(&'static str, FederationPlan)> {
     modes
 }
 
-#[test]
-fn three_devices_in_every_mode() {
-    for (name, plan) in modes(3) {
-        assert_equal(name, &plan, &WORLD);
-    }
-}
-
-#[test]
-fn three_devices_that_are_interrupted_after_every_event() {
-    let world = World { n_rounds: 6, is_interrupted: true, ..WORLD };
-    for (name, plan) in modes(3) {
-        assert_equal(name, &plan, &world);
-    }
-}
-
-#[test]
-fn two_hundred_devices_of_which_a_fifth_fails() {
-    let world = World { n_rounds: 10, dropout: 0.2, ..WORLD };
-    for (name, plan) in modes(200) {
-        assert_equal(name, &plan, &world);
-    }
-}
-
-#[test]
-fn stale_contributions() {
+/// Modes whose messages may start from older releases.
+pub fn stale_modes(n: usize) -> Vec<(&'static str, FederationPlan)> {
     let adaptive = AdaptiveClip { initial: 0.2, quantile: 0.5, rate: 0.3, count_noise: 1.0 };
     let duchi = DuchiParameters { epsilon: Some(4.0), bound: 0.05, whole_run: None };
     let max_rr = EvolutionParameters { reward: Reward::MaxRr, ..EVOLUTION };
     let sampled = Privacy::SampledResponse(SampledResponseParameters(response()));
-    let answers = |n, privacy| FederationPlan { learner: Learner::Evolution(max_rr), ..private(privacy, evolution(n)) };
-    for (n, is_interrupted) in [(3, false), (3, true), (70, false)] {
-        let world = World { pace: Some(SLOW), dropout: 0.1, is_interrupted, ..WORLD };
-        for (name, plan) in [
-            ("PDGD", pdgd(n)),
-            ("neural PDGD", plan(Learner::Pdgd(PDGD), NETWORK, n)),
-            ("FOLtR-ES", evolution(n)),
-            ("central", private(central(Clip::Adaptive(adaptive)), pdgd(n))),
-            ("Duchi", private(Privacy::Duchi(duchi), pdgd(n))),
-            ("randomised response", answers(n, Privacy::RandomisedResponse(response()))),
-            ("sampled response", answers(n, sampled)),
-        ] {
-            assert_equal(name, &stale(plan), &world);
-        }
-    }
-}
-
-#[test]
-fn buffered_asynchrony() {
-    let buffered = Buffered { buffer: 2, staleness_exponent: 0.5, rate_limit: 1, max_staleness: 4 };
-    let many = Buffered { buffer: 70, rate_limit: 2, ..buffered };
-    let small = World { n_rounds: 20, ..WORLD };
-    for (n, buffered, world) in [
-        (3, buffered, small),
-        (3, buffered, World { is_interrupted: true, ..small }),
-        (200, many, World { n_rounds: 10, dropout: 0.2, ..WORLD }),
-    ] {
-        for plan in [pdgd(n), evolution(n), plan(Learner::Pdgd(PDGD), NETWORK, n)] {
-            let plan = FederationPlan { asynchrony: Some(Asynchrony::Buffered(buffered)), ..plan };
-            assert_equal_without_rounds(&plan, Stragglers { slowdown: 2.5, ..SLOW }, &world);
-        }
-    }
-}
-
-/// A test of equality that nothing can fail proves nothing.
-#[test]
-fn every_fault_of_a_deployment_is_seen() {
-    let lossy = World { dropout: 0.3, ..WORLD };
-    let cases = [
-        // Sums of similar single numbers are exact in double precision; those of rewards are not.
-        (Fault::FoldOrder, evolution(200), WORLD),
-        (Fault::StalenessScale, stale(pdgd(9)), World { pace: Some(SLOW), ..WORLD }),
-        (Fault::ServerScale, stale(evolution(9)), World { pace: Some(SLOW), ..WORLD }),
-        (Fault::Sign, evolution(3), WORLD),
-        (Fault::Momentum, FederationPlan { defence: Some(trimmed()), ..pdgd(9) }, lossy),
+    let answers = |privacy| FederationPlan { learner: Learner::Evolution(max_rr), ..private(privacy, evolution(n)) };
+    let modes = [
+        ("PDGD", pdgd(n)),
+        ("neural PDGD", plan(Learner::Pdgd(PDGD), NETWORK, n)),
+        ("FOLtR-ES", evolution(n)),
+        ("central", private(central(Clip::Adaptive(adaptive)), pdgd(n))),
+        ("Duchi", private(Privacy::Duchi(duchi), pdgd(n))),
+        ("randomised response", answers(Privacy::RandomisedResponse(response()))),
+        ("sampled response", answers(sampled)),
     ];
-    for (fault, plan, world) in cases {
-        assert_equal("without the fault", &plan, &World { n_rounds: 10, ..world });
-        let seen = first_difference(&plan, &World { fault, n_rounds: 10, ..world });
-        assert!(seen.is_some(), "{fault:?} was not seen");
-    }
+    modes.into_iter().map(|(name, plan)| (name, stale(plan))).collect()
 }
+
+/// Plans without rounds.
+pub fn asynchronous_plans(n: usize, buffered: Buffered) -> Vec<FederationPlan> {
+    let plans = [pdgd(n), evolution(n), plan(Learner::Pdgd(PDGD), NETWORK, n)];
+    let asynchrony = Some(Asynchrony::Buffered(buffered));
+    plans.into_iter().map(|plan| FederationPlan { asynchrony, ..plan }).collect()
+}
+
+pub const BUFFERED: Buffered = Buffered { buffer: 2, staleness_exponent: 0.5, rate_limit: 1, max_staleness: 4 };

@@ -1,11 +1,11 @@
-//! The three kinds of server that a plan may ask for.
+//! The three kinds of server that a plan may ask for. Tests of other crates include this file.
 
 use foltr_federation::protocol::Plan;
 use foltr_federation::{AsynchronousCoordinator, CloseError, Coordinator, Message, RoundTask, ShardedCoordinator};
 use foltr_rank::Params;
 use foltr_simulation::SimulatedNoise;
 
-use super::deployed::INITIAL;
+use super::harness::INITIAL;
 
 pub enum Server {
     Rounds(Box<Coordinator>),
