@@ -1,1 +1,11 @@
-//! tests
+//! Devices with SQLite, against a server core in the same process.
+
+#[path = "../../foltr-simulation/tests/all/equality/harness.rs"]
+mod harness;
+#[path = "../../foltr-simulation/tests/all/equality/modes.rs"]
+mod modes;
+#[path = "../../foltr-simulation/tests/all/equality/server.rs"]
+mod server;
+
+mod equality;
+mod federation;

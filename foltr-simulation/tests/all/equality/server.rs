@@ -1,9 +1,10 @@
 //! The three kinds of server that a plan may ask for. Tests of other crates include this file.
 
 use foltr_federation::protocol::Plan;
-use foltr_federation::{AsynchronousCoordinator, CloseError, Coordinator, Message, RoundTask, ShardedCoordinator};
+use foltr_federation::{
+    AsynchronousCoordinator, CloseError, Coordinator, Message, NoiseSource, RoundTask, ShardedCoordinator,
+};
 use foltr_rank::Params;
-use foltr_simulation::SimulatedNoise;
 
 use super::harness::INITIAL;
 
@@ -76,7 +77,7 @@ impl Server {
     }
 
     /// Closes the round; one to which nobody contributed is over, too.
-    pub fn close(&mut self, noise: &mut SimulatedNoise) {
+    pub fn close(&mut self, noise: &mut dyn NoiseSource) {
         match self {
             Self::Rounds(server) => {
                 if let Err(CloseError::Empty { .. }) = server.close(noise) {
