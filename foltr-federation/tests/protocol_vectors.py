@@ -6,6 +6,7 @@ import json
 import math
 import struct
 import sys
+import urllib.parse
 from fractions import Fraction
 
 # Ed25519 (RFC 8032, section 5.1): the field, the curve, and points as extended coordinates (X, Y, Z, T).
@@ -189,6 +190,47 @@ def check_task(vectors, plan, newest):
         assert is_invited == device["invited"], device
 
 
+def check_request(vectors, name, method, path):
+    request = vectors[name]
+    assert (request["method"], request["path"]) == (method, path)
+    body = bytes.fromhex(request["body"])
+    parts = [method.encode(), path.encode(), body]
+    signed = named("foltr request", b"".join(struct.pack("<Q", len(part)) + part for part in parts))
+    verify(bytes.fromhex(vectors["keys"]["device"]["public"]), signed, bytes.fromhex(request["signature"]))
+    return Reader(body)
+
+
+def check_invitation(vectors):
+    """The secret and the path of the address."""
+    invitation = vectors["invitation"]
+    address, _, rest = invitation["text"].partition("#")
+    key, _, secret = rest.partition(".")
+    assert (address, key, secret) == (invitation["address"], invitation["key"], invitation["secret"])
+    assert key == vectors["keys"]["next"]["fingerprint"] and len(bytes.fromhex(secret)) == 32
+    parts = urllib.parse.urlsplit(address)
+    assert (parts.scheme, parts.query, parts.fragment, parts.username) == ("https", "", "", None)
+    assert parts.path == invitation["path"] and not parts.path.endswith("/")
+    return secret, parts.path
+
+
+def check_membership(vectors, plan):
+    secret, path = check_invitation(vectors)
+    device, federation = vectors["keys"]["device"], vectors["keys"]["next"]
+    read = check_request(vectors, "enrolment_request", "POST", path + "/devices")
+    assert (read.u(1), read.hex(), read.hex(), read.data) == (2, secret, device["public"], b"")
+    read = check_signed(vectors["enrolment"], federation["public"])
+    assert (read.u(1), read.hex(), read.u(4)) == (2, device["device_id"], 4)
+    assert (read.hex(), read.hex(), read.data) == (federation["public"], plan, b"")
+    read = Reader(bytes.fromhex(vectors["headers"]["bytes"]))
+    assert read.u(4) == len(vectors["releases"])
+    for release in vectors["releases"]:
+        header = read.take(read.u(4))
+        assert header.hex() + struct.pack(f"<{len(release['params'])}f", *release["params"]).hex() == release["bytes"]
+    assert not read.data
+    read = check_request(vectors, "forget_request", "POST", path + "/forget")
+    assert (read.u(1), read.hex(), read.hex(), read.data) == (2, device["device_id"], plan, b"")
+
+
 def check_contributions(vectors, plan, newest):
     device = vectors["keys"]["device"]["device_id"]
     contents = ["<Iff", "<If", "<Iff", "<Bff"]
@@ -200,10 +242,9 @@ def check_contributions(vectors, plan, newest):
         assert (read.u(1), read.u(1), read.hex(), read.u(4)) == (2, kind, plan, 3)
         assert (read.u(4), read.hex()) == newest and read.hex() == device
         assert struct.unpack(layout, read.data) == content
-    request = vectors["request"]
-    parts = [request["method"].encode(), request["path"].encode(), bytes.fromhex(request["body"])]
-    signed = named("foltr request", b"".join(struct.pack("<Q", len(part)) + part for part in parts))
-    verify(bytes.fromhex(vectors["keys"]["device"]["public"]), signed, bytes.fromhex(request["signature"]))
+    path = f"/v1/federations/demo/rounds/3/contributions/{device}"
+    body = check_request(vectors, "request", "PUT", path).data
+    assert body.hex() == vectors["contributions"][0]["bytes"]
     read = check_signed(vectors["contribution_receipt"], vectors["keys"]["next"]["public"])
     assert (read.u(1), read.hex(), read.u(4), read.hex()) == (2, plan, 3, device)
     assert (read.hex(), read.u(8), read.data) == (vectors["contributions"][0]["hash"], 1_800_000_000, b"")
@@ -324,6 +365,7 @@ def main():
     newest = check_releases(vectors, plan)
     check_task(vectors, plan, newest)
     check_contributions(vectors, plan, newest)
+    check_membership(vectors, plan)
     private = vectors["private_plan"]
     assert canonical(json.loads(private)) == private
     check_directions(vectors)

@@ -7,8 +7,9 @@ use std::sync::LazyLock;
 
 use foltr_federation::privacy::{Budget, CentralDiscreteGaussianParameters, Clip};
 use foltr_federation::protocol::{
-    Contribution, ContributionReceipt, DeviceId, Document, FeatureSchema, Lottery, Normalisation, Plan, PublicKey,
-    Release, ReleaseHeader, SecretKey, Signed, Task, sign_request,
+    Contribution, ContributionReceipt, DeviceId, Document, Enrolment, EnrolmentRequest, FeatureSchema, ForgetRequest,
+    Invitation, Lottery, MOST_HEADERS, Normalisation, Plan, PublicKey, Release, ReleaseHeader, SecretKey, Signed, Task,
+    decode_headers, encode_headers, sign_request,
 };
 use foltr_federation::{FederationPlan, Fingerprint, Participation, Payload, Privacy, Staleness};
 use foltr_rank::learn::PdgdParameters;
@@ -22,6 +23,7 @@ const FEDERATION: [u8; 32] = [1; 32];
 const NEXT: [u8; 32] = [2; 32];
 const DEVICE: [u8; 32] = [3; 32];
 const TIME: u64 = 1_800_000_000;
+const ADDRESS: &str = "https://search.example.org:8443/v1/federations/demo";
 
 fn path() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../docs/protocol-vectors.json")
@@ -85,6 +87,41 @@ fn releases(plan: Fingerprint) -> [Release; 3] {
     [first, rotation, third]
 }
 
+/// A request of the device, signed.
+fn request(method: &str, path: &str, body: &[u8]) -> Value {
+    let signature = sign_request(method, path, body, &SecretKey::from_bytes(&DEVICE));
+    json!({ "method": method, "path": path, "body": hexadecimal(body), "signature": hexadecimal(&signature) })
+}
+
+/// A device joins after the change of the key, catches up, and leaves.
+fn membership(plan: Fingerprint, releases: &[Release]) -> [(&'static str, Value); 5] {
+    let next = SecretKey::from_bytes(&NEXT);
+    let key = SecretKey::from_bytes(&DEVICE).public_key();
+    let device = key.device_id();
+    let invitation = Invitation::new(ADDRESS, next.public_key().fingerprint(), [7; 32]).expect("sound");
+    let enrolment = Enrolment { device, number: 4, key: next.public_key(), plan };
+    let path = |below: &str| format!("{}/{below}", invitation.path());
+    let joins = EnrolmentRequest::new(&invitation, key).encode();
+    let leaves = ForgetRequest { device, plan }.encode();
+    let headers: Vec<_> = releases.iter().map(|release| release.signed_header().clone()).collect();
+    [
+        (
+            "invitation",
+            json!({
+                "text": invitation.to_string(),
+                "address": invitation.address,
+                "path": invitation.path(),
+                "key": invitation.key,
+                "secret": hexadecimal(invitation.secret()),
+            }),
+        ),
+        ("enrolment_request", request("POST", &path("devices"), &joins)),
+        ("enrolment", signed(&Signed::sign(enrolment, &next).expect("sound"))),
+        ("headers", json!({ "bytes": hexadecimal(&encode_headers(&headers)) })),
+        ("forget_request", request("POST", &path("forget"), &leaves)),
+    ]
+}
+
 fn vectors() -> Value {
     let (federation, next, device) =
         (SecretKey::from_bytes(&FEDERATION), SecretKey::from_bytes(&NEXT), SecretKey::from_bytes(&DEVICE));
@@ -105,8 +142,7 @@ fn vectors() -> Value {
     ];
     let contributions = payloads.map(|payload| Contribution { plan, round, start, device: device_id, payload });
     let receipt = ContributionReceipt::of(&contributions[0], TIME);
-    let request = ("PUT", format!("/v1/federations/demo/rounds/{round}/contributions/{device_id}"));
-    let body = contributions[0].encode();
+    let path = format!("/v1/federations/demo/rounds/{round}/contributions/{device_id}");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("JSON");
     let release = |(release, key): (&Release, &SecretKey)| {
         let mut value = signed(release.signed_header());
@@ -122,7 +158,7 @@ fn vectors() -> Value {
         json!({ "device": device, "invited": lottery.invites(&device) })
     };
     let directions = [0, 7, u32::MAX].map(direction);
-    json!({
+    let mut vectors = json!({
         "keys": { "federation": key(&FEDERATION), "next": key(&NEXT), "device": key(&DEVICE) },
         "feature_schema": {
             "name": FeatureSchema::NAME,
@@ -138,16 +174,15 @@ fn vectors() -> Value {
             "devices": (0..8).map(invited).collect::<Vec<_>>(),
         },
         "contributions": contributions.iter().map(contribution).collect::<Vec<_>>(),
-        "request": {
-            "method": request.0,
-            "path": request.1,
-            "body": hexadecimal(&body),
-            "signature": hexadecimal(&sign_request(request.0, &request.1, &body, &device)),
-        },
+        "request": request("PUT", &path, &contributions[0].encode()),
         "contribution_receipt": signed(&Signed::sign(receipt, &next).expect("sound")),
         "private_plan": text(private_plan().encode().expect("exact")),
         "directions": directions,
-    })
+    });
+    for (name, vector) in membership(plan, &releases) {
+        vectors[name] = vector;
+    }
+    vectors
 }
 
 /// The documented vectors, written anew if that is asked for.
@@ -203,6 +238,25 @@ fn the_documented_vectors_are_read() {
     assert_eq!(task.verify(&chain.key()).expect("signed").start, chain.newest().expect("three releases"));
     let header = Signed::<ReleaseHeader>::decode(&bytes(&vectors["releases"][0])[..64 + 75]).expect("its header");
     assert_eq!(header.unverified().version, 0);
+}
+
+#[test]
+fn the_documented_device_joins_catches_up_and_leaves() {
+    let vectors: Value = serde_json::from_str(documented()).expect("JSON");
+    let bytes = |name: &str, key: &str| from_hexadecimal(vectors[name][key].as_str().expect("digits"));
+    let invitation: Invitation = vectors["invitation"]["text"].as_str().expect("a text").parse().expect("sound");
+    let request = EnrolmentRequest::decode(&bytes("enrolment_request", "body")).expect("a request");
+    assert_eq!(&request.secret, invitation.secret());
+    let signed = Signed::<Enrolment>::decode(&bytes("enrolment", "bytes")).expect("an enrolment");
+    let device = request.key.device_id();
+    let enrolment = Enrolment::verify(&signed, &invitation, &device).expect("of the invitation");
+    let headers = decode_headers(&bytes("headers", "bytes"), MOST_HEADERS).expect("headers");
+    // It joins at a release of the new key.
+    let mut chain = foltr_federation::protocol::ReleaseChain::new(enrolment.plan, 0, enrolment.key);
+    assert!(chain.follow(&headers[0]).is_err());
+    assert_eq!(chain.follow(&headers[2]), Ok(true));
+    let forget = ForgetRequest::decode(&bytes("forget_request", "body")).expect("a request");
+    assert_eq!(forget, ForgetRequest { device, plan: enrolment.plan });
 }
 
 /// Another language, with nothing but its standard library, finds the same hashes, layouts and signatures.
