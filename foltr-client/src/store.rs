@@ -25,7 +25,6 @@ const MIGRATIONS: [&str; 1] = ["\
 /// A small cache of pages, and nothing left of what is deleted. The log is folded back by [`Store::commit`]: SQLite's own
 /// checkpoints do not say when a sync failed.
 const SETTINGS: &str = "\
-    PRAGMA locking_mode = EXCLUSIVE;
     PRAGMA journal_mode = WAL;
     PRAGMA synchronous = NORMAL;
     PRAGMA secure_delete = ON;
@@ -83,6 +82,8 @@ impl Store {
             None => Connection::open_with_flags(file, flags),
         };
         let mut connection = connection.map_err(error)?;
+        // Before anything else, so that the log's index is in memory and not in a file.
+        connection.execute_batch("PRAGMA locking_mode = EXCLUSIVE").map_err(error)?;
         // Before anything is written: a newer version may mean other settings.
         migrations_left(file, &connection)?;
         connection.execute_batch(SETTINGS).map_err(error)?;

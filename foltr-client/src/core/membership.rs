@@ -9,6 +9,7 @@ use foltr_federation::protocol::{
     DeviceId, Invitation, Plan, PlanError, PublicKey, Release, ReleaseChain, ReleaseId, SecretKey, Signed, Task,
 };
 use foltr_federation::{Device, Fingerprint, Observer, PlanGuarantee};
+use foltr_rank::Learner;
 use foltr_rank::bytes::{BytesError, Reader, Writer};
 
 use super::error::LoadError;
@@ -164,8 +165,11 @@ impl Member {
 
     /// Whether releases are tested before they are used: a ranker of one's own and perturbed lists give no evidence.
     pub fn is_testable(&self) -> bool {
-        let federation = self.plan.federation();
-        federation.personalisation.is_none() && matches!(self.plan.learning(), Ok(foltr_rank::Learning::Pdgd(_)))
+        self.plan.federation().personalisation.is_none() && !self.learns_by_rewards()
+    }
+
+    pub fn learns_by_rewards(&self) -> bool {
+        matches!(self.plan.federation().learner, Learner::Evolution(_))
     }
 
     pub fn write_outbox(&self, writes: &mut Vec<Write>) {

@@ -7,6 +7,7 @@ use foltr_rank::{ImpressionId, Ranking, Session};
 
 use super::event::{Click, Shown};
 use super::local::OWN_MODEL;
+use super::membership::Membership;
 use super::{Core, Owner, Refused};
 use crate::item::{Item, Write};
 use crate::randomness::Randomness;
@@ -38,6 +39,13 @@ impl Core {
             self.reserve_ids(made.impression.0 + 1);
         }
         self.write_impression(self.owner(), made.impression);
+        let Self { membership, writes, .. } = self;
+        if let Some(member) = membership.as_ref().and_then(Membership::member)
+            && member.learns_by_rewards()
+        {
+            // Lists are counted for the sides of the perturbation when they are made.
+            member.write_learner(writes);
+        }
         Ok(shown(made.impression, &made.ranking, query.n_docs()))
     }
 

@@ -36,24 +36,23 @@ struct Drawn {
     streams: Streams,
     purpose: Purpose,
     client: u32,
+    /// Of the noise.
     round: u32,
+    /// Of what is drawn when a round begins.
+    begun: u32,
     private: Stream,
-    public: Stream,
-    noise: SimulatedNoise,
 }
 
 impl Simulated {
     fn new(purpose: Purpose, client: u32) -> Self {
         let streams = Streams::new(SEED);
         let private = streams.open(Purpose::Initialisation, client, START);
-        let public = streams.open(Purpose::PerturbationSeed, client, 0);
-        let noise = SimulatedNoise::open(&streams, purpose, client, 0);
-        Self(Arc::new(Mutex::new(Drawn { streams, purpose, client, round: 0, private, public, noise })))
+        Self(Arc::new(Mutex::new(Drawn { streams, purpose, client, round: 0, begun: 0, private })))
     }
 
     fn begin(&self, round: u32) {
         let mut drawn = self.0.lock().expect("no panic before");
-        drawn.round = round;
+        (drawn.round, drawn.begun) = (round, round);
         drawn.private = drawn.streams.open(Purpose::Interaction, drawn.client, round);
     }
 }
@@ -103,7 +102,7 @@ impl Randomness for Numbers {
     /// Every round begins with the first numbers of its own stream.
     fn public(&mut self) -> &mut dyn Rng {
         let drawn = self.simulated.0.lock().expect("no panic before");
-        self.public = drawn.streams.open(Purpose::PerturbationSeed, drawn.client, drawn.round);
+        self.public = drawn.streams.open(Purpose::PerturbationSeed, drawn.client, drawn.begun);
         &mut self.public
     }
 
@@ -259,7 +258,8 @@ impl Running for Deployed {
 
     fn deliver(&mut self, client: u32, own_round: u32) -> Option<Received> {
         assert_eq!(self.shard_of(client), 0);
-        self.clients[client as usize].numbers.0.lock().expect("no panic before").round = own_round;
+        // The next round begins as soon as the message is made.
+        self.clients[client as usize].numbers.0.lock().expect("no panic before").begun = own_round + 1;
         let synced = self.sync(client);
         assert!(matches!(synced, Ok(Synced::Contributed { .. })), "{synced:?}");
         lock(&self.federation).deliver(client)

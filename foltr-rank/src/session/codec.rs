@@ -34,7 +34,7 @@ impl Session {
         Self::join(&self.encode_learner(), &self.encode_clock(), &impressions)
     }
 
-    /// What changes when an impression ends, and when a round begins or ends.
+    /// What changes when an impression ends, and when a round begins or ends; with FOLtR-ES also when a list is made.
     pub fn encode_learner(&self) -> Vec<u8> {
         let mut out = Writer::named(NAME);
         out.f32s(&self.state);
