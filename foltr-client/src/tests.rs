@@ -7,5 +7,7 @@ mod modes;
 #[path = "../../foltr-simulation/tests/all/equality/server.rs"]
 mod server;
 
+mod crashes;
+mod device;
 mod equality;
 mod federation;

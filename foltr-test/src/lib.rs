@@ -1,6 +1,7 @@
 //! What the tests of the workspace share: experiment files, fuzz targets, a disk that fails, and what a machine may lack.
 
 pub mod browser;
+mod campaign;
 #[cfg(feature = "sqlite")]
 pub mod disk;
 mod experiment_file;
@@ -8,6 +9,7 @@ pub mod fuzzing;
 mod memory;
 mod require;
 
+pub use campaign::campaign_size;
 pub use experiment_file::ExperimentFile;
 pub use memory::{in_own_process, peak_memory};
 pub use require::{data, latex, python, require, spec_files, workspace};

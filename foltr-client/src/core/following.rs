@@ -146,6 +146,7 @@ impl Core {
         self.prune_releases();
         self.renew_round(false, random)?;
         self.write_membership();
+        self.must_be_durable = true;
         Ok(())
     }
 

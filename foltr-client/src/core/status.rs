@@ -80,6 +80,28 @@ pub struct StoredThing {
     pub newest: u64,
 }
 
+/// What tests look at.
+#[cfg(test)]
+impl Core {
+    pub(crate) fn open_clicks(&self) -> std::collections::BTreeMap<u64, foltr_rank::Clicks> {
+        let lists = self.open(Owner::Alone).iter().chain(self.open(Owner::Federation));
+        lists.map(|list| (list.id().0, list.clicks())).collect()
+    }
+
+    pub(crate) fn n_observed(&self) -> u64 {
+        self.adoption.as_ref().map_or(0, |adoption| adoption.n_observed())
+    }
+
+    pub(crate) fn ledger(&self) -> Option<foltr_federation::Ledger> {
+        self.ledgers.get(self.membership.as_ref()?.address.as_str()).cloned()
+    }
+
+    pub(crate) fn ledger_task(&self) -> String {
+        let membership = self.membership.as_ref().expect("a federation");
+        membership.member().expect("a member").task(&membership.key.id)
+    }
+}
+
 impl Core {
     /// Without what is stored, which the shell knows.
     pub fn status(&self) -> Status {
