@@ -83,14 +83,14 @@ impl Store {
             None => Connection::open_with_flags(file, flags),
         };
         let mut connection = connection.map_err(error)?;
+        // After a sync that failed, what is in the log may be less than what is in the system's cache: a device that is
+        // closed leaves the log alone, and one that is opened begins it anew before it promises anything.
+        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(error)?;
         // Before anything else, so that the log's index is in memory and not in a file.
         connection.execute_batch("PRAGMA locking_mode = EXCLUSIVE").map_err(error)?;
         // Before anything is written: a newer version may mean other settings.
         migrations_left(file, &connection)?;
         connection.execute_batch(SETTINGS).map_err(error)?;
-        // After a sync that failed, what is in the log may be less than what is in the system's cache: a device that is
-        // closed leaves the log alone, and one that is opened begins it anew before it promises anything.
-        connection.set_db_config(DbConfig::SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, true).map_err(error)?;
         migrate(file, &mut connection)?;
         let mut store = Self { file: file.to_owned(), connection, is_synchronous: false, n_in_log: 0, failure: None };
         let records = store.read()?;

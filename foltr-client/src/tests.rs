@@ -10,4 +10,5 @@ mod server;
 mod crashes;
 mod device;
 mod equality;
+mod faults;
 mod federation;

@@ -38,7 +38,7 @@ struct Acknowledged {
 fn plan() -> Plan {
     let momentum = Some(WorkerMomentum::Fixed { beta: 0.5 });
     let rule = Aggregation::Mean(Mean::default());
-    let mut plan = FederationPlan { n_rounds: 1_000, ..modes::pdgd(1) };
+    let mut plan = FederationPlan { n_rounds: 1_000, n_interactions: 2, ..modes::pdgd(1) };
     if let foltr_rank::Learner::Pdgd(pdgd) = &mut plan.learner {
         // So slow that no order becomes certain: every list with a click is evidence, and counted.
         pdgd.learning_rate = 1e-6;

@@ -122,6 +122,12 @@ impl TestDevice {
         position
     }
 
+    pub fn interact_times(&self, times: usize) {
+        for number in 0..times {
+            self.interact(number % 5, 5);
+        }
+    }
+
     /// Ends the server's round with the messages that have come.
     pub fn close_round(&self) {
         let mut noise = SimulatedNoise::open(&Streams::new(99), Purpose::Noise, 0, 0);
