@@ -12,3 +12,5 @@ mod device;
 mod equality;
 mod faults;
 mod federation;
+mod http;
+mod kills;

@@ -140,7 +140,7 @@ pub enum DeviceError {
 
 impl Rules {
     fn of(plan: &Plan) -> Result<Self, DeviceError> {
-        plan.check()?;
+        plan.check_device()?;
         let (federation, shape) = (plan.federation(), plan.shape());
         let count = |n: usize| u32::try_from(n).unwrap_or(u32::MAX);
         Ok(Self {
@@ -210,6 +210,14 @@ impl Device {
         Ok(())
     }
 
+    /// Makes lists with another model than one of the plan's releases, and learns from them for itself: there is nothing to
+    /// contribute until the next [`Self::begin`].
+    pub fn rest(&mut self, model: &[f32], version: u32, public: &mut dyn Rng) -> Result<(), DeviceError> {
+        self.session.begin(Models { global: model, clusters: &[] }, version, public)?;
+        self.start = None;
+        Ok(())
+    }
+
     /// See [`Session::rank`].
     pub fn rank(&mut self, query: QueryView<'_>, now: u64, private: &mut dyn Rng) -> Result<Shown, RankError> {
         self.session.rank(query, now, private)
@@ -242,6 +250,11 @@ impl Device {
     /// The release that the open round began with.
     pub const fn start(&self) -> Option<ReleaseId> {
         self.start
+    }
+
+    /// Numbers of contributions begin here, in a device that takes the place of another with the same id.
+    pub fn continue_contributions(&mut self, next: u32) {
+        self.n_contributions = self.n_contributions.max(next);
     }
 
     /// Interactions that a round needs.
@@ -391,7 +404,7 @@ impl Device {
         let len = input.len(1)?;
         let personalisation = plan.federation().personalisation;
         let session = Session::decode(input.take(len)?, rules.shape, rules.learning, personalisation)?;
-        input.require(start.map(|start| start.version) == session.release(), "another release")?;
+        input.require(start.is_none_or(|start| session.release() == Some(start.version)), "another release")?;
         input.clone().finish()?;
         Ok(Self { plan: plan_hash, rules, shard, session, memory, start, n_contributions })
     }

@@ -220,6 +220,16 @@ impl Ledger {
         Ok(Receipt { is_repeat, spent: self.spent() })
     }
 
+    /// The first round of a task that nothing was booked for, nor for any after it.
+    pub fn next_round(&self, task: &str) -> u32 {
+        let booked = [self.messages.get(task), self.unprotected.get(task)];
+        let booked = booked.into_iter().flatten().filter_map(|rounds| rounds.keys().next_back());
+        let coins = self.coins.get(task).and_then(|rounds| rounds.keys().next_back());
+        let newest = booked.chain(coins).map(|round| round.saturating_add(1)).max();
+        let settled = self.settled.get(task).map(|settled| settled.before);
+        newest.into_iter().chain(settled).max().unwrap_or(0)
+    }
+
     fn message(&self, task: &str, round: u32) -> Option<Hash> {
         self.messages.get(task)?.get(&round).copied()
     }

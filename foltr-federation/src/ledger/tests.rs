@@ -30,6 +30,18 @@ fn read(text: &str) -> Result<Ledger, String> {
 }
 
 #[test]
+fn the_next_round_is_behind_all_that_were_booked_or_settled() {
+    let mut ledger = Ledger::new(Guarantee { epsilon: 10.0, delta: 1e-5 }).expect("a budget");
+    let cost = PrivacyCost::Pure { epsilon: 0.1 };
+    assert_eq!(ledger.next_round("a"), 0);
+    ledger.reserve("a", 4, cost, b"x").expect("within the budget");
+    ledger.book_unprotected("b", 7, b"x").expect("no budget");
+    assert_eq!((ledger.next_round("a"), ledger.next_round("b"), ledger.next_round("c")), (5, 8, 0));
+    ledger.settle("a", 9);
+    assert_eq!(ledger.next_round("a"), 9);
+}
+
+#[test]
 fn a_retry_costs_nothing_and_other_bytes_are_refused() {
     let mut ledger = ledger();
     let first = ledger.reserve("news", 7, pure(3.0), b"message").expect("within the budget");

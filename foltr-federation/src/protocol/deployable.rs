@@ -82,6 +82,9 @@ const REFUSALS: &[Refusal] = &[
 
 /// The most features of a document; more is a mistake, or made to exhaust a device.
 const MOST_FEATURES: usize = 1 << 16;
+/// The most devices of a federation: a server stores something for each.
+const MOST_CLIENTS: usize = 1 << 26;
+const MOST_SHARDS: usize = 1 << 12;
 /// The most parameters of a model; its releases are 64 MiB.
 const MOST_PARAMS: usize = 1 << 24;
 
@@ -108,10 +111,10 @@ impl FederationPlan {
     fn wrong_sizes(&self) -> Vec<PlanProblem> {
         let counts = [
             ("metrics.list_length", self.list_length, MAX_SHOWN),
-            ("clients.n_clients", self.n_clients, u32::MAX as usize),
+            ("clients.n_clients", self.n_clients, MOST_CLIENTS),
             ("clients.interactions", self.n_interactions, u32::MAX as usize),
             ("federation.rounds", self.n_rounds, u32::MAX as usize),
-            ("federation.shards", self.shards.map_or(1, |shards| shards as usize), self.n_clients.max(1)),
+            ("federation.shards", self.shards.map_or(1, |shards| shards as usize), self.n_clients.clamp(1, MOST_SHARDS)),
         ];
         let wrong = counts.into_iter().filter(|(_, count, most)| !(1..=*most).contains(count));
         let counts = wrong.map(|(key, count, most)| PlanProblem {

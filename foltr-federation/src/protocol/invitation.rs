@@ -58,10 +58,11 @@ pub enum InvitationError {
     #[error("the address has a user or a password before an `@`; it must have none")]
     UserInfo,
     #[error(
-        "`{host}` is no host; right would be a name such as search.example.org, or a number such as 192.0.2.1 or [::1]"
+        "`{host}` is no host; right would be a name in small letters such as search.example.org, or a number such as \
+         192.0.2.1 or [::1]"
     )]
     Host { host: String },
-    #[error("`{port}` is no port; right would be a number from 1 to 65535")]
+    #[error("`{port}` is no port; right would be a number from 1 to 65535, and none where it is the usual one")]
     Port { port: String },
     #[error(
         "http:// is not encrypted and goes to this machine only (localhost, 127.0.0.1, [::1]); for `{host}` use https://"
@@ -146,6 +147,14 @@ fn check_address(address: &str) -> Result<(), InvitationError> {
     let (scheme, behind) = address.split_once("://").ok_or(InvitationError::Scheme)?;
     let (authority, path) = behind.split_at(behind.find('/').unwrap_or(behind.len()));
     let host = check_authority(authority)?;
+    // Budgets are remembered by the address, so that each federation has one.
+    if host.contains(|letter: char| letter.is_ascii_uppercase()) {
+        return Err(InvitationError::Host { host: host.into() });
+    }
+    let usual = if scheme == "https" { ":443" } else { ":80" };
+    if authority.ends_with(usual) && authority.len() == host.len() + usual.len() {
+        return Err(InvitationError::Port { port: usual[1..].into() });
+    }
     match scheme {
         "https" => {}
         "http" if is_loopback(host) => {}

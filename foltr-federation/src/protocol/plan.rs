@@ -131,7 +131,7 @@ impl Plan {
         match () {
             () if self.features != own => Err(PlanError::Features { plan: self.features, own }),
             () if self.n_features != n_own => Err(PlanError::FeatureCount { plan: self.n_features, own: n_own }),
-            () => self.check(),
+            () => self.check_device(),
         }
     }
 
@@ -206,10 +206,16 @@ impl Plan {
         refuse(problems)
     }
 
-    /// Whether the parts of the plan go together, and a device and a server can work by them.
-    pub(crate) fn check(&self) -> Result<(), PlanError> {
+    /// Whether the parts of the plan go together, and a device can work by them: it makes nothing of a server's size.
+    pub(crate) fn check_device(&self) -> Result<(), PlanError> {
         refuse(self.federation.check())?;
         Session::new(self.shape(), self.learning()?)?;
+        Ok(())
+    }
+
+    /// The same for a device and a server.
+    pub(crate) fn check(&self) -> Result<(), PlanError> {
+        self.check_device()?;
         let initial = vec![0.0; self.shape().n_params()];
         match (self.federation.asynchrony, self.federation.shards) {
             (Some(_), _) => self.asynchronous_coordinator(initial).map(drop),

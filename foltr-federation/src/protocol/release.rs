@@ -198,17 +198,22 @@ impl Release {
         out.0
     }
 
-    /// Reads a release of a model of so many parameters, and checks that they are those of the header.
-    pub fn decode(bytes: &[u8], n_params: usize) -> Result<Self, ReleaseDecodeError> {
+    /// The header in front of a release's parameters, however many they are: it says of which plan they are.
+    pub fn decode_header(bytes: &[u8]) -> Result<Signed<ReleaseHeader>, BytesError> {
         let mut input = Reader::new(bytes);
         input.take(SIGNATURE_LEN)?;
         let header_len = ReleaseHeader::read(&mut input)?.encode()?.len();
-        let (header, values) = bytes.split_at(SIGNATURE_LEN + header_len);
+        Signed::<ReleaseHeader>::decode(&bytes[..SIGNATURE_LEN + header_len])
+    }
+
+    /// Reads a release of a model of so many parameters, and checks that they are those of the header.
+    pub fn decode(bytes: &[u8], n_params: usize) -> Result<Self, ReleaseDecodeError> {
+        let header = Self::decode_header(bytes)?;
+        let values = &bytes[header.as_bytes().len()..];
         let expected = n_params.saturating_mul(4);
         if values.len() != expected {
             return Err(ReleaseDecodeError::Length { expected, got: values.len() });
         }
-        let header = Signed::<ReleaseHeader>::decode(header)?;
         let params: Params = values.as_chunks().0.iter().map(|bytes| f32::from_le_bytes(*bytes)).collect();
         check_finite(&params)?;
         if Fingerprint::of_model(&params) != header.unverified().model {
