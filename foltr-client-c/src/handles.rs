@@ -50,3 +50,28 @@ fn not_open(device: *const foltr_device) -> Failure {
     let why = if device.is_null() { "is NULL" } else { "is not open: it was closed, or never opened" };
     Failure::argument(format!("`device` {why}"))
 }
+
+#[cfg(test)]
+mod tests {
+    use foltr_client::{FeatureSchema, Normalisation, Options};
+
+    use super::*;
+
+    #[test]
+    fn calls_that_are_under_way_end_before_the_folder_is_free() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let options = Options::new(FeatureSchema::numbered(2, Normalisation::None));
+        let open = || Device::open(folder.path(), options.clone());
+        let handle = enter(Open { device: open().expect("free"), n_features: 2 });
+        let call = get(handle).expect("open");
+        remove(handle).expect("open");
+        assert!(remove(handle).is_err() && get(handle).is_err(), "it was closed");
+        call.device.rank(&[0.5, 1.0]).expect("still there");
+        assert!(open().is_err(), "in use by a call");
+        drop(call);
+        let other = enter(Open { device: open().expect("free again"), n_features: 2 });
+        assert_ne!(handle, other);
+        assert!(get(handle).is_err(), "numbers are not used again");
+        remove(other).expect("open");
+    }
+}
