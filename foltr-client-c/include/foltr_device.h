@@ -109,7 +109,7 @@ typedef struct {
   int32_t adoption;
   /// Messages wait for a random time of at most so many seconds.
   uint64_t upload_delay;
-  /// Such as "http://proxy.example.org:3128"; NULL for none, whatever the environment says.
+  /// Such as `http://proxy.example.org:3128`; NULL for none, whatever the environment says.
   const char *proxy;
   /// Certificates of one's own authority, in PEM form, in place of the public ones; or NULL.
   const uint8_t *certificate_authority;

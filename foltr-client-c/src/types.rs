@@ -121,7 +121,7 @@ pub struct foltr_options {
     pub adoption: i32,
     /// Messages wait for a random time of at most so many seconds.
     pub upload_delay: u64,
-    /// Such as "http://proxy.example.org:3128"; NULL for none, whatever the environment says.
+    /// Such as `http://proxy.example.org:3128`; NULL for none, whatever the environment says.
     pub proxy: *const c_char,
     /// Certificates of one's own authority, in PEM form, in place of the public ones; or NULL.
     pub certificate_authority: *const u8,
