@@ -1,11 +1,12 @@
-//! Data, Python, a browser and a Slurm: a test that lacks one is skipped aloud, or fails where `FOLTR_REQUIRE` names it.
+//! Data, Python, a browser, a C compiler and others: a test that lacks one is skipped aloud, or fails where
+//! `FOLTR_REQUIRE` names it.
 
 use std::io::Write as _;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What `FOLTR_REQUIRE` may name, in a list with commas.
-const KINDS: [&str; 5] = ["data", "python", "browser", "slurm", "latex"];
+const KINDS: [&str; 6] = ["data", "python", "browser", "slurm", "latex", "cc"];
 
 /// What a test needs, if this machine has it.
 pub fn require<T>(kind: &str, needed: Option<T>, missing: &str) -> Option<T> {

@@ -7,7 +7,7 @@ use std::process::Command;
 use foltr_test::{spec_files, workspace};
 
 /// What devices and servers may link beside the workspace.
-const ALLOWED: [(&str, &[&str]); 2] = [
+const ALLOWED: [(&str, &[&str]); 4] = [
     ("foltr-rank", &["bytemuck", "rand", "schemars", "serde", "thiserror"]),
     (
         "foltr-federation",
@@ -27,14 +27,28 @@ const ALLOWED: [(&str, &[&str]); 2] = [
             "zeroize",
         ],
     ),
+    ("foltr-client", &["rand", "rusqlite", "serde", "serde_json", "thiserror", "ureq", "xxhash-rust"]),
+    ("foltr-client-c", &[]),
 ];
+
+/// What tests of a crate know beside what it depends on: those of devices compare their releases with the simulator's,
+/// bit by bit. No other crate may.
+const KNOWN_BY_TESTS: [(&str, &str); 1] = [("foltr-client", "foltr-simulation")];
 
 /// The most that a document may have to say, in bytes.
 const LENGTHS: [(&str, u64); 2] = [("ARCHITECTURE.md", 10 << 10), ("REPRODUCTION.md", 15 << 10)];
 
 const PURE: [&str; 2] = ["foltr-rank", "foltr-federation"];
-const LIBRARIES: [&str; 6] =
-    ["foltr-rank", "foltr-federation", "foltr-simulation", "foltr-mimic", "foltr-experiment", "foltr-audit"];
+const LIBRARIES: [&str; 8] = [
+    "foltr-rank",
+    "foltr-federation",
+    "foltr-client",
+    "foltr-client-c",
+    "foltr-simulation",
+    "foltr-mimic",
+    "foltr-experiment",
+    "foltr-audit",
+];
 
 fn read(path: &Path) -> String {
     std::fs::read_to_string(path).unwrap_or_else(|error| panic!("{}: {error}", path.display()))
@@ -132,8 +146,10 @@ fn the_crates_depend_on_each_other_as_the_architecture_says() {
     for (name, needed) in &written {
         let [linked, all] = &dependencies[name];
         assert_eq!(of_workspace(linked), needed.iter().map(String::as_str).collect(), "{name} in ARCHITECTURE.md");
-        let below = needed.iter().flat_map(|it| may_know[it.as_str()].iter().copied().chain([it.as_str()])).collect();
-        let extra: Vec<&str> = of_workspace(all).difference(&below).copied().collect();
+        let below: BTreeSet<&str> =
+            needed.iter().flat_map(|it| may_know[it.as_str()].iter().copied().chain([it.as_str()])).collect();
+        let is_extra = |it: &&str| !below.contains(it) && !KNOWN_BY_TESTS.contains(&(name.as_str(), *it));
+        let extra: Vec<&str> = of_workspace(all).into_iter().filter(is_extra).collect();
         assert!(extra.is_empty(), "tests of {name} may know {below:?} only, not {extra:?}");
         may_know.insert(name, below);
     }
@@ -201,16 +217,68 @@ fn libraries_do_not_print() {
     }
 }
 
+/// Sources of noise outside of tests, as `file: type`.
+fn noise_sources(name: &str) -> Vec<String> {
+    let mut found = Vec::new();
+    for (path, text) in sources(name) {
+        let file = path.file_name().expect("a file").to_string_lossy();
+        let types = text.split("\nimpl NoiseSource for ").skip(1).filter_map(|rest| rest.split([' ', '<']).next());
+        found.extend(types.map(|source| format!("{file}: {source}")));
+    }
+    found
+}
+
 /// Noise from a seed protects nobody: what makes it is where no device and no server links it, or in tests.
 #[test]
 fn seeded_noise_is_for_simulations_and_tests() {
     for (name, _) in architecture() {
-        let makes = sources(&name).into_iter().filter(|(_, text)| text.contains("\nimpl NoiseSource for"));
-        let files: Vec<PathBuf> = makes.map(|(path, _)| path).collect();
-        let expected = if name == "foltr-simulation" { vec!["simulated_noise.rs"] } else { Vec::new() };
-        let names: Vec<_> = files.iter().filter_map(|path| path.file_name()).collect();
-        assert_eq!(names, expected, "{name}: a source of noise outside of tests");
+        let expected: &[&str] = match name.as_str() {
+            "foltr-simulation" => &["simulated_noise.rs: SimulatedNoise"],
+            "foltr-client" => &["randomness.rs: OsNoise"],
+            _ => &[],
+        };
+        assert_eq!(noise_sources(&name), expected, "{name}: a source of noise outside of tests");
     }
+}
+
+/// Uses outside of the folder and the file `tests` of a crate's source.
+fn uses_beside_tests(name: &str, words: &[&str]) -> Vec<String> {
+    let tests = workspace().join(name).join("src/tests").display().to_string();
+    uses(name, words).into_iter().filter(|it| !it.starts_with(&tests)).collect()
+}
+
+/// The shell is generic over where random numbers come from, so that tests can compare it with the simulator. Whoever is
+/// given a device gets those of the operating system.
+#[test]
+fn devices_draw_from_the_operating_system() {
+    let file = |name: &str| read(&workspace().join("foltr-client/src").join(name));
+    let simulated = ["SimulatedNoise", "is_simulated: true", "foltr_simulation"];
+    assert_eq!(uses_beside_tests("foltr-client", &simulated), [""; 0], "simulated noise outside of tests");
+    let only_in = |words: &[&str], name: &str| {
+        let found = uses_beside_tests("foltr-client", words);
+        let place = workspace().join("foltr-client/src").join(name).display().to_string();
+        assert!(
+            !found.is_empty() && found.iter().all(|it| it.starts_with(&place)),
+            "{words:?} not only in {name}: {found:?}"
+        );
+    };
+    only_in(&["fn is_simulated", "impl Randomness for"], "randomness.rs");
+    only_in(&["Shell::", "Shell<OsRandomness"], "device.rs");
+    let says = file("randomness.rs");
+    let answers: Vec<&str> = says.split("fn is_simulated(&self) -> bool {").skip(1).map(str::trim_start).collect();
+    assert!(
+        !answers.is_empty() && answers.iter().all(|it| it.starts_with("false\n")),
+        "noise that says it is simulated"
+    );
+    let device = file("device.rs");
+    let opened: Vec<&str> = device.lines().filter(|line| line.contains("Shell::")).collect();
+    assert!(opened.iter().all(|line| line.contains("OsRandomness::new()")), "{opened:?}");
+    // Who embeds a device by C gets `Device`, and nothing that could be given other numbers.
+    assert_eq!(
+        uses("foltr-client-c", &["Randomness", "Noise", "Shell", "Core"]),
+        [""; 0],
+        "the C interface is of `Device`"
+    );
 }
 
 #[test]

@@ -1,0 +1,17 @@
+#![doc = include_str!("../README.md")]
+#![expect(non_camel_case_types, reason = "types are named as in the header, which is made of these files")]
+#![expect(
+    clippy::missing_safety_doc,
+    reason = "what a caller owes is the same for all functions, and said in the header"
+)]
+
+mod arguments;
+mod border;
+mod error;
+mod functions;
+mod handles;
+mod options;
+mod types;
+
+pub use functions::*;
+pub use types::*;
