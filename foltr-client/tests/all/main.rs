@@ -1,0 +1,5 @@
+//! All integration tests of the crate in one binary: one is linked, not many.
+
+mod example;
+mod quick_start;
+mod shop;
