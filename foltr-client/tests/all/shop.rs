@@ -51,7 +51,7 @@ fn buy_cheap_in(n_shops: usize) -> (f64, f64) {
 
 /// Chance would put the cheapest of eight at 4.5. In 200 shops its mean place was 3.47 in the first ten queries and 2.17 in the
 /// last ten, with a standard deviation of .48 in the last and .78 in the difference. For ten shops the limits are 6.8 and 5.3
-/// standard deviations away: they fail by chance with a probability below 1e-6.
+/// standard deviations away: if means of ten are normal, they fail by chance with a probability below 1e-6.
 #[test]
 fn who_always_buys_the_cheapest_finds_it_further_up() {
     let (first, last) = buy_cheap_in(10);
