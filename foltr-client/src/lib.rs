@@ -2,6 +2,8 @@
 
 pub mod core;
 mod device;
+#[cfg(doctest)]
+mod doc_tests;
 mod error;
 mod features;
 mod folder_lock;
