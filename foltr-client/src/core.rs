@@ -6,6 +6,7 @@
 //! What is in memory is the truth as long as a process lives; what is stored is an image of it, one transaction an event.
 //! If a transaction fails, its writes go into the next one, so that a full disk stops promises and not rankings.
 
+mod changing;
 mod contributing;
 mod error;
 mod event;
@@ -36,12 +37,13 @@ use crate::options::Options;
 use crate::randomness::Randomness;
 use forgetting::Forgetting;
 use ledgers::Ledgers;
-use local::{Local, OWN_MODEL};
+use local::Local;
 use membership::{Member, Membership};
 use sync::Visit;
-use time::Schedule;
+use time::{Age, Schedule};
 
-/// Ids that are set aside at a time: ids of lists that a power failure took are never given to others.
+/// Ids that are set aside at a time: ids of lists that a power failure took are never given to others. Half of them are
+/// left when more are set aside, so that these are durable long before they are needed.
 const RESERVED_IDS: u64 = 4096;
 
 /// Which learner has an open list.
@@ -59,18 +61,17 @@ pub struct Core {
     local: Local,
     membership: Option<Membership>,
     adoption: Option<Adoption>,
-    /// When the lists of the adoption ended, the oldest first.
+    /// When the lists of the adoption ended, by [`Self::age`], the oldest first.
     list_times: VecDeque<u64>,
     ledgers: Ledgers,
-    forgetting: Option<Forgetting>,
+    forgettings: Vec<Forgetting>,
     /// The last one, as it came.
     deletion_receipt: Option<Vec<u8>>,
     is_paused: bool,
     schedule: Schedule,
+    age: Age,
     /// Ids below it may have been given to lists.
     reserved: u64,
-    /// The device of the former plan, until one of the present plan takes its open lists.
-    leaving: Option<foltr_federation::Device>,
     /// The requests of the present [`Event::Sync`] or [`Event::Join`].
     visit: Option<Visit>,
     /// Why the last one did not end well.
@@ -93,12 +94,12 @@ impl Core {
         check_setup(&options, &features, records)?;
         let local = Local::load(&options.alone, n_features, records, &impressions(records, Owner::Alone)?, random)?;
         let membership = Membership::load(records, &impressions(records, Owner::Federation)?)?;
-        let (is_paused, schedule) = load_switches(records)?;
+        let (is_paused, schedule, age) = load_switches(records)?;
         let reserved = records.get(&Item::State(State::Ids));
         let [reserved] = reserved.map_or(Ok([0]), |record| read_numbers(&record.bytes))?;
         let mut core = Self {
             ledgers: Ledgers::load(records)?,
-            forgetting: Forgetting::load(records)?,
+            forgettings: Forgetting::load(records)?,
             deletion_receipt: records.get(&Item::State(State::DeletionReceipt)).map(|record| record.bytes.clone()),
             features,
             local,
@@ -107,8 +108,8 @@ impl Core {
             list_times: VecDeque::new(),
             is_paused,
             schedule,
+            age,
             reserved,
-            leaving: None,
             visit: None,
             problem: None,
             writes: Vec::new(),
@@ -117,14 +118,31 @@ impl Core {
             options,
         };
         core.load_adoption(records)?;
+        core.apply_options()?;
         if !records.contains_key(&Item::State(State::Setup)) {
             core.write_setup();
         }
         let next = core.next_impression().max(ImpressionId(reserved));
         core.local.session.continue_from(next);
         core.reserve_ids(next.0);
+        core.must_be_durable = true;
         let actions = core.store_actions();
         Ok((core, actions))
+    }
+
+    /// Options may have changed since the folder was used.
+    fn apply_options(&mut self) -> Result<(), LoadError> {
+        if self.options.adoption.is_none() && self.adoption.is_some() {
+            self.drop_adoption();
+        }
+        let address = self.membership.as_ref().map(|membership| membership.address.as_str().to_owned());
+        if let (Some(limit), Some(address)) = (self.options.budget, address) {
+            let is_lower = self.ledgers.limit(&address, limit);
+            if is_lower.map_err(|error| LoadError::damaged(State::Ledgers.name(), error))? {
+                self.ledgers.write(&mut self.writes);
+            }
+        }
+        Ok(())
     }
 
     fn load_adoption(&mut self, records: &Records) -> Result<(), LoadError> {
@@ -132,8 +150,10 @@ impl Core {
         let damaged = |why: &dyn std::fmt::Display| LoadError::damaged(State::Adoption.name(), why);
         let Some(member) = self.member() else { return Err(damaged(&"there is no federation")) };
         let lists = records.iter().filter(|(item, _)| matches!(item, Item::List(_)));
-        let (lists, times): (Vec<&[u8]>, VecDeque<u64>) =
-            lists.map(|(_, record)| (record.bytes.as_slice(), record.written)).unzip();
+        let lists: Option<Vec<_>> = lists.map(|(_, record)| record.bytes.split_first_chunk::<8>()).collect();
+        let lists = lists.ok_or_else(|| damaged(&"a list without its time"))?;
+        let (times, lists): (VecDeque<u64>, Vec<&[u8]>) =
+            lists.into_iter().map(|(time, list)| (u64::from_le_bytes(*time), list)).unzip();
         let bytes = Adoption::join(&models.bytes, &lists);
         let adoption = Adoption::decode(&bytes, member.plan.shape()).map_err(|error| damaged(&error))?;
         (self.adoption, self.list_times) = (Some(adoption), times);
@@ -192,7 +212,7 @@ impl Core {
     /// Which learner makes the lists.
     fn owner(&self) -> Owner {
         match self.member() {
-            Some(member) if member.in_use != OWN_MODEL && member.device.is_some() => Owner::Federation,
+            Some(member) if member.makes_lists() => Owner::Federation,
             _ => Owner::Alone,
         }
     }
@@ -207,7 +227,6 @@ impl Core {
     fn reserve_ids(&mut self, next: u64) {
         self.reserved = next.saturating_add(RESERVED_IDS);
         self.writes.push(Write::put(Item::State(State::Ids), numbers(&[self.reserved])));
-        self.must_be_durable = true;
     }
 
     fn write_setup(&mut self) {
@@ -219,15 +238,15 @@ impl Core {
     }
 
     fn write_switches(&mut self) {
-        let Schedule { next_try, n_failures } = self.schedule;
-        let values = [self.is_paused.into(), next_try, n_failures.into()];
+        let (Schedule { next_try, n_failures }, Age { elapsed, shown }) = (self.schedule, self.age);
+        let values = [self.is_paused.into(), next_try, n_failures.into(), elapsed, shown];
         self.writes.push(Write::put(Item::State(State::Switches), numbers(&values)));
     }
 
-    /// Stores a list with clicks, for the tests of releases.
-    fn observe(&mut self, list: ShownList, now: u64) {
+    /// Stores a list with clicks that ended at this age, for the tests of releases.
+    fn observe(&mut self, list: ShownList, age: u64) {
         let Some(adoption) = &mut self.adoption else { return };
-        let (bytes, n_before) = (list.encode(), adoption.n_lists());
+        let (bytes, n_before) = ([age.to_le_bytes().as_slice(), &list.encode()].concat(), adoption.n_lists());
         // Only a list with other features is refused, which this device does not have.
         if adoption.observe(list).is_err() {
             return;
@@ -238,20 +257,24 @@ impl Core {
             self.list_times.pop_front();
             self.writes.push(Write::delete(Item::List(number - n_before as u64)));
         }
-        self.list_times.push_back(now);
-        self.drop_old_lists(now);
+        self.list_times.push_back(age);
         self.write_adoption();
     }
 
     /// Lists that are older than the retention allows go.
     fn drop_old_lists(&mut self, now: u64) {
+        let age = self.age.advance(now);
         let Some(adoption) = &mut self.adoption else { return };
-        let is_old = |&&time: &&u64| now.saturating_sub(time) > self.options.retention.ended_lists;
+        let is_old = |&&time: &&u64| age.saturating_sub(time) > self.options.retention.ended_lists;
         let n_old = self.list_times.iter().take_while(is_old).count();
+        if n_old == 0 {
+            return;
+        }
         let first = adoption.n_observed() - adoption.n_lists() as u64;
         adoption.drop_oldest(n_old);
         self.list_times.drain(..n_old);
         self.writes.extend((0..n_old as u64).map(|old| Write::delete(Item::List(first + old))));
+        self.write_switches();
     }
 
     fn write_adoption(&mut self) {
@@ -273,11 +296,13 @@ fn impressions(records: &Records, owner: Owner) -> Result<Vec<Vec<u8>>, LoadErro
     Ok(impressions)
 }
 
-fn load_switches(records: &Records) -> Result<(bool, Schedule), LoadError> {
-    let Some(record) = records.get(&Item::State(State::Switches)) else { return Ok((false, Schedule::default())) };
-    let [is_paused, next_try, n_failures] = read_numbers(&record.bytes)?;
+fn load_switches(records: &Records) -> Result<(bool, Schedule, Age), LoadError> {
+    let Some(record) = records.get(&Item::State(State::Switches)) else {
+        return Ok((false, Schedule::default(), Age::default()));
+    };
+    let [is_paused, next_try, n_failures, elapsed, shown] = read_numbers(&record.bytes)?;
     let n_failures = u32::try_from(n_failures).unwrap_or(u32::MAX);
-    Ok((is_paused != 0, Schedule { next_try, n_failures }))
+    Ok((is_paused != 0, Schedule { next_try, n_failures }, Age { elapsed, shown }))
 }
 
 /// What a folder is for: a device with other features or another ranker must not go on with it.

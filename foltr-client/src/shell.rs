@@ -40,6 +40,10 @@ struct Inside<R> {
     store: Result<Store, StoreError>,
     /// What the last transactions could not write.
     pending: Pending,
+    /// A transaction that must be durable has failed: whatever holds its writes must be durable, too.
+    must_sync: bool,
+    /// All records are to be deleted before anything is written or sent.
+    must_erase: bool,
     store_problem: Option<StoreError>,
 }
 
@@ -50,7 +54,7 @@ pub(crate) fn system_clock() -> Clock {
 impl<R: Randomness, T: Transport> Shell<R, T> {
     pub fn open(folder: &Path, options: Options, random: R, transport: T) -> Result<Self, OpenError> {
         let wrong = |source| OpenError::Folder { folder: folder.to_owned(), source };
-        std::fs::create_dir_all(folder).map_err(wrong)?;
+        create_folder(folder).map_err(wrong)?;
         let lock = FolderLock::take(folder)?;
         let (store, records) = Store::open(&folder.join(FILE), None)?;
         Self::with_store(store, &records, options, random, transport, system_clock(), Some(lock))
@@ -66,7 +70,7 @@ impl<R: Randomness, T: Transport> Shell<R, T> {
         lock: Option<FolderLock>,
     ) -> Result<Self, OpenError> {
         let (core, actions) = Core::load(options, records, &mut random)?;
-        let mut inside = Inside { core, random, clock, store: Ok(store), pending: Pending::new(), store_problem: None };
+        let mut inside = Inside::new(core, random, clock, Ok(store));
         inside.perform(actions)?;
         Ok(Self { inside: Mutex::new(inside), transport: Mutex::new(transport), _lock: lock })
     }
@@ -77,8 +81,7 @@ impl<R: Randomness, T: Transport> Shell<R, T> {
         let records = salvage(&file);
         let core = load_what_is_sound(&options, records, &mut random)?;
         let store = Err(StoreError::ReadOnly { file });
-        let inside =
-            Inside { core, random, clock: system_clock(), store, pending: Pending::new(), store_problem: None };
+        let inside = Inside::new(core, random, system_clock(), store);
         Ok(Self { inside: Mutex::new(inside), transport: Mutex::new(transport), _lock: None })
     }
 
@@ -119,7 +122,7 @@ impl<R: Randomness, T: Transport> Shell<R, T> {
     pub fn forget(&self) -> Result<Synced, DeviceError> {
         self.inside()?.event(Event::Forget)?;
         match self.sync() {
-            Err(DeviceError::Refused(_) | DeviceError::NotReached(..)) => Ok(Synced::ForgettingAsked),
+            Err(DeviceError::Refused(_) | DeviceError::NotReached(..)) => Ok(Synced::ForgettingLater),
             synced => synced,
         }
     }
@@ -158,10 +161,7 @@ impl<R: Randomness, T: Transport> Shell<R, T> {
                     let mut inside = self.inside()?;
                     step = match answer {
                         Ok(answer) => inside.event(Event::Answered(answer))?,
-                        Err(why) => {
-                            let refused = inside.event(Event::NotReached);
-                            return Err(refused.err().map_or(DeviceError::Broken, |it| it.because(&why)));
-                        }
+                        Err(why) => inside.event(Event::NotReached).map_err(|error| error.because(&why))?,
                     };
                 }
             }
@@ -189,6 +189,11 @@ enum Step {
 }
 
 impl<R: Randomness> Inside<R> {
+    const fn new(core: Core, random: R, clock: Clock, store: Result<Store, StoreError>) -> Self {
+        let (must_sync, must_erase, store_problem) = (false, false, None);
+        Self { core, random, clock, store, pending: Pending::new(), must_sync, must_erase, store_problem }
+    }
+
     fn event(&mut self, event: Event<'_>) -> Result<Step, DeviceError> {
         let now = (self.clock)();
         let actions = self.core.poll(now, event, &mut self.random);
@@ -203,7 +208,13 @@ impl<R: Randomness> Inside<R> {
                     merge(&mut self.pending, writes);
                     self.commit(durable)?;
                 }
-                Action::Erase { writes } => self.erase(writes)?,
+                Action::Erase { writes } => {
+                    // What waited was of the past that goes.
+                    self.pending.clear();
+                    self.must_erase = true;
+                    merge(&mut self.pending, writes);
+                    self.commit(true)?;
+                }
                 Action::Send(request) => step = Some(Step::Send(request)),
                 Action::Answer(outcome) => step = Some(Step::Done(outcome?)),
             }
@@ -214,36 +225,49 @@ impl<R: Randomness> Inside<R> {
     /// What need not be durable may fail: it is tried again with the next transaction.
     fn commit(&mut self, durable: bool) -> Result<(), DeviceError> {
         let now = (self.clock)();
-        let store = self.store.as_mut().map_err(|error| error.clone());
-        match store.and_then(|store| store.commit(&self.pending, now, durable)) {
+        self.must_sync |= durable;
+        let Self { store, pending, must_sync, must_erase, .. } = self;
+        let written = store.as_mut().map_err(|error| error.clone()).and_then(|store| match must_erase {
+            true => store.erase(pending, now),
+            false => store.commit(pending, now, *must_sync),
+        });
+        match written {
             Ok(()) => {
                 self.pending.clear();
-                self.store_problem = None;
+                (self.must_sync, self.must_erase, self.store_problem) = (false, false, None);
                 Ok(())
             }
             Err(error) => {
+                if self.is_hopeless(&error) {
+                    self.pending.clear();
+                }
                 self.store_problem = Some(error.clone());
                 if durable { Err(error.into()) } else { Ok(()) }
             }
         }
     }
 
-    fn erase(&mut self, writes: Vec<crate::item::Write>) -> Result<(), DeviceError> {
-        let now = (self.clock)();
-        let mut pending = Pending::new();
-        merge(&mut pending, writes);
-        let store = self.store.as_mut().map_err(|error| error.clone());
-        let erased = store.and_then(|store| store.erase(&pending, now));
-        // What waited was of the past that goes.
-        self.pending = if erased.is_ok() { Pending::new() } else { pending };
-        self.store_problem = erased.clone().err();
-        Ok(erased?)
+    /// Nothing will be written any more, so that nothing need wait.
+    fn is_hopeless(&self, error: &StoreError) -> bool {
+        self.store.is_err() || matches!(error, StoreError::Failed { .. } | StoreError::Damaged { .. })
     }
 
     /// A message must not be sent as long as its ledger entry is not on the disk.
     fn retry_store(&mut self) -> Result<(), DeviceError> {
-        if self.pending.is_empty() { Ok(()) } else { self.commit(true) }
+        if self.pending.is_empty() && !self.must_sync { Ok(()) } else { self.commit(true) }
     }
+}
+
+/// A new folder is durable when this returns, as far as the system can tell.
+fn create_folder(folder: &Path) -> std::io::Result<()> {
+    if !folder.is_dir() {
+        std::fs::create_dir_all(folder)?;
+        if let Some(parent) = folder.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+            // Not every system can sync a folder.
+            let _ = std::fs::File::open(parent).and_then(|parent| parent.sync_all());
+        }
+    }
+    Ok(())
 }
 
 /// The device that the records make, without those that do not fit together.

@@ -7,6 +7,8 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
+use rand::TryRng;
+use rand::rngs::SysRng;
 use rusqlite::config::DbConfig;
 use rusqlite::{Connection, ErrorCode, OpenFlags, Transaction, ffi};
 use thiserror::Error;
@@ -100,10 +102,9 @@ impl Store {
 
     fn read(&mut self) -> Result<Records, StoreError> {
         let mut records = Records::new();
-        for table in 0..TABLES.len() {
+        for (table, name) in TABLES.iter().enumerate() {
             let wrong = |why: String| StoreError::Damaged { file: self.file.clone(), why };
             for row in rows(&self.connection, table).map_err(|error| classify(&self.file, &error))? {
-                let name = TABLES[table];
                 let item = Item::at(table, row.number);
                 let item = item.ok_or_else(|| wrong(format!("`{name}` has an unknown record {}", row.number)))?;
                 if !row.is_intact(table) {
@@ -205,14 +206,25 @@ impl Store {
 
 /// What can still be read of a file that cannot be written to, or is damaged: from a copy, without changing anything.
 pub fn salvage(file: &Path) -> Records {
-    let copy = std::env::temp_dir().join(format!("foltr-{}-{:x}", std::process::id(), file.as_os_str().len()));
+    let mut name = [0; 16];
+    if SysRng.try_fill_bytes(&mut name).is_err() {
+        return Records::new();
+    }
+    let name: String = name.iter().map(|byte| format!("{byte:02x}")).collect();
+    let copy = std::env::temp_dir().join(format!("foltr-{name}"));
+    // Nobody else can read it, and it is nobody else's.
+    let mut folder = std::fs::DirBuilder::new();
+    #[cfg(unix)]
+    std::os::unix::fs::DirBuilderExt::mode(&mut folder, 0o700);
+    if folder.create(&copy).is_err() {
+        return Records::new();
+    }
     let records = copy_of(file, &copy).unwrap_or_default();
     let _ = std::fs::remove_dir_all(&copy);
     records
 }
 
 fn copy_of(file: &Path, copy: &Path) -> Option<Records> {
-    std::fs::create_dir_all(copy).ok()?;
     let name = file.file_name()?.to_str()?;
     for ending in ["", "-wal"] {
         let from = file.with_file_name(format!("{name}{ending}"));

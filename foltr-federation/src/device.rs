@@ -252,6 +252,11 @@ impl Device {
         self.start
     }
 
+    /// Contributions so far.
+    pub const fn n_contributions(&self) -> u32 {
+        self.n_contributions
+    }
+
     /// Numbers of contributions begin here, in a device that takes the place of another with the same id.
     pub fn continue_contributions(&mut self, next: u32) {
         self.n_contributions = self.n_contributions.max(next);
@@ -297,14 +302,15 @@ impl Device {
         Ok(self.number(Contribution { plan: self.plan, round: task.round, start, device, payload }))
     }
 
-    /// The message of a device that has nothing to say in this round: an update of zero, protected like any other. The open
-    /// round goes on.
+    /// The message of a device that has nothing to say in this round: an update of zero, protected like any other, that says to
+    /// have started from this release. The open round goes on.
     ///
     /// For devices that refuse a release, in a plan that protects single messages or sums: whether a device sends anything
     /// must not depend on its owner's clicks.
     pub fn zero_contribution(
         &mut self,
         task: &Task,
+        start: ReleaseId,
         device: DeviceId,
         noise: &mut dyn NoiseSource,
     ) -> Result<Contribution, DeviceError> {
@@ -315,7 +321,7 @@ impl Device {
         let zero = vec![0.0; self.rules.shape.n_params()];
         let update = Update::Step { delta: &zero, n_interactions: self.rules.n_interactions };
         let payload = self.rules.payload(update, 0, &mut self.memory, task, noise);
-        Ok(self.number(Contribution { plan: self.plan, round: task.round, start: task.start, device, payload }))
+        Ok(self.number(Contribution { plan: self.plan, round: task.round, start, device, payload }))
     }
 
     /// Without rounds a contribution is named by how many this device has made before it.

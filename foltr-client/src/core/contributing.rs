@@ -1,6 +1,5 @@
 //! Making a message, booking it, and sending it until it is taken or nobody wants it any more.
 
-use foltr_federation::PrivacyCost;
 use foltr_federation::device::DeviceError;
 use foltr_federation::protocol::{Contribution, ContributionReceipt, Signed, Task};
 use foltr_rank::session::FinishError;
@@ -39,36 +38,39 @@ impl Core {
         if !self.is_asked(&task) {
             return nothing;
         }
-        let Some(contribution) = self.make(&task, random)? else { return nothing };
+        let made = self.make(&task, random);
+        // Also if nothing was made, or it cannot be booked: without a round there are no lists.
+        self.renew_round(false, random)?;
+        let Some(contribution) = made? else { return nothing };
         let message = contribution.encode();
-        let Self { membership, ledgers, .. } = self;
-        let Some(Membership { address, key, standing, .. }) = membership else { return nothing };
-        let super::membership::Standing::Member(member) = standing else { return nothing };
-        let name = member.task(&key.id);
-        ledgers.book(address.as_str(), &name, contribution.round, member.cost, &message)?;
+        let Self { membership: Some(membership), ledgers, .. } = self else { return nothing };
+        let (address, id) = (membership.address.as_str().to_owned(), membership.key.id);
+        let Some(member) = membership.member_mut() else { return nothing };
+        ledgers.book(&address, &member.task(&id), contribution.round, member.cost, &message)?;
+        self.must_be_durable = true;
         let send_at = now.saturating_add(delay(self.options.upload_delay, task.deadline, now, random));
         member.outbox = Some(Outbox { round: contribution.round, message, send_at });
         member.progress.next_round = task.round.saturating_add(1);
         member.progress.n_messages += 1;
         member.progress.n_ended = 0;
+        member.progress.since = member.chain.newest();
         member.write_outbox(&mut self.writes);
         member.write_progress(&mut self.writes);
         self.ledgers.write(&mut self.writes);
-        self.renew_round(false, random)?;
-        self.must_be_durable = true;
         Ok(self.next_of_outbox(now)?.unwrap_or(Next::Done(Synced::UpToDate)))
     }
 
     /// What to do about a message that waits.
     pub(super) fn next_of_outbox(&mut self, now: u64) -> Result<Option<Next>, FederationError> {
-        let Self { membership, visit: Some(visit), .. } = self else { return Ok(None) };
-        let Some(member) = membership.as_ref().and_then(Membership::member) else { return Ok(None) };
+        let Self { membership: Some(membership), visit: Some(visit), .. } = self else { return Ok(None) };
+        let may_send = membership.may_send();
+        let Some(member) = membership.member() else { return Ok(None) };
         let Some(outbox) = &member.outbox else { return Ok(None) };
         match visit.doubted {
             // The receipt was signed by a key that came with a later release.
             Some(key) if key != member.chain.key() => visit.doubted = None,
             Some(_) => return Err(FederationError::Forged { what: "receipt" }),
-            None if visit.is_sent => return Ok(Some(Next::Done(Synced::UpToDate))),
+            None if visit.is_sent || !may_send => return Ok(Some(Next::Done(Synced::UpToDate))),
             None => {}
         }
         let seconds = outbox.send_at.saturating_sub(now);
@@ -79,43 +81,41 @@ impl Core {
         let Some(membership) = &self.membership else { return false };
         let Some(member) = membership.member() else { return false };
         let Some(device) = &member.device else { return false };
-        let federation = member.plan.federation();
-        let is_open = !member.has_rounds()
-            || (task.round >= member.progress.next_round && (task.round as usize) < federation.n_rounds);
-        let n_needed = u64::from(device.n_interactions());
-        let has_enough = match member.in_use {
-            OWN_MODEL => member.progress.n_ended >= n_needed,
-            _ => device.is_ready(),
+        let n_rounds = member.plan.federation().n_rounds;
+        let is_open =
+            !member.has_rounds() || (task.round >= member.progress.next_round && (task.round as usize) < n_rounds);
+        // Where messages are protected, clicks must not decide whether one comes: lists are counted, whatever became of
+        // them. Perturbed lists are never refused.
+        let has_enough = match member.is_private() && !member.learns_by_rewards() {
+            true => member.progress.n_ended >= u64::from(device.n_interactions()),
+            false => member.in_use != OWN_MODEL && device.is_ready(),
         };
         let is_for_us = task.plan == member.chain.plan() && task.invites(&membership.key.id);
         let round = member.ledger_round(task);
-        let name = member.task(&membership.key.id);
-        let address = membership.address.as_str();
-        is_open && has_enough && is_for_us && self.ledgers.affords(address, &name, round, member.cost)
+        let (name, address) = (member.task(&membership.key.id), membership.address.as_str());
+        let affords = || self.ledgers.affords(address, &name, round, member.cost);
+        is_open && has_enough && is_for_us && membership.may_send() && affords()
     }
 
     /// The message of this round. Who shows another model than the newest has no update of its round: where messages are
-    /// protected, an update of zero goes in its place, so that whether a message comes does not depend on clicks.
+    /// protected, an update of zero goes in its place, as if its round had begun when others' did.
     fn make(&mut self, task: &Task, random: &mut dyn Randomness) -> Result<Option<Contribution>, FederationError> {
         let Some(membership) = &mut self.membership else { return Ok(None) };
         let id = membership.key.id;
         let Some(member) = membership.member_mut() else { return Ok(None) };
-        let Member { device: Some(device), in_use, cost, .. } = member else { return Ok(None) };
-        let start = device.start().filter(|_| *in_use != OWN_MODEL);
-        let can_join = start.is_some_and(|start| device.is_fresh(start.version, task.start.version));
-        let made = match can_join {
-            true => device.contribution(task, id, random.noise()),
-            false if *cost == PrivacyCost::Unbounded => return Ok(None),
-            false => device.zero_contribution(task, id, random.noise()),
-        };
-        match made {
-            Ok(contribution) => Ok(Some(contribution)),
-            Err(DeviceError::NoZeroUpdate) => Ok(None),
-            Err(DeviceError::Finish(FinishError::Overflow)) => {
-                self.renew_round(true, random)?;
-                Ok(None)
+        let (is_private, since) = (member.is_private(), member.progress.since.unwrap_or(task.start));
+        let Member { device: Some(device), in_use, considered, .. } = member else { return Ok(None) };
+        let is_newest = Some(*in_use) == *considered;
+        let is_fresh = device.start().is_some_and(|start| device.is_fresh(start.version, task.start.version));
+        if device.is_ready() && is_fresh && *in_use != OWN_MODEL && (is_newest || !is_private) {
+            match device.contribution(task, id, random.noise()) {
+                Err(DeviceError::Finish(FinishError::Overflow)) => {}
+                made => return Ok(Some(made?)),
             }
-            Err(error) => Err(error.into()),
+        }
+        match is_private.then(|| device.zero_contribution(task, since, id, random.noise())) {
+            None | Some(Err(DeviceError::NoZeroUpdate)) => Ok(None),
+            Some(made) => Ok(Some(made?)),
         }
     }
 
@@ -147,7 +147,9 @@ impl Core {
         if receipt != (ContributionReceipt { plan, round, device, contribution, time: receipt.time }) {
             return Err(FederationError::OtherReceipt);
         }
-        let number = member.progress.n_messages;
+        let number = member.progress.n_receipts;
+        member.progress.n_receipts += 1;
+        member.write_progress(writes);
         writes.push(Write::put(Item::Receipt(number), answer.body.clone()));
         writes.extend(number.checked_sub(RECEIPTS).map(|old| Write::delete(Item::Receipt(old))));
         visit.contributed = Some(round);
@@ -169,6 +171,11 @@ impl Core {
             Some("already-contributed") => {
                 let round = self.member().and_then(|member| member.outbox.as_ref()).map_or(0, |outbox| outbox.round);
                 self.drop_message();
+                // Its ledger is below what was sent, and nobody knows by how much.
+                let address = self.membership.as_ref().map(|membership| membership.address.as_str().to_owned());
+                address.iter().for_each(|address| self.ledgers.stop(address));
+                self.ledgers.write(&mut self.writes);
+                self.must_be_durable = true;
                 Err(FederationError::OtherMessage { round })
             }
             _ => Err(self.refusal(Asked::Contribution, answer, now, random)),

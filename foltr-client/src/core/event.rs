@@ -99,6 +99,8 @@ pub enum Synced {
     },
     /// The server was asked to forget this device. Its receipt is still to come.
     ForgettingAsked,
+    /// The server could not be asked to forget this device, and will be.
+    ForgettingLater,
     /// The receipt of having been forgotten is here.
     Forgotten,
 }

@@ -1,7 +1,9 @@
 //! Following the releases of a federation, and adopting those that are not worse for this person.
 
 use foltr_federation::Device;
-use foltr_federation::protocol::{MOST_HEADERS, Release, ReleaseError, ReleaseId, Signed, Task, decode_headers};
+use foltr_federation::protocol::{
+    MOST_HEADERS, Release, ReleaseChain, ReleaseError, ReleaseId, Signed, Task, decode_headers,
+};
 use foltr_rank::adoption::Adoption;
 
 use super::event::Answer;
@@ -14,6 +16,25 @@ use crate::item::{Item, Write};
 use crate::randomness::Randomness;
 
 impl Core {
+    /// Of the plan that the device changes to, or of the present one.
+    pub(super) fn chain(&self) -> Option<&ReleaseChain> {
+        let change = self.visit.as_ref().and_then(|visit| visit.change.as_ref());
+        change.map(|change| &change.chain).or_else(|| self.member().map(|member| &member.chain))
+    }
+
+    fn chain_mut(&mut self) -> Option<&mut ReleaseChain> {
+        let change = self.visit.as_mut().and_then(|visit| visit.change.as_mut());
+        match change {
+            Some(change) => Some(&mut change.chain),
+            None => self.membership.as_mut().and_then(Membership::member_mut).map(|member| &mut member.chain),
+        }
+    }
+
+    fn has_considered(&self, newest: u32) -> bool {
+        let is_changing = self.visit.as_ref().is_some_and(|visit| visit.change.is_some());
+        !is_changing && self.member().is_some_and(|member| member.considered == Some(newest))
+    }
+
     pub(super) fn take_task(&mut self, answer: &Answer, now: u64) -> Result<(), FederationError> {
         if answer.status == 204 || answer.body.is_empty() {
             // No round is open.
@@ -36,16 +57,16 @@ impl Core {
     /// The task is signed by the key that this release leaves in force, so it is followed before it is verified: until
     /// then it is a hint, and every header is verified by itself.
     pub(super) fn next_release(&self, task: &Signed<Task>) -> Result<Option<Asked>, FederationError> {
-        let Some(member) = self.member() else { return Err(FederationError::NotAsked) };
+        let Some(chain) = self.chain() else { return Err(FederationError::NotAsked) };
         let offered: ReleaseId = task.unverified().start;
-        let Some(newest) = member.chain.newest() else { return Ok(Some(Asked::Release(offered.version))) };
+        let Some(newest) = chain.newest() else { return Ok(Some(Asked::Release(offered.version))) };
         if offered.version > newest.version {
             return Ok(Some(Asked::Headers { upto: offered.version }));
         }
-        if member.considered != Some(newest.version) {
+        if !self.has_considered(newest.version) {
             return Ok(Some(Asked::Release(newest.version)));
         }
-        task.verify(&member.chain.key()).map_err(|_| FederationError::Forged { what: "task" })?;
+        task.verify(&chain.key()).map_err(|_| FederationError::Forged { what: "task" })?;
         match () {
             () if offered.version < newest.version => {
                 Err(FederationError::Rollback { newest: newest.version, got: offered.version })
@@ -57,28 +78,26 @@ impl Core {
 
     /// The same where no round is open.
     pub(super) fn next_release_without_task(&self) -> Option<Asked> {
-        let (member, visit) = (self.member()?, self.visit.as_ref()?);
-        match member.chain.newest() {
+        let (chain, visit) = (self.chain()?, self.visit.as_ref()?);
+        match chain.newest() {
             None => Some(Asked::Newest),
             Some(_) if !visit.has_newest => Some(Asked::Headers { upto: u32::MAX }),
-            Some(newest) => (member.considered != Some(newest.version)).then_some(Asked::Release(newest.version)),
+            Some(newest) => (!self.has_considered(newest.version)).then_some(Asked::Release(newest.version)),
         }
     }
 
     pub(super) fn take_headers(&mut self, body: &[u8], upto: u32) -> Result<(), FederationError> {
         let headers = decode_headers(body, MOST_HEADERS).map_err(|error| unreadable("headers", &error))?;
-        let Some(member) = self.membership.as_mut().and_then(Membership::member_mut) else {
-            return Err(FederationError::NotAsked);
-        };
-        let before = member.chain.newest();
+        let Some(chain) = self.chain_mut() else { return Err(FederationError::NotAsked) };
+        let before = chain.newest();
         let mut refused = Ok(());
         for header in headers.iter().take_while(|header| header.unverified().version <= upto) {
-            if let Err(error) = member.chain.follow(header) {
+            if let Err(error) = chain.follow(header) {
                 refused = Err(error);
                 break;
             }
         }
-        let has_moved = member.chain.newest() != before;
+        let has_moved = chain.newest() != before;
         if let Some(visit) = &mut self.visit {
             visit.has_newest = refused.is_ok() && headers.len() < MOST_HEADERS;
         }
@@ -109,44 +128,69 @@ impl Core {
         body: &[u8],
         random: &mut dyn Randomness,
     ) -> Result<(), FederationError> {
-        let Some(member) = self.membership.as_mut().and_then(Membership::member_mut) else {
-            return Err(FederationError::NotAsked);
-        };
-        let release = Release::decode(body, member.plan.shape().n_params())
-            .map_err(|why| FederationError::DamagedRelease { version: wanted.unwrap_or(0), why })?;
-        let version = release.header().version;
-        if wanted.is_some_and(|wanted| wanted != version) {
+        let (Some(member), Some(chain)) = (self.member(), self.chain()) else { return Err(FederationError::NotAsked) };
+        let header = Release::decode_header(body).map_err(|error| unreadable("release", &error))?;
+        let (version, plan) = (header.unverified().version, header.unverified().plan);
+        if version == OWN_MODEL || wanted.is_some_and(|wanted| wanted != version) {
             return Err(unreadable("release", &format!("it is release {version}, which was not asked for")));
         }
-        if let Err(error) = member.chain.accept(&release) {
+        if plan != chain.plan() {
+            header.verify(&chain.key()).map_err(|_| FederationError::Forged { what: "release" })?;
+            return self.follow_plan(ReleaseError::Plan { version, expected: chain.plan(), got: plan });
+        }
+        let change = self.visit.as_ref().and_then(|visit| visit.change.as_ref());
+        let shape = change.map_or(&member.plan, |change| &change.next.plan).shape();
+        let release =
+            Release::decode(body, shape.n_params()).map_err(|why| FederationError::DamagedRelease { version, why })?;
+        let Some(chain) = self.chain_mut() else { return Err(FederationError::NotAsked) };
+        if let Err(error) = chain.accept(&release) {
             return self.follow_plan(error);
         }
         self.consider(release, random)
     }
 
-    /// Adopts or refuses a release of the chain.
+    /// Adopts or refuses a release of the chain. The first one of a new plan brings it into effect.
     fn consider(&mut self, release: Release, random: &mut dyn Randomness) -> Result<(), FederationError> {
+        let change = self.visit.as_mut().and_then(|visit| visit.change.take());
+        let is_new_plan = change.is_some();
+        if let Some(change) = change {
+            self.change_plan(*change, &release, random)?;
+        }
         let version = release.header().version;
+        let before = self.member().map_or(OWN_MODEL, |member| member.in_use);
         let in_use = self.tested(&release);
-        let next_impression = self.next_impression();
+        self.make_device(&release, random)?;
         let Some(member) = self.member_mut() else { return Err(FederationError::NotAsked) };
         member.considered = Some(version);
         member.in_use = in_use;
-        let first = member.device.is_none().then(|| (member.plan.clone(), member.number));
+        member.count_from(release.id());
         member.releases.insert(version, release.clone());
-        if let Some((plan, number)) = first {
-            let device = Device::new(&plan, number, release.params(), random.private())?;
-            let mut device = self.with_open_lists(device, &plan);
-            device.continue_from(next_impression);
-            if let Some(member) = self.member_mut() {
-                member.device = Some(device);
-            }
-        }
         self.writes.push(Write::put(Item::Release(version), release.encode()));
         self.prune_releases();
-        self.renew_round(false, random)?;
+        // What began with a model that was given up since is given up as well.
+        let is_given_up = before == OWN_MODEL || (in_use != version && in_use != before);
+        self.renew_round(is_new_plan || is_given_up, random)?;
+        let Self { membership, writes, .. } = self;
+        if let Some(member) = membership.as_ref().and_then(Membership::member) {
+            member.write_progress(writes);
+        }
         self.write_membership();
         self.must_be_durable = true;
+        Ok(())
+    }
+
+    fn make_device(&mut self, release: &Release, random: &mut dyn Randomness) -> Result<(), FederationError> {
+        let next_impression = self.next_impression();
+        let Some(membership) = &mut self.membership else { return Err(FederationError::NotAsked) };
+        let (address, id) = (membership.address.as_str().to_owned(), membership.key.id);
+        let Some(member) = membership.member_mut() else { return Err(FederationError::NotAsked) };
+        if member.device.is_none() {
+            let mut device = Device::new(&member.plan, member.number, release.params(), random.private())?;
+            device.continue_from(next_impression);
+            let ledger = self.ledgers.get(&address);
+            device.continue_contributions(ledger.map_or(0, |ledger| ledger.next_round(&member.task(&id))));
+            member.device = Some(device);
+        }
         Ok(())
     }
 
@@ -181,11 +225,15 @@ impl Core {
         adoption.reconsider();
         let in_use = adoption.version();
         self.write_adoption();
-        let Some(member) = self.member_mut() else { return };
-        if member.in_use == in_use {
-            return;
+        if self.member().is_some_and(|member| member.in_use != in_use) {
+            self.use_model(in_use, random);
         }
-        member.in_use = in_use;
+    }
+
+    /// Makes lists with another model from now on: a release that is still here, or the device's own.
+    pub(super) fn use_model(&mut self, in_use: u32, random: &mut dyn Randomness) {
+        let Some(member) = self.member_mut() else { return };
+        member.in_use = if member.releases.contains_key(&in_use) { in_use } else { OWN_MODEL };
         self.prune_releases();
         // A release that was used before begins a round again.
         self.renew_round(true, random).expect("a release of this plan");
@@ -210,21 +258,29 @@ impl Core {
     /// Begins a round with the release in use, if the open one cannot go on: it has not begun, its release was given up, or
     /// nobody would take its message any more.
     pub(super) fn renew_round(&mut self, must: bool, random: &mut dyn Randomness) -> Result<(), FederationError> {
-        let Self { membership, writes, .. } = self;
-        let Some(member) = membership.as_mut().and_then(Membership::member_mut) else { return Ok(()) };
-        let newest = member.chain.newest().map_or(0, |id| id.version);
-        let Member { device: Some(device), releases, in_use, .. } = member else { return Ok(()) };
-        let goes_on = |start: ReleaseId| {
-            let is_under_way = device.session().n_interactions() > 0 && device.is_fresh(start.version, newest);
-            start.version == *in_use || is_under_way
-        };
-        if must || !device.start().is_some_and(goes_on) {
-            // Its own model makes lists without a round.
-            let Some(release) = releases.get(in_use) else { return Ok(()) };
-            device.begin(release, random.public())?;
+        let Some(member) = self.membership.as_mut().and_then(Membership::member_mut) else { return Ok(()) };
+        if must || !member.goes_on() {
+            let Member { device: Some(device), releases, in_use, chain, .. } = member else { return Ok(()) };
+            match releases.get(in_use) {
+                Some(release) if release.header().plan == chain.plan() => device.begin(release, random.public())?,
+                // Of a former plan: it makes lists, and no messages.
+                Some(release) => device.rest(release.params(), *in_use, random.public())?,
+                None => {}
+            }
         }
+        self.write_device();
+        Ok(())
+    }
+
+    /// The device with its round. Lists of perturbations have changed with the round.
+    pub(super) fn write_device(&mut self) {
+        let Self { membership, writes, .. } = self;
+        let Some(member) = membership.as_ref().and_then(Membership::member) else { return };
         member.write_device(writes);
         member.write_clock(writes);
-        Ok(())
+        if member.learns_by_rewards() {
+            let open: Vec<_> = self.open(super::Owner::Federation).iter().map(|list| list.id()).collect();
+            open.into_iter().for_each(|id| self.write_impression(super::Owner::Federation, id));
+        }
     }
 }

@@ -7,13 +7,18 @@ use foltr_rank::bytes::{BytesError, Reader, Writer};
 use super::event::{Answer, Outcome, Synced};
 use super::joining::unreadable;
 use super::local::Local;
-use super::membership::{Address, DeviceKey, Standing};
-use super::sync::{Asked, Next};
+use super::membership::{Address, DeviceKey, Membership, Standing};
+use super::sync::Asked;
+use super::time::Schedule;
 use super::{Core, FederationError, LoadError, Refused};
 use crate::item::{Item, Records, State, Write};
 use crate::randomness::Randomness;
 
 const NAME: &str = "foltr forgetting 1";
+/// Requests that wait for their receipts at most. The oldest goes: its server has been silent for as many federations.
+const MOST: usize = 16;
+/// Seconds after which a receipt is asked for, if the server does not say.
+const USUAL_WAIT: u64 = 60 * 60;
 
 /// A request to a server, until its receipt comes.
 #[derive(Debug)]
@@ -24,32 +29,60 @@ pub(super) struct Forgetting {
     federation: PublicKey,
     number: u32,
     plan: Fingerprint,
+    schedule: Schedule,
 }
 
 impl Forgetting {
-    fn encode(&self) -> Vec<u8> {
-        let mut out = Writer::named(NAME);
+    fn of(membership: Membership) -> Option<Self> {
+        let (federation, number, plan) = match &membership.standing {
+            // The server knows nothing yet.
+            Standing::Invited(_) => return None,
+            Standing::Enrolled(it) => (it.key, it.number, it.plan),
+            Standing::Member(it) => (it.chain.key(), it.number, it.chain.plan()),
+        };
+        let Membership { address, key, .. } = membership;
+        Some(Self { address, key, federation, number, plan, schedule: Schedule::default() })
+    }
+
+    pub fn body(&self) -> Vec<u8> {
+        ForgetRequest { device: self.key.id, plan: self.plan }.encode()
+    }
+
+    fn write(&self, out: &mut Writer) {
         out.text(self.address.as_str()).bytes(self.key.secret()).bytes(self.federation.as_bytes());
-        out.u32(self.number).bytes(self.plan.as_bytes());
-        out.0
+        out.u32(self.number).bytes(self.plan.as_bytes()).u64(self.schedule.next_try).u32(self.schedule.n_failures);
     }
 
-    pub fn load(records: &Records) -> Result<Option<Self>, LoadError> {
-        let record = records.get(&Item::State(State::Forgetting));
-        let forgetting = record.map(|record| Self::decode(&record.bytes)).transpose();
-        forgetting.map_err(|error| LoadError::damaged(State::Forgetting.name(), error))
-    }
-
-    fn decode(bytes: &[u8]) -> Result<Self, BytesError> {
-        let mut input = Reader::new(bytes);
-        let name = input.text()?;
-        input.require(name == NAME, "not a request of this version")?;
+    fn read(input: &mut Reader<'_>) -> Result<Self, BytesError> {
         let address = Address::stored(input.text()?);
         let key = DeviceKey::new(input.array()?);
         let federation = PublicKey::from_bytes(input.array()?).map_err(|_| input.wrong("no public key"))?;
         let (number, plan) = (input.u32()?, Fingerprint::from_bytes(input.array()?));
+        let schedule = Schedule { next_try: input.u64()?, n_failures: input.u32()? };
+        Ok(Self { address, key, federation, number, plan, schedule })
+    }
+
+    pub fn load(records: &Records) -> Result<Vec<Self>, LoadError> {
+        let Some(record) = records.get(&Item::State(State::Forgetting)) else { return Ok(Vec::new()) };
+        Self::decode_all(&record.bytes).map_err(|error| LoadError::damaged(State::Forgetting.name(), error))
+    }
+
+    fn decode_all(bytes: &[u8]) -> Result<Vec<Self>, BytesError> {
+        let mut input = Reader::new(bytes);
+        let name = input.text()?;
+        input.require(name == NAME, "not requests of this version")?;
+        let all = (0..input.len(1)?).map(|_| Self::read(&mut input)).collect::<Result<_, _>>()?;
         input.finish()?;
-        Ok(Self { address, key, federation, number, plan })
+        Ok(all)
+    }
+
+    fn check(&self, body: &[u8]) -> Result<(), FederationError> {
+        let receipt: Receipt = serde_json::from_slice(body).map_err(|error| unreadable("deletion receipt", &error))?;
+        receipt.verify(self.federation.as_bytes()).map_err(FederationError::DeletionReceipt)?;
+        match receipt.claim.leavers.contains(&self.number) {
+            true => Ok(()),
+            false => Err(FederationError::DeletionOfOthers { number: self.number }),
+        }
     }
 }
 
@@ -58,22 +91,15 @@ impl Core {
     /// The shell deletes whatever is not among the writes.
     pub(super) fn forget(&mut self, random: &mut dyn Randomness) -> Result<Outcome, Refused> {
         let next = self.next_impression();
-        let alone = &self.options.alone;
         // Its options were good enough for the present one.
-        self.local = Local::new(alone, self.features.len(), random).expect("the options of this device");
+        self.local = Local::new(&self.options.alone, self.features.len(), random).expect("the options of this device");
         self.local.session.continue_from(next);
-        if let Some(membership) = self.membership.take() {
-            let enrolled = match &membership.standing {
-                Standing::Invited(_) => None,
-                Standing::Enrolled(it) => Some((it.key, it.number, it.plan)),
-                Standing::Member(it) => Some((it.chain.key(), it.number, it.chain.plan())),
-            };
-            let (address, key) = (membership.address, membership.key);
-            self.forgetting = enrolled
-                .map(|(federation, number, plan)| Forgetting { address, key, federation, number, plan })
-                .or(self.forgetting.take());
+        self.forgettings.extend(self.membership.take().and_then(Forgetting::of));
+        if self.forgettings.len() > MOST {
+            self.forgettings.remove(0);
         }
-        (self.adoption, self.leaving, self.visit, self.problem) = (None, None, None, None);
+        self.forgettings.iter_mut().for_each(|forgetting| forgetting.schedule.succeed());
+        (self.adoption, self.visit, self.problem) = (None, None, None);
         self.list_times.clear();
         self.schedule.succeed();
         self.is_erasing = true;
@@ -81,67 +107,81 @@ impl Core {
         self.write_switches();
         self.reserve_ids(next.0);
         self.ledgers.write(&mut self.writes);
-        let request = self.forgetting.as_ref().map(|it| Write::put(Item::State(State::Forgetting), it.encode()));
-        self.writes.extend(request);
+        self.write_forgettings();
         let receipt = self.deletion_receipt.clone();
         self.writes.extend(receipt.map(|bytes| Write::put(Item::State(State::DeletionReceipt), bytes)));
         Ok(Outcome::Done)
     }
 
-    pub(super) fn next_of_forgetting(&self) -> Option<Next> {
-        let visit = self.visit.as_ref()?;
-        match visit.forgetting {
-            Some(synced) => Some(Next::Done(synced)),
-            None => self.forgetting.as_ref().map(|_| Next::Ask(Asked::Forget)),
-        }
+    fn write_forgettings(&mut self) {
+        let bytes = (!self.forgettings.is_empty()).then(|| {
+            let mut out = Writer::named(NAME);
+            out.len(self.forgettings.len());
+            self.forgettings.iter().for_each(|forgetting| forgetting.write(&mut out));
+            out.0
+        });
+        self.writes.push(Write { item: Item::State(State::Forgetting), bytes });
     }
 
-    pub(super) fn forget_body(&self) -> Vec<u8> {
-        let request = self.forgetting.as_ref().map(|it| ForgetRequest { device: it.key.id, plan: it.plan });
-        request.map_or_else(Vec::new, |request| request.encode())
+    /// The next request to be forgotten that is due and was not made in this visit.
+    pub(super) fn next_forgetting(&mut self, now: u64) -> Option<Asked> {
+        let visit = self.visit.as_mut()?;
+        let at =
+            (visit.n_forgettings..self.forgettings.len()).find(|&at| self.forgettings[at].schedule.wait(now) == 0)?;
+        visit.n_forgettings = at + 1;
+        Some(Asked::Forget(at))
     }
 
-    pub(super) fn take_deletion(
-        &mut self,
-        answer: &Answer,
-        now: u64,
-        random: &mut dyn Randomness,
-    ) -> Result<(), FederationError> {
+    /// The answer to a request to be forgotten. Whatever it is, the visit goes on.
+    pub(super) fn take_deletion(&mut self, at: usize, answer: &Answer, now: u64, random: &mut dyn Randomness) {
+        let Some(forgetting) = self.forgettings.get_mut(at) else { return };
         let is_unknown = answer.problem().as_deref() == Some("unknown-device");
-        let synced = match answer.status {
+        let outcome = match answer.status {
             202 => {
-                self.schedule.later(now, answer.retry_after.unwrap_or(60 * 60));
-                self.write_switches();
-                Synced::ForgettingAsked
+                forgetting.schedule.later(now, answer.retry_after.unwrap_or(USUAL_WAIT));
+                Ok(Synced::ForgettingAsked)
             }
-            200..=299 => {
-                self.check_deletion(&answer.body)?;
-                self.writes.push(Write::put(Item::State(State::DeletionReceipt), answer.body.clone()));
-                self.deletion_receipt = Some(answer.body.clone());
-                Synced::Forgotten
-            }
+            200..=299 => forgetting.check(&answer.body).map(|()| Synced::Forgotten),
             // There is nothing to forget.
-            404 | 410 if is_unknown => Synced::Forgotten,
-            _ => return Err(self.refusal(Asked::Forget, answer, now, random)),
+            404 | 410 if is_unknown => Ok(Synced::Forgotten),
+            _ => return self.delay_forgetting(at, Some(answer), now, random),
         };
-        if synced == Synced::Forgotten {
-            self.forgetting = None;
-            self.writes.push(Write::delete(Item::State(State::Forgetting)));
-            self.must_be_durable = true;
+        match &outcome {
+            Ok(Synced::Forgotten) => {
+                self.forgettings.remove(at);
+                if answer.is_success() {
+                    self.writes.push(Write::put(Item::State(State::DeletionReceipt), answer.body.clone()));
+                    self.deletion_receipt = Some(answer.body.clone());
+                }
+                self.must_be_durable = true;
+            }
+            Ok(_) => {}
+            Err(_) => drop(forgetting.schedule.fail(now, None, random.private())),
         }
         if let Some(visit) = &mut self.visit {
-            visit.forgetting = Some(synced);
+            visit.n_forgettings = visit.n_forgettings.min(self.forgettings.len());
+            visit.forgetting = Some(outcome);
         }
-        Ok(())
+        self.write_forgettings();
     }
 
-    fn check_deletion(&self, body: &[u8]) -> Result<(), FederationError> {
-        let Some(forgetting) = &self.forgetting else { return Err(FederationError::NotAsked) };
-        let receipt: Receipt = serde_json::from_slice(body).map_err(|error| unreadable("deletion receipt", &error))?;
-        receipt.verify(forgetting.federation.as_bytes()).map_err(FederationError::DeletionReceipt)?;
-        match receipt.claim.leavers.contains(&forgetting.number) {
-            true => Ok(()),
-            false => Err(FederationError::DeletionOfOthers { number: forgetting.number }),
-        }
+    pub(super) fn delay_forgetting(
+        &mut self,
+        at: usize,
+        answer: Option<&Answer>,
+        now: u64,
+        random: &mut dyn Randomness,
+    ) {
+        let (Some(forgetting), Some(visit)) = (self.forgettings.get_mut(at), &mut self.visit) else { return };
+        let asked = answer.and_then(|answer| answer.retry_after);
+        let seconds = forgetting.schedule.fail(now, asked, random.private());
+        visit.forgetting = Some(Err(match answer {
+            None => FederationError::NotReached { seconds },
+            Some(answer) => {
+                let problem = answer.problem().unwrap_or_else(|| "no reason given".into());
+                FederationError::Server { status: answer.status, problem, seconds }
+            }
+        }));
+        self.write_forgettings();
     }
 }

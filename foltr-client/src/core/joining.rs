@@ -1,14 +1,13 @@
 //! Joining a federation: enrolment, the look at its plan, and the owner's consent.
 
+use foltr_federation::Fingerprint;
 use foltr_federation::protocol::{
     Enrolment, EnrolmentRequest, FeatureSchema, Invitation, Plan, PlanError, ReleaseChain, Signed,
 };
-use foltr_federation::{Device, Fingerprint};
-use foltr_rank::Session;
-use foltr_rank::session::StoredImpression;
 
 use super::event::{Action, Consent};
 use super::membership::{Address, DeviceKey, Enrolled, Member, Membership, Standing, promise};
+use super::sync::PlanChange;
 use super::{Core, FederationError, Refused};
 use crate::item::{Item, State, Write};
 use crate::randomness::Randomness;
@@ -22,12 +21,13 @@ impl Core {
         random: &mut dyn Randomness,
     ) -> Vec<Action> {
         if let Err(refused) = self.prepare(invitation, consent, random) {
-            return vec![Action::Answer(Err(refused))];
+            let mut actions = self.store_actions();
+            actions.push(Action::Answer(Err(refused)));
+            return actions;
         }
         self.schedule.succeed();
         self.write_switches();
-        self.must_be_durable = true;
-        self.visit_server(now, random)
+        self.visit_server(true, now, random)
     }
 
     /// A membership of this federation: the present one with another consent, or a new one.
@@ -37,10 +37,11 @@ impl Core {
         consent: Consent,
         random: &mut dyn Randomness,
     ) -> Result<(), Refused> {
-        if let Some(forgetting) = &self.forgetting {
-            return Err(Refused::BeingForgotten { address: forgetting.address.as_str().to_owned() });
-        }
         let address = Address::of(invitation);
+        if self.forgettings.iter().any(|forgetting| forgetting.address == address) {
+            return Err(Refused::BeingForgotten { address: address.as_str().to_owned() });
+        }
+        self.must_be_durable = true;
         match &mut self.membership {
             Some(present) if present.address != address => {
                 return Err(Refused::OtherFederation { address: present.address.as_str().to_owned() });
@@ -59,7 +60,14 @@ impl Core {
             }
         }
         self.write_membership();
-        Ok(())
+        // Who takes a consent back sends nothing more.
+        match self.member() {
+            Some(member) if member.needed > consent => {
+                let words = promise(&member.plan).map_or_else(|error| error.to_string(), |it| it.1.words.summary);
+                Err(FederationError::NeedsConsent { needed: member.needed, words }.into())
+            }
+            _ => Ok(()),
+        }
     }
 
     pub(super) fn write_membership(&mut self) {
@@ -97,85 +105,91 @@ impl Core {
         body: &[u8],
         is_simulation: bool,
     ) -> Result<(), FederationError> {
-        let Some(membership) = &mut self.membership else { return Err(FederationError::NotAsked) };
-        let (number, key, present) = match &membership.standing {
+        let Some(membership) = &self.membership else { return Err(FederationError::NotAsked) };
+        let key = match &membership.standing {
             Standing::Invited(_) => return Err(FederationError::NotAsked),
-            Standing::Enrolled(enrolled) => (enrolled.number, enrolled.key, None),
-            Standing::Member(member) => (member.number, member.chain.key(), Some(&**member)),
+            Standing::Enrolled(enrolled) => enrolled.key,
+            Standing::Member(_) => self.chain().ok_or(FederationError::NotAsked)?.key(),
         };
         let signed = Signed::<Plan>::decode(body).map_err(|error| unreadable("plan", &error))?;
-        let plan = signed.verify(&key).map_err(|_| FederationError::Forged { what: "plan" })?;
+        let plan = signed.verify(&key).map_err(|_| FederationError::Forged { what: "plan" })?.clone();
         if signed.hash() != hash {
             return Err(FederationError::OtherPlan { expected: hash, got: signed.hash() });
         }
-        admit(plan, &self.features.schema, is_simulation).map_err(FederationError::Plan)?;
-        let (needed, guarantee) = promise(plan).map_err(FederationError::Plan)?;
+        admit(&plan, &self.features.schema, is_simulation).map_err(FederationError::Plan)?;
+        let (needed, guarantee) = promise(&plan).map_err(FederationError::Plan)?;
         let is_consented = needed <= membership.consent;
-        let shard = plan.shard_of(number);
-        match present {
-            None if is_consented => {}
-            None => return Err(FederationError::NeedsConsent { needed, words: guarantee.words.summary }),
-            Some(_) if !is_consented => {
-                return Err(FederationError::NewPlan { why: format!("it promises less: {}", guarantee.words.summary) });
+        match &membership.standing {
+            Standing::Enrolled(enrolled) if is_consented => {
+                let (number, shard) = (enrolled.number, plan.shard_of(enrolled.number));
+                let chain = ReleaseChain::new(hash, shard, key);
+                self.enter(plan, body.to_vec(), number, chain, needed)
             }
-            Some(present) if present.chain.shard() != shard => {
-                return Err(FederationError::NewPlan { why: "it moves this device to another shard".into() });
+            Standing::Enrolled(_) => Err(FederationError::NeedsConsent { needed, words: guarantee.words.summary }),
+            _ if !is_consented => {
+                Err(FederationError::NewPlan { why: format!("it promises less: {}", guarantee.words.summary) })
             }
-            Some(_) => {}
+            _ => self.prepare_change(plan, body.to_vec(), hash, needed),
         }
-        self.ledgers.open(membership.address.as_str(), plan, self.options.budget)?;
-        let chain = match present {
-            None => ReleaseChain::new(hash, shard, key),
-            Some(present) => {
-                let mut chain = present.chain;
-                chain.change_plan(hash);
-                chain
-            }
-        };
-        let member = Member::new(plan.clone(), body.to_vec(), number, chain).map_err(FederationError::Plan)?;
-        self.enter(member);
-        Ok(())
     }
 
-    /// Goes on as this member. What belonged to another plan goes; lists that are open stay so if they can.
-    fn enter(&mut self, member: Member) {
-        let Some(membership) = &mut self.membership else { return };
-        if let Standing::Member(former) = &mut membership.standing {
-            self.leaving = former.device.take();
-            self.writes.extend(former.releases.keys().map(|&version| Write::delete(Item::Release(version))));
-            self.writes.push(Write::delete(Item::State(State::Outbox)));
-        }
+    /// The first plan of a membership.
+    fn enter(
+        &mut self,
+        plan: Plan,
+        signed: Vec<u8>,
+        number: u32,
+        chain: ReleaseChain,
+        needed: Consent,
+    ) -> Result<(), FederationError> {
+        let Some(membership) = &mut self.membership else { return Err(FederationError::NotAsked) };
+        self.ledgers.open(membership.address.as_str(), &plan, self.options.budget)?;
+        let mut member = Member::new(plan, signed, number, chain, needed).map_err(FederationError::Plan)?;
+        let ledger = self.ledgers.get(membership.address.as_str());
+        member.progress.next_round = ledger.map_or(0, |ledger| ledger.next_round(&member.task(&membership.key.id)));
         self.writes.push(Write::put(Item::State(State::Plan), member.signed_plan.clone()));
         member.write_progress(&mut self.writes);
         membership.standing = Standing::Member(Box::new(member));
-        self.drop_adoption();
-        if let Some(visit) = &mut self.visit {
-            visit.new_plan = None;
-        }
         self.write_membership();
         self.ledgers.write(&mut self.writes);
         self.must_be_durable = true;
+        Ok(())
     }
 
-    fn drop_adoption(&mut self) {
-        if let Some(adoption) = self.adoption.take() {
-            let first = adoption.n_observed() - adoption.n_lists() as u64;
-            self.writes.extend((first..adoption.n_observed()).map(|number| Write::delete(Item::List(number))));
-            self.list_times.clear();
-            self.write_adoption();
+    /// A new plan takes effect with its first release, and until then nothing changes. By itself a device follows a plan
+    /// only if nothing that protects its owner becomes less.
+    fn prepare_change(
+        &mut self,
+        plan: Plan,
+        signed: Vec<u8>,
+        hash: Fingerprint,
+        needed: Consent,
+    ) -> Result<(), FederationError> {
+        let (Some(present), Some(chain)) = (self.member(), self.chain()) else { return Err(FederationError::NotAsked) };
+        let mut chain = *chain;
+        let shard = plan.shard_of(present.number);
+        let next = Member::new(plan, signed, present.number, chain, needed).map_err(FederationError::Plan)?;
+        let why = match () {
+            () if chain.shard() != shard => Some("it moves this device to another shard"),
+            () if next.plan.shape() != present.plan.shape() => Some("its model has another form"),
+            () if present.is_testable() && !next.is_testable() => Some("its releases cannot be tested before use"),
+            // Not `>`: what is not a number is not less.
+            () if !(next.message_epsilon() <= present.message_epsilon()) => {
+                Some("a message says more about its sender")
+            }
+            () => None,
+        };
+        let is_joining = self.visit.as_ref().is_some_and(|visit| visit.is_joining);
+        match why {
+            Some(why) if !is_joining => return Err(FederationError::NewPlan { why: why.into() }),
+            Some(_) if chain.shard() != shard => chain = ReleaseChain::new(hash, shard, chain.key()),
+            _ => chain.change_plan(hash),
         }
-    }
-
-    /// Lists that were open under the former plan, in a device of the new one; those that do not fit are gone.
-    pub(super) fn with_open_lists(&mut self, device: Device, plan: &Plan) -> Device {
-        let Some(former) = self.leaving.take() else { return device };
-        let (old, new) = (former.session(), device.session());
-        let impressions: Vec<Vec<u8>> = old.open().iter().map(StoredImpression::encode).collect();
-        let session = Session::join(&new.encode_learner(), &old.encode_clock(), &impressions);
-        Device::load(plan, &Device::join(&device.save_head(), &session)).unwrap_or_else(|_| {
-            self.writes.extend(old.open().iter().map(|list| Write::delete(Item::Impression(list.id().0))));
-            device
-        })
+        if let Some(visit) = &mut self.visit {
+            visit.new_plan = None;
+            visit.change = Some(Box::new(PlanChange { next, chain }));
+        }
+        Ok(())
     }
 }
 

@@ -15,7 +15,7 @@ use foltr_rank::bytes::{BytesError, Reader, Writer};
 use super::error::LoadError;
 use super::event::Consent;
 use super::local::OWN_MODEL;
-use crate::item::{Item, Records, State, Write, numbers, read_numbers};
+use crate::item::{Item, Records, State, Write};
 
 const NAME: &str = "foltr membership 1";
 
@@ -80,6 +80,8 @@ pub(super) struct Member {
     pub signed_plan: Vec<u8>,
     /// What one message costs.
     pub cost: PrivacyCost,
+    /// How little the plan lets its members be content with.
+    pub needed: Consent,
     pub releases: BTreeMap<u32, Release>,
     /// Of the model that lists are made with: a release, or [`OWN_MODEL`].
     pub in_use: u32,
@@ -92,9 +94,12 @@ pub(super) struct Member {
 pub(super) struct Progress {
     /// The first round that this device has not answered.
     pub next_round: u32,
-    /// Lists that ended since the last message.
+    /// Lists that ended since the last message, or since a release after which older rounds are of no use.
     pub n_ended: u64,
+    /// The newest release when the first of them ended, or before: what a round that counts them began with.
+    pub since: Option<ReleaseId>,
     pub n_messages: u64,
+    pub n_receipts: u64,
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -131,13 +136,20 @@ impl Address {
 }
 
 impl Member {
-    pub fn new(plan: Plan, signed_plan: Vec<u8>, number: u32, chain: ReleaseChain) -> Result<Self, PlanError> {
+    pub fn new(
+        plan: Plan,
+        signed_plan: Vec<u8>,
+        number: u32,
+        chain: ReleaseChain,
+        needed: Consent,
+    ) -> Result<Self, PlanError> {
         let cost = plan.federation().round_cost(plan.shape().n_params()).map_err(|error| problem(&error))?;
         Ok(Self {
             number,
             chain,
             considered: None,
             cost: cost.unseen.1,
+            needed,
             plan,
             signed_plan,
             releases: BTreeMap::new(),
@@ -155,8 +167,53 @@ impl Member {
 
     /// The number of the next message in the ledger.
     pub fn ledger_round(&self, task: &Task) -> u32 {
-        let n_messages = u32::try_from(self.progress.n_messages).unwrap_or(u32::MAX);
-        if self.has_rounds() { task.round } else { n_messages }
+        let next = self.device.as_ref().map_or(0, Device::n_contributions);
+        if self.has_rounds() { task.round } else { next }
+    }
+
+    /// Lists are counted anew where those before the newest release are of no use any more, whatever became of them.
+    pub fn count_from(&mut self, newest: ReleaseId) {
+        let Progress { n_ended, since, .. } = &mut self.progress;
+        let is_fresh = |since: ReleaseId| {
+            self.device.as_ref().is_some_and(|device| device.is_fresh(since.version, newest.version))
+        };
+        if *n_ended == 0 || !since.is_some_and(is_fresh) {
+            (*n_ended, *since) = (0, Some(newest));
+        }
+    }
+
+    /// Whether the open round can go on with the model in use.
+    pub fn goes_on(&self) -> bool {
+        let (Some(device), Some(newest)) = (&self.device, self.chain.newest()) else { return false };
+        match device.start() {
+            Some(start) if start.version == self.in_use => true,
+            Some(start) => device.session().n_interactions() > 0 && device.is_fresh(start.version, newest.version),
+            // Lists of a model of a former plan.
+            None => {
+                let is_former = self.release().is_some_and(|release| release.header().plan != self.chain.plan());
+                is_former && device.session().release() == Some(self.in_use)
+            }
+        }
+    }
+
+    /// Whether messages are protected: then whether one comes must not depend on clicks.
+    pub fn is_private(&self) -> bool {
+        self.cost != PrivacyCost::Unbounded
+    }
+
+    /// Epsilon of one message, at the delta of the plan.
+    pub fn message_epsilon(&self) -> f64 {
+        self.cost.after(1, self.plan.federation().delta()).epsilon
+    }
+
+    /// Whether lists are made with the federation's learner.
+    pub fn makes_lists(&self) -> bool {
+        self.in_use != OWN_MODEL && self.device.is_some()
+    }
+
+    /// The release in use, if lists are made with one.
+    pub fn release(&self) -> Option<&Release> {
+        self.releases.get(&self.in_use).filter(|_| self.in_use != OWN_MODEL)
     }
 
     pub fn has_rounds(&self) -> bool {
@@ -182,8 +239,11 @@ impl Member {
     }
 
     pub fn write_progress(&self, writes: &mut Vec<Write>) {
-        let Progress { next_round, n_ended, n_messages } = self.progress;
-        writes.push(Write::put(Item::State(State::Progress), numbers(&[next_round.into(), n_ended, n_messages])));
+        let Progress { next_round, n_ended, since, n_messages, n_receipts } = self.progress;
+        let mut out = Writer::default();
+        out.u32(next_round).u64(n_ended).u64(n_messages).u64(n_receipts);
+        out.option(since, write_release_id);
+        writes.push(Write::put(Item::State(State::Progress), out.0));
     }
 
     /// The device between two lists: its round, and its learner.
@@ -243,11 +303,9 @@ impl Membership {
                 out.u8(1).u32(*number).bytes(key.as_bytes()).bytes(plan.as_bytes());
             }
             Standing::Member(member) => {
-                let Member { number, chain, considered, in_use, .. } = &**member;
-                out.u8(2).u32(*number).bytes(chain.key().as_bytes()).bytes(chain.plan().as_bytes());
-                out.u32(chain.shard()).option(chain.newest(), |out, id| {
-                    out.u32(id.version).bytes(id.hash.as_bytes());
-                });
+                let Member { number, chain, considered, in_use, needed, .. } = &**member;
+                out.u8(2).u8(*needed as u8).u32(*number).bytes(chain.key().as_bytes()).bytes(chain.plan().as_bytes());
+                out.u32(chain.shard()).option(chain.newest(), write_release_id);
                 out.option(*considered, |out, version| {
                     out.u32(version);
                 });
@@ -276,6 +334,11 @@ impl Membership {
         Ok(Some(Self { address, consent, key, standing }))
     }
 
+    /// Whether the owner's word covers what the plan does with messages.
+    pub fn may_send(&self) -> bool {
+        self.member().is_some_and(|member| member.needed <= self.consent)
+    }
+
     pub fn member(&self) -> Option<&Member> {
         if let Standing::Member(member) = &self.standing { Some(member) } else { None }
     }
@@ -289,13 +352,17 @@ fn read_head(input: &mut Reader<'_>) -> Result<(Address, Consent, DeviceKey), By
     let name = input.text()?;
     input.require(name == NAME, "not a membership of this version")?;
     let address = Address::stored(input.text()?);
-    let consent = match input.u8()? {
-        0 => Consent::ProtectedMessages,
-        1 => Consent::TrustedServer,
-        2 => Consent::NoPromise,
-        _ => return Err(input.wrong("an unknown consent")),
-    };
+    let consent = read_consent(input)?;
     Ok((address, consent, DeviceKey::new(input.array()?)))
+}
+
+fn read_consent(input: &mut Reader<'_>) -> Result<Consent, BytesError> {
+    match input.u8()? {
+        0 => Ok(Consent::ProtectedMessages),
+        1 => Ok(Consent::TrustedServer),
+        2 => Ok(Consent::NoPromise),
+        _ => Err(input.wrong("an unknown consent")),
+    }
 }
 
 fn read_invitation(input: &mut Reader<'_>) -> Result<Invitation, BytesError> {
@@ -318,6 +385,7 @@ fn read_release_id(input: &mut Reader<'_>) -> Result<ReleaseId, BytesError> {
 
 /// What the record of a membership says about a member; plan, releases and device have records of their own.
 struct SavedMember {
+    needed: Consent,
     enrolled: Enrolled,
     shard: u32,
     newest: Option<ReleaseId>,
@@ -328,6 +396,7 @@ struct SavedMember {
 impl SavedMember {
     fn read(input: &mut Reader<'_>) -> Result<Self, BytesError> {
         Ok(Self {
+            needed: read_consent(input)?,
             enrolled: read_enrolled(input)?,
             shard: input.u32()?,
             newest: input.option(read_release_id)?,
@@ -347,7 +416,7 @@ impl SavedMember {
             return Err(wrong(State::Plan, &"it is another plan"));
         }
         let chain = ReleaseChain::resume(hash, self.shard, key, self.newest);
-        let mut member = Member::new(signed.unverified().clone(), signed_plan.to_vec(), number, chain)
+        let mut member = Member::new(signed.unverified().clone(), signed_plan.to_vec(), number, chain, self.needed)
             .map_err(|error| wrong(State::Plan, &error))?;
         let n_params = member.plan.shape().n_params();
         for (item, record) in records {
@@ -364,9 +433,7 @@ impl SavedMember {
             member.device = Some(device.map_err(|error| wrong(State::Device, &error))?);
         }
         if let Some(bytes) = of(State::Progress) {
-            let [next_round, n_ended, n_messages] = read_numbers(bytes)?;
-            let next_round = u32::try_from(next_round).map_err(|error| wrong(State::Progress, &error))?;
-            member.progress = Progress { next_round, n_ended, n_messages };
+            member.progress = read_progress(bytes).map_err(|error| wrong(State::Progress, &error))?;
         }
         if let Some(bytes) = of(State::Outbox) {
             member.outbox = Some(read_outbox(bytes).map_err(|error| wrong(State::Outbox, &error))?);
@@ -374,6 +441,18 @@ impl SavedMember {
         let is_there = member.in_use == OWN_MODEL || member.releases.contains_key(&member.in_use);
         if is_there { Ok(member) } else { Err(wrong(State::Federation, &"the release in use is missing")) }
     }
+}
+
+fn write_release_id(out: &mut Writer, id: ReleaseId) {
+    out.u32(id.version).bytes(id.hash.as_bytes());
+}
+
+fn read_progress(bytes: &[u8]) -> Result<Progress, BytesError> {
+    let mut input = Reader::new(bytes);
+    let (next_round, n_ended, n_messages, n_receipts) = (input.u32()?, input.u64()?, input.u64()?, input.u64()?);
+    let since = input.option(read_release_id)?;
+    input.finish()?;
+    Ok(Progress { next_round, n_ended, since, n_messages, n_receipts })
 }
 
 fn read_outbox(bytes: &[u8]) -> Result<Outbox, BytesError> {

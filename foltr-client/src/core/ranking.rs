@@ -3,41 +3,43 @@
 use foltr_rank::adoption::ShownList;
 use foltr_rank::learn::{Models, OwnRanker};
 use foltr_rank::session::{ClickError, RankError, StoredImpression};
-use foltr_rank::{ImpressionId, Ranking, Session};
+use foltr_rank::{ImpressionId, QueryView, Ranking, Session};
 
 use super::event::{Click, Shown};
 use super::local::OWN_MODEL;
 use super::membership::Membership;
-use super::{Core, Owner, Refused};
+use super::{Core, Owner, RESERVED_IDS, Refused};
 use crate::item::{Item, Write};
 use crate::randomness::Randomness;
 
 impl Core {
     pub(super) fn rank(&mut self, values: &[f32], now: u64, random: &mut dyn Randomness) -> Result<Shown, Refused> {
         let rows = self.features.rows(values)?;
-        self.end_overdue(now, random);
+        self.end_overdue(1, now, random);
         let query = self.features.view(&rows);
         let id = self.next_impression();
+        if id.0 + RESERVED_IDS / 2 >= self.reserved {
+            self.reserve_ids(id.0);
+        }
         if self.is_paused {
-            let ranking = self.ranker().rank(query, self.list_length()).map_err(|_| RankError::Scores)?;
-            self.local.session.continue_from(ImpressionId(id.0 + 1));
-            return Ok(shown(id, &ranking, query.n_docs()));
+            let ranking = self.ranker().rank(query, self.list_length()).unwrap_or_default();
+            return Ok(self.unrecorded(id, &ranking, query.n_docs()));
         }
-        let made = match (self.owner(), &mut self.membership) {
-            (Owner::Federation, Some(membership)) => {
-                let device = membership.member_mut().and_then(|member| member.device.as_mut());
-                let device = device.ok_or(RankError::NoRound)?;
-                device.continue_from(id);
-                device.rank(query, now, random.private())?
+        let made = match make_list(&mut self.membership, &mut self.local, query, id, now, random) {
+            // A release whose scores overflow is of no use; the own model takes its place.
+            Err(RankError::Scores) if self.owner() == Owner::Federation => {
+                self.use_model(OWN_MODEL, random);
+                make_list(&mut self.membership, &mut self.local, self.features.view(&rows), id, now, random)
             }
-            _ => {
-                self.local.session.continue_from(id);
-                self.local.session.rank(query, now, random.private())?
-            }
+            made => made,
         };
-        if made.impression.0 + 1 >= self.reserved {
-            self.reserve_ids(made.impression.0 + 1);
-        }
+        let n_docs = self.features.view(&rows).n_docs();
+        let made = match made {
+            Ok(made) => made,
+            // Not even that: the host's order, of which nothing can be learnt.
+            Err(RankError::Scores) => return Ok(self.unrecorded(id, &Ranking::default(), n_docs)),
+            Err(error) => return Err(error.into()),
+        };
         self.write_impression(self.owner(), made.impression);
         let Self { membership, writes, .. } = self;
         if let Some(member) = membership.as_ref().and_then(Membership::member)
@@ -46,14 +48,20 @@ impl Core {
             // Lists are counted for the sides of the perturbation when they are made.
             member.write_learner(writes);
         }
-        Ok(shown(made.impression, &made.ranking, query.n_docs()))
+        Ok(shown(made.impression, &made.ranking, n_docs))
+    }
+
+    /// A list that has ended before it is shown.
+    fn unrecorded(&mut self, id: ImpressionId, ranking: &Ranking, n_docs: usize) -> Shown {
+        self.local.session.continue_from(ImpressionId(id.0 + 1));
+        shown(id, ranking, n_docs)
     }
 
     /// What lists are ranked by without any chance.
     fn ranker(&self) -> OwnRanker {
         let federated = || {
             let member = self.member()?;
-            let release = member.releases.get(&member.in_use)?;
+            let release = member.release()?;
             let models = Models { global: release.params(), clusters: &[] };
             member.device.as_ref()?.session().ranker(models).ok()
         };
@@ -96,22 +104,30 @@ impl Core {
         Ok(())
     }
 
-    /// Ends lists whose last event is too long ago, and the oldest if there are too many.
-    pub(super) fn end_overdue(&mut self, now: u64, random: &mut dyn Randomness) {
+    /// Ends lists whose last event is too long ago, and the oldest if there are too many beside so many new ones.
+    pub(super) fn end_overdue(&mut self, n_new: usize, now: u64, random: &mut dyn Randomness) {
         if self.is_paused {
             return;
         }
         loop {
             let n_open = self.open(Owner::Alone).len() + self.open(Owner::Federation).len();
-            let is_full = n_open > self.options.retention.open_lists.max(1);
+            let is_full = n_open > 0 && n_open + n_new > self.options.retention.open_lists.max(1);
             let after = if is_full { 0 } else { self.options.retention.list_timeout };
-            // Of the learner that makes no lists any more first.
-            let of_device = self.member_mut().and_then(|member| member.device.as_mut()?.expire(now, after));
-            let ended = of_device
-                .map(|ended| (Owner::Federation, ended))
-                .or_else(|| self.local.expire(now, after, random.public()).map(|ended| (Owner::Alone, ended)));
+            // Those of the learner that makes no lists any more come first.
+            let owners = match self.owner() {
+                Owner::Federation => [Owner::Alone, Owner::Federation],
+                Owner::Alone => [Owner::Federation, Owner::Alone],
+            };
+            let ended = owners.into_iter().find_map(|owner| Some((owner, self.expire(owner, now, after, random)?)));
             let Some((owner, ended)) = ended else { break };
             self.end(owner, &ended, now, random);
+        }
+    }
+
+    fn expire(&mut self, owner: Owner, now: u64, after: u64, random: &mut dyn Randomness) -> Option<StoredImpression> {
+        match owner {
+            Owner::Alone => self.local.expire(now, after, random.public()),
+            Owner::Federation => self.member_mut()?.device.as_mut()?.expire(now, after),
         }
     }
 
@@ -132,7 +148,8 @@ impl Core {
             }
         }
         if let Some(list) = ShownList::of_impression(ended) {
-            self.observe(list, now);
+            let age = self.age.advance(now);
+            self.observe(list, age);
             self.reconsider(random);
         }
         let Self { membership, writes, .. } = self;
@@ -171,7 +188,7 @@ impl Core {
         }
     }
 
-    fn write_impression(&mut self, owner: Owner, id: ImpressionId) {
+    pub(super) fn write_impression(&mut self, owner: Owner, id: ImpressionId) {
         let open = self.open(owner);
         let Ok(at) = open.binary_search_by_key(&id, StoredImpression::id) else { return };
         let bytes = [&[owner as u8], open[at].encode().as_slice()].concat();
@@ -188,6 +205,28 @@ impl Core {
 enum Opened<'a> {
     Alone(&'a mut super::local::Local),
     Federation(&'a mut foltr_federation::Device),
+}
+
+/// A list of the learner that is in use.
+fn make_list(
+    membership: &mut Option<Membership>,
+    local: &mut super::local::Local,
+    query: QueryView<'_>,
+    id: ImpressionId,
+    now: u64,
+    random: &mut dyn Randomness,
+) -> Result<foltr_rank::Shown, RankError> {
+    let member = membership.as_mut().and_then(Membership::member_mut).filter(|member| member.makes_lists());
+    match member.and_then(|member| member.device.as_mut()) {
+        Some(device) => {
+            device.continue_from(id);
+            device.rank(query, now, random.private())
+        }
+        None => {
+            local.session.continue_from(id);
+            local.session.rank(query, now, random.private())
+        }
+    }
 }
 
 /// The ranked documents, and behind them the others in the host's order.

@@ -19,8 +19,8 @@ pub struct Status {
     /// Lists from which the device has learnt alone.
     pub n_learnt_alone: u64,
     pub federation: Option<FederationStatus>,
-    /// The address of the server that was asked to forget this device.
-    pub being_forgotten_by: Option<String>,
+    /// Addresses of federations that have not confirmed yet that this device is forgotten.
+    pub being_forgotten_by: Vec<String>,
     /// Why the last attempt to reach the federation, or to write to the disk, failed.
     pub problem: Option<String>,
     /// Everything that is on the disk.
@@ -113,7 +113,7 @@ impl Core {
             n_open: self.open(Owner::Alone).len() + self.open(Owner::Federation).len(),
             n_learnt_alone: self.local.n_learnt,
             federation: self.federation_status(),
-            being_forgotten_by: self.forgetting.as_ref().map(|it| it.address.as_str().to_owned()),
+            being_forgotten_by: self.forgettings.iter().map(|it| it.address.as_str().to_owned()).collect(),
             problem: self.problem.as_ref().map(|(_, error)| error.to_string()),
             stored: Vec::new(),
         }
@@ -169,7 +169,7 @@ impl fmt::Display for Status {
         if let Some(federation) = &self.federation {
             write!(f, "{federation}")?;
         }
-        if let Some(address) = &self.being_forgotten_by {
+        for address in &self.being_forgotten_by {
             writeln!(f, "Waits for {address} to forget this device.")?;
         }
         if let Some(problem) = &self.problem {

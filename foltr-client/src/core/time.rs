@@ -7,6 +7,27 @@ pub(super) const LONGEST_WAIT: u64 = 24 * 60 * 60;
 const FIRST_WAIT: u64 = 30;
 const LAST_WAIT: u64 = 6 * 60 * 60;
 
+/// The most that one reading of the clock adds to the age of what is stored: a device that was away for longer, or whose
+/// clock has jumped, does not lose everything at once.
+const LONGEST_STEP: u64 = 30 * 24 * 60 * 60;
+
+/// Time that has passed for the device, in seconds: a clock that is set back stops it for one reading.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(super) struct Age {
+    pub elapsed: u64,
+    /// What the clock showed last.
+    pub shown: u64,
+}
+
+impl Age {
+    pub fn advance(&mut self, now: u64) -> u64 {
+        let step = now.saturating_sub(self.shown).min(LONGEST_STEP);
+        self.elapsed = self.elapsed.saturating_add(step);
+        self.shown = now;
+        self.elapsed
+    }
+}
+
 /// When the server may be asked again.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub(super) struct Schedule {
@@ -64,6 +85,15 @@ mod tests {
         assert_eq!(schedule.fail(now, Some(u64::MAX), &mut random), LONGEST_WAIT, "but not for ever");
         schedule.succeed();
         assert_eq!(schedule.wait(now), 0);
+    }
+
+    #[test]
+    fn one_reading_adds_a_month_at_most() {
+        let mut age = Age::default();
+        assert_eq!(age.advance(1_800_000_000), LONGEST_STEP);
+        assert_eq!(age.advance(1_800_000_100), LONGEST_STEP + 100);
+        assert_eq!(age.advance(5), LONGEST_STEP + 100, "set back");
+        assert_eq!(age.advance(u64::MAX), 2 * LONGEST_STEP + 100);
     }
 
     #[test]

@@ -114,7 +114,11 @@ impl FederationPlan {
             ("clients.n_clients", self.n_clients, MOST_CLIENTS),
             ("clients.interactions", self.n_interactions, u32::MAX as usize),
             ("federation.rounds", self.n_rounds, u32::MAX as usize),
-            ("federation.shards", self.shards.map_or(1, |shards| shards as usize), self.n_clients.clamp(1, MOST_SHARDS)),
+            (
+                "federation.shards",
+                self.shards.map_or(1, |shards| shards as usize),
+                self.n_clients.clamp(1, MOST_SHARDS),
+            ),
         ];
         let wrong = counts.into_iter().filter(|(_, count, most)| !(1..=*most).contains(count));
         let counts = wrong.map(|(key, count, most)| PlanProblem {

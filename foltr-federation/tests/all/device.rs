@@ -162,11 +162,11 @@ fn who_has_nothing_to_say_sends_a_protected_zero() {
     let mut scene = Scene::new(FederationPlan { privacy: central(Clip::Fixed(0.5)), ..federation() });
     scene.learn(2, 1);
     let (task, device) = (scene.task, key().public_key().device_id());
-    let sent = scene.device.zero_contribution(&task, device, &mut as_if_real()).expect("a zero");
+    let sent = scene.device.zero_contribution(&task, task.start, device, &mut as_if_real()).expect("a zero");
     assert_eq!(sent.payload, Payload::Clipped { within: true, delta: vec![0.0, 0.0] });
     assert_eq!(scene.device.session().n_interactions(), 1, "the round goes on");
     let mut rewards = Scene::new(FederationPlan { learner: Learner::Evolution(EVOLUTION), ..federation() });
-    let refused = rewards.device.zero_contribution(&rewards.task, device, &mut as_if_real());
+    let refused = rewards.device.zero_contribution(&rewards.task, rewards.task.start, device, &mut as_if_real());
     assert_eq!(refused, Err(DeviceError::NoZeroUpdate));
 }
 
