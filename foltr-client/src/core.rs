@@ -86,20 +86,20 @@ impl Core {
     /// A device from all that is stored; a new one from nothing. The actions must be done before anything else.
     pub fn load(
         options: Options,
-        records: &Records,
+        mut records: Records,
         random: &mut dyn Randomness,
     ) -> Result<(Self, Vec<Action>), LoadError> {
         let features = Features::new(options.features.clone())?;
         let n_features = features.len();
-        check_setup(&options, &features, records)?;
-        let local = Local::load(&options.alone, n_features, records, &impressions(records, Owner::Alone)?, random)?;
-        let membership = Membership::load(records, &impressions(records, Owner::Federation)?)?;
-        let (is_paused, schedule, age) = load_switches(records)?;
+        check_setup(&options, &features, &records)?;
+        let local = Local::load(&options.alone, n_features, &records, &impressions(&records, Owner::Alone)?, random)?;
+        let membership = Membership::load(&records, &impressions(&records, Owner::Federation)?)?;
+        let (is_paused, schedule, age) = load_switches(&records)?;
         let reserved = records.get(&Item::State(State::Ids));
         let [reserved] = reserved.map_or(Ok([0]), |record| read_numbers(&record.bytes))?;
         let mut core = Self {
-            ledgers: Ledgers::load(records)?,
-            forgettings: Forgetting::load(records)?,
+            ledgers: Ledgers::load(&records)?,
+            forgettings: Forgetting::load(&records)?,
             deletion_receipt: records.get(&Item::State(State::DeletionReceipt)).map(|record| record.bytes.clone()),
             features,
             local,
@@ -117,7 +117,7 @@ impl Core {
             is_erasing: false,
             options,
         };
-        core.load_adoption(records)?;
+        core.load_adoption(&mut records)?;
         core.apply_options()?;
         if !records.contains_key(&Item::State(State::Setup)) {
             core.write_setup();
@@ -145,18 +145,23 @@ impl Core {
         Ok(())
     }
 
-    fn load_adoption(&mut self, records: &Records) -> Result<(), LoadError> {
-        let Some(models) = records.get(&Item::State(State::Adoption)) else { return Ok(()) };
+    /// Lists leave the records one by one: there are many, and they are large.
+    fn load_adoption(&mut self, records: &mut Records) -> Result<(), LoadError> {
+        let Some(models) = records.remove(&Item::State(State::Adoption)) else { return Ok(()) };
         let damaged = |why: &dyn std::fmt::Display| LoadError::damaged(State::Adoption.name(), why);
         let Some(member) = self.member() else { return Err(damaged(&"there is no federation")) };
-        let lists = records.iter().filter(|(item, _)| matches!(item, Item::List(_)));
-        let lists: Option<Vec<_>> = lists.map(|(_, record)| record.bytes.split_first_chunk::<8>()).collect();
-        let lists = lists.ok_or_else(|| damaged(&"a list without its time"))?;
-        let (times, lists): (VecDeque<u64>, Vec<&[u8]>) =
-            lists.into_iter().map(|(time, list)| (u64::from_le_bytes(*time), list)).unzip();
-        let bytes = Adoption::join(&models.bytes, &lists);
-        let adoption = Adoption::decode(&bytes, member.plan.shape()).map_err(|error| damaged(&error))?;
-        (self.adoption, self.list_times) = (Some(adoption), times);
+        let bytes = Adoption::join(&models.bytes, &[[0_u8; 0]; 0]);
+        let mut adoption = Adoption::decode(&bytes, member.plan.shape()).map_err(|error| damaged(&error))?;
+        let lists = records.range(Item::List(0)..=Item::List(u64::MAX));
+        let numbers: Vec<Item> = lists.map(|(item, _)| *item).collect();
+        for item in numbers {
+            let record = records.remove(&item);
+            let list = record.as_ref().and_then(|record| record.bytes.split_first_chunk::<8>());
+            let (time, list) = list.ok_or_else(|| damaged(&"a list without its time"))?;
+            adoption.restore(list).map_err(|error| damaged(&error))?;
+            self.list_times.push_back(u64::from_le_bytes(*time));
+        }
+        self.adoption = Some(adoption);
         Ok(())
     }
 

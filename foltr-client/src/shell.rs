@@ -57,12 +57,12 @@ impl<R: Randomness, T: Transport> Shell<R, T> {
         create_folder(folder).map_err(wrong)?;
         let lock = FolderLock::take(folder)?;
         let (store, records) = Store::open(&folder.join(FILE), None)?;
-        Self::with_store(store, &records, options, random, transport, system_clock(), Some(lock))
+        Self::with_store(store, records, options, random, transport, system_clock(), Some(lock))
     }
 
     pub(crate) fn with_store(
         store: Store,
-        records: &Records,
+        records: Records,
         options: Options,
         mut random: R,
         transport: T,
@@ -285,11 +285,11 @@ fn load_what_is_sound(options: &Options, records: Records, random: &mut dyn Rand
     let mut attempts = vec![records.clone(), records];
     attempts[1].retain(|item, _| !is_of_federation(item));
     for records in attempts {
-        match Core::load(options.clone(), &records, random) {
+        match Core::load(options.clone(), records, random) {
             Ok((core, _)) => return Ok(core),
             Err(LoadError::Damaged { .. }) => {}
             Err(error) => return Err(error.into()),
         }
     }
-    Ok(Core::load(options.clone(), &Records::new(), random)?.0)
+    Ok(Core::load(options.clone(), Records::new(), random)?.0)
 }

@@ -145,7 +145,7 @@ pub fn open(
     let (store, records) = Store::open(Path::new(FILE), Some(disk.name()))?;
     let time = time.clone();
     let clock = Box::new(move || time.load(Ordering::Relaxed));
-    Shell::with_store(store, &records, options.clone(), Seeded::new(seed), Direct::to(federation), clock, None)
+    Shell::with_store(store, records, options.clone(), Seeded::new(seed), Direct::to(federation), clock, None)
 }
 
 pub fn documents(wanted: usize, n_docs: usize) -> Vec<f32> {

@@ -138,7 +138,7 @@ impl Deployed {
         let (transport, time) = (Direct::to(&self.federation), self.time.clone());
         let clock = Box::new(move || time.load(Ordering::Relaxed));
         let numbers = Numbers::new(&client.numbers);
-        Shell::with_store(store, &records, self.options.clone(), numbers, transport, clock, None).expect("sound")
+        Shell::with_store(store, records, self.options.clone(), numbers, transport, clock, None).expect("sound")
     }
 
     fn shell(&self, client: u32) -> &Simulation {

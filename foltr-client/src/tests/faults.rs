@@ -187,7 +187,7 @@ fn a_simulated_plan_is_refused_with_numbers_of_the_operating_system() {
     let invitation = lock(&federation).invitation("http://localhost");
     let transport = Direct::to(&federation);
     let random = OsRandomness::new();
-    let shell = Shell::with_store(store, &records, options(), random, transport, system_clock(), None).expect("sound");
+    let shell = Shell::with_store(store, records, options(), random, transport, system_clock(), None).expect("sound");
     let error = federation_error(shell.join(&invitation, Consent::NoPromise));
     assert!(error.to_string().contains("its noise can be foreseen"), "{error}");
 }

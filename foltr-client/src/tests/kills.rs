@@ -110,7 +110,7 @@ fn run_and_kill(folder: &Path, invitation: &str, said: &mut Said, after: Duratio
 }
 
 fn check(folder: &Path, server: &HttpServer, said: &mut Said) {
-    let (core, _) = crate::core::Core::load(options(), &salvage(&folder.join(FILE)), &mut crate::OsRandomness::new())
+    let (core, _) = crate::core::Core::load(options(), salvage(&folder.join(FILE)), &mut crate::OsRandomness::new())
         .expect("sound");
     let open = core.open_clicks();
     for (id, positions) in &said.clicks {

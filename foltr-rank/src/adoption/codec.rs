@@ -68,6 +68,17 @@ impl Adoption {
         Ok(adoption)
     }
 
+    /// Puts back a list that was stored by itself, behind those that are here already; the oldest comes first.
+    pub fn restore(&mut self, bytes: &[u8]) -> Result<(), AdoptionError> {
+        let mut input = Reader::new(bytes);
+        let most = u64::from(self.rule.lists).min(self.n_observed);
+        input.require((self.lists.len() as u64) < most, "more lists than there were")?;
+        let list = read_list(&mut input, self.shape.n_features())?;
+        input.finish()?;
+        self.lists.push_back(list);
+        Ok(())
+    }
+
     fn read_reference(&self, input: &mut Reader<'_>) -> Result<Reference, BytesError> {
         let (version, params) = (input.u32()?, input.f32s(self.shape.n_params())?);
         let [number, n_before] = [read_count(input)?, read_count(input)?];
