@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use foltr_federation::protocol::{
-    Contribution, ContributionReceipt, DeviceId, Document, Enrolment, EnrolmentRequest, Invitation, Plan, PublicKey,
-    Release, ReleaseId, SecretKey, Signed, Task, encode_headers, verify_request,
+    Contribution, ContributionError, ContributionReceipt, DeviceId, Document, Enrolment, EnrolmentRequest, Invitation,
+    Plan, PublicKey, Release, ReleaseId, SecretKey, Signed, Task, encode_headers, verify_request,
 };
 use foltr_federation::{Message, NoiseSource, Received};
 use foltr_rank::Params;
@@ -217,11 +217,15 @@ impl Federation {
 
     fn take(&mut self, round: u32, request: &Request) -> Answer {
         let hash = self.plan.hash().expect("sound");
-        let contribution =
-            Contribution::decode(&request.body, &hash, &self.plan.expected().expect("sound")).expect("sound bytes");
+        let contribution = match Contribution::decode(&request.body, &hash, &self.plan.expected().expect("sound")) {
+            Err(ContributionError::Plan { .. }) => return problem(409, "other-plan"),
+            decoded => decoded.expect("sound bytes"),
+        };
         assert_eq!((contribution.round, contribution.device.to_string()), (round, request.device.clone()));
         let has_rounds = self.plan.federation().asynchrony.is_none();
-        match self.received.get(&(round, contribution.device)) {
+        // A message is named by its plan, too, which its bytes have from the third on.
+        let known = self.received.get(&(round, contribution.device)).filter(|known| known[2..34] == *hash.as_bytes());
+        match known {
             Some(known) if *known != request.body => {
                 self.has_other_bytes = true;
                 return problem(409, "already-contributed");
