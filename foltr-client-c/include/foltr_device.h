@@ -56,6 +56,8 @@ typedef enum {
   FOLTR_FORGOTTEN = 7,
   /// All is well, in a way that this interface has no word for.
   FOLTR_OTHER = 8,
+  /// The server could not be asked to forget this device, and will be by `foltr_device_sync`.
+  FOLTR_FORGETTING_LATER = 9,
 } foltr_progress;
 
 /// What the values of a feature are.

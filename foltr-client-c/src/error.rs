@@ -1,7 +1,6 @@
 //! Errors of the device as codes. What an app would do is what tells codes apart; the words are the device's own.
 
-use foltr_client::{DeviceError, FederationError, LoadError, LockError, OpenError, Refused};
-use foltr_rank::session::ClickError;
+use foltr_client::{ClickError, DeviceError, FederationError, LoadError, LockError, OpenError, Refused};
 
 use crate::border::Failure;
 use crate::types::foltr_status::{

@@ -250,6 +250,7 @@ impl From<Synced> for foltr_synced {
             Synced::Waiting { seconds } => (foltr_progress::FOLTR_WAITING, seconds, 0),
             Synced::Contributed { round } => (foltr_progress::FOLTR_CONTRIBUTED, 0, round),
             Synced::ForgettingAsked => (foltr_progress::FOLTR_FORGETTING_ASKED, 0, 0),
+            Synced::ForgettingLater => (foltr_progress::FOLTR_FORGETTING_LATER, 0, 0),
             Synced::Forgotten => (foltr_progress::FOLTR_FORGOTTEN, 0, 0),
             _ => (foltr_progress::FOLTR_OTHER, 0, 0),
         };

@@ -3,8 +3,7 @@
 use std::ffi::c_char;
 use std::fmt::Display;
 
-use foltr_client::{Feature, FeatureKind, FeatureSchema, Normalisation, Options};
-use foltr_rank::query::MAX_SHOWN;
+use foltr_client::{Feature, FeatureKind, FeatureSchema, MAX_SHOWN, Normalisation, Options};
 
 use crate::arguments::{text, values};
 use crate::border::Failure;

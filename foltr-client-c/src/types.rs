@@ -86,6 +86,8 @@ pub enum foltr_progress {
     FOLTR_FORGOTTEN = 7,
     /// All is well, in a way that this interface has no word for.
     FOLTR_OTHER = 8,
+    /// The server could not be asked to forget this device, and will be by `foltr_device_sync`.
+    FOLTR_FORGETTING_LATER = 9,
 }
 
 /// What `foltr_device_join`, `foltr_device_sync` and `foltr_device_forget` found out.

@@ -36,4 +36,5 @@ pub use foltr_rank::adoption::AdoptionRule;
 pub use foltr_rank::learn::PdgdParameters;
 pub use foltr_rank::learn::pdgd::Updates;
 pub use foltr_rank::personal;
-pub use foltr_rank::{Activation, ImpressionId, Initialisation, RankerShape};
+pub use foltr_rank::session::ClickError;
+pub use foltr_rank::{Activation, ImpressionId, Initialisation, MAX_SHOWN, RankerShape};

