@@ -16,6 +16,23 @@ fn the_quick_start_in_rust_is_the_example() {
 }
 
 #[test]
+fn the_quick_start_in_c_is_the_example_of_its_crate() {
+    assert_eq!(block("Quick start in C"), include_str!("../../../foltr-client-c/examples/quick_start.c"));
+}
+
+/// The readme of the workspace shows a part of the example, so that it can be compiled.
+#[test]
+fn the_lines_of_the_readme_are_those_of_the_example() {
+    let (readme, example) = (include_str!("../../../README.md"), include_str!("../../examples/quick_start.rs"));
+    let (_, lines) = readme.split_once("\n```rust\n").expect("a block in Rust");
+    let (lines, _) = lines.split_once("```").expect("the end of the block");
+    let example: Vec<&str> = example.lines().map(str::trim).collect();
+    for line in lines.lines().filter(|line| !line.is_empty() && !line.starts_with("//")) {
+        assert!(example.contains(&line), "{line}");
+    }
+}
+
+#[test]
 fn every_kind_of_record_is_in_the_table_of_what_is_stored() {
     use foltr_client::item::{Item, State};
     let records = [Item::Impression(0), Item::List(0), Item::Release(0), Item::Receipt(0)];
