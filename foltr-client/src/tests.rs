@@ -7,6 +7,7 @@ mod modes;
 #[path = "../../foltr-simulation/tests/all/equality/server.rs"]
 mod server;
 
+mod attacks;
 mod crashes;
 mod device;
 mod equality;
@@ -14,3 +15,5 @@ mod faults;
 mod federation;
 mod http;
 mod kills;
+mod owner;
+mod plan_changes;

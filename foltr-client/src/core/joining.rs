@@ -185,7 +185,12 @@ impl Core {
             Some(_) if chain.shard() != shard => chain = ReleaseChain::new(hash, shard, chain.key()),
             _ => chain.change_plan(hash),
         }
+        let is_moved = self.chain().is_some_and(|present| present.shard() != chain.shard());
         if let Some(visit) = &mut self.visit {
+            if is_moved {
+                // The other shard has its own.
+                (visit.task, visit.is_idle, visit.has_newest) = (None, false, false);
+            }
             visit.new_plan = None;
             visit.change = Some(Box::new(PlanChange { next, chain }));
         }
