@@ -1,9 +1,11 @@
 //! Devices with SQLite, against a server core in the same process.
 
+#[allow(dead_code, reason = "only the simulator's own tests break devices on purpose")]
 #[path = "../../foltr-simulation/tests/all/equality/harness.rs"]
 mod harness;
 #[path = "../../foltr-simulation/tests/all/equality/modes.rs"]
 mod modes;
+#[allow(dead_code, reason = "only the simulator's own tests restart the server")]
 #[path = "../../foltr-simulation/tests/all/equality/server.rs"]
 mod server;
 
@@ -13,6 +15,7 @@ mod device;
 mod equality;
 mod faults;
 mod federation;
+mod forgetting;
 mod http;
 mod kills;
 mod owner;

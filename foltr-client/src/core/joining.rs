@@ -169,14 +169,13 @@ impl Core {
         let mut chain = *chain;
         let shard = plan.shard_of(present.number);
         let next = Member::new(plan, signed, present.number, chain, needed).map_err(FederationError::Plan)?;
+        // What is not a number is not less.
+        let says_no_more = next.message_epsilon() <= present.message_epsilon();
         let why = match () {
             () if chain.shard() != shard => Some("it moves this device to another shard"),
             () if next.plan.shape() != present.plan.shape() => Some("its model has another form"),
             () if present.is_testable() && !next.is_testable() => Some("its releases cannot be tested before use"),
-            // Not `>`: what is not a number is not less.
-            () if !(next.message_epsilon() <= present.message_epsilon()) => {
-                Some("a message says more about its sender")
-            }
+            () if !says_no_more => Some("a message says more about its sender"),
             () => None,
         };
         let is_joining = self.visit.as_ref().is_some_and(|visit| visit.is_joining);

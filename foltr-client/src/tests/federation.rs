@@ -108,7 +108,7 @@ impl Federation {
     /// The newest message of a device reaches a server without rounds.
     pub fn deliver(&mut self, client: u32) -> Option<Received> {
         let device = self.devices[client as usize].device_id();
-        let bytes = self.received.iter().filter(|((_, of), _)| *of == device).next_back()?.1.clone();
+        let bytes = self.received.iter().rfind(|((_, of), _)| *of == device)?.1.clone();
         let message = self.message(client, &bytes);
         let Server::Asynchronous(server) = &mut self.server else { panic!("a plan without rounds") };
         let received = server.receive(&message).ok();
@@ -295,19 +295,23 @@ pub enum Way {
     AnswerLost,
 }
 
+type Alteration = Box<dyn FnMut(&Request, Answer) -> Answer + Send>;
+
 /// Requests as calls.
 pub struct Direct {
     pub federation: Shared,
+    /// Federations of other origins.
+    pub elsewhere: BTreeMap<String, Shared>,
     pub as_of: Option<u32>,
     /// Of contributions only.
     pub way: Way,
     /// Alters answers.
-    pub alter: Option<Box<dyn FnMut(&Request, Answer) -> Answer + Send>>,
+    pub alter: Option<Alteration>,
 }
 
 impl Direct {
     pub fn to(federation: &Shared) -> Self {
-        Self { federation: federation.clone(), as_of: None, way: Way::Clear, alter: None }
+        Self { federation: federation.clone(), elsewhere: BTreeMap::new(), as_of: None, way: Way::Clear, alter: None }
     }
 }
 
@@ -317,7 +321,8 @@ impl Transport for Direct {
         if way == Way::RequestLost {
             return Err(NotReached("the request was lost".into()));
         }
-        let answer = lock(&self.federation).handle(request, self.as_of);
+        let federation = self.elsewhere.get(&request.origin).unwrap_or(&self.federation);
+        let answer = lock(federation).handle(request, self.as_of);
         if way == Way::AnswerLost {
             return Err(NotReached("the answer was lost".into()));
         }

@@ -1,19 +1,18 @@
-//! What an owner can do: pause, consent, limit, be forgotten, look; and for how long anything is kept.
+//! What an owner decides: pause, consent, budget; and for how long anything is kept.
 
 use foltr_federation::privacy::Budget;
 use foltr_federation::{FederationPlan, Guarantee};
-use foltr_test::disk::Fault;
 
 use super::device::{TestDevice, averaging, documents, options, simulated};
 use super::faults::federation_error;
 use super::federation::{Way, lock, problem};
 use super::modes;
 use super::plan_changes::duchi;
-use crate::core::{Consent, FederationError, ModelInUse, Synced};
+use crate::core::{Consent, FederationError, Synced};
 use crate::options::{Options, Retention};
 use crate::personal::Personalisation;
 
-fn n_stored(device: &TestDevice, what: &str) -> u64 {
+pub fn n_stored(device: &TestDevice, what: &str) -> u64 {
     device.status().stored.iter().filter(|thing| thing.what.contains(what)).map(|thing| thing.count).sum()
 }
 
@@ -150,79 +149,6 @@ fn a_budget_that_is_lowered_later_holds_from_then_on() {
     let device = device.reopen(2).expect("sound");
     assert_eq!(limit(&device), 0.5);
     assert_silent(&device);
-}
-
-/// No file has these four bytes in a row.
-fn assert_nowhere(device: &TestDevice, value: f32) {
-    for (name, _) in device.disk.files() {
-        let content = device.disk.read(&name).expect("a file");
-        assert!(!content.windows(4).any(|bytes| bytes == value.to_le_bytes()), "{value} is in {name}");
-    }
-}
-
-fn is_anywhere(device: &TestDevice, value: f32) -> bool {
-    let has_it = |content: Vec<u8>| content.windows(4).any(|bytes| bytes == value.to_le_bytes());
-    device.disk.files().into_iter().any(|(name, _)| device.disk.read(&name).is_some_and(has_it))
-}
-
-const ODD: f32 = 1_234.567_8;
-
-/// A list with a number that nothing else has, open or ended.
-fn show_odd_list(device: &TestDevice) {
-    let mut features = documents(1, 5);
-    features[1] = ODD;
-    for is_ended in [true, false] {
-        let list = device.shell.rank(&features).expect("sound").impression;
-        device.shell.clicked(list, 1).expect("open");
-        if is_ended {
-            device.shell.dismiss(list).expect("open");
-        }
-    }
-    assert!(is_anywhere(device, ODD), "the attack looks in the right place");
-}
-
-/// The disk is full when the owner wants everything deleted: the server is not asked before that is done.
-#[test]
-fn forgetting_waits_for_the_disk_before_it_asks_the_server() {
-    for is_member in [false, true] {
-        let device = TestDevice::new(averaging(), options(), 1);
-        if is_member {
-            device.join(Consent::NoPromise).expect("it joins");
-        }
-        show_odd_list(&device);
-        device.disk.fail_at(device.disk.n_operations(), Fault::Full);
-        let n_requests = lock(&device.federation).n_requests;
-        device.shell.forget().expect_err("it is not deleted");
-        device.sync().expect_err("still not");
-        if is_member {
-            device.join(Consent::NoPromise).expect_err("it is being forgotten there");
-        }
-        device.shell.rank(&documents(1, 5)).expect("ranking goes on");
-        assert_eq!(lock(&device.federation).n_requests, n_requests, "nothing was asked");
-        device.disk.clear_fault();
-        let synced = device.shell.sync().expect("room");
-        assert_eq!(synced, if is_member { Synced::ForgettingAsked } else { Synced::Alone });
-        assert_nowhere(&device, ODD);
-        let device = device.reopen(2).expect("sound");
-        assert_nowhere(&device, ODD);
-        assert_eq!((n_stored(&device, "plan of"), n_stored(&device, "releases in use")), (0, 0));
-        assert_eq!((device.model(), device.status().n_learnt_alone), (ModelInUse::Own, 0));
-    }
-}
-
-#[test]
-fn nothing_of_a_list_is_left_on_the_disk_after_forgetting() {
-    let device = TestDevice::member(averaging(), options(), 1);
-    device.interact_times(50);
-    show_odd_list(&device);
-    device.interact_times(200);
-    assert_eq!(device.shell.forget(), Ok(Synced::ForgettingAsked));
-    assert_nowhere(&device, ODD);
-    assert_eq!(n_stored(&device, "lists"), 0);
-    let device = device.reopen(2).expect("sound");
-    assert_nowhere(&device, ODD);
-    assert_eq!((device.model(), device.status().federation), (ModelInUse::Own, None));
-    device.interact(1, 5);
 }
 
 #[test]
