@@ -40,7 +40,7 @@ use ledgers::Ledgers;
 use local::Local;
 use membership::{Member, Membership};
 use sync::Visit;
-use time::{Age, Schedule};
+use time::{Age, DAY, Schedule};
 
 /// Ids that are set aside at a time: ids of lists that a power failure took are never given to others. Half of them are
 /// left when more are set aside, so that these are durable long before they are needed.
@@ -268,7 +268,7 @@ impl Core {
 
     /// Lists that are older than the retention allows go.
     fn drop_old_lists(&mut self, now: u64) {
-        let age = self.age.advance(now);
+        let age = self.advance_age(now);
         let Some(adoption) = &mut self.adoption else { return };
         let is_old = |&&time: &&u64| age.saturating_sub(time) > self.options.retention.ended_lists;
         let n_old = self.list_times.iter().take_while(is_old).count();
@@ -279,7 +279,16 @@ impl Core {
         adoption.drop_oldest(n_old);
         self.list_times.drain(..n_old);
         self.writes.extend((0..n_old as u64).map(|old| Write::delete(Item::List(first + old))));
-        self.write_switches();
+    }
+
+    /// The age of the device, which is stored once a day: one that is opened often grows old, too.
+    fn advance_age(&mut self, now: u64) -> u64 {
+        let before = self.age.elapsed;
+        let age = self.age.advance(now);
+        if age / DAY != before / DAY {
+            self.write_switches();
+        }
+        age
     }
 
     fn write_adoption(&mut self) {

@@ -1,14 +1,15 @@
 //! Devices with SQLite, against a server core in the same process.
 
+#[allow(dead_code, reason = "only the simulator's own tests break devices on purpose")]
 #[path = "../../foltr-simulation/tests/all/equality/harness.rs"]
-#[allow(dead_code, reason = "faults and interruptions of servers are tested where it comes from")]
 mod harness;
 #[path = "../../foltr-simulation/tests/all/equality/modes.rs"]
 mod modes;
+#[allow(dead_code, reason = "only the simulator's own tests restart the server")]
 #[path = "../../foltr-simulation/tests/all/equality/server.rs"]
-#[allow(dead_code, reason = "faults and interruptions of servers are tested where it comes from")]
 mod server;
 
+mod attacks;
 mod crashes;
 mod device;
 mod equality;
@@ -16,5 +17,8 @@ mod events;
 mod faults;
 mod federation;
 mod footprint;
+mod forgetting;
 mod http;
 mod kills;
+mod owner;
+mod plan_changes;

@@ -32,7 +32,9 @@ impl Core {
         device.continue_contributions(first_round);
         let (device, ended) = with_open_lists(device, &next.plan, former.device.as_mut());
         next.device = Some(device);
-        let is_comparable = former.plan.shape() == next.plan.shape() && next.is_testable();
+        // Another shard has other releases with the same versions.
+        let is_same_chain = former.chain.shard() == next.chain.shard();
+        let is_comparable = is_same_chain && former.plan.shape() == next.plan.shape() && next.is_testable();
         next.take_models(former, is_comparable);
         next.progress.next_round = first_round;
         *former = next;

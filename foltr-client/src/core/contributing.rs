@@ -39,8 +39,10 @@ impl Core {
             return nothing;
         }
         let made = self.make(&task, random);
+        // A round that was not in step with those of others begins anew with them.
+        let is_renewed = matches!(made, Ok(Some(_))) && self.member().is_some_and(Member::uses_newest);
         // Also if nothing was made, or it cannot be booked: without a round there are no lists.
-        self.renew_round(false, random)?;
+        self.renew_round(is_renewed, random)?;
         let Some(contribution) = made? else { return nothing };
         let message = contribution.encode();
         let Self { membership: Some(membership), ledgers, .. } = self else { return nothing };
@@ -97,17 +99,19 @@ impl Core {
         is_open && has_enough && is_for_us && membership.may_send() && affords()
     }
 
-    /// The message of this round. Who shows another model than the newest has no update of its round: where messages are
-    /// protected, an update of zero goes in its place, as if its round had begun when others' did.
+    /// The message of this round. Who shows another model than the newest, or did when the round of others began, has no
+    /// update of that round: where messages are protected, an update of zero goes in its place.
     fn make(&mut self, task: &Task, random: &mut dyn Randomness) -> Result<Option<Contribution>, FederationError> {
         let Some(membership) = &mut self.membership else { return Ok(None) };
         let id = membership.key.id;
         let Some(member) = membership.member_mut() else { return Ok(None) };
         let (is_private, since) = (member.is_private(), member.progress.since.unwrap_or(task.start));
-        let Member { device: Some(device), in_use, considered, .. } = member else { return Ok(None) };
-        let is_newest = Some(*in_use) == *considered;
+        let must_be_in_step = is_private && !member.learns_by_rewards();
+        let uses_newest = member.uses_newest();
+        let Member { device: Some(device), in_use, .. } = member else { return Ok(None) };
         let is_fresh = device.start().is_some_and(|start| device.is_fresh(start.version, task.start.version));
-        if device.is_ready() && is_fresh && *in_use != OWN_MODEL && (is_newest || !is_private) {
+        let is_in_step = uses_newest && device.start() == Some(since);
+        if device.is_ready() && is_fresh && *in_use != OWN_MODEL && (is_in_step || !must_be_in_step) {
             match device.contribution(task, id, random.noise()) {
                 Err(DeviceError::Finish(FinishError::Overflow)) => {}
                 made => return Ok(Some(made?)),

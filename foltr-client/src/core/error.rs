@@ -74,7 +74,7 @@ pub enum FederationError {
     OtherReceipt,
     #[error(
         "the server has another message of this device for round {round}: the folder was copied, or an old copy was restored. \
-         Its ledger no longer knows what was spent; let it be forgotten and join anew"
+         Its ledger no longer knows what was spent, and nothing is sent there any more"
     )]
     OtherMessage { round: u32 },
     #[error("the deletion receipt is not valid: {0}")]

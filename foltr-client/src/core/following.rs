@@ -2,7 +2,7 @@
 
 use foltr_federation::Device;
 use foltr_federation::protocol::{
-    MOST_HEADERS, Release, ReleaseChain, ReleaseError, ReleaseId, Signed, Task, decode_headers,
+    MOST_HEADERS, Plan, Release, ReleaseChain, ReleaseError, ReleaseId, Signed, Task, decode_headers,
 };
 use foltr_rank::adoption::Adoption;
 
@@ -20,6 +20,12 @@ impl Core {
     pub(super) fn chain(&self) -> Option<&ReleaseChain> {
         let change = self.visit.as_ref().and_then(|visit| visit.change.as_ref());
         change.map(|change| &change.chain).or_else(|| self.member().map(|member| &member.chain))
+    }
+
+    /// The plan of that chain.
+    pub(super) fn plan(&self) -> Option<&Plan> {
+        let change = self.visit.as_ref().and_then(|visit| visit.change.as_ref());
+        change.map(|change| &change.next.plan).or_else(|| self.member().map(|member| &member.plan))
     }
 
     fn chain_mut(&mut self) -> Option<&mut ReleaseChain> {
@@ -128,7 +134,7 @@ impl Core {
         body: &[u8],
         random: &mut dyn Randomness,
     ) -> Result<(), FederationError> {
-        let (Some(member), Some(chain)) = (self.member(), self.chain()) else { return Err(FederationError::NotAsked) };
+        let (Some(present), Some(chain)) = (self.plan(), self.chain()) else { return Err(FederationError::NotAsked) };
         let header = Release::decode_header(body).map_err(|error| unreadable("release", &error))?;
         let (version, plan) = (header.unverified().version, header.unverified().plan);
         if version == OWN_MODEL || wanted.is_some_and(|wanted| wanted != version) {
@@ -138,10 +144,8 @@ impl Core {
             header.verify(&chain.key()).map_err(|_| FederationError::Forged { what: "release" })?;
             return self.follow_plan(ReleaseError::Plan { version, expected: chain.plan(), got: plan });
         }
-        let change = self.visit.as_ref().and_then(|visit| visit.change.as_ref());
-        let shape = change.map_or(&member.plan, |change| &change.next.plan).shape();
-        let release =
-            Release::decode(body, shape.n_params()).map_err(|why| FederationError::DamagedRelease { version, why })?;
+        let release = Release::decode(body, present.shape().n_params())
+            .map_err(|why| FederationError::DamagedRelease { version, why })?;
         let Some(chain) = self.chain_mut() else { return Err(FederationError::NotAsked) };
         if let Err(error) = chain.accept(&release) {
             return self.follow_plan(error);

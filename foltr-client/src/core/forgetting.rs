@@ -149,6 +149,8 @@ impl Core {
         match &outcome {
             Ok(Synced::Forgotten) => {
                 self.forgettings.remove(at);
+                // The next one has taken its place.
+                self.visit.iter_mut().for_each(|visit| visit.n_forgettings = at);
                 if answer.is_success() {
                     self.writes.push(Write::put(Item::State(State::DeletionReceipt), answer.body.clone()));
                     self.deletion_receipt = Some(answer.body.clone());
@@ -159,7 +161,6 @@ impl Core {
             Err(_) => drop(forgetting.schedule.fail(now, None, random.private())),
         }
         if let Some(visit) = &mut self.visit {
-            visit.n_forgettings = visit.n_forgettings.min(self.forgettings.len());
             visit.forgetting = Some(outcome);
         }
         self.write_forgettings();

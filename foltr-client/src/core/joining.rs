@@ -169,11 +169,13 @@ impl Core {
         let mut chain = *chain;
         let shard = plan.shard_of(present.number);
         let next = Member::new(plan, signed, present.number, chain, needed).map_err(FederationError::Plan)?;
+        // What is not a number is not less.
+        let says_no_more = next.message_epsilon() <= present.message_epsilon();
         let why = match () {
             () if chain.shard() != shard => Some("it moves this device to another shard"),
             () if next.plan.shape() != present.plan.shape() => Some("its model has another form"),
             () if present.is_testable() && !next.is_testable() => Some("its releases cannot be tested before use"),
-            () if next.message_epsilon() > present.message_epsilon() => Some("a message says more about its sender"),
+            () if !says_no_more => Some("a message says more about its sender"),
             () => None,
         };
         let is_joining = self.visit.as_ref().is_some_and(|visit| visit.is_joining);
@@ -182,7 +184,12 @@ impl Core {
             Some(_) if chain.shard() != shard => chain = ReleaseChain::new(hash, shard, chain.key()),
             _ => chain.change_plan(hash),
         }
+        let is_moved = self.chain().is_some_and(|present| present.shard() != chain.shard());
         if let Some(visit) = &mut self.visit {
+            if is_moved {
+                // The other shard has its own.
+                (visit.task, visit.is_idle, visit.has_newest) = (None, false, false);
+            }
             visit.new_plan = None;
             visit.change = Some(Box::new(PlanChange { next, chain }));
         }

@@ -206,6 +206,11 @@ impl Member {
         self.cost.after(1, self.plan.federation().delta()).epsilon
     }
 
+    /// Whether the newest release was adopted.
+    pub fn uses_newest(&self) -> bool {
+        self.considered == Some(self.in_use)
+    }
+
     /// Whether lists are made with the federation's learner.
     pub fn makes_lists(&self) -> bool {
         self.in_use != OWN_MODEL && self.device.is_some()

@@ -148,7 +148,7 @@ impl Core {
             }
         }
         if let Some(list) = ShownList::of_impression(ended) {
-            let age = self.age.advance(now);
+            let age = self.advance_age(now);
             self.observe(list, age);
             self.reconsider(random);
         }

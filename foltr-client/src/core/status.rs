@@ -67,6 +67,8 @@ pub struct BudgetStatus {
     pub n_unprotected: u64,
     /// Whether one more message would be too much. Ranking goes on.
     pub is_exhausted: bool,
+    /// Whether the server has a message of this device that the ledger does not know: then nothing is sent there any more.
+    pub is_unknown: bool,
 }
 
 /// Records of one kind.
@@ -152,6 +154,7 @@ impl Core {
             limit: ledger.budget(),
             n_unprotected: ledger.n_unprotected(),
             is_exhausted: !self.ledgers.affords(address, &name, next, member.cost),
+            is_unknown: self.ledgers.is_stopped(address),
         })
     }
 }
@@ -209,7 +212,7 @@ impl fmt::Display for FederationStatus {
 
 impl fmt::Display for BudgetStatus {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { spent, limit, n_unprotected, is_exhausted } = self;
+        let Self { spent, limit, n_unprotected, is_exhausted, is_unknown } = self;
         if *n_unprotected > 0 {
             writeln!(f, "{n_unprotected} messages were sent without any promise.")?;
         } else if limit.epsilon < f64::MAX {
@@ -218,9 +221,14 @@ impl fmt::Display for BudgetStatus {
         } else {
             writeln!(f, "Privacy spent: epsilon {:.3} (delta {:e}), without a limit.", spent.epsilon, spent.delta)?;
         }
-        if *is_exhausted {
-            writeln!(f, "The budget is spent: nothing is sent any more. Ranking goes on.")?;
+        match () {
+            () if *is_unknown => writeln!(
+                f,
+                "The server has another message of this device, so that nobody knows what was spent: nothing is sent any more. \
+                 Ranking goes on."
+            ),
+            () if *is_exhausted => writeln!(f, "The budget is spent: nothing is sent any more. Ranking goes on."),
+            () => Ok(()),
         }
-        Ok(())
     }
 }

@@ -286,7 +286,7 @@ impl Core {
             }
         };
         // A release of a plan that is not known yet may have another form.
-        let n_params = self.member().map_or(0, |member| member.plan.shape().n_params());
+        let n_params = self.plan().map_or(0, |plan| plan.shape().n_params());
         let most =
             if let Asked::Release(_) | Asked::Newest = asked { SHORT_ANSWER + 4 * n_params } else { SHORT_ANSWER };
         signed(address, key, method, &path, body, most)

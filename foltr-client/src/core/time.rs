@@ -3,13 +3,14 @@
 use rand::{Rng, RngExt};
 
 /// The longest wait that is believed: with more a clock was wrong, or a server wants to be rid of a device.
-pub(super) const LONGEST_WAIT: u64 = 24 * 60 * 60;
+pub(super) const LONGEST_WAIT: u64 = DAY;
+pub(super) const DAY: u64 = 24 * 60 * 60;
 const FIRST_WAIT: u64 = 30;
 const LAST_WAIT: u64 = 6 * 60 * 60;
 
 /// The most that one reading of the clock adds to the age of what is stored: a device that was away for longer, or whose
 /// clock has jumped, does not lose everything at once.
-const LONGEST_STEP: u64 = 30 * 24 * 60 * 60;
+const LONGEST_STEP: u64 = 30 * DAY;
 
 /// Time that has passed for the device, in seconds: a clock that is set back stops it for one reading.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

@@ -13,7 +13,7 @@ use rand::Rng;
 
 use super::federation::{Direct, Federation, Shared, lock};
 use super::modes;
-use crate::core::Consent;
+use crate::core::{Answer, Consent, Request};
 use crate::error::OpenError;
 use crate::options::Options;
 use crate::randomness::Randomness;
@@ -123,9 +123,35 @@ impl TestDevice {
     }
 
     pub fn interact_times(&self, times: usize) {
+        self.interact_among(5, times);
+    }
+
+    /// So many lists of `n_docs` documents each.
+    pub fn interact_among(&self, n_docs: usize, times: usize) {
         for number in 0..times {
-            self.interact(number % 5, 5);
+            self.interact(number % n_docs, n_docs);
         }
+    }
+
+    pub fn status(&self) -> crate::Status {
+        self.shell.status().expect("a status")
+    }
+
+    pub fn model(&self) -> crate::ModelInUse {
+        self.status().model
+    }
+
+    /// Answers whose requests have this in their path are replaced.
+    pub fn answer(&self, path: &'static str, answer: impl Fn() -> Answer + Send + 'static) {
+        self.shell.transport().alter = Some(Box::new(
+            move |request: &Request, honest| {
+                if request.path.contains(path) { answer() } else { honest }
+            },
+        ));
+    }
+
+    pub fn answer_honestly(&self) {
+        self.shell.transport().alter = None;
     }
 
     /// Ends the server's round with the messages that have come.

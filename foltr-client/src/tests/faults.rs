@@ -36,7 +36,7 @@ fn alter(device: &TestDevice, what: &'static str, change: impl Fn(Vec<u8>) -> Ve
     }));
 }
 
-fn federation_error(result: Result<Synced, DeviceError>) -> FederationError {
+pub fn federation_error(result: Result<Synced, DeviceError>) -> FederationError {
     match result {
         Err(DeviceError::Refused(Refused::Federation(error)) | DeviceError::NotReached(error, _)) => error,
         other => panic!("{other:?}"),

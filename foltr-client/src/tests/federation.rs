@@ -1,6 +1,6 @@
 //! A server in the same process: the coordinators of a real one, behind the requests of the protocol.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Mutex, MutexGuard};
 
 use foltr_federation::protocol::{
@@ -20,6 +20,8 @@ pub const SECRET: [u8; 32] = [5; 32];
 
 pub struct Federation {
     pub plan: Plan,
+    /// Plans before it, which the server still shows.
+    former_plans: Vec<Plan>,
     pub key: SecretKey,
     pub server: Server,
     /// By shard.
@@ -51,6 +53,7 @@ impl Federation {
             server: Server::new(&plan),
             releases: (0..n_shards).map(first).collect(),
             plan,
+            former_plans: Vec::new(),
             key,
             devices: Vec::new(),
             received: BTreeMap::new(),
@@ -127,6 +130,28 @@ impl Federation {
         self.releases[shard as usize].push(next);
     }
 
+    /// Another plan, and its first release of every shard. Messages are counted anew.
+    pub fn change_plan(&mut self, plan: Plan, params: &[f32]) {
+        self.server = Server::new(&plan);
+        self.former_plans.push(std::mem::replace(&mut self.plan, plan));
+        self.received.clear();
+        (0..self.releases.len() as u32).for_each(|shard| self.publish_model(shard, params.to_vec()));
+    }
+
+    /// The next round, and another release with this model, whatever the messages said.
+    pub fn skip_round(&mut self, params: Params) {
+        let Server::Rounds(server) = &mut self.server else { panic!("a plan with rounds") };
+        server.skip();
+        self.publish_model(0, params);
+    }
+
+    /// Rounds of the messages that came, and the releases that they say to have started from.
+    pub fn starts(&self) -> BTreeSet<(u32, u32)> {
+        let (hash, expected) = (self.plan.hash().expect("sound"), self.plan.expected().expect("sound"));
+        let start = |bytes| Contribution::decode(bytes, &hash, &expected).expect("sound bytes").start.version;
+        self.received.iter().map(|((round, _), bytes)| (*round, start(bytes))).collect()
+    }
+
     /// Answers a request, as if `as_of` were the newest release.
     pub fn handle(&mut self, request: &Request, as_of: Option<u32>) -> Answer {
         self.n_requests += 1;
@@ -141,11 +166,14 @@ impl Federation {
             return problem(401, "unknown-device");
         }
         let shard = value("shard");
-        let upto = as_of.unwrap_or(self.n_releases() - 1);
+        let upto = as_of.unwrap_or(self.newest(shard).header().version);
         match (request.method, parts.as_slice()) {
             (Method::Post, ["devices"]) => self.enrol(request),
-            (Method::Get, ["plans", hash]) if *hash == self.plan.hash().expect("sound").to_string() => {
-                ok(Signed::sign(self.plan.clone(), &self.key).expect("sound").as_bytes())
+            (Method::Get, ["plans", hash]) => {
+                let mut plans = self.former_plans.iter().chain([&self.plan]);
+                let plan = plans.find(|plan| plan.hash().expect("sound").to_string() == **hash);
+                let sign = |plan: &Plan| Signed::sign(plan.clone(), &self.key).expect("sound");
+                plan.map_or_else(|| problem(404, "not-found"), |plan| ok(sign(plan).as_bytes()))
             }
             (Method::Get, ["task"]) if self.is_open => ok(self.task(shard, upto).as_bytes()),
             (Method::Get, ["task"]) => Answer { status: 204, retry_after: Some(5), ..Answer::default() },
@@ -268,21 +296,23 @@ pub enum Way {
     AnswerLost,
 }
 
-type Alter = Box<dyn FnMut(&Request, Answer) -> Answer + Send>;
+type Alteration = Box<dyn FnMut(&Request, Answer) -> Answer + Send>;
 
 /// Requests as calls.
 pub struct Direct {
     pub federation: Shared,
+    /// Federations of other origins.
+    pub elsewhere: BTreeMap<String, Shared>,
     pub as_of: Option<u32>,
     /// Of contributions only.
     pub way: Way,
     /// Alters answers.
-    pub alter: Option<Alter>,
+    pub alter: Option<Alteration>,
 }
 
 impl Direct {
     pub fn to(federation: &Shared) -> Self {
-        Self { federation: federation.clone(), as_of: None, way: Way::Clear, alter: None }
+        Self { federation: federation.clone(), elsewhere: BTreeMap::new(), as_of: None, way: Way::Clear, alter: None }
     }
 }
 
@@ -292,7 +322,8 @@ impl Transport for Direct {
         if way == Way::RequestLost {
             return Err(NotReached("the request was lost".into()));
         }
-        let answer = lock(&self.federation).handle(request, self.as_of);
+        let federation = self.elsewhere.get(&request.origin).unwrap_or(&self.federation);
+        let answer = lock(federation).handle(request, self.as_of);
         if way == Way::AnswerLost {
             return Err(NotReached("the answer was lost".into()));
         }
