@@ -23,9 +23,11 @@ mod time;
 
 use std::collections::VecDeque;
 
+use foltr_federation::Guarantee;
 use foltr_rank::ImpressionId;
 use foltr_rank::adoption::{Adoption, ShownList};
 use foltr_rank::bytes::{Reader, Writer};
+use foltr_rank::parameter::require;
 
 pub use error::{FederationError, LoadError, Refused};
 pub use event::{Action, Answer, Click, Consent, Event, Method, Outcome, Request, Shown, Synced};
@@ -91,6 +93,7 @@ impl Core {
     ) -> Result<(Self, Vec<Action>), LoadError> {
         let features = Features::new(options.features.clone())?;
         let n_features = features.len();
+        check_options(&options)?;
         check_setup(&options, &features, &records)?;
         let local = Local::load(&options.alone, n_features, &records, &impressions(&records, Owner::Alone)?, random)?;
         let membership = Membership::load(&records, &impressions(&records, Owner::Federation)?)?;
@@ -317,6 +320,17 @@ fn load_switches(records: &Records) -> Result<(bool, Schedule, Age), LoadError> 
     let [is_paused, next_try, n_failures, elapsed, shown] = read_numbers(&record.bytes)?;
     let n_failures = u32::try_from(n_failures).unwrap_or(u32::MAX);
     Ok((is_paused != 0, Schedule { next_try, n_failures }, Age { elapsed, shown }))
+}
+
+fn check_options(options: &Options) -> Result<(), LoadError> {
+    if let Some(&problem) = options.adoption.iter().flat_map(|rule| rule.check()).collect::<Vec<_>>().first() {
+        return Err(problem.into());
+    }
+    if let Some(Guarantee { epsilon, delta }) = options.budget {
+        require("budget.epsilon", epsilon, epsilon >= 0.0, "0 or a positive number")?;
+        require("budget.delta", delta, (0.0..1.0).contains(&delta), "from 0 to below 1")?;
+    }
+    Ok(())
 }
 
 /// What a folder is for: a device with other features or another ranker must not go on with it.

@@ -109,6 +109,9 @@ impl<R: Randomness, T: Transport> Shell<R, T> {
 
     pub fn sync(&self) -> Result<Synced, DeviceError> {
         self.visit(|inside| {
+            if let Err(error) = &inside.store {
+                return Err(error.clone().into());
+            }
             inside.retry_store()?;
             inside.event(Event::Sync)
         })

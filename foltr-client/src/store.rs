@@ -47,7 +47,7 @@ const CHECKPOINT_AFTER_AT_LAST: u32 = 256;
 pub enum StoreError {
     #[error("{}: was written by a newer version of this program (format {found}, this one knows {known}): update it", file.display())]
     Newer { file: PathBuf, found: i64, known: usize },
-    #[error("{}: is damaged: {why}. Nothing was changed; restore the folder's model, or move it away and begin anew", file.display())]
+    #[error("{}: is damaged: {why}. Nothing was changed; move the folder away and begin anew, never with an old copy of it", file.display())]
     Damaged { file: PathBuf, why: String },
     #[error("{}: the disk is full; what was not stored is tried again", file.display())]
     Full { file: PathBuf },

@@ -18,6 +18,7 @@ mod faults;
 mod federation;
 mod footprint;
 mod forgetting;
+mod fuzz;
 mod http;
 mod kills;
 mod owner;

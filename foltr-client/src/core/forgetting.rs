@@ -132,6 +132,16 @@ impl Core {
         Some(Asked::Forget(at))
     }
 
+    /// How a device without a federation stands: a request may wait for its time.
+    pub(super) fn alone(&self, now: u64) -> Synced {
+        let has_asked = self.visit.as_ref().is_some_and(|visit| visit.forgetting.is_some());
+        let waits = self.forgettings.iter().map(|forgetting| forgetting.schedule.wait(now));
+        match waits.min().filter(|_| !has_asked) {
+            Some(seconds) => Synced::Later { seconds },
+            None => Synced::Alone,
+        }
+    }
+
     /// The answer to a request to be forgotten. Whatever it is, the visit goes on.
     pub(super) fn take_deletion(&mut self, at: usize, answer: &Answer, now: u64, random: &mut dyn Randomness) {
         let Some(forgetting) = self.forgettings.get_mut(at) else { return };

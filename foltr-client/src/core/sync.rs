@@ -178,7 +178,7 @@ impl Core {
             return Ok(Next::Ask(asked));
         }
         let is_joining = self.visit.as_ref().is_some_and(|visit| visit.is_joining);
-        let Some(membership) = &self.membership else { return Ok(Next::Done(Synced::Alone)) };
+        let Some(membership) = &self.membership else { return Ok(Next::Done(self.alone(now))) };
         match &membership.standing {
             _ if self.is_paused && !is_joining => Ok(Next::Done(Synced::Paused)),
             _ if self.schedule.wait(now) > 0 => Ok(Next::Done(Synced::Later { seconds: self.schedule.wait(now) })),

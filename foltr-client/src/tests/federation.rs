@@ -186,8 +186,8 @@ impl Federation {
             }
             (Method::Get, ["releases", "newest"]) => ok(&self.releases[shard as usize][upto as usize].encode()),
             (Method::Get, ["releases", version]) => {
-                let version: usize = version.parse().expect("a number");
-                ok(&self.releases[shard as usize][version].encode())
+                let release = self.releases[shard as usize].get(version.parse::<usize>().expect("a number"));
+                release.map_or_else(|| problem(404, "not-found"), |release| ok(&release.encode()))
             }
             (Method::Put, ["rounds", round, "contributions", device]) => {
                 assert_eq!(*device, request.device, "a device sends for itself");

@@ -93,7 +93,7 @@ fn invitations_survive_fuzzing() {
         assert_eq!(again.as_ref(), Ok(&invitation));
         Ok(())
     };
-    let addresses = ["https://a.org:8443/v1/federations/wards", "http://127.0.0.1:80/v1/a", "http://[::1]/v1/a"];
+    let addresses = ["https://a.org:8443/v1/federations/wards", "http://127.0.0.1:8080/v1/a", "http://[::1]/v1/a"];
     fuzz("invitation", addresses.map(text).into(), &decode);
 }
 

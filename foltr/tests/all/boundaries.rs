@@ -210,7 +210,7 @@ fn libraries_do_not_print() {
     for name in LIBRARIES.into_iter().chain(["foltr-report", "foltr"]) {
         // By their ends, `eprint!` and `eprintln!` are found as well.
         assert_eq!(
-            uses(name, &["print!", "println!", "dbg!"]),
+            uses_beside_tests(name, &["print!", "println!", "dbg!"]),
             [""; 0],
             "libraries return what they have to say, the command says it by `output`"
         );
