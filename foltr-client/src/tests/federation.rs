@@ -324,6 +324,9 @@ impl Transport for Direct {
         }
         let federation = self.elsewhere.get(&request.origin).unwrap_or(&self.federation);
         let answer = lock(federation).handle(request, self.as_of);
+        if answer.body.len() > request.most {
+            return Err(NotReached("the answer is too long".into()));
+        }
         if way == Way::AnswerLost {
             return Err(NotReached("the answer was lost".into()));
         }

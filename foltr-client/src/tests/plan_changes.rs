@@ -9,7 +9,7 @@ use super::device::{TestDevice, averaging, documents, options, simulated};
 use super::faults::federation_error;
 use super::federation::{lock, problem};
 use super::modes;
-use crate::core::{Click, Consent, FederationError, ModelInUse, Synced};
+use crate::core::{Click, Consent, FederationError, ModelInUse, Request, Synced};
 use crate::options::{Options, Retention};
 
 const NETWORK: RankerShape =
@@ -173,6 +173,24 @@ fn plans_that_weaken_something_need_the_owner() {
     assert_needs_the_owner(pdgd(), FederationPlan { ranker: Some(NETWORK), ..pdgd() }, "another form");
     assert_needs_the_owner(pdgd(), modes::evolution(1), "cannot be tested");
     assert_needs_the_owner(duchi(1.0), duchi(30.0), "says more about its sender");
+}
+
+/// 65,536 hidden units with 3 weights, a threshold and an output each are 1.3 megabytes, where 12 bytes were enough before: so
+/// much longer may the answer be.
+#[test]
+fn the_model_of_a_new_plan_may_be_much_larger() {
+    let hidden = 65_536;
+    let ranker = RankerShape::Mlp { hidden, activation: Activation::Logistic, initialisation: Initialisation::FanIn };
+    let large = simulated(FederationPlan { ranker: Some(ranker), ..modes::pdgd(1) });
+    let n_params = 5 * 65_536;
+    let device = TestDevice::member(averaging(), options(), 1);
+    change(&device, &large, &vec![0.0; n_params]);
+    device.shell.transport().alter = Some(Box::new(move |request: &Request, answer| {
+        let is_long_enough = request.most >= (2 << 20) + 4 * n_params;
+        if request.path.contains("/releases/") && !is_long_enough { problem(500, "cut-off") } else { answer }
+    }));
+    assert_eq!(device.join(Consent::NoPromise), Ok(Synced::UpToDate));
+    assert_eq!(device.model(), ModelInUse::Release { version: 1 });
 }
 
 /// Device 1 of two shards belongs to shard 1; without shards, to shard 0. What was in use has the version that the bad
