@@ -5,6 +5,8 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
+use foltr_federation::FederationPlan;
+use foltr_federation::protocol::Plan;
 use rustls::pki_types::{PrivateKeyDer, PrivatePkcs8KeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 
@@ -104,7 +106,8 @@ pub fn features() -> FeatureSchema {
 
 /// A federation of people: its noise may not be foreseen.
 pub fn federation() -> Shared {
-    let plan = foltr_federation::protocol::Plan::new(super::modes::pdgd(1), &features(), false);
+    let plan = FederationPlan { n_rounds: 10_000, ..super::modes::pdgd(1) };
+    let plan = Plan::new(plan, &features(), false);
     Federation::shared(plan.expect("deployable"))
 }
 

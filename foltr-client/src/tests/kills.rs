@@ -16,7 +16,7 @@ use rand::{Rng, RngExt};
 use super::federation::lock;
 use super::http::{HttpServer, features, federation};
 use crate::core::Consent;
-use crate::options::Options;
+use crate::options::{Options, Retention};
 use crate::randomness::OsNoise;
 use crate::shell::FILE;
 use crate::store::salvage;
@@ -26,7 +26,9 @@ const FOLDER: &str = "FOLTR_KILLED_FOLDER";
 const INVITATION: &str = "FOLTR_KILLED_INVITATION";
 
 fn options() -> Options {
-    Options { upload_delay: 0, ..Options::new(features()) }
+    // Every process leaves lists open, and none is to end because there are too many.
+    let retention = Retention { open_lists: 100_000, ..Retention::default() };
+    Options { upload_delay: 0, retention, ..Options::new(features()) }
 }
 
 /// What the other process has said.
