@@ -1,8 +1,9 @@
 //! What a device costs: time, memory and disk, also after a year.
 
+use std::io::Write as _;
 use std::path::Path;
 use std::sync::atomic::Ordering;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 use foltr_federation::FederationPlan;
 use foltr_federation::protocol::{FeatureSchema, Normalisation, Plan};
@@ -33,16 +34,38 @@ fn documents(random: &mut foltr_rank::rng::Stream) -> Vec<f32> {
 fn rank_time(device: &Device, n: usize) -> f64 {
     let mut random = Streams::new(1).open(Purpose::Data, 0, 0);
     let queries: Vec<Vec<f32>> = (0..n).map(|_| documents(&mut random)).collect();
-    let mut times: Vec<f64> = queries
-        .iter()
-        .map(|query| {
-            let started = Instant::now();
-            device.rank(query).expect("sound");
-            started.elapsed().as_secs_f64() * 1e6
-        })
-        .collect();
-    times.sort_by(f64::total_cmp);
-    times[n / 2]
+    median(queries.iter().map(|query| {
+        let started = Instant::now();
+        device.rank(query).expect("sound");
+        started.elapsed()
+    }))
+}
+
+/// The same of `clicked`, on lists that are open.
+fn click_time(device: &Device) -> f64 {
+    let mut random = Streams::new(1).open(Purpose::Data, 0, 0);
+    let lists: Vec<_> = (0..100).map(|_| device.rank(&documents(&mut random)).expect("sound")).collect();
+    median(lists.iter().map(|list| {
+        let started = Instant::now();
+        device.clicked(list.impression, 3).expect("open");
+        started.elapsed()
+    }))
+}
+
+/// What it costs to write a little to a file, and to wait until it is on the disk.
+fn sync_time(folder: &Path) -> f64 {
+    let mut file = std::fs::File::create(folder.join("probe")).expect("a file");
+    median((0..100).map(|_| {
+        let started = Instant::now();
+        file.write_all(&[7; 4096]).and_then(|()| file.sync_data()).expect("written");
+        started.elapsed()
+    }))
+}
+
+fn median(times: impl Iterator<Item = Duration>) -> f64 {
+    let mut times: Vec<Duration> = times.collect();
+    times.sort_unstable();
+    times[times.len() / 2].as_secs_f64() * 1e6
 }
 
 /// Heap and stack of this process, in bytes: what lies on the disk anyway, such as the program, is not in it.
@@ -151,6 +174,8 @@ fn a_list_is_ranked_and_stored_in_less_than_a_millisecond() {
     let median = rank_time(&device, 400);
     println!("| rank, list stored | {N_DOCS} documents x {N_FEATURES} features | median {median:.0} us | |");
     assert!(median < 1_000.0, "{median} us");
+    let (click, sync) = (click_time(&device), sync_time(folder.path()));
+    println!("| click, durable | | median {click:.0} us, of which one sync of a file is {sync:.0} | |");
     let status = device.status().expect("a status");
     assert_eq!(status.n_open, 200, "no more lists are open than may be");
 }
