@@ -54,7 +54,7 @@ impl Forgetting {
     }
 
     fn read(input: &mut Reader<'_>) -> Result<Self, BytesError> {
-        let address = Address::stored(input.text()?);
+        let address = Address::read(input)?;
         let key = DeviceKey::new(input.array()?);
         let federation = PublicKey::from_bytes(input.array()?).map_err(|_| input.wrong("no public key"))?;
         let (number, plan) = (input.u32()?, Fingerprint::from_bytes(input.array()?));

@@ -122,8 +122,13 @@ impl Address {
         Self(invitation.address.clone())
     }
 
-    pub fn stored(text: &str) -> Self {
-        Self(text.to_owned())
+    /// One that was stored, if an invitation can have it.
+    pub fn read(input: &mut Reader<'_>) -> Result<Self, BytesError> {
+        let text = input.text()?;
+        match Invitation::new(text, Fingerprint::default(), [0; 32]) {
+            Ok(invitation) => Ok(Self::of(&invitation)),
+            Err(_) => Err(input.wrong("no address of a federation")),
+        }
     }
 
     pub fn as_str(&self) -> &str {

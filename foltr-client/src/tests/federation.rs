@@ -155,7 +155,8 @@ impl Federation {
     /// Answers a request, as if `as_of` were the newest release.
     pub fn handle(&mut self, request: &Request, as_of: Option<u32>) -> Answer {
         self.n_requests += 1;
-        let path = request.path.strip_prefix(BASE).expect("the address of the invitation");
+        let path = request.path.strip_prefix(BASE);
+        let Some(path) = path else { return problem(404, "not-found") };
         let (path, query) = path.split_once('?').unwrap_or((path, ""));
         let parts: Vec<&str> = path.split('/').skip(1).collect();
         let value = |name: &str| -> u32 {

@@ -14,7 +14,7 @@ use crate::item::{Item, Records, State};
 pub(super) fn read_head(input: &mut Reader<'_>) -> Result<(Address, Consent, DeviceKey), BytesError> {
     let name = input.text()?;
     input.require(name == NAME, "not a membership of this version")?;
-    let address = Address::stored(input.text()?);
+    let address = Address::read(input)?;
     let consent = read_consent(input)?;
     Ok((address, consent, DeviceKey::new(input.array()?)))
 }
