@@ -123,6 +123,8 @@ pub enum LoadError {
     OtherFeatures { stored: Fingerprint, given: Fingerprint },
     #[error("the folder was made for another ranker ({stored}, not {given}): use the same options, or another folder")]
     OtherRanker { stored: String, given: String },
+    #[error("`alone.list_length` is shorter than lists that are open: use the former one until they have ended")]
+    ShorterLists,
     #[error("the record with {item} is damaged: {why}")]
     Damaged { item: &'static str, why: String },
 }

@@ -5,8 +5,8 @@ use foltr_rank::learn::pdgd::PdgdSettings;
 use foltr_rank::learn::{Learning, Models, OwnRanker, Update};
 use foltr_rank::parameter::ParameterError;
 use foltr_rank::personal::Personalisation;
-use foltr_rank::session::{ClickError, ModelsError, StoredImpression};
-use foltr_rank::{ImpressionId, Params, Session, Shape};
+use foltr_rank::session::{ClickError, DecodeError, ModelsError, StoredImpression};
+use foltr_rank::{ImpressionId, MAX_SHOWN, Params, Session, Shape};
 use rand::Rng;
 
 use super::error::LoadError;
@@ -85,8 +85,11 @@ impl Local {
         let model = input.f32s(shape.n_params())?;
         input.finish()?;
         let bytes = Session::join(learner, clock, impressions);
-        let session = Session::decode(&bytes, shape, learning, personalisation)
-            .map_err(|error| LoadError::damaged(State::LocalLearner.name(), error))?;
+        let session = Session::decode(&bytes, shape, learning, personalisation).map_err(|error| match error {
+            DecodeError::Settings(error) => error.into(),
+            _ if is_too_long(&bytes, shape, learning, personalisation) => LoadError::ShorterLists,
+            error => LoadError::damaged(State::LocalLearner.name(), error),
+        })?;
         Ok(Self { session, model, n_learnt, list_length: options.list_length })
     }
 
@@ -138,6 +141,13 @@ impl Local {
     pub fn write_clock(&self, writes: &mut Vec<Write>) {
         writes.push(Write::put(Item::State(State::LocalClock), self.session.encode_clock()));
     }
+}
+
+/// Whether only the length of open lists is in the way.
+fn is_too_long(bytes: &[u8], shape: Shape, learning: Learning, personalisation: Option<Personalisation>) -> bool {
+    let Learning::Pdgd(settings) = learning else { return false };
+    let longest = Learning::Pdgd(PdgdSettings { n_shown: MAX_SHOWN, ..settings });
+    Session::decode(bytes, shape, longest, personalisation).is_ok()
 }
 
 fn first_model(options: &LocalLearning, shape: Shape, private: &mut dyn Rng) -> Result<Params, LoadError> {

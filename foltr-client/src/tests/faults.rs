@@ -340,6 +340,28 @@ fn folders_of_a_newer_version_other_features_or_another_ranker_are_refused() {
 }
 
 #[test]
+fn wrong_options_are_named() {
+    let device = TestDevice::new(averaging(), options(), 1);
+    device.shell.rank(&documents(1, 5)).expect("a list that stays open");
+    let TestDevice { disk, federation, time, options, shell } = device;
+    drop(shell);
+    let refused = |change: &dyn Fn(&mut Options)| {
+        let mut options = options.clone();
+        change(&mut options);
+        super::device::open(&disk, &federation, &time, &options, 1).map(drop).expect_err("of no use").to_string()
+    };
+    let words = [
+        refused(&|it| it.alone.list_length = 3),
+        refused(&|it| it.alone.list_length = 101),
+        refused(&|it| it.alone.learner.learning_rate = f64::NAN),
+        refused(&|it| it.adoption = Some(foltr_rank::adoption::AdoptionRule { error: 7.0, lists: 9 })),
+        refused(&|it| it.budget = Some(crate::Guarantee { epsilon: -1.0, delta: 1e-5 })),
+    ];
+    let expected = ["list_length", "n_shown", "learning_rate", "error", "budget.epsilon"];
+    words.iter().zip(expected).for_each(|(words, name)| assert!(words.contains(name), "{words} has no {name}"));
+}
+
+#[test]
 fn wrong_features_of_a_query_are_named() {
     let device = TestDevice::new(averaging(), options(), 1);
     let refused = device.shell.rank(&[0.0, 0.0, 0.0, 0.0, f32::NAN, 0.0]).expect_err("not a number").to_string();
