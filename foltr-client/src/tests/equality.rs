@@ -13,6 +13,7 @@ use foltr_simulation::client_data::ClientData;
 use foltr_simulation::federation_run::SERVER;
 use foltr_simulation::pace::Stragglers;
 use foltr_simulation::{SimulatedNoise, noise_purpose};
+use foltr_test::campaign_size;
 use foltr_test::disk::Disk;
 use rand::{Rng, RngExt, TryRng};
 
@@ -282,9 +283,10 @@ fn three_devices_that_are_opened_anew_after_every_event() {
 }
 
 #[test]
-fn twenty_devices_whose_messages_get_lost() {
-    let world = World { n_rounds: 6, dropout: 0.2, ..WORLD };
-    for (name, plan) in modes(20) {
+fn many_devices_whose_messages_get_lost() {
+    let (n_devices, n_rounds) = campaign_size((20, 6), (200, 10));
+    let world = World { n_rounds, dropout: 0.2, ..WORLD };
+    for (name, plan) in modes(n_devices) {
         assert_equal::<Deployed>(name, &plan, &world);
     }
 }
