@@ -1,5 +1,7 @@
 //! What happens to a device, and what it wants done about it.
 
+use std::fmt;
+
 use foltr_federation::protocol::Invitation;
 use foltr_rank::ImpressionId;
 
@@ -134,7 +136,7 @@ impl Method {
 }
 
 /// A signed request (`docs/protocol.md`, Requests).
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, PartialEq, Eq)]
 pub struct Request {
     pub method: Method,
     /// The federation's address without its path, such as `https://search.example.org:8443`.
@@ -147,6 +149,14 @@ pub struct Request {
     pub signature: String,
     /// The longest answer that makes sense, in bytes.
     pub most: usize,
+}
+
+impl fmt::Debug for Request {
+    /// Without its body, which may be a secret or an update.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { method, origin, path, body, .. } = self;
+        write!(f, "{} {origin}{path} with {} bytes", method.name(), body.len())
+    }
 }
 
 /// What a server answered.
@@ -176,6 +186,14 @@ impl Answer {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_request_does_not_show_its_body() {
+        let (body, most) = (b"secret".to_vec(), 9);
+        let [origin, path, device, signature] = ["https://a.org", "/v1/a", "d", "s"].map(str::to_owned);
+        let request = Request { method: Method::Post, origin, path, body, device, signature, most };
+        assert_eq!(format!("{request:?}"), "POST https://a.org/v1/a with 6 bytes");
+    }
 
     #[test]
     fn the_name_of_a_problem_is_the_end_of_its_type() {
