@@ -197,6 +197,19 @@ fn refusing_a_release_of_a_private_plan_cannot_be_seen() {
     assert!(n_messages > 100 && n_differences > 10, "{n_messages} messages, {n_differences} differences in use");
 }
 
+/// Lists of a round that nobody takes any more are not paid for with an update of zero.
+#[test]
+fn a_private_round_is_counted_from_the_release_that_it_started_from() {
+    let device = TestDevice::member(simulated(duchi(1.0)), patient(), 1);
+    device.interact_times(3);
+    lock(&device.federation).skip_round(vec![0.1, 0.0, 0.0]);
+    assert_eq!(device.sync(), Ok(Synced::UpToDate));
+    device.interact_times(3);
+    assert_eq!(device.sync(), Ok(Synced::UpToDate), "three lists of four, whatever came before");
+    device.interact_times(1);
+    assert_eq!(device.sync(), Ok(Synced::Contributed { round: 1 }));
+}
+
 /// A list is open while a round of perturbations ends: reopened or not, it teaches the same, and the message is the same.
 #[test]
 fn a_restart_changes_no_message_of_perturbations() {

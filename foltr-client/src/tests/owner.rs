@@ -93,6 +93,8 @@ fn a_consent_that_is_taken_back_holds_back_every_message() {
     device.sync().expect("releases are followed");
     device.interact_times(4);
     assert_eq!(device.sync(), Ok(Synced::UpToDate));
+    let status = device.status().federation.expect("a member");
+    assert_eq!((status.n_messages, status.waiting_round), (1, None), "no message is made, and none paid for");
     assert_eq!(device.join(Consent::NoPromise), Ok(Synced::Contributed { round: 1 }));
 }
 
