@@ -5,7 +5,7 @@ use std::cell::RefCell;
 use std::ffi::{CString, c_char};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::types::foltr_status;
+use crate::c_declarations::foltr_status;
 
 thread_local! {
     static LAST_ERROR: RefCell<CString> = RefCell::default();
@@ -65,7 +65,7 @@ mod tests {
     use std::ffi::CStr;
 
     use super::*;
-    use crate::types::foltr_status::{FOLTR_ARGUMENT, FOLTR_BROKEN, FOLTR_OK};
+    use crate::c_declarations::foltr_status::{FOLTR_ARGUMENT, FOLTR_BROKEN, FOLTR_OK};
 
     fn last() -> String {
         // SAFETY: nothing else of this thread has been called in between.

@@ -3,7 +3,7 @@
 use foltr_client::{ClickError, DeviceError, FederationError, LoadError, LockError, OpenError, Refused};
 
 use crate::border::Failure;
-use crate::types::foltr_status::{
+use crate::c_declarations::foltr_status::{
     self, FOLTR_ARGUMENT, FOLTR_BROKEN, FOLTR_CLOSED, FOLTR_CONSENT, FOLTR_FEATURES, FOLTR_FEDERATION, FOLTR_LOCKED,
     FOLTR_NETWORK, FOLTR_STORE, FOLTR_UNKNOWN,
 };

@@ -7,8 +7,8 @@ use foltr_client::{Consent, Device, ImpressionId, OpenError, Options, Synced};
 
 use crate::arguments::{check_values, text, values, write, write_if_wanted, write_values};
 use crate::border::{Failure, border, c_text, last_error};
+use crate::c_declarations::{foltr_consent, foltr_device, foltr_options, foltr_progress, foltr_status, foltr_synced};
 use crate::handles::{self, Open};
-use crate::types::{foltr_consent, foltr_device, foltr_options, foltr_progress, foltr_status, foltr_synced};
 
 /// The version of this library.
 #[unsafe(no_mangle)]

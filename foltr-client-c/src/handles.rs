@@ -8,7 +8,7 @@ use std::sync::{Arc, PoisonError, RwLock};
 use foltr_client::Device;
 
 use crate::border::Failure;
-use crate::types::foltr_device;
+use crate::c_declarations::foltr_device;
 
 /// A device, and how many values describe a document.
 pub struct Open {

@@ -7,11 +7,11 @@
 
 mod arguments;
 mod border;
+mod c_declarations;
 mod error;
 mod functions;
 mod handles;
 mod options;
-mod types;
 
+pub use c_declarations::*;
 pub use functions::*;
-pub use types::*;

@@ -7,7 +7,7 @@ use foltr_client::{Feature, FeatureKind, FeatureSchema, MAX_SHOWN, Normalisation
 
 use crate::arguments::{text, values};
 use crate::border::Failure;
-use crate::types::{foltr_kind, foltr_normalisation, foltr_options};
+use crate::c_declarations::{foltr_kind, foltr_normalisation, foltr_options};
 
 /// More are a mistake, and would be allocated before it is noticed.
 const MOST_FEATURES: usize = 100_000;

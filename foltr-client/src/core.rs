@@ -225,7 +225,6 @@ impl Core {
         }
     }
 
-    /// The id of the next list.
     fn next_impression(&self) -> ImpressionId {
         let device = self.member().and_then(|member| member.device.as_ref());
         let of_device = device.map(|device| device.session().next_impression());

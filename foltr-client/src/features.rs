@@ -35,7 +35,6 @@ pub enum SchemaError {
     Canonical(#[from] CanonicalError),
 }
 
-/// A schema, and its hash.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Features {
     pub schema: FeatureSchema,

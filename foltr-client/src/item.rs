@@ -4,7 +4,6 @@ use std::collections::BTreeMap;
 
 use foltr_rank::bytes::{BytesError, Reader, Writer};
 
-/// The name of a record.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Item {
     State(State),
@@ -87,7 +86,6 @@ impl Item {
         }
     }
 
-    /// What it is, for people.
     pub const fn name(self) -> &'static str {
         match self {
             Self::State(state) => state.name(),
@@ -106,7 +104,6 @@ pub struct Record {
     pub written: u64,
 }
 
-/// All that is stored.
 pub type Records = BTreeMap<Item, Record>;
 
 /// One change of what is stored; without bytes the record goes.

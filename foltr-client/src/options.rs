@@ -58,7 +58,6 @@ pub struct Network {
     pub proxy: Option<String>,
     /// Certificates of one's own authority, in PEM form, in place of the public ones.
     pub certificate_authority: Option<Vec<u8>>,
-    /// Seconds for one request.
     pub timeout: u64,
 }
 

@@ -171,7 +171,6 @@ impl<R: Randomness, T: Transport> Shell<R, T> {
         }
     }
 
-    /// For tests.
     #[cfg(test)]
     pub(crate) fn with_core<V>(&self, look: impl FnOnce(&mut Core, &mut R) -> V) -> V {
         let mut inside = self.inside.lock().expect("no panic before");
@@ -185,7 +184,6 @@ impl<R: Randomness, T: Transport> Shell<R, T> {
     }
 }
 
-/// What comes after an event.
 enum Step {
     Done(Outcome),
     Send(Request),

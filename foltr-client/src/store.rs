@@ -179,7 +179,6 @@ impl Store {
         error
     }
 
-    /// What is stored, by kind.
     pub fn contents(&self) -> Result<Vec<StoredThing>, StoreError> {
         let mut things = Vec::new();
         for (table, name) in TABLES.iter().enumerate() {

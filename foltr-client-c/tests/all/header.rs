@@ -38,7 +38,7 @@ fn generate() -> String {
     };
     // Functions take their values as numbers, so that nothing else names them.
     config.export.include = ["foltr_kind", "foltr_normalisation", "foltr_consent"].map(str::to_owned).into();
-    let sources = ["types.rs", "functions.rs"].map(|name| crate_folder().join("src").join(name));
+    let sources = ["c_declarations.rs", "functions.rs"].map(|name| crate_folder().join("src").join(name));
     let builder = sources.iter().fold(Builder::new().with_config(config), |builder, source| builder.with_src(source));
     let mut text = Vec::new();
     builder.generate().expect("sources of C functions").write(&mut text);

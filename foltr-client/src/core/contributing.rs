@@ -14,7 +14,6 @@ use super::{Core, FederationError};
 use crate::item::{Item, Write};
 use crate::randomness::Randomness;
 
-/// Receipts that are stored.
 const RECEIPTS: u64 = 100;
 
 /// Refusals after which a message is of no use any more.

@@ -8,7 +8,6 @@ use foltr_rank::ImpressionId;
 use super::error::Refused;
 use crate::item::Write;
 
-/// What happens to a device.
 #[derive(Debug)]
 pub enum Event<'a> {
     /// Candidates to rank: their features, document after document.
@@ -56,7 +55,6 @@ pub enum Outcome {
     Done,
 }
 
-/// A list to show.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Shown {
     pub impression: ImpressionId,
@@ -159,7 +157,6 @@ impl fmt::Debug for Request {
     }
 }
 
-/// What a server answered.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Answer {
     pub status: u16,

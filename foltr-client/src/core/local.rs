@@ -21,7 +21,6 @@ pub(super) const OWN_MODEL: u32 = u32::MAX;
 pub(super) struct Local {
     pub session: Session,
     pub model: Params,
-    /// Lists that have taught.
     pub n_learnt: u64,
     pub list_length: usize,
 }
@@ -121,12 +120,12 @@ impl Local {
         }
         self.n_learnt += 1;
         // A finite model of the session's own shape.
-        self.begin(public).expect("the model of this session");
+        self.begin(public).expect("its own model, of its own shape");
     }
 
     /// The ranker between lists.
     pub fn ranker(&self) -> OwnRanker {
-        self.session.ranker(Models { global: &self.model, clusters: &[] }).expect("the model of this session")
+        self.session.ranker(Models { global: &self.model, clusters: &[] }).expect("its own model, of its own shape")
     }
 
     /// What changes when a list ends.

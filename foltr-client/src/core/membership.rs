@@ -81,7 +81,6 @@ pub(super) struct Member {
     pub considered: Option<u32>,
     pub plan: Plan,
     pub signed_plan: Vec<u8>,
-    /// What one message costs.
     pub cost: PrivacyCost,
     /// How little the plan lets its members be content with.
     pub needed: Consent,
@@ -113,7 +112,6 @@ pub(super) struct Outbox {
     pub send_at: u64,
 }
 
-/// Where requests go.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Address(String);
 

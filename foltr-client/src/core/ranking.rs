@@ -201,7 +201,6 @@ impl Core {
     }
 }
 
-/// The learner that has a list.
 enum Opened<'a> {
     Alone(&'a mut super::local::Local),
     Federation(&'a mut foltr_federation::Device),

@@ -14,7 +14,6 @@ use super::{Core, Owner};
 pub struct Status {
     pub is_paused: bool,
     pub model: ModelInUse,
-    /// Lists that are open.
     pub n_open: usize,
     /// Lists from which the device has learnt alone.
     pub n_learnt_alone: u64,
@@ -71,7 +70,6 @@ pub struct BudgetStatus {
     pub is_unknown: bool,
 }
 
-/// Records of one kind.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct StoredThing {
     pub what: &'static str,

@@ -18,7 +18,6 @@ const SHORT_ANSWER: usize = 2 << 20;
 pub(super) struct Visit {
     pub asked: Option<Asked>,
     pub task: Option<Signed<Task>>,
-    /// There is no open round.
     pub is_idle: bool,
     /// All headers up to the newest release were asked for.
     pub has_newest: bool,
@@ -65,7 +64,6 @@ pub(super) enum Asked {
     Forget(usize),
 }
 
-/// What comes next in a visit.
 pub(super) enum Next {
     Ask(Asked),
     Done(Synced),

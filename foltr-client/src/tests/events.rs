@@ -92,7 +92,6 @@ impl World {
         }
     }
 
-    /// Something happens.
     fn step(&mut self, random: &mut Stream) {
         if let Some(request) = self.asked.take() {
             return match random.random_range(0..8_u32) {

@@ -2,6 +2,8 @@
 
 use std::path::Path;
 
+use foltr_test::campaign_size;
+
 use crate::example::{Conversation, example};
 
 const N_QUERIES: usize = 30;
@@ -54,25 +56,10 @@ fn buy_cheap_in(n_shops: usize) -> (f64, f64) {
 /// standard deviations away: if means of ten are normal, they fail by chance with a probability below 1e-6.
 #[test]
 fn who_always_buys_the_cheapest_finds_it_further_up() {
-    let (first, last) = buy_cheap_in(10);
+    let n_shops = campaign_size(10, 200);
+    let (first, last) = buy_cheap_in(n_shops);
+    println!("| shop | {n_shops} shops | the cheapest product at {first:.2}, then at {last:.2} | |");
     assert!(last < first && last < 3.2, "the cheapest product was at {first} first, and is at {last}");
-}
-
-/// Where the limits of the test above come from.
-#[test]
-#[ignore = "200 shops"]
-fn how_far_up_it_comes() {
-    let means: Vec<(f64, f64)> = (0..200).map(|_| buy_cheap_in(1)).collect();
-    let summary = |name: &str, of: fn(&(f64, f64)) -> f64| {
-        let values: Vec<f64> = means.iter().map(of).collect();
-        let mean = values.iter().sum::<f64>() / 200.0;
-        let deviation = (values.iter().map(|value| (value - mean).powi(2)).sum::<f64>() / 199.0).sqrt();
-        let largest = values.iter().copied().fold(f64::MIN, f64::max);
-        println!("{name}: mean {mean:.2}, standard deviation {deviation:.2}, largest {largest:.2}");
-    };
-    summary("first ten", |it| it.0);
-    summary("last ten", |it| it.1);
-    summary("last less first", |it| it.1 - it.0);
 }
 
 #[test]

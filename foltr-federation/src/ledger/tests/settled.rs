@@ -153,10 +153,5 @@ fn counts_that_do_not_fit_are_refused_whatever_the_checksum() {
     let mut ledger = booked();
     ledger.settle("news", 3);
     assert_eq!(read(&json(&ledger)), Ok(ledger.clone()));
-    for (i, edit) in edits.iter().enumerate() {
-        let mut edited = ledger.clone();
-        edit(&mut edited);
-        let error = read(&json(&edited)).expect_err("it does not fit");
-        assert!(error.contains("do not fit its coins and messages"), "{i}: {error}");
-    }
+    assert_each_refused(&ledger, &edits);
 }
