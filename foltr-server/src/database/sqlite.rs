@@ -1,0 +1,2 @@
+//! SQLite.
+pub struct Sqlite;
