@@ -187,17 +187,30 @@ impl AsynchronousCoordinator {
         &self.model.master
     }
 
-    pub fn receive(&mut self, message: &Message) -> Result<Received, Refused> {
-        let Message { start, client, payload, .. } = message;
+    /// Refuses all that [`Self::receive`] refuses, but for what depends on other messages of the buffer, and takes nothing.
+    pub fn check(&self, message: &Message) -> Result<(), Refused> {
+        self.staleness_of(message).map(drop)
+    }
+
+    /// The staleness of a message that may be taken.
+    fn staleness_of(&self, message: &Message) -> Result<u32, Refused> {
+        let Message { start, client, ref payload, .. } = *message;
         let RoundTask { round: newest, n_clients, .. } = self.model.task;
-        let staleness = newest.checked_sub(*start).ok_or(Refused::UnknownVersion { newest, got: *start })?;
+        let staleness = newest.checked_sub(start).ok_or(Refused::UnknownVersion { newest, got: start })?;
         if staleness > self.max_staleness {
             return Err(Refused::TooStale { staleness, most: self.max_staleness });
         }
-        if *client >= n_clients {
-            return Err(Refused::UnknownClient { client: *client, n_clients });
+        if client >= n_clients {
+            return Err(Refused::UnknownClient { client, n_clients });
         }
         self.model.expected.check(payload)?;
+        Ok(staleness)
+    }
+
+    pub fn receive(&mut self, message: &Message) -> Result<Received, Refused> {
+        let staleness = self.staleness_of(message)?;
+        let Message { client, payload, .. } = message;
+        let newest = self.model.task.round;
         let step = match &mut self.memory {
             Memory::Buffer(buffer) => match buffer.add(*client, staleness, payload)? {
                 Some(step) => step,

@@ -17,6 +17,7 @@
 mod checkpoint;
 mod errors;
 mod inbox;
+mod receive;
 mod round_buffer;
 mod saved;
 mod setup;
@@ -32,7 +33,7 @@ pub use setup::{Setup, SetupError};
 use crate::aggregate::{Contributions, PartialSum, PayloadSemantics};
 use crate::defence::Defence;
 use crate::global_model::GlobalModel;
-use crate::message::{Expected, Message, Payload, PayloadError, RoundTask};
+use crate::message::{Expected, RoundTask};
 use crate::noise::NoiseSource;
 use crate::privacy::{ClosingSum, LocalPrivacy, Mode, NoiseShares};
 use crate::staleness::Staleness;
@@ -164,6 +165,11 @@ impl Coordinator {
         Ok(())
     }
 
+    /// Whether nobody may see who takes part, nor how many: then a round to which nobody came is closed like any other.
+    pub const fn hides_who(&self) -> bool {
+        self.inbox.rule.hides_who()
+    }
+
     /// Whether single messages are refused: secure aggregation hands over sums of them.
     pub fn is_sealed(&self) -> bool {
         self.privacy.mode() == Mode::Sealed
@@ -221,91 +227,6 @@ impl Coordinator {
                 sum.mean()
             }
         }
-    }
-
-    pub fn receive(&mut self, message: Message) -> Result<(), Rejected> {
-        if self.is_sealed() {
-            return Err(Rejected::Sealed);
-        }
-        let Message { round, start, client, payload } = message;
-        if round != self.model.task.round {
-            return Err(Rejected::Round { expected: self.model.task.round, got: round });
-        }
-        let scale = self.scale_of(start)?;
-        self.check_client(client)?;
-        self.model.expected.check(&payload)?;
-        match &mut self.buffer {
-            Some(buffer) => buffer.receive(client, &payload, scale, self.defence.longest),
-            None => self.inbox.receive(client, payload, scale, self.defence.longest),
-        }
-    }
-
-    /// How much a reward counts of a client that started from this release.
-    fn scale_of(&self, start: u32) -> Result<f64, Rejected> {
-        let (newest, most) = (self.model.task.round, self.staleness.most);
-        let staleness = newest.checked_sub(start).ok_or(Rejected::UnknownRelease { newest, got: start })?;
-        if staleness > most { Err(Rejected::TooStale { staleness, most }) } else { Ok(self.staleness.scale(staleness)) }
-    }
-
-    /// As [`Self::receive`] of a step of the open round, from borrowed memory.
-    pub fn receive_step(
-        &mut self,
-        client: u32,
-        start: u32,
-        n_interactions: u32,
-        delta: &[f32],
-    ) -> Result<(), Rejected> {
-        self.scale_of(start)?;
-        self.check_client(client)?;
-        if let Some(buffer) = &mut self.buffer {
-            self.model.expected.check_step(n_interactions, delta)?;
-            return buffer.receive_step(client, f64::from(n_interactions), delta, self.defence.longest);
-        }
-        let payload = Payload::Step { n_interactions, delta: delta.to_vec() };
-        let round = self.model.task.round;
-        self.receive(Message { round, start, client, payload })
-    }
-
-    fn check_client(&self, client: u32) -> Result<(), Rejected> {
-        self.check_known(client)?;
-        match &self.drawn {
-            Some(drawn) if drawn.binary_search(&client).is_err() => {
-                Err(Rejected::NotDrawn { client, round: self.model.task.round })
-            }
-            _ => Ok(()),
-        }
-    }
-
-    pub(crate) fn check_known(&self, client: u32) -> Result<(), Rejected> {
-        let n_clients = self.model.task.n_clients;
-        if client < n_clients { Ok(()) } else { Err(Rejected::UnknownClient { client, n_clients }) }
-    }
-
-    /// Takes the sum of the next chunk of the clients that are present, folded elsewhere in the order of their numbers.
-    pub fn receive_partial(&mut self, chunk_idx: usize, partial: &PartialSum) -> Result<(), Rejected> {
-        if self.buffer.is_some() {
-            return Err(Rejected::NotASum);
-        }
-        self.check_params(partial)?;
-        self.inbox.receive_partial(chunk_idx, partial)
-    }
-
-    /// The same for those of the chunk who help a cluster.
-    pub fn receive_cluster_partial(
-        &mut self,
-        cluster: usize,
-        chunk_idx: usize,
-        partial: &PartialSum,
-    ) -> Result<(), Rejected> {
-        self.check_params(partial)?;
-        let n_clusters = self.clusters.len();
-        let known = self.clusters.get_mut(cluster).ok_or(Rejected::UnknownCluster { cluster, n_clusters })?;
-        known.inbox.receive_partial(chunk_idx, partial)
-    }
-
-    fn check_params(&self, partial: &PartialSum) -> Result<(), Rejected> {
-        let (expected, got) = (self.model.expected.n_params, partial.n_params());
-        if got == expected { Ok(()) } else { Err(PayloadError::Params { expected, got }.into()) }
     }
 
     /// Aggregates what has come, lets the mechanism add its noise, moves the model and the clip norm, and opens the next

@@ -73,6 +73,11 @@ impl ShardedCoordinator {
         self.shards[shard].receive(message)
     }
 
+    /// See [`Coordinator::check`].
+    pub fn check(&self, message: &Message) -> Result<(), Rejected> {
+        self.of_client(message.client).check(message)
+    }
+
     /// Closes the round of every shard; one to which nobody contributed goes on to the next round without a step.
     pub fn close(&mut self, noise: &mut dyn NoiseSource) -> Vec<Result<RoundReport, CloseError>> {
         let close = |shard: &mut Coordinator| {

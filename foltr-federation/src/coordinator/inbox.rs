@@ -50,7 +50,10 @@ impl Inbox {
 
     /// Refuses a payload that would move a sum by more than a length for every unit of its weight, or that is beyond the
     /// bound of integers.
-    fn check_length(&mut self, client: u32, payload: &Payload, longest: f64) -> Result<(), Rejected> {
+    pub(super) fn check(&self, client: u32, payload: &Payload, longest: f64) -> Result<(), Rejected> {
+        if self.n_chunks > 0 {
+            return Err(Rejected::SumsAndMessages);
+        }
         match (payload, self.rule) {
             (Payload::Step { delta, .. } | Payload::Clipped { delta, .. }, rule) => {
                 rule.check_bound(delta).map_err(|length| Rejected::BeyondClipNorm { client, length })?;
@@ -59,10 +62,11 @@ impl Inbox {
             (&Payload::Evolution { seed, plus, minus }, PayloadSemantics::Evolution { sigma, .. })
                 if longest != f64::INFINITY =>
             {
-                fill_direction(seed, &mut self.direction);
+                let mut direction = vec![0.0; self.direction.len()];
+                fill_direction(seed, &mut direction);
                 let coefficient = evolution_coefficient(plus, minus, sigma).abs();
                 // A coefficient of 0 bounds nothing.
-                Rejected::check_length(client, &self.direction, longest / coefficient)
+                Rejected::check_length(client, &direction, longest / coefficient)
             }
             _ => Ok(()),
         }
@@ -73,10 +77,7 @@ impl Inbox {
         if self.messages.contains_key(&client) {
             return Err(Rejected::Duplicate { client });
         }
-        if self.n_chunks > 0 {
-            return Err(Rejected::SumsAndMessages);
-        }
-        self.check_length(client, &payload, longest)?;
+        self.check(client, &payload, longest)?;
         self.messages.insert(client, (payload, scale));
         Ok(())
     }

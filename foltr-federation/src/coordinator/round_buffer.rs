@@ -73,26 +73,43 @@ impl RoundBuffer {
         self.contributions.len()
     }
 
-    /// Takes a checked payload of a known client: a step, or the perturbation that a reward is for, as long as it says
-    /// times `scale`.
+    /// Takes a checked payload of a known client.
     pub(super) fn receive(&mut self, client: u32, payload: &Payload, scale: f64, longest: f64) -> Result<(), Rejected> {
+        let mut direction = std::mem::take(&mut self.direction);
+        let taken = self
+            .read(payload, scale, &mut direction)
+            .and_then(|(weight, update)| self.receive_step(client, weight, update, longest));
+        self.direction = direction;
+        taken
+    }
+
+    /// Refuses what [`Self::receive`] refuses, but for a second message of a client.
+    pub(super) fn check(&self, client: u32, payload: &Payload, scale: f64, longest: f64) -> Result<(), Rejected> {
+        let mut direction = vec![0.0; self.zero.len()];
+        let (_, update) = self.read(payload, scale, &mut direction)?;
+        Rejected::check_length(client, update, longest)
+    }
+
+    /// The weight and the update of a checked payload: a step, or the perturbation that a reward is for, as long as it says
+    /// times `scale`.
+    fn read<'a>(
+        &self,
+        payload: &'a Payload,
+        scale: f64,
+        direction: &'a mut [f32],
+    ) -> Result<(f64, &'a [f32]), Rejected> {
         match (payload, self.rule) {
-            (Payload::Step { n_interactions, delta }, _) => {
-                self.receive_step(client, f64::from(*n_interactions), delta, longest)
-            }
-            (Payload::Clipped { delta, .. }, _) => self.receive_step(client, 1.0, delta, longest),
+            (Payload::Step { n_interactions, delta }, _) => Ok((f64::from(*n_interactions), delta)),
+            (Payload::Clipped { delta, .. }, _) => Ok((1.0, delta)),
             (&Payload::Evolution { seed, plus, minus }, PayloadSemantics::Evolution { sigma, .. }) => {
-                fill_direction(seed, &mut self.direction);
+                fill_direction(seed, direction);
                 let coefficient = evolution_coefficient(plus, minus, sigma) * scale;
-                self.direction.iter_mut().for_each(|value| *value = (f64::from(*value) * coefficient) as f32);
+                direction.iter_mut().for_each(|value| *value = (f64::from(*value) * coefficient) as f32);
                 // A finite reward can be too large for this.
-                if let Some(index) = self.direction.iter().position(|value| !value.is_finite()) {
-                    return Err(PayloadError::NotFinite { index }.into());
+                match direction.iter().position(|value| !value.is_finite()) {
+                    Some(index) => Err(PayloadError::NotFinite { index }.into()),
+                    None => Ok((1.0, direction)),
                 }
-                Rejected::check_length(client, &self.direction, longest)?;
-                self.refuse_second(client)?;
-                self.contributions.push(client, 1.0, &self.direction);
-                Ok(())
             }
             _ => Err(Rejected::Sealed),
         }

@@ -1,12 +1,13 @@
 //! What a coordinator takes, refuses and closes.
 
+mod check;
 mod rehearsal;
 mod saved;
 mod stand_ins;
 
 use super::*;
 use crate::aggregate::Bulyan;
-use crate::message::Kind;
+use crate::message::{Kind, Message, Payload, PayloadError};
 use crate::noise::seeded::{SeededNoise, seeded};
 use crate::privacy::{
     AdaptiveClip, CentralDiscreteGaussian, CentralMode, Clip, ClipRadius, DiscreteGaussian, DistributedLaplace,
