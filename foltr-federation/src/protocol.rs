@@ -27,7 +27,7 @@ mod task;
 
 pub use canonical::CanonicalError;
 pub use chain::{ReleaseChain, ReleaseError};
-pub use contribution::{Contribution, ContributionError, HEADER_LEN};
+pub use contribution::{Contribution, ContributionError, HEADER_LEN, UnknownStart};
 pub use contribution_receipt::ContributionReceipt;
 pub use deployable::{DEPLOYABLE_MECHANISMS, LAB_ONLY_MECHANISMS};
 pub use enrolment::{Enrolment, EnrolmentError, EnrolmentRequest};

@@ -95,6 +95,12 @@ impl ShardedCoordinator {
         closed
     }
 
+    /// See [`Coordinator::skip`].
+    pub fn skip(&mut self) {
+        self.shards.iter_mut().for_each(Coordinator::skip);
+        self.expect_everyone();
+    }
+
     /// Returns the shard of a client that is to be forgotten to an earlier model: see [`Coordinator::roll_back`].
     pub fn roll_back(&mut self, client: u32, checkpoint: &Checkpoint) -> Result<(), PayloadError> {
         self.shards[self.isolation.shard_of(client) as usize].roll_back(checkpoint)

@@ -6,7 +6,7 @@ use rand::CryptoRng;
 use crate::fingerprint::Fingerprint;
 use crate::history::chain::DroppedState;
 use crate::history::{HistoryError, Salt, fresh_salt};
-use crate::server_optimiser::OptimiserState;
+use crate::server_optimiser::{OptimiserState, ServerOptimiser};
 use crate::stand_ins::{LastMessage, StandIns};
 use crate::tail_mean::TailMean;
 use crate::writer::{WriteFingerprint, Writer};
@@ -39,6 +39,16 @@ impl Checkpoint {
     /// The global model as it is sent to clients.
     pub fn global(&self) -> Params {
         self.master.iter().map(|&value| value as f32).collect()
+    }
+
+    /// The same round with another model, and nothing that was remembered of earlier ones.
+    #[must_use]
+    pub fn with_model(&self, params: &[f32], optimiser: &ServerOptimiser) -> Self {
+        let master: Vec<f64> = params.iter().map(|&value| value.into()).collect();
+        let optimiser = optimiser.start(master.len());
+        let (round, clip_norm) = (self.round, self.clip_norm);
+        let (devices, stand_ins) = (Devices::default(), StandIns::default());
+        Self { round, master, optimiser, clip_norm, tail: None, devices, stand_ins }
     }
 
     /// Takes out what is of single clients.

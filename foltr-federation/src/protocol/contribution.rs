@@ -108,6 +108,12 @@ impl Contribution {
         Ok(Self { plan: got, round, start, device, payload: payload::read(content, expected)? })
     }
 
+    /// The plan that bytes name, whatever else they are: to find what became of a contribution to an earlier plan.
+    pub fn plan_of(bytes: &[u8]) -> Option<Fingerprint> {
+        let (_, rest) = bytes.split_first_chunk::<2>()?;
+        rest.first_chunk().map(|plan| Fingerprint::from_bytes(*plan))
+    }
+
     /// Of its bytes: what a receipt names.
     pub fn hash(&self) -> Fingerprint {
         Self::hash_of(&self.encode())
@@ -189,6 +195,8 @@ mod tests {
             assert_eq!(bytes, [header.concat().as_slice(), content].concat());
             assert_eq!(bytes.len(), HEADER_LEN + content.len());
             assert_eq!(contribution.hash(), Contribution::hash_of(&bytes));
+            assert_eq!(Contribution::plan_of(&bytes), Some(plan));
+            assert_eq!(Contribution::plan_of(&bytes[..33]), None);
             let expected = expected(contribution.payload.kind());
             assert_eq!(Contribution::decode(&bytes, &plan, &expected), Ok(contribution));
         }

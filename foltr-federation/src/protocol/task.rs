@@ -39,11 +39,30 @@ pub struct Lottery {
 }
 
 impl Lottery {
-    /// Whether the first 8 bytes of the hash of value and id, as a little-endian number, are below the threshold.
-    pub fn invites(&self, device: &DeviceId) -> bool {
+    /// Invites exactly so many of these devices, all of them if there are fewer, each set of them with the same probability:
+    /// a sample without replacement, as simulations draw it.
+    pub fn drawing(value: [u8; 32], size: usize, devices: &[DeviceId]) -> Self {
+        let open = Self { value, threshold: u64::MAX };
+        let mut tickets: Vec<u64> = devices.iter().map(|device| open.ticket(device)).collect();
+        let threshold = match tickets.len().checked_sub(1).filter(|_| size > 0) {
+            None => 0,
+            // The first ticket that is not invited.
+            Some(_) if size < tickets.len() => *tickets.select_nth_unstable(size).1,
+            Some(_) => u64::MAX,
+        };
+        Self { value, threshold }
+    }
+
+    /// The first 8 bytes of the hash of value and id, as a little-endian number.
+    fn ticket(&self, device: &DeviceId) -> u64 {
         let hash = Writer::named("foltr lottery").bytes(&self.value).bytes(device.as_bytes()).finish();
         let first: [u8; 8] = std::array::from_fn(|i| hash.as_bytes()[i]);
-        u64::from_le_bytes(first) < self.threshold
+        u64::from_le_bytes(first)
+    }
+
+    /// Whether the device's ticket is below the threshold.
+    pub fn invites(&self, device: &DeviceId) -> bool {
+        self.ticket(device) < self.threshold
     }
 
     pub fn probability(&self) -> f64 {
@@ -155,5 +174,25 @@ mod tests {
         assert!(count(&both).abs_diff(1_250) < 171, "independent of each other");
         assert_eq!((count(&invited(1, 0)), Lottery { value: [1; 32], threshold: 1 << 62 }.probability()), (0, 0.25));
         assert!(Task { lottery: None, ..task() }.invites(&devices[0]));
+    }
+
+    #[test]
+    fn a_drawing_invites_so_many_and_each_device_as_often() {
+        let devices: Vec<DeviceId> = (0..20).map(|i| DeviceId::from_bytes([i; 32])).collect();
+        let mut counts = [0_u32; 20];
+        for i in 0..4_000_u32 {
+            let value = *Fingerprint::of(&i.to_le_bytes()).as_bytes();
+            let lottery = Lottery::drawing(value, 5, &devices);
+            let invited: Vec<usize> = (0..20).filter(|&i| lottery.invites(&devices[i])).collect();
+            assert_eq!(invited.len(), 5);
+            invited.into_iter().for_each(|i| counts[i] += 1);
+        }
+        // Binomial(4000, 1/4): five standard deviations are 137.
+        assert!(counts.iter().all(|count| count.abs_diff(1_000) < 137), "{counts:?}");
+        for (size, invited) in [(0, 0), (1, 1), (20, 20), (21, 20)] {
+            let lottery = Lottery::drawing([7; 32], size, &devices);
+            assert_eq!(devices.iter().filter(|device| lottery.invites(device)).count(), invited, "{size}");
+        }
+        assert!(!Lottery::drawing([7; 32], 5, &[]).invites(&devices[0]), "nobody was enrolled");
     }
 }

@@ -1,0 +1,358 @@
+//! Rounds open, close and never come again.
+//!
+//! A round closes in three steps, so that no upload waits for the arithmetic and a replica may die at any moment. First the
+//! round is marked as closing, with a number that rises (the fence): from then on nothing is taken. Then the contributions
+//! are read and folded. Last, one transaction publishes the release, stores the coordinator and opens the next round, if
+//! the fence is still the same. A replica that finds a round closing for too long takes over with the next fence.
+
+use std::sync::Arc;
+
+use foltr_federation::protocol::{Contribution, Lottery, PlanError, UnknownStart};
+use foltr_federation::{CloseError, Participation, RoundReport};
+
+use crate::database::{Connection, DatabaseError};
+use crate::engine::{Engine, EngineError, MessageRefused};
+use crate::federation::Federation;
+use crate::history::{self, HistoryRecordError};
+use crate::operator::RoundLine;
+use crate::randomness::Randomness;
+use crate::service::Service;
+use crate::settings::FederationSettings;
+use crate::snapshot::{PlanParts, Snapshot, SnapshotError};
+use crate::store::contributions::{self, Stored};
+use crate::store::federations::{self, FederationRow, Phase};
+use crate::store::rounds::{self, RoundRow};
+use crate::store::{devices, releases, states};
+
+/// How long a replica may take to fold a round before another one does it again.
+const LEASE_SECONDS: u64 = 60;
+
+/// Of federations without rounds.
+pub const NO_DEADLINE: u64 = i64::MAX as u64;
+
+#[derive(Debug, thiserror::Error)]
+pub enum RoundError {
+    #[error(transparent)]
+    Database(#[from] DatabaseError),
+    #[error(transparent)]
+    Snapshot(#[from] SnapshotError),
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    #[error(transparent)]
+    Plan(#[from] PlanError),
+    #[error("contribution {number} of round {round} is damaged: {why}; restore a backup of the database")]
+    Contribution { round: u32, number: u32, why: String },
+    #[error("round {round} has {found} contributions, and {acknowledged} were acknowledged; restore a backup of the database")]
+    Lost { round: u32, found: usize, acknowledged: u32 },
+    #[error("round {0} cannot be closed with these random numbers: {1}")]
+    Noise(u32, CloseError),
+    #[error(transparent)]
+    History(#[from] HistoryRecordError),
+}
+
+/// A round that this replica closes.
+struct Closing {
+    row: FederationRow,
+    engine: Engine,
+    contributions: Vec<Stored>,
+}
+
+impl Service {
+    /// Does what is due now in every federation. Problems of one do not stop the others.
+    pub fn tick(&self) -> Vec<(String, RoundError)> {
+        let mut problems = Vec::new();
+        for federation in self.federations.values() {
+            if let Err(error) = self.tick_federation(federation) {
+                tracing::error!(federation = federation.name, %error, "what is due cannot be done");
+                problems.push((federation.name.clone(), error));
+            }
+        }
+        problems
+    }
+
+    fn tick_federation(&self, federation: &Federation) -> Result<(), RoundError> {
+        let snapshot = federation.refresh(&self.pool)?;
+        let now = self.now();
+        match snapshot.row.phase {
+            Phase::Waiting => self.open_if_ready(federation, &snapshot, now)?,
+            Phase::Open if !snapshot.engine.is_asynchronous() => self.close_if_due(federation, &snapshot, now)?,
+            Phase::Closing if now >= snapshot.row.lease_until => self.close(federation, false)?,
+            Phase::Open | Phase::Closing | Phase::Finished => {}
+        }
+        self.forget_queued(federation)?;
+        self.store_seen(federation)?;
+        self.collect(federation, now)?;
+        Ok(())
+    }
+
+    fn open_if_ready(&self, federation: &Federation, snapshot: &Snapshot, now: u64) -> Result<(), RoundError> {
+        let settings = &federation.settings;
+        if snapshot.row.is_held || self.n_active(federation)? < settings.minimum_devices {
+            return Ok(());
+        }
+        let mut randomness = self.randomness();
+        self.pool.write(|tables| {
+            let mut row = federations::lock(tables, federation.id)?;
+            if row.phase != Phase::Waiting || row.revision != snapshot.row.revision {
+                return Ok(());
+            }
+            open_round(tables, &mut row, &snapshot.parts, settings, &mut **randomness, now)?;
+            row.revision += 1;
+            federations::update(tables, &row)
+        })?;
+        drop(randomness);
+        federation.refresh(&self.pool)?;
+        Ok(())
+    }
+
+    fn n_active(&self, federation: &Federation) -> Result<u32, DatabaseError> {
+        Ok(self.pool.read(|tables| federations::find(tables, federation.id))?.n_active)
+    }
+
+    fn close_if_due(&self, federation: &Federation, snapshot: &Snapshot, now: u64) -> Result<(), RoundError> {
+        let row = self.pool.read(|tables| federations::find(tables, federation.id))?;
+        if row.revision != snapshot.row.revision || !is_due(&row, &snapshot.parts, now) {
+            return Ok(());
+        }
+        if row.n_contributions == 0 && !snapshot.engine.hides_who() {
+            return self.extend(federation, now);
+        }
+        self.close(federation, true)
+    }
+
+    /// Nobody has come: the round stays open for as long again.
+    fn extend(&self, federation: &Federation, now: u64) -> Result<(), RoundError> {
+        self.pool.write(|tables| -> Result<(), DatabaseError> {
+            let mut row = federations::lock(tables, federation.id)?;
+            if row.phase == Phase::Open && row.n_contributions == 0 && row.deadline <= now {
+                row.deadline = now.saturating_add(federation.settings.round_seconds);
+                row.revision += 1;
+                federations::update(tables, &row)?;
+            }
+            Ok(())
+        })?;
+        federation.refresh(&self.pool)?;
+        Ok(())
+    }
+
+    /// Closes the open round, or one that another replica has left half closed. `is_open`: only one that is open.
+    pub(crate) fn close(&self, federation: &Federation, is_open: bool) -> Result<(), RoundError> {
+        let Some(row) = self.begin_closing(federation, is_open)? else { return Ok(()) };
+        let snapshot = federation.refresh(&self.pool)?;
+        let contributions =
+            self.pool.read(|tables| contributions::of_round(tables, row.id, row.plan, row.round))?;
+        let acknowledged = row.n_contributions;
+        if contributions.len() != acknowledged as usize {
+            return Err(RoundError::Lost { round: row.round, found: contributions.len(), acknowledged });
+        }
+        let drawn = self.drawn(&row)?;
+        let mut closing = fold(&snapshot, row, contributions, &drawn)?;
+        let round = closing.row.round;
+        let mut randomness = self.randomness();
+        let closed = closing.engine.close(randomness.noise(round));
+        if let Some(Err(error @ CloseError::SimulatedNoise { .. })) = closed.first() {
+            return Err(RoundError::Noise(round, *error));
+        }
+        self.publish(federation, &snapshot, closing, &closed, &mut **randomness)?;
+        drop(randomness);
+        federation.refresh(&self.pool)?;
+        Ok(())
+    }
+
+    /// Marks the round as closing, so that nothing is taken any more. Nothing if another replica was faster.
+    fn begin_closing(&self, federation: &Federation, is_open: bool) -> Result<Option<FederationRow>, DatabaseError> {
+        let now = self.now();
+        self.pool.write(|tables| {
+            let mut row = federations::lock(tables, federation.id)?;
+            let is_abandoned = row.phase == Phase::Closing && now >= row.lease_until && !is_open;
+            if row.is_held || !(row.phase == Phase::Open || is_abandoned) {
+                return Ok(None);
+            }
+            row.phase = Phase::Closing;
+            row.fence += 1;
+            row.lease_until = now.saturating_add(LEASE_SECONDS);
+            row.revision += 1;
+            federations::update(tables, &row)?;
+            Ok(Some(row))
+        })
+    }
+
+    /// Numbers of the devices that the round counts on.
+    fn drawn(&self, row: &FederationRow) -> Result<Vec<u32>, DatabaseError> {
+        let below = if row.lottery.is_some() { row.n_eligible } else { row.n_numbers };
+        let active = self.pool.read(|tables| devices::active(tables, row.id, below))?;
+        let is_drawn = |device: &&devices::DeviceRow| row.lottery.is_none_or(|it| it.invites(&device.device));
+        Ok(active.iter().filter(is_drawn).map(|device| device.number).collect())
+    }
+
+    /// Everything that a closed round leaves, in one transaction.
+    fn publish(
+        &self,
+        federation: &Federation,
+        snapshot: &Snapshot,
+        closing: Closing,
+        closed: &[Result<RoundReport, CloseError>],
+        randomness: &mut dyn Randomness,
+    ) -> Result<(), RoundError> {
+        let Closing { row, engine, contributions } = closing;
+        let (parts, now, key) = (&snapshot.parts, self.now(), federation.key());
+        let line = round_line(&row, closed, &contributions, now);
+        let round = RoundRow {
+            plan: row.plan,
+            n_contributions: row.n_contributions,
+            digest: contributions::digest(&contributions),
+            line,
+        };
+        let state = engine.save();
+        self.pool.write(|tables| -> Result<(), RoundError> {
+            let mut current = federations::lock(tables, federation.id)?;
+            if current.fence != row.fence || current.phase != Phase::Closing {
+                tracing::warn!(federation = federation.name, round = row.round, "another replica closes the round");
+                return Ok(());
+            }
+            for shard in releases::shards(tables, row.id)? {
+                let params = engine.task(shard.shard).global.clone();
+                let newest = releases::find(tables, row.id, shard.shard, shard.newest, params.len())?;
+                let next = newest.next(parts.hash, params, &key);
+                let next = next.map_err(|error| DatabaseError::Damaged(error.to_string()))?;
+                releases::publish(tables, row.id, &next, false, &format!("round {}", row.round), now)?;
+            }
+            history::record_round(tables, parts, &row, &engine, snapshot, &contributions)?;
+            rounds::insert(tables, row.id, &round)?;
+            contributions::drop_bytes(tables, row.id, row.plan, row.round)?;
+            states::write(tables, row.id, row.plan, state.clone())?;
+            current.round = engine.round();
+            current.revision += 1;
+            next_round(tables, &mut current, parts, &federation.settings, randomness, now)?;
+            Ok(federations::update(tables, &current)?)
+        })
+    }
+}
+
+/// Whether a round may close: everybody that it waits for has come, or its time is over.
+pub fn is_due(row: &FederationRow, parts: &PlanParts, now: u64) -> bool {
+    if row.is_held || now < row.staged_until {
+        return false;
+    }
+    now >= row.deadline || row.n_contributions >= awaited(row, parts)
+}
+
+/// How many contributions close a round before its deadline.
+pub fn awaited(row: &FederationRow, parts: &PlanParts) -> u32 {
+    let awaited = match parts.plan.quorum() {
+        _ if row.lottery.is_some() => row.n_wanted,
+        Some(size) => size,
+        None => row.n_active,
+    };
+    awaited.max(1)
+}
+
+/// Opens the next round, if there is one and enough devices are enrolled.
+pub fn next_round(
+    tables: &mut dyn Connection,
+    row: &mut FederationRow,
+    parts: &PlanParts,
+    settings: &FederationSettings,
+    randomness: &mut dyn Randomness,
+    now: u64,
+) -> Result<(), DatabaseError> {
+    let is_over = parts.plan.federation().asynchrony.is_none() && row.round >= parts.n_rounds;
+    row.phase = if is_over { Phase::Finished } else { Phase::Waiting };
+    row.n_contributions = 0;
+    if row.phase == Phase::Waiting && !row.is_held && row.n_active >= settings.minimum_devices {
+        open_round(tables, row, parts, settings, randomness, now)?;
+    }
+    Ok(())
+}
+
+fn open_round(
+    tables: &mut dyn Connection,
+    row: &mut FederationRow,
+    parts: &PlanParts,
+    settings: &FederationSettings,
+    randomness: &mut dyn Randomness,
+    now: u64,
+) -> Result<(), DatabaseError> {
+    row.phase = Phase::Open;
+    row.n_contributions = 0;
+    row.opened_at = now;
+    row.staged_until = if settings.stage_share < 1.0 { now.saturating_add(settings.stage_seconds) } else { 0 };
+    row.deadline = row.staged_until.max(now).saturating_add(settings.round_seconds);
+    (row.lottery, row.n_eligible) = (None, row.n_numbers);
+    row.n_wanted = match parts.plan.federation().participation {
+        Participation::Sample(size) => size,
+        Participation::Everyone | Participation::PoissonSampling(_) => row.n_active,
+    };
+    if parts.plan.federation().asynchrony.is_some() {
+        row.deadline = NO_DEADLINE;
+    }
+    if let Some(size) = parts.drawn() {
+        let active = devices::active(tables, row.id, row.n_numbers)?;
+        let ids: Vec<_> = active.iter().map(|device| device.device).collect();
+        let lottery = Lottery::drawing(randomness.lottery(row.round), size as usize, &ids);
+        row.n_wanted = ids.iter().filter(|id| lottery.invites(id)).count() as u32;
+        row.lottery = Some(lottery);
+    }
+    Ok(())
+}
+
+/// The contributions of a round in a coordinator. All of them were checked before they were stored.
+fn fold(
+    snapshot: &Arc<Snapshot>,
+    row: FederationRow,
+    contributions: Vec<Stored>,
+    drawn: &[u32],
+) -> Result<Closing, RoundError> {
+    let parts = &snapshot.parts;
+    let mut engine = Engine::load(&parts.plan, &snapshot.engine.save())?;
+    // Who was revoked after contributing is still counted.
+    let mut present: Vec<u32> = drawn.iter().copied().chain(contributions.iter().map(|it| it.number)).collect();
+    present.sort_unstable();
+    present.dedup();
+    let wrong = |number: u32, why: String| RoundError::Contribution { round: row.round, number, why };
+    engine.open(&present).map_err(|error| wrong(0, error.to_string()))?;
+    for stored in &contributions {
+        let message = read_message(snapshot, stored).map_err(|why| wrong(stored.number, why))?;
+        engine.receive(message).map_err(|error: MessageRefused| wrong(stored.number, error.to_string()))?;
+    }
+    Ok(Closing { row, engine, contributions })
+}
+
+/// What a stored contribution says.
+pub fn read_message(snapshot: &Snapshot, stored: &Stored) -> Result<foltr_federation::Message, String> {
+    let bytes = stored.bytes.as_deref().ok_or("its bytes are gone")?;
+    if Contribution::hash_of(bytes) != stored.hash {
+        return Err("its bytes were altered".into());
+    }
+    let parts = &snapshot.parts;
+    let contribution =
+        Contribution::decode(bytes, &parts.hash, &parts.expected).map_err(|error| error.to_string())?;
+    let shard = parts.plan.shard_of(stored.number);
+    let task = snapshot.engine.task(shard);
+    let message = contribution.into_message(stored.number, task, &snapshot.shards[shard as usize].starts);
+    message.map_err(|error: UnknownStart| error.to_string())
+}
+
+fn round_line(
+    row: &FederationRow,
+    closed: &[Result<RoundReport, CloseError>],
+    contributions: &[Stored],
+    now: u64,
+) -> RoundLine {
+    let reports: Vec<&RoundReport> = closed.iter().flatten().collect();
+    let hides_who = reports.iter().any(|report| report.n_contributions.is_none());
+    let norms = reports.iter().map(|report| report.step_norm.powi(2));
+    let error = closed.iter().find_map(|it| it.as_ref().err());
+    RoundLine {
+        round: row.round,
+        opened_at: row.opened_at,
+        closed_at: now,
+        n_contributions: (!hides_who).then_some(contributions.len() as u32),
+        n_wanted: row.n_wanted,
+        step_norm: (!reports.is_empty()).then(|| norms.sum::<f64>().sqrt()),
+        outcome: match error {
+            Some(error) if reports.is_empty() => error.to_string(),
+            _ => "closed".into(),
+        },
+    }
+}

@@ -1,0 +1,103 @@
+//! Contributions: their bytes until the round is closed, their hashes and times as long as receipts are given out.
+
+use foltr_federation::Fingerprint;
+use foltr_rank::bytes::Writer;
+
+use crate::database::{Connection, DatabaseError, Row, Value};
+
+/// A contribution as it is stored.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Stored {
+    pub number: u32,
+    pub hash: Fingerprint,
+    pub time: u64,
+    /// Nothing once the round is closed.
+    pub bytes: Option<Vec<u8>>,
+}
+
+/// Which contribution: of a plan, a round and a device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ContributionKey {
+    pub federation: i64,
+    pub plan: i64,
+    pub round: u32,
+    pub number: u32,
+}
+
+impl ContributionKey {
+    fn values(&self) -> Vec<Value> {
+        vec![self.federation.into(), self.plan.into(), self.round.into(), self.number.into()]
+    }
+}
+
+/// Stores contributions, and says of each whether there was none with its key.
+pub fn insert(
+    tables: &mut dyn Connection,
+    contributions: &[(ContributionKey, &Fingerprint, Option<&[u8]>)],
+    now: u64,
+) -> Result<Vec<bool>, DatabaseError> {
+    let sql = "INSERT INTO contributions (federation, plan, round, number, hash, time, bytes) VALUES ($1, $2, $3, $4, $5, $6, $7) \
+               ON CONFLICT (federation, plan, round, number) DO NOTHING";
+    let values = |(key, hash, bytes): &(ContributionKey, &Fingerprint, Option<&[u8]>)| {
+        let rest: [Value; 3] = [hash.as_bytes().as_slice().into(), now.into(), (*bytes).into()];
+        [key.values(), rest.to_vec()].concat()
+    };
+    let rows: Vec<Vec<Value>> = contributions.iter().map(values).collect();
+    Ok(tables.execute_many(sql, &rows)?.into_iter().map(|changed| changed > 0).collect())
+}
+
+pub fn find(tables: &mut dyn Connection, key: &ContributionKey) -> Result<Option<Stored>, DatabaseError> {
+    let sql = "SELECT number, hash, time, bytes FROM contributions WHERE federation = $1 AND plan = $2 AND round = $3 AND \
+               number = $4";
+    tables.query(sql, &key.values())?.first().map(read).transpose()
+}
+
+fn read(row: &Row) -> Result<Stored, DatabaseError> {
+    let bytes = if row.is_null(3) { None } else { Some(row.bytes(3)?.to_vec()) };
+    Ok(Stored { number: row.u32(0)?, hash: Fingerprint::from_bytes(row.array(1)?), time: row.u64(2)?, bytes })
+}
+
+/// All of a round, in the order of numbers.
+pub fn of_round(
+    tables: &mut dyn Connection,
+    federation: i64,
+    plan: i64,
+    round: u32,
+) -> Result<Vec<Stored>, DatabaseError> {
+    let sql = "SELECT number, hash, time, bytes FROM contributions WHERE federation = $1 AND plan = $2 AND round = $3 ORDER BY \
+               number";
+    tables.query(sql, &[federation.into(), plan.into(), round.into()])?.iter().map(read).collect()
+}
+
+/// What a round is remembered by.
+pub fn digest(contributions: &[Stored]) -> [u8; 32] {
+    let mut out = Writer::named("foltr round");
+    for Stored { number, hash, .. } in contributions {
+        out.u32(*number).bytes(hash.as_bytes());
+    }
+    *Fingerprint::of(&out.0).as_bytes()
+}
+
+/// Forgets the bytes of a round that is closed.
+pub fn drop_bytes(tables: &mut dyn Connection, federation: i64, plan: i64, round: u32) -> Result<(), DatabaseError> {
+    let sql = "UPDATE contributions SET bytes = NULL WHERE federation = $1 AND plan = $2 AND round = $3";
+    tables.execute_many(sql, &[vec![federation.into(), plan.into(), round.into()]]).map(drop)
+}
+
+/// Takes what a device has sent to a round out.
+pub fn delete(tables: &mut dyn Connection, key: &ContributionKey) -> Result<u64, DatabaseError> {
+    let sql = "DELETE FROM contributions WHERE federation = $1 AND plan = $2 AND round = $3 AND number = $4";
+    Ok(tables.execute_many(sql, &[key.values()])?[0])
+}
+
+/// Forgets receipts from before a time, but for those of the open round; at most so many.
+pub fn delete_old(
+    tables: &mut dyn Connection,
+    federation: i64,
+    before: u64,
+    most: u32,
+) -> Result<u64, DatabaseError> {
+    let sql = "DELETE FROM contributions WHERE federation = $1 AND bytes IS NULL AND time < $2 AND (plan, round, number) IN \
+               (SELECT plan, round, number FROM contributions WHERE federation = $1 AND bytes IS NULL AND time < $2 LIMIT $3)";
+    Ok(tables.execute_many(sql, &[vec![federation.into(), before.into(), most.into()]])?[0])
+}
