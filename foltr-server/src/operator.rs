@@ -38,6 +38,23 @@ pub enum Action {
     RotateKey,
 }
 
+impl Action {
+    /// As in JSON.
+    pub const fn name(&self) -> &'static str {
+        match self {
+            Self::NewInvitation { .. } => "new-invitation",
+            Self::RevokeInvitation { .. } => "revoke-invitation",
+            Self::Hold => "hold",
+            Self::Resume => "resume",
+            Self::CloseRound => "close-round",
+            Self::RollBack { .. } => "roll-back",
+            Self::RevokeDevice { .. } => "revoke-device",
+            Self::Forget { .. } => "forget",
+            Self::RotateKey => "rotate-key",
+        }
+    }
+}
+
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "done", rename_all = "kebab-case")]
 pub enum Done {

@@ -54,3 +54,17 @@ pub fn sync_folder(path: &Path) -> io::Result<()> {
     let folder = path.parent().filter(|folder| !folder.as_os_str().is_empty()).unwrap_or(Path::new("."));
     std::fs::File::open(folder)?.sync_all()
 }
+
+/// Where the next key lies until the release that names it is published.
+pub fn next_file(path: &Path) -> std::path::PathBuf {
+    path.with_extension("next")
+}
+
+/// The next key takes the place of the present one.
+pub fn replace(path: &Path) -> Result<(), KeyFileError> {
+    let rename = || {
+        std::fs::rename(next_file(path), path)?;
+        sync_folder(path)
+    };
+    rename().map_err(|error| failed(path, error))
+}
