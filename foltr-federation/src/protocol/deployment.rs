@@ -81,7 +81,8 @@ impl Deployment {
     /// The same deployment always has the same bytes, those of the plan among them.
     pub fn to_json(&self) -> Result<Vec<u8>, DeploymentError> {
         self.check()?;
-        let problems = self.problems.iter().cloned().map(|PlanProblem { key, message }| WrittenProblem { key, message });
+        let problems =
+            self.problems.iter().cloned().map(|PlanProblem { key, message }| WrittenProblem { key, message });
         let written = Written {
             format: FORMAT,
             plan: self.plan.clone(),
