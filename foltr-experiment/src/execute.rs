@@ -19,7 +19,6 @@ use crate::mimic::Step;
 use crate::model::{self, Model, Provenance};
 use crate::rows::{RoundProgress, RunOutcome};
 use crate::run::{Parent, RunInput, Work, run_job};
-use crate::spec::Experiment;
 use crate::store::{RunRecord, RunStore, RunWriter};
 use crate::unlearn::{self, Signer};
 use pending::Pending;
@@ -97,7 +96,7 @@ pub fn run_jobs(plan: &Plan, data: &DataCache, store: &RunStore, how: &Execution
             if let (Some(parent), Some(signer)) = (parent, how.signer) {
                 unlearn::write_receipts(&writer, parent, &outcome, signer)?;
             }
-            save(writer, job, experiment.training(), record, outcome)?;
+            save(writer, job, work, record, outcome)?;
             progress.run_done(job);
         } else if is_training {
             writer.discard();
@@ -138,19 +137,17 @@ fn parent_and_record(job: &Job, experiment: &AnyExperiment, store: &RunStore) ->
 }
 
 /// Writes all files of a run but its rows, and finishes it.
-fn save(
-    writer: RunWriter,
-    job: &Job,
-    training: Option<&Experiment>,
-    mut record: RunRecord,
-    outcome: RunOutcome,
-) -> Result<()> {
+fn save(writer: RunWriter, job: &Job, work: Work<'_>, mut record: RunRecord, outcome: RunOutcome) -> Result<()> {
     record.n_interactions = outcome.n_interactions;
     record.training_seconds = outcome.training_seconds;
     history_files::write(writer.path(), &outcome.histories, outcome.forgotten.as_ref())?;
-    if let (Some(training), Some((shape, params))) = (training, outcome.ranker) {
-        let model = Model { shape, normalise: training.data.normalise(), params };
-        model.write(&writer.path().join(model::FILE_NAME), Some(&Provenance::new(training, job)))?;
+    if let Work::Training { experiment, fold } = work {
+        let params = outcome.ranker.as_ref().map(|(_, params)| params.as_slice());
+        writer.deployment(&experiment.deployment(fold.train.n_features(), params))?;
+        if let Some((shape, params)) = outcome.ranker {
+            let model = Model { shape, normalise: experiment.data.normalise(), params };
+            model.write(&writer.path().join(model::FILE_NAME), Some(&Provenance::new(experiment, job)))?;
+        }
     }
     writer.clients(&outcome.clients)?;
     writer.queries(&outcome.queries)?;

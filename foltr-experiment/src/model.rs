@@ -1,13 +1,8 @@
-//! A trained ranker as a file: `model.safetensors`, which other tools can open as well.
+//! A trained ranker as a file: `model.safetensors`, which other tools can open as well; `docs/results.md` has the format.
 //!
-//! | ranker | tensors (32-bit floats) | score of a document x |
-//! |---|---|---|
-//! | linear | `weights` (features) | x . weights |
-//! | mlp | `hidden.weights` (features, units), `hidden.bias` (units), `output.weights` (units) | activation(x hidden.weights + hidden.bias) . output.weights |
-//!
-//! Everything else is JSON text under the one metadata key `foltr`: how features were scaled, and where the ranker comes
-//! from ([`Provenance`]). The format keeps metadata in a hash map, so several keys would be written in any order; one key makes
-//! the same model the same bytes.
+//! Its tensors are those of [`Shape::tensors`]. Everything else is JSON text under the one metadata key `foltr`: how features
+//! were scaled, and where the ranker comes from ([`Provenance`]). The format keeps metadata in a hash map, so several keys would
+//! be written in any order; one key makes the same model the same bytes.
 
 mod header;
 
@@ -87,7 +82,7 @@ impl Model {
         let header = serde_json::to_string(&Header::new(self, provenance)).expect("plain fields");
         let bytes: Vec<u8> = self.params.iter().flat_map(|param| param.to_le_bytes()).collect();
         let mut rest = bytes.as_slice();
-        let tensors = layout(self.shape).into_iter().map(|(name, dimensions)| {
+        let tensors = self.shape.tensors().into_iter().map(|(name, dimensions)| {
             let n_bytes = 4 * dimensions.iter().product::<usize>();
             let data = rest.split_off(..n_bytes).expect("as many parameters as the shape has");
             (name, TensorView::new(Dtype::F32, dimensions, data).expect("as many bytes as the dimensions say"))
@@ -97,13 +92,13 @@ impl Model {
 }
 
 fn read_params(shape: Shape, file: &SafeTensors<'_>) -> Result<Params> {
-    let layout = layout(shape);
-    let expected = || layout.iter().map(|(name, sizes)| format!("`{name}` {sizes:?}")).collect::<Vec<_>>().join(", ");
-    if let Some(other) = file.names().iter().find(|name| layout.iter().all(|(known, _)| known != *name)) {
+    let tensors = shape.tensors();
+    let expected = || tensors.iter().map(|(name, sizes)| format!("`{name}` {sizes:?}")).collect::<Vec<_>>().join(", ");
+    if let Some(other) = file.names().iter().find(|name| tensors.iter().all(|(known, _)| known != *name)) {
         bail!("there is a tensor `{other}`; expected {}", expected());
     }
     let mut params = Params::with_capacity(shape.n_params());
-    for (name, dimensions) in &layout {
+    for (name, dimensions) in &tensors {
         let tensor = tensor(file, name)?;
         let sizes = tensor.shape();
         ensure!(sizes == dimensions, "tensor `{name}` has the shape {sizes:?}; expected {}", expected());
@@ -114,18 +109,6 @@ fn read_params(shape: Shape, file: &SafeTensors<'_>) -> Result<Params> {
         }
     }
     Ok(params)
-}
-
-/// The tensors of a shape, in the order of its flat parameters.
-fn layout(shape: Shape) -> Vec<(&'static str, Vec<usize>)> {
-    match shape {
-        Shape::Linear { n_features } => vec![("weights", vec![n_features])],
-        Shape::Mlp { n_features, n_hidden, .. } => vec![
-            ("hidden.weights", vec![n_features, n_hidden]),
-            ("hidden.bias", vec![n_hidden]),
-            ("output.weights", vec![n_hidden]),
-        ],
-    }
 }
 
 /// The shape that the header and the sizes of the first tensor give.

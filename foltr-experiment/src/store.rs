@@ -5,7 +5,7 @@
 //! DIR/resolved.toml           the study with overrides and defaults; can be run again
 //! DIR/jobs.csv                which run belongs to which setting, fold and seed
 //! DIR/rows.csv, summary.json  all values, and means with intervals by setting; also study.json, verdict.json
-//! DIR/runs/<key>/             one finished run: run.json, rows.csv, model.safetensors and whatever else it has
+//! DIR/runs/<key>/             one finished run: run.json, rows.csv, model.safetensors, deploy.json and whatever else it has
 //! DIR/runs/<key>.partial/     a run that is not finished
 //! DIR/runs/<key>.forgotten    a run in which clients were forgotten, and the key of the run after that
 //! ```
@@ -43,6 +43,8 @@ const ROWS_FILE: &str = "rows.csv";
 const CLIENTS_FILE: &str = "clients.csv";
 /// What the final ranker is worth on every held-out query.
 const QUERIES_FILE: &str = "queries.csv";
+/// What a server needs beside the model to deploy the run; runs of earlier versions have none.
+pub const DEPLOYMENT_FILE: &str = "deploy.json";
 
 #[derive(Clone, Debug, PartialEq)]
 pub enum RunState {

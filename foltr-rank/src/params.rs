@@ -57,6 +57,23 @@ impl Shape {
         }
     }
 
+    /// Names and dimensions of the tensors of model files, in the order of the flat parameters.
+    ///
+    /// ```
+    /// let tensors = foltr_rank::Shape::Linear { n_features: 46 }.tensors();
+    /// assert_eq!(tensors, [("weights", vec![46])]);
+    /// ```
+    pub fn tensors(&self) -> Vec<(&'static str, Vec<usize>)> {
+        match *self {
+            Self::Linear { n_features } => vec![("weights", vec![n_features])],
+            Self::Mlp { n_features, n_hidden, .. } => vec![
+                ("hidden.weights", vec![n_features, n_hidden]),
+                ("hidden.bias", vec![n_hidden]),
+                ("output.weights", vec![n_hidden]),
+            ],
+        }
+    }
+
     /// Refuses rankers without features, without hidden units, or larger than any device computes.
     pub fn check_size(&self) -> Result<(), ParameterError> {
         let whole = |name, n: usize| require(name, n as f64, (1..=MAX_PARAMS).contains(&n), "1 to 2^28");

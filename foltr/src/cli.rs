@@ -280,6 +280,10 @@ pub enum Command {
     /// Say what an experiment hides, and from whom.
     #[command(subcommand)]
     Privacy(PrivacyCommand),
+    /// Say how to start the demonstration of a federation that really runs: a server, devices and a page to watch them.
+    ///
+    /// It is a program of its own: this one has the laboratory, and no server.
+    Demo,
     /// Generate, check or describe labelled data.
     #[command(subcommand)]
     Data(DataCommand),

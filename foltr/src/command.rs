@@ -4,6 +4,7 @@ pub mod audit;
 mod audit_figure;
 pub mod cache;
 pub mod data;
+pub mod demo;
 pub mod dry_run;
 pub mod evaluate;
 pub mod list;

@@ -53,6 +53,7 @@ fn run(cli: &Cli) -> Result<End> {
         Some(Command::Privacy(PrivacyCommand::Explain { spec, overrides, delta })) => {
             command::privacy::explain(spec, overrides, *delta)
         }
+        Some(Command::Demo) => command::demo::run(),
         Some(Command::Data(data)) => command::data::run(data),
         Some(Command::Cache(cache)) => command::cache::run(cache),
         Some(Command::List) => command::list::run(),

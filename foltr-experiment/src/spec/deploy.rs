@@ -1,6 +1,6 @@
 //! From an experiment to the plan that devices obey: what of a file goes into it, what is left out, and what is refused.
 
-use foltr_federation::protocol::{FeatureSchema, Plan, PlanError};
+use foltr_federation::protocol::{Deployment, Document as _, FeatureSchema, Plan, PlanError};
 use foltr_federation::{FederationPlan, PlanProblem};
 
 use super::Experiment;
@@ -81,6 +81,28 @@ impl Experiment {
             Err(error) => problems.push(problem("plan", error.to_string())),
         }
         Err(problems)
+    }
+
+    /// What a finished run leaves for a server: the plan for documents with this many features, which goes with its ranker.
+    pub fn deployment(&self, n_features: usize, ranker: Option<&[f32]>) -> Deployment {
+        let features = FeatureSchema::numbered(n_features, self.data.normalise());
+        let in_the_way = match ranker {
+            None => Some("there is none of all clients"),
+            Some(params) if !params.iter().all(|param| param.is_finite()) => {
+                Some("training diverged: not all of its numbers are finite")
+            }
+            Some(_) => None,
+        };
+        let of_ranker = in_the_way.map(|why| problem("model", why.into()));
+        let (plan, mut problems) = match self.deployable_plan(&features, false) {
+            Ok(plan) => match plan.encode() {
+                Ok(_) => (Some(plan), Vec::new()),
+                Err(error) => (None, vec![problem("plan", error.to_string())]),
+            },
+            Err(problems) => (None, problems),
+        };
+        problems.extend(of_ranker);
+        Deployment { plan: plan.filter(|_| problems.is_empty()), features, problems }
     }
 
     fn refuse(&self, key: &str, treatment: &Treatment) -> Option<PlanProblem> {

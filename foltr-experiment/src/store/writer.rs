@@ -6,10 +6,11 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result};
+use foltr_federation::protocol::Deployment;
 
 use super::files::{copy, create_folder, put, remove, replace};
 use super::record::RunRecord;
-use super::{CLIENTS_FILE, QUERIES_FILE, ROWS_FILE};
+use super::{CLIENTS_FILE, DEPLOYMENT_FILE, QUERIES_FILE, ROWS_FILE};
 use crate::rows::{ClientValue, QueryValue, Row};
 
 pub(super) const RESUMABLE: &str = ".resumable";
@@ -80,6 +81,10 @@ impl RunWriter {
         let mut text = b"query,metric,value\n".to_vec();
         queries.iter().try_for_each(|value| writeln!(text, "{}", value.line()))?;
         put(&self.partial.join(QUERIES_FILE), &text)
+    }
+
+    pub(crate) fn deployment(&self, deployment: &Deployment) -> Result<()> {
+        put(&self.partial.join(DEPLOYMENT_FILE), &deployment.to_json()?)
     }
 
     #[cfg(test)]

@@ -7,11 +7,13 @@ use foltr_experiment::execute::{DataCache, Event, Executed, Execution, Plan, run
 use foltr_experiment::grid::Grid;
 use foltr_experiment::manifest::Manifest;
 use foltr_experiment::mimic::Step;
+use foltr_experiment::model::Model;
 use foltr_experiment::results::Results;
 use foltr_experiment::rows::MetricName;
 use foltr_experiment::spec::UnlearningRequest;
-use foltr_experiment::store::{RunRecord, RunState, RunStore};
+use foltr_experiment::store::{DEPLOYMENT_FILE, RunRecord, RunState, RunStore};
 use foltr_experiment::unlearn::{Signer, journal::Journal, method};
+use foltr_federation::protocol::{Deployment, Document};
 use foltr_test::ExperimentFile;
 
 static NEVER: AtomicBool = AtomicBool::new(false);
@@ -68,6 +70,58 @@ fn an_edited_run_is_named_and_done_again() {
     assert_eq!(after.runs[0].rows, before.runs[0].rows);
     assert_eq!(std::fs::read_to_string(&rows).expect("rows"), text);
     assert_eq!(run(folder.path(), None, &file).1.n_finished_before, 2);
+}
+
+fn deployment(run: &Path) -> Deployment {
+    let record = RunRecord::verify(run).expect("whole");
+    let written = record.content(run, DEPLOYMENT_FILE).expect("with a checksum");
+    Deployment::from_json(&written).expect("readable")
+}
+
+#[test]
+fn a_run_can_be_deployed() {
+    let folder = folder();
+    let file = ExperimentFile::fpdgd();
+    let (results, _) = run(folder.path(), None, &file.to_string());
+    let experiment = results.grid.settings[0].training().expect("no mimic learning");
+    for run in runs(folder.path()) {
+        let Deployment { plan, features, problems } = deployment(&run);
+        assert!(problems.is_empty(), "{problems:?}");
+        let plan = plan.expect("deployable");
+        assert_eq!(plan.hash(), experiment.deployable_plan(&features, false).expect("deployable").hash());
+        let model = Model::read(&run.join("model.safetensors")).expect("a model");
+        assert_eq!((plan.shape(), features.normalise), (model.shape, model.normalise));
+        assert!(plan.coordinator(model.params).is_ok());
+    }
+}
+
+#[test]
+fn a_run_says_what_is_in_the_way_of_its_deployment() {
+    let file = ExperimentFile::fpdgd().set("seeds", "[1]");
+    let attack = "attackers = 1\nknowledge = \"full\"\nmethod = { kind = \"sign-flip\", scale = 2.0 }";
+    let gaussian = "kind = \"gaussian\"\nclip = 0.3\nnoise_multiplier = 2.0\nmode = \"clear\"";
+    for (file, keys) in [
+        (file.clone().section("attack", attack), vec!["attack"]),
+        (file.clone().section("privacy", gaussian), vec!["privacy.kind"]),
+        (file.section("personalisation", "kind = \"local-only\""), vec!["personalisation.kind", "model"]),
+    ] {
+        let folder = folder();
+        run(folder.path(), None, &file.to_string());
+        let Deployment { plan, problems, .. } = deployment(&runs(folder.path())[0]);
+        assert_eq!(plan, None);
+        assert_eq!(problems.iter().map(|it| it.key.as_str()).collect::<Vec<_>>(), keys, "{problems:?}");
+    }
+}
+
+#[test]
+fn the_published_ranker_of_shards_can_be_deployed() {
+    let folder = folder();
+    let file = ExperimentFile::fpdgd().set("seeds", "[1]").set("federation.shards", "2").section("history", "");
+    run(folder.path(), None, &file.to_string());
+    let run = &runs(folder.path())[0];
+    let plan = deployment(run).plan.expect("deployable");
+    let model = Model::read(&run.join("model.safetensors")).expect("a model");
+    assert!(plan.sharded_coordinator(model.params).is_ok());
 }
 
 #[test]

@@ -45,6 +45,7 @@ fn cases() -> Vec<Case> {
         case("foltr-data-check", "data check letor/train.txt letor/test.txt"),
         writes("foltr-data-generate", "data generate --shape tiny --queries 3 --out new", "new/test.txt"),
         case("foltr-data-info", "data info letor/train.txt letor/test.txt"),
+        case("foltr-demo", "demo"),
         case("foltr-evaluate", "evaluate model.safetensors letor/test.txt"),
         writes("foltr-index", "index texts --out new.index", "new.index"),
         case("foltr-list", "list"),
@@ -237,6 +238,12 @@ fn quiet_leaves_out_where_files_are_and_no_result() {
     let quiet = study(&["--quiet"]);
     assert_contains(&quiet, &["nDCG@10 on test queries"]);
     assert!(!quiet.contains("new/"), "{quiet}");
+}
+
+#[test]
+fn the_demonstration_is_named() {
+    let said = stdout(&foltr().arg("demo").assert().success());
+    assert_contains(&said, &["cargo run --release -p foltr-demo"]);
 }
 
 #[test]
