@@ -2,5 +2,8 @@
 
 pub mod call;
 pub mod database;
+pub mod http;
+pub mod logging;
+pub mod openapi;
 pub mod operator;
 pub mod problem;
