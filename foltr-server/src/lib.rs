@@ -1,14 +1,23 @@
 #![doc = include_str!("../README.md")]
 
+pub mod admin;
 pub mod call;
 mod collecting;
+pub mod dashboard;
 pub mod database;
 mod engine;
+mod export;
 pub mod federation;
+pub mod folder;
 mod group_commit;
 mod hex;
 mod history;
+pub mod http;
+pub mod logging;
+pub mod openapi;
+mod operating;
 pub mod operator;
+mod overview;
 pub mod problem;
 pub mod publishing;
 mod randomness;

@@ -1,0 +1,3 @@
+pub fn description() -> String {
+    String::new()
+}
