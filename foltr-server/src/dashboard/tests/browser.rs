@@ -1,0 +1,88 @@
+//! The dashboard in a real browser, if there is one.
+
+use std::io::Read;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::time::Duration;
+
+use foltr_test::browser::browser;
+
+use super::served::Served;
+use super::*;
+
+const PATIENCE: Duration = Duration::from_secs(120);
+
+fn command(browser: &Path, profile: &Path, width: u32, height: u32, is_dark: bool) -> Command {
+    let mut command = Command::new(browser);
+    command
+        .args(["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--no-proxy-server"])
+        .args(["--disable-background-networking", "--disable-component-update", "--disable-sync"])
+        .args(["--disable-dev-shm-usage", "--hide-scrollbars", "--enable-logging=stderr", "--v=0"])
+        .arg(format!("--user-data-dir={}", profile.display()))
+        .arg(format!("--window-size={width},{height}"))
+        .args(is_dark.then_some("--blink-settings=preferredColorScheme=0"))
+        .stdin(Stdio::null())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped());
+    command
+}
+
+/// Lines of the browser's log that a page caused.
+fn complaints(log: &str) -> Vec<&str> {
+    let is_complaint = |line: &&str| {
+        let words = ["Refused to", "Uncaught", "violates the following", "CONSOLE"];
+        // What the test itself provokes: an answer 401 to a wrong token.
+        words.iter().any(|word| line.contains(word)) && !line.contains("status of 401")
+    };
+    log.lines().filter(is_complaint).collect()
+}
+
+#[test]
+fn an_operator_works_with_it_in_a_browser() {
+    let Some(browser) = browser() else { return };
+    let served = Served::start(Site::new(vec![rich()]));
+    let profile = tempfile::tempdir().expect("a folder");
+    let mut child = command(&browser, profile.path(), 1200, 1200, false)
+        .arg(format!("{}/?driven", served.address))
+        .spawn()
+        .expect("the browser starts");
+    let mut stderr = child.stderr.take().expect("piped");
+    let log = std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        stderr.read_to_end(&mut bytes).map(|_| String::from_utf8_lossy(&bytes).into_owned())
+    });
+    let verdict = served.verdicts.recv_timeout(PATIENCE);
+    child.kill().expect("killed");
+    child.wait().expect("reaped");
+    let log = log.join().expect("a reader").expect("readable");
+    assert_eq!(verdict.as_deref(), Ok(""), "{log}");
+    assert_eq!(complaints(&log), [""; 0]);
+}
+
+/// Pictures to look at: `FOLTR_PICTURES=folder`.
+#[test]
+fn pictures_can_be_taken() {
+    let Some(browser) = browser() else { return };
+    let served = Served::start(Site::new(vec![rich(), fresh()]));
+    let folder = tempfile::tempdir().expect("a folder");
+    let named = std::env::var_os("FOLTR_PICTURES");
+    let pictures = named.as_ref().map_or(folder.path(), Path::new);
+    let sizes = [("wide", 1200, 2300), ("phone", 500, 4200)];
+    let pages =
+        [("wards", "/federations/wards"), ("clinic", "/federations/clinic"), ("list", "/"), ("login", "/login")];
+    let all = sizes.iter().flat_map(|size| pages.iter().map(move |page| (size, page)));
+    let all: Vec<_> = all.flat_map(|pair| [(pair, false), (pair, true)]).collect();
+    let n_taken = if named.is_some() { all.len() } else { 2 };
+    for (((size, width, height), (page, path)), is_dark) in all.into_iter().take(n_taken) {
+        let scheme = if is_dark { "dark" } else { "light" };
+        let picture = pictures.join(format!("{page}-{size}-{scheme}.png"));
+        let start = if *page == "login" { "" } else { "/test/session?" };
+        let output = command(&browser, &folder.path().join("profile"), *width, *height, is_dark)
+            .arg(format!("--screenshot={}", picture.display()))
+            .arg(format!("{}{start}{path}", served.address))
+            .output()
+            .expect("the browser runs");
+        assert_eq!(complaints(&String::from_utf8_lossy(&output.stderr)), [""; 0]);
+        assert!(std::fs::metadata(&picture).is_ok_and(|file| file.len() > 5000), "{}", picture.display());
+    }
+}
