@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use foltr_federation::protocol::{DeviceId, SecretKey};
+use foltr_federation::protocol::{DeviceId, FeatureSchema, SecretKey};
 
 use crate::database::{DatabaseError, Pool};
 use crate::group_commit::GroupCommit;
@@ -21,6 +21,8 @@ pub struct Federation {
     pub id: i64,
     pub name: String,
     pub settings: FederationSettings,
+    /// Of the documents that devices rank; for exports.
+    pub features: Option<FeatureSchema>,
     /// Where the key lies; a test has it in memory only.
     pub key_file: Option<PathBuf>,
     key: RwLock<SecretKey>,
@@ -46,6 +48,7 @@ impl Federation {
             id,
             name,
             settings,
+            features: None,
             key_file,
             key: RwLock::new(key),
             snapshot: RwLock::default(),

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::database::{Database, Pool, Postgres, Sqlite};
 use crate::federation::Federation;
+use crate::plan_file;
 use crate::service::{Clock, Service};
 use crate::settings::FederationSettings;
 use crate::signing_key;
@@ -19,6 +20,8 @@ use crate::store::{federations, schema};
 pub const SERVER_FILE: &str = "server.toml";
 pub const SETTINGS_FILE: &str = "settings.toml";
 pub const KEY_FILE: &str = "signing.key";
+/// Hashes of the operator's tokens, one a line.
+pub const TOKEN_FILE: &str = "operator.token";
 
 /// `server.toml`.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -165,7 +168,9 @@ impl Folder {
             let file = self.federation(&name).join(KEY_FILE);
             let key = self.key_in_force(&name, &file, &row.public_key)?;
             let file = file.is_file().then_some(file);
-            found.push(Federation::new(row.id, name.clone(), self.federation_settings(&name)?, key, file));
+            let mut federation = Federation::new(row.id, name.clone(), self.federation_settings(&name)?, key, file);
+            federation.features = Some(plan_file::features(&self.federation(&name))?);
+            found.push(federation);
         }
         Ok(Service::new(pool, found, clock))
     }

@@ -30,3 +30,8 @@ pub fn record_round(
 ) -> Result<(), HistoryRecordError> {
     Ok(())
 }
+
+/// Whether a stored history is as it was written.
+pub fn verify(_: &mut dyn Connection, _: i64, _: &Snapshot) -> Result<String, DatabaseError> {
+    Ok("no history".into())
+}

@@ -1,8 +1,10 @@
 #![doc = include_str!("../README.md")]
 
 pub mod admin;
+pub mod application;
 pub mod call;
 mod collecting;
+pub mod command;
 pub mod dashboard;
 pub mod database;
 mod engine;
@@ -14,10 +16,13 @@ mod hex;
 mod history;
 pub mod http;
 pub mod logging;
+mod metrics;
+mod model_file;
 pub mod openapi;
 mod operating;
 pub mod operator;
 mod overview;
+pub mod plan_file;
 pub mod problem;
 pub mod publishing;
 mod randomness;
@@ -28,3 +33,4 @@ pub mod settings;
 mod signing_key;
 mod snapshot;
 mod store;
+pub mod verifying;

@@ -1,6 +1,7 @@
 //! What the operator does to the federations of a service.
 
-use foltr_federation::protocol::{DeviceId, Invitation, SecretKey};
+use foltr_federation::protocol::{DeviceId, Invitation, Plan, SecretKey};
+use foltr_rank::Params;
 
 use crate::database::{Connection, DatabaseError};
 use crate::export;
@@ -83,6 +84,19 @@ impl Operator for Service {
 fn device_id(text: &str) -> Result<DeviceId, OperatorError> {
     let id = hex::decode(text).map(DeviceId::from_bytes);
     id.ok_or_else(|| refused(format!("{text:?} is no device; right would be 64 hexadecimal digits")))
+}
+
+/// A fresh key, in its file. One that an interrupted rotation left there is used.
+fn next_key(federation: &Federation) -> Result<SecretKey, OperatorError> {
+    let next = zeroize::Zeroizing::new(secret());
+    let Some(file) = federation.key_file.as_deref().map(signing_key::next_file) else {
+        return Ok(SecretKey::from_bytes(&next));
+    };
+    let wrong = |error: signing_key::KeyFileError| refused(error.to_string());
+    if !file.exists() {
+        signing_key::create(&file, &next).map_err(wrong)?;
+    }
+    signing_key::read(&file).map_err(wrong)
 }
 
 impl Service {
@@ -177,6 +191,20 @@ impl Service {
         self.newest(federation)
     }
 
+    /// Puts another plan into force, with this model or the newest one; says which release names it.
+    pub fn change_plan(&self, name: &str, plan: &Plan, model: Option<Params>) -> Result<u32, OperatorError> {
+        let known = self.federations.get(name);
+        let federation = known.ok_or_else(|| OperatorError::UnknownFederation(name.to_owned()))?;
+        let (key, now) = (federation.key(), self.now());
+        let mut randomness = self.randomness();
+        self.change(federation, |tables, row| {
+            let change = Change { settings: &federation.settings, key: &key, randomness: &mut **randomness, now };
+            Ok(publishing::change_plan(tables, row, plan, model.clone(), change)?)
+        })?;
+        drop(randomness);
+        Ok(federation.refresh(&self.pool)?.shards[0].row.newest)
+    }
+
     fn newest(&self, federation: &Federation) -> Result<Done, OperatorError> {
         let snapshot = federation.refresh(&self.pool)?;
         Ok(Done::Release { version: snapshot.shards[0].row.newest })
@@ -201,12 +229,7 @@ impl Service {
     /// The new key lies in a file before the release that names it is published, and takes the place of the old one after
     /// that. [`crate::folder`] completes a rotation that was interrupted.
     fn rotate_key(&self, federation: &Federation) -> Result<Done, OperatorError> {
-        let next = zeroize::Zeroizing::new(secret());
-        let next_key = SecretKey::from_bytes(&next);
-        if let Some(file) = &federation.key_file {
-            let next_file = signing_key::next_file(file);
-            signing_key::create(&next_file, &next).map_err(|error| refused(error.to_string()))?;
-        }
+        let next_key = next_key(federation)?;
         let (key, now) = (federation.key(), self.now());
         let mut randomness = self.randomness();
         self.change(federation, |tables, row| {

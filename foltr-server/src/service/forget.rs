@@ -17,6 +17,15 @@ impl Service {
         Err(Problem::new(Name::CannotForget, "not yet"))
     }
 
+    /// On behalf of a device's owner.
+    pub(crate) fn forget_for(
+        &self,
+        _: &Federation,
+        _: &foltr_federation::protocol::DeviceId,
+    ) -> Result<crate::operator::Done, crate::operator::OperatorError> {
+        Err(crate::operator::OperatorError::Refused("not yet".into()))
+    }
+
     pub(crate) fn forget_queued(&self, _: &Federation) -> Result<(), RoundError> {
         Ok(())
     }
