@@ -3,12 +3,19 @@
 //! Statements are written once, with `$1`, `$2`, ... for values, in the words that both have in common: `BIGINT`, `BYTEA` and
 //! `TEXT` columns, `INSERT ... ON CONFLICT`, `RETURNING`. `FOR UPDATE` at the end of a `SELECT` locks rows in PostgreSQL;
 //! SQLite, whose writers come one after the other, leaves it out.
+//!
+//! Both behave alike: statements need a transaction; after one has failed the transaction is lost and cannot be committed; a
+//! reading transaction changes and locks nothing; there are as many values as `$` numbers; no text has a zero byte.
 
+mod pool;
 mod postgres;
 mod sqlite;
+#[cfg(test)]
+mod tests;
 
 use thiserror::Error;
 
+pub use pool::Pool;
 pub use postgres::Postgres;
 pub use sqlite::Sqlite;
 
@@ -104,6 +111,40 @@ impl dyn Connection + '_ {
             }
         }
     }
+}
+
+/// A transaction that is open.
+struct OpenTransaction {
+    access: Access,
+    /// Of the first statement that failed.
+    failure: Option<DatabaseError>,
+}
+
+impl OpenTransaction {
+    fn new(access: Access) -> Self {
+        Self { access, failure: None }
+    }
+
+    /// The transaction that a statement runs in.
+    fn usable(transaction: &Option<Self>) -> Result<Access, DatabaseError> {
+        match transaction {
+            None => Err(DatabaseError::Statement("a statement needs a transaction; begin one first".to_owned())),
+            Some(Self { failure: Some(failure), .. }) => Err(failure.clone()),
+            Some(Self { access, failure: None }) => Ok(*access),
+        }
+    }
+}
+
+fn check_texts(values: &[Value]) -> Result<(), DatabaseError> {
+    let has_zero = |value: &Value| matches!(value, Value::Text(text) if text.contains('\0'));
+    match values.iter().position(has_zero) {
+        Some(place) => Err(DatabaseError::Statement(format!("the text ${} has a zero byte; use bytes", place + 1))),
+        None => Ok(()),
+    }
+}
+
+fn wrong_count(expected: usize, got: usize) -> DatabaseError {
+    DatabaseError::Statement(format!("a statement has {expected} values, but {got} were given"))
 }
 
 impl Row {

@@ -19,7 +19,7 @@
 //! - A failed sync loses all changes since the last one. A real kernel may lose some pages of them only.
 //! - The device promises nothing about sectors beside a write. SQLite then fills the last sector of a synced commit up,
 //!   which its VFS for Unix spares itself by default (`SQLITE_IOCAP_POWERSAFE_OVERWRITE`).
-//! - There is no shared memory: write-ahead logs need `PRAGMA locking_mode = EXCLUSIVE` first.
+//! - Memory that connections share is not a file: it is gone with the last of them.
 //! - The clock stands still and sleep takes no time.
 
 mod contents;
@@ -27,6 +27,7 @@ mod file;
 mod locks;
 mod methods;
 mod random;
+mod shared;
 #[cfg(test)]
 mod tests;
 mod vfs;

@@ -1,4 +1,5 @@
-//! What the tests of the workspace share: experiment files, fuzz targets, a disk that fails, and what a machine may lack.
+//! What the tests of the workspace share: experiment files, fuzz targets, a disk that fails, a database server, and
+//! what a machine may lack.
 
 pub mod browser;
 mod campaign;
@@ -7,6 +8,8 @@ pub mod disk;
 mod experiment_file;
 pub mod fuzzing;
 mod memory;
+#[cfg(unix)]
+pub mod postgres;
 mod require;
 
 pub use campaign::campaign_size;

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::Command;
 
 /// What `FOLTR_REQUIRE` may name, in a list with commas.
-const KINDS: [&str; 6] = ["data", "python", "browser", "slurm", "latex", "cc"];
+const KINDS: [&str; 7] = ["data", "python", "browser", "slurm", "latex", "cc", "postgresql"];
 
 /// What a test needs, if this machine has it.
 pub fn require<T>(kind: &str, needed: Option<T>, missing: &str) -> Option<T> {

@@ -2,6 +2,7 @@
 
 use super::file::{Change, File, torn_length};
 use super::random::Random;
+use super::shared::SharedOfFiles;
 use super::{Fault, Survivors};
 use rusqlite::ffi;
 use std::collections::BTreeMap;
@@ -46,6 +47,7 @@ pub(super) struct Contents {
     files: BTreeMap<String, File>,
     /// By the id of the handle.
     pub(super) open: BTreeMap<u64, Open>,
+    pub(super) shared: SharedOfFiles,
     n_handles: u64,
     n_operations: u64,
     planned: Vec<(u64, Fault)>,
@@ -107,6 +109,7 @@ impl Contents {
     /// No program has anything open. What was temporary is gone.
     pub(super) fn forget_handles(&mut self) {
         self.open.clear();
+        self.shared.clear();
         self.files.retain(|name, _| !name.starts_with(TEMPORARY));
     }
 }

@@ -1,11 +1,13 @@
-//! An open file as SQLite sees it, and its methods: version 1, without shared memory.
+//! An open file as SQLite sees it, and its methods: version 2, with shared memory.
 
 use super::contents::{Contents, Handle};
 use super::file::SECTOR;
+use super::shared::Region;
 use super::vfs::code;
 use rusqlite::ffi::{self, sqlite3_file, sqlite3_int64, sqlite3_io_methods};
 use std::ffi::{c_int, c_void};
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{Ordering, fence};
+use std::sync::{Arc, Mutex, PoisonError};
 
 /// What is in the memory that SQLite has for an open file. It begins as SQLite demands.
 #[repr(C)]
@@ -18,17 +20,19 @@ pub(super) struct OpenFile {
 struct Opened {
     contents: Arc<Mutex<Contents>>,
     handle: Handle,
+    /// As long as it is open, because SQLite has pointers to them.
+    mapped: Mutex<Vec<Region>>,
 }
 
 impl OpenFile {
     pub(super) fn new(contents: Arc<Mutex<Contents>>, handle: Handle) -> Self {
-        let opened = Box::into_raw(Box::new(Opened { contents, handle }));
+        let opened = Box::into_raw(Box::new(Opened { contents, handle, mapped: Mutex::default() }));
         Self { base: sqlite3_file { pMethods: &METHODS }, opened }
     }
 }
 
 static METHODS: sqlite3_io_methods = sqlite3_io_methods {
-    iVersion: 1,
+    iVersion: 2,
     xClose: Some(close),
     xRead: Some(read),
     xWrite: Some(write),
@@ -41,10 +45,10 @@ static METHODS: sqlite3_io_methods = sqlite3_io_methods {
     xFileControl: Some(file_control),
     xSectorSize: Some(sector_size),
     xDeviceCharacteristics: Some(device_characteristics),
-    xShmMap: None,
-    xShmLock: None,
-    xShmBarrier: None,
-    xShmUnmap: None,
+    xShmMap: Some(map_shared),
+    xShmLock: Some(lock_shared),
+    xShmBarrier: Some(order_shared),
+    xShmUnmap: Some(unmap_shared),
     xFetch: None,
     xUnfetch: None,
 };
@@ -71,7 +75,9 @@ unsafe extern "C" fn close(file: *mut sqlite3_file) -> c_int {
             (*file).pMethods = std::ptr::null();
             Box::from_raw((*file.cast::<OpenFile>()).opened)
         };
-        super::lock(&opened.contents).close(&opened.handle);
+        let mut contents = super::lock(&opened.contents);
+        contents.unmap(&opened.handle);
+        contents.close(&opened.handle);
         Ok(())
     })
 }
@@ -162,4 +168,49 @@ unsafe extern "C" fn sector_size(_: *mut sqlite3_file) -> c_int {
 /// Nothing is promised.
 unsafe extern "C" fn device_characteristics(_: *mut sqlite3_file) -> c_int {
     0
+}
+
+unsafe extern "C" fn map_shared(
+    file: *mut sqlite3_file,
+    region: c_int,
+    n_bytes: c_int,
+    extend: c_int,
+    memory: *mut *mut c_void,
+) -> c_int {
+    code(|| {
+        // SAFETY: SQLite's contract, above.
+        let opened = unsafe {
+            *memory = std::ptr::null_mut();
+            opened(file)
+        };
+        let mapped = super::lock(&opened.contents).map(&opened.handle, length(region), length(n_bytes), extend != 0)?;
+        if let Some(mapped) = mapped {
+            // SAFETY: the memory may be changed through a shared pointer, and lives until the file is closed.
+            unsafe { *memory = mapped.as_ptr().cast_mut().cast() };
+            opened.mapped.lock().unwrap_or_else(PoisonError::into_inner).push(mapped);
+        }
+        Ok(())
+    })
+}
+
+unsafe extern "C" fn lock_shared(file: *mut sqlite3_file, first: c_int, n: c_int, flags: c_int) -> c_int {
+    code(|| {
+        // SAFETY: SQLite's contract, above.
+        let opened = unsafe { opened(file) };
+        let range = length(first)..length(first.saturating_add(n));
+        super::lock(&opened.contents).lock_shared(&opened.handle, range, flags)
+    })
+}
+
+unsafe extern "C" fn order_shared(_: *mut sqlite3_file) {
+    fence(Ordering::SeqCst);
+}
+
+unsafe extern "C" fn unmap_shared(file: *mut sqlite3_file, _: c_int) -> c_int {
+    code(|| {
+        // SAFETY: SQLite's contract, above.
+        let opened = unsafe { opened(file) };
+        super::lock(&opened.contents).unmap(&opened.handle);
+        Ok(())
+    })
 }

@@ -246,6 +246,29 @@ fn two_connections_do_not_write_at_once() {
     assert_eq!(error, Some(ErrorCode::DatabaseBusy));
 }
 
+/// Without exclusive locks the index of the log is in shared memory.
+#[test]
+fn connections_share_a_log_and_a_reboot_forgets_its_index() {
+    let disk = Disk::new();
+    fill(&disk, "FULL");
+    let share = || Connection::open_with_flags_and_vfs(FILE, OpenFlags::default(), disk.name()).unwrap();
+    let (writer, reader) = (share(), share());
+    let n_rows = || reader.query_row("SELECT count(*) FROM rows", [], |row| row.get::<_, i64>(0)).unwrap();
+    reader.execute_batch("BEGIN").unwrap();
+    assert_eq!(n_rows(), N_ROWS);
+    insert(&writer, N_ROWS).unwrap();
+    assert_eq!(n_rows(), N_ROWS, "a transaction sees one state");
+    reader.execute_batch("COMMIT; BEGIN IMMEDIATE").unwrap();
+    assert_eq!(n_rows(), N_ROWS + 1);
+    assert_eq!(insert(&writer, N_ROWS + 1).unwrap_err().sqlite_error_code(), Some(ErrorCode::DatabaseBusy));
+    disk.reboot(Survivors::None, 0);
+    insert(&writer, N_ROWS + 1).unwrap_err();
+    let again = share();
+    insert(&again, N_ROWS + 1).unwrap();
+    drop((writer, reader, again));
+    assert_eq!(rows(&disk), N_ROWS + 2);
+}
+
 #[test]
 fn flipped_bits_are_seen() {
     let disk = Disk::new();

@@ -144,12 +144,21 @@ impl PostgresConnection {
         const SQL: &str = "SELECT CAST(current_setting('server_version_num') AS BIGINT), current_setting('fsync'), \
             current_setting('full_page_writes'), current_setting('server_encoding')";
         let rows = self.wait(async |session| session.query(SQL, &[]).await)?;
-        let row = rows.first().ok_or_else(|| DatabaseError::Unusable("PostgreSQL does not say its version".to_owned()))?;
+        let row =
+            rows.first().ok_or_else(|| DatabaseError::Unusable("PostgreSQL does not say its version".to_owned()))?;
         let wrong = match (row.int(0)?, row.text(1)?, row.text(2)?, row.text(3)?) {
-            (version, ..) if version < OLDEST_VERSION => format!("PostgreSQL is of version {version}; expected 15 or newer"),
-            (_, fsync, ..) if fsync != "on" => "PostgreSQL has fsync = off and may lose what it has acknowledged; turn it on".to_owned(),
-            (_, _, writes, _) if writes != "on" => "PostgreSQL has full_page_writes = off and may be damaged by a power loss; turn it on".to_owned(),
-            (.., encoding) if encoding != "UTF8" => format!("the database has the encoding {encoding}; create it with UTF8"),
+            (version, ..) if version < OLDEST_VERSION => {
+                format!("PostgreSQL is of version {version}; expected 15 or newer")
+            }
+            (_, fsync, ..) if fsync != "on" => {
+                "PostgreSQL has fsync = off and may lose what it has acknowledged; turn it on".to_owned()
+            }
+            (_, _, writes, _) if writes != "on" => {
+                "PostgreSQL has full_page_writes = off and may be damaged by a power loss; turn it on".to_owned()
+            }
+            (.., encoding) if encoding != "UTF8" => {
+                format!("the database has the encoding {encoding}; create it with UTF8")
+            }
             _ => return Ok(()),
         };
         Err(DatabaseError::Unusable(wrong))

@@ -6,12 +6,12 @@ use std::time::Duration;
 use rusqlite::types::ValueRef;
 use rusqlite::{CachedStatement, Connection as Handle};
 
-use super::{PATIENCE, classify};
+use super::{APPLICATION, PATIENCE, classify};
 use crate::database::{Access, Connection, DatabaseError, OpenTransaction, Row, Value, check_texts, wrong_count};
 
 /// Pages of the log that are not in the file yet: so many are worth the syncs of a checkpoint.
 const FOLD_AFTER: i64 = 1_000;
-/// Pages of the log that is begun anew, which has to wait for those who read an old state.
+/// Pages of a log that is to begin anew, which has to wait for those who read an old state.
 const RESTART_AFTER: i64 = 8_000;
 const RESTART_PATIENCE: Duration = Duration::from_millis(500);
 
@@ -21,6 +21,8 @@ pub struct SqliteConnection {
     transaction: Option<OpenTransaction>,
     /// After the disk has failed nobody knows what is on it.
     failure: Option<DatabaseError>,
+    /// Pages of the log at which it is to begin anew: more after somebody has read for too long.
+    restart_at: i64,
 }
 
 /// What a checkpoint says.
@@ -32,13 +34,14 @@ struct Checkpoint {
 
 impl SqliteConnection {
     pub fn new(file: PathBuf, handle: Handle) -> Self {
-        Self { file, handle, transaction: None, failure: None }
+        Self { file, handle, transaction: None, failure: None, restart_at: RESTART_AFTER }
     }
 
-    /// Folds all of the log into the file, and empties it.
+    /// Folds all of the log into the file, and empties it. The commit is the first one of a new log: only its sync makes sure
+    /// that the old log does not come back.
     pub fn begin_log_anew(&mut self) -> Result<(), DatabaseError> {
         if self.checkpoint("TRUNCATE")?.is_complete {
-            return Ok(());
+            return self.batch(&format!("PRAGMA application_id = {APPLICATION}"));
         }
         let file = self.file.display();
         Err(DatabaseError::Unavailable(format!("{file}: another program has been reading for {PATIENCE:?}")))
@@ -105,10 +108,12 @@ impl SqliteConnection {
     /// the disk has failed.
     fn fold_log(&mut self) -> Result<(), DatabaseError> {
         let log = self.checkpoint("NOOP")?;
-        let folded = if log.n_pages >= RESTART_AFTER {
+        let folded = if log.n_pages >= self.restart_at {
             self.wait_at_most(RESTART_PATIENCE)?;
             let folded = self.checkpoint("TRUNCATE");
             self.wait_at_most(PATIENCE)?;
+            let is_new = folded.as_ref().is_ok_and(|log| log.is_complete);
+            self.restart_at = if is_new { RESTART_AFTER } else { log.n_pages + FOLD_AFTER };
             folded
         } else if log.n_pages - log.n_folded >= FOLD_AFTER {
             self.checkpoint("PASSIVE")
@@ -205,7 +210,8 @@ fn cannot_change() -> DatabaseError {
 fn without_locks(sql: &str) -> (&str, bool) {
     let sql = sql.trim_end();
     let locks = ["FOR UPDATE SKIP LOCKED", "FOR UPDATE", "FOR SHARE"];
-    let cut = locks.into_iter().find_map(|lock| sql.strip_suffix(lock).filter(|sql| sql.ends_with(char::is_whitespace)));
+    let cut =
+        locks.into_iter().find_map(|lock| sql.strip_suffix(lock).filter(|sql| sql.ends_with(char::is_whitespace)));
     (cut.unwrap_or(sql), cut.is_some())
 }
 
@@ -224,7 +230,8 @@ fn collect(statement: &mut CachedStatement<'_>, values: &[Value]) -> rusqlite::R
     let mut collected = Vec::new();
     let mut rows = statement.raw_query();
     while let Some(row) = rows.next()? {
-        collected.push(Row((0..n_columns).map(|column| value(column, row.get_ref(column)?)).collect::<Result<_, _>>()?));
+        collected
+            .push(Row((0..n_columns).map(|column| value(column, row.get_ref(column)?)).collect::<Result<_, _>>()?));
     }
     Ok(collected)
 }
