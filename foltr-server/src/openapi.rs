@@ -45,7 +45,9 @@ fn document() -> OpenApi {
 
 fn components() -> Components {
     let signature = "Over method, path with query, and body: 128 hexadecimal digits.";
+    let responses = OPERATIONS.iter().flat_map(|operation| refusals(operation).into_values());
     ComponentsBuilder::new()
+        .responses_from_iter(responses.map(|names| (joined(&names), refusal(&names))))
         .schema("Problem", problem())
         .schema("Overview", schemas::of_overview())
         .schema("Action", schemas::of_actions())
@@ -103,13 +105,23 @@ fn describe(operation: &Operation) -> OperationBuilder {
     for (status, media, meaning) in operation.answers {
         described = described.response(status.to_string(), answer(operation, *status, media, meaning));
     }
+    refusals(operation).into_iter().fold(described, |described, (status, names)| {
+        described.response(status.to_string(), Ref::new(format!("#/components/responses/{}", joined(&names))))
+    })
+}
+
+/// The names that an operation can answer, by status.
+fn refusals(operation: &Operation) -> BTreeMap<u16, Vec<Name>> {
     let mut by_status = BTreeMap::<u16, Vec<Name>>::new();
     for name in operation.all_problems() {
         by_status.entry(name.status()).or_default().push(name);
     }
     by_status
-        .into_iter()
-        .fold(described, |described, (status, names)| described.response(status.to_string(), refusal(&names)))
+}
+
+/// What the response with one of these problems is called.
+fn joined(names: &[Name]) -> String {
+    names.iter().map(|name| name.name()).collect::<Vec<_>>().join(".")
 }
 
 /// Schemes of ours have no scopes.
@@ -222,7 +234,9 @@ mod tests {
             let names = operation.all_problems();
             let responses = &document["paths"][operation.path][operation.method.name().to_lowercase()]["responses"];
             for name in &names {
-                let text = responses[name.status().to_string()]["description"].as_str().expect("a response");
+                let reference = responses[name.status().to_string()]["$ref"].as_str().expect("a reference");
+                let response = document.pointer(&reference[1..]).expect("a response");
+                let text = response["description"].as_str().expect("a text");
                 assert!(text.contains(&format!("`{}`: ", name.name())), "{} {name:?}", operation.id);
             }
             assert_eq!(names.iter().collect::<BTreeSet<_>>().len(), names.len(), "{}: no name twice", operation.id);

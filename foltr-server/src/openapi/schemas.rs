@@ -1,5 +1,7 @@
 //! Schemas of the JSON documents, read off samples of the values that are serialised.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use serde_json::Value;
 use utoipa::openapi::schema::{AdditionalProperties, ArrayBuilder, ObjectBuilder, OneOfBuilder, SchemaType, Type};
 use utoipa::openapi::{RefOr, Schema};
@@ -67,7 +69,7 @@ pub(super) fn of_outcomes() -> RefOr<Schema> {
 }
 
 fn variant(sample: &Value, tag: &str, optional: &[&str]) -> ObjectBuilder {
-    let fields = sample.as_object().into_iter().flatten();
+    let fields = sample.as_object().into_iter().flatten().collect::<BTreeMap<_, _>>().into_iter();
     let object = ObjectBuilder::new().additional_properties(Some(AdditionalProperties::FreeForm(false)));
     fields.fold(object, |object, (name, value)| {
         let schema = if name == tag { string().enum_values(Some([value.clone()])).into() } else { of(&[value]) };
@@ -88,7 +90,8 @@ pub(super) fn number() -> ObjectBuilder {
 fn of(samples: &[&Value]) -> RefOr<Schema> {
     let objects: Vec<_> = samples.iter().filter_map(|sample| sample.as_object()).collect();
     if let Some(first) = objects.first() {
-        let fields = first.keys().map(|name| (name, objects.iter().filter_map(|object| object.get(name)).collect()));
+        let names = first.keys().collect::<BTreeSet<_>>().into_iter();
+        let fields = names.map(|name| (name, objects.iter().filter_map(|object| object.get(name)).collect()));
         let add = |object: ObjectBuilder, (name, values): (&String, Vec<&Value>)| {
             object.property(name, of(&values)).required(name)
         };
