@@ -16,7 +16,7 @@ pub const LEVEL_VARIABLE: &str = "FOLTR_LOG";
 /// What is written from where.
 const OWN: [&str; 3] = ["foltr_server", "foltr_federation", "foltr_rank"];
 
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, clap::ValueEnum)]
 pub enum Format {
     #[default]
     Text,
@@ -79,5 +79,20 @@ impl LogOptions {
             tracing::error!(target: "foltr_server", place, reason, "panic");
         }));
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_level_is_one_of_six_words() {
+        for level in ["off", "error", "warn", "info", "debug", "trace"] {
+            let options = LogOptions::new(Some(level), Format::Json).expect("a level");
+            assert_eq!((options.level.to_string().as_str(), options.format), (level, Format::Json));
+        }
+        let refused = LogOptions::new(Some("loud"), Format::Text);
+        assert_eq!(refused, Err(LoggingError::UnknownLevel("loud".into())));
     }
 }

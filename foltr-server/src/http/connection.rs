@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use hyper::body::Incoming;
 use hyper::server::conn::http1;
-use hyper::service::service_fn;
+use hyper::service::{Service, service_fn};
 use hyper::{Request, Response};
 use hyper_util::rt::TokioIo;
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
@@ -38,7 +38,7 @@ enum End {
     Done(Result<(), hyper::Error>),
     TooSlow(Phase),
     /// It waits for a request that the server does not want any more.
-    NotNeeded(&'static str),
+    NotNeeded,
 }
 
 pub(super) async fn serve(
@@ -71,7 +71,7 @@ async fn serve_stream<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     remote: SocketAddr,
     activity: &Arc<Activity>,
     shared: Arc<Shared>,
-    mut shutdown: Shutdown,
+    shutdown: Shutdown,
 ) {
     let service = service_fn(|request: Request<Incoming>| -> Exchange {
         activity.begin_call();
@@ -84,10 +84,25 @@ async fn serve_stream<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     builder.header_read_timeout(None);
     let watched = Watched::new(stream, Arc::clone(activity));
     let mut connection = builder.serve_connection(TokioIo::new(watched), service);
+    let end = run(&mut connection, activity, &shared, shutdown).await;
+    let stream = connection.into_parts().io.into_inner().into_inner();
+    let _ = timeout(LAST_WORDS, finish(stream, end, remote, activity, &shared)).await;
+}
 
+/// Serves requests until there is a reason to end.
+async fn run<S, F>(
+    connection: &mut http1::Connection<TokioIo<Watched<S>>, F>,
+    activity: &Activity,
+    shared: &Shared,
+    mut shutdown: Shutdown,
+) -> End
+where
+    S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
+    F: Service<Request<Incoming>, Response = Response<AnswerBody>, Error = Infallible, Future = Exchange> + Unpin,
+{
     let mut limit = pin!(sleep_until(activity.deadline(&shared.limits)));
     let mut is_draining = false;
-    let end = loop {
+    loop {
         let progress = poll_fn(|cx| {
             if let Poll::Ready(result) = connection.poll_without_shutdown(cx) {
                 return Poll::Ready(End::Done(result));
@@ -99,20 +114,20 @@ async fn serve_stream<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
             limit.as_mut().poll(cx).map(|()| End::TooSlow(activity.phase()))
         });
         tokio::select! {
-            end = progress => break end,
-            () = activity.evicted() => break End::NotNeeded("evicted"),
+            end = progress => return end,
+            () = activity.evicted() => {
+                shared.metrics.refused_connection("idle, and its place was needed");
+                return End::NotNeeded;
+            }
             () = shutdown.begun(), if !is_draining => {
                 if matches!(activity.phase(), Phase::Idle | Phase::Silent) {
-                    break End::NotNeeded("shutdown");
+                    return End::NotNeeded;
                 }
                 is_draining = true;
-                Pin::new(&mut connection).graceful_shutdown();
+                Pin::new(&mut *connection).graceful_shutdown();
             }
         }
-    };
-    let stream = connection.into_parts().io.into_inner().into_inner();
-    let ended = finish(stream, end, remote, activity, &shared);
-    let _ = timeout(LAST_WORDS, ended).await;
+    }
 }
 
 /// Says why, where the client does not know, and closes.
@@ -127,13 +142,9 @@ async fn finish<S: AsyncRead + AsyncWrite + Unpin>(
     let problem = match end {
         End::Done(Err(error)) if error.is_parse() && !had_request => Some(unreadable(&error, shared)),
         End::TooSlow(Phase::Headers) => Some(Problem::new(Name::TooSlow, "the headers did not come in time")),
-        End::TooSlow(Phase::Idle) | End::Done(_) => None,
+        End::TooSlow(Phase::Idle) | End::NotNeeded | End::Done(_) => None,
         End::TooSlow(Phase::Silent) => return shared.metrics.refused_connection("no request"),
         End::TooSlow(_) => return shared.metrics.refused_connection("answer not read"),
-        End::NotNeeded(reason) => {
-            shared.metrics.refused_connection(reason);
-            None
-        }
     };
     if let Some(problem) = problem {
         let name = problem.name;

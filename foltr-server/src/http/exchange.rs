@@ -92,13 +92,7 @@ async fn answer(
         HttpMethod::PUT => Method::Put,
         _ => return Err(Problem::new(Name::MethodNotAllowed, "no path takes this method")),
     };
-    if path.len() > shared.limits.path_bytes {
-        let detail = format!("the path has {} bytes; at most {} are read", path.len(), shared.limits.path_bytes);
-        return Err(Problem::new(Name::BadRequest, detail));
-    }
-    if !path.starts_with('/') {
-        return Err(Problem::new(Name::BadRequest, "the request names no path"));
-    }
+    check_path(path, shared.limits.path_bytes)?;
     if matches!(route, route::HEALTH | route::READINESS | route::METRICS | route::DESCRIPTION) {
         return if method == Method::Get { monitoring(shared, route).await } else { Err(other_method()) };
     }
@@ -115,11 +109,22 @@ async fn answer(
     call.body = body;
     let turn = shared.queue.turn(kind).await?;
     let handler = Arc::clone(&shared.handler);
-    let called = blocking(route, move || {
+    let handle = move || {
         let _held_while_it_runs = (turn, memory);
         handler.handle(&call)
-    });
-    called.await
+    };
+    blocking(route, handle).await
+}
+
+fn check_path(path: &str, max_bytes: usize) -> Result<(), Problem> {
+    if path.len() > max_bytes {
+        let detail = format!("the path has {} bytes; at most {max_bytes} are read", path.len());
+        return Err(Problem::new(Name::BadRequest, detail));
+    }
+    if !path.starts_with('/') {
+        return Err(Problem::new(Name::BadRequest, "the request names no path"));
+    }
+    Ok(())
 }
 
 fn other_method() -> Problem {

@@ -63,7 +63,7 @@ mod tests {
     fn every_pattern_is_that_of_its_own_paths() {
         for (_, route) in ROUTES {
             assert_eq!(pattern(route), *route);
-            let path = route.replace("{federation}", "wards").replace('{', "").replace('}', "");
+            let path = route.replace("{federation}", "wards").replace(['{', '}'], "");
             assert_eq!(pattern(&path), *route);
             assert_eq!(pattern(&format!("{path}?shard=0")), *route);
             assert_eq!(pattern(&format!("{path}/")), OTHER);

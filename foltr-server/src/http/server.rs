@@ -154,7 +154,12 @@ async fn accept(
     loop {
         let accepted = tokio::select! {
             () = shutdown.begun() => break,
-            Some(_) = tasks.join_next(), if !tasks.is_empty() => continue,
+            Some(ended) = tasks.join_next(), if !tasks.is_empty() => {
+                if ended.is_err() {
+                    tracing::error!("a connection failed");
+                }
+                continue;
+            }
             accepted = listener.accept() => accepted,
         };
         match accepted {
