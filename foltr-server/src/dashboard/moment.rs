@@ -7,6 +7,8 @@ use askama::filters::HtmlSafe;
 const MINUTE: u64 = 60;
 const HOUR: u64 = 60 * MINUTE;
 const DAY: u64 = 24 * HOUR;
+/// From here on minutes are not said.
+const LONG: u64 = 6 * HOUR;
 
 /// A time as seen from another one, both in seconds since 1970. It is written as an element `time`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -22,7 +24,11 @@ impl Moment {
             0..5 => return "now".to_owned(),
             5..MINUTE => format!("{seconds} s"),
             MINUTE..HOUR => format!("{} min", seconds / MINUTE),
-            HOUR..DAY => format!("{} h", seconds / HOUR),
+            HOUR..LONG => match seconds % HOUR / MINUTE {
+                0 => format!("{} h", seconds / HOUR),
+                minutes => format!("{} h {minutes} min", seconds / HOUR),
+            },
+            LONG..DAY => format!("{} h", seconds / HOUR),
             DAY.. => format!("{} d", seconds / DAY),
         };
         if is_past { format!("{amount} ago") } else { format!("in {amount}") }
@@ -72,6 +78,8 @@ mod tests {
         assert_eq!(words(1_000_059), "in 59 s");
         assert_eq!(words(1_000_000 - 3 * MINUTE - 59), "3 min ago");
         assert_eq!(words(1_000_000 + 5 * HOUR), "in 5 h");
+        assert_eq!(words(1_000_000 - HOUR - 15 * MINUTE), "1 h 15 min ago");
+        assert_eq!(words(1_000_000 - 7 * HOUR - 15 * MINUTE), "7 h ago");
         assert_eq!(words(1_000_000 - 9 * DAY), "9 d ago");
         let time = Moment { at: 1_709_209_830, now: 1_709_209_830 + HOUR }.to_string();
         let expected = "<time datetime=\"2024-02-29T12:30:30Z\" title=\"2024-02-29 12:30:30 UTC\">1 h ago</time>";

@@ -269,6 +269,7 @@ fn every_answer_is_guarded_and_files_are_asked_for_once() {
         let answer = site.get(path);
         let policy = header(&answer, "content-security-policy").expect("a policy");
         assert!(policy.starts_with("default-src 'none'; ") && !policy.contains("unsafe"), "{path}");
+        assert!(policy.contains("; frame-ancestors 'none'; "), "{path}");
         assert_eq!(header(&answer, "x-content-type-options"), Some("nosniff"));
     }
     let etag = site.get("/dashboard.css").etag.expect("a tag");

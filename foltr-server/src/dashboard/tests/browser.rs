@@ -42,10 +42,14 @@ fn an_operator_works_with_it_in_a_browser() {
     let Some(browser) = browser() else { return };
     let served = Served::start(Site::new(vec![rich()]));
     let profile = tempfile::tempdir().expect("a folder");
-    let mut child = command(&browser, profile.path(), 1200, 1200, false)
-        .arg(format!("{}/?driven", served.address))
-        .spawn()
-        .expect("the browser starts");
+    let (verdict, log) = watch(&mut command(&browser, profile.path(), 1200, 1200, false), &served, "/?driven");
+    assert_eq!(verdict, "", "{log}");
+    assert_eq!(complaints(&log), [""; 0]);
+}
+
+/// Opens a page until its script reports; what it says, and what the browser logs.
+fn watch(command: &mut Command, served: &Served, path: &str) -> (String, String) {
+    let mut child = command.arg(format!("{}{path}", served.address)).spawn().expect("the browser starts");
     let mut stderr = child.stderr.take().expect("piped");
     let log = std::thread::spawn(move || {
         let mut bytes = Vec::new();
@@ -55,8 +59,28 @@ fn an_operator_works_with_it_in_a_browser() {
     child.kill().expect("killed");
     child.wait().expect("reaped");
     let log = log.join().expect("a reader").expect("readable");
-    assert_eq!(verdict.as_deref(), Ok(""), "{log}");
-    assert_eq!(complaints(&log), [""; 0]);
+    (verdict.unwrap_or_else(|_| format!("nothing within {} seconds", PATIENCE.as_secs())), log)
+}
+
+#[test]
+fn pages_can_be_read_wide_and_on_a_phone_light_and_dark() {
+    let Some(browser) = browser() else { return };
+    let mut long = rich();
+    long.name = "n".repeat(90);
+    long.waits_for = "w".repeat(300);
+    long.forget_requests[0].state = "the premise of the certificate does not hold: ".repeat(4);
+    (long.is_held, long.releases[0].shard) = (true, 3);
+    let served = Served::start(Site::new(vec![rich(), fresh(), long.clone()]));
+    let long = view::path_of(&long.name);
+    let pages = ["/federations/wards", "/federations/clinic", long.as_str(), "/"];
+    for (idx, path) in pages.into_iter().enumerate() {
+        let (width, is_dark) = [(390, false), (1200, true), (390, true), (390, false)][idx];
+        let profile = tempfile::tempdir().expect("a folder");
+        let path = format!("/test/session?/test/frame?{width}&{path}?judged");
+        let (verdict, log) = watch(&mut command(&browser, profile.path(), 1200, 900, is_dark), &served, &path);
+        assert_eq!(verdict, format!("{width} {is_dark}\n"), "{path}");
+        assert_eq!(complaints(&log), [""; 0]);
+    }
 }
 
 /// Pictures to look at: `FOLTR_PICTURES=folder`.
@@ -67,7 +91,7 @@ fn pictures_can_be_taken() {
     let folder = tempfile::tempdir().expect("a folder");
     let named = std::env::var_os("FOLTR_PICTURES");
     let pictures = named.as_ref().map_or(folder.path(), Path::new);
-    let sizes = [("wide", 1200, 2300), ("phone", 500, 4200)];
+    let sizes = [("wide", 1200, 2450), ("phone", 390, 3400)];
     let pages =
         [("wards", "/federations/wards"), ("clinic", "/federations/clinic"), ("list", "/"), ("login", "/login")];
     let all = sizes.iter().flat_map(|size| pages.iter().map(move |page| (size, page)));
@@ -77,9 +101,10 @@ fn pictures_can_be_taken() {
         let scheme = if is_dark { "dark" } else { "light" };
         let picture = pictures.join(format!("{page}-{size}-{scheme}.png"));
         let start = if *page == "login" { "" } else { "/test/session?" };
-        let output = command(&browser, &folder.path().join("profile"), *width, *height, is_dark)
+        let frame = if *size == "phone" { format!("/test/frame?{width}&") } else { String::new() };
+        let output = command(&browser, &folder.path().join("profile"), (*width).max(500), *height, is_dark)
             .arg(format!("--screenshot={}", picture.display()))
-            .arg(format!("{}{start}{path}", served.address))
+            .arg(format!("{}{start}{frame}{path}", served.address))
             .output()
             .expect("the browser runs");
         assert_eq!(complaints(&String::from_utf8_lossy(&output.stderr)), [""; 0]);

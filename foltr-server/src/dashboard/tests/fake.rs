@@ -109,7 +109,7 @@ fn release(version: u32) -> ReleaseLine {
         shard: 0,
         created_at: NOW - u64::from(57 - version) * 900,
         cause,
-        hash: format!("{:064x}", u128::from(version + 3) * 0x1234_5678_9abc_def0_1234),
+        hash: foltr_federation::Fingerprint::of(&version.to_le_bytes()).to_string(),
         has_parameters: version > 44,
     }
 }

@@ -10,6 +10,7 @@ use super::*;
 
 /// What the browser runs beside the page's own script.
 const DRIVER: &str = include_str!("driver.js");
+const JUDGE: &str = include_str!("judge.js");
 
 pub(super) struct Served {
     pub(super) address: String,
@@ -72,6 +73,15 @@ impl Server {
                 let script = format!("const TOKEN = \"{}\";\n{DRIVER}", self.site.token);
                 return Answer { kind: "text/javascript", ..Answer::bytes(200, script.into()) };
             }
+            // A window of the browser is never as narrow as a phone.
+            "/test/frame" => {
+                let (width, page) = query.split_once('&').expect("a width and a path");
+                let style = "border:0;position:absolute;inset:0 auto auto 0;height:100%";
+                let frame =
+                    format!("<!DOCTYPE html><iframe style=\"{style}\" width=\"{width}\" src=\"{page}\"></iframe>");
+                return Answer::html(frame);
+            }
+            "/test/judge.js" => return Answer { kind: "text/javascript", ..Answer::bytes(200, JUDGE.into()) },
             "/test/verdict" => {
                 let verdict = String::from_utf8_lossy(&call.body).into_owned();
                 self.verdicts.lock().expect("no panic").send(verdict).expect("the test waits");
@@ -81,18 +91,27 @@ impl Server {
         }
         let mut answer = self.site.dashboard.handle(call).unwrap_or_else(|| Answer::empty(404));
         for (name, value) in &mut answer.headers {
-            if *name == "set-cookie" {
-                *value = value.replace("; Secure", "");
+            match *name {
+                "set-cookie" => *value = value.replace("; Secure", ""),
+                "content-security-policy" => *value = value.replace("frame-ancestors 'none'; ", ""),
+                _ => {}
             }
         }
         if call.cookie.contains("driven=1") || query.contains("driven") {
-            let page = String::from_utf8_lossy(&answer.body).into_owned();
-            answer.body =
-                page.replace("</body>", "<script src=\"/test/driver.js\" defer></script></body>").into_bytes();
+            append_script(&mut answer, "driver");
             answer.headers.push(("set-cookie", "driven=1; Path=/".into()));
+        }
+        if query.contains("judged") {
+            append_script(&mut answer, "judge");
         }
         answer
     }
+}
+
+fn append_script(answer: &mut Answer, name: &str) {
+    let page = String::from_utf8_lossy(&answer.body).into_owned();
+    let script = format!("<script src=\"/test/{name}.js\" defer></script></body>");
+    answer.body = page.replace("</body>", &script).into_bytes();
 }
 
 fn read_call(stream: &TcpStream) -> Option<Call> {
