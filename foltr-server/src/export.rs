@@ -20,24 +20,24 @@ pub fn export(
     let refused = |why: String| OperatorError::Refused(why);
     let params = match version {
         None => {
-            let state: Vec<u8> =
-                service.pool.read(|tables| states::read(tables, federation.id, snapshot.row.plan))?;
+            let state: Vec<u8> = service.pool.read(|tables| states::read(tables, federation.id, snapshot.row.plan))?;
             Engine::load(plan, &state).map_err(|error| OperatorError::Unavailable(error.to_string()))?.ranker()
         }
         Some(version) => {
             let mut models = Vec::new();
             for shard in &snapshot.shards {
-                let bytes: Option<Vec<u8>> = service
-                    .pool
-                    .read(|tables| releases::bytes(tables, federation.id, shard.row.shard, version))?;
-                let bytes = bytes.ok_or_else(|| refused(format!("the parameters of release {version} are not stored")))?;
+                let bytes: Option<Vec<u8>> =
+                    service.pool.read(|tables| releases::bytes(tables, federation.id, shard.row.shard, version))?;
+                let bytes =
+                    bytes.ok_or_else(|| refused(format!("the parameters of release {version} are not stored")))?;
                 let release = Release::decode(&bytes, plan.shape().n_params());
                 models.push(release.map_err(|error| refused(error.to_string()))?.params().to_vec());
             }
             mean(&models)
         }
     };
-    let normalise = federation.features.as_ref().map_or(Normalisation::None, |features: &FeatureSchema| features.normalise);
+    let normalise =
+        federation.features.as_ref().map_or(Normalisation::None, |features: &FeatureSchema| features.normalise);
     let bytes = model_file::to_bytes(plan.shape(), &params, normalise).map_err(|error| refused(error.to_string()))?;
     let version = version.unwrap_or_else(|| snapshot.shards[0].row.newest);
     Ok(ExportedModel { file_name: format!("{}-{version}.safetensors", federation.name), bytes })

@@ -89,7 +89,9 @@ impl Folder {
     pub fn open(path: &Path) -> Result<Self> {
         let file = path.join(SERVER_FILE);
         let text = std::fs::read_to_string(&file).map_err(|error| match error.kind() {
-            io::ErrorKind::NotFound => anyhow!("{} is no server's folder; make one: foltr-server init {}", path.display(), path.display()),
+            io::ErrorKind::NotFound => {
+                anyhow!("{} is no server's folder; make one: foltr-server init {}", path.display(), path.display())
+            }
             _ => anyhow!("{}: {error}", file.display()),
         })?;
         let settings: ServerSettings = toml::from_str(&text).with_context(|| file.display().to_string())?;

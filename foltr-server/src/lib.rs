@@ -34,3 +34,6 @@ mod signing_key;
 mod snapshot;
 mod store;
 pub mod verifying;
+
+#[cfg(test)]
+mod tests;

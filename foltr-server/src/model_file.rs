@@ -51,7 +51,8 @@ pub fn params_of(bytes: &[u8], shape: Shape, normalise: Normalisation) -> Result
     let file = SafeTensors::deserialize(bytes)?;
     let mut params = Params::with_capacity(shape.n_params());
     for (name, dimensions) in shape.tensors() {
-        let tensor = file.tensor(name).with_context(|| format!("there is no tensor `{name}`, which the plan's model has"))?;
+        let tensor =
+            file.tensor(name).with_context(|| format!("there is no tensor `{name}`, which the plan's model has"))?;
         ensure!(
             tensor.dtype() == Dtype::F32 && tensor.shape() == dimensions,
             "tensor `{name}` has the shape {:?}; the plan's model has {dimensions:?}",

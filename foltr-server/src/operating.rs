@@ -162,7 +162,9 @@ impl Service {
         let row = &snapshot.row;
         let why = match row.phase {
             _ if row.is_held => "the federation is held: resume it first",
-            Phase::Open if snapshot.engine.is_asynchronous() => "there are no rounds: a version comes when the buffer is full",
+            Phase::Open if snapshot.engine.is_asynchronous() => {
+                "there are no rounds: a version comes when the buffer is full"
+            }
             Phase::Open if self.n_contributions(federation)? == 0 && !snapshot.engine.hides_who() => {
                 "nobody has contributed to the round"
             }

@@ -55,7 +55,8 @@ impl Service {
 }
 
 fn forget_line(request: forgetting::ForgetRow) -> ForgetLine {
-    let state = if request.reason.is_empty() { request.state } else { format!("{}: {}", request.state, request.reason) };
+    let state =
+        if request.reason.is_empty() { request.state } else { format!("{}: {}", request.state, request.reason) };
     ForgetLine { device: request.device.to_string(), asked_at: request.asked_at, state }
 }
 

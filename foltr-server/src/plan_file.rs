@@ -110,7 +110,10 @@ impl PlanAndModel {
             self.plan.federation().ranker,
             Some(foltr_rank::RankerShape::Linear { initialisation: foltr_rank::Initialisation::Zero })
         );
-        ensure!(is_zero, "only a linear ranker that begins with zeros needs no model: put a {MODEL_FILE} beside the plan");
+        ensure!(
+            is_zero,
+            "only a linear ranker that begins with zeros needs no model: put a {MODEL_FILE} beside the plan"
+        );
         Ok(vec![0.0; n_params])
     }
 }

@@ -1,14 +1,14 @@
 //! Releases that come from no round: the first one, a new plan, an earlier model, a new key.
 
-use foltr_federation::protocol::{Plan, PublicKey, Release, ReleaseDecodeError, SecretKey};
 use foltr_federation::ServerOptimiser;
+use foltr_federation::protocol::{Plan, PublicKey, Release, ReleaseDecodeError, SecretKey};
 use foltr_rank::Params;
 
 use crate::database::{Connection, DatabaseError};
 use crate::engine::{Engine, EngineError};
 use crate::history;
-use crate::randomness::Randomness;
 use crate::operator::RoundLine;
+use crate::randomness::Randomness;
 use crate::rounds::{self, NO_DEADLINE};
 use crate::settings::FederationSettings;
 use crate::snapshot::PlanParts;

@@ -42,7 +42,9 @@ pub enum RoundError {
     Plan(#[from] PlanError),
     #[error("contribution {number} of round {round} is damaged: {why}; restore a backup of the database")]
     Contribution { round: u32, number: u32, why: String },
-    #[error("round {round} has {found} contributions, and {acknowledged} were acknowledged; restore a backup of the database")]
+    #[error(
+        "round {round} has {found} contributions, and {acknowledged} were acknowledged; restore a backup of the database"
+    )]
     Lost { round: u32, found: usize, acknowledged: u32 },
     #[error("round {0} cannot be closed with these random numbers: {1}")]
     Noise(u32, CloseError),
@@ -139,8 +141,7 @@ impl Service {
     pub(crate) fn close(&self, federation: &Federation, is_open: bool) -> Result<(), RoundError> {
         let Some(row) = self.begin_closing(federation, is_open)? else { return Ok(()) };
         let snapshot = federation.refresh(&self.pool)?;
-        let contributions =
-            self.pool.read(|tables| contributions::of_round(tables, row.id, row.plan, row.round))?;
+        let contributions = self.pool.read(|tables| contributions::of_round(tables, row.id, row.plan, row.round))?;
         let acknowledged = row.n_contributions;
         if contributions.len() != acknowledged as usize {
             return Err(RoundError::Lost { round: row.round, found: contributions.len(), acknowledged });
@@ -325,8 +326,7 @@ pub fn read_message(snapshot: &Snapshot, stored: &Stored) -> Result<foltr_federa
         return Err("its bytes were altered".into());
     }
     let parts = &snapshot.parts;
-    let contribution =
-        Contribution::decode(bytes, &parts.hash, &parts.expected).map_err(|error| error.to_string())?;
+    let contribution = Contribution::decode(bytes, &parts.hash, &parts.expected).map_err(|error| error.to_string())?;
     let shard = parts.plan.shard_of(stored.number);
     let task = snapshot.engine.task(shard);
     let message = contribution.into_message(stored.number, task, &snapshot.shards[shard as usize].starts);

@@ -53,7 +53,9 @@ pub enum SnapshotError {
     Engine(#[from] EngineError),
     #[error("the stored plan cannot be used: {0}")]
     Plan(#[from] PlanError),
-    #[error("the key in the server's folder is not the one that signs for this federation now ({0}): copy the present key")]
+    #[error(
+        "the key in the server's folder is not the one that signs for this federation now ({0}): copy the present key"
+    )]
     OtherKey(PublicKey),
     #[error("a task cannot be signed: {0}")]
     Task(foltr_rank::bytes::BytesError),
@@ -144,7 +146,10 @@ impl Snapshot {
 }
 
 /// The newest release was signed by the key in force, or by the one before, which named this one.
-fn verify_newest(header: &Signed<foltr_federation::protocol::ReleaseHeader>, key: &PublicKey) -> Result<(), SnapshotError> {
+fn verify_newest(
+    header: &Signed<foltr_federation::protocol::ReleaseHeader>,
+    key: &PublicKey,
+) -> Result<(), SnapshotError> {
     let names_key = header.unverified().next_key.as_ref() == Some(key);
     let verified: Result<_, BadSignature> = if names_key { Ok(header.unverified()) } else { header.verify(key) };
     verified.map(drop).map_err(|error| SnapshotError::Release(error.to_string()))

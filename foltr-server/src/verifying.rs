@@ -145,7 +145,11 @@ fn check_chain(
                         let known = content.next_key.filter(|next| *next == own);
                         let follows = content.previous == of_plan.newest().map(|newest| newest.hash);
                         if !follows {
-                            return Err(damaged(format!("release {}: {}", content.version, ReleaseError::Fork { version: content.version })));
+                            return Err(damaged(format!(
+                                "release {}: {}",
+                                content.version,
+                                ReleaseError::Fork { version: content.version }
+                            )));
                         }
                         *of_plan = ReleaseChain::resume(content.plan, shard.shard, own, Some(header.id()));
                         key = known;
@@ -195,11 +199,13 @@ fn check_rounds(tables: &mut dyn Connection, federation: &Federation) -> Result<
             continue;
         }
         if contributions::digest(&sent) != round.digest {
-            return Err(damaged(format!("the contributions of round {} are not those it was closed with", round.line.round)));
+            return Err(damaged(format!(
+                "the contributions of round {} are not those it was closed with",
+                round.line.round
+            )));
         }
         n_receipts += sent.len();
     }
     let old = if n_old > 0 { format!(", {n_old} rounds have lost receipts by age") } else { String::new() };
     Ok(format!("{n_rounds} rounds with {n_receipts} receipts{old}"))
 }
-

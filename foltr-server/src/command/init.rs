@@ -43,7 +43,11 @@ pub fn run(arguments: &InitArgs) -> Result<()> {
     let source = arguments.from.as_deref().map(plan_file::read).transpose()?;
     let address = address(arguments)?;
     let is_new = !folder.join(SERVER_FILE).exists();
-    ensure!(is_new || arguments.address.is_some() || !folder.join("federations").join(federation).exists(), "{} has a federation {federation:?} already", folder.display());
+    ensure!(
+        is_new || arguments.address.is_some() || !folder.join("federations").join(federation).exists(),
+        "{} has a federation {federation:?} already",
+        folder.display()
+    );
     private_folder(folder)?;
     if is_new {
         write(&folder.join(SERVER_FILE), &server_toml(&arguments.store))?;
@@ -107,7 +111,8 @@ pub fn new_token(folder: &Folder) -> Result<()> {
     let (file, next) = (folder.path().join(TOKEN_FILE), folder.path().join("operator.token.new"));
     drop(std::fs::remove_file(&next));
     let mut open = std::fs::OpenOptions::new();
-    let mut written = open.write(true).create_new(true).mode(0o600).open(&next).with_context(|| next.display().to_string())?;
+    let mut written =
+        open.write(true).create_new(true).mode(0o600).open(&next).with_context(|| next.display().to_string())?;
     writeln!(written, "{hash}")?;
     written.sync_all()?;
     std::fs::rename(&next, &file).with_context(|| file.display().to_string())?;

@@ -43,7 +43,10 @@ pub fn run(arguments: &RunArgs) -> Result<()> {
     let service = Arc::new(folder.service(folder.pool()?, system_clock())?);
     let problems = verifying::before_start(&service)?;
     if !problems.is_empty() {
-        bail!("the store is damaged, and nothing was started:\n  {}\nRestore a backup, or ask `foltr-server verify`.", problems.join("\n  "));
+        bail!(
+            "the store is damaged, and nothing was started:\n  {}\nRestore a backup, or ask `foltr-server verify`.",
+            problems.join("\n  ")
+        );
     }
     let config = config(&folder, arguments.listen.as_deref())?;
     let has_tls = config.tls.is_some();

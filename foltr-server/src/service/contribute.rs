@@ -38,7 +38,10 @@ pub struct Upload {
 #[derive(Clone, Debug)]
 pub enum Outcome {
     /// Durable, since this time; new or not.
-    Taken { time: u64, is_new: bool },
+    Taken {
+        time: u64,
+        is_new: bool,
+    },
     /// There are other bytes of this device.
     OtherBytes,
     /// The federation has changed meanwhile.
@@ -135,13 +138,7 @@ fn other_bytes() -> Problem {
 }
 
 /// Everything that can be said about a contribution before it is stored.
-fn check(
-    snapshot: &Arc<Snapshot>,
-    number: u32,
-    call: &Call,
-    round: u32,
-    hash: Fingerprint,
-) -> Result<Upload, Problem> {
+fn check(snapshot: &Arc<Snapshot>, number: u32, call: &Call, round: u32, hash: Fingerprint) -> Result<Upload, Problem> {
     let parts = &snapshot.parts;
     let contribution = Contribution::decode(&call.body, &parts.hash, &parts.expected).map_err(|error| match error {
         ContributionError::Plan { .. } => Problem::new(Name::OtherPlan, error.to_string()),
@@ -156,11 +153,8 @@ fn check(
     check_round(&snapshot.row, snapshot.engine.is_asynchronous(), round)?;
     check_invited(&snapshot.row, number, &contribution)?;
     let shard = parts.plan.shard_of(number);
-    let message = contribution.clone().into_message(
-        number,
-        snapshot.engine.task(shard),
-        &snapshot.shards[shard as usize].starts,
-    );
+    let message =
+        contribution.clone().into_message(number, snapshot.engine.task(shard), &snapshot.shards[shard as usize].starts);
     let message = message.map_err(unknown_start)?;
     snapshot.engine.check(&message).map_err(refused)?;
     Ok(Upload { snapshot: Arc::clone(snapshot), number, contribution, hash, bytes: call.body.clone() })

@@ -38,9 +38,7 @@ impl Service {
                 self.wake();
                 enrolment(federation, &snapshot, &device, 201)
             }
-            Joined::Before(device) if device.status == Status::Active => {
-                enrolment(federation, &snapshot, &device, 200)
-            }
+            Joined::Before(device) if device.status == Status::Active => enrolment(federation, &snapshot, &device, 200),
             Joined::Before(_) => Err(Problem::new(Name::Revoked, "the device was revoked or forgotten")),
             Joined::Refused => {
                 Err(Problem::new(Name::InvitationRefused, "the secret is unknown, used up, expired or revoked"))
@@ -89,12 +87,8 @@ fn enrolment(
     status: u16,
 ) -> Result<Answer, Problem> {
     let key = federation.key();
-    let enrolment = Enrolment {
-        device: device.device,
-        number: device.number,
-        key: key.public_key(),
-        plan: snapshot.parts.hash,
-    };
+    let enrolment =
+        Enrolment { device: device.device, number: device.number, key: key.public_key(), plan: snapshot.parts.hash };
     let signed = Signed::sign(enrolment, &key).map_err(|error| Problem::new(Name::Internal, error.to_string()))?;
     Ok(Answer::bytes(status, signed.as_bytes().to_vec()))
 }

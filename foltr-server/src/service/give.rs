@@ -100,7 +100,8 @@ impl Service {
     }
 
     fn stored_release(&self, federation: &Federation, shard: u32, version: u32) -> Result<Answer, Problem> {
-        let read = |tables: &mut dyn crate::database::Connection| releases::bytes(tables, federation.id, shard, version);
+        let read =
+            |tables: &mut dyn crate::database::Connection| releases::bytes(tables, federation.id, shard, version);
         let bytes = self.pool.read(read).map_err(|error| unavailable(&error))?;
         let gone = || Problem::new(Name::NotFound, "there is no such release, or its parameters are no longer stored");
         bytes.map(immutable).ok_or_else(gone)

@@ -91,12 +91,7 @@ pub fn delete(tables: &mut dyn Connection, key: &ContributionKey) -> Result<u64,
 }
 
 /// Forgets receipts from before a time, but for those of the open round; at most so many.
-pub fn delete_old(
-    tables: &mut dyn Connection,
-    federation: i64,
-    before: u64,
-    most: u32,
-) -> Result<u64, DatabaseError> {
+pub fn delete_old(tables: &mut dyn Connection, federation: i64, before: u64, most: u32) -> Result<u64, DatabaseError> {
     let sql = "DELETE FROM contributions WHERE federation = $1 AND bytes IS NULL AND time < $2 AND (plan, round, number) IN \
                (SELECT plan, round, number FROM contributions WHERE federation = $1 AND bytes IS NULL AND time < $2 LIMIT $3)";
     Ok(tables.execute_many(sql, &[vec![federation.into(), before.into(), most.into()]])?[0])

@@ -99,7 +99,8 @@ pub fn set_status(
 
 pub fn set_last_seen(tables: &mut dyn Connection, federation: i64, seen: &[(u32, u64)]) -> Result<(), DatabaseError> {
     let sql = "UPDATE devices SET last_seen = $3 WHERE federation = $1 AND number = $2 AND last_seen < $3";
-    let values: Vec<_> = seen.iter().map(|(number, at)| vec![federation.into(), (*number).into(), (*at).into()]).collect();
+    let values: Vec<_> =
+        seen.iter().map(|(number, at)| vec![federation.into(), (*number).into(), (*at).into()]).collect();
     tables.execute_many(sql, &values).map(drop)
 }
 

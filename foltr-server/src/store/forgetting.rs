@@ -36,7 +36,8 @@ pub fn find(tables: &mut dyn Connection, federation: i64, number: u32) -> Result
 }
 
 pub fn all(tables: &mut dyn Connection, federation: i64) -> Result<Vec<ForgetRow>, DatabaseError> {
-    let sql = format!("SELECT {COLUMNS} FROM forget_requests WHERE federation = $1 ORDER BY asked_at DESC, number LIMIT 500");
+    let sql =
+        format!("SELECT {COLUMNS} FROM forget_requests WHERE federation = $1 ORDER BY asked_at DESC, number LIMIT 500");
     tables.query(&sql, &[federation.into()])?.iter().map(read).collect()
 }
 

@@ -16,7 +16,8 @@ pub fn write(tables: &mut dyn Connection, federation: i64, plan: i64, bytes: Vec
 pub fn read(tables: &mut dyn Connection, federation: i64, plan: i64) -> Result<Vec<u8>, DatabaseError> {
     let sql = "SELECT bytes, digest FROM states WHERE federation = $1 AND plan = $2";
     let rows = tables.query(sql, &[federation.into(), plan.into()])?;
-    let damaged = |why| DatabaseError::Damaged(format!("the state of the coordinator {why}: restore a backup of the database"));
+    let damaged =
+        |why| DatabaseError::Damaged(format!("the state of the coordinator {why}: restore a backup of the database"));
     let row = rows.first().ok_or_else(|| damaged("is gone"))?;
     let bytes = row.bytes(0)?;
     if Fingerprint::of(bytes).as_bytes() != row.bytes(1)? {

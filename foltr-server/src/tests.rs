@@ -1,0 +1,4 @@
+//! Tests of the service as a whole.
+
+mod service;
+pub mod world;
