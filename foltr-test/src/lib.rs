@@ -1,5 +1,5 @@
-//! What the tests of the workspace share: experiment files, fuzz targets, a disk that fails, a database server, and
-//! what a machine may lack.
+//! What the tests of the workspace share: experiment files, fuzz targets, a disk that fails, a PostgreSQL, and what
+//! a machine may lack.
 
 pub mod browser;
 mod campaign;

@@ -181,3 +181,68 @@ fn account() -> Option<(u32, u32)> {
     };
     find("postgres").or_else(|| find("nobody"))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const VARIABLE: &str = "FOLTR_TEST_CLUSTER_NOTE";
+
+    /// The path of the folder and the id of the process.
+    fn wait_for(note: &Path, child: &mut Child) -> Option<(PathBuf, u32)> {
+        loop {
+            let written = std::fs::read_to_string(note).unwrap_or_default();
+            if let Some((folder, id)) = written.trim().split_once(' ')
+                && written.ends_with('\n')
+            {
+                return Some((folder.into(), id.parse().unwrap()));
+            }
+            if child.try_wait().unwrap().is_some() {
+                return None;
+            }
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    /// The test runs once more, in a process that is killed while PostgreSQL runs.
+    #[test]
+    fn a_killed_process_leaves_nothing() {
+        if let Some(note) = std::env::var_os(VARIABLE) {
+            let Some(cluster) = Cluster::new() else { return };
+            let status = std::fs::read_to_string(cluster.data().join("postmaster.pid")).unwrap();
+            std::fs::write(note, format!("{} {}\n", cluster.folder().display(), status.lines().next().unwrap()))
+                .unwrap();
+            std::thread::sleep(PATIENCE);
+        }
+        let folder = tempfile::tempdir().unwrap();
+        let note = folder.path().join("note");
+        let mut child = Command::new(std::env::current_exe().unwrap());
+        child.args(["--exact", "postgres::tests::a_killed_process_leaves_nothing"]).env(VARIABLE, &note);
+        let mut child = child.stdout(Stdio::null()).spawn().unwrap();
+        let Some((cluster, id)) = wait_for(&note, &mut child) else { return };
+        let process = PathBuf::from(format!("/proc/{id}"));
+        assert!(cluster.is_dir() && (process.is_dir() || !Path::new("/proc/self").is_dir()));
+        child.kill().unwrap();
+        child.wait().unwrap();
+        let began = Instant::now();
+        while cluster.exists() || process.exists() {
+            assert!(began.elapsed() < PATIENCE, "{} is left", cluster.display());
+            std::thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    #[test]
+    fn a_cluster_stops_starts_and_is_deleted() {
+        let Some(cluster) = Cluster::new() else { return };
+        let database = cluster.new_database();
+        assert!(cluster.url(&database).starts_with("postgresql://foltr@%2F"));
+        assert_ne!(cluster.new_database(), database);
+        cluster.stop_immediate();
+        assert!(!cluster.is_ready());
+        cluster.start();
+        cluster.new_database();
+        let folder = cluster.folder().to_owned();
+        drop(cluster);
+        assert!(!folder.exists());
+    }
+}

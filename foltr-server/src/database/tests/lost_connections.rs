@@ -50,13 +50,24 @@ fn a_terminated_connection_is_dead_and_the_pool_makes_another() {
     assert_eq!((added.unwrap(), n_runs), (vec![1], 2));
 }
 
+/// Uses so many connections at a time.
+fn use_all(pool: &Pool, n: usize) {
+    let more = |_: &mut dyn Connection| {
+        if n > 1 {
+            use_all(pool, n - 1);
+        }
+        Ok::<_, DatabaseError>(())
+    };
+    pool.read(more).unwrap();
+}
+
 #[test]
 fn a_restart_is_survived() {
     let Some(cluster) = Cluster::new() else { return };
     let database = TestDatabase::postgres(&cluster);
-    let pool = Pool::new(database.database.clone(), 3);
-    // All three connections exist.
-    pool.read(|_| pool.read(|_| pool.read(ids))).unwrap();
+    let pool = Pool::new(database.database.clone(), 12);
+    // More connections than a transaction is tried, and all of them will be lost.
+    use_all(&pool, 12);
     pool.write(|connection| insert(connection, 1)).unwrap();
     let mut open = database.connect();
     open.begin(Access::Write).unwrap();
