@@ -17,6 +17,7 @@ mod chain;
 mod checkpoint;
 mod codec;
 mod course;
+mod on_server;
 mod participants;
 mod policy;
 mod record;
@@ -197,6 +198,12 @@ impl History {
     /// Rounds in which a client's message, or what stood in for it, ever had a part.
     pub fn messages(&self, client: u32) -> Messages {
         self.course().messages(client)
+    }
+
+    /// Everybody who is in a list of those who took part, as often as that; clients of rounds of nearly everybody are not
+    /// listed.
+    pub(crate) fn listed_clients(&self) -> impl Iterator<Item = u32> {
+        self.course().listed_clients()
     }
 
     /// What the requests so far make of the streams that protect.
