@@ -17,6 +17,7 @@
 mod checkpoint;
 mod errors;
 mod inbox;
+mod open_round;
 mod receive;
 mod round_buffer;
 mod saved;
@@ -28,6 +29,7 @@ use std::fmt;
 use std::sync::Arc;
 
 pub use errors::{CloseError, Rejected};
+pub use open_round::OpenRound;
 pub use setup::{Setup, SetupError};
 
 use crate::aggregate::{Contributions, PartialSum, PayloadSemantics};

@@ -17,6 +17,7 @@ mod chain;
 mod checkpoint;
 mod codec;
 mod course;
+mod on_server;
 mod participants;
 mod policy;
 mod record;
@@ -38,12 +39,12 @@ use crate::writer::{WriteFingerprint, Writer};
 use accounts::{Accounts, Seal};
 use chain::{Event, Link, Round, Updates};
 use checkpoint::StoredState;
-use codec::VERSION;
+use codec::{PARTS_VERSION, VERSION};
 use record::fresh_salt;
 
 pub use chain::Erasure;
 pub use checkpoint::{Checkpoint, Devices};
-pub use codec::Size;
+pub use codec::{Parts, Size};
 pub(crate) use course::Course;
 pub use course::Messages;
 pub use participants::Participants;
@@ -197,6 +198,12 @@ impl History {
     /// Rounds in which a client's message, or what stood in for it, ever had a part.
     pub fn messages(&self, client: u32) -> Messages {
         self.course().messages(client)
+    }
+
+    /// Everybody who is in a list of those who took part, as often as that; clients of rounds of nearly everybody are not
+    /// listed.
+    pub(crate) fn listed_clients(&self) -> impl Iterator<Item = u32> {
+        self.course().listed_clients()
     }
 
     /// What the requests so far make of the streams that protect.
@@ -365,7 +372,9 @@ impl History {
 pub enum HistoryError {
     #[error("this is no history: it does not begin with its mark")]
     Mark,
-    #[error("the history has version {got}; this program reads version {VERSION}")]
+    #[error(
+        "the history has version {got}; this program reads version {VERSION}, or {PARTS_VERSION} where it is in parts"
+    )]
     Version { got: u16 },
     #[error("the history ends at byte {at}, in the middle of something")]
     Truncated { at: usize },
@@ -373,6 +382,8 @@ pub enum HistoryError {
     Damaged,
     #[error("the history has {what} before byte {at}")]
     Content { what: &'static str, at: usize },
+    #[error("the part of client {client} has {what}")]
+    Part { client: u32, what: &'static str },
     #[error("the update of client {client} in round {round} was altered: its commitment does not open")]
     Altered { round: u32, client: u32 },
     #[error("the update of client {client} in round {round} is missing, and the client was never forgotten")]

@@ -42,7 +42,7 @@ pub use aggregate::{
 };
 pub use asynchronous::{AsynchronousCoordinator, Asynchrony, Received, Refused};
 pub use combination::{COMBINATIONS, Combination, Part};
-pub use coordinator::{CloseError, Coordinator, Rejected, RoundReport, Setup, SetupError};
+pub use coordinator::{CloseError, Coordinator, OpenRound, Rejected, RoundReport, Setup, SetupError};
 pub use defence::Defence;
 pub use defence::cohort::{Cohorts, ROUND_RISK};
 pub use device::{Device, DeviceError};

@@ -58,7 +58,7 @@ pub struct PlanProblem {
 }
 
 impl PlanProblem {
-    fn new(section: &str, error: impl Into<MechanismError>) -> Self {
+    pub(crate) fn new(section: &str, error: impl Into<MechanismError>) -> Self {
         let MechanismError { key, message } = error.into();
         Self { key: if key.is_empty() { section.into() } else { format!("{section}.{key}") }, message }
     }
@@ -280,6 +280,11 @@ impl FederationPlan {
         parts
     }
 
+    /// How the server moves the model: by the mean of updates, unless it says otherwise.
+    pub fn server_optimiser(&self) -> ServerOptimiser {
+        self.optimiser.unwrap_or(ServerOptimiser::LearningRate { rate: 1.0 })
+    }
+
     /// Whether messages may start from an older release than the newest.
     pub fn takes_stale(&self) -> bool {
         self.staleness.is_some_and(|staleness| staleness.most > 0)
@@ -302,14 +307,13 @@ impl FederationPlan {
     /// Noise that follows from a seed closes rounds only if `is_simulated`.
     pub fn setup(&self, initial: Params, is_simulated: bool) -> Result<Setup, MechanismError> {
         let n_clients = u32::try_from(self.n_clients).unwrap_or(u32::MAX);
-        let plain = ServerOptimiser::LearningRate { rate: 1.0 };
         let n_rounds = self.affordable_rounds(self.n_rounds, initial.len())?;
         Ok(Setup {
             rule: self.semantics().unwrap_or(PayloadSemantics::Averaging),
             privacy: self.mechanism(initial.len())?.into(),
             divisor: self.participation.expected(n_clients),
             defence: self.defence.unwrap_or(Defence::NONE),
-            optimiser: self.optimiser.unwrap_or(plain),
+            optimiser: self.server_optimiser(),
             staleness: self.staleness.unwrap_or_default(),
             average_from: self.average_last.map(|share| first_averaged(share, n_rounds)),
             is_simulated,

@@ -1,13 +1,14 @@
 //! How is a client forgotten, what does that guarantee, and what must have been stored for it?
 //!
 //! A method is its parameters. What needs no clients is here: choices, calibration, sensitivities, sums. Whoever drives
-//! clients carries a method out: the simulation does in its `unlearning`.
+//! clients carries a method out: the simulation does in its `unlearning`, a server by [`forget_on_server`].
 
 mod accounting;
 mod certificate;
 mod fed_eraser;
 mod ledger_subtraction;
 mod noisy_rollback;
+mod on_server;
 mod retrain;
 mod shard_isolation;
 
@@ -19,6 +20,7 @@ use thiserror::Error;
 
 use crate::history::bytes::Reader;
 use crate::history::{History, HistoryError, HistoryPolicy, UnknownClient};
+use crate::plan::PlanProblem;
 use crate::privacy::Budget;
 use crate::server_optimiser::ServerOptimiser;
 use crate::writer::Writer;
@@ -29,6 +31,7 @@ pub use certificate::Certificate;
 pub use fed_eraser::{Asked, Erasing, FedEraser, Variant, calibrate};
 pub use ledger_subtraction::LedgerSubtraction;
 pub use noisy_rollback::{NoisyRollback, RollbackPlan, Sensitivity};
+pub use on_server::{Forgotten, ServerRequest, forget_on_server};
 pub use retrain::Retrain;
 pub use shard_isolation::ShardIsolation;
 
@@ -193,6 +196,14 @@ pub enum UnlearnError {
     History(#[from] HistoryError),
     #[error(transparent)]
     Client(#[from] UnknownClient),
+    #[error(transparent)]
+    Plan(#[from] PlanProblem),
+    #[error("the plan of this federation names no way to forget")]
+    NoMethod,
+    #[error("the history or the state is of another federation than the plan")]
+    OtherFederation,
+    #[error("a server cannot forget by {method} here: {why}")]
+    OnServer { method: &'static str, why: &'static str },
     #[error("a request to forget must name at least one client")]
     Nobody,
     #[error("all clients would be gone: nobody is left to train")]

@@ -72,6 +72,19 @@ impl Inbox {
         }
     }
 
+    /// Whose messages have come, in rising order.
+    pub(super) fn clients(&self) -> impl Iterator<Item = u32> {
+        self.messages.keys().copied()
+    }
+
+    /// The messages that are steps, in client order, with their weights.
+    pub(super) fn steps(&self) -> impl Iterator<Item = (u32, f64, &[f32])> {
+        self.messages.iter().filter_map(|(&client, (payload, _))| match payload {
+            Payload::Step { n_interactions, delta } => Some((client, f64::from(*n_interactions), delta.as_slice())),
+            _ => None,
+        })
+    }
+
     /// Takes a checked payload of a known client.
     pub(super) fn receive(&mut self, client: u32, payload: Payload, scale: f64, longest: f64) -> Result<(), Rejected> {
         if self.messages.contains_key(&client) {

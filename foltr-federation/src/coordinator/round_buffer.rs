@@ -73,6 +73,11 @@ impl RoundBuffer {
         self.contributions.len()
     }
 
+    /// The messages of the round so far.
+    pub(super) const fn contributions(&self) -> &Contributions {
+        &self.contributions
+    }
+
     /// Takes a checked payload of a known client.
     pub(super) fn receive(&mut self, client: u32, payload: &Payload, scale: f64, longest: f64) -> Result<(), Rejected> {
         let mut direction = std::mem::take(&mut self.direction);

@@ -43,6 +43,10 @@ impl<'a> Reader<'a> {
         self.at == self.len
     }
 
+    pub(crate) const fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
     pub(crate) const fn wrong(&self, what: &'static str) -> HistoryError {
         HistoryError::Content { what, at: self.at }
     }

@@ -13,24 +13,35 @@
 //! [`History::verify`] checks what is in it.
 
 mod links;
+mod parts;
 
 use std::convert::Infallible;
 
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::bytes::{Reader, from_slice};
+use super::bytes::{Fetch, Reader, from_slice};
 use super::{Accounts, Header, History, HistoryError, HistoryPolicy, Salt};
 use crate::server_optimiser::ServerOptimiser;
 use crate::writer::{WriteFingerprint, Writer};
 use links::{read_link, write_link};
+use parts::{Input, Output};
+
+pub(super) use parts::PARTS_VERSION;
+pub use parts::Parts;
 
 /// Of the stored form; another one is refused.
 pub(super) const VERSION: u16 = 3;
-const MARK: &[u8; 8] = b"foltrhis";
+const WHOLE: Form = Form { mark: b"foltrhis", version: VERSION };
 const CHECKSUM: usize = 32;
 /// The least bytes of a link: kind, the kind of a ledger's seal, head.
 const LEAST_LINK: usize = 1 + 1 + 32;
+
+/// How a stored form begins.
+struct Form {
+    mark: &'static [u8; 8],
+    version: u16,
+}
 
 /// How many bytes a history takes when it is stored.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
@@ -67,38 +78,49 @@ impl History {
     /// Hands out the bytes of [`Self::encode`] piece by piece, none longer than a round or a checkpoint. The first error
     /// ends it.
     pub fn encode_to<E>(&self, mut take: impl FnMut(&[u8]) -> Result<(), E>) -> Result<Size, E> {
-        let (mut out, mut size, mut hash, mut len) = (Writer::default(), Size::default(), Sha256::new(), 0);
-        let mut pass_on = |out: &mut Writer| {
+        let (mut size, mut hash, mut len) = (Size::default(), Sha256::new(), 0);
+        let pass_on = |out: &mut Writer| {
             hash.update(&out.0);
             len += out.0.len();
             take(&out.0)?;
             out.0.clear();
             Ok(())
         };
-        out.bytes(MARK).bytes(&VERSION.to_le_bytes());
-        write_header(&mut out, &self.header);
-        out.u32(self.n_rounds).u32(self.links.len() as u32);
-        for link in &self.links {
-            write_link(&mut out, link, &mut size);
-            pass_on(&mut out)?;
-        }
-        out.u8(self.ledger.is_some().into());
-        size.ledger = 1;
-        if let Some(accounts) = &self.ledger {
-            out.u32(accounts.sums.len() as u32);
-            size.ledger += 4;
-            pass_on(&mut out)?;
-            for (client, sum) in &accounts.sums {
-                write_account(&mut out, accounts, *client, sum);
-                size.ledger += out.0.len();
-                pass_on(&mut out)?;
-            }
-        }
-        pass_on(&mut out)?;
-        out.bytes(&hash.finalize());
-        take(&out.0)?;
+        self.write(&mut Output::whole(), &WHOLE, &mut size, pass_on)?;
+        take(&hash.finalize())?;
         size.rest = len + CHECKSUM - size.updates - size.checkpoints - size.ledger;
         Ok(size)
+    }
+
+    /// Writes all but the checksum, and hands out piece by piece what is shared.
+    fn write<E>(
+        &self,
+        out: &mut Output,
+        form: &Form,
+        size: &mut Size,
+        mut pass_on: impl FnMut(&mut Writer) -> Result<(), E>,
+    ) -> Result<(), E> {
+        out.shared.bytes(form.mark).u16(form.version);
+        write_header(&mut out.shared, &self.header);
+        out.shared.u32(self.n_rounds).u32(self.links.len() as u32);
+        for link in &self.links {
+            write_link(out, link, size);
+            pass_on(&mut out.shared)?;
+        }
+        out.shared.u8(self.ledger.is_some().into());
+        size.ledger = 1;
+        if let Some(accounts) = &self.ledger {
+            out.shared.u32(accounts.sums.len() as u32);
+            size.ledger += 4;
+            pass_on(&mut out.shared)?;
+            for (client, sum) in &accounts.sums {
+                let before = out.shared.0.len();
+                write_account(out, accounts, *client, sum);
+                size.ledger += out.shared.0.len() - before;
+                pass_on(&mut out.shared)?;
+            }
+        }
+        pass_on(&mut out.shared)
     }
 
     /// Whether what is read is to be believed is for [`Self::verify`] to say.
@@ -108,45 +130,55 @@ impl History {
 
     /// Reads so many bytes from a function that fills a block with those that come next, and says whether it could.
     pub fn decode_from(len: usize, mut fetch: impl FnMut(&mut [u8]) -> bool) -> Result<Self, HistoryError> {
-        let body_len = len.checked_sub(CHECKSUM).ok_or(HistoryError::Truncated { at: len })?;
-        let mut hash = Sha256::new();
-        let body = |block: &mut [u8]| {
-            let is_there = fetch(block);
-            hash.update(&*block);
-            is_there
-        };
-        let read = read_body(&mut Reader::of_stream(body_len, body));
-        if let Err(HistoryError::Mark | HistoryError::Version { .. }) = read {
-            return read;
-        }
-        let mut checksum = [0; CHECKSUM];
-        if !fetch(&mut checksum) {
-            return Err(HistoryError::Truncated { at: body_len });
-        }
-        // Damaged bytes can be anything; only what was written so says what is wrong with it.
-        if *hash.finalize() == checksum { read } else { Err(HistoryError::Damaged) }
+        read_checked(len, &mut fetch, &WHOLE, &mut Input::Whole)
     }
 }
 
+/// Reads a history and its checksum.
+fn read_checked(
+    len: usize,
+    fetch: &mut Fetch<'_>,
+    form: &Form,
+    apart: &mut Input<'_>,
+) -> Result<History, HistoryError> {
+    let body_len = len.checked_sub(CHECKSUM).ok_or(HistoryError::Truncated { at: len })?;
+    let mut hash = Sha256::new();
+    let body = |block: &mut [u8]| {
+        let is_there = fetch(block);
+        hash.update(&*block);
+        is_there
+    };
+    let read = read_body(&mut Reader::of_stream(body_len, body), form, apart);
+    if let Err(HistoryError::Mark | HistoryError::Version { .. }) = read {
+        return read;
+    }
+    let mut checksum = [0; CHECKSUM];
+    if !fetch(&mut checksum) {
+        return Err(HistoryError::Truncated { at: body_len });
+    }
+    // Damaged bytes can be anything; only what was written so says what is wrong with it.
+    if *hash.finalize() == checksum { read } else { Err(HistoryError::Damaged) }
+}
+
 /// Reads to the end, whatever is found on the way.
-fn read_body(input: &mut Reader<'_>) -> Result<History, HistoryError> {
-    if input.take(MARK.len())? != MARK {
+fn read_body(input: &mut Reader<'_>, form: &Form, apart: &mut Input<'_>) -> Result<History, HistoryError> {
+    if input.take(form.mark.len())? != form.mark {
         return Err(HistoryError::Mark);
     }
     let got = input.u16()?;
-    if got != VERSION {
+    if got != form.version {
         return Err(HistoryError::Version { got });
     }
-    let read = read_history(input);
+    let read = read_history(input, apart);
     input.skip_to_end()?;
     read
 }
 
-fn read_history(input: &mut Reader<'_>) -> Result<History, HistoryError> {
+fn read_history(input: &mut Reader<'_>, apart: &mut Input<'_>) -> Result<History, HistoryError> {
     let header = read_header(input)?;
     let n_rounds = input.u32()?;
-    let links = input.many(LEAST_LINK, |input| read_link(input, &header))?;
-    let ledger = input.option(|input| read_ledger(input, &header))?;
+    let links = input.many(LEAST_LINK, |input| read_link(input, apart, &header))?;
+    let ledger = input.option(|input| read_ledger(input, apart, &header))?;
     input.require(ledger.is_none() || header.policy.ledger, "a ledger that was not to be stored")?;
     input.require(input.is_at_end(), "more bytes than a history has")?;
     Ok(History { header, links, n_rounds, ledger, n_dropped: 0 })
@@ -202,17 +234,29 @@ fn read_optimiser(input: &mut Reader<'_>) -> Result<ServerOptimiser, HistoryErro
     })
 }
 
-/// An account whose seal was not made yet is written with a salt of zeros, and is not believed.
-fn write_account(out: &mut Writer, accounts: &Accounts, client: u32, sum: &[f64]) {
-    let salt = accounts.salts.get(&client).copied().unwrap_or_default();
-    out.u32(client).bytes(&salt).f64s(sum);
+/// An account whose seal was not made yet has a salt of zeros, and is not believed.
+const UNSEALED: Salt = [0; 16];
+
+fn write_account(out: &mut Output, accounts: &Accounts, client: u32, sum: &[f64]) {
+    let salt = accounts.salts.get(&client).unwrap_or(&UNSEALED);
+    out.shared.u32(client);
+    out.of(client).bytes(salt).f64s(sum);
 }
 
-fn read_ledger(input: &mut Reader<'_>, header: &Header) -> Result<Accounts, HistoryError> {
+fn read_ledger(input: &mut Reader<'_>, apart: &mut Input<'_>, header: &Header) -> Result<Accounts, HistoryError> {
     let n_params = header.initial.len();
-    let read = |input: &mut Reader<'_>| Ok((input.u32()?, input.salt()?, input.f64s(n_params)?));
-    let all: Vec<(u32, Salt, Vec<f64>)> = input.many(4 + 16 + 8 * n_params, read)?;
-    input.require_clients(all.iter().map(|(client, ..)| *client), header.n_clients)?;
-    let salts = all.iter().map(|(client, salt, _)| (*client, *salt)).collect();
-    Ok(Accounts { sums: all.into_iter().map(|(client, _, sum)| (client, sum)).collect(), salts })
+    let least_len = if apart.is_apart() { 4 } else { 4 + 16 + 8 * n_params };
+    let all = input.many(least_len, |input| {
+        let client = input.u32()?;
+        Ok((client, apart.of(client, input, |input| Ok((input.salt()?, input.f64s(n_params)?)))?))
+    })?;
+    input.require_clients(all.iter().map(|(client, _)| *client), header.n_clients)?;
+    let mut accounts = Accounts::default();
+    for (client, (salt, sum)) in all.into_iter().filter_map(|(client, own)| Some((client, own?))) {
+        accounts.sums.insert(client, sum);
+        if salt != UNSEALED {
+            accounts.salts.insert(client, salt);
+        }
+    }
+    Ok(accounts)
 }

@@ -44,8 +44,14 @@ impl<'a> Course<'a> {
         self.links.iter().filter_map(|link| link.event.erasure())
     }
 
-    fn rounds(&self) -> impl Iterator<Item = &'a Round> {
+    fn rounds(&self) -> impl Iterator<Item = &'a Round> + use<'a> {
         self.links.iter().filter_map(|link| link.event.round())
+    }
+
+    /// Clients of rounds that list those who took part.
+    pub(crate) fn listed_clients(&self) -> impl Iterator<Item = u32> + use<'a> {
+        let lists = self.rounds().map(|round| &round.participants).filter(|it| !it.is_all_but_listed());
+        lists.flat_map(|it| it.listed()).copied()
     }
 
     fn until(&self, end: usize) -> Self {

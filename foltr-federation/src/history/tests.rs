@@ -1,5 +1,6 @@
 //! Chains, erasure, retention and returns, on histories of made-up rounds.
 
+mod parts;
 mod tampering;
 
 use foltr_rank::rng::{Purpose, Streams};
@@ -87,6 +88,11 @@ fn erasure(history: &History, clients: &[u32]) -> Erasure {
 
 fn erase(history: &mut History, clients: &[u32], touched: Touched) -> Result<(), UnknownClient> {
     history.erase(erasure(history, clients), touched)
+}
+
+/// As it is read: nobody remembers up to which link nothing is too old.
+fn fresh(history: &History) -> History {
+    History { n_dropped: 0, ..history.clone() }
 }
 
 fn rounds(history: &History) -> Vec<u32> {
@@ -325,6 +331,9 @@ proptest! {
             erase(&mut history, &[leaver], Touched::Drop).expect("a client");
             history.roll_back(to.min(history.n_rounds()));
             go_on(&mut history, n_rounds);
+            // In the middle of it.
+            prop_assert_eq!(History::decode(&history.encode()), Ok(fresh(&history)));
+            prop_assert_eq!(History::from_parts(&history.to_parts()), Ok(fresh(&history)));
             end(&mut history);
         }
         prop_assert_eq!(history.verify(), Ok(()));
@@ -332,5 +341,9 @@ proptest! {
         let back = History::decode(&bytes);
         prop_assert_eq!(back.as_ref().map(History::encode), Ok(bytes));
         prop_assert_eq!(back.map(|back| (back.verify(), back.head())), Ok((Ok(()), history.head())));
+        let parts = history.to_parts();
+        let back = History::from_parts(&parts);
+        prop_assert_eq!(back.as_ref(), Ok(&fresh(&history)));
+        prop_assert_eq!(back.map(|back| back.to_parts()), Ok(parts));
     }
 }

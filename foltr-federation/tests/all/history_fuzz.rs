@@ -2,8 +2,9 @@
 
 use std::sync::{Arc, OnceLock};
 
-use foltr_federation::history::{Erasure, Header, Touched};
+use foltr_federation::history::{Devices, Erasure, Header, Parts, Touched};
 use foltr_federation::privacy::{AdaptiveClip, CentralMode, Clip, Gaussian};
+use foltr_federation::stand_ins::LastMessage;
 use foltr_federation::unlearn::Retrain;
 use foltr_federation::{
     Checkpoint, Contributions, Coordinator, Fingerprint, History, HistoryPolicy, ServerOptimiser, Setup, Unlearning,
@@ -17,10 +18,21 @@ const N_PARAMS: usize = 3;
 
 fn bytes() -> &'static [u8] {
     static BYTES: OnceLock<Vec<u8>> = OnceLock::new();
-    BYTES.get_or_init(|| history().encode())
+    BYTES.get_or_init(|| history(|state| state).encode())
 }
 
-fn history() -> History {
+/// What devices remember and what stands in for clients, beside all else.
+fn with_clients(state: Checkpoint) -> Checkpoint {
+    let last = |round| LastMessage { round, weight: 2.0, values: vec![0.25; N_PARAMS] };
+    let stand_ins = (0..3).filter(|client| state.round < 6 || *client != 1).map(|client| (client, last(state.round)));
+    let mut devices = Devices { len: 2, values: vec![0.5; 6] };
+    if state.round >= 6 {
+        devices.erase(&[1]);
+    }
+    Checkpoint { devices, stand_ins: stand_ins.collect(), ..state }
+}
+
+fn history(add: impl Fn(Checkpoint) -> Checkpoint) -> History {
     let policy = HistoryPolicy { updates_every: Some(1), checkpoints_every: Some(2), ledger: true, retention: Some(5) };
     let optimiser = ServerOptimiser::LearningRate { rate: 1.0 };
     let initial = vec![0.0; N_PARAMS];
@@ -40,7 +52,7 @@ fn history() -> History {
             history.erase(erasure, Touched::Drop).expect("a client");
             history.roll_back(6);
         }
-        history.add_checkpoint(Checkpoint { round, ..coordinator.checkpoint() }, salts);
+        history.add_checkpoint(add(Checkpoint { round, ..coordinator.checkpoint() }), salts);
         let mut updates = Contributions::new(N_PARAMS);
         (0..3).filter(|&client| !history.is_forgotten(client)).for_each(|client| {
             updates.push(client, 1.0, &[round as f32, client as f32, 0.5]);
@@ -49,7 +61,7 @@ fn history() -> History {
         coordinator.skip();
     }
     let newest = Checkpoint { round: 8, ..coordinator.checkpoint() };
-    history.add_checkpoint(newest, &mut streams.open(Purpose::Noise, 1, 8));
+    history.add_checkpoint(add(newest), &mut streams.open(Purpose::Noise, 1, 8));
     history
 }
 
@@ -77,6 +89,58 @@ fn histories_survive_fuzzing() {
     let valid = vec![bytes()[..bytes().len() - 32].to_vec()];
     let corpus = Some(env!("CARGO_MANIFEST_DIR"));
     Target { name: "history", corpus, form: Form::Binary, valid, has_valid_damage: false, decode: &decode }.run(20_000);
+}
+
+/// Parts one behind the other, each behind its length; all but the checksum of what is shared.
+fn joined(parts: &Parts) -> Vec<u8> {
+    let shared = &parts.shared[..parts.shared.len() - 32];
+    let mut bytes = (shared.len() as u32).to_le_bytes().to_vec();
+    bytes.extend(shared);
+    for (client, own) in &parts.clients {
+        bytes.extend(client.to_le_bytes());
+        bytes.extend((own.len() as u32).to_le_bytes());
+        bytes.extend(own);
+    }
+    bytes
+}
+
+/// The parts in joined bytes, with a right checksum.
+fn split(mut bytes: &[u8]) -> Option<Parts> {
+    let number = |bytes: &mut &[u8]| bytes.split_off(..4)?.try_into().ok().map(u32::from_le_bytes);
+    let len = number(&mut bytes)? as usize;
+    let mut parts = Parts { shared: sealed(bytes.split_off(..len)?.to_vec()), ..Parts::default() };
+    while !bytes.is_empty() {
+        let (client, len) = (number(&mut bytes)?, number(&mut bytes)? as usize);
+        let is_next = parts.clients.last_key_value().is_none_or(|(&last, _)| last < client);
+        parts.clients.insert(client, bytes.split_off(..len)?.to_vec());
+        is_next.then_some(())?;
+    }
+    Some(parts)
+}
+
+#[test]
+fn parts_of_histories_survive_fuzzing() {
+    let decode = |_: usize, bytes: &[u8]| {
+        let parts = split(bytes).ok_or("no parts")?;
+        let history = History::from_parts(&parts).map_err(|error| label(&error))?;
+        let again = history.to_parts();
+        assert!(again.clients == parts.clients, "every part is of use, and all of it");
+        assert_eq!(History::from_parts(&again).as_ref(), Ok(&history));
+        history.verify().map_err(|error| format!("chain:{}", label(&error)))?;
+        assert!(again.shared == parts.shared, "where a part is missing, the history is not believed");
+        Ok(())
+    };
+    let histories = [history(|state| state), history(with_clients)];
+    let valid = histories.iter().map(|history| joined(&history.to_parts())).collect();
+    let target = Target {
+        name: "history-parts",
+        corpus: None,
+        form: Form::Binary,
+        valid,
+        has_valid_damage: false,
+        decode: &decode,
+    };
+    target.run(20_000);
 }
 
 #[test]

@@ -10,6 +10,7 @@ mod device_fuzz;
 mod evolution_gradient;
 mod example;
 mod fed_eraser;
+mod forgetting;
 mod golden;
 mod history_fuzz;
 mod noise;
