@@ -5,7 +5,8 @@
     target/flower/venv/bin/python docs/campaigns/flower/run.py
 
 Every client adds 1 to every number, so what is measured is what a round costs beside training. Times are the server's own,
-from the moment all clients are there.
+from the moment all clients are there. In Flower 1.41 a client asks for work, and the server for answers, every 3 seconds, which no
+option changes: a round takes about a multiple of 3 seconds, and on a busy machine the next one. Measure on an idle machine.
 """
 
 import argparse
@@ -25,8 +26,6 @@ from pathlib import Path
 FOLDER = Path(__file__).resolve().parent
 PROGRAMS = Path(sys.executable).parent
 N_NUMBERS = 136
-# How often a SuperNode looks for new tasks, in seconds; Flower's own default is 1.
-POLL = "FLWR_SUPEREXEC_TASK_POLL_INTERVAL"
 
 
 def main():
@@ -34,7 +33,6 @@ def main():
     parser.add_argument("--rounds", type=int, default=20)
     parser.add_argument("--clients", type=int, default=2)
     parser.add_argument("--at-most", type=float, default=600, metavar="SECONDS", help="then everything is stopped")
-    parser.add_argument("--poll", type=float, metavar="SECONDS", help=f"{POLL}, in place of Flower's default")
     arguments = parser.parse_args()
     started = []
     # Whoever stops this program stops what it started.
@@ -43,12 +41,12 @@ def main():
         try:
             report(arguments, measure(arguments, Path(folder), started))
         finally:
-            stop(started)
+            stop(started, folder)
 
 
 def measure(arguments, folder, started):
     deadline = time.monotonic() + arguments.at_most
-    env = environment(folder, arguments.poll)
+    env = environment(folder)
     port, *node_ports = free_ports(1 + arguments.clients)
     address = f"127.0.0.1:{port}"
     (folder / "config.toml").write_text(
@@ -58,10 +56,7 @@ def measure(arguments, folder, started):
     def start(name, *command):
         log = (folder / f"{name}.log").open("wb")
         path = str(PROGRAMS / command[0])
-        # A session of its own: it starts processes itself, and all of them are to be stopped.
-        started.append(
-            subprocess.Popen([path, *command[1:]], env=env, stdout=log, stderr=log, start_new_session=True)
-        )
+        started.append(subprocess.Popen([path, *command[1:]], env=env, stdout=log, stderr=log))
 
     start("superlink", "flower-superlink", "--insecure", "--disable-runtime-dependency-installation",
           "--host", "127.0.0.1", "--port", str(port))
@@ -71,22 +66,23 @@ def measure(arguments, folder, started):
               "--host", "127.0.0.1", "--port", str(own))
     out = folder / "out.json"
     config = f'rounds={arguments.rounds} clients={arguments.clients} numbers={N_NUMBERS} out="{out}"'
-    submitted = subprocess.run(
-        [str(PROGRAMS / "flwr"), "run", str(FOLDER / "app"), "loopback", "--run-config", config],
-        env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=deadline - time.monotonic(),
-    )
+    late = f"no result after {arguments.at_most:.0f} seconds"
+    command = [str(PROGRAMS / "flwr"), "run", str(FOLDER / "app"), "loopback", "--run-config", config]
+    try:
+        left = deadline - time.monotonic()
+        submitted = subprocess.run(command, env=env, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=left)
+    except subprocess.TimeoutExpired:
+        sys.exit(late)
     if submitted.returncode != 0:
         sys.exit(f"flwr run failed:\n{submitted.stdout}{submitted.stderr}")
-    wait(out.exists, deadline, folder, started, f"no result after {arguments.at_most} seconds")
+    wait(out.exists, deadline, folder, started, late)
     return json.loads(out.read_text())
 
 
-def environment(folder, poll):
+def environment(folder):
     env = {key: value for key, value in os.environ.items() if not key.startswith("FLWR_")}
     env |= {"FLWR_HOME": str(folder), "FLWR_TELEMETRY_ENABLED": "0", "NO_COLOR": "1", "PYTHONDONTWRITEBYTECODE": "1"}
     env["PATH"] = f"{PROGRAMS}{os.pathsep}{env.get('PATH', '')}"
-    if poll is not None:
-        env[POLL] = str(poll)
     return env
 
 
@@ -114,32 +110,45 @@ def wait(is_done, deadline, folder, started, problem):
         time.sleep(0.1)
 
 
-def stop(started):
+def stop(started, folder):
+    """Ends what was started here, and what that started in sessions of its own: all have this FLWR_HOME."""
     for process in started:
-        signal_group(process, signal.SIGTERM)
+        process.terminate()
     limit = time.monotonic() + 15
     for process in started:
         try:
             process.wait(max(0.1, limit - time.monotonic()))
         except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+    # Those that are about to start others are looked for again.
+    for _ in range(20):
+        left = list(processes_of(folder))
+        for pid in left:
+            try:
+                os.kill(pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
+        if not left:
+            break
+        time.sleep(0.1)
+
+
+def processes_of(folder):
+    for entry in Path("/proc").glob("[0-9]*"):
+        try:
+            # One that has ended and waits for its parent has no environment any more.
+            if f"FLWR_HOME={folder}".encode() in (entry / "environ").read_bytes().split(b"\0"):
+                yield int(entry.name)
+        except OSError:
             pass
-        # Also what it left behind.
-        signal_group(process, signal.SIGKILL)
-        process.wait()
-
-
-def signal_group(process, number):
-    try:
-        os.killpg(process.pid, number)
-    except ProcessLookupError:
-        pass
 
 
 def report(arguments, result):
     seconds, model = result["seconds"], result["model"]
     if model != [float(arguments.rounds)] * N_NUMBERS or len(seconds) != arguments.rounds:
         sys.exit(f"{len(seconds)} rounds led to {model[:3]}...; expected {arguments.rounds} everywhere")
-    print(f"flwr {version('flwr')}, Python {platform.python_version()}, {os.cpu_count()} cores")
+    print(f"flwr {version('flwr')}, Python {platform.python_version()}, {os.cpu_count()} cores, load {os.getloadavg()[0]:.1f}")
     print(f"{arguments.clients} clients, {N_NUMBERS} numbers, {arguments.rounds} rounds")
     print(f"seconds per round: median {statistics.median(seconds):.3f}, from {min(seconds):.3f} to {max(seconds):.3f}")
 
