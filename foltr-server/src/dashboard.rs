@@ -133,8 +133,8 @@ impl Dashboard {
     fn list(&self, visit: &Visit) -> Result<Answer, Problem> {
         let overview = self.operator.overview()?;
         if let [federation] = overview.federations.as_slice() {
-            let view = FederationView::of(federation, overview.now, &visit.csrf);
-            return visit.show(&federation.name, "/", overview.version, view.part("/"));
+            let view = FederationView::of(federation, &overview, &visit.csrf, "/");
+            return visit.show(&federation.name, "/", overview.version, view.part());
         }
         let view = ListView::of(&overview);
         visit.show("Federations", "/", overview.version, view.part())
@@ -148,8 +148,8 @@ impl Dashboard {
         let overview = self.operator.overview()?;
         let federation = find(&overview.federations, name)?;
         let path = view::path_of(name);
-        let view = FederationView::of(federation, overview.now, &visit.csrf);
-        visit.show_with(name, &path, overview.version, view.part(&path), notice)
+        let view = FederationView::of(federation, &overview, &visit.csrf, &path);
+        visit.show_with(name, &path, overview.version, view.part(), notice)
     }
 
     fn act(&self, visit: &Visit, name: &str) -> Result<Answer, Problem> {

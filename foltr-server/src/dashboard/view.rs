@@ -101,7 +101,9 @@ pub(super) struct FederationView<'a> {
     /// For its forms.
     path: String,
     /// Where the page is.
-    live_path: String,
+    live_path: &'a str,
+    /// Whether the server has no other one.
+    is_only: bool,
     progress: Progress,
     opened: Option<Moment>,
     deadline: Option<Moment>,
@@ -136,6 +138,7 @@ struct Invitation<'a> {
     line: &'a InvitationLine,
     created: Moment,
     expires: Moment,
+    has_expired: bool,
     is_open: bool,
     /// Why nobody can join with it.
     state: &'static str,
@@ -149,7 +152,9 @@ struct Forget<'a> {
 }
 
 impl<'a> FederationView<'a> {
-    pub(super) fn of(it: &'a FederationOverview, now: u64, csrf: &'a str) -> Self {
+    /// On the page at `live_path`.
+    pub(super) fn of(it: &'a FederationOverview, overview: &Overview, csrf: &'a str, live_path: &'a str) -> Self {
+        let now = overview.now;
         let moment = |at: u64| Moment { at, now };
         let mut releases: Vec<Release> = it.releases.iter().map(|line| release(it, line, now)).collect();
         let earlier = releases.split_off(releases.len().min(N_RELEASES));
@@ -158,7 +163,8 @@ impl<'a> FederationView<'a> {
             it,
             csrf,
             path: path_of(&it.name),
-            live_path: path_of(&it.name),
+            live_path,
+            is_only: overview.federations.len() == 1,
             progress: Progress::of(it),
             opened: it.opened_at.map(moment),
             deadline: it.deadline.map(moment),
@@ -176,10 +182,8 @@ impl<'a> FederationView<'a> {
         }
     }
 
-    /// On the page at this path.
-    pub(super) fn part(mut self, path: &str) -> Part {
-        path.clone_into(&mut self.live_path);
-        Part::of(&self)
+    pub(super) fn part(&self) -> Part {
+        Part::of(self)
     }
 }
 
@@ -223,7 +227,8 @@ fn invitation(line: &InvitationLine, now: u64) -> Invitation<'_> {
         ""
     };
     let (created, expires) = (Moment { at: line.created_at, now }, Moment { at: line.expires_at, now });
-    Invitation { line, created, expires, is_open: state.is_empty(), state }
+    let has_expired = line.expires_at <= now;
+    Invitation { line, created, expires, has_expired, is_open: state.is_empty(), state }
 }
 
 fn forget(line: &ForgetLine, now: u64) -> Forget<'_> {

@@ -2,13 +2,18 @@
 
 use std::io::Read;
 use std::path::Path;
-use std::process::{Command, Stdio};
-use std::time::Duration;
+use std::process::{Child, Command, Stdio};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use foltr_test::browser::browser;
 
 use super::served::Served;
 use super::*;
+
+/// Answers to forms.
+const NEW_INVITATION: &str = "/test/form?action=new-invitation&uses=3&days=7&note=Ward+4";
+const ROTATE_KEY: &str = "/test/form?action=rotate-key";
 
 const PATIENCE: Duration = Duration::from_secs(120);
 
@@ -50,16 +55,36 @@ fn an_operator_works_with_it_in_a_browser() {
 /// Opens a page until its script reports; what it says, and what the browser logs.
 fn watch(command: &mut Command, served: &Served, path: &str) -> (String, String) {
     let mut child = command.arg(format!("{}{path}", served.address)).spawn().expect("the browser starts");
-    let mut stderr = child.stderr.take().expect("piped");
-    let log = std::thread::spawn(move || {
-        let mut bytes = Vec::new();
-        stderr.read_to_end(&mut bytes).map(|_| String::from_utf8_lossy(&bytes).into_owned())
-    });
+    let log = log_of(&mut child);
     let verdict = served.verdicts.recv_timeout(PATIENCE);
     child.kill().expect("killed");
     child.wait().expect("reaped");
-    let log = log.join().expect("a reader").expect("readable");
-    (verdict.unwrap_or_else(|_| format!("nothing within {} seconds", PATIENCE.as_secs())), log)
+    (verdict.unwrap_or_else(|_| format!("nothing within {} seconds", PATIENCE.as_secs())), log.join().expect("a log"))
+}
+
+fn log_of(child: &mut Child) -> JoinHandle<String> {
+    let mut stderr = child.stderr.take().expect("piped");
+    std::thread::spawn(move || {
+        let mut bytes = Vec::new();
+        stderr.read_to_end(&mut bytes).expect("readable");
+        String::from_utf8_lossy(&bytes).into_owned()
+    })
+}
+
+/// Takes a picture; returns what the browser logs.
+fn picture(command: &mut Command, file: &Path, address: &str) -> String {
+    let mut child = command.arg(format!("--screenshot={}", file.display())).arg(address).spawn().expect("it starts");
+    let log = log_of(&mut child);
+    let deadline = Instant::now() + PATIENCE;
+    while child.try_wait().expect("a child").is_none() {
+        if Instant::now() > deadline {
+            child.kill().expect("killed");
+            child.wait().expect("reaped");
+            panic!("no picture within {} seconds", PATIENCE.as_secs());
+        }
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    log.join().expect("a log")
 }
 
 #[test]
@@ -71,12 +96,18 @@ fn pages_can_be_read_wide_and_on_a_phone_light_and_dark() {
     long.forget_requests[0].state = "the premise of the certificate does not hold: ".repeat(4);
     (long.is_held, long.releases[0].shard) = (true, 3);
     let served = Served::start(Site::new(vec![rich(), fresh(), long.clone()]));
-    let long = view::path_of(&long.name);
-    let pages = ["/federations/wards", "/federations/clinic", long.as_str(), "/"];
-    for (idx, path) in pages.into_iter().enumerate() {
-        let (width, is_dark) = [(390, false), (1200, true), (390, true), (390, false)][idx];
+    let long = format!("{}?judged", view::path_of(&long.name));
+    let pages = [
+        ("/federations/wards?judged", 390, false),
+        ("/federations/clinic?judged", 1200, true),
+        (&long, 390, true),
+        ("/?judged", 390, false),
+        (NEW_INVITATION, 390, true),
+        (ROTATE_KEY, 390, false),
+    ];
+    for (path, width, is_dark) in pages {
         let profile = tempfile::tempdir().expect("a folder");
-        let path = format!("/test/session?/test/frame?{width}&{path}?judged");
+        let path = format!("/test/session?/test/frame?{width}&{path}");
         let (verdict, log) = watch(&mut command(&browser, profile.path(), 1200, 900, is_dark), &served, &path);
         assert_eq!(verdict, format!("{width} {is_dark}\n"), "{path}");
         assert_eq!(complaints(&log), [""; 0]);
@@ -92,22 +123,27 @@ fn pictures_can_be_taken() {
     let named = std::env::var_os("FOLTR_PICTURES");
     let pictures = named.as_ref().map_or(folder.path(), Path::new);
     let sizes = [("wide", 1200, 2450), ("phone", 390, 3400)];
-    let pages =
-        [("wards", "/federations/wards"), ("clinic", "/federations/clinic"), ("list", "/"), ("login", "/login")];
+    let pages = [
+        ("wards", "/federations/wards"),
+        ("clinic", "/federations/clinic"),
+        ("list", "/"),
+        ("login", "/login"),
+        ("invitation", NEW_INVITATION),
+        ("confirm", ROTATE_KEY),
+    ];
     let all = sizes.iter().flat_map(|size| pages.iter().map(move |page| (size, page)));
     let all: Vec<_> = all.flat_map(|pair| [(pair, false), (pair, true)]).collect();
     let n_taken = if named.is_some() { all.len() } else { 2 };
     for (((size, width, height), (page, path)), is_dark) in all.into_iter().take(n_taken) {
         let scheme = if is_dark { "dark" } else { "light" };
-        let picture = pictures.join(format!("{page}-{size}-{scheme}.png"));
+        let name = format!("{page}-{size}-{scheme}");
+        let file = pictures.join(format!("{name}.png"));
         let start = if *page == "login" { "" } else { "/test/session?" };
         let frame = if *size == "phone" { format!("/test/frame?{width}&") } else { String::new() };
-        let output = command(&browser, &folder.path().join("profile"), (*width).max(500), *height, is_dark)
-            .arg(format!("--screenshot={}", picture.display()))
-            .arg(format!("{}{start}{frame}{path}", served.address))
-            .output()
-            .expect("the browser runs");
-        assert_eq!(complaints(&String::from_utf8_lossy(&output.stderr)), [""; 0]);
-        assert!(std::fs::metadata(&picture).is_ok_and(|file| file.len() > 5000), "{}", picture.display());
+        let profile = folder.path().join(name);
+        let mut command = command(&browser, &profile, (*width).max(500), *height, is_dark);
+        let log = picture(&mut command, &file, &format!("{}{start}{frame}{path}", served.address));
+        assert_eq!(complaints(&log), [""; 0]);
+        assert!(std::fs::metadata(&file).is_ok_and(|file| file.len() > 5000), "{}", file.display());
     }
 }

@@ -13,6 +13,7 @@
     const box = element.getBoundingClientRect();
     check(box.left >= 0 && box.right <= innerWidth + 0.5, `outside the window of ${innerWidth}: ${told(element)}`);
   }
+  for (const region of all(".scroll")) check(region.scrollWidth <= region.clientWidth, `scrolls sideways: ${told(region)}`);
   for (const element of all("button,summary,input,a.button").filter(seen)) {
     check(element.getBoundingClientRect().height >= 24, `too small to hit: ${told(element)}`);
   }
