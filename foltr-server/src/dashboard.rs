@@ -17,7 +17,6 @@ use crate::admin::{self, Authority, SESSION_SECONDS, Session};
 use crate::call::{Answer, Call, Method};
 use crate::operator::{Done, FederationOverview, Operator};
 use crate::problem::{Name, Problem};
-use action::FormAction;
 use page::{Confirm, Frame, Login, Message, Notice, Part};
 use view::{FederationView, ListView};
 
@@ -159,21 +158,21 @@ impl Dashboard {
             let page = self.show_federation(visit, name, Some(notice))?;
             Ok(Answer { status: problem.name.status(), retry_after: problem.retry_after, ..page })
         };
-        let asked = match FormAction::of(&form) {
+        let asked = match action::of(&form) {
             Ok(asked) => asked,
             Err(error) => return refused(&Problem::new(Name::Malformed, error.to_string())),
         };
-        if let Some(question) = asked.question().filter(|_| form.get("confirmed") != Some("yes")) {
+        if let Some(question) = action::question(&asked).filter(|_| form.get("confirmed") != Some("yes")) {
             let overview = self.operator.overview()?;
             find(&overview.federations, name)?;
             let path = view::path_of(name);
             let confirm = Confirm { name, path: &path, csrf: &visit.csrf, question: &question, fields: form.fields() };
             return Ok(Answer::html(confirm.page(overview.version)));
         }
-        match self.operator.act(name, &asked.action) {
-            Ok(Done::Done) => Ok(redirect(&format!("{}?done={}", view::path_of(name), asked.name()))),
+        match self.operator.act(name, &asked) {
+            Ok(Done::Done) => Ok(redirect(&format!("{}?done={}", view::path_of(name), action::name(&asked)))),
             Ok(Done::Release { version }) => {
-                Ok(redirect(&format!("{}?done={}&version={version}", view::path_of(name), asked.name())))
+                Ok(redirect(&format!("{}?done={}&version={version}", view::path_of(name), action::name(&asked))))
             }
             Ok(Done::Invitation { id, invitation }) => {
                 self.show_federation(visit, name, Some(Notice::Invitation { id, invitation }))

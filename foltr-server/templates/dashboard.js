@@ -14,10 +14,9 @@
     const button = document.createElement("button");
     button.textContent = "Copy";
     button.className = "main";
-    button.addEventListener("click", async () => {
-      await navigator.clipboard.writeText(secret.textContent);
-      button.textContent = "Copied";
-    });
+    const copied = () => (button.textContent = "Copied");
+    const select = () => getSelection().selectAllChildren(secret);
+    button.addEventListener("click", () => navigator.clipboard.writeText(secret.textContent).then(copied, select));
     document.getElementById("copy-hint").before(button);
   }
 

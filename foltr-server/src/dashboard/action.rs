@@ -24,11 +24,6 @@ pub(super) enum ActionError {
     Device(String),
 }
 
-#[derive(Debug, PartialEq, Eq)]
-pub(super) struct FormAction {
-    pub(super) action: Action,
-}
-
 /// What is asked before something is done that cannot be undone.
 pub(super) struct Question {
     pub(super) title: String,
@@ -36,70 +31,68 @@ pub(super) struct Question {
     pub(super) button: &'static str,
 }
 
-impl FormAction {
-    pub(super) fn of(form: &Form) -> Result<Self, ActionError> {
-        let action = match form.text("action")? {
-            "new-invitation" => new_invitation(form)?,
-            "revoke-invitation" => Action::RevokeInvitation { id: form.number("id", 0, u64::MAX)? },
-            "hold" => Action::Hold,
-            "resume" => Action::Resume,
-            "close-round" => Action::CloseRound,
-            "roll-back" => Action::RollBack { version: form.number_32("version")? },
-            "revoke-device" => Action::RevokeDevice { device: device(form)? },
-            "forget" => Action::Forget { device: device(form)? },
-            "rotate-key" => Action::RotateKey,
-            other => return Err(ActionError::Unknown(other.to_owned())),
-        };
-        Ok(Self { action })
-    }
+pub(super) fn of(form: &Form) -> Result<Action, ActionError> {
+    Ok(match form.text("action")? {
+        "new-invitation" => new_invitation(form)?,
+        "revoke-invitation" => Action::RevokeInvitation { id: form.number("id", 0, u64::MAX)? },
+        "hold" => Action::Hold,
+        "resume" => Action::Resume,
+        "close-round" => Action::CloseRound,
+        "roll-back" => Action::RollBack { version: form.number_32("version")? },
+        "revoke-device" => Action::RevokeDevice { device: device(form)? },
+        "forget" => Action::Forget { device: device(form)? },
+        "rotate-key" => Action::RotateKey,
+        other => return Err(ActionError::Unknown(other.to_owned())),
+    })
+}
 
-    /// As in the form.
-    pub(super) fn name(&self) -> &'static str {
-        match self.action {
-            Action::NewInvitation { .. } => "new-invitation",
-            Action::RevokeInvitation { .. } => "revoke-invitation",
-            Action::Hold => "hold",
-            Action::Resume => "resume",
-            Action::CloseRound => "close-round",
-            Action::RollBack { .. } => "roll-back",
-            Action::RevokeDevice { .. } => "revoke-device",
-            Action::Forget { .. } => "forget",
-            Action::RotateKey => "rotate-key",
-        }
+/// As in the form.
+pub(super) fn name(action: &Action) -> &'static str {
+    match action {
+        Action::NewInvitation { .. } => "new-invitation",
+        Action::RevokeInvitation { .. } => "revoke-invitation",
+        Action::Hold => "hold",
+        Action::Resume => "resume",
+        Action::CloseRound => "close-round",
+        Action::RollBack { .. } => "roll-back",
+        Action::RevokeDevice { .. } => "revoke-device",
+        Action::Forget { .. } => "forget",
+        Action::RotateKey => "rotate-key",
     }
+}
 
-    pub(super) fn question(&self) -> Option<Question> {
-        let (title, consequence, button) = match &self.action {
-            Action::RollBack { version } => (
-                format!("Roll back to release {version}?"),
-                "Its parameters are published as a new release, and a new round begins. Contributions that started from \
+/// Nothing for what can be undone, or done again.
+pub(super) fn question(action: &Action) -> Option<Question> {
+    let (title, consequence, button) = match action {
+        Action::RollBack { version } => (
+            format!("Roll back to release {version}?"),
+            "Its parameters are published as a new release, and a new round begins. Contributions that started from \
                  a release in between are refused.",
-                "Roll back",
-            ),
-            Action::RevokeDevice { device } => (
-                format!("Revoke device {device}?"),
-                "The server does not know it any more. Its owner needs a new invitation to join again.",
-                "Revoke the device",
-            ),
-            Action::Forget { device } => (
-                format!("Forget device {device}?"),
-                "What it contributed is removed as far as the plan promises. It cannot be brought back.",
-                "Forget the device",
-            ),
-            Action::RotateKey => (
-                "Replace the key of the federation?".to_owned(),
-                "A release names a new key, which signs from then on. Make new invitations afterwards: the old ones \
+            "Roll back",
+        ),
+        Action::RevokeDevice { device } => (
+            format!("Revoke device {device}?"),
+            "The server does not know it any more. Its owner needs a new invitation to join again.",
+            "Revoke the device",
+        ),
+        Action::Forget { device } => (
+            format!("Forget device {device}?"),
+            "What it contributed is removed as far as the plan promises. It cannot be brought back.",
+            "Forget the device",
+        ),
+        Action::RotateKey => (
+            "Replace the key of the federation?".to_owned(),
+            "A release names a new key, which signs from then on. Make new invitations afterwards: the old ones \
                  name the old key.",
-                "Replace the key",
-            ),
-            Action::NewInvitation { .. }
-            | Action::RevokeInvitation { .. }
-            | Action::Hold
-            | Action::Resume
-            | Action::CloseRound => return None,
-        };
-        Some(Question { title, consequence, button })
-    }
+            "Replace the key",
+        ),
+        Action::NewInvitation { .. }
+        | Action::RevokeInvitation { .. }
+        | Action::Hold
+        | Action::Resume
+        | Action::CloseRound => return None,
+    };
+    Some(Question { title, consequence, button })
 }
 
 /// What the page says after an action of this name.

@@ -228,8 +228,8 @@ mod tests {
 
     #[test]
     fn numbers_have_three_digits_that_count() {
-        let texts = [0.0, 0.012345, 1.0, 3.14159, 123.4, 98_765.4, 1.5e9, 0.00001, -0.5].map(significant);
-        assert_eq!(texts, ["0", "0.0123", "1", "3.14", "123", "98765", "1.50e9", "1.00e-5", "-0.5"]);
+        let texts = [0.0, 0.012345, 1.0, 3.4567, 123.4, 98_765.4, 1.5e9, 0.00001, -0.5].map(significant);
+        assert_eq!(texts, ["0", "0.0123", "1", "3.46", "123", "98765", "1.50e9", "1.00e-5", "-0.5"]);
         assert_eq!(significant(f64::NAN), "NaN");
     }
 
