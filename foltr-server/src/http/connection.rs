@@ -23,7 +23,6 @@ use super::connections::Place;
 use super::exchange::{Line, Shared, exchange};
 use super::respond::refuse;
 use super::route;
-use super::shutdown::Shutdown;
 use crate::problem::{Name, Problem};
 
 /// For a last answer, and for what the client still sends: a connection that is closed with bytes unread is reset, and
@@ -47,20 +46,20 @@ pub(super) async fn serve(
     tls: Option<TlsAcceptor>,
     place: Place,
     shared: Arc<Shared>,
-    mut shutdown: Shutdown,
 ) {
     // Answers are written at once: waiting for more to send only delays them. Without it nothing breaks.
     let _ = stream.set_nodelay(true);
     let Some(acceptor) = tls else {
-        return serve_stream(stream, remote, &place.activity, shared, shutdown).await;
+        return serve_stream(stream, remote, &place.activity, shared).await;
     };
+    let mut shutdown = shared.shutdown.clone();
     let handshake = timeout(shared.limits.handshake_time, acceptor.accept(stream));
     let accepted = tokio::select! {
         accepted = handshake => accepted,
         () = shutdown.begun() => return,
     };
     match accepted {
-        Ok(Ok(stream)) => serve_stream(stream, remote, &place.activity, shared, shutdown).await,
+        Ok(Ok(stream)) => serve_stream(stream, remote, &place.activity, shared).await,
         Ok(Err(_)) => shared.metrics.refused_connection("handshake failed"),
         Err(_) => shared.metrics.refused_connection("handshake too slow"),
     }
@@ -71,7 +70,6 @@ async fn serve_stream<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     remote: SocketAddr,
     activity: &Arc<Activity>,
     shared: Arc<Shared>,
-    shutdown: Shutdown,
 ) {
     let service = service_fn(|request: Request<Incoming>| -> Exchange {
         activity.begin_call();
@@ -84,7 +82,7 @@ async fn serve_stream<S: AsyncRead + AsyncWrite + Unpin + Send + 'static>(
     builder.header_read_timeout(None);
     let watched = Watched::new(stream, Arc::clone(activity));
     let mut connection = builder.serve_connection(TokioIo::new(watched), service);
-    let end = run(&mut connection, activity, &shared, shutdown).await;
+    let end = run(&mut connection, activity, &shared).await;
     let stream = connection.into_parts().io.into_inner().into_inner();
     let _ = timeout(LAST_WORDS, finish(stream, end, remote, activity, &shared)).await;
 }
@@ -94,14 +92,13 @@ async fn run<S, F>(
     connection: &mut http1::Connection<TokioIo<Watched<S>>, F>,
     activity: &Activity,
     shared: &Shared,
-    mut shutdown: Shutdown,
 ) -> End
 where
     S: AsyncRead + AsyncWrite + Unpin + Send + 'static,
     F: Service<Request<Incoming>, Response = Response<AnswerBody>, Error = Infallible, Future = Exchange> + Unpin,
 {
     let mut limit = pin!(sleep_until(activity.deadline(&shared.limits)));
-    let mut is_draining = false;
+    let (mut shutdown, mut is_draining) = (shared.shutdown.clone(), false);
     loop {
         let progress = poll_fn(|cx| {
             if let Poll::Ready(result) = connection.poll_without_shutdown(cx) {

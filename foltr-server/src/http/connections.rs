@@ -161,7 +161,8 @@ mod tests {
         make_idle(&old);
         make_idle(&new);
         let _late = place(&connections, "10.0.0.4").expect("room of an idle one");
-        old.activity.evicted().await;
+        let told = tokio::time::timeout(std::time::Duration::from_secs(10), old.activity.evicted());
+        told.await.expect("the longest idle one is told to end");
         assert_eq!(connections.gauge.get(), 3);
         drop(old);
         assert_eq!(connections.gauge.get(), 3, "it has given its place away already");

@@ -16,6 +16,7 @@ use super::body::Upload;
 use super::limits::Limits;
 use super::metrics::{self, Metrics};
 use super::queue::{Kind, Queue, overloaded};
+use super::shutdown::Shutdown;
 use super::{respond, route};
 use crate::call::{Answer, Call, Handler, Method};
 use crate::problem::{Name, Problem};
@@ -35,6 +36,7 @@ pub(super) struct Shared {
     pub log_addresses: bool,
     /// As served.
     pub description: String,
+    pub shutdown: Shutdown,
 }
 
 pub(super) async fn exchange(
@@ -52,7 +54,8 @@ pub(super) async fn exchange(
         Ok(answer) => answer,
         Err(problem) => refusal(problem, route),
     };
-    let response = respond::response(answer, shared.is_tls, !upload.is_read());
+    let closes = !upload.is_read() || shared.shutdown.has_begun();
+    let response = respond::response(answer, shared.is_tls, closes);
     let time = began.elapsed();
     let line = Line {
         method: method_name(&head.method),

@@ -121,3 +121,34 @@ pub(super) fn overloaded(detail: &str) -> Problem {
     let random = SysRng.try_next_u32().unwrap_or_default();
     Problem::later(Name::Unavailable, detail, 5 + random % 26)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn a_line_has_an_end_and_moves_on() {
+        let limits = Limits { calls: 4, waiting_calls: 1, waiting_time: Duration::from_secs(10), ..Limits::default() };
+        let metrics = Metrics::new();
+        let queue = Arc::new(Queue::new(&limits, &metrics));
+        let _other = queue.turn(Kind::DeviceReads).await.expect("its own line");
+        let first = queue.turn(Kind::DeviceWrites).await.expect("nobody is there");
+        let _second = queue.turn(Kind::DeviceWrites).await.expect("two of four are for uploads");
+        assert!(!queue.is_full(Kind::DeviceWrites), "one may wait");
+        let waiting = tokio::spawn({
+            let queue = Arc::clone(&queue);
+            async move { queue.turn(Kind::DeviceWrites).await }
+        });
+        while metrics.calls_waiting.get() == 0 {
+            tokio::task::yield_now().await;
+        }
+        assert!(queue.is_full(Kind::DeviceWrites));
+        let refused = queue.turn(Kind::DeviceWrites).await.err().expect("the line is full");
+        assert_eq!(refused.name, Name::Unavailable);
+        drop(first);
+        let third = waiting.await.expect("no panic").expect("who waits comes next");
+        assert_eq!((metrics.calls_in_flight.get(), metrics.calls_waiting.get()), (3, 0));
+        drop(third);
+        assert_eq!(metrics.calls_in_flight.get(), 2);
+    }
+}

@@ -90,18 +90,12 @@ impl Server {
     /// Needs a runtime with as many blocking threads as calls at a time; [`runtime`] builds one.
     pub async fn run(self, handler: Arc<dyn Handler>, shutdown: Shutdown) -> io::Result<()> {
         let acceptor = self.certificate.as_ref().map(Certificate::acceptor).transpose()?;
-        let shared = Arc::new(shared(&self.config, handler));
+        let shared = Arc::new(shared(&self.config, handler, shutdown));
         let connections = Connections::new(&self.config.limits, shared.metrics.connections.clone());
         let renewal = self.certificate.map(|certificate| tokio::spawn(certificate.keep_renewed()));
         let mut listening = JoinSet::new();
         for listener in self.listeners {
-            listening.spawn(accept(
-                listener,
-                acceptor.clone(),
-                Arc::clone(&connections),
-                Arc::clone(&shared),
-                shutdown.clone(),
-            ));
+            listening.spawn(accept(listener, acceptor.clone(), Arc::clone(&connections), Arc::clone(&shared)));
         }
         while listening.join_next().await.is_some() {}
         if let Some(renewal) = renewal {
@@ -127,7 +121,7 @@ fn listen(address: SocketAddr) -> io::Result<TcpListener> {
     socket.listen(BACKLOG).map_err(named)
 }
 
-fn shared(config: &Config, handler: Arc<dyn Handler>) -> Shared {
+fn shared(config: &Config, handler: Arc<dyn Handler>, shutdown: Shutdown) -> Shared {
     let metrics = Metrics::new();
     Shared {
         handler,
@@ -140,16 +134,12 @@ fn shared(config: &Config, handler: Arc<dyn Handler>) -> Shared {
         is_tls: config.tls.is_some(),
         log_addresses: config.log_addresses,
         description: crate::openapi::description(),
+        shutdown,
     }
 }
 
-async fn accept(
-    listener: TcpListener,
-    tls: Option<TlsAcceptor>,
-    connections: Arc<Connections>,
-    shared: Arc<Shared>,
-    mut shutdown: Shutdown,
-) {
+async fn accept(listener: TcpListener, tls: Option<TlsAcceptor>, connections: Arc<Connections>, shared: Arc<Shared>) {
+    let mut shutdown = shared.shutdown.clone();
     let mut tasks = JoinSet::new();
     loop {
         let accepted = tokio::select! {
@@ -164,9 +154,7 @@ async fn accept(
         };
         match accepted {
             Ok((stream, remote)) => match connections.place(remote.ip()) {
-                Ok(place) => {
-                    tasks.spawn(serve(stream, remote, tls.clone(), place, Arc::clone(&shared), shutdown.clone()));
-                }
+                Ok(place) => drop(tasks.spawn(serve(stream, remote, tls.clone(), place, Arc::clone(&shared)))),
                 Err(NoRoom::Full) => shared.metrics.refused_connection("too many connections"),
                 Err(NoRoom::Address) => shared.metrics.refused_connection("too many of one address"),
             },
@@ -178,6 +166,12 @@ async fn accept(
         }
     }
     drop(listener);
+    drain(tasks, &shared).await;
+}
+
+/// Waits for what is in flight, as long as it may take. The rest is cut off.
+async fn drain(mut tasks: JoinSet<()>, shared: &Shared) {
+    let mut shutdown = shared.shutdown.clone();
     let drained = tokio::time::timeout(shared.limits.drain_time, async { while tasks.join_next().await.is_some() {} });
     tokio::select! {
         drained = drained => if drained.is_err() {

@@ -57,6 +57,10 @@ impl Shutdown {
         }
     }
 
+    pub(super) fn has_begun(&self) -> bool {
+        *self.0.borrow() >= Stage::Draining
+    }
+
     pub(super) async fn begun(&mut self) {
         self.reached(Stage::Draining).await;
     }

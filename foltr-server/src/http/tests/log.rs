@@ -36,12 +36,14 @@ fn log_of(format: Format, log_addresses: bool, requests: &[String]) -> String {
             let address = server.local_addr().expect("bound");
             let (stopper, shutdown) = crate::http::shutdown();
             let requests = requests.to_vec();
-            let asked = tokio::task::spawn_blocking(move || {
-                requests.iter().for_each(|request| drop(Client::connect(address).ask(request)));
+            let ask = move || requests.iter().for_each(|request| drop(Client::connect(address).ask(request)));
+            let asked = async {
+                let asked = tokio::task::spawn_blocking(ask).await;
                 stopper.stop();
-            });
-            server.run(Arc::new(fake), shutdown).await.expect("a clean end");
-            asked.await.expect("every request is answered");
+                asked.expect("every request is answered");
+            };
+            let (ended, ()) = tokio::join!(server.run(Arc::new(fake), shutdown), asked);
+            ended.expect("a clean end");
         });
     });
     let bytes = captured.0.lock().expect("no panic").clone();
