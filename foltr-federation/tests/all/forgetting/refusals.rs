@@ -2,11 +2,12 @@
 
 use foltr_federation::aggregate::CentredClipping;
 use foltr_federation::asynchronous::Buffered;
-use foltr_federation::unlearn::{FedEraser, Retrain, Variant};
-use foltr_federation::{Asynchrony, WorkerMomentum};
+use foltr_federation::unlearn::{FedEraser, Retrain, ServerRequest, Variant, forget_on_server};
+use foltr_federation::{Asynchrony, ServerOptimiser, WorkerMomentum};
 use foltr_rank::personal::Personalisation;
 
 use super::*;
+use crate::noise::as_if_real;
 
 /// Why a server of one plan, whose history is that of another, does not forget.
 fn refusal(plan: FederationPlan, run: FederationPlan) -> String {
@@ -50,7 +51,7 @@ fn plans_that_no_server_can_forget_by() {
 
 #[test]
 fn premises_and_needs_are_named() {
-    let other_rate = foltr_federation::ServerOptimiser::LearningRate { rate: 0.5 };
+    let other_rate = ServerOptimiser::LearningRate { rate: 0.5 };
     let certified = FederationPlan { unlearning: private(8.0).unlearning, ..plain() };
     let unclipped = FederationPlan { defence: None, history: plain().history, ..clipped(3.0) };
     let no_ledger = FederationPlan { history: plain().history, ..subtracting() };
@@ -89,6 +90,6 @@ fn noise_of_a_seed_hides_nothing_from_people() {
     let request = ServerRequest { plan: &server.plan, is_simulated: false, history, state, leavers: &[LATE] };
     let refused = forget_on_server(&request, &mut seeded(1, Purpose::Noise, 0, 0), salts).expect_err("a seed");
     assert!(refused.to_string().contains("noise that does not follow from a seed"), "{refused}");
-    let forgotten = forget_on_server(&request, &mut crate::noise::as_if_real(), salts).expect("as good as any");
+    let forgotten = forget_on_server(&request, &mut as_if_real(), salts).expect("as good as any");
     assert!(forgotten.state.is_some());
 }
