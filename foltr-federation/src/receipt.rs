@@ -18,6 +18,7 @@ use thiserror::Error;
 
 use crate::fingerprint::{Fingerprint, hexadecimal};
 use crate::history::{Course, History, HistoryError};
+use crate::protocol::SecretKey;
 use crate::unlearn::{Accounting, Assurance, MessageCost, Unlearning};
 use crate::writer::{WriteFingerprint, Writer};
 
@@ -132,6 +133,11 @@ impl Claim {
             time: time.into(),
             leavers,
         })
+    }
+
+    /// The same with the key of a federation.
+    pub fn sign_with(self, key: &SecretKey) -> Receipt {
+        self.sign(&key.to_bytes())
     }
 
     pub fn sign(self, secret: &[u8; 32]) -> Receipt {

@@ -63,8 +63,10 @@ impl Closer {
     pub fn start(service: Arc<Service>) -> std::io::Result<Self> {
         let (sender, due) = sync_channel::<bool>(1);
         let wake = sender.clone();
-        // One that waits already is enough.
-        service.on_due(move || drop(wake.try_send(true)));
+        service.on_due(move || {
+            // One that waits already is enough.
+            let _ = wake.try_send(true);
+        });
         let run = move || {
             loop {
                 match due.recv_timeout(TICK) {
@@ -82,7 +84,8 @@ impl Drop for Closer {
     /// Waits until what it does is done.
     fn drop(&mut self) {
         if let Some(stop) = self.stop.take() {
-            drop(stop.send(false));
+            // It has ended if nobody listens.
+            let _ = stop.send(false);
         }
         if let Some(thread) = self.thread.take() {
             drop(thread.join());

@@ -2,8 +2,9 @@
 
 use crate::problem::Problem;
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Method {
+    #[default]
     Get,
     Post,
     Put,
@@ -32,12 +33,6 @@ pub struct Call {
     pub authorization: String,
     pub cookie: String,
     pub body: Vec<u8>,
-}
-
-impl Default for Method {
-    fn default() -> Self {
-        Self::Get
-    }
 }
 
 impl std::fmt::Debug for Call {

@@ -2,8 +2,8 @@
 
 use foltr_federation::protocol::{Plan, PlanError};
 use foltr_federation::{
-    AsynchronousCoordinator, Checkpoint, CloseError, Coordinator, Message, NoiseSource, Received, Refused, Rejected,
-    RoundReport, RoundTask, ShardedCoordinator,
+    AsynchronousCoordinator, Checkpoint, CloseError, Coordinator, Message, NoiseSource, OpenRound, Received, Refused,
+    Rejected, RoundReport, RoundTask, ShardedCoordinator,
 };
 use foltr_rank::Params;
 use foltr_rank::bytes::BytesError;
@@ -118,6 +118,17 @@ impl Engine {
                 vec![closed]
             }
             Self::Shards(coordinator) => coordinator.close(noise),
+            Self::Asynchronous(_) => Vec::new(),
+        }
+    }
+
+    /// What a history records of the round if it is closed now, shard by shard.
+    pub fn open_rounds(&self, with_updates: bool) -> Vec<OpenRound> {
+        match self {
+            Self::Rounds(coordinator) => vec![coordinator.open_round(with_updates)],
+            Self::Shards(coordinator) => {
+                coordinator.shards().iter().map(|shard| shard.open_round(with_updates)).collect()
+            }
             Self::Asynchronous(_) => Vec::new(),
         }
     }

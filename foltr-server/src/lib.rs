@@ -11,6 +11,7 @@ mod engine;
 mod export;
 pub mod federation;
 pub mod folder;
+mod forgetting;
 mod group_commit;
 mod hex;
 mod history;
@@ -33,6 +34,7 @@ pub mod settings;
 mod signing_key;
 mod snapshot;
 mod store;
+mod time;
 pub mod verifying;
 
 #[cfg(test)]

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 
 use foltr_federation::protocol::{Contribution, Lottery, PlanError, UnknownStart};
-use foltr_federation::{CloseError, Participation, RoundReport};
+use foltr_federation::{CloseError, OpenRound, Participation, RoundReport};
 
 use crate::database::{Connection, DatabaseError};
 use crate::engine::{Engine, EngineError, MessageRefused};
@@ -149,12 +149,14 @@ impl Service {
         let drawn = self.drawn(&row)?;
         let mut closing = fold(&snapshot, row, contributions, &drawn)?;
         let round = closing.row.round;
+        let has_history = history::is_kept(&snapshot.parts.plan);
+        let open = if has_history { closing.engine.open_rounds(true) } else { Vec::new() };
         let mut randomness = self.randomness();
         let closed = closing.engine.close(randomness.noise(round));
         if let Some(Err(error @ CloseError::SimulatedNoise { .. })) = closed.first() {
             return Err(RoundError::Noise(round, *error));
         }
-        self.publish(federation, &snapshot, closing, &closed, &mut **randomness)?;
+        self.publish(federation, &snapshot, closing, &open, &closed, &mut **randomness)?;
         drop(randomness);
         federation.refresh(&self.pool)?;
         Ok(())
@@ -192,6 +194,7 @@ impl Service {
         federation: &Federation,
         snapshot: &Snapshot,
         closing: Closing,
+        open: &[OpenRound],
         closed: &[Result<RoundReport, CloseError>],
         randomness: &mut dyn Randomness,
     ) -> Result<(), RoundError> {
@@ -218,7 +221,7 @@ impl Service {
                 let next = next.map_err(|error| DatabaseError::Damaged(error.to_string()))?;
                 releases::publish(tables, row.id, &next, false, &format!("round {}", row.round), now)?;
             }
-            history::record_round(tables, parts, &row, &engine, snapshot, &contributions)?;
+            history::record_round(tables, &row, &engine, &parts.plan, open, closed)?;
             rounds::insert(tables, row.id, &round)?;
             contributions::drop_bytes(tables, row.id, row.plan, row.round)?;
             states::write(tables, row.id, row.plan, state.clone())?;

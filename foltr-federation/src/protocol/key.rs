@@ -7,6 +7,7 @@ use std::fmt;
 use ed25519_dalek::{Signature, Signer, SigningKey, VerifyingKey};
 use serde::{Deserialize, Deserializer, Serialize, de};
 use thiserror::Error;
+use zeroize::Zeroizing;
 
 use crate::fingerprint::{Fingerprint, hexadecimal};
 use crate::writer::{WriteFingerprint, Writer};
@@ -43,6 +44,10 @@ impl SecretKey {
 
     pub fn public_key(&self) -> PublicKey {
         PublicKey(self.0.verifying_key().to_bytes())
+    }
+
+    pub(crate) fn to_bytes(&self) -> Zeroizing<[u8; 32]> {
+        Zeroizing::new(self.0.to_bytes())
     }
 
     pub(super) fn sign(&self, bytes: &[u8]) -> [u8; 64] {

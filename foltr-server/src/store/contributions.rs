@@ -84,10 +84,10 @@ pub fn drop_bytes(tables: &mut dyn Connection, federation: i64, plan: i64, round
     tables.execute_many(sql, &[vec![federation.into(), plan.into(), round.into()]]).map(drop)
 }
 
-/// Takes what a device has sent to a round out.
-pub fn delete(tables: &mut dyn Connection, key: &ContributionKey) -> Result<u64, DatabaseError> {
-    let sql = "DELETE FROM contributions WHERE federation = $1 AND plan = $2 AND round = $3 AND number = $4";
-    Ok(tables.execute_many(sql, &[key.values()])?[0])
+/// Takes what a device has sent to the open round out; says whether there was something.
+pub fn delete_unfolded(tables: &mut dyn Connection, key: &ContributionKey) -> Result<bool, DatabaseError> {
+    let sql = "DELETE FROM contributions WHERE federation = $1 AND plan = $2 AND round = $3 AND number = $4 AND bytes IS NOT NULL";
+    Ok(tables.execute_many(sql, &[key.values()])?[0] > 0)
 }
 
 /// Forgets receipts from before a time, but for those of the open round; at most so many.

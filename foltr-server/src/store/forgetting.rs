@@ -109,6 +109,17 @@ pub fn write_parts(
     tables.execute_many(sql, &rows).map(drop)
 }
 
+pub fn delete_parts(
+    tables: &mut dyn Connection,
+    federation: i64,
+    plan: i64,
+    numbers: impl IntoIterator<Item = u32>,
+) -> Result<(), DatabaseError> {
+    let sql = "DELETE FROM history_parts WHERE federation = $1 AND plan = $2 AND number = $3";
+    let rows: Vec<_> = numbers.into_iter().map(|number| vec![federation.into(), plan.into(), number.into()]).collect();
+    tables.execute_many(sql, &rows).map(drop)
+}
+
 /// Keys under which devices' parts are sealed.
 pub fn keys(tables: &mut dyn Connection, federation: i64) -> Result<BTreeMap<u32, [u8; 32]>, DatabaseError> {
     let sql = "SELECT number, secret FROM device_keys WHERE federation = $1";
