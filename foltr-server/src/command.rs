@@ -67,7 +67,7 @@ enum Command {
         version: u32,
     },
     /// Forget a device: unlearn what it contributed, and erase what is stored of it.
-    Forget(Device),
+    Forget(federation::ForgetArgs),
     /// Do not know a device any more.
     Revoke(Device),
     /// Put another plan into force. Devices stay enrolled.
@@ -118,7 +118,7 @@ pub fn run(arguments: &Arguments) -> Result<ExitCode> {
         Command::Resume(one) => act(one, &Action::Resume)?,
         Command::Close(one) => act(one, &Action::CloseRound)?,
         Command::Rollback { one, version } => act(one, &Action::RollBack { version: *version })?,
-        Command::Forget(Device { one, device }) => act(one, &Action::Forget { device: device.clone() })?,
+        Command::Forget(arguments) => federation::forget(arguments)?,
         Command::Revoke(Device { one, device }) => act(one, &Action::RevokeDevice { device: device.clone() })?,
         Command::Plan(arguments) => federation::change_plan(arguments)?,
         Command::RotateKey(one) => act(one, &Action::RotateKey)?,

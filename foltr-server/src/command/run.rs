@@ -48,14 +48,16 @@ pub fn run(arguments: &RunArgs) -> Result<()> {
             problems.join("\n  ")
         );
     }
-    let config = config(&folder, arguments.listen.as_deref())?;
-    let has_tls = config.tls.is_some();
+    let mut config = config(&folder, arguments.listen.as_deref())?;
+    config.limits.body_bytes = service.largest_body()?;
+    // A proxy in front may speak TLS in place of this server.
+    let has_tls = config.tls.is_some() || service.is_reached_by_tls();
     let runtime = runtime(&config.limits)?;
     let server = runtime.block_on(Server::bind(config))?;
     let address = server.local_addr()?;
     let closer = Closer::start(Arc::clone(&service))?;
     let application: Arc<dyn Handler> = Arc::new(Application::new(service, authority, has_tls));
-    let scheme = if has_tls { "https" } else { "http" };
+    let scheme = if folder.settings.certificate.is_some() { "https" } else { "http" };
     say(&format!("listening on {scheme}://{address} (the dashboard is at /)"))?;
     let ended = runtime.block_on(async {
         let shutdown = Shutdown::on_signals()?;

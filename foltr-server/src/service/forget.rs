@@ -8,6 +8,7 @@ use crate::database::{Connection, DatabaseError};
 use crate::federation::Federation;
 use crate::forgetting::{self as unlearning, FORGETTING_TOGETHER};
 use crate::hex;
+use crate::history;
 use crate::operator::{Done, OperatorError};
 use crate::problem::{Name, Problem};
 use crate::randomness::spread;
@@ -112,6 +113,31 @@ impl Service {
             Some(request) => Err(OperatorError::Refused(request.reason)),
             None => Ok(Done::Done),
         }
+    }
+
+    /// The deletion receipt of a device; nothing if it is not forgotten.
+    pub fn receipt_of(&self, federation: &str, device: &str) -> Result<Option<Vec<u8>>, OperatorError> {
+        let known = self.federations.get(federation);
+        let federation = known.ok_or_else(|| OperatorError::UnknownFederation(federation.to_owned()))?;
+        let Some(id) = hex::decode(device).map(DeviceId::from_bytes) else { return Ok(None) };
+        let find = |tables: &mut dyn Connection| -> Result<Option<ForgetRow>, OperatorError> {
+            let device = devices::find(tables, federation.id, &id)?;
+            let request = device.map(|device| forgetting::find(tables, federation.id, device.number));
+            Ok(request.transpose()?.flatten())
+        };
+        Ok(self.pool.read(find)?.and_then(|request| request.receipt))
+    }
+
+    /// The history of a shard, as `foltr receipt verify` reads it.
+    pub fn history_of(&self, federation: &str, shard: u32) -> Result<Vec<u8>, OperatorError> {
+        let known = self.federations.get(federation);
+        let federation = known.ok_or_else(|| OperatorError::UnknownFederation(federation.to_owned()))?;
+        let snapshot = federation.refresh(&self.pool)?;
+        let histories = self.pool.read(|tables| -> Result<_, OperatorError> {
+            Ok(history::complete(tables, federation.id, &snapshot)?)
+        })?;
+        let none = || OperatorError::Refused(format!("there is no history of shard {shard}: the plan asks for none"));
+        histories.get(&shard).map(foltr_federation::History::encode).ok_or_else(none)
     }
 
     /// Meets what waits, all at once, between two rounds.
