@@ -23,3 +23,7 @@ mod http;
 mod kills;
 mod owner;
 mod plan_changes;
+mod simulated_people;
+
+use crate::core::Shown;
+use crate::randomness::Randomness;

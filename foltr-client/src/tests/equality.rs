@@ -1,119 +1,29 @@
 //! What was simulated is what is deployed: devices with SQLite publish, through a server, the releases of the simulator.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
 
 use foltr_federation::protocol::{FeatureSchema, Normalisation, Plan};
-use foltr_federation::{FederationPlan, NoiseSource, Received};
-use foltr_rank::Params;
-use foltr_rank::rng::{Purpose, Stream, Streams};
-use foltr_simulation::click::SimulatedUser;
+use foltr_federation::{FederationPlan, Received};
+use foltr_rank::rng::{Purpose, Streams};
+use foltr_rank::{ImpressionId, Params};
 use foltr_simulation::client_data::ClientData;
 use foltr_simulation::federation_run::SERVER;
 use foltr_simulation::pace::Stragglers;
 use foltr_simulation::{SimulatedNoise, noise_purpose};
 use foltr_test::campaign_size;
 use foltr_test::disk::Disk;
-use rand::{Rng, RngExt, TryRng};
+use rand::RngExt;
 
 use super::federation::{Direct, Federation, Shared, Way, lock};
 use super::harness::{Fault, N_FEATURES, Running, SEED, WORLD, World, assert_equal, assert_equal_without_rounds};
 use super::modes::{BUFFERED, SLOW, asynchronous_plans, modes, stale_modes};
-use crate::core::{Consent, Synced};
+use super::simulated_people::{Numbers, Simulated, Used, spend_day};
+use crate::core::{Consent, Shown, Synced};
 use crate::options::Options;
-use crate::randomness::Randomness;
 use crate::shell::Shell;
 use crate::store::Store;
-
-/// The round whose streams of [`Purpose::Initialisation`] belong to clients.
-const START: u32 = 1;
-
-/// The random numbers of a client's round in a simulation. Its user draws from the same numbers as its lists.
-#[derive(Clone)]
-struct Simulated(Arc<Mutex<Drawn>>);
-
-struct Drawn {
-    streams: Streams,
-    purpose: Purpose,
-    client: u32,
-    /// Of the noise.
-    round: u32,
-    /// Of what is drawn when a round begins.
-    begun: u32,
-    private: Stream,
-}
-
-impl Simulated {
-    fn new(purpose: Purpose, client: u32) -> Self {
-        let streams = Streams::new(SEED);
-        let private = streams.open(Purpose::Initialisation, client, START);
-        Self(Arc::new(Mutex::new(Drawn { streams, purpose, client, round: 0, begun: 0, private })))
-    }
-
-    fn begin(&self, round: u32) {
-        let mut drawn = self.0.lock().expect("no panic before");
-        (drawn.round, drawn.begun) = (round, round);
-        drawn.private = drawn.streams.open(Purpose::Interaction, drawn.client, round);
-    }
-}
-
-/// The shell's end of [`Simulated`].
-struct Numbers {
-    simulated: Simulated,
-    private: SharedStream,
-    public: Stream,
-    noise: SimulatedNoise,
-}
-
-struct SharedStream(Simulated);
-
-impl TryRng for SharedStream {
-    type Error = std::convert::Infallible;
-
-    fn try_next_u32(&mut self) -> Result<u32, Self::Error> {
-        self.0.0.lock().expect("no panic before").private.try_next_u32()
-    }
-
-    fn try_next_u64(&mut self) -> Result<u64, Self::Error> {
-        self.0.0.lock().expect("no panic before").private.try_next_u64()
-    }
-
-    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Self::Error> {
-        self.0.0.lock().expect("no panic before").private.try_fill_bytes(bytes)
-    }
-}
-
-impl Numbers {
-    fn new(simulated: &Simulated) -> Self {
-        let drawn = simulated.0.lock().expect("no panic before");
-        let (streams, client) = (&drawn.streams, drawn.client);
-        let public = streams.open(Purpose::PerturbationSeed, client, 0);
-        let noise = SimulatedNoise::open(streams, drawn.purpose, client, 0);
-        drop(drawn);
-        Self { simulated: simulated.clone(), private: SharedStream(simulated.clone()), public, noise }
-    }
-}
-
-impl Randomness for Numbers {
-    fn private(&mut self) -> &mut dyn Rng {
-        &mut self.private
-    }
-
-    /// Every round begins with the first numbers of its own stream.
-    fn public(&mut self) -> &mut dyn Rng {
-        let drawn = self.simulated.0.lock().expect("no panic before");
-        self.public = drawn.streams.open(Purpose::PerturbationSeed, drawn.client, drawn.begun);
-        &mut self.public
-    }
-
-    /// And so does every message.
-    fn noise(&mut self) -> &mut dyn NoiseSource {
-        let drawn = self.simulated.0.lock().expect("no panic before");
-        self.noise = SimulatedNoise::open(&drawn.streams, drawn.purpose, drawn.client, drawn.round);
-        &mut self.noise
-    }
-}
 
 type Simulation = Shell<Numbers, Direct>;
 
@@ -171,6 +81,30 @@ impl Deployed {
     }
 }
 
+/// One of the devices.
+struct Of<'a> {
+    deployed: &'a mut Deployed,
+    client: u32,
+}
+
+impl Used for Of<'_> {
+    fn rank(&mut self, features: &[f32]) -> Shown {
+        let shown = self.deployed.shell(self.client).rank(features).expect("sound documents");
+        self.deployed.interrupt(self.client);
+        shown
+    }
+
+    fn clicked(&mut self, impression: ImpressionId, position: usize) {
+        self.deployed.shell(self.client).clicked(impression, position).expect("an open list");
+        self.deployed.interrupt(self.client);
+    }
+
+    fn dismiss(&mut self, impression: ImpressionId) {
+        self.deployed.shell(self.client).dismiss(impression).expect("an open list");
+        self.deployed.interrupt(self.client);
+    }
+}
+
 impl Running for Deployed {
     fn start(plan: &FederationPlan, world: &World, data: &'static ClientData) -> Self {
         assert_eq!(world.fault, Fault::None);
@@ -211,32 +145,13 @@ impl Running for Deployed {
         self.shell(client).transport().as_of = Some(version);
         self.sync(client).expect("the release is there");
         let numbers = self.clients[client as usize].numbers.clone();
-        let share = self.data.share(client);
-        let mut private = SharedStream(numbers.clone());
-        let queries: Vec<u32> =
-            (0..share.n_interactions).map(|_| share.query(private.random_range(0..share.n_queries()))).collect();
-        for query in queries {
-            let data = share.training.data();
-            let (view, labels) = (data.query(query as usize), data.labels(query as usize));
-            let features: Vec<f32> =
-                (0..view.n_docs()).flat_map(|doc| view.row(doc)[..N_FEATURES].iter().copied()).collect();
-            let shown = self.shell(client).rank(&features).expect("sound documents");
-            self.interrupt(client);
-            let of_shown: Vec<u8> = shown.order[..shown.n_ranked].iter().map(|&doc| labels[doc]).collect();
-            let clicks = share.users.click(&of_shown, &mut numbers.0.lock().expect("no panic before").private);
-            for position in (0..of_shown.len()).rev().filter(|&position| clicks.at(position)) {
-                self.shell(client).clicked(shown.impression, position).expect("an open list");
-                self.interrupt(client);
-            }
-            self.shell(client).dismiss(shown.impression).expect("an open list");
-            self.interrupt(client);
-        }
+        spend_day(self.data, client, &numbers, &mut Of { deployed: self, client });
     }
 
     fn close_round(&mut self, joining: &[u32], arrived: &[u32]) {
         let round = lock(&self.federation).server.task(0).round;
         for &client in joining {
-            self.clients[client as usize].numbers.0.lock().expect("no panic before").round = round;
+            self.clients[client as usize].numbers.drawn().round = round;
             let way = if arrived.contains(&client) { Way::Clear } else { Way::RequestLost };
             let mut transport = self.shell(client).transport();
             (transport.as_of, transport.way) = (None, way);
@@ -260,7 +175,7 @@ impl Running for Deployed {
     fn deliver(&mut self, client: u32, own_round: u32) -> Option<Received> {
         assert_eq!(self.shard_of(client), 0);
         // The next round begins as soon as the message is made.
-        self.clients[client as usize].numbers.0.lock().expect("no panic before").begun = own_round + 1;
+        self.clients[client as usize].numbers.drawn().begun = own_round + 1;
         let synced = self.sync(client);
         assert!(matches!(synced, Ok(Synced::Contributed { .. })), "{synced:?}");
         lock(&self.federation).deliver(client)
