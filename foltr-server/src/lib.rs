@@ -18,7 +18,7 @@ mod history;
 pub mod http;
 pub mod logging;
 mod metrics;
-mod model_file;
+pub mod model_file;
 pub mod openapi;
 mod operating;
 pub mod operator;
