@@ -1,5 +1,6 @@
 //! The command `foltr-server`.
 
+use std::io::Write as _;
 use std::process::ExitCode;
 
 use clap::Parser;
@@ -11,7 +12,8 @@ fn main() -> ExitCode {
         // Whoever reads has read enough.
         Err(error) if is_closed_pipe(&error) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("error: {error:#}");
+            // Nobody is left to hear of a closed standard error.
+            let _ = writeln!(std::io::stderr(), "error: {error:#}");
             ExitCode::FAILURE
         }
     }

@@ -1,5 +1,6 @@
 //! Tests of the service as a whole.
 
+mod documents;
 mod equality;
 mod forgetting;
 mod operating;

@@ -7,7 +7,7 @@ use std::process::Command;
 use foltr_test::{spec_files, workspace};
 
 /// What devices and servers may link beside the workspace.
-const ALLOWED: [(&str, &[&str]); 4] = [
+const ALLOWED: [(&str, &[&str]); 5] = [
     ("foltr-rank", &["bytemuck", "rand", "schemars", "serde", "thiserror"]),
     (
         "foltr-federation",
@@ -29,21 +29,54 @@ const ALLOWED: [(&str, &[&str]); 4] = [
     ),
     ("foltr-client", &["rand", "rusqlite", "serde", "serde_json", "thiserror", "ureq", "xxhash-rust"]),
     ("foltr-client-c", &[]),
+    (
+        "foltr-server",
+        &[
+            "anyhow",
+            "askama",
+            "chacha20poly1305",
+            "clap",
+            "hyper",
+            "hyper-util",
+            "prometheus-client",
+            "rand",
+            "rusqlite",
+            "rustls",
+            "safetensors",
+            "serde",
+            "serde_json",
+            "subtle",
+            "thiserror",
+            "tokio",
+            "tokio-postgres",
+            "tokio-rustls",
+            "toml",
+            "tracing",
+            "tracing-subscriber",
+            "utoipa",
+            "zeroize",
+        ],
+    ),
 ];
 
-/// What tests of a crate know beside what it depends on: those of devices compare their releases with the simulator's,
-/// bit by bit. No other crate may.
-const KNOWN_BY_TESTS: [(&str, &str); 1] = [("foltr-client", "foltr-simulation")];
+/// What tests of a crate know beside what it depends on: those of devices and servers compare their releases with the
+/// simulator's, bit by bit. No other crate may.
+const KNOWN_BY_TESTS: [(&str, &str); 3] = [
+    ("foltr-client", "foltr-simulation"),
+    ("foltr-server", "foltr-simulation"),
+    ("foltr-server", "foltr-client"),
+];
 
 /// The most that a document may have to say, in bytes.
-const LENGTHS: [(&str, u64); 2] = [("ARCHITECTURE.md", 10 << 10), ("REPRODUCTION.md", 15 << 10)];
+const LENGTHS: [(&str, u64); 2] = [("ARCHITECTURE.md", 11 << 10), ("REPRODUCTION.md", 15 << 10)];
 
 const PURE: [&str; 2] = ["foltr-rank", "foltr-federation"];
-const LIBRARIES: [&str; 8] = [
+const LIBRARIES: [&str; 9] = [
     "foltr-rank",
     "foltr-federation",
     "foltr-client",
     "foltr-client-c",
+    "foltr-server",
     "foltr-simulation",
     "foltr-mimic",
     "foltr-experiment",
@@ -234,7 +267,7 @@ fn seeded_noise_is_for_simulations_and_tests() {
     for (name, _) in architecture() {
         let expected: &[&str] = match name.as_str() {
             "foltr-simulation" => &["simulated_noise.rs: SimulatedNoise"],
-            "foltr-client" => &["randomness.rs: OsNoise"],
+            "foltr-client" | "foltr-server" => &["randomness.rs: OsNoise"],
             _ => &[],
         };
         assert_eq!(noise_sources(&name), expected, "{name}: a source of noise outside of tests");
@@ -279,6 +312,18 @@ fn devices_draw_from_the_operating_system() {
         [""; 0],
         "the C interface is of `Device`"
     );
+}
+
+/// The same of a server: only its tests close rounds with other random numbers.
+#[test]
+fn servers_draw_from_the_operating_system() {
+    let words = ["SimulatedNoise", "is_simulated: true", "foltr_simulation", "foltr_client"];
+    assert_eq!(uses_beside_tests("foltr-server", &words), [""; 0], "simulated noise outside of tests");
+    let says = read(&workspace().join("foltr-server/src/randomness.rs"));
+    let answers: Vec<&str> = says.split("fn is_simulated(&self) -> bool {").skip(1).map(str::trim_start).collect();
+    assert!(!answers.is_empty() && answers.iter().all(|it| it.starts_with("false\n")), "{answers:?}");
+    let public = uses_beside_tests("foltr-server", &["pub fn with_randomness"]);
+    assert_eq!(public, [""; 0], "whoever is given a service gets the numbers of the operating system");
 }
 
 #[test]
