@@ -1,0 +1,3 @@
+//! The program, as people use it.
+
+mod program;
