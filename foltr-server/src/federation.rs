@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
-use foltr_federation::protocol::{DeviceId, FeatureSchema, SecretKey};
+use foltr_federation::protocol::{DeviceId, FeatureSchema, HEADER_LEN, SecretKey};
 
 use crate::database::{Connection, DatabaseError, Pool};
 use crate::group_commit::GroupCommit;
@@ -62,8 +62,6 @@ fn first_bytes(device: &DeviceId) -> u64 {
 }
 
 const DAY: u64 = 86_400;
-/// Of a contribution, before its content (docs/protocol.md).
-const HEADER_LEN: usize = 106;
 /// More devices than this are looked up again.
 const MOST_KNOWN: usize = 1_000_000;
 

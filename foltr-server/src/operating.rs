@@ -12,6 +12,7 @@ use crate::publishing::{self, Change, PublishError};
 use crate::randomness::secret;
 use crate::rounds::{self, RoundError};
 use crate::service::Service;
+use crate::settings::FederationSettings;
 use crate::signing_key;
 use crate::store::devices::{self, Status};
 use crate::store::federations::{self, FederationRow, Phase};
@@ -70,7 +71,10 @@ impl Operator for Service {
             Action::Forget { device } => self.forget_for(federation, &device_id(device)?),
             Action::RotateKey => self.rotate_key(federation),
         };
-        federation.refresh(&self.pool)?;
+        if let Err(error) = federation.refresh(&self.pool) {
+            // What was done is done, and an invitation can be shown only now.
+            tracing::warn!(federation = federation.name, %error, "the federation cannot be read");
+        }
         done
     }
 
@@ -84,6 +88,18 @@ impl Operator for Service {
 fn device_id(text: &str) -> Result<DeviceId, OperatorError> {
     let id = hex::decode(text).map(DeviceId::from_bytes);
     id.ok_or_else(|| refused(format!("{text:?} is no device; right would be 64 hexadecimal digits")))
+}
+
+/// A stage does not go on while its federation is held, and begins anew afterwards.
+fn hold_stage(row: &mut FederationRow, settings: &FederationSettings, now: u64) {
+    match row.is_held {
+        true if row.staged_until > now => row.staged_until = rounds::NO_DEADLINE,
+        false if row.staged_until == rounds::NO_DEADLINE => {
+            row.staged_until = now.saturating_add(settings.stage_seconds);
+            row.deadline = row.deadline.max(row.staged_until.saturating_add(settings.round_seconds));
+        }
+        _ => {}
+    }
 }
 
 /// A fresh key, in its file. One that an interrupted rotation left there is used.
@@ -147,6 +163,7 @@ impl Service {
                 return Ok(());
             }
             row.is_held = is_held;
+            hold_stage(row, settings, now);
             if !is_held && row.phase == Phase::Open && row.deadline < rounds::NO_DEADLINE {
                 // Devices that could not get the task while it was held have time again.
                 row.deadline = row.deadline.max(now.saturating_add(settings.round_seconds));

@@ -119,7 +119,20 @@ impl Service {
         if row.n_contributions == 0 && !snapshot.engine.hides_who() {
             return self.extend(federation, now);
         }
+        if now < row.deadline && !self.has_everybody_come(&row, &snapshot.parts)? {
+            return Ok(());
+        }
         self.close(federation, true)
+    }
+
+    /// Whether a round that waits for everybody has a contribution of every active device. Those of devices that were
+    /// revoked since are counted in the round, and not here.
+    fn has_everybody_come(&self, row: &FederationRow, parts: &PlanParts) -> Result<bool, DatabaseError> {
+        if row.lottery.is_some() || parts.plan.quorum().is_some() {
+            return Ok(true);
+        }
+        let n_come = self.pool.read(|tables| contributions::n_of_active(tables, row.id, row.plan, row.round))?;
+        Ok(n_come >= row.n_active)
     }
 
     /// Nobody has come: the round stays open for as long again.

@@ -9,7 +9,7 @@ mod give;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use foltr_federation::protocol::{DeviceId, HEADER_LEN, verify_request};
+use foltr_federation::protocol::{DeviceId, verify_request};
 
 use crate::call::{Answer, Call, Method};
 use crate::database::{DatabaseError, Pool};
@@ -28,6 +28,8 @@ pub struct Service {
     pub(crate) pool: Pool,
     pub(crate) federations: BTreeMap<String, Federation>,
     pub(crate) clock: Clock,
+    /// In seconds.
+    pub(crate) started_at: u64,
     randomness: Mutex<Box<dyn Randomness>>,
     /// By federation and name.
     refusals: Mutex<BTreeMap<(String, Name), u64>>,
@@ -38,9 +40,6 @@ pub struct Service {
 
 /// Ids that nobody has: so many at once, and so many a minute, of all callers together.
 const STRANGERS: (u32, u32) = (1_000, 6_000);
-
-/// For enrolments, actions of operators, and contributions to a new plan of a somewhat larger model.
-const LEAST_BODY: usize = 1 << 20;
 
 impl Service {
     pub fn new(pool: Pool, federations: Vec<Federation>, clock: Clock) -> Self {
@@ -54,8 +53,10 @@ impl Service {
         clock: Clock,
         randomness: Box<dyn Randomness>,
     ) -> Self {
+        let started_at = clock() / 1_000;
         Self {
             pool,
+            started_at,
             federations: federations.into_iter().map(|it| (it.name.clone(), it)).collect(),
             clock,
             randomness: Mutex::new(randomness),
@@ -78,16 +79,6 @@ impl Service {
         if let Some(wake) = &*self.wake.lock().unwrap_or_else(PoisonError::into_inner) {
             wake();
         }
-    }
-
-    /// The longest body that any request of these federations has.
-    pub fn largest_body(&self) -> Result<usize, SnapshotError> {
-        let mut largest = LEAST_BODY;
-        for federation in self.federations.values() {
-            let expected = federation.snapshot(&self.pool)?.parts.expected;
-            largest = largest.max(HEADER_LEN + expected.kind.content_len(expected.n_params));
-        }
-        Ok(largest)
     }
 
     /// Whether devices reach a federation by HTTPS, here or at a proxy.

@@ -3,7 +3,7 @@
 mod documents;
 mod equality;
 mod forgetting;
-mod hostile;
+pub mod hostile;
 mod operating;
 mod service;
 pub mod world;

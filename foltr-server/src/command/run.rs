@@ -48,8 +48,7 @@ pub fn run(arguments: &RunArgs) -> Result<()> {
             problems.join("\n  ")
         );
     }
-    let mut config = config(&folder, arguments.listen.as_deref())?;
-    config.limits.body_bytes = service.largest_body()?;
+    let config = config(&folder, arguments.listen.as_deref())?;
     // A proxy in front may speak TLS in place of this server.
     let has_tls = config.tls.is_some() || service.is_reached_by_tls();
     let runtime = runtime(&config.limits)?;

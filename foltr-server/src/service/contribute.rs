@@ -163,6 +163,10 @@ fn check(snapshot: &Arc<Snapshot>, number: u32, call: &Call, round: u32) -> Resu
 }
 
 fn check_round(row: &FederationRow, is_asynchronous: bool, round: u32) -> Result<(), Problem> {
+    if row.is_held && is_asynchronous {
+        // It would be folded at once, and no version is published while the federation is held.
+        return Err(Problem::new(Name::Unavailable, "the operator holds the federation"));
+    }
     let is_open = row.phase == Phase::Open && (is_asynchronous || row.round == round);
     if is_open { Ok(()) } else { Err(Problem::new(Name::RoundClosed, format!("round {round} is not open"))) }
 }

@@ -133,9 +133,9 @@ impl Service {
         let known = self.federations.get(federation);
         let federation = known.ok_or_else(|| OperatorError::UnknownFederation(federation.to_owned()))?;
         let snapshot = federation.refresh(&self.pool)?;
-        let histories = self.pool.read(|tables| -> Result<_, OperatorError> {
-            Ok(history::complete(tables, federation.id, &snapshot)?)
-        })?;
+        let histories = self
+            .pool
+            .read(|tables| -> Result<_, OperatorError> { Ok(history::complete(tables, federation.id, &snapshot)?) })?;
         let none = || OperatorError::Refused(format!("there is no history of shard {shard}: the plan asks for none"));
         histories.get(&shard).map(foltr_federation::History::encode).ok_or_else(none)
     }

@@ -69,6 +69,13 @@ pub fn of_round(
     tables.query(sql, &[federation.into(), plan.into(), round.into()])?.iter().map(read).collect()
 }
 
+/// How many of a round are of devices that are still active.
+pub fn n_of_active(tables: &mut dyn Connection, federation: i64, plan: i64, round: u32) -> Result<u32, DatabaseError> {
+    let sql = "SELECT count(*) FROM contributions c JOIN devices d ON d.federation = c.federation AND d.number = c.number WHERE \
+               c.federation = $1 AND c.plan = $2 AND c.round = $3 AND d.status = 'active'";
+    tables.query(sql, &[federation.into(), plan.into(), round.into()])?.first().map_or(Ok(0), |row| row.u32(0))
+}
+
 /// What a round is remembered by.
 pub fn digest(contributions: &[Stored]) -> [u8; 32] {
     let mut out = Writer::named("foltr round");

@@ -83,6 +83,19 @@ fn a_revoked_device_is_not_known_any_more_and_rounds_do_not_wait_for_it() {
 }
 
 #[test]
+fn a_round_waits_for_every_active_device_whoever_else_came() {
+    let world = world(averaging(10), settings(), 3);
+    world.contribute(0, [1.0, 0.0]);
+    world.contribute(1, [1.0, 0.0]);
+    world.act(Action::RevokeDevice { device: world.devices[0].id.to_string() });
+    world.tick();
+    assert_eq!(world.row().round, 0, "two have come and two are active, and one of them has not come");
+    world.contribute(2, [4.0, 0.0]);
+    world.tick();
+    assert_eq!((world.row().round, world.newest(0).params()), (1, [2.0, 0.0].as_slice()));
+}
+
+#[test]
 fn a_held_federation_gives_out_no_task_and_closes_no_round() {
     let world = world(averaging(10), settings(), 2);
     world.contribute(0, [1.0, 0.0]);
@@ -126,6 +139,22 @@ fn a_release_is_shown_to_a_share_of_the_devices_first() {
     };
     let versions: Vec<u32> = (0..40).map(newest).collect();
     assert!(versions.contains(&0) && versions.contains(&1), "{versions:?}");
+}
+
+#[test]
+fn a_stage_does_not_go_on_while_the_federation_is_held() {
+    let staged = FederationSettings { stage_share: 0.5, stage_seconds: 1_000, ..settings() };
+    let world = world(averaging(40), staged, 40);
+    let n_shown = || (0..40).filter(|&device| world.task(device, 0).is_some()).count();
+    let n = n_shown();
+    world.act(Action::Hold);
+    world.advance(5_000);
+    assert_eq!(n_shown(), 0);
+    world.act(Action::Resume);
+    assert_eq!(n_shown(), n, "the stage begins anew");
+    world.advance(1_000);
+    assert_eq!(n_shown(), 40);
+    assert!(world.task(0, 0).expect("open").deadline >= START + 6_000 + world.settings.round_seconds);
 }
 
 #[test]
@@ -183,7 +212,9 @@ fn a_defence_draws_exactly_its_cohort_and_volunteers_are_refused() {
         assert_eq!(invited.len(), 4);
         let volunteer = (0..12).find(|i| !invited.contains(i)).expect("somebody");
         assert_eq!(problem(&world.send(volunteer, &world.contribution(volunteer, [9.0, 0.0]))), "not-invited");
-        invited[..3].iter().for_each(|&device| drop(world.contribute(device, [1.0, 0.0])));
+        for &device in &invited[..3] {
+            world.contribute(device, [1.0, 0.0]);
+        }
         world.tick();
         assert_eq!(world.row().round, round, "a defence waits for all that it has drawn");
         world.contribute(invited[3], [1.0, 0.0]);
