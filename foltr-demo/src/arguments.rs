@@ -9,6 +9,9 @@ pub struct Arguments {
     /// How many devices there are.
     #[arg(long, value_name = "N", default_value_t = 20, value_parser = clap::value_parser!(u32).range(1..=500))]
     pub devices: u32,
+    /// Take part in a federation that is served already, with documents of 46 features called 1, 2, ...
+    #[arg(long, value_name = "INVITATION", conflicts_with_all = ["rounds", "privacy"])]
+    pub join: Option<String>,
     /// How many rounds they learn.
     #[arg(long, value_name = "N", default_value_t = 30, value_parser = clap::value_parser!(u32).range(1..=10_000))]
     pub rounds: u32,

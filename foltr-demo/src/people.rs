@@ -3,11 +3,12 @@
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::Sender;
 use std::thread::JoinHandle;
 use std::time::Duration;
 
 use anyhow::{Context, Result, anyhow};
-use foltr_client::{Consent, Device, DeviceError, FeatureSchema, Network, Options};
+use foltr_client::{Consent, Device, DeviceError, FeatureSchema, Network, Options, Synced};
 use foltr_rank::rng::{Purpose, Stream, Streams};
 use foltr_simulation::click::{SimulatedUser as _, Users};
 use foltr_simulation::dataset::Dataset;
@@ -32,6 +33,14 @@ pub struct Surroundings {
     pub queries: Dataset,
     pub clicks: Users,
     pub seed: u64,
+    /// Is told of every message that a server has taken.
+    pub messages: Sender<Sent>,
+}
+
+/// The server has taken the message of a device.
+pub struct Sent {
+    pub device: u32,
+    pub round: u32,
 }
 
 pub struct People {
@@ -49,7 +58,7 @@ impl People {
             let folder = folder.join(format!("device-{}", number + 1));
             let live = move || {
                 let stream = Streams::new(surroundings.seed).open(Purpose::Interaction, number, 0);
-                let mut person = Person { surroundings, stream, look, stop };
+                let mut person = Person { number: number + 1, surroundings, stream, look, stop };
                 person.live(&folder).with_context(|| format!("device {}", number + 1))
             };
             people.threads.push(std::thread::Builder::new().name(format!("device {}", number + 1)).spawn(live)?);
@@ -82,6 +91,7 @@ impl Drop for People {
 }
 
 struct Person {
+    number: u32,
     surroundings: Surroundings,
     stream: Stream,
     look: Duration,
@@ -99,6 +109,10 @@ impl Person {
         while !self.stop.load(Ordering::Relaxed) {
             self.search(&device)?;
             match device.sync() {
+                Ok(Synced::Contributed { round }) => {
+                    // Who does not listen need not know.
+                    drop(self.surroundings.messages.send(Sent { device: self.number, round }));
+                }
                 // It tries again by itself.
                 Ok(_) | Err(DeviceError::NotReached(..) | DeviceError::Refused(_)) => {}
                 Err(error) => return Err(error.into()),

@@ -15,19 +15,19 @@ const N_INTERACTIONS: usize = 4;
 /// Federated averaging of a linear ranker by everyone.
 pub fn plan(arguments: &Arguments) -> FederationPlan {
     let ranker = RankerShape::Linear { initialisation: Initialisation::Zero };
-    let pdgd = PdgdParameters { learning_rate: 0.1, updates: Updates::Immediate, proximal: None };
+    let pdgd = PdgdParameters { learning_rate: 1.0, updates: Updates::Immediate, proximal: None };
     let (n_clients, n_rounds) = (arguments.devices as usize, arguments.rounds as usize);
     let privacy = match arguments.privacy {
         PrivacyChoice::None => Privacy::NONE,
         PrivacyChoice::Central => Privacy::CentralDiscreteGaussian(CentralDiscreteGaussianParameters {
-            clip: Clip::Fixed(0.5),
+            clip: Clip::Fixed(1.0),
             noise_multiplier: None,
             epsilon: Some(8.0),
             delta: Some(1e-6),
         }),
         PrivacyChoice::Local => Privacy::Duchi(DuchiParameters {
             epsilon: None,
-            bound: 0.1,
+            bound: 0.2,
             whole_run: Some(Budget { epsilon: 50.0, delta: 1e-6 }),
         }),
     };

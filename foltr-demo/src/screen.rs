@@ -28,7 +28,8 @@ impl Screen {
 
     /// The model that a round made; the first one without a round.
     pub fn round(&mut self, round: Option<&RoundLine>, ndcg: f64) -> io::Result<()> {
-        let number = round.map_or(0, |it| it.round + 1);
+        // Counted from 0, as on the dashboard.
+        let number = round.map_or("start".into(), |it| it.round.to_string());
         let messages = match round.map(|it| it.n_contributions) {
             None => String::new(),
             Some(None) => "hidden".into(),

@@ -2,15 +2,17 @@
 
 use std::path::Path;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
 use anyhow::{Context, Result};
+use foltr_client::{Consent, FeatureSchema, Normalisation};
 use foltr_simulation::click::{ClickModel, Preset};
 use foltr_simulation::dataset::Dataset;
 use foltr_simulation::datasets::{Fold, Synthetic, SyntheticShape};
 
 use crate::arguments::Arguments;
-use crate::people::{People, Surroundings};
+use crate::people::{People, Sent, Surroundings};
 use crate::plan::{consent, plan};
 use crate::queries::ndcg;
 use crate::screen::Screen;
@@ -24,11 +26,14 @@ const LOOK: Duration = Duration::from_millis(100);
 pub fn run(arguments: &Arguments, stop: &AtomicBool) -> Result<()> {
     let folder = tempfile::Builder::new().prefix("foltr-demo-").tempdir().context("a temporary folder")?;
     let mut screen = Screen::new();
-    let ended = demonstrate(arguments, folder.path(), &mut screen, stop);
+    let ended = match &arguments.join {
+        None => demonstrate(arguments, folder.path(), &mut screen, stop),
+        Some(invitation) => join(arguments, invitation, folder.path(), &mut screen, stop),
+    };
     if arguments.keep {
         let kept = folder.keep();
         ended?;
-        screen.say(&format!("Kept: {0}. Go on with it: foltr-server run {0}/server", kept.display()))?;
+        screen.say(&format!("Kept: {}", kept.display()))?;
     } else {
         ended?;
         folder.close().context("the temporary folder could not be deleted")?;
@@ -37,23 +42,51 @@ pub fn run(arguments: &Arguments, stop: &AtomicBool) -> Result<()> {
 }
 
 fn demonstrate(arguments: &Arguments, folder: &Path, screen: &mut Screen, stop: &AtomicBool) -> Result<()> {
-    let Fold { train, test, .. } = Synthetic::new(SyntheticShape::Mq2007).generate(SEED)?;
+    let Fold { train, test, .. } = queries()?;
     let server = DemoServer::start(&folder.join("server"), &plan(arguments), train.n_features())?;
     greet(arguments, &server, folder, screen)?;
-    let clicks = ClickModel::from(Preset::Navigational).build(train.max_label())?.remove(0);
-    let surroundings = Surroundings {
-        invitation: server.invite(arguments.devices)?,
-        consent: consent(arguments.privacy),
-        features: server.features.clone(),
-        queries: train,
-        clicks,
-        seed: SEED,
-    };
+    let invitation = server.invite(arguments.devices)?;
+    let (surroundings, _) = surroundings(invitation, consent(arguments.privacy), server.features.clone(), train)?;
     let people = People::start(folder, arguments.devices, &surroundings)?;
     let watched = watch(arguments, &server, &people, &test, screen, stop);
     let stopped = people.stop();
     let ended = server.stop();
     watched.and(stopped).and(ended)
+}
+
+/// People for a federation that is served already.
+fn join(arguments: &Arguments, invitation: &str, folder: &Path, screen: &mut Screen, stop: &AtomicBool) -> Result<()> {
+    let Fold { train, .. } = queries()?;
+    let features = FeatureSchema::numbered(train.n_features(), Normalisation::Query);
+    // Nobody here has anything to hide.
+    let (surroundings, sent) = surroundings(invitation.to_owned(), Consent::NoPromise, features, train)?;
+    screen.say(&format!("{} devices join, search and learn. Ctrl-C stops them.", arguments.devices))?;
+    let people = People::start(folder, arguments.devices, &surroundings)?;
+    let mut said = Ok(());
+    while said.is_ok() && !stop.load(Ordering::Relaxed) && !people.has_failed() {
+        std::thread::sleep(LOOK);
+        let mut lines = sent.try_iter();
+        said = lines.try_for_each(|Sent { device, round }| {
+            screen.say(&format!("device {device}: the server has taken the message of round {round}"))
+        });
+    }
+    people.stop().and(Ok(said?))
+}
+
+/// Generated, and the same every time.
+fn queries() -> Result<Fold> {
+    Ok(Synthetic::new(SyntheticShape::Mq2007).generate(SEED)?)
+}
+
+fn surroundings(
+    invitation: String,
+    consent: Consent,
+    features: FeatureSchema,
+    queries: Dataset,
+) -> Result<(Surroundings, Receiver<Sent>)> {
+    let clicks = ClickModel::from(Preset::Navigational).build(queries.max_label())?.remove(0);
+    let (messages, sent) = channel();
+    Ok((Surroundings { invitation, consent, features, queries, clicks, seed: SEED, messages }, sent))
 }
 
 fn greet(arguments: &Arguments, server: &DemoServer, folder: &Path, screen: &mut Screen) -> Result<()> {
