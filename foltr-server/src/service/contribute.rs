@@ -67,6 +67,8 @@ impl Service {
             let snapshot = self.snapshot(federation)?;
             let upload = match check(&snapshot, row.number, call, round, hash) {
                 Ok(upload) => upload,
+                // Another replica may have gone on since this one looked.
+                Err(problem) if may_pass_later(&problem) && self.is_outdated(federation, &snapshot)? => continue,
                 Err(problem) => return self.known_or(federation, &snapshot, call, round, row.number, problem),
             };
             let outcome = federation.uploads.submit(upload, |uploads| self.store_uploads(federation, uploads));
@@ -85,6 +87,12 @@ impl Service {
             }
         }
         Err(Problem::later(Name::Unavailable, "the federation changes too fast", crate::randomness::spread(5)))
+    }
+
+    /// Whether the federation has changed since; then the next look sees it.
+    fn is_outdated(&self, federation: &Federation, snapshot: &Snapshot) -> Result<bool, Problem> {
+        let newest = federation.refresh(&self.pool).map_err(|error| super::unusable(federation, &error))?;
+        Ok(newest.row.revision != snapshot.row.revision)
     }
 
     /// The receipt of a contribution that was taken earlier, whatever has happened since; or the problem.
@@ -135,6 +143,11 @@ impl Service {
 
 fn other_bytes() -> Problem {
     Problem::new(Name::AlreadyContributed, "the device has contributed other bytes to this round")
+}
+
+/// Whether it depends on the state of the federation.
+fn may_pass_later(problem: &Problem) -> bool {
+    !matches!(problem.name, Name::Malformed | Name::OtherDevice)
 }
 
 /// Everything that can be said about a contribution before it is stored.
