@@ -1,5 +1,6 @@
 //! Tests of the service as a whole.
 
 mod equality;
+mod replicas;
 mod service;
 pub mod world;
