@@ -1,0 +1,7 @@
+//! The program itself, started and killed.
+
+mod kills;
+mod load;
+mod process;
+mod reckoning;
+mod replicas;
