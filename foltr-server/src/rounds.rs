@@ -3,9 +3,12 @@
 //! A round closes in three steps, so that no upload waits for the arithmetic and a replica may die at any moment. First the
 //! round is marked as closing, with a number that rises (the fence): from then on nothing is taken. Then the contributions
 //! are read and folded. Last, one transaction publishes the release, stores the coordinator and opens the next round, if
-//! the fence is still the same. A replica that finds a round closing for too long takes over with the next fence.
+//! the fence is still the same. A replica that is at it renews its lease; when a lease is over, any other one takes the round
+//! over with the next fence.
 
 use std::sync::Arc;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::Duration;
 
 use foltr_federation::protocol::{Contribution, Lottery, PlanError, UnknownStart};
 use foltr_federation::{CloseError, OpenRound, Participation, RoundReport};
@@ -24,8 +27,10 @@ use crate::store::federations::{self, FederationRow, Phase};
 use crate::store::rounds::{self, RoundRow};
 use crate::store::{devices, releases, states};
 
-/// How long a replica may take to fold a round before another one does it again.
-const LEASE_SECONDS: u64 = 60;
+/// How long a round that is being closed is left to its replica after that has last said that it lives.
+const LEASE_SECONDS: u64 = 3;
+/// How often it says so.
+const RENEWAL: Duration = Duration::from_millis(500);
 
 /// Of federations without rounds.
 pub const NO_DEADLINE: u64 = i64::MAX as u64;
@@ -153,7 +158,33 @@ impl Service {
     /// Closes the open round, or one that another replica has left half closed. `is_open`: only one that is open.
     pub(crate) fn close(&self, federation: &Federation, is_open: bool) -> Result<(), RoundError> {
         let Some(row) = self.begin_closing(federation, is_open)? else { return Ok(()) };
+        let lease = (row.id, row.fence);
+        self.while_leased(lease, || self.finish_closing(federation, row))
+    }
+
+    /// Renews the lease of a round as long as the work on it takes.
+    fn while_leased<T>(&self, (id, fence): (i64, i64), work: impl FnOnce() -> T) -> T {
+        std::thread::scope(|threads| {
+            let (_at_work, is_done) = channel::<()>();
+            let renew = move || {
+                while is_done.recv_timeout(RENEWAL) == Err(RecvTimeoutError::Timeout) {
+                    let until = self.now().saturating_add(LEASE_SECONDS);
+                    let renewed = self.pool.write(|tables| federations::renew_lease(tables, id, fence, until));
+                    let _: Result<(), DatabaseError> =
+                        renewed.inspect_err(|error| tracing::warn!(%error, "the lease of a round cannot be renewed"));
+                }
+            };
+            // Without a thread another replica may do the same work, and one of them is refused.
+            let _ = std::thread::Builder::new().name("lease".into()).spawn_scoped(threads, renew);
+            work()
+        })
+    }
+
+    fn finish_closing(&self, federation: &Federation, row: FederationRow) -> Result<(), RoundError> {
         let snapshot = federation.refresh(&self.pool)?;
+        if snapshot.row.fence != row.fence {
+            return Ok(());
+        }
         let contributions = self.pool.read(|tables| contributions::of_round(tables, row.id, row.plan, row.round))?;
         let acknowledged = row.n_contributions;
         if contributions.len() != acknowledged as usize {

@@ -5,5 +5,6 @@ mod equality;
 mod forgetting;
 pub mod hostile;
 mod operating;
+mod replicas;
 mod service;
 pub mod world;

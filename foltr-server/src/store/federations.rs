@@ -170,3 +170,9 @@ pub fn set_n_contributions(tables: &mut dyn Connection, id: i64, n: u32) -> Resu
     let sql = "UPDATE federations SET n_contributions = $2 WHERE id = $1";
     tables.execute_many(sql, &[vec![id.into(), n.into()]]).map(drop)
 }
+
+/// A replica that closes a round still does.
+pub fn renew_lease(tables: &mut dyn Connection, id: i64, fence: i64, until: u64) -> Result<(), DatabaseError> {
+    let sql = "UPDATE federations SET lease_until = $3 WHERE id = $1 AND fence = $2 AND phase = $4";
+    tables.execute_many(sql, &[vec![id.into(), fence.into(), until.into(), Phase::Closing.name().into()]]).map(drop)
+}

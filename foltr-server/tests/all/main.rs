@@ -1,3 +1,8 @@
-//! The program, as people use it.
+//! The program, as people use it, and as crashes find it.
 
+mod kills;
+mod load;
+mod process;
 mod program;
+mod reckoning;
+mod replicas;

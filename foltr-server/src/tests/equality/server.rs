@@ -208,16 +208,16 @@ impl Served {
         self.read(|tables| federations::find(tables, 1)).round
     }
 
-    /// Closes a round when all have come or its time is over. One that nobody came to would wait: the operator closes it.
+    /// Closes a round when all have come or its time is over. A server would wait for somebody to come, where the simulator
+    /// goes on.
     pub fn close(&self, round: u32, is_empty: bool) {
         self.tick();
-        if self.round() == round {
+        if is_empty && self.round() == round {
+            self.service.close(&self.service.federations[NAME], true).expect("an open round");
+        } else if self.round() == round {
             self.time.fetch_add(self.settings.round_seconds * 1_000, Ordering::Relaxed);
-            if is_empty {
-                self.service.act(NAME, &Action::CloseRound).expect("an open round");
-            }
-            self.tick();
         }
+        self.tick();
         let after = self.read(|tables| federations::find(tables, 1));
         assert_eq!(after.round, round + 1, "{after:?}");
     }
