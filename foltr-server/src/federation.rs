@@ -125,8 +125,17 @@ impl Federation {
         if let Some(row) = self.known.read().unwrap_or_else(PoisonError::into_inner).get(device) {
             return Ok(Some(*row));
         }
+        let revision = || {
+            let snapshot = self.snapshot.read().unwrap_or_else(PoisonError::into_inner);
+            let revision = snapshot.as_ref().map(|snapshot| snapshot.row.revision);
+            (snapshot, revision)
+        };
+        let before = revision().1;
         let found = pool.read(|tables| devices::find(tables, self.id, device))?;
-        if let Some(row) = found {
+        // What was read before a change is not kept: the device may have been revoked by it.
+        if let (Some(row), (_unchanged, now)) = (found, revision())
+            && now == before
+        {
             let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
             if known.len() >= MOST_KNOWN {
                 known.clear();
@@ -154,7 +163,7 @@ impl Federation {
     /// Once a minute.
     pub fn is_time_to_collect(&self, now: u64) -> bool {
         let last = self.collected_at.swap(now, Ordering::Relaxed);
-        let is_time = now >= last.saturating_add(60);
+        let is_time = now >= last.saturating_add(60) || now < last;
         if !is_time {
             self.collected_at.store(last, Ordering::Relaxed);
         }

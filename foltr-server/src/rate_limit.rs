@@ -28,7 +28,8 @@ impl<K: Eq + Hash> RateLimit<K> {
 
     fn filled(&self, bucket: Bucket, now: u64) -> Bucket {
         let seconds = now.saturating_sub(bucket.at) as f64 / 1e3;
-        Bucket { tokens: (bucket.tokens + seconds * self.per_second).min(self.burst), at: now.max(bucket.at) }
+        // After the clock went back the bucket fills up from there: it must not wait for a time that may be far away.
+        Bucket { tokens: (bucket.tokens + seconds * self.per_second).min(self.burst), at: now }
     }
 
     /// Takes a token; or says after how many seconds there is one. `now` is in milliseconds.
