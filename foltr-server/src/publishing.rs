@@ -126,6 +126,7 @@ pub fn change_plan(
     model: Option<Params>,
     change: Change<'_>,
 ) -> Result<(), PublishError> {
+    check_key(row, change.key)?;
     let parts = PlanParts::new(plan.clone())?;
     let before = plans::find(tables, row.id, row.plan)?;
     let (old, new) = (before.federation().shards.unwrap_or(1), plan.federation().shards.unwrap_or(1));
@@ -168,6 +169,7 @@ pub fn roll_back(
     version: u32,
     change: Change<'_>,
 ) -> Result<(), PublishError> {
+    check_key(row, change.key)?;
     let parts = PlanParts::new(plans::find(tables, row.id, row.plan)?)?;
     if parts.plan.federation().unlearning.is_some() {
         // The chain of a history would have to say who is in the model.
@@ -190,8 +192,8 @@ pub fn roll_back(
     abandon_round(tables, row, &format!("rollback to release {version}"), change.now)?;
     for (newest, params) in &models {
         let shard = newest.header().shard;
-        if engine.is_asynchronous() {
-            engine = Engine::new(&parts.plan, params.clone())?;
+        if let Engine::Asynchronous(coordinator) = &mut engine {
+            coordinator.roll_back(params).map_err(EngineError::from)?;
         } else {
             let plain = ServerOptimiser::LearningRate { rate: 1.0 };
             let optimiser = parts.plan.federation().optimiser.unwrap_or(plain);
@@ -214,6 +216,7 @@ pub fn change_key(
     next_key: PublicKey,
     change: &Change<'_>,
 ) -> Result<(), PublishError> {
+    check_key(row, change.key)?;
     let parts = PlanParts::new(plans::find(tables, row.id, row.plan)?)?;
     for newest in newest_releases(tables, row.id, parts.plan.shape().n_params())? {
         let params = newest.params().to_vec();
@@ -223,6 +226,12 @@ pub fn change_key(
     row.public_key = *next_key.as_bytes();
     row.revision += 1;
     Ok(federations::update(tables, row)?)
+}
+
+/// What a key signs that is no longer in force, no device follows.
+fn check_key(row: &FederationRow, key: &SecretKey) -> Result<(), PublishError> {
+    let is_in_force = row.public_key == *key.public_key().as_bytes();
+    is_in_force.then_some(()).ok_or_else(|| PublishError::Refused("the key has just been changed: try again".into()))
 }
 
 fn newest_releases(tables: &mut dyn Connection, id: i64, n_params: usize) -> Result<Vec<Release>, DatabaseError> {

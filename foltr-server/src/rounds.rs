@@ -50,13 +50,17 @@ pub enum RoundError {
     Noise(u32, CloseError),
     #[error(transparent)]
     History(#[from] HistoryRecordError),
+    #[error("the federation's key was changed while the round was closed; it is closed again with the new key")]
+    KeyChanged,
 }
 
-/// A round that this replica closes.
-struct Closing {
+/// A round that this replica closes: folded, and not published yet.
+pub(crate) struct Closing {
+    snapshot: Arc<Snapshot>,
     row: FederationRow,
     engine: Engine,
     contributions: Vec<Stored>,
+    closed: Vec<Result<RoundReport, CloseError>>,
 }
 
 impl Service {
@@ -78,7 +82,7 @@ impl Service {
         match snapshot.row.phase {
             Phase::Waiting => self.open_if_ready(federation, &snapshot, now)?,
             Phase::Open if !snapshot.engine.is_asynchronous() => self.close_if_due(federation, &snapshot, now)?,
-            Phase::Closing if now >= snapshot.row.lease_until => self.close(federation, false)?,
+            Phase::Closing if is_abandoned(&snapshot.row, now) => self.close(federation, false)?,
             Phase::Open | Phase::Closing | Phase::Finished => {}
         }
         self.forget_queued(federation)?;
@@ -113,7 +117,13 @@ impl Service {
 
     fn close_if_due(&self, federation: &Federation, snapshot: &Snapshot, now: u64) -> Result<(), RoundError> {
         let row = self.pool.read(|tables| federations::find(tables, federation.id))?;
-        if row.revision != snapshot.row.revision || !is_due(&row, &snapshot.parts, now) {
+        if row.revision != snapshot.row.revision {
+            return Ok(());
+        }
+        if is_too_late(&row, &federation.settings, now) {
+            return self.bring_forward(federation, now);
+        }
+        if !is_due(&row, &snapshot.parts, now) {
             return Ok(());
         }
         if row.n_contributions == 0 && !snapshot.engine.hides_who() {
@@ -137,36 +147,70 @@ impl Service {
         Ok(())
     }
 
+    /// No round waits without bound: its times are those of one that opens now at the latest.
+    fn bring_forward(&self, federation: &Federation, now: u64) -> Result<(), RoundError> {
+        let settings = &federation.settings;
+        self.pool.write(|tables| -> Result<(), DatabaseError> {
+            let mut row = federations::lock(tables, federation.id)?;
+            if row.phase == Phase::Open && is_too_late(&row, settings, now) {
+                row.staged_until = row.staged_until.min(now.saturating_add(settings.stage_seconds));
+                row.deadline = row.staged_until.max(now).saturating_add(settings.round_seconds);
+                row.revision += 1;
+                federations::update(tables, &row)?;
+            }
+            Ok(())
+        })?;
+        federation.refresh(&self.pool)?;
+        Ok(())
+    }
+
     /// Closes the open round, or one that another replica has left half closed. `is_open`: only one that is open.
     pub(crate) fn close(&self, federation: &Federation, is_open: bool) -> Result<(), RoundError> {
         let Some(row) = self.begin_closing(federation, is_open)? else { return Ok(()) };
+        let Some(closing) = self.fold_round(federation, row)? else { return Ok(()) };
+        self.publish(federation, closing)
+    }
+
+    /// The coordinator after a round that this replica has begun to close. Nothing if another replica has taken it over.
+    pub(crate) fn fold_round(
+        &self,
+        federation: &Federation,
+        row: FederationRow,
+    ) -> Result<Option<Closing>, RoundError> {
         let snapshot = federation.refresh(&self.pool)?;
-        let contributions = self.pool.read(|tables| contributions::of_round(tables, row.id, row.plan, row.round))?;
+        let read = self.pool.read(|tables| -> Result<_, DatabaseError> {
+            let is_ours = is_closed_by(&row, &federations::find(tables, row.id)?) && is_closed_by(&row, &snapshot.row);
+            is_ours.then(|| contributions::of_round(tables, row.id, row.plan, row.round)).transpose()
+        })?;
+        let Some(contributions) = read else {
+            tracing::warn!(federation = federation.name, round = row.round, "another replica closes the round");
+            return Ok(None);
+        };
         let acknowledged = row.n_contributions;
         if contributions.len() != acknowledged as usize {
             return Err(RoundError::Lost { round: row.round, found: contributions.len(), acknowledged });
         }
         let drawn = self.drawn(&row)?;
-        let mut closing = fold(&snapshot, row, contributions, &drawn)?;
+        let mut closing = fold(snapshot, row, contributions, &drawn)?;
         let round = closing.row.round;
-        let mut randomness = self.randomness();
-        let closed = closing.engine.close(randomness.noise(round));
-        if let Some(Err(error @ CloseError::SimulatedNoise { .. })) = closed.first() {
-            return Err(RoundError::Noise(round, *error));
+        closing.closed = closing.engine.close(self.randomness().noise(round));
+        match closing.closed.first() {
+            Some(Err(error @ CloseError::SimulatedNoise { .. })) => Err(RoundError::Noise(round, *error)),
+            _ => Ok(Some(closing)),
         }
-        self.publish(federation, &snapshot, closing, &closed, &mut **randomness)?;
-        drop(randomness);
-        federation.refresh(&self.pool)?;
-        Ok(())
     }
 
     /// Marks the round as closing, so that nothing is taken any more. Nothing if another replica was faster.
-    fn begin_closing(&self, federation: &Federation, is_open: bool) -> Result<Option<FederationRow>, DatabaseError> {
+    pub(crate) fn begin_closing(
+        &self,
+        federation: &Federation,
+        is_open: bool,
+    ) -> Result<Option<FederationRow>, DatabaseError> {
         let now = self.now();
         self.pool.write(|tables| {
             let mut row = federations::lock(tables, federation.id)?;
-            let is_abandoned = row.phase == Phase::Closing && now >= row.lease_until && !is_open;
-            if row.is_held || !(row.phase == Phase::Open || is_abandoned) {
+            let may_take_over = !is_open && is_abandoned(&row, now);
+            if row.is_held || !(row.phase == Phase::Open || may_take_over) {
                 return Ok(None);
             }
             row.phase = Phase::Closing;
@@ -187,17 +231,10 @@ impl Service {
     }
 
     /// Everything that a closed round leaves, in one transaction.
-    fn publish(
-        &self,
-        federation: &Federation,
-        snapshot: &Snapshot,
-        closing: Closing,
-        closed: &[Result<RoundReport, CloseError>],
-        randomness: &mut dyn Randomness,
-    ) -> Result<(), RoundError> {
-        let Closing { row, engine, contributions } = closing;
+    pub(crate) fn publish(&self, federation: &Federation, closing: Closing) -> Result<(), RoundError> {
+        let Closing { snapshot, row, engine, contributions, closed } = closing;
         let (parts, now, key) = (&snapshot.parts, self.now(), federation.key());
-        let line = round_line(&row, closed, &contributions, now);
+        let line = round_line(&row, &closed, &contributions, now);
         let round = RoundRow {
             plan: row.plan,
             n_contributions: row.n_contributions,
@@ -205,11 +242,15 @@ impl Service {
             line,
         };
         let state = engine.save();
+        let mut randomness = self.randomness();
         self.pool.write(|tables| -> Result<(), RoundError> {
             let mut current = federations::lock(tables, federation.id)?;
-            if current.fence != row.fence || current.phase != Phase::Closing {
+            if !is_closed_by(&row, &current) {
                 tracing::warn!(federation = federation.name, round = row.round, "another replica closes the round");
                 return Ok(());
+            }
+            if current.public_key != *key.public_key().as_bytes() {
+                return Err(RoundError::KeyChanged);
             }
             for shard in releases::shards(tables, row.id)? {
                 let params = engine.task(shard.shard).global.clone();
@@ -218,16 +259,37 @@ impl Service {
                 let next = next.map_err(|error| DatabaseError::Damaged(error.to_string()))?;
                 releases::publish(tables, row.id, &next, false, &format!("round {}", row.round), now)?;
             }
-            history::record_round(tables, parts, &row, &engine, snapshot, &contributions)?;
+            history::record_round(tables, parts, &row, &engine, &snapshot, &contributions)?;
             rounds::insert(tables, row.id, &round)?;
             contributions::drop_bytes(tables, row.id, row.plan, row.round)?;
             states::write(tables, row.id, row.plan, state.clone())?;
             current.round = engine.round();
             current.revision += 1;
-            next_round(tables, &mut current, parts, &federation.settings, randomness, now)?;
+            next_round(tables, &mut current, parts, &federation.settings, &mut **randomness, now)?;
             Ok(federations::update(tables, &current)?)
-        })
+        })?;
+        drop(randomness);
+        federation.refresh(&self.pool)?;
+        Ok(())
     }
+}
+
+/// Whether the times of an open round are later than those of one that would open now: it opened before the clock went back.
+fn is_too_late(row: &FederationRow, settings: &FederationSettings, now: u64) -> bool {
+    let staged = now.saturating_add(settings.stage_seconds);
+    let latest = staged.saturating_add(settings.round_seconds);
+    row.deadline != NO_DEADLINE && (row.staged_until > staged || row.deadline > latest)
+}
+
+/// Whether who closes the round has had its time. A lease that is longer than any was made before the clock went back.
+fn is_abandoned(row: &FederationRow, now: u64) -> bool {
+    let longest = now.saturating_add(LEASE_SECONDS);
+    row.phase == Phase::Closing && (row.lease_until <= now || row.lease_until > longest)
+}
+
+/// Whether nobody else has taken over or ended a round that was marked as closing.
+fn is_closed_by(marked: &FederationRow, current: &FederationRow) -> bool {
+    current.fence == marked.fence && current.phase == Phase::Closing
 }
 
 /// Whether a round may close: everybody that it waits for has come, or its time is over.
@@ -299,7 +361,7 @@ fn open_round(
 
 /// The contributions of a round in a coordinator. All of them were checked before they were stored.
 fn fold(
-    snapshot: &Arc<Snapshot>,
+    snapshot: Arc<Snapshot>,
     row: FederationRow,
     contributions: Vec<Stored>,
     drawn: &[u32],
@@ -313,10 +375,10 @@ fn fold(
     let wrong = |number: u32, why: String| RoundError::Contribution { round: row.round, number, why };
     engine.open(&present).map_err(|error| wrong(0, error.to_string()))?;
     for stored in &contributions {
-        let message = read_message(snapshot, stored).map_err(|why| wrong(stored.number, why))?;
+        let message = read_message(&snapshot, stored).map_err(|why| wrong(stored.number, why))?;
         engine.receive(message).map_err(|error: MessageRefused| wrong(stored.number, error.to_string()))?;
     }
-    Ok(Closing { row, engine, contributions })
+    Ok(Closing { snapshot, row, engine, contributions, closed: Vec::new() })
 }
 
 /// What a stored contribution says.
@@ -329,7 +391,7 @@ pub fn read_message(snapshot: &Snapshot, stored: &Stored) -> Result<foltr_federa
     let contribution = Contribution::decode(bytes, &parts.hash, &parts.expected).map_err(|error| error.to_string())?;
     let shard = parts.plan.shard_of(stored.number);
     let task = snapshot.engine.task(shard);
-    let message = contribution.into_message(stored.number, task, &snapshot.shards[shard as usize].starts);
+    let message = releases::message(contribution, stored.number, task, &snapshot.shards[shard as usize].starts);
     message.map_err(|error: UnknownStart| error.to_string())
 }
 

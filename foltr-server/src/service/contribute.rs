@@ -20,7 +20,7 @@ use crate::problem::{Name, Problem};
 use crate::snapshot::Snapshot;
 use crate::store::contributions::{self, ContributionKey, Stored};
 use crate::store::federations::{self, FederationRow, Phase};
-use crate::store::plans;
+use crate::store::{plans, releases};
 
 /// How often an upload looks again when the federation changes under it.
 const ATTEMPTS: usize = 4;
@@ -61,13 +61,21 @@ impl Service {
         if device != call.device {
             return Err(Problem::new(Name::OtherDevice, "the path is of another device than the one that signed"));
         }
-        let row = self.authenticate(federation, call)?;
         let hash = Contribution::hash_of(&call.body);
         for _ in 0..ATTEMPTS {
+            // In this order: what is stored is compared with the snapshot, and the device must not be known from before it.
             let snapshot = self.snapshot(federation)?;
+            let row = self.authenticate(federation, call)?;
             let upload = match check(&snapshot, row.number, call, round, hash) {
                 Ok(upload) => upload,
-                Err(problem) => return self.known_or(federation, &snapshot, call, round, row.number, problem),
+                Err(problem) => {
+                    // Another replica may have opened the round meanwhile.
+                    let now = federation.refresh(&self.pool).map_err(|error| super::unusable(federation, &error))?;
+                    if now.row.revision != snapshot.row.revision {
+                        continue;
+                    }
+                    return self.known_or(federation, &snapshot, call, round, row.number, problem);
+                }
             };
             let outcome = federation.uploads.submit(upload, |uploads| self.store_uploads(federation, uploads));
             match outcome.unwrap_or(Outcome::Failed(DatabaseError::Unavailable("the writer failed".into()))) {
@@ -79,8 +87,6 @@ impl Service {
                 Outcome::Failed(error) => return Err(unavailable(&error)),
                 Outcome::Changed => {
                     federation.refresh(&self.pool).map_err(|error| super::unusable(federation, &error))?;
-                    // It may have been revoked.
-                    self.authenticate(federation, call)?;
                 }
             }
         }
@@ -153,8 +159,8 @@ fn check(snapshot: &Arc<Snapshot>, number: u32, call: &Call, round: u32, hash: F
     check_round(&snapshot.row, snapshot.engine.is_asynchronous(), round)?;
     check_invited(&snapshot.row, number, &contribution)?;
     let shard = parts.plan.shard_of(number);
-    let message =
-        contribution.clone().into_message(number, snapshot.engine.task(shard), &snapshot.shards[shard as usize].starts);
+    let (task, starts) = (snapshot.engine.task(shard), &snapshot.shards[shard as usize].starts);
+    let message = releases::message(contribution.clone(), number, task, starts);
     let message = message.map_err(unknown_start)?;
     snapshot.engine.check(&message).map_err(refused)?;
     Ok(Upload { snapshot: Arc::clone(snapshot), number, contribution, hash, bytes: call.body.clone() })
