@@ -172,6 +172,29 @@ impl AsynchronousCoordinator {
         *known = n_clients.max(*known);
     }
 
+    /// Goes on from an earlier model with a new version, since no version comes twice. What was buffered is dropped, and the
+    /// optimiser begins anew. What started from a version before must not be taken: leave those releases out of what
+    /// [`into_message`](crate::protocol::Contribution::into_message) knows. Nothing changes on an error.
+    pub fn roll_back(&mut self, params: &[f32]) -> Result<(), PayloadError> {
+        let (expected, got) = (self.model.master.len(), params.len());
+        if expected != got {
+            return Err(PayloadError::Params { expected, got });
+        }
+        if let Some(index) = params.iter().position(|value| !value.is_finite()) {
+            return Err(PayloadError::NotFinite { index });
+        }
+        let model = &mut self.model;
+        model.master = params.iter().map(|&value| f64::from(value)).collect();
+        model.task.global = params.to_vec();
+        model.state = model.optimiser.start(expected);
+        model.task.round += 1;
+        match &mut self.memory {
+            Memory::Buffer(buffer) => buffer.clear(),
+            Memory::Versions(versions) => versions.publish(params),
+        }
+        Ok(())
+    }
+
     /// What a client receives that starts now; its `round` is the newest version.
     pub const fn task(&self) -> &RoundTask {
         &self.model.task

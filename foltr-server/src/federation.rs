@@ -221,7 +221,7 @@ impl Federation {
     /// Once a minute.
     pub fn is_time_to_collect(&self, now: u64) -> bool {
         let last = self.collected_at.swap(now, Ordering::Relaxed);
-        let is_time = now >= last.saturating_add(60);
+        let is_time = now >= last.saturating_add(60) || now < last;
         if !is_time {
             self.collected_at.store(last, Ordering::Relaxed);
         }

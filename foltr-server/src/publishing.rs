@@ -196,8 +196,8 @@ pub fn roll_back(
     abandon_round(tables, row, &format!("rollback to release {version}"), change.now)?;
     for (newest, params) in &models {
         let shard = newest.header().shard;
-        if engine.is_asynchronous() {
-            engine = Engine::new(&parts.plan, params.clone())?;
+        if let Engine::Asynchronous(coordinator) = &mut engine {
+            coordinator.roll_back(params).map_err(EngineError::from)?;
         } else {
             let plain = ServerOptimiser::LearningRate { rate: 1.0 };
             let optimiser = parts.plan.federation().optimiser.unwrap_or(plain);
@@ -209,9 +209,7 @@ pub fn roll_back(
     }
     engine.skip();
     states::write(tables, row.id, row.plan, engine.save())?;
-    if !engine.is_asynchronous() {
-        row.round = engine.round();
-    }
+    row.round = engine.round();
     go_on(tables, row, &parts, change)
 }
 

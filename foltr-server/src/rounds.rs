@@ -55,13 +55,19 @@ pub enum RoundError {
     Noise(u32, CloseError),
     #[error(transparent)]
     History(#[from] HistoryRecordError),
+    #[error("the federation's key was changed while the round was closed; it is closed again with the new key")]
+    KeyChanged,
 }
 
-/// A round that this replica closes.
-struct Closing {
+/// A round that this replica closes: folded, and not published yet.
+pub(crate) struct Closing {
+    snapshot: Arc<Snapshot>,
     row: FederationRow,
     engine: Engine,
     contributions: Vec<Stored>,
+    /// For the history.
+    open: Vec<OpenRound>,
+    closed: Vec<Result<RoundReport, CloseError>>,
 }
 
 impl Service {
@@ -118,7 +124,13 @@ impl Service {
 
     fn close_if_due(&self, federation: &Federation, snapshot: &Snapshot, now: u64) -> Result<(), RoundError> {
         let row = self.pool.read(|tables| federations::find(tables, federation.id))?;
-        if row.revision != snapshot.row.revision || !is_due(&row, &snapshot.parts, now) {
+        if row.revision != snapshot.row.revision {
+            return Ok(());
+        }
+        if is_too_late(&row, &federation.settings, now) {
+            return self.bring_forward(federation, now);
+        }
+        if !is_due(&row, &snapshot.parts, now) {
             return Ok(());
         }
         if row.n_contributions == 0 && !snapshot.engine.hides_who() {
@@ -155,11 +167,31 @@ impl Service {
         Ok(())
     }
 
+    /// No round waits without bound: its times are those of one that opens now at the latest.
+    fn bring_forward(&self, federation: &Federation, now: u64) -> Result<(), RoundError> {
+        let settings = &federation.settings;
+        self.pool.write(|tables| -> Result<(), DatabaseError> {
+            let mut row = federations::lock(tables, federation.id)?;
+            if row.phase == Phase::Open && is_too_late(&row, settings, now) {
+                row.staged_until = row.staged_until.min(now.saturating_add(settings.stage_seconds));
+                row.deadline = row.staged_until.max(now).saturating_add(settings.round_seconds);
+                row.revision += 1;
+                federations::update(tables, &row)?;
+            }
+            Ok(())
+        })?;
+        federation.refresh(&self.pool)?;
+        Ok(())
+    }
+
     /// Closes the open round, or one that another replica has left half closed. `is_open`: only one that is open.
     pub(crate) fn close(&self, federation: &Federation, is_open: bool) -> Result<(), RoundError> {
         let Some(row) = self.begin_closing(federation, is_open)? else { return Ok(()) };
         let lease = (row.id, row.fence);
-        self.while_leased(lease, || self.finish_closing(federation, row))
+        self.while_leased(lease, || {
+            let Some(closing) = self.fold_round(federation, row)? else { return Ok(()) };
+            self.publish(federation, closing)
+        })
     }
 
     /// Renews the lease of a round as long as the work on it takes.
@@ -180,34 +212,44 @@ impl Service {
         })
     }
 
-    fn finish_closing(&self, federation: &Federation, row: FederationRow) -> Result<(), RoundError> {
+    /// The coordinator after a round that this replica has begun to close. Nothing if another replica has taken it over.
+    pub(crate) fn fold_round(
+        &self,
+        federation: &Federation,
+        row: FederationRow,
+    ) -> Result<Option<Closing>, RoundError> {
         let snapshot = federation.refresh(&self.pool)?;
-        if snapshot.row.fence != row.fence {
-            return Ok(());
-        }
-        let contributions = self.pool.read(|tables| contributions::of_round(tables, row.id, row.plan, row.round))?;
+        let read = self.pool.read(|tables| -> Result<_, DatabaseError> {
+            let is_ours = is_closed_by(&row, &federations::find(tables, row.id)?) && is_closed_by(&row, &snapshot.row);
+            is_ours.then(|| contributions::of_round(tables, row.id, row.plan, row.round)).transpose()
+        })?;
+        let Some(contributions) = read else {
+            tracing::warn!(federation = federation.name, round = row.round, "another replica closes the round");
+            return Ok(None);
+        };
         let acknowledged = row.n_contributions;
         if contributions.len() != acknowledged as usize {
             return Err(RoundError::Lost { round: row.round, found: contributions.len(), acknowledged });
         }
         let drawn = self.drawn(&row)?;
-        let mut closing = fold(&snapshot, row, contributions, &drawn)?;
+        let mut closing = fold(snapshot, row, contributions, &drawn)?;
         let round = closing.row.round;
-        let has_history = history::is_kept(&snapshot.parts.plan);
-        let open = if has_history { closing.engine.open_rounds(true) } else { Vec::new() };
-        let mut randomness = self.randomness();
-        let closed = closing.engine.close(randomness.noise(round));
-        if let Some(Err(error @ CloseError::SimulatedNoise { .. })) = closed.first() {
-            return Err(RoundError::Noise(round, *error));
+        if history::is_kept(&closing.snapshot.parts.plan) {
+            closing.open = closing.engine.open_rounds(true);
         }
-        self.publish(federation, &snapshot, closing, &open, &closed, &mut **randomness)?;
-        drop(randomness);
-        federation.refresh(&self.pool)?;
-        Ok(())
+        closing.closed = closing.engine.close(self.randomness().noise(round));
+        match closing.closed.first() {
+            Some(Err(error @ CloseError::SimulatedNoise { .. })) => Err(RoundError::Noise(round, *error)),
+            _ => Ok(Some(closing)),
+        }
     }
 
     /// Marks the round as closing, so that nothing is taken any more. Nothing if another replica was faster.
-    fn begin_closing(&self, federation: &Federation, is_open: bool) -> Result<Option<FederationRow>, DatabaseError> {
+    pub(crate) fn begin_closing(
+        &self,
+        federation: &Federation,
+        is_open: bool,
+    ) -> Result<Option<FederationRow>, DatabaseError> {
         let now = self.now();
         self.pool.write(|tables| {
             let mut row = federations::lock(tables, federation.id)?;
@@ -233,18 +275,10 @@ impl Service {
     }
 
     /// Everything that a closed round leaves, in one transaction.
-    fn publish(
-        &self,
-        federation: &Federation,
-        snapshot: &Snapshot,
-        closing: Closing,
-        open: &[OpenRound],
-        closed: &[Result<RoundReport, CloseError>],
-        randomness: &mut dyn Randomness,
-    ) -> Result<(), RoundError> {
-        let Closing { row, engine, contributions } = closing;
+    pub(crate) fn publish(&self, federation: &Federation, closing: Closing) -> Result<(), RoundError> {
+        let Closing { snapshot, row, engine, contributions, open, closed } = closing;
         let (parts, now, key) = (&snapshot.parts, self.now(), federation.key());
-        let line = round_line(&row, closed, &contributions, now);
+        let line = round_line(&row, &closed, &contributions, now);
         let round = RoundRow {
             plan: row.plan,
             n_contributions: row.n_contributions,
@@ -252,9 +286,10 @@ impl Service {
             line,
         };
         let state = engine.save();
+        let mut randomness = self.randomness();
         self.pool.write(|tables| -> Result<(), RoundError> {
             let mut current = federations::lock(tables, federation.id)?;
-            if current.fence != row.fence || current.phase != Phase::Closing {
+            if !is_closed_by(&row, &current) {
                 tracing::warn!(federation = federation.name, round = row.round, "another replica closes the round");
                 return Ok(());
             }
@@ -268,22 +303,37 @@ impl Service {
                 let next = next.map_err(|error| DatabaseError::Damaged(error.to_string()))?;
                 releases::publish(tables, row.id, &next, false, &format!("round {}", row.round), now)?;
             }
-            history::record_round(tables, &row, &engine, &parts.plan, open, closed)?;
+            history::record_round(tables, &row, &engine, &parts.plan, &open, &closed)?;
             rounds::insert(tables, row.id, &round)?;
             contributions::drop_bytes(tables, row.id, row.plan, row.round)?;
             states::write(tables, row.id, row.plan, state.clone())?;
             current.round = engine.round();
             current.revision += 1;
-            next_round(tables, &mut current, parts, &federation.settings, randomness, now)?;
+            next_round(tables, &mut current, parts, &federation.settings, &mut **randomness, now)?;
             Ok(federations::update(tables, &current)?)
-        })
+        })?;
+        drop(randomness);
+        federation.refresh(&self.pool)?;
+        Ok(())
     }
 }
 
-/// Whether nobody closes a round any more that is half closed. A lease from a clock that was ahead does not count.
+/// Whether the times of an open round are later than those of one that would open now: it opened before the clock went back.
+fn is_too_late(row: &FederationRow, settings: &FederationSettings, now: u64) -> bool {
+    let staged = now.saturating_add(settings.stage_seconds);
+    let latest = staged.saturating_add(settings.round_seconds);
+    !row.is_held && row.deadline != NO_DEADLINE && (row.staged_until > staged || row.deadline > latest)
+}
+
+/// Whether who closes the round has had its time. A lease that is longer than any was made before the clock went back.
 fn is_abandoned(row: &FederationRow, now: u64) -> bool {
-    let is_leased = now < row.lease_until && row.lease_until <= now.saturating_add(LEASE_SECONDS);
-    row.phase == Phase::Closing && !is_leased
+    let longest = now.saturating_add(LEASE_SECONDS);
+    row.phase == Phase::Closing && (row.lease_until <= now || row.lease_until > longest)
+}
+
+/// Whether nobody else has taken over or ended a round that was marked as closing.
+fn is_closed_by(marked: &FederationRow, current: &FederationRow) -> bool {
+    current.fence == marked.fence && current.phase == Phase::Closing
 }
 
 /// Whether a round may close: everybody that it waits for has come, or its time is over.
@@ -355,7 +405,7 @@ fn open_round(
 
 /// The contributions of a round in a coordinator. All of them were checked before they were stored.
 fn fold(
-    snapshot: &Arc<Snapshot>,
+    snapshot: Arc<Snapshot>,
     row: FederationRow,
     contributions: Vec<Stored>,
     drawn: &[u32],
@@ -369,10 +419,10 @@ fn fold(
     let wrong = |number: u32, why: String| RoundError::Contribution { round: row.round, number, why };
     engine.open(&present).map_err(|error| wrong(0, error.to_string()))?;
     for stored in &contributions {
-        let message = read_message(snapshot, stored).map_err(|why| wrong(stored.number, why))?;
+        let message = read_message(&snapshot, stored).map_err(|why| wrong(stored.number, why))?;
         engine.receive(message).map_err(|error: MessageRefused| wrong(stored.number, error.to_string()))?;
     }
-    Ok(Closing { row, engine, contributions })
+    Ok(Closing { snapshot, row, engine, contributions, open: Vec::new(), closed: Vec::new() })
 }
 
 /// What a stored contribution says.
@@ -385,7 +435,7 @@ pub fn read_message(snapshot: &Snapshot, stored: &Stored) -> Result<foltr_federa
     let contribution = Contribution::decode(bytes, &parts.hash, &parts.expected).map_err(|error| error.to_string())?;
     let shard = parts.plan.shard_of(stored.number);
     let task = snapshot.engine.task(shard);
-    let message = contribution.into_message(stored.number, task, &snapshot.shards[shard as usize].starts);
+    let message = releases::message(contribution, stored.number, task, &snapshot.shards[shard as usize].starts);
     message.map_err(|error: UnknownStart| error.to_string())
 }
 

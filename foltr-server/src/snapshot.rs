@@ -12,7 +12,7 @@ use crate::database::{Connection, DatabaseError};
 use crate::engine::{Engine, EngineError};
 use crate::settings::FederationSettings;
 use crate::store::federations::{FederationRow, Phase};
-use crate::store::releases::ShardRow;
+use crate::store::releases::{ShardRow, Start};
 use crate::store::{plans, releases, states};
 
 /// What follows from a plan alone.
@@ -37,12 +37,19 @@ pub struct Snapshot {
 #[derive(Debug)]
 pub struct ShardSnapshot {
     pub row: ShardRow,
-    /// Releases that contributions may start from, the newest last.
-    pub starts: Vec<ReleaseId>,
+    /// Models that contributions may start from, the newest last.
+    pub starts: Vec<Start>,
     /// The newest release as devices get it.
     pub newest: Vec<u8>,
     /// The open round's task; nothing if no round is open.
     pub task: Option<(Vec<u8>, String)>,
+}
+
+impl ShardSnapshot {
+    /// The newest release that may be started from.
+    fn start(&self) -> Option<ReleaseId> {
+        self.starts.last().and_then(|start| start.0.last()).copied()
+    }
 }
 
 #[derive(Debug, thiserror::Error)]
@@ -137,7 +144,7 @@ impl Snapshot {
         if now >= self.row.staged_until || settings.stage_share >= 1.0 {
             return true;
         }
-        let start = self.shards.first().and_then(|shard| shard.starts.last());
+        let start = self.shards.first().and_then(ShardSnapshot::start);
         let hash = start.map_or_else(|| Fingerprint::of(b""), |start| start.hash);
         let drawn = Fingerprint::of(&[b"foltr stage".as_slice(), hash.as_bytes(), device.as_bytes()].concat());
         let first: [u8; 8] = std::array::from_fn(|i| drawn.as_bytes()[i]);
@@ -162,7 +169,7 @@ fn open_task(
     shard: &ShardSnapshot,
     key: &SecretKey,
 ) -> Result<Option<(Vec<u8>, String)>, SnapshotError> {
-    let Some(start) = shard.starts.last().copied().filter(|_| row.phase == Phase::Open && !row.is_held) else {
+    let Some(start) = shard.start().filter(|_| row.phase == Phase::Open && !row.is_held) else {
         return Ok(None);
     };
     let asked = engine.task(shard.row.shard);

@@ -7,4 +7,5 @@ pub mod hostile;
 mod operating;
 mod replicas;
 mod service;
+mod simulation;
 pub mod world;

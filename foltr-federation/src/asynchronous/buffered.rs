@@ -121,8 +121,14 @@ impl Buffer {
             return Ok(None);
         }
         let step = self.total.step(&self.rule);
-        self.total.clear();
-        self.from_client.clear();
+        self.clear();
         Ok(step)
+    }
+
+    /// Drops what was collected.
+    pub(super) fn clear(&mut self) {
+        self.total.clear();
+        self.chunk.clear();
+        self.from_client.clear();
     }
 }

@@ -20,7 +20,7 @@ use crate::problem::{Name, Problem};
 use crate::snapshot::Snapshot;
 use crate::store::contributions::{self, ContributionKey, Stored};
 use crate::store::federations::{self, FederationRow, Phase};
-use crate::store::plans;
+use crate::store::{plans, releases};
 
 /// How often an upload looks again when the federation changes under it.
 const ATTEMPTS: usize = 4;
@@ -63,6 +63,7 @@ impl Service {
         }
         let refresh = || federation.refresh(&self.pool).map_err(|error| super::unusable(federation, &error));
         for _ in 0..ATTEMPTS {
+            // In this order: what is stored is compared with the snapshot, and the device must not be known from before it.
             let snapshot = self.snapshot(federation)?;
             // After the snapshot: to revoke a device changes the revision, and it is looked at again.
             let row = self.authenticate(federation, call)?;
@@ -154,8 +155,8 @@ fn check(snapshot: &Arc<Snapshot>, number: u32, call: &Call, round: u32) -> Resu
     check_round(&snapshot.row, snapshot.engine.is_asynchronous(), round)?;
     check_invited(&snapshot.row, number, &contribution)?;
     let shard = parts.plan.shard_of(number);
-    let message =
-        contribution.clone().into_message(number, snapshot.engine.task(shard), &snapshot.shards[shard as usize].starts);
+    let (task, starts) = (snapshot.engine.task(shard), &snapshot.shards[shard as usize].starts);
+    let message = releases::message(contribution.clone(), number, task, starts);
     let message = message.map_err(unknown_start)?;
     snapshot.engine.check(&message).map_err(refused)?;
     let hash = Contribution::hash_of(&call.body);

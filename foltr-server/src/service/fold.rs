@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use foltr_federation::protocol::SecretKey;
 use foltr_federation::{Received, Refused};
 
 use super::contribute::{Outcome, Upload, before, refused, unknown_start};
@@ -9,6 +10,7 @@ use crate::database::{Connection, DatabaseError};
 use crate::engine::{Engine, MessageRefused};
 use crate::federation::Federation;
 use crate::operator::RoundLine;
+use crate::problem::{Name, Problem};
 use crate::snapshot::PlanParts;
 use crate::store::contributions::{self, ContributionKey};
 use crate::store::devices::{self, Status};
@@ -17,8 +19,8 @@ use crate::store::rounds::{self, RoundRow};
 use crate::store::{releases, states};
 
 /// A federation without rounds while uploads are folded.
-struct Folding<'a> {
-    federation: &'a Federation,
+struct Folding {
+    key: SecretKey,
     row: FederationRow,
     parts: Arc<PlanParts>,
     engine: Engine,
@@ -37,14 +39,17 @@ pub(super) fn fold(
     uploads: &[Upload],
     now: u64,
 ) -> Result<(Vec<Outcome>, bool), DatabaseError> {
-    let is_current = |upload: &&Upload| upload.snapshot.row.plan == row.plan && row.phase == Phase::Open;
+    // What a key signs that is no longer in force, no device follows.
+    let key = federation.key();
+    let has_key = row.public_key == *key.public_key().as_bytes();
+    let is_current = |upload: &&Upload| upload.snapshot.row.plan == row.plan && row.phase == Phase::Open && has_key;
     let Some(first) = uploads.iter().find(is_current) else {
         return Ok((uploads.iter().map(|_| Outcome::Changed).collect(), false));
     };
     let parts = Arc::clone(&first.snapshot.parts);
     let engine = Engine::load(&parts.plan, &states::read(tables, row.id, row.plan)?).map_err(damaged)?;
     let plan = row.plan;
-    let mut folding = Folding { federation, row, parts, engine, now };
+    let mut folding = Folding { key, row, parts, engine, now };
     let mut outcomes = Vec::with_capacity(uploads.len());
     for upload in uploads {
         outcomes.push(match upload.snapshot.row.plan == plan {
@@ -57,15 +62,13 @@ pub(super) fn fold(
     Ok((outcomes, false))
 }
 
-impl Folding<'_> {
+impl Folding {
     fn take(&mut self, tables: &mut dyn Connection, upload: &Upload) -> Result<Outcome, DatabaseError> {
-        let Upload { snapshot, number, contribution, hash, .. } = upload;
-        if snapshot.row.revision != self.row.revision {
-            // It may have been revoked.
-            let device = devices::find(tables, self.row.id, &contribution.device)?;
-            if device.is_none_or(|device| device.status != Status::Active) {
-                return Ok(Outcome::Changed);
-            }
+        let Upload { number, contribution, hash, .. } = upload;
+        // Another replica may have revoked it: there are no revisions to compare, since every version is one.
+        let device = devices::find(tables, self.row.id, &contribution.device)?;
+        if device.is_none_or(|device| device.status != Status::Active) {
+            return Ok(Outcome::Refused(Problem::new(Name::Revoked, "the device was revoked or forgotten")));
         }
         let round = contribution.round;
         let key = ContributionKey { federation: self.row.id, plan: self.row.plan, round, number: *number };
@@ -75,7 +78,7 @@ impl Folding<'_> {
         let shards = releases::shards(tables, self.row.id)?;
         let shard = shards.first().ok_or_else(|| damaged("there is no release"))?;
         let starts = releases::starts(tables, self.row.id, shard, self.parts.n_starts())?;
-        let message = match contribution.clone().into_message(*number, self.engine.task(0), &starts) {
+        let message = match releases::message(contribution.clone(), *number, self.engine.task(0), &starts) {
             Ok(message) => message,
             Err(error) => return Ok(Outcome::Refused(unknown_start(error))),
         };
@@ -102,12 +105,8 @@ impl Folding<'_> {
         let squares = params.iter().zip(before).map(|(new, old)| f64::from(new - old).powi(2));
         let step_norm = Some(squares.sum::<f64>().sqrt());
         let newest = releases::find(tables, row.id, 0, newest, params.len())?;
-        let key = self.federation.key();
-        if !row.is_signed_by(&key.public_key()) {
-            return Err(DatabaseError::Unavailable("the key that signs was replaced just now".into()));
-        }
-        let next = newest.next(self.parts.hash, params, &key).map_err(damaged)?;
-        let cause = format!("version {}", row.round + 1);
+        let next = newest.next(self.parts.hash, params, &self.key).map_err(damaged)?;
+        let cause = format!("version {}", self.engine.round());
         releases::publish(tables, row.id, &next, false, &cause, self.now)?;
         let line = RoundLine {
             round: row.round,
@@ -121,8 +120,7 @@ impl Folding<'_> {
         let n_contributions = row.n_contributions;
         rounds::insert(tables, row.id, &RoundRow { plan: row.plan, n_contributions, digest: [0; 32], line })?;
         row.revision += 1;
-        // Not that of the coordinator, which a rollback begins anew.
-        (row.round, row.opened_at, row.n_contributions) = (row.round + 1, self.now, 0);
+        (row.round, row.opened_at, row.n_contributions) = (self.engine.round(), self.now, 0);
         Ok(())
     }
 }

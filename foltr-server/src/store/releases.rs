@@ -1,6 +1,7 @@
 //! Releases of every shard, in a chain.
 
-use foltr_federation::protocol::{Release, ReleaseHeader, ReleaseId, Signed};
+use foltr_federation::protocol::{Contribution, Release, ReleaseHeader, ReleaseId, Signed, UnknownStart};
+use foltr_federation::{Message, RoundTask};
 
 use crate::database::{Connection, DatabaseError, Row};
 
@@ -92,15 +93,52 @@ pub fn headers(
     rows.iter().map(read).collect()
 }
 
-/// Releases that contributions may start from, the newest last; at most so many.
+/// A model that contributions may start from: its releases, the newest last. There are several after a change of the key,
+/// which publishes the same model once more: who started before it has not become older.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Start(pub Vec<ReleaseId>);
+
+/// Models that contributions may start from, the newest last; at most so many.
 pub fn starts(
     tables: &mut dyn Connection,
     federation: i64,
     shard: &ShardRow,
     most: u32,
-) -> Result<Vec<ReleaseId>, DatabaseError> {
-    let from = shard.first_start.max((shard.newest + 1).saturating_sub(most));
-    Ok(headers(tables, federation, shard.shard, from, most)?.iter().map(Signed::<ReleaseHeader>::id).collect())
+) -> Result<Vec<Start>, DatabaseError> {
+    let (mut found, mut end) = (Vec::new(), shard.newest + 1);
+    loop {
+        let from = shard.first_start.max(end.saturating_sub(most));
+        let mut before = headers(tables, federation, shard.shard, from, end - from)?;
+        before.append(&mut found);
+        (found, end) = (before, from);
+        let n_models = found.iter().filter(|header| header.unverified().next_key.is_none()).count();
+        if from == shard.first_start || n_models >= most as usize {
+            break;
+        }
+    }
+    let mut starts: Vec<Start> = Vec::new();
+    for header in &found {
+        match starts.last_mut().filter(|_| header.unverified().next_key.is_some()) {
+            Some(start) => start.0.push(header.id()),
+            None => starts.push(Start(vec![header.id()])),
+        }
+    }
+    let n_older = starts.len().saturating_sub(most as usize);
+    Ok(starts.split_off(n_older))
+}
+
+/// A contribution as a message to the coordinator with this task.
+pub fn message(
+    mut contribution: Contribution,
+    number: u32,
+    task: &RoundTask,
+    starts: &[Start],
+) -> Result<Message, UnknownStart> {
+    let newest: Vec<ReleaseId> = starts.iter().filter_map(|start| start.0.last().copied()).collect();
+    if let Some(same) = starts.iter().find(|start| start.0.contains(&contribution.start)) {
+        contribution.start = *same.0.last().expect("it has the one that was found");
+    }
+    contribution.into_message(number, task, &newest)
 }
 
 /// A line of the list of releases: version, shard, when, why, header, and whether parameters are stored.
