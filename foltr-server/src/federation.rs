@@ -136,10 +136,6 @@ impl Federation {
         Ok(found)
     }
 
-    pub fn is_known(&self, device: &DeviceId) -> bool {
-        self.known.read().unwrap_or_else(PoisonError::into_inner).contains_key(device)
-    }
-
     /// Notes that a device was here, once a day.
     pub fn note_seen(&self, device: &DeviceRow, now: u64) {
         let today = now / DAY * DAY;

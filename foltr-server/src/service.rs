@@ -31,7 +31,7 @@ pub struct Service {
     randomness: Mutex<Box<dyn Randomness>>,
     /// By federation and name.
     refusals: Mutex<BTreeMap<(String, Name), u64>>,
-    /// Of ids that no device has: each costs a look into the database.
+    /// Of ids that no device has.
     strangers: RateLimit<()>,
     wake: Mutex<Option<Box<dyn Fn() + Send>>>,
 }
@@ -141,12 +141,8 @@ impl Service {
     fn signer(&self, federation: &Federation, call: &Call) -> Result<DeviceRow, Problem> {
         let id = hex::decode(&call.device).map(DeviceId::from_bytes);
         let id = id.ok_or_else(|| Problem::new(Name::BadRequest, "foltr-device must be 64 hexadecimal digits"))?;
-        if !federation.is_known(&id) {
-            let later = |wait| Problem::later(Name::TooManyRequests, "too many unknown devices ask", wait);
-            self.strangers.take((), (self.clock)()).map_err(later)?;
-        }
-        let unknown = || Problem::new(Name::UnknownDevice, "no device with this id is enrolled");
-        let device = federation.device(&self.pool, &id).map_err(|error| unavailable(&error))?.ok_or_else(unknown)?;
+        let device = federation.device(&self.pool, &id).map_err(|error| unavailable(&error))?;
+        let device = device.ok_or_else(|| self.stranger())?;
         let signature = signature(call)?;
         verify_request(call.method.name(), &call.path, &call.body, &device.key, &signature)
             .map_err(|_| Problem::new(Name::BadSignature, "the signature is not over this method, path and body"))?;
@@ -154,6 +150,15 @@ impl Service {
         federation.per_device.take(id, (self.clock)()).map_err(limited)?;
         federation.note_seen(&device, self.now());
         Ok(device)
+    }
+
+    /// What an id is told that no device has. A look into the database costs less than a signature, so that an enrolled
+    /// device is looked up however many strangers come.
+    fn stranger(&self) -> Problem {
+        match self.strangers.take((), (self.clock)()) {
+            Ok(()) => Problem::new(Name::UnknownDevice, "no device with this id is enrolled"),
+            Err(wait) => Problem::later(Name::TooManyRequests, "too many unknown devices ask", wait),
+        }
     }
 
     /// The device that signed a request, if it may take part.

@@ -1,4 +1,5 @@
 //! Tests of the service as a whole.
 
 mod service;
+mod strangers;
 pub mod world;
