@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use foltr_federation::protocol::{DeviceId, FeatureSchema, SecretKey};
@@ -35,6 +35,8 @@ pub struct Federation {
     pub per_device: RateLimit<DeviceId>,
     /// When what is old was taken away last, in seconds.
     collected_at: AtomicU64,
+    /// The revision at which no closed round had bytes any more.
+    pub emptied: AtomicI64,
 }
 
 const DAY: u64 = 86_400;
@@ -57,6 +59,7 @@ impl Federation {
             uploads: GroupCommit::default(),
             per_device,
             collected_at: AtomicU64::new(0),
+            emptied: AtomicI64::new(0),
         }
     }
 

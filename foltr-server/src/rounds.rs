@@ -81,6 +81,7 @@ impl Service {
             Phase::Closing if now >= snapshot.row.lease_until => self.close(federation, false)?,
             Phase::Open | Phase::Closing | Phase::Finished => {}
         }
+        self.drop_closed_bytes(federation)?;
         self.forget_queued(federation)?;
         self.store_seen(federation)?;
         self.collect(federation, now)?;
@@ -223,7 +224,6 @@ impl Service {
             }
             history::record_round(tables, parts, &row, &engine, snapshot, &contributions)?;
             rounds::insert(tables, row.id, &round)?;
-            contributions::drop_bytes(tables, row.id, row.plan, row.round)?;
             states::write(tables, row.id, row.plan, state.clone())?;
             current.round = engine.round();
             current.revision += 1;

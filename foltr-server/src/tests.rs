@@ -1,5 +1,6 @@
 //! Tests of the service as a whole.
 
+mod closed_bytes;
 mod service;
 mod strangers;
 pub mod world;
