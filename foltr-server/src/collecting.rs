@@ -1,9 +1,13 @@
 //! What is no longer needed goes, by stated rules and in small batches.
 
-use crate::database::DatabaseError;
+use std::sync::atomic::Ordering;
+
+use crate::database::{Connection, DatabaseError};
 use crate::federation::Federation;
 use crate::service::Service;
+use crate::snapshot::SnapshotError;
 use crate::store::devices::{self, Status};
+use crate::store::federations::FederationRow;
 use crate::store::{contributions, federations, releases};
 
 const DAY: u64 = 86_400;
@@ -48,6 +52,19 @@ impl Service {
             row.revision += 1;
             federations::update(tables, &row)
         })
+    }
+
+    /// Takes the bytes of closed rounds away, in small batches: uploads to the next round do not wait for it.
+    pub(crate) fn drop_closed_bytes(&self, federation: &Federation) -> Result<(), SnapshotError> {
+        let FederationRow { revision, plan, round, .. } = federation.snapshot(&self.pool)?.row;
+        if federation.emptied.load(Ordering::Relaxed) == revision {
+            return Ok(());
+        }
+        let drop =
+            |tables: &mut dyn Connection| contributions::drop_bytes_before(tables, federation.id, plan, round, BATCH);
+        while self.pool.write(drop)? == u64::from(BATCH) {}
+        federation.emptied.store(revision, Ordering::Relaxed);
+        Ok(())
     }
 
     /// Stores on which day devices were here.

@@ -178,6 +178,14 @@ impl Row {
         }
     }
 
+    /// The bytes themselves; nothing is left in their place.
+    pub fn take_bytes(&mut self, column: usize) -> Result<Vec<u8>, DatabaseError> {
+        match self.0.get_mut(column) {
+            Some(Value::Bytes(value)) => Ok(std::mem::take(value)),
+            _ => Err(self.wrong(column, "bytes")),
+        }
+    }
+
     pub fn array<const N: usize>(&self, column: usize) -> Result<[u8; N], DatabaseError> {
         self.bytes(column)?.try_into().map_err(|_| self.wrong(column, "of the right length"))
     }

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use foltr_federation::protocol::{DeviceId, FeatureSchema, HEADER_LEN, SecretKey};
@@ -40,6 +40,8 @@ pub struct Federation {
     pub per_device: RateLimit<DeviceId>,
     /// When what is old was taken away last, in seconds.
     collected_at: AtomicU64,
+    /// The revision at which no closed round had bytes any more.
+    pub emptied: AtomicI64,
 }
 
 /// Devices that were looked up, as they are at a revision.
@@ -84,6 +86,7 @@ impl Federation {
             uploads: GroupCommit::default(),
             per_device,
             collected_at: AtomicU64::new(0),
+            emptied: AtomicI64::new(0),
         }
     }
 

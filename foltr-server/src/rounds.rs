@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 
-use foltr_federation::protocol::{Contribution, Lottery, PlanError, UnknownStart};
+use foltr_federation::protocol::{Contribution, DeviceId, Lottery, PlanError, UnknownStart};
 use foltr_federation::{CloseError, OpenRound, Participation, RoundReport};
 
 use crate::database::{Connection, DatabaseError};
@@ -92,6 +92,7 @@ impl Service {
             Phase::Closing if is_abandoned(&snapshot.row, now) => self.close(federation, false)?,
             Phase::Open | Phase::Closing | Phase::Finished => {}
         }
+        self.drop_closed_bytes(federation)?;
         self.forget_queued(federation)?;
         self.store_seen(federation)?;
         self.collect(federation, now)?;
@@ -231,7 +232,7 @@ impl Service {
         if contributions.len() != acknowledged as usize {
             return Err(RoundError::Lost { round: row.round, found: contributions.len(), acknowledged });
         }
-        let drawn = self.drawn(&row)?;
+        let drawn = self.drawn(&row, &snapshot.parts)?;
         let mut closing = fold(snapshot, row, contributions, &drawn)?;
         let round = closing.row.round;
         if history::is_kept(&closing.snapshot.parts.plan) {
@@ -266,12 +267,15 @@ impl Service {
         })
     }
 
-    /// Numbers of the devices that the round counts on.
-    fn drawn(&self, row: &FederationRow) -> Result<Vec<u32>, DatabaseError> {
+    /// Numbers of the devices that the round counts on. Only a defence asks who has not come.
+    fn drawn(&self, row: &FederationRow, parts: &PlanParts) -> Result<Vec<u32>, DatabaseError> {
+        if parts.plan.federation().defence.is_none() {
+            return Ok(Vec::new());
+        }
         let below = if row.lottery.is_some() { row.n_eligible } else { row.n_numbers };
         let active = self.pool.read(|tables| devices::active(tables, row.id, below))?;
-        let is_drawn = |device: &&devices::DeviceRow| row.lottery.is_none_or(|it| it.invites(&device.device));
-        Ok(active.iter().filter(is_drawn).map(|device| device.number).collect())
+        let is_drawn = |device: &DeviceId| row.lottery.is_none_or(|it| it.invites(device));
+        Ok(active.iter().filter(|(_, device)| is_drawn(device)).map(|(number, _)| *number).collect())
     }
 
     /// Everything that a closed round leaves, in one transaction.
@@ -305,7 +309,6 @@ impl Service {
             }
             history::record_round(tables, &row, &engine, &parts.plan, &open, &closed)?;
             rounds::insert(tables, row.id, &round)?;
-            contributions::drop_bytes(tables, row.id, row.plan, row.round)?;
             states::write(tables, row.id, row.plan, state.clone())?;
             current.round = engine.round();
             current.revision += 1;
@@ -395,7 +398,7 @@ fn open_round(
     }
     if let Some(size) = parts.drawn() {
         let active = devices::active(tables, row.id, row.n_numbers)?;
-        let ids: Vec<_> = active.iter().map(|device| device.device).collect();
+        let ids: Vec<DeviceId> = active.into_iter().map(|(_, device)| device).collect();
         let lottery = Lottery::drawing(randomness.lottery(row.round), size as usize, &ids);
         row.n_wanted = ids.iter().filter(|id| lottery.invites(id)).count() as u32;
         row.lottery = Some(lottery);

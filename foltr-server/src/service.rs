@@ -33,7 +33,7 @@ pub struct Service {
     randomness: Mutex<Box<dyn Randomness>>,
     /// By federation and name.
     refusals: Mutex<BTreeMap<(String, Name), u64>>,
-    /// Of ids that no device has: each costs a look into the database.
+    /// Of ids that no device has.
     strangers: RateLimit<()>,
     wake: Mutex<Option<Box<dyn Fn() + Send>>>,
 }

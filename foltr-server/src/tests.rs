@@ -1,5 +1,6 @@
 //! Tests of the service as a whole.
 
+mod closed_bytes;
 mod documents;
 mod equality;
 mod forgetting;
@@ -8,4 +9,5 @@ mod operating;
 mod replicas;
 mod service;
 mod simulation;
+mod strangers;
 pub mod world;

@@ -50,10 +50,16 @@ impl Cluster {
 
     /// One of its own, for a test that stops it.
     pub fn new() -> Option<Self> {
-        let programs = require("postgresql", programs(), "there is no PostgreSQL (initdb, postgres, createdb)")?;
         // Syncs are cheap in memory, and the path of a socket must be short.
         let memory = Path::new("/dev/shm");
         let place = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+        Self::in_folder(&place)
+    }
+
+    /// One in a folder below this one, such as one on the disk that is measured. Its path must be short.
+    pub fn in_folder(place: &Path) -> Option<Self> {
+        let programs = require("postgresql", programs(), "there is no PostgreSQL (initdb, postgres, createdb)")?;
+        let place = std::path::absolute(place).expect("a path");
         let folder = tempfile::Builder::new().prefix("foltr-pg-").tempdir_in(place).expect("a temporary folder");
         let is_root = folder.path().metadata().expect("a folder").uid() == 0;
         let account = is_root.then(|| account().expect("a user postgres or nobody"));

@@ -1,4 +1,5 @@
-//! Contributions: their bytes until the round is closed, their hashes and times as long as receipts are given out.
+//! Contributions: their bytes until their round is closed, or a moment longer, their hashes and times as long as receipts are
+//! given out.
 
 use foltr_federation::Fingerprint;
 use foltr_rank::bytes::Writer;
@@ -11,7 +12,7 @@ pub struct Stored {
     pub number: u32,
     pub hash: Fingerprint,
     pub time: u64,
-    /// Nothing once the round is closed.
+    /// Nothing soon after the round was closed.
     pub bytes: Option<Vec<u8>>,
 }
 
@@ -49,11 +50,11 @@ pub fn insert(
 pub fn find(tables: &mut dyn Connection, key: &ContributionKey) -> Result<Option<Stored>, DatabaseError> {
     let sql = "SELECT number, hash, time, bytes FROM contributions WHERE federation = $1 AND plan = $2 AND round = $3 AND \
                number = $4";
-    tables.query(sql, &key.values())?.first().map(read).transpose()
+    tables.query(sql, &key.values())?.into_iter().next().map(read).transpose()
 }
 
-fn read(row: &Row) -> Result<Stored, DatabaseError> {
-    let bytes = if row.is_null(3) { None } else { Some(row.bytes(3)?.to_vec()) };
+fn read(mut row: Row) -> Result<Stored, DatabaseError> {
+    let bytes = if row.is_null(3) { None } else { Some(row.take_bytes(3)?) };
     Ok(Stored { number: row.u32(0)?, hash: Fingerprint::from_bytes(row.array(1)?), time: row.u64(2)?, bytes })
 }
 
@@ -66,7 +67,7 @@ pub fn of_round(
 ) -> Result<Vec<Stored>, DatabaseError> {
     let sql = "SELECT number, hash, time, bytes FROM contributions WHERE federation = $1 AND plan = $2 AND round = $3 ORDER BY \
                number";
-    tables.query(sql, &[federation.into(), plan.into(), round.into()])?.iter().map(read).collect()
+    tables.query(sql, &[federation.into(), plan.into(), round.into()])?.into_iter().map(read).collect()
 }
 
 /// How many of a round are of devices that are still active.
@@ -85,7 +86,7 @@ pub fn digest(contributions: &[Stored]) -> [u8; 32] {
     *Fingerprint::of(&out.0).as_bytes()
 }
 
-/// Forgets the bytes of a round that is closed.
+/// Forgets the bytes of a round that is dropped.
 pub fn drop_bytes(tables: &mut dyn Connection, federation: i64, plan: i64, round: u32) -> Result<(), DatabaseError> {
     let sql = "UPDATE contributions SET bytes = NULL WHERE federation = $1 AND plan = $2 AND round = $3";
     tables.execute_many(sql, &[vec![federation.into(), plan.into(), round.into()]]).map(drop)
@@ -95,6 +96,19 @@ pub fn drop_bytes(tables: &mut dyn Connection, federation: i64, plan: i64, round
 pub fn delete_unfolded(tables: &mut dyn Connection, key: &ContributionKey) -> Result<bool, DatabaseError> {
     let sql = "DELETE FROM contributions WHERE federation = $1 AND plan = $2 AND round = $3 AND number = $4 AND bytes IS NOT NULL";
     Ok(tables.execute_many(sql, &[key.values()])?[0] > 0)
+}
+
+/// Forgets bytes of rounds before this one; at most so many. Says how many there were.
+pub fn drop_bytes_before(
+    tables: &mut dyn Connection,
+    federation: i64,
+    plan: i64,
+    round: u32,
+    most: u32,
+) -> Result<u64, DatabaseError> {
+    let sql = "UPDATE contributions SET bytes = NULL WHERE federation = $1 AND (plan, round, number) IN (SELECT plan, round, \
+               number FROM contributions WHERE federation = $1 AND bytes IS NOT NULL AND (plan, round) < ($2, $3) LIMIT $4)";
+    Ok(tables.execute_many(sql, &[vec![federation.into(), plan.into(), round.into(), most.into()]])?[0])
 }
 
 /// Forgets receipts from before a time, but for those of the open round; at most so many.

@@ -64,12 +64,12 @@ pub fn ids(tables: &mut dyn Connection, federation: i64, from: u32) -> Result<Ve
     rows.iter().map(|row| Ok(DeviceId::from_bytes(row.array(0)?))).collect()
 }
 
-/// Active ones with numbers below a bound, in rising order.
-pub fn active(tables: &mut dyn Connection, federation: i64, below: u32) -> Result<Vec<DeviceRow>, DatabaseError> {
-    let sql = format!(
-        "SELECT {COLUMNS} FROM devices WHERE federation = $1 AND status = 'active' AND number < $2 ORDER BY number"
-    );
-    tables.query(&sql, &[federation.into(), below.into()])?.iter().map(read).collect()
+/// Numbers and ids of active ones with numbers below a bound, in rising order. Their keys are not looked at, which would
+/// take longer than all the rest.
+pub fn active(tables: &mut dyn Connection, federation: i64, below: u32) -> Result<Vec<(u32, DeviceId)>, DatabaseError> {
+    let sql = "SELECT number, device FROM devices WHERE federation = $1 AND status = 'active' AND number < $2 ORDER BY number";
+    let read = |row: &Row| Ok((row.u32(0)?, DeviceId::from_bytes(row.array(1)?)));
+    tables.query(sql, &[federation.into(), below.into()])?.iter().map(read).collect()
 }
 
 pub fn insert(

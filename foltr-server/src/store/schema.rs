@@ -3,7 +3,8 @@
 use crate::database::{Access, Connection, DatabaseError};
 
 /// Each brings the tables one version further. Released ones are never changed.
-const MIGRATIONS: &[&str] = &["
+const MIGRATIONS: &[&str] = &[
+    "
 CREATE TABLE federations (
     id BIGINT PRIMARY KEY,
     name TEXT NOT NULL UNIQUE,
@@ -135,7 +136,11 @@ CREATE TABLE forget_requests (
     receipt BYTEA,
     PRIMARY KEY (federation, number)
 );
-"];
+",
+    "
+CREATE INDEX contributions_with_bytes ON contributions (federation, plan, round, number) WHERE bytes IS NOT NULL;
+",
+];
 
 /// Brings the tables up to date, or says that a newer program made them.
 pub fn migrate(connection: &mut dyn Connection) -> Result<(), DatabaseError> {

@@ -61,11 +61,8 @@ const ALLOWED: [(&str, &[&str]); 5] = [
 
 /// What tests of a crate know beside what it depends on: those of devices and servers compare their releases with the
 /// simulator's, bit by bit. No other crate may.
-const KNOWN_BY_TESTS: [(&str, &str); 3] = [
-    ("foltr-client", "foltr-simulation"),
-    ("foltr-server", "foltr-simulation"),
-    ("foltr-server", "foltr-client"),
-];
+const KNOWN_BY_TESTS: [(&str, &str); 3] =
+    [("foltr-client", "foltr-simulation"), ("foltr-server", "foltr-simulation"), ("foltr-server", "foltr-client")];
 
 /// The most that a document may have to say, in bytes.
 const LENGTHS: [(&str, u64); 2] = [("ARCHITECTURE.md", 11 << 10), ("REPRODUCTION.md", 15 << 10)];
