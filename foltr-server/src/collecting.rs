@@ -31,7 +31,7 @@ impl Service {
             Ok(())
         })?;
         // After a time in which the server was off, devices need a day to come back.
-        let has_waited = now >= self.started_at.saturating_add(DAY);
+        let has_waited = now >= self.first_collected.get_or_init(|| now).saturating_add(DAY);
         if settings.idle_days > 0 && has_waited {
             self.revoke_idle(federation, now.saturating_sub(settings.idle_days.saturating_mul(DAY)))?;
         }

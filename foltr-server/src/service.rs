@@ -7,7 +7,7 @@ mod forget;
 mod give;
 
 use std::collections::BTreeMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 
 use foltr_federation::protocol::{DeviceId, verify_request};
 
@@ -28,8 +28,8 @@ pub struct Service {
     pub(crate) pool: Pool,
     pub(crate) federations: BTreeMap<String, Federation>,
     pub(crate) clock: Clock,
-    /// In seconds.
-    pub(crate) started_at: u64,
+    /// When something was collected for the first time, in seconds.
+    pub(crate) first_collected: OnceLock<u64>,
     randomness: Mutex<Box<dyn Randomness>>,
     /// By federation and name.
     refusals: Mutex<BTreeMap<(String, Name), u64>>,
@@ -53,10 +53,9 @@ impl Service {
         clock: Clock,
         randomness: Box<dyn Randomness>,
     ) -> Self {
-        let started_at = clock() / 1_000;
         Self {
             pool,
-            started_at,
+            first_collected: OnceLock::new(),
             federations: federations.into_iter().map(|it| (it.name.clone(), it)).collect(),
             clock,
             randomness: Mutex::new(randomness),

@@ -87,7 +87,7 @@ fn a_round_waits_for_every_active_device_whoever_else_came() {
     let world = world(averaging(10), settings(), 3);
     world.contribute(0, [1.0, 0.0]);
     world.contribute(1, [1.0, 0.0]);
-    world.act(Action::RevokeDevice { device: world.devices[0].id.to_string() });
+    world.act(Action::RevokeDevice { device: world.devices[1].id.to_string() });
     world.tick();
     assert_eq!(world.row().round, 0, "two have come and two are active, and one of them has not come");
     world.contribute(2, [4.0, 0.0]);

@@ -24,7 +24,6 @@ pub type Vector = [f64; 2];
 pub struct Sent {
     pub hash: Fingerprint,
     pub time: u64,
-    pub delta: Vector,
 }
 
 pub struct PlanModel {
@@ -184,6 +183,14 @@ impl Model {
     }
 
     pub fn hold(&mut self, is_held: bool) {
+        match is_held {
+            true if !self.is_held && self.staged_until > self.now => self.staged_until = NEVER,
+            false if self.is_held && self.staged_until == NEVER => {
+                self.staged_until = self.now + self.settings.stage;
+                self.deadline = self.deadline.max(self.staged_until + self.settings.round_seconds);
+            }
+            _ => {}
+        }
         if self.is_held && !is_held && self.phase == Phase::Open && !self.is_asynchronous() {
             self.deadline = self.deadline.max(self.now + self.settings.round_seconds);
         }

@@ -34,7 +34,7 @@ impl Model {
     /// The clock went back.
     fn is_too_late(&self) -> bool {
         let staged = self.now + self.settings.stage;
-        self.staged_until > staged || self.deadline > staged + self.settings.round_seconds
+        !self.is_held && (self.staged_until > staged || self.deadline > staged + self.settings.round_seconds)
     }
 
     fn is_due(&self) -> bool {
@@ -43,7 +43,12 @@ impl Model {
             Kind::Lottery => self.n_wanted,
             _ => self.n_active(),
         };
-        let is_full = self.open.len() >= awaited.max(1);
+        // Whoever waits for all devices does not count those that were revoked since they came.
+        let n_come = match self.kind() {
+            Kind::Quorum | Kind::Lottery => self.open.len(),
+            _ => self.open.iter().filter(|(number, _)| self.devices[*number as usize].1).count(),
+        };
+        let is_full = n_come >= awaited.max(1);
         !self.is_held && self.now >= self.staged_until && (self.now >= self.deadline || is_full)
     }
 

@@ -62,6 +62,7 @@ impl Model {
         let checks = [
             (sending.plan != Some(self.plan_number()), "other-plan"),
             (sending.twist == Twist::OtherBody, "other-device"),
+            (self.is_asynchronous() && self.is_held, "unavailable"),
             (self.phase != Phase::Open || !is_round, "round-closed"),
             (!self.is_invited(sending.number), "not-invited"),
             (!self.is_start(sending.version), "unknown-start"),

@@ -44,8 +44,8 @@ impl Run {
         let invitation = self.model.invitations.last().expect("it was asked for");
         let may_join = invitation.uses > 0 && !invitation.is_revoked && invitation.expires_at > self.model.now;
         match () {
-            () if self.members.len() >= N_CLIENTS => "federation-full".to_owned(),
             () if !may_join => "invitation-refused".to_owned(),
+            () if self.members.len() >= N_CLIENTS => "federation-full".to_owned(),
             () => "201".to_owned(),
         }
     }
