@@ -249,13 +249,13 @@ impl World {
         Options { upload_delay: 0, adoption: None, ..Options::new(self.server.features.clone()) }
     }
 
-    /// Until this round is open; the server's own thread may be about to open it.
-    fn wait_for(&self, round: u32, size: &Size) {
-        while round < size.n_rounds {
+    /// Until this round is open, or all are over; the server's own thread may be about to open it.
+    fn wait_for(&self, round: u32) {
+        loop {
             let problems = self.server.service.tick();
             assert!(problems.is_empty(), "{problems:?}");
             let overview = self.server.overview().expect("an overview");
-            if overview.round == round && overview.opened_at.is_some() {
+            if overview.round == round && (overview.opened_at.is_some() || round == overview.n_rounds) {
                 return;
             }
             std::thread::sleep(Duration::from_millis(1));
@@ -278,7 +278,7 @@ impl World {
             self.advance(50);
             devices.push(device);
         }
-        self.wait_for(0, size);
+        self.wait_for(0);
         devices
     }
 
@@ -307,7 +307,7 @@ impl World {
             n_taken += u32::from(devices[number].sync(self) == Synced::Contributed { round });
             self.advance(1_000);
             if n_taken == size.n_wanted {
-                self.wait_for(round + 1, size);
+                self.wait_for(round + 1);
             }
         }
         assert_eq!(n_taken, size.n_wanted, "round {round}: who comes late is not counted");
