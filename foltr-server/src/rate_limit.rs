@@ -33,6 +33,15 @@ impl<K: Eq + Hash> RateLimit<K> {
 
     /// Takes a token; or says after how many seconds there is one. `now` is in milliseconds.
     pub fn take(&self, key: K, now: u64) -> Result<(), u32> {
+        self.take_if(key, now, true)
+    }
+
+    /// Says whether there is a token, and leaves it there.
+    pub fn look(&self, key: K, now: u64) -> Result<(), u32> {
+        self.take_if(key, now, false)
+    }
+
+    fn take_if(&self, key: K, now: u64, is_taken: bool) -> Result<(), u32> {
         let mut buckets = self.buckets.lock().unwrap_or_else(PoisonError::into_inner);
         if buckets.len() > MANY {
             buckets.retain(|_, bucket| self.filled(*bucket, now).tokens < self.burst);
@@ -40,7 +49,7 @@ impl<K: Eq + Hash> RateLimit<K> {
         let bucket = buckets.entry(key).or_insert(Bucket { tokens: self.burst, at: now });
         *bucket = self.filled(*bucket, now);
         if bucket.tokens >= 1.0 {
-            bucket.tokens -= 1.0;
+            bucket.tokens -= if is_taken { 1.0 } else { 0.0 };
             return Ok(());
         }
         Err(((1.0 - bucket.tokens) / self.per_second).ceil().clamp(1.0, 86_400.0) as u32)
@@ -56,6 +65,8 @@ mod tests {
         let limit = RateLimit::new(3, 60);
         let take = |key, now| limit.take(key, now);
         assert_eq!([take(1, 0), take(1, 0), take(1, 0), take(1, 0)], [Ok(()), Ok(()), Ok(()), Err(1)]);
+        assert_eq!([limit.look(3, 0); 4], [Ok(()); 4], "looking takes nothing");
+        assert_eq!(limit.look(1, 0), Err(1));
         assert_eq!((take(2, 0), take(1, 999), take(1, 1_000), take(1, 1_000)), (Ok(()), Err(1), Ok(()), Err(1)));
         // A clock that goes back gives nothing away.
         assert_eq!((take(1, 0), take(1, 2_000)), (Err(1), Ok(())));

@@ -141,12 +141,16 @@ impl Service {
     fn signer(&self, federation: &Federation, call: &Call) -> Result<DeviceRow, Problem> {
         let id = hex::decode(&call.device).map(DeviceId::from_bytes);
         let id = id.ok_or_else(|| Problem::new(Name::BadRequest, "foltr-device must be 64 hexadecimal digits"))?;
+        let later = |wait| Problem::later(Name::TooManyRequests, "too many unknown devices ask", wait);
         if !federation.is_known(&id) {
-            let later = |wait| Problem::later(Name::TooManyRequests, "too many unknown devices ask", wait);
-            self.strangers.take((), (self.clock)()).map_err(later)?;
+            self.strangers.look((), (self.clock)()).map_err(later)?;
         }
-        let unknown = || Problem::new(Name::UnknownDevice, "no device with this id is enrolled");
-        let device = federation.device(&self.pool, &id).map_err(|error| unavailable(&error))?.ok_or_else(unknown)?;
+        let found = federation.device(&self.pool, &id).map_err(|error| unavailable(&error))?;
+        let Some(device) = found else {
+            // Only who is nobody's device counts: after a release the server looks up all of them again.
+            self.strangers.take((), (self.clock)()).map_err(later)?;
+            return Err(Problem::new(Name::UnknownDevice, "no device with this id is enrolled"));
+        };
         let signature = signature(call)?;
         verify_request(call.method.name(), &call.path, &call.body, &device.key, &signature)
             .map_err(|_| Problem::new(Name::BadSignature, "the signature is not over this method, path and body"))?;
