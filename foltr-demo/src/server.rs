@@ -19,7 +19,7 @@ use foltr_server::model_file::params_of;
 use foltr_server::operator::{Action, Done, FederationOverview, Operator as _};
 use foltr_server::plan_file::{self, PLAN_FILE};
 use foltr_server::publishing;
-use foltr_server::service::Service;
+use foltr_server::service::{Clock, Service};
 use foltr_server::settings::FederationSettings;
 use rand::Rng as _;
 use serde::Serialize;
@@ -36,8 +36,8 @@ pub struct DemoServer {
     /// With which the operator logs in.
     pub token: String,
     pub features: FeatureSchema,
-    shape: Shape,
-    service: Arc<Service>,
+    pub shape: Shape,
+    pub service: Arc<Service>,
     running: Running,
     closer: Closer,
 }
@@ -58,11 +58,22 @@ struct FeaturesToml {
 impl DemoServer {
     /// Makes the folder, with a federation of documents with so many features, and serves it.
     pub fn start(path: &Path, plan: &FederationPlan, n_features: usize) -> Result<Self> {
+        Self::with_clock(path, plan, n_features, ROUND_SECONDS, system_clock())
+    }
+
+    /// By another clock than this machine's, and with rounds of other lengths.
+    pub fn with_clock(
+        path: &Path,
+        plan: &FederationPlan,
+        n_features: usize,
+        round_seconds: u64,
+        clock: Clock,
+    ) -> Result<Self> {
         let address = free_address()?;
-        let token = write_folder(path, address, plan, n_features)?;
+        let token = write_folder(path, address, plan, n_features, round_seconds)?;
         let folder = Folder::open(path)?;
         let source = plan_file::read(&folder.federation(NAME))?;
-        let (pool, clock) = (folder.pool()?, system_clock());
+        let pool = folder.pool()?;
         let (initial, key, now) = (source.initial()?, folder.key(NAME)?, clock() / 1_000);
         pool.write(|tables| publishing::create(tables, NAME, &source.plan, &initial, &key, now))?;
         let service = Arc::new(folder.service(pool, clock)?);
@@ -108,14 +119,20 @@ fn free_address() -> Result<SocketAddr> {
 }
 
 /// Says the operator's token.
-fn write_folder(path: &Path, address: SocketAddr, plan: &FederationPlan, n_features: usize) -> Result<String> {
+fn write_folder(
+    path: &Path,
+    address: SocketAddr,
+    plan: &FederationPlan,
+    n_features: usize,
+    round_seconds: u64,
+) -> Result<String> {
     let own = path.join("federations").join(NAME);
     std::fs::create_dir_all(&own).with_context(|| own.display().to_string())?;
     let (token, hash) = Authority::new_token()?;
     let server = ServerSettings { listen: address.to_string(), ..ServerSettings::default() };
     let settings = FederationSettings {
         address: format!("http://{address}/v1/federations/{NAME}"),
-        round_seconds: ROUND_SECONDS,
+        round_seconds,
         minimum_devices: u32::try_from(plan.n_clients).context("fewer devices")?,
         // People here search all day, and nobody waits for them.
         retry_seconds: 1,

@@ -1,6 +1,7 @@
 //! A federation from the first device to the third release, on both stores.
 
-use super::world::{TestStore, World, averaging, plan_of, problem, settings};
+use super::world::{BASE, TestDevice, TestStore, World, averaging, plan_of, problem, settings};
+use crate::call::Method;
 use crate::operator::Action;
 
 #[test]
@@ -37,4 +38,23 @@ fn devices_join_contribute_and_get_releases() {
         let report = crate::verifying::everything(&world.service).expect("a store");
         assert_eq!(report.problems, Vec::<String>::new(), "{name}");
     });
+}
+
+/// Strangers are few; the server looks up its own devices again after every round, and they may be many.
+#[test]
+fn more_devices_are_served_after_a_round_than_strangers_are() {
+    let plan = plan_of(averaging(2_000), false);
+    let mut world = World::new(TestStore::sqlite(), &plan, settings());
+    for _ in 0..2 {
+        world.enrol(600);
+        world.advance(60);
+    }
+    for device in 0..1_200 {
+        assert!(world.task(device, 0).is_some(), "device {device}");
+    }
+    let stranger = TestDevice::new(1_000_000);
+    let ask = || world.service.answer(&stranger.call(Method::Get, &format!("{BASE}/task?shard=0"), Vec::new()));
+    let answers: Vec<String> = (0..1_200).map(|_| problem(&ask())).collect();
+    assert_eq!(answers[0], "unknown-device");
+    assert_eq!(answers[1_199], "too-many-requests");
 }

@@ -86,7 +86,7 @@ impl Model {
     /// Counts an upload that is new.
     pub fn take(&mut self, sending: &Sending) {
         let plan = sending.plan.expect("a plan in force");
-        let sent = Sent { hash: sending.hash, time: self.now, delta: sending.delta };
+        let sent = Sent { hash: sending.hash, time: self.now };
         self.sent.insert((plan, sending.round, sending.number), sent);
         self.open.push((sending.number, sending.delta));
         if self.is_asynchronous() && self.open.len() == BUFFER {
