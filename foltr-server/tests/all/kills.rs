@@ -17,18 +17,29 @@ pub const N_DEVICES: usize = 50;
 /// From a kill to the next acknowledgement, and between any two before the next kill.
 pub const LONGEST_GAP: Duration = Duration::from_secs(5);
 
-/// Waits for a moment to kill a server: any, or every other time one at which a round is probably being closed.
+/// Waits for a moment to kill a server. Of four, one comes soon after its start, one when a round is probably being closed, and
+/// two at any time at which it works.
 pub fn wait_for_moment(n_before: u32, shared: &Shared, random: &mut ChaCha8Rng) {
-    std::thread::sleep(Duration::from_millis(random.random_range(100..500)));
-    if n_before % 2 == 0 {
-        return;
+    let mut wait = |most: u64| std::thread::sleep(Duration::from_micros(random.random_range(0..most)));
+    if n_before % 4 == 3 {
+        return wait(300_000);
     }
+    let n_acknowledged = || shared.acknowledged.lock().expect("no panic before").len();
+    let before = n_acknowledged();
+    wait_until(|| n_acknowledged() > before);
+    wait(400_000);
+    if n_before % 4 == 1 {
+        wait_until(|| shared.n_of_round.load(Ordering::Relaxed) >= N_DEVICES as u32);
+        wait(6_000);
+    }
+}
+
+/// For so long at most that a server which stands still is noticed otherwise.
+fn wait_until(is_so: impl Fn() -> bool) {
     let began = Instant::now();
-    let is_complete = || shared.n_of_round.load(Ordering::Relaxed) >= N_DEVICES as u32;
-    while !is_complete() && began.elapsed() < Duration::from_secs(3) {
+    while !is_so() && began.elapsed() < 2 * LONGEST_GAP {
         std::thread::sleep(Duration::from_micros(200));
     }
-    std::thread::sleep(Duration::from_micros(random.random_range(0..6_000)));
 }
 
 /// The report of a campaign, and what must hold in it.
@@ -42,10 +53,11 @@ pub fn conclude(load: Load, kills: &[Instant], database: &dyn Database, began: I
     assert_eq!(shared.n_false_refusals.load(Ordering::Relaxed), 0, "messages to a round that a replica did not know");
     assert!(longest < LONGEST_GAP, "{longest:?} without an acknowledgement: {gaps:?}");
     format!(
-        "{} kills in {:.0?}: {} rounds, {} acknowledged messages, each in exactly one release; {} came too late; without an \
-         acknowledgement around a kill: median {median:.1?}, longest {longest:.1?}",
+        "{} kills in {:.0?}, {} of them while a round was being closed: {} rounds, {} acknowledged messages, each in exactly \
+         one release; {} came too late; without an acknowledgement around a kill: median {median:.1?}, longest {longest:.1?}",
         kills.len(),
         began.elapsed(),
+        counts.n_taken_over,
         counts.n_rounds,
         counts.n_acknowledged,
         counts.n_too_late

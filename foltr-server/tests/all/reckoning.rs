@@ -14,6 +14,8 @@ pub struct Counts {
     pub n_rounds: usize,
     pub n_acknowledged: usize,
     pub n_too_late: usize,
+    /// Rounds whose server was killed while it closed them.
+    pub n_taken_over: u64,
 }
 
 /// Compares what devices know with what the server has published and stored.
@@ -38,7 +40,8 @@ pub fn reckon(mut devices: Vec<(Device, Sent)>, database: &dyn Database) -> Coun
     }
     assert_stored(database, &acknowledged, &numbers, n_rounds);
     let n_acknowledged = acknowledged.values().map(Vec::len).sum();
-    Counts { n_rounds: n_rounds as usize, n_acknowledged, n_too_late }
+    let n_taken_over = n_closings(database) - u64::from(n_rounds);
+    Counts { n_rounds: n_rounds as usize, n_acknowledged, n_too_late, n_taken_over }
 }
 
 /// Until the last round with a message is closed. Says how many are.
@@ -80,6 +83,12 @@ fn query(connection: &mut dyn Connection, sql: &str) -> Vec<Row> {
     let rows = connection.query(sql, &[]).expect("rows");
     connection.roll_back();
     rows
+}
+
+/// How often a server has begun to close a round.
+fn n_closings(database: &dyn Database) -> u64 {
+    let mut connection = database.connect().expect("a database");
+    query(&mut *connection, "SELECT fence FROM federations")[0].u64(0).expect("a number")
 }
 
 /// Rounds were closed once, in their order, and have the messages that devices have receipts of.
