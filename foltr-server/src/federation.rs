@@ -1,7 +1,7 @@
 //! One federation of a running server: its key, its settings, and what is in force.
 
 use std::collections::{BTreeMap, HashMap, HashSet};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
@@ -160,11 +160,13 @@ impl Federation {
         self.longest.lock().unwrap_or_else(PoisonError::into_inner).0
     }
 
-    /// Another replica may have rotated the key and the operator copied it here.
+    /// Another replica may have rotated the key and the operator copied it here; or a rotation was interrupted after its
+    /// release was published.
     fn reload_key(&self, named: &foltr_federation::protocol::PublicKey) -> bool {
         let Some(file) = &self.key_file else { return false };
-        let found = signing_key::read(file).ok().filter(|key| key.public_key() == *named);
-        found.map(|key| self.set_key(key)).is_some()
+        let read = |file: &Path| signing_key::read(file).ok().filter(|key| key.public_key() == *named);
+        let next = || read(&signing_key::next_file(file)).filter(|_| signing_key::replace(file).is_ok());
+        read(file).or_else(next).map(|key| self.set_key(key)).is_some()
     }
 
     fn replace(&self, snapshot: Snapshot) -> Arc<Snapshot> {

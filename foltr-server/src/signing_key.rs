@@ -60,10 +60,13 @@ pub fn next_file(path: &Path) -> std::path::PathBuf {
     path.with_extension("next")
 }
 
-/// The next key takes the place of the present one.
+/// The next key takes the place of the present one, if it has not yet.
 pub fn replace(path: &Path) -> Result<(), KeyFileError> {
     let rename = || {
-        std::fs::rename(next_file(path), path)?;
+        match std::fs::rename(next_file(path), path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound && path.exists() => {}
+            renamed => renamed?,
+        }
         sync_folder(path)
     };
     rename().map_err(|error| failed(path, error))

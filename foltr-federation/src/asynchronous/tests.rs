@@ -60,6 +60,30 @@ fn a_buffer_with_two_stalenesses_by_hand() {
 }
 
 #[test]
+fn a_return_to_an_earlier_model_is_a_new_version() {
+    for mut coordinator in [buffered(BUFFERED), naive(1, 3)] {
+        for client in 0..3 {
+            coordinator.receive(&step(0, client, 1, [1.0, 1.0])).expect("not too stale");
+        }
+        let version = coordinator.task().round;
+        let before = coordinator.save();
+        assert_eq!(coordinator.roll_back(&[1.0]), Err(PayloadError::Params { expected: 2, got: 1 }));
+        assert_eq!(coordinator.roll_back(&[1.0, f32::NAN]), Err(PayloadError::NotFinite { index: 1 }));
+        assert_eq!(coordinator.save(), before);
+        assert_eq!(coordinator.roll_back(&[1.0, -1.0]), Ok(()));
+        assert_eq!((coordinator.task().round, coordinator.task().global.as_slice()), (version + 1, [1.0, -1.0].as_slice()));
+        let mut loaded = coordinator.clone();
+        loaded.load(&coordinator.save()).expect("its own bytes");
+        // Client 2 was in the buffer that was dropped.
+        for client in [2, 3] {
+            loaded.receive(&step(version + 1, client, 1, [0.0, 0.5])).expect("fresh");
+        }
+        assert!(loaded.task().round > version + 1);
+        assert_eq!(loaded.task().global[0], 1.0);
+    }
+}
+
+#[test]
 fn the_optimiser_sees_the_mean_of_the_buffer() {
     let optimiser = ServerOptimiser::Momentum { rate: 2.0, momentum: 0.5 };
     let made = AsynchronousCoordinator::new(Setup { optimiser, ..setup() }, Asynchrony::Buffered(BUFFERED));
