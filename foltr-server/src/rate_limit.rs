@@ -28,7 +28,8 @@ impl<K: Eq + Hash> RateLimit<K> {
 
     fn filled(&self, bucket: Bucket, now: u64) -> Bucket {
         let seconds = now.saturating_sub(bucket.at) as f64 / 1e3;
-        Bucket { tokens: (bucket.tokens + seconds * self.per_second).min(self.burst), at: now.max(bucket.at) }
+        // Also where the clock has gone back: what was gained while it was ahead is kept, and no more is waited for.
+        Bucket { tokens: (bucket.tokens + seconds * self.per_second).min(self.burst), at: now }
     }
 
     /// Takes a token; or says after how many seconds there is one. `now` is in milliseconds.
@@ -59,5 +60,12 @@ mod tests {
         assert_eq!((take(2, 0), take(1, 999), take(1, 1_000), take(1, 1_000)), (Ok(()), Err(1), Ok(()), Err(1)));
         // A clock that goes back gives nothing away.
         assert_eq!((take(1, 0), take(1, 2_000)), (Err(1), Ok(())));
+    }
+
+    #[test]
+    fn nobody_waits_for_a_clock_that_was_ahead() {
+        let limit = RateLimit::new(1, 60);
+        let an_hour_ahead = 3_600_000;
+        assert_eq!([limit.take(1, an_hour_ahead), limit.take(1, 0), limit.take(1, 1_000)], [Ok(()), Err(1), Ok(())]);
     }
 }
