@@ -1,5 +1,6 @@
 //! Everything that a server answers, and the thread that closes rounds.
 
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, SyncSender, sync_channel};
 use std::thread::JoinHandle;
@@ -14,6 +15,9 @@ use crate::service::{Clock, Service};
 
 /// How often a server looks whether something is due, beside when it is told.
 const TICK: Duration = Duration::from_millis(200);
+
+/// Bytes of any body but a contribution: enrolments, requests to be forgotten, forms and actions of the operator.
+const LONGEST_FORM: usize = 64 << 10;
 
 pub struct Application {
     service: Arc<Service>,
@@ -36,6 +40,10 @@ impl Handler for Application {
         }
         let answer = self.admin.handle(call).or_else(|| self.dashboard.handle(call));
         answer.unwrap_or_else(|| Problem::new(Name::NotFound, "there is nothing at this path").into())
+    }
+
+    fn longest_body(&self) -> usize {
+        self.service.longest_contribution().max(LONGEST_FORM)
     }
 
     fn readiness(&self) -> Result<(), String> {
@@ -68,7 +76,12 @@ impl Closer {
         let run = move || {
             loop {
                 match due.recv_timeout(TICK) {
-                    Ok(true) | Err(RecvTimeoutError::Timeout) => drop(service.tick()),
+                    Ok(true) | Err(RecvTimeoutError::Timeout) => {
+                        // A thread that is gone would be noticed by nobody, and no round would close any more.
+                        if catch_unwind(AssertUnwindSafe(|| service.tick())).is_err() {
+                            tracing::error!("what was due panicked, and is tried again");
+                        }
+                    }
                     Ok(false) | Err(RecvTimeoutError::Disconnected) => return,
                 }
             }

@@ -97,6 +97,11 @@ impl From<Problem> for Answer {
 pub trait Handler: Send + Sync + 'static {
     fn handle(&self, call: &Call) -> Answer;
 
+    /// Bytes of the longest body that any request may have: who sends more is refused before it has come.
+    fn longest_body(&self) -> usize {
+        usize::MAX
+    }
+
     /// Why it cannot work, such as a database that is not reachable.
     fn readiness(&self) -> Result<(), String>;
 

@@ -17,7 +17,7 @@ impl Service {
             return Ok(());
         }
         let settings = &federation.settings;
-        let receipts_before = now.saturating_sub(settings.receipt_days * DAY);
+        let receipts_before = now.saturating_sub(settings.receipt_days.saturating_mul(DAY));
         self.pool.write(|tables| {
             contributions::delete_old(tables, federation.id, receipts_before, BATCH)?;
             for shard in releases::shards(tables, federation.id)? {
@@ -27,7 +27,7 @@ impl Service {
             Ok(())
         })?;
         if settings.idle_days > 0 {
-            self.revoke_idle(federation, now.saturating_sub(settings.idle_days * DAY))?;
+            self.revoke_idle(federation, now.saturating_sub(settings.idle_days.saturating_mul(DAY)))?;
         }
         Ok(())
     }

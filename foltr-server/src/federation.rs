@@ -1,13 +1,13 @@
 //! One federation of a running server: its key, its settings, and what is in force.
 
-use std::collections::HashMap;
+use std::collections::{BTreeMap, HashMap, HashSet};
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError, RwLock};
 
 use foltr_federation::protocol::{DeviceId, FeatureSchema, SecretKey};
 
-use crate::database::{DatabaseError, Pool};
+use crate::database::{Connection, DatabaseError, Pool};
 use crate::group_commit::GroupCommit;
 use crate::rate_limit::RateLimit;
 use crate::service::contribute::{Outcome, Upload};
@@ -15,7 +15,8 @@ use crate::settings::FederationSettings;
 use crate::signing_key;
 use crate::snapshot::{Snapshot, SnapshotError};
 use crate::store::devices::{self, DeviceRow};
-use crate::store::federations;
+use crate::store::federations::{self, FederationRow};
+use crate::store::plans;
 
 pub struct Federation {
     pub id: i64,
@@ -25,19 +26,44 @@ pub struct Federation {
     pub features: Option<FeatureSchema>,
     /// Where the key lies; a test has it in memory only.
     pub key_file: Option<PathBuf>,
+    /// Whether the key came from an environment variable, in place of the file.
+    pub is_key_of_environment: bool,
     key: RwLock<SecretKey>,
     snapshot: RwLock<Option<Arc<Snapshot>>>,
-    /// Devices that were looked up, of the present revision.
-    known: RwLock<HashMap<DeviceId, DeviceRow>>,
+    known: RwLock<KnownDevices>,
+    enrolled: RwLock<Enrolled>,
+    /// Bytes of the longest contribution to any plan, and how many plans were looked at.
+    longest: Mutex<(usize, i64)>,
     /// Days on which devices were seen, to be stored.
-    seen: Mutex<HashMap<u32, u64>>,
+    seen: Mutex<BTreeMap<u32, u64>>,
     pub uploads: GroupCommit<Upload, Outcome>,
     pub per_device: RateLimit<DeviceId>,
     /// When what is old was taken away last, in seconds.
     collected_at: AtomicU64,
 }
 
+/// Devices that were looked up, as they are at a revision.
+#[derive(Default)]
+struct KnownDevices {
+    revision: i64,
+    rows: HashMap<DeviceId, DeviceRow>,
+}
+
+/// Which ids are of devices, whatever their status, without a look into the database for each: by their first bytes, which
+/// nobody can choose.
+#[derive(Default)]
+struct Enrolled {
+    n_numbers: u32,
+    ids: HashSet<u64>,
+}
+
+fn first_bytes(device: &DeviceId) -> u64 {
+    u64::from_le_bytes(*device.as_bytes().first_chunk().expect("an id has 32 bytes"))
+}
+
 const DAY: u64 = 86_400;
+/// Of a contribution, before its content (docs/protocol.md).
+const HEADER_LEN: usize = 106;
 /// More devices than this are looked up again.
 const MOST_KNOWN: usize = 1_000_000;
 
@@ -50,9 +76,12 @@ impl Federation {
             settings,
             features: None,
             key_file,
+            is_key_of_environment: false,
             key: RwLock::new(key),
             snapshot: RwLock::default(),
             known: RwLock::default(),
+            enrolled: RwLock::default(),
+            longest: Mutex::default(),
             seen: Mutex::default(),
             uploads: GroupCommit::default(),
             per_device,
@@ -81,6 +110,7 @@ impl Federation {
         // What is wrong with the content is no error of the transaction.
         let read = pool.read(|tables| {
             let row = federations::find(tables, self.id)?;
+            self.follow(tables, &row)?;
             if let Some(before) = before.as_ref().filter(|before| before.row.revision == row.revision) {
                 let mut same = before.row.clone();
                 same.n_contributions = row.n_contributions;
@@ -103,6 +133,32 @@ impl Federation {
         }
     }
 
+    /// Notes devices and plans that are new.
+    fn follow(&self, tables: &mut dyn Connection, row: &FederationRow) -> Result<(), DatabaseError> {
+        let from = self.enrolled.read().unwrap_or_else(PoisonError::into_inner).n_numbers;
+        if row.n_numbers > from {
+            let ids = devices::ids(tables, self.id, from)?;
+            let mut enrolled = self.enrolled.write().unwrap_or_else(PoisonError::into_inner);
+            enrolled.ids.extend(ids.iter().map(first_bytes));
+            enrolled.n_numbers = row.n_numbers.max(enrolled.n_numbers);
+        }
+        let (mut longest, n_plans) = *self.longest.lock().unwrap_or_else(PoisonError::into_inner);
+        if row.plan > n_plans {
+            for plan in n_plans + 1..=row.plan {
+                let plan = plans::find(tables, self.id, plan)?;
+                let expected = plan.expected().map_err(|error| DatabaseError::Damaged(error.to_string()))?;
+                longest = longest.max(HEADER_LEN + expected.kind.content_len(expected.n_params));
+            }
+            *self.longest.lock().unwrap_or_else(PoisonError::into_inner) = (longest, row.plan);
+        }
+        Ok(())
+    }
+
+    /// Bytes of the longest contribution, also to earlier plans.
+    pub fn longest_contribution(&self) -> usize {
+        self.longest.lock().unwrap_or_else(PoisonError::into_inner).0
+    }
+
     /// Another replica may have rotated the key and the operator copied it here.
     fn reload_key(&self, named: &foltr_federation::protocol::PublicKey) -> bool {
         let Some(file) = &self.key_file else { return false };
@@ -115,29 +171,41 @@ impl Federation {
         let mut own = self.snapshot.write().unwrap_or_else(PoisonError::into_inner);
         if own.as_ref().is_none_or(|own| own.row.revision <= snapshot.row.revision) {
             *own = Some(Arc::clone(&snapshot));
-            self.known.write().unwrap_or_else(PoisonError::into_inner).clear();
+            let known = KnownDevices { revision: snapshot.row.revision, ..KnownDevices::default() };
+            *self.known.write().unwrap_or_else(PoisonError::into_inner) = known;
         }
         snapshot
     }
 
     /// A device, if it is enrolled.
     pub fn device(&self, pool: &Pool, device: &DeviceId) -> Result<Option<DeviceRow>, DatabaseError> {
-        if let Some(row) = self.known.read().unwrap_or_else(PoisonError::into_inner).get(device) {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(row) = known.rows.get(device) {
             return Ok(Some(*row));
         }
+        let revision = known.revision;
+        drop(known);
         let found = pool.read(|tables| devices::find(tables, self.id, device))?;
         if let Some(row) = found {
             let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-            if known.len() >= MOST_KNOWN {
-                known.clear();
+            if known.rows.len() >= MOST_KNOWN {
+                known.rows.clear();
             }
-            known.insert(*device, row);
+            // It may have been revoked since it was read.
+            if known.revision == revision {
+                known.rows.insert(*device, row);
+            }
         }
         Ok(found)
     }
 
-    pub fn is_known(&self, device: &DeviceId) -> bool {
-        self.known.read().unwrap_or_else(PoisonError::into_inner).contains_key(device)
+    /// Whether a device may have this id; not of one that joined at another replica a moment ago.
+    pub fn is_enrolled(&self, device: &DeviceId) -> bool {
+        self.enrolled.read().unwrap_or_else(PoisonError::into_inner).ids.contains(&first_bytes(device))
+    }
+
+    pub fn note_enrolled(&self, device: &DeviceId) {
+        self.enrolled.write().unwrap_or_else(PoisonError::into_inner).ids.insert(first_bytes(device));
     }
 
     /// Notes that a device was here, once a day.
@@ -145,7 +213,8 @@ impl Federation {
         let today = now / DAY * DAY;
         if device.last_seen < today {
             self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert(device.number, today);
-            if let Some(known) = self.known.write().unwrap_or_else(PoisonError::into_inner).get_mut(&device.device) {
+            let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+            if let Some(known) = known.rows.get_mut(&device.device) {
                 known.last_seen = today;
             }
         }
@@ -161,8 +230,9 @@ impl Federation {
         is_time
     }
 
-    /// Numbers of devices that were here, and the day; each is said once.
+    /// Numbers of devices that were here, and the day; each is said once. In rising order, in which all replicas lock them.
     pub fn take_seen(&self) -> Vec<(u32, u64)> {
-        std::mem::take(&mut *self.seen.lock().unwrap_or_else(PoisonError::into_inner)).into_iter().collect()
+        let seen = std::mem::take(&mut *self.seen.lock().unwrap_or_else(PoisonError::into_inner));
+        seen.into_iter().collect()
     }
 }

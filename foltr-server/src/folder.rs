@@ -171,6 +171,7 @@ impl Folder {
             let key = self.key_in_force(&name, &file, &row.public_key)?;
             let file = file.is_file().then_some(file);
             let mut federation = Federation::new(row.id, name.clone(), self.federation_settings(&name)?, key, file);
+            federation.is_key_of_environment = std::env::var_os(key_variable(&name)).is_some();
             federation.features = Some(plan_file::features(&self.federation(&name))?);
             found.push(federation);
         }

@@ -123,7 +123,7 @@ impl Service {
         let id = self.change(federation, |tables, _| {
             let line = InvitationLine {
                 id: invitations::next_id(tables, federation.id)?,
-                note: note.chars().take(200).collect(),
+                note: note.chars().filter(|letter| !letter.is_control()).take(200).collect(),
                 created_at: now,
                 expires_at: now.saturating_add(seconds).min(i64::MAX as u64),
                 uses_left: uses,
@@ -231,6 +231,11 @@ impl Service {
     /// The new key lies in a file before the release that names it is published, and takes the place of the old one after
     /// that. [`crate::folder`] completes a rotation that was interrupted.
     fn rotate_key(&self, federation: &Federation) -> Result<Done, OperatorError> {
+        if federation.is_key_of_environment {
+            let why =
+                "the key is in an environment variable, where a new one cannot be kept: put it into signing.key first";
+            return Err(refused(why));
+        }
         let next_key = next_key(federation)?;
         let (key, now) = (federation.key(), self.now());
         let mut randomness = self.randomness();

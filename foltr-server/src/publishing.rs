@@ -126,6 +126,7 @@ pub fn change_plan(
     model: Option<Params>,
     change: Change<'_>,
 ) -> Result<(), PublishError> {
+    check_key(row, change.key)?;
     let parts = PlanParts::new(plan.clone())?;
     let before = plans::find(tables, row.id, row.plan)?;
     let (old, new) = (before.federation().shards.unwrap_or(1), plan.federation().shards.unwrap_or(1));
@@ -136,6 +137,10 @@ pub fn change_plan(
     if parts.n_clients() < row.n_numbers {
         let why = format!("the new plan is for {} clients, and {} have joined", parts.n_clients(), row.n_numbers);
         return Err(PublishError::Refused(why));
+    }
+    if plans::number_of(tables, row.id, &parts.hash)?.is_some() {
+        let why = "this very plan has been in force: its rounds never come again, since devices have booked them";
+        return Err(PublishError::Refused(why.into()));
     }
     let n_params = plan.shape().n_params();
     let newest = newest_releases(tables, row.id, before.shape().n_params())?;
@@ -168,6 +173,7 @@ pub fn roll_back(
     version: u32,
     change: Change<'_>,
 ) -> Result<(), PublishError> {
+    check_key(row, change.key)?;
     let parts = PlanParts::new(plans::find(tables, row.id, row.plan)?)?;
     if parts.plan.federation().unlearning.is_some() {
         // The chain of a history would have to say who is in the model.
@@ -203,7 +209,9 @@ pub fn roll_back(
     }
     engine.skip();
     states::write(tables, row.id, row.plan, engine.save())?;
-    row.round = engine.round();
+    if !engine.is_asynchronous() {
+        row.round = engine.round();
+    }
     go_on(tables, row, &parts, change)
 }
 
@@ -214,6 +222,7 @@ pub fn change_key(
     next_key: PublicKey,
     change: &Change<'_>,
 ) -> Result<(), PublishError> {
+    check_key(row, change.key)?;
     let parts = PlanParts::new(plans::find(tables, row.id, row.plan)?)?;
     for newest in newest_releases(tables, row.id, parts.plan.shape().n_params())? {
         let params = newest.params().to_vec();
@@ -223,6 +232,13 @@ pub fn change_key(
     row.public_key = *next_key.as_bytes();
     row.revision += 1;
     Ok(federations::update(tables, row)?)
+}
+
+fn check_key(row: &FederationRow, key: &SecretKey) -> Result<(), PublishError> {
+    if row.is_signed_by(&key.public_key()) {
+        return Ok(());
+    }
+    Err(PublishError::Refused("the key that signs was replaced meanwhile: try again with the present key".into()))
 }
 
 fn newest_releases(tables: &mut dyn Connection, id: i64, n_params: usize) -> Result<Vec<Release>, DatabaseError> {

@@ -78,7 +78,7 @@ impl Service {
         match snapshot.row.phase {
             Phase::Waiting => self.open_if_ready(federation, &snapshot, now)?,
             Phase::Open if !snapshot.engine.is_asynchronous() => self.close_if_due(federation, &snapshot, now)?,
-            Phase::Closing if now >= snapshot.row.lease_until => self.close(federation, false)?,
+            Phase::Closing if is_abandoned(&snapshot.row, now) => self.close(federation, false)?,
             Phase::Open | Phase::Closing | Phase::Finished => {}
         }
         self.forget_queued(federation)?;
@@ -165,8 +165,8 @@ impl Service {
         let now = self.now();
         self.pool.write(|tables| {
             let mut row = federations::lock(tables, federation.id)?;
-            let is_abandoned = row.phase == Phase::Closing && now >= row.lease_until && !is_open;
-            if row.is_held || !(row.phase == Phase::Open || is_abandoned) {
+            let may_take_over = !is_open && is_abandoned(&row, now);
+            if row.is_held || !(row.phase == Phase::Open || may_take_over) {
                 return Ok(None);
             }
             row.phase = Phase::Closing;
@@ -211,6 +211,9 @@ impl Service {
                 tracing::warn!(federation = federation.name, round = row.round, "another replica closes the round");
                 return Ok(());
             }
+            if !current.is_signed_by(&key.public_key()) {
+                return Err(SnapshotError::OtherKey(key.public_key()).into());
+            }
             for shard in releases::shards(tables, row.id)? {
                 let params = engine.task(shard.shard).global.clone();
                 let newest = releases::find(tables, row.id, shard.shard, shard.newest, params.len())?;
@@ -228,6 +231,12 @@ impl Service {
             Ok(federations::update(tables, &current)?)
         })
     }
+}
+
+/// Whether nobody closes a round any more that is half closed. A lease from a clock that was ahead does not count.
+fn is_abandoned(row: &FederationRow, now: u64) -> bool {
+    let is_leased = now < row.lease_until && row.lease_until <= now.saturating_add(LEASE_SECONDS);
+    row.phase == Phase::Closing && !is_leased
 }
 
 /// Whether a round may close: everybody that it waits for has come, or its time is over.

@@ -98,15 +98,18 @@ impl Service {
     }
 
     fn route(&self, federation: &Federation, call: &Call, parts: &[&str], query: &str) -> Result<Answer, Problem> {
+        let no_query = || Query::read(query, &[]);
         match (call.method, parts) {
-            (Method::Post, ["devices"]) => self.enrol(federation, call),
-            (Method::Post, ["forget"]) => self.forget(federation, call),
-            (Method::Get, ["receipts", device]) => self.deletion_receipt(federation, call, device),
+            (Method::Post, ["devices"]) => no_query().and_then(|_| self.enrol(federation, call)),
+            (Method::Post, ["forget"]) => no_query().and_then(|_| self.forget(federation, call)),
+            (Method::Get, ["receipts", device]) => {
+                no_query().and_then(|_| self.deletion_receipt(federation, call, device))
+            }
             (Method::Put, ["rounds", round, "contributions", device]) => {
-                self.contribute(federation, call, number(round)?, device)
+                no_query().and_then(|_| self.contribute(federation, call, number(round)?, device))
             }
             (Method::Get, ["task"]) => self.task(federation, call, &Query::read(query, &["shard"])?),
-            (Method::Get, ["plans", hash]) => self.plan(federation, call, hash),
+            (Method::Get, ["plans", hash]) => no_query().and_then(|_| self.plan(federation, call, hash)),
             (Method::Get, ["headers"]) => self.headers(federation, call, &Query::read(query, &["shard", "after"])?),
             (Method::Get, ["releases", "newest"]) => {
                 self.newest_release(federation, call, &Query::read(query, &["shard"])?)
@@ -121,6 +124,11 @@ impl Service {
             }
             _ => Err(Problem::new(Name::NotFound, "there is nothing at this path")),
         }
+    }
+
+    /// Bytes of the longest contribution to any plan of any federation.
+    pub fn longest_contribution(&self) -> usize {
+        self.federations.values().map(Federation::longest_contribution).max().unwrap_or(0)
     }
 
     pub(crate) fn count_refusal(&self, federation: &str, name: Name) {
@@ -141,7 +149,7 @@ impl Service {
     fn signer(&self, federation: &Federation, call: &Call) -> Result<DeviceRow, Problem> {
         let id = hex::decode(&call.device).map(DeviceId::from_bytes);
         let id = id.ok_or_else(|| Problem::new(Name::BadRequest, "foltr-device must be 64 hexadecimal digits"))?;
-        if !federation.is_known(&id) {
+        if !federation.is_enrolled(&id) {
             let later = |wait| Problem::later(Name::TooManyRequests, "too many unknown devices ask", wait);
             self.strangers.take((), (self.clock)()).map_err(later)?;
         }
@@ -188,8 +196,11 @@ impl<'a> Query<'a> {
         for pair in query.split('&').filter(|pair| !pair.is_empty()) {
             let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
             if !allowed.contains(&name) || pairs.iter().any(|(own, _)| *own == name) {
-                let allowed = allowed.join(", ");
-                return Err(Problem::new(Name::BadRequest, format!("the query may have each of {allowed} once")));
+                let detail = match allowed {
+                    [] => "this path has no query".into(),
+                    allowed => format!("the query may have each of {} once", allowed.join(", ")),
+                };
+                return Err(Problem::new(Name::BadRequest, detail));
             }
             pairs.push((name, number(value)?));
         }

@@ -42,7 +42,7 @@ impl Upload {
 
     /// The body, and its share of the memory for bodies.
     pub async fn read(&mut self) -> Result<(Vec<u8>, Option<OwnedSemaphorePermit>), Problem> {
-        let limit = self.shared.limits.body_bytes;
+        let limit = self.shared.limits.body_bytes.min(self.shared.handler.longest_body());
         let announced = usize::try_from(self.body.size_hint().lower()).unwrap_or(usize::MAX);
         if announced > limit {
             return Err(too_large(limit));

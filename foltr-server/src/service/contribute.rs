@@ -61,12 +61,15 @@ impl Service {
         if device != call.device {
             return Err(Problem::new(Name::OtherDevice, "the path is of another device than the one that signed"));
         }
-        let row = self.authenticate(federation, call)?;
-        let hash = Contribution::hash_of(&call.body);
+        let refresh = || federation.refresh(&self.pool).map_err(|error| super::unusable(federation, &error));
         for _ in 0..ATTEMPTS {
             let snapshot = self.snapshot(federation)?;
-            let upload = match check(&snapshot, row.number, call, round, hash) {
+            // After the snapshot: to revoke a device changes the revision, and it is looked at again.
+            let row = self.authenticate(federation, call)?;
+            let upload = match check(&snapshot, row.number, call, round) {
                 Ok(upload) => upload,
+                // Another replica may have gone on since, and a device drops what was refused.
+                Err(_) if refresh()?.row.revision != snapshot.row.revision => continue,
                 Err(problem) => return self.known_or(federation, &snapshot, call, round, row.number, problem),
             };
             let outcome = federation.uploads.submit(upload, |uploads| self.store_uploads(federation, uploads));
@@ -77,11 +80,7 @@ impl Service {
                 Outcome::OtherBytes => return Err(other_bytes()),
                 Outcome::Refused(problem) => return Err(problem),
                 Outcome::Failed(error) => return Err(unavailable(&error)),
-                Outcome::Changed => {
-                    federation.refresh(&self.pool).map_err(|error| super::unusable(federation, &error))?;
-                    // It may have been revoked.
-                    self.authenticate(federation, call)?;
-                }
+                Outcome::Changed => drop(refresh()?),
             }
         }
         Err(Problem::later(Name::Unavailable, "the federation changes too fast", crate::randomness::spread(5)))
@@ -116,7 +115,9 @@ impl Service {
         let now = self.now();
         let written = self.pool.write(|tables| {
             let row = federations::lock(tables, federation.id)?;
-            match uploads.first().map(|upload| upload.snapshot.engine.is_asynchronous()) {
+            // Of the plan in force: those to another one are looked at again.
+            let in_force = uploads.iter().find(|upload| upload.snapshot.row.plan == row.plan);
+            match in_force.map(|upload| upload.snapshot.engine.is_asynchronous()) {
                 Some(true) => fold(tables, federation, row, &uploads, now),
                 _ => store(tables, row, &uploads, now),
             }
@@ -138,7 +139,7 @@ fn other_bytes() -> Problem {
 }
 
 /// Everything that can be said about a contribution before it is stored.
-fn check(snapshot: &Arc<Snapshot>, number: u32, call: &Call, round: u32, hash: Fingerprint) -> Result<Upload, Problem> {
+fn check(snapshot: &Arc<Snapshot>, number: u32, call: &Call, round: u32) -> Result<Upload, Problem> {
     let parts = &snapshot.parts;
     let contribution = Contribution::decode(&call.body, &parts.hash, &parts.expected).map_err(|error| match error {
         ContributionError::Plan { .. } => Problem::new(Name::OtherPlan, error.to_string()),
@@ -157,6 +158,7 @@ fn check(snapshot: &Arc<Snapshot>, number: u32, call: &Call, round: u32, hash: F
         contribution.clone().into_message(number, snapshot.engine.task(shard), &snapshot.shards[shard as usize].starts);
     let message = message.map_err(unknown_start)?;
     snapshot.engine.check(&message).map_err(refused)?;
+    let hash = Contribution::hash_of(&call.body);
     Ok(Upload { snapshot: Arc::clone(snapshot), number, contribution, hash, bytes: call.body.clone() })
 }
 
@@ -197,7 +199,10 @@ fn store(
     now: u64,
 ) -> Result<(Vec<Outcome>, bool), DatabaseError> {
     // What was checked against another state is checked again.
-    let is_current = |upload: &&Upload| upload.snapshot.row.revision == row.revision && row.phase == Phase::Open;
+    let is_current = |upload: &&Upload| {
+        let Snapshot { row: seen, engine, .. } = &*upload.snapshot;
+        seen.revision == row.revision && row.phase == Phase::Open && !engine.is_asynchronous()
+    };
     let current: Vec<&Upload> = uploads.iter().filter(is_current).collect();
     let key = |upload: &Upload| ContributionKey {
         federation: row.id,
@@ -254,4 +259,43 @@ fn receipt(
     let signed = Signed::sign(receipt, &federation.key());
     let signed = signed.map_err(|error| Problem::new(Name::Internal, error.to_string()))?;
     Ok(Answer::bytes(status, signed.as_bytes().to_vec()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::tests::hostile::replicas::buffered;
+    use crate::tests::world::{NAME, TestStore, World, averaging, plan_of, settings};
+
+    fn upload(world: &World) -> Upload {
+        let federation = &world.service.federations[NAME];
+        let contribution = world.contribution(0, [1.0, 0.0]);
+        let call = world.devices[0].upload(&contribution);
+        let snapshot = federation.refresh(&world.service.pool).expect("a store");
+        check(&snapshot, 0, &call, contribution.round).unwrap_or_else(|problem| panic!("{problem:?}"))
+    }
+
+    #[test]
+    fn a_batch_may_have_contributions_to_plans_with_and_without_rounds() {
+        for (before, after) in [(averaging(10), buffered(2)), (buffered(2), averaging(10))] {
+            let mut world = World::new(TestStore::sqlite(), &plan_of(before, false), settings());
+            world.enrol(1);
+            let old = upload(&world);
+            world.service.change_plan(NAME, &plan_of(after, false), None).expect("another plan");
+            let uploads = vec![old, upload(&world)];
+            let outcomes = world.service.store_uploads(&world.service.federations[NAME], uploads);
+            assert!(matches!(outcomes[..], [Outcome::Changed, Outcome::Taken { is_new: true, .. }]), "{outcomes:?}");
+            let report = crate::verifying::everything(&world.service).expect("a store");
+            assert_eq!(report.problems, Vec::<String>::new());
+            // Without rounds the bytes are folded at once, and not stored.
+            let key = ContributionKey { federation: 1, plan: 2, round: 0, number: 0 };
+            let stored = world.service.pool.read(|tables| find(tables, &key)).expect("a store").expect("stored");
+            let is_asynchronous = world.row().deadline == crate::rounds::NO_DEADLINE;
+            assert_eq!(stored.bytes.is_none(), is_asynchronous);
+        }
+    }
+
+    fn find(tables: &mut dyn Connection, key: &ContributionKey) -> Result<Option<Stored>, DatabaseError> {
+        contributions::find(tables, key)
+    }
 }

@@ -20,8 +20,6 @@ enum Joined {
 
 impl Service {
     pub(super) fn enrol(&self, federation: &Federation, call: &Call) -> Result<Answer, Problem> {
-        let later = |wait| Problem::later(Name::TooManyRequests, "too many unknown devices ask", wait);
-        self.strangers.take((), (self.clock)()).map_err(later)?;
         let request = EnrolmentRequest::decode(&call.body)
             .map_err(|error| Problem::new(Name::Malformed, format!("no enrolment request: {error}")))?;
         if call.device != request.key.device_id().to_string() {
@@ -32,22 +30,40 @@ impl Service {
         let snapshot = self.snapshot(federation)?;
         let (most, now) = (snapshot.parts.n_clients(), self.now());
         let has_history = snapshot.parts.plan.federation().unlearning.is_some();
+        self.check_welcome(federation, &request, now)?;
         let joined = self.pool.write(|tables| join(tables, federation.id, &request, most, has_history, now));
         match joined.map_err(|error| unavailable(&error))? {
             Joined::New(device) => {
+                federation.note_enrolled(&device.device);
                 self.wake();
                 enrolment(federation, &snapshot, &device, 201)
             }
             Joined::Before(device) if device.status == Status::Active => enrolment(federation, &snapshot, &device, 200),
             Joined::Before(_) => Err(Problem::new(Name::Revoked, "the device was revoked or forgotten")),
-            Joined::Refused => {
-                Err(Problem::new(Name::InvitationRefused, "the secret is unknown, used up, expired or revoked"))
-            }
+            Joined::Refused => Err(not_invited()),
             Joined::Full => {
                 Err(Problem::new(Name::FederationFull, format!("the plan is for {most} devices, and all have joined")))
             }
         }
     }
+
+    /// Only who joined before or has an invitation gets as far as the writer, and neither waits for those who have none.
+    fn check_welcome(&self, federation: &Federation, request: &EnrolmentRequest, now: u64) -> Result<(), Problem> {
+        let is_welcome = self.pool.read(|tables| {
+            let known = devices::find(tables, federation.id, &request.key.device_id())?;
+            Ok(known.is_some() || invitations::is_usable(tables, federation.id, &request.secret, now)?)
+        });
+        if is_welcome.map_err(|error| unavailable(&error))? {
+            return Ok(());
+        }
+        let later = |wait| Problem::later(Name::TooManyRequests, "too many unknown devices ask", wait);
+        self.strangers.take((), (self.clock)()).map_err(later)?;
+        Err(not_invited())
+    }
+}
+
+fn not_invited() -> Problem {
+    Problem::new(Name::InvitationRefused, "the secret is unknown, used up, expired or revoked")
 }
 
 fn join(

@@ -11,6 +11,7 @@ use crate::federation::Federation;
 use crate::operator::RoundLine;
 use crate::snapshot::PlanParts;
 use crate::store::contributions::{self, ContributionKey};
+use crate::store::devices::{self, Status};
 use crate::store::federations::{self, FederationRow, Phase};
 use crate::store::rounds::{self, RoundRow};
 use crate::store::{releases, states};
@@ -58,7 +59,14 @@ pub(super) fn fold(
 
 impl Folding<'_> {
     fn take(&mut self, tables: &mut dyn Connection, upload: &Upload) -> Result<Outcome, DatabaseError> {
-        let Upload { number, contribution, hash, .. } = upload;
+        let Upload { snapshot, number, contribution, hash, .. } = upload;
+        if snapshot.row.revision != self.row.revision {
+            // It may have been revoked.
+            let device = devices::find(tables, self.row.id, &contribution.device)?;
+            if device.is_none_or(|device| device.status != Status::Active) {
+                return Ok(Outcome::Changed);
+            }
+        }
         let round = contribution.round;
         let key = ContributionKey { federation: self.row.id, plan: self.row.plan, round, number: *number };
         if contributions::find(tables, &key)?.is_some() {
@@ -94,8 +102,12 @@ impl Folding<'_> {
         let squares = params.iter().zip(before).map(|(new, old)| f64::from(new - old).powi(2));
         let step_norm = Some(squares.sum::<f64>().sqrt());
         let newest = releases::find(tables, row.id, 0, newest, params.len())?;
-        let next = newest.next(self.parts.hash, params, &self.federation.key()).map_err(damaged)?;
-        let cause = format!("version {}", self.engine.round());
+        let key = self.federation.key();
+        if !row.is_signed_by(&key.public_key()) {
+            return Err(DatabaseError::Unavailable("the key that signs was replaced just now".into()));
+        }
+        let next = newest.next(self.parts.hash, params, &key).map_err(damaged)?;
+        let cause = format!("version {}", row.round + 1);
         releases::publish(tables, row.id, &next, false, &cause, self.now)?;
         let line = RoundLine {
             round: row.round,
@@ -109,7 +121,8 @@ impl Folding<'_> {
         let n_contributions = row.n_contributions;
         rounds::insert(tables, row.id, &RoundRow { plan: row.plan, n_contributions, digest: [0; 32], line })?;
         row.revision += 1;
-        (row.round, row.opened_at, row.n_contributions) = (self.engine.round(), self.now, 0);
+        // Not that of the coordinator, which a rollback begins anew.
+        (row.round, row.opened_at, row.n_contributions) = (row.round + 1, self.now, 0);
         Ok(())
     }
 }

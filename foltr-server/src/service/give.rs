@@ -77,7 +77,8 @@ impl Service {
         let snapshot = self.snapshot(federation)?;
         let shard = shard_of(&snapshot, query)?;
         let is_staged = snapshot.is_staged_for(&device.device, &federation.settings, self.now());
-        match shard.row.newest.checked_sub(1) {
+        // What was rolled back, or is of another plan, is given to nobody.
+        match shard.row.newest.checked_sub(1).filter(|before| *before >= shard.row.first_start) {
             Some(before) if !is_staged => self.stored_release(federation, shard.row.shard, before),
             _ => Ok(Answer::bytes(200, shard.newest.clone())),
         }

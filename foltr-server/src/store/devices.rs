@@ -57,6 +57,13 @@ pub fn find(
     tables.query(&sql, &[federation.into(), device.as_bytes().as_slice().into()])?.first().map(read).transpose()
 }
 
+/// Of devices with this number or a greater one, whatever their status.
+pub fn ids(tables: &mut dyn Connection, federation: i64, from: u32) -> Result<Vec<DeviceId>, DatabaseError> {
+    let sql = "SELECT device FROM devices WHERE federation = $1 AND number >= $2";
+    let rows = tables.query(sql, &[federation.into(), from.into()])?;
+    rows.iter().map(|row| Ok(DeviceId::from_bytes(row.array(0)?))).collect()
+}
+
 /// Active ones with numbers below a bound, in rising order.
 pub fn active(tables: &mut dyn Connection, federation: i64, below: u32) -> Result<Vec<DeviceRow>, DatabaseError> {
     let sql = format!(

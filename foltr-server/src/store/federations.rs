@@ -1,6 +1,6 @@
 //! Federations, and the round that is open in each.
 
-use foltr_federation::protocol::Lottery;
+use foltr_federation::protocol::{Lottery, PublicKey};
 
 use crate::database::{Connection, DatabaseError, Row, Value};
 
@@ -59,6 +59,14 @@ pub struct FederationRow {
     /// Rises with every replica that begins to close a round. What an older one writes is refused.
     pub fence: i64,
     pub lease_until: u64,
+}
+
+impl FederationRow {
+    /// Whether a key signs now. Who publishes looks in the transaction that does: what an earlier key signs behind the
+    /// release that replaced it can be followed by no device.
+    pub fn is_signed_by(&self, key: &PublicKey) -> bool {
+        self.public_key == *key.as_bytes()
+    }
 }
 
 const COLUMNS: &str = "id, name, revision, plan, public_key, n_numbers, n_active, is_held, phase, round, opened_at, deadline, \

@@ -43,6 +43,19 @@ fn read(row: &Row) -> Result<InvitationLine, DatabaseError> {
     })
 }
 
+/// Whether [`take_use`] would take one.
+pub fn is_usable(
+    tables: &mut dyn Connection,
+    federation: i64,
+    secret: &[u8; 32],
+    now: u64,
+) -> Result<bool, DatabaseError> {
+    let sql = "SELECT 1 FROM invitations WHERE federation = $1 AND secret = $2 AND uses_left > 0 AND is_revoked = 0 AND \
+               expires_at > $3";
+    let rows = tables.query(sql, &[federation.into(), hash(secret).as_bytes().as_slice().into(), now.into()])?;
+    Ok(!rows.is_empty())
+}
+
 /// Takes one use of the invitation with this secret, if it has one left; says which it was.
 pub fn take_use(
     tables: &mut dyn Connection,
