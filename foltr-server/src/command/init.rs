@@ -79,6 +79,7 @@ pub fn run(arguments: &InitArgs) -> Result<()> {
 
 /// The address of the federation, which invitations name.
 fn address(arguments: &InitArgs) -> Result<String> {
+    ensure!(!arguments.federation.contains('/'), "{:?} cannot be a name: it has a slash", arguments.federation);
     let base = arguments.address.as_deref().unwrap_or("http://127.0.0.1:8080").trim_end_matches('/');
     let address = format!("{base}/v1/federations/{}", arguments.federation);
     let key = SecretKey::from_bytes(&[1; 32]).public_key().fingerprint();
@@ -91,18 +92,44 @@ pub fn create_missing(folder: &Folder) -> Result<Vec<String>> {
     let (pool, now) = (folder.pool()?, system_clock()() / 1_000);
     let rows: Vec<FederationRow> = pool.read(|tables| federations::all(tables))?;
     let mut made = Vec::new();
-    for name in folder.names()?.into_iter().filter(|name| rows.iter().all(|row| row.name != *name)) {
+    let (there, missing): (Vec<_>, Vec<_>) =
+        folder.names()?.into_iter().partition(|name| rows.iter().any(|row| row.name == *name));
+    there.iter().try_for_each(|name| note_begun(folder, name))?;
+    for name in missing {
+        let begun = folder.federation(&name).join(BEGUN_FILE);
+        ensure!(
+            !begun.exists(),
+            "federation {name:?} has begun ({}) and is not in the database: is `store` in {SERVER_FILE} the right one? \
+             Restore a backup of it. To begin anew, with devices that must join again, make a federation of another name.",
+            begun.display()
+        );
         let source: PlanAndModel = plan_file::read(&folder.federation(&name))?;
         let (initial, key) = (source.initial()?, folder.key(&name)?);
         let created = pool.write(|tables| publishing::create(tables, &name, &source.plan, &initial, &key, now));
         match created {
-            Ok(_) => made.push(name),
+            Ok(_) => {
+                note_begun(folder, &name)?;
+                made.push(name);
+            }
             // Another replica was faster.
             Err(PublishError::Refused(_) | PublishError::Database(DatabaseError::Statement(_))) => {}
             Err(error) => return Err(error.into()),
         }
     }
     Ok(made)
+}
+
+/// In a federation's folder once it is in the database: it never begins a second time, which would fork its releases.
+const BEGUN_FILE: &str = "begun";
+
+fn note_begun(folder: &Folder, name: &str) -> Result<()> {
+    let file = folder.federation(name).join(BEGUN_FILE);
+    if file.exists() {
+        return Ok(());
+    }
+    std::fs::write(&file, "This federation is in the database. Its releases go on from there.\n")
+        .and_then(|()| signing_key::sync_folder(&file))
+        .with_context(|| file.display().to_string())
 }
 
 /// A new token; earlier ones are not accepted any more.
