@@ -1,4 +1,5 @@
 //! Tests of the service as a whole.
 
+pub mod hostile;
 mod service;
 pub mod world;
