@@ -5,8 +5,9 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use hyper::body::Incoming;
-use hyper::header::{HeaderMap, HeaderName};
-use hyper::{Method as HttpMethod, Request, Response};
+use hyper::header::{self, HeaderMap, HeaderName};
+use hyper::http::request::Parts;
+use hyper::{Method as HttpMethod, Request, Response, Version};
 use tokio::sync::Semaphore;
 use tokio::task::spawn_blocking;
 use tokio::time::timeout;
@@ -50,7 +51,7 @@ pub(super) async fn exchange(
     let path = head.uri.path_and_query().map_or("", |path| path.as_str());
     let route = route::pattern(path);
     let mut upload = Upload::new(body, &shared);
-    let answer = match answer(&shared, &head.method, path, route, &head.headers, &mut upload).await {
+    let answer = match answer(&shared, &head, path, route, &mut upload).await {
         Ok(answer) => answer,
         Err(problem) => refusal(problem, route),
     };
@@ -83,19 +84,19 @@ fn refusal(problem: Problem, route: &'static str) -> Answer {
 
 async fn answer(
     shared: &Arc<Shared>,
-    method: &HttpMethod,
+    head: &Parts,
     path: &str,
     route: &'static str,
-    headers: &HeaderMap,
     upload: &mut Upload,
 ) -> Result<Answer, Problem> {
-    let method = match *method {
+    let method = match head.method {
         HttpMethod::GET | HttpMethod::HEAD => Method::Get,
         HttpMethod::POST => Method::Post,
         HttpMethod::PUT => Method::Put,
         _ => return Err(Problem::new(Name::MethodNotAllowed, "no path takes this method")),
     };
     check_path(path, shared.limits.path_bytes)?;
+    check_head(head)?;
     if matches!(route, route::HEALTH | route::READINESS | route::METRICS | route::DESCRIPTION) {
         return if method == Method::Get { monitoring(shared, route).await } else { Err(other_method()) };
     }
@@ -107,7 +108,7 @@ async fn answer(
     if shared.queue.is_full(kind) {
         return Err(overloaded("too many requests wait for their turn"));
     }
-    let mut call = read_headers(method, path, headers)?;
+    let mut call = read_headers(method, path, &head.headers)?;
     let (body, memory) = upload.read().await?;
     call.body = body;
     let turn = shared.queue.turn(kind).await?;
@@ -128,6 +129,20 @@ fn check_path(path: &str, max_bytes: usize) -> Result<(), Problem> {
         return Err(Problem::new(Name::BadRequest, "the request names no path"));
     }
     Ok(())
+}
+
+/// What HTTP asks of every server, and bodies as they were signed.
+fn check_head(head: &Parts) -> Result<(), Problem> {
+    let n_hosts = head.headers.get_all(header::HOST).iter().count();
+    if n_hosts > 1 || (n_hosts == 0 && head.version == Version::HTTP_11) {
+        return Err(Problem::new(Name::BadRequest, "the request must have one header host"));
+    }
+    match head.headers.get(header::CONTENT_ENCODING) {
+        Some(encoding) if encoding != "identity" => {
+            Err(Problem::new(Name::BadRequest, "a body must not be compressed: its bytes are signed"))
+        }
+        _ => Ok(()),
+    }
 }
 
 fn other_method() -> Problem {
