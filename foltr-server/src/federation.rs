@@ -14,8 +14,8 @@ use crate::service::contribute::{Outcome, Upload};
 use crate::settings::FederationSettings;
 use crate::signing_key;
 use crate::snapshot::{Snapshot, SnapshotError};
-use crate::store::devices::{self, DeviceRow};
-use crate::store::federations;
+use crate::store::devices::{self, DeviceRow, Status};
+use crate::store::federations::{self, FederationRow};
 
 pub struct Federation {
     pub id: i64,
@@ -27,8 +27,7 @@ pub struct Federation {
     pub key_file: Option<PathBuf>,
     key: RwLock<SecretKey>,
     snapshot: RwLock<Option<Arc<Snapshot>>>,
-    /// Devices that were looked up, of the present revision.
-    known: RwLock<HashMap<DeviceId, DeviceRow>>,
+    known: RwLock<KnownDevices>,
     /// Days on which devices were seen, to be stored.
     seen: Mutex<HashMap<u32, u64>>,
     pub uploads: GroupCommit<Upload, Outcome>,
@@ -37,6 +36,14 @@ pub struct Federation {
     collected_at: AtomicU64,
     /// The revision at which no closed round had bytes any more.
     pub emptied: AtomicI64,
+}
+
+/// Active devices that were looked up since one was revoked last. No device becomes active again.
+#[derive(Default)]
+struct KnownDevices {
+    /// Of the snapshot: what was read before it is not added.
+    revision: i64,
+    rows: HashMap<DeviceId, DeviceRow>,
 }
 
 const DAY: u64 = 86_400;
@@ -117,24 +124,35 @@ impl Federation {
         let snapshot = Arc::new(snapshot);
         let mut own = self.snapshot.write().unwrap_or_else(PoisonError::into_inner);
         if own.as_ref().is_none_or(|own| own.row.revision <= snapshot.row.revision) {
+            let n_gone = |row: &FederationRow| row.n_numbers.saturating_sub(row.n_active);
+            let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+            if own.as_ref().is_none_or(|own| n_gone(&own.row) != n_gone(&snapshot.row)) {
+                known.rows.clear();
+            }
+            known.revision = snapshot.row.revision;
             *own = Some(Arc::clone(&snapshot));
-            self.known.write().unwrap_or_else(PoisonError::into_inner).clear();
         }
         snapshot
     }
 
     /// A device, if it is enrolled.
     pub fn device(&self, pool: &Pool, device: &DeviceId) -> Result<Option<DeviceRow>, DatabaseError> {
-        if let Some(row) = self.known.read().unwrap_or_else(PoisonError::into_inner).get(device) {
+        let known = self.known.read().unwrap_or_else(PoisonError::into_inner);
+        if let Some(row) = known.rows.get(device) {
             return Ok(Some(*row));
         }
+        let revision = known.revision;
+        drop(known);
         let found = pool.read(|tables| devices::find(tables, self.id, device))?;
-        if let Some(row) = found {
+        if let Some(row) = found.filter(|row| row.status == Status::Active) {
             let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
-            if known.len() >= MOST_KNOWN {
-                known.clear();
+            if known.rows.len() >= MOST_KNOWN {
+                known.rows.clear();
             }
-            known.insert(*device, row);
+            // It may have been revoked since it was read.
+            if known.revision == revision {
+                known.rows.insert(*device, row);
+            }
         }
         Ok(found)
     }
@@ -144,7 +162,8 @@ impl Federation {
         let today = now / DAY * DAY;
         if device.last_seen < today {
             self.seen.lock().unwrap_or_else(PoisonError::into_inner).insert(device.number, today);
-            if let Some(known) = self.known.write().unwrap_or_else(PoisonError::into_inner).get_mut(&device.device) {
+            let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+            if let Some(known) = known.rows.get_mut(&device.device) {
                 known.last_seen = today;
             }
         }
