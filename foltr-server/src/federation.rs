@@ -14,7 +14,7 @@ use crate::service::contribute::{Outcome, Upload};
 use crate::settings::FederationSettings;
 use crate::signing_key;
 use crate::snapshot::{Snapshot, SnapshotError};
-use crate::store::devices::{self, DeviceRow};
+use crate::store::devices::{self, DeviceRow, Status};
 use crate::store::federations::{self, FederationRow};
 use crate::store::plans;
 
@@ -44,9 +44,10 @@ pub struct Federation {
     pub emptied: AtomicI64,
 }
 
-/// Devices that were looked up, as they are at a revision.
+/// Active devices that were looked up since one was revoked last. No device becomes active again.
 #[derive(Default)]
 struct KnownDevices {
+    /// Of the snapshot: what was read before it is not added.
     revision: i64,
     rows: HashMap<DeviceId, DeviceRow>,
 }
@@ -173,9 +174,13 @@ impl Federation {
         let snapshot = Arc::new(snapshot);
         let mut own = self.snapshot.write().unwrap_or_else(PoisonError::into_inner);
         if own.as_ref().is_none_or(|own| own.row.revision <= snapshot.row.revision) {
+            let n_gone = |row: &FederationRow| row.n_numbers.saturating_sub(row.n_active);
+            let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
+            if own.as_ref().is_none_or(|own| n_gone(&own.row) != n_gone(&snapshot.row)) {
+                known.rows.clear();
+            }
+            known.revision = snapshot.row.revision;
             *own = Some(Arc::clone(&snapshot));
-            let known = KnownDevices { revision: snapshot.row.revision, ..KnownDevices::default() };
-            *self.known.write().unwrap_or_else(PoisonError::into_inner) = known;
         }
         snapshot
     }
@@ -189,7 +194,7 @@ impl Federation {
         let revision = known.revision;
         drop(known);
         let found = pool.read(|tables| devices::find(tables, self.id, device))?;
-        if let Some(row) = found {
+        if let Some(row) = found.filter(|row| row.status == Status::Active) {
             let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
             if known.rows.len() >= MOST_KNOWN {
                 known.rows.clear();

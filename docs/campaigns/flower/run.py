@@ -7,6 +7,10 @@
 Every client adds 1 to every number, so what is measured is what a round costs beside training. Times are the server's own,
 from the moment all clients are there. In Flower 1.41 a client asks for work, and the server for answers, every 3 seconds, which no
 option changes: a round takes about a multiple of 3 seconds, and on a busy machine the next one. Measure on an idle machine.
+
+Once it is installed, this measures foltr-server in the same way and says the ratio:
+
+    cargo run --release -p foltr-server --example load -- rounds
 """
 
 import argparse

@@ -71,7 +71,10 @@ fn a_return_to_an_earlier_model_is_a_new_version() {
         assert_eq!(coordinator.roll_back(&[1.0, f32::NAN]), Err(PayloadError::NotFinite { index: 1 }));
         assert_eq!(coordinator.save(), before);
         assert_eq!(coordinator.roll_back(&[1.0, -1.0]), Ok(()));
-        assert_eq!((coordinator.task().round, coordinator.task().global.as_slice()), (version + 1, [1.0, -1.0].as_slice()));
+        assert_eq!(
+            (coordinator.task().round, coordinator.task().global.as_slice()),
+            (version + 1, [1.0, -1.0].as_slice())
+        );
         let mut loaded = coordinator.clone();
         loaded.load(&coordinator.save()).expect("its own bytes");
         // Client 2 was in the buffer that was dropped.

@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use foltr_federation::protocol::{Signed, Task};
 use rand::rngs::ChaCha8Rng;
 use rand::{RngExt, SeedableRng};
-use tokio::sync::{Mutex, mpsc, watch};
+use tokio::sync::{Mutex, Notify, mpsc, watch};
 use tokio::task::JoinSet;
 
 use super::client::{Connection, Target};
@@ -21,8 +21,9 @@ use super::latency::Latencies;
 use super::process;
 use super::server::RunningServer;
 
-/// How often it is asked for a new task. Devices take turns.
+/// How often it is asked for a new task, by devices in turn: while a round is open, and while none is.
 const POLL: Duration = Duration::from_millis(20);
+const POLL_CLOSED: Duration = Duration::from_millis(2);
 /// A contribution that is not taken by then has failed.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -89,6 +90,8 @@ struct Shared<'a> {
     target: Target,
     devices: &'a [Device],
     task: watch::Receiver<Option<Task>>,
+    /// Somebody was told that its round is closed.
+    closed: Arc<Notify>,
     n_taken: AtomicUsize,
 }
 
@@ -114,8 +117,9 @@ pub fn run(server: &RunningServer, devices: &'static [Device], arrivals: Arrival
 
 async fn measure(server: &RunningServer, devices: &'static [Device], arrivals: Arrivals) -> Measured {
     let (tasks, task) = watch::channel(None);
-    let polling = tokio::spawn(poll(server.target.clone(), devices, tasks));
-    let shared = Shared { target: server.target.clone(), devices, task, n_taken: AtomicUsize::new(0) };
+    let closed = Arc::new(Notify::new());
+    let polling = tokio::spawn(poll(server.target.clone(), devices, tasks, Arc::clone(&closed)));
+    let shared = Shared { target: server.target.clone(), devices, task, closed, n_taken: AtomicUsize::new(0) };
     let shared: Arc<Shared<'static>> = Arc::new(shared);
     let first = next_task(&shared, None).await;
     // What is due and has no connection yet waits here.
@@ -238,6 +242,7 @@ async fn contribute(
             201 => return Ok(()),
             409 if matches!(reply.problem().as_str(), "round-closed" | "unknown-start") => {
                 tally.n_again += 1;
+                shared.closed.notify_one();
                 task = next_task(shared, Some(task.round)).await;
             }
             _ => return Err(Failure::Named(reply.problem())),
@@ -254,7 +259,7 @@ async fn next_task(shared: &Shared<'_>, after: Option<u32>) -> Task {
 }
 
 /// Keeps the newest task, as devices know it that ask at different times.
-async fn poll(target: Target, devices: &'static [Device], tasks: watch::Sender<Option<Task>>) {
+async fn poll(target: Target, devices: &'static [Device], tasks: watch::Sender<Option<Task>>, closed: Arc<Notify>) {
     let mut connection = target.connect().await.expect("the server takes connections");
     let mut etag: Option<String> = None;
     for device in devices.iter().cycle() {
@@ -264,7 +269,9 @@ async fn poll(target: Target, devices: &'static [Device], tasks: watch::Sender<O
             let task = Signed::<Task>::decode(&reply.body).expect("a task");
             tasks.send_replace(Some(*task.unverified()));
         }
-        tokio::time::sleep(POLL).await;
+        let pause = if reply.status == 204 { POLL_CLOSED } else { POLL };
+        // In vain if it waits in vain.
+        drop(tokio::time::timeout(pause, closed.notified()).await);
     }
 }
 

@@ -7,10 +7,12 @@
 //!
 //! Everything takes less than six minutes; a name as an argument takes one measurement, see `-- --help`. The server is the
 //! real one with TLS on loopback, in a process of its own. Its store is below `--folder`, on the disk that is measured.
+//! Flower is measured beside it if it is installed as `docs/campaigns/flower/run.py` says. `docs/campaigns/load.md` has results.
 
 mod client;
 pub mod contributions;
 pub mod device;
+mod flower;
 mod idle;
 mod latency;
 mod limits;
@@ -19,7 +21,8 @@ mod rounds;
 pub mod server;
 
 use std::path::PathBuf;
-use std::time::Duration;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
 
 use clap::{Parser, Subcommand};
 use contributions::Arrivals;
@@ -65,7 +68,7 @@ enum Command {
         #[arg(long, default_value_t = 5_000)]
         connections: usize,
     },
-    /// Rounds of two clients that do nothing.
+    /// Rounds of two clients that do nothing, of this server and of Flower.
     Rounds {
         #[arg(long, default_value_t = 20)]
         rounds: u32,
@@ -84,6 +87,7 @@ struct Campaign {
     folder: PathBuf,
     stores: Vec<Store>,
     n_devices: usize,
+    devices: OnceLock<&'static [Device]>,
 }
 
 #[allow(dead_code, reason = "a test includes this file for what is below")]
@@ -95,14 +99,20 @@ fn main() {
         folder: arguments.folder,
         stores: arguments.store.map_or(vec![Store::Sqlite, Store::Postgres], |store| vec![store]),
         n_devices: arguments.devices,
+        devices: OnceLock::new(),
     };
     match arguments.command {
         Some(Command::Serve { served }) => serve(served),
         Some(Command::ServeNothing { served }) => limits::serve_nothing(&served),
         command => {
             println!("{}, load average {}", process::machine(), process::load_average());
+            let began = Instant::now();
             campaign.take(command);
-            println!("load average at the end {}", process::load_average());
+            println!(
+                "load average at the end {}, after {:.0} s",
+                process::load_average(),
+                began.elapsed().as_secs_f64()
+            );
         }
     }
 }
@@ -142,9 +152,14 @@ impl Campaign {
         self.rounds(20, 2);
     }
 
+    /// Their keys take a while to make.
+    fn devices(&self) -> &'static [Device] {
+        self.devices.get_or_init(|| Device::many(self.n_devices).leak())
+    }
+
     /// Says how many were taken in a second, of each measurement.
     fn contributions(&self, quorum: usize, measurements: &[Arrivals]) -> Vec<f64> {
-        let devices: &'static [Device] = Device::many(self.n_devices).leak();
+        let devices = self.devices();
         let mut rates = Vec::new();
         for &store in &self.stores {
             let folder = self.folder.as_path();
@@ -167,7 +182,7 @@ impl Campaign {
     }
 
     fn idle(&self, time: Duration, n_connections: usize) {
-        let devices: &'static [Device] = Device::many(self.n_devices).leak();
+        let devices = self.devices();
         let setting = Setting { folder: &self.folder, store: Store::Sqlite, devices, quorum: None, per_minute: 60 };
         let server = RunningServer::start(&self.program, &setting).expect("SQLite is always there");
         idle::run(&server, devices, n_connections, time).print();
@@ -178,6 +193,12 @@ impl Campaign {
         let per_minute = 10_000_000;
         let setting = Setting { folder: &self.folder, store: Store::Sqlite, devices, quorum: None, per_minute };
         let server = RunningServer::start(&self.program, &setting).expect("SQLite is always there");
-        rounds::run(&server, devices, n_rounds).print(n_clients);
+        let measured = rounds::run(&server, devices, n_rounds);
+        measured.print(n_clients);
+        drop(server);
+        match flower::seconds_per_round(n_rounds, n_clients) {
+            Some(seconds) => println!("Flower takes {:.0} times as long", seconds / measured.median()),
+            None => println!("Flower is not installed; {} says how", flower::SCRIPT),
+        }
     }
 }

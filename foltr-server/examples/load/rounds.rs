@@ -85,12 +85,19 @@ async fn model(connection: &mut Connection, device: &Device) -> Vec<f32> {
 }
 
 impl Measured {
-    pub fn print(&self, n_clients: usize) {
+    pub fn median(&self) -> f64 {
         let mut sorted = self.seconds.clone();
         sorted.sort_by(f64::total_cmp);
-        let (n, load) = (sorted.len(), process::load_average());
-        println!("foltr, {n_clients} clients, {N_FEATURES} numbers, {n} rounds, load {load}");
-        println!("seconds per round: median {:.4}, from {:.4} to {:.4}", sorted[n / 2], sorted[0], sorted[n - 1]);
+        let middle = sorted.len() / 2;
+        if sorted.len() % 2 == 1 { sorted[middle] } else { (sorted[middle - 1] + sorted[middle]) / 2.0 }
+    }
+
+    pub fn print(&self, n_clients: usize) {
+        let n = self.seconds.len();
+        let shortest = self.seconds.iter().copied().fold(f64::INFINITY, f64::min);
+        let longest = self.seconds.iter().copied().fold(0.0, f64::max);
+        println!("foltr, {n_clients} clients, {N_FEATURES} numbers, {n} rounds, load {}", process::load_average());
+        println!("seconds per round: median {:.4}, from {shortest:.4} to {longest:.4}", self.median());
         if let Some(flushes) = self.n_flushes {
             println!("flushes of the disk a round, of the whole machine: {:.1}", flushes as f64 / n as f64);
         }
