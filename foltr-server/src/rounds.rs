@@ -83,7 +83,7 @@ impl Service {
         match snapshot.row.phase {
             Phase::Waiting => self.open_if_ready(federation, &snapshot, now)?,
             Phase::Open if !snapshot.engine.is_asynchronous() => self.close_if_due(federation, &snapshot, now)?,
-            Phase::Closing if now >= snapshot.row.lease_until => self.close(federation, false)?,
+            Phase::Closing if now >= snapshot.row.lease_until => self.close(federation, &snapshot.row)?,
             Phase::Open | Phase::Closing | Phase::Finished => {}
         }
         self.forget_queued(federation)?;
@@ -124,7 +124,7 @@ impl Service {
         if row.n_contributions == 0 && !snapshot.engine.hides_who() {
             return self.extend(federation, now);
         }
-        self.close(federation, true)
+        self.close(federation, &row)
     }
 
     /// Nobody has come: the round stays open for as long again.
@@ -142,9 +142,9 @@ impl Service {
         Ok(())
     }
 
-    /// Closes the open round, or one that another replica has left half closed. `is_open`: only one that is open.
-    pub(crate) fn close(&self, federation: &Federation, is_open: bool) -> Result<(), RoundError> {
-        let Some(row) = self.begin_closing(federation, is_open)? else { return Ok(()) };
+    /// Closes the round that is open in `seen`, or that another replica has left half closed.
+    pub(crate) fn close(&self, federation: &Federation, seen: &FederationRow) -> Result<(), RoundError> {
+        let Some(row) = self.begin_closing(federation, seen)? else { return Ok(()) };
         let lease = (row.id, row.fence);
         self.while_leased(lease, || self.finish_closing(federation, row))
     }
@@ -191,13 +191,18 @@ impl Service {
         Ok(())
     }
 
-    /// Marks the round as closing, so that nothing is taken any more. Nothing if another replica was faster.
-    fn begin_closing(&self, federation: &Federation, is_open: bool) -> Result<Option<FederationRow>, DatabaseError> {
+    /// Marks the round as closing, so that nothing is taken any more. Nothing if another replica was faster: the round that is
+    /// open then is the next one, and nobody has said that it is due.
+    fn begin_closing(
+        &self,
+        federation: &Federation,
+        seen: &FederationRow,
+    ) -> Result<Option<FederationRow>, DatabaseError> {
         let now = self.now();
         self.pool.write(|tables| {
             let mut row = federations::lock(tables, federation.id)?;
-            let is_abandoned = row.phase == Phase::Closing && now >= row.lease_until && !is_open;
-            if row.is_held || !(row.phase == Phase::Open || is_abandoned) {
+            let is_abandoned = row.phase == Phase::Closing && now >= row.lease_until;
+            if row.revision != seen.revision || row.is_held || !(row.phase == Phase::Open || is_abandoned) {
                 return Ok(None);
             }
             row.phase = Phase::Closing;
