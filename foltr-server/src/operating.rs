@@ -186,7 +186,7 @@ impl Service {
                 "nobody has contributed to the round"
             }
             Phase::Open => {
-                self.close(federation, true)?;
+                self.close(federation, row)?;
                 return Ok(Done::Done);
             }
             _ => "no round is open",

@@ -93,7 +93,7 @@ impl Service {
         match snapshot.row.phase {
             Phase::Waiting => self.open_if_ready(federation, &snapshot, now)?,
             Phase::Open if !snapshot.engine.is_asynchronous() => self.close_if_due(federation, &snapshot, now)?,
-            Phase::Closing if is_abandoned(&snapshot.row, now) => self.close(federation, false)?,
+            Phase::Closing if is_abandoned(&snapshot.row, now) => self.close(federation, &snapshot.row)?,
             Phase::Open | Phase::Closing | Phase::Finished => {}
         }
         self.drop_closed_bytes(federation)?;
@@ -127,9 +127,9 @@ impl Service {
         Ok(self.pool.read(|tables| federations::find(tables, federation.id))?.n_active)
     }
 
-    /// Closes the open round, or one that another replica has left half closed. `is_open`: only one that is open.
-    pub(crate) fn close(&self, federation: &Federation, is_open: bool) -> Result<(), RoundError> {
-        let Some(row) = self.begin_closing(federation, is_open)? else { return Ok(()) };
+    /// Closes the round that is open in `seen`, or that another replica has left half closed.
+    pub(crate) fn close(&self, federation: &Federation, seen: &FederationRow) -> Result<(), RoundError> {
+        let Some(row) = self.begin_closing(federation, seen)? else { return Ok(()) };
         let lease = (row.id, row.fence);
         self.while_leased(lease, || {
             let Some(closing) = self.fold_round(federation, row)? else { return Ok(()) };
@@ -187,17 +187,18 @@ impl Service {
         }
     }
 
-    /// Marks the round as closing, so that nothing is taken any more. Nothing if another replica was faster.
+    /// Marks the round as closing, so that nothing is taken any more. Nothing if another replica was faster: the round that is
+    /// open then is the next one, and nobody has said that it is due.
     pub(crate) fn begin_closing(
         &self,
         federation: &Federation,
-        is_open: bool,
+        seen: &FederationRow,
     ) -> Result<Option<FederationRow>, DatabaseError> {
         let now = self.now();
         self.pool.write(|tables| {
             let mut row = federations::lock(tables, federation.id)?;
-            let may_take_over = !is_open && is_abandoned(&row, now);
-            if row.is_held || !(row.phase == Phase::Open || may_take_over) {
+            let may_take_over = seen.phase == Phase::Closing && is_abandoned(&row, now);
+            if row.revision != seen.revision || row.is_held || !(row.phase == Phase::Open || may_take_over) {
                 return Ok(None);
             }
             row.phase = Phase::Closing;

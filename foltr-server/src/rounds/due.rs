@@ -32,7 +32,7 @@ impl Service {
         if now < row.deadline && !self.has_everybody_come(&row, &snapshot.parts)? {
             return Ok(());
         }
-        self.close(federation, true)
+        self.close(federation, &row)
     }
 
     /// Whether a round that waits for everybody has a contribution of every active device. Those of devices that were

@@ -21,7 +21,7 @@ fn only_the_open_round_has_bytes() {
         world.contribute(1, [1.0, 0.0]);
         // The process ends between the two.
         let federation = world.service.federations.values().next().expect("a federation");
-        world.service.close(federation, true).expect("a closed round");
+        world.service.close(federation, &world.row()).expect("a closed round");
         world.restart();
         world.contribute(0, [1.0, 0.0]);
         assert_eq!(rounds_with_bytes(&world.service), [0, 0, 1], "{name}");

@@ -191,7 +191,7 @@ fn stale_contributions<S: InMemory>() {
 
 fn without_rounds<S: InMemory>() {
     // A device sends again what a full buffer refuses, where the simulator drops it.
-    let buffered = Buffered { rate_limit: BUFFERED.buffer as u32, ..BUFFERED };
+    let buffered = Buffered { rate_limit: BUFFERED.buffer, ..BUFFERED };
     for is_interrupted in [false, true] {
         let world = World { is_interrupted, n_rounds: campaign_size(10, 20), ..WORLD };
         for plan in asynchronous_plans(3, buffered) {

@@ -36,6 +36,23 @@ fn a_replica_that_lags_behind_takes_what_another_one_has_asked_for() {
     });
 }
 
+/// Both see that everybody has come; the slower one finds the next round open.
+#[test]
+fn a_round_that_nobody_found_due_is_not_closed() {
+    TestStore::each(|store| {
+        let name = store.name;
+        let world = world(store);
+        world.contribute(0, [1.0, 0.0]);
+        world.contribute(1, [1.0, 0.0]);
+        let (seen, slower) = (world.row(), world.replica(Box::new(OsRandomness::default())));
+        world.tick();
+        world.contribute(0, [1.0, 0.0]);
+        slower.close(&slower.federations[NAME], &seen).expect("a store");
+        let row = world.row();
+        assert_eq!((row.phase, row.round, row.n_contributions), (Phase::Open, 1, 1), "{name}");
+    });
+}
+
 #[test]
 fn a_round_whose_replica_died_is_closed_by_another_within_seconds() {
     TestStore::each(|store| {
@@ -85,10 +102,11 @@ fn a_replica_that_takes_long_keeps_its_round() {
         let world = world(store);
         world.contribute(0, [1.0, 0.0]);
         world.contribute(1, [0.0, 1.0]);
+        let seen = world.row();
         let ((begun, has_begun), (permit, go_on)) = (sync_channel(1), sync_channel(1));
         let slow = world.replica(Box::new(Slow { noise: OsNoise::default(), begun, go_on }));
         std::thread::scope(|threads| {
-            let closing = threads.spawn(|| slow.close(&slow.federations[NAME], true));
+            let closing = threads.spawn(|| slow.close(&slow.federations[NAME], &seen));
             has_begun.recv().expect("it has begun");
             let before = world.row().lease_until;
             world.advance(2);
@@ -117,10 +135,11 @@ fn a_replica_that_lost_its_round_publishes_nothing() {
         let name = store.name;
         let world = world(store);
         world.contribute(0, [1.0, 0.0]);
+        let seen = world.row();
         let ((begun, has_begun), (permit, go_on)) = (sync_channel(1), sync_channel(1));
         let lost = world.replica(Box::new(Slow { noise: OsNoise::default(), begun, go_on }));
         std::thread::scope(|threads| {
-            let closing = threads.spawn(|| lost.close(&lost.federations[NAME], true));
+            let closing = threads.spawn(|| lost.close(&lost.federations[NAME], &seen));
             has_begun.recv().expect("it has begun");
             let over: Result<(), DatabaseError> = world.service.pool.write(|tables| {
                 let mut row = federations::lock(tables, 1)?;

@@ -11,6 +11,8 @@ use tempfile::TempDir;
 
 pub const FEDERATION: &str = "test";
 pub const BASE: &str = "/v1/federations/test";
+/// Until the deadline of a round.
+pub const ROUND_SECONDS: u64 = 1;
 
 /// Plain averaging, with a parameter for each device.
 fn plan(n_devices: usize) -> String {
@@ -45,7 +47,7 @@ kind = "none"
 
 fn settings(origin: &str, n_devices: usize) -> String {
     format!(
-        "address = \"{origin}{BASE}\"\nround_seconds = 1\nminimum_devices = {n_devices}\nretry_seconds = 1\n\
+        "address = \"{origin}{BASE}\"\nround_seconds = {ROUND_SECONDS}\nminimum_devices = {n_devices}\nretry_seconds = 1\n\
          device_burst = 1000000\ndevice_per_minute = 60000000\nstored_releases = 1000000\n"
     )
 }

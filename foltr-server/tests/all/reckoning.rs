@@ -7,6 +7,7 @@ use foltr_federation::protocol::Release;
 use foltr_server::database::{Access, Connection, Database, Row};
 
 use super::load::{Device, Sent};
+use super::process::ROUND_SECONDS;
 
 /// What was found, for the report.
 #[derive(Debug)]
@@ -91,14 +92,24 @@ fn n_closings(database: &dyn Database) -> u64 {
     query(&mut *connection, "SELECT fence FROM federations")[0].u64(0).expect("a number")
 }
 
-/// Rounds were closed once, in their order, and have the messages that devices have receipts of.
+/// Rounds were closed once, in their order, at the last device or the deadline, and have the messages that devices have
+/// receipts of.
 fn assert_stored(database: &dyn Database, acknowledged: &BTreeMap<u32, Vec<usize>>, numbers: &[u32], n_rounds: u32) {
     let mut connection = database.connect().expect("a database");
-    let rounds = query(&mut *connection, "SELECT round, n_contributions, outcome FROM rounds ORDER BY round");
-    let expected: Vec<(u32, usize, String)> =
-        (0..n_rounds).map(|round| (round, acknowledged.get(&round).map_or(0, Vec::len), "closed".to_owned())).collect();
-    let read = |row: &Row| (row.u32(0).unwrap(), row.u32(1).unwrap() as usize, row.text(2).unwrap().to_owned());
-    assert_eq!(rounds.iter().map(read).collect::<Vec<_>>(), expected);
+    let sql = "SELECT round, n_contributions, opened_at, closed_at, outcome FROM rounds ORDER BY round";
+    let rounds = query(&mut *connection, sql);
+    assert_eq!(rounds.len(), n_rounds as usize);
+    for (round, row) in (0..).zip(&rounds) {
+        let [own, n, opened_at, closed_at] = std::array::from_fn(|column| row.u64(column).expect("a number"));
+        assert_eq!(own, u64::from(round));
+        assert_eq!(n as usize, acknowledged.get(&round).map_or(0, Vec::len), "messages of round {round}");
+        let has_waited = closed_at >= opened_at + ROUND_SECONDS;
+        assert!(
+            n > 0 && (n as usize == numbers.len() || has_waited),
+            "round {round} was closed early with {n} messages"
+        );
+        assert_eq!(row.text(4), Ok("closed"), "round {round}");
+    }
     let stored = query(&mut *connection, "SELECT round, number FROM contributions ORDER BY round, number");
     let stored: Vec<(u32, u32)> = stored.iter().map(|row| (row.u32(0).unwrap(), row.u32(1).unwrap())).collect();
     let of_round = |(round, devices): (&u32, &Vec<usize>)| {

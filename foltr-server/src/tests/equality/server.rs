@@ -213,7 +213,8 @@ impl Served {
     pub fn close(&self, round: u32, is_empty: bool) {
         self.tick();
         if is_empty && self.round() == round {
-            self.service.close(&self.service.federations[NAME], true).expect("an open round");
+            let seen = self.read(|tables| federations::find(tables, 1));
+            self.service.close(&self.service.federations[NAME], &seen).expect("an open round");
         } else if self.round() == round {
             self.time.fetch_add(self.settings.round_seconds * 1_000, Ordering::Relaxed);
         }

@@ -22,7 +22,7 @@ use crate::operator::{Action, Done, Operator, OperatorError};
 use crate::rounds::Closing;
 use crate::service::Service;
 use crate::settings::FederationSettings;
-use crate::store::federations::FederationRow;
+use crate::store::federations::{self, FederationRow, Phase};
 use crate::tests::world::{NAME, START, TestDevice, hash_of, settings};
 use uploads::Past;
 
@@ -275,7 +275,11 @@ impl Run {
         if self.model.is_asynchronous() || self.model.open.is_empty() {
             return Ok(());
         }
-        let row = self.replicas[replica].begin_closing(self.federation(replica), is_open)?;
+        let mut seen: FederationRow = self.store.read(|tables| federations::find(tables, 1))?;
+        if is_open {
+            seen.phase = Phase::Open;
+        }
+        let row = self.replicas[replica].begin_closing(self.federation(replica), &seen)?;
         let model = self.model.begin_closing(is_open);
         ensure!(row.is_some() == model.is_some(), "began to close: {}", row.is_some());
         if let (Some(row), Some(model)) = (row, model) {
