@@ -1,5 +1,6 @@
 //! Tests of the service as a whole.
 
+mod crashes;
 mod service;
 mod simulation;
 pub mod world;
