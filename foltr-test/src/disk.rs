@@ -119,6 +119,11 @@ impl Disk {
         self.contents().plan(operation, fault);
     }
 
+    /// Whether a planned [`Fault::Full`] has happened.
+    pub fn is_full(&self) -> bool {
+        self.contents().is_full()
+    }
+
     /// The disk is no longer full, and no planned fault happens. Lost power comes back by `reboot` only.
     pub fn clear_fault(&self) {
         self.contents().clear_fault();

@@ -4,11 +4,11 @@
 //!
 //! `FOLTR_CAMPAIGN=full` runs 2,000 seeds with 300 operations each. `FOLTR_SEED` runs one.
 
-mod model;
-mod operation;
-mod plans;
+pub mod model;
+pub mod operation;
+pub mod plans;
 mod run;
-mod servers;
+pub mod servers;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::time::Instant;

@@ -65,6 +65,10 @@ impl Contents {
         self.planned.push((operation, fault));
     }
 
+    pub(super) fn is_full(&self) -> bool {
+        self.is_full
+    }
+
     pub(super) fn clear_fault(&mut self) {
         self.planned.clear();
         self.is_full = false;

@@ -1,6 +1,6 @@
 //! Replicas of a server on one store, in memory: processes that end and begin again.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
@@ -36,10 +36,14 @@ impl Process {
     }
 
     pub fn start(&self, database: Arc<dyn Database>, key: &SecretKey) -> Service {
+        self.start_with(database, key, None)
+    }
+
+    pub fn start_with(&self, database: Arc<dyn Database>, key: &SecretKey, key_file: Option<PathBuf>) -> Service {
         let (time, has_ended) = (Arc::clone(&self.time), Arc::clone(&self.has_ended));
         let end = move |_: &DatabaseError| has_ended.store(true, Ordering::Relaxed);
         let pool = Pool::new(database, 3).with_on_disk_error(end);
-        let federation = Federation::new(1, NAME.into(), self.settings.clone(), key.clone(), None);
+        let federation = Federation::new(1, NAME.into(), self.settings.clone(), key.clone(), key_file);
         let clock = Arc::new(move || time.load(Ordering::Relaxed));
         Service::with_randomness(pool, vec![federation], clock, Box::new(Known::new(self.seed)))
     }
