@@ -338,7 +338,8 @@ pub fn read_message(snapshot: &Snapshot, stored: &Stored) -> Result<foltr_federa
     let contribution = Contribution::decode(bytes, &parts.hash, &parts.expected).map_err(|error| error.to_string())?;
     let shard = parts.plan.shard_of(stored.number);
     let task = snapshot.engine.task(shard);
-    let message = contribution.into_message(stored.number, task, &snapshot.shards[shard as usize].starts);
+    let starts = snapshot.shards[shard as usize].starts_of_taken(&contribution.start);
+    let message = contribution.into_message(stored.number, task, &starts);
     message.map_err(|error: UnknownStart| error.to_string())
 }
 

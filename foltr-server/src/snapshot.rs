@@ -39,6 +39,8 @@ pub struct ShardSnapshot {
     pub row: ShardRow,
     /// Releases that contributions may start from, the newest last.
     pub starts: Vec<ReleaseId>,
+    /// The same and some more before them, and whether each changes nothing but the key.
+    recent: Vec<(ReleaseId, bool)>,
     /// The newest release as devices get it.
     pub newest: Vec<u8>,
     /// The open round's task; nothing if no round is open.
@@ -100,6 +102,30 @@ impl PlanParts {
     }
 }
 
+impl ShardSnapshot {
+    /// Releases that a contribution that was taken may have started from, the newest last. A key that was replaced since
+    /// then makes nothing older: such a release has the model of the one before.
+    pub fn starts_of_taken(&self, start: &ReleaseId) -> Vec<ReleaseId> {
+        let counts = |(release, is_key): &&(ReleaseId, bool)| !is_key || release == start;
+        self.recent.iter().filter(counts).map(|(release, _)| *release).collect()
+    }
+}
+
+/// Keys that are replaced while a round is open.
+const MOST_KEYS: u32 = 100;
+
+fn recent(
+    tables: &mut dyn Connection,
+    federation: i64,
+    shard: &ShardRow,
+    n_starts: u32,
+) -> Result<Vec<(ReleaseId, bool)>, DatabaseError> {
+    let most = n_starts.saturating_add(MOST_KEYS);
+    let from = shard.first_start.max((shard.newest + 1).saturating_sub(most));
+    let headers = releases::headers(tables, federation, shard.shard, from, most)?;
+    Ok(headers.iter().map(|header| (header.id(), header.unverified().next_key.is_some())).collect())
+}
+
 impl Snapshot {
     /// Reads what is in force. `known` saves the work for a plan that has not changed.
     pub fn read(
@@ -122,10 +148,11 @@ impl Snapshot {
         let mut shards = Vec::new();
         for shard in releases::shards(tables, row.id)? {
             let starts = releases::starts(tables, row.id, &shard, parts.n_starts())?;
+            let recent = recent(tables, row.id, &shard, parts.n_starts())?;
             let n_params = parts.plan.shape().n_params();
             let newest = releases::find(tables, row.id, shard.shard, shard.newest, n_params)?;
             verify_newest(newest.signed_header(), &public)?;
-            let mut own = ShardSnapshot { row: shard, starts, newest: newest.encode(), task: None };
+            let mut own = ShardSnapshot { row: shard, starts, recent, newest: newest.encode(), task: None };
             own.task = open_task(&row, &parts, &engine, &own, key)?;
             shards.push(own);
         }
