@@ -2,6 +2,7 @@
 
 mod closed_bytes;
 mod crashes;
+mod dependencies;
 mod documents;
 mod equality;
 mod forgetting;

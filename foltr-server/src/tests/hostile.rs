@@ -7,4 +7,5 @@ mod floods;
 mod raw;
 pub mod replicas;
 mod scene;
+mod schemathesis;
 mod strangers;

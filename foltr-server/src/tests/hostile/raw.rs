@@ -53,7 +53,6 @@ pub struct Reply {
     pub status: u16,
     /// The name of its problem; empty without one.
     pub problem: String,
-    pub body: Vec<u8>,
 }
 
 impl Client {
@@ -121,6 +120,6 @@ impl Client {
         body.truncate(length);
         let json: serde_json::Value = serde_json::from_slice(&body).unwrap_or_default();
         let problem = json["type"].as_str().and_then(|kind| kind.strip_prefix("urn:foltr:problem:"));
-        Ok(Reply { status, problem: problem.unwrap_or_default().to_owned(), body })
+        Ok(Reply { status, problem: problem.unwrap_or_default().to_owned() })
     }
 }

@@ -4,9 +4,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 
 use foltr_federation::asynchronous::Buffered;
-use foltr_federation::protocol::{Plan, ReleaseChain};
-use foltr_federation::{Asynchrony, FederationPlan, NoiseSource};
+use foltr_federation::protocol::{Plan, ReleaseChain, Signed, Task};
+use foltr_federation::{Asynchrony, FederationPlan, NoiseSource, Staleness};
 
+use crate::call::Method;
 use crate::database::{DatabaseError, Pool};
 use crate::federation::Federation;
 use crate::operator::{Action, Operator};
@@ -14,7 +15,7 @@ use crate::randomness::{OsRandomness, Randomness};
 use crate::service::Service;
 use crate::settings::FederationSettings;
 use crate::store::releases;
-use crate::tests::world::{NAME, TestStore, World, averaging, plan_of, problem, settings, text};
+use crate::tests::world::{BASE, NAME, TestStore, World, averaging, plan_of, problem, settings, text};
 
 pub fn buffered(buffer: u32) -> FederationPlan {
     let asynchrony = Buffered { buffer, staleness_exponent: 0.5, rate_limit: 5, max_staleness: 3 };
@@ -65,6 +66,26 @@ fn no_release_is_signed_by_a_key_that_was_replaced_while_its_round_closed() {
             chain.follow(header).expect("a chain that devices can follow");
         }
     });
+}
+
+#[test]
+fn a_round_goes_on_under_a_new_key() {
+    for staleness in [None, Some(Staleness { most: 1, exponent: 0.5 })] {
+        TestStore::each(|store| {
+            let mut world = world(store, FederationPlan { staleness, ..averaging(10) });
+            world.enrol(2);
+            world.contribute(0, [1.0, 0.0]);
+            world.act(Action::RotateKey);
+            let task = world.devices[1].call(Method::Get, &format!("{BASE}/task?shard=0"), Vec::new());
+            let task = *Signed::<Task>::decode(&world.service.answer(&task).body).expect("a task").unverified();
+            let upload = world.devices[1].upload(&world.devices[1].step(&task, task.start, [3.0, 0.0]));
+            assert_eq!(world.service.answer(&upload).status, 201);
+            let report = crate::verifying::everything(&world.service).expect("a store");
+            assert_eq!(report.problems, Vec::<String>::new());
+            world.tick();
+            assert_eq!((world.row().round, world.newest(0).params()), (1, [2.0, 0.0].as_slice()));
+        });
+    }
 }
 
 #[test]
