@@ -32,7 +32,7 @@ use crate::store::rounds::{self, RoundRow};
 use crate::store::{devices, releases, states};
 
 /// How long a round that is being closed is left to its replica after that has last said that it lives.
-const LEASE_SECONDS: u64 = 3;
+pub(crate) const LEASE_SECONDS: u64 = 3;
 /// How often it says so.
 const RENEWAL: Duration = Duration::from_millis(500);
 

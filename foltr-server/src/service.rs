@@ -157,6 +157,8 @@ impl Service {
     fn signer(&self, federation: &Federation, call: &Call) -> Result<DeviceRow, Problem> {
         let id = hex::decode(&call.device).map(DeviceId::from_bytes);
         let id = id.ok_or_else(|| Problem::new(Name::BadRequest, "foltr-device must be 64 hexadecimal digits"))?;
+        // Who is enrolled is known from the first look on.
+        self.snapshot(federation)?;
         if !federation.is_enrolled(&id) {
             let later = |wait| Problem::later(Name::TooManyRequests, "too many unknown devices ask", wait);
             self.strangers.take((), (self.clock)()).map_err(later)?;

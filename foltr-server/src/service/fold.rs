@@ -42,7 +42,8 @@ pub(super) fn fold(
     // What a key signs that is no longer in force, no device follows.
     let key = federation.key();
     let has_key = row.public_key == *key.public_key().as_bytes();
-    let is_current = |upload: &&Upload| upload.snapshot.row.plan == row.plan && row.phase == Phase::Open && has_key;
+    let is_open = row.phase == Phase::Open && !row.is_held && has_key;
+    let is_current = |upload: &&Upload| upload.snapshot.row.plan == row.plan && is_open;
     let Some(first) = uploads.iter().find(is_current) else {
         return Ok((uploads.iter().map(|_| Outcome::Changed).collect(), false));
     };

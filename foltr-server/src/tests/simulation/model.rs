@@ -15,7 +15,7 @@ pub use uploads::{Sending, Verdict};
 
 /// Of federations without rounds.
 const NEVER: u64 = i64::MAX as u64;
-const LEASE: u64 = 60;
+use crate::rounds::LEASE_SECONDS as LEASE;
 
 pub type Vector = [f64; 2];
 
