@@ -164,7 +164,7 @@ fn call(service: &Service, request: Request) -> Answer {
 
 enum Participant {
     Core(Box<Alone>),
-    Shell(Device),
+    Shell(Box<Device>),
 }
 
 impl Participant {
@@ -269,7 +269,7 @@ impl World {
         for number in 0..size.n_devices {
             let mut device = if number < size.n_shells {
                 let folder = folder.join(format!("device-{number}"));
-                Participant::Shell(Device::open(folder, options.clone()).expect("a new folder"))
+                Participant::Shell(Box::new(Device::open(folder, options.clone()).expect("a new folder")))
             } else {
                 Participant::Core(Box::new(Alone::load(&options, Records::new(), &mut self.random)))
             };

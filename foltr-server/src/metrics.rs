@@ -24,6 +24,9 @@ struct Refused {
     reason: &'static str,
 }
 
+/// Name, meaning, and the number of a federation.
+type Described = (&'static str, &'static str, fn(&FederationRow) -> i64);
+
 impl Service {
     /// Why nothing works; nothing if all is well.
     pub fn readiness(&self) -> Result<(), String> {
@@ -44,7 +47,7 @@ impl Service {
 
     fn write_metrics(&self, rows: &[FederationRow], text: &mut String) {
         let mut registry = Registry::with_prefix("foltr");
-        let gauges: [(&str, &str, fn(&FederationRow) -> i64); 6] = [
+        let gauges: [Described; 6] = [
             ("round", "The open round, or the next one", |row| row.round.into()),
             ("round_open", "Whether a round is open", |row| i64::from(row.phase == Phase::Open)),
             ("round_contributions", "Contributions to the open round", |row| row.n_contributions.into()),
