@@ -67,7 +67,7 @@ fn run(kind: Kind, operations: &[Operation], crash: Crash) -> [End; 2] {
         site.service = None;
         disk.clear_fault();
         // After a failed sync another process may begin on the same machine.
-        if crash.fault != Fault::SyncError || crash.seed % 2 == 0 {
+        if crash.fault != Fault::SyncError || crash.seed.is_multiple_of(2) {
             disk.reboot(crash.survivors, crash.seed);
         }
         site.start(sqlite(&disk));
