@@ -314,7 +314,7 @@ fn devices_draw_from_the_operating_system() {
 /// The same of a server: only its tests close rounds with other random numbers.
 #[test]
 fn servers_draw_from_the_operating_system() {
-    let words = ["SimulatedNoise", "is_simulated: true", "foltr_simulation", "foltr_client"];
+    let words = ["SimulatedNoise::", "is_simulated: true", "foltr_simulation", "foltr_client"];
     assert_eq!(uses_beside_tests("foltr-server", &words), [""; 0], "simulated noise outside of tests");
     let says = read(&workspace().join("foltr-server/src/randomness.rs"));
     let answers: Vec<&str> = says.split("fn is_simulated(&self) -> bool {").skip(1).map(str::trim_start).collect();
