@@ -41,6 +41,8 @@ pub(super) const OF_EVERY_REQUEST: &[Name] = &[BadRequest, TooSlow, HeadersTooLa
 pub(super) const OF_EVERY_CALL: &[Name] = &[TooLarge, Unavailable, Internal];
 /// Of all that devices ask for.
 pub(super) const OF_EVERY_DEVICE: &[Name] = &[UnknownFederation, BadSignature, Revoked, TooManyRequests];
+/// Of all that operators ask for: who sends too many wrong tokens has to wait.
+pub(super) const OF_EVERY_OPERATOR: &[Name] = &[NotAuthorised, TooManyRequests];
 
 const fn device(method: Method, path: &'static str, id: &'static str, summary: &'static str) -> Operation {
     Operation { method, path, who: Who::Device, id, summary, query: &[], body: None, answers: &[], problems: &[] }
@@ -143,19 +145,18 @@ pub(super) const OPERATIONS: &[Operation] = &[
     },
     Operation {
         answers: &[(200, JSON, "All federations.")],
-        problems: &[NotAuthorised],
         ..operator(Method::Get, "/v1/admin/overview", "overview", "What the dashboard shows.")
     },
     Operation {
         body: Some((JSON, "Action.")),
         answers: &[(200, JSON, "It is done.")],
-        problems: &[Malformed, NotAuthorised, UnknownFederation, Refused],
+        problems: &[Malformed, UnknownFederation, Refused],
         ..operator(Method::Post, "/v1/admin/federations/{federation}/actions", "act", "Does something to a federation.")
     },
     Operation {
         query: &[("version", false, "Without it, the published one.")],
         answers: &[(200, BYTES, "The ranker as safetensors, for `foltr evaluate`.")],
-        problems: &[NotAuthorised, UnknownFederation, NotFound, Refused],
+        problems: &[UnknownFederation, NotFound, Refused],
         ..operator(Method::Get, "/v1/admin/federations/{federation}/model", "model", "A model, as a file.")
     },
     Operation {
@@ -183,7 +184,7 @@ impl Operation {
     pub fn all_problems(&self) -> Vec<Name> {
         let groups: &[&[Name]] = match self.who {
             Who::Device => &[OF_EVERY_REQUEST, OF_EVERY_CALL, OF_EVERY_DEVICE, self.problems],
-            Who::Operator => &[OF_EVERY_REQUEST, OF_EVERY_CALL, self.problems],
+            Who::Operator => &[OF_EVERY_REQUEST, OF_EVERY_CALL, OF_EVERY_OPERATOR, self.problems],
             Who::Anybody => &[OF_EVERY_REQUEST, self.problems],
         };
         let mut names = groups.concat();
