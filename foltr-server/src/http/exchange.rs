@@ -51,10 +51,8 @@ pub(super) async fn exchange(
     let path = head.uri.path_and_query().map_or("", |path| path.as_str());
     let route = route::pattern(path);
     let mut upload = Upload::new(body, &shared);
-    let answer = match answer(&shared, &head, path, route, &mut upload).await {
-        Ok(answer) => answer,
-        Err(problem) => refusal(problem, route),
-    };
+    let answer = answer(&shared, &head, path, route, &mut upload).await;
+    let answer = with_allowed(answer.unwrap_or_else(Answer::from), route);
     let closes = !upload.is_read() || shared.shutdown.has_begun();
     let response = respond::response(answer, shared.is_tls, closes);
     let time = began.elapsed();
@@ -73,10 +71,9 @@ pub(super) async fn exchange(
     response.start(&activity)
 }
 
-fn refusal(problem: Problem, route: &'static str) -> Answer {
-    let is_method = problem.name == Name::MethodNotAllowed;
-    let mut answer = Answer::from(problem);
-    if is_method {
+/// Whoever asks by another method than a path has gets to know those that it has.
+fn with_allowed(mut answer: Answer, route: &'static str) -> Answer {
+    if answer.status == Name::MethodNotAllowed.status() {
         answer.headers.push(("allow", route::allowed(route).into()));
     }
     answer
