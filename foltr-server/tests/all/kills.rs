@@ -82,7 +82,8 @@ fn a_killed_server_on_sqlite_loses_nothing() {
         process.kill();
         process.start();
     }
-    std::thread::sleep(Duration::from_secs(1));
+    // A round that was being closed is taken over when the lease of who closed it is over.
+    std::thread::sleep(Duration::from_secs(5));
     let report = conclude(load, &kills, &Sqlite::open(&folder.path().join("foltr.db")), began);
     assert!(!process.log().contains("panicked"), "{}", process.log());
     process.kill();
