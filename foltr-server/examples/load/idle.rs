@@ -54,9 +54,14 @@ pub fn run(server: &RunningServer, devices: &'static [Device], n_connections: us
 }
 
 async fn measure(server: &RunningServer, devices: &'static [Device], n_connections: usize, time: Duration) -> Measured {
-    let connections = Arc::new(connect(&server.target, n_connections).await);
-    let first = connections[0].lock().await.ask(&devices[0].asks_for_task(None)).await.expect("an answer");
-    let etag: Arc<str> = first.etag.expect("a round is open").into();
+    let mut first = server.target.connect().await.expect("the server takes connections");
+    let etag = loop {
+        match first.ask(&devices[0].asks_for_task(None)).await.expect("an answer").etag {
+            Some(etag) => break Arc::<str>::from(etag),
+            None => tokio::time::sleep(Duration::from_millis(100)).await,
+        }
+    };
+    let connections = Arc::new(connect(&server.target, devices, n_connections).await);
     let rate = devices.len() as f64 / EVERY.as_secs_f64();
     let mut random = ChaCha8Rng::seed_from_u64(2);
     let mut asked = JoinSet::new();
@@ -82,15 +87,18 @@ async fn measure(server: &RunningServer, devices: &'static [Device], n_connectio
     Measured { n_devices: devices.len(), n_connections, latencies, seconds, server_seconds, memory: server.memory() }
 }
 
-async fn connect(target: &Target, n: usize) -> Vec<Mutex<Connection>> {
+/// Connections with a request each: the server ends those that have none.
+async fn connect(target: &Target, devices: &'static [Device], n: usize) -> Vec<Mutex<Connection>> {
     let mut connecting = JoinSet::new();
     for worker in 0..AT_ONCE {
         let target = target.clone();
         let n = n / AT_ONCE + usize::from(worker < n % AT_ONCE);
         connecting.spawn(async move {
             let mut made = Vec::with_capacity(n);
-            for _ in 0..n {
-                made.push(Mutex::new(target.connect().await.expect("the server takes connections")));
+            for device in devices.iter().skip(worker).step_by(AT_ONCE).take(n) {
+                let mut connection = target.connect().await.expect("the server takes connections");
+                connection.ask(&device.asks_for_task(None)).await.expect("an answer");
+                made.push(Mutex::new(connection));
             }
             made
         });
