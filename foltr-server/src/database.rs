@@ -44,6 +44,18 @@ pub trait Connection: Send {
     /// The rows that a statement returns.
     fn query(&mut self, sql: &str, values: &[Value]) -> Result<Vec<Row>, DatabaseError>;
 
+    /// The rows of one statement that reads, in a transaction of its own.
+    fn query_alone(&mut self, sql: &str, values: &[Value]) -> Result<Vec<Row>, DatabaseError> {
+        self.begin(Access::Read)?;
+        match self.query(sql, values) {
+            Ok(rows) => self.commit().map(|()| rows),
+            Err(error) => {
+                self.roll_back();
+                Err(error)
+            }
+        }
+    }
+
     /// Runs a statement for each list of values, in this order, and says how many rows each changed.
     fn execute_many(&mut self, sql: &str, values: &[Vec<Value>]) -> Result<Vec<u64>, DatabaseError>;
 

@@ -193,7 +193,7 @@ impl Federation {
         }
         let revision = known.revision;
         drop(known);
-        let found = pool.read(|tables| devices::find(tables, self.id, device))?;
+        let found = devices::look_up(pool, self.id, device)?;
         if let Some(row) = found.filter(|row| row.status == Status::Active) {
             let mut known = self.known.write().unwrap_or_else(PoisonError::into_inner);
             if known.rows.len() >= MOST_KNOWN {

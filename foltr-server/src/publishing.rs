@@ -103,7 +103,7 @@ pub fn abandon_round(
     if !has_rounds || !matches!(row.phase, Phase::Open | Phase::Closing) {
         return Ok(());
     }
-    let sent = contributions::of_round(tables, row.id, row.plan, row.round)?;
+    let sent = contributions::of_round(tables, row.id, row.plan, row.round, 0)?;
     let line = RoundLine {
         round: row.round,
         opened_at: row.opened_at,

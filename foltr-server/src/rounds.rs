@@ -7,6 +7,7 @@
 //! over with the next fence.
 
 mod due;
+mod gathering;
 
 use std::sync::Arc;
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -16,6 +17,7 @@ use foltr_federation::protocol::{Contribution, DeviceId, Lottery, PlanError, Unk
 use foltr_federation::{CloseError, OpenRound, Participation, RoundReport};
 
 pub use due::{awaited, is_due};
+pub(crate) use gathering::{Gathered, is_intact};
 
 use crate::database::{Connection, DatabaseError};
 use crate::engine::{Engine, EngineError, MessageRefused};
@@ -129,10 +131,11 @@ impl Service {
 
     /// Closes the round that is open in `seen`, or that another replica has left half closed.
     pub(crate) fn close(&self, federation: &Federation, seen: &FederationRow) -> Result<(), RoundError> {
+        let gathered = self.gather(seen)?;
         let Some(row) = self.begin_closing(federation, seen)? else { return Ok(()) };
         let lease = (row.id, row.fence);
         self.while_leased(lease, || {
-            let Some(closing) = self.fold_round(federation, row)? else { return Ok(()) };
+            let Some(closing) = self.fold_round(federation, row, gathered)? else { return Ok(()) };
             self.publish(federation, closing)
         })
     }
@@ -160,20 +163,15 @@ impl Service {
         &self,
         federation: &Federation,
         row: FederationRow,
+        gathered: Gathered,
     ) -> Result<Option<Closing>, RoundError> {
         let snapshot = federation.refresh(&self.pool)?;
-        let read = self.pool.read(|tables| -> Result<_, DatabaseError> {
-            let is_ours = is_closed_by(&row, &federations::find(tables, row.id)?) && is_closed_by(&row, &snapshot.row);
-            is_ours.then(|| contributions::of_round(tables, row.id, row.plan, row.round)).transpose()
-        })?;
-        let Some(contributions) = read else {
+        let is_ours = is_closed_by(&row, &snapshot.row);
+        let gathered = if is_ours { self.gather_all(&row, gathered)? } else { None };
+        let Some(contributions) = gathered else {
             tracing::warn!(federation = federation.name, round = row.round, "another replica closes the round");
             return Ok(None);
         };
-        let acknowledged = row.n_contributions;
-        if contributions.len() != acknowledged as usize {
-            return Err(RoundError::Lost { round: row.round, found: contributions.len(), acknowledged });
-        }
         let drawn = self.drawn(&row, &snapshot.parts)?;
         let mut closing = fold(snapshot, row, contributions, &drawn)?;
         let round = closing.row.round;
@@ -346,12 +344,9 @@ fn fold(
     Ok(Closing { snapshot, row, engine, contributions, open: Vec::new(), closed: Vec::new() })
 }
 
-/// What a stored contribution says.
+/// What a stored contribution says. Whether its bytes are those of its hash is [`is_intact`]'s to say.
 pub fn read_message(snapshot: &Snapshot, stored: &Stored) -> Result<foltr_federation::Message, String> {
     let bytes = stored.bytes.as_deref().ok_or("its bytes are gone")?;
-    if Contribution::hash_of(bytes) != stored.hash {
-        return Err("its bytes were altered".into());
-    }
     let parts = &snapshot.parts;
     let contribution = Contribution::decode(bytes, &parts.hash, &parts.expected).map_err(|error| error.to_string())?;
     let shard = parts.plan.shard_of(stored.number);

@@ -1,6 +1,7 @@
 //! Tests of the service as a whole.
 
 mod closed_bytes;
+mod closing;
 mod crashes;
 mod dependencies;
 mod documents;

@@ -6,7 +6,7 @@ use crate::database::{Connection, DatabaseError};
 use crate::engine::Engine;
 use crate::federation::Federation;
 use crate::history;
-use crate::rounds::read_message;
+use crate::rounds::{is_intact, read_message};
 use crate::service::Service;
 use crate::snapshot::SnapshotError;
 use crate::store::contributions::{self, Stored};
@@ -80,7 +80,7 @@ fn look(
             return Ok("no round is open".into());
         }
         let row = crate::store::federations::find(tables, row.id)?;
-        let sent = contributions::of_round(tables, row.id, row.plan, row.round)?;
+        let sent = contributions::of_round(tables, row.id, row.plan, row.round, 0)?;
         if row.revision == snapshot.row.revision {
             if sent.len() != row.n_contributions as usize {
                 let why = format!("{} contributions are there, {} were acknowledged", sent.len(), row.n_contributions);
@@ -88,6 +88,9 @@ fn look(
             }
             for stored in &sent {
                 let number = stored.number;
+                if !is_intact(stored) {
+                    return Err(damaged(format!("contribution {number}: its bytes were altered")));
+                }
                 read_message(&snapshot, stored).map_err(|why| damaged(format!("contribution {number}: {why}")))?;
             }
         }
@@ -193,7 +196,7 @@ fn check_rounds(tables: &mut dyn Connection, federation: &Federation) -> Result<
         if round.digest == [0; 32] {
             continue;
         }
-        let sent: Vec<Stored> = contributions::of_round(tables, federation.id, round.plan, round.line.round)?;
+        let sent: Vec<Stored> = contributions::of_round(tables, federation.id, round.plan, round.line.round, 0)?;
         if sent.len() < round.n_contributions as usize {
             n_old += 1;
             continue;

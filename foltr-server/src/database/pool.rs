@@ -6,7 +6,7 @@ mod watched;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use super::{Access, Connection, Database, DatabaseError};
+use super::{Access, Connection, Database, DatabaseError, Row, Value};
 use slots::{Lease, Slots};
 use watched::Watched;
 
@@ -56,6 +56,11 @@ impl Pool {
         self.run(Access::Read, run)
     }
 
+    /// The rows of one statement that reads, with one question to the database where a transaction takes three.
+    pub fn query(&self, sql: &str, values: &[Value]) -> Result<Vec<Row>, DatabaseError> {
+        self.try_again(Access::Read, |connection| connection.query_alone(sql, values))
+    }
+
     /// A transaction that is durable afterwards. It runs again if the database was busy or not reachable, which has undone it.
     /// After [`DatabaseError::Unknown`] it does not.
     pub fn write<T, E: From<DatabaseError>>(
@@ -70,13 +75,19 @@ impl Pool {
         access: Access,
         mut run: impl FnMut(&mut dyn Connection) -> Result<T, E>,
     ) -> Result<T, E> {
+        self.try_again(access, |connection| (connection as &mut dyn Connection).transaction(access, &mut run))
+    }
+
+    fn try_again<T, E: From<DatabaseError>>(
+        &self,
+        access: Access,
+        mut run: impl FnMut(&mut Watched<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
         let began = Instant::now();
         let mut wait = FIRST_WAIT;
         for attempt in 1.. {
             let mut lease = self.slots(access).take(self.patience)?;
-            let (done, error) = self.attempt(&mut lease, attempt > 1, |watched| {
-                (watched as &mut dyn Connection).transaction(access, &mut run)
-            });
+            let (done, error) = self.attempt(&mut lease, attempt > 1, &mut run);
             drop(lease);
             let may_help = matches!(error, Some(DatabaseError::Unavailable(_)));
             if done.is_ok() || !may_help || attempt == N_ATTEMPTS || began.elapsed() + wait > self.patience {

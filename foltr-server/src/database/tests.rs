@@ -353,3 +353,23 @@ fn the_log_does_not_grow_without_bound() {
 fn sqlite_on(disk: &Disk) -> Sqlite {
     Sqlite::open("store.db".as_ref()).on_vfs(disk.name())
 }
+
+#[test]
+fn one_statement_alone_reads_and_changes_nothing() {
+    each(|test| {
+        let name = test.name;
+        test.run(Access::Write, |connection| connection.execute_many(INSERT, &[thing(1), thing(2)]));
+        let mut connection = test.connect();
+        let count = "SELECT count(*) FROM things WHERE id >= $1";
+        assert_eq!(connection.query_alone(count, &[2_i64.into()]).unwrap(), [Row(vec![1_i64.into()])], "{name}");
+        for wrong in ["DELETE FROM things WHERE id >= $1 RETURNING id", "SELECT nothing FROM things WHERE id >= $1"] {
+            let refused = connection.query_alone(wrong, &[1_i64.into()]);
+            assert!(matches!(refused, Err(DatabaseError::Statement(_))), "{name}: {refused:?}");
+        }
+        connection.begin(Access::Write).unwrap();
+        let refused = connection.query_alone(count, &[1_i64.into()]);
+        assert!(matches!(refused, Err(DatabaseError::Statement(_))), "{name}: {refused:?}");
+        connection.roll_back();
+        assert_eq!(connection.query_alone(count, &[1_i64.into()]).unwrap(), [Row(vec![2_i64.into()])], "{name}");
+    });
+}

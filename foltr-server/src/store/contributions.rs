@@ -58,16 +58,18 @@ fn read(mut row: Row) -> Result<Stored, DatabaseError> {
     Ok(Stored { number: row.u32(0)?, hash: Fingerprint::from_bytes(row.array(1)?), time: row.u64(2)?, bytes })
 }
 
-/// All of a round, in the order of numbers.
+/// Those of a round that came at a time or later, in the order of numbers.
 pub fn of_round(
     tables: &mut dyn Connection,
     federation: i64,
     plan: i64,
     round: u32,
+    since: u64,
 ) -> Result<Vec<Stored>, DatabaseError> {
-    let sql = "SELECT number, hash, time, bytes FROM contributions WHERE federation = $1 AND plan = $2 AND round = $3 ORDER BY \
-               number";
-    tables.query(sql, &[federation.into(), plan.into(), round.into()])?.into_iter().map(read).collect()
+    let sql = "SELECT number, hash, time, bytes FROM contributions WHERE federation = $1 AND plan = $2 AND round = $3 AND time >= \
+               $4 ORDER BY number";
+    let values = [federation.into(), plan.into(), round.into(), since.into()];
+    tables.query(sql, &values)?.into_iter().map(read).collect()
 }
 
 /// How many of a round are of devices that are still active.

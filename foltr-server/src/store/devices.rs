@@ -2,7 +2,7 @@
 
 use foltr_federation::protocol::{DeviceId, PublicKey};
 
-use crate::database::{Connection, DatabaseError, Row};
+use crate::database::{Connection, DatabaseError, Pool, Row, Value};
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Status {
@@ -48,13 +48,24 @@ fn read(row: &Row) -> Result<DeviceRow, DatabaseError> {
     if device.device != key.device_id() { Err(damaged("the id of another key")) } else { Ok(device) }
 }
 
+fn finding(federation: i64, device: &DeviceId) -> (String, [Value; 2]) {
+    let sql = format!("SELECT {COLUMNS} FROM devices WHERE federation = $1 AND device = $2");
+    (sql, [federation.into(), device.as_bytes().as_slice().into()])
+}
+
 pub fn find(
     tables: &mut dyn Connection,
     federation: i64,
     device: &DeviceId,
 ) -> Result<Option<DeviceRow>, DatabaseError> {
-    let sql = format!("SELECT {COLUMNS} FROM devices WHERE federation = $1 AND device = $2");
-    tables.query(&sql, &[federation.into(), device.as_bytes().as_slice().into()])?.first().map(read).transpose()
+    let (sql, values) = finding(federation, device);
+    tables.query(&sql, &values)?.first().map(read).transpose()
+}
+
+/// As [`find`], outside of any transaction: every device that is not in memory costs one.
+pub fn look_up(pool: &Pool, federation: i64, device: &DeviceId) -> Result<Option<DeviceRow>, DatabaseError> {
+    let (sql, values) = finding(federation, device);
+    pool.query(&sql, &values)?.first().map(read).transpose()
 }
 
 /// Of devices with this number or a greater one, whatever their status.

@@ -31,6 +31,11 @@ impl Connection for Watched<'_> {
         self.watch(done)
     }
 
+    fn query_alone(&mut self, sql: &str, values: &[Value]) -> Result<Vec<Row>, DatabaseError> {
+        let done = self.connection.query_alone(sql, values);
+        self.watch(done)
+    }
+
     fn execute_many(&mut self, sql: &str, values: &[Vec<Value>]) -> Result<Vec<u64>, DatabaseError> {
         let done = self.connection.execute_many(sql, values);
         self.watch(done)

@@ -190,6 +190,17 @@ impl Connection for PostgresConnection {
         self.run(async |session| session.query(sql, values).await)
     }
 
+    /// PostgreSQL makes a transaction of it by itself, which is not one that cannot change anything: that is looked at here.
+    fn query_alone(&mut self, sql: &str, values: &[Value]) -> Result<Vec<Row>, DatabaseError> {
+        if self.transaction.is_some() && self.loss.is_none() {
+            return Err(DatabaseError::Statement("a transaction is open already".to_owned()));
+        }
+        if !sql.starts_with("SELECT ") {
+            return Err(DatabaseError::Statement("only a SELECT can be alone".to_owned()));
+        }
+        self.wait(async |session| session.query(sql, values).await)
+    }
+
     fn execute_many(&mut self, sql: &str, values: &[Vec<Value>]) -> Result<Vec<u64>, DatabaseError> {
         self.run(async |session| session.execute_many(sql, values).await)
     }

@@ -68,7 +68,7 @@ impl Site {
                 (_, Some(version)) => models[version.parse::<usize>().expect("a version")],
                 (Some(("round", round)), _) => {
                     let round = round.parse().expect("a round");
-                    let sent = contributions::of_round(tables, 1, plan, round)?;
+                    let sent = contributions::of_round(tables, 1, plan, round, 0)?;
                     let deltas: Vec<_> = sent.iter().map(|stored| self.delta(&stored.hash).1).collect();
                     add_mean(newest.expect("there is one before"), &deltas)
                 }
@@ -85,7 +85,7 @@ impl Site {
         let mut sent: BTreeMap<usize, [f64; 2]> = BTreeMap::new();
         let row = crate::store::federations::find(tables, 1)?;
         for round in 0..=row.round {
-            let stored = contributions::of_round(tables, 1, row.plan, round)?;
+            let stored = contributions::of_round(tables, 1, row.plan, round, 0)?;
             sent.extend(stored.iter().map(|stored| self.delta(&stored.hash)));
         }
         let n_closed = rounds::newest(tables, 1, u32::MAX)?.len();

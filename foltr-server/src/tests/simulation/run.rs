@@ -19,7 +19,7 @@ use super::plans::Kind;
 use super::servers::{Process, create, sqlite};
 use crate::database::Pool;
 use crate::operator::{Action, Done, Operator, OperatorError};
-use crate::rounds::Closing;
+use crate::rounds::{Closing, Gathered};
 use crate::service::Service;
 use crate::settings::FederationSettings;
 use crate::store::federations::{self, FederationRow, Phase};
@@ -34,7 +34,7 @@ struct Paused {
 }
 
 enum Stage {
-    Begun(FederationRow),
+    Begun(FederationRow, Gathered),
     Folded(Closing),
 }
 
@@ -59,6 +59,8 @@ pub struct Run {
     members: Vec<Member>,
     invitation: Option<(Invitation, u64)>,
     paused: Vec<Paused>,
+    /// What had come to the round when a device asked for its task last: more may come before somebody closes it.
+    gathered: Gathered,
     /// By shard and version.
     ids: Vec<Vec<ReleaseId>>,
     n_plans: usize,
@@ -108,6 +110,7 @@ impl Run {
             members: Vec::new(),
             invitation: None,
             paused: Vec::new(),
+            gathered: Gathered::default(),
             ids: vec![Vec::new(); kind.n_shards() as usize],
             n_plans: n_rounds,
             trace: DefaultHasher::new(),
@@ -152,7 +155,7 @@ impl Run {
             Operation::RevokeInvitation => self.revoke_invitation(),
             Operation::Enrol { replica, again } => self.enrol(self.signer(replica), again),
             Operation::Upload { device, replica, twist, network } => self.upload(device, replica, twist, network),
-            Operation::Task { device, replica } => self.task(device, replica),
+            Operation::Task { device, replica } => self.task(device, replica).and_then(|()| self.gather(replica)),
             Operation::Follow { device, replica } => self.follow(device, replica),
             Operation::Tick { replica } => self.tick(replica),
             Operation::Clock(clock) => self.set_clock(clock),
@@ -270,6 +273,12 @@ impl Run {
         Ok(())
     }
 
+    fn gather(&mut self, replica: usize) -> Result<()> {
+        let row = self.store.read(|tables| federations::find(tables, 1))?;
+        self.gathered = self.replicas[replica].gather(&row)?;
+        Ok(())
+    }
+
     /// As a replica does that stops before it has read the contributions. One without contributions is never closed.
     fn begin_closing(&mut self, replica: usize, is_open: bool) -> Result<()> {
         if self.model.is_asynchronous() || self.model.open.is_empty() {
@@ -279,11 +288,12 @@ impl Run {
         if is_open {
             seen.phase = Phase::Open;
         }
+        let gathered = std::mem::take(&mut self.gathered);
         let row = self.replicas[replica].begin_closing(self.federation(replica), &seen)?;
         let model = self.model.begin_closing(is_open);
         ensure!(row.is_some() == model.is_some(), "began to close: {}", row.is_some());
         if let (Some(row), Some(model)) = (row, model) {
-            self.paused.push(Paused { replica, model, stage: Stage::Begun(row) });
+            self.paused.push(Paused { replica, model, stage: Stage::Begun(row, gathered) });
         }
         Ok(())
     }
@@ -296,8 +306,8 @@ impl Run {
         let (service, federation, can_sign) =
             (&self.replicas[replica], self.federation(replica), self.has_key[replica]);
         match stage {
-            Stage::Begun(row) => {
-                let folded = service.fold_round(federation, row);
+            Stage::Begun(row, gathered) => {
+                let folded = service.fold_round(federation, row, gathered);
                 if !can_sign {
                     ensure!(folded.is_err(), "a replica without the key goes on");
                     return Ok(());
@@ -329,6 +339,7 @@ impl Run {
 
     fn restart(&mut self, replica: usize) -> Result<()> {
         self.paused.retain(|paused| paused.replica != replica);
+        self.gathered = Gathered::default();
         self.replicas[replica] = self.process.start(sqlite(&self.disk), &self.key);
         self.has_key[replica] = true;
         Ok(())
@@ -336,6 +347,7 @@ impl Run {
 
     fn lose_power(&mut self, survivors: Survivors, seed: u64) -> Result<()> {
         self.paused.clear();
+        self.gathered = Gathered::default();
         self.replicas.clear();
         self.store = Pool::new(sqlite(&self.disk), 2);
         self.disk.reboot(survivors, seed);

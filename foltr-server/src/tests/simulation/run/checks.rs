@@ -35,7 +35,7 @@ impl Run {
     }
 
     fn stored(&self, plan: i64, round: u32) -> Result<Vec<(u32, [u8; 32], u64)>> {
-        let read = |tables: &mut dyn Connection| contributions::of_round(tables, 1, plan, round);
+        let read = |tables: &mut dyn Connection| contributions::of_round(tables, 1, plan, round, 0);
         let stored: Vec<Stored> = self.store.read(read)?;
         Ok(stored.iter().map(|it| (it.number, *it.hash.as_bytes(), it.time)).collect())
     }
