@@ -12,7 +12,7 @@ use crate::call::{Answer, Call, Method};
 use crate::operator::{Action, Operator, OperatorError};
 use crate::problem::{Name, Problem};
 
-pub use authority::{Authority, TokenRefused};
+pub use authority::{Authority, TokenFileError, TokenRefused};
 pub use session::{SESSION_SECONDS, Session};
 
 const PATH: &str = "/v1/admin";

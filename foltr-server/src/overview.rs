@@ -142,12 +142,15 @@ fn label_lines(guarantee: &PlanGuarantee) -> Vec<String> {
             Observer::SumsAndModels => "who sees sums and models",
             Observer::OtherClients => "other devices",
         };
-        lines.push(format!(
-            "Against {who} ({}): epsilon {} for a message, {} for all rounds of a device.",
-            observer.sees,
-            words(observer.message),
-            words(observer.run)
-        ));
+        lines.push(match (observer.message, observer.run) {
+            (None, None) => format!("Against {who} ({}): no protection by noise.", observer.sees),
+            (message, run) => format!(
+                "Against {who} ({}): epsilon {} for a message, {} for all rounds of a device.",
+                observer.sees,
+                words(message),
+                words(run)
+            ),
+        });
     }
     lines.extend(guarantee.words.remarks.iter().cloned());
     lines

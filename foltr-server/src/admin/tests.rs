@@ -106,6 +106,23 @@ fn a_session_with_one_changed_digit_is_none() {
 }
 
 #[test]
+fn a_token_that_was_replaced_is_taken_no_longer() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("operator.token");
+    let (old, old_hash) = Authority::new_token().expect("random bytes");
+    let (new, new_hash) = Authority::new_token().expect("random bytes");
+    std::fs::write(&file, format!("{old_hash}\n")).expect("a file");
+    let authority = Authority::of_file(file.clone()).expect("hashes");
+    let session = authority.log_in(&old, NOW).expect("the right token");
+    std::fs::write(&file, format!("{new_hash}\n")).expect("a file");
+    assert!(authority.session(&session, NOW).is_none());
+    assert_eq!((authority.check(&old, NOW), authority.check(&new, NOW)), (Err(TokenRefused::Wrong), Ok(())));
+    std::fs::write(&file, "half a ha").expect("a file");
+    assert_eq!(authority.check(&new, NOW), Ok(()), "what cannot be read changes nothing");
+    assert!(matches!(Authority::of_file(file), Err(TokenFileError::Content(_))));
+}
+
+#[test]
 fn who_reads_the_stored_hash_cannot_make_a_session() {
     let (token, hash) = Authority::new_token().expect("random bytes");
     let authority = Authority::new(vec![hash]);

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use anyhow::{Context, Result, bail};
 use clap::Args;
-use foltr_federation::Fingerprint;
 
 use super::init::create_missing;
 use super::{FolderArg, say};
@@ -36,7 +35,7 @@ pub fn run(arguments: &RunArgs) -> Result<()> {
         LogFormat::Json => Format::Json,
     };
     LogOptions::new(arguments.log_level.as_deref(), format)?.start()?;
-    let authority = Arc::new(authority(&folder)?);
+    let authority = Arc::new(Authority::of_file(folder.path().join(TOKEN_FILE))?);
     for name in create_missing(&folder)? {
         tracing::info!(federation = name, "the federation begins with its first release");
     }
@@ -65,16 +64,6 @@ pub fn run(arguments: &RunArgs) -> Result<()> {
     drop(closer);
     tracing::info!("stopped");
     Ok(ended?)
-}
-
-fn authority(folder: &Folder) -> Result<Authority> {
-    let file = folder.path().join(TOKEN_FILE);
-    let text = std::fs::read_to_string(&file)
-        .with_context(|| format!("{}; make a token: foltr-server token {}", file.display(), folder.path().display()))?;
-    let wrong = || format!("{}: expected hashes of tokens, 64 hexadecimal digits a line", file.display());
-    let hashes = text.lines().filter(|line| !line.is_empty()).map(|line| crate::hex::decode(line.trim()));
-    let hashes: Option<Vec<Fingerprint>> = hashes.map(|hash| hash.map(Fingerprint::from_bytes)).collect();
-    Ok(Authority::new(hashes.with_context(wrong)?))
 }
 
 fn config(folder: &Folder, listen: Option<&str>) -> Result<Config> {

@@ -85,6 +85,12 @@ impl Activity {
         state.since + time
     }
 
+    /// Since when the headers of a request have been awaited, on a connection that is neither idle nor at work.
+    pub fn stalled_since(&self) -> Option<Instant> {
+        let state = self.state();
+        matches!(state.phase, Phase::Silent | Phase::Headers).then_some(state.since)
+    }
+
     /// Since when the connection waits for a next request, if it does.
     pub fn idle_since(&self) -> Option<Instant> {
         let state = self.state();

@@ -56,6 +56,7 @@ pub(super) async fn serve(
     let handshake = timeout(shared.limits.handshake_time, acceptor.accept(stream));
     let accepted = tokio::select! {
         accepted = handshake => accepted,
+        () = place.activity.evicted() => return shared.metrics.refused_connection("handshake, and its place was needed"),
         () = shutdown.begun() => return,
     };
     match accepted {
@@ -113,7 +114,7 @@ where
         tokio::select! {
             end = progress => return end,
             () = activity.evicted() => {
-                shared.metrics.refused_connection("idle, and its place was needed");
+                shared.metrics.refused_connection("no request, and its place was needed");
                 return End::NotNeeded;
             }
             () = shutdown.begun(), if !is_draining => {
@@ -159,7 +160,7 @@ async fn finish<S: AsyncRead + AsyncWrite + Unpin>(
             sent,
             remote,
         };
-        line.log();
+        line.log(shared);
     }
     if stream.shutdown().await.is_err() || activity.is_at_end() {
         return;

@@ -3,11 +3,15 @@
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
 
 use prometheus_client::metrics::gauge::Gauge;
 
 use super::activity::Activity;
 use super::limits::Limits;
+
+/// A handshake and the headers of a request take a bad line less.
+const STALLED: Duration = Duration::from_secs(2);
 
 pub(super) struct Connections {
     open: Mutex<Open>,
@@ -57,7 +61,8 @@ impl Connections {
         self.open.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Takes a place, if need be that of the connection that has been idle for the longest time.
+    /// Takes a place, if need be that of a connection that has made no request for longer than an honest one takes, or that
+    /// has been idle for the longest time.
     pub fn place(self: &Arc<Self>, address: IpAddr) -> Result<Place, NoRoom> {
         let address = network(address);
         let mut open = self.open();
@@ -65,7 +70,7 @@ impl Connections {
             return Err(NoRoom::Address);
         }
         if open.by_id.len() >= self.max {
-            let evicted = open.longest_idle().ok_or(NoRoom::Full)?;
+            let evicted = open.longest_stalled().or_else(|| open.longest_idle()).ok_or(NoRoom::Full)?;
             if let Some(entry) = open.remove(evicted) {
                 entry.activity.evict();
             }
@@ -80,6 +85,11 @@ impl Connections {
 }
 
 impl Open {
+    fn longest_stalled(&self) -> Option<u64> {
+        let stalled = self.by_id.iter().filter_map(|(id, entry)| Some((entry.activity.stalled_since()?, *id)));
+        stalled.min().filter(|(since, _)| since.elapsed() >= STALLED).map(|(_, id)| id)
+    }
+
     fn longest_idle(&self) -> Option<u64> {
         let idle = self.by_id.iter().filter_map(|(id, entry)| Some((entry.activity.idle_since()?, *id)));
         idle.min().map(|(_, id)| id)
@@ -170,5 +180,20 @@ mod tests {
         let _last = place(&connections, "10.0.0.5").expect("room");
         assert_eq!(place(&connections, "10.0.0.6").err(), Some(NoRoom::Full), "nobody is idle");
         drop(busy);
+    }
+
+    #[tokio::test]
+    async fn who_asks_nothing_makes_room_before_who_has_asked() {
+        let connections = connections(2, 10);
+        let idle = place(&connections, "10.0.0.1").expect("room");
+        make_idle(&idle);
+        let silent = place(&connections, "10.0.0.2").expect("room");
+        tokio::time::sleep(STALLED).await;
+        let _late = place(&connections, "10.0.0.3").expect("room of the silent one");
+        let evicted = tokio::time::timeout(Duration::from_secs(10), silent.activity.evicted());
+        evicted.await.expect("the silent one ends");
+        let _last = place(&connections, "10.0.0.4").expect("room of the idle one");
+        let evicted = tokio::time::timeout(Duration::from_secs(10), idle.activity.evicted());
+        evicted.await.expect("the new one may still ask");
     }
 }

@@ -21,6 +21,7 @@ use super::shutdown::Shutdown;
 use super::{respond, route};
 use crate::call::{Answer, Call, Handler, Method};
 use crate::problem::{Name, Problem};
+use crate::rate_limit::RateLimit;
 
 /// What all connections share.
 pub(super) struct Shared {
@@ -35,6 +36,9 @@ pub(super) struct Shared {
     pub serves_metrics: bool,
     pub is_tls: bool,
     pub log_addresses: bool,
+    /// Refusals of a name that are logged.
+    pub logged: RateLimit<&'static str>,
+    pub began: Instant,
     /// As served.
     pub description: String,
     pub shutdown: Shutdown,
@@ -66,7 +70,7 @@ pub(super) async fn exchange(
         sent: response.body.len(),
         remote: shared.log_addresses.then_some(remote),
     };
-    line.log();
+    line.log(&shared);
     shared.metrics.answered(route, response.status, time);
     response.start(&activity)
 }
@@ -233,14 +237,16 @@ pub(super) struct Line {
 }
 
 impl Line {
-    pub fn log(&self) {
+    /// Refusals that come too often are seen in the metrics only: nobody fills a disk with them.
+    pub fn log(&self, shared: &Shared) {
         let Self { method, route, status, problem, milliseconds, received, sent, remote } = *self;
         let remote = remote.map(tracing::field::display);
         let milliseconds = (milliseconds * 1e3).round() / 1e3;
-        if status >= 400 {
+        let now = shared.began.elapsed().as_millis() as u64;
+        if status >= 400 && shared.logged.take(problem.unwrap_or_default(), now).is_ok() {
             tracing::info!(method, route, status, problem, milliseconds, received, sent, remote, "refused");
         } else {
-            tracing::debug!(method, route, status, milliseconds, received, sent, remote, "answered");
+            tracing::debug!(method, route, status, problem, milliseconds, received, sent, remote, "answered");
         }
     }
 }

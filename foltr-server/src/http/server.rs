@@ -3,7 +3,7 @@
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use tokio::net::{TcpListener, TcpSocket};
 use tokio::sync::Semaphore;
@@ -20,11 +20,14 @@ use super::queue::Queue;
 use super::shutdown::Shutdown;
 use super::tls::{Certificate, TlsOptions};
 use crate::call::Handler;
+use crate::rate_limit::RateLimit;
 
 /// Connections that the system holds until they are accepted: a second of a flood.
 const BACKLOG: u32 = 4_096;
 /// After an error such as too many open files, which the next moment may not change.
 const PAUSE: Duration = Duration::from_millis(100);
+/// Refusals of one name that are logged: so many at once, and so many a minute.
+const LOGGED: (u32, u32) = (60, 60);
 /// Readiness and metrics at a time.
 const MONITORING: usize = 4;
 
@@ -133,6 +136,8 @@ fn shared(config: &Config, handler: Arc<dyn Handler>, shutdown: Shutdown) -> Sha
         serves_metrics: config.metrics,
         is_tls: config.tls.is_some(),
         log_addresses: config.log_addresses,
+        logged: RateLimit::new(LOGGED.0, LOGGED.1),
+        began: Instant::now(),
         description: crate::openapi::description(),
         shutdown,
     }

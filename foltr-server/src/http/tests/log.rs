@@ -105,3 +105,13 @@ fn json_lines_have_the_fields_of_a_request() {
     assert!(fields["milliseconds"].is_number() && fields["sent"].is_number());
     assert!(fields["remote"].as_str().expect("an address").starts_with("127.0.0.1:"));
 }
+
+#[test]
+fn refusals_without_end_are_not_all_logged() {
+    let request =
+        "PUT /v1/federations/a/rounds/1/contributions/b HTTP/1.1\r\nhost: localhost\r\ncontent-length: 0\r\n\r\n"
+            .to_owned();
+    let log = log_of(Format::Text, false, &vec![request; 200]);
+    let (n_info, n_debug) = (log.matches("INFO").count(), log.matches("DEBUG").count());
+    assert!((60..100).contains(&n_info) && n_info + n_debug >= 200, "{n_info} and {n_debug}");
+}

@@ -2,6 +2,7 @@
 
 mod contributions;
 mod enrolments;
+mod forgetting;
 mod headers;
 mod operators;
 mod paths;
@@ -35,7 +36,15 @@ pub fn call(name: impl Into<String>, call: &Call, refusal: Name) -> Class {
 }
 
 fn all(scene: &Scene) -> Vec<Class> {
-    let groups = [headers::all, paths::all, contributions::all, enrolments::all, signatures::all, transport::all];
+    let groups = [
+        headers::all,
+        paths::all,
+        contributions::all,
+        enrolments::all,
+        signatures::all,
+        forgetting::all,
+        transport::all,
+    ];
     let mut classes: Vec<Class> = groups.iter().flat_map(|group| group(scene)).collect();
     classes.extend(operators::all());
     classes
