@@ -96,8 +96,20 @@ impl Store {
         migrate(file, &mut connection)?;
         let mut store = Self { file: file.to_owned(), connection, is_synchronous: false, n_in_log: 0, failure: None };
         let records = store.read()?;
-        store.checkpoint().map_err(error)?;
+        store.begin_log_anew()?;
         Ok((store, records))
+    }
+
+    /// Folds all of the log into the file. Only the sync of a first commit makes sure that the old log does not come back; a
+    /// full disk leaves that to the next one.
+    fn begin_log_anew(&mut self) -> Result<(), StoreError> {
+        let version = MIGRATIONS.len() as i64;
+        self.checkpoint().and_then(|()| self.set_synchronous(true)).map_err(|error| classify(&self.file, &error))?;
+        let begun = self.connection.pragma_update(None, "user_version", version);
+        match begun.map_err(|error| classify(&self.file, &error)) {
+            Err(StoreError::Full { .. }) => Ok(()),
+            done => done,
+        }
     }
 
     fn read(&mut self) -> Result<Records, StoreError> {
