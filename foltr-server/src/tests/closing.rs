@@ -6,6 +6,7 @@ use super::world::{NAME, TestStore, World, averaging, plan_of, settings};
 use crate::database::DatabaseError;
 use crate::operator::Action;
 use crate::rounds::{Gathered, RoundError};
+use crate::store::contributions;
 use crate::store::federations::Phase;
 
 fn world(store: TestStore) -> World {
@@ -88,8 +89,13 @@ fn what_was_altered_after_it_came_is_not_counted() {
         world.contribute(0, [1.0, 0.0]);
         world.contribute(1, [0.0, 1.0]);
         let altered: Result<_, DatabaseError> = world.service.pool.write(|tables| {
+            let mut stored = contributions::of_round(tables, 1, 1, 0, 0)?;
+            let mut bytes = stored.remove(1).bytes.expect("an open round");
+            // The last digit of the last number: still a contribution, and not the one that was acknowledged.
+            let at = bytes.len() - 4;
+            bytes[at] ^= 1;
             let sql = "UPDATE contributions SET bytes = $1 WHERE round = 0 AND number = $2";
-            tables.execute_many(sql, &[vec![[7_u8; 10].as_slice().into(), 1_u32.into()]])
+            tables.execute_many(sql, &[vec![bytes.as_slice().into(), 1_u32.into()]])
         });
         assert_eq!(altered, Ok(vec![1]), "{name}");
         world.advance(world.settings.round_seconds);
