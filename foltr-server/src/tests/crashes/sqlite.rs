@@ -42,14 +42,17 @@ fn live(site: &mut Site, disk: &Disk, operations: &mut std::slice::Iter<'_, Oper
     let mut end = End::Finished;
     for operation in operations.by_ref() {
         let is_done = site.apply(*operation);
-        if site.has_ended() {
-            return End::Ended;
-        }
         if !is_done && disk.is_full() {
             disk.clear_fault();
             end = End::WasFull;
         }
-        site.look();
+        if !site.has_ended() {
+            site.look();
+        }
+        // Also while it looked.
+        if site.has_ended() {
+            return End::Ended;
+        }
     }
     end
 }
