@@ -73,7 +73,7 @@ fn simulated_federations_lose_nothing_and_count_nothing_twice() {
 }
 
 /// Answers to uploads, ends of closings, releases and rounds.
-const N_COUNTS: usize = 17;
+const N_COUNTS: usize = 19;
 
 #[test]
 fn a_seed_gives_the_same_trace_again() {

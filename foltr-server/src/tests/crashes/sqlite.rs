@@ -1,5 +1,6 @@
 //! SQLite on a disk that loses power, tears writes, fails a sync or is full at some operation.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Instant;
 
 use foltr_test::campaign_size;
@@ -41,17 +42,16 @@ fn live(site: &mut Site, disk: &Disk, operations: &mut std::slice::Iter<'_, Oper
     site.start(sqlite(disk));
     let mut end = End::Finished;
     for operation in operations.by_ref() {
-        let is_done = site.apply(*operation);
-        if !is_done && disk.is_full() {
-            disk.clear_fault();
-            end = End::WasFull;
-        }
-        if !site.has_ended() {
+        let lived = catch_unwind(AssertUnwindSafe(|| {
+            if !site.apply(*operation) && disk.is_full() {
+                disk.clear_fault();
+                end = End::WasFull;
+            }
             site.look();
-        }
-        // Also while it looked.
-        if site.has_ended() {
-            return End::Ended;
+        }));
+        match lived {
+            Err(_) if site.has_ended() => return End::Ended,
+            lived => lived.unwrap_or_else(|panic| resume_unwind(panic)),
         }
     }
     end

@@ -231,6 +231,15 @@ impl Model {
         self.next_round();
     }
 
+    /// What a device sent to a round that is open is taken out; it takes part no more.
+    pub fn forget(&mut self, number: u32) {
+        self.devices[number as usize].1 = false;
+        if self.phase == Phase::Open && !self.is_asynchronous() {
+            self.sent.remove(&(self.plan_number(), self.round, number));
+            self.open.retain(|(own, _)| *own != number);
+        }
+    }
+
     pub fn rotate_key(&mut self) {
         let params = self.releases[self.newest()].params.clone();
         self.releases.push(ReleaseModel { params, is_key: true });

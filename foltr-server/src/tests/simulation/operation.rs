@@ -103,6 +103,12 @@ pub enum Operation {
         device: usize,
         replica: usize,
     },
+    /// A device asks to be forgotten.
+    Forget {
+        device: usize,
+        replica: usize,
+        network: Network,
+    },
     /// A replica begins to close the round and stops; later it folds, and later it publishes.
     BeginClosing {
         replica: usize,
@@ -159,12 +165,15 @@ fn upload(random: &mut Random, device: usize, replica: usize) -> Operation {
         22 => Twist::ForgedSignature,
         _ => Twist::Earlier(random.below(64)),
     };
-    let network = match random.below(8) {
+    Operation::Upload { device, replica, twist, network: network(random) }
+}
+
+fn network(random: &mut Random) -> Network {
+    match random.below(8) {
         0 => Network::LosesRequest,
         1 => Network::LosesAnswer,
         _ => Network::Works,
-    };
-    Operation::Upload { device, replica, twist, network }
+    }
 }
 
 fn clock(random: &mut Random) -> Clock {
@@ -179,7 +188,7 @@ fn clock(random: &mut Random) -> Clock {
 }
 
 fn rare(random: &mut Random, device: usize, replica: usize) -> Operation {
-    match random.below(22) {
+    match random.below(23) {
         0 => Operation::Hold,
         1..7 => Operation::Resume,
         7..9 => Operation::CloseRound { replica },
@@ -190,6 +199,7 @@ fn rare(random: &mut Random, device: usize, replica: usize) -> Operation {
         15 => Operation::Invite { uses: 1 + random.below(3) as u32 },
         16 => Operation::RevokeInvitation,
         17..19 => Operation::Restart { replica },
+        19 => Operation::Forget { device, replica, network: network(random) },
         _ => {
             let survivors = Survivors::ALL[random.below(3)];
             Operation::PowerLoss { survivors, seed: random.below(1 << 30) as u64 }

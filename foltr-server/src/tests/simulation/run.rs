@@ -165,6 +165,7 @@ impl Run {
             Operation::NewPlan { kind } => self.change_plan(kind),
             Operation::RotateKey { replica } => self.rotate_key(replica),
             Operation::Revoke { device, replica } => self.revoke(device, replica),
+            Operation::Forget { device, replica, network } => self.forget(device, replica, network),
             Operation::BeginClosing { replica, is_open } => self.begin_closing(replica, is_open),
             Operation::GoOnClosing { which } => self.go_on_closing(which),
             Operation::Restart { replica } => self.restart(replica),

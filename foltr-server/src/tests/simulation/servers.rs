@@ -41,7 +41,11 @@ impl Process {
 
     pub fn start_with(&self, database: Arc<dyn Database>, key: &SecretKey, key_file: Option<PathBuf>) -> Service {
         let (time, has_ended) = (Arc::clone(&self.time), Arc::clone(&self.has_ended));
-        let end = move |_: &DatabaseError| has_ended.store(true, Ordering::Relaxed);
+        let end = move |_: &DatabaseError| {
+            has_ended.store(true, Ordering::Relaxed);
+            // No line of it runs any more, as after an exit.
+            std::panic::resume_unwind(Box::new("the process has ended"));
+        };
         let pool = Pool::new(database, 3).with_on_disk_error(end);
         let federation = Federation::new(1, NAME.into(), self.settings.clone(), key.clone(), key_file);
         let clock = Arc::new(move || time.load(Ordering::Relaxed));

@@ -1,11 +1,12 @@
 //! Devices join, and look at what the server gives out.
 
 use anyhow::{Context, Result, ensure};
-use foltr_federation::protocol::{Enrolment, MOST_HEADERS, ReleaseChain, Signed, Task, decode_headers};
+use foltr_federation::protocol::{Enrolment, ForgetRequest, MOST_HEADERS, ReleaseChain, Signed, Task, decode_headers};
 
 use super::{Member, Run};
 use crate::call::Method;
 use crate::store::federations::Phase;
+use crate::tests::simulation::operation::Network;
 use crate::tests::simulation::plans::N_CLIENTS;
 use crate::tests::world::{BASE, NAME, TestDevice, problem, text};
 
@@ -48,6 +49,26 @@ impl Run {
             () if self.members.len() >= N_CLIENTS => "federation-full".to_owned(),
             () => "201".to_owned(),
         }
+    }
+
+    /// These plans cannot unlearn. Who asks leaves all the same, with what it sent to the open round.
+    pub(super) fn forget(&mut self, device: usize, replica: usize, network: Network) -> Result<()> {
+        // Some stay, or there is nothing to see any more.
+        if self.members.is_empty() || self.model.n_active() <= 3 || network == Network::LosesRequest {
+            return Ok(());
+        }
+        let (number, replica) = (device % self.members.len(), self.signer(replica));
+        let leaver = &self.members[number].device;
+        let request = ForgetRequest { device: leaver.id, plan: self.model.plan().hash };
+        let answer =
+            self.replicas[replica].answer(&leaver.call(Method::Post, &format!("{BASE}/forget"), request.encode()));
+        let is_refused = problem(&answer) == "cannot-forget";
+        ensure!(answer.status == 202 || is_refused, "who asks to be forgotten is answered {}", text(&answer));
+        self.count(if is_refused { "forget: known" } else { "forget: queued" }, 1);
+        if !is_refused {
+            self.model.forget(number as u32);
+        }
+        Ok(())
     }
 
     /// Only of a replica that knows the newest revision: others may be a little behind.
