@@ -61,6 +61,8 @@ fn join(arguments: &Arguments, invitation: &str, folder: &Path, screen: &mut Scr
     // Nobody here has anything to hide.
     let (surroundings, sent) = surroundings(invitation.to_owned(), Consent::NoPromise, features, train)?;
     screen.say(&format!("{} devices join, search and learn. Ctrl-C stops them.", arguments.devices))?;
+    screen
+        .say("Who finds no open round asks again when the server says, within a minute if it was set up by `init`.")?;
     let people = People::start(folder, arguments.devices, &surroundings)?;
     let mut said = Ok(());
     while said.is_ok() && !stop.load(Ordering::Relaxed) && !people.has_failed() {
