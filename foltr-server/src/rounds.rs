@@ -344,7 +344,7 @@ fn fold(
     Ok(Closing { snapshot, row, engine, contributions, open: Vec::new(), closed: Vec::new() })
 }
 
-/// What a stored contribution says. Whether its bytes are those of its hash is [`is_intact`]'s to say.
+/// What a stored contribution says, without a look at its hash.
 pub fn read_message(snapshot: &Snapshot, stored: &Stored) -> Result<foltr_federation::Message, String> {
     let bytes = stored.bytes.as_deref().ok_or("its bytes are gone")?;
     let parts = &snapshot.parts;
