@@ -15,7 +15,7 @@ use crate::grid::AnyExperiment;
 use crate::history_files;
 use crate::job::{Job, Origin, settings_of_run};
 use crate::manifest::{Invocation, Machine};
-use crate::mimic::Step;
+use crate::mimic::{Step, Store};
 use crate::model::{self, Model, Provenance};
 use crate::rows::{RoundProgress, RunOutcome};
 use crate::run::{Parent, RunInput, Work, run_job};
@@ -60,7 +60,7 @@ pub struct Executed {
     pub ran: Result<()>,
     pub n_requested: usize,
     pub n_finished_before: usize,
-    /// Damaged runs that were done again, and others that were left alone.
+    /// Damaged runs that were done again, others that were left alone, and what is worth knowing of texts.
     pub notes: Vec<String>,
     pub interrupted: bool,
     pub invocation: Invocation,
@@ -69,7 +69,7 @@ pub struct Executed {
 /// Does all jobs of a plan that are not finished in the store. Failures of runs are in [`Executed::ran`].
 pub fn run_jobs(plan: &Plan, data: &DataCache, store: &RunStore, how: &Execution<'_>) -> Result<Executed> {
     let started = Instant::now();
-    let Pending { first, then, n_requested, n_finished_before, notes } = Pending::of(plan, store, how)?;
+    let Pending { first, then, n_requested, n_finished_before, mut notes } = Pending::of(plan, store, how)?;
     let progress = Progress { plan, report: how.progress, n_done: AtomicUsize::new(n_finished_before), n_requested };
     // What starts from a history has no rounds of training.
     (how.progress)(Event::Started { work: first.iter().map(|job| plan.n_interactions(job)).sum() });
@@ -106,6 +106,7 @@ pub fn run_jobs(plan: &Plan, data: &DataCache, store: &RunStore, how: &Execution
     let run = |job: &Job| run(job).with_context(|| failure_of(plan, job));
     let ran = side_by_side(&first, how.stop, &run).and_then(|()| side_by_side(&then, how.stop, &run));
     (how.progress)(Event::Ended);
+    notes.extend(data.stores().flat_map(Store::notes));
     Ok(Executed {
         ran,
         n_requested,

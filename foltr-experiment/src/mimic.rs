@@ -18,7 +18,7 @@ use crate::execute::Interrupted;
 use crate::rows::{Row, RunOutcome};
 
 pub use evaluation::{Evaluation, MEASURES};
-pub use evaluator::{CUTOFF, RankerResult};
+pub use evaluator::{AS_FILED, CUTOFF, RankerResult};
 pub use labels::PrivacyStatement;
 pub use pipeline::{FoldPipeline, Progress};
 pub use spec::{LabelSource, MimicData, MimicExperiment};

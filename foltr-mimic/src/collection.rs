@@ -83,6 +83,19 @@ pub enum Form {
     Folder,
 }
 
+/// What a judgement of grade 0 says.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum ZeroGrade {
+    /// The document is not relevant.
+    #[default]
+    NotRelevant,
+    /// The document is relevant, as every judged one: of collections that list nothing else, and give 0 a meaning of its
+    /// own.
+    Relevant,
+}
+
 impl Form {
     /// The form of a folder: BEIR if it has `corpus.jsonl`, NFCorpus if a folder in it has a `*.qrel` file, TREC if a
     /// file anywhere in it has `<doc>` in its first four kilobytes, texts otherwise.
@@ -99,6 +112,15 @@ impl Form {
 }
 
 impl Collection {
+    /// Grades 1 for every judged document, if 0 says relevant, too. Says how many judgements change.
+    pub fn read_grades(&mut self, zero: ZeroGrade) -> usize {
+        if zero == ZeroGrade::NotRelevant {
+            return 0;
+        }
+        let changed = self.judgements.iter_mut().filter(|judgement| judgement.grade != 1);
+        changed.map(|judgement| judgement.grade = 1).count()
+    }
+
     /// The collection in a folder, and what is worth knowing about its files. Without a form it is detected.
     pub fn read(folder: &Path, form: Option<Form>) -> Result<(Self, Notes), FileError> {
         let form = form.map_or_else(|| Form::detect(folder), Ok)?;

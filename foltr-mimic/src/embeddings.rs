@@ -64,6 +64,26 @@ impl EmbeddingSource {
     }
 }
 
+/// The cosine of two vectors of random terms, on average over many pairs. Vectors that say something about their terms have
+/// about 0; those that were trained on too little text, or have one component that all share, up to 1.
+pub fn mean_cosine(values: &[f32], n_dimensions: usize, stream: &mut Stream) -> f64 {
+    const N_PAIRS: usize = 10_000;
+    let n_terms = values.len() / n_dimensions.max(1);
+    if n_terms < 2 {
+        return 0.0;
+    }
+    let vector = |term: usize| &values[term * n_dimensions..][..n_dimensions];
+    let dot = |a: &[f32], b: &[f32]| a.iter().zip(b).map(|(a, b)| f64::from(a * b)).sum::<f64>();
+    let mut cosine = || {
+        let first = stream.random_range(0..n_terms as u64) as usize;
+        let other = (first + 1 + stream.random_range(0..n_terms as u64 - 1) as usize) % n_terms;
+        let (a, b) = (vector(first), vector(other));
+        let lengths = (dot(a, a) * dot(b, b)).sqrt();
+        if lengths > 0.0 { dot(a, b) / lengths } else { 0.0 }
+    };
+    (0..N_PAIRS).map(|_| cosine()).sum::<f64>() / N_PAIRS as f64
+}
+
 /// Random vectors, of length 1 on average.
 fn random(n_terms: usize, n_dimensions: usize, stream: &mut Stream) -> Vec<f32> {
     // A uniform number of -a to a has a variance of a^2 / 3.

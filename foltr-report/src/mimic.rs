@@ -9,7 +9,7 @@ use serde::Serialize;
 use crate::plot::{self, Bar, BarFigure, BarGroup, Figure};
 use crate::statistics::{Estimate, TTest, Test, mean as average};
 use crate::table::table;
-use foltr_experiment::mimic::{CUTOFF, Evaluation, MEASURES, RankerResult};
+use foltr_experiment::mimic::{AS_FILED, CUTOFF, Evaluation, MEASURES, RankerResult};
 use foltr_experiment::results::Results;
 use foltr_experiment::store::StudyFolder;
 
@@ -75,7 +75,7 @@ pub struct Line {
     pub by_seed: Vec<f64>,
     /// Network's weight beside BM25, over splits and seeds.
     pub weight: Option<f64>,
-    /// nDCG@20 against BM25, query by query (means over seeds); none without BM25.
+    /// nDCG@20 against BM25 by the same judgements, query by query (means over seeds); none without BM25.
     pub against_first: Option<TTest>,
 }
 
@@ -96,7 +96,10 @@ impl Summary {
         seeds.dedup();
         let by_query: Vec<BTreeMap<(usize, String), f64>> =
             (0..names.len()).map(|ranker| by_query(evaluations, ranker, seeds.len())).collect();
-        let first = names.iter().position(|name| name == "bm25");
+        let bm25_like = |name: &str| {
+            let suffix = if name.ends_with(AS_FILED) { AS_FILED } else { "" };
+            names.iter().position(|other| *other == format!("bm25{suffix}"))
+        };
         let line = |(ranker, name): (usize, &String)| {
             let results = || evaluations.iter().map(move |evaluation| (evaluation.seed, &evaluation.rankers[ranker]));
             let mean = |seed: u64, measure: usize| {
@@ -115,7 +118,7 @@ impl Summary {
                     .map(|estimate| (estimate.mean - estimate.half_width(), estimate.mean + estimate.half_width())),
                 by_seed,
                 weight: (!weights.is_empty()).then(|| average(&weights)),
-                against_first: first
+                against_first: bm25_like(name)
                     .filter(|&first| first != ranker)
                     .and_then(|first| tested(&by_query[ranker], &by_query[first])),
             }

@@ -3,10 +3,12 @@
 use std::path::Path;
 
 use anyhow::{Context, Result};
+use foltr_mimic::Candidates;
 use foltr_mimic::aggregation::AggregationMethod;
 
 use super::evaluator::{RankerEvaluator, RankerResult, aggregate};
 use super::pipeline::FoldPipeline;
+use super::spec::LabelSource;
 use crate::rows::{MetricName, RankerMeasure, Row};
 use crate::store::{RunRecord, put};
 
@@ -23,6 +25,47 @@ pub struct Evaluation {
     pub rankers: Vec<RankerResult>,
 }
 
+/// What every network says of all judged queries.
+struct Scores {
+    teachers: Vec<Vec<Candidates>>,
+    /// By source of labels: its name, the aggregate unless that is the teacher, and the student.
+    students: Vec<(String, Option<Vec<Candidates>>, Vec<Candidates>)>,
+}
+
+impl Scores {
+    fn of(pipeline: &FoldPipeline<'_>) -> Result<Self> {
+        let evaluator = RankerEvaluator::new(pipeline.data);
+        let teachers: Vec<_> = pipeline.teachers()?.iter().map(|teacher| evaluator.scores(teacher)).collect();
+        let of_source = |source: &LabelSource| {
+            let is_teacher = teachers.len() == 1 && matches!(source.method, AggregationMethod::Scores { scale: 0.0 });
+            let noise = pipeline.noise(source, 1)?;
+            let aggregate = (!is_teacher).then(|| aggregate(source.method, &teachers, &noise)).transpose()?;
+            Ok((source.name.clone(), aggregate, evaluator.scores(&pipeline.student(source)?)))
+        };
+        let students = pipeline.experiment.aggregation.iter().map(of_source).collect::<Result<_>>()?;
+        Ok(Self { teachers, students })
+    }
+
+    fn rankers(&self, evaluator: &RankerEvaluator<'_>) -> Vec<RankerResult> {
+        let mut rankers: Vec<RankerResult> = evaluator.first().into_iter().collect();
+        if let [teacher] = &self.teachers[..] {
+            rankers.push(evaluator.alone("teacher", teacher));
+            rankers.extend(evaluator.with_first("teacher", teacher));
+        } else {
+            rankers.push(evaluator.mean("teachers", &self.teachers));
+        }
+        for (source, aggregate, student) in &self.students {
+            if let Some(aggregate) = aggregate {
+                rankers.push(evaluator.alone(&format!("aggregate-{source}"), aggregate));
+            }
+            let name = format!("student-{source}");
+            rankers.push(evaluator.alone(&name, student));
+            rankers.extend(evaluator.with_first(&name, student));
+        }
+        rankers
+    }
+}
+
 impl Evaluation {
     /// Evaluates all networks of a run; nothing where no query was judged.
     pub(super) fn of(pipeline: &FoldPipeline<'_>) -> Result<Self> {
@@ -30,25 +73,10 @@ impl Evaluation {
         if pipeline.data.judged.is_empty() {
             return Ok(Self { seed, fold, rankers: Vec::new() });
         }
-        let evaluator = RankerEvaluator(pipeline.data);
-        let teachers: Vec<_> = pipeline.teachers()?.iter().map(|teacher| evaluator.scores(teacher)).collect();
-        let mut rankers: Vec<RankerResult> = evaluator.first().into_iter().collect();
-        if let [teacher] = &teachers[..] {
-            rankers.push(evaluator.alone("teacher", teacher));
-            rankers.extend(evaluator.with_first("teacher", teacher));
-        } else {
-            rankers.push(evaluator.mean("teachers", &teachers));
-        }
-        for source in &pipeline.experiment.aggregation {
-            let is_teacher = teachers.len() == 1 && matches!(source.method, AggregationMethod::Scores { scale: 0.0 });
-            if !is_teacher {
-                let aggregate = aggregate(source.method, &teachers, &pipeline.noise(source, 1)?)?;
-                rankers.push(evaluator.alone(&format!("aggregate-{}", source.name), &aggregate));
-            }
-            let student = evaluator.scores(&pipeline.student(source)?);
-            let name = format!("student-{}", source.name);
-            rankers.push(evaluator.alone(&name, &student));
-            rankers.extend(evaluator.with_first(&name, &student));
+        let scores = Scores::of(pipeline)?;
+        let mut rankers = scores.rankers(&RankerEvaluator::new(pipeline.data));
+        if let Some(as_filed) = RankerEvaluator::as_filed(pipeline.data) {
+            rankers.extend(scores.rankers(&as_filed));
         }
         Ok(Self { seed, fold, rankers })
     }

@@ -1,11 +1,11 @@
 //! How good are BM25, teachers, their aggregate and students, by themselves and together with BM25?
 
 use anyhow::{Context, Result};
-use foltr_mimic::Candidates;
 use foltr_mimic::aggregation::{AggregationMethod, Ballot, Question, VoteNoise, aggregate_scores};
 use foltr_mimic::agreement::scored;
 use foltr_mimic::network::Network;
 use foltr_mimic::retrieval::{NDCG, Quality, interpolate, rerank};
+use foltr_mimic::{Candidates, Inputs};
 use foltr_rank::rng::{Purpose, Streams};
 use rayon::prelude::*;
 
@@ -13,6 +13,9 @@ use super::training_data::{JudgedQuery, Split, TrainingData};
 
 /// Precision and nDCG look at this many documents, as in the paper.
 pub const CUTOFF: usize = 20;
+
+/// Behind the names of rankers that are measured by the judgements as their files have them.
+pub const AS_FILED: &str = "-as-filed";
 
 /// Weights of the network beside BM25 that validation queries choose from.
 const WEIGHTS: usize = 20;
@@ -40,27 +43,51 @@ fn quality(query: &JudgedQuery, scores: &[f32]) -> Quality {
 }
 
 /// Evaluates rankers, by their scores of all judged queries, on the test queries.
-pub struct RankerEvaluator<'a>(pub &'a TrainingData);
+pub struct RankerEvaluator<'a> {
+    inputs: &'a Inputs,
+    judged: Vec<JudgedQuery>,
+    splits: Vec<Split>,
+    /// Of the names of rankers.
+    suffix: &'static str,
+}
 
-impl RankerEvaluator<'_> {
+impl<'a> RankerEvaluator<'a> {
+    pub fn new(data: &'a TrainingData) -> Self {
+        let TrainingData { inputs, judged, splits, .. } = data;
+        Self { inputs, judged: judged.clone(), splits: splits.clone(), suffix: "" }
+    }
+
+    /// By the judgements as their files have them; none where they are read like that.
+    pub fn as_filed(data: &'a TrainingData) -> Option<Self> {
+        let filed = |query: &JudgedQuery| Some(JudgedQuery { grades: query.filed_grades.clone()?, ..query.clone() });
+        let judged: Vec<JudgedQuery> = data.judged.iter().map(filed).collect::<Option<_>>()?;
+        let with_relevant = |positions: &[usize]| -> Vec<usize> {
+            positions.iter().copied().filter(|&position| judged[position].grades.n_relevant() > 0).collect()
+        };
+        let split =
+            |split: &Split| Split { validation: with_relevant(&split.validation), test: with_relevant(&split.test) };
+        let splits = data.splits.iter().map(split).collect();
+        Some(Self { inputs: &data.inputs, judged, splits, suffix: AS_FILED })
+    }
+
     fn has_first(&self) -> bool {
-        self.0.judged.iter().any(|query| !query.list.scores.is_empty())
+        self.judged.iter().any(|query| !query.list.scores.is_empty())
     }
 
     pub fn scores(&self, network: &Network) -> Vec<Candidates> {
-        let lists: Vec<&Candidates> = self.0.judged.iter().map(|query| &query.list).collect();
-        scored(network, &self.0.inputs, &lists)
+        let lists: Vec<&Candidates> = self.judged.iter().map(|query| &query.list).collect();
+        scored(network, self.inputs, &lists)
     }
 
     pub fn first(&self) -> Option<RankerResult> {
-        let scored: Vec<Candidates> = self.0.judged.iter().map(|query| query.list.clone()).collect();
+        let scored: Vec<Candidates> = self.judged.iter().map(|query| query.list.clone()).collect();
         self.has_first().then(|| self.alone("bm25", &scored))
     }
 
     pub fn alone(&self, ranker: &str, scored: &[Candidates]) -> RankerResult {
-        let test = self.0.splits.iter().flat_map(|split| &split.test);
+        let test = self.splits.iter().flat_map(|split| &split.test);
         let values = test.map(|&position| self.value(position, &scored[position].scores)).collect();
-        RankerResult { ranker: ranker.into(), weights: Vec::new(), values }
+        RankerResult { ranker: format!("{ranker}{}", self.suffix), weights: Vec::new(), values }
     }
 
     pub fn mean(&self, ranker: &str, of: &[Vec<Candidates>]) -> RankerResult {
@@ -70,26 +97,27 @@ impl RankerEvaluator<'_> {
             let qualities: Vec<Quality> = all.iter().map(|result| result.values[position].1).collect();
             (all[0].values[position].0.clone(), foltr_mimic::retrieval::mean(&qualities).unwrap_or_default())
         };
-        RankerResult { ranker: ranker.into(), weights: Vec::new(), values: (0..n_queries).map(mean).collect() }
+        let values = (0..n_queries).map(mean).collect();
+        RankerResult { ranker: format!("{ranker}{}", self.suffix), weights: Vec::new(), values }
     }
 
     /// A ranker together with BM25, with the weight that is best on the validation queries of each split.
     pub fn with_first(&self, ranker: &str, scored: &[Candidates]) -> Option<RankerResult> {
-        if !self.has_first() || self.0.splits.iter().any(|split| split.validation.is_empty()) {
+        if !self.has_first() || self.splits.iter().any(|split| split.validation.is_empty()) {
             return None;
         }
         let (mut weights, mut values) = (Vec::new(), Vec::new());
-        for split in &self.0.splits {
+        for split in &self.splits {
             let weight = self.best_weight(split, scored);
             weights.push(weight);
             values
                 .extend(split.test.iter().map(|&position| self.value(position, &self.mixed(position, scored, weight))));
         }
-        Some(RankerResult { ranker: format!("{ranker}+bm25"), weights, values })
+        Some(RankerResult { ranker: format!("{ranker}+bm25{}", self.suffix), weights, values })
     }
 
     fn mixed(&self, position: usize, scored: &[Candidates], weight: f32) -> Vec<f32> {
-        interpolate(&scored[position].scores, &self.0.judged[position].list.scores, weight)
+        interpolate(&scored[position].scores, &self.judged[position].list.scores, weight)
     }
 
     fn best_weight(&self, split: &Split, scored: &[Candidates]) -> f32 {
@@ -104,7 +132,7 @@ impl RankerEvaluator<'_> {
     }
 
     fn value(&self, position: usize, scores: &[f32]) -> (String, Quality) {
-        let query = &self.0.judged[position];
+        let query = &self.judged[position];
         (query.id.clone(), quality(query, scores))
     }
 }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use foltr_mimic::NetworkSettings;
 use foltr_mimic::aggregation::AggregationMethod;
 use foltr_mimic::analyser::AnalyserSettings;
-use foltr_mimic::collection::Form;
+use foltr_mimic::collection::{Form, ZeroGrade};
 use foltr_mimic::embeddings::EmbeddingSource;
 use rayon::prelude::*;
 use schemars::JsonSchema;
@@ -81,6 +81,9 @@ pub struct TextData {
     /// How its files are written; found by their names when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub form: Option<Form>,
+    /// Whether a document that was judged with grade 0 is relevant.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub zero_grade: ZeroGrade,
     /// From text to terms.
     #[serde(default)]
     pub analyser: AnalyserSettings,
@@ -188,6 +191,10 @@ impl Default for EvaluationSettings {
     fn default() -> Self {
         Self { depth: default_candidates() }
     }
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 fn default_teachers() -> usize {

@@ -4,7 +4,7 @@ use std::collections::HashMap;
 use std::sync::{Mutex, PoisonError};
 
 use anyhow::Result;
-use foltr_mimic::embeddings::EmbeddingSource;
+use foltr_mimic::embeddings::{EmbeddingSource, mean_cosine};
 use foltr_mimic::model_file::Reading;
 use foltr_mimic::{InitialTerms, Network, NetworkSettings};
 use foltr_rank::rng::{Purpose, Streams};
@@ -14,6 +14,9 @@ use crate::data;
 
 /// Embeddings by source, dimensions and seed: networks of one run begin with the same.
 pub type EmbeddingCache = Mutex<HashMap<(String, usize, u64), Option<Vec<f32>>>>;
+
+/// The largest mean cosine of embeddings that are not warned of.
+const MOST_ALIKE: f64 = 0.3;
 
 pub fn network(
     settings: &NetworkSettings,
@@ -47,6 +50,16 @@ fn embeddings(store: &TextStore, source: &EmbeddingSource, n_dimensions: usize, 
     let mut stream = Streams::new(seed).open(Purpose::Initialisation, 0, 0);
     let documents = &store.collection.documents;
     let values = source.embed(&store.vocabulary, documents, &store.index.analyser, n_dimensions, &mut stream)?;
+    if let Some(cosine) = values.as_deref().map(|values| mean_cosine(values, n_dimensions, &mut stream))
+        && cosine > MOST_ALIKE
+    {
+        let warning = format!(
+            "embeddings ({}) are nearly alike: two random terms have a cosine of {cosine:.2} on average, and above {MOST_ALIKE} \
+             they say little; train longer, on more text, or take `kind = \"random\"`",
+            key.0
+        );
+        store.warnings.lock().unwrap_or_else(PoisonError::into_inner).insert(warning);
+    }
     cache.insert(key, values.clone());
     Ok(values)
 }

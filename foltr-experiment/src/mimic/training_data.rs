@@ -23,6 +23,8 @@ pub struct JudgedQuery {
     pub list: Candidates,
     /// Of everything that was judged for the query, found by BM25 or not.
     pub grades: Grades,
+    /// As the files have them, where they are read in another way.
+    pub filed_grades: Option<Grades>,
 }
 
 /// Queries that parameters are chosen on, and queries of results, as positions among judged queries.
@@ -86,6 +88,14 @@ impl Store {
         match self {
             Self::Text(store) => store.describe(),
             Self::Features(store) => store.describe(),
+        }
+    }
+
+    /// What is worth knowing of texts and their embeddings.
+    pub fn notes(&self) -> Vec<String> {
+        match self {
+            Self::Text(store) => store.notes(),
+            Self::Features(_) => Vec::new(),
         }
     }
 

@@ -14,6 +14,8 @@ pub struct Notes {
     pub unknown_queries: Unknown,
     /// Grades below 0, read as 0: not relevant.
     pub n_negative: usize,
+    /// Grades other than 1 that were read as 1, since 0 says relevant.
+    pub n_as_relevant: usize,
     /// Judgements of a pair that was judged before; the higher grade counts.
     pub n_repeated: usize,
     /// Files that are not UTF-8 and were read as Latin-1.
@@ -48,6 +50,8 @@ impl Notes {
             say(1, "judgements name queries by their position in the file of topics, not by their number".to_owned());
         }
         say(self.n_negative, format!("{} grades below 0 were read as not relevant", self.n_negative));
+        let n = self.n_as_relevant;
+        say(n, format!("{n} grades were read as 1 (`zero_grade = \"relevant\"`): every judged document is relevant"));
         say(self.n_repeated, format!("{} judgements repeat a pair; the higher grade counts", self.n_repeated));
         let files = [(&self.latin1, "is not UTF-8 and was read as Latin-1"), (&self.ignored, "was ignored")];
         for (files, reason) in files {

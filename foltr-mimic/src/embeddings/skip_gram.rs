@@ -22,8 +22,9 @@ pub struct SkipGram {
     pub window: usize,
     /// Random terms that are distinguished from each term.
     pub n_negatives: usize,
-    /// How often all texts are read.
-    pub n_epochs: usize,
+    /// How often all texts are read. When absent, until eight million terms are read: 5 to 100 times.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub n_epochs: Option<usize>,
     /// The first step size; it falls to nothing in a straight line.
     pub learning_rate: f32,
     /// Terms with a larger share of all terms are skipped now and then.
@@ -32,7 +33,17 @@ pub struct SkipGram {
 
 impl Default for SkipGram {
     fn default() -> Self {
-        Self { window: 5, n_negatives: 5, n_epochs: 5, learning_rate: 0.025, frequent: 1e-3 }
+        Self { window: 5, n_negatives: 5, n_epochs: None, learning_rate: 0.05, frequent: 1e-4 }
+    }
+}
+
+/// All vectors begin near zero and move in one common direction first. Of fewer terms they do not come apart: after five
+/// epochs on the 1,400 abstracts of Cranfield two random ones had a cosine of .79 on average.
+const TERMS_READ: usize = 8_000_000;
+
+impl SkipGram {
+    fn n_epochs(&self, n_terms_of_texts: usize) -> usize {
+        self.n_epochs.unwrap_or_else(|| TERMS_READ.div_ceil(n_terms_of_texts.max(1)).clamp(5, 100))
     }
 }
 
@@ -45,9 +56,10 @@ pub fn train(
 ) -> Vec<f32> {
     let counts = Counts::of(texts, n_terms);
     let mut model = Model::new(n_terms, n_dimensions, stream);
-    let n_steps = counts.total as f32 * settings.n_epochs as f32;
+    let n_epochs = settings.n_epochs(counts.total);
+    let n_steps = counts.total as f32 * n_epochs as f32;
     let (mut n_done, arch) = (0_usize, Arch::new());
-    for _ in 0..settings.n_epochs {
+    for _ in 0..n_epochs {
         for text in texts {
             let rate = settings.learning_rate * (1.0 - n_done as f32 / n_steps).max(1e-4);
             n_done += text.len();

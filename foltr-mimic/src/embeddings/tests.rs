@@ -146,6 +146,16 @@ fn terms_of_one_topic_come_together() {
 }
 
 #[test]
+fn a_common_direction_shows_in_the_mean_cosine() {
+    let cosine = |values: &[f32]| mean_cosine(values, 2, &mut stream());
+    assert!((cosine(&[1.0, 2.0, 2.0, 4.0, 3.0, 6.0]) - 1.0).abs() < 1e-9);
+    assert!(cosine(&[1.0, 0.0, 0.0, 1.0]).abs() < 1e-9);
+    assert_eq!((cosine(&[1.0, 2.0]), cosine(&[0.0; 4])), (0.0, 0.0), "nothing to compare");
+    let random = random(1_000, 50, &mut stream());
+    assert!(mean_cosine(&random, 50, &mut stream()).abs() < 0.01);
+}
+
+#[test]
 fn texts_without_terms_train_nothing() {
     let train = |texts: &[Vec<u32>], n_terms| skip_gram::train(texts, n_terms, 3, &SkipGram::default(), &mut stream());
     assert_eq!(train(&[vec![], vec![1]], 2).len(), 6);

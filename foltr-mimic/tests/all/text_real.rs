@@ -1,7 +1,8 @@
 //! Counts of real collections and BM25's measures on them.
 
 use foltr_mimic::analyser::{Analyser, AnalyserSettings};
-use foltr_mimic::collection::{Collection, Form, Notes};
+use foltr_mimic::collection::{Collection, Form, Notes, ZeroGrade};
+use foltr_mimic::embeddings::{EmbeddingSource, SkipGram, mean_cosine};
 use foltr_mimic::index::TextIndex;
 use foltr_mimic::made_queries::make_queries;
 use foltr_mimic::retrieval::{Quality, grades_of, mean};
@@ -78,4 +79,29 @@ fn queries_made_of_nfcorpus() {
     let queries = make_queries(&collection.documents, &analyser, &vocabulary, 10_000, &mut stream);
     println!("{} terms, {} queries, such as {:?}", vocabulary.terms.len(), queries.len(), &queries[..5]);
     assert_eq!(queries.len(), 10_000);
+}
+
+/// 225 documents have grade 0, which BM25 ranks far above those with grade 1: a code of their own, not "not relevant".
+#[test]
+fn cranfield_with_every_judged_document_relevant() {
+    let Some((mut collection, _)) = real("cranfield") else { return };
+    assert_eq!(collection.read_grades(ZeroGrade::NotRelevant), 0);
+    assert_eq!(collection.read_grades(ZeroGrade::Relevant), 226, "225 of grade 0, one of grade 3");
+    let [_, _, ndcg] = bm25(&collection, AnalyserSettings::default(), None);
+    assert!((ndcg - 0.5348).abs() < 5e-5, "{ndcg}");
+}
+
+#[test]
+fn vectors_trained_on_small_collections_come_apart() {
+    for name in ["cranfield", "nfcorpus"] {
+        let Some((collection, _)) = real(name) else { return };
+        let analyser = Analyser::new(AnalyserSettings::default());
+        let vocabulary = Vocabulary::of(&collection.documents, &analyser, 2, 50_000);
+        let mut stream = Streams::new(1).open(Purpose::Initialisation, 0, 0);
+        let source = EmbeddingSource::Trained(SkipGram::default());
+        let vectors = source.embed(&vocabulary, &collection.documents, &analyser, 32, &mut stream).expect("vectors");
+        let cosine = mean_cosine(&vectors.expect("trained ones"), 32, &mut stream);
+        println!("{name}: {cosine}");
+        assert!(cosine < 0.3, "{name}: {cosine}");
+    }
 }

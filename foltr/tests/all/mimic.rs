@@ -311,6 +311,34 @@ validate_every = 20
     )
 }
 
+/// Judgements may be read in another way than their file says; then both are measured. Vectors of too little training are
+/// nearly alike, which is said.
+#[test]
+fn what_is_read_in_another_way_or_says_little_is_noted() {
+    let folder = tempfile::tempdir().expect("a temporary folder");
+    let collection = folder.path().join("collection");
+    write_texts(&collection);
+    let judgements = collection.join("qrels/test.tsv");
+    let filed = std::fs::read_to_string(&judgements).expect("judgements").replace("q3\td3\t1", "q3\td3\t0");
+    std::fs::write(&judgements, filed).expect("judgements");
+    let spec = text_spec(&collection).replace("folds = 4", "folds = 4\nzero_grade = \"relevant\"").replace(
+        "[teacher]",
+        "[teacher]\nembeddings = { kind = \"trained\", n_epochs = 1, learning_rate = 0.5, frequent = 1.0 }",
+    );
+    let workspace = Workspace::new(&spec);
+    let done = workspace.mimic("run").assert().success();
+    let (text, notes) = (stdout(&done), stderr(&done));
+    assert_contains(&text, &["bm25-as-filed", "teacher+bm25-as-filed", "student-mimic+bm25-as-filed"]);
+    assert_contains(&notes, &["1 grades were read as 1 (`zero_grade = \"relevant\"`)", "are nearly alike"]);
+    let line = |ranker: &str| text.lines().find(|line| line.split_whitespace().next() == Some(ranker));
+    let n_columns = |ranker: &str| line(ranker).expect("a line").split_whitespace().count();
+    assert_eq!(
+        (n_columns("bm25"), n_columns("bm25-as-filed")),
+        (4, 4),
+        "each is what others are compared with: {text}"
+    );
+}
+
 #[test]
 fn a_student_of_texts_is_judged_beside_bm25_and_searched_with() {
     let folder = tempfile::tempdir().expect("a temporary folder");

@@ -176,7 +176,13 @@ impl FeatureStore {
         let grades = list.documents.iter().copied().zip(data.labels(query).iter().copied()).collect();
         let scores = if self.weak.is_some() { list.scores } else { Vec::new() };
         let list = Candidates { query: list.query, documents: list.documents, scores };
-        JudgedQuery { id: data.query_id(query).to_owned(), text: String::new(), list, grades: Grades::new(grades) }
+        JudgedQuery {
+            id: data.query_id(query).to_owned(),
+            text: String::new(),
+            list,
+            grades: Grades::new(grades),
+            filed_grades: None,
+        }
     }
 }
 

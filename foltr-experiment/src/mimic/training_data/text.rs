@@ -1,9 +1,11 @@
 //! A text collection as training data of mimic learning: queries are private or public, documents are known to everybody.
 
+use std::collections::BTreeSet;
 use std::path::PathBuf;
+use std::sync::{Mutex, PoisonError};
 
 use anyhow::{Context, Result, ensure};
-use foltr_mimic::collection::{Collection, Notes, Query};
+use foltr_mimic::collection::{Collection, Notes, Query, ZeroGrade};
 use foltr_mimic::embeddings::EmbeddingSource;
 use foltr_mimic::index::TextIndex;
 use foltr_mimic::made_queries::{make_queries, read_queries};
@@ -35,13 +37,17 @@ pub struct TextStore {
     /// Positions among judged queries, by fold.
     folds: Vec<Vec<usize>>,
     pub(in crate::mimic) embeddings: EmbeddingCache,
+    /// Of embeddings, each once.
+    pub(in crate::mimic) warnings: Mutex<BTreeSet<String>>,
     pub(super) hash: u64,
 }
 
 impl TextStore {
     pub fn load(data: &TextData, experiment: &MimicExperiment) -> Result<Self> {
         let path = data::resolve_path(&data.path)?;
-        let (collection, notes) = Collection::read(&path, data.form)?;
+        let (mut collection, mut notes) = Collection::read(&path, data.form)?;
+        let filed = (data.zero_grade != ZeroGrade::NotRelevant).then(|| grades_of(&collection));
+        notes.n_as_relevant = collection.read_grades(data.zero_grade);
         let index = TextIndex::in_memory(&collection.documents, data.analyser);
         let vocabulary = Vocabulary::of(&collection.documents, &index.analyser, data.min_documents, data.max_terms);
         ensure!(!vocabulary.terms.is_empty(), "{}: no term is in {} documents", path.display(), data.min_documents);
@@ -50,7 +56,7 @@ impl TextStore {
             .par_iter()
             .map(|document| vocabulary.bag(&document.content(), &index.analyser))
             .collect();
-        let judged = judged(&collection, &index, experiment.evaluation.depth);
+        let judged = judged(&collection, filed.as_deref(), &index, experiment.evaluation.depth);
         let n_folds = data.folds;
         let needs_judgements = matches!(experiment.supervision, Supervision::Full { .. }) || !judged.is_empty();
         ensure!(
@@ -74,12 +80,15 @@ impl TextStore {
             queries,
             folds,
             embeddings: EmbeddingCache::default(),
+            warnings: Mutex::default(),
             hash,
         })
     }
 
+    /// What is worth knowing of the files, and of embeddings that were made so far.
     pub fn notes(&self) -> Vec<String> {
-        self.notes.sentences()
+        let warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
+        self.notes.sentences().into_iter().chain(warnings.iter().cloned()).collect()
     }
 
     pub(super) fn describe(&self) -> String {
@@ -214,12 +223,13 @@ fn candidates(query: u32, found: Vec<(u32, f32)>) -> Candidates {
     Candidates { query, documents, scores }
 }
 
-fn judged(collection: &Collection, index: &TextIndex, depth: usize) -> Vec<JudgedQuery> {
-    let with_grades = collection.queries.iter().zip(grades_of(collection));
-    let judged: Vec<_> = (0..).zip(with_grades.filter(|(_, grades)| !grades.judged.is_empty())).collect();
-    let search = |(query, (asked, grades)): (u32, (&Query, Grades))| {
+fn judged(collection: &Collection, filed: Option<&[Grades]>, index: &TextIndex, depth: usize) -> Vec<JudgedQuery> {
+    let with_grades = collection.queries.iter().zip(grades_of(collection)).enumerate();
+    let judged: Vec<_> = (0..).zip(with_grades.filter(|(_, (_, grades))| !grades.judged.is_empty())).collect();
+    let search = |(query, (place, (asked, grades))): (u32, (usize, (&Query, Grades)))| {
         let list = candidates(query, index.search(&asked.text, depth));
-        JudgedQuery { id: asked.id.clone(), text: asked.text.clone(), list, grades }
+        let filed_grades = filed.map(|filed| filed[place].clone());
+        JudgedQuery { id: asked.id.clone(), text: asked.text.clone(), list, grades, filed_grades }
     };
     judged.into_par_iter().map(search).collect()
 }
