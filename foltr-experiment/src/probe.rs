@@ -1,7 +1,9 @@
 //! What the runs of a grid will cost, from a few rounds of each kind of setting.
 
-use std::collections::HashMap;
+mod networks;
+
 use std::collections::hash_map::Entry;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
@@ -12,6 +14,7 @@ use foltr_simulation::datasets::Fold;
 
 use crate::evaluate::SNAPSHOTS;
 use crate::execute::{DataCache, Plan};
+use crate::job::Job;
 use crate::run::{RunInput, run_job};
 use crate::spec::{Asynchrony, ClickModel, Evaluate, Experiment, Learner};
 
@@ -30,7 +33,13 @@ pub struct Cost {
 pub fn probe(plan: &Plan, collections: &DataCache) -> Result<Vec<Cost>> {
     let mut known: HashMap<String, Rates> = HashMap::new();
     let mut costs = Vec::new();
-    for setting in &plan.grid.settings {
+    for (i, setting) in plan.grid.settings.iter().enumerate() {
+        if let Some(mimic) = setting.experiment.mimic() {
+            let fold = plan.jobs.iter().find(|job| job.setting == i).map_or(1, |job| job.fold);
+            let seconds = networks::seconds(mimic, collections.store(mimic)?, fold)?;
+            costs.push(Cost { seconds, bytes: 0 });
+            continue;
+        }
         let experiment = setting.experiment.training();
         let with_fold = experiment.and_then(|it| Some((it, collections.all_folds(&it.data).next()?)));
         let Some((experiment, fold)) = with_fold else {
@@ -44,6 +53,13 @@ pub fn probe(plan: &Plan, collections: &DataCache) -> Result<Vec<Cost>> {
         costs.push(rates.cost(experiment, fold));
     }
     Ok(costs)
+}
+
+/// Seconds of jobs on one thread. Equal settings run once, and methods of unlearning share their training.
+pub fn seconds<'a>(jobs: impl IntoIterator<Item = &'a Job>, costs: &[Cost]) -> f64 {
+    let mut trainings = HashSet::new();
+    let trained = jobs.into_iter().filter(|job| trainings.insert(job.parent().unwrap_or(&job.key)));
+    trained.map(|job| costs[job.setting].seconds).sum()
 }
 
 /// What decides about the speed of a setting.

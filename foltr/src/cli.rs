@@ -202,6 +202,12 @@ pub enum Command {
         /// Smaller budgets: all entries in about ten minutes on two cores.
         #[arg(long)]
         quick: bool,
+        /// A value in place of the one in the files, such as federation.rounds=100; judged like the whole budget.
+        #[arg(long = "set", value_name = "KEY=VALUE")]
+        overrides: Vec<String>,
+        /// Only estimate the hours that entries have left in DIR; a later --write-summary lists them.
+        #[arg(long, conflicts_with_all = ["shard", "write_summary"])]
+        dry_run: bool,
         /// Folder for runs, verdicts and figures; made if needed.
         #[arg(long, value_name = "DIR", default_value = "out/reproduce")]
         out: PathBuf,
@@ -212,6 +218,9 @@ pub enum Command {
         /// Write what all verdicts in DIR say to a file in Markdown; alone, nothing is run.
         #[arg(long, value_name = "FILE", group = "which")]
         write_summary: Option<PathBuf>,
+        /// The commit that the runs in DIR were made at, for the summary.
+        #[arg(long, value_name = "HASH", requires = "write_summary")]
+        commit: Option<String>,
     },
     /// Try to refute the privacy labels, and show that wrong ones are refuted.
     ///

@@ -7,6 +7,7 @@ mod catalogue;
 mod choice;
 mod cli;
 mod command;
+mod estimate;
 mod explain;
 mod judged_study;
 mod output;
@@ -61,8 +62,13 @@ fn run(cli: &Cli) -> Result<End> {
         Some(Command::Completions { shell }) => command::shell::completions(*shell),
         Some(Command::Man { out }) => command::shell::manual(out.as_deref()),
         Some(Command::Reproduce { list: true, .. }) => command::reproduce::list(),
-        Some(Command::Reproduce { ids, all, quick, out, shard, write_summary, .. }) => {
-            command::reproduce::run((!all).then_some(ids), *quick, out, *shard, write_summary.as_deref())
+        Some(Command::Reproduce { ids, all, quick, overrides, dry_run, out, shard, write_summary, commit, .. }) => {
+            let asked = command::reproduce::Asked { ids: (!all).then_some(ids), is_quick: *quick, overrides };
+            if *dry_run {
+                return command::reproduce::estimate(&asked, out);
+            }
+            let summary = write_summary.as_deref().map(|file| (file, commit.as_deref()));
+            command::reproduce::run(&asked, out, *shard, summary)
         }
         Some(Command::Scorecard { setting, quick, overrides, out, shard }) => {
             command::reproduce::scorecard(setting.as_deref(), *quick, overrides, out, *shard)

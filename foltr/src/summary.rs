@@ -6,6 +6,7 @@ use std::path::Path;
 
 use anyhow::{Context, Result, ensure};
 
+use crate::estimate::{self, Estimate};
 use crate::timestamp::timestamp;
 use foltr_experiment::study::Entry;
 use foltr_report::distinct;
@@ -18,8 +19,13 @@ const LENGTHS: [usize; 6] = [usize::MAX, 240, 160, 100, 60, 30];
 
 type Judged<'a> = (&'a Entry, Vec<Judgement>);
 
-/// Writes the summary of the verdicts in `out/<id>/verdict.json`.
-pub fn write<'a>(out: &Path, entries: impl Iterator<Item = &'a Entry>, file: &Path) -> Result<()> {
+/// Writes the summary of the verdicts in `out/<id>/verdict.json`, with the commit of their runs and the hours that are left.
+pub fn write<'a>(
+    out: &Path,
+    entries: impl Iterator<Item = &'a Entry>,
+    file: &Path,
+    commit: Option<&str>,
+) -> Result<()> {
     let (mut judged, mut not_run) = (Vec::new(), Vec::new());
     for entry in entries {
         let path = out.join(&entry.id).join("verdict.json");
@@ -32,13 +38,22 @@ pub fn write<'a>(out: &Path, entries: impl Iterator<Item = &'a Entry>, file: &Pa
     }
     ensure!(!judged.is_empty(), "{} has no verdicts; run foltr reproduce --all first", out.display());
     let time = timestamp(std::time::SystemTime::now());
-    let text = markdown(&judged, &not_run, time.split('T').next().unwrap_or_default());
+    let date = time.split('T').next().unwrap_or_default();
+    let text = markdown(&judged, &not_run, &estimate::read(out)?, &Written { date, commit });
     std::fs::write(file, text).with_context(|| format!("{} cannot be written", file.display()))
 }
 
-fn markdown(judged: &[Judged<'_>], not_run: &[&str], date: &str) -> String {
+/// When a summary is written, and of which code.
+struct Written<'a> {
+    date: &'a str,
+    commit: Option<&'a str>,
+}
+
+fn markdown(judged: &[Judged<'_>], not_run: &[&str], estimates: &[Estimate], written: &Written<'_>) -> String {
+    let Written { date, commit } = written;
+    let at = commit.map_or_else(String::new, |commit| format!(", run at commit {commit}"));
     let mut text = format!(
-        "# Reproduction\n\nWritten by `foltr reproduce --write-summary` on {date} from the verdicts of {} entries. \
+        "# Reproduction\n\nWritten by `foltr reproduce --write-summary` on {date} from the verdicts of {} entries{at}. \
          `foltr reproduce ID` runs an entry again; [docs/expectations.md](docs/expectations.md) says how it is judged. \
          Papers are those of [PAPERS.md](PAPERS.md); `foltr` is what goes beyond them.\n",
         judged.len()
@@ -46,6 +61,7 @@ fn markdown(judged: &[Judged<'_>], not_run: &[&str], date: &str) -> String {
     if !not_run.is_empty() {
         let _ = writeln!(text, "\nNot run: {}.", not_run.join(", "));
     }
+    text += &left(estimates);
     for paper in distinct(judged.iter().map(|(entry, _)| &entry.paper)) {
         let _ = writeln!(text, "\n## {paper}\n\n{}", header());
         let of_paper = judged.iter().filter(|(entry, _)| entry.paper == *paper);
@@ -67,6 +83,21 @@ fn markdown(judged: &[Judged<'_>], not_run: &[&str], date: &str) -> String {
         text += line;
     }
     text
+}
+
+/// Entries whose full budgets are not finished, the shortest first.
+fn left(estimates: &[Estimate]) -> String {
+    let mut left: Vec<&Estimate> = estimates.iter().filter(|it| it.n_finished < it.n_runs).collect();
+    if left.is_empty() {
+        return String::new();
+    }
+    left.sort_by(|a, b| a.core_hours.total_cmp(&b.core_hours));
+    let total: f64 = left.iter().map(|it| it.core_hours).sum();
+    let one = |it: &&Estimate| format!("{} {:.1}", it.id, it.core_hours);
+    let all = left.iter().map(one).collect::<Vec<_>>().join(", ");
+    format!(
+        "\nFull budgets that are left, in hours of one core ({total:.1} in all; shared runs count in each): {all}.\n"
+    )
 }
 
 const COLUMNS: [(&str, &[Verdict]); 6] = [
@@ -183,8 +214,17 @@ mod tests {
             more(Verdict::Explained, Some("chance")),
         ];
         let of_two = vec![judgement("less is worse", Verdict::Explained, Some("chance"))];
-        let text = markdown(&[(&one, of_one), (&two, of_two)], &["three"], "2026-01-02");
-        assert!(text.contains("2026-01-02") && text.contains("\nNot run: three.\n"), "{text}");
+        let estimate = |id: &str, n_finished, core_hours| Estimate { id: id.into(), n_runs: 4, n_finished, core_hours };
+        let estimates = [estimate("one", 4, 0.0), estimate("two", 1, 2.55), estimate("three", 0, 1.25)];
+        let written = Written { date: "2026-01-02", commit: Some("0a1b") };
+        let text = markdown(&[(&one, of_one), (&two, of_two)], &["three"], &estimates, &written);
+        assert!(
+            text.contains("on 2026-01-02 from the verdicts of 2 entries, run at commit 0a1b.")
+                && text.contains("\nNot run: three.\n"),
+            "{text}"
+        );
+        let left = "(3.8 in all; shared runs count in each): three 1.2, two 2.5.\n";
+        assert!(text.contains(left), "{text}");
         assert!(text.contains("| one | Table 1 |  |  | 1 | 1 | 2 |  | quick | MQ2007, 85 % sample |"), "{text}");
         let (_, claims) = text.split_once("## Failures and explanations\n\n").expect("a section");
         let expected = [
@@ -204,7 +244,7 @@ mod tests {
             let one = |i: usize| judgement(&format!("claim {i} of the paper"), Verdict::Explained, Some(&reason(i)));
             let of = |e: usize| (0..n_claims).map(|i| one(100 * e + i)).collect::<Vec<_>>();
             let judged: Vec<Judged<'_>> = entries.iter().enumerate().map(|(e, entry)| (entry, of(e))).collect();
-            markdown(&judged, &[], "2026-01-02")
+            markdown(&judged, &[], &[], &Written { date: "2026-01-02", commit: None })
         };
         let text = page(1);
         assert!(text.len() <= MOST_BYTES && text.matches(" explained: reason").count() == 45, "{}\n{text}", text.len());

@@ -2,11 +2,12 @@
 
 use std::path::Path;
 
-use anyhow::{Result, ensure};
+use anyhow::{Context, Result, ensure};
 use serde::Serialize;
 
 use super::{End, catch_interrupts};
 use crate::catalogue::{Item, items};
+use crate::estimate::{self, Estimate};
 use crate::judged_study::{self, JudgedStudy, Outcome};
 use crate::output::{self, chat, note, say};
 use crate::summary;
@@ -66,37 +67,68 @@ pub fn list() -> Result<End> {
 
 /// Runs all entries, or those named, one after the other; prints their verdicts as they come, and a table at the end.
 /// Nothing is run if a name is unknown or a file wrong.
-pub fn run(
-    ids: Option<&[String]>,
-    is_quick: bool,
-    out: &Path,
-    shard: Option<Shard>,
-    summary: Option<&Path>,
-) -> Result<End> {
+pub fn run(asked: &Asked<'_>, out: &Path, shard: Option<Shard>, summary: Option<(&Path, Option<&str>)>) -> Result<End> {
     let items = items()?;
-    for id in ids.into_iter().flatten() {
-        find(&items, id)?;
-    }
-    let is_asked = |item: &&Item| {
-        let id = &item.entry.id;
-        ids.map_or_else(|| !id.starts_with(SCORECARD), |ids| ids.contains(id))
-    };
-    if let Some(folder) = summary.and_then(Path::parent).filter(|folder| !folder.as_os_str().is_empty()) {
+    let folder = summary.and_then(|(file, _)| file.parent());
+    if let Some(folder) = folder.filter(|folder| !folder.as_os_str().is_empty()) {
         ensure!(folder.is_dir(), "--write-summary: {} is no folder", folder.display());
     }
-    let mut asked = Vec::new();
-    for item in items.iter().filter(is_asked) {
-        asked.push((item.checked(is_quick, &[])?, &item.entry));
-    }
+    let asked = asked.entries(&items)?;
     let end = if asked.is_empty() { End::Done } else { run_all(&asked, out, shard)? };
-    if let Some(file) = summary.filter(|_| end != End::Interrupted) {
-        summary::write(out, items.iter().map(|item| &item.entry), file)?;
+    if let Some((file, commit)) = summary.filter(|_| end != End::Interrupted) {
+        summary::write(out, items.iter().map(|item| &item.entry), file, commit)?;
         chat(format_args!("summary: {}", file.display()));
         if asked.is_empty() {
             output::answer(&serde_json::json!({ "summary": file }))?;
         }
     }
     Ok(end)
+}
+
+type AskedEntry<'a> = (Option<(Study, Criteria)>, &'a Entry);
+
+/// Which entries are asked for, and with which values.
+pub struct Asked<'a> {
+    /// All but the scorecards if absent.
+    pub ids: Option<&'a [String]>,
+    pub is_quick: bool,
+    pub overrides: &'a [String],
+}
+
+impl Asked<'_> {
+    /// An error if a name is unknown or a file wrong.
+    fn entries<'a>(&self, items: &'a [Item]) -> Result<Vec<AskedEntry<'a>>> {
+        for id in self.ids.into_iter().flatten() {
+            find(items, id)?;
+        }
+        let is_asked = |item: &&Item| {
+            let id = &item.entry.id;
+            self.ids.map_or_else(|| !id.starts_with(SCORECARD), |ids| ids.contains(id))
+        };
+        let checked = |item: &'a Item| Ok((item.checked(self.is_quick, self.overrides)?, &item.entry));
+        items.iter().filter(is_asked).map(checked).collect()
+    }
+}
+
+/// `foltr reproduce --dry-run`: the hours that entries have left, as a table and in a file for the summary.
+pub fn estimate(asked: &Asked<'_>, out: &Path) -> Result<End> {
+    let items = items()?;
+    let asked = asked.entries(&items)?;
+    let store = RunStore::open(out)?;
+    let mut estimates = Vec::new();
+    for (study, entry) in &asked {
+        let study = study.as_ref().map(|(study, _)| study);
+        let estimate = Estimate::of(&entry.id, study, &store).with_context(|| format!("entry {}", entry.id))?;
+        chat(format_args!("{}: {:.2} hours of one core", estimate.id, estimate.core_hours));
+        estimates.push(estimate);
+    }
+    let row = |it: &Estimate| {
+        vec![it.id.clone(), it.n_runs.to_string(), it.n_finished.to_string(), format!("{:.2}", it.core_hours)]
+    };
+    say(table(&["entry", "runs", "finished", "hours of one core"], 1, estimates.iter().map(row).collect()));
+    estimate::write(&estimates, out)?;
+    output::answer(&estimates)?;
+    Ok(End::Done)
 }
 
 /// `foltr scorecard`: the study of every attack against every defence, in one of its settings.
@@ -122,7 +154,7 @@ fn find<'a>(items: &'a [Item], id: &str) -> Result<&'a Item, UnknownEntry> {
 }
 
 /// An entry that cannot be run is an error, and the others follow.
-fn run_all(entries: &[(Option<(Study, Criteria)>, &Entry)], out: &Path, shard: Option<Shard>) -> Result<End> {
+fn run_all(entries: &[AskedEntry<'_>], out: &Path, shard: Option<Shard>) -> Result<End> {
     let store = RunStore::open(out)?;
     catch_interrupts()?;
     let (mut end, mut answers) = (End::Done, Vec::new());

@@ -371,7 +371,7 @@ fn difference(expected: &Line, computed: &Line) -> Option<String> {
 // ---- collections that the files of budgets.toml name
 
 /// Numbers that are the same on every machine.
-struct Random(u64);
+pub struct Random(pub u64);
 
 impl Random {
     /// SplitMix64.
@@ -397,14 +397,14 @@ fn write_collections(folder: &Path) {
     write_texts(&folder.join("texts"));
 }
 
-fn put(folder: &Path, name: &str, text: &str) {
+pub fn put(folder: &Path, name: &str, text: &str) {
     let path = folder.join(name);
     fs::create_dir_all(path.parent().expect("a folder")).expect("a folder");
     fs::write(path, text).expect("a file");
 }
 
 /// Labelled queries with 5 to 14 documents; the first features say most about the label.
-fn letor(n_queries: u64, n_grades: u64, random: &mut Random) -> String {
+pub fn letor(n_queries: u64, n_grades: u64, random: &mut Random) -> String {
     let mut text = String::new();
     for query in 1..=n_queries {
         for document in 0..5 + random.next(10) {
@@ -422,7 +422,7 @@ fn letor(n_queries: u64, n_grades: u64, random: &mut Random) -> String {
 }
 
 /// Four wishes behind the same queries.
-fn write_intents(folder: &Path) {
+pub fn write_intents(folder: &Path) {
     let mut random = Random(3);
     let features = letor(40, 2, &mut random);
     for intent in 1..=4 {
