@@ -43,10 +43,34 @@ pub enum MetricName {
     Unlearning(Split, Metric),
     /// Mean nDCG of the lists shown to users during a round of unlearning.
     UnlearningOnline(usize),
+    /// What forgetting took those who stay.
+    UnlearningCost(Work),
     /// Where documents stand that attackers promote, as a share of their lists: 0 is the top.
     PromotionRank,
     /// A measure of one ranker of mimic learning on test queries, such as `student-clear/ndcg@20`.
     Ranker(RankerMeasure),
+}
+
+/// What clients do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+pub enum Work {
+    Rounds,
+    Interactions,
+    Messages,
+    /// Models to clients and messages to the server.
+    Bytes,
+}
+
+impl Work {
+    pub(crate) fn of(cost: &Cost) -> [(Self, f64); 4] {
+        let Cost { rounds, local_steps, messages, bytes } = *cost;
+        [
+            (Self::Rounds, rounds.into()),
+            (Self::Interactions, local_steps as f64),
+            (Self::Messages, messages as f64),
+            (Self::Bytes, bytes as f64),
+        ]
+    }
 }
 
 /// `ranker/measure`. Equal names are stored once for the whole program, so that names are copied like numbers.
@@ -106,7 +130,7 @@ const BY_PREFIX: [(&str, OfSplit); 5] = [
     ("", MetricName::Offline),
 ];
 
-const BY_NAME: [(&str, MetricName); 7] = [
+const BY_NAME: [(&str, MetricName); 11] = [
     ("online-maxrr", MetricName::OnlineMaxRr),
     ("simulated-time", MetricName::SimulatedTime),
     ("attacker-share", MetricName::AttackerShare),
@@ -114,6 +138,10 @@ const BY_NAME: [(&str, MetricName); 7] = [
     ("refused-messages", MetricName::RefusedMessages),
     ("dropped-steps", MetricName::DroppedSteps),
     ("promotion-rank", MetricName::PromotionRank),
+    ("unlearning-rounds", MetricName::UnlearningCost(Work::Rounds)),
+    ("unlearning-interactions", MetricName::UnlearningCost(Work::Interactions)),
+    ("unlearning-messages", MetricName::UnlearningCost(Work::Messages)),
+    ("unlearning-bytes", MetricName::UnlearningCost(Work::Bytes)),
 ];
 
 impl fmt::Display for MetricName {

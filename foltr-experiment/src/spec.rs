@@ -175,6 +175,36 @@ pub struct UnlearningRequest {
     pub clients: Vec<u32>,
     /// How.
     pub method: Unlearning,
+    /// Whether they leave together or one after the other.
+    #[serde(default, skip_serializing_if = "LeavingOrder::is_usual")]
+    pub order: LeavingOrder,
+}
+
+/// How several clients leave.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum LeavingOrder {
+    /// One request for all of them.
+    #[default]
+    AtOnce,
+    /// A request for each, in the order of the list; every one goes on from what the last one left.
+    OneByOne,
+}
+
+impl LeavingOrder {
+    fn is_usual(&self) -> bool {
+        *self == Self::AtOnce
+    }
+}
+
+impl UnlearningRequest {
+    /// The leavers of every single request.
+    pub fn requests(&self) -> impl Iterator<Item = &[u32]> {
+        self.clients.chunks(match self.order {
+            LeavingOrder::AtOnce => self.clients.len().max(1),
+            LeavingOrder::OneByOne => 1,
+        })
+    }
 }
 
 /// The course of an online run. A centralised learner is one client whose round is a stretch between two evaluations.

@@ -177,6 +177,10 @@ impl Coordinator {
         self.privacy.mode() == Mode::Sealed
     }
 
+    pub const fn defence(&self) -> &Defence {
+        &self.defence
+    }
+
     pub const fn task(&self) -> &RoundTask {
         &self.model.task
     }

@@ -291,6 +291,17 @@ impl Assurance {
         !matches!(self, Self::Heuristic { .. })
     }
 
+    /// The one that promises less, which is what two requests promise to each of their leavers.
+    #[must_use]
+    pub fn weaker(self, other: Self) -> Self {
+        let promise = |assurance: &Self| match assurance {
+            Self::Exact => (0.0, 0.0),
+            Self::Certified { epsilon, delta } => (*epsilon, *delta),
+            Self::Heuristic { .. } => (f64::INFINITY, 1.0),
+        };
+        if promise(&self) < promise(&other) { other } else { self }
+    }
+
     fn heuristic(why: &str) -> Self {
         Self::Heuristic { why: why.to_owned() }
     }

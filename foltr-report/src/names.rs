@@ -1,6 +1,6 @@
 //! Keys of files as people write them: the one place that names metrics, axes and labels in tables and figures.
 
-use foltr_experiment::rows::MetricName;
+use foltr_experiment::rows::{MetricName, Work};
 use foltr_experiment::spec::Split;
 
 /// Keys whose last word says too little or too much.
@@ -60,6 +60,15 @@ pub fn name_of(metric: MetricName) -> String {
         MetricName::Unlearning(split, metric) => format!("{} {} while unlearning", quality(metric), on(split)),
         MetricName::OnlineNdcg(cutoff) => format!("online nDCG@{cutoff}"),
         MetricName::UnlearningOnline(cutoff) => format!("online nDCG@{cutoff} while unlearning"),
+        MetricName::UnlearningCost(work) => {
+            let what = match work {
+                Work::Rounds => "rounds",
+                Work::Interactions => "interactions",
+                Work::Messages => "messages",
+                Work::Bytes => "bytes",
+            };
+            format!("{what} of unlearning")
+        }
         MetricName::OnlineMaxRr => "online MaxRR".into(),
         MetricName::SimulatedTime => "simulated time, in rounds of a usual client".into(),
         MetricName::AttackerShare => "attackers' share of the step".into(),

@@ -20,6 +20,7 @@
 
 mod adaptive_drift;
 mod drift;
+mod dyn_opt;
 mod fang_krum;
 mod fang_trim;
 mod geometry;
@@ -33,13 +34,14 @@ mod rewards;
 #[cfg(test)]
 mod tests;
 
-use foltr_federation::ParameterError;
 use foltr_federation::parameter::require;
+use foltr_federation::{Combined, Contributions, Defence, ParameterError};
 use foltr_rank::rng::Stream;
 use serde::{Deserialize, Serialize};
 
 pub use adaptive_drift::{AdaptiveDrift, Disguise, Shape};
 pub use drift::{Drift, DriftDirection, Spread};
+pub use dyn_opt::DynOpt;
 pub use fang_krum::{Bound, FangKrum, Simulation};
 pub use fang_trim::{Extremes, FangTrim, Space};
 pub use linear::{ClickPoisoning, InnerProduct, Negation, Scaling, SignFlip};
@@ -123,6 +125,7 @@ attacks! {
     "inner-product": InnerProduct(InnerProduct), "The opposite of the mean of the honest updates";
     "min-max": MinMax(MinMax), "As far from the mean as two honest updates are apart";
     "min-sum": MinSum(MinSum), "As far from the mean as the farthest honest update";
+    "dyn-opt": DynOpt(DynOpt), "Against the mean, as far as the server's rule can be moved, tried on what attackers know";
     "sign-flip": SignFlip(SignFlip), "The opposite of the honest update";
     "scaling": Scaling(Scaling), "Learning from reversed clicks, boosted";
     "drift": Drift(Drift), "A step within the spread of honest updates that is the same in every round";
@@ -182,6 +185,8 @@ pub struct Seen<'a> {
     /// What the others send; nothing with partial knowledge.
     pub honest: Option<Rows<'a>>,
     pub rule: Option<Rehearsal<'a>>,
+    /// What the server does with a round, which everybody may know; nothing where no server decides.
+    pub defence: Option<&'a Defence>,
 }
 
 /// What the server would make of the round if attackers sent this, one message behind the other.
@@ -192,6 +197,18 @@ impl<'a> Seen<'a> {
     /// if they do not see what the others send.
     pub fn rehearse(&self, own: &[f32]) -> Option<Vec<f64>> {
         self.rule.and_then(|rule| rule(own))
+    }
+
+    /// The step that the rule would make of these messages, one behind the other, if the other clients of the round sent
+    /// these updates, from the first one again after the last. The rule begins anew: what the server remembers is its own.
+    pub fn simulate(&self, own: &[f32], others: Rows<'_>) -> Option<Vec<f64>> {
+        let mut round = Contributions::new(others.n_params);
+        let own = Rows::new(own, others.n_params);
+        let rows = own.iter().chain(others.iter().cycle()).take(self.n_clients);
+        (0..).zip(rows).for_each(|(client, row)| round.push(client, 1.0, row));
+        let mut combined = Combined::default();
+        self.defence?.start().aggregate(self.global, &round, &mut combined).ok()?;
+        Some(combined.step)
     }
 
     /// The updates that attackers take for typical: the honest ones if they see any, else their own before the attack.

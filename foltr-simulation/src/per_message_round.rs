@@ -322,7 +322,14 @@ fn corrupt_rows(
     let sees_all = attackers.knowledge == Knowledge::Full;
     let rule: Option<Rehearsal<'_>> = if sees_all { Some(&rehearse) } else { None };
     let honest = sees_all.then_some(Rows::new(honest, n_params));
-    let seen = Seen { round: task.round, global: &task.global, n_clients, honest, rule };
+    let seen = Seen {
+        round: task.round,
+        global: &task.global,
+        n_clients,
+        honest,
+        rule,
+        defence: server.map(Coordinator::defence),
+    };
     if n_own > 0 {
         adversary.corrupt(&seen, &mut Own::new(own, n_params, memory), stream);
     }

@@ -47,7 +47,7 @@ impl Cost {
         self.add(&Self { rounds: 1, local_steps, messages: n_messages as u64, bytes });
     }
 
-    pub(crate) fn add(&mut self, other: &Self) {
+    pub fn add(&mut self, other: &Self) {
         self.rounds += other.rounds;
         self.local_steps += other.local_steps;
         self.messages += other.messages;

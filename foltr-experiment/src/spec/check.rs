@@ -347,7 +347,8 @@ impl Experiment {
     }
 
     fn check_unlearning(&self, problems: &mut Problems) {
-        let Some(UnlearningRequest { clients: leavers, method }) = &self.unlearning else { return };
+        let Some(request) = &self.unlearning else { return };
+        let UnlearningRequest { clients: leavers, method, .. } = request;
         problems.when(leavers.is_empty(), "unlearning.clients", "name at least one client");
         let n_clients = self.clients.as_ref().map_or(usize::MAX, |clients| clients.n_clients);
         let unknown = leavers.iter().any(|&client| client as usize >= n_clients);
@@ -363,6 +364,10 @@ impl Experiment {
             }
             (_, None) => {}
         }
+        let again = request.requests().count() > 1 && !self.privacy.is_none() && method.most_replayed_rounds(1) > 0;
+        let message = "every request costs those who stay again, and the guarantee is stated for one: use \"at-once\", or \
+                       remove [privacy]";
+        problems.when(again, "unlearning.order", message);
         if let Some(policy) = self.history {
             let missing = method.needs().into_iter().find(|need| !need.is_met(&policy));
             if let Some(need) = missing {

@@ -58,6 +58,7 @@ pub const KEYS: &[(&str, Treatment)] = &[
     ("defence", InPlan),
     ("history", InPlan),
     ("unlearning.clients", LeftOut("who wants to be forgotten asks for it")),
+    ("unlearning.order", LeftOut("every request of a client comes by itself")),
     ("unlearning.method", InPlan),
     ("privacy", InPlan),
     ("budget", InPlan),

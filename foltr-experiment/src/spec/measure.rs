@@ -27,6 +27,10 @@ pub struct Measures {
     /// Whether the final ranker's value on every test and validation query is stored, for tests over queries.
     #[serde(skip_serializing_if = "is_true")]
     pub by_query: bool,
+    /// Whether what it takes to forget clients becomes rows: `unlearning-rounds`, `unlearning-interactions`,
+    /// `unlearning-messages` and `unlearning-bytes`, of those who stay.
+    #[serde(skip_serializing_if = "is_false")]
+    pub unlearning_cost: bool,
     /// Documents whose rank is measured: those that an attack with the same parameters promotes.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub promotion: Option<Promotion>,
@@ -44,6 +48,7 @@ impl Default for Measures {
             evaluate: Evaluate::EveryRound,
             online: Online::EveryRound,
             by_query: true,
+            unlearning_cost: false,
             promotion: None,
         }
     }
@@ -51,6 +56,10 @@ impl Default for Measures {
 
 fn is_true(value: &bool) -> bool {
     *value
+}
+
+fn is_false(value: &bool) -> bool {
+    !*value
 }
 
 /// A part of the data.

@@ -134,7 +134,7 @@ impl Entry {
 
 impl std::fmt::Display for Entry {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let UnlearningRequest { clients, method } = &self.unlearning;
+        let UnlearningRequest { clients, method, .. } = &self.unlearning;
         let (number, name, n) = (self.number, method.name(), self.n_holding());
         write!(f, "request {number} to forget clients {clients:?} by {name} is not met: {n} runs still hold them")
     }

@@ -10,7 +10,7 @@ use foltr_experiment::mimic::Step;
 use foltr_experiment::model::Model;
 use foltr_experiment::results::Results;
 use foltr_experiment::rows::MetricName;
-use foltr_experiment::spec::UnlearningRequest;
+use foltr_experiment::spec::{LeavingOrder, UnlearningRequest};
 use foltr_experiment::store::{DEPLOYMENT_FILE, RunRecord, RunState, RunStore};
 use foltr_experiment::unlearn::{Signer, journal::Journal, method};
 use foltr_federation::protocol::{Deployment, Document};
@@ -176,7 +176,8 @@ fn all_methods_start_from_one_training() {
 
 fn request(client: u32) -> UnlearningRequest {
     let parameters = ["interval=1".to_owned(), "steps=1".to_owned()];
-    UnlearningRequest { clients: vec![client], method: method("fed-eraser", &parameters).expect("a method") }
+    let method = method("fed-eraser", &parameters).expect("a method");
+    UnlearningRequest { clients: vec![client], method, order: LeavingOrder::AtOnce }
 }
 
 /// Meets a request as `foltr unlearn` does; `stop` after so many events of progress.

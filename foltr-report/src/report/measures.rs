@@ -74,7 +74,10 @@ fn of_metric(metric: MetricName) -> Vec<Measure> {
             let sum = |of_what: &str, at| of(format!("{name}, discounted by {of_what}"), at, Group::Online, false);
             vec![sum("round", At::DiscountedSum), sum("interaction", At::DiscountedByInteraction), mean(false)]
         }
-        MetricName::SimulatedTime | MetricName::RefusedMessages | MetricName::DroppedSteps => {
+        MetricName::SimulatedTime
+        | MetricName::RefusedMessages
+        | MetricName::DroppedSteps
+        | MetricName::UnlearningCost(_) => {
             vec![of(name, At::Final, Group::TimeAndMessages, true)]
         }
         MetricName::PromotionRank => vec![of(name, At::Final, Group::HeldOut, false)],

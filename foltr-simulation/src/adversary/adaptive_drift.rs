@@ -16,7 +16,7 @@ use foltr_federation::ParameterError;
 use foltr_rank::rng::Stream;
 use serde::{Deserialize, Serialize};
 
-use crate::adversary::geometry::{deviation_of, mean_of, sign, squared_distance, to_f32};
+use crate::adversary::geometry::{deviation_of, mean_of, median_distance, sign, to_f32};
 use crate::adversary::min_max::{along, unit};
 use crate::adversary::{Adversary, Own, Preparation, Promotion, Seen, require};
 use crate::client_round::TrainingSet;
@@ -133,9 +133,7 @@ impl Push {
     fn new(shape: Shape, seen: &Seen<'_>, own: &Own<'_>, direction: &[f64]) -> Self {
         let rows = seen.typical(own.rows());
         let mean = mean_of(rows);
-        let mut distances: Vec<f64> = rows.iter().map(|row| squared_distance(row, &mean).sqrt()).collect();
-        distances.sort_unstable_by(f64::total_cmp);
-        let spread = distances.get(distances.len().saturating_sub(1) / 2).copied().unwrap_or(0.0);
+        let spread = median_distance(rows, &mean);
         let step = match shape {
             Shape::Direction => direction.iter().map(|value| spread * value).collect(),
             Shape::Deviation => {

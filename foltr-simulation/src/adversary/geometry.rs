@@ -44,6 +44,13 @@ pub(super) fn squared_distance(row: &[f32], point: &[f64]) -> f64 {
     row.iter().zip(point).map(|(&value, &point)| (f64::from(value) - point).powi(2)).sum()
 }
 
+/// The middle one of the distances of some updates from a point, the lower one of an even number; 0 of none.
+pub(super) fn median_distance(rows: Rows<'_>, point: &[f64]) -> f64 {
+    let mut squares: Vec<f64> = rows.iter().map(|row| squared_distance(row, point)).collect();
+    squares.sort_unstable_by(f64::total_cmp);
+    squares.get(squares.len().saturating_sub(1) / 2).map_or(0.0, |square| square.sqrt())
+}
+
 pub(super) fn norm(values: &[f64]) -> f64 {
     values.iter().map(|value| value * value).sum::<f64>().sqrt()
 }

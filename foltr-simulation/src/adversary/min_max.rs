@@ -49,15 +49,20 @@ pub enum Perturbation {
 }
 
 impl Perturbation {
-    /// Makes all attackers send a point on the way from the mean. The way has length 1, or 0 where there is none.
+    /// The way from the mean of some updates, of length 1, or 0 where there is none.
+    pub(super) fn way(self, rows: Rows<'_>, mean: &[f64]) -> Vec<f64> {
+        unit(match self {
+            Self::Unit => mean.iter().map(|mean| -mean).collect(),
+            Self::Sign => mean.iter().map(|&mean| -sign(mean)).collect(),
+            Self::Deviation => deviation_of(rows.iter(), mean, rows.len()).iter().map(|value| -value).collect(),
+        })
+    }
+
+    /// Makes all attackers send a point on the way from the mean.
     fn send(self, seen: &Seen<'_>, own: &mut Own<'_>, length: impl Fn(Rows<'_>, &[f64], &[f64]) -> f64) {
         let rows = seen.typical(own.rows());
         let mean = mean_of(rows);
-        let way = unit(match self {
-            Self::Unit => mean.iter().map(|mean| -mean).collect(),
-            Self::Sign => mean.iter().map(|&mean| -sign(mean)).collect(),
-            Self::Deviation => deviation_of(rows.iter(), &mean, rows.len()).iter().map(|value| -value).collect(),
-        });
+        let way = self.way(rows, &mean);
         let point = along(&mean, length(rows, &mean, &way), &way);
         own.send_all(&point);
     }

@@ -51,7 +51,7 @@ impl Scene {
 
     fn seen(&self, n_attackers: usize, knowledge: Knowledge) -> Seen<'_> {
         let honest = (knowledge == Knowledge::Full).then_some(self.split(n_attackers).1);
-        Seen { round: 0, global: &self.global, n_clients: self.n_clients(), honest, rule: None }
+        Seen { round: 0, global: &self.global, n_clients: self.n_clients(), honest, rule: None, defence: None }
     }
 
     /// What the attackers send, one after the other.

@@ -18,7 +18,7 @@ use foltr_experiment::grid::Setting;
 use foltr_experiment::history_files::FORGOTTEN_FILE;
 use foltr_experiment::results::Results;
 use foltr_experiment::rows::Forgotten;
-use foltr_experiment::spec::UnlearningRequest;
+use foltr_experiment::spec::{LeavingOrder, UnlearningRequest};
 use foltr_experiment::store::{RunRecord, RunStore, run_folder};
 use foltr_experiment::unlearn::journal::{Entry, Journal, RunEntry};
 use foltr_experiment::unlearn::{self, RECEIPT, Signer, key};
@@ -34,7 +34,7 @@ pub fn run(arguments: &UnlearnArgs) -> Result<End> {
     clients.sort_unstable();
     clients.dedup();
     usage(check_clients(&clients, &results).and_then(|()| check_run(arguments.run.as_deref(), &results)))?;
-    let requested = UnlearningRequest { clients, method };
+    let requested = UnlearningRequest { clients, method, order: LeavingOrder::AtOnce };
     let time = timestamp(SystemTime::now());
     let data = DataCache::load(&results.grid)?;
     let mut journal = Journal::read(store.path())?;

@@ -9,9 +9,11 @@ use anyhow::{Context, Result};
 use foltr_rank::Params;
 
 use super::{judgement, membership};
+use foltr_experiment::grid::Setting;
 use foltr_experiment::model::Model;
 use foltr_experiment::results::{Results, Run};
 use foltr_experiment::rows::Forgotten;
+use foltr_experiment::spec::Experiment;
 use foltr_experiment::study::{COLLECTION_AXIS, Study};
 use foltr_report::expect::{Judgement, Verdict};
 use foltr_report::statistics::Auc;
@@ -26,24 +28,26 @@ pub fn judge(entry: &str, study: &Study, results: &Results) -> Result<Vec<Judgem
     let mut judgements = Vec::new();
     for (name, data) in &study.collections {
         let runs = Runs { results, collection: name };
-        let scale = mean_distance(&runs.params(NOTHING, "with")?, &runs.params(NOTHING, "never")?);
-        for way in runs.ways() {
-            let (with, never) = (runs.params(&way, "with")?, runs.params(&way, "never")?);
-            let influence = mean_distance(&with, &never) / scale;
-            let labels = [("way", way.as_str()), (COLLECTION_AXIS, name)];
+        for with in runs.cases() {
+            let (way, never) = (runs.way(with), runs.never(with)?);
+            let control = runs.control(with)?;
+            let scale = mean_distance(&runs.params(control)?, &runs.params(runs.never(control)?)?);
+            let (with_params, never_params) = (runs.params(with)?, runs.params(never)?);
+            let influence = mean_distance(&with_params, &never_params) / scale;
+            let labels = runs.labels(with);
             let mut case = |says: &str, expected: &str, value: f64, verdict: Verdict| {
                 let judged = judgement(entry, says, &labels, verdict, value);
-                let (expected, n) = (expected.to_owned(), with.len());
+                let (expected, n) = (expected.to_owned(), with_params.len());
                 judgements.push(Judgement { expected, n, data: Some(data.name.clone()), ..judged });
             };
-            let (expected, verdict) = judge_influence(&way, influence);
+            let (expected, verdict) = judge_influence(way, influence);
             case("influence of the client that is left", expected, influence, verdict);
-            if let Some(auc) = membership::auc(&with, &never) {
+            if let Some(auc) = membership::auc(&with_params, &never_params) {
                 let expected =
                     format!("no better than chance (interval {:.2} to {:.2})", auc.interval.0, auc.interval.1);
-                case("membership inference: area under the curve", &expected, auc.value, judge_membership(&way, &auc));
+                case("membership inference: area under the curve", &expected, auc.value, judge_membership(way, &auc));
             }
-            if let Some(share) = runs.cost(&way)? {
+            if let Some(share) = runs.cost(with)? {
                 let verdict = verdict_of(share <= 0.25);
                 case("largest share of the cost of retraining one federation", "at most 1/4", share, verdict);
             }
@@ -59,7 +63,7 @@ fn verdict_of(is_met: bool) -> Verdict {
 /// Ways that promise nothing are reported.
 fn judge_influence(way: &str, influence: f64) -> (&'static str, Verdict) {
     match way {
-        NOTHING => ("above .2: the control must fail", verdict_of(influence > LEFT)),
+        _ if way.starts_with(NOTHING) => ("above .2: the control must fail", verdict_of(influence > LEFT)),
         "retrain" | "shard isolation" => ("none, bit by bit", verdict_of(influence == 0.0)),
         "noisy rollback" => ("at most .2", verdict_of(influence <= LEFT)),
         _ => ("no promise", Verdict::NotJudged),
@@ -84,35 +88,70 @@ struct Runs<'a> {
     collection: &'a str,
 }
 
-impl Runs<'_> {
-    fn of(&self, way: &str, presence: &str) -> impl Iterator<Item = &Run> {
-        let is = |idx: usize| {
-            let setting = &self.results.grid.settings[idx];
-            let has = |axis: &str, label: &str| setting.label(axis).is_none_or(|own| own == label);
-            has("way", way) && has("presence", presence) && has(COLLECTION_AXIS, self.collection)
+/// Settings by their places in the grid.
+impl<'a> Runs<'a> {
+    fn setting(&self, idx: usize) -> &'a Setting {
+        &self.results.grid.settings[idx]
+    }
+
+    fn way(&self, idx: usize) -> &'a str {
+        self.setting(idx).label("way").unwrap_or_default()
+    }
+
+    /// All settings of this collection.
+    fn all(&self) -> impl Iterator<Item = usize> {
+        let is_here = |&idx: &usize| self.setting(idx).label(COLLECTION_AXIS).is_none_or(|own| own == self.collection);
+        (0..self.results.grid.settings.len()).filter(is_here)
+    }
+
+    /// What is judged: every way of a federation with the clients.
+    fn cases(&self) -> Vec<usize> {
+        let is_case = |&idx: &usize| self.way(idx) != ONE_FEDERATION && self.is(idx, "with");
+        let mut cases: Vec<usize> = self.all().filter(is_case).collect();
+        cases.sort_by_key(|&idx| self.way(idx));
+        cases
+    }
+
+    fn is(&self, idx: usize, presence: &str) -> bool {
+        self.setting(idx).label("presence").is_none_or(|own| own == presence)
+    }
+
+    /// All labels that tell a case from others.
+    fn labels(&self, idx: usize) -> Vec<(&str, &str)> {
+        let own = self.setting(idx).labels.iter().map(|(axis, label)| (axis.as_str(), label.as_str()));
+        let others = own.filter(|(axis, _)| !["presence", COLLECTION_AXIS].contains(axis));
+        others.chain([(COLLECTION_AXIS, self.collection)]).collect()
+    }
+
+    /// The same in a federation that never had the clients.
+    fn never(&self, with: usize) -> Result<usize> {
+        let labels = self.labels(with);
+        let same = |idx: &usize| self.is(*idx, "never") && self.labels(*idx) == labels;
+        self.all().find(same).with_context(|| format!("{labels:?} has no runs of a federation without the clients"))
+    }
+
+    /// The same training, after which nobody is forgotten.
+    fn control(&self, with: usize) -> Result<usize> {
+        let training = |idx: usize| -> Result<Experiment> {
+            Ok(Experiment { unlearning: None, ..self.setting(idx).training()?.clone() })
         };
-        let settings: Vec<usize> = (0..self.results.grid.settings.len()).filter(|&idx| is(idx)).collect();
-        settings.into_iter().flat_map(|setting| self.results.runs_of(setting))
+        let own = training(with)?;
+        let mut controls = self.all().filter(|&idx| self.way(idx).starts_with(NOTHING) && self.is(idx, "with"));
+        let control = controls.find(|&idx| training(idx).is_ok_and(|training| training == own));
+        control.with_context(|| format!("{:?} has no runs in which nobody is forgotten", self.labels(with)))
     }
 
-    fn ways(&self) -> Vec<String> {
-        let all = self.results.grid.settings.iter().filter_map(|setting| setting.label("way"));
-        let mut ways: Vec<String> = all.filter(|way| *way != ONE_FEDERATION).map(str::to_owned).collect();
-        ways.sort_unstable();
-        ways.dedup();
-        ways
-    }
-
-    fn params(&self, way: &str, presence: &str) -> Result<Vec<Params>> {
+    fn params(&self, setting: usize) -> Result<Vec<Params>> {
         let read = |run: &Run| Ok(Model::read(&self.results.run_folder(run).join("model.safetensors"))?.params);
-        self.of(way, presence).map(read).collect()
+        self.results.runs_of(setting).map(read).collect()
     }
 
     /// The largest of the shares of local steps, messages and bytes, where one federation was retrained to compare with.
-    fn cost(&self, way: &str) -> Result<Option<f64>> {
-        let sums = |way: &str| -> Result<[u64; 3]> {
+    fn cost(&self, setting: usize) -> Result<Option<f64>> {
+        let Some(one) = self.all().find(|&idx| self.way(idx) == ONE_FEDERATION) else { return Ok(None) };
+        let sums = |setting: usize| -> Result<[u64; 3]> {
             let mut sums = [0; 3];
-            for run in self.of(way, "with") {
+            for run in self.results.runs_of(setting) {
                 let path = self.results.run_folder(run).join("unlearning.json");
                 let Ok(text) = std::fs::read_to_string(&path) else { continue };
                 let cost: Forgotten = serde_json::from_str(&text).with_context(|| path.display().to_string())?;
@@ -121,7 +160,7 @@ impl Runs<'_> {
             }
             Ok(sums)
         };
-        let (own, whole) = (sums(way)?, sums(ONE_FEDERATION)?);
+        let (own, whole) = (sums(setting)?, sums(one)?);
         let shares = own.iter().zip(whole).map(|(&own, all)| own as f64 / all as f64);
         let is_compared = whole != [0; 3] && own != [0; 3];
         Ok(is_compared.then(|| shares.fold(0.0, f64::max)))

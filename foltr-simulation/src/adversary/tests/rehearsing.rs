@@ -22,8 +22,8 @@ fn sent_to(
     let n_params = direction.len();
     let (mut own, mut memory, global) = (own.to_vec(), direction.to_vec(), vec![3.0, -4.0, 0.0][..n_params].to_vec());
     let n_clients = (own.len() + honest.len()) / n_params;
-    let seen =
-        Seen { round: 7, global: &global, n_clients, honest: Some(Rows::new(honest, n_params)), rule: Some(rule) };
+    let honest = Some(Rows::new(honest, n_params));
+    let seen = Seen { round: 7, global: &global, n_clients, honest, rule: Some(rule), defence: None };
     let mut stream = Streams::new(1).open(Purpose::Attack, 0, 7);
     adversary.corrupt(&seen, &mut Own::new(&mut own, n_params, &mut memory), &mut stream);
     own
@@ -87,6 +87,60 @@ fn an_adaptive_drift_without_a_rule_to_try() {
             row.iter().zip(want).for_each(|(got, want)| assert!((got - want).abs() < 1e-6, "{shape:?}: {row:?}"));
         }
     }
+}
+
+/// Honest updates 1, 2 and 3 have the mean 2 and the spread 1, so gamma sends 2 - gamma. A rule that takes nothing below -3.3:
+/// of the lengths 10, 5, 7.5, 6.25, 5.625, 5.3125 and 5.15625 it lets the second and the last one through.
+#[test]
+fn dyn_opt_halves_its_steps_to_the_largest_length() {
+    let rule = |own: &[f32]| Some(vec![if own[0] >= -3.3 { f64::from(own[0]) } else { 0.0 }]);
+    let sent = sent_to(&rule, &mut DynOpt::default(), (&[9.0, 9.0], &[1.0, 2.0, 3.0]), &[0.0]);
+    assert_eq!(sent, [-3.156_25; 2]);
+    let follows = |own: &[f32]| Some(vec![f64::from(own[0])]);
+    let sent = sent_to(&follows, &mut DynOpt::default(), (&[9.0, 9.0], &[1.0, 2.0, 3.0]), &[0.0]);
+    assert_eq!(sent, [2.0 - 1e5; 2], "no rule to hide from");
+}
+
+/// Two attackers of five have learnt 1 and 3 and know nothing else: the mean 2, the spread 1, and a made-up round of 1, 3
+/// and 1 beside them, whose median 1 they reach by the first length. In the next round they know 1, 3, 5 and 7.
+#[test]
+fn dyn_opt_tries_the_rule_on_a_round_that_it_makes_up() {
+    let (median, mut memory) = (trimmed(2), Vec::new());
+    let mut sent = |own: [f32; 2], others: [f32; 3], defence: Option<&Defence>, memory: &mut Vec<f64>| {
+        let scene = Scene { global: vec![0.0], values: [own.as_slice(), &others].concat() };
+        let seen = Seen { defence, ..scene.seen(2, Knowledge::Partial) };
+        let (mut own, mut stream) = (own.to_vec(), Streams::new(1).open(Purpose::Attack, 0, 0));
+        DynOpt::default().corrupt(&seen, &mut Own::new(&mut own, 1, memory), &mut stream);
+        own
+    };
+    assert_eq!(sent([1.0, 3.0], [8.0, 8.0, 8.0], None, &mut Vec::new()), [1.0; 2], "no rule to try: one spread");
+    assert_eq!(sent([1.0, 3.0], [8.0, 8.0, 8.0], Some(&median), &mut memory), [-8.0; 2]);
+    assert_eq!(
+        sent([5.0, 7.0], [-8.0, 0.0, 8.0], Some(&median), &mut memory),
+        [-6.0; 2],
+        "honest clients are not seen"
+    );
+    assert_eq!(memory, [1.0, 3.0, 5.0, 7.0]);
+    for _ in 0..30 {
+        sent([5.0, 7.0], [8.0; 3], Some(&median), &mut memory);
+    }
+    assert_eq!((memory.len(), memory[0]), (50, 5.0), "the oldest are forgotten");
+}
+
+/// Against Krum they are picked, where a longer step would not be.
+#[test]
+fn dyn_opt_is_what_krum_picks() {
+    let honest = [1.0, 0.2, 1.2, -0.1, 0.9, 0.3, 1.1, 0.0, 0.8, -0.2, 1.3, 0.1];
+    let krum = Defence::of_rule(Aggregation::Krum(Krum { attackers: 3, squared: true, neighbours: None }));
+    let rule = |own: &[f32]| Some(step_of(krum, own, &honest, 2));
+    let own = [1.0, 0.0, 1.0, 0.1, 1.1, 0.0];
+    let sent = sent_to(&rule, &mut DynOpt::default(), (&own, &honest), &[0.0; 2]);
+    let step = step_of(krum, &sent, &honest, 2);
+    assert_eq!(step, [f64::from(sent[0]), f64::from(sent[1])], "picked");
+    let mean = [1.05, 0.05];
+    let further: Vec<f32> =
+        sent.iter().zip(mean.iter().cycle()).map(|(sent, mean)| sent + 0.5 * (sent - mean)).collect();
+    assert_ne!(step_of(krum, &further, &honest, 2)[0], f64::from(further[0]), "half as far again is not");
 }
 
 #[test]
