@@ -13,7 +13,7 @@ use super::federation::Federation;
 use super::label::{self, Observer};
 use super::mechanisms::{
     EPSILON, N_FEATURES, N_SURVIVORS, adaptive, central_discrete, central_discrete_adaptive, discrete_gaussian, duchi,
-    epsilon_of, fpdgd, gaussian, priv_unit, response, sampled_response,
+    epsilon_of, fpdgd, gaussian, priv_unit, response, reward_laplace, sampled_response,
 };
 use super::neighbours::{Local, Neighbours, TOO_LONG, direction};
 use super::statistic::{AdaptiveNorm, Statistic};
@@ -165,7 +165,16 @@ fn local_rows() -> Vec<Row> {
     rows.push(row("randomised response, message of 2", "epsilon x", answers(0.5), of(2, false)));
     rows.push(row("randomised response, mirrored", "epsilon x", answers(0.25), of(2, true)));
     rows.push(row("sampled response, mirrored", "epsilon x", sampled(), of(8, true)));
+    for (name, is_mirrored) in [("message of 8", false), ("mirrored", true)] {
+        let noisy: Erring = Box::new(|x| reward_laplace(x * EPSILON));
+        rows.push(row(format!("Laplace on rewards, {name}"), "epsilon x", noisy, noisy_rewards(is_mirrored)));
+    }
     rows
+}
+
+/// Eight interactions behind a message with exact noise, which takes its time.
+pub(super) fn noisy_rewards(is_mirrored: bool) -> Scenario {
+    Scenario { n_interactions: 8, is_mirrored, n_samples: 60_000, ..REWARDS }
 }
 
 /// `real` under the label of `sound`.
@@ -211,6 +220,9 @@ fn neighbours(mechanism: &Mechanism, adjacency: Adjacency, scenario: Scenario) -
         Mechanism::RandomisedResponse(_) | Mechanism::SampledResponse(_) => {
             (Neighbours { n_others, ..Neighbours::outcomes(scenario.n_interactions, scenario.is_mirrored) }, 1.0)
         }
+        Mechanism::RewardLaplace(_) => {
+            (Neighbours { n_others, ..Neighbours::opposite(scenario.n_interactions, scenario.is_mirrored) }, 1.0)
+        }
         // The learner clips.
         Mechanism::DistributedLaplace(laplace) => {
             (Neighbours::steps(adjacency, d, 1.0, others, n_others), laplace.radius())
@@ -248,6 +260,7 @@ fn statistic(mechanism: &Mechanism, adjacency: Adjacency, neighbours: &Neighbour
     };
     match mechanism {
         Mechanism::RandomisedResponse(_) | Mechanism::SampledResponse(_) => Statistic::Rewards,
+        Mechanism::RewardLaplace(_) => Statistic::Reward,
         Mechanism::Duchi(_) => Statistic::Bit,
         Mechanism::PrivUnit(_) | Mechanism::Unprotected(_) => Statistic::Message { along },
         Mechanism::DistributedLaplace(laplace) => {

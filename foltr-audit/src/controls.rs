@@ -6,14 +6,16 @@ use foltr_federation::accountant::Guarantee;
 use foltr_federation::privacy::{CentralMode, NoiseShares};
 use foltr_federation::{LocalPrivacy, Mechanism};
 
-use super::cases::{COINS_SEEN, EVERYONE, LAPLACE, MESSAGE, REWARDS, SAMPLE, SHARES, Scenario, case, label_of, replay};
+use super::cases::{
+    COINS_SEEN, EVERYONE, LAPLACE, MESSAGE, REWARDS, SAMPLE, SHARES, Scenario, case, label_of, noisy_rewards, replay,
+};
 use super::doubles::{Double, Fault};
 use super::epsilon::Case;
 use super::federation::Federation;
 use super::label::Observer;
 use super::mechanisms::{
     ADAPTIVE, EPSILON, FPDGD, N_FEATURES, N_SURVIVORS, adaptive, central_discrete, clear, discrete_gaussian, duchi,
-    epsilon_of, fpdgd, gaussian, moving_norm, priv_unit, response, sampled_response,
+    epsilon_of, fpdgd, gaussian, moving_norm, priv_unit, response, reward_laplace, sampled_response,
 };
 use super::neighbours::{Local, Neighbours, TOO_LONG};
 use super::norms::NormTest;
@@ -130,6 +132,12 @@ fn local_controls(control: &mut impl FnMut(&str, fn() -> Case)) {
     });
     control("randomised response, a tenth of the lies left out", || {
         case(&response(epsilon_of(0.5)), response(epsilon_of(0.55)), REWARDS)
+    });
+    control("Laplace on rewards, 0.9 of the noise", || {
+        case(&reward_laplace(EPSILON), reward_laplace(EPSILON / 0.9), noisy_rewards(false))
+    });
+    control("Laplace on rewards, a retry with fresh noise labelled as one message", || {
+        repeated(&reward_laplace(EPSILON), 2, noisy_rewards(true))
     });
     control("sampled response that samples the best interaction", || {
         let mechanism = sampled_response(epsilon_of(0.5));

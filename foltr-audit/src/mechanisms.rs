@@ -3,7 +3,7 @@
 use foltr_federation::Mechanism;
 use foltr_federation::privacy::{
     AdaptiveClip, CentralDiscreteGaussian, CentralMode, Clip, ClipRadius, DiscreteGaussian, DistributedLaplace, Duchi,
-    Gaussian, PrivUnit, RandomisedResponse, SampledResponse, Unprotected,
+    Gaussian, PrivUnit, RandomisedResponse, RewardLaplace, SampledResponse, Unprotected,
 };
 use foltr_rank::learn::evolution::Reward;
 
@@ -27,6 +27,10 @@ pub(super) fn response(epsilon: f64) -> Mechanism {
 
 pub(super) fn sampled_response(epsilon: f64) -> Mechanism {
     Mechanism::SampledResponse(SampledResponse::new(truth(epsilon), Reward::MaxRr, N_SHOWN).expect("positive"))
+}
+
+pub(super) fn reward_laplace(epsilon: f64) -> Mechanism {
+    Mechanism::RewardLaplace(RewardLaplace::new(epsilon, Reward::MaxRr, N_SHOWN).expect("positive"))
 }
 
 /// epsilon = ln(p (n - 1)/(1 - p)) with n - 1 = [`N_SHOWN`].

@@ -96,6 +96,17 @@ impl Neighbours {
         Self { target: [Some(outcomes(1)), Some(outcomes(0))], others: outcomes(0), n_others: 0 }
     }
 
+    /// A click at the first rank in every interaction of the one side, and none ever on the other; or the other way round.
+    pub(super) fn opposite(n_interactions: u32, is_mirrored: bool) -> Self {
+        let mut neighbours = Self::outcomes(n_interactions, is_mirrored);
+        if let [Some(Local::Outcomes { minus: one, .. }), Some(Local::Outcomes { minus: other, .. })] =
+            &mut neighbours.target
+        {
+            std::mem::swap(one, other);
+        }
+        neighbours
+    }
+
     /// What differs between the steps of the two inputs.
     pub(super) fn difference(&self) -> Vec<f64> {
         let step = |input: usize| match &self.target[input] {

@@ -16,13 +16,14 @@ use super::doubles::{Double, Fault};
 use super::federation::{Federation, Run, Seen, sample};
 use super::law::{ERROR, Law};
 use super::mechanisms::{
-    EPSILON, N_FEATURES, N_SURVIVORS, discrete_gaussian, duchi, epsilon_of, fpdgd, gaussian, response, sampled_response,
+    EPSILON, N_FEATURES, N_SURVIVORS, discrete_gaussian, duchi, epsilon_of, fpdgd, gaussian, response, reward_laplace,
+    sampled_response,
 };
 use super::neighbours::{Local, direction};
 use super::{AuditBudget, Measured, Row, Test};
 use laws::{
     DUCHI_VALUE, GRID_DEVIATION, GRID_REACH, TRUTH, answer_law, cap_law, even_law, grid_law, laplace_law,
-    laplace_variance, normal_law, sign_law,
+    laplace_variance, normal_law, scale, sign_law,
 };
 
 /// Clients whose gamma shares are added up.
@@ -111,6 +112,8 @@ pub(super) fn rows() -> Vec<Row> {
         answer(response(epsilon_of(TRUTH.1 * x)), 1, 3_000_000)
     });
     row("sampled response", Sound, 1.0, |x| answer(sampled_response(epsilon_of(TRUTH.1 * x)), 8, 1_000_000));
+    row("Laplace noise of a reward", Sound, 1.0, |x| noisy_reward(x, 100_000));
+    row("Laplace noise of a reward, 5 % too narrow", Broken, 1.05, |x| noisy_reward(x, 100_000));
     rows
 }
 
@@ -228,6 +231,19 @@ fn inner_product(epsilon: f64) -> SamplerTest {
     let product =
         move |step: &[f32]| step.iter().zip(&along).map(|(&x, along)| f64::from(x) * along).sum::<f64>() / norm;
     message(Mechanism::PrivUnit(mechanism), update, cap_law(), 300_000, product)
+}
+
+/// Noise on no reward, in units in which its scale is that of FPDGD's noise.
+fn noisy_reward(error: f64, n_rounds: usize) -> SamplerTest {
+    // Rewards are up to 1: noise of scale 1/epsilon.
+    let unit = scale() * EPSILON;
+    let values = move |seen: &Seen| match seen.message {
+        Some(Payload::Evolution { plus, .. }) => vec![f64::from(plus) * unit],
+        _ => Vec::new(),
+    };
+    let test = answer(reward_laplace(EPSILON * error), 1, n_rounds);
+    let clients = vec![Local::Outcomes { plus: vec![0], minus: Vec::new() }];
+    SamplerTest { law: of_laplace(), clients, values: Box::new(values), error: "deviation /", ..test }
 }
 
 /// What is answered about so many interactions of which each had the same click.

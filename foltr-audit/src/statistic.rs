@@ -21,6 +21,8 @@ pub(super) enum Statistic {
     Bit,
     /// The rewards that a message has.
     Rewards,
+    /// The reward of a message on its first side.
+    Reward,
 }
 
 pub(super) struct AdaptiveNorm {
@@ -48,6 +50,7 @@ impl Statistic {
             Self::Message { .. } => "one message, along the difference of the inputs",
             Self::Bit => "one message: the coordinate and the sign of its bit",
             Self::Rewards => "one message: its rewards",
+            Self::Reward => "one message: its noisy reward",
         }
     }
 
@@ -65,6 +68,7 @@ impl Statistic {
             }
             Self::Message { along } => rounds.iter().map(|seen| of_step(seen, |step| along_step(step, along))).sum(),
             Self::Bit => rounds.iter().fold(0.0, |name, seen| 1000.0 * name + of_step(seen, bit)),
+            Self::Reward => rounds.iter().map(reward).sum(),
             Self::Rewards => rounds.iter().fold(0.0, |name, seen| 1000.0 * name + rewards(seen)),
         }
     }
@@ -99,6 +103,13 @@ fn of_step(seen: &Seen, value: impl Fn(&[f32]) -> f64) -> f64 {
 /// The coordinate from 1, with the sign of the bit.
 fn bit(step: &[f32]) -> f64 {
     step.iter().position(|&x| x != 0.0).map_or(0.0, |j| (j + 1) as f64 * f64::from(step[j].signum()))
+}
+
+fn reward(seen: &Seen) -> f64 {
+    match seen.message {
+        Some(Payload::Evolution { plus, .. }) => f64::from(plus),
+        _ => 0.0,
+    }
 }
 
 /// A name for the rewards of a message.

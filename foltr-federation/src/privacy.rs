@@ -19,6 +19,7 @@ mod none;
 mod parameters;
 mod priv_unit;
 mod randomised_response;
+mod reward_laplace;
 mod sampled_response;
 
 use std::fmt::Debug;
@@ -46,6 +47,7 @@ pub use priv_unit::{PrivUnit, PrivUnitParameters};
 pub use randomised_response::{
     RandomisedResponse, ResponseParameters, certain_outcomes, privacy_loss, privatise_distribution,
 };
+pub use reward_laplace::{RewardLaplace, RewardLaplaceParameters};
 pub use sampled_response::{SampledResponse, SampledResponseParameters};
 
 use crate::aggregate::PayloadSemantics;
@@ -259,6 +261,8 @@ mechanisms! {
         "Local: a random direction that leans towards that of the update";
     "sampled-response": SampledResponse(SampledResponseParameters(ResponseParameters { probability: Some(0.9), whole_run: None })),
         "Local, FOLtR-ES: randomised response on one of the interactions";
+    "reward-laplace": RewardLaplace(RewardLaplaceParameters { epsilon: Some(2.0), whole_run: None }),
+        "Local, FOLtR-ES: exact Laplace noise on the mean reward of a message";
 }
 
 impl Privacy {
@@ -326,6 +330,7 @@ mod tests {
                 ("duchi", r#""bound":0.1,"#, &whole_run),
                 ("priv-unit", r#""norm":0.1,"#, &whole_run),
                 ("sampled-response", "", &whole_run),
+                ("reward-laplace", "", &whole_run),
             ] {
                 let text = format!(r#"{{"kind":"{kind}",{keys}{calibrated}}}"#);
                 let privacy: Privacy = serde_json::from_str(&text).expect(&text);
@@ -394,6 +399,7 @@ mod tests {
             (r#""distributed-laplace","sensitivity":5.0,"clip":"paper""#, incomplete.as_slice()),
             (r#""randomised-response""#, &published),
             (r#""sampled-response""#, &published),
+            (r#""reward-laplace""#, &published),
         ] {
             for &circumstances in at_fault {
                 let context = MechanismContext { circumstances, ..CONTEXT };
@@ -444,6 +450,7 @@ mod tests {
                 "positive and finite",
             ),
             (r#""priv-unit","epsilon":0.0,"norm":1.0"#, "epsilon", "positive"),
+            (r#""reward-laplace","epsilon":0.0"#, "epsilon", "1e-6 to 1000"),
             (r#""priv-unit","epsilon":21.0,"norm":1.0"#, "epsilon", "to 20"),
         ] {
             check(&CONTEXT, keys, key, reason);
@@ -454,5 +461,6 @@ mod tests {
         );
         check(&one, r#""priv-unit","epsilon":1.0,"norm":1.0"#, "kind", "2 to 100000 parameters");
         check(&long, r#""sampled-response","probability":0.5"#, "probability", "1 to 16");
+        check(&long, r#""reward-laplace","epsilon":1.0"#, "epsilon", "1 to 16");
     }
 }

@@ -17,7 +17,7 @@ pub(super) const DUCHI_VALUE: f64 = 0.9;
 /// The rank clicked on, and the probability of a true answer.
 pub(super) const TRUTH: (u16, f64) = (3, 0.5);
 
-fn scale() -> f64 {
+pub(super) fn scale() -> f64 {
     let Mechanism::DistributedLaplace(mechanism) = fpdgd(1.0) else { unreachable!("it is Laplace noise") };
     mechanism.laplace_scale()
 }

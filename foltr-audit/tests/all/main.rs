@@ -8,7 +8,7 @@ use indicatif::ProgressBar;
 const QUICK: AuditBudget = AuditBudget { samples: 0.25, n_clients: 20 };
 
 /// What must be caught, beside the samplers and the views of the inversion.
-const CONTROLS: [&str; 32] = [
+const CONTROLS: [&str; 34] = [
     "Gaussian, half of the noise",
     "Gaussian, 0.9 of the noise",
     "Gaussian, ten rounds labelled as one",
@@ -36,6 +36,8 @@ const CONTROLS: [&str; 32] = [
     "PrivUnit with the cap of 1.1 epsilon",
     "randomised response, message of 8 labelled as one",
     "randomised response, a tenth of the lies left out",
+    "Laplace on rewards, 0.9 of the noise",
+    "Laplace on rewards, a retry with fresh noise labelled as one message",
     "sampled response that samples the best interaction",
     "published stream, the next seed after the clicks",
     "central discrete Gaussian, half of the noise",
@@ -76,7 +78,7 @@ fn no_control_is_left_out_and_no_name_is_there_twice() {
         assert!(rows.iter().any(|row| row.name() == control && row.expected() == Expected::Broken), "{control}");
     }
     let n_broken = rows.iter().filter(|row| row.expected() == Expected::Broken).count();
-    assert_eq!(n_broken, CONTROLS.len() + 9, "those of samplers are 9");
+    assert_eq!(n_broken, CONTROLS.len() + 10, "those of samplers are 10");
     names.sort_unstable();
     assert!(names.windows(2).all(|pair| pair[0] != pair[1]));
 }

@@ -94,7 +94,7 @@ fn a_problem_has_line_key_value_and_what_is_right() {
         (
             evolution().section("privacy", laplace),
             &["33: `privacy.kind` = \"distributed-laplace\": is not defined for what evolution sends (allowed: none, \
-               randomised-response, sampled-response)"],
+               randomised-response, sampled-response, reward-laplace)"],
         ),
         (
             fpdgd().section("ranker", network).set("metrics.offline", "[\"map\", \"map\"]"),

@@ -29,6 +29,7 @@ const MECHANISMS: &[(&str, &str, &str)] = &[
     ("none", "clear", "kind = \"none\""),
     ("randomised-response", "local", "kind = \"randomised-response\"\nprobability = 0.9"),
     ("sampled-response", "local", "kind = \"sampled-response\"\nprobability = 0.9"),
+    ("reward-laplace", "local", "kind = \"reward-laplace\"\nepsilon = 2.0"),
     ("duchi", "local", "kind = \"duchi\"\nepsilon = 1.0\nbound = 0.1"),
     ("priv-unit", "local", "kind = \"priv-unit\"\nepsilon = 1.0\nnorm = 0.1"),
     (
@@ -87,7 +88,7 @@ const UNLEARNINGS: &[(&str, &str, Keys)] = &[
 /// The smallest file with this mechanism. FOLtR-ES is what randomised answers are for. Clients hardly move their models, so
 /// that what moves the global one is noise.
 fn base(mechanism: &str, privacy: &str) -> ExperimentFile {
-    let file = if mechanism.ends_with("-response") {
+    let file = if mechanism.ends_with("-response") || mechanism.starts_with("reward-") {
         ExperimentFile::evolution()
     } else {
         ExperimentFile::fpdgd().set("learner.learning_rate", "1e-12")
@@ -158,7 +159,7 @@ fn new_run<'a>(experiment: &Experiment, setup: &'a RunSetup) -> FederationRun<'a
 /// Deviation of each parameter's step that the statement of a plan names, for the mean of so many messages.
 fn stated_deviation(noise: Noise, divisor: f64) -> Option<f64> {
     match noise {
-        Noise::None | Noise::Answer { .. } => None,
+        Noise::None | Noise::Answer { .. } | Noise::Reward { .. } => None,
         Noise::Sum { deviation, .. } => Some(deviation / divisor),
         Noise::Message { deviation } => Some(deviation / divisor.sqrt()),
     }

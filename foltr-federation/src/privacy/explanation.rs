@@ -36,6 +36,10 @@ pub enum Noise {
     Message {
         deviation: f64,
     },
+    /// On the mean reward of a message.
+    Reward {
+        deviation: f64,
+    },
     /// An answer is true with this probability.
     Answer {
         truth: f64,

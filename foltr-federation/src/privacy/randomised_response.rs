@@ -38,10 +38,8 @@ pub struct ResponseParameters {
 impl ResponseParameters {
     /// The probability of the truth, where a message has so many answers.
     pub(super) fn probability(&self, context: &MechanismContext, n_answers: u32) -> Result<f64, MechanismError> {
-        check_shown(context.list_length)?;
-        if self.whole_run.is_some() && context.circumstances.published_stream {
-            return Err(MechanismError::new("whole_run", format!("cannot be promised: {PUBLISHED_STREAM}")));
-        }
+        check_shown("probability", context.list_length)?;
+        refuse_published(self.whole_run, context)?;
         let n_outcomes = context.reward.n_outcomes(context.list_length) as u32;
         let calibrate = |budget: Budget| budget.response_probability(context.n_rounds, n_answers, n_outcomes);
         given_or_calibrated("probability", self.probability, self.whole_run, calibrate)
@@ -51,6 +49,14 @@ impl ResponseParameters {
 /// Why answers have no finite epsilon beside seeds from the same generator.
 const PUBLISHED_STREAM: &str = "learner.stream = \"published\" draws clicks and the seed of the next message from one \
                                 generator, so that a seed tells how many numbers the clicks took";
+
+/// Refuses to promise anything where transmitted seeds give the clicks away.
+pub(super) fn refuse_published(whole_run: Option<Budget>, context: &MechanismContext) -> Result<(), MechanismError> {
+    if whole_run.is_some() && context.circumstances.published_stream {
+        return Err(MechanismError::new("whole_run", format!("cannot be promised: {PUBLISHED_STREAM}")));
+    }
+    Ok(())
+}
 
 /// What answers cost, unless transmitted seeds give the clicks away.
 pub(super) const fn cost_of_answers(circumstances: &Circumstances, cost: PrivacyCost) -> RoundCost {
@@ -91,15 +97,15 @@ pub struct RandomisedResponse {
     values: Vec<f64>,
 }
 
-fn check_shown(n_shown: usize) -> Result<(), MechanismError> {
-    let error = || MechanismError::new("probability", format!("n_shown = {n_shown} must be 1 to {MAX_REPORTED}"));
+pub(super) fn check_shown(key: &'static str, n_shown: usize) -> Result<(), MechanismError> {
+    let error = || MechanismError::new(key, format!("n_shown = {n_shown} must be 1 to {MAX_REPORTED}"));
     if (1..=MAX_REPORTED).contains(&n_shown) { Ok(()) } else { Err(error()) }
 }
 
 impl RandomisedResponse {
     /// Tells the truth with `probability`, about lists of at most `n_shown` documents.
     pub fn new(probability: f64, reward: Reward, n_shown: usize) -> Result<Self, MechanismError> {
-        check_shown(n_shown)?;
+        check_shown("probability", n_shown)?;
         let n_outcomes = reward.n_outcomes(n_shown);
         let least = 1.0 / n_outcomes as f64;
         if !(probability > least && probability <= 1.0) {

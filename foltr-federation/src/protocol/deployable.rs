@@ -14,7 +14,7 @@ use crate::unlearn::Unlearning;
 
 /// Mechanisms whose guarantee holds as a computer runs them: exact integers, or a coin about a finite set of answers.
 pub const DEPLOYABLE_MECHANISMS: &[&str] =
-    &["none", "randomised-response", "sampled-response", "duchi", "central-discrete-gaussian"];
+    &["none", "randomised-response", "sampled-response", "reward-laplace", "duchi", "central-discrete-gaussian"];
 
 /// Mechanisms for simulations only, and why.
 pub const LAB_ONLY_MECHANISMS: &[(&str, &str)] = &[

@@ -46,22 +46,29 @@ pub enum Reward {
     ClickDcgDebiased,
     /// Mean over the clicks of their reciprocal ranks, 0 without a click.
     ReciprocalRank,
+    /// Reciprocal rank of the last click, 0 without a click.
+    LastRr,
+    /// Number of clicks: the clickthrough rate times the length of the list.
+    Clicks,
 }
 
 impl Reward {
     /// Number of different outcomes of an interaction with `n_shown` documents, for randomised response.
     pub const fn n_outcomes(self, n_shown: usize) -> usize {
         match self {
-            Self::MaxRr => n_shown + 1,
+            Self::MaxRr | Self::LastRr | Self::Clicks => n_shown + 1,
             Self::ClickDcg | Self::ClickDcgDebiased | Self::ReciprocalRank => 1 << n_shown,
         }
     }
 
-    /// The outcome of an interaction: the first click (from 1; 0 is none) for [`Self::MaxRr`], else all clicks.
+    /// The outcome of an interaction: the first or the last click (from 1; 0 is none) for [`Self::MaxRr`] and
+    /// [`Self::LastRr`], their number for [`Self::Clicks`], else all clicks.
     #[inline]
     pub fn outcome(self, clicks: Clicks) -> u16 {
         match self {
             Self::MaxRr => clicks.first().map_or(0, |position| position as u16 + 1),
+            Self::LastRr => clicks.last().map_or(0, |position| position as u16 + 1),
+            Self::Clicks => clicks.0.count_ones() as u16,
             Self::ClickDcg | Self::ClickDcgDebiased | Self::ReciprocalRank => clicks.0 as u16,
         }
     }
@@ -71,8 +78,9 @@ impl Reward {
     pub fn value(self, outcome: u16) -> f64 {
         let clicked = (0..MAX_REPORTED).filter(|position| outcome >> position & 1 == 1);
         match self {
-            Self::MaxRr if outcome == 0 => 0.0,
-            Self::MaxRr => 1.0 / f64::from(outcome),
+            Self::MaxRr | Self::LastRr if outcome == 0 => 0.0,
+            Self::MaxRr | Self::LastRr => 1.0 / f64::from(outcome),
+            Self::Clicks => f64::from(outcome),
             Self::ClickDcg => clicked.map(discount).sum(),
             Self::ClickDcgDebiased => clicked.map(|position| discount(position) * (position + 1) as f64).sum(),
             Self::ReciprocalRank if outcome == 0 => 0.0,
@@ -329,15 +337,21 @@ mod tests {
         let value = |reward: Reward| reward.value(reward.outcome(clicks));
         assert_eq!(value(Reward::MaxRr), 0.5);
         assert_eq!(value(Reward::ReciprocalRank), 0.375);
+        assert_eq!((value(Reward::LastRr), value(Reward::Clicks)), (0.25, 2.0));
         let (second, fourth) = (1.0 / 3_f64.log2(), 1.0 / 5_f64.log2());
         assert!((value(Reward::ClickDcg) - (second + fourth)).abs() < 1e-12);
         assert!((value(Reward::ClickDcgDebiased) - (2.0 * second + 4.0 * fourth)).abs() < 1e-12);
     }
 
     #[test]
-    fn no_click_is_worth_nothing() {
-        for reward in [Reward::MaxRr, Reward::ClickDcg, Reward::ClickDcgDebiased, Reward::ReciprocalRank] {
+    fn no_click_is_worth_nothing_and_every_list_has_an_outcome() {
+        use Reward::{ClickDcg, ClickDcgDebiased, LastRr, MaxRr, ReciprocalRank};
+        for reward in [MaxRr, ClickDcg, ClickDcgDebiased, ReciprocalRank, LastRr, Reward::Clicks] {
             assert_eq!(reward.value(reward.outcome(Clicks::default())), 0.0);
+            for clicks in 0..1 << 6 {
+                let outcome = reward.outcome(Clicks(clicks));
+                assert!(usize::from(outcome) < reward.n_outcomes(6), "{reward:?}, {clicks:b}");
+            }
         }
     }
 

@@ -69,6 +69,7 @@ impl Explanation {
             Noise::None => String::new(),
             Noise::Sum { law, deviation } => format!("{law} noise of deviation {deviation:.3} on the sum of a round"),
             Noise::Message { deviation } => format!("noise of deviation {deviation:.3} in a message"),
+            Noise::Reward { deviation } => format!("noise of deviation {deviation:.3} on the mean reward of a message"),
             Noise::Answer { truth } => format!("true answers with probability {truth:.3}"),
         }
     }

@@ -86,6 +86,8 @@ fn randomised_response_adds_up_over_interactions_and_messages() {
     assert_eq!((truth.claim, guarantee(&truth, Observer::Server).interaction), (None, None));
     let drawn = only(&evolution("kind = \"sampled-response\"\nprobability = 0.5"));
     assert_near(guarantee(&drawn, Observer::Server).message, one, 0.0, 1e-6);
+    let noisy = only(&evolution("kind = \"reward-laplace\"\nepsilon = 2.0"));
+    assert_near(guarantee(&noisy, Observer::Server).message, 2.0, 0.0, 1e-6);
 }
 
 #[test]
@@ -157,8 +159,12 @@ fn discrete_and_local_mechanisms_are_explained() {
 fn seeds_of_the_published_stream_leave_nothing_of_the_answers() {
     // Attack: the seed of a message is the next number of the generator from which the clicks before it were drawn, so
     // that it tells how many numbers they took, and with that where the user clicked.
-    let file = |kind: &str| evolution(&format!("kind = \"{kind}\"\nprobability = 0.5"));
-    for kind in ["randomised-response", "sampled-response"] {
+    let file = |keys: &str| evolution(&format!("kind = {keys}"));
+    for kind in [
+        "\"randomised-response\"\nprobability = 0.5",
+        "\"sampled-response\"\nprobability = 0.5",
+        "\"reward-laplace\"\nepsilon = 2.0",
+    ] {
         let published = file(kind).set("learner.stream", "\"published\"");
         let explained = only(&published);
         assert!(explained.guarantees.iter().all(|it| it.interaction.is_none() && it.run.is_none()), "{kind}");

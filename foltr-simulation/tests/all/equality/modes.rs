@@ -4,7 +4,7 @@ use foltr_federation::aggregate::TrimmedMean;
 use foltr_federation::asynchronous::Buffered;
 use foltr_federation::privacy::{
     AdaptiveClip, CentralDiscreteGaussianParameters, Clip, DuchiParameters, Privacy, ResponseParameters,
-    SampledResponseParameters,
+    RewardLaplaceParameters, SampledResponseParameters,
 };
 use foltr_federation::{
     Aggregation, Asynchrony, Defence, FederationPlan, Participation, ServerOptimiser, Staleness, WorkerMomentum,
@@ -65,6 +65,8 @@ pub fn trimmed() -> Defence {
     Defence { mixing: Some(1), momentum, ..Defence::of_rule(rule) }
 }
 
+const NOISY_REWARDS: Privacy = Privacy::RewardLaplace(RewardLaplaceParameters { epsilon: Some(6.0), whole_run: None });
+
 /// Every mode, by name, for so many devices.
 pub fn modes(n: usize) -> Vec<(&'static str, FederationPlan)> {
     let accumulated = PdgdParameters { updates: Updates::Accumulated, ..PDGD };
@@ -100,6 +102,7 @@ pub fn modes(n: usize) -> Vec<(&'static str, FederationPlan)> {
             },
         ),
         ("sampled response", FederationPlan { learner: Learner::Evolution(max_rr), ..private(sampled, evolution(n)) }),
+        ("Laplace noise on rewards", private(NOISY_REWARDS, evolution(n))),
         ("central discrete Gaussian", private(central(Clip::Fixed(0.2)), pdgd(n))),
         ("central discrete Gaussian, adaptive norm", private(central(Clip::Adaptive(adaptive)), pdgd(n))),
         ("Duchi", private(Privacy::Duchi(duchi), pdgd(n))),
@@ -143,6 +146,7 @@ pub fn stale_modes(n: usize) -> Vec<(&'static str, FederationPlan)> {
         ("Duchi", private(Privacy::Duchi(duchi), pdgd(n))),
         ("randomised response", answers(Privacy::RandomisedResponse(response()))),
         ("sampled response", answers(sampled)),
+        ("Laplace noise on rewards", answers(NOISY_REWARDS)),
     ];
     modes.into_iter().map(|(name, plan)| (name, stale(plan))).collect()
 }
