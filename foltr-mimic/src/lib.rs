@@ -16,6 +16,7 @@ pub mod near_copies;
 pub mod network;
 pub mod partitions;
 pub mod retrieval;
+pub mod run_file;
 pub mod settings;
 pub mod supervision;
 mod tensors;
