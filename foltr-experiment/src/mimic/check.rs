@@ -1,7 +1,7 @@
 //! Values and combinations of a mimic experiment that cannot work.
 
-use foltr_mimic::InvalidSetting;
 use foltr_mimic::aggregation::AggregationMethod;
+use foltr_mimic::{InvalidSetting, Structure};
 
 use super::spec::{EvaluationSettings, MimicData, MimicExperiment, Public, Supervision};
 use crate::spec::Problem;
@@ -59,6 +59,10 @@ impl MimicExperiment {
         must(self.evaluation.depth > 1, "evaluation.depth", "at least 2");
         must(!self.aggregation.is_empty(), "aggregation", "at least one is needed");
         for (key, network) in [("teacher", &self.teacher), ("student", &self.student)] {
+            if !is_text && network.structure != Structure::default() {
+                let message = "only texts have terms that meet; rows of feature files are the inputs as they are";
+                problems.push(Problem::new(format!("{key}.structure"), message));
+            }
             problems.extend(of_section(key, network.check()));
         }
         for (i, source) in self.aggregation.iter().enumerate() {
