@@ -3,6 +3,7 @@
 //! One run is one fold and seed. Its folder has the networks and labels (`mimic/pipeline.rs`), which are stored as soon as
 //! they are made, and `queries.csv` with the measures of every ranker on every test query.
 
+mod asked;
 mod check;
 mod evaluation;
 mod evaluator;
@@ -17,6 +18,7 @@ use anyhow::Result;
 use crate::execute::Interrupted;
 use crate::rows::{Row, RunOutcome};
 
+pub use asked::{Asked, write_asked};
 pub use evaluation::{Evaluation, MEASURES};
 pub use evaluator::{AS_FILED, CUTOFF, RankerResult};
 pub use labels::PrivacyStatement;
@@ -61,7 +63,7 @@ fn carry_out(pipeline: &FoldPipeline<'_>, steps: &[Step]) -> Result<()> {
         let sources = &pipeline.experiment.aggregation;
         let missing: Vec<&LabelSource> = sources.iter().filter(|source| !pipeline.has_labels(source)).collect();
         if !missing.is_empty() {
-            let scores = pipeline.scores(&pipeline.teachers()?);
+            let scores = pipeline.answers()?;
             missing.into_iter().try_for_each(|source| pipeline.label(source, &scores))?;
         }
     }

@@ -1,6 +1,6 @@
 """The Rank model in PyTorch: how many pairs a second does it learn from?
 
-pytorch.py teacher|student THREADS SECONDS [VARIANT] prints pairs a second, pairs a second of processor time and peak
+pytorch.py teacher|student|interaction THREADS SECONDS [VARIANT] prints pairs a second, pairs a second of processor time and peak
 memory in MiB. Texts have the sizes of `examples/throughput.rs`, and the networks are the same: weighted sums of
 embeddings with learned weights, ReLU layers with dropout, tanh, hinge loss, Adam. Variants differ in how embeddings are
 summed and updated:
@@ -11,6 +11,11 @@ matrix       the texts as a sparse matrix (texts x terms, counts) times the weig
 
 The first layer sees a query once a pair. With `+distinct` behind the name it sees every text of the batch once, however
 many pairs share it, as ours does.
+
+`interaction` is the student with kernels over the cosines of the terms of query and document (frozen embeddings):
+
+batch        cosines and kernels of every pair of the batch, in each step
+table        all of them computed before the clock starts; a step looks them up
 """
 
 import resource
@@ -25,7 +30,8 @@ from torch import nn
 N_TERMS, N_QUERIES, N_DOCUMENTS = 6_000, 225, 1_400
 QUERY_TERMS, DOCUMENT_TERMS = 9, 90
 BATCH, LEARNING_RATE = 512, 1e-3
-SHAPES = {"teacher": (500, 512, 0.2), "student": (300, 128, 0.1)}
+SHAPES = {"teacher": (500, 512, 0.2), "student": (300, 128, 0.1), "interaction": (300, 128, 0.1)}
+DEFAULTS = {"teacher": "bag-dense", "student": "bag-dense", "interaction": "batch"}
 
 
 def make_texts(random, n_texts, n_terms):
@@ -79,17 +85,62 @@ class Rank(nn.Module):
         return self.rest(from_documents + torch.cat([from_query, from_query])).view(2, -1)
 
 
+def layers(n_inputs, n_units, dropout):
+    sizes = [n_inputs] + 3 * [n_units]
+    for n_in, n_out in zip(sizes, sizes[1:]):
+        yield from (nn.Linear(n_in, n_out), nn.ReLU(), nn.Dropout(dropout))
+    yield from (nn.Linear(n_units, 1), nn.Tanh())
+
+
+class Interaction(nn.Module):
+    """Kernel pooling: ten soft kernels and exact matches, plain and by length, summed with learned term weights."""
+
+    def __init__(self, n_dimensions, n_units, dropout, variant, queries, documents):
+        super().__init__()
+        embeddings = torch.randn(N_TERMS, n_dimensions)
+        self.embeddings = nn.functional.normalize(embeddings)
+        self.means = 0.9 - 0.2 * torch.arange(10)
+        self.weights = nn.Embedding(N_TERMS, 1)
+        nn.init.ones_(self.weights.weight)
+        self.layers = nn.Sequential(*layers(22, n_units, dropout))
+        self.table = None
+        if variant == "table":
+            with torch.no_grad():
+                blocks = [self.meet(text.expand(N_DOCUMENTS, -1), documents) for text in queries]
+            self.table = torch.stack(blocks)
+
+    def meet(self, queries, documents):
+        cosines = self.embeddings[queries] @ self.embeddings[documents].transpose(1, 2)
+        soft = [torch.exp((cosines - mean) ** 2 * -50.0).sum(2) for mean in self.means]
+        exact = (queries[:, :, None] == documents[:, None, :]).float().sum(2)
+        frequencies = torch.stack(soft + [exact], 2)
+        # Documents here are all as long as usual.
+        return torch.log1p(torch.cat([frequencies, frequencies * (DOCUMENT_TERMS / documents.shape[1])], 2))
+
+    def forward(self, queries, documents, query, better, worse):
+        query, document = torch.cat([query, query]), torch.cat([better, worse])
+        if self.table is None:
+            rows = self.meet(queries[query], documents[document])
+        else:
+            rows = self.table[query, document]
+        return self.layers((self.weights(queries[query]) * rows).sum(1)).view(2, -1)
+
+
 def main():
     name, n_threads, seconds = sys.argv[1], int(sys.argv[2]), float(sys.argv[3])
-    variant = sys.argv[4] if len(sys.argv) > 4 else "bag-dense"
+    variant = sys.argv[4] if len(sys.argv) > 4 else DEFAULTS[name]
     torch.set_num_threads(n_threads)
     warnings.filterwarnings("ignore", message="Sparse")
     torch.manual_seed(1)
     random = np.random.default_rng(1)
     queries = make_texts(random, N_QUERIES, QUERY_TERMS)
     documents = make_texts(random, N_DOCUMENTS, DOCUMENT_TERMS)
-    model = Rank(*SHAPES[name], variant)
-    terms = [model.embeddings.weight, model.weights.weight]
+    if name == "interaction":
+        model = Interaction(*SHAPES[name], variant, queries, documents)
+        terms = [model.weights.weight]
+    else:
+        model = Rank(*SHAPES[name], variant)
+        terms = [model.embeddings.weight, model.weights.weight]
     others = [param for param in model.parameters() if all(param is not term for term in terms)]
     if variant.startswith("bag-sparse"):
         optimisers = [

@@ -1,12 +1,13 @@
 //! How many pairs a second does a network learn from? Texts of the size of the Cranfield collection, made up.
 //!
-//! `throughput teacher|student THREADS SECONDS` prints pairs a second, pairs a second of processor time (which also
-//! means something on a busy machine) and peak memory in MiB; `benches/compare` runs it beside PyTorch.
+//! `throughput teacher|student|interaction THREADS SECONDS [STEPS]` prints pairs a second, pairs a second of processor time (which also
+//! means something on a busy machine) and peak memory in MiB; `benches/compare` runs it beside PyTorch. STEPS (3) are taken
+//! before the clock starts: what `interaction` computes of a query and document is computed once.
 
 use std::time::Instant;
 
 use foltr_mimic::training::Training;
-use foltr_mimic::{Bag, Composition, InitialTerms, Inputs, Network, NetworkSettings, Pair, Supervision};
+use foltr_mimic::{Bag, Composition, InitialTerms, Inputs, Network, NetworkSettings, Pair, Structure, Supervision};
 use foltr_rank::rng::{Purpose, Stream, Streams};
 use rand::RngExt;
 
@@ -18,9 +19,10 @@ const DOCUMENT_TERMS: usize = 90;
 
 fn main() {
     let arguments: Vec<String> = std::env::args().skip(1).collect();
-    let [network, n_threads, seconds] = arguments.as_slice() else {
-        panic!("expected `teacher` or `student`, a number of threads and a number of seconds")
+    let [network, n_threads, seconds, rest @ ..] = arguments.as_slice() else {
+        panic!("expected `teacher`, `student` or `interaction`, a number of threads and a number of seconds")
     };
+    let n_before: u32 = rest.first().map_or(3, |steps| steps.parse().expect("a number of steps"));
     let n_threads: usize = n_threads.parse().expect("a number of threads");
     let seconds: f64 = seconds.parse().expect("a number of seconds");
     rayon::ThreadPoolBuilder::new().num_threads(n_threads).build_global().expect("the first pool");
@@ -28,7 +30,8 @@ fn main() {
     let settings = match network.as_str() {
         "teacher" => NetworkSettings::teacher(),
         "student" => NetworkSettings::student(),
-        other => panic!("`{other}` is no network; expected `teacher` or `student`"),
+        "interaction" => NetworkSettings { structure: Structure::Interaction, ..NetworkSettings::student() },
+        other => panic!("`{other}` is no network; expected `teacher`, `student` or `interaction`"),
     };
     let settings = NetworkSettings { composition: Composition::Sum, ..settings };
     let streams = Streams::new(1);
@@ -38,11 +41,11 @@ fn main() {
     let inputs = Inputs::Text { queries, documents };
     let pairs = Supervision::Pairs((0..100_000).map(|_| pair(&mut stream)).collect()).pairs().expect("pairs");
 
-    let shape = settings.text_shape(N_TERMS);
+    let shape = settings.text_shape(N_TERMS, DOCUMENT_TERMS);
     let network = Network::new(shape, InitialTerms::default(), &streams).expect("a good shape");
     let batch = settings.batch;
     let mut training = Training::new(network, settings, 1).expect("good settings");
-    training.advance(&inputs, &pairs, 3);
+    training.advance(&inputs, &pairs, n_before);
     let (start, used) = (Instant::now(), processor_seconds());
     let mut n_steps = 0;
     while start.elapsed().as_secs_f64() < seconds {

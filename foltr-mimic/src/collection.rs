@@ -17,8 +17,8 @@ use crate::FileError;
 
 pub use builder::CollectionBuilder;
 pub use notes::{Notes, Unknown};
-pub(crate) use source::read_text;
 use source::{Location, files_below, single_spaced};
+pub(crate) use source::{lines, read_text};
 
 /// A text that can be found. White space is single spaces.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -16,6 +16,7 @@ pub mod near_copies;
 pub mod network;
 pub mod partitions;
 pub mod retrieval;
+pub mod run_file;
 pub mod settings;
 pub mod supervision;
 mod tensors;
@@ -24,5 +25,5 @@ pub mod vocabulary;
 
 pub use error::{FileError, InvalidInput};
 pub use network::{Bag, Composition, InitialTerms, Inputs, Network, Representation, Scorer, Shape};
-pub use settings::{InvalidSetting, NetworkSettings};
+pub use settings::{InvalidSetting, NetworkSettings, Structure};
 pub use supervision::{Candidates, Pair, PairSource, Supervision};

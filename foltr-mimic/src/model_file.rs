@@ -67,7 +67,7 @@ impl Model {
     pub fn to_bytes(&self, about: &str) -> Vec<u8> {
         let shape = &self.network.shape;
         let mut writer = Writer::default();
-        writer.network("", shape, self.network.parts().into_iter());
+        writer.network("", &self.network);
         let analyser = match &self.reading {
             Reading::Text { vocabulary, analyser } => {
                 writer.bytes("vocabulary", serde_json::to_vec(&vocabulary.terms).expect("strings"));
@@ -89,7 +89,9 @@ impl Model {
         header.shape.check()?;
         let network = reader.network("", &header.shape)?;
         let reading = match (header.shape.representation, header.analyser) {
-            (Representation::Text { n_terms, .. }, Some(analyser)) => read_texts(&mut reader, n_terms, &analyser)?,
+            (Representation::Text { n_terms, .. } | Representation::Interaction { n_terms, .. }, Some(analyser)) => {
+                read_texts(&mut reader, n_terms, &analyser)?
+            }
             (Representation::Features { n_features }, None) => {
                 let columns = reader.words("columns", n_features)?;
                 if columns.contains(&0) {
@@ -97,7 +99,7 @@ impl Model {
                 }
                 Reading::Features { columns }
             }
-            (Representation::Text { .. }, None) => {
+            (Representation::Text { .. } | Representation::Interaction { .. }, None) => {
                 return Err(InvalidInput::new("a network of texts without `analyser`", "how text becomes terms"));
             }
             (Representation::Features { .. }, Some(_)) => {

@@ -2,6 +2,7 @@
 
 pub(crate) mod compose;
 mod initial;
+pub(crate) mod kernels;
 pub(crate) mod matrix;
 pub(crate) mod score;
 mod shape;
@@ -27,6 +28,15 @@ pub enum Inputs {
     /// Pairs of a query and a document, described by features: a document belongs to one query and is one row. Rows have
     /// no padding.
     Features { n_features: usize, rows: Vec<f32> },
+}
+
+impl Inputs {
+    /// Terms of a document on average, rounded; 1 without documents.
+    pub fn mean_length(&self) -> usize {
+        let Self::Text { documents, .. } = self else { return 1 };
+        let total: f64 = documents.iter().flat_map(|document| &document.counts).map(|&count| f64::from(count)).sum();
+        (total / documents.len().max(1) as f64).round().max(1.0) as usize
+    }
 }
 
 #[derive(Clone, Debug, PartialEq)]
@@ -63,7 +73,7 @@ impl Network {
     /// All parameters in the order of [`Shape::tensors`].
     pub(crate) fn parts(&self) -> Vec<&[f32]> {
         let terms: [&[f32]; 2] = [&self.terms.embeddings, &self.terms.weights];
-        let of_terms = if matches!(self.shape.representation, Representation::Text { .. }) { 2 } else { 0 };
+        let of_terms = if self.shape.representation.terms().is_some() { 2 } else { 0 };
         let layers = self.layers.iter().flat_map(|layer| [layer.weights.as_slice(), &layer.bias]);
         terms.into_iter().take(of_terms).chain(layers).collect()
     }
@@ -73,9 +83,9 @@ impl Network {
         assert!(parts.iter().map(Vec::len).eq(sizes), "parameters of {shape:?}");
         let mut parts = parts.into_iter();
         let mut next = || parts.next().unwrap_or_default();
-        let terms = match shape.representation {
-            Representation::Text { .. } => Terms { embeddings: next(), weights: next() },
-            Representation::Features { .. } => Terms::default(),
+        let terms = match shape.representation.terms() {
+            Some(_) => Terms { embeddings: next(), weights: next() },
+            None => Terms::default(),
         };
         let layers = shape.layers().iter().map(|_| Layer { weights: next(), bias: next() }).collect();
         Self { shape, terms, layers }

@@ -13,6 +13,9 @@ use crate::training::MAX_ROWS;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NetworkSettings {
+    /// Text: what the layers look at.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub structure: Structure,
     /// Units of the hidden layers.
     pub hidden: Vec<usize>,
     /// Share of units that drop out in training.
@@ -35,6 +38,22 @@ pub struct NetworkSettings {
     pub validate_every: u32,
     /// Validations without improvement after which training ends.
     pub patience: u32,
+}
+
+/// What the layers of a network of texts look at.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(rename_all = "kebab-case")]
+pub enum Structure {
+    /// The query and the document, each as one vector (`DKA17`).
+    #[default]
+    Vectors,
+    /// How often terms like those of the query are in the document (`XDCLP17`). Embeddings are not learnt.
+    Interaction,
+}
+
+fn is_default<T: Default + PartialEq>(value: &T) -> bool {
+    *value == T::default()
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Error)]
@@ -66,6 +85,7 @@ impl NetworkSettings {
 
     fn sized(units: usize, dimensions: usize, dropout: f32) -> Self {
         Self {
+            structure: Structure::default(),
             hidden: vec![units; 3],
             dropout,
             dimensions,
@@ -80,9 +100,13 @@ impl NetworkSettings {
         }
     }
 
-    pub fn text_shape(&self, n_terms: usize) -> Shape {
+    /// For a vocabulary, and documents of this length on average.
+    pub fn text_shape(&self, n_terms: usize, usual_length: usize) -> Shape {
         let &Self { dimensions: n_dimensions, composition, product, .. } = self;
-        self.shape(Representation::Text { n_terms, n_dimensions, composition, product })
+        self.shape(match self.structure {
+            Structure::Vectors => Representation::Text { n_terms, n_dimensions, composition, product },
+            Structure::Interaction => Representation::Interaction { n_terms, n_dimensions, composition, usual_length },
+        })
     }
 
     pub fn feature_shape(&self, n_features: usize) -> Shape {
@@ -96,7 +120,9 @@ impl NetworkSettings {
     pub fn check(&self) -> Vec<InvalidSetting> {
         let Self { hidden, dropout, dimensions, batch, learning_rate, steps, validate_every, patience, .. } = self;
         let rate = *learning_rate;
+        let can_multiply = self.structure == Structure::Vectors || !self.product;
         violations([
+            (can_multiply, "product", self.product.to_string(), "false: only `structure = \"vectors\"` has vectors"),
             (is_valid_hidden(hidden), "hidden", format!("{hidden:?}"), "1 to 64 layers of 1 to 2^26 units"),
             ((0.0..1.0).contains(dropout), "dropout", dropout.to_string(), "at least 0, below 1"),
             ((1..=MAX_SIZE).contains(dimensions), "dimensions", dimensions.to_string(), "1 to 2^26"),
@@ -121,6 +147,7 @@ mod tests {
             (NetworkSettings { hidden: vec![], ..good() }, "hidden"),
             (NetworkSettings { hidden: vec![3, 0], ..good() }, "hidden"),
             (NetworkSettings { hidden: vec![1; 65], ..good() }, "hidden"),
+            (NetworkSettings { structure: Structure::Interaction, product: true, ..good() }, "product"),
             (NetworkSettings { dropout: 1.0, ..good() }, "dropout"),
             (NetworkSettings { dropout: f32::NAN, ..good() }, "dropout"),
             (NetworkSettings { dimensions: 0, ..good() }, "dimensions"),

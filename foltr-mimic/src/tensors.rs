@@ -18,6 +18,9 @@ use crate::network::{Network, Shape};
 
 const KEY: &str = "foltr";
 
+/// The name and the dimensions of a group of parameters: see [`Shape::tensors`].
+type Parameter = (String, Vec<usize>);
+
 type Tensor<'a> = (String, Dtype, Vec<usize>, Cow<'a, [u8]>);
 
 #[derive(Debug, Default)]
@@ -40,9 +43,14 @@ impl<'a> Writer<'a> {
         self.tensors.push((name.into(), Dtype::U8, vec![values.len()], values.into()));
     }
 
-    /// All parameters, or as many numbers of another meaning, under `prefix`.
-    pub fn network(&mut self, prefix: &str, shape: &Shape, parts: impl Iterator<Item = &'a [f32]>) {
-        for ((name, dimensions), values) in shape.tensors().into_iter().zip(parts) {
+    /// All parameters, under `prefix`.
+    pub fn network(&mut self, prefix: &str, network: &'a Network) {
+        self.parts(prefix, network.shape.tensors(), network.parts().into_iter());
+    }
+
+    /// Numbers for each parameter of a list.
+    pub fn parts(&mut self, prefix: &str, tensors: Vec<Parameter>, parts: impl Iterator<Item = &'a [f32]>) {
+        for ((name, dimensions), values) in tensors.into_iter().zip(parts) {
             self.floats(&format!("{prefix}{name}"), dimensions, values);
         }
     }
@@ -133,10 +141,9 @@ impl<'a> Reader<'a> {
         self.take(name, Dtype::U8, None)
     }
 
-    /// Numbers for each parameter of a shape. Memory is taken only for what the file has.
-    pub fn parts(&mut self, prefix: &str, shape: &Shape) -> Result<Vec<Vec<f32>>, InvalidInput> {
-        let tensors = shape.tensors().into_iter();
-        tensors.map(|(name, dimensions)| self.floats(&format!("{prefix}{name}"), &dimensions)).collect()
+    /// Numbers for each parameter of a list. Memory is taken only for what the file has.
+    pub fn parts(&mut self, prefix: &str, tensors: Vec<Parameter>) -> Result<Vec<Vec<f32>>, InvalidInput> {
+        tensors.into_iter().map(|(name, dimensions)| self.floats(&format!("{prefix}{name}"), &dimensions)).collect()
     }
 
     pub fn network(&mut self, prefix: &str, shape: &Shape) -> Result<Network, InvalidInput> {

@@ -3,6 +3,7 @@
 mod adam;
 mod batch;
 mod dropout;
+mod interactions;
 mod state;
 mod step;
 mod texts;
@@ -92,6 +93,8 @@ impl Training {
     }
 
     /// Takes steps and returns the mean of their losses; nothing else happens.
+    ///
+    /// `inputs` are the same in all steps: what was computed of them is used again.
     ///
     /// # Panics
     /// If the inputs do not fit the network, a pair has a number that is not there, or there is no pair.

@@ -16,7 +16,7 @@ use crate::study::COLLECTION_AXIS;
 const MAX_SETTINGS: usize = 100_000;
 
 /// Keys whose plain value is a list: they are swept by a list of lists.
-const LISTS: [&str; 14] = [
+const LISTS: [&str; 15] = [
     "seeds",
     "data.folds",
     "data.train",
@@ -28,6 +28,7 @@ const LISTS: [&str; 14] = [
     "users.models",
     "metrics.offline",
     "metrics.evaluate_on",
+    "supervision.runs",
     "teacher.hidden",
     "student.hidden",
     "aggregation",

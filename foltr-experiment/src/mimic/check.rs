@@ -1,6 +1,7 @@
 //! Values and combinations of a mimic experiment that cannot work.
 
-use foltr_mimic::InvalidSetting;
+use foltr_mimic::aggregation::AggregationMethod;
+use foltr_mimic::{InvalidSetting, Structure};
 
 use super::spec::{EvaluationSettings, MimicData, MimicExperiment, Public, Supervision};
 use crate::spec::Problem;
@@ -19,7 +20,13 @@ impl MimicExperiment {
             must(text.folds >= 3, "data.folds", "at least 3: for training, validation and testing");
             must(text.max_terms > 0, "data.max_terms", "at least 1");
         }
-        must(self.supervision.n_teachers() > 0, "supervision.teachers", "at least 1");
+        match &self.supervision {
+            Supervision::Scores { runs } => {
+                must(is_text, "supervision.kind", "only queries of texts can be scored outside; `full` or `weak`");
+                must(!runs.is_empty(), "supervision.runs", "at least one TREC run");
+            }
+            _ => must(self.supervision.n_teachers() > 0, "supervision.teachers", "at least 1"),
+        }
         must(self.supervision.n_candidates() > 1, "supervision.candidates", "at least 2: networks learn from pairs");
         if let Supervision::Weak { feature, n_queries, near_copies, queries, .. } = &self.supervision {
             must(is_text || feature.is_some(), "supervision.feature", "missing; which feature is the label?");
@@ -52,6 +59,10 @@ impl MimicExperiment {
         must(self.evaluation.depth > 1, "evaluation.depth", "at least 2");
         must(!self.aggregation.is_empty(), "aggregation", "at least one is needed");
         for (key, network) in [("teacher", &self.teacher), ("student", &self.student)] {
+            if !is_text && network.structure != Structure::default() {
+                let message = "only texts have terms that meet; rows of feature files are the inputs as they are";
+                problems.push(Problem::new(format!("{key}.structure"), message));
+            }
             problems.extend(of_section(key, network.check()));
         }
         for (i, source) in self.aggregation.iter().enumerate() {
@@ -67,6 +78,13 @@ impl MimicExperiment {
                 problems.push(Problem::new(format!("{key}.name"), "another aggregation has this name"));
             }
             problems.extend(of_section(&format!("{key}.method"), source.method.check()));
+            if self.supervision.is_outside()
+                && matches!(source.method, AggregationMethod::Scores { scale } if scale > 0.0)
+            {
+                let message =
+                    "0: scores from outside have no known range, so noise on them guarantees nothing; or votes";
+                problems.push(Problem::new(format!("{key}.method.scale"), message));
+            }
         }
         problems
     }

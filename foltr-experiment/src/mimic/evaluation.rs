@@ -5,8 +5,9 @@ use std::path::Path;
 use anyhow::{Context, Result};
 use foltr_mimic::Candidates;
 use foltr_mimic::aggregation::AggregationMethod;
+use foltr_mimic::retrieval::NDCG;
 
-use super::evaluator::{RankerEvaluator, RankerResult, aggregate};
+use super::evaluator::{AS_FILED, RankerEvaluator, RankerResult, aggregate};
 use super::pipeline::FoldPipeline;
 use super::spec::LabelSource;
 use crate::rows::{MetricName, RankerMeasure, Row};
@@ -15,6 +16,8 @@ use crate::store::{RunRecord, put};
 const QUERIES_FILE: &str = "queries.csv";
 /// As the paper's tables have them, in the order of [`foltr_mimic::retrieval::Quality`].
 pub const MEASURES: [&str; 3] = ["map", "p@20", "ndcg@20"];
+/// In rows only.
+const T: &str = "t";
 const COLUMNS: [&str; 6] = ["ranker", "weights", "query", "map", "p@20", "ndcg@20"];
 
 #[derive(Clone, Debug, PartialEq)]
@@ -35,11 +38,17 @@ struct Scores {
 impl Scores {
     fn of(pipeline: &FoldPipeline<'_>) -> Result<Self> {
         let evaluator = RankerEvaluator::new(pipeline.data);
-        let teachers: Vec<_> = pipeline.teachers()?.iter().map(|teacher| evaluator.scores(teacher)).collect();
+        // Those from outside may have left judged queries out: then there is no teacher to evaluate.
+        let teachers = match &pipeline.data.outside {
+            Some(outside) => outside.judged.clone().unwrap_or_default(),
+            None => pipeline.teachers()?.iter().map(|teacher| evaluator.scores(teacher)).collect(),
+        };
         let of_source = |source: &LabelSource| {
+            let has_none = teachers.is_empty();
             let is_teacher = teachers.len() == 1 && matches!(source.method, AggregationMethod::Scores { scale: 0.0 });
             let noise = pipeline.noise(source, 1)?;
-            let aggregate = (!is_teacher).then(|| aggregate(source.method, &teachers, &noise)).transpose()?;
+            let aggregate =
+                (!is_teacher && !has_none).then(|| aggregate(source.method, &teachers, &noise)).transpose()?;
             Ok((source.name.clone(), aggregate, evaluator.scores(&pipeline.student(source)?)))
         };
         let students = pipeline.experiment.aggregation.iter().map(of_source).collect::<Result<_>>()?;
@@ -51,7 +60,7 @@ impl Scores {
         if let [teacher] = &self.teachers[..] {
             rankers.push(evaluator.alone("teacher", teacher));
             rankers.extend(evaluator.with_first("teacher", teacher));
-        } else {
+        } else if !self.teachers.is_empty() {
             rankers.push(evaluator.mean("teachers", &self.teachers));
         }
         for (source, aggregate, student) in &self.students {
@@ -83,13 +92,28 @@ impl Evaluation {
 
     pub(super) fn rows(&self) -> impl Iterator<Item = Row> {
         let evaluated = self.rankers.iter().filter(|result| !result.values.is_empty());
-        evaluated.flat_map(|RankerResult { ranker, values, .. }| {
-            MEASURES.into_iter().enumerate().filter_map(move |(i, measure)| {
-                let value = values.iter().map(|(_, quality)| quality[i]).sum::<f64>() / values.len() as f64;
-                let metric = RankerMeasure::new(&format!("{ranker}/{measure}"))?;
+        evaluated.flat_map(|result| {
+            let mean = |i: usize| mean(&result.values.iter().map(|(_, quality)| quality[i]).collect::<Vec<_>>());
+            let means: Vec<f64> = (0..MEASURES.len()).map(mean).collect();
+            let measured = MEASURES.into_iter().zip(means).chain(self.t_against_bm25(result).map(|t| (T, t)));
+            let row = |(measure, value): (&str, f64)| {
+                let metric = RankerMeasure::new(&format!("{}/{measure}", result.ranker))?;
                 Some(Row { round: 0, metric: MetricName::Ranker(metric), value })
-            })
+            };
+            measured.filter_map(row).collect::<Vec<_>>()
         })
+    }
+
+    /// The statistic of a paired t-test of nDCG@20 by query against BM25; none of BM25, nor where all differ by as much.
+    fn t_against_bm25(&self, result: &RankerResult) -> Option<f64> {
+        let bm25 = if result.ranker.ends_with(AS_FILED) { format!("bm25{AS_FILED}") } else { "bm25".into() };
+        let first = self.rankers.iter().find(|other| other.ranker == bm25 && other.ranker != result.ranker)?;
+        let differences =
+            result.values.iter().zip(&first.values).map(|((_, ours), (_, theirs))| ours[NDCG] - theirs[NDCG]);
+        let differences: Vec<f64> = differences.collect();
+        let (n, mean) = (differences.len() as f64, mean(&differences));
+        let variance = differences.iter().map(|difference| (difference - mean).powi(2)).sum::<f64>() / (n - 1.0);
+        (variance > 0.0).then(|| mean / (variance / n).sqrt())
     }
 
     pub(super) fn write(&self, folder: &Path) -> Result<()> {
@@ -118,6 +142,10 @@ impl Evaluation {
     }
 }
 
+fn mean(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
 fn add_line(line: &csv::StringRecord, rankers: &mut Vec<RankerResult>) -> Option<()> {
     let number = |column: usize| line.get(column)?.parse().ok();
     let (ranker, query) = (line.get(0)?, line.get(2)?.to_owned());
@@ -128,4 +156,29 @@ fn add_line(line: &csv::StringRecord, rankers: &mut Vec<RankerResult>) -> Option
     }
     rankers.last_mut()?.values.push((query, quality));
     Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Differences of .1, .2 and .6: mean .3, standard deviation sqrt(.07), t = .3 / sqrt(.07 / 3).
+    #[test]
+    fn rows_have_means_and_a_paired_statistic_against_bm25() {
+        let result = |ranker: &str, ndcg: [f64; 3]| {
+            let values = (1..).zip(ndcg).map(|(query, ndcg)| (format!("q{query}"), [0.5, 0.25, ndcg])).collect();
+            RankerResult { ranker: ranker.into(), weights: Vec::new(), values }
+        };
+        let rankers = vec![
+            result("bm25", [0.1, 0.2, 0.3]),
+            result("teacher", [0.2, 0.4, 0.9]),
+            result("student-mimic", [0.2, 0.3, 0.4]),
+        ];
+        let rows: Vec<(String, f64)> =
+            Evaluation { seed: 1, fold: 1, rankers }.rows().map(|row| (row.metric.to_string(), row.value)).collect();
+        let value = |name: &str| rows.iter().find(|(metric, _)| metric == name).map(|(_, value)| *value);
+        assert!((value("teacher/ndcg@20").expect("a row") - 0.5).abs() < 1e-12);
+        assert!((value("teacher/t").expect("a row") - 0.3 / (0.07f64 / 3.0).sqrt()).abs() < 1e-9);
+        assert_eq!((value("bm25/map"), value("bm25/t")), (Some(0.5), None));
+    }
 }

@@ -72,8 +72,11 @@ struct Task<'a> {
 }
 
 impl FoldPipeline<'_> {
-    /// Trains all teachers that are not there yet, side by side.
+    /// Trains all teachers that are not there yet, side by side; none where they are from outside.
     pub fn train_teachers(&self) -> Result<()> {
+        if self.data.outside.is_some() {
+            return Ok(());
+        }
         let n_teachers = self.experiment.supervision.n_teachers();
         let mut stream = Streams::new(self.seed).open(Purpose::Cohort, 0, self.data.fold as u32);
         let private = &self.data.private;
@@ -119,8 +122,13 @@ impl FoldPipeline<'_> {
         Ok(model.network)
     }
 
-    pub fn scores(&self, teachers: &[Network]) -> Vec<Vec<Candidates>> {
-        teachers.iter().map(|teacher| scored(teacher, &self.data.inputs, &self.data.public)).collect()
+    /// What each teacher says of the public lists.
+    pub fn answers(&self) -> Result<Vec<Vec<Candidates>>> {
+        if let Some(outside) = &self.data.outside {
+            return Ok(outside.public.clone());
+        }
+        let answers = |teacher: &Network| scored(teacher, &self.data.inputs, &self.data.public);
+        Ok(self.teachers()?.iter().map(answers).collect())
     }
 
     pub fn has_labels(&self, source: &LabelSource) -> bool {

@@ -132,18 +132,47 @@ pub enum Supervision {
         #[serde(default = "default_near_copies")]
         near_copies: f64,
     },
+    /// Text: scores of rankers from outside, which label the public queries in place of trained teachers.
+    Scores {
+        /// TREC runs (`query Q0 document rank score tag`), one a ranker; `foltr mimic queries` writes what they are asked.
+        runs: Vec<PathBuf>,
+    },
 }
 
 impl Supervision {
     pub fn n_teachers(&self) -> usize {
         match self {
             Self::Full { teachers, .. } | Self::Weak { teachers, .. } => *teachers,
+            Self::Scores { runs } => runs.len(),
         }
     }
 
     pub fn n_candidates(&self) -> usize {
         match self {
             Self::Full { candidates, .. } | Self::Weak { candidates, .. } => *candidates,
+            Self::Scores { .. } => default_candidates(),
+        }
+    }
+
+    /// Whether teachers are rankers from outside.
+    pub fn is_outside(&self) -> bool {
+        matches!(self, Self::Scores { .. })
+    }
+
+    /// Files that it names.
+    pub fn files(&self) -> Vec<&PathBuf> {
+        match self {
+            Self::Full { .. } => Vec::new(),
+            Self::Weak { queries, .. } => queries.iter().collect(),
+            Self::Scores { runs } => runs.iter().collect(),
+        }
+    }
+
+    fn files_mut(&mut self) -> Vec<&mut PathBuf> {
+        match self {
+            Self::Full { .. } => Vec::new(),
+            Self::Weak { queries, .. } => queries.iter_mut().collect(),
+            Self::Scores { runs } => runs.iter_mut().collect(),
         }
     }
 }
@@ -222,8 +251,8 @@ fn default_near_copies() -> f64 {
 impl MimicExperiment {
     /// Steps of one run: all teachers and students.
     pub fn n_steps(&self) -> u64 {
-        self.supervision.n_teachers() as u64 * u64::from(self.teacher.steps)
-            + self.aggregation.len() as u64 * u64::from(self.student.steps)
+        let n_trained = if self.supervision.is_outside() { 0 } else { self.supervision.n_teachers() };
+        n_trained as u64 * u64::from(self.teacher.steps) + self.aggregation.len() as u64 * u64::from(self.student.steps)
     }
 
     /// A hash of all that teachers' answers depend on beside the seed. Files count by their contents, which the hash of
@@ -234,9 +263,7 @@ impl MimicExperiment {
             MimicData::Features(_) => None,
         };
         let mut supervision = self.supervision.clone();
-        if let Supervision::Weak { queries, .. } = &mut supervision {
-            *queries = queries.as_ref().map(|_| PathBuf::new());
-        }
+        supervision.files_mut().into_iter().for_each(|file| *file = PathBuf::new());
         let public = Public { queries: self.public.queries.as_ref().map(|_| PathBuf::new()), ..self.public.clone() };
         let mut teacher = self.teacher.clone();
         if let EmbeddingSource::Loaded { file } = &mut teacher.embeddings {

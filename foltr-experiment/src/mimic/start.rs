@@ -29,7 +29,7 @@ pub fn network(
         Store::Text(store) => {
             let embeddings = embeddings(store, &settings.embeddings, settings.dimensions, seed)?;
             let initial = InitialTerms { weights: Some(store.vocabulary.idf.clone()), embeddings };
-            (settings.text_shape(store.vocabulary.terms.len()), initial)
+            (settings.text_shape(store.vocabulary.terms.len(), data.inputs.mean_length()), initial)
         }
         Store::Features(_) => (settings.feature_shape(data.columns.len()), InitialTerms::default()),
     };

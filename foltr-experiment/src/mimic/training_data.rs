@@ -1,6 +1,7 @@
 //! What does training begin with? Private, public and judged queries, as numbers that networks understand.
 
 mod features;
+mod outside;
 mod text;
 
 use anyhow::Result;
@@ -10,6 +11,7 @@ use foltr_mimic::{Candidates, Inputs};
 use super::spec::{MimicData, MimicExperiment};
 
 pub use features::FeatureStore;
+pub use outside::{OutsideScores, public_name};
 pub use text::TextStore;
 
 /// A query whose ranking can be judged.
@@ -39,8 +41,10 @@ pub struct TrainingData {
     /// Fold of the data, from 1; 1 as well where training does not depend on it.
     pub fold: usize,
     pub inputs: Inputs,
-    /// What teachers learn from.
+    /// What teachers learn from; nothing where they are from outside.
     pub private: Vec<Candidates>,
+    /// What teachers from outside say.
+    pub outside: Option<OutsideScores>,
     /// Whether validation queries may say when a single teacher has learnt enough.
     pub validated_by_judgements: bool,
     /// What the student learns from, still without scores.

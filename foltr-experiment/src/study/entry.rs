@@ -1,10 +1,14 @@
 //! `[[entry]]`, `[collection.NAME]` and `[quick]` as a file writes them.
 
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
 use serde::Deserialize;
 use toml::{Table, Value};
 
 use super::blocks;
 use crate::collection::{Collection, ResolvedCollection};
+use crate::data;
 use crate::read::messages::no_such;
 use crate::read::read_value;
 use crate::spec::Problem;
@@ -55,8 +59,20 @@ pub struct Entry {
     /// Axis -> labels: the entry needs no other settings.
     #[serde(default)]
     pub only: Table,
+    /// Files without which it is left out, here or below the folder with data sets, and what makes them.
+    #[serde(default)]
+    pub needs: BTreeMap<PathBuf, String>,
     #[serde(skip)]
     pub idx: usize,
+}
+
+impl Entry {
+    /// In a sentence: files that it needs and that are not here.
+    pub fn missing(&self) -> Option<String> {
+        let missing = self.needs.iter().filter(|(file, _)| data::resolve_path(file).is_err());
+        let sentences: Vec<String> = missing.map(|(file, how)| format!("{} ({how})", file.display())).collect();
+        (!sentences.is_empty()).then(|| format!("left out, because it needs {}", sentences.join(" and ")))
+    }
 }
 
 #[derive(Clone, Debug, Default, PartialEq, Deserialize)]

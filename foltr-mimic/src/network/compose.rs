@@ -42,6 +42,15 @@ impl Composition {
         shares.iter_mut().for_each(|share| *share *= scale);
     }
 
+    /// s(t) f(t) of each term of a text, in place of what was there.
+    pub(crate) fn coefficients(self, bag: &Bag, weights: &[f32], out: &mut Vec<f32>) {
+        out.clear();
+        self.shares(bag, weights, out);
+        for (coefficient, &term) in out.iter_mut().zip(&bag.terms) {
+            *coefficient *= self.factor(weights[term as usize]);
+        }
+    }
+
     /// f(t): what a share is multiplied by.
     #[inline]
     pub(crate) fn factor(self, weight: f32) -> f32 {

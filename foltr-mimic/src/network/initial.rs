@@ -4,6 +4,7 @@ use foltr_rank::normal::fill_standard_normal;
 use foltr_rank::rng::{Purpose, Streams};
 
 use super::shape::{Representation, Shape};
+use super::vector::dot;
 use super::{Network, Terms};
 use crate::InvalidInput;
 
@@ -36,20 +37,28 @@ impl Network {
 
 impl InitialTerms {
     fn terms(self, shape: &Shape, streams: &Streams) -> Result<Terms, InvalidInput> {
-        let (n_terms, n_dimensions) = match shape.representation {
-            Representation::Text { n_terms, n_dimensions, .. } => (n_terms, n_dimensions),
-            Representation::Features { .. } => (0, 0),
-        };
+        let (n_terms, n_dimensions) = shape.representation.terms().unwrap_or((0, 0));
         let random = || {
             let mut embeddings = vec![0.0; n_terms * n_dimensions];
             fill_normal(&mut embeddings, 1.0 / (n_dimensions as f32).sqrt(), streams, 0);
             embeddings
         };
-        let embeddings = self.embeddings.unwrap_or_else(random);
+        let mut embeddings = self.embeddings.unwrap_or_else(random);
         let weights = self.weights.unwrap_or_else(|| vec![1.0; n_terms]);
         check("numbers of embeddings", &embeddings, n_terms * n_dimensions)?;
         check("term weights", &weights, n_terms)?;
+        if matches!(shape.representation, Representation::Interaction { .. }) {
+            embeddings.chunks_exact_mut(n_dimensions).for_each(to_length_1);
+        }
         Ok(Terms { embeddings, weights })
+    }
+}
+
+/// So that the dot product of two is their cosine. One without a direction stays 0.
+fn to_length_1(embedding: &mut [f32]) {
+    let length = dot(embedding, embedding).sqrt();
+    if length > 0.0 {
+        embedding.iter_mut().for_each(|value| *value /= length);
     }
 }
 
@@ -78,7 +87,7 @@ mod tests {
 
     fn network(initial: InitialTerms, seed: u64) -> Result<Network, InvalidInput> {
         let settings = NetworkSettings { hidden: vec![60, 70], dimensions: 40, ..NetworkSettings::student() };
-        Network::new(settings.text_shape(50), initial, &Streams::new(seed))
+        Network::new(settings.text_shape(50, 10), initial, &Streams::new(seed))
     }
 
     #[test]

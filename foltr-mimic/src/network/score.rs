@@ -2,6 +2,7 @@
 
 use crate::{Bag, Inputs};
 
+use super::kernels::Meeting;
 use super::matrix::{View, multiply};
 use super::shape::{Parts, Representation};
 use super::vector::{add, add_product, dot, rectify, weighted_sum};
@@ -21,12 +22,18 @@ pub struct Scorer<'a> {
     products: Vec<f32>,
     /// Two layers: the one that is read and the one that is written.
     units: [Vec<f32>; 2],
+    /// Coefficients of the query's terms, and of those of a document.
+    of_query: Vec<f32>,
     coefficients: Vec<f32>,
+    /// What each term of the query gives for one document, and 0, 1, ...: all of them.
+    rows: Vec<f32>,
+    all: Vec<u32>,
+    meeting: Meeting,
 }
 
 impl<'a> Scorer<'a> {
     pub fn new(network: &'a Network) -> Self {
-        let Parts { width, has_query, has_product } = network.shape.representation.parts();
+        let Parts { width, has_query, has_product, .. } = network.shape.representation.parts();
         let n_units = network.shape.hidden.iter().copied().max().unwrap_or(0);
         Self {
             network,
@@ -35,7 +42,11 @@ impl<'a> Scorer<'a> {
             documents: vec![0.0; BLOCK * width],
             products: vec![0.0; if has_product { BLOCK * width } else { 0 }],
             units: [vec![0.0; BLOCK * n_units], vec![0.0; BLOCK * n_units]],
+            of_query: Vec::new(),
             coefficients: Vec::new(),
+            rows: Vec::new(),
+            all: Vec::new(),
+            meeting: Meeting::default(),
         }
     }
 
@@ -46,26 +57,52 @@ impl<'a> Scorer<'a> {
     pub fn score(&mut self, inputs: &Inputs, query: u32, documents: &[u32], out: &mut [f32]) {
         assert_eq!(documents.len(), out.len(), "a score for each document");
         if let Inputs::Text { queries, .. } = inputs {
-            compose(self.network, &queries[query as usize], &mut self.coefficients, &mut self.query);
-            let weights = &self.network.layers[0].weights[..self.query.len() * self.from_query.len()];
-            let (row, weights) = (View::new(&self.query, self.query.len()), View::new(weights, self.from_query.len()));
-            multiply(&mut self.from_query, false, row, weights);
+            self.read_query(&queries[query as usize]);
         }
         for (documents, out) in documents.chunks(BLOCK).zip(out.chunks_mut(BLOCK)) {
-            self.read_documents(inputs, documents);
+            self.read_documents(inputs, query, documents);
             self.first_layer(documents.len());
             self.other_layers(out);
         }
     }
 
-    fn read_documents(&mut self, inputs: &Inputs, documents: &[u32]) {
+    fn read_query(&mut self, query: &Bag) {
+        let Network { shape, terms, layers } = self.network;
+        shape.representation.composition().coefficients(query, &terms.weights, &mut self.of_query);
+        if self.query.is_empty() {
+            return;
+        }
+        weighted_sum(&mut self.query, &terms.embeddings, &query.terms, &self.of_query);
+        let weights = &layers[0].weights[..self.query.len() * self.from_query.len()];
+        let (row, weights) = (View::new(&self.query, self.query.len()), View::new(weights, self.from_query.len()));
+        multiply(&mut self.from_query, false, row, weights);
+    }
+
+    fn read_documents(&mut self, inputs: &Inputs, query: u32, documents: &[u32]) {
         let width = self.documents.len() / BLOCK;
-        for (&document, vector) in documents.iter().zip(self.documents.chunks_exact_mut(width)) {
-            match inputs {
-                Inputs::Text { documents, .. } => {
-                    compose(self.network, &documents[document as usize], &mut self.coefficients, vector);
+        let Network { shape, terms, .. } = self.network;
+        let vectors = documents.iter().map(|&document| document as usize).zip(self.documents.chunks_exact_mut(width));
+        match (inputs, shape.representation) {
+            (Inputs::Features { rows, .. }, _) => {
+                vectors.for_each(|(document, vector)| vector.copy_from_slice(&rows[document * width..][..width]));
+            }
+            (Inputs::Text { queries, documents }, Representation::Interaction { usual_length, .. }) => {
+                let asked = &queries[query as usize].terms;
+                self.rows.resize(asked.len() * width, 0.0);
+                self.all.clear();
+                self.all.extend(0..asked.len() as u32);
+                for (document, vector) in vectors {
+                    self.meeting.read_all(terms, asked, &documents[document], usual_length, &mut self.rows);
+                    weighted_sum(vector, &self.rows, &self.all, &self.of_query);
                 }
-                Inputs::Features { rows, .. } => vector.copy_from_slice(&rows[document as usize * width..][..width]),
+            }
+            (Inputs::Text { documents, .. }, representation) => {
+                let composition = representation.composition();
+                for (document, vector) in vectors {
+                    let document = &documents[document];
+                    composition.coefficients(document, &terms.weights, &mut self.coefficients);
+                    weighted_sum(vector, &terms.embeddings, &document.terms, &self.coefficients);
+                }
             }
         }
         if !self.products.is_empty() {
@@ -118,16 +155,4 @@ impl<'a> Scorer<'a> {
 /// The output of the network from the units of its last hidden layer.
 pub(crate) fn output_score(layer: &Layer, units: &[f32]) -> f32 {
     (dot(units, &layer.weights) + layer.bias[0]).tanh()
-}
-
-fn compose(network: &Network, bag: &Bag, coefficients: &mut Vec<f32>, out: &mut [f32]) {
-    let Representation::Text { composition, .. } = network.shape.representation else {
-        panic!("a network of features was given a text")
-    };
-    coefficients.clear();
-    composition.shares(bag, &network.terms.weights, coefficients);
-    for (coefficient, &term) in coefficients.iter_mut().zip(&bag.terms) {
-        *coefficient *= composition.factor(network.terms.weights[term as usize]);
-    }
-    weighted_sum(out, &network.terms.embeddings, &bag.terms, coefficients);
 }

@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::kernels;
 use crate::InvalidInput;
 
 /// Layers at most: dropout numbers its streams by them.
@@ -31,6 +32,15 @@ pub enum Representation {
         /// Whether the element-wise product of query and document follows the two; not in the paper.
         product: bool,
     },
+    /// How often terms like each term of the query are in the document: see [`super::kernels`]. Embeddings stay as they
+    /// are.
+    Interaction {
+        n_terms: usize,
+        n_dimensions: usize,
+        composition: Composition,
+        /// Terms of a usual document.
+        usual_length: usize,
+    },
     Features {
         n_features: usize,
     },
@@ -55,15 +65,43 @@ pub(crate) struct Parts {
     pub width: usize,
     pub has_query: bool,
     pub has_product: bool,
+    /// Whether the document's part depends on the query.
+    pub is_of_both: bool,
 }
 
 impl Representation {
     pub(crate) fn parts(self) -> Parts {
         match self {
             Self::Text { n_dimensions, product, .. } => {
-                Parts { width: n_dimensions, has_query: true, has_product: product }
+                Parts { width: n_dimensions, has_query: true, has_product: product, is_of_both: false }
             }
-            Self::Features { n_features } => Parts { width: n_features, has_query: false, has_product: false },
+            Self::Interaction { .. } => {
+                Parts { width: kernels::WIDTH, has_query: false, has_product: false, is_of_both: true }
+            }
+            Self::Features { n_features } => {
+                Parts { width: n_features, has_query: false, has_product: false, is_of_both: false }
+            }
+        }
+    }
+
+    /// How the terms of a text count.
+    ///
+    /// # Panics
+    /// If the network looks at features.
+    pub(crate) fn composition(self) -> Composition {
+        match self {
+            Self::Text { composition, .. } | Self::Interaction { composition, .. } => composition,
+            Self::Features { .. } => panic!("a network of features was given a text"),
+        }
+    }
+
+    /// Terms, and the dimensions of their embeddings; none of features.
+    pub(crate) fn terms(self) -> Option<(usize, usize)> {
+        match self {
+            Self::Text { n_terms, n_dimensions, .. } | Self::Interaction { n_terms, n_dimensions, .. } => {
+                Some((n_terms, n_dimensions))
+            }
+            Self::Features { .. } => None,
         }
     }
 }
@@ -75,16 +113,21 @@ pub(crate) fn is_valid_hidden(hidden: &[usize]) -> bool {
 impl Shape {
     /// Inputs and outputs of each layer, the output layer included.
     pub(crate) fn layers(&self) -> Vec<(usize, usize)> {
-        let Parts { width, has_query, has_product } = self.representation.parts();
+        let Parts { width, has_query, has_product, .. } = self.representation.parts();
         let n_inputs = width * (1 + usize::from(has_query) + usize::from(has_product));
         let inputs = std::iter::once(n_inputs).chain(self.hidden.iter().copied());
         inputs.zip(self.hidden.iter().copied().chain([1])).collect()
     }
 
+    /// Groups of parameters, the first of [`Self::tensors`], that training leaves as they are.
+    pub(crate) fn n_fixed(&self) -> usize {
+        usize::from(matches!(self.representation, Representation::Interaction { .. }))
+    }
+
     /// Names and dimensions of all parameters, in a fixed order.
     pub(crate) fn tensors(&self) -> Vec<(String, Vec<usize>)> {
         let mut tensors = Vec::new();
-        if let Representation::Text { n_terms, n_dimensions, .. } = self.representation {
+        if let Some((n_terms, n_dimensions)) = self.representation.terms() {
             tensors.push(("terms.embeddings".into(), vec![n_terms, n_dimensions]));
             tensors.push(("terms.weights".into(), vec![n_terms]));
         }
@@ -109,6 +152,9 @@ impl Shape {
             Representation::Text { n_terms, n_dimensions, .. } => {
                 vec![("n_terms", n_terms), ("n_dimensions", n_dimensions)]
             }
+            Representation::Interaction { n_terms, n_dimensions, usual_length, .. } => {
+                vec![("n_terms", n_terms), ("n_dimensions", n_dimensions), ("usual_length", usual_length)]
+            }
             Representation::Features { n_features } => vec![("n_features", n_features)],
         };
         match sizes.iter().find(|(_, size)| !(1..=MAX_SIZE).contains(size)) {
@@ -121,15 +167,22 @@ impl Shape {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::NetworkSettings;
+    use crate::{NetworkSettings, Structure};
 
     #[test]
     fn sizes_without_a_network_are_refused() {
-        let good = NetworkSettings::student().text_shape(1);
+        let interaction = |n_terms, length| {
+            let structure = Structure::Interaction;
+            NetworkSettings { structure, ..NetworkSettings::student() }.text_shape(n_terms, length)
+        };
+        assert_eq!(interaction(1, 1).check(), Ok(()));
+        let good = NetworkSettings::student().text_shape(1, 1);
         assert_eq!(good.check(), Ok(()));
         let wrong = [
-            NetworkSettings::student().text_shape(0),
-            NetworkSettings { dimensions: 0, ..NetworkSettings::student() }.text_shape(1),
+            NetworkSettings::student().text_shape(0, 1),
+            interaction(0, 1),
+            interaction(1, 0),
+            NetworkSettings { dimensions: 0, ..NetworkSettings::student() }.text_shape(1, 1),
             NetworkSettings::student().feature_shape(0),
             Shape { hidden: vec![3, 0], ..good.clone() },
             Shape { dropout: f32::NAN, ..good },

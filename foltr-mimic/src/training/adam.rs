@@ -24,7 +24,7 @@ pub(crate) struct Moments {
 #[derive(Clone, Debug, PartialEq)]
 pub(crate) struct Adam {
     pub learning_rate: f32,
-    /// In the order of [`Network::parts`].
+    /// In the order of [`Network::parts`], without what training leaves as it is.
     pub moments: Vec<Moments>,
     /// How often each term occurred in a batch.
     pub term_steps: Vec<u32>,
@@ -33,7 +33,7 @@ pub(crate) struct Adam {
 impl Adam {
     pub fn new(network: &Network, learning_rate: f32) -> Self {
         let zero = |values: &[f32]| Moments { first: vec![0.0; values.len()], second: vec![0.0; values.len()] };
-        let moments = network.parts().iter().map(|values| zero(values)).collect();
+        let moments = network.parts().iter().skip(network.shape.n_fixed()).map(|values| zero(values)).collect();
         Self { learning_rate, moments, term_steps: vec![0; network.terms.weights.len()] }
     }
 }

@@ -10,6 +10,7 @@ const ABSENT: u32 = u32::MAX;
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Batch {
     pub queries: Distinct,
+    /// All of them, again and again, where what a document gives depends on the query.
     pub documents: Distinct,
     /// Positions of the query and of the document of each row.
     pub rows: Vec<[u32; 2]>,
@@ -18,13 +19,17 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    pub fn read(&mut self, pairs: &[Pair]) {
+    pub fn read(&mut self, pairs: &[Pair], is_of_both: bool) {
         self.queries.clear();
         self.documents.clear();
         self.rows.clear();
         for pair in pairs {
             let query = self.queries.position(pair.query);
-            self.rows.extend([pair.better, pair.worse].map(|document| [query, self.documents.position(document)]));
+            for document in [pair.better, pair.worse] {
+                let position =
+                    if is_of_both { self.documents.push(document) } else { self.documents.position(document) };
+                self.rows.push([query, position]);
+            }
         }
         self.rows_of_query.sort(self.queries.numbers.len(), self.rows.iter().map(|row| row[0]));
         self.rows_of_document.sort(self.documents.numbers.len(), self.rows.iter().map(|row| row[1]));
@@ -41,7 +46,9 @@ pub(crate) struct Distinct {
 impl Distinct {
     fn clear(&mut self) {
         for number in self.numbers.drain(..) {
-            self.positions[number as usize] = ABSENT;
+            if let Some(position) = self.positions.get_mut(number as usize) {
+                *position = ABSENT;
+            }
         }
     }
 
@@ -49,12 +56,16 @@ impl Distinct {
         if self.positions.len() <= number as usize {
             self.positions.resize(number as usize + 1, ABSENT);
         }
-        let position = &mut self.positions[number as usize];
-        if *position == ABSENT {
-            *position = self.numbers.len() as u32;
-            self.numbers.push(number);
+        if self.positions[number as usize] == ABSENT {
+            self.positions[number as usize] = self.push(number);
         }
-        *position
+        self.positions[number as usize]
+    }
+
+    /// Adds a number, whether it is there or not.
+    fn push(&mut self, number: u32) -> u32 {
+        self.numbers.push(number);
+        self.numbers.len() as u32 - 1
     }
 }
 
@@ -108,7 +119,7 @@ mod tests {
         let mut batch = Batch::default();
         // The second batch must not remember the first.
         for pairs in [vec![pair(9, 3, 7)], vec![pair(7, 5, 2), pair(4, 2, 6), pair(7, 6, 5)]] {
-            batch.read(&pairs);
+            batch.read(&pairs, false);
         }
         assert_eq!(batch.queries.numbers, [7, 4]);
         assert_eq!(batch.documents.numbers, [5, 2, 6]);

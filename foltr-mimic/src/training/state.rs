@@ -47,12 +47,13 @@ impl Training {
             best: self.best.as_ref().map(|(_, validation)| *validation),
         };
         let mut writer = Writer::default();
-        writer.network("network.", shape, self.network.parts().into_iter());
-        writer.network("first.", shape, self.adam.moments.iter().map(|moments| moments.first.as_slice()));
-        writer.network("second.", shape, self.adam.moments.iter().map(|moments| moments.second.as_slice()));
+        writer.network("network.", &self.network);
+        let learnt = || shape.tensors().split_off(shape.n_fixed());
+        writer.parts("first.", learnt(), self.adam.moments.iter().map(|moments| moments.first.as_slice()));
+        writer.parts("second.", learnt(), self.adam.moments.iter().map(|moments| moments.second.as_slice()));
         writer.words("term_steps", &self.adam.term_steps);
         if let Some((best, _)) = &self.best {
-            writer.network("best.", shape, best.parts().into_iter());
+            writer.network("best.", best);
         }
         writer.finish(&header)
     }
@@ -62,8 +63,9 @@ impl Training {
         let (header, mut reader): (Header, _) = Reader::open(bytes, KIND, FORMAT)?;
         header.shape.check()?;
         let shape = &header.shape;
-        let network = Network::from_parts(shape.clone(), reader.parts("network.", shape)?);
-        let (first, second) = (reader.parts("first.", shape)?, reader.parts("second.", shape)?);
+        let network = Network::from_parts(shape.clone(), reader.parts("network.", shape.tensors())?);
+        let learnt = || shape.tensors().split_off(shape.n_fixed());
+        let (first, second) = (reader.parts("first.", learnt())?, reader.parts("second.", learnt())?);
         let moments = first.into_iter().zip(second).map(|(first, second)| Moments { first, second }).collect();
         let term_steps = reader.words("term_steps", network.terms.weights.len())?;
         let best = match header.best {

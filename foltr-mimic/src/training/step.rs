@@ -3,6 +3,7 @@
 //! | symbol | is | rows |
 //! |---|---|---|
 //! | `vectors` | queries, then documents: sums of embeddings, or features | texts |
+//! | | or documents by what they have of the query's terms | rows |
 //! | `from_texts` | what each vector gives the first layer | texts |
 //! | `products` | query times document, element by element | rows |
 //! | `units` | what each hidden layer returns, after dropout | rows |
@@ -23,12 +24,14 @@ use crate::{Inputs, Pair};
 use super::adam::{Adam, Pace};
 use super::batch::Batch;
 use super::dropout::Dropout;
+use super::interactions::Interactions;
 use super::texts::Texts;
 
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Step {
     batch: Batch,
     texts: Texts,
+    interactions: Interactions,
     vectors: Vec<f32>,
     d_vectors: Vec<f32>,
     from_texts: Vec<f32>,
@@ -54,7 +57,7 @@ impl Step {
         pairs: &[Pair],
         dropout: Dropout<'_>,
     ) -> f64 {
-        self.batch.read(pairs);
+        self.batch.read(pairs, network.shape.representation.parts().is_of_both);
         self.reserve(network);
         self.represent(network, inputs);
         self.first_layer(network, dropout);
@@ -103,13 +106,23 @@ impl Step {
 
     fn represent(&mut self, network: &Network, inputs: &Inputs) {
         match (network.shape.representation, inputs) {
-            (Representation::Text { n_dimensions, n_terms, composition, product }, _) => {
-                self.texts.read(&self.batch, inputs, &network.terms, composition);
+            (
+                Representation::Text { n_dimensions, n_terms, composition, product },
+                Inputs::Text { queries, documents },
+            ) => {
+                let queries = self.batch.queries.numbers.iter().map(|&number| &queries[number as usize]);
+                let documents = self.batch.documents.numbers.iter().map(|&number| &documents[number as usize]);
+                self.texts.read(queries.chain(documents), &network.terms, composition);
                 self.texts.compose(&network.terms, n_dimensions, &mut self.vectors);
                 self.texts.sort_by_terms(n_terms);
                 if product {
                     self.multiply_texts(n_dimensions);
                 }
+            }
+            (Representation::Interaction { composition, usual_length, .. }, Inputs::Text { queries, documents }) => {
+                let texts = (queries.as_slice(), documents.as_slice());
+                self.interactions.read(&self.batch, texts, &network.terms, composition, usual_length);
+                self.interactions.compose(&self.batch, &mut self.vectors);
             }
             (Representation::Features { n_features }, Inputs::Features { rows, .. }) => {
                 let documents = self.batch.documents.numbers.iter();
@@ -117,7 +130,8 @@ impl Step {
                     vector.copy_from_slice(&rows[document as usize * n_features..][..n_features]);
                 }
             }
-            _ => panic!("a network of features was given texts"),
+            (Representation::Features { .. }, _) => panic!("a network of features was given texts"),
+            _ => panic!("a network of texts was given features"),
         }
     }
 
@@ -186,11 +200,18 @@ impl Step {
 
     fn update(&mut self, network: &mut Network, adam: &mut Adam, step: u32) {
         let Network { shape, terms, layers } = network;
-        let mut n_before = 0;
-        if let Representation::Text { composition, .. } = shape.representation {
-            self.texts.update(terms, composition, adam, &self.vectors, &self.d_vectors);
-            n_before = 2;
-        }
+        let n_before = match shape.representation {
+            Representation::Text { composition, .. } => {
+                self.texts.update(terms, composition, adam, &self.vectors, &self.d_vectors);
+                2
+            }
+            Representation::Interaction { composition, .. } => {
+                let (x, dx) = (&self.vectors, &self.d_vectors);
+                self.interactions.update(terms, composition, adam, &self.batch, x, dx);
+                1
+            }
+            Representation::Features { .. } => 0,
+        };
         let pace = Pace::at(adam.learning_rate, step);
         let moments = adam.moments[n_before..].as_chunks_mut::<2>().0;
         for ((layer, d_layer), [of_weights, of_bias]) in layers.iter_mut().zip(&self.d_layers).zip(moments) {

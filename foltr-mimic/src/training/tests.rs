@@ -17,6 +17,12 @@ fn text(composition: Composition, product: bool, dropout: f32) -> Shape {
     Shape { representation, hidden: vec![7, 6], dropout }
 }
 
+fn interaction(composition: Composition, dropout: f32) -> Shape {
+    let representation =
+        Representation::Interaction { n_terms: N_TERMS, n_dimensions: 5, composition, usual_length: 7 };
+    Shape { representation, hidden: vec![7, 6], dropout }
+}
+
 /// Texts of all lengths, the empty one included; the last term is in none.
 fn texts() -> Inputs {
     let bag = |seed: usize| {
@@ -40,7 +46,9 @@ fn pairs() -> Vec<Pair> {
 fn network(shape: Shape) -> Network {
     let weights = match shape.representation {
         // Of both signs: compositions differ in them.
-        Representation::Text { .. } => Some((0..N_TERMS).map(|i| (i as f32 * 1.7).sin() + 0.1).collect()),
+        Representation::Text { .. } | Representation::Interaction { .. } => {
+            Some((0..N_TERMS).map(|i| (i as f32 * 1.7).sin() + 0.1).collect())
+        }
         Representation::Features { .. } => None,
     };
     let initial = InitialTerms { weights, embeddings: None };
@@ -64,11 +72,13 @@ fn check_gradients(shape: Shape, inputs: &Inputs) {
     let oracle = Oracle { inputs, pairs: &pairs, dropout };
     assert!((loss - oracle.loss(&oracle::Params::of(&before))).abs() < 1e-6, "the loss");
     let mut params = oracle::Params::of(&before);
-    for (group, (values, (name, _))) in before.parts().into_iter().zip(shape.tensors()).enumerate() {
+    let n_fixed = shape.n_fixed();
+    assert_eq!(before.parts()[..n_fixed], after.parts()[..n_fixed]);
+    for (group, (values, (name, _))) in before.parts().into_iter().zip(shape.tensors()).enumerate().skip(n_fixed) {
         let mut largest: f64 = 0.0;
         for i in 0..values.len() {
             let expected = oracle.slope(&mut params, group, i);
-            let found = f64::from(adam.moments[group].first[i]) * 10.0;
+            let found = f64::from(adam.moments[group - n_fixed].first[i]) * 10.0;
             assert!((found - expected).abs() < 2e-6 + 2e-5 * expected.abs(), "{name} {i}: {found}, not {expected}");
             largest = largest.max(expected.abs());
         }
@@ -86,6 +96,15 @@ fn gradients_of_every_composition() {
 }
 
 #[test]
+fn gradients_of_interactions() {
+    for composition in [Composition::Sum, Composition::Softmax, Composition::Mean] {
+        for dropout in [0.0, 0.3] {
+            check_gradients(interaction(composition, dropout), &texts());
+        }
+    }
+}
+
+#[test]
 fn gradients_on_features() {
     for (hidden, dropout) in [(vec![9], 0.0), (vec![8, 5, 6], 0.0), (vec![8, 5, 6], 0.3)] {
         let representation = Representation::Features { n_features: 3 };
@@ -95,7 +114,12 @@ fn gradients_on_features() {
 
 #[test]
 fn scores_are_those_of_the_definition() {
-    let shapes = [text(Composition::Mean, true, 0.5), text(Composition::Softmax, false, 0.5)];
+    let shapes = [
+        text(Composition::Mean, true, 0.5),
+        text(Composition::Softmax, false, 0.5),
+        interaction(Composition::Mean, 0.5),
+        interaction(Composition::Sum, 0.5),
+    ];
     let of_features = NetworkSettings::student().feature_shape(3);
     for (shape, inputs) in shapes.into_iter().map(|shape| (shape, texts())).chain([(of_features, features())]) {
         let network = network(shape);
@@ -112,34 +136,45 @@ fn scores_are_those_of_the_definition() {
     }
 }
 
+/// Both structures of texts.
+fn shapes() -> [Shape; 2] {
+    [text(Composition::Mean, true, 0.2), interaction(Composition::Mean, 0.2)]
+}
+
 /// Something to learn: documents with larger numbers are better.
 fn task() -> (Inputs, PairSource, Training) {
+    task_of(text(Composition::Mean, true, 0.2))
+}
+
+fn task_of(shape: Shape) -> (Inputs, PairSource, Training) {
     let pairs = (0..40).map(|i| (i % 4, i % 10, (i * 7 + 3) % 10)).filter(|(_, a, b)| a != b);
     let pairs = pairs.map(|(query, a, b)| Pair { query, better: a.max(b), worse: a.min(b) });
     let source = Supervision::Pairs(pairs.collect()).pairs().expect("pairs");
     let settings =
         NetworkSettings { batch: 300, steps: 12, validate_every: 3, patience: 2, ..NetworkSettings::student() };
-    let training = Training::new(network(text(Composition::Mean, true, 0.2)), settings, 1).expect("good settings");
+    let training = Training::new(network(shape), settings, 1).expect("good settings");
     (texts(), source, training)
 }
 
 #[test]
 fn the_loss_falls() {
-    let (inputs, source, mut training) = task();
-    let before = training.advance(&inputs, &source, 5);
-    training.advance(&inputs, &source, 300);
-    let after = training.advance(&inputs, &source, 5);
-    assert!(after < 0.5 * before, "{before} to {after}");
+    for shape in shapes() {
+        let (inputs, source, mut training) = task_of(shape);
+        let before = training.advance(&inputs, &source, 5);
+        training.advance(&inputs, &source, 300);
+        let after = training.advance(&inputs, &source, 5);
+        assert!(after < 0.5 * before, "{before} to {after}");
+    }
 }
 
 #[test]
 fn a_resumed_training_has_the_bits_of_one_that_never_stopped() {
     let validate = |network: &Network| -f64::from((network.terms.weights[0] - 0.097).abs());
     let keep_on = |_: &Progress| ControlFlow::Continue(());
-    let (inputs, source, mut whole) = task();
-    let ending = whole.run(&inputs, &source, validate, keep_on);
-    for n_before in 1..12 {
-        let (_, _, mut training) = task();
+    for (shape, n_before) in shapes().into_iter().flat_map(|shape| (1..12).map(move |n| (shape.clone(), n))) {
+        let (inputs, source, mut whole) = task_of(shape.clone());
+        let ending = whole.run(&inputs, &source, validate, keep_on);
+        let (_, _, mut training) = task_of(shape);
         let stop = |progress: &Progress| match progress.step {
             step if step == n_before => ControlFlow::Break(()),
             _ => ControlFlow::Continue(()),
@@ -155,16 +190,18 @@ fn a_resumed_training_has_the_bits_of_one_that_never_stopped() {
 
 #[test]
 fn threads_do_not_matter() {
-    let bytes_with = |n_threads| {
+    let bytes_with = |n_threads, shape: &Shape| {
         let pool = rayon::ThreadPoolBuilder::new().num_threads(n_threads).build().expect("a pool");
         pool.install(|| {
-            let (inputs, source, mut training) = task();
+            let (inputs, source, mut training) = task_of(shape.clone());
             training.advance(&inputs, &source, 5);
             training.to_bytes()
         })
     };
-    let one = bytes_with(1);
-    assert!([2, 3, 5].into_iter().all(|n_threads| bytes_with(n_threads) == one));
+    for shape in shapes() {
+        let one = bytes_with(1, &shape);
+        assert!([2, 3, 5].into_iter().all(|n_threads| bytes_with(n_threads, &shape) == one));
+    }
 }
 
 #[test]

@@ -2,17 +2,17 @@
 
 use rayon::prelude::*;
 
+use crate::Bag;
 use crate::network::vector::{dot, weighted_sum};
 use crate::network::{Composition, Terms};
-use crate::{Bag, Inputs};
 
 use super::adam::{Adam, Pace};
-use super::batch::{Batch, Groups};
+use super::batch::Groups;
 
 /// Terms that a thread changes at a time.
-const TERMS_AT_A_TIME: usize = 32;
+pub(super) const TERMS_AT_A_TIME: usize = 32;
 
-/// Every term of every text of a batch.
+/// Every term of some texts of a batch.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Texts {
     ends: Vec<u32>,
@@ -30,17 +30,12 @@ pub(crate) struct Texts {
 }
 
 impl Texts {
-    /// Reads the texts of a batch: its queries, then its documents.
-    pub fn read(&mut self, batch: &Batch, inputs: &Inputs, terms: &Terms, composition: Composition) {
-        let Inputs::Text { queries, documents } = inputs else { panic!("a network of texts was given features") };
+    pub fn read<'a>(&mut self, bags: impl Iterator<Item = &'a Bag>, terms: &Terms, composition: Composition) {
         for memory in [&mut self.ends, &mut self.terms, &mut self.text_of] {
             memory.clear();
         }
         self.shares.clear();
-        let queries = batch.queries.numbers.iter().map(|&number| &queries[number as usize]);
-        let documents = batch.documents.numbers.iter().map(|&number| &documents[number as usize]);
-        for (text, bag) in queries.chain(documents).enumerate() {
-            let bag: &Bag = bag;
+        for (text, bag) in bags.enumerate() {
             self.terms.extend(&bag.terms);
             self.text_of.resize(self.terms.len(), text as u32);
             self.ends.push(self.terms.len() as u32);
@@ -51,11 +46,28 @@ impl Texts {
         self.coefficients.extend(self.shares.iter().zip(factors).map(|(share, factor)| share * factor));
     }
 
+    fn start(&self, text: usize) -> usize {
+        if text == 0 { 0 } else { self.ends[text - 1] as usize }
+    }
+
+    /// The terms of a text and their coefficients.
+    pub fn text(&self, text: usize) -> (&[u32], &[f32]) {
+        let range = self.start(text)..self.ends[text] as usize;
+        (&self.terms[range.clone()], &self.coefficients[range])
+    }
+
+    /// Texts that have a term, its place among their terms, and its share. They must have been sorted.
+    pub fn of_term(&self, term: usize) -> impl Iterator<Item = (usize, usize, f32)> {
+        self.by_term.of(term).iter().map(|&position| {
+            let (position, text) = (position as usize, self.text_of[position as usize] as usize);
+            (text, position - self.start(text), self.shares[position])
+        })
+    }
+
     pub fn compose(&self, terms: &Terms, n_dimensions: usize, vectors: &mut [f32]) {
         vectors.par_chunks_exact_mut(n_dimensions).enumerate().for_each(|(text, vector)| {
-            let start = if text == 0 { 0 } else { self.ends[text - 1] as usize };
-            let range = start..self.ends[text] as usize;
-            weighted_sum(vector, &terms.embeddings, &self.terms[range.clone()], &self.coefficients[range]);
+            let (rows, coefficients) = self.text(text);
+            weighted_sum(vector, &terms.embeddings, rows, coefficients);
         });
     }
 

@@ -6,7 +6,7 @@ use foltr_mimic::analyser::AnalyserSettings;
 use foltr_mimic::model_file::{Model, Reading};
 use foltr_mimic::training::Training;
 use foltr_mimic::vocabulary::Vocabulary;
-use foltr_mimic::{FileError, InitialTerms, Network, NetworkSettings, Shape};
+use foltr_mimic::{FileError, InitialTerms, Network, NetworkSettings, Shape, Structure};
 use foltr_rank::rng::{Purpose, Streams};
 use rand::RngExt;
 
@@ -26,7 +26,12 @@ fn texts(terms: &[&str], idf: &[f32]) -> Reading {
 
 fn text_model() -> Model {
     let reading = texts(&["wing", "Flügel", "line\nbreak \""], &[0.5, 1.0, 2.0]);
-    Model { network: network(settings().text_shape(3)), reading }
+    Model { network: network(settings().text_shape(3, 1)), reading }
+}
+
+fn interaction_model() -> Model {
+    let settings = NetworkSettings { structure: Structure::Interaction, product: false, ..settings() };
+    Model { network: network(settings.text_shape(3, 7)), ..text_model() }
 }
 
 fn feature_model() -> Model {
@@ -44,7 +49,7 @@ fn read(bytes: &[u8]) -> Result<Model, FileError> {
 
 #[test]
 fn what_is_written_is_read() {
-    for model in [text_model(), feature_model()] {
+    for model in [text_model(), interaction_model(), feature_model()] {
         let bytes = model.to_bytes("a test");
         assert_eq!(read(&bytes).expect("our own bytes"), model);
         assert_eq!(model.to_bytes("a test"), bytes, "the same model is the same bytes");
@@ -113,7 +118,12 @@ fn a_training_is_no_model_and_a_model_no_training() {
 /// Real files, changed in a few bytes of their header or anywhere.
 #[test]
 fn changed_files_never_panic() {
-    let files = [text_model().to_bytes("a test"), feature_model().to_bytes("a test"), training().to_bytes()];
+    let files = [
+        text_model().to_bytes("a test"),
+        interaction_model().to_bytes("a test"),
+        feature_model().to_bytes("a test"),
+        training().to_bytes(),
+    ];
     let streams = Streams::new(11);
     let mut n_refused = 0;
     for iteration in 0..10_000 {

@@ -2,11 +2,12 @@
 //!
 //! Bounded in the suite; `docs/campaigns/fuzzing.md` says how to run it for longer.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::Path;
 
 use foltr_mimic::collection::{CollectionBuilder, Form, beir, nfcorpus, trec};
 use foltr_mimic::embeddings::parse_vectors;
+use foltr_mimic::run_file::Run;
 use foltr_rank::rng::{Purpose, Stream, Streams};
 use foltr_test::fuzzing::{Campaign, label, n_iterations};
 use rand::RngExt;
@@ -16,12 +17,13 @@ const SHORT_PIECES: [&str; 29] = [
     "<doc>", "</doc>", "<DOCNO>", "</docno>", "<text>", "</text>", "<title>", "</title>", "<top>", "</top>", "<num>",
     "</num>", "<", ">", "&amp;", "\n", "\t", " ", "é", "0", "1", "-1", "31", "d1", "q1", "{", "2 3\n", "nan", "1e39",
 ];
-const LONG_PIECES: [&str; 5] = [
+const LONG_PIECES: [&str; 6] = [
     "{\"_id\": \"d1\", \"text\": \"x\"}",
     "query-id\tcorpus-id\tscore\n",
     "q1\td1\t1\n",
     "q1 0 d1 1\n",
     "word 1 2 3\n",
+    "q1 Q0 d1 1 0.5 tag\n",
 ];
 
 fn made_of_pieces(stream: &mut Stream) -> String {
@@ -60,6 +62,22 @@ fn read_texts(text: &str) -> Result<(), String> {
     }
 }
 
+/// Whether it is a run, whose scores are numbers.
+fn read_run(text: &str) -> bool {
+    let documents = HashMap::from([("d1", 7)]);
+    match Run::parse(text, Path::new("fuzz"), &documents) {
+        Ok(run) => {
+            let scores = run.scores("q1", &[7, 8]);
+            assert!(scores.is_none_or(|scores| scores[0].is_none_or(f32::is_finite) && scores[1].is_none()));
+            run.n_queries() > 0
+        }
+        Err(error) => {
+            assert!(error.to_string().starts_with("fuzz:"), "{error}");
+            false
+        }
+    }
+}
+
 fn read_vectors(bytes: &[u8]) {
     let mut width = None;
     let result = parse_vectors(bytes, Path::new("fuzz"), |_, vector| {
@@ -77,9 +95,11 @@ fn pieces_of_formats_never_panic() {
     let streams = Streams::new(2026);
     let (n_texts, campaign) = (n_iterations(20_000), Campaign::start());
     let mut outcomes = BTreeMap::<Result<(), String>, usize>::new();
+    let mut n_runs = 0;
     for iteration in 0..n_texts {
         let text = made_of_pieces(&mut streams.open(Purpose::Data, iteration as u32, 0));
         *outcomes.entry(read_texts(&text)).or_default() += 1;
+        n_runs += usize::from(read_run(&text));
         read_vectors(text.as_bytes());
         read_vectors(format!("3 2\n{text}").as_bytes());
         read_vectors(format!("word 1 2\n{text}").as_bytes());
@@ -87,6 +107,7 @@ fn pieces_of_formats_never_panic() {
     campaign.report("collection-text", n_texts, outcomes.len());
     let n_accepted = outcomes.get(&Ok(())).copied().unwrap_or(0);
     assert!(n_accepted > n_texts / 50, "{n_accepted} with a document: both outcomes must be met");
+    assert!(n_runs > n_texts / 500, "{n_runs} runs: both outcomes must be met");
 }
 
 #[test]
@@ -95,6 +116,7 @@ fn arbitrary_bytes_never_panic() {
     let mut outcomes = BTreeSet::new();
     bolero::check!().with_iterations(n_inputs).for_each(|bytes: &[u8]| {
         outcomes.insert(read_texts(&String::from_utf8_lossy(bytes)));
+        read_run(&String::from_utf8_lossy(bytes));
         read_vectors(bytes);
         read_vectors(&[b"2 1\n".as_slice(), bytes].concat());
         read_vectors(&[b"word 1\n".as_slice(), bytes].concat());

@@ -16,6 +16,8 @@ pub enum MimicCommand {
     Label(MimicArgs),
     /// Train the students on the labels.
     TrainStudent(MimicArgs),
+    /// Write the queries that rankers from outside should score, with their candidates: a file each, and the documents.
+    Queries(MimicArgs),
     /// Evaluate BM25, teachers, aggregates and students on the test queries.
     Evaluate(MimicArgs),
 }

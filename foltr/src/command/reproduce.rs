@@ -41,16 +41,23 @@ struct Answer<'a> {
     share: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<String>,
+    /// Why nothing was run.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    left_out: Option<String>,
 }
 
 impl<'a> Answer<'a> {
-    fn of(Entry { id, title, paper, item, .. }: &'a Entry) -> Self {
-        Self { id, title, paper, item, judged: None, share: None, error: None }
+    fn of(entry: &'a Entry) -> Self {
+        let Entry { id, title, paper, item, .. } = entry;
+        Self { id, title, paper, item, judged: None, share: None, error: None, left_out: entry.missing() }
     }
 
     /// How many judgements have each verdict.
     fn line(&self) -> Vec<String> {
-        let Some(judged) = &self.judged else { return vec![self.id.into(), "error".into()] };
+        let Some(judged) = &self.judged else {
+            let why = if self.left_out.is_some() { "left out" } else { "error" };
+            return vec![self.id.into(), why.into()];
+        };
         let n = |wanted| judged.judgements.iter().filter(|judgement| judgement.verdict == wanted).count().to_string();
         let counts = Verdict::ALL.map(|(_, verdict)| n(verdict));
         [vec![self.id.to_owned()], counts.to_vec()].concat()
@@ -116,7 +123,7 @@ pub fn estimate(asked: &Asked<'_>, out: &Path) -> Result<End> {
     let asked = asked.entries(&items)?;
     let store = RunStore::open(out)?;
     let mut estimates = Vec::new();
-    for (study, entry) in &asked {
+    for (study, entry) in asked.iter().filter(|(_, entry)| entry.missing().is_none()) {
         let study = study.as_ref().map(|(study, _)| study);
         let estimate = Estimate::of(&entry.id, study, &store).with_context(|| format!("entry {}", entry.id))?;
         chat(format_args!("{}: {:.2} hours of one core", estimate.id, estimate.core_hours));
@@ -162,6 +169,11 @@ fn run_all(entries: &[AskedEntry<'_>], out: &Path, shard: Option<Shard>) -> Resu
         let Entry { id, paper, item, title, .. } = entry;
         let mut answer = Answer::of(entry);
         say(format_args!("\n{id}: {title} ({paper}, {item})"));
+        if let Some(reason) = &answer.left_out {
+            say(format_args!("{id}: {reason}"));
+            answers.push(answer);
+            continue;
+        }
         match judged_study::run(study.as_ref(), id, &store, shard) {
             Ok(Outcome::Judged(judged)) => {
                 judged.print(&out.join(id));

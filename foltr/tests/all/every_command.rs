@@ -53,6 +53,7 @@ fn cases() -> Vec<Case> {
         writes("foltr-merge", "merge out --out new", "new/summary.json"),
         writes("foltr-mimic-evaluate", "mimic evaluate mimic.toml --out student", "student/mimic.json"),
         case("foltr-mimic-label", "mimic label mimic.toml --out student"),
+        writes("foltr-mimic-queries", "mimic queries texts.toml --out new", "new/candidates.run"),
         writes("foltr-mimic-run", "mimic run mimic.toml --out new", "new/mimic.json"),
         case("foltr-mimic-train-student", "mimic train-student mimic.toml --out student"),
         case("foltr-mimic-train-teacher", "mimic train-teacher mimic.toml --out new"),
@@ -87,6 +88,12 @@ teacher = { hidden = [4], batch = 8, steps = 4, validate_every = 2 }
 student = { hidden = [4], batch = 8, steps = 4, validate_every = 2 }
 "#;
 
+const OF_TEXTS: &str = r#"
+data = { kind = "text", path = "texts" }
+supervision = { kind = "scores", runs = ["teacher.run"] }
+public = { n_queries = 20 }
+"#;
+
 fn succeed(folder: &Path, arguments: &str) {
     foltr().current_dir(folder).args(arguments.split(' ')).assert().success();
 }
@@ -105,6 +112,7 @@ fn prepared() -> &'static Path {
             .section("history", "updates_every = 1\ncheckpoints_every = 2\nledger = true");
         binary::run(folder, &study, &[]).success();
         std::fs::write(folder.join("mimic.toml"), MIMIC).expect("written");
+        std::fs::write(folder.join("texts.toml"), OF_TEXTS).expect("written");
         write_texts(&folder.join("texts"));
         for arguments in [
             "run study.toml --out left",
@@ -292,7 +300,7 @@ fn the_readme_has_the_same_commands() {
         .iter()
         .flat_map(|name| words(&name.replacen('-', " ", 2)))
         // Steps of `mimic`, which its own row is about.
-        .filter(|word| !["train-teacher", "label", "train-student"].contains(&word.as_str()))
+        .filter(|word| !["queries", "train-teacher", "label", "train-student"].contains(&word.as_str()))
         .collect();
     assert_eq!(named, known, "the table of commands, and the command line");
 }

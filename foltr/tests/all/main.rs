@@ -14,6 +14,7 @@ mod forgetting;
 mod golden;
 mod mimic;
 mod other_tools;
+mod outside_teacher;
 mod paper_collections;
 mod report;
 mod reproduce;

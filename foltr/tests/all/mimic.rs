@@ -42,20 +42,20 @@ validate_every = 20
 "#;
 
 /// A file with an experiment, and a folder for its results.
-struct Workspace(tempfile::TempDir);
+pub struct Workspace(tempfile::TempDir);
 
 impl Workspace {
-    fn new(spec: &str) -> Self {
+    pub fn new(spec: &str) -> Self {
         let folder = tempfile::tempdir().expect("a temporary folder");
         fs::write(folder.path().join("spec.toml"), spec).expect("written");
         Self(folder)
     }
 
-    fn path(&self, name: &str) -> PathBuf {
+    pub fn path(&self, name: &str) -> PathBuf {
         self.0.path().join(name)
     }
 
-    fn mimic(&self, step: &str) -> Command {
+    pub fn mimic(&self, step: &str) -> Command {
         let mut command = foltr();
         command.args(["mimic", step]).arg(self.path("spec.toml")).arg("--out").arg(self.path("out"));
         command
@@ -70,18 +70,18 @@ impl Workspace {
     }
 
     /// The folder of the only run, finished or not.
-    fn run(&self) -> PathBuf {
+    pub fn run(&self) -> PathBuf {
         let mut runs = fs::read_dir(self.path("out/runs")).expect("runs");
         let run = runs.next().expect("one run").expect("an entry").path();
         assert!(runs.next().is_none(), "one run");
         run
     }
 
-    fn bytes(&self, name: &str) -> Vec<u8> {
+    pub fn bytes(&self, name: &str) -> Vec<u8> {
         fs::read(self.run().join(name)).unwrap_or_else(|error| panic!("{name}: {error}"))
     }
 
-    fn json(&self, name: &str) -> serde_json::Value {
+    pub fn json(&self, name: &str) -> serde_json::Value {
         serde_json::from_slice(&self.bytes(name)).expect("JSON")
     }
 }
@@ -277,7 +277,7 @@ fn problems_of_a_file_are_named_by_line() {
     assert!(!workspace.path("out").exists(), "nothing was begun");
 }
 
-fn text_spec(collection: &Path) -> String {
+pub fn text_spec(collection: &Path) -> String {
     format!(
         r#"
 seeds = [1]

@@ -111,6 +111,7 @@ impl FeatureStore {
             fold,
             inputs: Inputs::Features { n_features: columns.len(), rows: rows.values },
             private,
+            outside: None,
             validated_by_judgements: self.weak.is_none() && data.validation.is_some(),
             public: public_lists,
             public_names: public.iter().map(|&query| data.train.query_id(query).to_owned()).collect(),

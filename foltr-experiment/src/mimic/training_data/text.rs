@@ -17,6 +17,7 @@ use rand::seq::SliceRandom;
 use rayon::prelude::*;
 use xxhash_rust::xxh3::Xxh3;
 
+use super::outside::OutsideRuns;
 use super::{JudgedQuery, Split, TrainingData};
 use crate::data;
 use crate::mimic::spec::{MimicExperiment, Supervision, TextData};
@@ -36,6 +37,8 @@ pub struct TextStore {
     queries: Vec<Bag>,
     /// Positions among judged queries, by fold.
     folds: Vec<Vec<usize>>,
+    /// Of rankers that label public queries in place of teachers.
+    outside: OutsideRuns,
     pub(in crate::mimic) embeddings: EmbeddingCache,
     /// Of embeddings, each once.
     pub(in crate::mimic) warnings: Mutex<BTreeSet<String>>,
@@ -70,6 +73,10 @@ impl TextStore {
         order.shuffle(&mut Streams::new(FOLDS_SEED).open(Purpose::Data, 0, 0));
         let folds = (0..n_folds).map(|fold| order.iter().copied().skip(fold).step_by(n_folds).collect()).collect();
         let hash = hash(&collection, &files_of(experiment)?);
+        let outside = match &experiment.supervision {
+            Supervision::Scores { runs } => OutsideRuns::read(runs, &collection)?,
+            _ => OutsideRuns::default(),
+        };
         Ok(Self {
             collection,
             vocabulary,
@@ -79,6 +86,7 @@ impl TextStore {
             judged,
             queries,
             folds,
+            outside,
             embeddings: EmbeddingCache::default(),
             warnings: Mutex::default(),
             hash,
@@ -88,7 +96,16 @@ impl TextStore {
     /// What is worth knowing of the files, and of embeddings that were made so far.
     pub fn notes(&self) -> Vec<String> {
         let warnings = self.warnings.lock().unwrap_or_else(PoisonError::into_inner);
-        self.notes.sentences().into_iter().chain(warnings.iter().cloned()).collect()
+        let of_files = self.notes.sentences().into_iter().chain(self.outside.notes(&self.judged));
+        of_files.chain(warnings.iter().cloned()).collect()
+    }
+
+    pub fn judged(&self) -> &[JudgedQuery] {
+        &self.judged
+    }
+
+    pub fn public_texts(&self, experiment: &MimicExperiment, seed: u64) -> Result<Vec<String>> {
+        Ok(self.texts(experiment, seed)?.1)
     }
 
     pub(super) fn describe(&self) -> String {
@@ -104,7 +121,7 @@ impl TextStore {
     pub(super) fn folds(&self, experiment: &MimicExperiment) -> Vec<usize> {
         match experiment.supervision {
             Supervision::Full { .. } => (1..=self.folds.len()).collect(),
-            Supervision::Weak { .. } => vec![1],
+            Supervision::Weak { .. } | Supervision::Scores { .. } => vec![1],
         }
     }
 
@@ -133,13 +150,18 @@ impl TextStore {
             Supervision::Weak { candidates, .. } => {
                 (add(&private_texts, candidates), (0..n_folds).map(split).collect(), false)
             }
+            Supervision::Scores { .. } => (Vec::new(), (0..n_folds).map(split).collect(), false),
         };
-        ensure!(!private.is_empty(), "there are no training queries");
-        let public = public.into_iter().map(|list| Candidates { scores: Vec::new(), ..list }).collect();
+        let is_outside = experiment.supervision.is_outside();
+        ensure!(is_outside || !private.is_empty(), "there are no training queries");
+        let mut public: Vec<Candidates> =
+            public.into_iter().map(|list| Candidates { scores: Vec::new(), ..list }).collect();
+        let outside = is_outside.then(|| self.outside.label(&public_texts, &mut public, &self.judged)).transpose()?;
         Ok(TrainingData {
             fold,
             inputs: Inputs::Text { queries, documents: self.documents.clone() },
             private,
+            outside,
             validated_by_judgements,
             public,
             public_names: public_texts,
@@ -169,7 +191,7 @@ impl TextStore {
     /// Texts of the private and of the public queries, disjoint where they are made.
     fn texts(&self, experiment: &MimicExperiment, seed: u64) -> Result<(Vec<String>, Vec<String>)> {
         let (private, n_private) = match &experiment.supervision {
-            Supervision::Full { .. } => (None, 0),
+            Supervision::Full { .. } | Supervision::Scores { .. } => (None, 0),
             Supervision::Weak { queries, n_queries, .. } => (queries.as_ref(), *n_queries),
         };
         let public = &experiment.public;
@@ -209,11 +231,17 @@ fn taken_as_public(experiment: &MimicExperiment) -> Vec<String> {
          teachers, {} for the student); the public queries; and the number and the order of the private ones.",
         embeddings[0], embeddings[1]
     )];
-    if let Supervision::Weak { queries: None, .. } = experiment.supervision {
-        sentences.push(
+    match experiment.supervision {
+        Supervision::Weak { queries: None, .. } => sentences.push(
             "The private queries of this run were made from the documents, in place of a query log: they are no secret."
                 .into(),
-        );
+        ),
+        Supervision::Scores { .. } => sentences.push(
+            "The teachers are rankers from outside, which nobody here saw trained: the guarantee holds only if every \
+             private query had a part in one of them alone."
+                .into(),
+        ),
+        _ => {}
     }
     sentences
 }
@@ -236,15 +264,12 @@ fn judged(collection: &Collection, filed: Option<&[Grades]>, index: &TextIndex, 
 
 /// Contents of the files that an experiment names beside the collection.
 fn files_of(experiment: &MimicExperiment) -> Result<Vec<Vec<u8>>> {
-    let private = match &experiment.supervision {
-        Supervision::Weak { queries, .. } => queries.as_ref(),
-        Supervision::Full { .. } => None,
-    };
     let vectors = [&experiment.teacher, &experiment.student].map(|network| match &network.embeddings {
         EmbeddingSource::Loaded { file } => Some(file),
         _ => None,
     });
-    let named = [private, experiment.public.queries.as_ref()].into_iter().chain(vectors).flatten();
+    let public = experiment.public.queries.as_ref();
+    let named = experiment.supervision.files().into_iter().chain(public).chain(vectors.into_iter().flatten());
     let read = |path: &PathBuf| {
         let path = data::resolve_path(path)?;
         std::fs::read(&path).with_context(|| format!("{} cannot be read", path.display()))

@@ -89,7 +89,7 @@ impl Step {
         let mut of_part = |range: Range<usize>, inputs: &[f32], d_inputs: &mut [f32], d_outputs: &[f32]| {
             let (inputs, d_outputs) = (View::new(inputs, width), View::new(d_outputs, n_units));
             multiply_blocks(&mut d_weights[range.clone()], inputs.transposed(), d_outputs);
-            if parts.has_query {
+            if parts.has_query || parts.is_of_both {
                 let weights = View::new(&layer.weights[range], n_units).transposed();
                 multiply_blocks(d_inputs, d_outputs, weights);
             }

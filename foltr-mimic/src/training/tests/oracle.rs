@@ -54,6 +54,17 @@ impl Oracle<'_> {
                 let products = if product { products } else { vec![] };
                 ([query, document, products].concat(), &params.groups[2..])
             }
+            (
+                Representation::Interaction { n_dimensions, composition, usual_length, .. },
+                Inputs::Text { queries, documents },
+            ) => {
+                let (query, document) = (&queries[query as usize], &documents[document as usize]);
+                let rows: Vec<Vec<f64>> =
+                    query.terms.iter().map(|&term| meet(params, n_dimensions, usual_length, term, document)).collect();
+                let weights = coefficients(params, composition, query);
+                let sum = |i: usize| weights.iter().zip(&rows).map(|(weight, row)| weight * row[i]).sum();
+                ((0..22).map(sum).collect(), &params.groups[2..])
+            }
             (_, Inputs::Features { n_features, rows }) => {
                 let row = &rows[document as usize * n_features..][..*n_features];
                 (row.iter().map(|&value| f64::from(value)).collect(), &params.groups[..])
@@ -82,7 +93,33 @@ impl Oracle<'_> {
 }
 
 fn compose(params: &Params, composition: Composition, n_dimensions: usize, bag: &Bag) -> Vec<f64> {
-    let (embeddings, weights) = (&params.groups[0], &params.groups[1]);
+    let embedding = |term: u32, i: usize| params.groups[0][term as usize * n_dimensions + i];
+    let coefficients = coefficients(params, composition, bag);
+    let sum = |i| coefficients.iter().zip(&bag.terms).map(|(weight, &term)| weight * embedding(term, i)).sum();
+    (0..n_dimensions).map(sum).collect()
+}
+
+/// The logarithms of a term's frequencies in a document, soft ones first, plain and by length.
+fn meet(params: &Params, n_dimensions: usize, usual_length: usize, term: u32, document: &Bag) -> Vec<f64> {
+    let embedding = |term: u32| &params.groups[0][term as usize * n_dimensions..][..n_dimensions];
+    let counts = || document.terms.iter().zip(document.counts.iter().map(|&count| f64::from(count)));
+    let soft = |kernel: u32| -> f64 {
+        let near = |other: u32| {
+            let cosine: f64 = embedding(term).iter().zip(embedding(other)).map(|(a, b)| a * b).sum();
+            (-(cosine - (0.9 - 0.2 * f64::from(kernel))).powi(2) / 0.02).exp()
+        };
+        counts().map(|(&other, count)| count * near(other)).sum()
+    };
+    let exact: f64 = counts().filter(|(other, _)| **other == term).map(|(_, count)| count).sum();
+    let length: f64 = counts().map(|(_, count)| count).sum();
+    let share = if length > 0.0 { usual_length as f64 / length } else { 1.0 };
+    let frequencies: Vec<f64> = (0..10).map(soft).chain([exact]).collect();
+    [1.0, share].iter().flat_map(|share| frequencies.iter().map(move |count| (1.0 + count * share).ln())).collect()
+}
+
+/// What each term of a text is multiplied by.
+fn coefficients(params: &Params, composition: Composition, bag: &Bag) -> Vec<f64> {
+    let weights = &params.groups[1];
     let terms = || bag.terms.iter().map(|&term| term as usize).zip(bag.counts.iter().map(|&count| f64::from(count)));
     let weight = |term: usize, count: f64| match composition {
         Composition::Sum | Composition::Mean => count * weights[term],
@@ -93,6 +130,5 @@ fn compose(params: &Params, composition: Composition, n_dimensions: usize, bag: 
         _ if bag.terms.is_empty() => 1.0,
         _ => terms().map(|(term, count)| weight(term, count).abs()).sum(),
     };
-    let sum = |i| terms().map(|(term, count)| weight(term, count) * embeddings[term * n_dimensions + i]).sum::<f64>();
-    (0..n_dimensions).map(|i| sum(i) / total).collect()
+    terms().map(|(term, count)| weight(term, count) / total).collect()
 }
