@@ -16,8 +16,6 @@ use crate::store::{RunRecord, put};
 const QUERIES_FILE: &str = "queries.csv";
 /// As the paper's tables have them, in the order of [`foltr_mimic::retrieval::Quality`].
 pub const MEASURES: [&str; 3] = ["map", "p@20", "ndcg@20"];
-/// In rows only.
-const T: &str = "t";
 const COLUMNS: [&str; 6] = ["ranker", "weights", "query", "map", "p@20", "ndcg@20"];
 
 #[derive(Clone, Debug, PartialEq)]
@@ -95,7 +93,7 @@ impl Evaluation {
         evaluated.flat_map(|result| {
             let mean = |i: usize| mean(&result.values.iter().map(|(_, quality)| quality[i]).collect::<Vec<_>>());
             let means: Vec<f64> = (0..MEASURES.len()).map(mean).collect();
-            let measured = MEASURES.into_iter().zip(means).chain(self.t_against_bm25(result).map(|t| (T, t)));
+            let measured = MEASURES.into_iter().zip(means).chain(self.against_bm25(result));
             let row = |(measure, value): (&str, f64)| {
                 let metric = RankerMeasure::new(&format!("{}/{measure}", result.ranker))?;
                 Some(Row { round: 0, metric: MetricName::Ranker(metric), value })
@@ -104,16 +102,18 @@ impl Evaluation {
         })
     }
 
-    /// The statistic of a paired t-test of nDCG@20 by query against BM25; none of BM25, nor where all differ by as much.
-    fn t_against_bm25(&self, result: &RankerResult) -> Option<f64> {
+    /// nDCG@20 as a share of BM25's, and the statistic of a paired t-test by query against it; nothing of BM25 itself.
+    fn against_bm25(&self, result: &RankerResult) -> Vec<(&'static str, f64)> {
         let bm25 = if result.ranker.ends_with(AS_FILED) { format!("bm25{AS_FILED}") } else { "bm25".into() };
-        let first = self.rankers.iter().find(|other| other.ranker == bm25 && other.ranker != result.ranker)?;
-        let differences =
-            result.values.iter().zip(&first.values).map(|((_, ours), (_, theirs))| ours[NDCG] - theirs[NDCG]);
-        let differences: Vec<f64> = differences.collect();
-        let (n, mean) = (differences.len() as f64, mean(&differences));
-        let variance = differences.iter().map(|difference| (difference - mean).powi(2)).sum::<f64>() / (n - 1.0);
-        (variance > 0.0).then(|| mean / (variance / n).sqrt())
+        let first = self.rankers.iter().find(|other| other.ranker == bm25 && other.ranker != result.ranker);
+        let Some(first) = first else { return Vec::new() };
+        let ndcg = |result: &RankerResult| result.values.iter().map(|(_, quality)| quality[NDCG]).collect::<Vec<_>>();
+        let (ours, theirs) = (ndcg(result), ndcg(first));
+        let differences: Vec<f64> = ours.iter().zip(&theirs).map(|(ours, theirs)| ours - theirs).collect();
+        let (n, difference) = (differences.len() as f64, mean(&differences));
+        let variance = differences.iter().map(|value| (value - difference).powi(2)).sum::<f64>() / (n - 1.0);
+        let against = [("of-bm25", mean(&ours) / mean(&theirs)), ("t", difference / (variance / n).sqrt())];
+        against.into_iter().filter(|(_, value)| value.is_finite()).collect()
     }
 
     pub(super) fn write(&self, folder: &Path) -> Result<()> {
@@ -169,16 +169,13 @@ mod tests {
             let values = (1..).zip(ndcg).map(|(query, ndcg)| (format!("q{query}"), [0.5, 0.25, ndcg])).collect();
             RankerResult { ranker: ranker.into(), weights: Vec::new(), values }
         };
-        let rankers = vec![
-            result("bm25", [0.1, 0.2, 0.3]),
-            result("teacher", [0.2, 0.4, 0.9]),
-            result("student-mimic", [0.2, 0.3, 0.4]),
-        ];
+        let rankers = vec![result("bm25", [0.1, 0.2, 0.3]), result("teacher", [0.2, 0.4, 0.9])];
         let rows: Vec<(String, f64)> =
             Evaluation { seed: 1, fold: 1, rankers }.rows().map(|row| (row.metric.to_string(), row.value)).collect();
         let value = |name: &str| rows.iter().find(|(metric, _)| metric == name).map(|(_, value)| *value);
         assert!((value("teacher/ndcg@20").expect("a row") - 0.5).abs() < 1e-12);
         assert!((value("teacher/t").expect("a row") - 0.3 / (0.07f64 / 3.0).sqrt()).abs() < 1e-9);
-        assert_eq!((value("bm25/map"), value("bm25/t")), (Some(0.5), None));
+        assert!((value("teacher/of-bm25").expect("a row") - 2.5).abs() < 1e-12);
+        assert_eq!((value("bm25/map"), value("bm25/t"), value("bm25/of-bm25")), (Some(0.5), None, None));
     }
 }

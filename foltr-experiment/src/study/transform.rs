@@ -45,7 +45,8 @@ fn collections(file: &StudyFile, entry: &Entry, is_quick: bool) -> Result<Collec
     if is_quick && all.iter().any(is_small) {
         all.retain(is_small);
     }
-    if all.is_empty() && !entry.collection.0.is_empty() {
+    // What lacks other files is not run at all.
+    if all.is_empty() && !entry.collection.0.is_empty() && entry.missing().is_none() {
         let message = "none of these collections is here; FOLTR_DATA names the folder with collections";
         let problem = Problem::new(format!("entry[{}].collection", entry.idx), message);
         return Err(file.document.places.locate_all(vec![problem]));
