@@ -37,7 +37,7 @@ pub use contributions::Contributions;
 pub use fldetector::FlDetector;
 pub use fltrust::FlTrust;
 pub use geometric_median::GeometricMedian;
-pub use krum::{Krum, MultiKrum};
+pub use krum::{Counted, Krum, MultiKrum, Neighbours};
 pub use mean::Mean;
 pub use mixing::Mixing;
 pub use norm_clipping::{NormClipping, Radius};
@@ -426,7 +426,7 @@ macro_rules! rules {
 rules! {
     "mean": Mean {}, "The weighted mean (FedAvg)";
     "krum": Krum { attackers: 2, squared: true, neighbours: None }, "The update that is closest to its neighbours";
-    "multi-krum": MultiKrum(Krum { attackers: 2, squared: false, neighbours: Some(3) }),
+    "multi-krum": MultiKrum(Krum { attackers: 2, squared: false, neighbours: Some(Neighbours::Fixed(3)) }),
         "The mean of the n - m updates that are closest to their neighbours";
     "trimmed-mean": TrimmedMean { attackers: 2 },
         "The mean of every coordinate without its largest and smallest values";

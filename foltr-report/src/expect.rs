@@ -2,6 +2,7 @@
 
 mod check;
 pub(crate) mod figure;
+mod marks;
 mod predicates;
 mod read;
 pub(crate) mod reduce;
@@ -129,7 +130,7 @@ fn conclude(
     collection: Option<&str>,
     not_comparable: Option<String>,
 ) -> Judgement {
-    let is_number = expectation.printed.is_some();
+    let is_number = expectation.is_of_a_table();
     let is_reported = study.is_quick && expectation.quick == QuickMode::Report;
     let because = || expectation.because(collection, study.is_quick);
     let (verdict, because) = match outcome.met {
@@ -154,6 +155,7 @@ fn conclude(
         values: outcome.values,
         expected: outcome.expected,
         interval: outcome.interval,
+        mark: outcome.mark,
         n: outcome.n,
         because,
         data: study.collection(collection).map(|(_, data)| data.name.clone()),

@@ -2,10 +2,12 @@
 
 mod auc;
 mod gap_share;
+mod mark;
 mod t_test;
 
 pub use auc::Auc;
 pub use gap_share::{GapRun, GapShare};
+pub use mark::{bonferroni, mark, mark_of_one_level};
 pub use t_test::{TTest, TTestError, Test, equivalence_p};
 
 use serde::Serialize;

@@ -2,7 +2,7 @@
 //!
 //! `BMGS17` Blanchard, El Mhamdi, Guerraoui, Stainer: *Machine Learning with Adversaries: Byzantine Tolerant Gradient
 //! Descent*, NeurIPS 2017, section 4; spec section 14. A score is the sum of the distances from the n - m - 2 nearest
-//! others; the lowest scores win, the lowest client among equals.
+//! others, or from the n - m nearest as in the code of `BBG19`; the lowest scores win, the lowest client among equals.
 //!
 //! With n >= 2m + 3 the choice stays among the honest contributions however far away m attackers are; Multi-Krum can
 //! take a few of theirs, but only such as are as close to honest ones as these are to each other. Neither promises
@@ -28,9 +28,51 @@ pub struct Krum {
     /// Whether distances are squared, as in the paper that proposed it.
     #[serde(default)]
     pub squared: bool,
-    /// How many of the nearest others are looked at; n - attackers - 2 when absent.
+    /// How many of the nearest others are looked at: a number, "n-m-2" (of n clients and m attackers) or "n-m"; "n-m-2" when
+    /// absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub neighbours: Option<u32>,
+    pub neighbours: Option<Neighbours>,
+}
+
+/// How many of the nearest others a score looks at.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(untagged, expecting = "expected a number of neighbours, \"n-m-2\" or \"n-m\"")]
+pub enum Neighbours {
+    Fixed(u32),
+    Counted(Counted),
+}
+
+/// Neighbours by the number of clients, n, and of attackers, m.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum Counted {
+    /// As in the paper that proposed it.
+    #[serde(rename = "n-m-2")]
+    WithoutTwo,
+    /// As many as honest clients, which is one more than an honest client has honest others.
+    #[serde(rename = "n-m")]
+    All,
+}
+
+impl Neighbours {
+    pub const OF_THE_PAPER: Self = Self::Counted(Counted::WithoutTwo);
+
+    pub fn check(self) -> Result<(), ParameterError> {
+        let least = if let Self::Fixed(neighbours) = self { neighbours } else { 1 };
+        require("neighbours", least.into(), least > 0, "at least 1")
+    }
+
+    /// Among `n` updates of which `attackers` are made up: at least one, and not more than there are others.
+    pub fn of(self, n: usize, attackers: usize) -> usize {
+        let neighbours = match self {
+            Self::Fixed(neighbours) => neighbours as usize,
+            Self::Counted(Counted::WithoutTwo) => n.saturating_sub(attackers + 2),
+            Self::Counted(Counted::All) => n.saturating_sub(attackers),
+        };
+        let n_others = n.saturating_sub(1);
+        neighbours.clamp(n_others.min(1), n_others)
+    }
 }
 
 /// The same parameters, for the mean of all that are close to their neighbours.
@@ -43,16 +85,15 @@ impl AggregationRule for Krum {
     type Memory = Memory;
 
     fn check(&self) -> Result<(), ParameterError> {
-        let neighbours = self.neighbours.unwrap_or(1);
-        require("neighbours", neighbours.into(), neighbours > 0, "at least 1")
+        self.neighbours.map_or(Ok(()), Neighbours::check)
     }
 
     fn least_clients(&self) -> usize {
         let attackers = self.attackers as usize;
-        match self.neighbours {
-            None => attackers.saturating_add(3),
-            Some(neighbours) if neighbours > self.attackers => (neighbours as usize).saturating_add(1),
-            Some(_) => attackers.saturating_add(1),
+        match self.neighbours.unwrap_or(Neighbours::OF_THE_PAPER) {
+            Neighbours::Counted(Counted::WithoutTwo) => attackers.saturating_add(3),
+            Neighbours::Fixed(neighbours) => attackers.max(neighbours as usize).saturating_add(1),
+            Neighbours::Counted(Counted::All) => attackers.saturating_add(1),
         }
     }
 
@@ -89,8 +130,7 @@ impl Krum {
     fn expected(&self, n: usize) -> (usize, usize) {
         let attackers = self.attackers as usize;
         let attackers = if n >= self.least_clients() { attackers } else { attackers.min(n.saturating_sub(3) / 2) };
-        let neighbours = self.neighbours.map_or(n.saturating_sub(attackers + 2), |neighbours| neighbours as usize);
-        (attackers, neighbours.clamp((n - 1).min(1), n - 1))
+        (attackers, self.neighbours.unwrap_or(Neighbours::OF_THE_PAPER).of(n, attackers))
     }
 
     fn mean_of_best(
@@ -207,10 +247,29 @@ mod tests {
     #[test]
     fn where_few_came_fewer_attackers_are_expected() {
         let expected = |attackers, neighbours, n| Krum { attackers, squared: false, neighbours }.expected(n);
+        let fixed = |neighbours| Some(Neighbours::Fixed(neighbours));
         assert_eq!((expected(4, None, 10), expected(4, None, 6)), ((4, 4), (1, 3)));
-        assert_eq!((expected(4, Some(9), 10), expected(4, Some(9), 9)), ((4, 9), (3, 8)));
-        assert_eq!((expected(4, Some(1), 4), expected(4, None, 2), expected(4, None, 1)), ((0, 1), (0, 1), (0, 0)));
-        let none = Krum { attackers: 1, squared: false, neighbours: Some(0) };
+        assert_eq!((expected(4, fixed(9), 10), expected(4, fixed(9), 9)), ((4, 9), (3, 8)));
+        assert_eq!((expected(4, fixed(1), 4), expected(4, None, 2), expected(4, None, 1)), ((0, 1), (0, 1), (0, 0)));
+        let none = Krum { attackers: 1, squared: false, neighbours: fixed(0) };
         assert_eq!(none.check().expect_err("no neighbour").name, "neighbours");
+    }
+
+    #[test]
+    fn both_ways_to_count_neighbours_are_read_and_counted() {
+        let krum = |neighbours: &str| {
+            let text = format!(r#"{{ "attackers": 4{neighbours} }}"#);
+            serde_json::from_str::<Krum>(&text).unwrap_or_else(|error| panic!("{text}: {error}"))
+        };
+        let all = krum(r#", "neighbours": "n-m""#);
+        assert_eq!(krum("").expected(10), krum(r#", "neighbours": "n-m-2""#).expected(10));
+        assert_eq!((all.expected(10), krum(r#", "neighbours": 3"#).expected(10)), ((4, 6), (4, 3)));
+        // With one attacker of ten all others count.
+        let one = Krum { attackers: 1, ..all };
+        assert_eq!((one.expected(10), one.least_clients()), ((1, 9), 2));
+        assert_eq!((one.expected(2), one.expected(1)), ((1, 1), (0, 0)));
+        let error =
+            serde_json::from_str::<Krum>(r#"{ "attackers": 1, "neighbours": "m-n" }"#).expect_err("no such count");
+        assert!(error.to_string().contains("\"n-m-2\" or \"n-m\""), "{error}");
     }
 }

@@ -2,7 +2,8 @@
 
 use crate::noise::seeded;
 use foltr_federation::aggregate::{
-    Bulyan, CentredClipping, FlTrust, Krum, Mean, Median, MultiKrum, NormClipping, Radius, TrimmedMean,
+    Bulyan, CentredClipping, Counted, FlTrust, Krum, Mean, Median, MultiKrum, Neighbours, NormClipping, Radius,
+    TrimmedMean,
 };
 use foltr_federation::history::Header;
 use foltr_federation::privacy::{Circumstances, MechanismContext};
@@ -255,7 +256,7 @@ fn where_one_rule_is_another() {
 }
 
 /// All rules that expect attackers, and the others, with strange parameters.
-fn strange_rules(attackers: u32, neighbours: Option<u32>) -> Vec<Aggregation> {
+fn strange_rules(attackers: u32, neighbours: Option<Neighbours>) -> Vec<Aggregation> {
     let krum = Krum { attackers, squared: neighbours.is_some(), neighbours };
     let mut rules = Aggregation::examples();
     rules.extend([
@@ -281,7 +282,11 @@ proptest! {
         n_params in 1_usize..5,
         sizes in prop::collection::vec(0_usize..20, 1..6),
         attackers in prop_oneof![0_u32..22, Just(u32::MAX)],
-        neighbours in prop::option::of(0_u32..22),
+        neighbours in prop_oneof![
+            (0_u32..22).prop_map(|n| Some(Neighbours::Fixed(n))),
+            Just(Some(Neighbours::Counted(Counted::All))),
+            Just(None),
+        ],
         values in prop::collection::vec(any_value(), 5 * 20 * 4),
     ) {
         let mut values = values.into_iter().cycle();

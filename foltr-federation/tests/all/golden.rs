@@ -1,7 +1,7 @@
 //! Numbers of the algorithm spec, sections 4, 5, 8, 9 and 14.
 
 use crate::noise::seeded;
-use foltr_federation::aggregate::{Bulyan, Krum, Mean, Median, MultiKrum, TrimmedMean};
+use foltr_federation::aggregate::{Bulyan, Counted, Krum, Mean, Median, MultiKrum, Neighbours, TrimmedMean};
 use foltr_federation::privacy::{ClipRadius, DistributedLaplace, certain_outcomes, privatise_distribution};
 use foltr_federation::{
     Aggregation, Combined, Contributions, Coordinator, LocalPrivacy, PartialSum, Payload, PayloadSemantics,
@@ -193,15 +193,14 @@ fn robust_aggregation() {
         let krum = |squared, neighbours| Krum { attackers, squared, neighbours };
         let points = items(&case["points"]);
         for (squared, key) in [(false, "krum_pick_thesis"), (true, "krum_pick_squared")] {
-            for neighbours in [None, Some(number(&case["neighbours"]) as u32)] {
+            for neighbours in [None, Some(Neighbours::Fixed(number(&case["neighbours"]) as u32))] {
                 let picked = combine(Aggregation::Krum(krum(squared, neighbours)), case);
                 assert_eq!(chosen(&picked), indices(key), "{name}");
                 assert_close(&picked.step, &numbers(&points[indices(key)[0]]), 1e-6, name);
             }
         }
         n_differing += usize::from(indices("krum_pick_thesis") != indices("krum_pick_squared"));
-        let all = u32::try_from(points.len()).expect("few");
-        let with_all = combine(Aggregation::Krum(krum(false, Some((all - attackers).min(all - 1)))), case);
+        let with_all = combine(Aggregation::Krum(krum(false, Some(Neighbours::Counted(Counted::All)))), case);
         assert_close(&with_all.step, &numbers(&case["krum_result_baruch_code_n_minus_m_neighbours"]), 1e-6, name);
 
         let many = combine(Aggregation::MultiKrum(MultiKrum(krum(false, None))), case);

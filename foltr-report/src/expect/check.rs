@@ -5,8 +5,10 @@ use foltr_experiment::grid::is_same_label;
 use foltr_experiment::rows::MetricName;
 use foltr_experiment::spec::{Experiment, Problem};
 use foltr_experiment::study::{COLLECTION_AXIS, Names, Study, no_such};
+use toml::Value;
 
-use super::read::Expectation;
+use super::marks::MARKS;
+use super::read::{Expectation, Printed, Test, number};
 use super::select::{FOLD, Labels, METRIC, Selection, own_value, own_values};
 use crate::distinct;
 
@@ -57,23 +59,31 @@ impl<'a> Checker<'a> {
             let order_key = it.key.replace("along", "order").replace("columns", "order");
             self.check_labels(it.axis, it.order.iter().flat_map(|group| &group.0), &order_key);
         }
-        self.check_printed_rows(expectation);
+        if let Some(table) = &expectation.printed {
+            self.check_table(table, "printed.values", "numbers", |value| number(value).is_some());
+        }
+        if let Some(table) = &expectation.marks {
+            let is_mark = |value: &Value| value.as_str().is_some_and(|mark| MARKS.contains(&mark));
+            self.check_table(table, "marks.values", "marks", is_mark);
+        }
     }
 
-    fn check_printed_rows(&mut self, expectation: &Expectation) {
-        let Some(printed) = &expectation.printed else { return };
-        let key = "printed.values";
-        for (row, values) in printed.values.rows() {
-            let n_columns = if printed.columns.is_some() { printed.order.len() } else { 1 };
+    fn check_table(&mut self, table: &Printed, key: &str, kind: &str, is_sound: impl Fn(&Value) -> bool) {
+        for (row, values) in table.values.rows() {
+            let n_columns = if table.columns.is_some() { table.order.len() } else { 1 };
+            let of = row.map_or_else(String::new, |row| format!(" of row {row}"));
             if values.len() != n_columns {
-                let of = row.map_or_else(String::new, |row| format!(" of row {row}"));
                 let n = values.len();
-                self.refuse(key, format!("{n} numbers{of} for {n_columns} columns; `order` names the columns"));
+                self.refuse(key, format!("{n} {kind}{of} for {n_columns} columns; `order` names the columns"));
             }
-            match (&printed.rows, row) {
+            if let Some(value) = values.iter().find(|value| !is_sound(value)) {
+                let allowed = if kind == "marks" { format!("one of {MARKS:?}") } else { "a number".into() };
+                self.refuse(key, format!("{value}{of} is not {allowed}"));
+            }
+            match (&table.rows, row) {
                 (Some(axis), Some(row)) => self.check_labels(axis, [&row.to_owned()], &format!("{key}.{row}")),
                 (None, None) => {}
-                (Some(_), None) => self.refuse(key, "expected one list of numbers a row"),
+                (Some(_), None) => self.refuse(key, format!("expected one list of {kind} a row")),
                 (None, Some(_)) => self.refuse(key, "`rows` must name the axis of these rows"),
             }
         }
@@ -167,6 +177,7 @@ impl<'a> Checker<'a> {
             ("gap_closed", it.gap_closed.is_some()),
             ("spread", it.spread.is_some()),
             ("printed", it.printed.is_some()),
+            ("marks", it.marks.is_some()),
         ];
         let there: Vec<&str> = predicates.iter().filter(|(_, is_there)| *is_there).map(|(name, _)| *name).collect();
         if there.is_empty() {
@@ -175,11 +186,20 @@ impl<'a> Checker<'a> {
         } else if there.len() > 1 && there != ["at_least", "at_most"] {
             self.refuse("", format!("exactly one predicate is allowed, not {}", there.join(" and ")));
         }
-        if it.test.is_some() && it.at_least.is_none() && it.at_most.is_none() {
-            self.refuse("test", "requires at_least or at_most");
+        if it.test.is_some() && it.at_least.is_none() && it.at_most.is_none() && it.marks.is_none() {
+            self.refuse("test", "requires at_least, at_most or marks");
+        }
+        if it.test == Some(Test::Welch) && it.marks.is_none() {
+            self.refuse("test", "at_least and at_most are tested by \"paired\"");
         }
         if it.test.is_some() && it.left.is_none() && it.right.is_none() {
-            self.refuse("test", "a paired test requires `left` or `right`");
+            self.refuse("test", "a test requires `left` or `right`");
+        }
+        if it.marks.is_some() && it.test.is_none() {
+            self.refuse("marks", "requires `test`: \"paired\" or \"welch\"");
+        }
+        if it.n_tests.is_some_and(|n_tests| n_tests == 0 || it.marks.is_none()) {
+            self.refuse("n_tests", "of marks only; at least 1");
         }
         let n_tolerances = [it.within, it.within_percent].iter().flatten().count();
         if it.printed.is_some() != (n_tolerances == 1) {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use super::read::{Along, Expectation, GapClosed, Printed, Spread};
+use super::read::{Along, Expectation, GapClosed, Printed, Spread, number};
 use super::select::{Selection, Selector, differences, gap_runs, pairs};
 use crate::statistics::{Estimate, GapRun, GapShare, Test, equivalence_p, mean};
 
@@ -17,6 +17,8 @@ pub struct Outcome {
     pub expected: String,
     pub interval: Option<(f64, f64)>,
     pub n: usize,
+    /// Our mark of significance, in words.
+    pub mark: Option<String>,
     /// Why it cannot be judged, or fails.
     pub note: Option<String>,
     /// Of a cell of a table, beside those of the case.
@@ -28,6 +30,9 @@ pub fn outcomes(expectation: &Expectation, query: &Selection, n_cases: usize, se
     let case = Case { expectation, query, n_cases, selector };
     if let Some(printed) = &expectation.printed {
         return case.printed(printed);
+    }
+    if let Some(marks) = &expectation.marks {
+        return case.marks(marks);
     }
     let outcome = if let Some(along) = &expectation.rises {
         case.ordered(along, 1.0)
@@ -47,11 +52,11 @@ pub fn outcomes(expectation: &Expectation, query: &Selection, n_cases: usize, se
     outcome.into_iter().collect()
 }
 
-struct Case<'a> {
-    expectation: &'a Expectation,
-    query: &'a Selection,
+pub(super) struct Case<'a> {
+    pub(super) expectation: &'a Expectation,
+    pub(super) query: &'a Selection,
     n_cases: usize,
-    selector: &'a Selector<'a>,
+    pub(super) selector: &'a Selector<'a>,
 }
 
 /// Left and right values of runs that belong together; right is 0 without a comparison.
@@ -74,7 +79,7 @@ impl Compared {
 }
 
 impl Case<'_> {
-    fn sides(&self, query: &Selection) -> (Selection, Selection) {
+    pub(super) fn sides(&self, query: &Selection) -> (Selection, Selection) {
         let side = |side: &Option<Selection>| side.as_ref().map_or_else(|| query.clone(), |side| query.and(side));
         (side(&self.expectation.left), side(&self.expectation.right))
     }
@@ -255,20 +260,8 @@ impl Case<'_> {
     }
 
     fn printed(&self, printed: &Printed) -> Vec<Outcome> {
-        let mut cells = Vec::new();
-        for (row, values) in printed.values.rows() {
-            for (i, &paper) in values.iter().enumerate().filter(|(_, paper)| paper.is_finite()) {
-                let mut place = Selection::default();
-                if let (Some(axis), Some(row)) = (&printed.rows, row) {
-                    place = place.with(axis, row);
-                }
-                if let (Some(axis), Some(group)) = (&printed.columns, printed.order.get(i)) {
-                    place = place.with_labels(axis, &group.0);
-                }
-                cells.extend(self.cell(&place, paper));
-            }
-        }
-        cells
+        let cells = printed.cells().into_iter();
+        cells.filter_map(|(place, value)| self.cell(&place, number(value).filter(|paper| paper.is_finite())?)).collect()
     }
 
     fn cell(&self, place: &Selection, paper: f64) -> Option<Outcome> {

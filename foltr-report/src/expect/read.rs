@@ -9,6 +9,7 @@ use toml::Value;
 
 use super::reduce::At;
 use super::select::{Labels, METRIC, Selection, Selector, label};
+use crate::statistics;
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
@@ -47,6 +48,10 @@ pub struct Expectation {
     pub printed: Option<Printed>,
     pub within: Option<f64>,
     pub within_percent: Option<f64>,
+    /// Which cells of a table are marked as significant differences between left and right.
+    pub marks: Option<Printed>,
+    /// For how many tests marks are corrected; all cells when absent.
+    pub n_tests: Option<usize>,
     #[serde(default)]
     pub because: BTreeMap<String, String>,
 }
@@ -87,6 +92,17 @@ pub enum QuickMode {
 #[serde(rename_all = "kebab-case")]
 pub enum Test {
     Paired,
+    /// Of two independent samples; for marks only.
+    Welch,
+}
+
+impl From<Test> for statistics::Test {
+    fn from(test: Test) -> Self {
+        match test {
+            Test::Paired => Self::Paired,
+            Test::Welch => Self::Welch,
+        }
+    }
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -139,6 +155,7 @@ pub struct PredicateAxis<'a> {
     pub order: &'a [Group],
 }
 
+/// A table of a paper: its numbers or its marks.
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct Printed {
@@ -149,27 +166,48 @@ pub struct Printed {
     pub values: PrintedValues,
 }
 
-/// One list, or one a row; numbers that are not printed are `nan`.
+/// One list, or one a row; numbers that are not printed are `nan`, marks that cannot be read are `"?"`.
 #[derive(Clone, Debug, Deserialize)]
-#[serde(untagged, expecting = "expected a list of numbers, or a table of such lists by row")]
+#[serde(untagged, expecting = "expected a list, or a table of lists by row")]
 pub enum PrintedValues {
-    One(Vec<f64>),
+    One(Vec<Value>),
     ByRow(toml::map::Map<String, Value>),
 }
 
 impl PrintedValues {
-    pub fn rows(&self) -> Vec<(Option<&str>, Vec<f64>)> {
-        let number = |value: &Value| value.as_float().or_else(|| value.as_integer().map(|n| n as f64));
+    pub fn rows(&self) -> Vec<(Option<&str>, &[Value])> {
         match self {
-            Self::One(values) => vec![(None, values.clone())],
+            Self::One(values) => vec![(None, values)],
             Self::ByRow(rows) => rows
                 .iter()
-                .map(|(row, values)| {
-                    let list = values.as_array().map_or_else(Vec::new, Clone::clone);
-                    (Some(row.as_str()), list.iter().map(|value| number(value).unwrap_or(f64::NAN)).collect())
-                })
+                .map(|(row, values)| (Some(row.as_str()), values.as_array().map_or(&[][..], Vec::as_slice)))
                 .collect(),
         }
+    }
+}
+
+/// A printed number as a file writes it.
+pub fn number(value: &Value) -> Option<f64> {
+    value.as_float().or_else(|| value.as_integer().map(|n| n as f64))
+}
+
+impl Printed {
+    /// Every cell: where it is, and what the file says about it.
+    pub fn cells(&self) -> Vec<(Selection, &Value)> {
+        let mut cells = Vec::new();
+        for (row, values) in self.values.rows() {
+            for (i, value) in values.iter().enumerate() {
+                let mut place = Selection::default();
+                if let (Some(axis), Some(row)) = (&self.rows, row) {
+                    place = place.with(axis, row);
+                }
+                if let (Some(axis), Some(group)) = (&self.columns, self.order.get(i)) {
+                    place = place.with_labels(axis, &group.0);
+                }
+                cells.push((place, value));
+            }
+        }
+        cells
     }
 }
 
@@ -180,8 +218,13 @@ impl Expectation {
         !is_skipped && super::is_about(&self.entry, &self.only_on, study)
     }
 
+    /// Whether it compares with what a paper printed, cell by cell.
+    pub fn is_of_a_table(&self) -> bool {
+        self.printed.is_some() || self.marks.is_some()
+    }
+
     pub fn level(&self) -> DataLevel {
-        self.data.unwrap_or(if self.printed.is_some() { DataLevel::Paper } else { DataLevel::Any })
+        self.data.unwrap_or(if self.is_of_a_table() { DataLevel::Paper } else { DataLevel::Any })
     }
 
     /// Why a failure was to be expected.
@@ -229,13 +272,17 @@ impl Expectation {
 
     pub fn predicate_axes<'a>(&'a self) -> Vec<PredicateAxis<'a>> {
         let along = |it: &'a Along| (&it.along, it.order.as_deref().unwrap_or_default());
-        let printed = self.printed.as_ref();
+        let (printed, marks) = (self.printed.as_ref(), self.marks.as_ref());
+        let rows = |table: &'a Printed| Some((table.rows.as_ref()?, &[][..]));
+        let columns = |table: &'a Printed| Some((table.columns.as_ref()?, &table.order[..]));
         let all = [
             ("rises.along", self.rises.as_ref().map(along)),
             ("falls.along", self.falls.as_ref().map(along)),
             ("spread.along", self.spread.as_ref().map(|spread| (&spread.along, &[][..]))),
-            ("printed.rows", printed.and_then(|printed| Some((printed.rows.as_ref()?, &[][..])))),
-            ("printed.columns", printed.and_then(|printed| Some((printed.columns.as_ref()?, &printed.order[..])))),
+            ("printed.rows", printed.and_then(rows)),
+            ("printed.columns", printed.and_then(columns)),
+            ("marks.rows", marks.and_then(rows)),
+            ("marks.columns", marks.and_then(columns)),
         ];
         let axis = |(key, it): (_, Option<(&'a String, &'a [Group])>)| {
             it.map(|(axis, order)| PredicateAxis { key, axis, order })

@@ -56,11 +56,11 @@ fn judge_with(expect: &str, asked: &Asked<'_>, value: &Value) -> Vec<Judgement> 
     judge_study(&format!("[[expect]]\nsays = 'so'\nmetric = 'test-ndcg@10'\n{expect}\n"), asked, value)
 }
 
-fn judge(expect: &str, value: &Value) -> Vec<Judgement> {
+pub(super) fn judge(expect: &str, value: &Value) -> Vec<Judgement> {
     judge_with(expect, &Asked::default(), value)
 }
 
-fn verdicts(expect: &str, value: &Value) -> Vec<Verdict> {
+pub(super) fn verdicts(expect: &str, value: &Value) -> Vec<Verdict> {
     judge(expect, value).iter().map(|one| one.verdict).collect()
 }
 
@@ -357,7 +357,7 @@ fn without_runs_nothing_is_judged() {
 }
 
 /// What is wrong with an expectation, with its line.
-fn problems(expect: &str) -> Vec<String> {
+pub(super) fn problems(expect: &str) -> Vec<String> {
     let study = study(&format!("[[expect]]\nsays = \"so\"\n{expect}\n"), &Asked::default());
     let problems = Criteria::read(&study).err().unwrap_or_default();
     problems.iter().map(|problem| format!("{}: {problem}", problem.line.unwrap_or(0))).collect()
@@ -389,7 +389,7 @@ fn wrong_expectations_are_refused_before_anything_runs() {
             metric.into(),
             0,
             "`expect[0]`: a predicate is missing; expected one of at_least, at_most, equivalent, clients_below, rises, \
-             falls, gap_closed, spread, printed",
+             falls, gap_closed, spread, printed, marks",
         ),
         (
             "metric = \"test-ndcg@5\"\nat_least = 0.0".into(),

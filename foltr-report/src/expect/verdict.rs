@@ -26,6 +26,9 @@ pub struct Judgement {
     /// 95 % confidence interval of the value.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interval: Option<(f64, f64)>,
+    /// Our mark of significance with its corrected p.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub mark: Option<String>,
     /// Runs, or pairs of runs.
     pub n: usize,
     /// Why it fails or is not judged.
@@ -89,7 +92,8 @@ impl Judgement {
             return values.collect::<Vec<_>>().join(", ") + &interval;
         }
         let interval = self.interval.map_or_else(String::new, |(low, high)| format!(" ± {:.4}", (high - low) / 2.0));
-        self.value.map_or_else(String::new, |value| format!("{value:.4}{interval}"))
+        let mark = self.mark.as_ref().map_or_else(String::new, |mark| format!(" {mark}"));
+        self.value.map_or_else(String::new, |value| format!("{value:.4}{interval}{mark}"))
     }
 }
 

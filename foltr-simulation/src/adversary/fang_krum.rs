@@ -14,6 +14,7 @@
 //! honest updates are computed once for all lambda, so that the search costs little more than one Krum.
 
 use foltr_federation::ParameterError;
+use foltr_federation::aggregate::Neighbours;
 use foltr_rank::rng::Stream;
 use serde::{Deserialize, Serialize};
 
@@ -27,9 +28,9 @@ use crate::adversary::{Adversary, Own, Rows, Seen, require};
 pub struct FangKrum {
     /// Whether the simulated Krum adds squared distances.
     pub squared: bool,
-    /// Neighbours in the simulated Krum; clients - attackers - 2 when absent, at least 1.
+    /// Neighbours in the simulated Krum, as that of the server counts them; "n-m-2" when absent.
     #[serde(skip_serializing_if = "Option::is_none")]
-    pub neighbours: Option<u32>,
+    pub neighbours: Option<Neighbours>,
     /// Copies in the simulation with partial knowledge.
     pub simulation: Simulation,
     /// Upper bound with full knowledge.
@@ -96,8 +97,7 @@ impl FangKrum {
 
 impl Adversary for FangKrum {
     fn check(&self) -> Result<(), ParameterError> {
-        let neighbours = f64::from(self.neighbours.unwrap_or(1));
-        require("neighbours", neighbours, neighbours > 0.0, "at least 1")?;
+        self.neighbours.map_or(Ok(()), Neighbours::check)?;
         require("threshold", self.threshold, self.threshold > 0.0, "positive and finite")?;
         let start = self.start.unwrap_or(1.0);
         require("start", start, start > 0.0, "positive and finite")
@@ -187,8 +187,8 @@ impl<'a> Search<'a> {
     /// Whom Krum picks: copies come first, then the rows; of equals the first.
     pub(super) fn pick(&self, lambda: f64, n_copies: usize) -> usize {
         let n_rows = self.rows.len();
-        let n_neighbours = self.settings.neighbours.map_or(n_rows.saturating_sub(2), |neighbours| neighbours as usize);
-        let n_neighbours = n_neighbours.clamp(1, (n_rows + n_copies - 1).max(1));
+        let neighbours = self.settings.neighbours.unwrap_or(Neighbours::OF_THE_PAPER);
+        let n_neighbours = neighbours.of(n_rows + n_copies, n_copies);
         let crafted: Vec<f64> = self.crafted(lambda).collect();
         let squares: Vec<f64> = self.rows.iter().map(|row| squared_distance(row, &crafted)).collect();
         let mut sorted = squares.clone();

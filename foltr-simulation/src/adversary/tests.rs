@@ -2,7 +2,7 @@
 
 mod rehearsing;
 
-use foltr_federation::aggregate::Krum;
+use foltr_federation::aggregate::{Counted, Krum, Neighbours};
 use foltr_federation::{Aggregation, Combined, Contributions};
 use foltr_rank::rng::{Purpose, Streams};
 use proptest::prelude::*;
@@ -225,7 +225,8 @@ fn fang_in_update_space_and_with_honest_extremes() {
 fn krum(rows: &[&[f32]], n_neighbours: usize, squared: bool) -> usize {
     let mut contributions = Contributions::new(rows[0].len());
     rows.iter().enumerate().for_each(|(client, row)| contributions.push(client as u32, 1.0, row));
-    let rule = Aggregation::Krum(Krum { attackers: 0, squared, neighbours: Some(n_neighbours as u32) });
+    let rule =
+        Aggregation::Krum(Krum { attackers: 0, squared, neighbours: Some(Neighbours::Fixed(n_neighbours as u32)) });
     let mut combined = Combined::default();
     rule.start().aggregate(&[], &contributions, &mut combined).expect("enough clients");
     combined.shares.iter().position(|&share| share == 1.0).expect("somebody is picked")
@@ -265,14 +266,22 @@ proptest! {
         lambda in 0.0..2.0_f32,
         n_copies in 1..5_usize,
         squared: bool,
-        neighbours in proptest::option::of(1..4_u32),
+        neighbours in prop_oneof![
+            (1..4_u32).prop_map(|n| Some(Neighbours::Fixed(n))),
+            Just(Some(Neighbours::Counted(Counted::All))),
+            Just(None),
+        ],
     ) {
         let attack = FangKrum { squared, neighbours, ..FangKrum::default() };
         let (own, honest) = scene.split(1);
         let search = attack.search(&scene.seen(1, Knowledge::Full), own);
         let crafted = geometry::to_f32(search.direction.iter().map(|sign| f64::from(lambda) * sign));
         let rows: Vec<&[f32]> = std::iter::repeat_n(&crafted[..], n_copies).chain(honest.iter()).collect();
-        let n_neighbours = neighbours.map_or(honest.len().saturating_sub(2).max(1), |neighbours| neighbours as usize);
+        let n_neighbours = match neighbours {
+            None => honest.len().saturating_sub(2).max(1),
+            Some(Neighbours::Fixed(neighbours)) => neighbours as usize,
+            Some(Neighbours::Counted(_)) => honest.len(),
+        };
         let n_neighbours = n_neighbours.min(rows.len() - 1);
         prop_assert_eq!(search.pick(f64::from(lambda), n_copies), krum(&rows, n_neighbours, squared));
     }
