@@ -4,6 +4,7 @@
 
 mod baseline;
 mod centralised_pdgd;
+pub mod dueling;
 pub mod evolution;
 mod lesson;
 mod own_ranker;
@@ -14,6 +15,7 @@ use serde::{Deserialize, Serialize};
 
 pub use baseline::{LeastSquares, Random, RankingSvm};
 pub use centralised_pdgd::CentralisedPdgd;
+pub use dueling::{DbgdParameters, MgdParameters};
 pub use evolution::{EvolutionParameters, EvolutionStream};
 pub use lesson::Lesson;
 pub use own_ranker::{OwnRanker, OwnRankerError};
@@ -23,6 +25,7 @@ use crate::bytes::{BytesError, Reader, Writer};
 use crate::parameter::ParameterError;
 use crate::params::{Params, Shape};
 use crate::query::{Impression, QueryView, Ranking};
+use dueling::{DuelSettings, Dueling};
 use evolution::{Evolution, EvolutionSettings};
 use pdgd::{Pdgd, PdgdSettings};
 
@@ -182,6 +185,8 @@ learners! {
     "pdgd": Pdgd(PdgdParameters), "FPDGD: clients learn from pairs of documents, the server averages";
     "evolution": Evolution(EvolutionParameters),
         "FOLtR-ES: clients try perturbed rankers, the server follows what users liked";
+    "dbgd": Dbgd(DbgdParameters), "DBGD: clients move towards a random neighbour if it wins an interleaved list";
+    "mgd": Mgd(MgdParameters), "MGD: clients move towards the mean of the random neighbours that win a multileaved list";
     "centralised-pdgd": CentralisedPdgd(CentralisedPdgd), "PDGD with all interactions in one place";
     "least-squares": LeastSquares(LeastSquares), "Offline baseline: least squares of the label on the features";
     "ranking-svm": RankingSvm(RankingSvm), "Offline baseline: pairwise hinge loss";
@@ -209,6 +214,8 @@ pub enum Learning {
         /// Whether to use the published code's random stream, which biases the gradient (spec section 4).
         published_stream: bool,
     },
+    /// DBGD and MGD.
+    Dueling(DuelSettings),
 }
 
 impl Learning {
@@ -217,6 +224,7 @@ impl Learning {
         match *self {
             Self::Pdgd(settings) => visitor.visit(Pdgd::new(shape, settings)),
             Self::Evolution { settings, .. } => visitor.visit(Evolution::new(shape, settings)),
+            Self::Dueling(settings) => visitor.visit(Dueling::new(shape, settings)),
         }
     }
 
