@@ -8,6 +8,7 @@ pub mod dueling;
 pub mod evolution;
 mod lesson;
 mod own_ranker;
+pub mod pair_rank;
 pub mod pdgd;
 
 use rand::Rng;
@@ -19,6 +20,7 @@ pub use dueling::{DbgdParameters, MgdParameters};
 pub use evolution::{EvolutionParameters, EvolutionStream};
 pub use lesson::Lesson;
 pub use own_ranker::{OwnRanker, OwnRankerError};
+pub use pair_rank::PairRankParameters;
 pub use pdgd::PdgdParameters;
 
 use crate::bytes::{BytesError, Reader, Writer};
@@ -27,6 +29,7 @@ use crate::params::{Params, Shape};
 use crate::query::{Impression, QueryView, Ranking};
 use dueling::{DuelSettings, Dueling};
 use evolution::{Evolution, EvolutionSettings};
+use pair_rank::{PairRank, PairRankSettings};
 use pdgd::{Pdgd, PdgdSettings};
 
 /// One client's learner. It is begun with the global model, shown clicks, and finished into an [`Update`].
@@ -187,6 +190,8 @@ learners! {
         "FOLtR-ES: clients try perturbed rankers, the server follows what users liked";
     "dbgd": Dbgd(DbgdParameters), "DBGD: clients move towards a random neighbour if it wins an interleaved list";
     "mgd": Mgd(MgdParameters), "MGD: clients move towards the mean of the random neighbours that win a multileaved list";
+    "pair-rank": PairRank(PairRankParameters),
+        "PairRank: only pairs in uncertain order are explored, the server adds statistics of pairs; simulations only";
     "centralised-pdgd": CentralisedPdgd(CentralisedPdgd), "PDGD with all interactions in one place";
     "least-squares": LeastSquares(LeastSquares), "Offline baseline: least squares of the label on the features";
     "ranking-svm": RankingSvm(RankingSvm), "Offline baseline: pairwise hinge loss";
@@ -216,6 +221,7 @@ pub enum Learning {
     },
     /// DBGD and MGD.
     Dueling(DuelSettings),
+    PairRank(PairRankSettings),
 }
 
 impl Learning {
@@ -225,6 +231,7 @@ impl Learning {
             Self::Pdgd(settings) => visitor.visit(Pdgd::new(shape, settings)),
             Self::Evolution { settings, .. } => visitor.visit(Evolution::new(shape, settings)),
             Self::Dueling(settings) => visitor.visit(Dueling::new(shape, settings)),
+            Self::PairRank(settings) => visitor.visit(PairRank::new(shape, settings)),
         }
     }
 

@@ -1,12 +1,11 @@
 //! Probabilistic interleaving: for each position a ranker is drawn, which draws a document with probability 1 / rank^3.
 //!
 //! `HWR11` Hofmann, Whiteson, de Rijke: *A Probabilistic Method for Inferring Preferences from Clicks*, CIKM 2011, section
-//! 4, for two rankers; `SBHR15` Schuth, Bruintjes, Büttner, van Doorn, Groenland, Oosterhuis, Tran, Veeling, van der
-//! Velde, Wechsler, Woudenberg, de Rijke: *Probabilistic Multileave for Online Retrieval Evaluation*, SIGIR 2015, for several.
+//! 4, for two rankers; `SBB15` Schuth, Bruintjes, Büttner, van Doorn, Groenland, Oosterhuis and others: *Probabilistic Multileave for Online Retrieval Evaluation*, SIGIR 2015, for several.
 //! Given the list, the rankers of its positions are independent, each with the probability that Bayes' rule gives it; clicks are
 //! credited over all of these assignments, not only over the one that happened.
 //!
-//! Deviation: `SBHR15` samples assignments where there are many; here the credit is exact ([`Origins::preference`]).
+//! Deviation: `SBB15` samples assignments where there are many; here the credit is exact ([`Origins::preference`]).
 //!
 //! [`Origins::preference`]: super::Origins::preference
 

@@ -1,7 +1,7 @@
 //! Team draft: in each round every ranker, in random order, adds its best document that is not in the list yet.
 //!
 //! `RKJ08` Radlinski, Kurup, Joachims: *How Does Clickthrough Data Reflect Retrieval Quality?*, CIKM 2008, Algorithm 2, for
-//! two rankers; `SSBCR14` Schuth, Sietsma, Whiteson, Lefortier, de Rijke: *Multileaved Comparisons for Fast Online
+//! two rankers; `SSWLR14` Schuth, Sietsma, Whiteson, Lefortier, de Rijke: *Multileaved Comparisons for Fast Online
 //! Evaluation*, CIKM 2014, Algorithm 1, for several. With more rankers than positions only some are in a list.
 
 use rand::Rng;

@@ -22,6 +22,7 @@ pub(super) fn check(
         Learning::Evolution { published_stream: true, .. } => return Err(SessionError::PublishedStream),
         Learning::Evolution { settings, .. } => check_evolution(settings)?,
         Learning::Dueling(settings) => check_dueling(settings)?,
+        Learning::PairRank(_) => return Err(SessionError::Statistics),
     };
     if let Some(personalisation) = personalisation {
         personalisation.check()?;
