@@ -7,6 +7,7 @@ pub mod evaluate;
 pub mod execute;
 pub mod grid;
 pub mod history_files;
+pub mod interleaved;
 pub mod job;
 pub mod manifest;
 pub mod mimic;

@@ -34,6 +34,8 @@ macro_rules! parts {
 parts! {
     Evolution: "learner.kind", "learner.kind = \"evolution\"";
     PublishedStream: "learner.stream", "learner.stream = \"published\"";
+    Dueling: "learner.kind", "learner.kind = \"dbgd\" or \"mgd\"";
+    PairRank: "learner.kind", "learner.kind = \"pair-rank\"";
     AccumulatedUpdates: "learner.updates", "learner.updates = \"accumulated\"";
     Proximal: "learner.proximal", "learner.proximal";
     LinearRanker: "ranker.kind", "ranker.kind = \"linear\"";
@@ -81,6 +83,8 @@ const ONE_RANKER: &str = "requires one global ranker";
 const PUBLISHED: &str = "the published code has nothing like it; use \"separate\"";
 const MODEL_CLIPPING: &str =
     "it bounds a message by clipping the global model, and a ranker of one's own is another model; use \"gaussian\"";
+const STATISTICS: &str = "its messages are sums of products of features, which nothing bounds and noise would make useless";
+const SUMS: &str = "the server adds the statistics of a known number of clients, and does nothing else with them";
 const STEPS: &str =
     "requires learner.kind = \"pdgd\" with updates = \"immediate\": nothing else has a ranker of its own";
 
@@ -94,14 +98,18 @@ pub const COMBINATIONS: &[(&[Part], &[Part], &str)] = {
         (&[Cohort, PoissonSampling], &[Asynchrony], "every client takes part whenever it is ready"),
         (&[NaiveAsynchrony], &[Evolution], "it mixes models, and evolution sends rewards; use \"buffered\""),
         (&[Attack, Defence, Shards, AbsentClients, Adoption], &[Personalisation], ONE_RANKER),
-        (&[Adoption], &[Evolution], "its lists are not drawn from the scores, so that nothing weighs their clicks"),
+        (&[Adoption], &[Evolution, Dueling], "its lists are not drawn from the scores, so that nothing weighs their clicks"),
         (&[Adoption], &[Staleness], "whoever is on the way to a later round has not tested its release"),
         (&[Adoption], &[Shards], "each shard has a model of its own, and devices use their mean"),
         (&[Adoption], &[History, Unlearning], "no history has the tests that decided who sent nothing"),
         (&[Adoption], &[Privacy], "whether a device sends would depend on its clicks, which no guarantee covers"),
         (&[History, Unlearning], &[Personalisation], "rankers of clients' own never leave their devices"),
         (&[AverageLast], &[Personalisation, Adoption], "devices use the newest models"),
-        (&[Personalisation], &[Evolution, AccumulatedUpdates], STEPS),
+        (&[Personalisation], &[Evolution, Dueling, PairRank, AccumulatedUpdates], STEPS),
+        (&[Privacy], &[PairRank], STATISTICS),
+        (&[Attack, Defence], &[PairRank], "attacks and robust rules are for steps of a model, not for statistics"),
+        (&[Quantities, Dropout, PoissonSampling, AbsentClients, Staleness, Asynchrony], &[PairRank], SUMS),
+        (&[Shards, AverageLast, OtherOptimiser, Adoption, History, Unlearning], &[PairRank], SUMS),
         (&[Staleness], &[Defence], "a defence counts on the clients that were drawn into the round"),
         (&[Staleness], &[Asynchrony, Shards, AbsentClients], ROUNDS_OF_ALL),
         (&[Staleness], &[History, Unlearning], "what is on its way to a later round is in no history"),

@@ -247,6 +247,8 @@ impl FederationPlan {
             Learner::Evolution(EvolutionParameters { stream, .. }) => {
                 [(true, Part::Evolution), (stream == EvolutionStream::Published, Part::PublishedStream)]
             }
+            Learner::PairRank(_) => [(true, Part::PairRank), (false, Part::Evolution)],
+            Learner::Dbgd(_) | Learner::Mgd(_) => [(true, Part::Dueling), (false, Part::Evolution)],
             _ => [(false, Part::Evolution); 2],
         };
         let single = self.history.is_some_and(|history| history.ledger || history.updates_every.is_some());

@@ -4,9 +4,11 @@
 
 mod baseline;
 mod centralised_pdgd;
+pub mod dueling;
 pub mod evolution;
 mod lesson;
 mod own_ranker;
+pub mod pair_rank;
 pub mod pdgd;
 
 use rand::Rng;
@@ -14,16 +16,20 @@ use serde::{Deserialize, Serialize};
 
 pub use baseline::{LeastSquares, Random, RankingSvm};
 pub use centralised_pdgd::CentralisedPdgd;
+pub use dueling::{DbgdParameters, MgdParameters};
 pub use evolution::{EvolutionParameters, EvolutionStream};
 pub use lesson::Lesson;
 pub use own_ranker::{OwnRanker, OwnRankerError};
+pub use pair_rank::PairRankParameters;
 pub use pdgd::PdgdParameters;
 
 use crate::bytes::{BytesError, Reader, Writer};
 use crate::parameter::ParameterError;
 use crate::params::{Params, Shape};
 use crate::query::{Impression, QueryView, Ranking};
+use dueling::{DuelSettings, Dueling};
 use evolution::{Evolution, EvolutionSettings};
+use pair_rank::{PairRank, PairRankSettings};
 use pdgd::{Pdgd, PdgdSettings};
 
 /// One client's learner. It is begun with the global model, shown clicks, and finished into an [`Update`].
@@ -182,6 +188,10 @@ learners! {
     "pdgd": Pdgd(PdgdParameters), "FPDGD: clients learn from pairs of documents, the server averages";
     "evolution": Evolution(EvolutionParameters),
         "FOLtR-ES: clients try perturbed rankers, the server follows what users liked";
+    "dbgd": Dbgd(DbgdParameters), "DBGD: clients move towards a random neighbour if it wins an interleaved list";
+    "mgd": Mgd(MgdParameters), "MGD: clients move towards the mean of the random neighbours that win a multileaved list";
+    "pair-rank": PairRank(PairRankParameters),
+        "PairRank: only pairs in uncertain order are explored, the server adds statistics of pairs; simulations only";
     "centralised-pdgd": CentralisedPdgd(CentralisedPdgd), "PDGD with all interactions in one place";
     "least-squares": LeastSquares(LeastSquares), "Offline baseline: least squares of the label on the features";
     "ranking-svm": RankingSvm(RankingSvm), "Offline baseline: pairwise hinge loss";
@@ -209,6 +219,9 @@ pub enum Learning {
         /// Whether to use the published code's random stream, which biases the gradient (spec section 4).
         published_stream: bool,
     },
+    /// DBGD and MGD.
+    Dueling(DuelSettings),
+    PairRank(PairRankSettings),
 }
 
 impl Learning {
@@ -217,6 +230,8 @@ impl Learning {
         match *self {
             Self::Pdgd(settings) => visitor.visit(Pdgd::new(shape, settings)),
             Self::Evolution { settings, .. } => visitor.visit(Evolution::new(shape, settings)),
+            Self::Dueling(settings) => visitor.visit(Dueling::new(shape, settings)),
+            Self::PairRank(settings) => visitor.visit(PairRank::new(shape, settings)),
         }
     }
 

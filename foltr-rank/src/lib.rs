@@ -3,6 +3,7 @@
 pub mod adoption;
 pub mod bytes;
 mod elementary;
+pub mod interleave;
 pub mod learn;
 pub mod metric;
 pub mod normal;

@@ -68,25 +68,30 @@ impl ScoreBuffer {
             return;
         }
         if best.len() > GROUPS || !select_distinct(self.padded(), best) {
-            self.select_sorted(best.len(), best);
+            self.select_sorted(best);
         }
     }
 
     /// The plain path: correct for any scores.
     #[cold]
-    fn select_sorted(&mut self, n_shown: usize, best: &mut [u32]) {
+    fn select_sorted(&mut self, best: &mut [u32]) {
+        best.copy_from_slice(self.best(best.len()));
+    }
+
+    /// The best `n` documents (or all, if there are fewer), best first; also more than can be shown.
+    pub(crate) fn best(&mut self, n: usize) -> &[u32] {
         let Self { padded, n_docs, order } = self;
         order.clear();
         order.extend(0..*n_docs as u32);
         // Adding zero makes -0 equal to 0, as a comparison has it.
         let score = |document: u32| padded[document as usize] + 0.0;
         let by_score = |&a: &u32, &b: &u32| score(b).total_cmp(&score(a)).then(b.cmp(&a));
-        if n_shown < order.len() {
-            order.select_nth_unstable_by(n_shown, by_score);
-            order.truncate(n_shown);
+        if n < order.len() {
+            order.select_nth_unstable_by(n, by_score);
+            order.truncate(n);
         }
         order.sort_unstable_by(by_score);
-        best.copy_from_slice(order);
+        order
     }
 }
 

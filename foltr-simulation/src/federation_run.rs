@@ -13,6 +13,7 @@ use foltr_federation::{
 };
 use foltr_rank::Params;
 use foltr_rank::adoption::AdoptionRule;
+use foltr_rank::learn::pair_rank::statistics;
 use foltr_rank::learn::{Models, OwnRanker};
 use foltr_rank::personal::Destination;
 use foltr_rank::rng::{Purpose, Streams};
@@ -153,7 +154,8 @@ impl<'a> FederationRun<'a> {
 
     /// The ranker to use after the rounds so far: the newest, or the mean of the last ones.
     pub fn ranker(&self) -> Params {
-        self.coordinator.ranker()
+        let params = self.coordinator.ranker();
+        if let Learning::PairRank(_) = self.settings.learning { statistics::weights(&params) } else { params }
     }
 
     /// The ranker that a client uses after the rounds so far; none if it has none of its own.

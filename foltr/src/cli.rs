@@ -18,7 +18,7 @@ use foltr_experiment::spec::{SyntheticShape, choice};
 
 pub use cache::CacheCommand;
 pub use mimic::{IndexArgs, MimicArgs, MimicCommand, SearchArgs};
-pub use ranking::{EvaluateArgs, Ids, ModelsArgs, QrelsArgs, RankArgs, SelectionArgs};
+pub use ranking::{EvaluateArgs, Ids, InterleaveArgs, ModelsArgs, QrelsArgs, RankArgs, SelectionArgs};
 pub use report::ReportArgs;
 pub use tune::TuneArgs;
 pub use unlearn::{ReceiptCommand, UnlearnArgs};
@@ -43,6 +43,8 @@ Examples:
       measures each of them on its own fold
   foltr evaluate model.safetensors MQ2008 --fold 1
       measures one on the test queries of ~/letor/MQ2008/Fold1
+  foltr interleave new/model.safetensors old/model.safetensors MQ2008 --fold 1 --users informational
+      says which of two rankers these users prefer, by clicks on lists of both
   foltr rank model.safetensors MQ2008 --fold 1 --out ranked.run
       writes its rankings for trec_eval and others
   foltr privacy explain specs/fpdgd-dp-mq2007.toml
@@ -175,6 +177,12 @@ pub enum Command {
     /// on DATA, every split of every fold by itself; to judge it by queries that it has not seen, name the fold that it was
     /// trained on. Features are scaled as they were in training.
     Evaluate(EvaluateArgs),
+    /// Compare two trained rankers by the clicks of simulated users on lists of both.
+    ///
+    /// Every list is for a query drawn at random and has documents of both rankers. Printed are the lists that each ranker
+    /// won, the mean preference for the first one (from -1 to 1) with its 95 % interval, and the exact two-sided sign test of
+    /// the lists that were won.
+    Interleave(InterleaveArgs),
     /// Rank the documents of all queries with a trained ranker; write a run file for trec_eval and others.
     ///
     /// Documents are called as the data calls them, in comments such as `#docid = GX020-25-8391882`; where it does not, by

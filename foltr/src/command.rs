@@ -7,6 +7,7 @@ pub mod data;
 pub mod demo;
 pub mod dry_run;
 pub mod evaluate;
+pub mod interleave;
 pub mod list;
 pub mod main_job;
 pub mod merge;

@@ -44,6 +44,7 @@ fn run(cli: &Cli) -> Result<End> {
         }
         Some(Command::Models(arguments)) => command::models::run(&arguments.path),
         Some(Command::Evaluate(arguments)) => command::evaluate::run(arguments),
+        Some(Command::Interleave(arguments)) => command::interleave::run(arguments),
         Some(Command::Rank(arguments)) => command::trec::rank(arguments),
         Some(Command::Qrels(arguments)) => command::trec::qrels(arguments),
         Some(Command::Run(arguments)) if arguments.dry_run => command::dry_run::run(arguments),

@@ -231,9 +231,11 @@ impl Member {
         self.plan.federation().asynchrony.is_none()
     }
 
-    /// Whether releases are tested before they are used: a ranker of one's own and perturbed lists give no evidence.
+    /// Whether releases are tested before they are used: a ranker of one's own and lists that are not drawn from scores give
+    /// no evidence.
     pub fn is_testable(&self) -> bool {
-        self.plan.federation().personalisation.is_none() && !self.learns_by_rewards()
+        let federation = self.plan.federation();
+        federation.personalisation.is_none() && matches!(federation.learner, Learner::Pdgd(_))
     }
 
     pub fn learns_by_rewards(&self) -> bool {

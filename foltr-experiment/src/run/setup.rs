@@ -4,8 +4,10 @@
 
 use anyhow::{Context, Result, ensure};
 use foltr_federation::Fingerprint;
+use foltr_rank::learn::PairRankParameters;
+use foltr_rank::learn::pair_rank::statistics;
 use foltr_rank::rng::{Lineage, Purpose, Streams};
-use foltr_rank::{Initialisation, Params, Shape};
+use foltr_rank::{Initialisation, Learning, Params, Shape};
 use foltr_simulation::centralised::{CentralisedRun, CentralisedSettings};
 use foltr_simulation::click::Users;
 use foltr_simulation::client_round::TrainingSet;
@@ -60,15 +62,18 @@ impl RunSetup {
         let mut absent = clients.absent.clone().unwrap_or_default();
         absent.sort_unstable();
         absent.dedup();
+        let learning = experiment
+            .learner
+            .client(experiment.metrics.list_length, schedule.interactions, privacy.clip_radius())
+            .context("learner.kind: not a federated learner")?;
+        let n_clients = u32::try_from(schedule.n_clients)?;
+        let (shape, initial) = self.federated_model(&experiment.learner);
         Ok(FederationSettings {
             seed,
-            shape: self.shape,
-            initial: self.initial.clone(),
-            learning: experiment
-                .learner
-                .client(experiment.metrics.list_length, schedule.interactions, privacy.clip_radius())
-                .context("learner.kind: not a federated learner")?,
-            n_clients: u32::try_from(schedule.n_clients)?,
+            shape,
+            initial,
+            learning,
+            n_clients,
             absent,
             lineage: Lineage::TRAINING,
             personalisation: experiment.personalisation,
@@ -82,8 +87,22 @@ impl RunSetup {
             staleness: plan.staleness.unwrap_or_default(),
             single_messages: false,
             attackers: experiment.attack,
-            optimiser: federation.optimiser,
+            optimiser: match learning {
+                Learning::PairRank(_) => {
+                    FederationSettings::plain_optimiser(&learning, plan.participation, n_clients)
+                }
+                _ => federation.optimiser,
+            },
         })
+    }
+
+    /// What clients and server share: the ranker, or the statistics that PairRank makes its ranker of.
+    fn federated_model(&self, learner: &Learner) -> (Shape, Params) {
+        if let Learner::PairRank(PairRankParameters { ridge, .. }) = *learner {
+            let initial = statistics::initial(self.shape.n_features(), ridge);
+            return (Shape::Linear { n_features: initial.len() }, initial);
+        }
+        (self.shape, self.initial.clone())
     }
 }
 

@@ -210,6 +210,9 @@ impl Experiment {
     fn check_ranker(&self, problems: &mut Problems) {
         let Some(ranker) = self.ranker else { return };
         problems.parameters("ranker", ranker.check());
+        let is_linear = matches!(ranker, RankerShape::Linear { initialisation: Initialisation::Zero });
+        let other = matches!(self.learner, Learner::PairRank(_)) && !is_linear;
+        problems.when(other, "ranker.kind", "must be \"linear\" with initialisation zero: pair-rank has no other");
         // With zero weights every gradient of a hidden layer is zero, for ever.
         let stuck = matches!(ranker, RankerShape::Mlp { .. }) && ranker.initialisation() == Initialisation::Zero;
         let stuck = stuck && matches!(self.learner, Learner::Pdgd(_) | Learner::CentralisedPdgd(_));

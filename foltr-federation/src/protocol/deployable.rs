@@ -39,6 +39,11 @@ type Refusal = (&'static str, fn(&FederationPlan) -> bool, &'static str);
 const REFUSALS: &[Refusal] = &[
     ("learner.kind", |plan| !plan.learner.is_federated(), "learns in one place: there are no devices to deploy it to"),
     (
+        "learner.kind",
+        |plan| matches!(plan.learner, Learner::PairRank(_)),
+        "a message is a matrix of features by features that shows what was clicked: it is for simulations",
+    ),
+    (
         "learner.stream",
         |plan| {
             matches!(plan.learner, Learner::Evolution(EvolutionParameters { stream: EvolutionStream::Published, .. }))

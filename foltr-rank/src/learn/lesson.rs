@@ -1,5 +1,6 @@
 //! What an open impression remembers for its learner, beside its documents: clicks come when the learner has moved on.
 
+use super::dueling::Duel;
 use super::evolution::Sign;
 use super::pdgd::ListMass;
 use crate::bytes::{BytesError, Reader, Writer};
@@ -12,12 +13,15 @@ pub enum Lesson {
     Pairs(ListMass),
     /// FOLtR-ES: what users think of one side of the round's perturbation.
     Side(Sign),
+    /// DBGD and MGD: which rankers competed in it.
+    Duel(Duel),
     /// Nothing: it belongs to no round of FOLtR-ES, or to one that is over.
     Nothing,
 }
 
 impl Lesson {
-    /// The round is over, and with it the perturbation that a list came from. Pairs of documents stay true.
+    /// The round is over, and with it the perturbation that a list came from. Pairs of documents stay true, and so do
+    /// directions.
     pub(crate) fn outlive_round(&mut self) {
         if let Self::Side(_) = self {
             *self = Self::Nothing;
@@ -26,7 +30,11 @@ impl Lesson {
 
     /// Memory behind it.
     pub(crate) fn n_bytes(&self) -> usize {
-        if let Self::Pairs(mass) = self { mass.n_bytes() } else { 0 }
+        match self {
+            Self::Pairs(mass) => mass.n_bytes(),
+            Self::Duel(duel) => duel.n_bytes(),
+            Self::Side(_) | Self::Nothing => 0,
+        }
     }
 
     pub(crate) fn write(&self, out: &mut Writer) {
@@ -39,6 +47,11 @@ impl Lesson {
                 mass.write(out);
                 out
             }
+            Self::Duel(duel) => {
+                out.u8(4);
+                duel.write(out);
+                out
+            }
         };
     }
 
@@ -48,6 +61,7 @@ impl Lesson {
             1 => Ok(Self::Side(Sign::Plus)),
             2 => Ok(Self::Side(Sign::Minus)),
             3 => ListMass::read(n_shown, input).map(Self::Pairs),
+            4 => Duel::read(n_shown, input).map(Self::Duel),
             _ => Err(input.wrong("a lesson that no learner has")),
         }
     }

@@ -85,6 +85,7 @@ impl Session {
         session.open.clock = Clock { elapsed: input.u64()?, shown: input.u64()? };
         let fits = |lesson: &Lesson| match lesson {
             Lesson::Pairs(_) => matches!(learning, Learning::Pdgd(_)),
+            Lesson::Duel(duel) => matches!(learning, Learning::Dueling(it) if duel.n_rankers() == it.n_candidates + 1),
             Lesson::Side(_) | Lesson::Nothing => matches!(learning, Learning::Evolution { .. }),
         };
         for _ in 0..input.len(LEAST_IMPRESSION)? {

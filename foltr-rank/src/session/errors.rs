@@ -17,6 +17,8 @@ pub enum SessionError {
     Personalisation,
     #[error("the published stream of random numbers biases the gradient and is for simulations: use `separate`")]
     PublishedStream,
+    #[error("PairRank sends statistics of pairs of documents, which show what was clicked: it is for simulations")]
+    Statistics,
     #[error(transparent)]
     Initial(#[from] ParamsError),
 }

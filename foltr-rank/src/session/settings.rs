@@ -2,6 +2,7 @@
 
 use super::SessionError;
 use crate::learn::Learning;
+use crate::learn::dueling::DuelSettings;
 use crate::learn::evolution::{EvolutionSettings, MAX_REPORTED};
 use crate::learn::pdgd::{PdgdSettings, Updates};
 use crate::parameter::{ParameterError, positive, require};
@@ -20,6 +21,8 @@ pub(super) fn check(
         Learning::Pdgd(settings) => check_pdgd(settings)?,
         Learning::Evolution { published_stream: true, .. } => return Err(SessionError::PublishedStream),
         Learning::Evolution { settings, .. } => check_evolution(settings)?,
+        Learning::Dueling(settings) => check_dueling(settings)?,
+        Learning::PairRank(_) => return Err(SessionError::Statistics),
     };
     if let Some(personalisation) = personalisation {
         personalisation.check()?;
@@ -44,6 +47,14 @@ fn check_pdgd(settings: &PdgdSettings) -> Result<usize, ParameterError> {
         positive("clip_radius", radius.into())?;
     }
     check_list(n_shown, MAX_SHOWN, "1 to 100")
+}
+
+fn check_dueling(settings: &DuelSettings) -> Result<usize, ParameterError> {
+    settings.check().into_iter().next().map_or(Ok(()), Err)?;
+    if let Some(radius) = settings.clip_radius {
+        positive("clip_radius", radius.into())?;
+    }
+    check_list(settings.n_shown, MAX_SHOWN, "1 to 100")
 }
 
 fn check_evolution(settings: &EvolutionSettings) -> Result<usize, ParameterError> {

@@ -7,7 +7,9 @@ mod interleaving;
 mod perturbations;
 mod refusals;
 
+use foltr_rank::interleave::Interleaving;
 use foltr_rank::learn::LearnerVisitor;
+use foltr_rank::learn::dueling::DuelSettings;
 use foltr_rank::learn::evolution::{EvolutionSettings, Reward};
 use foltr_rank::learn::pdgd::{PdgdSettings, Updates};
 use foltr_rank::normal::fill_standard_normal;
@@ -27,6 +29,15 @@ pub const PDGD: PdgdSettings =
 pub const EVOLUTION: EvolutionSettings =
     EvolutionSettings { sigma: 0.1, antithetic: true, reward: Reward::MaxRr, n_interactions: 4, n_shown: 6 };
 
+pub const DUEL: DuelSettings = DuelSettings {
+    learning_rate: 0.1,
+    exploration: 1.0,
+    n_candidates: 5,
+    interleaving: Interleaving::TeamDraft,
+    n_shown: 6,
+    clip_radius: None,
+};
+
 /// The settings of a session.
 #[derive(Clone, Copy, Debug)]
 pub struct Settings {
@@ -43,6 +54,10 @@ impl Settings {
     pub fn evolution(shape: Shape, settings: EvolutionSettings) -> Self {
         let learning = Learning::Evolution { settings, published_stream: false };
         Self { shape, learning, personalisation: None }
+    }
+
+    pub fn dueling(shape: Shape, settings: DuelSettings) -> Self {
+        Self { shape, learning: Learning::Dueling(settings), personalisation: None }
     }
 
     /// Every kind of session.
@@ -67,6 +82,14 @@ impl Settings {
             all.push(Self::evolution(shape, EVOLUTION));
             all.push(Self::evolution(shape, EvolutionSettings { antithetic: false, ..EVOLUTION }));
             all.push(Self::evolution(shape, EvolutionSettings { reward: Reward::ClickDcg, ..EVOLUTION }));
+        }
+        // Enough candidates for every round to have a winner.
+        let probabilistic = DuelSettings { interleaving: Interleaving::Probabilistic, ..DUEL };
+        for shape in [LINEAR, NEURAL] {
+            all.push(Self::dueling(shape, DUEL));
+            all.push(Self::dueling(shape, DuelSettings { clip_radius: Some(0.5), ..DUEL }));
+            all.push(Self::dueling(shape, DuelSettings { n_candidates: 1, n_shown: 20, ..probabilistic }));
+            all.push(Self::dueling(shape, probabilistic));
         }
         all
     }

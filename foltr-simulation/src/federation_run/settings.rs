@@ -209,6 +209,13 @@ impl FederationSettings {
         !self.defence.only_sums() || self.defence.momentum.is_some() || self.defence.bounds_length()
     }
 
+    /// A server that moves the model by the mean of steps. Statistics of PairRank are added instead: the mean, as many times as
+    /// there are clients in it.
+    pub fn plain_optimiser(learning: &Learning, participation: Participation, n_clients: u32) -> ServerOptimiser {
+        let is_sum = matches!(learning, Learning::PairRank(_));
+        ServerOptimiser::LearningRate { rate: if is_sum { participation.expected(n_clients) } else { 1.0 } }
+    }
+
     /// The parts of this federation that other parts may exclude.
     pub(crate) fn parts(&self) -> Vec<Part> {
         let learning = match self.learning {
@@ -218,8 +225,10 @@ impl FederationSettings {
             Learning::Evolution { published_stream, .. } => {
                 [(true, Part::Evolution), (published_stream, Part::PublishedStream)]
             }
+            Learning::Dueling(_) => [(true, Part::Dueling), (false, Part::Evolution)],
+            Learning::PairRank(_) => [(true, Part::PairRank), (false, Part::Evolution)],
         };
-        let plain = ServerOptimiser::LearningRate { rate: 1.0 };
+        let plain = Self::plain_optimiser(&self.learning, self.participation, self.n_clients);
         let others = [
             (matches!(self.participation, Participation::Sample(_)), Part::Cohort),
             (matches!(self.participation, Participation::PoissonSampling(_)), Part::PoissonSampling),

@@ -5,8 +5,11 @@ use foltr_federation::privacy::{
     RandomisedResponse, SampledResponse,
 };
 use foltr_federation::protocol::{Contribution, DeviceId, ReleaseId};
-use foltr_federation::{Coordinator, Fingerprint, Mechanism, Message, Participation, ServerOptimiser};
+use foltr_federation::{Coordinator, Fingerprint, Mechanism, Message, Participation, Payload, ServerOptimiser};
+use foltr_rank::interleave::Interleaving;
+use foltr_rank::learn::dueling::DuelSettings;
 use foltr_rank::learn::evolution::Reward;
+use foltr_rank::learn::pair_rank::{PairRankSettings, statistics};
 use foltr_rank::learn::pdgd::{PdgdSettings, Updates};
 use foltr_rank::personal::{Additive, Clusters, Ditto, FedPer, Interpolation, Personalisation};
 use foltr_rank::rng::{Purpose, Streams};
@@ -19,12 +22,29 @@ use rand::RngExt;
 
 use crate::scene::{EVOLUTION, LINEAR, MOMENTUM, N_FEATURES, PDGD, even_partition, evolution, messages, on_threads};
 
+const DUEL: DuelSettings = DuelSettings {
+    learning_rate: 0.1,
+    exploration: 1.0,
+    n_candidates: 3,
+    interleaving: Interleaving::Probabilistic,
+    n_shown: 10,
+    clip_radius: None,
+};
+
 const PDGD_CLIENTS: Learning = Learning::Pdgd(PDGD);
 
 /// More than four chunks of clients, the last one not full.
 fn settings(shape: Shape, learning: Learning) -> FederationSettings {
     let initial = vec![0.01; shape.n_params()];
     FederationSettings { shape, initial, learning, n_clients: 300, optimiser: MOMENTUM, ..crate::scene::settings() }
+}
+
+fn pair_rank() -> FederationSettings {
+    let learning = Learning::PairRank(PairRankSettings { exploration: 0.5, n_shown: 10 });
+    let initial = statistics::initial(N_FEATURES, 0.1);
+    let shape = Shape::Linear { n_features: initial.len() };
+    let optimiser = FederationSettings::plain_optimiser(&learning, Participation::Everyone, 300);
+    FederationSettings { initial, optimiser, ..settings(shape, learning) }
 }
 
 fn all_settings() -> Vec<FederationSettings> {
@@ -48,6 +68,8 @@ fn all_settings() -> Vec<FederationSettings> {
         FederationSettings { learning: clipped, ..private(Mechanism::DistributedLaplace(laplace)) },
         FederationSettings { privacy: response, ..settings(mlp, evolution(false)) },
         settings(LINEAR, evolution(true)),
+        settings(LINEAR, Learning::Dueling(DUEL)),
+        pair_rank(),
         FederationSettings { participation: Participation::Sample(100), ..plain.clone() },
         FederationSettings {
             participation: Participation::PoissonSampling(0.5),
@@ -93,6 +115,27 @@ fn any_number_of_threads_gives_the_same_bits_and_another_seed_others() {
         let seed = settings.seed + 1_000;
         assert_ne!(single.0, run(FederationSettings { seed, ..settings }).0);
     }
+}
+
+/// The server's statistics are the first ones and the sum of what all clients send; the ranker follows from them.
+#[test]
+fn statistics_of_pair_rank_add_up_over_clients() {
+    let settings = pair_rank();
+    let mut sum: Vec<f64> = settings.initial.iter().map(|&first| f64::from(first)).collect();
+    for message in messages(&settings, even_partition()).0 {
+        let Payload::Step { delta, .. } = message.payload else { panic!("a step") };
+        sum.iter_mut().zip(&delta).for_each(|(sum, &delta)| *sum += f64::from(delta));
+    }
+    let mut run = FederationRun::new(settings, even_partition()).expect("sound settings");
+    run.round().expect("a round");
+    for (ours, theirs) in run.task().global.iter().zip(&sum) {
+        assert!((f64::from(*ours) - theirs).abs() <= 1e-6 * (1.0 + theirs.abs()), "{ours} is not {theirs}");
+    }
+    assert_eq!(run.ranker(), statistics::weights(&run.task().global));
+    assert!(run.ranker().len() == N_FEATURES && run.ranker().iter().any(|&weight| weight != 0.0));
+    // A server that averages is another method.
+    let optimiser = ServerOptimiser::LearningRate { rate: 1.0 };
+    assert!(FederationRun::new(FederationSettings { optimiser, ..pair_rank() }, even_partition()).is_err());
 }
 
 #[test]

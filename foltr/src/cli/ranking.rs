@@ -4,7 +4,9 @@ use std::path::PathBuf;
 
 use clap::error::ErrorKind;
 use clap::{Args, ValueEnum};
+use foltr_rank::interleave::Interleaving;
 use foltr_rank::metric::WithoutRelevant;
+use foltr_simulation::click::Preset;
 
 use foltr_experiment::selection::Selection;
 use foltr_experiment::spec::{Metric, Split, choice};
@@ -86,6 +88,36 @@ impl EvaluateArgs {
             _ => None,
         }
     }
+}
+
+#[derive(Clone, Debug, Args)]
+pub struct InterleaveArgs {
+    /// The first ranker: a file model.safetensors.
+    #[arg(value_name = "FIRST")]
+    pub first: PathBuf,
+    /// The second ranker.
+    #[arg(value_name = "SECOND")]
+    pub second: PathBuf,
+    /// A LETOR file, or a folder in LETOR layout. Looked up here, then below FOLTR_DATA.
+    #[arg(value_name = "DATA")]
+    pub data: PathBuf,
+    #[command(flatten)]
+    pub selection: SelectionArgs,
+    /// Who clicks: perfect, navigational or informational.
+    #[arg(long, value_name = "WHO", value_parser = choice::<Preset>, default_value = "navigational")]
+    pub users: Preset,
+    /// How lists are made: team-draft or probabilistic.
+    #[arg(long, value_name = "HOW", value_parser = choice::<Interleaving>, default_value = "team-draft")]
+    pub method: Interleaving,
+    /// Lists on the queries of each split of each fold.
+    #[arg(long, value_name = "N", default_value_t = 10_000, value_parser = clap::value_parser!(u64).range(1..))]
+    pub lists: u64,
+    /// Documents of a list.
+    #[arg(long, value_name = "N", default_value_t = 10, value_parser = clap::value_parser!(u8).range(1..=100))]
+    pub list_length: u8,
+    /// Of queries, lists and clicks.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub seed: u64,
 }
 
 #[derive(Clone, Debug, Args)]

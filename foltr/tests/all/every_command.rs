@@ -47,6 +47,7 @@ fn cases() -> Vec<Case> {
         case("foltr-data-info", "data info letor/train.txt letor/test.txt"),
         case("foltr-demo", "demo"),
         case("foltr-evaluate", "evaluate model.safetensors letor/test.txt"),
+        case("foltr-interleave", "interleave model.safetensors model.safetensors letor/test.txt --lists 100"),
         writes("foltr-index", "index texts --out new.index", "new.index"),
         case("foltr-list", "list"),
         Case { has_json: false, ..case("foltr-man", "man") },

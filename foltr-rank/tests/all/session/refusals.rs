@@ -1,6 +1,7 @@
 //! What a session refuses, by name, and that nothing has changed afterwards.
 
 use foltr_rank::learn::evolution::EvolutionSettings;
+use foltr_rank::learn::pair_rank::PairRankSettings;
 use foltr_rank::learn::pdgd::{PdgdSettings, Updates};
 use foltr_rank::personal::{Ditto, Personalisation};
 use foltr_rank::session::{ClickError, DecodeError, FinishError, RankError, SessionError};
@@ -9,7 +10,7 @@ use foltr_rank::{
     Shape,
 };
 
-use super::{EVOLUTION, LINEAR, N_FEATURES, NEURAL, PDGD, Settings, query, stream};
+use super::{DUEL, EVOLUTION, LINEAR, N_FEATURES, NEURAL, PDGD, Settings, query, stream};
 
 fn parameter(shape: Shape, learning: Learning) -> &'static str {
     match Session::new(shape, learning) {
@@ -46,6 +47,8 @@ fn settings_out_of_range_are_named() {
 fn combinations_that_cannot_be_are_named() {
     let published = Learning::Evolution { settings: EVOLUTION, published_stream: true };
     assert_eq!(Session::new(LINEAR, published).err(), Some(SessionError::PublishedStream));
+    let statistics = Learning::PairRank(PairRankSettings { exploration: 1.0, n_shown: 10 });
+    assert_eq!(Session::new(LINEAR, statistics).err(), Some(SessionError::Statistics));
     let global = Settings::pdgd(LINEAR, PDGD).global();
     let personal = |pull, learning, initial: &[f32]| {
         let method = Personalisation::Ditto(Ditto { pull });
@@ -53,7 +56,7 @@ fn combinations_that_cannot_be_are_named() {
     };
     let accumulated = Learning::Pdgd(PdgdSettings { updates: Updates::Accumulated, ..PDGD });
     let evolution = Learning::Evolution { settings: EVOLUTION, published_stream: false };
-    for learning in [accumulated, evolution] {
+    for learning in [accumulated, evolution, Learning::Dueling(DUEL)] {
         assert_eq!(personal(0.1, learning, &global), Some(SessionError::Personalisation));
     }
     let pdgd = Learning::Pdgd(PDGD);

@@ -9,9 +9,10 @@ use foltr_federation::privacy::{
 use foltr_federation::{
     Aggregation, Asynchrony, Defence, FederationPlan, Participation, ServerOptimiser, Staleness, WorkerMomentum,
 };
+use foltr_rank::interleave::Interleaving;
 use foltr_rank::learn::evolution::Reward;
 use foltr_rank::learn::pdgd::Updates;
-use foltr_rank::learn::{EvolutionParameters, PdgdParameters};
+use foltr_rank::learn::{DbgdParameters, EvolutionParameters, MgdParameters, PdgdParameters};
 use foltr_rank::personal::{Additive, Personalisation};
 use foltr_rank::{Activation, EvolutionStream, Initialisation, Learner, RankerShape};
 use foltr_simulation::pace::Stragglers;
@@ -20,6 +21,10 @@ const LINEAR: RankerShape = RankerShape::Linear { initialisation: Initialisation
 const NETWORK: RankerShape =
     RankerShape::Mlp { hidden: 10, activation: Activation::Logistic, initialisation: Initialisation::Zero };
 const PDGD: PdgdParameters = PdgdParameters { learning_rate: 0.1, updates: Updates::Immediate, proximal: None };
+const DBGD: DbgdParameters =
+    DbgdParameters { learning_rate: 0.1, exploration: 1.0, interleaving: Interleaving::Probabilistic };
+const MGD: MgdParameters =
+    MgdParameters { learning_rate: 0.1, exploration: 1.0, candidates: 4, interleaving: Interleaving::TeamDraft };
 const EVOLUTION: EvolutionParameters =
     EvolutionParameters { sigma: 0.1, antithetic: true, reward: Reward::ClickDcg, stream: EvolutionStream::Separate };
 const ADAM: ServerOptimiser = ServerOptimiser::Adam { rate: 0.01, beta1: 0.9, beta2: 0.99, epsilon: 1e-8 };
@@ -82,6 +87,8 @@ pub fn modes(n: usize) -> Vec<(&'static str, FederationPlan)> {
         ("PDGD", pdgd(n)),
         ("PDGD, accumulated", plan(Learner::Pdgd(accumulated), LINEAR, n)),
         ("PDGD, proximal", plan(Learner::Pdgd(proximal), LINEAR, n)),
+        ("DBGD", plan(Learner::Dbgd(DBGD), LINEAR, n)),
+        ("neural MGD", plan(Learner::Mgd(MGD), NETWORK, n)),
         ("PDGD, mean of the last models", FederationPlan { average_last: Some(0.9), ..pdgd(n) }),
         ("PDGD, a cohort", FederationPlan { participation: Participation::Sample(n as u32 - 1), ..pdgd(n) }),
         (
