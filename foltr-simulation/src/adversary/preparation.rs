@@ -18,6 +18,10 @@ pub struct Preparation<'a> {
     pub(crate) n_attackers: u32,
 }
 
+/// So many attackers learn a ranker for all of them: more would learn hardly a better one, and with thousands it would take
+/// longer than the run.
+const MOST_LEARNERS: u32 = 200;
+
 /// Keeps the attackers' clicks of this training apart from those of the run.
 const OWN_TRAINING: u64 = 0x6f77_6e20_7261_6e6b;
 
@@ -46,7 +50,7 @@ impl Preparation<'_> {
             average_from: None,
             staleness: Staleness::NONE,
             single_messages: false,
-            absent: (self.n_attackers..self.settings.n_clients).collect(),
+            absent: (self.n_attackers.min(MOST_LEARNERS)..self.settings.n_clients).collect(),
             ..self.settings.clone()
         };
         let mut run = FederationRun::new(settings, data).expect("less than the settings of the run, which are sound");

@@ -49,6 +49,30 @@ fn retraining_is_a_run_that_never_had_the_leavers() {
     }
 }
 
+/// Three leave at once, or one after the other in any order: what is exact ends in the ranker that never had them. Every
+/// request is paid for by those who are still there, which are 9, 8 and 7 clients.
+#[test]
+fn exact_ways_forget_several_clients_in_any_order() {
+    let noiseless = Unlearning::NoisyRollback(rollback(0.0, Sensitivity::WorstCase));
+    for (method, policy) in [(RETRAIN, HistoryPolicy::default()), (noiseless, checkpoints(2))] {
+        let settings = FederationSettings { defence: clipped(0.05), ..settings() };
+        let (_, history) = trained(&settings, policy, 12);
+        let expected = without(&settings, &[1, 4, 7], 12);
+        let at_once = forget(method, &settings, &history, &[4, 1, 7]).expect("recorded");
+        assert_eq!((&at_once.params, at_once.cost.messages), (&expected, 12 * 7), "{method:?}");
+        for order in [[1, 4, 7], [7, 1, 4]] {
+            let (mut history, mut n_messages) = (history.clone(), 0);
+            for leaver in order {
+                let unlearned = forget(method, &settings, &history, &[leaver]).expect("recorded");
+                assert_eq!(unlearned.guarantee, Assurance::Exact);
+                (history, n_messages) = (unlearned.history, n_messages + unlearned.cost.messages);
+            }
+            assert_eq!(latest(&history).ranker(), expected, "{method:?}, {order:?}");
+            assert_eq!(n_messages, 12 * (9 + 8 + 7));
+        }
+    }
+}
+
 #[test]
 fn costs_are_counted() {
     let settings = settings();

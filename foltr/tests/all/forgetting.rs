@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use assert_cmd::assert::Assert;
+use foltr_experiment::model::Model;
 use foltr_experiment::results::Results;
 use foltr_test::ExperimentFile;
 use serde_json::Value;
@@ -285,4 +286,26 @@ fn an_experiment_can_forget_at_its_end() {
     assert_eq!(first, format!("0,unlearning-test-ndcg@10,{}", trained[2]));
     assert_ne!(last(",unlearning-test-ndcg@10,")[2], trained[2]);
     assert!(run.join("unlearning.json").is_file() && run.join("history.bin").is_file());
+}
+
+/// Three of six leave, at once or one after the other: the ranker is that of a federation that never had them, and every
+/// request takes the 40 rounds of those who are left then (5, 4 and 3 clients with three interactions).
+#[test]
+fn an_experiment_can_forget_clients_one_after_the_other() {
+    let with = |order: &str| {
+        let request =
+            format!("unlearning={{ clients = [0, 3, 1], order = {order:?}, method = {{ kind = \"retrain\" }} }}");
+        trained(&["--set", &request, "--set", "metrics.unlearning_cost=true"])
+    };
+    let (at_once, one_by_one, never) =
+        (with("at-once"), with("one-by-one"), trained(&["--set", "clients.absent=[0, 1, 3]"]));
+    let ranker = |run: &Path| Model::read(&run.join("model.safetensors")).expect("a ranker").params;
+    assert_eq!((ranker(&at_once.1), ranker(&one_by_one.1)), (ranker(&never.1), ranker(&never.1)));
+    for (run, rounds, interactions) in [(&at_once.1, 40, 40 * 3 * 3), (&one_by_one.1, 120, 40 * (5 + 4 + 3) * 3)] {
+        let rows = read(run, "rows.csv");
+        for (name, value) in [("rounds", rounds), ("interactions", interactions), ("messages", interactions / 3)] {
+            let line = format!("{rounds},unlearning-{name},{value}");
+            assert!(rows.lines().any(|row| row == line || row == format!("{line}.0")), "{line} in {rows}");
+        }
+    }
 }

@@ -106,7 +106,7 @@ fn dyn_opt_halves_its_steps_to_the_largest_length() {
 #[test]
 fn dyn_opt_tries_the_rule_on_a_round_that_it_makes_up() {
     let (median, mut memory) = (trimmed(2), Vec::new());
-    let mut sent = |own: [f32; 2], others: [f32; 3], defence: Option<&Defence>, memory: &mut Vec<f64>| {
+    let sent = |own: [f32; 2], others: [f32; 3], defence: Option<&Defence>, memory: &mut Vec<f64>| {
         let scene = Scene { global: vec![0.0], values: [own.as_slice(), &others].concat() };
         let seen = Seen { defence, ..scene.seen(2, Knowledge::Partial) };
         let (mut own, mut stream) = (own.to_vec(), Streams::new(1).open(Purpose::Attack, 0, 0));
