@@ -26,4 +26,5 @@ pub mod vocabulary;
 pub use error::{FileError, InvalidInput};
 pub use network::{Bag, Composition, InitialTerms, Inputs, Network, Representation, Scorer, Shape};
 pub use settings::{InvalidSetting, NetworkSettings, Structure};
-pub use supervision::{Candidates, Pair, PairSource, Supervision};
+pub use supervision::{Candidates, Lesson, Pair, PairSource, Supervision};
+pub use training::loss::Loss;

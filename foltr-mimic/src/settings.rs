@@ -7,6 +7,7 @@ use thiserror::Error;
 use crate::embeddings::{EmbeddingSource, SkipGram};
 use crate::network::{Composition, MAX_SIZE, Representation, Shape, is_valid_hidden};
 use crate::training::MAX_ROWS;
+use crate::training::loss::Loss;
 
 /// A network and its training. What a file leaves out is as in the paper's Table 1.
 #[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
@@ -28,6 +29,9 @@ pub struct NetworkSettings {
     pub composition: Composition,
     /// Text: whether the product of the two vectors is an input too.
     pub product: bool,
+    /// What a pair costs that is ordered in another way than by its labels.
+    #[serde(default, skip_serializing_if = "is_default")]
+    pub loss: Loss,
     /// Pairs per step.
     pub batch: usize,
     /// Of Adam.
@@ -92,6 +96,7 @@ impl NetworkSettings {
             embeddings: EmbeddingSource::Trained(SkipGram::default()),
             composition: Composition::Mean,
             product: false,
+            loss: Loss::default(),
             batch: 512,
             learning_rate: 1e-3,
             steps: 2_000,
@@ -121,7 +126,10 @@ impl NetworkSettings {
         let Self { hidden, dropout, dimensions, batch, learning_rate, steps, validate_every, patience, .. } = self;
         let rate = *learning_rate;
         let can_multiply = self.structure == Structure::Vectors || !self.product;
+        let temperature = if let Loss::CrossEntropy { temperature } = self.loss { temperature } else { 1.0 };
+        let is_warm = temperature > 0.0 && temperature.is_finite();
         violations([
+            (is_warm, "loss.temperature", temperature.to_string(), "above 0"),
             (can_multiply, "product", self.product.to_string(), "false: only `structure = \"vectors\"` has vectors"),
             (is_valid_hidden(hidden), "hidden", format!("{hidden:?}"), "1 to 64 layers of 1 to 2^26 units"),
             ((0.0..1.0).contains(dropout), "dropout", dropout.to_string(), "at least 0, below 1"),
@@ -148,6 +156,7 @@ mod tests {
             (NetworkSettings { hidden: vec![3, 0], ..good() }, "hidden"),
             (NetworkSettings { hidden: vec![1; 65], ..good() }, "hidden"),
             (NetworkSettings { structure: Structure::Interaction, product: true, ..good() }, "product"),
+            (NetworkSettings { loss: Loss::CrossEntropy { temperature: 0.0 }, ..good() }, "loss.temperature"),
             (NetworkSettings { dropout: 1.0, ..good() }, "dropout"),
             (NetworkSettings { dropout: f32::NAN, ..good() }, "dropout"),
             (NetworkSettings { dimensions: 0, ..good() }, "dimensions"),

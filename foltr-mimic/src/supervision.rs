@@ -21,6 +21,14 @@ pub struct Pair {
     pub worse: u32,
 }
 
+/// A pair to learn from, and by how much the one is better: the distance of their scores as a share of the range of all
+/// scores of the query. 1 where there are preferences alone.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct Lesson {
+    pub pair: Pair,
+    pub margin: f32,
+}
+
 #[derive(Clone, Debug, PartialEq)]
 pub enum Supervision {
     Scores(Vec<Candidates>),
@@ -58,6 +66,7 @@ enum Pairs {
 struct Ladder {
     query: u32,
     documents: Vec<u32>,
+    scores: Vec<f32>,
     /// Pairs whose better document is this one or one before it.
     n_pairs: Vec<u64>,
 }
@@ -83,10 +92,12 @@ impl PairSource {
     ///
     /// # Panics
     /// If there is none.
-    pub fn draw(&self, stream: &mut Stream, n: usize, out: &mut Vec<Pair>) {
+    pub fn draw(&self, stream: &mut Stream, n: usize, out: &mut Vec<Lesson>) {
         out.extend((0..n).map(|_| match &self.0 {
             Pairs::OfScores(ladders) => ladders[stream.random_range(0..ladders.len() as u64) as usize].draw(stream),
-            Pairs::Given(pairs) => pairs[stream.random_range(0..pairs.len() as u64) as usize],
+            Pairs::Given(pairs) => {
+                Lesson { pair: pairs[stream.random_range(0..pairs.len() as u64) as usize], margin: 1.0 }
+            }
         }));
     }
 
@@ -122,7 +133,8 @@ impl Ladder {
             total += n_below;
             n_pairs.push(total);
         }
-        Ok(Self { query, documents: ladder.into_iter().map(|(_, document)| document).collect(), n_pairs })
+        let (scores, documents) = ladder.into_iter().unzip();
+        Ok(Self { query, documents, scores, n_pairs })
     }
 
     fn total(&self) -> u64 {
@@ -130,12 +142,19 @@ impl Ladder {
     }
 
     /// Pairs are numbered by their better document, then by their worse one.
-    fn draw(&self, stream: &mut Stream) -> Pair {
+    fn draw(&self, stream: &mut Stream) -> Lesson {
         let number = stream.random_range(0..self.total());
         let better = self.n_pairs.partition_point(|&n| n <= number);
         let n_before = if better == 0 { 0 } else { self.n_pairs[better - 1] };
         let worse = (number - n_before) as usize;
-        Pair { query: self.query, better: self.documents[better], worse: self.documents[worse] }
+        let pair = Pair { query: self.query, better: self.documents[better], worse: self.documents[worse] };
+        Lesson { pair, margin: self.margin(better, worse) }
+    }
+
+    fn margin(&self, better: usize, worse: usize) -> f32 {
+        let range = self.scores[self.scores.len() - 1] - self.scores[0];
+        // Of scores without bounds only the order is known.
+        if range.is_finite() { (self.scores[better] - self.scores[worse]) / range } else { 1.0 }
     }
 }
 
@@ -160,7 +179,7 @@ mod tests {
         supervision.pairs().expect("pairs").draw(&mut stream, n, &mut pairs);
         assert_eq!(pairs.len(), n);
         let mut counts = BTreeMap::new();
-        for Pair { query, better, worse } in pairs {
+        for Lesson { pair: Pair { query, better, worse }, .. } in pairs {
             *counts.entry((query, better, worse)).or_default() += 1;
         }
         counts
@@ -184,6 +203,25 @@ mod tests {
             let deviation = (n as f64 * share * (1.0 - share)).sqrt();
             assert!((count as f64 - n as f64 * share).abs() < 5.0 * deviation, "{pair:?}: {count}");
         }
+    }
+
+    #[test]
+    fn margins_are_shares_of_the_range_of_scores() {
+        let scores = [candidates(1, &[5.0, 1.0, 4.0]), candidates(2, &[3.0, 1.0, f32::NEG_INFINITY])];
+        let margin = |list: usize, better: usize, worse: usize| {
+            Ladder::new(&scores[list]).expect("sound scores").margin(better, worse)
+        };
+        assert_eq!([margin(0, 1, 0), margin(0, 2, 1), margin(0, 2, 0)], [0.75, 0.25, 1.0]);
+        assert_eq!([margin(1, 1, 0), margin(1, 2, 1)], [1.0; 2]);
+        let mut lessons = Vec::new();
+        let mut stream = Streams::new(5).open(Purpose::Training, 0, 0);
+        Supervision::Scores(scores[..1].into()).pairs().expect("pairs").draw(&mut stream, 100, &mut lessons);
+        let expected = |pair: &Pair| match (pair.better, pair.worse) {
+            (12, 11) => 0.75,
+            (10, 12) => 0.25,
+            _ => 1.0,
+        };
+        assert!(lessons.iter().all(|lesson| lesson.margin == expected(&lesson.pair)));
     }
 
     #[test]

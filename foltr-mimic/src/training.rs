@@ -1,9 +1,10 @@
-//! How does a network learn? Adam on the hinge loss of pairs, with early stopping, and resumed where it was interrupted.
+//! How does a network learn? Adam on a loss of pairs, with early stopping, and resumed where it was interrupted.
 
 mod adam;
 mod batch;
 mod dropout;
 mod interactions;
+pub(crate) mod loss;
 mod state;
 mod step;
 mod texts;
@@ -12,7 +13,7 @@ use std::ops::ControlFlow;
 
 use foltr_rank::rng::{Purpose, Streams};
 
-use crate::{Inputs, InvalidInput, Network, NetworkSettings, Pair, PairSource};
+use crate::{Inputs, InvalidInput, Lesson, Network, NetworkSettings, PairSource};
 
 use adam::Adam;
 use dropout::Dropout;
@@ -33,7 +34,7 @@ pub struct Training {
     n_without_improvement: u32,
     streams: Streams,
     memory: Step,
-    pairs: Vec<Pair>,
+    lessons: Vec<Lesson>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -63,7 +64,7 @@ impl Training {
         if let Some(invalid) = settings.check().first() {
             return Err(InvalidInput::new(format!("`{}` is {}", invalid.key, invalid.found), invalid.expected));
         }
-        let (streams, memory, pairs) = (Streams::new(seed), Step::default(), Vec::new());
+        let (streams, memory, lessons) = (Streams::new(seed), Step::default(), Vec::new());
         Ok(Self {
             settings,
             seed,
@@ -74,7 +75,7 @@ impl Training {
             n_without_improvement: 0,
             streams,
             memory,
-            pairs,
+            lessons,
         })
     }
 
@@ -103,10 +104,11 @@ impl Training {
         for _ in 0..n_steps {
             // Every step has streams of its own: to go on after a stop, its number is enough.
             let mut stream = self.streams.open(Purpose::Training, 0, self.step);
-            self.pairs.clear();
-            pairs.draw(&mut stream, self.settings.batch, &mut self.pairs);
+            self.lessons.clear();
+            pairs.draw(&mut stream, self.settings.batch, &mut self.lessons);
             let dropout = Dropout::new(self.network.shape.dropout, &self.streams, self.step);
-            total += self.memory.run(&mut self.network, &mut self.adam, inputs, &self.pairs, dropout);
+            let (network, loss) = (&mut self.network, self.settings.loss);
+            total += self.memory.run(network, &mut self.adam, inputs, &self.lessons, loss, dropout);
             self.step += 1;
         }
         total / f64::from(n_steps)

@@ -1,7 +1,7 @@
 //! Values and combinations of a mimic experiment that cannot work.
 
 use foltr_mimic::aggregation::AggregationMethod;
-use foltr_mimic::{InvalidSetting, Structure};
+use foltr_mimic::{InvalidSetting, Loss, Structure};
 
 use super::spec::{EvaluationSettings, MimicData, MimicExperiment, Public, Supervision};
 use crate::spec::Problem;
@@ -67,6 +67,11 @@ impl MimicExperiment {
         }
         for (i, source) in self.aggregation.iter().enumerate() {
             let key = format!("aggregation[{i}]");
+            if source.method.votes().is_some() && self.student.loss != Loss::Hinge {
+                let message =
+                    "votes say which document is better, not by how much: the student's `loss` must be the hinge";
+                problems.push(Problem::new(format!("{key}.method"), message));
+            }
             let is_name = |name: &str| {
                 !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_.".contains(letter))
             };

@@ -17,7 +17,7 @@
 use foltr_rank::simd::two_widths;
 
 use super::Terms;
-use super::vector::{LANES, dot};
+use super::vector::{dot, weighted_sum};
 use crate::Bag;
 
 const N_SOFT: usize = 10;
@@ -29,58 +29,85 @@ const DEVIATION: f32 = 0.1;
 /// Inputs of a network: each kernel twice.
 pub(crate) const WIDTH: usize = 2 * N_KERNELS;
 
-/// Cosines of one term and of all terms of a document, in memory that is used again.
+/// No term of a document has this place.
+const UNKNOWN: u32 = u32::MAX;
+
+/// How near the terms of documents are to those of a query, in memory that is used again. It belongs to one network.
 #[derive(Clone, Debug, Default)]
 pub(crate) struct Meeting {
-    cosines: Vec<f32>,
+    /// Terms of the query.
+    asked: Vec<u32>,
+    /// A row for each term of documents so far, by the query's terms and then by soft kernels.
+    near: Vec<f32>,
+    /// The row of each term of the vocabulary, and terms that have one.
+    places: Vec<u32>,
+    met: Vec<u32>,
+    /// Of one document: the rows of its terms, and their sum.
+    rows: Vec<u32>,
+    frequencies: Vec<f32>,
 }
 
 impl Meeting {
     /// The inputs that each term of a query gives for a document, one row after the other.
-    pub fn read_all(&mut self, terms: &Terms, asked: &[u32], document: &Bag, usual_length: usize, out: &mut [f32]) {
-        for (&term, row) in asked.iter().zip(out.chunks_exact_mut(WIDTH)) {
-            self.read(terms, term, document, usual_length, row);
+    ///
+    /// Documents of one query share most of their terms: it is fast to read them one after the other.
+    pub fn read(&mut self, terms: &Terms, asked: &[u32], document: &Bag, usual_length: usize, out: &mut [f32]) {
+        if self.asked != asked {
+            self.begin(asked, terms.weights.len());
+        }
+        self.rows.clear();
+        for &term in &document.terms {
+            if self.places[term as usize] == UNKNOWN {
+                self.meet(terms, term);
+            }
+            self.rows.push(self.places[term as usize]);
+        }
+        weighted_sum(&mut self.frequencies, &self.near, &self.rows, &document.counts);
+        let length: f32 = document.counts.iter().sum();
+        let usual = if length > 0.0 { usual_length as f32 / length } else { 1.0 };
+        let frequencies = asked.iter().zip(self.frequencies.chunks_exact(N_SOFT));
+        for ((term, soft), out) in frequencies.zip(out.chunks_exact_mut(WIDTH)) {
+            let exact = document.terms.binary_search(term).map_or(0.0, |place| document.counts[place]);
+            let (plain, scaled) = out.split_at_mut(N_KERNELS);
+            for ((frequency, plain), scaled) in soft.iter().chain([&exact]).zip(plain).zip(scaled) {
+                *plain = (1.0 + frequency).ln();
+                *scaled = (1.0 + frequency * usual).ln();
+            }
         }
     }
 
-    /// The inputs that a term of a query gives for a document.
-    fn read(&mut self, terms: &Terms, term: u32, document: &Bag, usual_length: usize, out: &mut [f32]) {
-        if document.terms.is_empty() {
-            return out.fill(0.0);
+    /// Forgets all about another query.
+    fn begin(&mut self, asked: &[u32], n_terms: usize) {
+        self.places.resize(n_terms, UNKNOWN);
+        for term in self.met.drain(..) {
+            self.places[term as usize] = UNKNOWN;
         }
+        self.near.clear();
+        self.asked.clear();
+        self.asked.extend(asked);
+        self.frequencies.resize(asked.len() * N_SOFT, 0.0);
+    }
+
+    fn meet(&mut self, terms: &Terms, term: u32) {
         let n_dimensions = terms.embeddings.len() / terms.weights.len();
         let embedding = |term: u32| &terms.embeddings[term as usize * n_dimensions..][..n_dimensions];
-        let asked = embedding(term);
-        self.cosines.clear();
-        self.cosines.extend(document.terms.iter().map(|&other| dot(asked, embedding(other))));
-        let length: f32 = document.counts.iter().sum();
-        let (plain, scaled) = out.split_at_mut(N_KERNELS);
-        for (kernel, frequency) in plain[..N_SOFT].iter_mut().enumerate() {
-            *frequency = soft_frequency(&self.cosines, &document.counts, FIRST_MEAN - STEP * kernel as f32);
+        let start = self.near.len();
+        for &asked in &self.asked {
+            let cosine = dot(embedding(asked), embedding(term));
+            let distances = (0..N_SOFT).map(|kernel| cosine - (FIRST_MEAN - STEP * kernel as f32));
+            self.near.extend(distances.map(|distance| -distance * distance / (2.0 * DEVIATION * DEVIATION)));
         }
-        plain[N_SOFT] = document.terms.binary_search(&term).map_or(0.0, |place| document.counts[place]);
-        let usual = usual_length as f32 / length;
-        for (plain, scaled) in plain.iter_mut().zip(scaled) {
-            *scaled = (1.0 + *plain * usual).ln();
-            *plain = (1.0 + *plain).ln();
-        }
+        exp_all(&mut self.near[start..]);
+        self.places[term as usize] = self.met.len() as u32;
+        self.met.push(term);
     }
 }
 
 two_widths! {
-    /// The sum of counts, each times how near its cosine is to a mean.
-    fn soft_frequency(cosines: &[f32], counts: &[f32], mean: f32) -> f32 {
-        let near = |cosine: f32| exp_below_0(-(cosine - mean) * (cosine - mean) / (2.0 * DEVIATION * DEVIATION));
-        let mut sums = [0.0_f32; LANES];
-        let (cosines, cosines_rest) = cosines.as_chunks::<LANES>();
-        let (counts, counts_rest) = counts.as_chunks::<LANES>();
-        for (cosines, counts) in cosines.iter().zip(counts) {
-            for lane in 0..LANES {
-                sums[lane] += counts[lane] * near(cosines[lane]);
-            }
+    fn exp_all(values: &mut [f32]) {
+        for value in values {
+            *value = exp_below_0(*value);
         }
-        let rest: f32 = cosines_rest.iter().zip(counts_rest).map(|(&cosine, count)| count * near(cosine)).sum();
-        sums.iter().sum::<f32>() + rest
     }
 }
 
@@ -121,22 +148,31 @@ mod tests {
     #[test]
     fn frequencies_by_hand() {
         let terms = Terms { embeddings: vec![1.0, 0.0, 0.6, 0.8, 0.0, 1.0], weights: vec![1.0; 3] };
-        let mut out = [f32::NAN; WIDTH];
+        let mut meeting = Meeting::default();
+        let mut out = [f32::NAN; 2 * WIDTH];
         let document = Bag { terms: vec![0, 1, 2], counts: vec![2.0, 3.0, 1.0] };
-        // Half as long as usual.
-        Meeting::default().read(&terms, 0, &document, 12, &mut out);
-        for kernel in 0..N_SOFT {
-            let mean = 0.9 - 0.2 * kernel as f64;
-            let near = |cosine: f64| (-(cosine - mean).powi(2) / 0.02).exp();
-            let frequency = 2.0 * near(1.0) + 3.0 * near(0.6) + near(0.0);
-            let expected = [(1.0 + frequency).ln(), (1.0 + 2.0 * frequency).ln()];
-            let found = [out[kernel], out[N_KERNELS + kernel]].map(f64::from);
-            assert!(found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 2e-6), "{found:?}, not {expected:?}");
+        // Half as long as usual. Each again after another query.
+        for asked in [[0, 2], [2, 1], [0, 2]] {
+            meeting.read(&terms, &asked, &document, 12, &mut out);
+            for (term, out) in asked.into_iter().zip(out.chunks_exact(WIDTH)) {
+                let cosines = [[1.0, 0.6, 0.0], [0.6, 1.0, 0.8], [0.0, 0.8, 1.0]][term as usize];
+                let count = |mean: f64| -> f64 {
+                    let near = |(count, cosine): (f64, f64)| count * (-(cosine - mean).powi(2) / 0.02).exp();
+                    [2.0, 3.0, 1.0].into_iter().zip(cosines).map(near).sum()
+                };
+                let soft = (0..N_SOFT).map(|kernel| count(0.9 - 0.2 * kernel as f64));
+                for (kernel, frequency) in soft.chain([[2.0, 3.0, 1.0][term as usize]]).enumerate() {
+                    let expected = [(1.0 + frequency).ln(), (1.0 + 2.0 * frequency).ln()];
+                    let found = [out[kernel], out[N_KERNELS + kernel]].map(f64::from);
+                    let is_near = found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 2e-6);
+                    assert!(is_near, "{found:?}, not {expected:?}");
+                }
+            }
         }
-        assert_eq!([out[N_SOFT], out[N_KERNELS + N_SOFT]], [3.0_f32.ln(), 5.0_f32.ln()]);
-        Meeting::default().read(&terms, 1, &Bag { terms: vec![0], counts: vec![4.0] }, 4, &mut out);
+        let out = &mut out[..WIDTH];
+        meeting.read(&terms, &[1], &Bag { terms: vec![0], counts: vec![4.0] }, 4, out);
         assert_eq!([out[N_SOFT], out[N_KERNELS + N_SOFT]], [0.0; 2], "the term itself is not there");
-        Meeting::default().read(&terms, 1, &Bag::default(), 4, &mut out);
+        meeting.read(&terms, &[1], &Bag::default(), 4, out);
         assert_eq!(out, [0.0; WIDTH]);
     }
 }

@@ -92,7 +92,7 @@ impl<'a> Scorer<'a> {
                 self.all.clear();
                 self.all.extend(0..asked.len() as u32);
                 for (document, vector) in vectors {
-                    self.meeting.read_all(terms, asked, &documents[document], usual_length, &mut self.rows);
+                    self.meeting.read(terms, asked, &documents[document], usual_length, &mut self.rows);
                     weighted_sum(vector, &self.rows, &self.all, &self.of_query);
                 }
             }

@@ -3,7 +3,7 @@
 use foltr_rank::simd::two_widths;
 
 /// Partial sums of a dot product: their number is part of the result.
-pub(crate) const LANES: usize = 16;
+const LANES: usize = 16;
 
 two_widths! {
     /// `out` = the sum of some rows of a matrix, each times its coefficient.

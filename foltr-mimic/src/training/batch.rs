@@ -3,7 +3,7 @@
 //! A query or document that several pairs have in common is looked at once: its vector and what that gives the first
 //! layer are the same for all of them. A pair is two rows, better document first.
 
-use crate::Pair;
+use crate::Lesson;
 
 const ABSENT: u32 = u32::MAX;
 
@@ -19,11 +19,11 @@ pub(crate) struct Batch {
 }
 
 impl Batch {
-    pub fn read(&mut self, pairs: &[Pair], is_of_both: bool) {
+    pub fn read(&mut self, lessons: &[Lesson], is_of_both: bool) {
         self.queries.clear();
         self.documents.clear();
         self.rows.clear();
-        for pair in pairs {
+        for Lesson { pair, .. } in lessons {
             let query = self.queries.position(pair.query);
             for document in [pair.better, pair.worse] {
                 let position =
@@ -112,10 +112,11 @@ impl Groups {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Pair;
 
     #[test]
     fn texts_are_numbered_once() {
-        let pair = |query, better, worse| Pair { query, better, worse };
+        let pair = |query, better, worse| Lesson { pair: Pair { query, better, worse }, margin: 1.0 };
         let mut batch = Batch::default();
         // The second batch must not remember the first.
         for pairs in [vec![pair(9, 3, 7)], vec![pair(7, 5, 2), pair(4, 2, 6), pair(7, 6, 5)]] {

@@ -15,6 +15,8 @@ use super::adam::{Adam, Pace};
 use super::batch::Batch;
 use super::texts::{TERMS_AT_A_TIME, Texts};
 
+/// Queries with a document that a thread looks at in a row: those of one query share memory.
+const PLACES_AT_A_TIME: usize = 64;
 /// Numbers that are stored at most before all are forgotten, unless one batch has more: 512 MiB.
 const MOST_STORED: usize = 1 << 27;
 
@@ -73,9 +75,12 @@ impl Interactions {
             places.push((asked, document, rows));
             rest = others;
         }
-        places.into_par_iter().for_each_init(Meeting::default, |meeting, (asked, document, rows)| {
-            meeting.read_all(terms, asked, document, usual_length, rows);
-        });
+        places.into_par_iter().with_min_len(PLACES_AT_A_TIME).for_each_init(
+            Meeting::default,
+            |meeting, (asked, document, rows)| {
+                meeting.read(terms, asked, document, usual_length, rows);
+            },
+        );
     }
 
     /// The inputs of each row of the batch.

@@ -19,7 +19,7 @@ use crate::network::matrix::{View, multiply_blocks, multiply_then};
 use crate::network::score::output_score;
 use crate::network::vector::{gate, weighted_sum};
 use crate::network::{Layer, Network, Representation};
-use crate::{Inputs, Pair};
+use crate::{Inputs, Lesson, Loss};
 
 use super::adam::{Adam, Pace};
 use super::batch::Batch;
@@ -48,21 +48,22 @@ pub(crate) struct Step {
 }
 
 impl Step {
-    /// Changes the network by one step on these pairs and returns their mean loss before it.
+    /// Changes the network by one step on these lessons and returns their mean loss before it.
     pub fn run(
         &mut self,
         network: &mut Network,
         adam: &mut Adam,
         inputs: &Inputs,
-        pairs: &[Pair],
+        lessons: &[Lesson],
+        loss: Loss,
         dropout: Dropout<'_>,
     ) -> f64 {
-        self.batch.read(pairs, network.shape.representation.parts().is_of_both);
+        self.batch.read(lessons, network.shape.representation.parts().is_of_both);
         self.reserve(network);
         self.represent(network, inputs);
         self.first_layer(network, dropout);
         self.other_layers(network, dropout);
-        let loss = self.output(network);
+        let loss = self.output(network, lessons, loss);
         self.backward(network, dropout.scale);
         self.first_layer_backward(network);
         self.update(network, adam, dropout.step + 1);
@@ -148,7 +149,7 @@ impl Step {
     }
 
     /// Scores, their mean loss, and its gradient before the tanh.
-    fn output(&mut self, network: &Network) -> f64 {
+    fn output(&mut self, network: &Network, lessons: &[Lesson], loss: Loss) -> f64 {
         let (layer, hidden) = network.layers.split_last().expect("at least the output layer");
         let units = self.units.last().expect("at least one hidden layer");
         let width = hidden.last().expect("at least one hidden layer").n_outputs();
@@ -158,8 +159,8 @@ impl Step {
         });
         let mut total = 0.0;
         let share = 2.0 / scores.len() as f32;
-        for pair in scores.as_chunks_mut::<2>().0 {
-            let (loss, slope) = hinge(pair[0], pair[1]);
+        for (pair, lesson) in scores.as_chunks_mut::<2>().0.iter_mut().zip(lessons) {
+            let (loss, slope) = loss.of(pair[0] - pair[1], lesson.margin);
             total += f64::from(loss);
             // tanh' = 1 - tanh^2.
             *pair = [slope * (1.0 - pair[0] * pair[0]) * share, -slope * (1.0 - pair[1] * pair[1]) * share];
@@ -219,14 +220,6 @@ impl Step {
             pace.update_all(&mut layer.bias, &d_layer.bias, of_bias);
         }
     }
-}
-
-/// The pairwise hinge loss (spec section 16.1): max(0, 1 - (S1 - S2)) of a document that should be above another one, and
-/// its derivative by S1; that by S2 is the negative.
-#[inline]
-pub(super) fn hinge(better: f32, worse: f32) -> (f32, f32) {
-    let loss = 1.0 - (better - worse);
-    if loss > 0.0 { (loss, -1.0) } else { (0.0, 0.0) }
 }
 
 #[inline]

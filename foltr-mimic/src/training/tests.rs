@@ -5,9 +5,8 @@ mod oracle;
 use foltr_rank::rng::Streams;
 use serde_json::Value;
 
-use super::step::hinge;
 use super::*;
-use crate::{Bag, Candidates, Composition, InitialTerms, Representation, Scorer, Shape, Supervision};
+use crate::{Bag, Candidates, Composition, InitialTerms, Loss, Pair, Representation, Scorer, Shape, Supervision};
 use oracle::Oracle;
 
 const N_TERMS: usize = 12;
@@ -39,8 +38,9 @@ fn features() -> Inputs {
 }
 
 /// Every query, and documents that several pairs share, not all as often better as worse: that would cancel.
-fn pairs() -> Vec<Pair> {
-    (0..20).map(|i| Pair { query: i % 4, better: i % 10, worse: (i * i + 1) % 10 }).collect()
+fn lessons() -> Vec<Lesson> {
+    let pair = |i: u32| Pair { query: i % 4, better: i % 10, worse: (i * i + 1) % 10 };
+    (0..20).map(|i| Lesson { pair: pair(i), margin: (i % 7) as f32 / 6.0 }).collect()
 }
 
 fn network(shape: Shape) -> Network {
@@ -61,16 +61,16 @@ fn network(shape: Shape) -> Network {
 
 /// After one step from nothing the first moments of Adam are a tenth of the gradients, so the whole step is tested as
 /// it runs in training.
-fn check_gradients(shape: Shape, inputs: &Inputs) {
+fn check_gradients(shape: Shape, inputs: &Inputs, loss: Loss) {
     let before = network(shape.clone());
     let mut after = before.clone();
     let mut adam = Adam::new(&before, 1e-3);
     let streams = Streams::new(9);
     let dropout = Dropout::new(shape.dropout, &streams, 0);
-    let pairs = pairs();
-    let loss = Step::default().run(&mut after, &mut adam, inputs, &pairs, dropout);
-    let oracle = Oracle { inputs, pairs: &pairs, dropout };
-    assert!((loss - oracle.loss(&oracle::Params::of(&before))).abs() < 1e-6, "the loss");
+    let lessons = lessons();
+    let found = Step::default().run(&mut after, &mut adam, inputs, &lessons, loss, dropout);
+    let oracle = Oracle { inputs, lessons: &lessons, loss, dropout };
+    assert!((found - oracle.loss(&oracle::Params::of(&before))).abs() < 1e-6, "the loss");
     let mut params = oracle::Params::of(&before);
     let n_fixed = shape.n_fixed();
     assert_eq!(before.parts()[..n_fixed], after.parts()[..n_fixed]);
@@ -90,7 +90,7 @@ fn check_gradients(shape: Shape, inputs: &Inputs) {
 fn gradients_of_every_composition() {
     for composition in [Composition::Sum, Composition::Softmax, Composition::Mean] {
         for (product, dropout) in [(false, 0.0), (true, 0.0), (false, 0.3), (true, 0.3)] {
-            check_gradients(text(composition, product, dropout), &texts());
+            check_gradients(text(composition, product, dropout), &texts(), Loss::Hinge);
         }
     }
 }
@@ -99,7 +99,7 @@ fn gradients_of_every_composition() {
 fn gradients_of_interactions() {
     for composition in [Composition::Sum, Composition::Softmax, Composition::Mean] {
         for dropout in [0.0, 0.3] {
-            check_gradients(interaction(composition, dropout), &texts());
+            check_gradients(interaction(composition, dropout), &texts(), Loss::Hinge);
         }
     }
 }
@@ -108,7 +108,17 @@ fn gradients_of_interactions() {
 fn gradients_on_features() {
     for (hidden, dropout) in [(vec![9], 0.0), (vec![8, 5, 6], 0.0), (vec![8, 5, 6], 0.3)] {
         let representation = Representation::Features { n_features: 3 };
-        check_gradients(Shape { representation, hidden, dropout }, &features());
+        check_gradients(Shape { representation, hidden, dropout }, &features(), Loss::Hinge);
+    }
+}
+
+#[test]
+fn gradients_of_soft_targets() {
+    for loss in [Loss::SquaredMargin, Loss::CrossEntropy { temperature: 0.25 }, Loss::CrossEntropy { temperature: 2.0 }]
+    {
+        for shape in shapes() {
+            check_gradients(shape, &texts(), loss);
+        }
     }
 }
 
@@ -128,7 +138,8 @@ fn scores_are_those_of_the_definition() {
         let mut scores = vec![f32::NAN; documents.len()];
         Scorer::new(&network).score(&inputs, 2, &documents, &mut scores);
         let streams = Streams::new(0);
-        let oracle = Oracle { inputs: &inputs, pairs: &[], dropout: Dropout::new(0.0, &streams, 0) };
+        let dropout = Dropout::new(0.0, &streams, 0);
+        let oracle = Oracle { inputs: &inputs, lessons: &[], loss: Loss::Hinge, dropout };
         for (document, score) in documents.into_iter().zip(scores) {
             let expected = oracle.score(&oracle::Params::of(&network), 2, document, 0);
             assert!((f64::from(score) - expected).abs() < 1e-5, "{score}, not {expected}");
@@ -266,10 +277,10 @@ fn losses_are_those_of_the_specification() {
             continue;
         }
         let is_first_better = label_1 > label_2;
-        let (loss, gradient) = if is_first_better { hinge(s1, s2) } else { hinge(s2, s1) };
+        let difference = if is_first_better { s1 - s2 } else { s2 - s1 };
+        let (loss, gradient) = Loss::Hinge.of(difference, 1.0);
         let of_first = if is_first_better { gradient } else { -gradient };
         assert!((loss - number("loss")).abs() < 1e-6);
         assert_eq!((of_first, -of_first), (number("grad_s1"), number("grad_s2")));
     }
-    assert_eq!(hinge(0.75, -0.25), (0.0, 0.0), "a margin that is just reached costs nothing");
 }

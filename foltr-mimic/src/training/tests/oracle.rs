@@ -17,7 +17,8 @@ impl Params {
 
 pub struct Oracle<'a> {
     pub inputs: &'a Inputs,
-    pub pairs: &'a [Pair],
+    pub lessons: &'a [Lesson],
+    pub loss: Loss,
     pub dropout: Dropout<'a>,
 }
 
@@ -35,14 +36,24 @@ impl Oracle<'_> {
         slope
     }
 
-    /// Mean of max(0, 1 - (S1 - S2)).
+    /// The mean over lessons.
     pub fn loss(&self, params: &Params) -> f64 {
-        let hinge = |(number, pair): (usize, &Pair)| {
+        let of_lesson = |(number, Lesson { pair, margin }): (usize, &Lesson)| {
             let [better, worse] = [(pair.better, 2 * number), (pair.worse, 2 * number + 1)]
                 .map(|(document, row)| self.score(params, pair.query, document, row));
-            (1.0 - (better - worse)).max(0.0)
+            let (difference, margin) = (better - worse, f64::from(*margin));
+            match self.loss {
+                Loss::Hinge => (1.0 - difference).max(0.0),
+                Loss::SquaredMargin => (difference - margin).powi(2),
+                Loss::CrossEntropy { temperature } => {
+                    let temperature = f64::from(temperature);
+                    let probability = |x: f64| 1.0 / (1.0 + (-x / temperature).exp());
+                    let (ours, theirs) = (probability(difference), probability(margin));
+                    -temperature * (theirs * ours.ln() + (1.0 - theirs) * (1.0 - ours).ln())
+                }
+            }
         };
-        self.pairs.iter().enumerate().map(hinge).sum::<f64>() / self.pairs.len() as f64
+        self.lessons.iter().enumerate().map(of_lesson).sum::<f64>() / self.lessons.len() as f64
     }
 
     pub fn score(&self, params: &Params, query: u32, document: u32, row: usize) -> f64 {
