@@ -53,7 +53,7 @@ impl Case<'_> {
             met: (paper != UNREADABLE).then_some(ours == paper),
             value: Some(difference),
             interval: Some(interval_95),
-            mark: Some(format!("{} (p = {corrected_p:.1e})", named(ours))),
+            mark: Some(format!("{} (p = {corrected_p:.2e})", named(ours))),
             note: (paper == UNREADABLE).then(|| "the mark of the paper is not known".into()),
             ..outcome
         })
@@ -121,10 +121,10 @@ mod tests {
     #[test]
     fn both_marks_are_printed() {
         let judged = judge(&expect("paired", "['', '', '▼']", ""), &value);
-        assert_eq!((judged[0].expected.as_str(), judged[0].mark.as_deref()), ("no mark", Some("▲ (p = 9.9e-3)")));
+        assert_eq!((judged[0].expected.as_str(), judged[0].mark.as_deref()), ("no mark", Some("▲ (p = 9.95e-3)")));
         assert!((judged[0].value.expect("a difference") - 0.01).abs() < 1e-12);
         let text = text(&judged);
-        assert!(text.contains("▲ (p = 9.9e-3)") && text.contains("no mark (p = 1.0e0)"), "{text}");
+        assert!(text.contains("▲ (p = 9.95e-3)") && text.contains("no mark (p = 1.00e0)"), "{text}");
     }
 
     #[test]

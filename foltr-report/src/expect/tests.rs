@@ -326,6 +326,10 @@ fn other_data_than_the_papers_is_not_compared() {
     };
     assert_eq!(verdict("printed = { values = [0.1] }\nwithin = 0.1\n"), NotComparable);
     assert_eq!(verdict("printed = { values = [0.1] }\nwithin = 0.1\ndata = 'any'\n"), Differs);
+    let marks = "left = { 'clients.interactions' = 4 }\nright = { 'clients.interactions' = 2 }\ntest = 'paired'\n\
+                 marks = { values = ['▼'] }\n";
+    assert_eq!(verdict(marks), NotComparable);
+    assert_eq!(verdict(&format!("{marks}data = 'any'\n")), Differs);
     assert_eq!(verdict("at_least = 9.0\ndata = 'real'\n"), NotJudged);
     assert_eq!(verdict("at_least = 9.0\n"), Fails);
     assert_eq!(verdict("at_least = 9.0\nbecause = { synthetic-mslr = 'generated' }\n"), Explained);
