@@ -29,7 +29,7 @@ const MECHANISMS: &[(&str, &str, &str)] = &[
     ("none", "clear", "kind = \"none\""),
     ("randomised-response", "local", "kind = \"randomised-response\"\nprobability = 0.9"),
     ("sampled-response", "local", "kind = \"sampled-response\"\nprobability = 0.9"),
-    ("reward-laplace", "local", "kind = \"reward-laplace\"\nepsilon = 2.0"),
+    ("reward-laplace", "local", "kind = \"reward-laplace\"\nepsilon = 1.0"),
     ("duchi", "local", "kind = \"duchi\"\nepsilon = 1.0\nbound = 0.1"),
     ("priv-unit", "local", "kind = \"priv-unit\"\nepsilon = 1.0\nnorm = 0.1"),
     (

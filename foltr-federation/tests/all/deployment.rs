@@ -126,7 +126,7 @@ fn every_mechanism_is_deployable_or_for_the_lab_with_a_reason() {
         let why = LAB_ONLY_MECHANISMS.iter().find(|(lab, _)| *lab == name).map(|(_, why)| (*why).to_owned());
         assert_ne!(why.is_some(), DEPLOYABLE_MECHANISMS.contains(&name), "{name} must be in one of the two lists");
         let of_steps = FederationPlan { privacy, ..plain() };
-        let plan = if name.ends_with("response") {
+        let plan = if name.ends_with("response") || name == "reward-laplace" {
             FederationPlan { privacy, ..evolution(EvolutionStream::Separate) }
         } else {
             of_steps
