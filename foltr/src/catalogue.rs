@@ -83,6 +83,7 @@ mod tests {
         for (value, attackers) in [
             (of_spec("scorecard.toml"), 1),
             (of_spec("scorecard-settings.toml"), 4),
+            (of_spec("scorecard-devices.toml"), 1),
             (of_spec("attacks/claims.toml"), 4),
             (documented.into(), 4),
         ] {

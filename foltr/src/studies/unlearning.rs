@@ -130,14 +130,15 @@ impl<'a> Runs<'a> {
         self.all().find(same).with_context(|| format!("{labels:?} has no runs of a federation without the clients"))
     }
 
-    /// The same training, after which nobody is forgotten.
+    /// The same training, with the clients and without, after which nobody is forgotten.
     fn control(&self, with: usize) -> Result<usize> {
         let training = |idx: usize| -> Result<Experiment> {
             Ok(Experiment { unlearning: None, ..self.setting(idx).training()?.clone() })
         };
-        let own = training(with)?;
+        let both = |idx: usize| -> Result<[Experiment; 2]> { Ok([training(idx)?, training(self.never(idx)?)?]) };
+        let own = both(with)?;
         let mut controls = self.all().filter(|&idx| self.way(idx).starts_with(NOTHING) && self.is(idx, "with"));
-        let control = controls.find(|&idx| training(idx).is_ok_and(|training| training == own));
+        let control = controls.find(|&idx| both(idx).is_ok_and(|both| both == own));
         control.with_context(|| format!("{:?} has no runs in which nobody is forgotten", self.labels(with)))
     }
 

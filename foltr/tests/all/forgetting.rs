@@ -305,7 +305,22 @@ fn an_experiment_can_forget_clients_one_after_the_other() {
         let rows = read(run, "rows.csv");
         for (name, value) in [("rounds", rounds), ("interactions", interactions), ("messages", interactions / 3)] {
             let line = format!("{rounds},unlearning-{name},{value}");
-            assert!(rows.lines().any(|row| row == line || row == format!("{line}.0")), "{line} in {rows}");
+            assert!(rows.lines().any(|row| row == line), "{line} in {rows}");
         }
     }
+}
+
+/// Those who stay pay for every replay, and a guarantee is stated for one.
+#[test]
+fn leaving_one_after_the_other_is_refused_beside_privacy() {
+    let folder = temporary();
+    let privacy = "privacy={ kind = \"gaussian\", clip = 0.1, epsilon = 4.0, delta = 1e-5, mode = \"clear\" }";
+    let stored = "history={ checkpoints_every = 10 }";
+    let leave = |clients: &str, method: &str| {
+        let request = format!("unlearning={{ clients = {clients}, order = \"one-by-one\", method = {method} }}");
+        binary::run(folder.path(), &experiment(), &["--set", privacy, "--set", stored, "--set", &request])
+    };
+    let text = printed(leave("[0, 1]", "{ kind = \"retrain\" }").failure());
+    assert_contains(&text, &["unlearning.order", "at-once"]);
+    leave("[0, 1]", "{ kind = \"certificate\", epsilon = 5.0, delta = 1e-5 }").success();
 }

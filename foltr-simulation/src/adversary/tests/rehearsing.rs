@@ -89,11 +89,11 @@ fn an_adaptive_drift_without_a_rule_to_try() {
     }
 }
 
-/// Honest updates 1, 2 and 3 have the mean 2 and the spread 1, so gamma sends 2 - gamma. A rule that takes nothing below -3.3:
-/// of the lengths 10, 5, 7.5, 6.25, 5.625, 5.3125 and 5.15625 it lets the second and the last one through.
+/// Honest updates 1, 2 and 3 have the mean 2 and the spread 1, so gamma sends 2 - gamma. A rule that follows no further than
+/// -3.3, and makes the honest step else: of the lengths 10, 5, 7.5, 6.25, 5.625, 5.3125 and 5.15625 it lets the second and the last one through.
 #[test]
 fn dyn_opt_halves_its_steps_to_the_largest_length() {
-    let rule = |own: &[f32]| Some(vec![if own[0] >= -3.3 { f64::from(own[0]) } else { 0.0 }]);
+    let rule = |own: &[f32]| Some(vec![if own[0] >= -3.3 { f64::from(own[0]) } else { 2.0 }]);
     let sent = sent_to(&rule, &mut DynOpt::default(), (&[9.0, 9.0], &[1.0, 2.0, 3.0]), &[0.0]);
     assert_eq!(sent, [-3.156_25; 2]);
     let follows = |own: &[f32]| Some(vec![f64::from(own[0])]);
