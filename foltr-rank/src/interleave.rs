@@ -113,7 +113,7 @@ impl Interleaver {
 
 /// One of `n`, with equal probability but for 2^-32.
 pub(crate) fn below(n: usize, random: &mut dyn Rng) -> usize {
-    (u64::from(random.next_u32()) * n as u64 >> 32) as usize
+    ((u64::from(random.next_u32()) * n as u64) >> 32) as usize
 }
 
 #[cfg(test)]

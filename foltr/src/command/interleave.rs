@@ -85,6 +85,7 @@ fn render(all: &[Compared]) -> String {
         place.chain(counts).chain([preference, format!("{:.2e}", part.sign_test)]).collect()
     };
     let words: &[&str] = if has_place { &["fold", "split"] } else { &[] };
-    let header = [words, &["lists", "first wins", "second wins", "ties", "preference for the first", "sign test"]].concat();
+    let header =
+        [words, &["lists", "first wins", "second wins", "ties", "preference for the first", "sign test"]].concat();
     table(&header, words.len(), all.iter().map(row).collect())
 }
