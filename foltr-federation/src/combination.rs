@@ -83,7 +83,8 @@ const ONE_RANKER: &str = "requires one global ranker";
 const PUBLISHED: &str = "the published code has nothing like it; use \"separate\"";
 const MODEL_CLIPPING: &str =
     "it bounds a message by clipping the global model, and a ranker of one's own is another model; use \"gaussian\"";
-const STATISTICS: &str = "its messages are sums of products of features, which nothing bounds and noise would make useless";
+const STATISTICS: &str =
+    "its messages are sums of products of features, which nothing bounds and noise would make useless";
 const SUMS: &str = "the server adds the statistics of a known number of clients, and does nothing else with them";
 const STEPS: &str =
     "requires learner.kind = \"pdgd\" with updates = \"immediate\": nothing else has a ranker of its own";
@@ -98,7 +99,11 @@ pub const COMBINATIONS: &[(&[Part], &[Part], &str)] = {
         (&[Cohort, PoissonSampling], &[Asynchrony], "every client takes part whenever it is ready"),
         (&[NaiveAsynchrony], &[Evolution], "it mixes models, and evolution sends rewards; use \"buffered\""),
         (&[Attack, Defence, Shards, AbsentClients, Adoption], &[Personalisation], ONE_RANKER),
-        (&[Adoption], &[Evolution, Dueling], "its lists are not drawn from the scores, so that nothing weighs their clicks"),
+        (
+            &[Adoption],
+            &[Evolution, Dueling],
+            "its lists are not drawn from the scores, so that nothing weighs their clicks",
+        ),
         (&[Adoption], &[Staleness], "whoever is on the way to a later round has not tested its release"),
         (&[Adoption], &[Shards], "each shard has a model of its own, and devices use their mean"),
         (&[Adoption], &[History, Unlearning], "no history has the tests that decided who sent nothing"),

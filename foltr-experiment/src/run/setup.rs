@@ -88,9 +88,7 @@ impl RunSetup {
             single_messages: false,
             attackers: experiment.attack,
             optimiser: match learning {
-                Learning::PairRank(_) => {
-                    FederationSettings::plain_optimiser(&learning, plan.participation, n_clients)
-                }
+                Learning::PairRank(_) => FederationSettings::plain_optimiser(&learning, plan.participation, n_clients),
                 _ => federation.optimiser,
             },
         })

@@ -24,13 +24,7 @@ pub(super) struct Chances {
 
 impl Chances {
     /// Fills the list, and writes for each position the probability of each ranker to have drawn the document, given the list.
-    pub(super) fn draw(
-        &mut self,
-        orders: &[Vec<u32>],
-        random: &mut dyn Rng,
-        shown: &mut [u32],
-        shares: &mut [f32],
-    ) {
+    pub(super) fn draw(&mut self, orders: &[Vec<u32>], random: &mut dyn Rng, shown: &mut [u32], shares: &mut [f32]) {
         let n_rankers = orders.len();
         let n_docs = orders.first().map_or(0, Vec::len);
         self.begin(orders, n_docs);

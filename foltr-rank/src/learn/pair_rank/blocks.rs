@@ -75,7 +75,8 @@ impl Blocks {
     fn end_of_block(&self, start: usize, d: usize, exploration: f64) -> usize {
         let (mut at, mut last) = (start, start);
         while at <= last {
-            let farthest = (last + 1..self.order.len()).rev().find(|&other| self.is_uncertain(at, other, d, exploration));
+            let farthest =
+                (last + 1..self.order.len()).rev().find(|&other| self.is_uncertain(at, other, d, exploration));
             last = farthest.unwrap_or(last);
             at += 1;
         }

@@ -18,7 +18,9 @@ pub const fn n_statistics(n_features: usize) -> usize {
 
 /// The features of documents for which there are so many statistics, if there are any.
 pub fn n_features(n_statistics: usize) -> Option<usize> {
-    (1..=n_statistics).find(|&d| self::n_statistics(d) >= n_statistics).filter(|&d| self::n_statistics(d) == n_statistics)
+    (1..=n_statistics)
+        .find(|&d| self::n_statistics(d) >= n_statistics)
+        .filter(|&d| self::n_statistics(d) == n_statistics)
 }
 
 /// The statistics before the first pair: b = 0 and M = lambda I.

@@ -132,7 +132,8 @@ fn blocks_are_the_components_of_uncertain_pairs() {
             1.0 / (1.0 + (score(j) - score(i)).exp()) - 0.4 * distance(i, j) > 0.5 // i before j
         };
         // reaches[i][j]: i is at least as good as j may be; mutual reach is one block.
-        let mut reaches: Vec<Vec<bool>> = (0..12).map(|i| (0..12).map(|j| i == j || !is_certain(j, i)).collect()).collect();
+        let mut reaches: Vec<Vec<bool>> =
+            (0..12).map(|i| (0..12).map(|j| i == j || !is_certain(j, i)).collect()).collect();
         for k in 0..12 {
             for i in 0..12 {
                 for j in 0..12 {
