@@ -180,8 +180,8 @@ pub enum Command {
     /// Compare two trained rankers by the clicks of simulated users on lists of both.
     ///
     /// Every list is for a query drawn at random and has documents of both rankers. Printed are the lists that each ranker
-    /// won, the mean preference for the first one (from -1 to 1) with its 95 % interval, and the exact two-sided sign test of
-    /// the lists that were won.
+    /// won, the mean preference for the first one (from -1 to 1) with its 95 % interval, and, of team drafts, the exact
+    /// two-sided sign test of the lists that were won.
     Interleave(InterleaveArgs),
     /// Rank the documents of all queries with a trained ranker; write a run file for trec_eval and others.
     ///

@@ -65,7 +65,8 @@ impl InterleavedComparison {
     }
 
     /// The probability of wins and losses at least as uneven if users preferred neither: the exact two-sided sign test,
-    /// without ties.
+    /// without ties. For lists of a team draft, where each outcome is as likely as the opposite one; probabilistic lists are
+    /// only fair on average, so that their mean and its interval are to be asked.
     pub fn sign_test(&self) -> f64 {
         let (n, k) = (self.wins + self.losses, self.wins.min(self.losses));
         // ln of C(n, k) / 2^n, the largest term of the tail.

@@ -31,7 +31,9 @@ struct Compared {
     /// For the first ranker, from -1 to 1.
     preference: f64,
     interval: (f64, f64),
-    sign_test: f64,
+    /// Of team drafts only: if users prefer neither, clicks on a list fall to both sides alike. Probabilistic lists are only
+    /// fair on average.
+    sign_test: Option<f64>,
 }
 
 pub fn run(arguments: &InterleaveArgs) -> Result<End> {
@@ -69,7 +71,7 @@ impl Compared {
             ties: comparison.ties(),
             preference: comparison.mean(),
             interval: comparison.interval(),
-            sign_test: comparison.sign_test(),
+            sign_test: (test.method == Interleaving::TeamDraft).then(|| comparison.sign_test()),
         }
     }
 }
@@ -82,7 +84,8 @@ fn render(all: &[Compared]) -> String {
         let (low, high) = part.interval;
         let counts = [part.n_lists, part.wins, part.losses, part.ties].map(grouped);
         let preference = format!("{:+.4} [{low:+.4}, {high:+.4}]", part.preference);
-        place.chain(counts).chain([preference, format!("{:.2e}", part.sign_test)]).collect()
+        let sign_test = part.sign_test.map_or_else(|| "-".into(), |value| format!("{value:.2e}"));
+        place.chain(counts).chain([preference, sign_test]).collect()
     };
     let words: &[&str] = if has_place { &["fold", "split"] } else { &[] };
     let header =
