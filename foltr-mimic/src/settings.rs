@@ -14,7 +14,7 @@ use crate::training::loss::Loss;
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(deny_unknown_fields)]
 pub struct NetworkSettings {
-    /// Text: what the layers look at.
+    /// Text: what the layers look at; `vectors` when absent.
     #[serde(default, skip_serializing_if = "is_default")]
     pub structure: Structure,
     /// Units of the hidden layers.
@@ -29,7 +29,7 @@ pub struct NetworkSettings {
     pub composition: Composition,
     /// Text: whether the product of the two vectors is an input too.
     pub product: bool,
-    /// What a pair costs that is ordered in another way than by its labels.
+    /// What a pair costs that is ordered in another way than by its labels; the hinge when absent.
     #[serde(default, skip_serializing_if = "is_default")]
     pub loss: Loss,
     /// Pairs per step.

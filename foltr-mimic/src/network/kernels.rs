@@ -6,7 +6,7 @@
 //!
 //! K(m) = sum over u of c(u) exp(-(cos(t, u) - m)^2 / (2 .1^2)), m = .9, .7, ..., -.9,
 //!
-//! and a last one counts t itself. The network gets ln(1 + K) of each, then ln(1 + K / l) of each, with the document's
+//! and a last one counts t itself. The network gets ln(1 + K) / 4 of each, then ln(1 + K / l) / 4, with the document's
 //! length l as a share of the usual one. Rows of the query's terms become one as embeddings of a text do: see
 //! [`super::compose`].
 //!
@@ -25,6 +25,8 @@ const N_KERNELS: usize = N_SOFT + 1;
 const FIRST_MEAN: f32 = 0.9;
 const STEP: f32 = 0.2;
 const DEVIATION: f32 = 0.1;
+/// Makes inputs of long documents about 1, so that the tanh begins where it is not flat.
+const SCALE: f32 = 0.25;
 
 /// Inputs of a network: each kernel twice.
 pub(crate) const WIDTH: usize = 2 * N_KERNELS;
@@ -70,8 +72,8 @@ impl Meeting {
             let exact = document.terms.binary_search(term).map_or(0.0, |place| document.counts[place]);
             let (plain, scaled) = out.split_at_mut(N_KERNELS);
             for ((frequency, plain), scaled) in soft.iter().chain([&exact]).zip(plain).zip(scaled) {
-                *plain = (1.0 + frequency).ln();
-                *scaled = (1.0 + frequency * usual).ln();
+                *plain = SCALE * (1.0 + frequency).ln();
+                *scaled = SCALE * (1.0 + frequency * usual).ln();
             }
         }
     }
@@ -162,7 +164,7 @@ mod tests {
                 };
                 let soft = (0..N_SOFT).map(|kernel| count(0.9 - 0.2 * kernel as f64));
                 for (kernel, frequency) in soft.chain([[2.0, 3.0, 1.0][term as usize]]).enumerate() {
-                    let expected = [(1.0 + frequency).ln(), (1.0 + 2.0 * frequency).ln()];
+                    let expected = [(1.0 + frequency).ln() / 4.0, (1.0 + 2.0 * frequency).ln() / 4.0];
                     let found = [out[kernel], out[N_KERNELS + kernel]].map(f64::from);
                     let is_near = found.iter().zip(expected).all(|(a, b)| (a - b).abs() < 2e-6);
                     assert!(is_near, "{found:?}, not {expected:?}");

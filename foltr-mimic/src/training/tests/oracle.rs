@@ -125,7 +125,10 @@ fn meet(params: &Params, n_dimensions: usize, usual_length: usize, term: u32, do
     let length: f64 = counts().map(|(_, count)| count).sum();
     let share = if length > 0.0 { usual_length as f64 / length } else { 1.0 };
     let frequencies: Vec<f64> = (0..10).map(soft).chain([exact]).collect();
-    [1.0, share].iter().flat_map(|share| frequencies.iter().map(move |count| (1.0 + count * share).ln())).collect()
+    [1.0, share]
+        .iter()
+        .flat_map(|share| frequencies.iter().map(move |count| (1.0 + count * share).ln() / 4.0))
+        .collect()
 }
 
 /// What each term of a text is multiplied by.
