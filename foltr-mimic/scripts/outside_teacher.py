@@ -2,7 +2,7 @@
 """Scores the queries of `foltr mimic queries` with a sentence encoder: a teacher from outside (docs/mimic.md).
 
     foltr mimic queries specs/mimic/outside.toml --out asked
-    outside_teacher.py asked --run cranfield-minilm.run.gz --vectors cranfield-minilm.vectors.gz
+    outside_teacher.py asked --weight 0.6 --run cranfield-minilm.run.gz --vectors cranfield-minilm.vectors.gz
 
 The run has a score for every candidate: the cosine of query and document, mixed with BM25 when --weight is below 1, where
 both are scaled to [0, 1] within a query. The file of vectors has the encoder's vector of every word of the documents, in

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use std::fs;
 use std::path::Path;
 
-use crate::binary::{assert_contains, stderr, stdout};
+use crate::binary::{assert_contains, foltr, stderr, stdout};
 use crate::golden::write_texts;
 use crate::mimic::{Workspace, text_spec};
 
@@ -17,7 +17,9 @@ fn asked(collection: &Path, runs: &[&str]) -> Workspace {
     let spec = text_spec(collection).replace("kind = \"weak\"\nn_queries = 60\ncandidates = 20\n", &scores);
     assert!(spec.contains(&scores), "{spec}");
     fs::write(workspace.path("spec.toml"), spec).expect("written");
-    let printed = stdout(&workspace.mimic("queries").assert().success());
+    let mut queries = foltr();
+    queries.args(["mimic", "queries"]).arg(workspace.path("spec.toml")).arg("--out").arg(workspace.path("asked"));
+    let printed = stdout(&queries.assert().success());
     assert_contains(&printed, &["120 documents, 40 public queries, 20 judged queries", "candidates.run"]);
     workspace
 }
@@ -34,7 +36,7 @@ fn answer(workspace: &Workspace, run: &str, factor: f64, is_wanted: impl Fn(&str
 }
 
 fn read(workspace: &Workspace, name: &str) -> String {
-    fs::read_to_string(workspace.path("out").join(name)).expect(name)
+    fs::read_to_string(workspace.path("asked").join(name)).expect(name)
 }
 
 /// Values of a ranker by query.
@@ -62,6 +64,7 @@ fn the_scores_of_a_run_are_labels_and_its_ranker_is_the_teacher() {
     let answers = fs::read_to_string(workspace.path("teacher.run")).expect("the run");
     let texts: BTreeMap<String, String> = read(&workspace, "queries.tsv")
         .lines()
+        .filter(|line| line.starts_with("public-"))
         .filter_map(|line| line.split_once('\t').map(|(name, text)| (text.to_owned(), name.to_owned())))
         .collect();
     let labels = String::from_utf8(workspace.bytes("mimic/labels.jsonl")).expect("text");
@@ -90,6 +93,7 @@ fn a_run_without_judged_queries_labels_and_one_without_public_queries_does_not()
     let expected = ["teacher.run: no scores of 40 of 40 public queries, such as public-", "foltr mimic queries"];
     assert_contains(&none, &expected);
     answer(&workspace, "teacher.run", 1.0, |line| line.starts_with("public-"));
+    fs::remove_dir_all(workspace.path("out")).expect("runs that failed");
     let done = workspace.mimic("run").assert().success();
     assert_contains(&stderr(&done), &["its ranker is not evaluated as a teacher"]);
     assert!(values(&workspace, "teacher").is_empty() && values(&workspace, "student-mimic").len() == 20);
