@@ -75,11 +75,13 @@ pub fn interpolate(network: &[f32], bm25: &[f32], weight: f32) -> Vec<f32> {
     scaled.map(|(network, bm25)| weight * network + (1.0 - weight) * bm25).collect()
 }
 
-/// A list with its first documents, as many as there are scores, by score; of equals the earlier stays first.
+/// A list with its first documents, as many as there are scores, by score. Of equals the one with the lower number is first,
+/// wherever it was: a network that scores all alike must not inherit the order of the list.
 pub fn rerank(ranked: &[u32], scores: &[f32]) -> Vec<u32> {
     let mut order: Vec<usize> = (0..scores.len()).collect();
     // Adding zero makes -0 equal to 0, as a comparison has it.
-    order.sort_by(|&a, &b| (scores[b] + 0.0).total_cmp(&(scores[a] + 0.0)));
+    let by_score = |a: usize, b: usize| (scores[b] + 0.0).total_cmp(&(scores[a] + 0.0));
+    order.sort_unstable_by(|&a, &b| by_score(a, b).then(ranked[a].cmp(&ranked[b])));
     let first = order.into_iter().map(|position| ranked[position]);
     first.chain(ranked[scores.len()..].iter().copied()).collect()
 }
@@ -120,7 +122,8 @@ mod tests {
         assert_eq!(interpolate(&network, &bm25, 0.5), [0.5; 3]);
         assert_eq!(interpolate(&[0.1; 7], &[0.0; 7], 0.5), [0.0; 7], "equal scores");
         assert!(interpolate(&[], &[], 0.5).is_empty());
-        assert_eq!(rerank(&[4, 8, 6, 2, 1], &[0.0, 1.0, -0.0]), [8, 4, 6, 2, 1]);
+        assert_eq!(rerank(&[6, 8, 4, 2, 1], &[0.0, 1.0, -0.0]), [8, 4, 6, 2, 1]);
+        assert_eq!(rerank(&[7, 3, 5], &[0.5; 3]), [3, 5, 7], "nothing of the list's order is left");
         assert_eq!(rerank(&[4, 8], &[]), [4, 8]);
     }
 }
