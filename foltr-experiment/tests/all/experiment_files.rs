@@ -57,7 +57,7 @@ fn a_problem_has_line_key_value_and_what_is_right() {
         (
             fpdgd().set("learner.kind", "\"pdg\""),
             &["22: `learner.kind` = \"pdg\": unknown value; did you mean `pdgd`? Expected one of: pdgd, evolution, \
-               centralised-pdgd, least-squares, ranking-svm, random"],
+               dbgd, mgd, pair-rank, centralised-pdgd, least-squares, ranking-svm, random"],
         ),
         (
             fpdgd().set("federation.optimiser", wrong_rate),
