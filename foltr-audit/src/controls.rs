@@ -134,7 +134,8 @@ fn local_controls(control: &mut impl FnMut(&str, fn() -> Case)) {
         case(&response(epsilon_of(0.5)), response(epsilon_of(0.55)), REWARDS)
     });
     control("Laplace on rewards, 0.9 of the noise", || {
-        case(&reward_laplace(EPSILON), reward_laplace(EPSILON / 0.9), noisy_rewards(false))
+        let scenario = Scenario { n_samples: 400_000, ..noisy_rewards(false) };
+        case(&reward_laplace(EPSILON), reward_laplace(EPSILON / 0.9), scenario)
     });
     control("Laplace on rewards, a retry with fresh noise labelled as one message", || {
         repeated(&reward_laplace(EPSILON), 2, noisy_rewards(true))

@@ -291,18 +291,37 @@ impl Assurance {
         !matches!(self, Self::Heuristic { .. })
     }
 
-    /// The one that promises less, which is what two requests promise to each of their leavers.
+    /// What two requests promise to each of their leavers: what both do.
     #[must_use]
     pub fn weaker(self, other: Self) -> Self {
-        let promise = |assurance: &Self| match assurance {
-            Self::Exact => (0.0, 0.0),
-            Self::Certified { epsilon, delta } => (*epsilon, *delta),
-            Self::Heuristic { .. } => (f64::INFINITY, 1.0),
-        };
-        if promise(&self) < promise(&other) { other } else { self }
+        match (self, other) {
+            (Self::Exact, other) => other,
+            (one, Self::Exact) => one,
+            (heuristic @ Self::Heuristic { .. }, _) | (_, heuristic @ Self::Heuristic { .. }) => heuristic,
+            (Self::Certified { epsilon, delta }, Self::Certified { epsilon: other, delta: other_delta }) => {
+                Self::Certified { epsilon: epsilon.max(other), delta: delta.max(other_delta) }
+            }
+        }
     }
 
     fn heuristic(why: &str) -> Self {
         Self::Heuristic { why: why.to_owned() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn two_requests_promise_what_both_do() {
+        let certified = |epsilon, delta| Assurance::Certified { epsilon, delta };
+        let heuristic = Assurance::heuristic("no proof");
+        assert_eq!(Assurance::Exact.weaker(Assurance::Exact), Assurance::Exact);
+        assert_eq!(Assurance::Exact.weaker(certified(1.0, 1e-5)), certified(1.0, 1e-5));
+        // Neither implies the other.
+        assert_eq!(certified(1.0, 1e-3).weaker(certified(2.0, 1e-9)), certified(2.0, 1e-3));
+        assert_eq!(certified(1.0, 1e-3).weaker(heuristic.clone()), heuristic);
+        assert_eq!(heuristic.clone().weaker(Assurance::Exact), heuristic);
     }
 }
