@@ -32,7 +32,7 @@ pub enum Representation {
         /// Whether the element-wise product of query and document follows the two; not in the paper.
         product: bool,
     },
-    /// How often terms like each term of the query are in the document: see [`super::kernels`]. Embeddings stay as they
+    /// How often terms like each term of the query are in the document, by kernels over cosines. Embeddings stay as they
     /// are.
     Interaction {
         n_terms: usize,
