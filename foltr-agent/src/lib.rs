@@ -1,4 +1,10 @@
 #![doc = include_str!("../README.md")]
 
+pub mod answer;
+pub mod catalogue;
 pub mod document;
 pub mod extract;
+pub mod feature;
+pub mod history;
+pub mod home;
+pub mod index;

@@ -1,0 +1,72 @@
+//! The lists that were made: what a click on one of them means.
+
+use std::collections::BTreeMap;
+
+use foltr_client::ImpressionId;
+use foltr_rank::interleave::InterleavedList;
+
+use crate::answer::{DocumentId, ListId};
+
+/// Lists that are remembered; clicks on older ones are too late.
+const MOST: usize = 200;
+
+/// How a list came about.
+#[derive(Debug)]
+pub(super) enum Origin {
+    /// The device made it, and learns from it.
+    Device(ImpressionId),
+    /// In the order of scores, of the ranker and of plain BM25 in turns: to compare them.
+    Compared(Box<InterleavedList>),
+    /// In the order of scores: nothing is learnt from it.
+    Plain,
+}
+
+#[derive(Debug)]
+pub(super) struct List {
+    pub origin: Origin,
+    /// As shown, those behind the learned places included.
+    pub order: Vec<DocumentId>,
+    /// Of the documents in the order of `order`, scaled, one after the other.
+    pub rows: Vec<f32>,
+    pub words: String,
+    /// Whether a person has seen it.
+    pub is_seen: bool,
+    pub first_opened: Option<u32>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Lists {
+    lists: BTreeMap<ListId, List>,
+    next: u64,
+}
+
+impl Lists {
+    /// Returns its id, and the lists that are over because of it.
+    pub fn add(&mut self, list: List) -> (ListId, Vec<List>) {
+        self.next += 1;
+        let id = ListId(self.next);
+        self.lists.insert(id, list);
+        let mut over = Vec::new();
+        while self.lists.len() > MOST {
+            over.extend(self.lists.pop_first().map(|(_, list)| list));
+        }
+        (id, over)
+    }
+
+    pub fn get(&self, id: ListId) -> Option<&List> {
+        self.lists.get(&id)
+    }
+
+    pub fn get_mut(&mut self, id: ListId) -> Option<&mut List> {
+        self.lists.get_mut(&id)
+    }
+
+    pub fn remove(&mut self, id: ListId) -> Option<List> {
+        self.lists.remove(&id)
+    }
+
+    /// Whether the next list is to compare rankers, if one of so many is.
+    pub fn is_turn(&self, of: u64) -> bool {
+        self.next % of == of - 1
+    }
+}
