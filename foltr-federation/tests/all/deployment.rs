@@ -14,7 +14,8 @@ use foltr_rank::learn::{EvolutionParameters, LeastSquares, PdgdParameters};
 use foltr_rank::personal::Personalisation;
 use foltr_rank::{EvolutionStream, Initialisation, Learner, RankerShape};
 
-const PDGD: PdgdParameters = PdgdParameters { learning_rate: 0.1, updates: Updates::Immediate, proximal: None };
+const PDGD: PdgdParameters =
+    PdgdParameters { learning_rate: 0.1, updates: Updates::Immediate, proximal: None, max_displacement: None };
 const LINEAR: RankerShape = RankerShape::Linear { initialisation: Initialisation::Zero };
 
 fn plain() -> FederationPlan {

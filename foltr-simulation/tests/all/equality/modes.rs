@@ -20,7 +20,8 @@ use foltr_simulation::pace::Stragglers;
 const LINEAR: RankerShape = RankerShape::Linear { initialisation: Initialisation::Zero };
 const NETWORK: RankerShape =
     RankerShape::Mlp { hidden: 10, activation: Activation::Logistic, initialisation: Initialisation::Zero };
-const PDGD: PdgdParameters = PdgdParameters { learning_rate: 0.1, updates: Updates::Immediate, proximal: None };
+const PDGD: PdgdParameters =
+    PdgdParameters { learning_rate: 0.1, updates: Updates::Immediate, proximal: None, max_displacement: None };
 const DBGD: DbgdParameters =
     DbgdParameters { learning_rate: 0.1, exploration: 1.0, interleaving: Interleaving::Probabilistic };
 const MGD: MgdParameters =
