@@ -80,7 +80,12 @@ impl Default for LocalLearning {
         Self {
             ranker: RankerShape::Linear { initialisation: Initialisation::Zero },
             model: None,
-            learner: PdgdParameters { learning_rate: 0.1, updates: Updates::Immediate, proximal: None },
+            learner: PdgdParameters {
+                learning_rate: 0.1,
+                updates: Updates::Immediate,
+                proximal: None,
+                max_displacement: None,
+            },
             list_length: 10,
             personalisation: None,
         }

@@ -15,7 +15,8 @@ const N_INTERACTIONS: usize = 4;
 /// Federated averaging of a linear ranker by everyone.
 pub fn plan(arguments: &Arguments) -> FederationPlan {
     let ranker = RankerShape::Linear { initialisation: Initialisation::Zero };
-    let pdgd = PdgdParameters { learning_rate: 1.0, updates: Updates::Immediate, proximal: None };
+    let pdgd =
+        PdgdParameters { learning_rate: 1.0, updates: Updates::Immediate, proximal: None, max_displacement: None };
     let (n_clients, n_rounds) = (arguments.devices as usize, arguments.rounds as usize);
     let privacy = match arguments.privacy {
         PrivacyChoice::None => Privacy::NONE,

@@ -73,7 +73,12 @@ const FULL: Size = Size {
 
 impl Size {
     fn plan(&self) -> FederationPlan {
-        let pdgd = PdgdParameters { learning_rate: LEARNING_RATE, updates: Updates::Immediate, proximal: None };
+        let pdgd = PdgdParameters {
+            learning_rate: LEARNING_RATE,
+            updates: Updates::Immediate,
+            proximal: None,
+            max_displacement: None,
+        };
         let ranker = RankerShape::Linear { initialisation: Initialisation::Zero };
         let (n_clients, n_rounds) = (self.n_devices as usize, self.n_rounds as usize);
         let everyone = FederationPlan::averaging(Learner::Pdgd(pdgd), ranker, n_clients, N_INTERACTIONS, n_rounds);
@@ -88,6 +93,7 @@ impl Size {
             n_shown: 10,
             clip_radius: None,
             proximal: 0.0,
+            max_displacement: None,
         });
         let data = ClientData::iid(TrainingSet::new(fold.train.clone(), 10), users.clone(), N_INTERACTIONS as u32);
         let everyone = FederationSettings::averaging(seed, server.shape, learning, self.n_devices);

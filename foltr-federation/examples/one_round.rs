@@ -56,7 +56,8 @@ fn features() -> FeatureSchema {
 
 /// What all agree on: PDGD, a linear ranker, updates clipped to .5, and noise for epsilon 8 over all rounds.
 fn plan() -> Result<Plan, Box<dyn Error>> {
-    let pdgd = PdgdParameters { learning_rate: 0.1, updates: Updates::Immediate, proximal: None };
+    let pdgd =
+        PdgdParameters { learning_rate: 0.1, updates: Updates::Immediate, proximal: None, max_displacement: None };
     let ranker = RankerShape::Linear { initialisation: Initialisation::Zero };
     let noise = CentralDiscreteGaussianParameters {
         clip: Clip::Fixed(0.5),

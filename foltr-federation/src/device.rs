@@ -44,7 +44,7 @@ use crate::worker_momentum::WorkerMomentum;
 /// #     fn is_simulated(&self) -> bool { true }
 /// # }
 ///
-/// let pdgd = PdgdParameters { learning_rate: 0.1, updates: Updates::Immediate, proximal: None };
+/// let pdgd = PdgdParameters { learning_rate: 0.1, updates: Updates::Immediate, proximal: None, max_displacement: None };
 /// let ranker = RankerShape::Linear { initialisation: Initialisation::Zero };
 /// // One client, one interaction a round.
 /// let federation = FederationPlan::averaging(Learner::Pdgd(pdgd), ranker, 1, 1, 10);

@@ -21,6 +21,7 @@ pub fn round() -> Result<Vec<f32>, Box<dyn Error>> {
         n_shown: 10,
         clip_radius: None,
         proximal: 0.0,
+        max_displacement: None,
     });
     let mut session = Session::new(shape, learning)?;
     // The operating system's generator on a device; here one whose numbers can be repeated.

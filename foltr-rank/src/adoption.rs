@@ -137,8 +137,14 @@ struct Reference {
 /// use foltr_rank::{Candidates, Learning, Models, Session, Shape};
 ///
 /// let (shape, release_7) = (Shape::Linear { n_features: 2 }, [1.0, 0.0]);
-/// let pdgd =
-///     PdgdSettings { learning_rate: 0.1, updates: Updates::Immediate, n_shown: 10, clip_radius: None, proximal: 0.0 };
+/// let pdgd = PdgdSettings {
+///     learning_rate: 0.1,
+///     updates: Updates::Immediate,
+///     n_shown: 10,
+///     clip_radius: None,
+///     proximal: 0.0,
+///     max_displacement: None,
+/// };
 /// let mut session = Session::new(shape, Learning::Pdgd(pdgd))?;
 /// let mut adoption = Adoption::new(AdoptionRule { error: 0.05, lists: 1_000 }, shape, 7, &release_7)?;
 /// let mut random = Streams::new(1).open(Purpose::Interaction, 0, 0); // a device takes the operating system's

@@ -7,9 +7,15 @@
 //! Distribution*, Journal of Mathematical Psychology 15, 1977. The noise has 31 random bits and single precision, with
 //! the digits where the largest values are: the law is exact to about 1e-6.
 
+mod bounded;
+
 use bytemuck::cast_slice_mut;
 use rand::Rng;
 
+pub(crate) use self::bounded::Allowed;
+#[cfg(test)]
+pub(crate) use self::bounded::by_definition;
+pub use self::bounded::{BoundedSampler, MAX_DISPLACEMENT};
 use crate::elementary::{exponential_from_uniform, ln, uniform_from_word};
 use crate::query::{LANES, Ranking};
 use crate::select::ScoreBuffer;

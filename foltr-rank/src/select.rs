@@ -78,6 +78,21 @@ impl ScoreBuffer {
         best.copy_from_slice(self.best(best.len()));
     }
 
+    /// [`Self::best`], quickly where `n` is small.
+    pub(crate) fn best_few(&mut self, n: usize) -> &[u32] {
+        let n = n.min(self.n_docs);
+        if (1..=GROUPS).contains(&n) {
+            let mut order = std::mem::take(&mut self.order);
+            order.resize(n, EMPTY);
+            let is_distinct = select_distinct(self.padded(), &mut order);
+            self.order = order;
+            if is_distinct {
+                return &self.order;
+            }
+        }
+        self.best(n)
+    }
+
     /// The best `n` documents (or all, if there are fewer), best first; also more than can be shown.
     pub(crate) fn best(&mut self, n: usize) -> &[u32] {
         let Self { padded, n_docs, order } = self;
@@ -275,6 +290,14 @@ mod tests {
         ranking.docs().to_vec()
     }
 
+    /// With what was asked before still in the buffer.
+    fn best_few(scores: &[f32], n: usize) -> Vec<u32> {
+        let mut buffer = ScoreBuffer::default();
+        buffer.reset(scores.len()).copy_from_slice(scores);
+        buffer.best_few(n / 2 + 1);
+        buffer.best_few(n).to_vec()
+    }
+
     fn by_sorting(scores: &[f32], n_shown: usize) -> Vec<u32> {
         let mut order: Vec<u32> = (0..scores.len() as u32).collect();
         order.sort_by(|&a, &b| scores[b as usize].total_cmp(&scores[a as usize]).then(b.cmp(&a)));
@@ -316,6 +339,7 @@ mod tests {
         #[test]
         fn agrees_with_sorting(scores in prop::collection::vec(-3.0_f32..3.0, 1..400), n_shown in 1_usize..=MAX_SHOWN) {
             prop_assert_eq!(select(&scores, n_shown), by_sorting(&scores, n_shown));
+            prop_assert_eq!(best_few(&scores, n_shown), by_sorting(&scores, n_shown));
         }
 
         #[test]
@@ -324,6 +348,7 @@ mod tests {
         ) {
             let scores: Vec<f32> = scores.into_iter().map(f32::from).collect();
             prop_assert_eq!(select(&scores, n_shown), by_sorting(&scores, n_shown));
+            prop_assert_eq!(best_few(&scores, n_shown), by_sorting(&scores, n_shown));
         }
     }
 }

@@ -36,6 +36,7 @@ use open_impressions::OpenImpressions;
 /// let shape = Shape::Linear { n_features: 2 };
 /// let learning = Learning::Pdgd(PdgdSettings {
 ///     learning_rate: 0.1, updates: Updates::Immediate, n_shown: 10, clip_radius: None, proximal: 0.0,
+///     max_displacement: None,
 /// });
 /// let mut session = Session::new(shape, learning)?;
 /// let mut random = Streams::new(1).open(Purpose::Interaction, 0, 0); // a device takes the operating system's

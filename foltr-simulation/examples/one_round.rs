@@ -31,6 +31,7 @@ pub fn rounds() -> Result<(f64, f64), Box<dyn Error>> {
         n_shown: 10,
         clip_radius: None,
         proximal: 0.0,
+        max_displacement: None,
     });
     let settings = FederationSettings::averaging(1, shape, learning, 100);
 

@@ -21,6 +21,8 @@ pub struct CentralisedSettings {
     /// The rate is multiplied by this after every step.
     pub decay: f64,
     pub batch: usize,
+    /// No document is shown further than so many places from its rank by score; none for no bound.
+    pub max_displacement: Option<usize>,
     /// Interactions a round: the stretch between two looks from outside.
     pub n_interactions: usize,
     pub n_shown: usize,
@@ -56,6 +58,7 @@ impl<'a> CentralisedRun<'a> {
                 n_shown: settings.n_shown,
                 clip_radius: None,
                 proximal: 0.0,
+                max_displacement: settings.max_displacement,
             },
         );
         let streams = Streams::new(settings.seed);
@@ -133,6 +136,7 @@ mod tests {
             learning_rate,
             decay: 0.999,
             batch,
+            max_displacement: None,
             n_interactions: 200,
             n_shown: 10,
             users: Users::Cascade(Cascade::preset(Preset::Perfect, 2).expect("three grades")),

@@ -86,8 +86,14 @@ impl Scene {
 
     /// A learner; `updates` says whether its lists come from the moved model.
     pub(super) fn learner(&self, updates: Updates) -> Pdgd {
-        let settings =
-            PdgdSettings { learning_rate: LEARNING_RATE, updates, n_shown: N_SHOWN, clip_radius: None, proximal: 0.0 };
+        let settings = PdgdSettings {
+            learning_rate: LEARNING_RATE,
+            updates,
+            n_shown: N_SHOWN,
+            clip_radius: None,
+            proximal: 0.0,
+            max_displacement: None,
+        };
         Pdgd::new(Shape::Linear { n_features: self.data.n_features() }, settings)
     }
 

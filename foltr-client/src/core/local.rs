@@ -45,6 +45,7 @@ fn setup(options: &LocalLearning, n_features: usize) -> Result<Setup, LoadError>
         n_shown: *list_length,
         clip_radius: None,
         proximal: learner.proximal.unwrap_or(0.0) as f32,
+        max_displacement: learner.max_displacement,
     };
     let (learning, personalisation) = (Learning::Pdgd(settings), *personalisation);
     Ok(Setup { shape: ranker.shape(n_features), learning, personalisation })

@@ -129,6 +129,7 @@ fn warmed_up(
         learning_rate: pdgd.learning_rate,
         decay: 1.0,
         batch: 1,
+        max_displacement: pdgd.max_displacement,
         n_interactions,
         n_shown: experiment.metrics.list_length,
         users,

@@ -32,6 +32,7 @@ impl<'a> Trainer<'a> {
                 learning_rate: learner.learning_rate,
                 decay: learner.decay.unwrap_or(1.0),
                 batch: learner.batch,
+                max_displacement: learner.max_displacement,
                 n_interactions: learner.interactions_per_round,
                 n_shown: experiment.metrics.list_length,
                 users: partition.users()[0].clone(),

@@ -20,7 +20,7 @@ const FORMAT: u64 = 1;
 /// use foltr_rank::learn::pdgd::Updates;
 /// use foltr_rank::{Initialisation, Learner, RankerShape};
 ///
-/// let pdgd = PdgdParameters { learning_rate: 0.1, updates: Updates::Immediate, proximal: None };
+/// let pdgd = PdgdParameters { learning_rate: 0.1, updates: Updates::Immediate, proximal: None, max_displacement: None };
 /// let ranker = RankerShape::Linear { initialisation: Initialisation::Zero };
 /// let federation = FederationPlan::averaging(Learner::Pdgd(pdgd), ranker, 100, 4, 50);
 /// let features = FeatureSchema::numbered(46, Normalisation::Query);
@@ -131,7 +131,8 @@ mod tests {
     use foltr_rank::{Initialisation, Learner, RankerShape};
 
     fn plan(features: &FeatureSchema, simulated: bool) -> Plan {
-        let pdgd = PdgdParameters { learning_rate: 0.1, updates: Updates::Immediate, proximal: None };
+        let pdgd =
+            PdgdParameters { learning_rate: 0.1, updates: Updates::Immediate, proximal: None, max_displacement: None };
         let ranker = RankerShape::Linear { initialisation: Initialisation::Zero };
         let federation = FederationPlan::averaging(Learner::Pdgd(pdgd), ranker, 100, 4, 50);
         Plan::new(federation, features, simulated).expect("a sound plan")

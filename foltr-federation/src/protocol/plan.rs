@@ -29,7 +29,7 @@ use foltr_rank::session::{Session, SessionError};
 /// use foltr_rank::learn::pdgd::Updates;
 /// use foltr_rank::{Initialisation, Learner, RankerShape};
 ///
-/// let pdgd = PdgdParameters { learning_rate: 0.1, updates: Updates::Immediate, proximal: None };
+/// let pdgd = PdgdParameters { learning_rate: 0.1, updates: Updates::Immediate, proximal: None, max_displacement: None };
 /// let ranker = RankerShape::Linear { initialisation: Initialisation::Zero };
 /// let federation = FederationPlan::averaging(Learner::Pdgd(pdgd), ranker, 100, 4, 50);
 /// let features = FeatureSchema::numbered(46, Normalisation::Query);

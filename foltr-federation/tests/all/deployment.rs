@@ -12,9 +12,10 @@ use foltr_rank::learn::evolution::Reward;
 use foltr_rank::learn::pdgd::Updates;
 use foltr_rank::learn::{EvolutionParameters, LeastSquares, PdgdParameters};
 use foltr_rank::personal::Personalisation;
-use foltr_rank::{EvolutionStream, Initialisation, Learner, RankerShape};
+use foltr_rank::{EvolutionStream, Initialisation, Learner, Learning, RankerShape};
 
-const PDGD: PdgdParameters = PdgdParameters { learning_rate: 0.1, updates: Updates::Immediate, proximal: None };
+const PDGD: PdgdParameters =
+    PdgdParameters { learning_rate: 0.1, updates: Updates::Immediate, proximal: None, max_displacement: None };
 const LINEAR: RankerShape = RankerShape::Linear { initialisation: Initialisation::Zero };
 
 fn plain() -> FederationPlan {
@@ -84,6 +85,27 @@ fn every_part_that_only_a_simulation_knows_is_refused_with_its_reason() {
     ] {
         let problems = problems(plan.clone());
         assert!(problems.iter().any(|(at, text)| at == key && text.contains(why)), "{key}: {problems:?}");
+    }
+}
+
+/// Plans without a bound keep the bytes, and so the hash, that they had before there was one.
+#[test]
+fn a_bound_on_displacement_is_in_the_plan_only_where_there_is_one() {
+    let bounded = |max_displacement| FederationPlan {
+        learner: Learner::Pdgd(PdgdParameters { max_displacement, ..PDGD }),
+        ..plain()
+    };
+    let bytes = |plan: &Plan| String::from_utf8(plan.encode().expect("sound")).expect("JSON");
+    let without = Plan::new(bounded(None), &features(), false).expect("deployable");
+    assert!(!bytes(&without).contains("displacement"));
+    let with = Plan::new(bounded(Some(2)), &features(), false).expect("deployable");
+    assert!(bytes(&with).contains("\"max_displacement\":2"));
+    assert_eq!(Plan::decode(bytes(&with).as_bytes()).expect("its own bytes"), with);
+    let Learning::Pdgd(settings) = with.learning().expect("a client learner") else { panic!("PDGD") };
+    assert_eq!(settings.max_displacement, Some(2));
+    for displacement in [0, 101] {
+        let problems = problems(bounded(Some(displacement)));
+        assert!(problems.iter().any(|(key, why)| key == "learner.max_displacement" && why.contains("1 to 100")));
     }
 }
 

@@ -20,7 +20,8 @@ const EVOLUTION: EvolutionParameters =
     EvolutionParameters { sigma: 0.01, antithetic: false, reward: Reward::MaxRr, stream: EvolutionStream::Separate };
 
 fn federation() -> FederationPlan {
-    let pdgd = PdgdParameters { learning_rate: 0.1, updates: Updates::Immediate, proximal: None };
+    let pdgd =
+        PdgdParameters { learning_rate: 0.1, updates: Updates::Immediate, proximal: None, max_displacement: None };
     let ranker = RankerShape::Linear { initialisation: Initialisation::Zero };
     FederationPlan::averaging(Learner::Pdgd(pdgd), ranker, 10, 2, 5)
 }

@@ -28,7 +28,12 @@ struct Federation {
 
 /// Both learners, every deployable ranker of one's own, and a momentum.
 fn federations() -> Vec<Federation> {
-    let pdgd = Learner::Pdgd(PdgdParameters { learning_rate: 0.1, updates: Updates::Immediate, proximal: None });
+    let pdgd = Learner::Pdgd(PdgdParameters {
+        learning_rate: 0.1,
+        updates: Updates::Immediate,
+        proximal: None,
+        max_displacement: None,
+    });
     let evolution = Learner::Evolution(EvolutionParameters {
         sigma: 0.1,
         antithetic: true,

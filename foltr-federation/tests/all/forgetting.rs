@@ -21,7 +21,8 @@ const LATE: u32 = 3;
 const FIRST: u32 = 4;
 
 fn plain() -> FederationPlan {
-    let pdgd = PdgdParameters { learning_rate: 0.1, updates: Updates::Immediate, proximal: None };
+    let pdgd =
+        PdgdParameters { learning_rate: 0.1, updates: Updates::Immediate, proximal: None, max_displacement: None };
     let ranker = RankerShape::Linear { initialisation: Initialisation::Zero };
     let history = HistoryPolicy { checkpoints_every: Some(3), ..HistoryPolicy::default() };
     FederationPlan {

@@ -18,7 +18,8 @@ use serde::Serialize;
 
 use crate::protocol_fuzz::{check_signed, signed};
 
-const PDGD: PdgdParameters = PdgdParameters { learning_rate: 0.1, updates: Updates::Immediate, proximal: None };
+const PDGD: PdgdParameters =
+    PdgdParameters { learning_rate: 0.1, updates: Updates::Immediate, proximal: None, max_displacement: None };
 const INITIALISATION: Initialisation = Initialisation::RandomNorm { norm: 0.01 };
 const LINEAR: RankerShape = RankerShape::Linear { initialisation: INITIALISATION };
 const MLP: RankerShape = RankerShape::Mlp { hidden: 10, activation: Activation::Relu, initialisation: INITIALISATION };

@@ -45,7 +45,12 @@ fn signed<T: Document>(document: &Signed<T>) -> Value {
 
 fn plan() -> (FeatureSchema, Plan) {
     let features = FeatureSchema::numbered(2, Normalisation::Query);
-    let pdgd = PdgdParameters { learning_rate: 0.1, updates: Updates::Immediate, proximal: Some(1e-7) };
+    let pdgd = PdgdParameters {
+        learning_rate: 0.1,
+        updates: Updates::Immediate,
+        proximal: Some(1e-7),
+        max_displacement: None,
+    };
     let ranker = RankerShape::Linear { initialisation: Initialisation::Zero };
     let federation = FederationPlan::averaging(Learner::Pdgd(pdgd), ranker, 100, 4, 50);
     let plan = Plan::new(federation, &features, false).expect("deployable");

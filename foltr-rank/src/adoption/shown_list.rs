@@ -12,6 +12,7 @@
 use crate::elementary::exp_double;
 use crate::learn::Lesson;
 use crate::learn::pdgd::pair_weights::{for_each_pair_log, log_add_exp};
+use crate::learn::pdgd::{BoundedList, Sums};
 use crate::metric::discount;
 use crate::query::{Clicks, Impression, ImpressionError, MAX_SHOWN, QueryError, QueryView, Ranking, row_stride};
 use crate::ranker::Ranker;
@@ -56,7 +57,7 @@ impl ShownList {
         hidden: f64,
         clicks: Clicks,
     ) -> Result<Option<Self>, ListError> {
-        let (docs, n_shown) = (ranking.docs(), ranking.len());
+        let n_shown = ranking.len();
         Impression::try_new(query, ranking, clicks)?;
         if scores.len() != n_shown {
             return Err(ListError::Scores { n_scores: scores.len(), n_shown });
@@ -66,16 +67,47 @@ impl ShownList {
         if let Some(&score) = scores.iter().find(is_wrong).or(hidden_is_wrong.then_some(&hidden)) {
             return Err(ListError::NotFinite { score });
         }
-        let unclicked = all_positions(n_shown) & !clicks.0;
+        let rho_of = |unclicked: u128, rho: &mut Vec<f32>| {
+            let add = |_, _, inverse_rho: f64| rho.push((1.0 / inverse_rho) as f32);
+            for_each_pair_log(scores, hidden, clicks, unclicked, add);
+        };
+        Self::of_pairs(query, ranking, clicks, openness(scores, hidden), rho_of)
+    }
+
+    /// The evidence of a list with bounded displacement. Pairs that cannot be exchanged count 0.
+    fn of_bounded(
+        query: QueryView<'_>,
+        ranking: &Ranking,
+        bounded: &BoundedList,
+        clicks: Clicks,
+    ) -> Result<Option<Self>, ListError> {
+        Impression::try_new(query, ranking, clicks)?;
+        if bounded.n_shown() != ranking.len() {
+            return Err(ListError::Scores { n_scores: bounded.n_shown(), n_shown: ranking.len() });
+        }
+        Self::of_pairs(query, ranking, clicks, bounded.openness(), |unclicked, rho| {
+            bounded.for_each_pair(&mut Sums::default(), clicks, unclicked, |_, _, pair| rho.push(pair as f32));
+        })
+    }
+
+    /// The evidence of a list whose order is so open and whose pairs weigh what `rho_of` says.
+    fn of_pairs(
+        query: QueryView<'_>,
+        ranking: &Ranking,
+        clicks: Clicks,
+        openness: f64,
+        rho_of: impl FnOnce(u128, &mut Vec<f32>),
+    ) -> Result<Option<Self>, ListError> {
+        let unclicked = all_positions(ranking.len()) & !clicks.0;
         if clicks.0 == 0 || unclicked == 0 {
             return Ok(None);
         }
         let mut rho = Vec::with_capacity((clicks.0.count_ones() * unclicked.count_ones()) as usize);
-        for_each_pair_log(scores, hidden, clicks, unclicked, |_, _, inverse_rho| rho.push((1.0 / inverse_rho) as f32));
-        let rows = docs.iter().flat_map(|&doc| query.row(doc as usize)).copied().collect();
+        rho_of(unclicked, &mut rho);
+        let rows = ranking.docs().iter().flat_map(|&doc| query.row(doc as usize)).copied().collect();
         let list = Self { n_features: query.n_features(), rows, clicks, rho: rho.into() };
         list.query().check()?;
-        Ok((openness(scores, hidden) >= LEAST_OPEN).then_some(list))
+        Ok((openness >= LEAST_OPEN).then_some(list))
     }
 
     /// The evidence of a list that teaches this, which [`OnlineLearner::lesson`](crate::OnlineLearner::lesson) says; none
@@ -86,9 +118,14 @@ impl ShownList {
         lesson: &Lesson,
         clicks: Clicks,
     ) -> Result<Option<Self>, ListError> {
-        let Lesson::Pairs(mass) = lesson else { return Ok(None) };
-        let (scores, hidden) = mass.log_scores();
-        Self::new(query, ranking, &scores, hidden, clicks)
+        match lesson {
+            Lesson::Pairs(mass) => {
+                let (scores, hidden) = mass.log_scores();
+                Self::new(query, ranking, &scores, hidden, clicks)
+            }
+            Lesson::BoundedPairs(bounded) => Self::of_bounded(query, ranking, bounded, clicks),
+            Lesson::Side(_) | Lesson::Duel(_) | Lesson::Nothing => Ok(None),
+        }
     }
 
     /// The evidence of a list that has ended in a [`Session`](crate::Session).

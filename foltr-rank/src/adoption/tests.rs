@@ -405,8 +405,14 @@ fn what_does_not_fit_is_a_named_error() {
 
 #[test]
 fn a_list_that_ended_in_a_session_is_evidence() {
-    let settings =
-        PdgdSettings { learning_rate: 0.1, updates: Updates::Immediate, n_shown: 2, clip_radius: None, proximal: 0.0 };
+    let settings = PdgdSettings {
+        learning_rate: 0.1,
+        updates: Updates::Immediate,
+        n_shown: 2,
+        clip_radius: None,
+        proximal: 0.0,
+        max_displacement: None,
+    };
     let mut session = Session::new(SHAPE, Learning::Pdgd(settings)).expect("sound settings");
     let (mut random, model) = (stream(), 1.5);
     session.begin(Models { global: &[model], clusters: &[] }, 1, &mut random).expect("one parameter");
@@ -429,6 +435,51 @@ fn a_list_that_ended_in_a_session_is_evidence() {
     }
     let unclicked = session.rank(query.view(), 0, &mut random).expect("a list").impression;
     assert_eq!(ShownList::of_impression(&session.dismiss(unclicked).expect("an open list")), None);
+}
+
+/// With a bound on displacement, too: whatever is clicked, of somebody who clicks by position alone the evidence of all lists
+/// that can be drawn adds up to nothing. Which lists count does not depend on the order that came.
+#[test]
+fn with_bounded_displacement_positions_alone_are_no_evidence() {
+    use crate::bytes::{Reader, Writer};
+    use crate::learn::Lesson;
+    use crate::plackett_luce::by_definition::{lists, log_probability, ranks};
+    let features = [0.5_f32, 2.0, 1.0, 0.0, 1.75];
+    let rows = pad_rows(&features, 1);
+    let query = QueryView::new(&rows, 1);
+    let scores: Vec<f64> = features.iter().map(|&feature| 1.5 * f64::from(feature)).collect();
+    let (ranks, mut n_counted) = (ranks(&scores), 0);
+    for (n_shown, k) in [(3, 1), (3, 2), (4, 1), (4, 3), (5, 2)] {
+        let n_ranks = (n_shown + k).min(5);
+        let lesson = |list: &[u32]| {
+            let mut by_rank = scores.clone();
+            by_rank.sort_by(|a, b| b.total_cmp(a));
+            let mut out = Writer::default();
+            out.u8(5).u8(k as u8).u8(n_ranks as u8);
+            by_rank[..n_ranks].iter().for_each(|&score| {
+                out.f32s(&[score as f32]);
+            });
+            list.iter().for_each(|&doc| {
+                out.u8(ranks[doc as usize] as u8);
+            });
+            Lesson::read(n_shown, &mut Reader::new(&out.0)).expect("a list that can be drawn")
+        };
+        for clicks in 1..(1 << n_shown) - 1 {
+            let (mut sum, mut size) = (0.0, 0.0);
+            for list in lists(5, n_shown) {
+                let Some(probability) = log_probability(&scores, k, &list) else { continue };
+                let ranking = Ranking::from_docs(&list).expect("a short list");
+                let evidence = ShownList::of_lesson(query, &ranking, &lesson(&list), Clicks(clicks)).expect("sound");
+                let Some(evidence) = evidence else { continue };
+                let comparison = compare(1.0, -0.3, &[evidence]);
+                sum += probability.exp() * comparison.sum;
+                size += probability.exp() * comparison.sum.abs();
+                n_counted += 1;
+            }
+            assert!(sum.abs() < 1e-6 && size > 1e-3, "{n_shown}, {k}, {clicks:b}: {sum} of {size}");
+        }
+    }
+    assert!(n_counted > 500, "{n_counted}");
 }
 
 #[test]

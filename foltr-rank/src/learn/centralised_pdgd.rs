@@ -2,6 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::pdgd::check_displacement;
 use super::{LearnerParameters, Scheme};
 use crate::parameter::{ParameterError, problems, require};
 
@@ -17,6 +18,9 @@ pub struct CentralisedPdgd {
     /// The learning rate is multiplied by this after every step; 1 when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub decay: Option<f64>,
+    /// No document is shown further than so many places from its rank by score; no bound when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_displacement: Option<usize>,
     /// Interactions of the whole run.
     pub budget: usize,
     /// What counts as one round: the stretch of interactions between two evaluations.
@@ -27,12 +31,13 @@ impl LearnerParameters for CentralisedPdgd {
     const SCHEME: Scheme = Scheme::Centralised;
 
     fn check(&self) -> Vec<ParameterError> {
-        let Self { learning_rate, batch, decay, budget, interactions_per_round } = *self;
+        let Self { learning_rate, batch, decay, max_displacement, budget, interactions_per_round } = *self;
         let (decay, per_round) = (decay.unwrap_or(1.0), interactions_per_round.max(1));
         problems([
             require("learning_rate", learning_rate, learning_rate > 0.0, "a positive number"),
             require("batch", batch as f64, batch > 0, "at least one interaction a step"),
             require("decay", decay, decay > 0.0 && decay <= 1.0, "above 0 and at most 1"),
+            check_displacement(max_displacement),
             require(
                 "interactions_per_round",
                 interactions_per_round as f64,

@@ -2,7 +2,7 @@
 
 use super::dueling::Duel;
 use super::evolution::Sign;
-use super::pdgd::ListMass;
+use super::pdgd::{BoundedList, ListMass};
 use crate::bytes::{BytesError, Reader, Writer};
 
 /// What the list that was ranked last will teach when its clicks are known.
@@ -11,6 +11,8 @@ use crate::bytes::{BytesError, Reader, Writer};
 pub enum Lesson {
     /// PDGD: preferences between pairs of its documents.
     Pairs(ListMass),
+    /// The same of a list with bounded displacement.
+    BoundedPairs(BoundedList),
     /// FOLtR-ES: what users think of one side of the round's perturbation.
     Side(Sign),
     /// DBGD and MGD: which rankers competed in it.
@@ -32,6 +34,7 @@ impl Lesson {
     pub(crate) fn n_bytes(&self) -> usize {
         match self {
             Self::Pairs(mass) => mass.n_bytes(),
+            Self::BoundedPairs(list) => list.n_bytes(),
             Self::Duel(duel) => duel.n_bytes(),
             Self::Side(_) | Self::Nothing => 0,
         }
@@ -52,6 +55,11 @@ impl Lesson {
                 duel.write(out);
                 out
             }
+            Self::BoundedPairs(list) => {
+                out.u8(5);
+                list.write(out);
+                out
+            }
         };
     }
 
@@ -62,6 +70,7 @@ impl Lesson {
             2 => Ok(Self::Side(Sign::Minus)),
             3 => ListMass::read(n_shown, input).map(Self::Pairs),
             4 => Duel::read(n_shown, input).map(Self::Duel),
+            5 => BoundedList::read(n_shown, input).map(Self::BoundedPairs),
             _ => Err(input.wrong("a lesson that no learner has")),
         }
     }

@@ -6,7 +6,10 @@
 //!
 //! Deviation: the result is sent as a step (local minus global) instead of a whole model: the same average, with
 //! more digits.
+//!
+//! `max_displacement` is foltr's own: lists are drawn by [`BoundedSampler`], whose propensities weigh the pairs.
 
+mod bounded_list;
 mod list_mass;
 pub mod pair_weights;
 mod preferences;
@@ -14,6 +17,8 @@ mod preferences;
 use rand::Rng;
 use serde::{Deserialize, Serialize};
 
+pub use self::bounded_list::BoundedList;
+pub(crate) use self::bounded_list::Sums;
 pub use self::list_mass::ListMass;
 use self::pair_weights::unclicked_considered;
 pub use self::preferences::Preferences;
@@ -21,7 +26,7 @@ use super::{LearnerParameters, Learning, Lesson, OnlineLearner, Scheme, Update};
 use crate::bytes::{BytesError, Reader, Writer};
 use crate::parameter::{ParameterError, problems, require};
 use crate::params::{Shape, clip_to_radius};
-use crate::plackett_luce::ListSampler;
+use crate::plackett_luce::{BoundedSampler, ListSampler, MAX_DISPLACEMENT};
 use crate::query::{Impression, MAX_SHOWN, QueryView, Ranking};
 use crate::ranker::Ranker;
 use crate::select::ScoreBuffer;
@@ -49,6 +54,9 @@ pub struct PdgdParameters {
     /// mu of FedProx: how strongly every step is pulled back to the global model (spec section 11); 0 when absent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub proximal: Option<f64>,
+    /// No document is shown further than so many places from its rank by score; no bound when absent.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub max_displacement: Option<usize>,
 }
 
 impl LearnerParameters for PdgdParameters {
@@ -59,6 +67,7 @@ impl LearnerParameters for PdgdParameters {
         problems([
             require("learning_rate", self.learning_rate, self.learning_rate > 0.0, "a positive number"),
             require("proximal", proximal, proximal >= 0.0, "0 (no pull) or a positive number"),
+            check_displacement(self.max_displacement),
         ])
     }
 
@@ -69,8 +78,16 @@ impl LearnerParameters for PdgdParameters {
             n_shown,
             clip_radius,
             proximal: self.proximal.unwrap_or(0.0) as f32,
+            max_displacement: self.max_displacement,
         }))
     }
+}
+
+/// 0 would be a ranking without exploration, from which nothing is learnt: no two documents can be exchanged.
+pub(crate) fn check_displacement(max_displacement: Option<usize>) -> Result<(), ParameterError> {
+    let displacement = max_displacement.unwrap_or(1);
+    let right = "1 to 100 (0 explores nothing and learns nothing), or left out for no bound";
+    require("max_displacement", displacement as f64, (1..=MAX_DISPLACEMENT).contains(&displacement), right)
 }
 
 /// PDGD's settings on the client.
@@ -85,6 +102,8 @@ pub struct PdgdSettings {
     /// mu of FedProx: how strongly every local step is pulled back to the round's global model (spec section 11);
     /// 0 for none. Without effect on accumulated updates, whose weights stay at the global model.
     pub proximal: f32,
+    /// No document is shown further than so many places from its rank by score; none for no bound.
+    pub max_displacement: Option<usize>,
 }
 
 /// One client's PDGD learner.
@@ -94,8 +113,14 @@ pub struct PdgdSettings {
 /// use foltr_rank::rng::{Purpose, Streams};
 /// use foltr_rank::{Candidates, Clicks, Impression, OnlineLearner, Ranking, Shape, Update};
 ///
-/// let settings =
-///     PdgdSettings { learning_rate: 0.1, updates: Updates::Immediate, n_shown: 2, clip_radius: None, proximal: 0.0 };
+/// let settings = PdgdSettings {
+///     learning_rate: 0.1,
+///     updates: Updates::Immediate,
+///     n_shown: 2,
+///     clip_radius: None,
+///     proximal: 0.0,
+///     max_displacement: None,
+/// };
 /// let mut learner = Pdgd::new(Shape::Linear { n_features: 2 }, settings);
 /// let mut random = Streams::new(1).open(Purpose::Interaction, 0, 0);
 /// learner.begin(&[0.0, 0.0], &mut random);
@@ -122,6 +147,10 @@ pub struct Pdgd {
     /// Of the shown documents, by position.
     weights: [f32; MAX_SHOWN],
     sampler: ListSampler,
+    /// In place of the sampler, where displacement is bounded.
+    bounded: Option<BoundedSampler>,
+    bounded_list: BoundedList,
+    sums: Sums,
     n_interactions: u32,
 }
 
@@ -129,7 +158,8 @@ impl Pdgd {
     /// A learner for rankers of this shape. Begin a round before use.
     ///
     /// # Panics
-    /// [`OnlineLearner::rank`] panics with lists longer than [`MAX_SHOWN`]; [`Session`](crate::Session) refuses such settings.
+    /// With a displacement above [`MAX_DISPLACEMENT`]; and [`OnlineLearner::rank`] panics with lists longer than [`MAX_SHOWN`].
+    /// [`Session`](crate::Session) refuses such settings.
     pub fn new(shape: Shape, settings: PdgdSettings) -> Self {
         Self {
             settings,
@@ -141,6 +171,9 @@ impl Pdgd {
             exponentials: Vec::new(),
             weights: [0.0; MAX_SHOWN],
             sampler: ListSampler::default(),
+            bounded: settings.max_displacement.map(BoundedSampler::new),
+            bounded_list: BoundedList::new(),
+            sums: Sums::default(),
             n_interactions: 0,
         }
     }
@@ -164,10 +197,14 @@ impl Pdgd {
         if unclicked_considered(clicks, ranking.len()) == 0 {
             return;
         }
-        if let Some(Lesson::Pairs(mass)) = lesson {
-            mass.add_preferences(clicks, preferences);
-        } else {
-            list_mass::add_preferences(&self.scores, &mut self.exponentials, ranking, clicks, preferences);
+        match (lesson, &self.bounded) {
+            (Some(Lesson::Pairs(mass)), _) => mass.add_preferences(clicks, preferences),
+            (Some(Lesson::BoundedPairs(list)), _) => list.add_preferences(&mut self.sums, clicks, preferences),
+            (_, Some(sampler)) => {
+                self.bounded_list.fill(sampler, ranking);
+                self.bounded_list.add_preferences(&mut self.sums, clicks, preferences);
+            }
+            (_, None) => list_mass::add_preferences(&self.scores, &mut self.exponentials, ranking, clicks, preferences),
         }
     }
 
@@ -187,11 +224,22 @@ impl Pdgd {
     fn set_position_weights(&mut self, impression: &Impression<'_>) {
         let Impression { query, ranking, clicks, lesson } = *impression;
         let (rate, weights) = (self.settings.learning_rate, &mut self.weights);
-        if let Some(Lesson::Pairs(mass)) = lesson {
-            mass.position_weights(clicks, rate, weights);
-            self.ranker.score(query, self.scores.reset(query.n_docs()));
-        } else {
-            list_mass::position_weights(&self.scores, &mut self.exponentials, (ranking, clicks), rate, weights);
+        match (lesson, &self.bounded) {
+            (Some(Lesson::Pairs(mass)), _) => {
+                mass.position_weights(clicks, rate, weights);
+                self.ranker.score(query, self.scores.reset(query.n_docs()));
+            }
+            (Some(Lesson::BoundedPairs(list)), _) => {
+                list.position_weights(&mut self.sums, clicks, rate, weights);
+                self.ranker.score(query, self.scores.reset(query.n_docs()));
+            }
+            (_, Some(sampler)) => {
+                self.bounded_list.fill(sampler, ranking);
+                self.bounded_list.position_weights(&mut self.sums, clicks, rate, weights);
+            }
+            (_, None) => {
+                list_mass::position_weights(&self.scores, &mut self.exponentials, (ranking, clicks), rate, weights);
+            }
         }
     }
 
@@ -223,7 +271,11 @@ impl OnlineLearner for Pdgd {
 
     fn rank(&mut self, query: QueryView<'_>, private: &mut dyn Rng, ranking: &mut Ranking) {
         self.ranker.score(query, self.scores.reset(query.n_docs()));
-        self.sampler.sample(&self.scores, self.settings.n_shown, private, ranking, |stage| query.prefetch(stage));
+        let (n_shown, prefetch) = (self.settings.n_shown, |stage| query.prefetch(stage));
+        match &mut self.bounded {
+            None => self.sampler.sample(&self.scores, n_shown, private, ranking, prefetch),
+            Some(sampler) => sampler.sample(&mut self.scores, n_shown, private, ranking, prefetch),
+        }
     }
 
     fn observe(&mut self, impression: &Impression<'_>) {
@@ -267,7 +319,16 @@ impl OnlineLearner for Pdgd {
     }
 
     fn lesson(&mut self, ranking: &Ranking) -> Option<Lesson> {
-        self.scores.is_finite().then(|| Lesson::Pairs(ListMass::new(&self.scores, &mut self.exponentials, ranking)))
+        if !self.scores.is_finite() {
+            return None;
+        }
+        Some(match &self.bounded {
+            None => Lesson::Pairs(ListMass::new(&self.scores, &mut self.exponentials, ranking)),
+            Some(sampler) => {
+                self.bounded_list.fill(sampler, ranking);
+                Lesson::BoundedPairs(self.bounded_list.clone())
+            }
+        })
     }
 
     fn n_interactions(&self) -> u32 {
@@ -299,8 +360,14 @@ mod tests {
     use crate::query::Clicks;
 
     fn learner(proximal: f32) -> Pdgd {
-        let settings =
-            PdgdSettings { learning_rate: 0.1, updates: Updates::Immediate, n_shown: 2, clip_radius: None, proximal };
+        let settings = PdgdSettings {
+            learning_rate: 0.1,
+            updates: Updates::Immediate,
+            n_shown: 2,
+            clip_radius: None,
+            proximal,
+            max_displacement: None,
+        };
         Pdgd::new(Shape::Linear { n_features: 2 }, settings)
     }
 

@@ -8,8 +8,14 @@ use crate::query::{Clicks, Impression, QueryView, Ranking, pad_rows};
 use crate::ranker::Ranker;
 use crate::rng::{Purpose, Streams};
 
-const PDGD: PdgdSettings =
-    PdgdSettings { learning_rate: 0.1, updates: Updates::Immediate, n_shown: 5, clip_radius: None, proximal: 0.0 };
+const PDGD: PdgdSettings = PdgdSettings {
+    learning_rate: 0.1,
+    updates: Updates::Immediate,
+    n_shown: 5,
+    clip_radius: None,
+    proximal: 0.0,
+    max_displacement: None,
+};
 const N_FEATURES: usize = 5;
 
 fn shapes() -> [Shape; 2] {

@@ -84,7 +84,8 @@ impl Session {
         input.require(session.open.next_id < MAX_NEXT_ID, "more impressions than any device shows")?;
         session.open.clock = Clock { elapsed: input.u64()?, shown: input.u64()? };
         let fits = |lesson: &Lesson| match lesson {
-            Lesson::Pairs(_) => matches!(learning, Learning::Pdgd(_)),
+            // Also if the learner has another displacement now: a list knows how it was drawn.
+            Lesson::Pairs(_) | Lesson::BoundedPairs(_) => matches!(learning, Learning::Pdgd(_)),
             Lesson::Duel(duel) => matches!(learning, Learning::Dueling(it) if duel.n_rankers() == it.n_candidates + 1),
             Lesson::Side(_) | Lesson::Nothing => matches!(learning, Learning::Evolution { .. }),
         };

@@ -4,7 +4,7 @@ use super::SessionError;
 use crate::learn::Learning;
 use crate::learn::dueling::DuelSettings;
 use crate::learn::evolution::{EvolutionSettings, MAX_REPORTED};
-use crate::learn::pdgd::{PdgdSettings, Updates};
+use crate::learn::pdgd::{PdgdSettings, Updates, check_displacement};
 use crate::parameter::{ParameterError, positive, require};
 use crate::params::Shape;
 use crate::personal::Personalisation;
@@ -40,12 +40,13 @@ fn check_list(n_shown: usize, most: usize, right: &'static str) -> Result<usize,
 }
 
 fn check_pdgd(settings: &PdgdSettings) -> Result<usize, ParameterError> {
-    let PdgdSettings { learning_rate, proximal, clip_radius, n_shown, .. } = *settings;
+    let PdgdSettings { learning_rate, proximal, clip_radius, n_shown, max_displacement, .. } = *settings;
     positive("learning_rate", learning_rate.into())?;
     require("proximal", proximal.into(), proximal >= 0.0, "0 or a positive number")?;
     if let Some(radius) = clip_radius {
         positive("clip_radius", radius.into())?;
     }
+    check_displacement(max_displacement)?;
     check_list(n_shown, MAX_SHOWN, "1 to 100")
 }
 

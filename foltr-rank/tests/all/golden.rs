@@ -59,7 +59,14 @@ fn metrics() {
 
 /// The step of a PDGD learner after one interaction with the list and the clicks of a case.
 fn pdgd_step(shape: Shape, params: &[f32], query: QueryView<'_>, case: &Value, updates: Updates) -> Vec<f32> {
-    let settings = PdgdSettings { learning_rate: 1.0, updates, n_shown: 10, clip_radius: None, proximal: 0.0 };
+    let settings = PdgdSettings {
+        learning_rate: 1.0,
+        updates,
+        n_shown: 10,
+        clip_radius: None,
+        proximal: 0.0,
+        max_displacement: None,
+    };
     let mut learner = Pdgd::new(shape, settings);
     let mut stream = Streams::new(1).open(Purpose::Interaction, 0, 0);
     learner.begin(params, &mut stream);

@@ -14,6 +14,7 @@ use foltr_rank::learn::evolution::{EvolutionSettings, Reward};
 use foltr_rank::learn::pdgd::{PdgdSettings, Updates};
 use foltr_rank::normal::fill_standard_normal;
 use foltr_rank::personal::{Additive, Destination, Personalisation};
+use foltr_rank::plackett_luce::MAX_DISPLACEMENT;
 use foltr_rank::rng::{Purpose, Stream, Streams};
 use foltr_rank::{
     Activation, Candidates, Clicks, Learning, Models, OnlineLearner, Params, QueryView, Ranking, Session, Shape, Update,
@@ -24,8 +25,14 @@ pub const LINEAR: Shape = Shape::Linear { n_features: N_FEATURES };
 pub const NEURAL: Shape = Shape::Mlp { n_features: N_FEATURES, n_hidden: 8, activation: Activation::Logistic };
 const RELU: Shape = Shape::Mlp { n_features: N_FEATURES, n_hidden: 20, activation: Activation::Relu };
 
-pub const PDGD: PdgdSettings =
-    PdgdSettings { learning_rate: 0.1, updates: Updates::Immediate, n_shown: 6, clip_radius: None, proximal: 0.0 };
+pub const PDGD: PdgdSettings = PdgdSettings {
+    learning_rate: 0.1,
+    updates: Updates::Immediate,
+    n_shown: 6,
+    clip_radius: None,
+    proximal: 0.0,
+    max_displacement: None,
+};
 pub const EVOLUTION: EvolutionSettings =
     EvolutionSettings { sigma: 0.1, antithetic: true, reward: Reward::MaxRr, n_interactions: 4, n_shown: 6 };
 
@@ -90,6 +97,18 @@ impl Settings {
             all.push(Self::dueling(shape, DuelSettings { clip_radius: Some(0.5), ..DUEL }));
             all.push(Self::dueling(shape, DuelSettings { n_candidates: 1, n_shown: 20, ..probabilistic }));
             all.push(Self::dueling(shape, probabilistic));
+        }
+        // At the end: inputs of the fuzz corpus are named by their number here.
+        for shape in [LINEAR, NEURAL] {
+            for max_displacement in [Some(1), Some(4), Some(MAX_DISPLACEMENT)] {
+                all.push(Self::pdgd(shape, PdgdSettings { max_displacement, ..PDGD }));
+            }
+            let accumulated = PdgdSettings { n_shown: 20, max_displacement: Some(3), ..accumulated };
+            all.push(Self::pdgd(shape, accumulated));
+        }
+        let bounded = PdgdSettings { max_displacement: Some(3), ..PDGD };
+        for personalisation in Personalisation::examples() {
+            all.push(Self { personalisation: Some(personalisation), ..Self::pdgd(LINEAR, bounded) });
         }
         all
     }

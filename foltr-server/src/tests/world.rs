@@ -66,7 +66,8 @@ impl TestStore {
 
 /// Federated averaging of a linear ranker with two features, by everyone, without privacy.
 pub fn averaging(n_clients: usize) -> FederationPlan {
-    let pdgd = PdgdParameters { learning_rate: 0.1, updates: Updates::Immediate, proximal: None };
+    let pdgd =
+        PdgdParameters { learning_rate: 0.1, updates: Updates::Immediate, proximal: None, max_displacement: None };
     let ranker = RankerShape::Linear { initialisation: Initialisation::Zero };
     FederationPlan::averaging(Learner::Pdgd(pdgd), ranker, n_clients, 4, 1_000)
 }

@@ -47,6 +47,7 @@ impl Person<'_> {
             learning_rate: 0.1,
             decay: 1.0,
             batch: 1,
+            max_displacement: None,
             n_interactions,
             n_shown: N_SHOWN,
             users: self.users(),
@@ -65,6 +66,7 @@ impl Person<'_> {
             n_shown: N_SHOWN,
             clip_radius: None,
             proximal: 0.0,
+            max_displacement: None,
         };
         let (mut pdgd, users) = (Pdgd::new(self.shape(), settings), self.users());
         pdgd.begin(model, stream);

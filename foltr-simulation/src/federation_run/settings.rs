@@ -98,6 +98,7 @@ impl FederationSettings {
     ///     n_shown: 10,
     ///     clip_radius: None,
     ///     proximal: 0.0,
+    ///     max_displacement: None,
     /// };
     /// let everyone = FederationSettings::averaging(1, Shape::Linear { n_features: 46 }, Learning::Pdgd(pdgd), 1_000);
     /// let a_tenth = FederationSettings { participation: Participation::Sample(100), ..everyone };

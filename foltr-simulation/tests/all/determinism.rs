@@ -65,6 +65,7 @@ fn all_settings() -> Vec<FederationSettings> {
     vec![
         plain.clone(),
         settings(mlp, Learning::Pdgd(PdgdSettings { updates: Updates::Accumulated, ..PDGD })),
+        settings(mlp, Learning::Pdgd(PdgdSettings { max_displacement: Some(3), ..PDGD })),
         FederationSettings { learning: clipped, ..private(Mechanism::DistributedLaplace(laplace)) },
         FederationSettings { privacy: response, ..settings(mlp, evolution(false)) },
         settings(LINEAR, evolution(true)),

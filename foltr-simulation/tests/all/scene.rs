@@ -26,8 +26,14 @@ pub const N_CLIENTS: u32 = 10;
 pub const N_INTERACTIONS: u32 = 5;
 pub const N_FEATURES: usize = 12;
 pub const LINEAR: Shape = Shape::Linear { n_features: N_FEATURES };
-pub const PDGD: PdgdSettings =
-    PdgdSettings { learning_rate: 0.1, updates: Updates::Immediate, n_shown: 10, clip_radius: None, proximal: 0.0 };
+pub const PDGD: PdgdSettings = PdgdSettings {
+    learning_rate: 0.1,
+    updates: Updates::Immediate,
+    n_shown: 10,
+    clip_radius: None,
+    proximal: 0.0,
+    max_displacement: None,
+};
 /// For clients with four interactions.
 pub const EVOLUTION: EvolutionSettings =
     EvolutionSettings { sigma: 0.01, antithetic: true, reward: Reward::MaxRr, n_interactions: 4, n_shown: 10 };

@@ -351,14 +351,21 @@ fn centralised(data: &Data, shape: Shape) -> CentralisedSettings {
         learning_rate: 0.1,
         decay: 1.0,
         batch: 1,
+        max_displacement: None,
         n_interactions: 4_000,
         n_shown: 10,
         users: data.partition.users()[0].clone(),
     }
 }
 
-const PDGD: PdgdSettings =
-    PdgdSettings { learning_rate: 0.1, updates: Updates::Immediate, n_shown: 10, clip_radius: None, proximal: 0.0 };
+const PDGD: PdgdSettings = PdgdSettings {
+    learning_rate: 0.1,
+    updates: Updates::Immediate,
+    n_shown: 10,
+    clip_radius: None,
+    proximal: 0.0,
+    max_displacement: None,
+};
 
 fn pdgd(shape: Shape, initial: Params) -> FederationSettings {
     FederationSettings {

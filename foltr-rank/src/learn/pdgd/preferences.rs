@@ -17,8 +17,14 @@ use crate::simd::two_widths;
 /// use foltr_rank::rng::{Purpose, Streams};
 /// use foltr_rank::{Candidates, Clicks, Impression, Ranking, Shape};
 ///
-/// let settings =
-///     PdgdSettings { learning_rate: 0.1, updates: Updates::Immediate, n_shown: 3, clip_radius: None, proximal: 0.0 };
+/// let settings = PdgdSettings {
+///     learning_rate: 0.1,
+///     updates: Updates::Immediate,
+///     n_shown: 3,
+///     clip_radius: None,
+///     proximal: 0.0,
+///     max_displacement: None,
+/// };
 /// let mut pdgd = Pdgd::new(Shape::Linear { n_features: 1 }, settings);
 /// let mut random = Streams::new(1).open(Purpose::Interaction, 0, 0);
 /// pdgd.begin(&[1.0], &mut random);

@@ -4,6 +4,7 @@ use foltr_rank::learn::evolution::EvolutionSettings;
 use foltr_rank::learn::pair_rank::PairRankSettings;
 use foltr_rank::learn::pdgd::{PdgdSettings, Updates};
 use foltr_rank::personal::{Ditto, Personalisation};
+use foltr_rank::plackett_luce::MAX_DISPLACEMENT;
 use foltr_rank::session::{ClickError, DecodeError, FinishError, RankError, SessionError};
 use foltr_rank::{
     Candidates, ImpressionId, Learning, MAX_SHOWN, Models, ParameterError, ParamsError, QueryError, QueryView, Session,
@@ -29,6 +30,9 @@ fn settings_out_of_range_are_named() {
     assert_eq!(pdgd(PdgdSettings { clip_radius: Some(0.0), ..PDGD }), "clip_radius");
     for n_shown in [0, MAX_SHOWN + 1, usize::MAX] {
         assert_eq!(pdgd(PdgdSettings { n_shown, ..PDGD }), "n_shown");
+    }
+    for displacement in [0, MAX_DISPLACEMENT + 1, usize::MAX] {
+        assert_eq!(pdgd(PdgdSettings { max_displacement: Some(displacement), ..PDGD }), "max_displacement");
     }
     let evolution = |settings| parameter(LINEAR, Learning::Evolution { settings, published_stream: false });
     assert_eq!(evolution(EvolutionSettings { sigma: 0.0, ..EVOLUTION }), "sigma");
@@ -208,4 +212,24 @@ fn bytes_of_other_settings_are_refused() {
     }
     let broken = Learning::Pdgd(PdgdSettings { n_shown: 0, ..PDGD });
     assert!(matches!(Session::decode(&bytes, LINEAR, broken, None), Err(DecodeError::Settings(_))));
+}
+
+#[test]
+fn open_lists_survive_another_displacement() {
+    let of = |max_displacement| Settings::pdgd(LINEAR, PdgdSettings { max_displacement, ..PDGD });
+    for (before, after) in [(None, Some(2)), (Some(2), None), (Some(2), Some(1))] {
+        let step = |settings: &Settings| {
+            let mut random = stream(1);
+            let mut session = of(before).session();
+            session.begin(Models { global: &of(before).global(), clusters: &[] }, 1, &mut random).expect("its model");
+            let shown = session.rank(query(4).view(), 0, &mut random).expect("a sound query");
+            session.clicked(shown.impression, 1, 1).expect("open");
+            let Settings { shape, learning, personalisation } = *settings;
+            let mut session = Session::decode(&session.encode(), shape, learning, personalisation).expect("its bytes");
+            session.dismiss(shown.impression).expect("open");
+            super::Outcome::from(session.finish().expect("a round").update)
+        };
+        // What is learnt is by the law that drew the list, not by that of the next one.
+        assert_eq!(step(&of(before)), step(&of(after)));
+    }
 }

@@ -200,6 +200,7 @@ fn settings(n_features: usize, n_clients: u32) -> FederationSettings {
             n_shown: 10,
             clip_radius: None,
             proximal: 0.0,
+            max_displacement: None,
         }),
         n_clients,
         personalisation: None,

@@ -20,7 +20,8 @@ use foltr_simulation::pace::Stragglers;
 const LINEAR: RankerShape = RankerShape::Linear { initialisation: Initialisation::Zero };
 const NETWORK: RankerShape =
     RankerShape::Mlp { hidden: 10, activation: Activation::Logistic, initialisation: Initialisation::Zero };
-const PDGD: PdgdParameters = PdgdParameters { learning_rate: 0.1, updates: Updates::Immediate, proximal: None };
+const PDGD: PdgdParameters =
+    PdgdParameters { learning_rate: 0.1, updates: Updates::Immediate, proximal: None, max_displacement: None };
 const DBGD: DbgdParameters =
     DbgdParameters { learning_rate: 0.1, exploration: 1.0, interleaving: Interleaving::Probabilistic };
 const MGD: MgdParameters =
@@ -76,6 +77,7 @@ const NOISY_REWARDS: Privacy = Privacy::RewardLaplace(RewardLaplaceParameters { 
 pub fn modes(n: usize) -> Vec<(&'static str, FederationPlan)> {
     let accumulated = PdgdParameters { updates: Updates::Accumulated, ..PDGD };
     let proximal = PdgdParameters { proximal: Some(0.5), ..PDGD };
+    let bounded = PdgdParameters { max_displacement: Some(2), ..PDGD };
     let single = EvolutionParameters { antithetic: false, ..EVOLUTION };
     let duchi = DuchiParameters { epsilon: Some(4.0), bound: 0.05, whole_run: None };
     let adaptive = AdaptiveClip { initial: 0.2, quantile: 0.5, rate: 0.3, count_noise: 1.0 };
@@ -86,6 +88,7 @@ pub fn modes(n: usize) -> Vec<(&'static str, FederationPlan)> {
     let mut modes = vec![
         ("PDGD", pdgd(n)),
         ("PDGD, accumulated", plan(Learner::Pdgd(accumulated), LINEAR, n)),
+        ("PDGD, bounded displacement", plan(Learner::Pdgd(bounded), LINEAR, n)),
         ("PDGD, proximal", plan(Learner::Pdgd(proximal), LINEAR, n)),
         ("DBGD", plan(Learner::Dbgd(DBGD), LINEAR, n)),
         ("neural MGD", plan(Learner::Mgd(MGD), NETWORK, n)),
