@@ -1,0 +1,2 @@
+use super::*;
+pub(super) fn parser(_name: &str) -> Option<Parser> { None }
