@@ -3,17 +3,18 @@
 mod lists;
 mod measuring;
 mod searching;
+mod status;
 
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, MutexGuard, RwLock};
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use foltr_client::learn::PdgdParameters;
-use foltr_client::{Device, DeviceError, LocalLearning, OpenError, Options, Status, Updates};
+use foltr_client::{Device, DeviceError, LocalLearning, OpenError, Options, PdgdParameters, Status, Updates};
 use foltr_rank::{Initialisation, RankerShape};
 use thiserror::Error;
 
-pub use measuring::Measured;
+pub use measuring::{Comparison, Measured};
+pub use status::{AgentStatus, Budget, Federation, FolderStatus, SkippedFile, consent_name};
 
 use crate::answer::{DocumentId, ListId};
 use crate::catalogue::{Catalogue, CatalogueError, Folder};
@@ -58,7 +59,7 @@ pub enum AgentError {
 }
 
 /// How the agent works; what is absent has a default.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Default)]
 pub struct Settings {
     /// Lists are in the order of their scores, without chance. Then nothing can be learnt from clicks.
     pub no_exploration: bool,
@@ -184,7 +185,7 @@ fn options() -> Options {
             learning_rate: LEARNING_RATE,
             updates: Updates::Immediate,
             proximal: None,
-            displacement: Some(DISPLACEMENT),
+            max_displacement: Some(DISPLACEMENT),
         },
         list_length: LIST_LENGTH,
         personalisation: None,

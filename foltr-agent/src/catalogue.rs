@@ -29,7 +29,7 @@ pub struct Folder {
 }
 
 /// By what a change of a file is noticed.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Stamp {
     pub size: u64,
     /// Nanoseconds since 1970.

@@ -35,3 +35,7 @@ pub use format::Format;
 pub use limits::Limits;
 pub use pool::{Extractor, Outcome, Program};
 pub use reason::Reason;
+
+/// The parsers in a test binary.
+#[cfg(test)]
+pub(crate) use tests::program as test_program;

@@ -5,6 +5,8 @@ mod store;
 use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
+use foltr_rank::interleave::InterleavedComparison;
+
 pub use store::HistoryError;
 use store::Store;
 
@@ -44,6 +46,7 @@ pub struct History {
     openings: Vec<Opening>,
     by_document: HashMap<DocumentId, Vec<usize>>,
     endings: Vec<Ending>,
+    comparison: InterleavedComparison,
 }
 
 /// What openings say about a document.
@@ -63,7 +66,13 @@ impl History {
     pub fn open(path: &Path) -> Result<Self, HistoryError> {
         let store = Store::open(path)?;
         let mut history =
-            Self { openings: store.openings()?, endings: store.endings()?, by_document: HashMap::new(), store };
+            Self {
+                openings: store.openings()?,
+                endings: store.endings()?,
+                comparison: store.comparison()?,
+                by_document: HashMap::new(),
+                store,
+            };
         for (at, opening) in history.openings.iter().enumerate() {
             history.by_document.entry(opening.document).or_default().push(at);
         }
@@ -84,12 +93,26 @@ impl History {
         Ok(())
     }
 
+    /// What a list of two rankers has said.
+    pub fn add_preference(&mut self, preference: f64) -> Result<(), HistoryError> {
+        let mut comparison = self.comparison.clone();
+        comparison.add(preference);
+        self.store.write_comparison(&comparison)?;
+        self.comparison = comparison;
+        Ok(())
+    }
+
+    pub const fn comparison(&self) -> &InterleavedComparison {
+        &self.comparison
+    }
+
     /// Deletes all of it, on the disk as well.
     pub fn erase(&mut self) -> Result<(), HistoryError> {
         self.store.erase()?;
         self.openings.clear();
         self.by_document.clear();
         self.endings.clear();
+        self.comparison = InterleavedComparison::default();
         Ok(())
     }
 

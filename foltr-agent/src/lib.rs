@@ -1,5 +1,6 @@
 #![doc = include_str!("../README.md")]
 
+pub mod agent;
 pub mod answer;
 pub mod catalogue;
 pub mod document;
@@ -8,3 +9,6 @@ pub mod feature;
 pub mod history;
 pub mod home;
 pub mod index;
+pub mod prior;
+pub mod scan;
+pub mod service;

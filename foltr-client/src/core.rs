@@ -36,7 +36,7 @@ pub use status::{BudgetStatus, FederationStatus, ModelInUse, Status, StoredThing
 use crate::features::Features;
 use crate::item::{Item, Records, State, Write, numbers, read_numbers};
 use crate::options::Options;
-use crate::randomness::Randomness;
+use crate::randomness::{Randomness, Seed};
 use forgetting::Forgetting;
 use ledgers::Ledgers;
 use local::Local;
@@ -69,6 +69,8 @@ pub struct Core {
     forgettings: Vec<Forgetting>,
     /// The last one, as it came.
     deletion_receipt: Option<Vec<u8>>,
+    /// The last list of a query that is being typed, and what its chance follows from.
+    typed: Option<(ImpressionId, Seed)>,
     is_paused: bool,
     schedule: Schedule,
     age: Age,
@@ -109,6 +111,7 @@ impl Core {
             membership,
             adoption: None,
             list_times: VecDeque::new(),
+            typed: None,
             is_paused,
             schedule,
             age,
@@ -172,8 +175,12 @@ impl Core {
     pub fn poll(&mut self, now: u64, event: Event<'_>, random: &mut dyn Randomness) -> Vec<Action> {
         let outcome = match event {
             Event::Rank(features) => self.rank(features, now, random).map(Outcome::Shown),
+            Event::RankNext { features, previous } => {
+                self.rank_next(features, previous, now, random).map(Outcome::Shown)
+            }
             Event::Clicked { impression, position } => self.clicked(impression, position, now).map(Outcome::Clicked),
             Event::Dismissed(impression) => self.dismissed(impression, now, random).map(|()| Outcome::Done),
+            Event::Withdrawn(impression) => self.withdrawn(impression, now, random).map(|()| Outcome::Done),
             Event::Pause => self.set_paused(true),
             Event::Resume => self.set_paused(false),
             Event::Forget => self.forget(random),

@@ -4,7 +4,7 @@ use std::fmt;
 use std::path::Path;
 
 use foltr_federation::protocol::Invitation;
-use foltr_rank::ImpressionId;
+use foltr_rank::{ImpressionId, OwnRanker};
 
 use crate::core::{Click, Consent, Shown, Status, Synced};
 use crate::error::{DeviceError, OpenError};
@@ -56,6 +56,22 @@ impl Device {
     /// the order of the schema. The list stays open for clicks.
     pub fn rank(&self, features: &[f32]) -> Result<Shown, DeviceError> {
         self.0.rank(features)
+    }
+
+    /// The next list while a query is being typed. It is drawn with the same random numbers as the previous one, so that a
+    /// document that is in both lists stays where it was as far as its score does. Each list by itself is drawn as by [`rank`](Self::rank).
+    pub fn rank_next(&self, features: &[f32], previous: Option<ImpressionId>) -> Result<Shown, DeviceError> {
+        self.0.rank_next(features, previous)
+    }
+
+    /// Takes back a list that nobody has seen: nothing is learnt from it, and it counts for nothing.
+    pub fn withdraw(&self, impression: ImpressionId) -> Result<(), DeviceError> {
+        self.0.withdraw(impression)
+    }
+
+    /// What lists are ranked by, without chance: to explain an order. Features are scaled as the schema says before it sees them.
+    pub fn ranker(&self) -> Result<OwnRanker, DeviceError> {
+        self.0.ranker()
     }
 
     /// The person opened the document at this position of the shown order, counted from 0. May come late, in any order, more than

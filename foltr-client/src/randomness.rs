@@ -60,6 +60,41 @@ impl Randomness for OsRandomness {
     }
 }
 
+/// What a generator starts from.
+pub(crate) type Seed = [u8; 32];
+
+pub(crate) fn seed(random: &mut dyn Rng) -> Seed {
+    let mut seed = Seed::default();
+    random.fill_bytes(&mut seed);
+    seed
+}
+
+/// Lists are drawn from a seed; all else is that of another source.
+pub(crate) struct Repeated<'a> {
+    lists: ChaCha8Rng,
+    source: &'a mut dyn Randomness,
+}
+
+impl<'a> Repeated<'a> {
+    pub fn new(source: &'a mut dyn Randomness, seed: Seed) -> Self {
+        Self { lists: ChaCha8Rng::from_seed(seed), source }
+    }
+}
+
+impl Randomness for Repeated<'_> {
+    fn private(&mut self) -> &mut dyn Rng {
+        &mut self.lists
+    }
+
+    fn public(&mut self) -> &mut dyn Rng {
+        self.source.public()
+    }
+
+    fn noise(&mut self) -> &mut dyn NoiseSource {
+        self.source.noise()
+    }
+}
+
 impl NoiseSource for OsNoise {
     fn is_simulated(&self) -> bool {
         false

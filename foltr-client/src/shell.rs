@@ -8,7 +8,7 @@ use std::sync::{Mutex, MutexGuard};
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use foltr_federation::protocol::Invitation;
-use foltr_rank::ImpressionId;
+use foltr_rank::{ImpressionId, OwnRanker};
 
 use crate::core::{Action, Click, Consent, Core, Event, LoadError, Outcome, Request, Shown, Status, Synced};
 use crate::error::{DeviceError, OpenError};
@@ -115,6 +115,21 @@ impl<R: Randomness, T: Transport> Shell<R, T> {
             inside.retry_store()?;
             inside.event(Event::Sync)
         })
+    }
+
+    pub fn rank_next(&self, features: &[f32], previous: Option<ImpressionId>) -> Result<Shown, DeviceError> {
+        match self.inside()?.event(Event::RankNext { features, previous })? {
+            Step::Done(Outcome::Shown(shown)) => Ok(shown),
+            _ => Err(DeviceError::Broken),
+        }
+    }
+
+    pub fn withdraw(&self, impression: ImpressionId) -> Result<(), DeviceError> {
+        self.inside()?.event(Event::Withdrawn(impression)).map(drop)
+    }
+
+    pub fn ranker(&self) -> Result<OwnRanker, DeviceError> {
+        Ok(self.inside()?.core.ranker())
     }
 
     pub fn set_paused(&self, is_paused: bool) -> Result<(), DeviceError> {

@@ -233,6 +233,11 @@ impl Device {
         self.session.dismiss(impression)
     }
 
+    /// See [`Session::withdraw`].
+    pub fn withdraw(&mut self, impression: ImpressionId) -> Result<StoredImpression, ClickError> {
+        self.session.withdraw(impression)
+    }
+
     /// See [`Session::expire`].
     pub fn expire(&mut self, now: u64, after: u64) -> Option<StoredImpression> {
         self.session.expire(now, after)

@@ -176,6 +176,12 @@ impl Session {
         Ok(ended)
     }
 
+    /// Takes back a list that nobody has seen: it teaches nothing, and counts as if it had never been made. With FOLtR-ES, which
+    /// counts lists when they are made, use [`Self::dismiss`].
+    pub fn withdraw(&mut self, impression: ImpressionId) -> Result<StoredImpression, ClickError> {
+        self.open.remove(impression)
+    }
+
     /// Ends the impression whose last event is the longest ago, if that is at least `after`; of equal ones the one that
     /// was shown first. Call it until there is none; in between, a round that has enough interactions can be finished.
     pub fn expire(&mut self, now: u64, after: u64) -> Option<StoredImpression> {

@@ -65,6 +65,10 @@ impl Lists {
         self.lists.remove(&id)
     }
 
+    pub fn clear(&mut self) {
+        self.lists.clear();
+    }
+
     /// Whether the next list is to compare rankers, if one of so many is.
     pub fn is_turn(&self, of: u64) -> bool {
         self.next % of == of - 1

@@ -31,8 +31,7 @@ pub struct Comparison {
 }
 
 pub(super) fn compare(scores: &[f32], plain: &[f32], n_shown: usize) -> InterleavedList {
-    let mut random = foltr_client::random();
-    InterleavedList::new(Interleaving::TeamDraft, [scores, plain], n_shown, &mut random)
+    InterleavedList::new(Interleaving::TeamDraft, [scores, plain], n_shown, &mut foltr_client::OsNoise::default())
 }
 
 impl Agent {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use foltr_client::Shown;
+use foltr_client::{ImpressionId, Shown};
 use foltr_rank::query::pad_rows;
 use foltr_rank::{Ranker, normalise_rows, row_stride};
 
@@ -35,11 +35,11 @@ impl Agent {
         let among = self.among(request)?;
         let found = view.candidates(&query, &request.filter, &among, CANDIDATES)?;
         let described = self.describe(&view, &query, &request.words, found.best)?;
-        self.withdraw(request.instead_of)?;
+        let previous = self.end_previous(request.instead_of)?;
         let (list, hits) = if described.candidates.is_empty() {
             (None, Vec::new())
         } else {
-            let (order, origin) = self.order(&described)?;
+            let (order, origin) = self.order(&described, previous)?;
             let shown = &order[..order.len().min(request.most.unwrap_or(SHOWN))];
             let hits = self.hits(&view, &query, &described, shown)?;
             (Some(self.remember(&described, shown, origin, &request.words)?), hits)
@@ -110,13 +110,13 @@ impl Agent {
     }
 
     /// The order to show, as places in `described`.
-    fn order(&self, described: &Described) -> Result<(Vec<usize>, Origin), AgentError> {
+    fn order(&self, described: &Described, previous: Option<ImpressionId>) -> Result<(Vec<usize>, Origin), AgentError> {
         let is_paused = self.device.status()?.is_paused;
         if self.settings.compares && !is_paused && self.lock_lists()?.is_turn(COMPARED) {
             return self.compared_order(described);
         }
         if self.settings.explores {
-            let Shown { impression, order, .. } = self.device.rank(&described.features)?;
+            let Shown { impression, order, .. } = self.device.rank_next(&described.features, previous)?;
             return Ok((order, Origin::Device(impression)));
         }
         Ok((by_score(&self.scores(&scaled(&described.features))?), Origin::Plain))
@@ -196,11 +196,13 @@ impl Agent {
         Ok(id)
     }
 
-    /// A list that another one takes the place of. If nobody has seen it, it teaches nothing.
-    fn withdraw(&self, list: Option<ListId>) -> Result<(), AgentError> {
-        let Some(id) = list else { return Ok(()) };
-        let removed = self.lock_lists()?.remove(id);
-        removed.map_or(Ok(()), |list| self.end(list))
+    /// Ends a list that another one takes the place of.
+    fn end_previous(&self, list: Option<ListId>) -> Result<Option<ImpressionId>, AgentError> {
+        let Some(id) = list else { return Ok(None) };
+        let Some(list) = self.lock_lists()?.remove(id) else { return Ok(None) };
+        let impression = if let Origin::Device(impression) = list.origin { Some(impression) } else { None };
+        self.end(list)?;
+        Ok(impression)
     }
 
     /// A person has looked at this list for a moment.

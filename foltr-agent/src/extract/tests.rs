@@ -33,7 +33,7 @@ fn worker() {
     }
 }
 
-fn program(worker: &str) -> Program {
+pub(crate) fn program(worker: &str) -> Program {
     Program {
         path: std::env::current_exe().expect("a test binary"),
         arguments: ["--exact", ENTRY, "--nocapture", "--test-threads=1"].map(Into::into).to_vec(),

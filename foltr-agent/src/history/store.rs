@@ -2,7 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use rusqlite::{Connection, Row, params};
+use foltr_rank::interleave::InterleavedComparison;
+use rusqlite::{Connection, OptionalExtension as _, Row, params};
 use thiserror::Error;
 
 use super::{Ending, Opening};
@@ -13,6 +14,7 @@ const VERSION: i64 = 1;
 const TABLES: &str = "
     CREATE TABLE opening (
         id INTEGER PRIMARY KEY, document INTEGER NOT NULL, at INTEGER NOT NULL, query TEXT NOT NULL, rank INTEGER NOT NULL);
+    CREATE TABLE comparison (bytes BLOB NOT NULL);
     CREATE TABLE ending (id INTEGER PRIMARY KEY, at INTEGER NOT NULL, rank INTEGER, typed INTEGER NOT NULL);
 ";
 
@@ -83,9 +85,23 @@ impl Store {
         self.with(|connection| connection.execute(insert, params![at, rank, n_typed])).map(drop)
     }
 
+    pub fn comparison(&self) -> Result<InterleavedComparison, HistoryError> {
+        let read = |row: &Row<'_>| row.get::<_, Vec<u8>>(0);
+        let bytes = self.with(|connection| connection.query_row("SELECT bytes FROM comparison", [], read).optional())?;
+        Ok(bytes.and_then(|bytes| InterleavedComparison::decode(&bytes).ok()).unwrap_or_default())
+    }
+
+    pub fn write_comparison(&self, comparison: &InterleavedComparison) -> Result<(), HistoryError> {
+        self.with(|connection| {
+            connection.execute_batch("BEGIN; DELETE FROM comparison;")?;
+            connection.execute("INSERT INTO comparison VALUES (?1)", [comparison.encode()])?;
+            connection.execute_batch("COMMIT")
+        })
+    }
+
     pub fn erase(&self) -> Result<(), HistoryError> {
         self.with(|connection| {
-            connection.execute_batch("DELETE FROM opening; DELETE FROM ending;")?;
+            connection.execute_batch("DELETE FROM opening; DELETE FROM ending; DELETE FROM comparison;")?;
             connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |_| Ok(()))
         })
     }

@@ -12,11 +12,18 @@ use crate::item::Write;
 pub enum Event<'a> {
     /// Candidates to rank: their features, document after document.
     Rank(&'a [f32]),
+    /// The same while a query is being typed, with the list before.
+    RankNext {
+        features: &'a [f32],
+        previous: Option<ImpressionId>,
+    },
     Clicked {
         impression: ImpressionId,
         position: usize,
     },
     Dismissed(ImpressionId),
+    /// Nobody has seen the list.
+    Withdrawn(ImpressionId),
     /// The owner wants to take part in a federation.
     Join {
         invitation: &'a Invitation,

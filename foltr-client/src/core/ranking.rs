@@ -10,7 +10,7 @@ use super::local::OWN_MODEL;
 use super::membership::Membership;
 use super::{Core, Owner, RESERVED_IDS, Refused};
 use crate::item::{Item, Write};
-use crate::randomness::Randomness;
+use crate::randomness::{Randomness, Repeated, seed};
 
 impl Core {
     pub(super) fn rank(&mut self, values: &[f32], now: u64, random: &mut dyn Randomness) -> Result<Shown, Refused> {
@@ -51,6 +51,21 @@ impl Core {
         Ok(shown(made.impression, &made.ranking, n_docs))
     }
 
+    /// Draws with the same chance as the previous list, if that was the last one of this kind.
+    pub(super) fn rank_next(
+        &mut self,
+        values: &[f32],
+        previous: Option<ImpressionId>,
+        now: u64,
+        random: &mut dyn Randomness,
+    ) -> Result<Shown, Refused> {
+        let known = self.typed.filter(|(list, _)| previous == Some(*list));
+        let seed = known.map_or_else(|| seed(random.private()), |(_, seed)| seed);
+        let shown = self.rank(values, now, &mut Repeated::new(random, seed))?;
+        self.typed = Some((shown.impression, seed));
+        Ok(shown)
+    }
+
     /// A list that has ended before it is shown.
     fn unrecorded(&mut self, id: ImpressionId, ranking: &Ranking, n_docs: usize) -> Shown {
         self.local.session.continue_from(ImpressionId(id.0 + 1));
@@ -58,7 +73,7 @@ impl Core {
     }
 
     /// What lists are ranked by without any chance.
-    fn ranker(&self) -> OwnRanker {
+    pub(crate) fn ranker(&self) -> OwnRanker {
         let federated = || {
             let member = self.member()?;
             let release = member.release()?;
@@ -101,6 +116,22 @@ impl Core {
             Opened::Federation(device) => device.dismiss(id),
         });
         self.end(owner, &ended?, now, random);
+        Ok(())
+    }
+
+    /// Lists of learners that count them when they are made end as if without a click.
+    pub(super) fn withdrawn(&mut self, id: ImpressionId, now: u64, random: &mut dyn Randomness) -> Result<(), Refused> {
+        if self.is_paused {
+            return Ok(());
+        }
+        if self.member().is_some_and(|member| member.makes_lists() && member.learns_by_rewards()) {
+            return self.dismissed(id, now, random);
+        }
+        let (_, taken_back) = self.with_owner(id, |session| match session {
+            Opened::Alone(local) => local.session.withdraw(id),
+            Opened::Federation(device) => device.withdraw(id),
+        });
+        self.writes.push(Write::delete(Item::Impression(taken_back?.id().0)));
         Ok(())
     }
 
