@@ -13,8 +13,9 @@ use foltr_client::{Device, DeviceError, LocalLearning, OpenError, Options, PdgdP
 use foltr_rank::{Initialisation, RankerShape};
 use thiserror::Error;
 
+pub use lists::SavedList;
 pub use measuring::{Comparison, Measured};
-pub use status::{AgentStatus, Budget, Federation, FolderStatus, SkippedFile, consent_name};
+pub use status::{AgentStatus, Budget, Export, ExportedOpening, Federation, FolderStatus, SkippedFile, consent_name};
 
 use crate::answer::{DocumentId, ListId};
 use crate::catalogue::{Catalogue, CatalogueError, Folder};

@@ -39,7 +39,7 @@ pub struct ListId(pub u64);
 #[serde(transparent)]
 pub struct DocumentId(pub u64);
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Answer {
     /// Absent where there is nothing to show.
     pub list: Option<ListId>,
@@ -50,14 +50,14 @@ pub struct Answer {
     pub microseconds: u64,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Hit {
     pub document: DocumentId,
     pub title: String,
     /// The file, as it can be shown.
     pub path: String,
     /// The message of a mailbox; empty for a whole file.
-    #[serde(skip_serializing_if = "String::is_empty")]
+    #[serde(default, skip_serializing_if = "String::is_empty")]
     pub part: String,
     pub kind: Kind,
     /// When the file, or the mail, was last changed: seconds since 1970.
@@ -69,7 +69,7 @@ pub struct Hit {
 }
 
 /// Consecutive text of a snippet.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize, Serialize)]
 pub struct Fragment {
     pub text: String,
     /// Whether it is a word of the query.
@@ -77,7 +77,7 @@ pub struct Fragment {
 }
 
 /// Why a document is where it is.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Why {
     /// Its place by score in its list, from 1.
     pub rank_by_score: usize,
@@ -88,10 +88,10 @@ pub struct Why {
     pub shares: Vec<Share>,
 }
 
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
 pub struct Share {
     /// The feature, in plain words.
-    pub feature: &'static str,
+    pub feature: String,
     /// Between 0 (the least of all documents that were compared) and 1 (the most).
     pub value: f32,
     /// Added to the score.

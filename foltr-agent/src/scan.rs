@@ -13,7 +13,7 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::agent::{Agent, AgentError};
 use crate::catalogue::{FileId, FileRecord, Stamp};
@@ -27,7 +27,7 @@ pub use watch::Watch;
 const WAIT: Duration = Duration::from_secs(2);
 
 /// What a look at files has found.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct Report {
     pub n_files: usize,
     /// New or changed, and in the index now.

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Mutex, PoisonError};
 use std::time::{Duration, Instant};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::agent::{Agent, AgentError};
 use crate::extract::Extractor;
@@ -23,7 +23,7 @@ const SLEPT: Duration = Duration::from_secs(120);
 const SHARE: f32 = 0.5;
 
 /// What happens in the background.
-#[derive(Clone, Debug, Default, Serialize)]
+#[derive(Clone, Debug, Default, Deserialize, Serialize)]
 pub struct Indexing {
     pub is_running: bool,
     pub n_done: usize,

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 
 use foltr_client::ImpressionId;
 use foltr_rank::interleave::InterleavedList;
+use serde::{Deserialize, Serialize};
 
 use crate::answer::{DocumentId, ListId};
 
@@ -32,6 +33,33 @@ pub(super) struct List {
     /// Whether a person has seen it.
     pub is_seen: bool,
     pub first_opened: Option<u32>,
+}
+
+/// A list for a later process, such as the next command: what a click on it means.
+#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+pub struct SavedList {
+    impression: Option<u64>,
+    order: Vec<DocumentId>,
+    words: String,
+    first_opened: Option<u32>,
+}
+
+impl List {
+    fn saved(&self) -> SavedList {
+        let impression = if let Origin::Device(impression) = self.origin { Some(impression.0) } else { None };
+        SavedList {
+            impression,
+            order: self.order.clone(),
+            words: self.words.clone(),
+            first_opened: self.first_opened,
+        }
+    }
+
+    fn restored(saved: SavedList) -> Self {
+        let SavedList { impression, order, words, first_opened } = saved;
+        let origin = impression.map_or(Origin::Plain, |id| Origin::Device(ImpressionId(id)));
+        Self { origin, order, rows: Vec::new(), words, is_seen: true, first_opened }
+    }
 }
 
 #[derive(Debug, Default)]
@@ -63,6 +91,14 @@ impl Lists {
 
     pub fn remove(&mut self, id: ListId) -> Option<List> {
         self.lists.remove(&id)
+    }
+
+    pub fn save(&self, id: ListId) -> Option<SavedList> {
+        self.lists.get(&id).map(List::saved)
+    }
+
+    pub fn restore(&mut self, saved: SavedList) -> ListId {
+        self.add(List::restored(saved)).0
     }
 
     pub fn clear(&mut self) {

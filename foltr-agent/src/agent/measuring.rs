@@ -1,12 +1,12 @@
 //! What the agent says about its own quality, from what its owner opened.
 
 use foltr_rank::interleave::{InterleavedComparison, InterleavedList, Interleaving};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Agent, AgentError};
 
 /// How well this person's searches went. Searches that ended without an opening are counted beside.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct Measured {
     pub n_searches: usize,
     pub n_with_opening: usize,
@@ -21,7 +21,7 @@ pub struct Measured {
 }
 
 /// The ranker beside plain BM25, in lists of both.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Deserialize, Serialize)]
 pub struct Comparison {
     pub n_lists: u64,
     /// Between -1 (all openings were BM25's documents) and 1 (all were the ranker's), with its 95 % interval.

@@ -9,7 +9,7 @@ use foltr_client::{ImpressionId, Shown};
 use foltr_rank::query::pad_rows;
 use foltr_rank::{Ranker, normalise_rows, row_stride};
 
-use super::lists::{List, Origin};
+use super::lists::{List, Origin, SavedList};
 use super::{Agent, AgentError, COMPARED, LIST_LENGTH};
 use crate::answer::{Answer, DocumentId, Hit, ListId, Request, Share, Why};
 use crate::feature::{self, FEATURES, Moment, PathFacts, Seen};
@@ -256,6 +256,15 @@ impl Agent {
         Ok(())
     }
 
+    /// A list for a later process. Clicks on it teach there as they would here.
+    pub fn save_list(&self, id: ListId) -> Result<SavedList, AgentError> {
+        self.lock_lists()?.save(id).ok_or(AgentError::NoList(id))
+    }
+
+    pub fn restore_list(&self, saved: SavedList) -> Result<ListId, AgentError> {
+        Ok(self.lock_lists()?.restore(saved))
+    }
+
     /// Why a document is where it is in a list.
     pub fn why(&self, id: ListId, document: DocumentId) -> Result<Why, AgentError> {
         let (at, rows) = {
@@ -268,7 +277,7 @@ impl Agent {
         let ranker = self.device.ranker()?;
         let row = &rows[at * row_stride(FEATURES.len())..];
         let share = |(feature, (weight, value)): (&feature::Feature, (&f32, &f32))| Share {
-            feature: feature.words,
+            feature: feature.words.to_owned(),
             value: *value,
             share: weight * value,
         };

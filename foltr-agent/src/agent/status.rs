@@ -1,11 +1,15 @@
 //! Everything that the agent knows, stores and has sent, for its owner.
 
+use std::collections::BTreeMap;
+
 use foltr_client::{Consent, DeviceError, ModelInUse, Status, Synced};
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{Agent, AgentError, Measured};
+use crate::feature::FEATURES;
+use crate::history::Opening;
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct AgentStatus {
     pub is_paused: bool,
     pub folders: Vec<FolderStatus>,
@@ -29,20 +33,20 @@ pub struct AgentStatus {
 /// More skipped files are counted only.
 pub const MOST_LISTED: usize = 200;
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct FolderStatus {
     pub path: String,
     pub added: i64,
     pub is_there: bool,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct SkippedFile {
     pub path: String,
     pub reason: String,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Learned {
     /// Lists that have taught the model of this agent alone.
     pub n_lists: u64,
@@ -53,13 +57,13 @@ pub struct Learned {
     pub release: Option<u32>,
 }
 
-#[derive(Clone, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Federation {
     pub address: String,
     /// The id under which the server knows this agent.
     pub device: String,
     pub is_member: bool,
-    pub consent: &'static str,
+    pub consent: String,
     /// What the plan promises, in words.
     pub promise: Option<String>,
     pub newest_release: Option<u32>,
@@ -73,7 +77,7 @@ pub struct Federation {
     pub budget: Option<Budget>,
 }
 
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Copy, Debug, Deserialize, Serialize)]
 pub struct Budget {
     pub spent_epsilon: f64,
     pub spent_delta: f64,
@@ -85,11 +89,28 @@ pub struct Budget {
     pub is_exhausted: bool,
 }
 
-#[derive(Clone, Copy, Debug, Serialize)]
+#[derive(Clone, Debug, Deserialize, Serialize)]
 pub struct Stored {
-    pub what: &'static str,
+    pub what: String,
     pub count: u64,
     pub bytes: u64,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct Export {
+    pub status: AgentStatus,
+    /// Of the ranker in use, by feature.
+    pub weights: BTreeMap<String, f32>,
+    pub openings: Vec<ExportedOpening>,
+}
+
+#[derive(Clone, Debug, Deserialize, Serialize)]
+pub struct ExportedOpening {
+    /// The file; absent if it is gone.
+    pub document: Option<String>,
+    pub at: i64,
+    pub query: String,
+    pub rank: u32,
 }
 
 impl Agent {
@@ -123,8 +144,25 @@ impl Agent {
             federation: federation(&status),
             being_forgotten_by: status.being_forgotten_by,
             problem: status.problem,
-            stored: status.stored.iter().map(|it| Stored { what: it.what, count: it.count, bytes: it.bytes }).collect(),
+            stored: status.stored.iter().map(|it| Stored { what: it.what.to_owned(), count: it.count, bytes: it.bytes }).collect(),
         })
+    }
+
+    /// All that was recorded and learnt about the owner.
+    pub fn export(&self) -> Result<Export, AgentError> {
+        let status = self.status()?;
+        let ranker = self.device.ranker()?;
+        let weights = FEATURES.iter().zip(&ranker.params).map(|(feature, weight)| (feature.name.into(), *weight));
+        let (catalogue, history) = (self.read_catalogue()?, self.lock_history()?);
+        let path = |document| Some(catalogue.path_of(catalogue.document(document)?).to_string_lossy().into_owned());
+        let opening = |it: &Opening| ExportedOpening {
+            document: path(it.document),
+            at: it.at,
+            query: it.query.clone(),
+            rank: it.rank,
+        };
+        let openings = history.openings().iter().map(opening).collect();
+        Ok(Export { status, weights: weights.collect(), openings })
     }
 
     /// From now on nothing is recorded, learnt or sent.
@@ -173,7 +211,7 @@ fn federation(status: &Status) -> Option<Federation> {
         address: it.address.clone(),
         device: it.device.clone(),
         is_member: it.is_member,
-        consent: consent_name(it.consent),
+        consent: consent_name(it.consent).to_owned(),
         promise: it.promise.clone(),
         newest_release: it.newest_release,
         is_newest_refused: it.is_newest_refused,

@@ -2,6 +2,7 @@
 
 use std::collections::HashMap;
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use rusqlite::{Connection, OpenFlags, Row, params};
 use thiserror::Error;
@@ -40,7 +41,8 @@ pub enum CatalogueError {
 
 #[derive(Debug)]
 pub(super) struct Database {
-    connection: Connection,
+    /// For one thread at a time.
+    connection: Mutex<Connection>,
     file: PathBuf,
 }
 
@@ -51,7 +53,7 @@ impl Database {
         let connection = Connection::open_with_flags(file, flags).map_err(wrong)?;
         connection.pragma_update(None, "journal_mode", "WAL").map_err(wrong)?;
         connection.pragma_update(None, "synchronous", "FULL").map_err(wrong)?;
-        let database = Self { connection, file: file.to_owned() };
+        let database = Self { connection: Mutex::new(connection), file: file.to_owned() };
         database.check()?;
         Ok(database)
     }
@@ -77,7 +79,8 @@ impl Database {
     }
 
     fn with<T>(&self, ask: impl FnOnce(&Connection) -> rusqlite::Result<T>) -> Result<T, CatalogueError> {
-        ask(&self.connection).map_err(|source| CatalogueError::Database { file: self.file.clone(), source })
+        let connection = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        ask(&connection).map_err(|source| CatalogueError::Database { file: self.file.clone(), source })
     }
 
     fn all<T>(
@@ -153,6 +156,7 @@ impl Database {
     pub fn apply(&mut self, changes: &[Change]) -> Result<(), CatalogueError> {
         let Self { connection, file } = self;
         let mut write = || {
+            let connection = connection.get_mut().unwrap_or_else(PoisonError::into_inner);
             let transaction = connection.transaction()?;
             for change in changes {
                 write_change(&transaction, change)?;
