@@ -64,7 +64,7 @@ pub(super) fn read_line(input: &mut dyn BufRead, line: &mut Vec<u8>, most: usize
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
         };
-        let end = available.iter().position(|&b| b == b'\n').map(|at| at + 1);
+        let end = memchr::memchr(b'\n', available).map(|at| at + 1);
         let n = end.unwrap_or(available.len());
         line.extend_from_slice(&available[..n.min(most - line.len())]);
         input.consume(n);
