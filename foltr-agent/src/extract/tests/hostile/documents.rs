@@ -47,16 +47,14 @@ fn with_hole(out: &mut BufWriter<File>, begin: &str, size: u64) {
     out.seek(SeekFrom::End(0)).expect("a file");
 }
 
-/// Part by part, each of one piece repeated.
-fn archive(out: &mut BufWriter<File>, parts: &[(&str, &[u8], &[u8], usize, &[u8])]) {
+/// With one part, most of which is a piece that is repeated.
+fn archive(out: &mut BufWriter<File>, name: &str, (begin, piece, end): (&[u8], &[u8], &[u8]), n: usize) {
     let mut bytes = ZipWriter::new(Cursor::new(Vec::new()));
-    for (name, begin, piece, n, end) in parts {
-        bytes.start_file(*name, SimpleFileOptions::default()).expect("a part");
-        let pieces = piece.repeat(4096);
-        bytes.write_all(begin).expect("memory");
-        (0..n / 4096).for_each(|_| bytes.write_all(&pieces).expect("memory"));
-        bytes.write_all(end).expect("memory");
-    }
+    bytes.start_file(name, SimpleFileOptions::default()).expect("a part");
+    let pieces = piece.repeat(4096);
+    bytes.write_all(begin).expect("memory");
+    (0..n / 4096).for_each(|_| bytes.write_all(&pieces).expect("memory"));
+    bytes.write_all(end).expect("memory");
     put(out, bytes.finish().expect("an archive").into_inner());
 }
 
@@ -83,10 +81,10 @@ const BLANK: usize = 1 << 20;
 
 pub(super) const ALL: &[Document] = &[
     of("zip-bomb.docx", "unpacks to more than 16 MiB", |out| {
-        archive(out, &[("word/document.xml", b"<a>", b"                ", 4 << 20, b"</a>")]);
+        archive(out, "word/document.xml", (b"<a>", b"                ", b"</a>"), 4 << 20);
     }),
     of("zip-bomb.odt", "unpacks to more than 16 MiB", |out| {
-        archive(out, &[("content.xml", b"<a b='", b"                ", 4 << 20, b"'/>")]);
+        archive(out, "content.xml", (b"<a b='", b"                ", b"'/>"), 4 << 20);
     }),
     of("nested-zips.docx", "damaged office document: it has no word/document.xml", |out| {
         let mut inner = zipped(&[("a", &vec![0; BLANK])]);
@@ -128,10 +126,10 @@ pub(super) const ALL: &[Document] = &[
         put(out, zipped(&[("word/document.xml", content.as_bytes())]));
     }),
     of("million-elements-deep.odt", "damaged XML|1 texts", |out| {
-        archive(out, &[("content.xml", b"", b"<a>", 1 << 20, b"")])
+        archive(out, "content.xml", (b"", b"<a>", b""), 1 << 20)
     }),
     of("million-attributes.docx", "1 texts|took", |out| {
-        archive(out, &[("word/document.xml", b"<a", b" b='c'", 1 << 20, b"/>")]);
+        archive(out, "word/document.xml", (b"<a", b" b='c'", b"/>"), 1 << 20);
     }),
     of("truncated.pdf", "damaged PDF|1 texts", |out| put(out, half(small_pdf()))),
     of("xref-loop.pdf", "damaged PDF|1 texts", |out| {
