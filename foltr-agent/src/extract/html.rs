@@ -11,7 +11,7 @@ use html5ever::tokenizer::states::RawKind;
 use html5ever::tokenizer::{BufferQueue, Tag, TagKind, Token, TokenSink, TokenSinkResult, Tokenizer, TokenizerOpts};
 
 use super::Limits;
-use super::parse::{Bounded, short};
+use super::parse::{Bounded, end_of_character, short};
 use super::text;
 use crate::document::Text;
 
@@ -39,7 +39,7 @@ pub(super) fn of(bytes: &[u8], said: Option<&'static Encoding>, limits: &Limits)
     let tokenizer = Tokenizer::new(Page(RefCell::new(Reading::new(limits))), TokenizerOpts::default());
     let (queue, mut rest) = (BufferQueue::default(), page.as_str());
     while !rest.is_empty() && !tokenizer.sink.0.borrow().body.is_cut() {
-        let (piece, behind) = rest.split_at(rest.floor_char_boundary(PIECE));
+        let (piece, behind) = rest.split_at(end_of_character(rest, PIECE));
         queue.push_back(piece.to_tendril());
         // It stops where a script would be run.
         while !queue.is_empty() {

@@ -73,6 +73,7 @@ fn open(content: &mut dyn Content) -> Result<Archive<'_>, Reason> {
 fn damaged(error: ZipError) -> Reason {
     match error {
         ZipError::UnsupportedArchive(ZipError::PASSWORD_REQUIRED) => Reason::Encrypted(Container::Zip),
+        ZipError::InvalidArchive(why) => Reason::damaged(Container::Zip, why),
         error => Reason::damaged(Container::Zip, error),
     }
 }
@@ -306,6 +307,7 @@ impl Reading {
 /// By its name without a prefix.
 fn attribute(tag: &BytesStart, name: &str) -> Option<String> {
     let mut attributes = tag.attributes();
-    let found = attributes.with_checks(false).flatten().find(|attribute| attribute.key.local_name().as_ref() == name)?;
+    let found =
+        attributes.with_checks(false).flatten().find(|attribute| attribute.key.local_name().as_ref() == name)?;
     found.normalized_value(XmlVersion::Implicit1_0).ok().map(|value| value.into_owned())
 }

@@ -64,7 +64,7 @@ pub(super) fn read_line(input: &mut dyn BufRead, line: &mut Vec<u8>, most: usize
             Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
             Err(error) => return Err(error),
         };
-        let end = available.iter().position(|&b| b == b'\n').map(|at| at + 1);
+        let end = memchr::memchr(b'\n', available).map(|at| at + 1);
         let n = end.unwrap_or(available.len());
         line.extend_from_slice(&available[..n.min(most - line.len())]);
         input.consume(n);
@@ -73,6 +73,14 @@ pub(super) fn read_line(input: &mut dyn BufRead, line: &mut Vec<u8>, most: usize
             return Ok(n_read);
         }
     }
+}
+
+/// The largest end of a character that is no more than `most`.
+pub(super) fn end_of_character(text: &str, most: usize) -> usize {
+    if most >= text.len() {
+        return text.len();
+    }
+    (0..=most).rev().find(|&end| text.is_char_boundary(end)).unwrap_or(0)
 }
 
 /// A string that takes no more than so many bytes, and no control characters but tabs and line ends.
@@ -103,7 +111,7 @@ impl Bounded {
             if piece.len() <= room {
                 self.text.push_str(piece);
             } else {
-                self.text.push_str(&piece[..piece.floor_char_boundary(room)]);
+                self.text.push_str(&piece[..end_of_character(piece, room)]);
                 self.is_cut = true;
             }
             if self.is_cut {

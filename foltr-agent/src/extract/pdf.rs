@@ -44,21 +44,16 @@ pub(super) fn of(bytes: &[u8], limits: &Limits) -> Result<Text, Reason> {
     Ok(Text { title: sensible(&title), author, body: body.into_string(), is_truncated, ..Text::default() })
 }
 
+/// Many are encrypted with no password, only to forbid printing: these are decrypted while they are loaded.
 fn load(bytes: &[u8]) -> Result<Document, Reason> {
     use pdf_extract::Error;
-    let loaded = Document::load_mem(bytes).and_then(|mut document| {
-        if document.is_encrypted() {
-            // Many are encrypted with no password, only to forbid printing.
-            document.decrypt("")?;
-        }
-        Ok(document)
-    });
-    loaded.map_err(|error| match error {
+    let document = Document::load_mem(bytes).map_err(|error| match error {
         Error::Decryption(_) | Error::InvalidPassword | Error::UnsupportedSecurityHandler(_) => {
             Reason::Encrypted(Container::Pdf)
         }
         error => Reason::damaged(Container::Pdf, error),
-    })
+    })?;
+    if document.trailer.has(b"Encrypt") { Err(Reason::Encrypted(Container::Pdf)) } else { Ok(document) }
 }
 
 fn info(document: &Document, key: &[u8]) -> String {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 use std::sync::{Mutex, PoisonError};
 
 use super::open::{Opened, open_regular};
-use super::parse::{MOST_TITLE, Request};
+use super::parse::{MOST_TITLE, Request, end_of_character};
 use super::worker::{End, Failure, Worker};
 use super::{Format, Limits, Reason};
 use crate::document::{Kind, Text};
@@ -106,7 +106,7 @@ impl Extractor {
             return Err(Reason::TooLarge(most));
         }
         let mut name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-        name.truncate(name.floor_char_boundary(MOST_TITLE));
+        name.truncate(end_of_character(&name, MOST_TITLE));
         Ok((opened, Request { format, name }))
     }
 

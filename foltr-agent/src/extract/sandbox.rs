@@ -35,11 +35,16 @@ pub(super) fn enter(limits: &Limits) {
 
 /// No file can be opened, nothing connected by TCP, and no process outside be sent a signal.
 #[cfg(target_os = "linux")]
-fn without_files_and_network() -> Result<(), landlock::RulesetError> {
+fn without_files_and_network() -> Result<landlock::RestrictionStatus, landlock::RulesetError> {
     use landlock::{ABI, Access, AccessFs, AccessNet, Ruleset, RulesetAttr, Scope};
     // By default what an older kernel does not know is left out.
     let abi = ABI::V6;
     let rules = Ruleset::default().handle_access(AccessFs::from_all(abi))?;
-    rules.handle_access(AccessNet::from_all(abi))?.scope(Scope::from_all(abi))?.create()?.restrict_self()?;
-    Ok(())
+    rules.handle_access(AccessNet::from_all(abi))?.scope(Scope::from_all(abi))?.create()?.restrict_self()
+}
+
+/// Whether this system can keep a worker from files. Restricts the thread that asks.
+#[cfg(all(test, target_os = "linux"))]
+pub(super) fn keeps_from_files() -> bool {
+    without_files_and_network().is_ok_and(|status| status.ruleset != landlock::RulesetStatus::NotEnforced)
 }

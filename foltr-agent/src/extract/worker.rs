@@ -84,6 +84,13 @@ impl Worker {
         pages.unwrap_or(0) * rustix::param::page_size() as u64
     }
 
+    /// Whether it has ended by itself, once its socket is closed as when the parent dies.
+    #[cfg(test)]
+    pub fn ends_without_parent(&mut self) -> bool {
+        let _ = self.socket.shutdown(std::net::Shutdown::Both);
+        self.process.try_wait().expect("a process").is_some()
+    }
+
     /// Has the file parsed. `total` is the time that all answers may take, without the time that `give` takes.
     pub fn ask(
         &mut self,
@@ -93,10 +100,7 @@ impl Worker {
         give: &mut dyn FnMut(Text) -> ControlFlow<()>,
     ) -> Result<End, Failure> {
         self.n_files += 1;
-        // What it says before it is asked is no answer.
-        if !self.received.is_empty() {
-            return Err(Failure::Malformed);
-        }
+        self.must_be_silent()?;
         let mut message = Vec::new();
         frame::write_json(&mut message, Tag::Request, request);
         self.send(&message, Some(file)).map_err(|_| Failure::Gone)?;
@@ -121,6 +125,16 @@ impl Worker {
                 Tag::Text | Tag::Hello | Tag::Request => return Err(Failure::Malformed),
             }
         }
+    }
+
+    /// What it says before it is asked is no answer.
+    fn must_be_silent(&mut self) -> Result<(), Failure> {
+        let mut sources = [PollFd::new(&self.socket, PollFlags::IN)];
+        let speaks = poll(&mut sources, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|n| n > 0);
+        if speaks && matches!(self.socket.read(&mut [0]), Ok(0) | Err(_)) {
+            return Err(Failure::Gone);
+        }
+        if speaks || !self.received.is_empty() { Err(Failure::Malformed) } else { Ok(()) }
     }
 
     /// Messages to a worker are shorter than the buffer of its socket, which is empty whenever one is sent.

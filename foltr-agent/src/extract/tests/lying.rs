@@ -9,8 +9,22 @@ use super::*;
 use crate::extract::frame::{self, Tag};
 
 const LIES: &[&str] = &[
-    "exits", "closes", "silent", "garbage", "four gibibytes", "half a frame", "early answer", "endless texts", "long body",
-    "bad utf-8", "huge field", "trickle", "bad reason", "deaf", "endless errors", "answers twice",
+    "exits",
+    "closes",
+    "silent",
+    "garbage",
+    "four gibibytes",
+    "half a frame",
+    "early answer",
+    "endless texts",
+    "long body",
+    "bad utf-8",
+    "huge field",
+    "trickle",
+    "bad reason",
+    "deaf",
+    "endless errors",
+    "answers twice",
 ];
 
 pub(super) fn lie(name: &str) -> ! {
@@ -129,7 +143,14 @@ fn a_program_that_is_none_is_said_to_be_so() {
 
 #[test]
 fn frames_are_what_was_written_and_nothing_else() {
-    let written = Text { part: "p".into(), title: "t".into(), body: "ä".into(), date: Some(-1), is_truncated: true, ..Text::default() };
+    let written = Text {
+        part: "p".into(),
+        title: "t".into(),
+        body: "ä".into(),
+        date: Some(-1),
+        is_truncated: true,
+        ..Text::default()
+    };
     let mut bytes = Vec::new();
     frame::write_text(&mut bytes, &written);
     let header = bytes[..frame::HEADER].try_into().expect("a header");

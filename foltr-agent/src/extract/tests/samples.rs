@@ -16,7 +16,9 @@ pub(super) fn zipped(parts: &[(&str, &[u8])]) -> Vec<u8> {
 }
 
 pub(super) fn odt(content: &str) -> Vec<u8> {
-    let content = format!("<office:document-content xmlns:office='o' xmlns:text='t'><office:body>{content}</office:body></office:document-content>");
+    let content = format!(
+        "<office:document-content xmlns:office='o' xmlns:text='t'><office:body>{content}</office:body></office:document-content>"
+    );
     let meta = "<m xmlns:dc='d'><dc:title>Tide &amp; time</dc:title><dc:creator>Ada L.</dc:creator></m>";
     zipped(&[
         ("mimetype", b"application/vnd.oasis.opendocument.text"),
@@ -27,7 +29,8 @@ pub(super) fn odt(content: &str) -> Vec<u8> {
 
 pub(super) fn docx(body: &str) -> Vec<u8> {
     let document = format!("<?xml version='1.0'?><w:document xmlns:w='w'><w:body>{body}</w:body></w:document>");
-    let styles = "<w:styles xmlns:w='w'><w:style w:styleId='berschrift1'><w:name w:val='heading 1'/></w:style></w:styles>";
+    let styles =
+        "<w:styles xmlns:w='w'><w:style w:styleId='berschrift1'><w:name w:val='heading 1'/></w:style></w:styles>";
     let core = "<c xmlns:dc='d'><dc:title></dc:title><dc:creator>Grace</dc:creator></c>";
     zipped(&[
         ("word/document.xml", document.as_bytes()),
@@ -129,11 +132,14 @@ fn markdown() {
 fn html() {
     let page = "<!DOCTYPE html><html><head><meta charset=\"windows-1251\"><title>Tide\n tables</title><meta name=author content=Ada>\
                 <style>p { color: red }</style><script>if (a < b) document.write('<p>no</p>')</script></head><body>\
-                <nav><ul><li>Home</ul></nav><h1>Low <b>water</b></h1><p>At   noon &amp; at\nnight<p>\xCF\xF0\
+                <nav><ul><li>Home</ul></nav><h1>Low <b>water</b></h1><p>At   noon &amp; at\nnight<p>\u{CF}\u{F0}\
                 <div hidden>secret<div>deep</div></div><pre>a\n  b</pre><footer>legal</footer>end";
     let page: Vec<u8> = page.chars().map(|c| c as u8).collect();
     let text = parsed("a.html", &page).expect("HTML");
-    assert_eq!((text.title.as_str(), text.author.as_str(), text.headings.as_str()), ("Tide tables", "Ada", "Low water"));
+    assert_eq!(
+        (text.title.as_str(), text.author.as_str(), text.headings.as_str()),
+        ("Tide tables", "Ada", "Low water")
+    );
     assert_eq!(text.body, "Low water\nAt noon & at night\nПр\na\n  b\nend\n");
 }
 
@@ -145,7 +151,10 @@ fn office_documents() {
               <text:p>Ebb<text:s text:c='2'/>and<text:tab/>flow&#228;</text:p>"),
     )
     .expect("ODT");
-    assert_eq!((text.title.as_str(), text.author.as_str(), text.headings.as_str()), ("Tide & time", "Ada L.", "One < two"));
+    assert_eq!(
+        (text.title.as_str(), text.author.as_str(), text.headings.as_str()),
+        ("Tide & time", "Ada L.", "One < two")
+    );
     assert_eq!(text.body, "One < two\nEbb  and\tflowä\n");
     let body = "<w:p><w:pPr><w:pStyle w:val='berschrift1'/></w:pPr><w:r><w:t>Moon</w:t></w:r></w:p><w:p><w:r><w:t>rises &amp; \
                 </w:t></w:r><w:r><w:delText>gone</w:delText><w:br/><w:t>sets</w:t></w:r></w:p>";
@@ -161,6 +170,27 @@ fn pdf_with_a_title() {
     let words: Vec<_> = text.body.split_whitespace().collect();
     assert_eq!(words, ["Low", "tide", "at", "noon"]);
     assert!(!text.is_truncated);
+}
+
+#[test]
+fn pdf_that_only_forbids_printing() {
+    use pdf_extract::{Document, EncryptionState, EncryptionVersion, Permissions};
+    let encrypted = |user_password| {
+        let bytes = pdf(&objects_of_pdf(), "/Info 6 0 R /ID [<00> <00>]");
+        let mut document = Document::load_mem(&bytes).expect("a PDF");
+        let permissions = Permissions::empty();
+        let version =
+            EncryptionVersion::V1 { document: &document, owner_password: "owner", user_password, permissions };
+        let state = EncryptionState::try_from(version).expect("a key");
+        document.encrypt(&state).expect("a document");
+        let mut bytes = Vec::new();
+        document.save_to(&mut bytes).expect("memory");
+        parsed("a.pdf", &bytes)
+    };
+    let text = encrypted("").expect("no password");
+    assert_eq!(text.title, "Tide tables");
+    assert!(text.body.contains("noon"), "{text:?}");
+    assert_eq!(encrypted("secret").expect_err("a password").to_string(), "encrypted PDF");
 }
 
 #[test]
@@ -185,10 +215,15 @@ fn a_mailbox() {
     let mailbox = format!("{from}{mail}\n{from}{second}\n{from}{third}");
     let texts = all_parsed("Inbox", mailbox.as_bytes()).expect("a mailbox");
     let parts: Vec<_> = texts.iter().map(|text| text.part.as_str()).collect();
-    let at = |n: usize| (from.len() + mail.len() + 1) * usize::from(n > 0) + (from.len() + second.len() + 1) * usize::from(n > 1);
+    let at = |n: usize| {
+        (from.len() + mail.len() + 1) * usize::from(n > 0) + (from.len() + second.len() + 1) * usize::from(n > 1)
+    };
     let expected = ["one@example.org".to_owned(), format!("one@example.org at {}", at(1)), format!("at {}", at(2))];
     assert_eq!(parts, expected);
-    assert_eq!(texts[1].body, "From here on it is quiet.\n\nFrom now on too.\nFrom me\n>From you\n\n".trim_end().to_owned() + "\n\n");
+    assert_eq!(
+        texts[1].body,
+        "From here on it is quiet.\n\nFrom now on too.\nFrom me\n>From you\n\n".trim_end().to_owned() + "\n\n"
+    );
 }
 
 /// Through workers, with the kinds that they get.
@@ -209,7 +244,8 @@ fn all_kinds_through_workers() {
         ("Inbox", mailbox.into_bytes(), Kind::Mail, "Ebbe"),
     ];
     for (name, bytes, kind, words) in files {
-        let (found, texts) = extractor.texts(&folder.write(name, &bytes)).unwrap_or_else(|reason| panic!("{name}: {reason}"));
+        let (found, texts) =
+            extractor.texts(&folder.write(name, &bytes)).unwrap_or_else(|reason| panic!("{name}: {reason}"));
         assert_eq!((found, texts.len()), (kind, 1), "{name}");
         assert!(texts[0].body.contains(words), "{name}: {texts:?}");
     }
