@@ -73,7 +73,7 @@ fn after_space(text: &str, from: usize, most: usize) -> usize {
 
 /// At most so far, and between two characters.
 fn floor(text: &str, at: usize) -> usize {
-    text.floor_char_boundary(at)
+    (0..=at.min(text.len())).rev().find(|&at| text.is_char_boundary(at)).unwrap_or(0)
 }
 
 fn fragments(text: &str, begin: usize, end: usize, hits: &[Hit]) -> Vec<Fragment> {

@@ -125,7 +125,7 @@ fn folders(path: &Path, added: &Path) -> String {
 }
 
 fn language(body: &str) -> Option<Lang> {
-    let sample = &body[..body.floor_char_boundary(SAMPLE)];
+    let sample = &body[..(0..=SAMPLE.min(body.len())).rev().find(|&at| body.is_char_boundary(at)).unwrap_or(0)];
     whatlang::detect(sample).filter(|it| it.is_reliable()).map(|it| it.lang())
 }
 
