@@ -34,7 +34,7 @@ pub use child::run_child;
 pub use format::Format;
 pub use limits::Limits;
 pub use pool::{Extractor, Outcome, Program};
-pub use reason::Reason;
+pub use reason::{Container, Reason};
 
 /// The parsers in a test binary.
 #[cfg(test)]

@@ -173,9 +173,8 @@ impl Worker {
                 Ok(_) => {}
             }
             let [has_answer, has_words] = sources.each_ref().map(|source| !source.revents().is_empty());
-            if has_words {
-                self.read_errors();
-            }
+            // A worker that has closed its errors has ended, or is none.
+            let has_ended = has_words && !self.read_errors();
             if has_answer {
                 let place = self.received.len();
                 self.received.resize(place + PIECE, 0);
@@ -185,8 +184,7 @@ impl Worker {
                     Ok(0) | Err(_) => return Err(Failure::Gone),
                     Ok(_) => {}
                 }
-            } else if has_words && self.said.is_empty() {
-                // It has closed its errors: polling would return at once forever.
+            } else if has_ended {
                 return Err(Failure::Gone);
             }
         }
