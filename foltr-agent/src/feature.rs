@@ -73,7 +73,9 @@ pub const FEATURES: &[Feature] = &[
     flag("name-is", "the file name is what was typed", |it| one_if(it.name_is())),
     number("closeness", "how close together the words are", |it| it.closeness()),
     number("neighbours", "how many words follow each other as typed", |it| it.matches.neighbours),
-    number("early", "how early the text has a word", |it| it.matches.first.map_or(0.0, |at| 1.0 / (1.0 + at as f32).ln_1p().max(1.0))),
+    number("early", "how early the text has a word", |it| {
+        it.matches.first.map_or(0.0, |at| 1.0 / (1.0 + at as f32).ln_1p().max(1.0))
+    }),
     // When it was changed and opened.
     number("changed-day", "changed in the last days", |it| since_changed(it, 1.0)),
     number("changed-month", "changed in the last weeks", |it| since_changed(it, 30.0)),
@@ -90,10 +92,14 @@ pub const FEATURES: &[Feature] = &[
     number("near-opened", "how near it is to files opened lately", |it| it.path.nearness),
     number("length", "how long it is", |it| (it.document.n_words as f32).ln_1p()),
     flag("has-title", "it has a title of its own", |it| one_if(!it.document.title.is_empty())),
-    flag("language", "it is in the language that is opened most", |it| one_if(it.moment.is_usual_language(it.document))),
+    flag("language", "it is in the language that is opened most", |it| {
+        one_if(it.moment.is_usual_language(it.document))
+    }),
     flag("is-note", "it is a text or a note", |it| one_if(matches!(it.document.kind, Kind::Text | Kind::Markdown))),
     flag("is-page", "it is a saved page", |it| one_if(it.document.kind == Kind::Html)),
-    flag("is-paper", "it is a PDF or office document", |it| one_if(matches!(it.document.kind, Kind::Pdf | Kind::Office))),
+    flag("is-paper", "it is a PDF or office document", |it| {
+        one_if(matches!(it.document.kind, Kind::Pdf | Kind::Office))
+    }),
     flag("is-source", "it is source code", |it| one_if(it.document.kind == Kind::Source)),
     flag("is-mail", "it is a mail", |it| one_if(it.document.kind == Kind::Mail)),
 ];

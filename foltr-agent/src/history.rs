@@ -65,14 +65,13 @@ pub struct Use {
 impl History {
     pub fn open(path: &Path) -> Result<Self, HistoryError> {
         let store = Store::open(path)?;
-        let mut history =
-            Self {
-                openings: store.openings()?,
-                endings: store.endings()?,
-                comparison: store.comparison()?,
-                by_document: HashMap::new(),
-                store,
-            };
+        let mut history = Self {
+            openings: store.openings()?,
+            endings: store.endings()?,
+            comparison: store.comparison()?,
+            by_document: HashMap::new(),
+            store,
+        };
         for (at, opening) in history.openings.iter().enumerate() {
             history.by_document.entry(opening.document).or_default().push(at);
         }
@@ -95,7 +94,7 @@ impl History {
 
     /// What a list of two rankers has said.
     pub fn add_preference(&mut self, preference: f64) -> Result<(), HistoryError> {
-        let mut comparison = self.comparison.clone();
+        let mut comparison = self.comparison;
         comparison.add(preference);
         self.store.write_comparison(&comparison)?;
         self.comparison = comparison;

@@ -86,7 +86,8 @@ impl Home {
     pub fn lock(&self) -> Result<HomeLock, HomeError> {
         let path = self.folder.join("lock");
         let wrong = |source| HomeError::Folder { folder: self.folder.clone(), source };
-        let mut file = OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(&path).map_err(wrong)?;
+        let mut file =
+            OpenOptions::new().read(true).append(true).create(true).mode(0o600).open(&path).map_err(wrong)?;
         match file.try_lock() {
             Ok(()) => {}
             Err(std::fs::TryLockError::WouldBlock) => {

@@ -105,7 +105,11 @@ impl Scanner<'_> {
             if batch.is_full() {
                 batch.write(agent)?;
             }
-            self.rest(begun.elapsed(), Progress { n_done: at, n_files: files.len(), file: path, waits_for: None }, tell);
+            self.rest(
+                begun.elapsed(),
+                Progress { n_done: at, n_files: files.len(), file: path, waits_for: None },
+                tell,
+            );
         }
         for file in missing.all {
             report.n_removed += 1;

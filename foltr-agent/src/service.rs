@@ -120,12 +120,8 @@ impl Service {
     }
 
     fn look_at(&self, paths: Option<&[PathBuf]>) {
-        let scanner = Scanner {
-            extractor: &self.extractor,
-            surroundings: &*self.surroundings,
-            share: SHARE,
-            stop: &self.stop,
-        };
+        let scanner =
+            Scanner { extractor: &self.extractor, surroundings: &*self.surroundings, share: SHARE, stop: &self.stop };
         self.note(|it| (it.is_running, it.n_done, it.n_files) = (true, 0, 0));
         let mut tell = |progress: Progress<'_>| {
             let Progress { n_done, n_files, waits_for, .. } = progress;

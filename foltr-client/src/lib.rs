@@ -37,4 +37,4 @@ pub use foltr_rank::learn::PdgdParameters;
 pub use foltr_rank::learn::pdgd::Updates;
 pub use foltr_rank::personal;
 pub use foltr_rank::session::ClickError;
-pub use foltr_rank::{Activation, OwnRanker, ImpressionId, Initialisation, MAX_SHOWN, RankerShape};
+pub use foltr_rank::{Activation, ImpressionId, Initialisation, MAX_SHOWN, OwnRanker, RankerShape};

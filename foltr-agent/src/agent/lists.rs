@@ -47,12 +47,7 @@ pub struct SavedList {
 impl List {
     fn saved(&self) -> SavedList {
         let impression = if let Origin::Device(impression) = self.origin { Some(impression.0) } else { None };
-        SavedList {
-            impression,
-            order: self.order.clone(),
-            words: self.words.clone(),
-            first_opened: self.first_opened,
-        }
+        SavedList { impression, order: self.order.clone(), words: self.words.clone(), first_opened: self.first_opened }
     }
 
     fn restored(saved: SavedList) -> Self {

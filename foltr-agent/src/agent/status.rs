@@ -144,7 +144,11 @@ impl Agent {
             federation: federation(&status),
             being_forgotten_by: status.being_forgotten_by,
             problem: status.problem,
-            stored: status.stored.iter().map(|it| Stored { what: it.what.to_owned(), count: it.count, bytes: it.bytes }).collect(),
+            stored: status
+                .stored
+                .iter()
+                .map(|it| Stored { what: it.what.to_owned(), count: it.count, bytes: it.bytes })
+                .collect(),
         })
     }
 

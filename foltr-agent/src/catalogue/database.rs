@@ -59,8 +59,7 @@ impl Database {
     }
 
     fn check(&self) -> Result<(), CatalogueError> {
-        let version: i64 =
-            self.with(|connection| connection.query_row("PRAGMA user_version", [], |row| row.get(0)))?;
+        let version: i64 = self.with(|connection| connection.query_row("PRAGMA user_version", [], |row| row.get(0)))?;
         match version {
             0 => self.with(|connection| {
                 connection.execute_batch(&format!("BEGIN; {TABLES} PRAGMA user_version = {VERSION}; COMMIT;"))

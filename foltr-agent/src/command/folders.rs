@@ -1,9 +1,9 @@
 //! `add` and `remove`: which files can be searched.
 
 use std::io::{IsTerminal as _, Write as _};
-use std::path::{Path, PathBuf};
-use std::sync::atomic::AtomicBool;
+use std::path::PathBuf;
 use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
 use std::time::{Duration, Instant};
 
 use anyhow::{Context, Result, bail};
@@ -109,7 +109,8 @@ fn look(agent: &Agent) -> Result<Report> {
 
 pub(super) fn in_words(report: &Report) -> String {
     let Report { n_files, n_indexed, n_unchanged, n_moved, n_removed, n_skipped, problems, is_partial } = report;
-    let mut text = format!("{n_files} files: {n_indexed} indexed, {} as before", n_unchanged.saturating_sub(*n_skipped));
+    let mut text =
+        format!("{n_files} files: {n_indexed} indexed, {} as before", n_unchanged.saturating_sub(*n_skipped));
     for (n, what) in [(n_moved, "moved"), (n_removed, "gone"), (n_skipped, "skipped (foltr-agent status says why)")] {
         if *n > 0 {
             text += &format!(", {n} {what}");
@@ -126,5 +127,8 @@ pub(super) fn in_words(report: &Report) -> String {
 
 /// Folders that are named when the agent is started.
 pub(super) fn add_all(agent: &Agent, folders: &[PathBuf]) -> Result<()> {
-    folders.iter().map(PathBuf::as_path).try_for_each(|folder: &Path| Ok(drop(agent.add_folder(folder)?)))
+    for folder in folders {
+        agent.add_folder(folder)?;
+    }
+    Ok(())
 }

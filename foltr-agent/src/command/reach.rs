@@ -53,8 +53,11 @@ impl Reach {
             Self::Here(agent) => Ok(agent.search(request)?),
             Self::Running(client) => {
                 let Filter { kinds, folder, changed_since, changed_before } = &request.filter;
-                client.post("search", &json!({ "words": request.words, "kinds": kinds, "folder": folder,
-                    "changed_since": changed_since, "changed_before": changed_before, "most": request.most }))
+                client.post(
+                    "search",
+                    &json!({ "words": request.words, "kinds": kinds, "folder": folder,
+                    "changed_since": changed_since, "changed_before": changed_before, "most": request.most }),
+                )
             }
         }
     }
@@ -102,7 +105,8 @@ impl Reach {
 
 impl Client {
     fn new(address: Address) -> Self {
-        let config = ureq::Agent::config_builder().timeout_global(Some(TIMEOUT)).proxy(None).http_status_as_error(false);
+        let config =
+            ureq::Agent::config_builder().timeout_global(Some(TIMEOUT)).proxy(None).http_status_as_error(false);
         let base = format!("http://127.0.0.1:{}/{}/api/", address.port, address.token);
         Self { base, http: config.build().into() }
     }

@@ -48,7 +48,10 @@ pub(super) fn run(home: Home, arguments: &RunArgs) -> Result<()> {
     let (port, token) = (page.port(), page.token().to_owned());
     home.write_address(&Address { port, token, process: std::process::id() })?;
     let url = page.url();
-    writeln!(std::io::stdout(), "{url}\nWhoever has this address can search your files: do not pass it on. Ctrl-C stops.")?;
+    writeln!(
+        std::io::stdout(),
+        "{url}\nWhoever has this address can search your files: do not pass it on. Ctrl-C stops."
+    )?;
     let stopped = Arc::clone(&service);
     ctrlc::set_handler(move || stopped.stop())?;
     if arguments.open {

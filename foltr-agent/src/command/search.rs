@@ -134,8 +134,11 @@ fn nothing(reach: &Reach) -> Result<String> {
 
 fn line(number: usize, hit: &Hit, now: i64, colours: bool) -> String {
     let style = |code: &str, text: &str| if colours { format!("\x1b[{code}m{text}\x1b[0m") } else { text.to_owned() };
-    let snippet: String =
-        hit.snippet.iter().map(|it| if it.is_match { style("1;33", &plain(&it.text)) } else { plain(&it.text) }).collect();
+    let snippet: String = hit
+        .snippet
+        .iter()
+        .map(|it| if it.is_match { style("1;33", &plain(&it.text)) } else { plain(&it.text) })
+        .collect();
     let part = if hit.part.is_empty() { String::new() } else { format!(" [{}]", plain(&hit.part)) };
     let age = status::age(now - hit.changed);
     format!(

@@ -37,7 +37,8 @@ fn in_words(FullStatus { agent, indexing }: &FullStatus) -> String {
     if agent.is_paused {
         let _ = writeln!(text, "paused: nothing is recorded, learnt or sent");
     }
-    let _ = writeln!(text, "{} documents in {} files of {} folders", agent.n_documents, agent.n_files, agent.folders.len());
+    let _ =
+        writeln!(text, "{} documents in {} files of {} folders", agent.n_documents, agent.n_files, agent.folders.len());
     for folder in &agent.folders {
         let gone = if folder.is_there { "" } else { " (not there now)" };
         let _ = writeln!(text, "  {}{gone}", folder.path);

@@ -33,7 +33,8 @@ fn names_are_different_and_values_fit_their_kinds() {
     assert_eq!(names.len(), FEATURES.len());
     let (document, matches, usage, moment) = (document(), Matches::default(), Use::default(), Moment::default());
     let path = PathFacts::default();
-    let seen = Seen { moment: &moment, document: &document, file: Path::new("/x"), matches: &matches, usage: &usage, path };
+    let seen =
+        Seen { moment: &moment, document: &document, file: Path::new("/x"), matches: &matches, usage: &usage, path };
     let mut values = Vec::new();
     append(&seen, &mut values);
     for (feature, value) in FEATURES.iter().zip(values) {

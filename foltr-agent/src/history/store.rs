@@ -87,7 +87,8 @@ impl Store {
 
     pub fn comparison(&self) -> Result<InterleavedComparison, HistoryError> {
         let read = |row: &Row<'_>| row.get::<_, Vec<u8>>(0);
-        let bytes = self.with(|connection| connection.query_row("SELECT bytes FROM comparison", [], read).optional())?;
+        let bytes =
+            self.with(|connection| connection.query_row("SELECT bytes FROM comparison", [], read).optional())?;
         Ok(bytes.and_then(|bytes| InterleavedComparison::decode(&bytes).ok()).unwrap_or_default())
     }
 

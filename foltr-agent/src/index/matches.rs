@@ -47,6 +47,9 @@ pub struct Matches {
     pub neighbours: f32,
 }
 
+/// The share of the words' IDF of which something holds.
+type Share<'a> = &'a dyn Fn(&dyn Fn(usize) -> bool) -> f32;
+
 /// Of one document: counts and places, by word.
 #[derive(Clone, Default)]
 struct Found {
@@ -58,11 +61,7 @@ struct Found {
     lengths: [u32; N_FIELDS],
 }
 
-pub(super) fn find(
-    view: &IndexView,
-    query: &WordQuery,
-    candidates: &[Candidate],
-) -> tantivy::Result<Vec<Matches>> {
+pub(super) fn find(view: &IndexView, query: &WordQuery, candidates: &[Candidate]) -> tantivy::Result<Vec<Matches>> {
     let averages = average_lengths(view)?;
     let mut all = vec![Matches::default(); candidates.len()];
     for (ordinal, segment) in view.searcher.segment_readers().iter().enumerate() {
@@ -109,7 +108,8 @@ fn read_field(
         found.lengths[field as usize] = norms.fieldnorm(*doc);
     }
     let inverted = segment.inverted_index(tantivy_field)?;
-    let option = if has_positions(field) { IndexRecordOption::WithFreqsAndPositions } else { IndexRecordOption::WithFreqs };
+    let option =
+        if has_positions(field) { IndexRecordOption::WithFreqsAndPositions } else { IndexRecordOption::WithFreqs };
     for (word, it) in query.words.iter().enumerate() {
         for (at, term) in it.terms.iter().enumerate() {
             let term = Term::from_field_text(tantivy_field, term);
@@ -164,11 +164,8 @@ impl Found {
             positions.sort_unstable();
             positions.dedup();
         });
-        let sequence: Vec<usize> = query
-            .sequence
-            .iter()
-            .filter_map(|term| query.words.iter().position(|word| word.term == *term))
-            .collect();
+        let sequence: Vec<usize> =
+            query.sequence.iter().filter_map(|term| query.words.iter().position(|word| word.term == *term)).collect();
         let idf: f32 = query.words.iter().map(|word| word.idf).sum::<f32>().max(f32::MIN_POSITIVE);
         let share = |has: &dyn Fn(usize) -> bool| {
             query.words.iter().enumerate().filter(|(word, _)| has(*word)).map(|(_, it)| it.idf).sum::<f32>() / idf
@@ -192,7 +189,7 @@ impl Found {
         query: &WordQuery,
         sequence: &[usize],
         averages: &[f32; N_FIELDS],
-        share: &dyn Fn(&dyn Fn(usize) -> bool) -> f32,
+        share: Share<'_>,
     ) -> FieldMatch {
         let at = field as usize;
         let (length, average) = (self.lengths[at], averages[at]);
@@ -261,9 +258,8 @@ fn shortest_window(positions: &[Vec<u32>]) -> Option<u32> {
 
 /// Of the pairs of consecutive words of the query, the share that is in the text as well.
 fn neighbours(positions: &[Vec<u32>], sequence: &[usize]) -> f32 {
-    let is_there = |pair: &&[usize]| {
-        positions[pair[0]].iter().any(|&at| positions[pair[1]].binary_search(&(at + 1)).is_ok())
-    };
+    let is_there =
+        |pair: &&[usize]| positions[pair[0]].iter().any(|&at| positions[pair[1]].binary_search(&(at + 1)).is_ok());
     let n_pairs = sequence.len().saturating_sub(1);
     if n_pairs == 0 { 0.0 } else { sequence.windows(2).filter(is_there).count() as f32 / n_pairs as f32 }
 }
@@ -279,7 +275,9 @@ mod tests {
         assert_eq!(shortest_window(&positions), Some(3));
         assert_eq!(shortest_window(&positions[..2]), Some(2));
         assert_eq!(shortest_window(&positions[..1]), None);
-        assert!(has_phrase(&positions, &[0, 1, 2]) && !has_phrase(&positions, &[1, 0]) && !has_phrase(&positions, &[2]));
+        assert!(
+            has_phrase(&positions, &[0, 1, 2]) && !has_phrase(&positions, &[1, 0]) && !has_phrase(&positions, &[2])
+        );
         assert!(!has_phrase(&positions, &[]));
         assert_eq!(neighbours(&positions, &[0, 1, 2, 3]), 2.0 / 3.0);
         assert_eq!(neighbours(&positions, &[0]), 0.0);

@@ -43,7 +43,9 @@ fn best_begin(hits: &[Hit], query: &WordQuery) -> usize {
         let mut seen = vec![0_u32; query.words.len()];
         inside.for_each(|hit| seen[hit.word] += 1);
         // A word counts once, and a little more if it is there again.
-        let value = |(word, &n): (usize, &u32)| if n == 0 { 0.0 } else { query.words[word].idf * (1.0 + 0.1 * (n.min(4) as f32)) };
+        let value = |(word, &n): (usize, &u32)| {
+            if n == 0 { 0.0 } else { query.words[word].idf * (1.0 + 0.1 * (n.min(4) as f32)) }
+        };
         let value: f32 = seen.iter().enumerate().map(value).sum();
         if value > best_value {
             (best, best_value) = (at, value);

@@ -30,7 +30,10 @@ fn documents_are_found_replaced_and_removed() {
     index.remove(DocumentId(2)).expect("removed");
     assert_eq!(found(&index, "sail ", &all), [1], "not before it is committed");
     index.commit().expect("written");
-    assert_eq!((found(&index, "sail ", &all), found(&index, "oar ", &all), found(&index, "wheels ", &all)), (vec![], vec![1], vec![]));
+    assert_eq!(
+        (found(&index, "sail ", &all), found(&index, "oar ", &all), found(&index, "wheels ", &all)),
+        (vec![], vec![1], vec![])
+    );
     index.rest().expect("at rest");
     drop(index);
     let index = TextIndex::open(folder.path()).expect("there");
@@ -63,7 +66,8 @@ fn filters_leave_documents_out() {
 
 #[test]
 fn plain_bm25_of_the_only_field_is_that_of_tantivy() {
-    let documents = [document(1, "", "wind wind sail"), document(2, "", "wind and more words here"), document(3, "", "nothing")];
+    let documents =
+        [document(1, "", "wind wind sail"), document(2, "", "wind and more words here"), document(3, "", "nothing")];
     let (_folder, index) = index(&documents);
     let view = index.view();
     let query = view.query("wind sail ").expect("read");
@@ -79,7 +83,8 @@ fn plain_bm25_of_the_only_field_is_that_of_tantivy() {
 
 #[test]
 fn a_snippet_has_the_words_of_the_query() {
-    let text = format!("{} The wind fills the sails\nof boats. {}", "Padding words. ".repeat(40), "More of it. ".repeat(40));
+    let text =
+        format!("{} The wind fills the sails\nof boats. {}", "Padding words. ".repeat(40), "More of it. ".repeat(40));
     let (_folder, index) = index(&[document(1, "", &text)]);
     let view = index.view();
     let query = view.query("sail wind").expect("read");

@@ -174,8 +174,16 @@ mod tests {
     #[test]
     fn identifiers_are_words_and_have_parts() {
         let read_text = read(analyser(), "the readRunFile, HTMLParser");
-        let expected =
-            [("the", 0), ("readrunfil", 1), ("read", 1), ("run", 2), ("file", 3), ("htmlparser", 4), ("html", 4), ("parser", 5)];
+        let expected = [
+            ("the", 0),
+            ("readrunfil", 1),
+            ("read", 1),
+            ("run", 2),
+            ("file", 3),
+            ("htmlparser", 4),
+            ("html", 4),
+            ("parser", 5),
+        ];
         assert_eq!(read_text, expect(&expected));
         let of_query = read(query_analyser(), "readRunFile x");
         assert_eq!(of_query, expect(&[("read", 0), ("run", 1), ("file", 2), ("x", 3)]));

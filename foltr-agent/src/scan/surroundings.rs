@@ -43,14 +43,16 @@ impl Surroundings for Machine {
         let Ok(supplies) = std::fs::read_dir(&self.power) else { return false };
         let read = |path: PathBuf| read_to_string(path).unwrap_or_default().trim().to_owned();
         let supplies: Vec<PathBuf> = supplies.flatten().map(|it| it.path()).collect();
-        let of_kind = |kind: &str| supplies.iter().filter(|it| read(it.join("type")) == kind).cloned().collect::<Vec<_>>();
+        let of_kind =
+            |kind: &str| supplies.iter().filter(|it| read(it.join("type")) == kind).cloned().collect::<Vec<_>>();
         // Some machines have several ports; one with power is enough.
         let has_mains = of_kind("Mains").iter().any(|it| read(it.join("online")) == "1");
         !has_mains && of_kind("Battery").iter().any(|it| read(it.join("status")) == "Discharging")
     }
 
     fn load(&self) -> f32 {
-        let first = read_to_string(&self.load).ok().and_then(|text| text.split_whitespace().next()?.parse::<f32>().ok());
+        let first =
+            read_to_string(&self.load).ok().and_then(|text| text.split_whitespace().next()?.parse::<f32>().ok());
         let n_cores = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
         first.map_or(0.0, |load| load / n_cores as f32)
     }

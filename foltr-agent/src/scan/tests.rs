@@ -70,11 +70,13 @@ fn files_come_change_move_and_go() {
     assert_eq!((world.found("boat"), world.found("wheel")), (vec!["one.txt".into()], vec!["two.md".into()]));
     assert_eq!(world.scan().n_unchanged, 2);
 
-    let id = world.agent.search(&Request { words: "boat".into(), ..Request::default() }).expect("found").hits[0].document;
+    let id =
+        world.agent.search(&Request { words: "boat".into(), ..Request::default() }).expect("found").hits[0].document;
     fs::rename(world.files.join("one.txt"), world.files.join("deep/first.txt")).expect("moved");
     let report = world.scan();
     assert_eq!((report.n_moved, report.n_removed), (1, 0), "{report:?}");
-    let hit = world.agent.search(&Request { words: "boat".into(), ..Request::default() }).expect("found").hits.remove(0);
+    let hit =
+        world.agent.search(&Request { words: "boat".into(), ..Request::default() }).expect("found").hits.remove(0);
     assert_eq!((hit.document, hit.path.ends_with("deep/first.txt")), (id, true));
 
     world.write("deep/first.txt", "a plane in the sky, not what it was");
