@@ -194,6 +194,10 @@ impl Core {
         actions
     }
 
+    pub const fn is_paused(&self) -> bool {
+        self.is_paused
+    }
+
     fn set_paused(&mut self, is_paused: bool) -> Result<Outcome, Refused> {
         self.is_paused = is_paused;
         self.write_switches();

@@ -114,6 +114,10 @@ impl Device {
         self.0.set_paused(true)
     }
 
+    pub fn is_paused(&self) -> Result<bool, DeviceError> {
+        self.0.is_paused()
+    }
+
     pub fn resume(&self) -> Result<(), DeviceError> {
         self.0.set_paused(false)
     }

@@ -145,6 +145,10 @@ impl<R: Randomness, T: Transport> Shell<R, T> {
         }
     }
 
+    pub fn is_paused(&self) -> Result<bool, DeviceError> {
+        Ok(self.inside()?.core.is_paused())
+    }
+
     pub fn status(&self) -> Result<Status, DeviceError> {
         let inside = self.inside()?;
         let mut status = inside.core.status();

@@ -12,9 +12,10 @@ use foltr_rank::{Ranker, normalise_rows, row_stride};
 use super::lists::{List, Origin, SavedList};
 use super::{Agent, AgentError, COMPARED, LIST_LENGTH};
 use crate::answer::{Answer, DocumentId, Hit, ListId, Request, Share, Why};
+use crate::catalogue::Catalogue;
 use crate::feature::{self, FEATURES, Moment, PathFacts, Seen};
-use crate::history::{Ending, Opening, word_set};
-use crate::index::{Among, Candidate, IndexView, Matches, WordQuery};
+use crate::history::{Ending, History, Opening, word_set};
+use crate::index::{Among, Candidate, IndexView, WordQuery};
 
 /// Documents that are ranked.
 const CANDIDATES: usize = 150;
@@ -64,7 +65,7 @@ impl Agent {
         words: &str,
         mut candidates: Vec<Candidate>,
     ) -> Result<Described, AgentError> {
-        let catalogue = self.read_catalogue()?;
+        let (catalogue, history) = (self.read_catalogue()?, self.lock_history()?);
         // What the index has and the catalogue has not is what an interrupted run has left.
         candidates.retain(|it| catalogue.document(it.id).is_some());
         let matches = view.matches(query, &candidates)?;
@@ -72,46 +73,24 @@ impl Agent {
         order.sort_by(|&a, &b| {
             matches[b].bm25.total_cmp(&matches[a].bm25).then(candidates[a].id.cmp(&candidates[b].id))
         });
-        let moment = self.moment(words)?;
+        let moment = moment(&catalogue, &history, self.now(), words);
+        let typed = word_set(words);
         let mut features = Vec::with_capacity(order.len() * FEATURES.len());
         for &at in &order {
-            self.append_features(candidates[at].id, &matches[at], &moment, words, &mut features)?;
+            let (id, matches) = (candidates[at].id, &matches[at]);
+            let Some(document) = catalogue.document(id) else { continue };
+            let file = catalogue.path_of(document);
+            let added = catalogue.folders().iter().find(|folder| file.starts_with(&folder.path));
+            let path = PathFacts::new(file, added.map(|folder| folder.path.as_path()), &moment);
+            let usage = history.use_of(id, &typed, moment.now);
+            feature::append(&Seen { moment: &moment, document, file, matches, usage: &usage, path }, &mut features);
         }
         Ok(Described { candidates: order.into_iter().map(|at| candidates[at]).collect(), features })
     }
 
-    fn moment(&self, words: &str) -> Result<Moment, AgentError> {
-        let (catalogue, history) = (self.read_catalogue()?, self.lock_history()?);
-        let recent: Vec<(PathBuf, _)> = history
-            .recent()
-            .into_iter()
-            .filter_map(|id| catalogue.document(id))
-            .map(|document| (catalogue.path_of(document).to_owned(), document.language))
-            .collect();
-        Ok(Moment::new(self.now(), words, &recent))
-    }
-
-    fn append_features(
-        &self,
-        id: DocumentId,
-        matches: &Matches,
-        moment: &Moment,
-        words: &str,
-        features: &mut Vec<f32>,
-    ) -> Result<(), AgentError> {
-        let (catalogue, history) = (self.read_catalogue()?, self.lock_history()?);
-        let Some(document) = catalogue.document(id) else { return Ok(()) };
-        let file = catalogue.path_of(document);
-        let added = catalogue.folders().iter().find(|folder| file.starts_with(&folder.path));
-        let path = PathFacts::new(file, added.map(|folder| folder.path.as_path()), moment);
-        let usage = history.use_of(id, &word_set(words), moment.now);
-        feature::append(&Seen { moment, document, file, matches, usage: &usage, path }, features);
-        Ok(())
-    }
-
     /// The order to show, as places in `described`.
     fn order(&self, described: &Described, previous: Option<ImpressionId>) -> Result<(Vec<usize>, Origin), AgentError> {
-        let is_paused = self.device.status()?.is_paused;
+        let is_paused = self.device.is_paused()?;
         if self.settings.compares && !is_paused && self.lock_lists()?.is_turn(COMPARED) {
             return self.compared_order(described);
         }
@@ -227,7 +206,7 @@ impl Agent {
             (position, list.words.clone())
         };
         let rank = position as u32 + 1;
-        if !self.device.status()?.is_paused {
+        if !self.device.is_paused()? {
             self.lock_history()?.add(Opening { document, at: self.now(), query: words, rank })?;
         }
         let catalogue = self.read_catalogue()?;
@@ -249,7 +228,7 @@ impl Agent {
             Origin::Compared(compared) if first_opened.is_some() => self.add_comparison(&compared)?,
             Origin::Compared(_) | Origin::Plain => {}
         }
-        if is_seen && !self.device.status()?.is_paused {
+        if is_seen && !self.device.is_paused()? {
             let n_typed = words.chars().count() as u32;
             self.lock_history()?.end_search(Ending { at: self.now(), rank: first_opened, n_typed })?;
         }
@@ -287,6 +266,12 @@ impl Agent {
         let rank_by_score = 1 + scores.iter().filter(|&&score| score > scores[at]).count();
         Ok(Why { rank_by_score, rank_shown: at + 1, score: scores[at], shares })
     }
+}
+
+fn moment(catalogue: &Catalogue, history: &History, now: i64, words: &str) -> Moment {
+    let recent = history.recent().into_iter().filter_map(|id| catalogue.document(id));
+    let recent: Vec<(PathBuf, _)> = recent.map(|it| (catalogue.path_of(it).to_owned(), it.language)).collect();
+    Moment::new(now, words, &recent)
 }
 
 /// Rows as the ranker sees them.
