@@ -40,6 +40,7 @@ pub(super) struct List {
 pub struct SavedList {
     impression: Option<u64>,
     order: Vec<DocumentId>,
+    rows: Vec<f32>,
     words: String,
     first_opened: Option<u32>,
 }
@@ -47,13 +48,19 @@ pub struct SavedList {
 impl List {
     fn saved(&self) -> SavedList {
         let impression = if let Origin::Device(impression) = self.origin { Some(impression.0) } else { None };
-        SavedList { impression, order: self.order.clone(), words: self.words.clone(), first_opened: self.first_opened }
+        SavedList {
+            impression,
+            order: self.order.clone(),
+            rows: self.rows.clone(),
+            words: self.words.clone(),
+            first_opened: self.first_opened,
+        }
     }
 
     fn restored(saved: SavedList) -> Self {
-        let SavedList { impression, order, words, first_opened } = saved;
+        let SavedList { impression, order, rows, words, first_opened } = saved;
         let origin = impression.map_or(Origin::Plain, |id| Origin::Device(ImpressionId(id)));
-        Self { origin, order, rows: Vec::new(), words, is_seen: true, first_opened }
+        Self { origin, order, rows, words, is_seen: true, first_opened }
     }
 }
 

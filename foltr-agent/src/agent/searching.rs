@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Instant;
 
-use foltr_client::{ImpressionId, Shown};
+use foltr_client::{DeviceError, ImpressionId, Refused, Shown};
 use foltr_rank::query::pad_rows;
 use foltr_rank::{Ranker, normalise_rows, row_stride};
 
@@ -199,7 +199,7 @@ impl Agent {
             list.is_seen = true;
             list.first_opened.get_or_insert(position as u32 + 1);
             match &mut list.origin {
-                Origin::Device(impression) => drop(self.device.clicked(*impression, position)?),
+                Origin::Device(impression) => self.click(*impression, position)?,
                 Origin::Compared(compared) => drop(compared.click(position)),
                 Origin::Plain => {}
             }
@@ -214,6 +214,14 @@ impl Agent {
         Ok(catalogue.path_of(record).to_owned())
     }
 
+    /// A list that has ended teaches no more, and its documents can be opened all the same.
+    fn click(&self, impression: ImpressionId, position: usize) -> Result<(), AgentError> {
+        match self.device.clicked(impression, position) {
+            Ok(_) | Err(DeviceError::Refused(Refused::Click(_))) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// The person is done with a list.
     pub fn left(&self, id: ListId) -> Result<(), AgentError> {
         let list = self.lock_lists()?.remove(id).ok_or(AgentError::NoList(id))?;
@@ -223,8 +231,7 @@ impl Agent {
     fn end(&self, list: List) -> Result<(), AgentError> {
         let List { origin, is_seen, first_opened, words, .. } = list;
         match origin {
-            Origin::Device(impression) if is_seen => self.device.dismiss(impression)?,
-            Origin::Device(impression) => self.device.withdraw(impression)?,
+            Origin::Device(impression) => self.end_impression(impression, is_seen)?,
             Origin::Compared(compared) if first_opened.is_some() => self.add_comparison(&compared)?,
             Origin::Compared(_) | Origin::Plain => {}
         }
@@ -244,6 +251,15 @@ impl Agent {
         Ok(self.lock_lists()?.restore(saved))
     }
 
+    /// A list may have ended by itself, after a day.
+    fn end_impression(&self, impression: ImpressionId, is_seen: bool) -> Result<(), AgentError> {
+        let ended = if is_seen { self.device.dismiss(impression) } else { self.device.withdraw(impression) };
+        match ended {
+            Err(DeviceError::Refused(Refused::Click(_))) => Ok(()),
+            ended => Ok(ended?),
+        }
+    }
+
     /// Why a document is where it is in a list.
     pub fn why(&self, id: ListId, document: DocumentId) -> Result<Why, AgentError> {
         let (at, rows) = {
@@ -252,6 +268,10 @@ impl Agent {
             let at = list.order.iter().position(|it| *it == document).ok_or(AgentError::NotInList(document))?;
             (at, list.rows.clone())
         };
+        // A list of an earlier version of the agent has other features.
+        if rows.len() < (at + 1) * row_stride(FEATURES.len()) {
+            return Err(AgentError::NoList(id));
+        }
         let scores = self.scores(&rows)?;
         let ranker = self.device.ranker()?;
         let row = &rows[at * row_stride(FEATURES.len())..];

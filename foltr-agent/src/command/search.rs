@@ -102,6 +102,8 @@ pub(super) fn search(home: Home, arguments: &SearchArgs) -> Result<()> {
     if let Some(list) = answer.list {
         reach.seen(list)?;
         remember(&home, &reach, list, &answer)?;
+    } else {
+        forget(&home)?;
     }
     if arguments.json {
         return print(&serde_json::to_string_pretty(&answer)?);
