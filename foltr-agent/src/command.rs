@@ -39,6 +39,8 @@ enum Command {
     Remove(folders::RemoveArgs),
     /// Answer searches on a page of this machine, and watch the folders, until Ctrl-C.
     Run(run::RunArgs),
+    /// Open the page of the agent that runs in the browser.
+    Page,
     /// Search, here or through the agent that runs.
     Search(search::SearchArgs),
     /// Open a result of the last search. The agent learns from it.
@@ -72,6 +74,7 @@ impl Arguments {
             Command::Add(arguments) => folders::add(home, &arguments)?,
             Command::Remove(arguments) => folders::remove(home, &arguments)?,
             Command::Run(arguments) => run::run(home, &arguments)?,
+            Command::Page => run::open_page(&home)?,
             Command::Search(arguments) => search::search(home, &arguments)?,
             Command::Open(arguments) => search::open(home, &arguments)?,
             Command::Status(arguments) => status::status(home, &arguments)?,

@@ -24,6 +24,7 @@ mod kills;
 mod owner;
 mod plan_changes;
 mod simulated_people;
+mod typing;
 
 use crate::core::Shown;
 use crate::randomness::Randomness;

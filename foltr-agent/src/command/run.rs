@@ -55,7 +55,7 @@ pub(super) fn run(home: Home, arguments: &RunArgs) -> Result<()> {
     let stopped = Arc::clone(&service);
     ctrlc::set_handler(move || stopped.stop())?;
     if arguments.open {
-        let _ = Command::new("xdg-open").arg(&url).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+        launch(&url);
     }
     let ended = std::thread::scope(|scope| {
         scope.spawn(|| service.work());
@@ -66,4 +66,17 @@ pub(super) fn run(home: Home, arguments: &RunArgs) -> Result<()> {
     });
     home.remove_address()?;
     Ok(ended?)
+}
+
+/// A browser that is not there is no reason to stop: the address was printed.
+fn launch(url: &str) {
+    let _ = Command::new("xdg-open").arg(url).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+}
+
+pub(super) fn open_page(home: &Home) -> Result<()> {
+    let address = home.address().context("no agent runs: foltr-agent run")?;
+    let url = format!("http://127.0.0.1:{}/{}/", address.port, address.token);
+    launch(&url);
+    writeln!(std::io::stdout(), "{url}")?;
+    Ok(())
 }

@@ -107,12 +107,17 @@ impl World {
         }
         let list = (!self.shown.is_empty()).then(|| self.shown[random.random_range(0..self.shown.len())]);
         match random.random_range(0..40_u32) {
-            0..=11 => self.event(Event::Rank(&documents(random.random_range(0..5), 5))),
+            0..=8 => self.event(Event::Rank(&documents(random.random_range(0..5), 5))),
+            9..=11 => {
+                let features = documents(random.random_range(0..5), 5);
+                self.event(Event::RankNext { features: &features, previous: list.map(ImpressionId) });
+            }
             12..=19 => self.event(Event::Clicked {
                 impression: ImpressionId(list.unwrap_or(3)),
                 position: random.random_range(0..7),
             }),
-            20..=25 => self.event(Event::Dismissed(ImpressionId(list.unwrap_or(9)))),
+            20..=23 => self.event(Event::Dismissed(ImpressionId(list.unwrap_or(9)))),
+            24 | 25 => self.event(Event::Withdrawn(ImpressionId(list.unwrap_or(9)))),
             26 if random.random_bool(0.1) => {
                 self.now = [0, 1, u64::MAX, 1_800_000_000][random.random_range(0..4_usize)]
             }
