@@ -147,6 +147,11 @@ impl Agent {
         Ok(self.write_catalogue()?.remove_folder(folder)?)
     }
 
+    /// Gives the memory for writing to the index back until it is needed again.
+    pub fn rest(&self) -> Result<(), AgentError> {
+        Ok(self.lock_index()?.rest()?)
+    }
+
     pub fn device_status(&self) -> Result<Status, AgentError> {
         Ok(self.device.status()?)
     }

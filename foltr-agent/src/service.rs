@@ -145,7 +145,7 @@ impl Service {
     /// Gives memory back until there is something to do again.
     fn rest(&self) -> Result<(), AgentError> {
         self.extractor.rest();
-        Ok(self.agent.lock_index()?.rest()?)
+        self.agent.rest()
     }
 
     /// Learns with others until it is stopped, on a thread of its own.
