@@ -96,9 +96,12 @@ impl Agent {
     pub fn open(home: Home, settings: Settings) -> Result<Self, AgentError> {
         let lock = home.lock()?;
         let clock = settings.clock.unwrap_or_else(|| Arc::new(system_clock));
+        let catalogue = Catalogue::open(&home.catalogue())?;
+        let mut index = TextIndex::open(&home.index())?;
+        index.forget_from(catalogue.next_document())?;
         Ok(Self {
-            catalogue: RwLock::new(Catalogue::open(&home.catalogue())?),
-            index: Mutex::new(TextIndex::open(&home.index())?),
+            catalogue: RwLock::new(catalogue),
+            index: Mutex::new(index),
             history: Mutex::new(History::open(&home.history())?),
             device: Device::open(home.device(), options()).map_err(Box::new)?,
             lists: Mutex::default(),

@@ -177,6 +177,11 @@ impl Catalogue {
         DocumentId(self.next_document - 1)
     }
 
+    /// The id that no document has had.
+    pub const fn next_document(&self) -> DocumentId {
+        DocumentId(self.next_document)
+    }
+
     /// Writes what has become of some files, all or nothing. Returns the documents that are no more.
     pub fn apply(&mut self, changes: Vec<Change>) -> Result<Vec<DocumentId>, CatalogueError> {
         self.database.apply(&changes)?;

@@ -7,8 +7,10 @@ mod schema;
 mod snippet;
 mod words;
 
+use std::ops::Bound;
 use std::path::{Path, PathBuf};
 
+use tantivy::query::RangeQuery;
 use tantivy::schema::{Term, Value as _};
 use tantivy::{DocAddress, IndexReader, IndexWriter, ReloadPolicy, Searcher, TantivyDocument};
 use thiserror::Error;
@@ -82,12 +84,10 @@ impl TextIndex {
         Ok(self.writer.as_mut().expect("it was made"))
     }
 
-    /// Takes the place of the document with the same id. It is found after [`commit`](Self::commit).
+    /// A new document, or one that was removed. It is found after [`commit`](Self::commit).
     pub fn add(&mut self, document: &IndexedDocument<'_>) -> Result<(), IndexError> {
         let made = self.fields.document(document);
-        let id = Term::from_field_u64(self.fields.id, document.id.0);
         let writer = self.writer()?;
-        writer.delete_term(id);
         let added = writer.add_document(made).map(drop);
         added.map_err(|error| self.wrong(&error))
     }
@@ -98,11 +98,29 @@ impl TextIndex {
         Ok(())
     }
 
-    /// What was added and removed is durable, and found.
-    pub fn commit(&mut self) -> Result<(), IndexError> {
-        if let Some(writer) = &mut self.writer {
-            let committed = writer.commit().map(drop);
-            committed.and_then(|()| self.reader.reload()).map_err(|error| self.wrong(&error))?;
+    /// What was added and removed is durable, and found. All documents so far have ids below `next`.
+    pub fn commit(&mut self, next: DocumentId) -> Result<(), IndexError> {
+        let Some(writer) = &mut self.writer else { return Ok(()) };
+        let mut commit = || {
+            let mut prepared = writer.prepare_commit()?;
+            prepared.set_payload(&next.0.to_string());
+            prepared.commit()?;
+            self.reader.reload()
+        };
+        commit().map_err(|error| self.wrong(&error))
+    }
+
+    /// Removes documents of which the catalogue knows nothing: those of a batch that was committed here, and not there.
+    pub fn forget_from(&mut self, next: DocumentId) -> Result<(), IndexError> {
+        let payload = self.index.load_metas().map_err(|error| self.wrong(&error))?.payload;
+        let committed: u64 = payload.and_then(|payload| payload.parse().ok()).unwrap_or(0);
+        if committed > next.0 {
+            let from = Bound::Included(Term::from_field_u64(self.fields.id, next.0));
+            let query = Box::new(RangeQuery::new(from, Bound::Unbounded));
+            let deleted = self.writer()?.delete_query(query).map(drop);
+            deleted.map_err(|error| self.wrong(&error))?;
+            self.commit(next)?;
+            self.rest()?;
         }
         Ok(())
     }

@@ -156,3 +156,31 @@ fn a_list_outlives_its_process() {
     assert_eq!(second.device_status().expect("known").n_learnt_alone, 1);
     assert_eq!(second.measured().expect("measured").n_with_opening, 1);
 }
+
+/// The machine stopped after a batch was in the index, and before it was in the catalogue.
+#[test]
+fn what_the_index_has_and_the_catalogue_has_not_is_forgotten() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let first = agent(folder.path(), plain());
+    let next = first.read_catalogue().expect("not broken").next_document();
+    {
+        let mut index = first.lock_index().expect("not broken");
+        let (title, body, name) = ("A boat of nobody", "boat boat boat", "lost.txt");
+        let (headings, folders, author, kind, changed) = ("", "", "", crate::document::Kind::Text, 0);
+        let lost =
+            crate::index::IndexedDocument { id: next, title, headings, body, name, folders, author, kind, changed };
+        index.add(&lost).expect("added");
+        index.commit(DocumentId(next.0 + 1)).expect("written");
+    }
+    drop(first);
+    let home = Home::open(Some(&folder.path().join("home"))).expect("a home");
+    let second = Agent::open(home, plain()).expect("an agent");
+    let view = second.lock_index().expect("not broken").view();
+    assert_eq!(view.n_documents(), 10);
+    std::fs::write(folder.path().join("files/new.txt"), "a new boat").expect("written");
+    drop(second);
+    let third = agent(folder.path(), plain());
+    let answer = third.search(&request("new boat", None)).expect("found");
+    assert_eq!(answer.hits.iter().filter(|hit| hit.path.ends_with("new.txt")).count(), 1);
+    assert!(answer.hits.iter().all(|hit| hit.document != next || hit.path.ends_with("new.txt")));
+}

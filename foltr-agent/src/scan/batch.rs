@@ -20,7 +20,7 @@ const MOST_TEXT: usize = 32 << 20;
 /// Larger files are not compared by content: a move is then known by its time and place on the disk only.
 const MOST_HASHED: u64 = 64 << 20;
 /// Of a text, to tell its language.
-const SAMPLE: usize = 2_000;
+const SAMPLE: usize = 400;
 const NANOSECONDS: i64 = 1_000_000_000;
 
 #[derive(Default)]
@@ -48,6 +48,9 @@ impl Batch {
             let file = file.unwrap_or_else(|| catalogue.file_id(&record.path));
             (file, catalogue.documents_of(file).to_vec())
         };
+        let mut index = agent.lock_index()?;
+        before.into_iter().try_for_each(|id| index.remove(id))?;
+        drop(index);
         let mut documents = Vec::new();
         match extracted {
             Err(reason) => record.skipped = Some(reason.to_string()),
@@ -56,10 +59,6 @@ impl Batch {
                     documents.push(self.add_text(agent, file, &record, kind, text)?);
                 }
             }
-        }
-        let mut index = agent.lock_index()?;
-        for id in before.into_iter().filter(|id| documents.iter().all(|(it, _)| it != id)) {
-            index.remove(id)?;
         }
         let is_indexed = record.skipped.is_none();
         self.changes.push(Change::PutFile { file, record, documents });
@@ -109,7 +108,8 @@ impl Batch {
 
     pub fn write(&mut self, agent: &Agent) -> Result<(), AgentError> {
         if !self.changes.is_empty() {
-            agent.lock_index()?.commit()?;
+            let next = agent.read_catalogue()?.next_document();
+            agent.lock_index()?.commit(next)?;
             agent.write_catalogue()?.apply(std::mem::take(&mut self.changes))?;
             self.n_bytes = 0;
         }
