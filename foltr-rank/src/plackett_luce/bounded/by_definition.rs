@@ -46,7 +46,7 @@ pub(crate) fn lists(n_docs: u32, n_shown: usize) -> Vec<Vec<u32>> {
 
 /// Scores, places and bounds: fewer documents than places, as many, more; ties; scores that a double cannot hold together.
 pub(crate) fn problems() -> Vec<(Vec<f64>, usize, usize)> {
-    let scores: [&[f64]; 7] = [
+    let scores: [&[f64]; 8] = [
         &[0.5],
         &[1.0, -0.5, 0.25],
         &[0.0, 0.0, 0.0, 0.0],
@@ -54,6 +54,7 @@ pub(crate) fn problems() -> Vec<(Vec<f64>, usize, usize)> {
         &[0.25, 1.5, -2.0, 0.75, 0.0],
         &[250.0, -250.0, 249.0, -249.0, 0.0],
         &[4e5, -1e6, 1.0, 0.0, 2.0],
+        &[-1000.0, -1001.0, -999.0],
     ];
     let bounds = |scores: &[f64]| {
         let scores = scores.to_vec();
