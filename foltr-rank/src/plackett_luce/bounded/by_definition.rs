@@ -29,17 +29,13 @@ pub(crate) fn log_probability(scores: &[f64], k: usize, list: &[u32]) -> Option<
 
 /// All ordered lists of so many of these documents.
 pub(crate) fn lists(n_docs: u32, n_shown: usize) -> Vec<Vec<u32>> {
-    let mut lists = vec![Vec::new()];
+    let mut lists: Vec<Vec<u32>> = vec![Vec::new()];
     for _ in 0..n_shown.min(n_docs as usize) {
-        let longer = |list: &Vec<u32>| {
-            let list = list.clone();
-            let left = (0..n_docs).filter(move |doc| !list.contains(doc)).collect::<Vec<_>>();
-            left
+        let longer = |list: &Vec<u32>| -> Vec<Vec<u32>> {
+            let left = (0..n_docs).filter(|doc| !list.contains(doc));
+            left.map(|doc| [list.as_slice(), &[doc]].concat()).collect()
         };
-        lists = lists
-            .iter()
-            .flat_map(|list| longer(list).into_iter().map(|doc| [list.as_slice(), &[doc]].concat()))
-            .collect();
+        lists = lists.iter().flat_map(longer).collect();
     }
     lists
 }
