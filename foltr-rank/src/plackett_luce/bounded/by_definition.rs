@@ -29,24 +29,20 @@ pub(crate) fn log_probability(scores: &[f64], k: usize, list: &[u32]) -> Option<
 
 /// All ordered lists of so many of these documents.
 pub(crate) fn lists(n_docs: u32, n_shown: usize) -> Vec<Vec<u32>> {
-    let mut lists = vec![Vec::new()];
+    let mut lists: Vec<Vec<u32>> = vec![Vec::new()];
     for _ in 0..n_shown.min(n_docs as usize) {
-        let longer = |list: &Vec<u32>| {
-            let list = list.clone();
-            let left = (0..n_docs).filter(move |doc| !list.contains(doc)).collect::<Vec<_>>();
-            left
+        let longer = |list: &Vec<u32>| -> Vec<Vec<u32>> {
+            let left = (0..n_docs).filter(|doc| !list.contains(doc));
+            left.map(|doc| [list.as_slice(), &[doc]].concat()).collect()
         };
-        lists = lists
-            .iter()
-            .flat_map(|list| longer(list).into_iter().map(|doc| [list.as_slice(), &[doc]].concat()))
-            .collect();
+        lists = lists.iter().flat_map(longer).collect();
     }
     lists
 }
 
 /// Scores, places and bounds: fewer documents than places, as many, more; ties; scores that a double cannot hold together.
 pub(crate) fn problems() -> Vec<(Vec<f64>, usize, usize)> {
-    let scores: [&[f64]; 7] = [
+    let scores: [&[f64]; 8] = [
         &[0.5],
         &[1.0, -0.5, 0.25],
         &[0.0, 0.0, 0.0, 0.0],
@@ -54,6 +50,7 @@ pub(crate) fn problems() -> Vec<(Vec<f64>, usize, usize)> {
         &[0.25, 1.5, -2.0, 0.75, 0.0],
         &[250.0, -250.0, 249.0, -249.0, 0.0],
         &[4e5, -1e6, 1.0, 0.0, 2.0],
+        &[-1000.0, -1001.0, -999.0],
     ];
     let bounds = |scores: &[f64]| {
         let scores = scores.to_vec();
