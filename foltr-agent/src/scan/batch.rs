@@ -3,8 +3,9 @@
 use std::fs::File;
 use std::io::Read as _;
 use std::path::Path;
+use std::sync::LazyLock;
 
-use whatlang::Lang;
+use whatlang::{Detector, Lang};
 use xxhash_rust::xxh3::Xxh3Default;
 
 use crate::agent::{Agent, AgentError};
@@ -124,9 +125,17 @@ fn folders(path: &Path, added: &Path) -> String {
     inside.to_string_lossy().into_owned()
 }
 
+/// Comparing with all languages would take longer than indexing. Those in scripts of their own are told by these.
+static LANGUAGES: LazyLock<Detector> = LazyLock::new(|| {
+    use Lang::{Deu, Eng, Fra, Ita, Jpn, Nld, Pol, Por, Rus, Spa, Swe, Tur, Ukr};
+    let others = [Lang::Ara, Lang::Cmn, Lang::Ell, Lang::Heb, Lang::Hin, Lang::Kor];
+    let latin_and_cyrillic = [Deu, Eng, Fra, Ita, Jpn, Nld, Pol, Por, Rus, Spa, Swe, Tur, Ukr];
+    Detector::with_allowlist([&latin_and_cyrillic[..], &others].concat())
+});
+
 fn language(body: &str) -> Option<Lang> {
-    let sample = &body[..(0..=SAMPLE.min(body.len())).rev().find(|&at| body.is_char_boundary(at)).unwrap_or(0)];
-    whatlang::detect(sample).filter(|it| it.is_reliable()).map(|it| it.lang())
+    let end = (0..=SAMPLE.min(body.len())).rev().find(|&at| body.is_char_boundary(at)).unwrap_or(0);
+    LANGUAGES.detect(&body[..end]).filter(whatlang::Info::is_reliable).map(|it| it.lang())
 }
 
 /// Of a file's content, if it can be read and is not huge.
@@ -141,5 +150,19 @@ pub(super) fn hash(path: &Path, size: u64) -> Option<u128> {
             0 => return Some(hasher.digest128().max(1)),
             n => hasher.update(&buffer[..n]),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn languages_are_told_by_a_few_sentences() {
+        let german = "Der Wind füllt die Segel, und die Boote fahren langsam aus dem Hafen hinaus auf das Meer.";
+        let english = "The wind fills the sails, and the boats slowly leave the harbour for the open sea.";
+        let greek = "Ο άνεμος φουσκώνει τα πανιά και οι βάρκες βγαίνουν αργά από το λιμάνι.";
+        let told = [german, english, greek, "", "12 34"].map(language);
+        assert_eq!(told, [Some(Lang::Deu), Some(Lang::Eng), Some(Lang::Ell), None, None]);
     }
 }
