@@ -254,5 +254,8 @@ fn in_words(hit: &Hit, why: &Why) -> String {
     for share in why.shares.iter().take(MOST_SHARES) {
         text += &format!("{:>+7.2}  {}\n", share.share, share.feature);
     }
+    if why.shares.is_empty() {
+        text += "nothing sets it apart from the other documents with these words";
+    }
     text.trim_end().to_owned()
 }
