@@ -30,7 +30,7 @@ pub use randomness::{OsNoise, OsRandomness, Randomness};
 pub use store::StoreError;
 pub use transport::{NetworkError, NotReached};
 
-pub use foltr_federation::protocol::{Feature, FeatureKind, FeatureSchema, Normalisation};
+pub use foltr_federation::protocol::{Document, Feature, FeatureKind, FeatureSchema, Normalisation};
 pub use foltr_federation::{Guarantee, accountant};
 pub use foltr_rank::adoption::AdoptionRule;
 pub use foltr_rank::learn::PdgdParameters;

@@ -1,5 +1,7 @@
 use std::path::Path;
 
+use foltr_client::Document as _;
+
 use super::*;
 use crate::catalogue::{DocumentRecord, FileId};
 use crate::history::Use;
@@ -64,5 +66,24 @@ fn features_by_hand() {
         ("is-mail", 0.0),
     ] {
         assert!((value(name, &seen) - expected).abs() < 1e-6, "{name}: {}", value(name, &seen));
+    }
+}
+
+/// The table of `docs/agent.md`; written by `FOLTR_WRITE_DOCS=1`.
+#[test]
+fn the_manual_has_all_features_and_their_hash() {
+    let row = |it: &Feature| format!("| `{}` | {} |\n", it.name, it.words);
+    let rows: String = FEATURES.iter().map(row).collect();
+    let hash = schema().hash().expect("a sound schema");
+    let table = format!("| feature | what it says |\n|---|---|\n{rows}\nTheir schema has the hash `{hash}`.\n");
+    let path = foltr_test::workspace().join("docs/agent.md");
+    let text = std::fs::read_to_string(&path).expect("the manual");
+    let (begin, end) = ("<!-- features -->\n", "<!-- end of features -->");
+    let (before, rest) = text.split_once(begin).expect("a mark where the table begins");
+    let (written, after) = rest.split_once(end).expect("a mark where it ends");
+    if std::env::var_os("FOLTR_WRITE_DOCS").is_some() {
+        std::fs::write(path, format!("{before}{begin}{table}{end}{after}")).expect("written");
+    } else {
+        assert_eq!(written, table, "FOLTR_WRITE_DOCS=1 cargo test -p foltr-agent the_manual writes it");
     }
 }
