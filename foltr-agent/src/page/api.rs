@@ -190,7 +190,7 @@ pub(super) async fn resume(State(site): Shared, _: JsonBody<NothingCall>) -> Ans
 }
 
 pub(super) async fn forget(State(site): Shared, _: JsonBody<NothingCall>) -> Answered<Value> {
-    with(site, |site| Ok(drop(site.service.agent.forget()?))).await.map(done)
+    with(site, |site| Ok(site.service.agent.forget().map(|_| ())?)).await.map(done)
 }
 
 pub(super) async fn join(State(site): Shared, JsonBody(call): JsonBody<JoinCall>) -> Answered<Value> {
@@ -203,8 +203,7 @@ pub(super) fn join_federation(site: &Site, invitation: &str, consent: &str) -> R
         let names = all.map(consent_name).join(", ");
         return Err(Refusal::bad(format!("consent must be one of: {names}")));
     };
-    drop(site.service.agent.join(invitation.trim(), consent)?);
-    Ok(())
+    Ok(site.service.agent.join(invitation.trim(), consent).map(|_| ())?)
 }
 
 pub(super) async fn stop(State(site): Shared, _: JsonBody<NothingCall>) -> Json<Value> {
