@@ -1,6 +1,6 @@
 //! What a person does with the page, in a real browser if there is one.
 
-use std::path::PathBuf;
+use std::path::Path;
 
 use foltr_test::browser::browser;
 
@@ -29,7 +29,7 @@ struct Visit {
 }
 
 impl Visit {
-    fn to(world: World, program: &PathBuf) -> Self {
+    fn to(world: World, program: &Path) -> Self {
         let mut browser = Chromium::start(program);
         browser.size(1400, 900);
         browser.go(&world.url());

@@ -11,7 +11,6 @@ fn hurried() -> Limits {
         connections: 8,
         header_time: Duration::from_millis(400),
         request_time: Duration::from_millis(600),
-        connection_time: Duration::from_secs(2),
         drain_time: Duration::from_millis(300),
         ..Limits::default()
     }
@@ -72,7 +71,7 @@ fn many_connections_only_make_others_wait() {
 
 #[test]
 fn a_connection_ends_also_for_a_client_that_always_asks() {
-    let world = World::served(&[], hurried());
+    let world = World::served(&[], Limits { connection_time: Duration::from_secs(2), ..hurried() });
     let mut stream = world.connect();
     let request = format!("GET /{}/api/status HTTP/1.1\r\nhost: 127.0.0.1:{}\r\n\r\n", world.token, world.port);
     let begun = Instant::now();
