@@ -63,7 +63,10 @@ fn the_owner_pauses_resumes_and_forgets() {
     let answer = world.search("rent");
     let document = answer["hits"][0]["document"].clone();
     world.call("opened", &json!({ "list": answer["list"], "document": document }));
+    let last_search = world.service.agent.home().last_search();
+    std::fs::write(&last_search, "rent").expect("written");
     world.call("forget", &json!({}));
+    assert!(!last_search.exists(), "the words of a command stay");
     assert_eq!(world.get("api/status").json()["agent"]["learned"]["n_openings"], 0);
     assert_eq!(world.post("left", &json!({ "list": answer["list"] })).status, 410, "lists are forgotten, too");
 }
