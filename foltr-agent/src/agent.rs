@@ -15,7 +15,9 @@ use thiserror::Error;
 
 pub use lists::SavedList;
 pub use measuring::{Comparison, Measured};
-pub use status::{AgentStatus, Budget, Export, ExportedOpening, Federation, FolderStatus, SkippedFile, consent_name};
+pub use status::{
+    AgentStatus, Budget, Export, ExportedOpening, Federation, FolderStatus, SkippedFile, Stored, consent_name,
+};
 
 use crate::answer::{DocumentId, ListId};
 use crate::catalogue::{Catalogue, CatalogueError, Folder};

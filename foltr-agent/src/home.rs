@@ -79,6 +79,20 @@ impl Home {
         self.folder.join("device")
     }
 
+    /// The last list of the commands, with its words.
+    pub fn last_search(&self) -> PathBuf {
+        self.folder.join("last-search.json")
+    }
+
+    pub fn forget_last_search(&self) -> Result<(), HomeError> {
+        match std::fs::remove_file(self.last_search()) {
+            Err(source) if source.kind() != io::ErrorKind::NotFound => {
+                Err(HomeError::Folder { folder: self.folder.clone(), source })
+            }
+            _ => Ok(()),
+        }
+    }
+
     fn address_file(&self) -> PathBuf {
         self.folder.join("address.json")
     }

@@ -192,6 +192,7 @@ impl Agent {
     pub fn forget(&self) -> Result<Synced, AgentError> {
         self.lock_lists()?.clear();
         self.lock_history()?.erase()?;
+        self.home.forget_last_search()?;
         Ok(self.device.forget()?)
     }
 }

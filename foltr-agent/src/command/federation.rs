@@ -81,11 +81,10 @@ pub(super) fn forget(home: Home, arguments: &ForgetArgs) -> Result<()> {
             bail!("nothing was deleted");
         }
     }
-    match Reach::of(home.clone())? {
+    match Reach::of(home)? {
         Reach::Here(agent) => drop(agent.forget()?),
         Reach::Running(client) => drop(client.post::<Value>("forget", &json!({}))?),
     }
-    super::search::forget(&home)?;
     writeln!(std::io::stdout(), "Forgotten.")?;
     Ok(())
 }

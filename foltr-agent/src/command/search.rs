@@ -17,8 +17,6 @@ use crate::answer::{Answer, Filter, Hit, ListId, Request, Why};
 use crate::document::Kind;
 use crate::home::Home;
 
-/// Where the last list is, for `open`.
-const LAST: &str = "last-search.json";
 const DAY: i64 = 86_400;
 /// Shares of a score that are worth a line.
 const MOST_SHARES: usize = 8;
@@ -103,7 +101,7 @@ pub(super) fn search(home: Home, arguments: &SearchArgs) -> Result<()> {
         reach.seen(list)?;
         remember(&home, &reach, list, &answer)?;
     } else {
-        forget(&home)?;
+        home.forget_last_search()?;
     }
     if arguments.json {
         return print(&serde_json::to_string_pretty(&answer)?);
@@ -167,23 +165,15 @@ fn remember(home: &Home, reach: &Reach, list: ListId, answer: &Answer) -> Result
         Reach::Here(agent) => (std::process::id(), Some(agent.save_list(list)?)),
     };
     let last = LastSearch { list, process, answer: answer.clone(), saved };
-    let path = home.folder().join(LAST);
+    let path = home.last_search();
     let partial = path.with_extension("partial");
     let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&partial)?;
     file.write_all(&serde_json::to_vec(&last)?)?;
     Ok(std::fs::rename(partial, path)?)
 }
 
-/// The words of the last search are forgotten, too.
-pub(super) fn forget(home: &Home) -> Result<()> {
-    match std::fs::remove_file(home.folder().join(LAST)) {
-        Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(error.into()),
-        _ => Ok(()),
-    }
-}
-
 fn last(home: &Home) -> Result<LastSearch> {
-    let path = home.folder().join(LAST);
+    let path = home.last_search();
     let bytes = std::fs::read(&path).context("there was no search yet: foltr-agent search WORDS")?;
     serde_json::from_slice(&bytes).with_context(|| format!("{} is damaged; search again", path.display()))
 }
