@@ -19,10 +19,12 @@ use crate::agent::{Agent, AgentError};
 use crate::catalogue::{FileId, FileRecord, Stamp};
 use crate::extract::Extractor;
 use batch::Batch;
-pub use surroundings::{Machine, Surroundings};
+pub use surroundings::{Asked, Machine, Surroundings};
 use walk::{Walked, walk};
 pub use watch::Watch;
 
+/// So few files are no burden.
+const FEW: usize = 50;
 /// How long it waits before it looks again whether it may go on.
 const WAIT: Duration = Duration::from_secs(2);
 
@@ -197,6 +199,9 @@ impl Scanner<'_> {
     fn rest(&self, worked: Duration, progress: Progress<'_>, tell: &mut dyn FnMut(Progress<'_>)) {
         let share = self.share.clamp(0.01, 1.0);
         std::thread::sleep(worked.mul_f32(1.0 / share - 1.0));
+        if progress.n_files <= FEW {
+            return;
+        }
         while let Some(reason) = self.surroundings.reason_to_wait() {
             if self.stop.load(Ordering::Relaxed) {
                 return;

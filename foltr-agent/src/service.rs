@@ -84,8 +84,9 @@ impl Service {
             let has_slept = last_seen.elapsed() > SLEPT;
             last_seen = Instant::now();
             let is_due = last_scan.is_none_or(|at| at.elapsed() > RESCAN) || has_slept;
-            if self.is_asked.swap(false, Ordering::Relaxed) || is_due {
-                self.look_at(None);
+            let is_asked = self.is_asked.swap(false, Ordering::Relaxed);
+            if is_asked || is_due {
+                self.look_at(None, is_asked);
                 last_scan = Some(Instant::now());
                 last_seen = Instant::now();
                 continue;
@@ -98,7 +99,7 @@ impl Service {
                 }
             };
             if !changed.is_empty() {
-                self.look_at(Some(&changed));
+                self.look_at(Some(&changed), false);
                 last_seen = Instant::now();
             }
         }
@@ -119,7 +120,7 @@ impl Service {
         }
     }
 
-    fn look_at(&self, paths: Option<&[PathBuf]>) {
+    fn look_at(&self, paths: Option<&[PathBuf]>, is_asked: bool) {
         let scanner =
             Scanner { extractor: &self.extractor, surroundings: &*self.surroundings, share: SHARE, stop: &self.stop };
         self.note(|it| (it.is_running, it.n_done, it.n_files) = (true, 0, 0));

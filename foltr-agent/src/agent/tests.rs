@@ -3,19 +3,7 @@ use std::sync::atomic::{AtomicBool, AtomicI64, Ordering};
 use super::*;
 use crate::answer::Request;
 use crate::extract::{Extractor, Limits};
-use crate::scan::{Scanner, Surroundings};
-
-struct Quiet;
-
-impl Surroundings for Quiet {
-    fn is_on_battery(&self) -> bool {
-        false
-    }
-
-    fn load(&self) -> f32 {
-        0.0
-    }
-}
+use crate::scan::{Asked, Scanner};
 
 /// Ten documents about boats, all alike but for their names.
 fn agent(folder: &Path, settings: Settings) -> Agent {
@@ -28,7 +16,7 @@ fn agent(folder: &Path, settings: Settings) -> Agent {
     agent.add_folder(&files).expect("added");
     let extractor = Extractor::new(crate::extract::test_program("real"), Limits::default());
     let stop = AtomicBool::new(false);
-    let scanner = Scanner { extractor: &extractor, surroundings: &Quiet, share: 1.0, stop: &stop };
+    let scanner = Scanner { extractor: &extractor, surroundings: &Asked, share: 1.0, stop: &stop };
     scanner.scan(&agent, &mut |_| {}).expect("looked at");
     agent
 }

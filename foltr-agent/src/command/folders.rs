@@ -15,7 +15,7 @@ use super::reach::Reach;
 use crate::agent::Agent;
 use crate::extract::{Extractor, Limits, Program};
 use crate::home::Home;
-use crate::scan::{Progress, Report, Scanner, Surroundings};
+use crate::scan::{Asked, Progress, Report, Scanner};
 
 #[derive(Debug, Args)]
 pub struct AddArgs {
@@ -28,19 +28,6 @@ pub struct AddArgs {
 pub struct RemoveArgs {
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
-}
-
-/// Who asks for it waits for it.
-struct Asked;
-
-impl Surroundings for Asked {
-    fn is_on_battery(&self) -> bool {
-        false
-    }
-
-    fn load(&self) -> f32 {
-        0.0
-    }
 }
 
 pub(super) fn extractor() -> Result<Extractor> {

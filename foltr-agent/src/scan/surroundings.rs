@@ -22,6 +22,20 @@ pub trait Surroundings: Send + Sync {
     }
 }
 
+/// Who asks for something waits for it: nothing is a reason to let them.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Asked;
+
+impl Surroundings for Asked {
+    fn is_on_battery(&self) -> bool {
+        false
+    }
+
+    fn load(&self) -> f32 {
+        0.0
+    }
+}
+
 /// Above it, others wait for a core. The agent itself is one of those who want to run.
 const MOST_LOAD: f32 = 2.0;
 

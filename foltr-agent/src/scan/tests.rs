@@ -6,18 +6,6 @@ use crate::answer::Request;
 use crate::extract::Limits;
 use crate::home::Home;
 
-struct Quiet;
-
-impl Surroundings for Quiet {
-    fn is_on_battery(&self) -> bool {
-        false
-    }
-
-    fn load(&self) -> f32 {
-        0.0
-    }
-}
-
 struct World {
     _folder: tempfile::TempDir,
     files: PathBuf,
@@ -45,7 +33,7 @@ impl World {
 
     fn scan(&self) -> Report {
         let stop = AtomicBool::new(false);
-        let scanner = Scanner { extractor: &self.extractor, surroundings: &Quiet, share: 1.0, stop: &stop };
+        let scanner = Scanner { extractor: &self.extractor, surroundings: &Asked, share: 1.0, stop: &stop };
         scanner.scan(&self.agent, &mut |_| {}).expect("looked at")
     }
 

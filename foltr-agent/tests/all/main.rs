@@ -1,3 +1,4 @@
 //! The program as a whole.
 
 mod commands;
+mod running;
