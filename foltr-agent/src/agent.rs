@@ -24,7 +24,7 @@ use crate::catalogue::{Catalogue, CatalogueError, Folder};
 use crate::feature;
 use crate::history::{History, HistoryError};
 use crate::home::{Home, HomeError, HomeLock};
-use crate::index::{IndexError, TextIndex};
+use crate::index::{IndexError, IndexViewer, TextIndex};
 use crate::prior;
 use lists::Lists;
 
@@ -81,6 +81,8 @@ pub struct Agent {
     settings: AgentSettings,
     catalogue: RwLock<Catalogue>,
     index: Mutex<TextIndex>,
+    /// Searches do not wait for what is being written.
+    viewer: IndexViewer,
     history: Mutex<History>,
     device: Device,
     lists: Mutex<Lists>,
@@ -103,6 +105,7 @@ impl Agent {
         index.forget_from(catalogue.next_document())?;
         Ok(Self {
             catalogue: RwLock::new(catalogue),
+            viewer: index.viewer(),
             index: Mutex::new(index),
             history: Mutex::new(History::open(&home.history())?),
             device: Device::open(home.device(), options()).map_err(Box::new)?,
@@ -145,6 +148,14 @@ impl Agent {
         }
         catalogue.add_folder(Folder { path: path.clone(), added: self.now() })?;
         Ok(path)
+    }
+
+    /// Whether a folder was added of which no file is known yet.
+    pub fn folders_are_new(&self) -> bool {
+        self.read_catalogue().is_ok_and(|catalogue| {
+            let is_new = |folder: &Folder| catalogue.files().all(|(_, file)| !file.path.starts_with(&folder.path));
+            catalogue.folders().iter().any(is_new)
+        })
     }
 
     /// Whether it was there. Its files leave the index when they are looked at next.

@@ -133,6 +133,24 @@ impl TextIndex {
     }
 
     pub fn view(&self) -> IndexView {
+        self.viewer().view()
+    }
+
+    pub fn viewer(&self) -> IndexViewer {
+        IndexViewer { reader: self.reader.clone(), fields: self.fields.clone(), folder: self.folder.clone() }
+    }
+}
+
+/// Looks at the index, also while it is written.
+pub struct IndexViewer {
+    reader: IndexReader,
+    fields: Fields,
+    folder: PathBuf,
+}
+
+impl IndexViewer {
+    /// What was committed last.
+    pub fn view(&self) -> IndexView {
         IndexView { searcher: self.reader.searcher(), fields: self.fields.clone(), folder: self.folder.clone() }
     }
 }

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::agent::{Agent, AgentError};
 use crate::extract::Extractor;
-use crate::scan::{Progress, Report, Scanner, Surroundings, Watch};
+use crate::scan::{Asked, Progress, Report, Scanner, Surroundings, Watch};
 
 /// All files are looked at again so often: watching misses what happens while a machine sleeps, or on network disks.
 const RESCAN: Duration = Duration::from_secs(30 * 60);
@@ -48,7 +48,9 @@ pub struct Service {
 
 impl Service {
     pub fn new(agent: Agent, extractor: Extractor, surroundings: Box<dyn Surroundings>) -> Self {
-        let (indexing, is_asked, stop) = (Mutex::default(), AtomicBool::new(true), AtomicBool::new(false));
+        // Who starts an agent that knows nothing yet waits for it.
+        let is_new = agent.folders_are_new();
+        let (indexing, is_asked, stop) = (Mutex::default(), AtomicBool::new(is_new), AtomicBool::new(false));
         Self { agent, extractor, surroundings, indexing, is_asked, stop }
     }
 
@@ -121,8 +123,12 @@ impl Service {
     }
 
     fn look_at(&self, paths: Option<&[PathBuf]>, is_asked: bool) {
-        let scanner =
-            Scanner { extractor: &self.extractor, surroundings: &*self.surroundings, share: SHARE, stop: &self.stop };
+        let scanner = Scanner {
+            extractor: &self.extractor,
+            surroundings: if is_asked { &Asked } else { &*self.surroundings },
+            share: SHARE,
+            stop: &self.stop,
+        };
         self.note(|it| (it.is_running, it.n_done, it.n_files) = (true, 0, 0));
         let mut tell = |progress: Progress<'_>| {
             let Progress { n_done, n_files, waits_for, .. } = progress;

@@ -31,7 +31,7 @@ struct Described {
 impl Agent {
     pub fn search(&self, request: &Request) -> Result<Answer, AgentError> {
         let begun = Instant::now();
-        let view = self.lock_index()?.view();
+        let view = self.viewer.view();
         let query = view.query(&request.words)?;
         let among = self.among(request)?;
         let found = view.candidates(&query, &request.filter, &among, CANDIDATES)?;

@@ -1,6 +1,8 @@
 //! `run`: the agent answers on a page of this machine.
 
+use std::fs::OpenOptions;
 use std::io::Write as _;
+use std::os::unix::fs::OpenOptionsExt as _;
 use std::path::PathBuf;
 use std::process::{Command, Stdio};
 use std::sync::Arc;
@@ -55,7 +57,7 @@ pub(super) fn run(home: Home, arguments: &RunArgs) -> Result<()> {
     let stopped = Arc::clone(&service);
     ctrlc::set_handler(move || stopped.stop())?;
     if arguments.open {
-        launch(&url);
+        launch(&home, &url)?;
     }
     let ended = std::thread::scope(|scope| {
         scope.spawn(|| service.work());
@@ -68,15 +70,26 @@ pub(super) fn run(home: Home, arguments: &RunArgs) -> Result<()> {
     Ok(ended?)
 }
 
-/// A browser that is not there is no reason to stop: the address was printed.
-fn launch(url: &str) {
-    let _ = Command::new("xdg-open").arg(url).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+/// The address is a secret, and other users can read command lines: the browser gets a file that only this user can read,
+/// which leads it on. A browser that is not there is no reason to stop: the address was printed.
+fn launch(home: &Home, url: &str) -> Result<()> {
+    let path = home.folder().join("open.html");
+    let page = format!(
+        "<!doctype html><meta charset=utf-8><meta http-equiv=refresh content=\"0;url={url}\"><title>foltr-agent</title>\n"
+    );
+    let mut file = OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&path)?;
+    file.write_all(page.as_bytes())?;
+    let started = Command::new("xdg-open").arg(&path).stdout(Stdio::null()).stderr(Stdio::null()).spawn();
+    if let Ok(mut child) = started {
+        std::thread::spawn(move || child.wait());
+    }
+    Ok(())
 }
 
 pub(super) fn open_page(home: &Home) -> Result<()> {
     let address = home.address().context("no agent runs: foltr-agent run")?;
     let url = format!("http://127.0.0.1:{}/{}/", address.port, address.token);
-    launch(&url);
+    launch(home, &url)?;
     writeln!(std::io::stdout(), "{url}")?;
     Ok(())
 }
