@@ -3,6 +3,7 @@
 mod browser;
 mod calls;
 mod chromium;
+mod federation;
 mod hostile;
 mod limits;
 mod pictures;

@@ -13,7 +13,7 @@ use super::body::Asked;
 use super::refusal::Refusal;
 use super::site::{PageResult, Site, with};
 use super::words;
-use crate::agent::{AgentStatus, ExportedOpening, Federation, FolderStatus, Measured, SkippedFile};
+use crate::agent::{AgentStatus, Export, ExportedOpening, Federation, FolderStatus, Measured, SkippedFile};
 use crate::feature::FEATURES;
 
 /// Openings and features that are shown; the rest is counted.
@@ -163,7 +163,10 @@ pub(super) fn rendered(template: &impl Template) -> Result<String, Refusal> {
 }
 
 fn render(site: &Site, notice: Option<Notice>) -> Result<String, Refusal> {
-    let export = site.service.agent.export()?;
+    render_export(site, site.service.agent.export()?, notice)
+}
+
+fn render_export(site: &Site, export: Export, notice: Option<Notice>) -> Result<String, Refusal> {
     let (status, indexing) = (export.status, site.service.indexing());
     let weight =
         |feature: &crate::feature::Feature| (feature.words, export.weights.get(feature.name).copied().unwrap_or(0.0));
@@ -267,4 +270,41 @@ fn size_of(path: &Path) -> u64 {
     }
     let beside = ["-wal", "-shm"].map(|ending| PathBuf::from(format!("{}{ending}", path.display())));
     length(path) + beside.iter().map(|it| length(it)).sum::<u64>()
+}
+
+#[cfg(test)]
+pub(super) mod tests {
+    use super::*;
+    use crate::agent::Budget;
+
+    pub(in crate::page) fn member() -> Federation {
+        Federation {
+            address: "https://search.example.org".into(),
+            device: "3f0c<b>".into(),
+            is_member: true,
+            consent: "trusted-server".into(),
+            promise: Some("The server sees every message; nobody else learns more than epsilon 4 about you.".into()),
+            newest_release: Some(12),
+            is_newest_refused: true,
+            n_lists: 3,
+            n_needed: 8,
+            waiting_round: None,
+            n_messages: 5,
+            budget: Some(Budget {
+                spent_epsilon: 1.0,
+                spent_delta: 1e-6,
+                limit_epsilon: Some(4.0),
+                limit_delta: 1e-5,
+                n_unprotected: 0,
+                is_exhausted: false,
+            }),
+        }
+    }
+
+    /// The page of an agent with these changes.
+    pub(in crate::page) fn page_with(site: &Site, change: impl FnOnce(&mut AgentStatus)) -> String {
+        let mut export = site.service.agent.export().expect("read");
+        change(&mut export.status);
+        render_export(site, export, None).unwrap_or_else(|refusal| panic!("{refusal:?}"))
+    }
 }
