@@ -14,7 +14,7 @@ mod search;
 mod server;
 mod site;
 mod view;
-mod words;
+pub(crate) mod words;
 
 use std::io;
 use std::net::{Ipv4Addr, TcpListener};

@@ -7,8 +7,9 @@ use anyhow::Result;
 use clap::Args;
 
 use super::reach::{FullStatus, Reach};
-use crate::agent::{AgentStatus, Budget, Measured};
+use crate::agent::{AgentStatus, Measured};
 use crate::home::Home;
+use crate::page::words;
 use crate::service::Indexing;
 
 /// With fewer lists the interval of the comparison says nothing.
@@ -122,27 +123,11 @@ fn privacy(status: &AgentStatus) -> String {
             let _ = writeln!(text, "Agreed to: {}", it.consent);
             let _ = writeln!(text, "Promised: {}", it.promise.as_deref().unwrap_or("the plan has not been seen yet"));
             if let Some(budget) = &it.budget {
-                let _ = writeln!(text, "{}", budget_in_words(budget));
+                let _ = writeln!(text, "Privacy budget: {}", words::budget(budget).join(" "));
             }
         }
     }
     text + "Not encrypted by foltr-agent: whoever can read this user's files can read all of it.\n"
-}
-
-fn budget_in_words(budget: &Budget) -> String {
-    let limit = budget.limit_epsilon.map_or("no limit".to_owned(), |epsilon| format!("{epsilon:.2}"));
-    let mut text = format!("Privacy budget: epsilon {:.2} of {limit} is spent", budget.spent_epsilon);
-    if budget.spent_epsilon.is_finite() && budget.spent_epsilon > 0.0 {
-        let factor = budget.spent_epsilon.exp();
-        text += &match factor < 1e6 {
-            true => format!(": no message makes any guess about you more than {factor:.1} times as likely"),
-            false => ": so much that it bounds almost nothing".into(),
-        };
-    }
-    if budget.n_unprotected > 0 {
-        text += &format!("; {} messages were protected by nothing", budget.n_unprotected);
-    }
-    text
 }
 
 /// A time in words, such as `3 days ago`.
@@ -169,21 +154,5 @@ mod tests {
         let expected =
             ["in the future", "just now", "1 minute ago", "2 hours ago", "3 days ago", "1 month ago", "2 years ago"];
         assert_eq!(words, expected);
-    }
-
-    #[test]
-    fn a_large_epsilon_is_not_made_to_sound_good() {
-        let budget = |spent_epsilon| Budget {
-            spent_epsilon,
-            spent_delta: 0.0,
-            limit_epsilon: Some(20.0),
-            limit_delta: 0.0,
-            n_unprotected: 1,
-            is_exhausted: false,
-        };
-        assert!(budget_in_words(&budget(1.0)).contains("2.7 times"));
-        let much = budget_in_words(&budget(15.0));
-        assert!(much.contains("almost nothing") && much.contains("1 messages were protected by nothing"), "{much}");
-        assert!(!budget_in_words(&budget(f64::INFINITY)).contains("times"));
     }
 }

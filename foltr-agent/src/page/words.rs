@@ -119,7 +119,7 @@ pub(super) fn epsilon(epsilon: f64) -> String {
     )
 }
 
-pub(super) fn budget(budget: &Budget) -> Vec<String> {
+pub(crate) fn budget(budget: &Budget) -> Vec<String> {
     let number = |epsilon: f64| if epsilon.is_finite() { format!("{epsilon:.2}") } else { "without bound".into() };
     let limit = budget.limit_epsilon.map_or("no limit".to_owned(), number);
     let mut lines = vec![format!("Spent so far: epsilon {} of {limit}.", number(budget.spent_epsilon))];
