@@ -19,18 +19,19 @@ const LENGTHS: [usize; 6] = [usize::MAX, 240, 160, 100, 60, 30];
 
 type Judged<'a> = (&'a Entry, Vec<Judgement>);
 
-/// Writes the summary of the verdicts in `out/<id>/verdict.json`, with the commit of their runs and the hours that are left.
+/// Writes the summary of the verdicts in `out/<id>/verdict.json`, with the commit of their runs and the hours that are left. What
+/// the file says of other entries stays, so that they can be run in pieces and on several machines.
 pub fn write<'a>(
     out: &Path,
     entries: impl Iterator<Item = &'a Entry>,
     file: &Path,
     commit: Option<&str>,
 ) -> Result<()> {
-    let (mut judged, mut not_run) = (Vec::new(), Vec::new());
+    let (mut judged, mut not_run): (Vec<Judged<'_>>, Vec<&Entry>) = (Vec::new(), Vec::new());
     for entry in entries {
         let path = out.join(&entry.id).join("verdict.json");
         let Ok(text) = std::fs::read_to_string(&path) else {
-            not_run.push(entry.id.as_str());
+            not_run.push(entry);
             continue;
         };
         let judgements = serde_json::from_str(&text).with_context(|| format!("{} is damaged", path.display()))?;
@@ -39,7 +40,8 @@ pub fn write<'a>(
     ensure!(!judged.is_empty(), "{} has no verdicts; run foltr reproduce --all first", out.display());
     let time = timestamp(std::time::SystemTime::now());
     let date = time.split('T').next().unwrap_or_default();
-    let text = markdown(&judged, &not_run, &estimate::read(out)?, &Written { date, commit });
+    let before = Before::read(&std::fs::read_to_string(file).unwrap_or_default());
+    let text = markdown(&judged, &not_run, &before, &estimate::read(out)?, &Written { date, commit });
     std::fs::write(file, text).with_context(|| format!("{} cannot be written", file.display()))
 }
 
@@ -49,27 +51,72 @@ struct Written<'a> {
     commit: Option<&'a str>,
 }
 
-fn markdown(judged: &[Judged<'_>], not_run: &[&str], estimates: &[Estimate], written: &Written<'_>) -> String {
+/// What a summary that is there says, by entry.
+#[derive(Default)]
+struct Before<'a> {
+    rows: HashMap<&'a str, &'a str>,
+    claims: Vec<(&'a str, &'a str)>,
+}
+
+impl<'a> Before<'a> {
+    fn read(text: &'a str) -> Self {
+        let row = |line: &'a str| Some((line.strip_prefix("| ")?.split(" | ").next()?, line));
+        let claim = |line: &'a str| Some((line.strip_prefix("* ")?.split(", ").next()?, line));
+        // Heads of tables have eight or nine cells as well.
+        let is_entry = |(id, line): &(&str, &str)| *id != "entry" && line.matches('|').count() >= 11;
+        Self {
+            rows: text.lines().filter_map(row).filter(is_entry).collect(),
+            claims: text.lines().filter_map(claim).collect(),
+        }
+    }
+
+    /// With the commit, which earlier summaries did not have.
+    fn row(&self, entry: &Entry) -> Option<String> {
+        let cells: Vec<&str> = self.rows.get(entry.id.as_str())?.trim_matches('|').split('|').map(str::trim).collect();
+        let (first, last) = cells.split_at(cells.len().min(9));
+        let commit = if last.len() > 1 { last[0] } else { "" };
+        Some(format!("| {} | {commit} | {} |\n", first.join(" | "), last.last()?))
+    }
+
+    fn claims_of(&self, entry: &Entry) -> impl Iterator<Item = String> {
+        self.claims.iter().filter(|(id, _)| *id == entry.id).map(|(_, line)| format!("{line}\n"))
+    }
+}
+
+fn markdown(
+    judged: &[Judged<'_>],
+    others: &[&Entry],
+    before: &Before<'_>,
+    estimates: &[Estimate],
+    written: &Written<'_>,
+) -> String {
     let Written { date, commit } = written;
-    let at = commit.map_or_else(String::new, |commit| format!(", run at commit {commit}"));
+    let (before_rows, not_run): (Vec<_>, Vec<_>) =
+        others.iter().map(|entry| (*entry, before.row(entry))).partition(|(_, row)| row.is_some());
     let mut text = format!(
-        "# Reproduction\n\nWritten by `foltr reproduce --write-summary` on {date} from the verdicts of {} entries{at}. \
+        "# Reproduction\n\nWritten by `foltr reproduce --write-summary`, last on {date}, from the verdicts of {} entries. \
          `foltr reproduce ID` runs an entry again; [docs/expectations.md](docs/expectations.md) says how it is judged. \
          Papers are those of [PAPERS.md](PAPERS.md); `foltr` is what goes beyond them.\n",
-        judged.len()
+        judged.len() + before_rows.len()
     );
     if !not_run.is_empty() {
-        let _ = writeln!(text, "\nNot run: {}.", not_run.join(", "));
+        let ids: Vec<&str> = not_run.iter().map(|(entry, _)| entry.id.as_str()).collect();
+        let _ = writeln!(text, "\nNot run: {}.", ids.join(", "));
     }
     text += &left(estimates);
-    for paper in distinct(judged.iter().map(|(entry, _)| &entry.paper)) {
+    let all = judged.iter().map(|(entry, _)| *entry).chain(before_rows.iter().map(|(entry, _)| *entry));
+    for paper in distinct(all.map(|entry| &entry.paper)) {
         let _ = writeln!(text, "\n## {paper}\n\n{}", header());
-        let of_paper = judged.iter().filter(|(entry, _)| entry.paper == *paper);
-        of_paper.for_each(|(entry, judgements)| text += &row(entry, judgements));
+        let new = judged.iter().filter(|(entry, _)| entry.paper == *paper);
+        let mut rows: Vec<String> = new.map(|(entry, judgements)| row(entry, judgements, *commit)).collect();
+        rows.extend(before_rows.iter().filter(|(entry, _)| entry.paper == *paper).filter_map(|(_, row)| row.clone()));
+        rows.sort();
+        text += &rows.concat();
     }
     text += "\n## Failures and explanations\n\n";
     let most = MOST_BYTES.saturating_sub(text.len());
-    let lists = LENGTHS.map(|length| claims(judged, length));
+    let stay: Vec<String> = before_rows.iter().flat_map(|(entry, _)| before.claims_of(entry)).collect();
+    let lists = LENGTHS.map(|length| [claims(judged, length), stay.clone()].concat());
     let fitting = lists.iter().find(|lines| lines.iter().map(String::len).sum::<usize>() <= most);
     let lines = fitting.unwrap_or(&lists[LENGTHS.len() - 1]);
     if lines.is_empty() {
@@ -112,10 +159,10 @@ const COLUMNS: [(&str, &[Verdict]); 6] = [
 fn header() -> String {
     let names: Vec<&str> = COLUMNS.iter().map(|(name, _)| *name).collect();
     let rule = "---:|".repeat(names.len());
-    format!("| entry | item | {} | budget | data |\n|---|---|{rule}---|---|", names.join(" | "))
+    format!("| entry | item | {} | budget | commit | data |\n|---|---|{rule}---|---|---|", names.join(" | "))
 }
 
-fn row(entry: &Entry, judgements: &[Judgement]) -> String {
+fn row(entry: &Entry, judgements: &[Judgement], commit: Option<&str>) -> String {
     let count = |verdicts: &[Verdict]| {
         let n = judgements.iter().filter(|judgement| verdicts.contains(&judgement.verdict)).count();
         if n == 0 { String::new() } else { n.to_string() }
@@ -128,7 +175,8 @@ fn row(entry: &Entry, judgements: &[Judgement]) -> String {
         false if judgements.is_empty() => "",
         false => "full",
     };
-    format!("| {} | {} | {} | {budget} | {} |\n", entry.id, entry.item, counts.join(" | "), data.join("; "))
+    let (id, item, commit) = (&entry.id, &entry.item, commit.unwrap_or_default());
+    format!("| {id} | {item} | {} | {budget} | {commit} | {} |\n", counts.join(" | "), data.join("; "))
 }
 
 /// One line a claim that fails or has an explanation; failures first. A reason is written once.
@@ -217,15 +265,17 @@ mod tests {
         let estimate = |id: &str, n_finished, core_hours| Estimate { id: id.into(), n_runs: 4, n_finished, core_hours };
         let estimates = [estimate("one", 4, 0.0), estimate("two", 1, 2.55), estimate("three", 0, 1.25)];
         let written = Written { date: "2026-01-02", commit: Some("0a1b") };
-        let text = markdown(&[(&one, of_one), (&two, of_two)], &["three"], &estimates, &written);
+        let three = entry("three", "A1");
+        let judged = [(&one, of_one), (&two, of_two)];
+        let text = markdown(&judged, &[&three], &Before::default(), &estimates, &written);
         assert!(
-            text.contains("on 2026-01-02 from the verdicts of 2 entries, run at commit 0a1b.")
+            text.contains("last on 2026-01-02, from the verdicts of 2 entries.")
                 && text.contains("\nNot run: three.\n"),
             "{text}"
         );
         let left = "(3.8 in all; shared runs count in each): three 1.2, two 2.5.\n";
         assert!(text.contains(left), "{text}");
-        assert!(text.contains("| one | Table 1 |  |  | 1 | 1 | 2 |  | quick | MQ2007, 85 % sample |"), "{text}");
+        assert!(text.contains("| one | Table 1 |  |  | 1 | 1 | 2 |  | quick | 0a1b | MQ2007, 85 % sample |"), "{text}");
         let (_, claims) = text.split_once("## Failures and explanations\n\n").expect("a section");
         let expected = [
             "* one, more is better (finding 3): 1 of 4 fails: 0.5000 for users.preset = perfect, expected at least 0.6",
@@ -233,6 +283,24 @@ mod tests {
             "* two, less is worse (finding 3): 1 of 1 explained: as in one",
         ];
         assert_eq!(claims.lines().collect::<Vec<_>>(), expected);
+
+        // The second entry again: what is there of the first one stays.
+        let again = [(&two, vec![judgement("less is worse", Verdict::Holds, None)])];
+        let written = Written { date: "2026-01-03", commit: Some("2c3d") };
+        let later = markdown(&again, &[&one, &three], &Before::read(&text), &[], &written);
+        let row_of_one = "| one | Table 1 |  |  | 1 | 1 | 2 |  | quick | 0a1b | MQ2007, 85 % sample |";
+        assert!(text.contains(row_of_one) && later.contains(row_of_one), "{later}");
+        assert!(later.contains("| two | Table 1 |  |  | 1 |  |  |  | quick | 2c3d |"), "{later}");
+        assert!(later.contains(expected[0]) && later.contains(expected[1]) && !later.contains(expected[2]), "{later}");
+        assert!(later.contains("from the verdicts of 2 entries.") && later.contains("\nNot run: three.\n"), "{later}");
+    }
+
+    #[test]
+    fn rows_without_a_commit_get_an_empty_one() {
+        let text = "| entry | item | agrees | differs | holds | fails | explained | not judged | budget | data |\n\
+                    | one | Table 1 | 24 |  | 3 |  |  |  | full | MQ2008 |\n";
+        let row = Before::read(text).row(&entry("one", "A1")).expect("a row");
+        assert_eq!(row, "| one | Table 1 | 24 |  | 3 |  |  |  | full |  | MQ2008 |\n");
     }
 
     #[test]
@@ -244,7 +312,7 @@ mod tests {
             let one = |i: usize| judgement(&format!("claim {i} of the paper"), Verdict::Explained, Some(&reason(i)));
             let of = |e: usize| (0..n_claims).map(|i| one(100 * e + i)).collect::<Vec<_>>();
             let judged: Vec<Judged<'_>> = entries.iter().enumerate().map(|(e, entry)| (entry, of(e))).collect();
-            markdown(&judged, &[], &[], &Written { date: "2026-01-02", commit: None })
+            markdown(&judged, &[], &Before::default(), &[], &Written { date: "2026-01-02", commit: None })
         };
         let text = page(1);
         assert!(text.len() <= MOST_BYTES && text.matches(" explained: reason").count() == 45, "{}\n{text}", text.len());
