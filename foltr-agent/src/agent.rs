@@ -14,7 +14,7 @@ use foltr_rank::{Initialisation, RankerShape};
 use thiserror::Error;
 
 pub use lists::SavedList;
-pub use measuring::{Comparison, Measured};
+pub use measuring::{Comparison, Described, Measured};
 pub use status::{AgentStatus, Budget, Export, ExportedOpening, Federation, FolderStatus, SkippedFile, consent_name};
 
 use crate::answer::{DocumentId, ListId};
@@ -68,6 +68,8 @@ pub struct Settings {
     pub no_comparison: bool,
     /// In place of the system's clock, in seconds since 1970.
     pub clock: Option<Clock>,
+    /// In place of [`alone`]: to measure other models and other ways to learn.
+    pub alone: Option<LocalLearning>,
 }
 
 pub type Clock = Arc<ClockFn>;
@@ -100,7 +102,7 @@ impl Agent {
             catalogue: RwLock::new(Catalogue::open(&home.catalogue())?),
             index: Mutex::new(TextIndex::open(&home.index())?),
             history: Mutex::new(History::open(&home.history())?),
-            device: Device::open(home.device(), options()).map_err(Box::new)?,
+            device: Device::open(home.device(), options(settings.alone)).map_err(Box::new)?,
             lists: Mutex::default(),
             settings: AgentSettings { explores: !settings.no_exploration, compares: !settings.no_comparison, clock },
             home,
@@ -177,9 +179,15 @@ fn system_clock() -> i64 {
 }
 
 /// Of the device inside.
-fn options() -> Options {
+fn options(other: Option<LocalLearning>) -> Options {
     let mut options = Options::new(feature::schema());
-    options.alone = LocalLearning {
+    options.alone = other.unwrap_or_else(alone);
+    options
+}
+
+/// How an agent ranks and learns before it learns with others.
+pub fn alone() -> LocalLearning {
+    LocalLearning {
         ranker: RankerShape::Linear { initialisation: Initialisation::Zero },
         model: Some(prior::model()),
         learner: PdgdParameters {
@@ -190,8 +198,7 @@ fn options() -> Options {
         },
         list_length: LIST_LENGTH,
         personalisation: None,
-    };
-    options
+    }
 }
 
 #[cfg(test)]

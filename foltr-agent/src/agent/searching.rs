@@ -13,7 +13,8 @@ use super::lists::{List, Origin, SavedList};
 use super::{Agent, AgentError, COMPARED, LIST_LENGTH};
 use crate::answer::{Answer, DocumentId, Hit, ListId, Request, Share, Why};
 use crate::feature::{self, FEATURES, Moment, PathFacts, Seen};
-use crate::history::{Ending, Opening, word_set};
+use crate::catalogue::Catalogue;
+use crate::history::{Ending, History, Opening, word_set};
 use crate::index::{Among, Candidate, IndexView, Matches, WordQuery};
 
 /// Documents that are ranked.
@@ -32,8 +33,7 @@ impl Agent {
         let begun = Instant::now();
         let view = self.lock_index()?.view();
         let query = view.query(&request.words)?;
-        let among = self.among(request)?;
-        let found = view.candidates(&query, &request.filter, &among, CANDIDATES)?;
+        let found = view.candidates(&query, &request.filter, &self.among(request)?, CANDIDATES)?;
         let described = self.describe(&view, &query, &request.words, found.best)?;
         let previous = self.end_previous(request.instead_of)?;
         let (list, hits) = if described.candidates.is_empty() {
@@ -46,6 +46,16 @@ impl Agent {
         };
         let microseconds = begun.elapsed().as_micros() as u64;
         Ok(Answer { list, hits, n_matches: found.n_matches, microseconds })
+    }
+
+    /// What is ranked, with the rows that the ranker sees.
+    pub(super) fn documents_of(&self, request: &Request) -> Result<(Vec<DocumentId>, Vec<f32>), AgentError> {
+        let view = self.lock_index()?.view();
+        let query = view.query(&request.words)?;
+        let found = view.candidates(&query, &request.filter, &self.among(request)?, CANDIDATES)?;
+        let described = self.describe(&view, &query, &request.words, found.best)?;
+        let rows = if described.candidates.is_empty() { Vec::new() } else { scaled(&described.features) };
+        Ok((described.candidates.iter().map(|it| it.id).collect(), rows))
     }
 
     /// The documents below the folder that was asked for.
@@ -64,6 +74,7 @@ impl Agent {
         words: &str,
         mut candidates: Vec<Candidate>,
     ) -> Result<Described, AgentError> {
+        let moment = self.moment(words)?;
         let catalogue = self.read_catalogue()?;
         // What the index has and the catalogue has not is what an interrupted run has left.
         candidates.retain(|it| catalogue.document(it.id).is_some());
@@ -72,10 +83,10 @@ impl Agent {
         order.sort_by(|&a, &b| {
             matches[b].bm25.total_cmp(&matches[a].bm25).then(candidates[a].id.cmp(&candidates[b].id))
         });
-        let moment = self.moment(words)?;
         let mut features = Vec::with_capacity(order.len() * FEATURES.len());
+        let (typed, history) = (word_set(words), self.lock_history()?);
         for &at in &order {
-            self.append_features(candidates[at].id, &matches[at], &moment, words, &mut features)?;
+            append_features((&catalogue, &history), candidates[at].id, &matches[at], (&moment, &typed), &mut features);
         }
         Ok(Described { candidates: order.into_iter().map(|at| candidates[at]).collect(), features })
     }
@@ -89,24 +100,6 @@ impl Agent {
             .map(|document| (catalogue.path_of(document).to_owned(), document.language))
             .collect();
         Ok(Moment::new(self.now(), words, &recent))
-    }
-
-    fn append_features(
-        &self,
-        id: DocumentId,
-        matches: &Matches,
-        moment: &Moment,
-        words: &str,
-        features: &mut Vec<f32>,
-    ) -> Result<(), AgentError> {
-        let (catalogue, history) = (self.read_catalogue()?, self.lock_history()?);
-        let Some(document) = catalogue.document(id) else { return Ok(()) };
-        let file = catalogue.path_of(document);
-        let added = catalogue.folders().iter().find(|folder| file.starts_with(&folder.path));
-        let path = PathFacts::new(file, added.map(|folder| folder.path.as_path()), moment);
-        let usage = history.use_of(id, &word_set(words), moment.now);
-        feature::append(&Seen { moment, document, file, matches, usage: &usage, path }, features);
-        Ok(())
     }
 
     /// The order to show, as places in `described`.
@@ -287,6 +280,21 @@ impl Agent {
         let rank_by_score = 1 + scores.iter().filter(|&&score| score > scores[at]).count();
         Ok(Why { rank_by_score, rank_shown: at + 1, score: scores[at], shares })
     }
+}
+
+fn append_features(
+    (catalogue, history): (&Catalogue, &History),
+    id: DocumentId,
+    matches: &Matches,
+    (moment, typed): (&Moment, &HashSet<String>),
+    features: &mut Vec<f32>,
+) {
+    let Some(document) = catalogue.document(id) else { return };
+    let file = catalogue.path_of(document);
+    let added = catalogue.folders().iter().find(|folder| file.starts_with(&folder.path));
+    let path = PathFacts::new(file, added.map(|folder| folder.path.as_path()), moment);
+    let usage = history.use_of(id, typed, moment.now);
+    feature::append(&Seen { moment, document, file, matches, usage: &usage, path }, features);
 }
 
 /// Rows as the ranker sees them.
