@@ -85,7 +85,7 @@ impl Memory {
             }
             Some(1) => match word.strip_suffix("ing").or_else(|| word.strip_suffix('s')) {
                 Some(stem) if stem.len() > 2 => stem.to_owned(),
-                _ => word + one(random, &["s", "ing", "ed"]),
+                _ => word + one::<&str>(random, &["s", "ing", "ed"]),
             },
             Some(2) if letters.len() > 4 => {
                 let length = 3 + (uniform(random) * (letters.len() - 4) as f64) as usize;
