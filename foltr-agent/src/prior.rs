@@ -41,7 +41,11 @@ mod tests {
     #[test]
     fn it_was_learnt_with_the_features_as_they_are() {
         let Model { schema, weights } = read();
-        assert_eq!(schema, schema_hash(), "learn it again: cargo run --release -p foltr-agent --example refinding -- learn");
+        assert_eq!(
+            schema,
+            schema_hash(),
+            "learn it again: cargo run --release -p foltr-agent --example refinding -- learn"
+        );
         for (name, weight) in weights {
             assert!(feature::position(&name).is_some() && weight.is_finite(), "{name}");
         }

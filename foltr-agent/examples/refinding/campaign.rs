@@ -18,7 +18,10 @@ pub fn systems() -> Vec<System> {
     let (rate, length) = (alone.learner.learning_rate, alone.list_length);
     let still = System { alone: other(rate, Some(1), length, 1.0), ..System::agent("agent, displacement 1") };
     let free = System { alone: other(rate, None, length, 1.0), ..System::agent("agent, any displacement") };
-    let unlearning = System { alone: other(1e-9, alone.learner.max_displacement, length, 1.0), ..System::agent("agent that learns nothing") };
+    let unlearning = System {
+        alone: other(1e-9, alone.learner.max_displacement, length, 1.0),
+        ..System::agent("agent that learns nothing")
+    };
     vec![
         System::fixed("BM25", &[("bm25", 1.0)]),
         with_frecency(FRECENCY),
@@ -52,7 +55,9 @@ pub fn run(n_people: u64) -> Result<()> {
             verdicts.push(verdict(world, variant, &of_system));
         }
     }
-    println!("\n### Criteria\n\n| collection | person | prior - BM25, all | agent - BM25 and frecency, 101-500 | agent - prior, 101-500 |\n|---|---|---|---|---|");
+    println!(
+        "\n### Criteria\n\n| collection | person | prior - BM25, all | agent - BM25 and frecency, 101-500 | agent - prior, 101-500 |\n|---|---|---|---|---|"
+    );
     verdicts.iter().for_each(|line| println!("{line}"));
     Ok(())
 }
@@ -79,13 +84,18 @@ fn in_hindsight(agent: &[&Run]) {
     let mut first = vec![0.0; FEATURES.len()];
     first.copy_from_slice(&foltr_agent::prior::model());
     row("its lists: the prior, no chance", &by(&|_| first.clone()));
-    let found = |run: &&Run| vec![run.lists.iter().filter(|it| it.target.is_some()).count() as f64 / run.lists.len() as f64];
+    let found =
+        |run: &&Run| vec![run.lists.iter().filter(|it| it.target.is_some()).count() as f64 / run.lists.len() as f64];
     let share = Mean::of(&agent.iter().flat_map(found).collect::<Vec<_>>());
-    println!("\nThe document that is wanted is among those that are ranked in {:.1} % of the searches.", 100.0 * share.mean);
+    println!(
+        "\nThe document that is wanted is among those that are ranked in {:.1} % of the searches.",
+        100.0 * share.mean
+    );
 }
 
 fn verdict<'a>(world: &World, variant: Variant, of_system: &dyn Fn(usize) -> Vec<&'a Run>) -> String {
-    let of = |at: usize, limits| -> Vec<f64> { of_system(at).iter().map(|it| window(&it.reciprocal, limits)).collect() };
+    let of =
+        |at: usize, limits| -> Vec<f64> { of_system(at).iter().map(|it| window(&it.reciprocal, limits)).collect() };
     let cell = |a: usize, b: usize, limits| {
         let difference = Mean::of(&differences(&of(a, limits), &of(b, limits)));
         format!("{:+.3} ± {:.3}", difference.mean, difference.half_interval())

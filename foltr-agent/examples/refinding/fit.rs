@@ -20,7 +20,8 @@ pub fn fit(lists: &[List], penalty: f32, is_free: &dyn Fn(&str) -> bool) -> Vec<
             let slope = gradient[at] / usable.len().max(1) as f32 + penalty * weights[at];
             first[at] = 0.9 * first[at] + 0.1 * slope;
             second[at] = 0.99 * second[at] + 0.01 * slope * slope;
-            let (mean, square) = (first[at] / (1.0 - 0.9_f32.powi(step as i32)), second[at] / (1.0 - 0.99_f32.powi(step as i32)));
+            let (mean, square) =
+                (first[at] / (1.0 - 0.9_f32.powi(step as i32)), second[at] / (1.0 - 0.99_f32.powi(step as i32)));
             weights[at] -= rate * mean / (square.sqrt() + 1e-6);
         }
     }

@@ -16,7 +16,12 @@ const OPENS_OTHER: f64 = 0.03;
 const OPENS_ALIKE: f64 = 0.12;
 
 /// The places of the documents that are opened, in their order, of the paths shown.
-pub fn opened(collection: &Collection, wish: &Wish, (seed, number): (u64, usize), shown: &[Option<usize>]) -> Vec<usize> {
+pub fn opened(
+    collection: &Collection,
+    wish: &Wish,
+    (seed, number): (u64, usize),
+    shown: &[Option<usize>],
+) -> Vec<usize> {
     let n_seen = 1 + ((1.0 - uniform(&mut stream(seed, "patience", number))).ln() / GOES_ON.ln()) as usize;
     let typed: Vec<String> = words(&wish.words).collect();
     let mut opened = Vec::new();

@@ -41,13 +41,7 @@ impl Memory {
     }
 
     /// So many different words, if the document has them.
-    pub fn words(
-        &self,
-        collection: &Collection,
-        target: usize,
-        length: usize,
-        random: &mut ChaCha8Rng,
-    ) -> Vec<String> {
+    pub fn words(&self, collection: &Collection, target: usize, length: usize, random: &mut ChaCha8Rng) -> Vec<String> {
         let mut words: Vec<String> = Vec::new();
         for _ in 0..4 * length {
             let word = self.word(collection, &collection.words[target], random);

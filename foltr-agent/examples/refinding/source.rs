@@ -156,7 +156,10 @@ pub fn rust_documentation(root: &Path) -> io::Result<Collection> {
         let stem = inside.file_stem().unwrap_or_default().to_string_lossy().into_owned();
         documents.push(Document {
             folder: inside.components().next().map_or_else(String::new, |it| it.as_os_str().to_string_lossy().into()),
-            name: format!("{}-{stem}.md", inside.parent().map_or(0, |it| xxh3_64(it.as_os_str().as_encoded_bytes()) % 997)),
+            name: format!(
+                "{}-{stem}.md",
+                inside.parent().map_or(0, |it| xxh3_64(it.as_os_str().as_encoded_bytes()) % 997)
+            ),
             title: without_tags(title),
             body: without_tags(if main.is_empty() { &html } else { main }),
             age: 0.0,

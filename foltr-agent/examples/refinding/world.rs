@@ -154,7 +154,6 @@ impl World {
     }
 }
 
-
 fn copy(from: &PathBuf, to: &Path) -> io::Result<()> {
     for entry in fs::read_dir(from)? {
         let (path, name) = entry.map(|it| (it.path(), it.file_name()))?;

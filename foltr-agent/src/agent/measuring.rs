@@ -1,7 +1,7 @@
 //! What the agent says about its own quality, from what its owner opened.
 
-use foltr_rank::row_stride;
 use foltr_rank::interleave::{InterleavedComparison, InterleavedList, Interleaving};
+use foltr_rank::row_stride;
 use serde::{Deserialize, Serialize};
 
 use super::{Agent, AgentError};

@@ -12,8 +12,8 @@ use foltr_rank::{Ranker, normalise_rows, row_stride};
 use super::lists::{List, Origin, SavedList};
 use super::{Agent, AgentError, COMPARED, LIST_LENGTH};
 use crate::answer::{Answer, DocumentId, Hit, ListId, Request, Share, Why};
-use crate::feature::{self, FEATURES, Moment, PathFacts, Seen};
 use crate::catalogue::Catalogue;
+use crate::feature::{self, FEATURES, Moment, PathFacts, Seen};
 use crate::history::{Ending, History, Opening, word_set};
 use crate::index::{Among, Candidate, IndexView, Matches, WordQuery};
 
