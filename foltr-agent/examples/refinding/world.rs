@@ -100,6 +100,9 @@ impl World {
         let scanner = Scanner { extractor: &extractor, surroundings: &Quiet, share: 1.0, stop: &stop };
         let report = scanner.scan(&agent, &mut |_| {})?;
         anyhow::ensure!(report.n_indexed == collection.documents.len(), "not all files are in the index: {report:?}");
+        drop(agent);
+        // A device keeps the model that it began with; each system has its own.
+        fs::remove_dir_all(folder.path().join("home/device"))?;
         let path = |at: usize| {
             let document = &collection.documents[at];
             files.join(&document.folder).join(&document.name).to_string_lossy().into_owned()
