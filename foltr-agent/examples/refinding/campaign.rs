@@ -16,19 +16,12 @@ pub const FRECENCY: f32 = 0.4;
 pub fn systems() -> Vec<System> {
     let alone = foltr_agent::agent::alone();
     let (rate, length) = (alone.learner.learning_rate, alone.list_length);
-    let still = System { alone: other(rate, Some(1), length, 1.0), ..System::agent("agent, displacement 1") };
     let free = System { alone: other(rate, None, length, 1.0), ..System::agent("agent, any displacement") };
-    let unlearning = System {
-        alone: other(1e-9, alone.learner.max_displacement, length, 1.0),
-        ..System::agent("agent that learns nothing")
-    };
     vec![
         System::fixed("BM25", &[("bm25", 1.0)]),
         with_frecency(FRECENCY),
         System::prior("prior"),
         System { keeps_lists: true, ..System::agent("agent") },
-        unlearning,
-        still,
         free,
     ]
 }

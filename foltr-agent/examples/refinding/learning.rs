@@ -8,6 +8,8 @@ use foltr_agent::feature::FEATURES;
 use foltr_agent::prior;
 use serde_json::json;
 
+use super::campaign::FRECENCY;
+use super::choosing::with_frecency;
 use super::fit::{fit, reciprocal};
 use super::measure::Mean;
 use super::wish::{Variant, wishes};
@@ -22,12 +24,16 @@ const PENALTIES: [f32; 5] = [1e-4, 3e-4, 1e-3, 3e-3, 1e-2];
 /// The largest penalty of those that are as good as the best one but for so much.
 const AS_GOOD: f64 = 0.003;
 
+/// The weights are chances of one choice; the agent draws its lists by them as well, and ten places drawn so are too much
+/// chance (chosen by `choose`).
+const TIMES: f32 = 4.0;
+
 /// What simulated people know nothing about: which kinds of files somebody likes, and who wrote them.
 pub fn is_learnt(feature: &str) -> bool {
     !feature.starts_with("is-") && !["language", "has-title", "bm25-author", "depth", "length"].contains(&feature)
 }
 
-/// People and their lists, as the agent with its present prior describes them.
+/// People and their lists: they search by BM25 with frecency, so that the outcome does not depend on the prior before.
 fn lists(n_people: u64) -> Result<Vec<Vec<List>>> {
     let worlds = super::learnt_from()?;
     anyhow::ensure!(!worlds.is_empty(), "there is nothing to learn from");
@@ -35,12 +41,12 @@ fn lists(n_people: u64) -> Result<Vec<Vec<List>>> {
         (0..n_people).flat_map(|person| (0..worlds.len()).map(move |at| (at, FIRST + person))).collect();
     super::in_parallel(&jobs, |&(at, seed)| {
         let wishes = wishes(&worlds[at].collection, Variant::General, seed, SEARCHES);
-        let system = System { keeps_lists: true, ..System::prior("prior") };
+        let system = System { keeps_lists: true, ..with_frecency(FRECENCY) };
         Ok(worlds[at].run(&system, &wishes, seed)?.lists)
     })
 }
 
-/// The prior is learnt anew from people who searched with the one before; each fourth of them only chooses the penalty.
+/// Each fourth of the people only chooses the penalty.
 pub fn run(n_people: u64) -> Result<()> {
     let people = lists(n_people)?;
     // Jobs are in the order of people, with as many collections each.
@@ -78,7 +84,7 @@ fn write(n_people: u64, n_lists: usize, penalty: f32, weights: &[f32], mean: Mea
         .iter()
         .zip(weights)
         .filter(|(_, weight)| **weight != 0.0)
-        .map(|(feature, weight)| (feature.name, (f64::from(*weight) * 1_000.0).round() / 1_000.0))
+        .map(|(feature, weight)| (feature.name, (f64::from(TIMES * *weight) * 1_000.0).round() / 1_000.0))
         .collect();
     let model = json!({
         "made": "2026-11-18",
@@ -87,6 +93,7 @@ fn write(n_people: u64, n_lists: usize, penalty: f32, weights: &[f32], mean: Mea
         "text": "Linux man-pages 6.03 (one half of the pages), Rust's documentation (1,500 pages)",
         "method": "logistic regression on the document that was wanted, with a penalty",
         "lists": n_lists,
+        "times": TIMES,
         "penalty": f64::from((penalty * 1e6).round()) / 1e6,
         "held_out_mrr": (mean.mean * 1e4).round() / 1e4,
         "schema": prior::schema_hash(),
