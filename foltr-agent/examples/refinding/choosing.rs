@@ -14,7 +14,8 @@ const SEARCHES: usize = 300;
 const FIRST: u64 = 20_000;
 const FRECENCY: [f32; 5] = [0.1, 0.2, 0.4, 0.8, 1.6];
 
-/// The learner with another rate, displacement, length of lists, and prior times a number.
+/// The learner with another rate, displacement and length of lists, and the prior times a number: 1/4 is the model as it was
+/// fitted.
 pub fn other(rate: f64, displacement: Option<usize>, list_length: usize, times: f32) -> LocalLearning {
     let mut other = LocalLearning { list_length, ..alone() };
     other.learner.learning_rate = rate;
@@ -31,20 +32,18 @@ fn systems() -> Vec<System> {
     let mut systems = vec![System::fixed("BM25", &[("bm25", 1.0)]), System::prior("prior")];
     systems.extend(FRECENCY.map(with_frecency));
     for (rate, displacement, length, times) in [
-        (0.03, Some(2), 10, 1.0),
+        (0.1, Some(2), 10, 0.25),
+        (0.3, Some(2), 10, 0.25),
+        (0.3, Some(1), 10, 0.25),
+        (0.1, None, 10, 0.25),
+        (0.1, Some(2), 10, 0.5),
+        (0.3, Some(2), 10, 0.5),
+        (1.0, Some(2), 10, 0.5),
         (0.1, Some(2), 10, 1.0),
         (0.3, Some(2), 10, 1.0),
-        (0.1, Some(1), 10, 1.0),
-        (0.3, Some(1), 10, 1.0),
-        (0.1, None, 10, 1.0),
-        (0.03, Some(2), 10, 2.0),
-        (0.1, Some(2), 10, 2.0),
-        (0.3, Some(2), 10, 2.0),
-        (1.0, Some(2), 10, 2.0),
-        (0.3, Some(1), 10, 2.0),
-        (0.1, Some(2), 10, 4.0),
-        (0.3, Some(2), 10, 4.0),
-        (1.0, Some(1), 10, 4.0),
+        (1.0, Some(2), 10, 1.0),
+        (1.0, Some(1), 10, 1.0),
+        (0.3, Some(2), 20, 1.0),
     ] {
         let name = format!("agent: rate {rate}, displacement {displacement:?}, {length} places, prior times {times}");
         systems.push(System { alone: other(rate, displacement, length, times), ..System::agent(&name) });
