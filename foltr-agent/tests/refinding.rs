@@ -2,15 +2,15 @@
 
 #[path = "../examples/refinding/main.rs"]
 #[allow(dead_code)]
-mod campaign;
+mod people;
 
-use campaign::collection::{BEGIN, Collection};
-use campaign::measure::window;
-use campaign::source::made;
-use campaign::wish::{Variant, Wish, wishes};
-use campaign::world::{System, World};
 use foltr_agent::command::WORKER;
 use foltr_agent::extract::Program;
+use people::collection::{BEGIN, Collection};
+use people::measure::window;
+use people::source::made;
+use people::wish::{Variant, Wish, wishes};
+use people::world::{System, World};
 
 const SEARCHES: usize = 60;
 /// Of somebody from whom much is to be learnt.

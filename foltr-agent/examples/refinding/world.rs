@@ -38,7 +38,7 @@ impl System {
         for (feature, weight) in weights {
             model[position(feature).expect("a feature")] = *weight;
         }
-        Self { alone: LocalLearning { model: Some(model.into()), ..alone() }, ..Self::prior(name) }
+        Self { alone: LocalLearning { model: Some(model), ..alone() }, ..Self::prior(name) }
     }
 
     pub fn prior(name: &str) -> Self {
