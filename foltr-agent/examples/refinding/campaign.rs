@@ -55,6 +55,26 @@ pub fn run(n_people: u64) -> Result<()> {
     Ok(())
 }
 
+/// Other weights of frecency, to see what the choice has cost the baseline.
+pub fn frecency(n_people: u64) -> Result<()> {
+    let systems = [0.2, FRECENCY, 0.8, 1.6].map(with_frecency);
+    let names = systems.each_ref().map(|it| it.name.as_str()).join(" | ");
+    println!("| collection | person | {names} |\n|---|---|---|---|---|---|");
+    for world in &super::judged()? {
+        for variant in Variant::JUDGED {
+            let jobs: Vec<(usize, u64)> =
+                (0..systems.len()).flat_map(|at| (1..=n_people).map(move |seed| (at, seed))).collect();
+            let runs = super::in_parallel(&jobs, |&(at, seed)| {
+                let wishes = wishes(&world.collection, variant, seed, SEARCHES);
+                Ok(window(&world.run(&systems[at], &wishes, seed)?.reciprocal, LATER))
+            })?;
+            let means = runs.chunks(n_people as usize).map(|of| format!("{:.3}", Mean::of(of).mean));
+            println!("| {} | {} | {} |", world.collection.name, variant.name(), means.collect::<Vec<_>>().join(" | "));
+        }
+    }
+    Ok(())
+}
+
 fn row(name: &str, people: &[Vec<f64>]) {
     let cell = |limits| {
         let Mean { mean, error, .. } = Mean::of(&people.iter().map(|it| window(it, limits)).collect::<Vec<_>>());

@@ -4,6 +4,7 @@
 //! FOLTR_DATA=~/letor cargo run --release -p foltr-agent --example refinding -- campaign
 //! cargo run --release -p foltr-agent --example refinding -- learn     # the prior, foltr-agent/prior/model.json
 //! cargo run --release -p foltr-agent --example refinding -- choose    # rates, on people who are not judged
+//! cargo run --release -p foltr-agent --example refinding -- frecency  # the baseline with other weights
 //! ```
 //!
 //! `FOLTR_MANUAL` names a folder with manual pages (`man1`, `man2`, ...), /usr/share/man when absent; `FOLTR_RUST_DOC` one with
@@ -41,7 +42,8 @@ fn main() -> Result<()> {
         Some("campaign") => campaign::run(number(&arguments, 1, 5)?),
         Some("learn") => learning::run(number(&arguments, 1, 24)?),
         Some("choose") => choosing::run(number(&arguments, 1, 4)?),
-        _ => bail!("say `campaign`, `learn` or `choose`, and how many people"),
+        Some("frecency") => campaign::frecency(number(&arguments, 1, 4)?),
+        _ => bail!("say `campaign`, `learn`, `choose` or `frecency`, and how many people"),
     }
 }
 
