@@ -14,7 +14,7 @@ use foltr_rank::{Initialisation, RankerShape};
 use thiserror::Error;
 
 pub use lists::SavedList;
-pub use measuring::{Comparison, Measured};
+pub use measuring::{Comparison, Described, Measured};
 pub use status::{
     AgentStatus, Budget, Export, ExportedOpening, Federation, FolderStatus, SkippedFile, Stored, consent_name,
 };
@@ -32,8 +32,9 @@ use lists::Lists;
 pub const LIST_LENGTH: usize = 10;
 /// A document moves at most so far from where its score puts it, so that what is found again stays where it was.
 const DISPLACEMENT: usize = 2;
-/// Of the steps with which the agent learns alone.
-const LEARNING_RATE: f64 = 0.1;
+/// Of the steps with which the agent learns alone: chosen on simulated people who are not judged
+/// (`docs/campaigns/refinding.md`).
+const LEARNING_RATE: f64 = 0.3;
 /// Of so many lists one compares the ranker with plain BM25.
 const COMPARED: u64 = 10;
 
@@ -70,6 +71,8 @@ pub struct Settings {
     pub no_comparison: bool,
     /// In place of the system's clock, in seconds since 1970.
     pub clock: Option<Clock>,
+    /// In place of [`alone`]: to measure other models and other ways to learn.
+    pub alone: Option<LocalLearning>,
 }
 
 pub type Clock = Arc<ClockFn>;
@@ -108,7 +111,7 @@ impl Agent {
             viewer: index.viewer(),
             index: Mutex::new(index),
             history: Mutex::new(History::open(&home.history())?),
-            device: Device::open(home.device(), options()).map_err(Box::new)?,
+            device: Device::open(home.device(), options(settings.alone)).map_err(Box::new)?,
             lists: Mutex::default(),
             settings: AgentSettings { explores: !settings.no_exploration, compares: !settings.no_comparison, clock },
             home,
@@ -198,9 +201,15 @@ fn system_clock() -> i64 {
 }
 
 /// Of the device inside.
-fn options() -> Options {
+fn options(other: Option<LocalLearning>) -> Options {
     let mut options = Options::new(feature::schema());
-    options.alone = LocalLearning {
+    options.alone = other.unwrap_or_else(alone);
+    options
+}
+
+/// How an agent ranks and learns before it learns with others.
+pub fn alone() -> LocalLearning {
+    LocalLearning {
         ranker: RankerShape::Linear { initialisation: Initialisation::Zero },
         model: Some(prior::model()),
         learner: PdgdParameters {
@@ -211,8 +220,7 @@ fn options() -> Options {
         },
         list_length: LIST_LENGTH,
         personalisation: None,
-    };
-    options
+    }
 }
 
 #[cfg(test)]

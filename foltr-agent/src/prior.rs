@@ -1,32 +1,37 @@
-//! The ranker that a new agent begins with.
+//! The ranker that a new agent begins with: `prior/model.json`, which says how it was made.
+
+use std::collections::BTreeMap;
 
 use foltr_rank::Params;
+use serde::Deserialize;
+use sha2::{Digest as _, Sha256};
 
-use crate::feature::FEATURES;
+use crate::feature::{self, FEATURES};
 
-/// Weights by the name of their feature; those that are not named are 0.
-const WEIGHTS: &[(&str, f32)] = &[
-    ("bm25", 6.0),
-    ("bm25-title", 2.0),
-    ("bm25-name", 2.0),
-    ("bm25-headings", 0.5),
-    ("coverage", 2.0),
-    ("coverage-exact", 0.5),
-    ("title-is", 2.0),
-    ("name-is", 2.0),
-    ("phrase-title", 0.5),
-    ("phrase-body", 0.5),
-    ("neighbours", 0.5),
-    ("frecency", 2.0),
-    ("same-query", 3.0),
-    ("similar-query", 1.0),
-    ("opened-week", 0.5),
-    ("changed-month", 0.3),
-];
+const MODEL: &str = include_str!("../prior/model.json");
+
+#[derive(Deserialize)]
+struct Model {
+    /// Of the features that it was learnt with.
+    #[cfg_attr(not(test), allow(dead_code))]
+    schema: String,
+    /// By the name of their feature; those that are not named are 0.
+    weights: BTreeMap<String, f32>,
+}
+
+fn read() -> Model {
+    serde_json::from_str(MODEL).expect("a test reads it")
+}
 
 pub fn model() -> Params {
-    let weight = |name: &str| WEIGHTS.iter().find(|(it, _)| *it == name).map_or(0.0, |(_, weight)| *weight);
-    FEATURES.iter().map(|feature| weight(feature.name)).collect()
+    let weights = read().weights;
+    FEATURES.iter().map(|feature| weights.get(feature.name).copied().unwrap_or(0.0)).collect()
+}
+
+/// Of names, kinds and order of the features, and of how they are scaled.
+pub fn schema_hash() -> String {
+    let schema = serde_json::to_vec(&feature::schema()).expect("it has no keys but strings");
+    Sha256::digest(schema).iter().take(8).map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]
@@ -34,9 +39,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn every_weight_is_of_a_feature() {
-        for (name, _) in WEIGHTS {
-            assert!(crate::feature::position(name).is_some(), "{name}");
+    fn it_was_learnt_with_the_features_as_they_are() {
+        let Model { schema, weights } = read();
+        assert_eq!(
+            schema,
+            schema_hash(),
+            "learn it again: cargo run --release -p foltr-agent --example refinding -- learn"
+        );
+        for (name, weight) in weights {
+            assert!(feature::position(&name).is_some() && weight.is_finite(), "{name}");
         }
     }
 }

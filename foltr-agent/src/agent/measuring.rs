@@ -1,9 +1,12 @@
 //! What the agent says about its own quality, from what its owner opened.
 
 use foltr_rank::interleave::{InterleavedComparison, InterleavedList, Interleaving};
+use foltr_rank::row_stride;
 use serde::{Deserialize, Serialize};
 
 use super::{Agent, AgentError};
+use crate::answer::Request;
+use crate::feature::FEATURES;
 
 /// How well this person's searches went. Searches that ended without an opening are counted beside.
 #[derive(Clone, Debug, Default, PartialEq, Deserialize, Serialize)]
@@ -30,6 +33,15 @@ pub struct Comparison {
     pub high: f64,
 }
 
+/// A document as a search describes it to the ranker.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Described {
+    /// The file, as in [`Hit`](crate::answer::Hit).
+    pub path: String,
+    /// By the place of the feature, scaled over the documents of the search.
+    pub features: Vec<f32>,
+}
+
 pub(super) fn compare(scores: &[f32], plain: &[f32], n_shown: usize) -> InterleavedList {
     InterleavedList::new(Interleaving::TeamDraft, [scores, plain], n_shown, &mut foltr_client::OsNoise::default())
 }
@@ -37,6 +49,17 @@ pub(super) fn compare(scores: &[f32], plain: &[f32], n_shown: usize) -> Interlea
 impl Agent {
     pub(super) fn add_comparison(&self, list: &InterleavedList) -> Result<(), AgentError> {
         Ok(self.lock_history()?.add_preference(list.preference())?)
+    }
+
+    /// What a search would rank, best by plain BM25 first. It is no list: nobody sees it, and it teaches nothing.
+    pub fn described(&self, request: &Request) -> Result<Vec<Described>, AgentError> {
+        let (ids, rows) = self.documents_of(request)?;
+        let catalogue = self.read_catalogue()?;
+        let described = ids.iter().zip(rows.chunks_exact(row_stride(FEATURES.len()))).filter_map(|(&id, row)| {
+            let path = catalogue.path_of(catalogue.document(id)?).to_string_lossy().into_owned();
+            Some(Described { path, features: row[..FEATURES.len()].to_vec() })
+        });
+        Ok(described.collect())
     }
 
     pub fn measured(&self) -> Result<Measured, AgentError> {

@@ -33,8 +33,7 @@ impl Agent {
         let begun = Instant::now();
         let view = self.viewer.view();
         let query = view.query(&request.words)?;
-        let among = self.among(request)?;
-        let found = view.candidates(&query, &request.filter, &among, CANDIDATES)?;
+        let found = view.candidates(&query, &request.filter, &self.among(request)?, CANDIDATES)?;
         let described = self.describe(&view, &query, &request.words, found.best)?;
         let previous = self.end_previous(request.instead_of)?;
         let (list, hits) = if described.candidates.is_empty() {
@@ -47,6 +46,16 @@ impl Agent {
         };
         let microseconds = begun.elapsed().as_micros() as u64;
         Ok(Answer { list, hits, n_matches: found.n_matches, microseconds })
+    }
+
+    /// What is ranked, with the rows that the ranker sees.
+    pub(super) fn documents_of(&self, request: &Request) -> Result<(Vec<DocumentId>, Vec<f32>), AgentError> {
+        let view = self.lock_index()?.view();
+        let query = view.query(&request.words)?;
+        let found = view.candidates(&query, &request.filter, &self.among(request)?, CANDIDATES)?;
+        let described = self.describe(&view, &query, &request.words, found.best)?;
+        let rows = if described.candidates.is_empty() { Vec::new() } else { scaled(&described.features) };
+        Ok((described.candidates.iter().map(|it| it.id).collect(), rows))
     }
 
     /// The documents below the folder that was asked for.

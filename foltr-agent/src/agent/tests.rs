@@ -38,6 +38,7 @@ fn what_is_opened_comes_first_the_next_time() {
         no_exploration: true,
         no_comparison: true,
         clock: Some(Arc::new(move || clock.fetch_add(60, Ordering::Relaxed))),
+        ..Settings::default()
     };
     let agent = agent(folder.path(), settings);
     let first = agent.search(&request("boat", None)).expect("found");
