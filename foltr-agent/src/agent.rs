@@ -142,7 +142,7 @@ impl Agent {
         if !path.is_dir() {
             return Err(wrong("it is no folder".into()));
         }
-        if path.starts_with(self.home.folder()) || self.home.folder().starts_with(&path) && path == self.home.folder() {
+        if path.starts_with(self.home.folder()) {
             return Err(wrong("it is the agent's own folder".into()));
         }
         let mut catalogue = self.write_catalogue()?;

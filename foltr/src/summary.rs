@@ -40,7 +40,8 @@ pub fn write<'a>(
     ensure!(!judged.is_empty(), "{} has no verdicts; run foltr reproduce --all first", out.display());
     let time = timestamp(std::time::SystemTime::now());
     let date = time.split('T').next().unwrap_or_default();
-    let before = Before::read(&std::fs::read_to_string(file).unwrap_or_default());
+    let before = std::fs::read_to_string(file).unwrap_or_default();
+    let before = Before::read(&before);
     let text = markdown(&judged, &not_run, &before, &estimate::read(out)?, &Written { date, commit });
     std::fs::write(file, text).with_context(|| format!("{} cannot be written", file.display()))
 }

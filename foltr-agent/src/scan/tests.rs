@@ -103,3 +103,28 @@ fn what_cannot_be_read_is_listed_with_its_reason() {
     drop(catalogue);
     assert_eq!(world.scan().n_skipped, 1, "it is not tried again, and still counted");
 }
+
+#[test]
+fn what_is_ignored_stays_so_when_it_changes() {
+    let world = World::new();
+    world.write(".gitignore", "built/\nsecret.txt\n");
+    world.write("built/deep/one.txt", "a boat");
+    world.write("secret.txt", "a boat");
+    world.write(".hidden/two.txt", "a boat");
+    world.write("seen/three.txt", "a boat");
+    assert_eq!(world.scan().n_indexed, 1);
+    let changed: Vec<PathBuf> = ["built/deep/one.txt", "built", "secret.txt", ".hidden/two.txt", "seen/three.txt"]
+        .map(|name| {
+            let path = world.files.join(name);
+            if path.is_file() {
+                fs::write(&path, "a boat, changed").expect("written");
+            }
+            path
+        })
+        .into();
+    let stop = AtomicBool::new(false);
+    let scanner = Scanner { extractor: &world.extractor, surroundings: &Asked, share: 1.0, stop: &stop };
+    let report = scanner.look_at(&world.agent, &changed, &mut |_| {}).expect("looked at");
+    assert_eq!((report.n_files, report.n_indexed), (1, 1), "{report:?}");
+    assert_eq!(world.found("boat"), ["three.txt"]);
+}

@@ -23,9 +23,6 @@ pub(super) fn walk(paths: &[PathBuf], folders: &[PathBuf], own: &Path, stop: &At
     let mut walked = Walked::default();
     for path in paths {
         let Some(folder) = folders.iter().find(|folder| path.starts_with(folder)) else { continue };
-        if is_hidden(path, folder) {
-            continue;
-        }
         walk_one(path, folder, own, stop, &mut walked);
     }
     walked.files.sort_by(|a, b| a.0.cmp(&b.0));
@@ -42,8 +39,13 @@ fn walk_one(path: &Path, folder: &Path, own: &Path, stop: &AtomicBool, walked: &
         }
         return;
     }
-    let own = own.to_owned();
-    let entries = WalkBuilder::new(path).require_git(false).filter_entry(move |entry| entry.path() != own).build();
+    // From the folder that was added on, or what its owner ignores above the path would not be known.
+    let (own, wanted) = (own.to_owned(), path.to_owned());
+    let is_on_the_way = move |entry: &Path| entry.starts_with(&wanted) || wanted.starts_with(entry);
+    let entries = WalkBuilder::new(folder)
+        .require_git(false)
+        .filter_entry(move |entry| entry.path() != own && is_on_the_way(entry.path()))
+        .build();
     for entry in entries {
         if stop.load(Ordering::Relaxed) {
             return;
@@ -58,12 +60,6 @@ fn walk_one(path: &Path, folder: &Path, own: &Path, stop: &AtomicBool, walked: &
             Err(error) => note(&error, path, walked),
         }
     }
-}
-
-/// What the walk itself leaves out, where it begins below.
-fn is_hidden(path: &Path, folder: &Path) -> bool {
-    let below = path.strip_prefix(folder).unwrap_or(Path::new(""));
-    below.components().any(|part| part.as_os_str().as_encoded_bytes().starts_with(b"."))
 }
 
 fn note(error: &ignore::Error, root: &Path, walked: &mut Walked) {
