@@ -75,7 +75,7 @@ fn the_hours_that_are_left_are_those_of_runs_that_are_not_finished() {
     assert!(before["core_hours"].as_f64().expect("a number") > 0.0, "{before}");
     let summary = out.path().join("summary.md");
     reproduce(&["--write-summary", summary.to_str().expect("a path"), "--commit", "0a1b"]);
-    assert_contains(&read(out.path(), "summary.md"), &["run at commit 0a1b", "thesis-table-4.2 0.0"]);
+    assert_contains(&read(out.path(), "summary.md"), &["| 0a1b |", "thesis-table-4.2 0.0"]);
     let after = estimate(&[]);
     assert_eq!((&after["n_finished"], &after["core_hours"]), (&12.into(), &0.0.into()), "{after}");
 }
