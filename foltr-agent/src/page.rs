@@ -1,7 +1,7 @@
 //! The page of an agent, and the calls that it and the commands make: HTTP on this machine only.
 //!
 //! Whoever knows the token of the address may search and change everything, so the address is never given away: no other
-//! page may ask ([`guard`]), nothing is loaded from elsewhere, and no path is taken from a request but a folder to add.
+//! page may ask (`guard`), nothing is loaded from elsewhere, and no path is taken from a request but a folder to add.
 
 mod api;
 mod body;

@@ -15,7 +15,7 @@ pub struct AgentStatus {
     pub folders: Vec<FolderStatus>,
     pub n_files: usize,
     pub n_documents: usize,
-    /// Files that are not in the index, with the reason; at most [`MOST_LISTED`].
+    /// Files that are not in the index, with the reason; at most 200.
     pub skipped: Vec<SkippedFile>,
     pub n_skipped: usize,
     pub learned: Learned,
