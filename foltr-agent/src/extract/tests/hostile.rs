@@ -16,6 +16,9 @@ fn limits() -> Limits {
 /// What a busy machine may need beside the time of the parser.
 const PATIENCE: Duration = Duration::from_secs(20);
 
+/// Hostile documents that may be slow without being expected to be.
+const MOST_SLOW: usize = 3;
+
 fn works(extractor: &Extractor, folder: &Folder) {
     let (_, texts) = extractor.texts(&folder.write("good.txt", b"low tide")).expect("the pool works");
     assert_eq!(texts[0].body, "low tide");
@@ -46,12 +49,18 @@ fn hostile_documents_cost_little() {
         let (folder, extractor) = (Folder::new(), extractor("real", limits()));
         let paths: Vec<_> = documents::ALL.iter().map(|document| document.write(&folder)).collect();
         let before = foltr_test::peak_memory();
+        let mut n_slow = 0;
         for (document, path) in documents::ALL.iter().zip(paths) {
             let told = ask(&extractor, &path);
             let is_expected = document.expected.split('|').any(|expected| told.starts_with(expected));
-            // On a busy machine anything may take too long; it costs no more than that.
-            let is_slow = told.starts_with("took longer than");
-            assert!(is_expected || is_slow, "{}: {told}, not {}", document.name, document.expected);
+            // On a busy machine some more may take too long; it costs no more than that.
+            n_slow += usize::from(!is_expected && told.starts_with("took longer than"));
+            assert!(
+                (is_expected || told.starts_with("took longer than")) && n_slow <= MOST_SLOW,
+                "{}: {told}, not {}",
+                document.name,
+                document.expected
+            );
             works(&extractor, &folder);
         }
         if let (Some(before), Some(after)) = (before, foltr_test::peak_memory()) {
